@@ -1,0 +1,247 @@
+# vug: `make demo` builds and runs the main job, `make check` the whole test suite;
+# both set up what they need. `make help` lists the rest. Everything that is built
+# lies in build/ (BUILD=... for another place); V=1 shows the commands.
+
+CC      ?= cc
+CXX     ?= c++
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+OPT     ?= -O2 -g
+SAN     ?=
+# Seconds per fuzz target; a part of the name of the tests to run.
+SECONDS ?= 60
+T       ?=
+VERSION := 0.1.0
+SO      := 0
+ARCH    := $(shell uname -m)
+OS      := $(shell uname -s)
+Q       := $(if $(V),,@)
+,       := ,
+
+# As many jobs as there are cores, unless the caller says -jN.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) --no-print-directory
+endif
+
+WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+       -Wold-style-definition -Wvla -Wundef -Wwrite-strings -Werror
+# No contraction: a product and a sum are fused only where the source says fma,
+# so that every compiler gives the same bits. Errno of libm is never read.
+MATH = -ffp-contract=off -fno-math-errno
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(MATH) $(OPT) $(SAN) -fvisibility=hidden -pthread \
+             -Iinclude -Isrc $(CFLAGS) $(EXTRA)
+LIBS = -lm -pthread
+
+# Packages, asked for once and only by what needs them.
+once = $(eval $(1) := $(2))$($(1))
+package = $(or $(shell pkg-config --libs $(1) 2>/dev/null),$(error $(1) is missing: run make deps))
+EDIT_CFLAGS = $(call once,EDIT_CFLAGS,$(shell pkg-config --cflags libedit))
+EDIT_LIBS   = $(call once,EDIT_LIBS,$(call package,libedit))
+TEST_CFLAGS = $(call once,TEST_CFLAGS,$(shell pkg-config --cflags cmocka))
+TEST_LIBS   = $(call once,TEST_LIBS,$(call package,cmocka))
+# Linux distributions keep several LLVMs side by side, under names with a number.
+llvm = $(shell PATH="$$PATH:/opt/homebrew/opt/llvm/bin:/usr/local/opt/llvm/bin"; \
+       for v in '' $$(seq -f -%g 30 -1 14); do command -v $(1)$$v && break; done)
+CLANG        = $(call once,CLANG,$(call llvm,clang))
+CLANG_TIDY   = $(call once,CLANG_TIDY,$(call llvm,clang-tidy))
+CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
+
+# What is not a test_*.c in tests/ is help for those that are: an archive, from
+# which each takes what it calls. The same goes for the program without its main.
+LIB_SRC     := $(filter-out src/app/%,$(wildcard src/*/*.c src/*/*/*.c))
+APP_SRC     := $(wildcard src/app/*.c)
+TEST_SRC    := $(wildcard tests/test_*.c)
+HELP_SRC    := $(filter-out tests/test_%,$(wildcard tests/*.c))
+BENCH_SRC   := $(wildcard bench/*.c)
+EXAMPLE_SRC := $(wildcard docs/examples/*.c)
+FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+C_FILES     := $(LIB_SRC) $(APP_SRC) $(TEST_SRC) $(HELP_SRC) $(BENCH_SRC) $(EXAMPLE_SRC) \
+               $(FUZZ_SRC) tests/fuzz/plain.c
+obj          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+TESTS       := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
+BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
+EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
+FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
+# Those that start threads, or run models on several, are worth ThreadSanitizer.
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_session_cancel' $(TEST_SRC))
+MAIN_OBJ    := $(call obj,src/app/main.c)
+
+all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library
+everything: all $(TESTS) $(BENCHES) $(EXAMPLES) $(BUILD)/tests/fuzz
+
+# ---- building -------------------------------------------------------------
+
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC    $<")
+	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -MMD -MP -c -o $@ $<
+
+# Flags of some, for the compiler and for clang-tidy alike. One file per instruction
+# set; each is reached only through cpu/dispatch.c.
+flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
+$(call flags_of,src/backend/cpu/avx2%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c -O3)
+$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS)
+$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
+
+define archive
+	@rm -f $@
+	$(if $(V),,@echo "  AR    $@")
+	$(Q)ar rcs $@ $(filter %.o,$^)
+endef
+define link
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)$(CC) $(SAN) $(LINK_FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_LIBS) $(LIBS)
+endef
+
+$(BUILD)/libvug.a: $(call obj,$(LIB_SRC))
+	$(archive)
+$(BUILD)/libapp.a: $(filter-out $(MAIN_OBJ),$(call obj,$(APP_SRC)))
+	$(archive)
+$(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
+	$(archive)
+
+$(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
+$(BUILD)/libvug.so: $(call obj,$(LIB_SRC))
+	$(link)
+$(BUILD)/vug: LINK_LIBS = $(EDIT_LIBS)
+$(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
+	$(link)
+$(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(EDIT_LIBS)
+# tests/alloc_hook.c stands between this one test and the heap.
+$(BUILD)/tests/test_alloc: LINK_FLAGS = $(if $(filter Linux,$(OS)),\
+    $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(BUILD)/libapp.a $(BUILD)/libvug.a
+	$(link)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libvug.a
+	$(link)
+$(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(BUILD)/libvug.a
+	$(link)
+# Every fuzz target as a plain program over files, build/tests/fuzz NAME FILE...,
+# and as a test over the files that are kept for it.
+$(BUILD)/tests/fuzz $(BUILD)/tests/test_regressions: $(call obj,$(FUZZ_SRC))
+$(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libvug.a
+	$(link)
+
+# ---- the main job -----------------------------------------------------------
+
+# There is no trained model in the repository: the demo proves the program on a tiny
+# checkpoint with a known answer and measures this machine with random weights.
+demo: ## build, then show the main job
+	@tools/deps demo
+	@$(MAKE) all
+	@tools/demo $(BUILD)/vug
+
+# ---- tests --------------------------------------------------------------------
+
+check: ## build everything, run the whole suite (T=part of a name)
+	@tools/deps check
+	@$(MAKE) everything
+	@$(MAKE) run-tests
+run-tests: $(BUILD)/vug $(TESTS) $(EXAMPLES)
+	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(foreach t,$(TESTS),$(if $(findstring $(T),$(t)),$(t)))
+
+# Memory errors and undefined behaviour over everything, races over what has threads.
+# The second program runs without address randomisation where that is allowed: older
+# runtimes of ThreadSanitizer meet mappings they do not expect.
+STRICT = -fno-sanitize-recover=all -fno-omit-frame-pointer
+san: ## the suite under ASan and UBSan, the threaded tests under TSan
+	@tools/deps check
+	@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread $(STRICT)' \
+	    TEST_SRC='$(THREADED)' TEST_WITH="$$(setarch -R true 2>/dev/null && echo setarch -R)" run-tests
+	@$(MAKE) BUILD=$(BUILD)/san OPT='-O1 -g' SAN='-fsanitize=address,undefined $(STRICT)' run-tests
+
+# Findings land in build/fuzz/findings; with a name that says what they are they move
+# to tests/fuzz/regressions/NAME/, where `make check` tries them from then on.
+fuzz: ## every libFuzzer target for SECONDS=60
+	@tools/deps fuzz
+	@if echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void){return 0;}' | \
+	    $(or $(CLANG),false) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null; \
+	then $(MAKE) -k BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT='-O1 -g' \
+	    SAN='-fsanitize=fuzzer-no-link,address,undefined $(STRICT)' $(FUZZ_SRC:tests/fuzz/fuzz_%.c=fuzz-%); \
+	else echo "fuzz: skipped: this machine's clang has no libFuzzer runtime"; fi
+fuzz-%: $(BUILD)/fuzz/%
+	@mkdir -p $(BUILD)/corpus/$* $(BUILD)/findings tests/fuzz/regressions/$*
+	@echo "fuzz $*: $(SECONDS) s"
+	@ASAN_OPTIONS=allocator_may_return_null=1 $< -max_total_time=$(SECONDS) -timeout=10 \
+	    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/findings/$*- \
+	    $(BUILD)/corpus/$* tests/fuzz/regressions/$* >$<.log 2>&1 || { tail -n 60 $<.log; exit 1; }
+	@sed -n 's/^stat::number_of_executed_units: */fuzz $*: inputs tried: /p' $<.log
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libvug.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer,address,undefined -DFUZZ_ENTRY=vug_fuzz_$* -Itests \
+	    -o $@ tests/fuzz/entry.c $^ $(LIBS)
+
+# ---- lint ---------------------------------------------------------------------
+
+# All of it runs, also after a failure: one look shows everything there is to mend.
+lint: ## the rules of the house, formatting, clang-tidy, the other compiler
+	@tools/deps lint
+	@$(MAKE) -k lint-rules lint-format lint-headers lint-shell lint-clang lint-tidy
+	@echo "lint: ok"
+lint-rules: everything
+	@tools/lint --build $(BUILD)
+lint-format:
+	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES) $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ \
+	    tests/ tests/fuzz/ bench/)) tests/fuzz/entry.c
+# The public headers belong to C++ programs too.
+lint-headers:
+	@for h in include/vug/*.h; do $(CXX) -fsyntax-only -Wall -Wextra -Wpedantic -Werror -Iinclude \
+	    -x c++ $$h || exit 1; done
+lint-shell:
+	@if command -v shellcheck >/dev/null; then shellcheck tests/run tools/deps tools/demo .ci/run; fi
+lint-clang:
+	@$(MAKE) BUILD=$(BUILD)/clang CC=$(CLANG) everything
+# One file per process; again only when the file or one of its headers has changed,
+# which its object knows.
+lint-tidy: $(C_FILES:%.c=$(BUILD)/tidy/%.ok)
+$(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  TIDY  $*.c"
+	$(Q)$(CLANG_TIDY) --quiet $*.c -- $(CFLAGS_ALL) 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+# ---- the rest -----------------------------------------------------------------
+
+bench: $(BENCHES) ## run the bench programs
+	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
+
+define PC
+prefix=$(PREFIX)
+libdir=$${prefix}/lib
+includedir=$${prefix}/include
+
+Name: vug
+Description: inference engine for language models
+Version: $(VERSION)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -lvug
+Libs.private: $(LIBS)
+endef
+export PC
+AT = $(DESTDIR)$(PREFIX)
+install: all ## into PREFIX=/usr/local, below DESTDIR
+	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/include/vug
+	install -m 755 $(BUILD)/vug $(AT)/bin/vug
+	install -m 644 $(BUILD)/libvug.a $(AT)/lib/libvug.a
+	install -m 755 $(BUILD)/libvug.so $(AT)/lib/libvug.so.$(SO)
+	ln -sf libvug.so.$(SO) $(AT)/lib/libvug.so
+	install -m 644 include/vug/*.h $(AT)/include/vug/
+	printf '%s\n' "$$PC" > $(AT)/lib/pkgconfig/vug.pc
+
+deps: ## install what building, testing and linting need
+	@tools/deps demo check lint fuzz
+
+clean: ## remove what was built
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+-include $(wildcard $(addprefix $(BUILD)/obj/,*/*.d */*/*.d */*/*/*.d */*/*/*/*.d))
+# Objects stay, also those that only a chain of rules mentions.
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: all everything demo check run-tests san fuzz lint lint-rules lint-format lint-headers \
+        lint-shell lint-clang lint-tidy bench install deps clean help

@@ -1,0 +1,290 @@
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/js.h"
+
+/* Tensors of one format, used or passed over. */
+typedef struct {
+    const char *format;
+    bool used;
+    size_t n;
+    uint64_t bytes;
+} format_total;
+
+enum { MAX_TOTALS = 64 };
+
+static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
+        const vug_tensor_info t = vug_model_tensor(model, i);
+        size_t k = 0;
+        while (k < n && (total[k].used != t.used || strcmp(total[k].format, t.format) != 0))
+            k++;
+        if (k == MAX_TOTALS)
+            break;
+        if (k == n)
+            total[n++] = (format_total){ .format = t.format, .used = t.used };
+        total[k].n++;
+        total[k].bytes += t.bytes;
+    }
+    return n;
+}
+
+static bool same_layer(const vug_layer_info *a, const vug_layer_info *b)
+{
+    return strcmp(a->cache, b->cache) == 0 && a->window == b->window && a->slots == b->slots &&
+           a->cache_bytes == b->cache_bytes;
+}
+
+/* X(field): of vug_memory_plan, in the order of its sum. */
+#define MEMORY_ROWS(X)                                         \
+    X(weights_mapped, "weights, read in place")                \
+    X(weights_copied, "weights, converted or packed")          \
+    X(tokenizer, "tokenizer")                                  \
+    X(graph, "program and tables")                             \
+    X(session_cache, "keys and values, for the whole context") \
+    X(session_buffers, "buffers of a step")                    \
+    X(process, "program code and stacks")                      \
+    X(total, "total, with one session")
+
+/* ---- for a person ------------------------------------------------------------------ */
+
+static void print_head(const vug_model_info *m, vug_buf *to)
+{
+    vug_buf_printf(to, "%s\n", m->path);
+    vug_buf_printf(to, "  %s, %s parameters, %s weight bytes per token\n", m->architecture,
+                   vug_human_count((double)m->n_parameters).text,
+                   vug_human_bytes(m->bytes_per_token).text);
+    vug_buf_printf(to, "  %lld layers, width %lld, %lld heads (%lld for keys and values) of %lld\n",
+                   (long long)m->n_layers, (long long)m->d_model, (long long)m->n_heads,
+                   (long long)m->n_kv_heads, (long long)m->d_head);
+    vug_buf_printf(to, "  feed-forward %lld, vocabulary %lld, output head %s\n",
+                   (long long)m->d_ffn, (long long)m->n_vocab, m->tied_head ? "tied" : "separate");
+    vug_buf_printf(to, "  context %lld of %lld trained, batch %lld\n", (long long)m->context,
+                   (long long)m->context_trained, (long long)m->batch);
+    vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
+}
+
+static void print_totals(const vug_model *model, vug_buf *to)
+{
+    format_total total[MAX_TOTALS];
+    const size_t n = totals_of(model, total);
+    vug_buf_puts(to, "\ntensors\n");
+    for (size_t i = 0; i < n; i++)
+        vug_buf_printf(to, "  %-6s %6zu %12s%s\n", total[i].format, total[i].n,
+                       vug_human_bytes(total[i].bytes).text, total[i].used ? "" : "  passed over");
+}
+
+static void print_memory(const vug_memory_plan *plan, vug_buf *to)
+{
+    vug_buf_puts(to, "\nmemory\n");
+#define X(field, what) \
+    vug_buf_printf(to, "  %-40s %12s\n", what, vug_human_bytes(plan->field).text);
+    MEMORY_ROWS(X)
+#undef X
+}
+
+/* "0-4, 6-10": the layers from `first` on that are as it is. */
+static void print_layers_like(const vug_model *model, size_t first, size_t n, vug_buf *to)
+{
+    const vug_layer_info like = vug_model_layer(model, first);
+    const char *gap = "";
+    for (size_t i = first; i < n; i++) {
+        size_t last = i;
+        vug_layer_info layer = vug_model_layer(model, i);
+        if (!same_layer(&like, &layer))
+            continue;
+        while (last + 1 < n) {
+            layer = vug_model_layer(model, last + 1);
+            if (!same_layer(&like, &layer))
+                break;
+            last++;
+        }
+        vug_buf_printf(to, last > i ? "%s%zu-%zu" : "%s%zu", gap, i, last);
+        gap = ", ";
+        i = last;
+    }
+}
+
+static void print_caches(const vug_model *model, size_t n, vug_buf *to)
+{
+    vug_buf_puts(to, "\ncaches of layers\n");
+    for (size_t i = 0; i < n; i++) {
+        const vug_layer_info layer = vug_model_layer(model, i);
+        size_t before = 0, count = 0;
+        for (size_t k = 0; k < n; k++) {
+            const vug_layer_info other = vug_model_layer(model, k);
+            const bool same = same_layer(&layer, &other);
+            before += same && k < i;
+            count += same;
+        }
+        if (before)
+            continue;
+        vug_buf_printf(to, "  %3zu x %-6s", count, layer.cache);
+        if (layer.window)
+            vug_buf_printf(to, " of %lld tokens,", (long long)layer.window);
+        vug_buf_printf(to, " %lld slots, %s each: ", (long long)layer.slots,
+                       vug_human_bytes(layer.cache_bytes).text);
+        print_layers_like(model, i, n, to);
+        vug_buf_puts(to, "\n");
+    }
+}
+
+static void print_tensors(const vug_model *model, vug_buf *to)
+{
+    vug_buf_puts(to, "\nall tensors\n");
+    for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
+        const vug_tensor_info t = vug_model_tensor(model, i);
+        char shape[160];
+        int at = 0;
+        for (int d = 0; d < t.rank && at < (int)sizeof(shape) - 24; d++)
+            at += snprintf(shape + at, sizeof(shape) - (size_t)at, d ? ",%lld" : "%lld",
+                           (long long)t.dim[d]);
+        shape[at] = '\0';
+        vug_buf_printf(to, "  %-6s [%s] %s %s: %s%s\n", t.format, shape,
+                       vug_human_bytes(t.bytes).text, t.file, t.name,
+                       t.used ? "" : " (passed over)");
+    }
+}
+
+static void as_text(const vug_model *model, const vug_options *opt, vug_buf *to)
+{
+    const vug_model_info m = vug_model_describe(model);
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(model);
+    print_head(&m, to);
+    if (tokenizer)
+        vug_buf_printf(to, "  tokenizer of %d ids\n", (int)vug_tokenizer_size(tokenizer));
+    else
+        vug_buf_puts(to, "  no tokenizer\n");
+    print_totals(model, to);
+    print_memory(&m.memory, to);
+    print_caches(model, (size_t)m.n_layers, to);
+    if (opt->tensors)
+        print_tensors(model, to);
+}
+
+/* ---- for a program ----------------------------------------------------------------- */
+
+static void json_head(const vug_model *model, const vug_model_info *m, vug_js *js)
+{
+    vug_js_str(js, "path", m->path);
+    vug_js_str(js, "architecture", m->architecture);
+    vug_js_str(js, "device", m->device);
+    vug_js_str(js, "kernels", m->kernels);
+    vug_js_int(js, "threads", m->threads);
+    vug_js_int(js, "layers", m->n_layers);
+    vug_js_int(js, "d_model", m->d_model);
+    vug_js_int(js, "heads", m->n_heads);
+    vug_js_int(js, "kv_heads", m->n_kv_heads);
+    vug_js_int(js, "d_head", m->d_head);
+    vug_js_int(js, "d_ffn", m->d_ffn);
+    vug_js_int(js, "vocabulary", m->n_vocab);
+    vug_js_int(js, "parameters", m->n_parameters);
+    vug_js_bool(js, "tied_head", m->tied_head);
+    vug_js_int(js, "context_trained", m->context_trained);
+    vug_js_int(js, "context", m->context);
+    vug_js_int(js, "batch", m->batch);
+    vug_js_u64(js, "bytes_per_token", m->bytes_per_token);
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(model);
+    if (tokenizer)
+        vug_js_int(js, "tokenizer_size", vug_tokenizer_size(tokenizer));
+    else
+        vug_js_str(js, "tokenizer_size", NULL);
+    size_t n;
+    const int32_t *stop = vug_model_stop_tokens(model, &n);
+    vug_js_ids(js, "stop_tokens", stop, n);
+    const vug_sampling_defaults sampling = vug_model_sampling(model);
+    vug_js_open(js, "sampling", '[');
+    for (size_t i = 0; i < sampling.n; i++) {
+        vug_js_open(js, NULL, '{');
+        vug_js_str(js, "stage", vug_sampler_name(sampling.stage[i].kind));
+        vug_js_f64(js, "value", (double)sampling.stage[i].value);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+}
+
+static void json_layers(const vug_model *model, size_t n, vug_js *js)
+{
+    vug_js_open(js, "layer_caches", '[');
+    for (size_t i = 0; i < n; i++) {
+        const vug_layer_info layer = vug_model_layer(model, i);
+        vug_js_open(js, NULL, '{');
+        vug_js_str(js, "cache", layer.cache);
+        vug_js_int(js, "window", layer.window);
+        vug_js_int(js, "slots", layer.slots);
+        vug_js_u64(js, "bytes", layer.cache_bytes);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+}
+
+static void json_tensors(const vug_model *model, vug_js *js)
+{
+    vug_js_open(js, "tensors", '[');
+    for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
+        const vug_tensor_info t = vug_model_tensor(model, i);
+        vug_js_open(js, NULL, '{');
+        vug_js_str(js, "name", t.name);
+        vug_js_str(js, "format", t.format);
+        vug_js_str(js, "file", t.file);
+        vug_js_open(js, "shape", '[');
+        for (int d = 0; d < t.rank; d++)
+            vug_js_int(js, NULL, t.dim[d]);
+        vug_js_close(js, ']');
+        vug_js_u64(js, "bytes", t.bytes);
+        vug_js_bool(js, "used", t.used);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+}
+
+static void as_json(const vug_model *model, vug_js *js)
+{
+    const vug_model_info m = vug_model_describe(model);
+    format_total total[MAX_TOTALS];
+    const size_t n = totals_of(model, total);
+    vug_js_open(js, NULL, '{');
+    json_head(model, &m, js);
+    vug_js_open(js, "formats", '[');
+    for (size_t i = 0; i < n; i++) {
+        vug_js_open(js, NULL, '{');
+        vug_js_str(js, "format", total[i].format);
+        vug_js_bool(js, "used", total[i].used);
+        vug_js_u64(js, "tensors", total[i].n);
+        vug_js_u64(js, "bytes", total[i].bytes);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+    vug_js_open(js, "memory", '{');
+#define X(field, text) vug_js_u64(js, #field, m.memory.field);
+    MEMORY_ROWS(X)
+#undef X
+    vug_js_close(js, '}');
+    json_layers(model, (size_t)m.n_layers, js);
+    json_tensors(model, js);
+    vug_js_close(js, '}');
+}
+
+int vug_cmd_inspect(vug_ui *ui, const vug_options *opt)
+{
+    vug_model_options how = vug_model_options_of(opt);
+    vug_model *model;
+    vug_err err;
+    int code;
+    how.lazy = true;
+    if (vug_model_open(opt->operand[0], &how, &model, &err) != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    if (opt->json) {
+        vug_js js = { 0 };
+        as_json(model, &js);
+        code = vug_js_print(&js, ui, VUG_EXIT_OK);
+    } else {
+        vug_buf text = { 0 };
+        as_text(model, opt, &text);
+        code = vug_ui_print(ui, &text, VUG_EXIT_OK);
+    }
+    vug_model_close(model);
+    return code;
+}

@@ -1,0 +1,197 @@
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/js.h"
+#include "core/json.h"
+
+static const size_t max_text = (size_t)1 << 30, max_line = (size_t)128 << 20;
+
+static unsigned flags_of(const vug_options *opt)
+{
+    return VUG_ENCODE_PARSE_SPECIAL | (opt->special ? VUG_ENCODE_ADD_SPECIAL : 0u);
+}
+
+/* ---- one text -------------------------------------------------------------------- */
+
+static void as_json(const vug_tokenizer *tokenizer, const vug_tokens *tokens,
+                    const vug_text *decoded, vug_js *js)
+{
+    vug_js_open(js, NULL, '{');
+    vug_js_ids(js, "ids", tokens->id, tokens->n);
+    vug_js_open(js, "pieces", '[');
+    for (size_t i = 0; i < tokens->n; i++) {
+        size_t len = 0;
+        const char *piece = vug_tokenizer_token(tokenizer, tokens->id[i], &len);
+        vug_js_text(js, NULL, piece ? piece : "", len);
+    }
+    vug_js_close(js, ']');
+    vug_js_text(js, "decoded", decoded->ptr, decoded->len);
+    vug_js_close(js, '}');
+}
+
+static void as_lines(const vug_tokenizer *tokenizer, const vug_tokens *tokens, vug_buf *to)
+{
+    for (size_t i = 0; i < tokens->n; i++) {
+        size_t len = 0;
+        const char *piece = vug_tokenizer_token(tokenizer, tokens->id[i], &len);
+        vug_buf_printf(to, "%8d  ", (int)tokens->id[i]);
+        vug_json_write_string(to, piece ? piece : "", len);
+        vug_buf_puts(to, "\n");
+    }
+}
+
+static int tokenize_text(vug_ui *ui, const vug_options *opt, const vug_tokenizer *tokenizer)
+{
+    vug_text piped = { 0 }, decoded = { 0 };
+    vug_tokens tokens = { 0 };
+    vug_err err;
+    vug_status st = VUG_OK;
+    vug_str text = { 0 };
+    int code;
+    if (opt->n_operands > 1) {
+        text = vug_str_of(opt->operand[1]);
+    } else {
+        st = vug_input_read("-", max_text, &piped, &err);
+        text = (vug_str){ piped.ptr, piped.len };
+    }
+    if (st == VUG_OK)
+        st = vug_tokenizer_encode(tokenizer, text.ptr, text.len, flags_of(opt), &tokens, &err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_decode(tokenizer, tokens.id, tokens.n, false, &decoded, &err);
+    if (st != VUG_OK) {
+        code = vug_ui_fail(ui, &err);
+    } else if (opt->json) {
+        vug_js js = { 0 };
+        as_json(tokenizer, &tokens, &decoded, &js);
+        code = vug_js_print(&js, ui, VUG_EXIT_OK);
+    } else {
+        vug_buf lines = { 0 };
+        as_lines(tokenizer, &tokens, &lines);
+        code = vug_ui_print(ui, &lines, VUG_EXIT_OK);
+    }
+    vug_text_release(&piped);
+    vug_text_release(&decoded);
+    vug_tokens_release(&tokens);
+    return code;
+}
+
+/* ---- many lines ------------------------------------------------------------------ */
+
+/* {"text": "..."}; other members are passed over. */
+static vug_status read_text(vug_str line, vug_arena *arena, vug_str *text, vug_err *err)
+{
+    vug_json j = vug_json_over(line, "JSON", arena);
+    vug_str key;
+    int n = 0;
+    vug_json_enter_object(&j);
+    while (vug_json_key(&j, &key)) {
+        if (vug_str_is(key, "text")) {
+            *text = vug_json_string(&j);
+            n++;
+        } else {
+            vug_json_skip(&j);
+        }
+    }
+    VUG_TRY(vug_json_finish(&j, err));
+    if (n != 1)
+        return VUG_FAIL(err, VUG_FORMAT, "expected one \"text\", found %d", n);
+    return VUG_OK;
+}
+
+/* A printf per id would take longer than finding it. */
+static void put_id(vug_buf *to, int32_t id)
+{
+    char digits[12];
+    size_t at = sizeof(digits);
+    uint32_t v = (uint32_t)id;
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    vug_buf_append(to, digits + at, sizeof(digits) - at);
+}
+
+static vug_status convert_line(const vug_tokenizer *tokenizer, unsigned flags, vug_str line,
+                               vug_buf *to, vug_err *err)
+{
+    vug_arena arena = { 0 };
+    vug_tokens tokens = { 0 };
+    vug_text decoded = { 0 };
+    vug_str text = { 0 };
+    vug_status st = read_text(line, &arena, &text, err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_encode(tokenizer, text.ptr, text.len, flags, &tokens, err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_decode(tokenizer, tokens.id, tokens.n, false, &decoded, err);
+    if (st == VUG_OK) {
+        vug_buf_puts(to, "{\"ids\":[");
+        for (size_t i = 0; i < tokens.n; i++) {
+            if (i)
+                vug_buf_append(to, ",", 1);
+            put_id(to, tokens.id[i]);
+        }
+        vug_buf_puts(to, "],\"decoded\":");
+        vug_json_write_string(to, decoded.ptr, decoded.len);
+        vug_buf_puts(to, "}\n");
+        st = vug_buf_ok(to, err);
+    }
+    vug_arena_release(&arena);
+    vug_tokens_release(&tokens);
+    vug_text_release(&decoded);
+    return st;
+}
+
+static vug_status convert_lines(vug_ui *ui, const vug_options *opt, const vug_tokenizer *tokenizer,
+                                vug_lines *lines, vug_err *err)
+{
+    vug_buf out = { 0 };
+    vug_status st = VUG_OK;
+    for (;;) {
+        vug_str line;
+        bool more = false;
+        st = vug_lines_next(lines, &line, &more, err);
+        if (st != VUG_OK || !line.ptr)
+            break;
+        out.len = 0;
+        st = convert_line(tokenizer, flags_of(opt), line, &out, err);
+        if (st != VUG_OK || !vug_ui_out(ui, out.ptr, out.len) || (!more && !vug_ui_flush(ui)))
+            break;
+    }
+    vug_buf_release(&out);
+    if (st == VUG_OK)
+        return VUG_OK;
+    char where[300];
+    (void)snprintf(where, sizeof(where), "%.250s:%llu", lines->name,
+                   (unsigned long long)lines->number);
+    return vug_fail_within(err, st, where);
+}
+
+static int tokenize_lines(vug_ui *ui, const vug_options *opt, const vug_tokenizer *tokenizer)
+{
+    vug_lines lines;
+    vug_err err;
+    vug_status st = vug_lines_open(&lines, opt->jsonl, max_line, &err);
+    if (st != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    st = convert_lines(ui, opt, tokenizer, &lines, &err);
+    vug_lines_close(&lines);
+    (void)vug_ui_flush(ui);
+    return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(ui, &err);
+}
+
+int vug_cmd_tokenize(vug_ui *ui, const vug_options *opt)
+{
+    vug_tokenizer *tokenizer;
+    vug_err err;
+    if (opt->jsonl && opt->n_operands > 1) {
+        vug_ui_note(ui, "tokenize takes a TEXT or --jsonl, not both");
+        return VUG_EXIT_USAGE;
+    }
+    if (vug_tokenizer_open(opt->operand[0], &tokenizer, &err) != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    const int code =
+            opt->jsonl ? tokenize_lines(ui, opt, tokenizer) : tokenize_text(ui, opt, tokenizer);
+    vug_tokenizer_close(tokenizer);
+    return code;
+}

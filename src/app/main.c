@@ -1,0 +1,96 @@
+/* The program: finds the command, reads its options, returns its exit code. */
+#include <signal.h>
+#include <string.h>
+
+#include "app/commands.h"
+
+typedef int command_fn(vug_ui *ui, const vug_options *opt);
+
+static command_fn *const functions[VUG_COMMAND_COUNT] = {
+#define COMMAND(NAME, name, ...) vug_cmd_##name,
+#include "app/commands.def"
+#undef COMMAND
+};
+
+vug_model_options vug_model_options_of(const vug_options *opt)
+{
+    return (vug_model_options){
+        .device = opt->device,
+        .context = opt->context,
+        .batch = opt->batch,
+        .threads = opt->threads,
+        .memory_limit = opt->memory_limit,
+        .isa = opt->isa,
+    };
+}
+
+static int no_such_command(const vug_ui *ui, const char *name)
+{
+    const char *near = vug_command_near(name);
+    if (near)
+        vug_ui_note(ui, "unknown command '%s'; did you mean %s?", name, near);
+    else
+        vug_ui_note(ui, "unknown command '%s'; `vug help` lists them", name);
+    return VUG_EXIT_USAGE;
+}
+
+int vug_cmd_help(vug_ui *ui, const vug_options *opt)
+{
+    vug_buf text = { 0 };
+    if (opt->n_operands == 0) {
+        vug_help_all(&text);
+    } else {
+        const vug_command command = vug_command_find(opt->operand[0]);
+        if (command == VUG_COMMAND_COUNT)
+            return no_such_command(ui, opt->operand[0]);
+        vug_help_command(&text, command);
+    }
+    return vug_ui_print(ui, &text, VUG_EXIT_OK);
+}
+
+static int run_command(vug_ui *ui, vug_command command, int argc, const char *const *argv)
+{
+    vug_options opt;
+    vug_err err;
+    int code;
+    if (vug_options_parse(&opt, command, argc, argv, &err) != VUG_OK) {
+        code = vug_ui_fail(ui, &err);
+    } else if (opt.help) {
+        vug_buf text = { 0 };
+        vug_help_command(&text, command);
+        code = vug_ui_print(ui, &text, VUG_EXIT_OK);
+    } else {
+        code = functions[command](ui, &opt);
+    }
+    vug_options_release(&opt);
+    return code;
+}
+
+static int dispatch(vug_ui *ui, int argc, const char *const *argv)
+{
+    vug_buf text = { 0 };
+    if (argc < 2) {
+        vug_help_all(&text);
+        (void)fputs(text.ptr ? text.ptr : "", stderr);
+        vug_buf_release(&text);
+        return VUG_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        vug_buf_printf(&text, "vug %s\n", vug_version());
+        return vug_ui_print(ui, &text, VUG_EXIT_OK);
+    }
+    const bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+    const vug_command command = help ? VUG_COMMAND_HELP : vug_command_find(argv[1]);
+    if (command == VUG_COMMAND_COUNT)
+        return no_such_command(ui, argv[1]);
+    return run_command(ui, command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader of our output who leaves is noticed by the write that fails. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    vug_ui ui = vug_ui_init();
+    const int code = dispatch(&ui, argc, (const char *const *)argv);
+    return vug_ui_finish(&ui, code);
+}

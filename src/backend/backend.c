@@ -1,0 +1,16 @@
+/* The backends of this build, the preferred first. */
+#include "backend/backend.h"
+
+#include "backend/cpu/cpu.h"
+
+static const vug_backend *const backends[] = { &vug_backend_cpu };
+
+size_t vug_backend_count(void)
+{
+    return sizeof(backends) / sizeof(backends[0]);
+}
+
+const vug_backend *vug_backend_at(size_t i)
+{
+    return backends[i];
+}

@@ -1,0 +1,394 @@
+/*
+ * Attention over the caches, without ever holding the scores of more than a
+ * tile of queries and one block of 64 keys (online softmax; ref.c has the
+ * formulas).
+ *
+ * A tile is some query rows of one kv head: all its query heads of one token,
+ * then of the next. Both products are the tile kernel. Keys that a query may
+ * not see are left out of its sums by their exact range, never multiplied by
+ * zero, so whatever an old or unused slot holds cannot reach a result.
+ *
+ * Spans of 256 keys are summed on their own and then joined in order. A step
+ * with many rows gives each tile to a thread, which walks its spans; a step with
+ * few rows (decoding) deals out the spans and joins them afterwards.
+ */
+#include <math.h>
+
+#include "backend/cpu/cpu.h"
+
+enum {
+    PANEL = VUG_CPU_PANEL,
+    BLOCK = VUG_CPU_BLOCK,
+    SPAN = VUG_CPU_SPAN,
+    TILE_ROWS = 24,
+    FEW_ROWS = 64, /* T * H up to which spans are dealt out */
+};
+
+typedef struct {
+    const vug_cpu_env *env;
+    const vug_cpu_attention_job *job;
+    int64_t group;   /* query heads per kv head */
+    int64_t parts;   /* spans in the cache's partial results, per row */
+    vug_cpu_deal deal;
+} attention;
+
+/* Rows of one kv head of one sequence. */
+typedef struct {
+    const attention *a;
+    const float *k, *v; /* of the head, in the state */
+    int64_t head;
+    int64_t first_row, rows;       /* of the sequence's n * group */
+    int64_t first_token;           /* of the sequence in the step */
+    int64_t past;                  /* of the sequence */
+    float *q, *p, *o, *total;      /* scratch: [24][E], [24][64], twice [24][columns] */
+    vug_cpu_softmax state[TILE_ROWS], total_state[TILE_ROWS];
+} tile;
+
+typedef struct {
+    int64_t first, end;
+} range;
+
+/* ---- who sees what -------------------------------------------------------- */
+
+static int64_t position_of(const tile *t, int64_t row)
+{
+    return t->past + (t->first_row + row) / t->a->group;
+}
+
+/* Keys that a query at `position` sees. */
+static range keys_seen(const vug_cpu_cache *c, int64_t position)
+{
+    const int64_t end = position + 1;
+    return (range){ c->window > 0 && end > c->window ? end - c->window : 0, end };
+}
+
+/* Those of them in [first, first + n); empty: first >= end. */
+static range keys_within(const vug_cpu_cache *c, int64_t position, int64_t first, int64_t n)
+{
+    range seen = keys_seen(c, position);
+    seen.first = seen.first > first ? seen.first : first;
+    seen.end = seen.end < first + n ? seen.end : first + n;
+    return seen;
+}
+
+/* Spans with keys of any row of the tile: [first, end). */
+static range spans_of(const tile *t)
+{
+    const vug_cpu_cache *c = t->a->job->cache;
+    return (range){ keys_seen(c, position_of(t, 0)).first / SPAN,
+                    position_of(t, t->rows - 1) / SPAN + 1 };
+}
+
+/* ---- one block ------------------------------------------------------------ */
+
+/* The products of rows first .. end-1 with the panels that hold keys from
+ * `lo` to `hi` of the block. */
+static void multiply_keys(const tile *t, range rows, const float *k, range keys)
+{
+    const int64_t width = t->a->job->cache->width;
+    for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
+        for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_ROWS) {
+            const int64_t left = rows.end - r;
+            t->a->env->kernels->tile(left < VUG_CPU_ROWS ? (int)left : VUG_CPU_ROWS,
+                                     &(vug_cpu_tile){ .a = t->q + r * width,
+                                                      .b = k + panel * PANEL * width,
+                                                      .c = t->p + r * BLOCK + panel * PANEL,
+                                                      .k = width,
+                                                      .lda = width,
+                                                      .ldb = PANEL,
+                                                      .ldc = BLOCK });
+        }
+    }
+}
+
+/* Adds keys lo .. hi-1 of the block to the outputs of `n` rows from `r`. */
+static void multiply_values(const tile *t, int64_t r, int n, const float *v, range keys)
+{
+    const int64_t columns = t->a->job->cache->columns;
+    vug_cpu_tile m = { .a = t->p + r * BLOCK + keys.first,
+                       .k = keys.end - keys.first,
+                       .lda = BLOCK,
+                       .ldb = PANEL,
+                       .ldc = columns,
+                       .accumulate = true };
+    for (int64_t c = 0; c < columns; c += PANEL) {
+        m.b = v + c * BLOCK + keys.first * PANEL;
+        m.c = t->o + r * columns + c;
+        t->a->env->kernels->tile(n, &m);
+    }
+}
+
+/* `first`: the position of the block's first key. */
+static void add_block(tile *t, int64_t first)
+{
+    const vug_cpu_kernels *kernels = t->a->env->kernels;
+    const vug_cpu_cache *c = t->a->job->cache;
+    range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
+    for (int64_t r = 0; r < t->rows; r++) {
+        key[r] = keys_within(c, position_of(t, r), first, BLOCK);
+        key[r].first -= first;
+        key[r].end -= first;
+        if (key[r].first >= key[r].end)
+            continue;
+        if (rows.end == 0)
+            rows.first = r;
+        rows.end = r + 1;
+        any.first = key[r].first < any.first ? key[r].first : any.first;
+        any.end = key[r].end > any.end ? key[r].end : any.end;
+    }
+    if (rows.end == 0)
+        return;
+    const int64_t slot = first % c->slots;
+    multiply_keys(t, rows, t->k + slot * c->width, any);
+    for (int64_t r = rows.first; r < rows.end; r++) {
+        const float rescale = kernels->softmax(t->p + r * BLOCK, (int)key[r].first,
+                                               (int)key[r].end, &t->a->job->score, &t->state[r]);
+        if (rescale != 1.0f)
+            kernels->scale(t->o + r * c->columns, rescale, t->o + r * c->columns, c->columns);
+    }
+    for (int64_t r = rows.first; r < rows.end;) {
+        int n = 1;
+        while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
+               key[r + n].end == key[r].end)
+            n++;
+        multiply_values(t, r, n, t->v + slot * c->columns, key[r]);
+        r += n;
+    }
+}
+
+/* ---- spans ---------------------------------------------------------------- */
+
+/* Leaves the tile's sums over one span in t->o and t->state; rows that see none
+ * of its keys have state.max = -inf. */
+static void sum_span(tile *t, int64_t span)
+{
+    const vug_cpu_cache *c = t->a->job->cache;
+    for (int64_t r = 0; r < t->rows; r++)
+        t->state[r] = (vug_cpu_softmax){ .max = -INFINITY };
+    memset(t->o, 0, (size_t)(t->rows * c->columns) * sizeof(float));
+    for (int64_t first = span * SPAN; first < (span + 1) * SPAN; first += BLOCK)
+        add_block(t, first);
+}
+
+static bool sees(const vug_cpu_cache *c, int64_t position, int64_t span)
+{
+    const range seen = keys_within(c, position, span * SPAN, SPAN);
+    return seen.first < seen.end;
+}
+
+static bool is_first_span(const vug_cpu_cache *c, int64_t position, int64_t span)
+{
+    return keys_seen(c, position).first / SPAN == span;
+}
+
+/* Joins one span's sums `o`, `state` of a row to its `total`. */
+static void join_span(const attention *a, float *total, vug_cpu_softmax *total_state,
+                      const float *o, const vug_cpu_softmax *state)
+{
+    const vug_cpu_kernels *kernels = a->env->kernels;
+    const float max = state->max > total_state->max ? state->max : total_state->max;
+    float factor[2] = { total_state->max - max, state->max - max };
+    kernels->exp(factor, factor, 2);
+    kernels->join(total, factor[0], o, factor[1], a->job->cache->columns);
+    total_state->sum = fmaf(state->sum, factor[1], total_state->sum * factor[0]);
+    total_state->max = max;
+}
+
+static void write_row(const attention *a, const float *o, const vug_cpu_softmax *state, float *out)
+{
+    a->env->kernels->scale(o, 1.0f / state->sum, out, a->job->cache->width);
+}
+
+/* ---- tiles ---------------------------------------------------------------- */
+
+static int64_t tiles_per_head(const attention *a, const vug_span *span)
+{
+    return (span->n * a->group + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+static int64_t token_row(const tile *t, int64_t row)
+{
+    const attention *a = t->a;
+    const int64_t at = t->first_row + row;
+    return (t->first_token + at / a->group) * a->job->heads + t->head * a->group + at % a->group;
+}
+
+/* Tile `i` of the step; scratch of one thread. */
+static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
+{
+    const vug_cpu_attention_job *job = a->job;
+    const vug_cpu_cache *c = job->cache;
+    const vug_span *span = job->span;
+    int64_t first_token = 0;
+    for (; i >= tiles_per_head(a, span) * c->heads; span++) {
+        i -= tiles_per_head(a, span) * c->heads;
+        first_token += span->n;
+    }
+    const int64_t first_row = i / c->heads * TILE_ROWS;
+    const int64_t left = span->n * a->group - first_row;
+    t->a = a;
+    t->head = i % c->heads;
+    t->first_row = first_row;
+    t->rows = left < TILE_ROWS ? left : TILE_ROWS;
+    t->first_token = first_token;
+    t->past = span->past;
+    t->k = span->state->data + c->k + t->head * c->slots * c->width;
+    t->v = span->state->data + c->v + t->head * c->slots * c->columns;
+    t->p = scratch;
+    t->o = t->p + TILE_ROWS * BLOCK;
+    t->total = t->o + TILE_ROWS * c->columns;
+    t->q = t->total + TILE_ROWS * c->columns;
+    for (int64_t r = 0; r < t->rows; r++)
+        memcpy(t->q + r * c->width, job->q + token_row(t, r) * c->width,
+               (size_t)c->width * sizeof(float));
+}
+
+static void whole_tiles(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    attention *a = arg;
+    const vug_cpu_cache *c = a->job->cache;
+    float *scratch = a->env->scratch + thread * a->env->scratch_floats;
+    tile t;
+    for (int64_t i; (i = vug_cpu_deal_take(&a->deal)) < a->deal.n;) {
+        open_tile(&t, a, i, scratch);
+        const range spans = spans_of(&t);
+        for (int64_t span = spans.first; span < spans.end; span++) {
+            sum_span(&t, span);
+            for (int64_t r = 0; r < t.rows; r++) {
+                float *total = t.total + r * c->columns, *o = t.o + r * c->columns;
+                if (!sees(c, position_of(&t, r), span))
+                    continue;
+                if (!is_first_span(c, position_of(&t, r), span)) {
+                    join_span(a, total, &t.total_state[r], o, &t.state[r]);
+                    continue;
+                }
+                memcpy(total, o, (size_t)c->columns * sizeof(float));
+                t.total_state[r] = t.state[r];
+            }
+        }
+        for (int64_t r = 0; r < t.rows; r++)
+            write_row(a, t.total + r * c->columns, &t.total_state[r],
+                      a->job->out + token_row(&t, r) * c->width);
+    }
+}
+
+/* ---- few rows: spans dealt out -------------------------------------------- */
+
+/* The partial sums of a row (token and head) over one span: columns values, then
+ * max and sum, padded to 16. */
+static int64_t part_floats(const vug_cpu_cache *c)
+{
+    return c->columns + PANEL;
+}
+
+static float *part_of(const attention *a, int64_t row, int64_t span)
+{
+    return a->job->partial + (row * a->parts + span % a->parts) * part_floats(a->job->cache);
+}
+
+static void one_span(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    attention *a = arg;
+    const vug_cpu_cache *c = a->job->cache;
+    float *scratch = a->env->scratch + thread * a->env->scratch_floats;
+    tile t;
+    for (int64_t i; (i = vug_cpu_deal_take(&a->deal)) < a->deal.n;) {
+        open_tile(&t, a, i / a->parts, scratch);
+        const range spans = spans_of(&t);
+        const int64_t span = spans.first + i % a->parts;
+        if (span >= spans.end)
+            continue;
+        sum_span(&t, span);
+        for (int64_t r = 0; r < t.rows; r++) {
+            if (!sees(c, position_of(&t, r), span))
+                continue;
+            float *part = part_of(a, token_row(&t, r), span);
+            memcpy(part, t.o + r * c->columns, (size_t)c->columns * sizeof(float));
+            memcpy(part + c->columns, &t.state[r], sizeof(t.state[r]));
+        }
+    }
+}
+
+static void join_parts(attention *a, int64_t row, int64_t position)
+{
+    const vug_cpu_cache *c = a->job->cache;
+    const range seen = keys_seen(c, position);
+    const int64_t first = seen.first / SPAN, end = (seen.end - 1) / SPAN + 1;
+    float *total = part_of(a, row, first);
+    vug_cpu_softmax total_state, state;
+    memcpy(&total_state, total + c->columns, sizeof(total_state));
+    for (int64_t span = first + 1; span < end; span++) {
+        const float *part = part_of(a, row, span);
+        memcpy(&state, part + c->columns, sizeof(state));
+        join_span(a, total, &total_state, part, &state);
+    }
+    write_row(a, total, &total_state, a->job->out + row * c->width);
+}
+
+static void split_spans(attention *a, int64_t tiles)
+{
+    const vug_cpu_attention_job *job = a->job;
+    vug_cpu_deal_init(&a->deal, tiles * a->parts);
+    if (a->parts == 1 && tiles == 1)
+        one_span(a, 0, 1);
+    else
+        vug_pool_run(a->env->pool, one_span, a);
+    int64_t token = 0;
+    for (int s = 0; s < job->n_spans; s++) {
+        for (int64_t t = 0; t < job->span[s].n; t++, token++) {
+            for (int64_t h = 0; h < job->heads; h++)
+                join_parts(a, token * job->heads + h, job->span[s].past + t);
+        }
+    }
+}
+
+/* ---- a job ---------------------------------------------------------------- */
+
+int64_t vug_cpu_attention_scratch(int64_t width)
+{
+    const int64_t columns = (width + PANEL - 1) / PANEL * PANEL;
+    return TILE_ROWS * (BLOCK + 3 * columns);
+}
+
+/* Spans that the slots can touch: one more than they fill. */
+static int64_t most_spans(const vug_cpu_cache *c)
+{
+    return (c->slots + SPAN - 1) / SPAN + 1;
+}
+
+int64_t vug_cpu_attention_partial(const vug_cpu_cache *cache)
+{
+    return FEW_ROWS * most_spans(cache) * part_floats(cache);
+}
+
+/* The most spans that a sequence of the step touches. */
+static int64_t spans_in_step(const vug_cpu_attention_job *job)
+{
+    int64_t most = 1;
+    for (int s = 0; s < job->n_spans; s++) {
+        const vug_span *span = &job->span[s];
+        const int64_t first = keys_seen(job->cache, span->past).first / SPAN;
+        const int64_t n = (span->past + span->n - 1) / SPAN + 1 - first;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job)
+{
+    attention a = { .env = env, .job = job, .group = job->heads / job->cache->heads };
+    int64_t tiles = 0, rows = 0;
+    for (int s = 0; s < job->n_spans; s++) {
+        tiles += tiles_per_head(&a, &job->span[s]) * job->cache->heads;
+        rows += job->span[s].n * job->heads;
+    }
+    a.parts = spans_in_step(job);
+    if (rows <= FEW_ROWS) {
+        split_spans(&a, tiles);
+        return;
+    }
+    vug_cpu_deal_init(&a.deal, tiles);
+    vug_pool_run(env->pool, whole_tiles, &a);
+}

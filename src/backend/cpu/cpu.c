@@ -1,0 +1,94 @@
+/* The CPU as a backend: opening, describing, and the vtable. */
+#include <stdio.h>
+
+#include "backend/cpu/program.h"
+
+static vug_status open_cpu(const vug_device_options *options, vug_device **out, vug_err *err)
+{
+    const vug_cpu_kernels *kernels = vug_cpu_choose(options->isa);
+    if (!kernels) {
+        char names[64];
+        return VUG_FAIL(err, VUG_ARGUMENT, "no kernels are named '%s'; there are: %s", options->isa,
+                        vug_cpu_row_names(names, sizeof(names)));
+    }
+    vug_device *device = vug_alloc_zero(1, sizeof(*device));
+    if (!device)
+        return VUG_FAIL_NOMEM(err, "the device", sizeof(*device));
+    const int threads = options->threads ? options->threads : vug_cpu_count();
+    const vug_status st = vug_pool_create(threads, &device->pool, err);
+    if (st != VUG_OK) {
+        vug_free(device);
+        return st;
+    }
+    char brand[64];
+    device->kernels = kernels;
+    (void)snprintf(device->description, sizeof(device->description), "%s%s%s",
+                   vug_cpu_brand(brand, sizeof(brand)), brand[0] ? ", " : "",
+                   kernels->description);
+    *out = device;
+    return VUG_OK;
+}
+
+static void close_cpu(vug_device *device)
+{
+    if (!device)
+        return;
+    vug_pool_destroy(device->pool);
+    vug_free(device);
+}
+
+static vug_device_info describe(const vug_device *device)
+{
+    return (vug_device_info){
+        .name = "cpu",
+        .description = device ? device->description : vug_cpu_choose(NULL)->description,
+        .available = true,
+        .reason = "",
+        .threads = device ? vug_pool_threads(device->pool) : vug_cpu_count(),
+        .memory = vug_memory_size(),
+    };
+}
+
+static vug_program_sizes sizes(const vug_program *program)
+{
+    return program->sizes;
+}
+
+/* Touched here, so that no step waits for the system to find memory. */
+static vug_status state_create(const vug_program *program, vug_state **out, vug_err *err)
+{
+    vug_state *state = vug_alloc_zero(1, sizeof(*state));
+    float *data = vug_alloc_aligned(program->sizes.state_bytes);
+    if (!state || !data) {
+        vug_free(state);
+        vug_free(data);
+        return VUG_FAIL_NOMEM(err, "the key/value cache", program->sizes.state_bytes);
+    }
+    state->data = data;
+    *out = state;
+    return VUG_OK;
+}
+
+static void state_destroy(vug_state *state)
+{
+    if (!state)
+        return;
+    vug_free(state->data);
+    vug_free(state);
+}
+
+const vug_backend vug_backend_cpu = {
+    .name = "cpu",
+    .open = open_cpu,
+    .close = close_cpu,
+    .describe = describe,
+    .measure = vug_cpu_measure,
+    .compile = vug_cpu_compile,
+    .release = vug_cpu_release,
+    .sizes = sizes,
+    .state_create = state_create,
+    .state_destroy = state_destroy,
+    .workspace_create = vug_cpu_workspace_create,
+    .workspace_destroy = vug_cpu_workspace_destroy,
+    .run = vug_cpu_run,
+};

@@ -1,0 +1,155 @@
+#ifndef VUG_BACKEND_CPU_CPU_H
+#define VUG_BACKEND_CPU_CPU_H
+
+/* What the files of this folder share; nobody else includes it but tests. */
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels.h"
+#include "core/os.h"
+
+struct vug_device {
+    const vug_cpu_kernels *kernels;
+    vug_pool *pool;
+    char description[192];
+};
+
+/* What a parallel loop needs. */
+typedef struct {
+    const vug_cpu_kernels *kernels;
+    vug_pool *pool;
+    float *scratch;         /* [threads][scratch_floats], aligned to 64 bytes */
+    int64_t scratch_floats; /* a multiple of 16 */
+} vug_cpu_env;
+
+/* Chunks of a job, dealt out to the threads as they come: who computes a chunk
+ * makes no difference to its result. */
+typedef struct {
+    atomic_llong next;
+    int64_t n;
+} vug_cpu_deal;
+
+static inline void vug_cpu_deal_init(vug_cpu_deal *deal, int64_t n)
+{
+    atomic_init(&deal->next, 0);
+    deal->n = n;
+}
+
+/* The next chunk; at least deal->n when all are taken. */
+static inline int64_t vug_cpu_deal_take(vug_cpu_deal *deal)
+{
+    return atomic_fetch_add_explicit(&deal->next, 1, memory_order_relaxed);
+}
+
+/* ---- linear.c ------------------------------------------------------------- */
+
+enum { VUG_CPU_MATRICES = 8 }; /* most products of one input that run as one job */
+
+typedef struct {
+    vug_dtype dtype;
+    const uint8_t *data; /* [out,in] */
+    int64_t out;
+    float *y; /* [rows,out] */
+} vug_cpu_matrix;
+
+/* y = x w^T for `n` matrices; x [rows,in]. */
+typedef struct {
+    const float *x;
+    int64_t rows, in;
+    const vug_cpu_matrix *matrix;
+    int n;
+} vug_cpu_linear_job;
+
+/* Floats of scratch per thread. */
+int64_t vug_cpu_linear_scratch(void);
+void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job);
+
+/* ---- cache.c -------------------------------------------------------------- */
+
+/*
+ * Keys and values of one attention layer. The token at `position` has slot
+ * position mod slots; slots are a multiple of VUG_CPU_BLOCK, so that a block of
+ * keys is a block of slots. Keys lie in panels of 16, values in blocks of 64, in
+ * the order in which the two products of attention read them:
+ *
+ *     k [K][slots/16][E][16]        v [K][slots/64][columns/16][64][16]
+ */
+typedef struct {
+    int64_t window; /* 0: full */
+    int64_t slots;
+    int64_t heads;   /* K */
+    int64_t width;   /* E */
+    int64_t columns; /* E rounded up to 16 */
+    uint64_t k, v;   /* where they start in a state, in floats */
+} vug_cpu_cache;
+
+struct vug_state {
+    float *data;
+};
+
+/* Fills all but k and v; false when the sizes overflow. */
+bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window,
+                        const vug_limits *limits);
+/* Floats of both. */
+uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache);
+
+typedef struct {
+    const vug_cpu_cache *cache;
+    const vug_span *span; /* their tokens one after the other */
+    int n_spans;
+    int64_t heads;           /* H */
+    const float *q, *k, *v;  /* [T,H,E], [T,K,E], [T,K,E] */
+    float *out;              /* [T,H,E] */
+    vug_cpu_score score;
+    float *partial; /* vug_cpu_attention_partial floats */
+} vug_cpu_attention_job;
+
+/* Writes the step's keys and values into the states. */
+void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *job);
+
+/* ---- attention.c ---------------------------------------------------------- */
+
+int64_t vug_cpu_attention_scratch(int64_t width);
+/* Floats for the parts of a step of few rows, to be joined. */
+int64_t vug_cpu_attention_partial(const vug_cpu_cache *cache);
+void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job);
+
+/* ---- elementwise.c -------------------------------------------------------- */
+
+/* One node whose rows are computed one by one. */
+typedef struct {
+    vug_op op;
+    int64_t rows, width; /* of the output; heads count as rows */
+    const float *in[VUG_MAX_INPUTS];
+    float *out;
+    const float *w;       /* of norms: [width], the bias added */
+    float eps;            /* of norms */
+    float by;             /* of SCALE, SOFTCAP, EMBED */
+    const int32_t *index; /* TAKE: [rows] of in[0]; EMBED: of the table */
+    const uint8_t *table; /* EMBED: [.., width] */
+    vug_dtype dtype;      /* of the table */
+    int64_t heads;        /* ROPE, NORM_ROPE: rows per token */
+    int64_t dims;         /* of the rotation */
+    const vug_attr_table *angles; /* ROPE_TABLE */
+} vug_cpu_rows_job;
+
+void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job);
+
+/* ---- measure.c ------------------------------------------------------------ */
+
+/* One probe, with all threads of the pool; bytes is a multiple of 4096 per
+ * thread. Bytes and operations per second. */
+double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_t n);
+double vug_cpu_measure_fma(const vug_cpu_env *env);
+VUG_MUST_CHECK vug_status vug_cpu_measure(vug_device *device, vug_device_limits *out, vug_err *err);
+
+/* ---- program.c ------------------------------------------------------------ */
+
+VUG_MUST_CHECK vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph,
+                                          const vug_plan *plan, const vug_weight *weight,
+                                          const vug_limits *limits, vug_program **out,
+                                          vug_err *err);
+void vug_cpu_release(vug_program *program);
+
+extern const vug_backend vug_backend_cpu;
+
+#endif

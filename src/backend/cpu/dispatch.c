@@ -1,0 +1,104 @@
+/*
+ * The only place that asks what the processor can do. Rows are ordered from the
+ * worst, which runs everywhere, to the best; all give the same bits.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cpu/rows.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+typedef struct {
+    const vug_cpu_kernels *kernels;
+    bool (*runs)(void);
+} row;
+
+static bool always(void)
+{
+    return true;
+}
+
+#if defined(__x86_64__)
+/* The compiler's builtin also asks whether the system saves the wide registers. */
+static bool has_avx2(void)
+{
+    unsigned a, b, c, d;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+
+static const row rows[] = {
+    { &vug_cpu_ref_row, always },
+#if defined(__x86_64__)
+    { &vug_cpu_avx2_row, has_avx2 },
+#endif
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+const vug_cpu_kernels *vug_cpu_choose(const char *cap)
+{
+    const vug_cpu_kernels *best = NULL;
+    for (int i = 0; i < N_ROWS; i++) {
+        if (rows[i].runs())
+            best = rows[i].kernels;
+        if (cap && strcmp(rows[i].kernels->name, cap) == 0)
+            return best;
+    }
+    return cap ? NULL : best;
+}
+
+int vug_cpu_row_count(void)
+{
+    int n = 0;
+    for (int i = 0; i < N_ROWS; i++)
+        n += rows[i].runs();
+    return n;
+}
+
+const vug_cpu_kernels *vug_cpu_row(int i)
+{
+    for (int j = 0; j < N_ROWS; j++) {
+        if (rows[j].runs() && i-- == 0)
+            return rows[j].kernels;
+    }
+    return NULL;
+}
+
+const char *vug_cpu_row_names(char *buffer, size_t size)
+{
+    size_t at = 0;
+    buffer[0] = '\0';
+    for (int i = 0; i < N_ROWS && at < size; i++)
+        at += (size_t)snprintf(buffer + at, size - at, "%s%s", i ? ", " : "",
+                               rows[i].kernels->name);
+    return buffer;
+}
+
+const char *vug_cpu_brand(char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+#if defined(__x86_64__)
+    unsigned word[12];
+    for (unsigned i = 0; i < 3; i++) {
+        if (!__get_cpuid(0x80000002 + i, &word[4 * i], &word[4 * i + 1], &word[4 * i + 2],
+                         &word[4 * i + 3]))
+            return buffer;
+    }
+    char text[sizeof(word) + 1];
+    memcpy(text, word, sizeof(word));
+    text[sizeof(word)] = '\0';
+    const char *start = text + strspn(text, " ");
+    size_t len = strlen(start);
+    while (len > 0 && start[len - 1] == ' ')
+        len--;
+    (void)snprintf(buffer, size, "%.*s", (int)len, start);
+#else
+    (void)size;
+#endif
+    return buffer;
+}

@@ -1,0 +1,168 @@
+/*
+ * Everything that is computed row by row. A fused operation calls the kernels of
+ * the operations it replaces, one row at a time while the row is in the cache,
+ * and so gives their bits.
+ */
+#include <math.h>
+
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/ref.h"
+
+enum {
+    /* Elements below which waking the threads costs more than it saves. */
+    SMALL = 32 * 1024,
+    CHUNK = 8 * 1024,
+};
+
+typedef void row_fn(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row);
+
+static float *out_row(const vug_cpu_rows_job *job, int64_t row)
+{
+    return job->out + row * job->width;
+}
+
+static const float *in_row(const vug_cpu_rows_job *job, int i, int64_t row)
+{
+    return job->in[i] + row * job->width;
+}
+
+/* ---- rows ----------------------------------------------------------------- */
+
+static void row_embed(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    const int64_t bytes = job->width * vug_dtype_of(job->dtype)->bytes;
+    kernels->format[job->dtype].decode(job->table + job->index[row] * bytes, job->by,
+                                       out_row(job, row), job->width);
+}
+
+static void norm_into(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, const float *x,
+                      float *out)
+{
+    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
+    kernels->norm(x, 1.0f / sqrtf(mean + job->eps), job->w, out, job->width);
+}
+
+static void row_rms_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    norm_into(kernels, job, in_row(job, 0, row), out_row(job, row));
+}
+
+static void row_add_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    float *out = out_row(job, row);
+    norm_into(kernels, job, in_row(job, 1, row), out);
+    kernels->add(in_row(job, 0, row), out, out, job->width);
+}
+
+static void row_rope_table(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    vug_ref_rope_table(job->angles, job->index[row], out_row(job, row));
+}
+
+/* `x` may be `out`. */
+static void rotate(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, const float *x,
+                   const float *table, float *out)
+{
+    const int64_t h = job->dims / 2;
+    kernels->rope(x, table, table + h, h, out);
+    if (x != out)
+        memcpy(out + job->dims, x + job->dims, (size_t)(job->width - job->dims) * sizeof(float));
+}
+
+static void row_rope(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    rotate(kernels, job, in_row(job, 0, row), job->in[1] + row / job->heads * job->dims,
+           out_row(job, row));
+}
+
+static void row_norm_rope(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    float *out = out_row(job, row);
+    norm_into(kernels, job, in_row(job, 0, row), out);
+    rotate(kernels, job, out, job->in[2] + row / job->heads * job->dims, out);
+}
+
+static void row_add(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->add(in_row(job, 0, row), in_row(job, 1, row), out_row(job, row), job->width);
+}
+
+static void row_mul(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->mul(in_row(job, 0, row), in_row(job, 1, row), out_row(job, row), job->width);
+}
+
+static void row_gelu(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->gelu(in_row(job, 0, row), out_row(job, row), job->width);
+}
+
+static void row_geglu(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    float *out = out_row(job, row);
+    kernels->gelu(in_row(job, 0, row), out, job->width);
+    kernels->mul(out, in_row(job, 1, row), out, job->width);
+}
+
+static void row_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->scale(in_row(job, 0, row), job->by, out_row(job, row), job->width);
+}
+
+static void row_softcap(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->softcap(in_row(job, 0, row), job->by, out_row(job, row), job->width);
+}
+
+static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    memcpy(out_row(job, row), in_row(job, 0, job->index[row]), (size_t)job->width * sizeof(float));
+}
+
+/* Operations that program.c handles, or that need no work. */
+#define row_param     NULL
+#define row_input     NULL
+#define row_linear    NULL
+#define row_attention NULL
+#define row_heads     NULL
+#define row_merge     NULL
+
+static row_fn *const row_of[VUG_OP_COUNT] = {
+#define OP(id, name, n_in, attrs, rule) [VUG_OP_##id] = row_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
+/* ---- a job ---------------------------------------------------------------- */
+
+typedef struct {
+    const vug_cpu_env *env;
+    const vug_cpu_rows_job *job;
+    int64_t per_chunk;
+    vug_cpu_deal deal;
+} loop;
+
+static void run_rows(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    loop *l = arg;
+    for (int64_t i; (i = vug_cpu_deal_take(&l->deal)) < l->deal.n;) {
+        const int64_t end = (i + 1) * l->per_chunk;
+        for (int64_t row = i * l->per_chunk; row < end && row < l->job->rows; row++)
+            row_of[l->job->op](l->env->kernels, l->job, row);
+    }
+}
+
+void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job)
+{
+    const int64_t per_chunk = job->width < CHUNK ? CHUNK / job->width : 1;
+    loop l = { .env = env, .job = job, .per_chunk = per_chunk };
+    vug_cpu_deal_init(&l.deal, (job->rows + per_chunk - 1) / per_chunk);
+    if (job->rows == 1 || job->rows * job->width < SMALL)
+        run_rows(&l, 0, 1);
+    else
+        vug_pool_run(env->pool, run_rows, &l);
+}

@@ -1,0 +1,144 @@
+#ifndef VUG_BACKEND_CPU_KERNELS_H
+#define VUG_BACKEND_CPU_KERNELS_H
+
+/*
+ * The innermost loops, one table of them per instruction set. Everything around
+ * them (blocking, threads, caches) is portable and shared.
+ *
+ * The arithmetic of every kernel is defined to the bit: which products and sums
+ * are fused (fma: one rounding), and the order of every sum. All rows of the
+ * table give the same bits for the same finite input, so a faster row changes no
+ * logit, and no result depends on how work was cut into calls. ref.c says the
+ * same once more, operation by operation, without any blocking.
+ *
+ * Nothing outside the given ranges is read or written. Weights may have any
+ * alignment, and strides in bytes; floats are aligned as floats. Unless said
+ * otherwise an output may be one of the inputs, and may not overlap it partly.
+ */
+
+#include "ir/dtype.h"
+
+enum {
+    VUG_CPU_PANEL = 16,  /* outputs, or keys, or value columns side by side */
+    VUG_CPU_ROWS = 6,    /* most rows of a tile */
+    VUG_CPU_KC = 320,    /* most elements of a sum before it is added to its output */
+    VUG_CPU_BLOCK = 64,  /* keys that share one step of the softmax */
+    VUG_CPU_SPAN = 256,  /* keys, from a multiple of this, summed on their own */
+    VUG_CPU_LANES = 8,   /* partial sums of a reduction */
+};
+
+/* A sum over `k` elements is cut into blocks of this many, the last one shorter:
+ * blocks of about equal size, multiples of 16, at most VUG_CPU_KC. */
+static inline int64_t vug_cpu_kc(int64_t k)
+{
+    const int64_t blocks = (k + VUG_CPU_KC - 1) / VUG_CPU_KC;
+    return blocks < 2 ? k : ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
+/*
+ * C [rows,16] = A [rows,k] x B [k,16], or C += it. Element (r,c) is
+ *
+ *     s = 0;  for i in 0 .. k-1: s = fma(a[r][i], b[i][c], s)
+ *     c[r][c] = accumulate ? c[r][c] + s : s
+ */
+typedef struct {
+    const float *a, *b;
+    float *c;
+    int64_t k;
+    int64_t lda, ldb, ldc; /* from row to row, in floats */
+    bool accumulate;
+} vug_cpu_tile;
+
+/* y [16] (+)= W [16,k] x [k], summed as by vug_cpu_tile. */
+typedef struct {
+    const float *x;
+    const uint8_t *w;
+    const uint8_t *next; /* the weights needed after these, likewise [16,k]: a hint */
+    float *y;
+    int64_t k;
+    int64_t stride; /* from row to row, in bytes */
+    bool accumulate;
+} vug_cpu_gemv;
+
+/* What a format of weights needs. */
+typedef struct {
+    /* dst[i] = by * value of src[i] */
+    void (*decode)(const uint8_t *src, float by, float *dst, int64_t n);
+    /* panel [k][16] = the transpose of W [rows,k]; columns from `rows` on are 0.
+     * 1 <= rows <= 16. */
+    void (*pack)(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
+    void (*gemv)(const vug_cpu_gemv *g);
+} vug_cpu_format;
+
+/* The running state of a softmax over blocks of keys. */
+typedef struct {
+    float max; /* of the scores so far; -inf before the first */
+    float sum; /* of exp(score - max) */
+} vug_cpu_softmax;
+
+/* How a product q.k becomes a score: s = p * scale; with a softcap then
+ * s = tanh(s / softcap) * softcap. */
+typedef struct {
+    float scale;
+    float softcap; /* 0: none */
+} vug_cpu_score;
+
+typedef struct {
+    const char *name;        /* "avx2": what caps are compared with */
+    const char *description; /* for a person */
+    vug_cpu_format format[VUG_DTYPE_COUNT]; /* all NULL: no kernels for this format */
+
+    /* 1 <= rows <= 6. */
+    void (*tile)(int rows, const vug_cpu_tile *t);
+
+    /*
+     * One block: p [64] holds products, of which those of keys lo .. hi-1 count
+     * (lo < hi). Scores s as vug_cpu_score says; m = max(state->max, s); then
+     *
+     *     p[i] = exp(s[i] - m) in lo .. hi-1, elsewhere unspecified
+     *     state->sum = fma(state->sum, a, sum of p)     a = exp(state->max - m)
+     *     state->max = m
+     *
+     * with the sum in lanes i mod 8 as in sum_squares. Returns a, by which the
+     * outputs so far are to be multiplied.
+     */
+    float (*softmax)(float *p, int lo, int hi, const vug_cpu_score *score,
+                     vug_cpu_softmax *state);
+    /* o[i] = fma(add[i], b, o[i] * a): joins two spans of keys. */
+    void (*join)(float *o, float a, const float *add, float b, int64_t n);
+
+    /* Lane j sums x[i]^2 for i = j, j + 8, ..: s = fma(x[i], x[i], s). Lanes are
+     * then added as ((0+4)+(2+6)) + ((1+5)+(3+7)). */
+    float (*sum_squares)(const float *x, int64_t n);
+    /* out[i] = (x[i] * r) * w[i] */
+    void (*norm)(const float *x, float r, const float *w, float *out, int64_t n);
+    /* Pairs (x[i], x[i+h]), i < h: out[i] = fma(x[i], cos[i], -(x[i+h] * sin[i])),
+     * out[i+h] = fma(x[i+h], cos[i], x[i] * sin[i]). */
+    void (*rope)(const float *x, const float *cos, const float *sin, int64_t h, float *out);
+    void (*add)(const float *a, const float *b, float *out, int64_t n);
+    void (*mul)(const float *a, const float *b, float *out, int64_t n);
+    void (*scale)(const float *x, float by, float *out, int64_t n);
+    /* vug_ref_gelu, vug_ref_exp of each; tanh(x / by) * by with vug_ref_tanh. */
+    void (*gelu)(const float *x, float *out, int64_t n);
+    void (*exp)(const float *x, float *out, int64_t n);
+    void (*softcap)(const float *x, float by, float *out, int64_t n);
+
+    /* Probes. Reads all bytes (a multiple of 4096, aligned to 64) and returns a
+     * value that depends on them; does `rounds` rounds of fused multiply-adds in
+     * registers, *flop operations in all, and returns a value likewise. */
+    float (*probe_read)(const uint8_t *bytes, int64_t n);
+    float (*probe_fma)(int64_t rounds, double *flop);
+} vug_cpu_kernels;
+
+/* The row that runs on this machine and is not above the row named `cap` (NULL:
+ * the best); NULL when there is no such name. */
+const vug_cpu_kernels *vug_cpu_choose(const char *cap);
+/* All rows that run here, the worst ("ref") first; `i` < vug_cpu_row_count(). */
+int vug_cpu_row_count(void);
+const vug_cpu_kernels *vug_cpu_row(int i);
+/* "ref, avx2": what vug_cpu_choose takes, into a buffer of at least 64 bytes. */
+const char *vug_cpu_row_names(char *buffer, size_t size);
+/* The processor's own name, at least 64 bytes; "" where it has none. */
+const char *vug_cpu_brand(char *buffer, size_t size);
+
+#endif

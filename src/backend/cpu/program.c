@@ -1,0 +1,272 @@
+/*
+ * Compiling: a fused and planned graph becomes a list of steps. What the nodes
+ * ask for is checked here, once, so that running a step cannot fail on it.
+ */
+#include <stdio.h>
+
+#include "backend/cpu/program.h"
+
+/*
+ * What each input of an operation is: a value that an earlier node computed (x),
+ * a weight (w), or one of the step's inputs: tokens (t), positions (p), rows (r).
+ */
+static const char *const operands[VUG_OP_COUNT] = {
+    [VUG_OP_PARAM] = "",         [VUG_OP_INPUT] = "",         [VUG_OP_EMBED] = "wt",
+    [VUG_OP_LINEAR] = "xw",      [VUG_OP_RMS_NORM] = "xw",    [VUG_OP_ROPE_TABLE] = "p",
+    [VUG_OP_ROPE] = "xx",        [VUG_OP_ATTENTION] = "xxx",  [VUG_OP_ADD] = "xx",
+    [VUG_OP_MUL] = "xx",         [VUG_OP_GELU] = "x",         [VUG_OP_SCALE] = "x",
+    [VUG_OP_SOFTCAP] = "x",      [VUG_OP_HEADS] = "x",        [VUG_OP_MERGE] = "x",
+    [VUG_OP_TAKE] = "xr",        [VUG_OP_GEGLU] = "xx",       [VUG_OP_ADD_NORM] = "xxw",
+    [VUG_OP_NORM_ROPE] = "xwx",
+};
+
+static const vug_input input_of[128] = { ['t'] = VUG_INPUT_TOKENS,
+                                         ['p'] = VUG_INPUT_POSITIONS,
+                                         ['r'] = VUG_INPUT_ROWS };
+
+static vug_status refuse(const vug_node *node, vug_err *err, const char *why)
+{
+    return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: %s %s (layer %d): %s", vug_op_name(node->op),
+                    node->name ? node->name : "", node->layer, why);
+}
+
+static bool is_operand(const vug_node *node, char kind)
+{
+    if (kind == 'w')
+        return node->op == VUG_OP_PARAM;
+    if (kind == 'x')
+        return node->op != VUG_OP_PARAM && node->op != VUG_OP_INPUT;
+    return node->op == VUG_OP_INPUT && node->at.input.which == input_of[(int)kind];
+}
+
+static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
+{
+    const vug_weight *w = &p->weight[node->at.param.slot];
+    if (!p->device->kernels->format[w->dtype].gemv)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w->name,
+                        vug_dtype_of(w->dtype)->name);
+    return VUG_OK;
+}
+
+static vug_status check_nodes(const vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const char *kinds = operands[node->op];
+        for (int j = 0; kinds[j]; j++) {
+            if (!is_operand(vug_graph_at(g, node->in[j]), kinds[j]))
+                return refuse(node, err, "an input is not of the kind it needs");
+        }
+        if (node->op == VUG_OP_PARAM)
+            VUG_TRY(check_weight(p, node, err));
+        if (node->op == VUG_OP_ATTENTION && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
+            return refuse(node, err, "heads are wider than 4096");
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (!is_operand(vug_graph_at(g, g->output[i].value), 'x'))
+            return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: output '%s' is not a computed value",
+                            g->output[i].name);
+    }
+    return VUG_OK;
+}
+
+/* ---- weights of norms ----------------------------------------------------- */
+
+static vug_status convert_norms(vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    p->norm = vug_arena_alloc(&p->arena, g->n, sizeof(*p->norm));
+    if (!p->norm)
+        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->norm));
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const bool is_norm = node->op == VUG_OP_RMS_NORM || node->op == VUG_OP_ADD_NORM ||
+                             node->op == VUG_OP_NORM_ROPE;
+        if (!is_norm)
+            continue;
+        const vug_node *param = vug_graph_at(g, node->in[node->op == VUG_OP_ADD_NORM ? 2 : 1]);
+        const vug_weight *w = &p->weight[param->at.param.slot];
+        const size_t n = (size_t)param->shape.dim[0];
+        float *out = vug_arena_alloc(&p->arena, n, sizeof(*out));
+        if (!out)
+            return VUG_FAIL_NOMEM(err, "the weights of norms", n * sizeof(*out));
+        vug_dtype_of(w->dtype)->decode(w->data, out, n);
+        for (size_t k = 0; k < n; k++)
+            out[k] += node->at.norm.bias;
+        p->norm[i] = out;
+        p->sizes.copied_bytes += n * sizeof(*out);
+    }
+    return VUG_OK;
+}
+
+/* ---- steps ---------------------------------------------------------------- */
+
+static bool needs_no_work(vug_op op)
+{
+    return op == VUG_OP_PARAM || op == VUG_OP_INPUT || op == VUG_OP_HEADS || op == VUG_OP_MERGE;
+}
+
+/* Products of the same input that follow each other, with nothing computed in
+ * between, become one job. Computing the later ones a little earlier is safe
+ * for the plan, since no node between them gives up or takes memory. */
+static void add_linears(const vug_graph *g, uint32_t first, vug_cpu_step *step)
+{
+    const uint32_t x = g->node[first].in[0].id;
+    for (uint32_t i = first; i < g->n && step->n < VUG_CPU_MATRICES; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op == VUG_OP_LINEAR && node->in[0].id == x)
+            step->node[step->n++] = i;
+        else if (!needs_no_work(node->op))
+            break;
+    }
+}
+
+static vug_status make_steps(vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    p->step = vug_arena_alloc(&p->arena, g->n, sizeof(*p->step));
+    if (!p->step)
+        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->step));
+    uint32_t done = 0; /* linear nodes up to here are in a step */
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_op op = g->node[i].op;
+        if (needs_no_work(op) || (op == VUG_OP_LINEAR && i <= done))
+            continue;
+        vug_cpu_step *step = &p->step[p->n_steps++];
+        if (op == VUG_OP_LINEAR) {
+            add_linears(g, i, step);
+            done = step->node[step->n - 1];
+        } else {
+            step->node[step->n++] = i;
+        }
+    }
+    return VUG_OK;
+}
+
+/* ---- sizes ---------------------------------------------------------------- */
+
+static vug_status size_caches(vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    const size_t n = (size_t)g->n_layers;
+    p->cache = vug_arena_alloc(&p->arena, n, sizeof(*p->cache));
+    vug_cache_size *size = vug_arena_alloc(&p->arena, n, sizeof(*size));
+    if (!p->cache || !size)
+        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
+    p->sizes.cache = size;
+    uint64_t floats = 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op != VUG_OP_ATTENTION)
+            continue;
+        const int layer = node->at.attn.layer;
+        if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)
+            return refuse(node, err, "each attention needs a layer of its own");
+        vug_cpu_cache *c = &p->cache[layer];
+        const vug_node *k = vug_graph_at(g, node->in[1]);
+        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, &p->limits))
+            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
+                            (long long)p->limits.context);
+        const uint64_t own = vug_cpu_cache_floats(c);
+        c->k = floats;
+        c->v = floats + (uint64_t)(c->slots * c->heads * c->width);
+        if (!vug_add_size(floats, (own + 15) / 16 * 16, &floats) || floats > INT64_MAX / 8)
+            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
+                            (long long)p->limits.context);
+        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float) };
+
+        const int64_t scratch = vug_cpu_attention_scratch(c->width);
+        const int64_t partial = vug_cpu_attention_partial(c);
+        p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
+        p->partial_floats = partial > p->partial_floats ? partial : p->partial_floats;
+    }
+    p->state_floats = floats;
+    return VUG_OK;
+}
+
+static int64_t to_lines(int64_t floats)
+{
+    return (floats + 15) / 16 * 16;
+}
+
+static vug_status size_workspace(vug_program *p, vug_err *err)
+{
+    const int64_t linear = vug_cpu_linear_scratch();
+    const int64_t threads = vug_pool_threads(p->device->pool);
+    p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
+    p->partial_floats = to_lines(p->partial_floats);
+    const int64_t own = p->scratch_floats * threads + p->partial_floats +
+                        to_lines(p->limits.batch);
+    uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
+    p->scratch_at = bytes;
+    if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))
+        return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
+                        (long long)p->limits.batch);
+    p->sizes.workspace_bytes = bytes;
+    p->sizes.state_bytes = p->state_floats * sizeof(float);
+    p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
+    return VUG_OK;
+}
+
+/* ---- compile -------------------------------------------------------------- */
+
+static vug_status copy_weights(vug_program *p, const vug_weight *weight, vug_err *err)
+{
+    size_t n = 0;
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op == VUG_OP_PARAM && (size_t)node->at.param.slot >= n)
+            n = (size_t)node->at.param.slot + 1;
+    }
+    p->weight = vug_arena_alloc(&p->arena, n, sizeof(*p->weight));
+    if (!p->weight)
+        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->weight));
+    if (n > 0)
+        memcpy(p->weight, weight, n * sizeof(*weight));
+    return VUG_OK;
+}
+
+static vug_status build(vug_program *p, const vug_weight *weight, vug_err *err)
+{
+    VUG_TRY(copy_weights(p, weight, err));
+    VUG_TRY(check_nodes(p, err));
+    VUG_TRY(convert_norms(p, err));
+    VUG_TRY(make_steps(p, err));
+    VUG_TRY(size_caches(p, err));
+    return size_workspace(p, err);
+}
+
+vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph, const vug_plan *plan,
+                           const vug_weight *weight, const vug_limits *limits, vug_program **out,
+                           vug_err *err)
+{
+    if (limits->context < 1 || limits->batch < 1 || limits->rows < 0 || limits->batch > 1 << 20 ||
+        limits->context > INT32_MAX)
+        return VUG_FAIL(err, VUG_ARGUMENT, "cpu: context %lld, batch %lld, rows %lld",
+                        (long long)limits->context, (long long)limits->batch,
+                        (long long)limits->rows);
+    vug_program *p = vug_alloc_zero(1, sizeof(*p));
+    if (!p)
+        return VUG_FAIL_NOMEM(err, "the program", sizeof(*p));
+    p->device = device;
+    p->graph = graph;
+    p->plan = plan;
+    p->limits = *limits;
+    const vug_status st = build(p, weight, err);
+    if (st != VUG_OK) {
+        vug_cpu_release(p);
+        return st;
+    }
+    *out = p;
+    return VUG_OK;
+}
+
+void vug_cpu_release(vug_program *p)
+{
+    if (!p)
+        return;
+    vug_arena_release(&p->arena);
+    vug_free(p);
+}

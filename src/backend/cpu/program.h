@@ -1,0 +1,50 @@
+#ifndef VUG_BACKEND_CPU_PROGRAM_H
+#define VUG_BACKEND_CPU_PROGRAM_H
+
+/* A compiled graph: program.c makes it, run.c runs it. */
+
+#include "backend/cpu/cpu.h"
+
+enum { VUG_CPU_MAX_HEAD = 4096 }; /* widest head, which bounds scratch */
+
+/* One node, or several LINEAR nodes of the same input. */
+typedef struct {
+    uint32_t node[VUG_CPU_MATRICES];
+    int n;
+} vug_cpu_step;
+
+struct vug_program {
+    vug_device *device;
+    const vug_graph *graph; /* borrowed, as is plan */
+    const vug_plan *plan;
+    vug_limits limits;
+    vug_weight *weight; /* [slots of the graph] */
+    float **norm;       /* [nodes]: weights of norms with the bias added */
+    vug_cpu_step *step;
+    uint32_t n_steps;
+    vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */
+    uint64_t state_floats;
+    int64_t scratch_floats; /* per thread */
+    int64_t partial_floats;
+    uint64_t scratch_at; /* bytes, where the plan's block ends */
+    vug_program_sizes sizes;
+    vug_arena arena;
+};
+
+/* One block: the planned values, scratch per thread, partial results of
+ * attention, positions. */
+struct vug_workspace {
+    const vug_program *program;
+    uint8_t *block;
+    vug_cpu_env env;
+    float *partial;
+    int32_t *position; /* [batch] */
+};
+
+VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
+                                                   vug_err *err);
+void vug_cpu_workspace_destroy(vug_workspace *workspace);
+VUG_MUST_CHECK vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace,
+                                      const vug_step_in *in, const float **output, vug_err *err);
+
+#endif

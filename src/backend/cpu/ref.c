@@ -1,0 +1,231 @@
+/*
+ * What the operations compute, to the bit. Where an operation has freedom (the
+ * order of a sum, what is fused, how exp is approximated) this file takes the
+ * decision, and every kernel follows it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/ref.h"
+
+/* ---- functions of one number ---------------------------------------------- */
+
+static float power_of_two(int32_t n)
+{
+    const uint32_t bits = (uint32_t)(n + 127) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/*
+ * exp(x) = 2^n exp(r), r = x - n ln 2, |r| <= ln(2)/2. exp(r) = 1 + r + r^2 p(r),
+ * p of degree 4 by the Remez exchange for the least relative error (3.1e-9).
+ *
+ * Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits. The
+ * power is applied in two halves, so that results may be subnormal.
+ */
+float vug_ref_exp(float x)
+{
+    x = -104.0f > x ? -104.0f : x;
+    x = 89.0f < x ? 89.0f : x;
+    const float shifted = fmaf(x, 0x1.715476p+0f, 0x1.8p+23f);
+    const float n = shifted - 0x1.8p+23f;
+    float r = fmaf(n, -0x1.62e43p-1f, x);
+    r = fmaf(n, 0x1.05c61p-29f, r);
+
+    float p = 0x1.6a23c8p-10f;
+    p = fmaf(p, r, 0x1.123a2p-7f);
+    p = fmaf(p, r, 0x1.5558f2p-5f);
+    p = fmaf(p, r, 0x1.555492p-3f);
+    p = fmaf(p, r, 0x1.fffffcp-2f);
+    p = fmaf(p, r * r, r) + 1.0f;
+
+    if (isnan(x))
+        return x;
+    int32_t bits;
+    memcpy(&bits, &shifted, sizeof(bits));
+    const int32_t power = bits - 0x4b400000;
+    const int32_t half = power >> 1;
+    return p * power_of_two(half) * power_of_two(power - half);
+}
+
+/*
+ * Below 0.625 an odd polynomial, x + x^3 q(x^2), q of degree 4 by the Remez
+ * exchange (relative error 4.4e-9); above, 1 - 2 / (exp(2|x|) + 1), which keeps
+ * its digits there.
+ */
+float vug_ref_tanh(float x)
+{
+    const float a = fabsf(x), z = x * x;
+    float q = -0x1.75e1bp-8f;
+    q = fmaf(q, z, 0x1.522694p-6f);
+    q = fmaf(q, z, -0x1.b83c58p-5f);
+    q = fmaf(q, z, 0x1.110726p-3f);
+    q = fmaf(q, z, -0x1.555532p-2f);
+    const float small = fmaf(q * z, x, x);
+    const float large = 1.0f - 2.0f / (vug_ref_exp(2.0f * a) + 1.0f);
+    return a < 0.625f ? small : copysignf(large, x);
+}
+
+/* 2 sqrt(2/pi) and 0.044715 times it, negated. */
+float vug_ref_gelu(float x)
+{
+    const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
+    return x / (1.0f + vug_ref_exp(v));
+}
+
+/* ---- sums ----------------------------------------------------------------- */
+
+static float add_lanes(const float *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/* ---- linear --------------------------------------------------------------- */
+
+float vug_ref_element(vug_dtype dtype, const uint8_t *row, int64_t i)
+{
+    const vug_dtype_info *info = vug_dtype_of(dtype);
+    float x;
+    info->decode(row + i * info->bytes, &x, 1);
+    return x;
+}
+
+void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float *y)
+{
+    const int64_t kc = vug_cpu_kc(w->in);
+    const int64_t row_bytes = w->in * vug_dtype_of(w->dtype)->bytes;
+    for (int64_t t = 0; t < rows; t++) {
+        for (int64_t o = 0; o < w->out; o++) {
+            float sum = 0;
+            for (int64_t k = 0; k < w->in; k += kc) {
+                float s = 0;
+                for (int64_t i = k; i < k + kc && i < w->in; i++)
+                    s = fmaf(x[t * w->in + i],
+                             vug_ref_element(w->dtype, w->data + o * row_bytes, i), s);
+                sum = k == 0 ? s : sum + s;
+            }
+            y[t * w->out + o] = sum;
+        }
+    }
+}
+
+/* ---- norm and rope -------------------------------------------------------- */
+
+void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
+{
+    float lane[VUG_CPU_LANES] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        lane[i % VUG_CPU_LANES] = fmaf(x[i], x[i], lane[i % VUG_CPU_LANES]);
+    const float r = 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (x[i] * r) * w[i];
+}
+
+/* The angle is rounded to F32, as the reference models do; its cosine and sine
+ * are computed in double and rounded once. */
+void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out)
+{
+    const int64_t h = at->dims / 2;
+    for (int64_t i = 0; i < h; i++) {
+        const float angle = (float)position * at->inv[i];
+        out[i] = (float)cos((double)angle) * at->factor;
+        out[i + h] = (float)sin((double)angle) * at->factor;
+    }
+}
+
+void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n)
+{
+    const int64_t h = dims / 2;
+    for (int64_t i = 0; i < h; i++) {
+        const float c = table[i], s = table[i + h];
+        out[i] = fmaf(x[i], c, -(x[i + h] * s));
+        out[i + h] = fmaf(x[i + h], c, x[i] * s);
+    }
+    for (int64_t i = dims; i < n; i++)
+        out[i] = x[i];
+}
+
+/* ---- attention ------------------------------------------------------------ */
+
+enum { MAX_WIDTH = 4096 };
+
+/* Sums of one span of keys. */
+typedef struct {
+    float max, sum;
+    float out[MAX_WIDTH];
+} partial;
+
+static float score_of(const float *q, const vug_ref_history *h, int64_t key)
+{
+    float s = 0;
+    for (int64_t e = 0; e < h->width; e++)
+        s = fmaf(q[e], h->k[(key * h->heads + h->head) * h->width + e], s);
+    s *= h->score.scale;
+    if (h->score.softcap > 0)
+        s = vug_ref_tanh(s / h->score.softcap) * h->score.softcap;
+    return s;
+}
+
+/* Keys first .. end-1, which lie in one block of 64. */
+static void add_block(const float *q, const vug_ref_history *h, int64_t first, int64_t end,
+                      partial *to)
+{
+    float p[VUG_CPU_BLOCK], max = to->max;
+    for (int64_t key = first; key < end; key++) {
+        p[key - first] = score_of(q, h, key);
+        max = p[key - first] > max ? p[key - first] : max;
+    }
+    float lane[VUG_CPU_LANES] = { 0 };
+    for (int64_t key = first; key < end; key++) {
+        p[key - first] = vug_ref_exp(p[key - first] - max);
+        lane[key % VUG_CPU_LANES] += p[key - first];
+    }
+    const float rescale = vug_ref_exp(to->max - max);
+    to->sum = fmaf(to->sum, rescale, add_lanes(lane));
+    to->max = max;
+    for (int64_t e = 0; e < h->width; e++) {
+        float s = 0;
+        for (int64_t key = first; key < end; key++)
+            s = fmaf(p[key - first], h->v[(key * h->heads + h->head) * h->width + e], s);
+        to->out[e] = to->out[e] * rescale + s;
+    }
+}
+
+/*
+ * Online softmax (Milakov and Gimelshein 2018) over blocks of 64 keys. Blocks
+ * and spans start at fixed positions, so the order of the sums depends on the
+ * query's position and window alone. A span starts afresh and is then joined to
+ * the spans before it: spans can be computed apart.
+ */
+void vug_ref_attention(const float *q, const vug_ref_history *h, float *out)
+{
+    const int64_t end = h->position + 1;
+    const int64_t first = h->window > 0 && end > h->window ? end - h->window : 0;
+    partial total = { 0 }, span;
+    for (int64_t at = first; at < end;) {
+        const int64_t span_end = (at / VUG_CPU_SPAN + 1) * VUG_CPU_SPAN;
+        const bool is_first = at == first;
+        span = (partial){ .max = -INFINITY };
+        while (at < end && at < span_end) {
+            const int64_t block_end = (at / VUG_CPU_BLOCK + 1) * VUG_CPU_BLOCK;
+            const int64_t stop = block_end < end ? block_end : end;
+            add_block(q, h, at, stop, &span);
+            at = stop;
+        }
+        if (is_first) {
+            total = span;
+            continue;
+        }
+        const float max = span.max > total.max ? span.max : total.max;
+        const float a = vug_ref_exp(total.max - max), b = vug_ref_exp(span.max - max);
+        for (int64_t e = 0; e < h->width; e++)
+            total.out[e] = fmaf(span.out[e], b, total.out[e] * a);
+        total.sum = fmaf(span.sum, b, total.sum * a);
+        total.max = max;
+    }
+    const float r = 1.0f / total.sum;
+    for (int64_t e = 0; e < h->width; e++)
+        out[e] = total.out[e] * r;
+}

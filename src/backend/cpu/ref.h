@@ -1,0 +1,54 @@
+#ifndef VUG_BACKEND_CPU_REF_H
+#define VUG_BACKEND_CPU_REF_H
+
+/*
+ * The definition of every operation, in plain C: one value at a time, no
+ * blocking, no threads, no cache. Tests compare the backend with it, to the bit.
+ */
+
+#include "backend/cpu/kernels.h"
+#include "ir/ir.h"
+
+/* ---- functions of one number ---------------------------------------------- */
+
+/* Within 1 ulp; 0 below about -104, inf above about 88.7, NaN of NaN. */
+float vug_ref_exp(float x);
+/* Within 2 ulp; odd. */
+float vug_ref_tanh(float x);
+/* The tanh form, as x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). */
+float vug_ref_gelu(float x);
+
+/* ---- operations ----------------------------------------------------------- */
+
+/* One element of a row of weights. */
+float vug_ref_element(vug_dtype dtype, const uint8_t *row, int64_t i);
+
+/* y [rows,out] = x [rows,in] w^T, w [out,in]. */
+typedef struct {
+    vug_dtype dtype;
+    const uint8_t *data;
+    int64_t out, in;
+} vug_cpu_weight;
+void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float *y);
+
+/* x, out [n]; w [n] with the bias already added. */
+void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n);
+/* [dims] of one position: dims/2 cosines, then as many sines. */
+void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
+/* x, out [n], table [dims], dims <= n; elements from dims on are copied. */
+void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n);
+
+/* One query at `position` against its whole history: k, v [position+1,K,E];
+ * q, out [E] of a head whose kv head is `head`. */
+typedef struct {
+    const float *k, *v;
+    int64_t position;
+    int64_t heads; /* K */
+    int64_t head;
+    int64_t width;  /* E */
+    int64_t window; /* 0: all */
+    vug_cpu_score score;
+} vug_ref_history;
+void vug_ref_attention(const float *q, const vug_ref_history *h, float *out);
+
+#endif

@@ -1,0 +1,208 @@
+/* The table's row for every machine: the contract of kernels.h in plain C. */
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/ref.h"
+#include "backend/cpu/rows.h"
+
+/* ---- weights -------------------------------------------------------------- */
+
+static void decode_row(vug_dtype dtype, const uint8_t *src, float by, float *dst, int64_t n)
+{
+    vug_dtype_of(dtype)->decode(src, dst, (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        dst[i] *= by;
+}
+
+static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
+                      float *panel)
+{
+    for (int64_t i = 0; i < k; i++) {
+        for (int r = 0; r < VUG_CPU_PANEL; r++)
+            panel[i * VUG_CPU_PANEL + r] = r < rows ? vug_ref_element(dtype, w + r * stride, i) : 0;
+    }
+}
+
+static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
+{
+    for (int r = 0; r < VUG_CPU_PANEL; r++) {
+        float s = 0;
+        for (int64_t i = 0; i < g->k; i++)
+            s = fmaf(g->x[i], vug_ref_element(dtype, g->w + r * g->stride, i), s);
+        g->y[r] = g->accumulate ? g->y[r] + s : s;
+    }
+}
+
+#define FORMAT(id)                                                                            \
+    static void decode_##id(const uint8_t *src, float by, float *dst, int64_t n)              \
+    {                                                                                         \
+        decode_row(VUG_DTYPE_##id, src, by, dst, n);                                          \
+    }                                                                                         \
+    static void pack_##id(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel) \
+    {                                                                                         \
+        pack_rows(VUG_DTYPE_##id, w, stride, rows, k, panel);                                 \
+    }                                                                                         \
+    static void gemv_##id(const vug_cpu_gemv *g)                                              \
+    {                                                                                         \
+        gemv_rows(VUG_DTYPE_##id, g);                                                         \
+    }
+
+FORMAT(F32)
+FORMAT(F16)
+FORMAT(BF16)
+
+static void tile(int rows, const vug_cpu_tile *t)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < VUG_CPU_PANEL; c++) {
+            float s = 0;
+            for (int64_t i = 0; i < t->k; i++)
+                s = fmaf(t->a[r * t->lda + i], t->b[i * t->ldb + c], s);
+            float *out = &t->c[r * t->ldc + c];
+            *out = t->accumulate ? *out + s : s;
+        }
+    }
+}
+
+/* ---- attention ------------------------------------------------------------ */
+
+static float add_lanes(const float *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_cpu_softmax *state)
+{
+    float max = state->max;
+    for (int i = lo; i < hi; i++) {
+        p[i] *= score->scale;
+        if (score->softcap > 0)
+            p[i] = vug_ref_tanh(p[i] / score->softcap) * score->softcap;
+        max = p[i] > max ? p[i] : max;
+    }
+    float lane[VUG_CPU_LANES] = { 0 };
+    for (int i = lo; i < hi; i++) {
+        p[i] = vug_ref_exp(p[i] - max);
+        lane[i % VUG_CPU_LANES] += p[i];
+    }
+    const float rescale = vug_ref_exp(state->max - max);
+    state->sum = fmaf(state->sum, rescale, add_lanes(lane));
+    state->max = max;
+    return rescale;
+}
+
+static void join(float *o, float a, const float *add_to, float b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        o[i] = fmaf(add_to[i], b, o[i] * a);
+}
+
+/* ---- rows of values ------------------------------------------------------- */
+
+static float sum_squares(const float *x, int64_t n)
+{
+    float lane[VUG_CPU_LANES] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        lane[i % VUG_CPU_LANES] = fmaf(x[i], x[i], lane[i % VUG_CPU_LANES]);
+    return add_lanes(lane);
+}
+
+static void norm(const float *x, float r, const float *w, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (x[i] * r) * w[i];
+}
+
+static void rope(const float *x, const float *cosine, const float *sine, int64_t h, float *out)
+{
+    for (int64_t i = 0; i < h; i++) {
+        const float a = x[i], b = x[i + h];
+        out[i] = fmaf(a, cosine[i], -(b * sine[i]));
+        out[i + h] = fmaf(b, cosine[i], a * sine[i]);
+    }
+}
+
+static void add(const float *a, const float *b, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = a[i] + b[i];
+}
+
+static void mul(const float *a, const float *b, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = a[i] * b[i];
+}
+
+static void scale(const float *x, float by, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * by;
+}
+
+static void gelu(const float *x, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = vug_ref_gelu(x[i]);
+}
+
+static void exponential(const float *x, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = vug_ref_exp(x[i]);
+}
+
+static void softcap(const float *x, float by, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = vug_ref_tanh(x[i] / by) * by;
+}
+
+/* ---- probes --------------------------------------------------------------- */
+
+static float probe_read(const uint8_t *bytes, int64_t n)
+{
+    uint64_t sum[4] = { 0 };
+    for (int64_t i = 0; i < n; i += (int64_t)sizeof(sum)) {
+        uint64_t word[4];
+        memcpy(word, bytes + i, sizeof(word));
+        for (int j = 0; j < 4; j++)
+            sum[j] ^= word[j];
+    }
+    return (float)((sum[0] ^ sum[1] ^ sum[2] ^ sum[3]) & 0xffff);
+}
+
+static float probe_fma(int64_t rounds, double *flop)
+{
+    float s[8] = { 0 };
+    for (int64_t i = 0; i < rounds; i++) {
+        for (int j = 0; j < 8; j++)
+            s[j] = fmaf(s[j], 0.5f, (float)j);
+    }
+    *flop = 16.0 * (double)rounds;
+    return add_lanes(s);
+}
+
+const vug_cpu_kernels vug_cpu_ref_row = {
+    .name = "ref",
+    .description = "portable reference kernels",
+    .format = {
+        [VUG_DTYPE_F32] = { decode_F32, pack_F32, gemv_F32 },
+        [VUG_DTYPE_F16] = { decode_F16, pack_F16, gemv_F16 },
+        [VUG_DTYPE_BF16] = { decode_BF16, pack_BF16, gemv_BF16 },
+    },
+    .tile = tile,
+    .softmax = softmax,
+    .join = join,
+    .sum_squares = sum_squares,
+    .norm = norm,
+    .rope = rope,
+    .add = add,
+    .mul = mul,
+    .scale = scale,
+    .gelu = gelu,
+    .exp = exponential,
+    .softcap = softcap,
+    .probe_read = probe_read,
+    .probe_fma = probe_fma,
+};

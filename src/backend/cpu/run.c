@@ -1,0 +1,236 @@
+/* One step: the program's nodes in order, each a job of linear.c, attention.c
+ * or elementwise.c. Nothing is allocated here. */
+#include "backend/cpu/program.h"
+
+/* ---- workspace ------------------------------------------------------------ */
+
+vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out, vug_err *err)
+{
+    const uint64_t bytes = program->sizes.workspace_bytes;
+    vug_workspace *ws = vug_alloc_zero(1, sizeof(*ws));
+    uint8_t *block = vug_alloc_aligned(bytes);
+    if (!ws || !block) {
+        vug_free(ws);
+        vug_free(block);
+        return VUG_FAIL_NOMEM(err, "the buffers of a step", bytes);
+    }
+    float *scratch = (float *)(void *)(block + program->scratch_at);
+    const int threads = vug_pool_threads(program->device->pool);
+    ws->program = program;
+    ws->block = block;
+    ws->env = (vug_cpu_env){ .kernels = program->device->kernels,
+                             .pool = program->device->pool,
+                             .scratch = scratch,
+                             .scratch_floats = program->scratch_floats };
+    ws->partial = scratch + threads * program->scratch_floats;
+    ws->position = (int32_t *)(void *)(ws->partial + program->partial_floats);
+    *out = ws;
+    return VUG_OK;
+}
+
+void vug_cpu_workspace_destroy(vug_workspace *workspace)
+{
+    if (!workspace)
+        return;
+    vug_free(workspace->block);
+    vug_free(workspace);
+}
+
+/* ---- the step ------------------------------------------------------------- */
+
+typedef struct {
+    const vug_program *program;
+    const vug_workspace *ws;
+    const vug_step_in *in;
+    int64_t tokens;
+} run;
+
+static float *value_at(const run *r, vug_val v)
+{
+    return (float *)(void *)(r->ws->block + r->program->plan->offset[v.id]);
+}
+
+static const vug_weight *weight_at(const run *r, vug_val v)
+{
+    return &r->program->weight[vug_graph_at(r->program->graph, v)->at.param.slot];
+}
+
+static int64_t first_dim(const run *r, const vug_shape *shape)
+{
+    const int64_t d = shape->dim[0];
+    return d == VUG_DIM_T ? r->tokens : d == VUG_DIM_R ? r->in->n_rows : d;
+}
+
+static void run_linears(const run *r, const vug_cpu_step *step)
+{
+    const vug_graph *g = r->program->graph;
+    const vug_node *first = &g->node[step->node[0]];
+    vug_cpu_matrix matrix[VUG_CPU_MATRICES];
+    for (int i = 0; i < step->n; i++) {
+        const vug_node *node = &g->node[step->node[i]];
+        const vug_weight *w = weight_at(r, node->in[1]);
+        matrix[i] = (vug_cpu_matrix){ w->dtype, w->data, node->shape.dim[1],
+                                      value_at(r, (vug_val){ step->node[i] }) };
+    }
+    vug_cpu_linear(&r->ws->env,
+                   &(vug_cpu_linear_job){ .x = value_at(r, first->in[0]),
+                                          .rows = first_dim(r, &first->shape),
+                                          .in = vug_graph_at(g, first->in[0])->shape.dim[1],
+                                          .matrix = matrix,
+                                          .n = step->n });
+}
+
+static void run_attention(const run *r, uint32_t id)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    const vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
+                                        .span = r->in->span,
+                                        .n_spans = r->in->n_spans,
+                                        .heads = node->shape.dim[1],
+                                        .q = value_at(r, node->in[0]),
+                                        .k = value_at(r, node->in[1]),
+                                        .v = value_at(r, node->in[2]),
+                                        .out = value_at(r, (vug_val){ id }),
+                                        .score = { node->at.attn.scale, node->at.attn.softcap },
+                                        .partial = r->ws->partial };
+    vug_cpu_cache_append(&r->ws->env, &job);
+    vug_cpu_attention(&r->ws->env, &job);
+}
+
+/* The node's own attributes; what it does not have stays 0. */
+static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
+{
+    const vug_program *p = r->program;
+    const vug_node *node = &p->graph->node[id];
+    switch (node->op) {
+    case VUG_OP_EMBED:
+        job->by = node->at.scale.by;
+        job->table = weight_at(r, node->in[0])->data;
+        job->dtype = weight_at(r, node->in[0])->dtype;
+        job->index = r->in->token;
+        break;
+    case VUG_OP_RMS_NORM:
+    case VUG_OP_ADD_NORM:
+    case VUG_OP_NORM_ROPE:
+        job->w = p->norm[id];
+        job->eps = node->at.norm.eps;
+        break;
+    case VUG_OP_ROPE_TABLE:
+        job->angles = &node->at.table;
+        job->index = r->ws->position;
+        break;
+    case VUG_OP_SCALE:
+    case VUG_OP_SOFTCAP:
+        job->by = node->at.scale.by;
+        break;
+    case VUG_OP_TAKE:
+        job->index = r->in->row;
+        break;
+    default:
+        break;
+    }
+    if (node->op == VUG_OP_ROPE || node->op == VUG_OP_NORM_ROPE) {
+        const vug_val table = node->in[node->op == VUG_OP_ROPE ? 1 : 2];
+        job->dims = vug_graph_at(p->graph, table)->shape.dim[1];
+        job->heads = node->shape.dim[1];
+    }
+}
+
+static void run_rows(const run *r, uint32_t id)
+{
+    const vug_graph *g = r->program->graph;
+    const vug_node *node = &g->node[id];
+    const int64_t width = node->shape.dim[node->shape.rank - 1];
+    vug_cpu_rows_job job = {
+        .op = node->op,
+        .rows = vug_shape_elements(&node->shape, r->tokens, r->in->n_rows) / width,
+        .width = width,
+        .out = value_at(r, (vug_val){ id }),
+    };
+    for (int i = 0; i < vug_op_inputs(node->op); i++) {
+        const vug_op op = vug_graph_at(g, node->in[i])->op;
+        if (op != VUG_OP_PARAM && op != VUG_OP_INPUT)
+            job.in[i] = value_at(r, node->in[i]);
+    }
+    set_attributes(r, id, &job);
+    vug_cpu_rows(&r->ws->env, &job);
+}
+
+/* ---- checks --------------------------------------------------------------- */
+
+static vug_status check_spans(const vug_program *p, const vug_step_in *in, int64_t *tokens,
+                              vug_err *err)
+{
+    int64_t n = 0;
+    for (int i = 0; i < in->n_spans; i++) {
+        const vug_span *span = &in->span[i];
+        if (span->n < 1 || span->past < 0 || span->n > p->limits.batch ||
+            span->past > p->limits.context - span->n)
+            return VUG_FAIL(err, VUG_LIMIT,
+                            "a step of %lld tokens after %lld does not fit steps of %lld and a "
+                            "context of %lld",
+                            (long long)span->n, (long long)span->past, (long long)p->limits.batch,
+                            (long long)p->limits.context);
+        n += span->n;
+        if (n > p->limits.batch)
+            return VUG_FAIL(err, VUG_LIMIT, "a step of more than %lld tokens",
+                            (long long)p->limits.batch);
+    }
+    if (n == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "a step without tokens");
+    *tokens = n;
+    return VUG_OK;
+}
+
+static vug_status check_indices(const run *r, vug_err *err)
+{
+    const vug_graph *g = r->program->graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op != VUG_OP_EMBED)
+            continue;
+        const int64_t n_vocab = vug_graph_at(g, g->node[i].in[0])->shape.dim[0];
+        for (int64_t t = 0; t < r->tokens; t++) {
+            if (r->in->token[t] < 0 || r->in->token[t] >= n_vocab)
+                return VUG_FAIL(err, VUG_ARGUMENT, "token %d is outside the vocabulary of %lld",
+                                r->in->token[t], (long long)n_vocab);
+        }
+    }
+    if (r->in->n_rows < 0 || r->in->n_rows > r->program->limits.rows)
+        return VUG_FAIL(err, VUG_LIMIT, "%lld rows of outputs, at most %lld",
+                        (long long)r->in->n_rows, (long long)r->program->limits.rows);
+    for (int64_t i = 0; i < r->in->n_rows; i++) {
+        if (r->in->row[i] < 0 || r->in->row[i] >= r->tokens)
+            return VUG_FAIL(err, VUG_ARGUMENT, "row %d of a step of %lld tokens", r->in->row[i],
+                            (long long)r->tokens);
+    }
+    return VUG_OK;
+}
+
+vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
+                       const float **output, vug_err *err)
+{
+    run r = { .program = program, .ws = workspace, .in = in };
+    VUG_TRY(check_spans(program, in, &r.tokens, err));
+    VUG_TRY(check_indices(&r, err));
+    int32_t *position = workspace->position;
+    for (int i = 0; i < in->n_spans; i++) {
+        for (int64_t t = 0; t < in->span[i].n; t++)
+            *position++ = (int32_t)(in->span[i].past + t);
+    }
+    const vug_graph *g = program->graph;
+    for (uint32_t i = 0; i < program->n_steps; i++) {
+        if (in->cancel && atomic_load_explicit(in->cancel, memory_order_relaxed))
+            return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+        const vug_cpu_step *step = &program->step[i];
+        const vug_op op = g->node[step->node[0]].op;
+        if (op == VUG_OP_LINEAR)
+            run_linears(&r, step);
+        else if (op == VUG_OP_ATTENTION)
+            run_attention(&r, step->node[0]);
+        else
+            run_rows(&r, step->node[0]);
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        output[i] = value_at(&r, g->output[i].value);
+    return VUG_OK;
+}

@@ -1,0 +1,131 @@
+#include "core/json.h"
+
+#include <stdlib.h>
+
+#include "core/text.h"
+
+/*
+ * The tree: the pull reader, recorded. It recurses once per level, and the
+ * reader bounds the levels.
+ */
+
+static vug_jv *read_value(vug_json *j);
+
+static int by_key(const void *a, const void *b)
+{
+    const vug_str x = (*(const vug_jv *const *)a)->key;
+    const vug_str y = (*(const vug_jv *const *)b)->key;
+    const int order = memcmp(x.ptr, y.ptr, x.len < y.len ? x.len : y.len);
+    return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+/* Sorting keeps a file of a million keys from taking a million times a million
+ * comparisons. */
+static void check_unique(vug_json *j, const vug_jv *object)
+{
+    if (object->n < 2 || j->st != VUG_OK)
+        return;
+    const vug_jv **member = vug_alloc(object->n, sizeof(const vug_jv *));
+    if (!member) {
+        vug_json_fail(j, VUG_NOMEM, "out of memory for an object of %zu members", object->n);
+        return;
+    }
+    size_t n = 0;
+    for (const vug_jv *m = object->child; m; m = m->next)
+        member[n++] = m;
+    qsort(member, n, sizeof(*member), by_key);
+    for (size_t i = 1; i < n; i++) {
+        if (vug_str_equal(member[i - 1]->key, member[i]->key)) {
+            vug_json_fail(j, VUG_FORMAT, "the object that ends here has the key \"%.*s\" twice",
+                          VUG_STR_ARG(member[i]->key));
+            break;
+        }
+    }
+    vug_free(member);
+}
+
+static void read_members(vug_json *j, vug_jv *v)
+{
+    vug_jv **end = &v->child;
+    vug_str key = { 0 };
+    if (v->type == VUG_JSON_OBJECT)
+        vug_json_enter_object(j);
+    else
+        vug_json_enter_array(j);
+    while (v->type == VUG_JSON_OBJECT ? vug_json_key(j, &key) : vug_json_element(j)) {
+        vug_jv *member = read_value(j);
+        if (!member)
+            return;
+        member->key = key;
+        *end = member;
+        end = &member->next;
+        v->n++;
+    }
+    if (v->type == VUG_JSON_OBJECT)
+        check_unique(j, v);
+}
+
+static void read_number(vug_json *j, vug_jv *v)
+{
+    const size_t at = j->pos;
+    v->f64 = vug_json_f64(j);
+    v->str = (vug_str){ j->src.ptr + at, j->pos - at };
+    /* "-9223372036854775808" has 20 characters. */
+    char text[24];
+    if (v->str.len >= sizeof(text))
+        return;
+    memcpy(text, v->str.ptr, v->str.len);
+    text[v->str.len] = '\0';
+    v->is_int = vug_parse_i64(text, &v->i64);
+}
+
+static vug_jv *read_value(vug_json *j)
+{
+    vug_jv *v = vug_arena_alloc(j->arena, 1, sizeof(*v));
+    if (!v) {
+        vug_json_fail(j, VUG_NOMEM, "out of memory for the values of this file");
+        return NULL;
+    }
+    v->type = vug_json_peek(j);
+    switch (v->type) {
+    case VUG_JSON_OBJECT:
+    case VUG_JSON_ARRAY:
+        read_members(j, v);
+        break;
+    case VUG_JSON_STRING:
+        v->str = vug_json_string(j);
+        break;
+    case VUG_JSON_NUMBER:
+        read_number(j, v);
+        break;
+    case VUG_JSON_BOOL:
+        v->boolean = vug_json_bool(j);
+        break;
+    case VUG_JSON_NULL:
+    case VUG_JSON_NOTHING:
+        vug_json_skip(j);
+        break;
+    }
+    return vug_json_ok(j) ? v : NULL;
+}
+
+vug_status vug_json_tree(vug_str src, const char *name, vug_arena *arena, const vug_jv **out,
+                         vug_err *err)
+{
+    vug_json j = vug_json_over(src, name, arena);
+    const vug_jv *root = read_value(&j);
+    VUG_TRY(vug_json_finish(&j, err));
+    *out = root;
+    return VUG_OK;
+}
+
+const vug_jv *vug_jv_get(const vug_jv *v, const char *key)
+{
+    if (!vug_jv_is(v, VUG_JSON_OBJECT))
+        return NULL;
+    for (const vug_jv *m = v->child; m; m = m->next) {
+        if (vug_str_is(m->key, key))
+            return m;
+    }
+    return NULL;
+}

@@ -1,0 +1,70 @@
+#ifndef VUG_CORE_MEM_H
+#define VUG_CORE_MEM_H
+
+/*
+ * The only door to the heap; the lint refuses malloc anywhere else.
+ *
+ * Three shapes of memory: single blocks, arenas (many small things that die
+ * together, with a budget) and growable buffers that are born with a maximum.
+ * Running out is a NULL or a false, never an abort.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/bytes.h"
+#include "core/status.h"
+
+/* NULL when out of memory or when n * size overflows. n * size = 0 is valid. */
+void *vug_alloc(size_t n, size_t size);
+void *vug_alloc_zero(size_t n, size_t size);
+/* Keeps the contents; on NULL the old block is untouched. */
+void *vug_realloc(void *ptr, size_t n, size_t size);
+/* Zeroed and aligned for vectors and cache lines (64 bytes). */
+void *vug_alloc_aligned(size_t bytes);
+/* Accepts NULL; frees blocks of all functions above. */
+void vug_free(void *ptr);
+/* A NUL-terminated copy that is yours; NULL when out of memory. */
+char *vug_strdup(const char *text);
+
+/* ---- arena: freed as a whole -------------------------------------------- */
+
+typedef struct vug_arena_block vug_arena_block;
+
+/* All-zero is an empty arena without a budget. */
+typedef struct {
+    vug_arena_block *top;
+    size_t held;   /* bytes taken from the heap */
+    size_t budget; /* most of them; 0: no limit */
+} vug_arena;
+
+/* Zeroed, aligned to 16 bytes; NULL when out of memory or over the budget. */
+void *vug_arena_alloc(vug_arena *arena, size_t n, size_t size);
+/* A NUL-terminated copy; ptr is NULL on failure. */
+vug_str vug_arena_copy(vug_arena *arena, vug_str text);
+void vug_arena_release(vug_arena *arena);
+
+/* ---- buffer: bytes that grow, up to a maximum ---------------------------- */
+
+/* The first failure is kept: appends after it do nothing, and vug_buf_ok or
+ * vug_buf_take reports it. All-zero is an empty buffer with a maximum of 1 GiB. */
+typedef struct {
+    char *ptr; /* NUL-terminated whenever it is not NULL */
+    size_t len;
+    size_t cap;
+    size_t max; /* bytes; 0: VUG_BUF_MAX */
+    bool bad;
+} vug_buf;
+
+#define VUG_BUF_MAX ((size_t)1 << 30)
+
+void vug_buf_append(vug_buf *buf, const void *bytes, size_t n);
+void vug_buf_puts(vug_buf *buf, const char *text);
+void vug_buf_printf(vug_buf *buf, const char *fmt, ...) VUG_PRINTF(2, 3);
+VUG_MUST_CHECK vug_status vug_buf_ok(const vug_buf *buf, vug_err *err);
+/* Moves the contents into `out` and leaves an empty buffer. */
+VUG_MUST_CHECK vug_status vug_buf_take(vug_buf *buf, vug_text *out, vug_err *err);
+void vug_buf_release(vug_buf *buf);
+
+#endif

@@ -1,0 +1,77 @@
+/* Conversations as prompts: which format a checkpoint wants, and its rendering. */
+#include "engine/engine.h"
+#include "text/text.h"
+
+enum { MAX_CONFIG = 16 << 20 };
+
+/* By config.json where there is one; a folder with a tokenizer alone is known by
+ * the tokens of its turns. */
+static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer,
+                            const char **family, vug_err *err)
+{
+    char *path = vug_path_join(folder, "config.json");
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_text text = { 0 };
+    vug_status st = VUG_OK;
+    *family = NULL;
+    if (vug_file_exists(path)) {
+        const vug_arch *arch;
+        st = vug_read_file(path, MAX_CONFIG, &text, err);
+        if (st == VUG_OK)
+            st = vug_config_arch((vug_str){ text.ptr, text.len }, path, &arch, err);
+        if (st == VUG_OK)
+            *family = arch->chat;
+    } else if (tokenizer && vug_tokenizer_find(tokenizer, "<start_of_turn>") >= 0) {
+        *family = "gemma3";
+    } else {
+        st = VUG_FAIL(err, VUG_IO, "%s: has neither config.json nor a tokenizer with chat turns",
+                      folder);
+    }
+    vug_text_release(&text);
+    vug_free(path);
+    return st;
+}
+
+static vug_status render(const char *family, const vug_tokenizer *tokenizer,
+                         const vug_message *message, size_t n, bool open_reply, vug_text *out,
+                         vug_err *err)
+{
+    const char *bos = "<bos>";
+    if (tokenizer) {
+        size_t n_prefix;
+        const int32_t *prefix = vug_tokenizer_prefix(tokenizer, &n_prefix);
+        const char *spelling = n_prefix ? vug_tokenizer_token(tokenizer, prefix[0], NULL) : NULL;
+        bos = spelling ? spelling : "";
+    }
+    return vug_chat_turns(family, bos, message, n, open_reply, out, err);
+}
+
+vug_status vug_chat_render(const char *path, const vug_message *message, size_t n, bool open_reply,
+                           vug_text *out, vug_err *err)
+{
+    if (!vug_is_folder(path))
+        return VUG_FAIL(err, VUG_IO, "%s: no such folder", path);
+    char *file = vug_path_join(path, "tokenizer.json");
+    if (!file)
+        return VUG_FAIL_NOMEM(err, path, strlen(path));
+    vug_tokenizer *tokenizer = NULL;
+    const char *family;
+    vug_status st = VUG_OK;
+    if (vug_file_exists(file))
+        st = vug_tokenizer_open(file, &tokenizer, err);
+    if (st == VUG_OK)
+        st = family_of(path, tokenizer, &family, err);
+    if (st == VUG_OK)
+        st = render(family, tokenizer, message, n, open_reply, out, err);
+    vug_tokenizer_close(tokenizer);
+    vug_free(file);
+    return st;
+}
+
+vug_status vug_model_render(const vug_model *model, const vug_message *message, size_t n,
+                            bool open_reply, vug_text *out, vug_err *err)
+{
+    return render(model->checkpoint.config.arch->chat, model->checkpoint.tokenizer, message, n,
+                  open_reply, out, err);
+}

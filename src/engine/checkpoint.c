@@ -1,0 +1,226 @@
+/* A checkpoint folder: its config, its tensors bound to the architecture, its
+ * tokenizer, and what its generation_config.json says. */
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "models/keys.h"
+#include "text/text.h"
+
+enum { MAX_CONFIG = 16 << 20 }; /* bytes of a config.json */
+
+/* Tokens with which a model ends its turn, whatever the configs list. */
+static const char *const turn_ends[] = { "<end_of_turn>", "<eos>" };
+
+/* ---- config files ------------------------------------------------------------ */
+
+static vug_status read_config(const char *folder, vug_config *out, vug_err *err)
+{
+    char *path = vug_path_join(folder, "config.json");
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_text text = { 0 };
+    vug_status st = VUG_OK;
+    if (!vug_file_exists(folder))
+        st = VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
+    else if (!vug_is_folder(folder))
+        st = VUG_FAIL(err, VUG_ARGUMENT,
+                      "%s: is a file; expected a checkpoint folder with config.json and "
+                      "*.safetensors",
+                      folder);
+    if (st == VUG_OK)
+        st = vug_read_file(path, MAX_CONFIG, &text, err);
+    if (st == VUG_OK)
+        st = vug_config_read((vug_str){ text.ptr, text.len }, path, out, err);
+    vug_text_release(&text);
+    vug_free(path);
+    return st;
+}
+
+void vug_checkpoint_add_stop(vug_checkpoint *c, int32_t id)
+{
+    size_t at = 0;
+    while (at < c->n_stop && c->stop[at] < id)
+        at++;
+    if ((at < c->n_stop && c->stop[at] == id) || c->n_stop == VUG_MAX_STOP)
+        return;
+    memmove(c->stop + at + 1, c->stop + at, (c->n_stop - at) * sizeof(*c->stop));
+    c->stop[at] = id;
+    c->n_stop++;
+}
+
+static void add_stage(vug_sampling_defaults *s, vug_sampler_kind kind, double value)
+{
+    s->stage[s->n++] = (vug_sampler_stage){ .kind = kind, .value = (float)value };
+}
+
+static vug_status read_generation(const vug_jv *top, const char *file, vug_checkpoint *c,
+                                  vug_err *err)
+{
+    vug_keys k = { .object = top, .file = file };
+    int32_t eos[VUG_MAX_EOS];
+    const int n_eos = vug_key_ids(&k, "eos_token_id", eos, VUG_MAX_EOS);
+    for (int i = 0; i < n_eos; i++)
+        vug_checkpoint_add_stop(c, eos[i]);
+    const double repetition = vug_key_number(&k, "repetition_penalty", 1, 0.01, 100);
+    const double temperature = vug_key_number(&k, "temperature", 1, 0, 100);
+    const double top_k = vug_key_number(&k, "top_k", 0, 0, 1e9);
+    const double top_p = vug_key_number(&k, "top_p", 1, 0, 1);
+    const double min_p = vug_key_number(&k, "min_p", 0, 0, 1);
+    /* transformers is greedy unless do_sample is set; a file that names a
+     * temperature without it is taken to mean it. */
+    const bool sample = vug_key_bool(&k, "do_sample", vug_key(&k, "temperature") != NULL);
+    c->sampling = (vug_sampling_defaults){ 0 };
+    if (repetition != 1)
+        add_stage(&c->sampling, VUG_SAMPLER_REPETITION, repetition);
+    add_stage(&c->sampling, VUG_SAMPLER_TEMPERATURE, sample ? temperature : 0);
+    if (sample && top_k > 0)
+        add_stage(&c->sampling, VUG_SAMPLER_TOP_K, top_k);
+    if (sample && top_p < 1)
+        add_stage(&c->sampling, VUG_SAMPLER_TOP_P, top_p);
+    if (sample && min_p > 0)
+        add_stage(&c->sampling, VUG_SAMPLER_MIN_P, min_p);
+    if (k.st != VUG_OK && err)
+        *err = k.err;
+    return k.st;
+}
+
+vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)
+{
+    vug_arena arena = { .budget = MAX_CONFIG };
+    const vug_jv *top;
+    vug_status st = vug_json_tree(json, file, &arena, &top, err);
+    if (st == VUG_OK && top->type != VUG_JSON_OBJECT)
+        st = VUG_FAIL(err, VUG_FORMAT, "%s: expected an object", file);
+    if (st == VUG_OK)
+        st = read_generation(top, file, out, err);
+    vug_arena_release(&arena);
+    return st;
+}
+
+/* ---- tensors ------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+    const vug_tensor *const *x = a, *const *y = b;
+    const size_t n = (*x)->name.len < (*y)->name.len ? (*x)->name.len : (*y)->name.len;
+    const int order = memcmp((*x)->name.ptr, (*y)->name.ptr, n);
+    if (order)
+        return order;
+    return (*x)->name.len < (*y)->name.len ? -1 : (*x)->name.len > (*y)->name.len;
+}
+
+static vug_status bind_tensors(vug_checkpoint *c, const char *source, vug_err *err)
+{
+    c->n = vug_weights_count(c->weights);
+    c->sorted = vug_alloc(c->n, sizeof(const vug_tensor *));
+    if (!c->sorted)
+        return VUG_FAIL_NOMEM(err, source, c->n * sizeof(void *));
+    for (size_t i = 0; i < c->n; i++)
+        c->sorted[i] = vug_weights_at(c->weights, i);
+    if (c->n)
+        qsort(c->sorted, c->n, sizeof(const vug_tensor *), by_name);
+    const vug_tensor_list list = { c->sorted, c->n, source };
+    return vug_bind(&c->config, &list, &c->binding, err);
+}
+
+/* ---- the whole ------------------------------------------------------------------ */
+
+static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err *err)
+{
+    char *path = vug_path_join(folder, "tokenizer.json");
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_status st = VUG_OK;
+    if (vug_file_exists(path))
+        st = vug_tokenizer_open(path, &c->tokenizer, err);
+    if (st == VUG_OK && c->tokenizer) {
+        const int32_t size = vug_tokenizer_size(c->tokenizer);
+        /* Multimodal checkpoints leave tokens such as the image's to another part,
+         * so a tokenizer may be a little larger than the table, never by much. */
+        enum { SPARE = 1024 };
+        if (size > c->config.n_vocab + SPARE)
+            st = VUG_FAIL(err, VUG_FORMAT,
+                          "%s: the tokenizer has %d ids, the embedding %lld rows: they do not "
+                          "belong together",
+                          path, size, (long long)c->config.n_vocab);
+    }
+    for (size_t i = 0; c->tokenizer && i < sizeof(turn_ends) / sizeof(turn_ends[0]); i++) {
+        const int32_t id = vug_tokenizer_find(c->tokenizer, turn_ends[i]);
+        if (id >= 0)
+            vug_checkpoint_add_stop(c, id);
+    }
+    vug_free(path);
+    return st;
+}
+
+static vug_status open_generation(const char *folder, vug_checkpoint *c, vug_err *err)
+{
+    char *path = vug_path_join(folder, "generation_config.json");
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_text text = { 0 };
+    vug_status st = VUG_OK;
+    if (vug_file_exists(path)) {
+        st = vug_read_file(path, MAX_CONFIG, &text, err);
+        if (st == VUG_OK)
+            st = vug_generation_config((vug_str){ text.ptr, text.len }, path, c, err);
+    }
+    vug_text_release(&text);
+    vug_free(path);
+    return st;
+}
+
+static void set_defaults(vug_checkpoint *c)
+{
+    for (int i = 0; i < c->config.n_eos; i++)
+        vug_checkpoint_add_stop(c, c->config.eos[i]);
+    c->sampling = (vug_sampling_defaults){ 0 };
+    add_stage(&c->sampling, VUG_SAMPLER_TEMPERATURE, 1);
+}
+
+vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out, vug_err *err)
+{
+    vug_checkpoint c = { 0 };
+    vug_status st = read_config(folder, &c.config, err);
+    if (st == VUG_OK)
+        st = vug_weights_open(folder, &c.weights, err);
+    if (st == VUG_OK)
+        st = bind_tensors(&c, folder, err);
+    if (st == VUG_OK) {
+        set_defaults(&c);
+        st = open_generation(folder, &c, err);
+    }
+    if (st == VUG_OK)
+        st = open_tokenizer(folder, &c, err);
+    if (st != VUG_OK) {
+        vug_checkpoint_release(&c);
+        return st;
+    }
+    *out = c;
+    out->binding.config = &out->config;
+    return VUG_OK;
+}
+
+vug_status vug_checkpoint_over(const vug_config *config, vug_weights *weights, const char *name,
+                               vug_checkpoint *out, vug_err *err)
+{
+    vug_checkpoint c = { .config = *config, .weights = weights };
+    const vug_status st = bind_tensors(&c, name, err);
+    if (st != VUG_OK) {
+        vug_checkpoint_release(&c);
+        return st;
+    }
+    set_defaults(&c);
+    *out = c;
+    out->binding.config = &out->config;
+    return VUG_OK;
+}
+
+void vug_checkpoint_release(vug_checkpoint *c)
+{
+    vug_binding_release(&c->binding);
+    vug_free(c->sorted);
+    vug_weights_close(c->weights);
+    vug_tokenizer_close(c->tokenizer);
+    *c = (vug_checkpoint){ 0 };
+}

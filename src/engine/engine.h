@@ -1,0 +1,150 @@
+#ifndef VUG_ENGINE_ENGINE_H
+#define VUG_ENGINE_ENGINE_H
+
+/*
+ * What implements vug.h: the checkpoint on disk, the compiled program, the
+ * opened model and its sessions. Private to engine/ and the tests.
+ */
+
+#include <stdatomic.h>
+
+#include "backend/backend.h"
+#include "core/os.h"
+#include "models/models.h"
+#include "passes/passes.h"
+#include "text/chat.h"
+#include "weights/weights.h"
+
+#define VUG_MAX_STOP 64
+
+/* ---- checkpoint: the files, read and checked -------------------------------- */
+
+/* All-zero is empty. */
+typedef struct {
+    vug_config config;
+    vug_weights *weights;
+    const vug_tensor **sorted; /* [n] of the directory, by name */
+    size_t n;
+    vug_binding binding;
+    vug_tokenizer *tokenizer; /* NULL where the folder has none */
+    int32_t stop[VUG_MAX_STOP];
+    size_t n_stop;
+    vug_sampling_defaults sampling;
+} vug_checkpoint;
+
+/* Everything in a folder but the weights' pages themselves. */
+VUG_MUST_CHECK vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out,
+                                              vug_err *err);
+/* Over a directory that was made in memory; takes it, also on failure. */
+VUG_MUST_CHECK vug_status vug_checkpoint_over(const vug_config *config, vug_weights *weights,
+                                              const char *name, vug_checkpoint *out, vug_err *err);
+void vug_checkpoint_release(vug_checkpoint *checkpoint);
+/* Adds the stop ids and sampling defaults of a generation_config.json. */
+VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file,
+                                                vug_checkpoint *out, vug_err *err);
+void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
+
+/* By name, or the best available one for NULL; NULL and a sentence when unknown. */
+const vug_backend *vug_pick_backend(const char *name, vug_err *err);
+
+/* ---- program: a graph, fused, planned, compiled ------------------------------ */
+
+typedef struct {
+    vug_graph graph; /* as the architecture wrote it */
+    vug_graph fused;
+    vug_plan plan;
+    vug_program *program;
+    const vug_backend *backend;
+    vug_limits limits;
+} vug_compiled;
+
+VUG_MUST_CHECK vug_status vug_compile(const vug_backend *backend, vug_device *device,
+                                      const vug_binding *binding, const vug_limits *limits,
+                                      bool hidden, vug_compiled *out, vug_err *err);
+/* Accepts an all-zero value. */
+void vug_compiled_release(vug_compiled *compiled);
+
+/* ---- model ------------------------------------------------------------------- */
+
+struct vug_model {
+    char *path;
+    vug_checkpoint checkpoint;
+    const vug_backend *backend;
+    vug_device *device;
+    vug_compiled main; /* one row of logits per sequence */
+    vug_lock *turn;    /* held for a step: sessions share the device's threads */
+    vug_model_info info;
+};
+
+/* A model over a directory that was made in memory; takes it, also on failure. */
+VUG_MUST_CHECK vug_status vug_model_over(const vug_config *config, vug_weights *weights,
+                                         const char *name, const vug_model_options *options,
+                                         vug_model **out, vug_err *err);
+
+/* ---- session ------------------------------------------------------------------ */
+
+struct vug_session {
+    vug_model *model;
+    vug_state *state;
+    vug_workspace *workspace;
+    vug_compiled wide; /* every row of logits, hidden states; compiled when first asked for */
+    vug_workspace *wide_workspace;
+    bool wide_hidden;
+    int32_t *token; /* [context] what the cache holds */
+    size_t n;
+    size_t written; /* most tokens the cache held since it last began at 0 */
+    int32_t *row;   /* [batch] scratch */
+    const float *logits; /* [n_vocab] after token n - 1; NULL: none */
+    const float **output; /* [outputs] scratch of a step */
+    const float **hidden; /* [n_layers + 1] likewise */
+    atomic_bool cancel;
+};
+
+/* Checks a prefix and keeps the longest usable part of the cache that it begins
+ * with, at most n - 1 tokens: `cached`. */
+VUG_MUST_CHECK vug_status vug_session_prepare(vug_session *session, const int32_t *id, size_t n,
+                                              size_t *cached, vug_err *err);
+/* Computes `n` tokens behind the cache's, in steps of at most `options->chunk`. */
+VUG_MUST_CHECK vug_status vug_session_extend(vug_session *session, const int32_t *id, size_t n,
+                                             const vug_forward_options *options, vug_err *err);
+
+/* One step over several sessions of one model, each extended by its own tokens:
+ * the logits of each session's last token, valid until the first session is used
+ * again. All tokens together fit the batch. */
+typedef struct {
+    vug_session *session;
+    const int32_t *token; /* [n] */
+    size_t n;
+} vug_step_part;
+VUG_MUST_CHECK vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts,
+                                            vug_err *err);
+
+/* ---- sampler ------------------------------------------------------------------ */
+
+typedef struct {
+    int32_t id;
+    float logit;
+} vug_candidate;
+
+/* The state of one generation's sampling. */
+typedef struct {
+    const vug_sampler_stage *stage; /* [n], borrowed */
+    size_t n;
+    uint64_t random;
+    int64_t n_vocab;      /* rows of logits */
+    int64_t n_usable;     /* ids the tokenizer has; the rest is padding */
+    bool greedy;
+    vug_candidate *candidate; /* [n_vocab] */
+    uint32_t *n_prompt, *n_answer; /* [n_vocab] how often a token came */
+} vug_sampler;
+
+VUG_MUST_CHECK vug_status vug_sampler_init(vug_sampler *sampler, const vug_sampling *sampling,
+                                           int64_t n_vocab, int64_t n_usable, vug_err *err);
+void vug_sampler_release(vug_sampler *sampler);
+void vug_sampler_see_prompt(vug_sampler *sampler, const int32_t *id, size_t n);
+/* Draws a token from logits [n_vocab] and counts it as part of the answer. */
+int32_t vug_sampler_draw(vug_sampler *sampler, const float *logits);
+/* The log-probability of `token` and of the `n_top` best, best first. */
+float vug_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *top, size_t n_top);
+
+#endif

@@ -1,0 +1,210 @@
+/* Generation: sampling a token, decoding it, extending the session, until
+ * something ends it. */
+#include "engine/engine.h"
+
+/* One generation on its way. */
+typedef struct {
+    vug_session *session;
+    const vug_generate_options *o;
+    vug_sampler sampler;
+    vug_decoder *decoder; /* NULL without a tokenizer */
+    size_t cap;           /* of out->tokens */
+    vug_buf text;
+    vug_logprob top[VUG_MAX_TOP_LOGPROBS];
+    vug_generation *out;
+} answering;
+
+static bool is_stop(const vug_model *m, int32_t id)
+{
+    for (size_t i = 0; i < m->checkpoint.n_stop; i++) {
+        if (m->checkpoint.stop[i] == id)
+            return true;
+    }
+    return false;
+}
+
+static vug_status keep_token(answering *g, int32_t id, vug_err *err)
+{
+    vug_tokens *t = &g->out->tokens;
+    if (t->n == g->cap) {
+        const size_t cap = g->cap ? g->cap * 2 : 256;
+        int32_t *grown = vug_realloc(t->id, cap, sizeof(*grown));
+        if (!grown)
+            return VUG_FAIL_NOMEM(err, "the answer", cap * sizeof(*grown));
+        t->id = grown;
+        g->cap = cap;
+    }
+    t->id[t->n++] = id;
+    return VUG_OK;
+}
+
+/* Hands a piece to the caller; false when the caller has had enough. */
+static bool deliver(answering *g, vug_piece *piece)
+{
+    vug_buf_append(&g->text, piece->text, piece->len);
+    return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
+}
+
+/* `more` is false when the generation ends with this token. */
+static vug_status take_token(answering *g, const float *logits, bool *more, vug_err *err)
+{
+    const vug_generate_options *o = g->o;
+    const vug_model *m = g->session->model;
+    const int32_t id = vug_sampler_draw(&g->sampler, logits);
+    if (!o->ignore_stop && is_stop(m, id)) {
+        g->out->finish = VUG_FINISH_STOP;
+        *more = false;
+        return VUG_OK;
+    }
+    vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)o->n_top };
+    if (o->logprobs || o->n_top)
+        piece.logprob = vug_logprobs(logits, g->sampler.n_usable, id, g->top, piece.n_top);
+    VUG_TRY(keep_token(g, id, err));
+    if (g->decoder)
+        VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
+    *more = deliver(g, &piece);
+    if (!*more)
+        g->out->finish = VUG_FINISH_CALLBACK;
+    return VUG_OK;
+}
+
+static vug_status decode_loop(answering *g, vug_err *err)
+{
+    vug_session *s = g->session;
+    const vug_forward_options each = { 0 };
+    for (bool more = true; more;) {
+        VUG_TRY(take_token(g, s->logits, &more, err));
+        const vug_tokens *t = &g->out->tokens;
+        if (!more)
+            break;
+        if ((g->o->max_tokens && t->n >= (size_t)g->o->max_tokens) ||
+            s->n >= (size_t)s->model->info.context) {
+            g->out->finish = VUG_FINISH_LENGTH;
+            break;
+        }
+        VUG_TRY(vug_session_extend(s, &t->id[t->n - 1], 1, &each, err));
+    }
+    return VUG_OK;
+}
+
+/* Text that waited for the rest of a character. */
+static vug_status flush_text(answering *g, vug_err *err)
+{
+    vug_piece piece = { .token = -1 };
+    if (!g->decoder)
+        return VUG_OK;
+    VUG_TRY(vug_decoder_finish(g->decoder, &piece.text, &piece.len, err));
+    if (piece.len && g->out->finish != VUG_FINISH_CALLBACK)
+        (void)deliver(g, &piece);
+    return VUG_OK;
+}
+
+static vug_status run(answering *g, const int32_t *id, size_t n, vug_err *err)
+{
+    const vug_forward_options whole = { 0 };
+    const double start = vug_now();
+    VUG_TRY(vug_session_prepare(g->session, id, n, &g->out->n_cached, err));
+    g->out->n_prompt = n;
+    const size_t cached = g->out->n_cached;
+    vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
+    const double first = vug_now();
+    g->out->prompt_s = first - start;
+    if (st == VUG_OK) {
+        vug_sampler_see_prompt(&g->sampler, id, n);
+        st = decode_loop(g, err);
+        g->out->decode_s = vug_now() - first;
+    }
+    if (st == VUG_CANCELLED) {
+        g->out->finish = VUG_FINISH_CANCELLED;
+        st = VUG_OK;
+    }
+    return st == VUG_OK ? flush_text(g, err) : st;
+}
+
+static vug_status check_options(const vug_generate_options *o, vug_err *err)
+{
+    if (o->max_tokens < 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "max_tokens: %d, expected 0 or more", o->max_tokens);
+    if (o->n_top < 0 || o->n_top > VUG_MAX_TOP_LOGPROBS)
+        return VUG_FAIL(err, VUG_ARGUMENT, "log-probabilities of %d tokens, at most %d", o->n_top,
+                        VUG_MAX_TOP_LOGPROBS);
+    return VUG_OK;
+}
+
+vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
+                        const vug_generate_options *options, vug_generation *out, vug_err *err)
+{
+    const vug_generate_options none = { 0 };
+    const vug_model *m = session->model;
+    vug_generation result = { 0 };
+    answering g = { .session = session, .o = options ? options : &none, .out = &result };
+    VUG_TRY(check_options(g.o, err));
+    const vug_tokenizer *tokenizer = m->checkpoint.tokenizer;
+    int64_t usable = m->info.n_vocab;
+    if (tokenizer && vug_tokenizer_size(tokenizer) < usable)
+        usable = vug_tokenizer_size(tokenizer);
+    vug_sampling sampling = g.o->sampling;
+    if (sampling.n == 0) {
+        sampling.stage = m->checkpoint.sampling.stage;
+        sampling.n = m->checkpoint.sampling.n;
+    }
+    VUG_TRY(vug_sampler_init(&g.sampler, &sampling, m->info.n_vocab, usable, err));
+    vug_status st = VUG_OK;
+    if (tokenizer)
+        st = vug_decoder_create(tokenizer, true, &g.decoder, err);
+    if (st == VUG_OK)
+        st = run(&g, id, n, err);
+    if (st == VUG_OK)
+        st = vug_buf_take(&g.text, &result.text, err);
+    vug_buf_release(&g.text);
+    vug_decoder_destroy(g.decoder);
+    vug_sampler_release(&g.sampler);
+    if (st != VUG_OK) {
+        vug_generation_release(&result);
+        return st;
+    }
+    *out = result;
+    return VUG_OK;
+}
+
+void vug_generation_release(vug_generation *generation)
+{
+    vug_tokens_release(&generation->tokens);
+    vug_text_release(&generation->text);
+}
+
+static vug_status generate_encoded(vug_session *session, const char *text, size_t len,
+                                   unsigned flags, const vug_generate_options *options,
+                                   vug_generation *out, vug_err *err)
+{
+    const vug_tokenizer *tokenizer = session->model->checkpoint.tokenizer;
+    if (!tokenizer)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: has no tokenizer.json, so there is no text in or out",
+                        session->model->path);
+    vug_tokens tokens;
+    VUG_TRY(vug_tokenizer_encode(tokenizer, text, len, flags, &tokens, err));
+    const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
+    vug_tokens_release(&tokens);
+    return st;
+}
+
+vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
+                             const vug_generate_options *options, vug_generation *out, vug_err *err)
+{
+    if (len == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
+    return generate_encoded(session, text, len, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL,
+                            options, out, err);
+}
+
+vug_status vug_generate_chat(vug_session *session, const vug_message *message, size_t n,
+                             const vug_generate_options *options, vug_generation *out, vug_err *err)
+{
+    vug_text prompt;
+    VUG_TRY(vug_model_render(session->model, message, n, true, &prompt, err));
+    const vug_status st = generate_encoded(session, prompt.ptr, prompt.len,
+                                           VUG_ENCODE_PARSE_SPECIAL, options, out, err);
+    vug_text_release(&prompt);
+    return st;
+}

@@ -1,0 +1,236 @@
+/*
+ * Models of published shapes with random weights: in memory, to learn a machine's
+ * speed before a download, or written as a checkpoint, to test with.
+ *
+ * Weights are uniform with the variance 1/in that keeps activations at the scale
+ * of trained models; norms are near the value at which they do nothing.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "engine/engine.h"
+
+/* ---- random weights ------------------------------------------------------------------ */
+
+/* A mixing function of position and seed (the finalizer of SplitMix64), so that a
+ * piece of a tensor can be filled on its own. */
+static uint64_t mix(uint64_t z)
+{
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Elements first .. first + n of a tensor; `scale` is their largest magnitude. */
+static void fill(uint64_t seed, uint64_t first, size_t n, float scale, const vug_dtype_info *format,
+                 uint8_t *out)
+{
+    float values[1024];
+    for (size_t at = 0; at < n; at += sizeof(values) / sizeof(values[0])) {
+        size_t k = n - at < 1024 ? n - at : 1024;
+        for (size_t i = 0; i < k; i++) {
+            const int32_t r = (int32_t)(mix(seed + first + at + i) >> 32);
+            values[i] = (float)r * 0x1p-31f * scale;
+        }
+        format->encode(values, out + at * (size_t)format->bytes, k);
+    }
+}
+
+static float scale_of(const vug_slot *slot)
+{
+    const int64_t in = slot->shape.dim[slot->shape.rank - 1];
+    return slot->shape.rank == 1 ? 0.05f : sqrtf(3.0f / (float)in);
+}
+
+/* ---- shapes --------------------------------------------------------------------------- */
+
+size_t vug_shape_count(void)
+{
+    return vug_shape_rows();
+}
+
+const char *vug_shape_name(size_t i)
+{
+    return vug_shape_row_at(i)->name;
+}
+
+typedef struct {
+    const vug_shape_row *row;
+    vug_config config;
+    vug_dtype dtype;
+    uint64_t seed;
+} synth;
+
+static vug_status find_shape(const char *shape, const char *type, uint64_t seed, synth *out,
+                             vug_err *err)
+{
+    *out = (synth){ .seed = mix(seed) };
+    vug_buf known = { 0 };
+    for (size_t i = 0; i < vug_shape_rows(); i++) {
+        if (strcmp(vug_shape_name(i), shape) == 0)
+            out->row = vug_shape_row_at(i);
+        vug_buf_printf(&known, "%s%s", i ? ", " : "", vug_shape_name(i));
+    }
+    vug_status st = VUG_OK;
+    if (!out->row)
+        st = VUG_FAIL(err, VUG_ARGUMENT, "shape '%s' is not known; there are %s", shape,
+                      known.ptr ? known.ptr : "none");
+    vug_buf_release(&known);
+    VUG_TRY(st);
+    out->dtype = vug_dtype_find(vug_str_of(type));
+    if (out->dtype == VUG_DTYPE_COUNT || !vug_dtype_of(out->dtype)->encode)
+        return VUG_FAIL(err, VUG_ARGUMENT, "type '%s' is not known; expected bf16, f16 or f32",
+                        type);
+    return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
+}
+
+/* Published checkpoints of these shapes have no separate head. */
+static bool is_left_out(const vug_slot *slot)
+{
+    return slot->row->optional;
+}
+
+/* ---- in memory --------------------------------------------------------------------------- */
+
+typedef struct {
+    const synth *s;
+    uint8_t *data;
+    uint64_t first_seed;
+    uint64_t n;
+    float scale;
+} filling;
+
+static void fill_part(void *arg, int thread, int n_threads)
+{
+    const filling *f = arg;
+    const vug_dtype_info *format = vug_dtype_of(f->s->dtype);
+    const uint64_t from = f->n * (uint64_t)thread / (uint64_t)n_threads;
+    const uint64_t to = f->n * ((uint64_t)thread + 1) / (uint64_t)n_threads;
+    fill(f->first_seed, from, (size_t)(to - from), f->scale, format,
+         f->data + from * (uint64_t)format->bytes);
+}
+
+static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model_options *o,
+                                 vug_weights *weights, vug_err *err)
+{
+    const size_t n = vug_slot_count(&s->config);
+    for (size_t i = 0; i < n; i++) {
+        const vug_slot slot = vug_slot_at(&s->config, i);
+        if (is_left_out(&slot))
+            continue;
+        filling f = { .s = s, .first_seed = mix(s->seed + i), .scale = scale_of(&slot) };
+        f.n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+        VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), s->dtype, slot.shape.rank,
+                                slot.shape.dim, &f.data, err));
+        vug_pool_run(pool, fill_part, &f);
+        if (o->progress && !o->progress(i + 1, n, o->user))
+            return VUG_FAIL(err, VUG_CANCELLED, "%s: stopped", s->row->name);
+    }
+    return VUG_OK;
+}
+
+vug_status vug_model_synthesize(const char *shape, const char *type, uint64_t seed,
+                                const vug_model_options *options, vug_model **out, vug_err *err)
+{
+    const vug_model_options none = { 0 };
+    vug_model_options o = options ? *options : none;
+    synth s;
+    VUG_TRY(find_shape(shape, type, seed, &s, err));
+    vug_pool *pool;
+    VUG_TRY(vug_pool_create(vug_cpu_count(), &pool, err));
+    vug_weights *weights = NULL;
+    vug_status st = vug_weights_create(shape, &weights, err);
+    if (st == VUG_OK)
+        st = fill_directory(&s, pool, &o, weights, err);
+    vug_pool_destroy(pool);
+    if (st != VUG_OK) {
+        vug_weights_close(weights);
+        return st;
+    }
+    o.lazy = true; /* it is in memory already */
+    return vug_model_over(&s.config, weights, shape, &o, out, err);
+}
+
+/* ---- as a checkpoint ------------------------------------------------------------------------ */
+
+typedef struct {
+    const synth *s;
+    const size_t *slot; /* of each tensor */
+    vug_progress_fn *progress;
+    void *user;
+} writing;
+
+static bool pass_progress(uint64_t done, uint64_t total, void *user)
+{
+    const writing *w = user;
+    return !w->progress || w->progress(done, total, w->user);
+}
+
+static vug_status fill_piece(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
+                             vug_err *err)
+{
+    (void)err;
+    const writing *w = user;
+    const vug_dtype_info *format = vug_dtype_of(w->s->dtype);
+    const vug_slot slot = vug_slot_at(&w->s->config, w->slot[i]);
+    const size_t size = (size_t)format->bytes;
+    fill(mix(w->s->seed + w->slot[i]), at / size, n / size, scale_of(&slot), format, bytes);
+    return VUG_OK;
+}
+
+static vug_status write_text(const char *dir, const char *name, const char *text, vug_err *err)
+{
+    char *path = vug_path_join(dir, name);
+    if (!path)
+        return VUG_FAIL_NOMEM(err, dir, strlen(dir));
+    vug_out out;
+    vug_out_open(&out, path);
+    vug_out_write(&out, text, strlen(text));
+    vug_out_write(&out, "\n", 1);
+    vug_free(path);
+    return vug_out_commit(&out, err);
+}
+
+static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn *progress,
+                                void *user, vug_err *err)
+{
+    const size_t n_slots = vug_slot_count(&s->config);
+    vug_arena arena = { 0 };
+    size_t *slots = vug_arena_alloc(&arena, n_slots, sizeof(*slots));
+    vug_tensor_spec *spec = vug_arena_alloc(&arena, n_slots, sizeof(*spec));
+    char *path = vug_path_join(dir, "model.safetensors");
+    vug_status st = slots && spec && path ? VUG_OK : VUG_FAIL_NOMEM(err, dir, n_slots);
+    size_t n = 0;
+    for (size_t i = 0; st == VUG_OK && i < n_slots; i++) {
+        const vug_slot slot = vug_slot_at(&s->config, i);
+        if (is_left_out(&slot))
+            continue;
+        char name[sizeof(slot.name) + 8];
+        (void)snprintf(name, sizeof(name), "model.%s", slot.name);
+        spec[n] = (vug_tensor_spec){ .name = vug_arena_copy(&arena, vug_str_of(name)),
+                                     .dtype = s->dtype,
+                                     .rank = slot.shape.rank };
+        memcpy(spec[n].dim, slot.shape.dim, sizeof(slot.shape.dim));
+        if (!spec[n].name.ptr)
+            st = VUG_FAIL_NOMEM(err, dir, sizeof(name));
+        slots[n++] = i;
+    }
+    writing w = { s, slots, progress, user };
+    if (st == VUG_OK)
+        st = vug_safetensors_write(path, spec, n, fill_piece, &w, pass_progress, err);
+    vug_free(path);
+    vug_arena_release(&arena);
+    return st;
+}
+
+vug_status vug_shape_write(const char *shape, const char *type, uint64_t seed, const char *dir,
+                           vug_progress_fn *progress, void *user, vug_err *err)
+{
+    synth s;
+    VUG_TRY(find_shape(shape, type, seed, &s, err));
+    VUG_TRY(vug_make_folder(dir, err));
+    VUG_TRY(write_weights(&s, dir, progress, user, err));
+    /* Last, because a folder is a checkpoint once it has a config. */
+    return write_text(dir, "config.json", s.row->config, err);
+}

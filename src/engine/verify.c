@@ -1,0 +1,305 @@
+/*
+ * Verification against a reference that another implementation wrote: the same
+ * tokens in one prefill, in chunks and one by one, which must agree with each
+ * other to the bit and with the reference within the tolerance.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "engine/engine.h"
+
+enum { CHUNK = 7 };
+
+/* The reference file, checked. */
+typedef struct {
+    vug_weights *file;
+    const char *path;
+    int64_t n_tokens, n_vocab, n_greedy;
+    int32_t *id;               /* [n_tokens] copied: a file's data has any alignment */
+    int32_t *greedy;           /* [n_greedy] */
+    const vug_tensor *logits;  /* [T,V] */
+    const vug_tensor **hidden; /* [n_layers + 1]; entries NULL where absent */
+} reference;
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static vug_status find_tensor(const reference *r, const char *name, vug_dtype dtype, int rank,
+                              bool optional, const vug_tensor **out, vug_err *err)
+{
+    const vug_tensor *t = vug_weights_find(r->file, vug_str_of(name));
+    *out = t;
+    if (!t && !optional)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: has no tensor '%s'", r->path, name);
+    if (t && (t->dtype != dtype || t->rank != rank))
+        return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%s' is %s of rank %d, expected %s of rank %d",
+                        r->path, name, vug_dtype_of(t->dtype)->name, t->rank,
+                        vug_dtype_of(dtype)->name, rank);
+    return VUG_OK;
+}
+
+static vug_status copy_ids(const vug_tensor *t, int64_t n_vocab, const reference *r, int32_t **out,
+                           vug_err *err)
+{
+    int32_t *id = vug_alloc((size_t)t->dim[0], sizeof(*id));
+    if (!id)
+        return VUG_FAIL_NOMEM(err, r->path, t->bytes);
+    *out = id;
+    memcpy(id, t->data, (size_t)t->bytes);
+    for (int64_t i = 0; i < t->dim[0]; i++) {
+        if (id[i] < 0 || id[i] >= n_vocab)
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s': id %d at %lld, ids are 0 to %lld",
+                            r->path, VUG_STR_ARG(t->name), id[i], (long long)i,
+                            (long long)n_vocab - 1);
+    }
+    return VUG_OK;
+}
+
+static vug_status find_hidden(reference *r, const vug_model_info *info, vug_err *err)
+{
+    r->hidden = vug_alloc_zero((size_t)info->n_layers + 1, sizeof(const vug_tensor *));
+    if (!r->hidden)
+        return VUG_FAIL_NOMEM(err, r->path, info->n_layers);
+    for (int64_t i = 0; i <= info->n_layers; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "hidden.%lld", (long long)i);
+        VUG_TRY(find_tensor(r, name, VUG_DTYPE_F32, 2, true, &r->hidden[i], err));
+        const vug_tensor *t = r->hidden[i];
+        if (t && (t->dim[0] != r->n_tokens || t->dim[1] != info->d_model))
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%s' is [%lld,%lld], expected [%lld,%lld]",
+                            r->path, name, (long long)t->dim[0], (long long)t->dim[1],
+                            (long long)r->n_tokens, (long long)info->d_model);
+    }
+    return VUG_OK;
+}
+
+static vug_status read_reference(const char *path, const vug_model_info *info, reference *r,
+                                 vug_err *err)
+{
+    const vug_tensor *ids, *greedy;
+    r->path = path;
+    VUG_TRY(vug_weights_open_file(path, &r->file, err));
+    VUG_TRY(find_tensor(r, "input_ids", VUG_DTYPE_I32, 1, false, &ids, err));
+    VUG_TRY(find_tensor(r, "logits", VUG_DTYPE_F32, 2, false, &r->logits, err));
+    VUG_TRY(find_tensor(r, "greedy", VUG_DTYPE_I32, 1, true, &greedy, err));
+    r->n_tokens = ids->dim[0];
+    r->n_vocab = info->n_vocab;
+    r->n_greedy = greedy ? greedy->dim[0] : 0;
+    if (r->n_tokens < 1 || r->logits->dim[0] != r->n_tokens || r->logits->dim[1] != info->n_vocab)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: logits are [%lld,%lld] for %lld tokens, the model has %lld ids", path,
+                        (long long)r->logits->dim[0], (long long)r->logits->dim[1],
+                        (long long)r->n_tokens, (long long)info->n_vocab);
+    if (r->n_tokens + r->n_greedy > info->context)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: %lld tokens and %lld to continue, the context holds %lld", path,
+                        (long long)r->n_tokens, (long long)r->n_greedy, (long long)info->context);
+    VUG_TRY(copy_ids(ids, info->n_vocab, r, &r->id, err));
+    if (greedy)
+        VUG_TRY(copy_ids(greedy, info->n_vocab, r, &r->greedy, err));
+    return find_hidden(r, info, err);
+}
+
+static void release_reference(reference *r)
+{
+    vug_weights_close(r->file);
+    vug_free(r->id);
+    vug_free(r->greedy);
+    vug_free(r->hidden);
+}
+
+static float at(const vug_tensor *t, int64_t i)
+{
+    float v;
+    memcpy(&v, t->data + (size_t)i * sizeof(v), sizeof(v));
+    return v;
+}
+
+/* ---- comparing ------------------------------------------------------------------------ */
+
+typedef struct {
+    const reference *ref;
+    vug_verification *v;
+    const vug_model_info *info;
+    float *whole;    /* [T,V] logits of one prefill */
+    double *hidden;  /* [n_layers + 1] largest difference, relative to the reference's largest */
+    bool identical;  /* of a later way: all bits equal to `whole` */
+} comparison;
+
+static int64_t best_of(const float *row, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        best = row[i] > row[best] ? i : best;
+    return best;
+}
+
+/* KL(reference || ours) of one position, in nats. */
+static double divergence(const float *p, const float *q, int64_t n)
+{
+    const double p_max = (double)p[best_of(p, n)], q_max = (double)q[best_of(q, n)];
+    double p_sum = 0, q_sum = 0, kl = 0;
+    for (int64_t i = 0; i < n; i++) {
+        p_sum += exp((double)p[i] - p_max);
+        q_sum += exp((double)q[i] - q_max);
+    }
+    const double shift = (q_max + log(q_sum)) - (p_max + log(p_sum));
+    for (int64_t i = 0; i < n; i++)
+        kl += exp((double)p[i] - p_max) / p_sum * ((double)p[i] - (double)q[i] + shift);
+    return kl;
+}
+
+/* A difference that is not a number counts as infinite. */
+static double difference(float a, float b)
+{
+    const double d = fabs((double)a - (double)b);
+    return isnan(d) ? INFINITY : d;
+}
+
+static void compare_logits(comparison *c, int64_t position, const float *row, float *scratch)
+{
+    const int64_t n = c->ref->n_vocab;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        scratch[i] = at(c->ref->logits, position * n + i);
+        const double d = difference(row[i], scratch[i]);
+        sum += d;
+        c->v->max_abs = d > c->v->max_abs ? d : c->v->max_abs;
+    }
+    c->v->mean_abs += sum / (double)n;
+    c->v->mean_kl += divergence(scratch, row, n);
+    c->v->top1 += best_of(scratch, n) == best_of(row, n);
+}
+
+static void compare_hidden(comparison *c, const vug_step *step)
+{
+    const int64_t d = c->info->d_model;
+    for (int64_t layer = 0; layer <= c->info->n_layers; layer++) {
+        const vug_tensor *t = c->ref->hidden[layer];
+        double largest = 0, off = 0;
+        for (int64_t i = 0; t && i < step->n * d; i++) {
+            const float expected = at(t, step->first * d + i);
+            const double e = difference(step->hidden[layer][i], expected);
+            off = e > off ? e : off;
+            largest = fabs((double)expected) > largest ? fabs((double)expected) : largest;
+        }
+        const double relative = largest > 1 ? off / largest : off;
+        c->hidden[layer] = relative > c->hidden[layer] ? relative : c->hidden[layer];
+    }
+}
+
+static bool keep_whole(const vug_step *step, void *user)
+{
+    comparison *c = user;
+    const int64_t n = c->ref->n_vocab;
+    memcpy(c->whole + step->first * n, step->logits, (size_t)(step->n * n) * sizeof(float));
+    compare_hidden(c, step);
+    return true;
+}
+
+static bool compare_bits(const vug_step *step, void *user)
+{
+    comparison *c = user;
+    const int64_t n = c->ref->n_vocab;
+    if (memcmp(c->whole + step->first * n, step->logits, (size_t)(step->n * n) * sizeof(float)))
+        c->identical = false;
+    return true;
+}
+
+/* ---- the ways --------------------------------------------------------------------------- */
+
+static vug_status forward(comparison *c, vug_session *s, int chunk, vug_step_fn *on_step,
+                          vug_err *err)
+{
+    const vug_forward_options o = { .chunk = chunk,
+                                    .all_logits = true,
+                                    .hidden = true,
+                                    .on_step = on_step,
+                                    .user = c };
+    c->identical = true;
+    return vug_session_forward(s, c->ref->id, (size_t)c->ref->n_tokens, &o, err);
+}
+
+/* Tokens of the reference's continuation that greedy decoding gives, up to the
+ * first that differs; after it the two go different ways. */
+static vug_status follow_greedy(comparison *c, vug_session *s, vug_err *err)
+{
+    const vug_forward_options none = { 0 };
+    const reference *r = c->ref;
+    vug_session_reset(s);
+    VUG_TRY(vug_session_forward(s, r->id, (size_t)r->n_tokens, &none, err));
+    for (int64_t i = 0; i < r->n_greedy; i++) {
+        if (best_of(vug_session_logits(s), r->n_vocab) != r->greedy[i])
+            return VUG_OK;
+        c->v->n_greedy_equal++;
+        if (i + 1 < r->n_greedy)
+            VUG_TRY(vug_session_extend(s, &r->greedy[i], 1, &none, err));
+    }
+    return VUG_OK;
+}
+
+static vug_status compare_all(comparison *c, vug_session *s, vug_err *err)
+{
+    vug_verification *v = c->v;
+    const reference *r = c->ref;
+    /* One prefill as far as the batch allows: a longer reference takes several. */
+    VUG_TRY(forward(c, s, 0, keep_whole, err));
+    float *scratch = vug_alloc((size_t)r->n_vocab, sizeof(*scratch));
+    if (!scratch)
+        return VUG_FAIL_NOMEM(err, "verification", (size_t)r->n_vocab * sizeof(*scratch));
+    for (int64_t t = 0; t < r->n_tokens; t++)
+        compare_logits(c, t, c->whole + t * r->n_vocab, scratch);
+    vug_free(scratch);
+    v->mean_abs /= (double)r->n_tokens;
+    v->mean_kl /= (double)r->n_tokens;
+    v->top1 /= (double)r->n_tokens;
+
+    VUG_TRY(forward(c, s, CHUNK, compare_bits, err));
+    v->chunked_identical = c->identical;
+    VUG_TRY(forward(c, s, 1, compare_bits, err));
+    v->stepwise_identical = c->identical;
+    VUG_TRY(follow_greedy(c, s, err));
+
+    v->first_departing_layer = -1;
+    for (int64_t i = 0; i <= c->info->n_layers && v->first_departing_layer < 0; i++) {
+        if (c->hidden[i] > v->tolerance) {
+            v->first_departing_layer = (int)i;
+            v->departing_max_abs = c->hidden[i];
+        }
+    }
+    v->pass = v->max_abs <= v->tolerance && v->chunked_identical && v->stepwise_identical &&
+              v->n_greedy_equal == v->n_greedy;
+    return VUG_OK;
+}
+
+vug_status vug_model_verify(vug_model *model, const char *path, double tolerance,
+                            vug_verification *out, vug_err *err)
+{
+    const vug_model_info *info = &model->info;
+    reference ref = { 0 };
+    vug_verification v = { .tolerance = tolerance > 0 ? tolerance : 2e-4 };
+    comparison c = { .ref = &ref, .v = &v, .info = info };
+    vug_session *session = NULL;
+    vug_status st = read_reference(path, info, &ref, err);
+    if (st != VUG_OK)
+        goto release;
+    v.n_tokens = ref.n_tokens;
+    v.n_vocab = ref.n_vocab;
+    v.n_greedy = ref.n_greedy;
+    c.whole = vug_alloc((size_t)(ref.n_tokens * ref.n_vocab), sizeof(float));
+    c.hidden = vug_alloc_zero((size_t)info->n_layers + 1, sizeof(double));
+    if (!c.whole || !c.hidden)
+        st = VUG_FAIL_NOMEM(err, "verification",
+                            (size_t)(ref.n_tokens * ref.n_vocab) * sizeof(float));
+    if (st == VUG_OK)
+        st = vug_session_create(model, &session, err);
+    if (st == VUG_OK)
+        st = compare_all(&c, session, err);
+    if (st == VUG_OK)
+        *out = v;
+release:
+    vug_session_destroy(session);
+    vug_free(c.whole);
+    vug_free(c.hidden);
+    release_reference(&ref);
+    return st;
+}

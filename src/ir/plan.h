@@ -1,0 +1,25 @@
+#ifndef VUG_IR_PLAN_H
+#define VUG_IR_PLAN_H
+
+/*
+ * A memory plan: where every value of a graph lies in one block, for steps of
+ * up to a given number of tokens. passes/plan.c makes it; backends read it.
+ */
+
+#include "ir/ir.h"
+
+#define VUG_NO_OFFSET UINT64_MAX /* of PARAM and INPUT nodes */
+
+/* All-zero is an empty plan. All values are F32. */
+typedef struct {
+    uint64_t *offset; /* [nodes of the graph], bytes; owned */
+    uint64_t bytes;   /* of the block */
+} vug_plan;
+
+static inline void vug_plan_release(vug_plan *plan)
+{
+    vug_free(plan->offset);
+    *plan = (vug_plan){ 0 };
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* The registry, and reading a config as far as all architectures share it. */
+#include "models/models.h"
+
+#include <math.h>
+
+#include "models/gemma3.h"
+#include "models/keys.h"
+
+static const vug_arch *const registry[] = {
+    &vug_arch_gemma3,
+};
+
+size_t vug_arch_count(void)
+{
+    return sizeof(registry) / sizeof(registry[0]);
+}
+
+const vug_arch *vug_arch_at(size_t i)
+{
+    return registry[i];
+}
+
+/* ---- config.json ----------------------------------------------------------- */
+
+enum { CONFIG_BUDGET = 64 << 20 };
+
+static const vug_arch *find_arch(vug_str model_type)
+{
+    for (size_t i = 0; i < vug_arch_count(); i++) {
+        for (const char *const *t = registry[i]->model_types; *t; t++) {
+            if (vug_str_is(model_type, *t))
+                return registry[i];
+        }
+    }
+    return NULL;
+}
+
+/* Every model_type that is known, for the sentence about one that is not. */
+static void list_types(char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < vug_arch_count(); i++) {
+        for (const char *const *t = registry[i]->model_types; *t; t++) {
+            const size_t n = strlen(*t);
+            if (at + n + 3 > size)
+                return;
+            if (at) {
+                memcpy(out + at, ", ", 2);
+                at += 2;
+            }
+            memcpy(out + at, *t, n + 1);
+            at += n;
+        }
+    }
+}
+
+static vug_status read_arch(const vug_jv *top, const char *file, const vug_arch **out, vug_err *err)
+{
+    vug_keys k = { .object = top, .file = file };
+    if (top->type != VUG_JSON_OBJECT)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: expected an object of config keys", file);
+    vug_str type = vug_key_string(&k, "model_type", NULL);
+    if (!type.ptr && k.st == VUG_OK) {
+        vug_keys text = { .object = vug_key(&k, "text_config"), .file = file };
+        type = vug_key_string(&text, "model_type", NULL);
+    }
+    if (k.st == VUG_OK && !type.ptr)
+        vug_keys_fail(&k, VUG_FORMAT, "key 'model_type' is missing");
+    const vug_arch *arch = k.st == VUG_OK ? find_arch(type) : NULL;
+    if (k.st == VUG_OK && !arch) {
+        char known[256];
+        list_types(known, sizeof(known));
+        vug_keys_fail(&k, VUG_UNSUPPORTED, "architecture '%.*s' is not known; vug knows %s",
+                      VUG_STR_ARG(type), known);
+    }
+    if (k.st != VUG_OK && err)
+        *err = k.err;
+    if (k.st == VUG_OK)
+        *out = arch;
+    return k.st;
+}
+
+static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, vug_err *err)
+{
+    VUG_TRY(read_arch(top, file, &c->arch, err));
+    const vug_jv *text = vug_jv_get(top, "text_config");
+    if (!vug_jv_is(text, VUG_JSON_OBJECT))
+        text = top;
+    VUG_TRY(c->arch->read(text, file, c, err));
+    vug_keys k = { .object = top, .file = file };
+    c->n_eos = vug_key_ids(&k, "eos_token_id", c->eos, VUG_MAX_EOS);
+    if (text != top) {
+        k.object = text;
+        c->n_eos += vug_key_ids(&k, "eos_token_id", c->eos + c->n_eos, VUG_MAX_EOS - c->n_eos);
+    }
+    if (k.st != VUG_OK && err)
+        *err = k.err;
+    return k.st;
+}
+
+vug_status vug_config_read(vug_str json, const char *file, vug_config *out, vug_err *err)
+{
+    vug_arena arena = { .budget = CONFIG_BUDGET };
+    const vug_jv *top;
+    vug_status st = vug_json_tree(json, file, &arena, &top, err);
+    if (st == VUG_OK) {
+        *out = (vug_config){ 0 };
+        st = read_tree(top, file, out, err);
+    }
+    vug_arena_release(&arena);
+    return st;
+}
+
+vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out, vug_err *err)
+{
+    vug_arena arena = { .budget = CONFIG_BUDGET };
+    const vug_jv *top;
+    vug_status st = vug_json_tree(json, file, &arena, &top, err);
+    if (st == VUG_OK)
+        st = read_arch(top, file, out, err);
+    vug_arena_release(&arena);
+    return st;
+}
+
+/* ---- for architecture files ------------------------------------------------- */
+
+vug_val vug_model_rope(vug_flow *f, vug_val positions, const vug_rope *rope, int64_t dims)
+{
+    enum { MAX_HALF = 2048 };
+    float inv[MAX_HALF];
+    const int64_t half = dims / 2;
+    VUG_ASSERT(half <= MAX_HALF);
+    for (int64_t i = 0; i < half; i++) {
+        double v = pow(rope->theta, -2.0 * (double)i / (double)dims);
+        if (rope->type == VUG_ROPE_LINEAR)
+            v /= rope->factor;
+        inv[i] = (float)v;
+    }
+    return flow_rope_table(f, positions,
+                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });
+}
+
+float vug_embedding_scale(const vug_binding *binding)
+{
+    const vug_dtype_info *format = vug_dtype_of(binding->tensor[0]->dtype);
+    const float exact = (float)sqrt((double)binding->config->d_model);
+    uint8_t bytes[sizeof(float)];
+    float rounded = exact;
+    if (format->elements == 1) {
+        format->encode(&exact, bytes, 1);
+        format->decode(bytes, &rounded, 1);
+    }
+    return rounded;
+}
+
+/* ---- flow ---------------------------------------------------------------- */
+
+vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out, vug_err *err)
+{
+    vug_graph g = { .name = binding->config->arch->name };
+    vug_flow f = vug_flow_over(&g, vug_binding_weight, binding);
+    f.hidden = hidden;
+    binding->config->arch->build(&f, binding->config, binding);
+    vug_status st = vug_flow_finish(&f, err);
+    if (st == VUG_OK)
+        st = vug_graph_verify(&g, err);
+    if (st != VUG_OK) {
+        vug_graph_release(&g);
+        return st;
+    }
+    *out = g;
+    return VUG_OK;
+}

@@ -1,0 +1,133 @@
+/*
+ * Fusion: each row of the table below is one pattern, a root operation over an
+ * inner one that is used nowhere else, and the fused operation that replaces
+ * both. A fused operation is defined as the ones it replaces, to the bit, so
+ * fusing changes speed and memory, never a result.
+ */
+#include "passes/passes.h"
+
+typedef struct {
+    vug_op root;
+    vug_op inner; /* feeds one of the root's first `tried` inputs */
+    int tried;
+    vug_op fused;
+} pattern;
+
+static const pattern patterns[] = {
+    { VUG_OP_MUL, VUG_OP_GELU, 2, VUG_OP_GEGLU },
+    { VUG_OP_ADD, VUG_OP_RMS_NORM, 2, VUG_OP_ADD_NORM },
+    { VUG_OP_ROPE, VUG_OP_RMS_NORM, 1, VUG_OP_NORM_ROPE },
+};
+
+/* What is known of each node while the new graph is written. */
+typedef struct {
+    uint32_t uses; /* by nodes and outputs */
+    bool absorbed; /* part of a fused node */
+    int pattern;   /* index + 1 of the row whose root this is; 0: none */
+    int at;        /* the root's input that is the inner node */
+    vug_val to;    /* in the new graph */
+} note;
+
+static void count_uses(const vug_graph *g, note *notes)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        notes[g->output[i].value.id].uses++;
+    /* Users come later than what they use: one sweep backwards finds the dead. */
+    for (uint32_t i = g->n - 1; i > 0; i--) {
+        for (int k = 0; notes[i].uses && k < vug_op_inputs(g->node[i].op); k++)
+            notes[g->node[i].in[k].id].uses++;
+    }
+}
+
+static bool is_output(const vug_graph *g, vug_val v)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (g->output[i].value.id == v.id)
+            return true;
+    }
+    return false;
+}
+
+static void match(const vug_graph *g, uint32_t root, note *notes)
+{
+    const vug_node *node = &g->node[root];
+    for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
+        for (int k = 0; node->op == patterns[p].root && k < patterns[p].tried; k++) {
+            const vug_val inner = node->in[k];
+            if (g->node[inner.id].op != patterns[p].inner || notes[inner.id].uses != 1 ||
+                is_output(g, inner))
+                continue;
+            notes[root].pattern = (int)p + 1;
+            notes[root].at = k;
+            notes[inner.id].absorbed = true;
+            return;
+        }
+    }
+}
+
+/* The fused node's inputs: of a pair (GEGLU, ADD_NORM) the outer operand stands
+ * where ops.def says, of a chain (NORM_ROPE) the inner's inputs come first. */
+static vug_node fused_node(const vug_graph *g, const vug_node *root, const note *n)
+{
+    const vug_node *inner = vug_graph_at(g, root->in[n->at]);
+    const vug_val other = root->in[1 - n->at];
+    vug_node fused = { .op = patterns[n->pattern - 1].fused,
+                       .layer = root->layer,
+                       .name = inner->name ? inner->name : root->name,
+                       .at = inner->at };
+    switch (fused.op) {
+    case VUG_OP_GEGLU:
+        fused.in[0] = inner->in[0];
+        fused.in[1] = other;
+        break;
+    case VUG_OP_ADD_NORM:
+        fused.in[0] = other;
+        fused.in[1] = inner->in[0];
+        fused.in[2] = inner->in[1];
+        break;
+    default:
+        fused.in[0] = inner->in[0];
+        fused.in[1] = inner->in[1];
+        fused.in[2] = other;
+        break;
+    }
+    return fused;
+}
+
+static vug_status rewrite(const vug_graph *in, note *notes, vug_graph *out, vug_err *err)
+{
+    for (uint32_t i = 1; i < in->n; i++) {
+        if (!notes[i].uses || notes[i].absorbed)
+            continue;
+        vug_node node = in->node[i];
+        if (notes[i].pattern)
+            node = fused_node(in, &node, &notes[i]);
+        for (int k = 0; k < vug_op_inputs(node.op); k++)
+            node.in[k] = notes[node.in[k].id].to;
+        VUG_TRY(vug_graph_append(out, &node, &notes[i].to, err));
+    }
+    for (uint32_t i = 0; i < in->n_outputs; i++)
+        VUG_TRY(vug_graph_output(out, in->output[i].name, notes[in->output[i].value.id].to, err));
+    return vug_graph_verify(out, err);
+}
+
+vug_status vug_fuse(const vug_graph *in, vug_graph *out, vug_err *err)
+{
+    note *notes = vug_alloc_zero(in->n, sizeof(*notes));
+    if (!notes)
+        return VUG_FAIL_NOMEM(err, "fusion", in->n * sizeof(*notes));
+    count_uses(in, notes);
+    for (uint32_t i = 1; i < in->n; i++) {
+        if (notes[i].uses)
+            match(in, i, notes);
+    }
+    vug_graph g = { .name = in->name };
+    const vug_status st = rewrite(in, notes, &g, err);
+    vug_free(notes);
+    if (st != VUG_OK) {
+        vug_graph_release(&g);
+        return st;
+    }
+    *out = g;
+    return VUG_OK;
+}

@@ -1,0 +1,106 @@
+/*
+ * The memory plan: values in the order of the nodes, each at the lowest offset
+ * that is free while it lives. Greedy by order is within a few percent of the
+ * best here, because a transformer's layers repeat and little is alive between
+ * them but the residual stream.
+ */
+#include "passes/passes.h"
+
+typedef struct {
+    uint64_t offset, bytes;
+    uint32_t last; /* node after which the bytes are free */
+} block;
+
+/* A value without bytes of its own lies on its input. */
+static bool is_view(vug_op op)
+{
+    return op == VUG_OP_HEADS || op == VUG_OP_MERGE;
+}
+
+static bool has_memory(vug_op op)
+{
+    return op != VUG_OP_PARAM && op != VUG_OP_INPUT;
+}
+
+/* last[i]: the last node that reads the bytes of value i; outputs live to the end. */
+static void find_lifetimes(const vug_graph *g, uint32_t *last)
+{
+    for (uint32_t i = 1; i < g->n; i++)
+        last[i] = i;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        last[g->output[i].value.id] = g->n;
+    /* Backwards, so that a view's own readers are known when it passes them on. */
+    for (uint32_t i = g->n - 1; i > 0; i--) {
+        const uint32_t end = is_view(g->node[i].op) ? last[i] : i;
+        for (int k = 0; k < vug_op_inputs(g->node[i].op); k++) {
+            const uint32_t in = g->node[i].in[k].id;
+            if (last[in] < end)
+                last[in] = end;
+        }
+    }
+}
+
+/* Keeps live blocks sorted by offset; drops those that ended before `now`. */
+static size_t drop_dead(block *live, size_t n, uint32_t now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (live[i].last >= now)
+            live[kept++] = live[i];
+    }
+    return kept;
+}
+
+static uint64_t place(block *live, size_t n, uint64_t bytes, uint32_t last)
+{
+    uint64_t at = 0;
+    size_t i = 0;
+    while (i < n && live[i].offset - at < bytes) {
+        at = live[i].offset + live[i].bytes;
+        i++;
+    }
+    memmove(live + i + 1, live + i, (n - i) * sizeof(*live));
+    live[i] = (block){ at, bytes, last };
+    return at;
+}
+
+vug_status vug_plan_make(const vug_graph *g, int64_t tokens, int64_t rows, uint64_t align,
+                         vug_plan *out, vug_err *err)
+{
+    vug_plan plan = { .offset = vug_alloc(g->n, sizeof(*plan.offset)) };
+    uint32_t *last = vug_alloc_zero(g->n, sizeof(*last));
+    block *live = vug_alloc(g->n, sizeof(*live));
+    vug_status st = VUG_OK;
+    if (!plan.offset || !last || !live) {
+        st = VUG_FAIL_NOMEM(err, "the memory plan", g->n * (sizeof(*live) + sizeof(*plan.offset)));
+        goto release;
+    }
+    find_lifetimes(g, last);
+    plan.offset[0] = VUG_NO_OFFSET;
+    size_t n = 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        plan.offset[i] = VUG_NO_OFFSET;
+        if (!has_memory(node->op))
+            continue;
+        if (is_view(node->op)) {
+            plan.offset[i] = plan.offset[node->in[0].id];
+            continue;
+        }
+        uint64_t bytes = (uint64_t)vug_shape_elements(&node->shape, tokens, rows) * sizeof(float);
+        bytes = (bytes + align - 1) / align * align;
+        n = drop_dead(live, n, i);
+        plan.offset[i] = place(live, n++, bytes, last[i]);
+        if (plan.offset[i] + bytes > plan.bytes)
+            plan.bytes = plan.offset[i] + bytes;
+    }
+release:
+    vug_free(live);
+    vug_free(last);
+    if (st != VUG_OK) {
+        vug_plan_release(&plan);
+        return st;
+    }
+    *out = plan;
+    return VUG_OK;
+}

@@ -1,0 +1,60 @@
+#ifndef VUG_TEXT_ADDED_H
+#define VUG_TEXT_ADDED_H
+
+/*
+ * Added tokens: spellings that are found in the text before anything else is
+ * done to it, leftmost first and the longest of those that begin there.
+ */
+
+#include "text/vocab.h"
+
+#define VUG_ADDED_MAX_TOKENS ((size_t)1 << 20)
+/* A match looks at no more bytes than this per place, which keeps encoding
+ * linear whatever the spellings are. */
+#define VUG_ADDED_MAX_BYTES 256
+
+typedef struct {
+    vug_str content; /* as written; in the tokenizer's arena */
+    vug_str pattern; /* what is looked for: normalized, if `normalized` */
+    uint32_t id;
+    bool lstrip, rstrip; /* takes the whitespace before, after it along */
+    bool normalized;     /* looked for after the normalizer, else before */
+    bool special;        /* not part of decoded text; not parsed on request */
+} vug_added_token;
+
+/* The tokens of one kind by the bytes of their patterns: those that share a
+ * prefix are neighbours, so that walking down the bytes of a text narrows a
+ * range. */
+typedef struct {
+    const vug_added_token **sorted; /* [n] */
+    uint32_t n;
+    uint32_t first[257]; /* patterns that begin with byte b: first[b] .. first[b+1] */
+} vug_matcher;
+
+/* Of the tokens whose `normalized` is that. False when out of memory. */
+bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t n,
+                      bool normalized);
+void vug_matcher_release(vug_matcher *matcher);
+
+/* A stretch of text, and the token that it is or NULL. */
+typedef struct {
+    vug_str text;
+    const vug_added_token *token;
+} vug_span;
+
+/* Walks over a text. With `keep_special` false, special tokens that are found
+ * stay text, and what overlaps them is not looked for, as in the reference. */
+typedef struct {
+    const vug_matcher *matcher;
+    vug_str text;
+    bool keep_special;
+    size_t done; /* bytes of text that spans were given out for */
+    size_t at;   /* where the search goes on, >= done unless whitespace was taken */
+    const vug_added_token *found; /* to be given out after the text before it */
+    size_t found_from, found_to;
+} vug_split;
+
+/* True with the next span; none is empty. */
+bool vug_split_next(vug_split *split, vug_span *span);
+
+#endif

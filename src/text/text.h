@@ -1,0 +1,24 @@
+#ifndef VUG_TEXT_TEXT_H
+#define VUG_TEXT_TEXT_H
+
+/*
+ * What the engine needs of this folder beyond the tokenizer of vug.h: a
+ * tokenizer from memory, what it puts around a text, and chat turns.
+ */
+
+#include "core/bytes.h"
+#include "core/status.h"
+#include "text/chat.h"
+
+#define VUG_TOKENIZER_MAX_BYTES ((size_t)256 << 20) /* of a tokenizer.json */
+#define VUG_ENCODE_MAX_BYTES    ((size_t)64 << 20)  /* of a text */
+
+/* A tokenizer from the text of a tokenizer.json, which is not needed afterwards.
+ * `name` is for sentences. */
+VUG_MUST_CHECK vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **out,
+                                             vug_err *err);
+
+/* The ids that VUG_ENCODE_ADD_SPECIAL puts in front of a text, such as <bos>. */
+const int32_t *vug_tokenizer_prefix(const vug_tokenizer *tokenizer, size_t *n);
+
+#endif

@@ -1,0 +1,71 @@
+#ifndef VUG_TEXT_TOKENIZER_H
+#define VUG_TEXT_TOKENIZER_H
+
+/* The inside of a vug_tokenizer; private to this folder. */
+
+#include "core/json.h"
+#include "core/os.h"
+#include "text/added.h"
+#include "text/bpe.h"
+#include "text/steps.h"
+#include "text/text.h"
+#include "text/vocab.h"
+
+typedef struct {
+    int32_t id[VUG_MAX_STEPS];
+    size_t n;
+} vug_few_ids;
+
+struct vug_tokenizer {
+    vug_arena arena; /* strings of added tokens and steps */
+    vug_vocab vocab;
+    vug_bpe bpe;
+    vug_added_token *added; /* [n_added] */
+    size_t n_added;
+    uint8_t *special; /* a bit per id: left out of decoded text on request */
+    vug_matcher raw;  /* of added tokens found before the normalizer */
+    vug_matcher normalized; /* and after it */
+    vug_normalizer normalizer;
+    vug_pre_tokenizer pre_tokenizer;
+    vug_few_ids before, after; /* what the post-processor adds */
+    vug_decoding decoding;
+};
+
+static inline bool vug_is_special(const vug_tokenizer *t, uint32_t id)
+{
+    return t->special[id / 8] >> (id % 8) & 1;
+}
+
+/* While a tokenizer.json is read. */
+typedef struct {
+    vug_json json;
+    vug_tokenizer *t;
+    vug_arena temp;           /* decoded strings and small trees, emptied on the way */
+    const vug_mapping *file;  /* read ahead and given back on the way; or NULL */
+    size_t populated;         /* bytes of it read ahead so far */
+    size_t added_cap;
+    vug_str unk;              /* in the tokenizer's arena; ptr NULL for none */
+    bool has_vocab, has_merges;
+    vug_buf joined;
+} vug_loader;
+
+/* tokenizer_steps.c: from the parsed JSON of a member of the file to steps. They
+ * keep failures in the reader. */
+void vug_load_normalizer(vug_loader *l, const vug_jv *v);
+void vug_load_pre_tokenizer(vug_loader *l, const vug_jv *v);
+void vug_load_post_processor(vug_loader *l, const vug_jv *v);
+void vug_load_decoder(vug_loader *l, const vug_jv *v);
+
+/* tokenizer_model.c: the "model" member, the large part. */
+void vug_load_model(vug_loader *l);
+/* Call now and then while reading: bounds what of the file and of decoded
+ * strings is in memory. No string of the reader may be held across. */
+void vug_load_breathe(vug_loader *l);
+/* A copy in the tokenizer's arena; ptr is NULL on failure, which is kept. */
+vug_str vug_load_copy(vug_loader *l, vug_str text);
+
+/* tokenizer_json.c: `file` may be NULL. `t` is all-zero before. */
+VUG_MUST_CHECK vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
+                                             const vug_mapping *file, vug_err *err);
+
+#endif

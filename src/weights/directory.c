@@ -1,0 +1,313 @@
+/*
+ * The directory: entries in file order, and the same sorted by name.
+ *
+ * Names come from files that anybody may have written, so the lookup is a binary
+ * search: unlike a hash table it has no bad case that can be provoked.
+ */
+#include "weights/directory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Large enough that a piece costs one system call among thousands of page reads,
+ * small enough that a progress bar moves and a cancel is heard. */
+enum { POPULATE_PIECE = 32 * 1024 * 1024 };
+
+int vug_name_compare(vug_str a, vug_str b)
+{
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static int by_first_name(const void *a, const void *b)
+{
+    const vug_str *x = a, *y = b;
+    return vug_name_compare(*x, *y);
+}
+
+const vug_str *vug_sort_names(void *row, size_t n, size_t size)
+{
+    if (n < 2)
+        return NULL;
+    qsort(row, n, size, by_first_name);
+    for (size_t i = 1; i < n; i++) {
+        const char *at = (const char *)row + i * size;
+        if (by_first_name(at - size, at) == 0)
+            return (const vug_str *)(const void *)at;
+    }
+    return NULL;
+}
+
+void *vug_make_room(void *ptr, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return ptr;
+    const size_t grown = *cap ? *cap * 2 : 64;
+    void *more = vug_realloc(ptr, grown, size);
+    if (more)
+        *cap = grown;
+    return more;
+}
+
+bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *bytes)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        if (dim[i] < 0 || !vug_mul_size(n, (uint64_t)dim[i], &n))
+            return false;
+    return vug_dtype_size(dtype, n, bytes);
+}
+
+vug_shape_text vug_shape_print(int rank, const int64_t *dim)
+{
+    vug_shape_text out = { "[" };
+    size_t at = 1;
+    for (int i = 0; i < rank && at < sizeof(out.text); i++)
+        at += (size_t)snprintf(out.text + at, sizeof(out.text) - at, i ? ",%lld" : "%lld",
+                               (long long)dim[i]);
+    if (at < sizeof(out.text))
+        (void)snprintf(out.text + at, sizeof(out.text) - at, "]");
+    return out;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *err)
+{
+    if (weights->n == VUG_MAX_TENSORS)
+        return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d tensors", weights->name, VUG_MAX_TENSORS);
+    size_t cap = weights->cap;
+    vug_entry **order = vug_make_room(weights->order, &cap, weights->n, sizeof(vug_entry *));
+    if (order)
+        weights->order = order;
+    /* Of the same capacity, so that it has room whenever `order` has. */
+    vug_entry **by_name = weights->by_name;
+    if (order && cap != weights->cap)
+        by_name = vug_realloc(weights->by_name, cap, sizeof(vug_entry *));
+    vug_entry *entry = NULL;
+    if (order && by_name) {
+        weights->by_name = by_name;
+        weights->cap = cap;
+        entry = vug_arena_alloc(&weights->arena, 1, sizeof(*entry));
+    }
+    if (!entry)
+        return VUG_FAIL_NOMEM(err, weights->name, sizeof(*entry) + 2 * cap * sizeof(vug_entry *));
+    weights->order[weights->n++] = entry;
+    *out = entry;
+    return VUG_OK;
+}
+
+static int by_entry_name(const void *a, const void *b)
+{
+    const vug_entry *x = *(vug_entry *const *)a, *y = *(vug_entry *const *)b;
+    const int order = vug_name_compare(x->tensor.name, y->tensor.name);
+    return order ? order : strcmp(x->tensor.file, y->tensor.file);
+}
+
+vug_status vug_weights_seal(vug_weights *weights, vug_err *err)
+{
+    const size_t n = weights->n;
+    if (n == 0)
+        return VUG_OK;
+    memcpy(weights->by_name, weights->order, n * sizeof(vug_entry *));
+    qsort(weights->by_name, n, sizeof(vug_entry *), by_entry_name);
+    for (size_t i = 1; i < n; i++) {
+        const vug_tensor *a = &weights->by_name[i - 1]->tensor, *b = &weights->by_name[i]->tensor;
+        if (vug_str_equal(a->name, b->name))
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is in %s and in %s, expected once",
+                            weights->name, VUG_STR_ARG(a->name), a->file, b->file);
+    }
+    return VUG_OK;
+}
+
+/* The first position in by_name[0..n) whose name is not below `name`. */
+static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (vug_name_compare(weights->by_name[mid]->tensor.name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
+{
+    const size_t i = position_of(weights, weights->n, name);
+    if (i == weights->n || !vug_str_equal(weights->by_name[i]->tensor.name, name))
+        return NULL;
+    return &weights->by_name[i]->tensor;
+}
+
+size_t vug_weights_count(const vug_weights *weights)
+{
+    return weights->n;
+}
+
+const vug_tensor *vug_weights_at(const vug_weights *weights, size_t i)
+{
+    return &weights->order[i]->tensor;
+}
+
+uint64_t vug_weights_mapped(const vug_weights *weights)
+{
+    return weights->mapped;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights = vug_alloc_zero(1, sizeof(*weights));
+    if (weights)
+        weights->name = vug_arena_copy(&weights->arena, vug_str_of(name)).ptr;
+    if (!weights || !weights->name) {
+        vug_weights_close(weights);
+        return VUG_FAIL_NOMEM(err, name, sizeof(*weights));
+    }
+    *out = weights;
+    return VUG_OK;
+}
+
+void vug_weights_close(vug_weights *weights)
+{
+    if (!weights)
+        return;
+    for (size_t i = 0; i < weights->n; i++)
+        vug_free(weights->order[i]->owned);
+    for (size_t i = 0; i < weights->n_files; i++)
+        vug_unmap(&weights->file[i]);
+    vug_free(weights->order);
+    vug_free(weights->by_name);
+    vug_free(weights->file);
+    vug_arena_release(&weights->arena);
+    vug_free(weights);
+}
+
+vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err)
+{
+    if (weights->n_files == VUG_MAX_WEIGHT_FILES)
+        return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d files of weights", weights->name,
+                        VUG_MAX_WEIGHT_FILES);
+    vug_mapping *file =
+            vug_make_room(weights->file, &weights->cap_files, weights->n_files, sizeof(*file));
+    if (!file)
+        return VUG_FAIL_NOMEM(err, weights->name, sizeof(*file));
+    weights->file = file;
+    const vug_str base = vug_arena_copy(&weights->arena, vug_str_of(vug_path_base(path)));
+    if (!base.ptr)
+        return VUG_FAIL_NOMEM(err, path, strlen(path));
+    vug_mapping mapping;
+    VUG_TRY(vug_map_file(path, &mapping, err));
+    weights->file[weights->n_files++] = mapping;
+    weights->mapped += mapping.bytes.len;
+    return vug_safetensors_read(weights, mapping.bytes, base.ptr, err);
+}
+
+vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
+    vug_status st = vug_weights_load(weights, path, err);
+    if (st == VUG_OK)
+        st = vug_weights_seal(weights, err);
+    if (st == VUG_OK)
+        *out = weights;
+    else
+        vug_weights_close(weights);
+    return st;
+}
+
+vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
+    vug_status st = vug_safetensors_read(weights, file, weights->name, err);
+    if (st == VUG_OK)
+        st = vug_weights_seal(weights, err);
+    if (st == VUG_OK)
+        *out = weights;
+    else
+        vug_weights_close(weights);
+    return st;
+}
+
+vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, int rank,
+                           const int64_t *dim, uint8_t **data, vug_err *err)
+{
+    uint64_t bytes;
+    if (rank < 0 || rank > VUG_TENSOR_MAX_RANK)
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' has rank %d, expected 0 to %d",
+                        weights->name, VUG_STR_ARG(name), rank, VUG_TENSOR_MAX_RANK);
+    if (!vug_tensor_size(dtype, rank, dim, &bytes) || bytes > SIZE_MAX)
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' of %s %s is no size of a tensor",
+                        weights->name, VUG_STR_ARG(name), vug_dtype_of(dtype)->name,
+                        vug_shape_print(rank, dim).text);
+    if (vug_weights_find(weights, name))
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' is there already", weights->name,
+                        VUG_STR_ARG(name));
+    void *memory = vug_alloc_aligned((size_t)bytes);
+    const vug_str copy = vug_arena_copy(&weights->arena, name);
+    if (!memory || !copy.ptr) {
+        vug_free(memory);
+        return VUG_FAIL_NOMEM(err, weights->name, bytes);
+    }
+    vug_entry *entry;
+    const vug_status st = vug_weights_append(weights, &entry, err);
+    if (st != VUG_OK) {
+        vug_free(memory);
+        return st;
+    }
+    *entry = (vug_entry){ .tensor = { .name = copy,
+                                      .dtype = dtype,
+                                      .rank = rank,
+                                      .data = memory,
+                                      .bytes = bytes,
+                                      .file = weights->name,
+                                      .offset = weights->added },
+                          .owned = memory };
+    for (int i = 0; i < rank; i++)
+        entry->tensor.dim[i] = dim[i];
+    weights->added += bytes;
+    const size_t at = position_of(weights, weights->n - 1, copy);
+    memmove(weights->by_name + at + 1, weights->by_name + at,
+            (weights->n - 1 - at) * sizeof(vug_entry *));
+    weights->by_name[at] = entry;
+    *data = memory;
+    return VUG_OK;
+}
+
+/* ---- reading ahead ------------------------------------------------------- */
+
+/* NULL when the tensor lies in memory. */
+static const vug_mapping *mapping_of(const vug_weights *weights, const vug_tensor *tensor)
+{
+    const uintptr_t data = (uintptr_t)tensor->data;
+    for (size_t i = 0; i < weights->n_files; i++) {
+        const uintptr_t base = (uintptr_t)weights->file[i].base;
+        if (base && data >= base && data - base < weights->file[i].bytes.len)
+            return &weights->file[i];
+    }
+    return NULL;
+}
+
+bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
+                          uint64_t total, vug_progress_fn *progress, void *user)
+{
+    const vug_mapping *mapping = mapping_of(weights, tensor);
+    for (uint64_t at = 0; at < tensor->bytes;) {
+        const uint64_t left = tensor->bytes - at;
+        const size_t n = left < POPULATE_PIECE ? (size_t)left : POPULATE_PIECE;
+        if (mapping)
+            vug_map_populate(mapping, (size_t)(tensor->offset + at), n);
+        at += n;
+        *done += n;
+        if (progress && !progress(*done, total, user))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+#ifndef VUG_WEIGHTS_DIRECTORY_H
+#define VUG_WEIGHTS_DIRECTORY_H
+
+/* The inside of a directory, shared by the readers of this folder only. */
+
+#include "weights/weights.h"
+
+/* Far above any published checkpoint, low enough that a hostile header cannot
+ * ask for more than a few hundred megabytes of entries. docs/limits.md. */
+enum {
+    VUG_MAX_TENSORS = 1 << 20,
+    VUG_MAX_WEIGHT_FILES = 4096,
+    VUG_MAX_SAFETENSORS_HEADER = 100000000, /* bytes; the format's own limit */
+};
+
+typedef struct {
+    vug_tensor tensor;
+    void *owned; /* the memory of an added tensor; NULL when the bytes lie in a file */
+} vug_entry;
+
+/* Entries are single allocations, so that a vug_tensor never moves while others
+ * are added. */
+struct vug_weights {
+    vug_arena arena;     /* entries, names of files, names of tensors that had escapes */
+    const char *name;    /* of what was opened, for sentences */
+    vug_entry **order;   /* [n], as vug_weights_at counts */
+    vug_entry **by_name; /* [n], ascending, once sealed */
+    size_t n, cap;
+    vug_mapping *file; /* [n_files] */
+    size_t n_files, cap_files;
+    uint64_t mapped; /* bytes */
+    uint64_t added;  /* bytes */
+};
+
+/* An all-zero entry at the end of `order`. */
+VUG_MUST_CHECK vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *err);
+/* Sorts the names once all entries are there; a name in two files is an error. */
+VUG_MUST_CHECK vug_status vug_weights_seal(vug_weights *weights, vug_err *err);
+/* Maps the file and appends its tensors. */
+VUG_MUST_CHECK vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err);
+
+/* Appends the tensors of one safetensors file, ordered by offset. `name` and the
+ * bytes live as long as the directory. */
+VUG_MUST_CHECK vug_status vug_safetensors_read(vug_weights *weights, vug_bytes file,
+                                               const char *name, vug_err *err);
+
+/* By byte value. */
+int vug_name_compare(vug_str a, vug_str b);
+/* Sorts rows of `size` bytes that begin with a vug_str by it. Returns a row whose
+ * name another row has too, or NULL. */
+const vug_str *vug_sort_names(void *row, size_t n, size_t size);
+/* `ptr` with room for one more than `n` items, or NULL (then `ptr` is untouched).
+ * `cap` counts items. */
+void *vug_make_room(void *ptr, size_t *cap, size_t n, size_t size);
+/* Bytes of a tensor of that format and shape; false when that is no whole number
+ * of bytes or does not fit. */
+bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *bytes);
+
+/* "[4,4]" */
+typedef struct {
+    char text[VUG_TENSOR_MAX_RANK * 21 + 3];
+} vug_shape_text;
+vug_shape_text vug_shape_print(int rank, const int64_t *dim);
+
+#endif

@@ -1,0 +1,69 @@
+#ifndef VUG_WEIGHTS_WEIGHTS_H
+#define VUG_WEIGHTS_WEIGHTS_H
+
+/*
+ * A checkpoint's tensors as one directory, whatever the container: name ->
+ * format, shape, bytes. The bytes stay in the mapped files and may have any
+ * alignment (MLX writes headers without padding).
+ *
+ * Everything in a file is untrusted: names, counts, shapes and offsets are
+ * checked before an entry is made (docs/limits.md lists the limits), so that
+ * `bytes` bytes at `data` are readable and agree with format and shape.
+ */
+
+#include "core/mem.h"
+#include "core/os.h"
+#include "ir/tensor.h"
+
+typedef struct vug_weights vug_weights;
+
+/* The safetensors of a folder: the shards that model.safetensors.index.json
+ * names, else model.safetensors, else all model*.safetensors in name order. */
+VUG_MUST_CHECK vug_status vug_weights_open(const char *folder, vug_weights **out, vug_err *err);
+/* One safetensors file, or the same from memory that outlives the directory. */
+VUG_MUST_CHECK vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err);
+VUG_MUST_CHECK vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out,
+                                           vug_err *err);
+/* An empty directory, to which tensors in memory of its own are added. */
+VUG_MUST_CHECK vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err);
+/* `data` is zeroed, writable and owned by the directory. `name` is copied. */
+VUG_MUST_CHECK vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype,
+                                          int rank, const int64_t *dim, uint8_t **data,
+                                          vug_err *err);
+void vug_weights_close(vug_weights *weights);
+
+size_t vug_weights_count(const vug_weights *weights);
+/* In the order of the files and, within one, of offsets. `i` < count. */
+const vug_tensor *vug_weights_at(const vug_weights *weights, size_t i);
+/* NULL when there is none. */
+const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name);
+/* Bytes mapped from files. */
+uint64_t vug_weights_mapped(const vug_weights *weights);
+
+/* Reads one tensor's bytes into memory ahead of use, in pieces; `done` advances
+ * and `progress` (may be NULL) hears of it. False when progress said stop. */
+bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
+                          uint64_t total, vug_progress_fn *progress, void *user);
+
+/* ---- writing safetensors -------------------------------------------------- */
+
+typedef struct {
+    vug_str name;
+    vug_dtype dtype;
+    int rank;
+    int64_t dim[VUG_TENSOR_MAX_RANK];
+} vug_tensor_spec;
+
+/* Called for tensor `i` in pieces, in order: fill `n` bytes that begin `at` bytes
+ * into the tensor. */
+typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
+                               vug_err *err);
+
+/* Writes one safetensors file with the tensors in the order given, aligned as the
+ * reference writer does, with metadata {"format":"pt"}; beside the target and
+ * renamed at the end. */
+VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor,
+                                                size_t n, vug_fill_fn *fill, void *user,
+                                                vug_progress_fn *progress, vug_err *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * models: config.json. What is accepted must have sizes that the rest of the
+ * program may multiply and divide by.
+ */
+
+#include "core/mem.h"
+#include "fuzz/fuzz.h"
+#include "models/models.h"
+
+int vug_fuzz_config(const uint8_t *data, size_t n)
+{
+    vug_config *config = vug_alloc_zero(1, sizeof(*config));
+    if (!config)
+        return 0;
+    vug_err err = { 0 };
+    vug_status st = vug_config_read((vug_str){ (const char *)data, n }, "input", config, &err);
+    VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
+    if (st == VUG_OK) {
+        VUG_ASSERT(config->arch != NULL);
+        VUG_ASSERT(config->n_layers > 0 && config->n_layers <= VUG_MAX_LAYERS);
+        VUG_ASSERT(config->d_model > 0 && config->d_head > 0 && config->d_ffn > 0);
+        VUG_ASSERT(config->n_kv_heads > 0 && config->n_heads >= config->n_kv_heads);
+        VUG_ASSERT(config->n_heads % config->n_kv_heads == 0);
+        VUG_ASSERT(config->n_vocab > 0 && config->context > 0 && config->window >= 0);
+        VUG_ASSERT(config->n_eos >= 0 && config->n_eos <= VUG_MAX_EOS);
+        const size_t n_slots = vug_slot_count(config);
+        for (size_t i = 0; i < n_slots && i < 4096; i++) {
+            const vug_slot slot = vug_slot_at(config, i);
+            VUG_ASSERT(memchr(slot.name, '\0', sizeof(slot.name)) != NULL);
+        }
+    }
+    vug_free(config);
+    return 0;
+}

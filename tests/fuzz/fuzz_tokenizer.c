@@ -1,0 +1,78 @@
+/*
+ * text: a tokenizer.json, then a text for it. The input is both, with a NUL
+ * between. Whatever vocabulary was accepted: ids are in range, any id decodes, and
+ * the pieces of a stream are together the text of the whole.
+ */
+
+#include "core/mem.h"
+#include "fuzz/fuzz.h"
+#include "text/text.h"
+
+static void append(vug_buf *to, const char *text, size_t len)
+{
+    vug_buf_append(to, text, len);
+}
+
+/* Decodes piece by piece and compares with the whole. */
+static void decode(const vug_tokenizer *tokenizer, const int32_t *id, size_t n, bool skip)
+{
+    vug_text whole = { 0 };
+    vug_decoder *decoder = NULL;
+    vug_buf pieces = { 0 };
+    const char *piece = NULL;
+    size_t len = 0;
+    VUG_ASSERT(vug_tokenizer_decode(tokenizer, id, n, skip, &whole, NULL) == VUG_OK);
+    VUG_ASSERT(vug_decoder_create(tokenizer, skip, &decoder, NULL) == VUG_OK);
+    for (size_t i = 0; i < n; i++) {
+        VUG_ASSERT(vug_decoder_push(decoder, id[i], &piece, &len, NULL) == VUG_OK);
+        append(&pieces, piece, len);
+    }
+    VUG_ASSERT(vug_decoder_finish(decoder, &piece, &len, NULL) == VUG_OK);
+    append(&pieces, piece, len);
+    VUG_ASSERT(pieces.len == whole.len);
+    VUG_ASSERT(whole.len == 0 || memcmp(pieces.ptr, whole.ptr, whole.len) == 0);
+    vug_decoder_destroy(decoder);
+    vug_buf_release(&pieces);
+    vug_text_release(&whole);
+}
+
+static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
+{
+    const int32_t size = vug_tokenizer_size(tokenizer);
+    vug_tokens tokens = { 0 };
+    vug_err err = { 0 };
+    if (vug_tokenizer_encode(tokenizer, text.ptr, text.len, flags, &tokens, &err) != VUG_OK) {
+        VUG_ASSERT(err.msg[0] != '\0');
+        return;
+    }
+    for (size_t i = 0; i < tokens.n; i++)
+        VUG_ASSERT(tokens.id[i] >= 0 && tokens.id[i] < size);
+    decode(tokenizer, tokens.id, tokens.n, false);
+    decode(tokenizer, tokens.id, tokens.n, true);
+    vug_tokens_release(&tokens);
+}
+
+int vug_fuzz_tokenizer(const uint8_t *data, size_t n)
+{
+    const char *bytes = (const char *)data;
+    const char *nul = n ? memchr(bytes, '\0', n) : NULL;
+    const size_t json = nul ? (size_t)(nul - bytes) : n;
+    const vug_str text = nul ? (vug_str){ nul + 1, n - json - 1 } : (vug_str){ 0 };
+    vug_tokenizer *tokenizer = NULL;
+    vug_err err = { 0 };
+    vug_status st = vug_tokenizer_read((vug_str){ bytes, json }, "input", &tokenizer, &err);
+    VUG_ASSERT((st == VUG_OK) == (tokenizer != NULL));
+    VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
+    if (st == VUG_OK) {
+        encode(tokenizer, text, VUG_ENCODE_PLAIN);
+        encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
+        const int32_t size = vug_tokenizer_size(tokenizer);
+        for (int32_t id = 0; id < size && id < 1000; id++) {
+            size_t len = 0;
+            (void)vug_tokenizer_token(tokenizer, id, &len);
+            decode(tokenizer, &id, 1, false);
+        }
+        vug_tokenizer_close(tokenizer);
+    }
+    return 0;
+}

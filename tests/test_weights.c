@@ -1,0 +1,492 @@
+/* The directory of tensors and its safetensors reader and writer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scratch.h"
+#include "weights/weights.h"
+
+#include <unistd.h>
+
+/* A safetensors file in one block of exactly its size, so that a sanitizer sees
+ * any step past its end. The data counts 0, 1, 2 .. 250, 0 .. */
+static vug_bytes file_of(const char *header, size_t n_data)
+{
+    const size_t n = strlen(header), size = 8 + n + n_data;
+    uint8_t *ptr = malloc(size);
+    assert_non_null(ptr);
+    for (size_t i = 0; i < 8; i++)
+        ptr[i] = (uint8_t)((uint64_t)n >> 8 * i);
+    memcpy(ptr + 8, header, n);
+    for (size_t i = 0; i < n_data; i++)
+        ptr[8 + n + i] = (uint8_t)(i % 251);
+    return (vug_bytes){ ptr, size };
+}
+
+static void free_file(vug_bytes file)
+{
+    free((void *)(uintptr_t)file.ptr);
+}
+
+static vug_weights *open_good(vug_bytes file)
+{
+    vug_weights *w = NULL;
+    vug_err err = { 0 };
+    if (vug_weights_over(file, "a/b/model.safetensors", &w, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return w;
+}
+
+/* Opening must fail with exactly this sentence. */
+static void refuse(vug_bytes file, vug_status code, const char *sentence)
+{
+    vug_weights *w = NULL;
+    vug_err err = { 0 };
+    const vug_status st = vug_weights_over(file, "model.safetensors", &w, &err);
+    assert_null(w);
+    assert_string_equal(err.msg, sentence);
+    assert_int_equal(st, code);
+    assert_int_equal(err.code, code);
+}
+
+static const vug_tensor *find(const vug_weights *w, const char *name)
+{
+    return vug_weights_find(w, vug_str_of(name));
+}
+
+/* ---- good files ---------------------------------------------------------- */
+
+static void test_every_dtype(void **state)
+{
+    (void)state;
+    /* Bytes of eight elements, from the format's table of bit widths. */
+    static const struct {
+        const char *name;
+        unsigned bytes;
+    } row[] = { { "F32", 32 },     { "F16", 16 },        { "BF16", 16 },       { "F64", 64 },
+                { "C64", 64 },     { "I64", 64 },        { "I32", 32 },        { "I16", 16 },
+                { "I8", 8 },       { "U64", 64 },        { "U32", 32 },        { "U16", 16 },
+                { "U8", 8 },       { "BOOL", 8 },        { "F8_E5M2", 8 },     { "F8_E4M3", 8 },
+                { "F8_E8M0", 8 },  { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 }, { "F6_E2M3", 6 },
+                { "F6_E3M2", 6 },  { "F4", 4 } };
+    assert_int_equal(sizeof(row) / sizeof(row[0]), VUG_DTYPE_COUNT);
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        char header[200];
+        (void)snprintf(header, sizeof(header),
+                       "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%u]}}",
+                       row[i].name, row[i].bytes);
+        const vug_bytes file = file_of(header, row[i].bytes);
+        vug_weights *w = open_good(file);
+        const vug_tensor *t = find(w, "t");
+        assert_non_null(t);
+        assert_string_equal(vug_dtype_of(t->dtype)->name, row[i].name);
+        assert_int_equal(t->bytes, row[i].bytes);
+        vug_weights_close(w);
+        free_file(file);
+    }
+}
+
+/* Not padded, so the data begins at an odd byte; keys in an order of their own,
+ * an escaped name, a scalar, and empty tensors at both ends. */
+static const char mixed[] =
+        "{\"tw\\u006f\":{\"shape\":[],\"data_offsets\":[12,16],\"dtype\":\"F32\"},"
+        "\"__metadata__\":{\"format\":\"mlx\",\"by\":\"\\u00e9\"},"
+        "\"none\":{\"dtype\":\"BF16\",\"shape\":[3,0,7],\"data_offsets\":[0,0]},"
+        "\"one\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]},"
+        "\"last\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[16,16]}} ";
+
+static void test_mixed_file(void **state)
+{
+    (void)state;
+    const vug_bytes file = file_of(mixed, 16);
+    vug_weights *w = open_good(file);
+    static const char *const order[] = { "none", "one", "two", "last" };
+    assert_int_equal(vug_weights_count(w), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(vug_str_is(vug_weights_at(w, i)->name, order[i]));
+        assert_ptr_equal(find(w, order[i]), vug_weights_at(w, i));
+    }
+    const vug_tensor *one = find(w, "one"), *two = find(w, "two"), *none = find(w, "none");
+    const uint64_t start = 8 + strlen(mixed);
+    assert_int_equal(one->rank, 2);
+    assert_int_equal(one->dim[0], 2);
+    assert_int_equal(one->dim[1], 3);
+    assert_int_equal(one->bytes, 12);
+    assert_int_equal(one->offset, start);
+    assert_int_equal(one->data[1], 1);
+    assert_string_equal(one->file, "model.safetensors");
+    assert_int_equal(two->rank, 0);
+    assert_int_equal(two->dtype, VUG_DTYPE_F32);
+    assert_ptr_equal(two->data, file.ptr + start + 12);
+    assert_int_equal(none->rank, 3);
+    assert_int_equal(none->bytes, 0);
+    assert_null(find(w, "tw"));
+    assert_null(find(w, "twoo"));
+    assert_null(find(w, ""));
+    assert_int_equal(vug_weights_mapped(w), 0);
+    vug_weights_close(w);
+    free_file(file);
+}
+
+static void test_no_tensors(void **state)
+{
+    (void)state;
+    const vug_bytes file = file_of("{}      ", 0);
+    vug_weights *w = open_good(file);
+    assert_int_equal(vug_weights_count(w), 0);
+    assert_null(find(w, "a"));
+    vug_weights_close(w);
+    free_file(file);
+}
+
+static void test_many_tensors_are_found(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    vug_buf text = { 0 };
+    for (int i = 0; i < N; i++)
+        vug_buf_printf(&text, "%s\"t%d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+                       i ? "," : "{", i * 7919 % N, i, i + 1);
+    vug_buf_puts(&text, "}");
+    const vug_bytes file = file_of(text.ptr, N);
+    vug_weights *w = open_good(file);
+    assert_int_equal(vug_weights_count(w), N);
+    for (int i = 0; i < N; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "t%d", i * 7919 % N);
+        const vug_tensor *t = find(w, name);
+        assert_non_null(t);
+        assert_ptr_equal(t, vug_weights_at(w, (size_t)i));
+        assert_int_equal(t->data[0], i % 251);
+    }
+    vug_weights_close(w);
+    free_file(file);
+    vug_buf_release(&text);
+}
+
+/* ---- each rule, broken once ---------------------------------------------- */
+
+static void test_length_rules(void **state)
+{
+    (void)state;
+    refuse((vug_bytes){ 0 }, VUG_FORMAT,
+           "model.safetensors: 0 bytes, a safetensors file begins with 8 that say how long its "
+           "header is");
+    vug_bytes file = file_of("{}", 120 - 2);
+    uint8_t *length = (uint8_t *)(uintptr_t)file.ptr;
+    refuse((vug_bytes){ file.ptr, 7 }, VUG_FORMAT,
+           "model.safetensors: 7 bytes, a safetensors file begins with 8 that say how long its "
+           "header is");
+    memcpy(length, "\0\0\0\0\1\0\0\0", 8);
+    refuse(file, VUG_FORMAT,
+           "model.safetensors: header says 4294967296 bytes, the file has 120 after its first 8");
+    memset(length, 0xff, 8);
+    refuse(file, VUG_FORMAT,
+           "model.safetensors: header says 18446744073709551615 bytes, the file has 120 after its "
+           "first 8");
+    memset(length, 0, 8);
+    refuse(file, VUG_FORMAT, "model.safetensors: header says 0 bytes, expected at least '{}'");
+    free_file(file);
+    file = file_of(" {}", 0);
+    refuse(file, VUG_FORMAT, "model.safetensors: byte 0x20 at offset 8, expected '{'");
+    free_file(file);
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n";
+    refuse((vug_bytes){ (const uint8_t *)pointer, strlen(pointer) }, VUG_FORMAT,
+           "model.safetensors: this is a Git LFS pointer, not the weights; fetch the file itself");
+}
+
+static void test_header_limit(void **state)
+{
+    (void)state;
+    /* A sparse file: the header is refused before it is read. */
+    const scratch dir = scratch_make();
+    scratch_write(&dir, "big.safetensors", "\x01\xe1\xf5\x05\0\0\0\0{", 9); /* 100000001 */
+    const scratch_path path = scratch_at(&dir, "big.safetensors");
+    assert_int_equal(truncate(path.path, 100000009), 0);
+    vug_weights *w = NULL;
+    vug_err err = { 0 };
+    assert_int_equal(vug_weights_open_file(path.path, &w, &err), VUG_LIMIT);
+    assert_string_equal(err.msg, "big.safetensors: header says 100000001 bytes, at most 100000000 "
+                                 "are read");
+    scratch_remove(&dir);
+}
+
+#define MODEL    "model.safetensors: "
+#define TENSOR   "model.safetensors: tensor 'a': "
+#define A(fields) "{\"a\":{" fields "}}"
+
+static const struct {
+    const char *header;
+    size_t n_data;
+    vug_status code;
+    const char *sentence;
+} bad[] = {
+    /* the object */
+    { "{\"a\":", 0, VUG_FORMAT, TENSOR "line 1, column 6: expected an object, found the end" },
+    { "{} {}", 0, VUG_FORMAT,
+      MODEL "byte 0x7b at offset 11, after the header's object; expected only spaces there" },
+    { "{}\n", 0, VUG_FORMAT,
+      MODEL "byte 0x0a at offset 10, after the header's object; expected only spaces there" },
+    { "{\"\xff\":1}", 0, VUG_FORMAT,
+      MODEL "line 1, column 3: byte 0xff in a string is not UTF-8" },
+    { "{\"a\":[[[1]]]}", 0, VUG_FORMAT,
+      TENSOR "line 1, column 6: expected an object, found an array" },
+    /* names */
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+      "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+      2, VUG_FORMAT, MODEL "tensor 'a' is listed twice" },
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+      "\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+      2, VUG_FORMAT, MODEL "tensor 'a' is listed twice" },
+    /* metadata */
+    { "{\"__metadata__\":{\"a\":1}}", 0, VUG_FORMAT,
+      MODEL "__metadata__: line 1, column 22: expected a string, found a number" },
+    { "{\"__metadata__\":[]}", 0, VUG_FORMAT,
+      MODEL "__metadata__: line 1, column 17: expected an object, found an array" },
+    { "{\"__metadata__\":{\"a\":\"\",\"b\":\"\",\"\\u0061\":\"\"}}", 0, VUG_FORMAT,
+      MODEL "__metadata__: key 'a' is there twice" },
+    { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, VUG_FORMAT,
+      MODEL "__metadata__ is there twice" },
+    /* fields */
+    { A("\"dtype\":\"U8\",\"shape\":[1]"), 1, VUG_FORMAT,
+      TENSOR "no data_offsets, expected dtype, shape and data_offsets" },
+    { A("\"dtype\":\"U8\",\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "no shape, expected dtype, shape and data_offsets" },
+    { A("\"shape\":[1],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "no dtype, expected dtype, shape and data_offsets" },
+    { A("\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 28: key 'dtype' a second time" },
+    { A("\"strides\":[1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 17: unknown key 'strides', expected dtype, shape and data_offsets" },
+    /* dtype */
+    { A("\"dtype\":\"bf16\",\"shape\":[1],\"data_offsets\":[0,2]"), 2, VUG_FORMAT,
+      TENSOR "unknown dtype 'bf16', expected one of F32, F16, BF16, F64, C64, I64, I32, I16, I8, "
+             "U64, U32, U16, U8, BOOL, F8_E5M2, F8_E4M3, F8_E8M0, F8_E4M3FNUZ, F8_E5M2FNUZ, "
+             "F6_E2M3, F6_E3M2, F4" },
+    { A("\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,2]"), 2, VUG_FORMAT,
+      TENSOR "line 1, column 15: expected a string, found a number" },
+    /* shape */
+    { A("\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 29: expected a whole number from 0 to 9223372036854775807, found -1" },
+    { A("\"dtype\":\"U8\",\"shape\":[1.0],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 29: expected a whole number from 0 to 9223372036854775807, found "
+             "1.0" },
+    { A("\"dtype\":\"U8\",\"shape\":[1e0],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 29: expected a whole number from 0 to 9223372036854775807, found "
+             "1e0" },
+    { A("\"dtype\":\"U8\",\"shape\":[\"1\"],\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 29: expected a number, found a string" },
+    { A("\"dtype\":\"U8\",\"shape\":1,\"data_offsets\":[0,1]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 28: expected an array, found a number" },
+    { A("\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]"), 1, VUG_LIMIT,
+      TENSOR "line 1, column 45: shape has more than 8 dimensions" },
+    /* 2^32 * 2^32 elements; 2^63 - 1 of eight bytes; a wrapped product that is 0 */
+    { A("\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]"), 0, VUG_FORMAT,
+      TENSOR "U8 [4294967296,4294967296] is no whole number of bytes, or more than 64 bits can "
+             "count" },
+    { A("\"dtype\":\"F64\",\"shape\":[9223372036854775807],\"data_offsets\":[0,8]"), 8, VUG_FORMAT,
+      TENSOR "F64 [9223372036854775807] is no whole number of bytes, or more than 64 bits can "
+             "count" },
+    { A("\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]"), 2, VUG_FORMAT,
+      TENSOR "F4 [3] is no whole number of bytes, or more than 64 bits can count" },
+    { A("\"dtype\":\"F6_E2M3\",\"shape\":[6],\"data_offsets\":[0,5]"), 5, VUG_FORMAT,
+      TENSOR "F6_E2M3 [6] is no whole number of bytes, or more than 64 bits can count" },
+    /* offsets */
+    { A("\"dtype\":\"BF16\",\"shape\":[4,4],\"data_offsets\":[0,64]"), 64, VUG_FORMAT,
+      TENSOR "data_offsets [0,64] are 64 bytes, BF16 [4,4] needs 32" },
+    { A("\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,0]"), 1, VUG_FORMAT,
+      TENSOR "data_offsets [1,0] end before they begin" },
+    { A("\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 50: data_offsets has 1 entries, expected 2" },
+    { A("\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 54: data_offsets has 3 entries, expected 2" },
+    { A("\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[-1,0]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 48: expected a whole number from 0 to 9223372036854775807, found -1" },
+    { A("\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[18446744073709551615,0]"), 1, VUG_FORMAT,
+      TENSOR "line 1, column 48: expected a whole number from 0 to 9223372036854775807, found "
+             "18446744073709551615" },
+    /* covering the buffer */
+    { A("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), 3, VUG_FORMAT,
+      MODEL "tensor 'a' begins at byte 1 of the data, expected 0: the bytes between belong to no "
+            "tensor" },
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+      "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[3,5]}}",
+      5, VUG_FORMAT,
+      MODEL "tensor 'b' begins at byte 3 of the data, expected 2: the bytes between belong to no "
+            "tensor" },
+    { "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]},"
+      "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+      3, VUG_FORMAT,
+      MODEL "tensors 'a' and 'b' overlap: the second begins at byte 1 of the data, the first ends "
+            "at 2" },
+    { "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+      "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+      2, VUG_FORMAT,
+      MODEL "tensors 'a' and 'b' overlap: the second begins at byte 0 of the data, the first ends "
+            "at 2" },
+    { A("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), 5, VUG_FORMAT,
+      MODEL "3 bytes from byte 63 on belong to no tensor, expected the file to end there" },
+    { "{}", 1, VUG_FORMAT,
+      MODEL "1 bytes from byte 10 on belong to no tensor, expected the file to end there" },
+    { A("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), 1, VUG_FORMAT,
+      MODEL "ends at byte 62, tensor 'a' needs up to byte 63: the file is truncated" },
+    { A("\"dtype\":\"U8\",\"shape\":[9223372036854775807],"
+        "\"data_offsets\":[0,9223372036854775807]"),
+      1, VUG_FORMAT,
+      MODEL "ends at byte 98, tensor 'a' needs up to byte 9223372036854775904: the file is "
+            "truncated" },
+};
+
+static void test_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const vug_bytes file = file_of(bad[i].header, bad[i].n_data);
+        refuse(file, bad[i].code, bad[i].sentence);
+        free_file(file);
+    }
+}
+
+static void test_deep_header(void **state)
+{
+    (void)state;
+    char header[400] = "{\"a\":{\"dtype\":";
+    for (size_t n = strlen(header), i = 0; i < 200; i++)
+        header[n + i] = '[';
+    const vug_bytes file = file_of(header, 0);
+    refuse(file, VUG_FORMAT, TENSOR "line 1, column 15: expected a string, found an array");
+    free_file(file);
+}
+
+/* ---- damaged files ------------------------------------------------------- */
+
+/* Either way there is a result: tensors that can be read, or a sentence. */
+static bool try_open(const uint8_t *bytes, size_t n)
+{
+    uint8_t *copy = malloc(n ? n : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, n);
+    vug_weights *w = NULL;
+    vug_err err = { 0 };
+    const vug_status st = vug_weights_over((vug_bytes){ copy, n }, "m", &w, &err);
+    volatile unsigned sum = 0;
+    if (st == VUG_OK) {
+        for (size_t i = 0; i < vug_weights_count(w); i++) {
+            const vug_tensor *t = vug_weights_at(w, i);
+            for (uint64_t k = 0; k < t->bytes; k++)
+                sum += t->data[k];
+            assert_ptr_equal(vug_weights_find(w, t->name), t);
+        }
+    } else {
+        assert_null(w);
+        assert_true(strncmp(err.msg, "m: ", 3) == 0 && strlen(err.msg) > 10);
+    }
+    (void)sum;
+    vug_weights_close(w);
+    free(copy);
+    return st == VUG_OK;
+}
+
+static void test_every_truncation(void **state)
+{
+    (void)state;
+    const vug_bytes file = file_of(mixed, 16);
+    for (size_t n = 0; n < file.len; n++)
+        assert_false(try_open(file.ptr, n));
+    assert_true(try_open(file.ptr, file.len));
+    free_file(file);
+}
+
+static void test_every_flip(void **state)
+{
+    (void)state;
+    const vug_bytes file = file_of(mixed, 16);
+    uint8_t *bytes = (uint8_t *)(uintptr_t)file.ptr;
+    size_t good = 0;
+    for (size_t i = 0; i < file.len; i++) {
+        const uint8_t old = bytes[i];
+        for (int flip = 1; flip < 256; flip++) {
+            bytes[i] = (uint8_t)(old ^ flip);
+            good += try_open(bytes, file.len);
+        }
+        bytes[i] = old;
+    }
+    /* Changes of the data and of letters in names are no damage. */
+    assert_in_range(good, 16 * 255 + 1, file.len * 255 / 2);
+    free_file(file);
+}
+
+/* ---- memory of its own --------------------------------------------------- */
+
+static void test_create_and_add(void **state)
+{
+    (void)state;
+    vug_weights *w = NULL;
+    assert_int_equal(vug_weights_create("random", &w, NULL), VUG_OK);
+    const vug_tensor *first = NULL;
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "t%d", i * 37 % 200);
+        uint8_t *data = NULL;
+        const int64_t dim[2] = { 3, i };
+        assert_int_equal(vug_weights_add(w, vug_str_of(name), VUG_DTYPE_F16, 2, dim, &data, NULL),
+                         VUG_OK);
+        for (int k = 0; k < 6 * i; k++)
+            assert_int_equal(data[k], 0);
+        assert_int_equal((uintptr_t)data % 64, 0);
+        memset(data, i, (size_t)(6 * i));
+        if (i == 0)
+            first = find(w, "t0");
+    }
+    assert_int_equal(vug_weights_count(w), 200);
+    assert_ptr_equal(first, vug_weights_at(w, 0));
+    for (int i = 1; i < 200; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "t%d", i * 37 % 200);
+        const vug_tensor *t = find(w, name);
+        assert_ptr_equal(t, vug_weights_at(w, (size_t)i));
+        assert_int_equal(t->data[6 * i - 1], i);
+        assert_string_equal(t->file, "random");
+    }
+    uint8_t *data = NULL;
+    vug_err err = { 0 };
+    int64_t dim[2] = { 1, 1 };
+    assert_int_equal(vug_weights_add(w, vug_str_of("t7"), VUG_DTYPE_F32, 0, dim, &data, &err),
+                     VUG_ARGUMENT);
+    assert_string_equal(err.msg, "random: tensor 't7' is there already");
+    assert_int_equal(vug_weights_add(w, vug_str_of("x"), VUG_DTYPE_F32, 9, dim, &data, &err),
+                     VUG_ARGUMENT);
+    dim[0] = INT64_MAX;
+    assert_int_equal(vug_weights_add(w, vug_str_of("x"), VUG_DTYPE_F32, 2, dim, &data, &err),
+                     VUG_ARGUMENT);
+    dim[0] = INT64_MAX / 8;
+    assert_int_equal(vug_weights_add(w, vug_str_of("x"), VUG_DTYPE_F32, 1, dim, &data, &err),
+                     VUG_NOMEM);
+    assert_null(data);
+    assert_int_equal(vug_weights_count(w), 200);
+    uint64_t done = 0;
+    assert_true(vug_weights_populate(w, find(w, "t37"), &done, 6, NULL, NULL));
+    assert_int_equal(done, 6);
+    vug_weights_close(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_dtype),
+        cmocka_unit_test(test_mixed_file),
+        cmocka_unit_test(test_no_tensors),
+        cmocka_unit_test(test_many_tensors_are_found),
+        cmocka_unit_test(test_length_rules),
+        cmocka_unit_test(test_header_limit),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_deep_header),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_every_flip),
+        cmocka_unit_test(test_create_and_add),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
