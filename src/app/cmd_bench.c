@@ -280,7 +280,7 @@ static void as_json(const bench *b, vug_js *js)
 static vug_status open_model(bench *b, vug_err *err)
 {
     const vug_options *opt = b->opt;
-    vug_model_options how = vug_model_options_of(opt);
+    vug_model_options how = vug_options_model(opt);
     vug_bar bar = vug_bar_start(b->ui, "loading", opt->json);
     const double start = vug_now();
     how.progress = vug_bar_step;

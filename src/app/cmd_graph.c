@@ -27,7 +27,7 @@ static int write_file(const vug_ui *ui, const char *path, const vug_buf *text)
 
 int vug_cmd_graph(vug_ui *ui, const vug_options *opt)
 {
-    vug_model_options how = vug_model_options_of(opt);
+    vug_model_options how = vug_options_model(opt);
     vug_model *model;
     vug_text graph = { 0 };
     vug_err err;

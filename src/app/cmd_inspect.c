@@ -269,7 +269,7 @@ static void as_json(const vug_model *model, vug_js *js)
 
 int vug_cmd_inspect(vug_ui *ui, const vug_options *opt)
 {
-    vug_model_options how = vug_model_options_of(opt);
+    vug_model_options how = vug_options_model(opt);
     vug_model *model;
     vug_err err;
     int code;

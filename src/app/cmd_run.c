@@ -90,7 +90,7 @@ static int with_model(vug_ui *ui, const vug_options *opt, vug_model *model, vug_
 
 static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
 {
-    vug_model_options how = vug_model_options_of(opt);
+    vug_model_options how = vug_options_model(opt);
     vug_model *model;
     vug_err err;
     vug_bar bar = vug_bar_start(ui, "loading", opt->quiet);

@@ -69,7 +69,7 @@ static void as_table(vug_buf *to, const vug_style *style, const vug_verification
 int vug_cmd_verify(vug_ui *ui, const vug_options *opt)
 {
     const char *path = opt->operand[0];
-    vug_model_options how = vug_model_options_of(opt);
+    vug_model_options how = vug_options_model(opt);
     vug_model *model;
     vug_verification v;
     vug_err err;

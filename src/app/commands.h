@@ -9,7 +9,4 @@
 #include "app/commands.def"
 #undef COMMAND
 
-/* What the options say about opening a model. */
-vug_model_options vug_model_options_of(const vug_options *opt);
-
 #endif

@@ -12,18 +12,6 @@ static command_fn *const functions[VUG_COMMAND_COUNT] = {
 #undef COMMAND
 };
 
-vug_model_options vug_model_options_of(const vug_options *opt)
-{
-    return (vug_model_options){
-        .device = opt->device,
-        .context = opt->context,
-        .batch = opt->batch,
-        .threads = opt->threads,
-        .memory_limit = opt->memory_limit,
-        .isa = opt->isa,
-    };
-}
-
 static int no_such_command(const vug_ui *ui, const char *name)
 {
     const char *near = vug_command_near(name);

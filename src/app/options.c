@@ -331,3 +331,15 @@ void vug_options_release(vug_options *o)
     vug_arena_release(&o->arena);
     *o = (vug_options){ 0 };
 }
+
+vug_model_options vug_options_model(const vug_options *opt)
+{
+    return (vug_model_options){
+        .device = opt->device,
+        .context = opt->context,
+        .batch = opt->batch,
+        .threads = opt->threads,
+        .memory_limit = opt->memory_limit,
+        .isa = opt->isa,
+    };
+}

@@ -51,6 +51,8 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_options_parse(vug_options *o, vug_command command, int argc,
                                             const char *const *argv, vug_err *err);
 void vug_options_release(vug_options *o);
+/* What they say about opening a model. */
+vug_model_options vug_options_model(const vug_options *o);
 
 /* VUG_COMMAND_COUNT when there is none of that name. */
 vug_command vug_command_find(const char *name);

@@ -96,6 +96,8 @@ struct vug_jv {
 /* Everything lives in `arena`, strings without escapes in `src`. */
 VUG_MUST_CHECK vug_status vug_json_tree(vug_str src, const char *name, vug_arena *arena,
                                         const vug_jv **out, vug_err *err);
+/* The next value of a reader as a tree in the reader's arena; NULL on failure. */
+const vug_jv *vug_json_value(vug_json *j);
 /* NULL when `v` is NULL, no object, or lacks the key. */
 const vug_jv *vug_jv_get(const vug_jv *v, const char *key);
 static inline bool vug_jv_is(const vug_jv *v, vug_json_type type)

@@ -109,6 +109,11 @@ static vug_jv *read_value(vug_json *j)
     return vug_json_ok(j) ? v : NULL;
 }
 
+const vug_jv *vug_json_value(vug_json *j)
+{
+    return read_value(j);
+}
+
 vug_status vug_json_tree(vug_str src, const char *name, vug_arena *arena, const vug_jv **out,
                          vug_err *err)
 {

@@ -17,6 +17,9 @@ void *vug_alloc(size_t n, size_t size)
 
 void *vug_alloc_zero(size_t n, size_t size)
 {
+    uint64_t bytes;
+    if (!vug_mul_size(n, size, &bytes) || bytes > PTRDIFF_MAX)
+        return NULL;
     return calloc(n ? n : 1, size ? size : 1);
 }
 

@@ -164,63 +164,72 @@ static int mean_unit(const work *w, int i)
     return sum / n;
 }
 
-static void find_columns(work *w)
+/* Half columns that a box and all that hangs below it take. */
+static void find_widths(work *w, int *wide)
 {
-    const int n = w->l->n_boxes;
-    int *parent = w->scratch;
-    int *wide = w->scratch2; /* half columns that a box and its branches take */
-    int sources = 0;
-    memset(wide, 0, (size_t)n * sizeof(*wide));
-    for (int i = n - 1; i >= 0; i--) {
-        parent[i] = parent_of(w, i);
+    memset(wide, 0, ((size_t)w->l->n_boxes + 1) * sizeof(*wide));
+    for (int i = w->l->n_boxes - 1; i >= 0; i--) {
+        const int parent = parent_of(w, i);
         wide[i] = wide[i] < 2 ? 2 : wide[i];
-        if (parent[i] >= 0)
-            wide[parent[i]] += wide[i];
-        else if (parent[i] == SOURCE)
-            sources += wide[i];
-    }
-    /* Once a box is placed, wide[] turns into where its next branch begins. */
-    int next_source = -sources / 2;
-    for (int i = 0; i < n; i++) {
-        if (parent[i] == JOIN) {
-            w->unit[i] = mean_unit(w, i);
-        } else {
-            int *next = parent[i] == SOURCE ? &next_source : &wide[parent[i]];
-            w->unit[i] = *next + wide[i] / 2;
-            *next += wide[i];
-        }
-        wide[i] = w->unit[i] - wide[i] / 2;
+        if (parent != JOIN)
+            wide[parent == SOURCE ? w->l->n_boxes : parent] += wide[i];
     }
 }
 
-/* Sorts each row from left to right and moves boxes apart that would overlap. */
-static void find_order(work *w)
+/* Sorts a row from left to right and moves apart what would overlap. */
+static void settle_row(work *w, int row)
+{
+    int *order = w->order + w->start[row];
+    const int n = w->start[row + 1] - w->start[row];
+    for (int i = 1; i < n; i++) {
+        const int box = order[i];
+        int at = i;
+        for (; at > 0 && w->unit[order[at - 1]] > w->unit[box]; at--)
+            order[at] = order[at - 1];
+        order[at] = box;
+    }
+    int moved = 0;
+    for (int i = 1; i < n; i++) {
+        int *unit = &w->unit[order[i]];
+        const int least = w->unit[order[i - 1]] + 2;
+        moved += *unit < least ? least - *unit : 0;
+        *unit = *unit < least ? least : *unit;
+    }
+    for (int i = 0; i < n; i++)
+        w->unit[order[i]] -= moved / n;
+}
+
+static void find_columns(work *w)
 {
     const int n = w->l->n_boxes;
+    int *next = w->scratch2; /* [boxes + 1]: where the next branch of a box begins */
+    int *filled = w->scratch;
     for (int i = 0; i < n; i++)
         w->start[row_of(w, i) + 1]++;
     for (int r = 0; r < w->n_rows; r++)
         w->start[r + 1] += w->start[r];
-    int *filled = w->scratch;
     memset(filled, 0, (size_t)w->n_rows * sizeof(*filled));
-    for (int i = 0; i < n; i++) {
-        const int r = row_of(w, i);
-        int at = w->start[r] + filled[r]++;
-        for (; at > w->start[r] && w->unit[w->order[at - 1]] > w->unit[i]; at--)
-            w->order[at] = w->order[at - 1];
-        w->order[at] = i;
-    }
+    for (int i = 0; i < n; i++)
+        w->order[w->start[row_of(w, i)] + filled[row_of(w, i)]++] = i;
+
+    /* A width turns into the next branch's place once its box has settled. Sources
+     * branch off the last element, which is no box. */
+    find_widths(w, next);
+    next[n] = -next[n] / 2;
     for (int r = 0; r < w->n_rows; r++) {
-        int moved = 0;
-        const int boxes = w->start[r + 1] - w->start[r];
-        for (int i = w->start[r] + 1; i < w->start[r + 1]; i++) {
-            int *unit = &w->unit[w->order[i]];
-            const int least = w->unit[w->order[i - 1]] + 2;
-            moved += *unit < least ? least - *unit : 0;
-            *unit = *unit < least ? least : *unit;
+        for (int i = w->start[r]; i < w->start[r + 1]; i++) {
+            const int box = w->order[i], parent = parent_of(w, box);
+            if (parent == JOIN) {
+                w->unit[box] = mean_unit(w, box);
+                continue;
+            }
+            int *at = &next[parent == SOURCE ? n : parent];
+            w->unit[box] = *at + next[box] / 2;
+            *at += next[box];
         }
+        settle_row(w, r);
         for (int i = w->start[r]; i < w->start[r + 1]; i++)
-            w->unit[w->order[i]] -= moved / boxes;
+            next[w->order[i]] = w->unit[w->order[i]] - next[w->order[i]] / 2;
     }
 }
 
@@ -510,7 +519,6 @@ bool vug_layout_make(vug_layout *l, vug_arena *arena)
     find_rows(&w);
     find_edges(&w);
     find_columns(&w);
-    find_order(&w);
     place_columns(&w);
     find_routes(&w);
     for (int i = 0; i < l->n_boxes; i++)

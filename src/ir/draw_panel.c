@@ -94,15 +94,17 @@ static void add_weight(vug_drawing *d, vug_draw_box *box, uint32_t id)
     add_line(d, box, VUG_LINE_WEIGHT);
 }
 
-/* A value that takes its weight's name need not say it twice. */
-static bool named_after_weight(const vug_graph *g, const vug_node *node)
+/* A value that takes the name of its weight or its op need not say it twice. */
+static bool has_own_name(const vug_graph *g, const vug_node *node)
 {
+    if (!node->name || strcmp(node->name, vug_op_name(node->op)) == 0)
+        return false;
     for (int k = 0; k < vug_op_inputs(node->op); k++) {
         const vug_node *in = &g->node[node->in[k].id];
         if (in->op == VUG_OP_PARAM && in->name && strcmp(in->name, node->name) == 0)
-            return true;
+            return false;
     }
-    return false;
+    return true;
 }
 
 /* The outputs that this value is, in any layer of the kind: "hidden.1 .. hidden.4". */
@@ -124,14 +126,15 @@ static void add_outputs(vug_drawing *d, const vug_panel *p, vug_draw_box *box)
         return;
     vug_buf_printf(&d->words, "output %s", first);
     if (n > 1)
-        vug_buf_printf(&d->words, " .. %s", last);
+        vug_buf_printf(&d->words, " .. %s (%d)", last, n);
     add_line(d, box, VUG_LINE_OUTPUT);
 }
 
-static void set_title(vug_drawing *d, vug_draw_box *box, const char *title)
+static void set_title(vug_drawing *d, vug_draw_box *box, const char *title, const char *more)
 {
     char shape[96];
     vug_buf_puts(&d->words, title);
+    vug_buf_puts(&d->words, more);
     box->title = keep(d);
     vug_buf_puts(&d->words, vug_shape_text(&d->g->node[box->node].shape, shape));
     box->shape = keep(d);
@@ -144,12 +147,12 @@ static void set_title(vug_drawing *d, vug_draw_box *box, const char *title)
 static void describe(vug_drawing *d, const vug_panel *p, vug_draw_box *box)
 {
     const vug_node *node = &d->g->node[box->node];
-    set_title(d, box, vug_op_name(node->op));
-    if (node->name && !named_after_weight(d->g, node)) {
+    char number[16] = "";
+    if (!node->name && is_mentioned(node))
+        (void)snprintf(number, sizeof(number), " %%%u", box->node);
+    set_title(d, box, vug_op_name(node->op), number);
+    if (has_own_name(d->g, node)) {
         vug_buf_puts(&d->words, node->name);
-        add_line(d, box, VUG_LINE_NAME);
-    } else if (!node->name && is_mentioned(node)) {
-        put_name(d, box->node);
         add_line(d, box, VUG_LINE_NAME);
     }
     for (int k = 0; k < vug_op_inputs(node->op); k++) {
@@ -202,7 +205,7 @@ static void add_entries(vug_drawing *d, vug_panel *p)
                 (void)snprintf(title, sizeof(title),
                                back == 1 ? "from the layer before" : "from %d layers before", back);
             d->box_of[in] = p->n_boxes;
-            set_title(d, add_box(p, VUG_BOX_ENTRY, in), title);
+            set_title(d, add_box(p, VUG_BOX_ENTRY, in), title, "");
         }
     }
 }
@@ -223,7 +226,8 @@ static void add_exits(vug_drawing *d, vug_panel *p, bool *leaves)
         const bool ends = p->part == VUG_PART_LAYER && d->fold.first[p->kind] == g->n_layers - 1;
         set_title(d, box, p->part != VUG_PART_LAYER ? "to the layers"
                           : ends                    ? "out of the layers"
-                                                    : "to the next layer");
+                                                    : "to the next layer",
+                  "");
         connect(box, d->box_of[i]);
     }
     for (uint32_t i = 0; i < g->n_outputs && p->part != VUG_PART_LAYER; i++) {
@@ -231,9 +235,7 @@ static void add_exits(vug_drawing *d, vug_panel *p, bool *leaves)
         if (!is_inside(d, p, id) || d->box_of[id] < 0)
             continue;
         vug_draw_box *box = add_box(p, VUG_BOX_OUTPUT, id);
-        set_title(d, box, "output");
-        vug_buf_puts(&d->words, g->output[i].name);
-        add_line(d, box, VUG_LINE_NAME);
+        set_title(d, box, "output ", g->output[i].name);
         connect(box, d->box_of[id]);
     }
 }

@@ -21,8 +21,7 @@ static int by_pattern(const void *a, const void *b)
     return x->id < y->id ? -1 : 1;
 }
 
-bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t n,
-                      bool normalized)
+bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t n, bool normalized)
 {
     const vug_added_token **sorted = vug_alloc(n, sizeof(const vug_added_token *));
     if (!sorted)

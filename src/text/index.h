@@ -83,7 +83,7 @@ uint64_t vug_hash_bytes(const char *text, size_t n);
 
 static inline uint64_t vug_hash_pair(uint32_t a, uint32_t b)
 {
-    return vug_hash_step(vug_hash_step(a, b), UINT64_C(0x2545f4914f6cdd1d)) * VUG_HASH_FACTOR;
+    return vug_hash_step(vug_hash_step(0, (uint64_t)a << 32 | b), a) * VUG_HASH_FACTOR;
 }
 
 #endif

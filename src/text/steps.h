@@ -9,9 +9,9 @@
 
 #include "core/mem.h"
 
-#define VUG_MAX_STEPS         16
-#define VUG_STEP_MAX_BYTES    256 /* of a pattern: searching stays linear in the text */
-#define VUG_NORMAL_MAX_BYTES  ((size_t)512 << 20) /* a normalized text may not outgrow this */
+#define VUG_MAX_STEPS        16
+#define VUG_STEP_MAX_BYTES   256 /* of a pattern: searching stays linear in the text */
+#define VUG_NORMAL_MAX_BYTES ((size_t)512 << 20) /* a normalized text may not outgrow this */
 
 /* ---- normalizer ---------------------------------------------------------- */
 
@@ -63,8 +63,8 @@ typedef enum {
 
 typedef struct {
     vug_decode_kind kind;
-    vug_str from, to;      /* of REPLACE; of STRIP `from` is one character */
-    uint32_t start, stop;  /* of STRIP: most occurrences to take away at the ends */
+    vug_str from, to;     /* of REPLACE; of STRIP `from` is one character */
+    uint32_t start, stop; /* of STRIP: most occurrences to take away at the ends */
 } vug_decode_step;
 
 /* Steps act on single tokens up to the fusing; what comes then acts on the text. */
@@ -73,9 +73,9 @@ typedef struct {
     size_t n;
     bool byte_fallback; /* "<0x41>" stands for a byte; after the steps */
     bool fused;
-    bool spaced;             /* no decoder declared: tokens are joined by spaces */
-    bool strips;             /* `strip` is there */
-    vug_decode_step strip;   /* of the whole text */
+    bool spaced;           /* no decoder declared: tokens are joined by spaces */
+    bool strips;           /* `strip` is there */
+    vug_decode_step strip; /* of the whole text */
 } vug_decoding;
 
 /* ---- both ---------------------------------------------------------------- */

@@ -22,8 +22,8 @@ struct vug_tokenizer {
     vug_bpe bpe;
     vug_added_token *added; /* [n_added] */
     size_t n_added;
-    uint8_t *special; /* a bit per id: left out of decoded text on request */
-    vug_matcher raw;  /* of added tokens found before the normalizer */
+    uint8_t *special;       /* a bit per id: left out of decoded text on request */
+    vug_matcher raw;        /* of added tokens found before the normalizer */
     vug_matcher normalized; /* and after it */
     vug_normalizer normalizer;
     vug_pre_tokenizer pre_tokenizer;
@@ -40,11 +40,11 @@ static inline bool vug_is_special(const vug_tokenizer *t, uint32_t id)
 typedef struct {
     vug_json json;
     vug_tokenizer *t;
-    vug_arena temp;           /* decoded strings and small trees, emptied on the way */
-    const vug_mapping *file;  /* read ahead and given back on the way; or NULL */
-    size_t populated;         /* bytes of it read ahead so far */
+    vug_arena temp;          /* decoded strings and small trees, emptied on the way */
+    const vug_mapping *file; /* read ahead and given back on the way; or NULL */
+    size_t populated;        /* bytes of it read ahead so far */
     size_t added_cap;
-    vug_str unk;              /* in the tokenizer's arena; ptr NULL for none */
+    vug_str unk; /* in the tokenizer's arena; ptr NULL for none */
     bool has_vocab, has_merges;
     vug_buf joined;
 } vug_loader;

@@ -21,11 +21,11 @@
 
 typedef struct {
     vug_buf pool;
-    uint32_t *at;     /* [n_ids] offset of the bytes in the pool; 0: no such token */
-    size_t n_ids;     /* the highest id plus one */
-    size_t cap;       /* of `at` */
+    uint32_t *at; /* [n_ids] offset of the bytes in the pool; 0: no such token */
+    size_t n_ids; /* the highest id plus one */
+    size_t cap;   /* of `at` */
     size_t n_tokens;
-    vug_index index;  /* of the tokens that were there when sealed */
+    vug_index index; /* of the tokens that were there when sealed */
 } vug_vocab;
 
 /* All-zero is an empty vocabulary. */
@@ -56,5 +56,9 @@ static inline vug_str vug_vocab_text(const vug_vocab *vocab, uint32_t id)
 
 /* The id of a token of the model, or -1. */
 int32_t vug_vocab_find(const vug_vocab *vocab, vug_str text);
+/* The same for `n` <= VUG_VOCAB_BATCH of them, several times as fast: what is
+ * waited for is memory, and here all wait at once. */
+#define VUG_VOCAB_BATCH 128
+void vug_vocab_find_many(const vug_vocab *vocab, const vug_str *text, size_t n, int32_t *id);
 
 #endif

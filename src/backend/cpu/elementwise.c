@@ -31,7 +31,7 @@ static const float *in_row(const vug_cpu_rows_job *job, int i, int64_t row)
 static void row_embed(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     const int64_t bytes = job->width * vug_dtype_of(job->dtype)->bytes;
-    kernels->format[job->dtype].decode(job->table + job->index[row] * bytes, job->by,
+    kernels->format[job->dtype]->decode(job->table + job->index[row] * bytes, job->by,
                                        out_row(job, row), job->width);
 }
 

@@ -86,7 +86,7 @@ typedef struct {
 typedef struct {
     const char *name;        /* "avx2": what caps are compared with */
     const char *description; /* for a person */
-    vug_cpu_format format[VUG_DTYPE_COUNT]; /* all NULL: no kernels for this format */
+    const vug_cpu_format *format[VUG_DTYPE_COUNT]; /* NULL: no kernels for this format */
 
     /* 1 <= rows <= 6. */
     void (*tile)(int rows, const vug_cpu_tile *t);

@@ -68,7 +68,7 @@ static int tile_outputs(const chunk *c, int64_t tile)
 /* The matrix's last outputs, fewer than 16. */
 static void last_outputs(const product *p, const chunk *c, int64_t tile, float *panel)
 {
-    const vug_cpu_format *format = &p->env->kernels->format[c->m->dtype];
+    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
     const int outputs = tile_outputs(c, tile);
     const int size = vug_dtype_of(c->m->dtype)->bytes;
     float y[PANEL];
@@ -87,7 +87,7 @@ static void last_outputs(const product *p, const chunk *c, int64_t tile, float *
 
 static void one_row_tile(const product *p, const chunk *c, int64_t tile, const uint8_t *next)
 {
-    const vug_cpu_format *format = &p->env->kernels->format[c->m->dtype];
+    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
     const int size = vug_dtype_of(c->m->dtype)->bytes;
     const uint8_t *w = tile_data(c, tile);
     for (int64_t k = 0; k < p->job->in; k += p->kc) {
@@ -160,7 +160,7 @@ static void rows_by_panel(const product *p, const vug_cpu_tile *shape, float *y,
 static void chunk_of_rows(const product *p, const chunk *c, int64_t first, int64_t rows,
                           float *panel)
 {
-    const vug_cpu_format *format = &p->env->kernels->format[c->m->dtype];
+    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
     const int size = vug_dtype_of(c->m->dtype)->bytes;
     const int64_t in = p->job->in;
     for (int64_t k = 0; k < in; k += p->kc) {

@@ -42,7 +42,7 @@ static bool is_operand(const vug_node *node, char kind)
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const vug_weight *w = &p->weight[node->at.param.slot];
-    if (!p->device->kernels->format[w->dtype].gemv)
+    if (!p->device->kernels->format[w->dtype])
         return VUG_FAIL(err, VUG_UNSUPPORTED,
                         "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w->name,
                         vug_dtype_of(w->dtype)->name);

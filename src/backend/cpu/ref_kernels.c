@@ -45,7 +45,8 @@ static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
     static void gemv_##id(const vug_cpu_gemv *g)                                              \
     {                                                                                         \
         gemv_rows(VUG_DTYPE_##id, g);                                                         \
-    }
+    }                                                                                         \
+    static const vug_cpu_format format_##id = { decode_##id, pack_##id, gemv_##id };
 
 FORMAT(F32)
 FORMAT(F16)
@@ -187,9 +188,9 @@ const vug_cpu_kernels vug_cpu_ref_row = {
     .name = "ref",
     .description = "portable reference kernels",
     .format = {
-        [VUG_DTYPE_F32] = { decode_F32, pack_F32, gemv_F32 },
-        [VUG_DTYPE_F16] = { decode_F16, pack_F16, gemv_F16 },
-        [VUG_DTYPE_BF16] = { decode_BF16, pack_BF16, gemv_BF16 },
+        [VUG_DTYPE_F32] = &format_F32,
+        [VUG_DTYPE_F16] = &format_F16,
+        [VUG_DTYPE_BF16] = &format_BF16,
     },
     .tile = tile,
     .softmax = softmax,

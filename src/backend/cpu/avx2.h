@@ -1,0 +1,11 @@
+#ifndef VUG_BACKEND_CPU_AVX2_H
+#define VUG_BACKEND_CPU_AVX2_H
+
+/* Between avx2.c, which has the row of the table, and avx2_linear.c. */
+
+#include "backend/cpu/rows.h"
+
+void vug_avx2_tile(int rows, const vug_cpu_tile *t);
+extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
+
+#endif

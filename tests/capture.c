@@ -1,0 +1,83 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "core/mem.h"
+
+const char *capture_program(void)
+{
+    const char *named = getenv("VUG_BIN");
+    return named && *named ? named : VUG_BUILD "/vug";
+}
+
+/* Files rather than pipes: nobody has to read while the program writes. */
+static FILE *file_with(const char *text)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const size_t n = text ? strlen(text) : 0;
+    assert_int_equal(fwrite(text ? text : "", 1, n, file), n);
+    assert_int_equal(fflush(file), 0);
+    rewind(file);
+    return file;
+}
+
+static vug_text contents_of(FILE *file)
+{
+    vug_buf all = { 0 };
+    vug_text text;
+    char block[4096];
+    size_t n;
+    rewind(file);
+    while ((n = fread(block, 1, sizeof(block), file)) > 0)
+        vug_buf_append(&all, block, n);
+    assert_int_equal(vug_buf_take(&all, &text, NULL), VUG_OK);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* In the child; never returns. */
+static void become(FILE *in, FILE *out, FILE *err, const char *const *env, const char *const *argv)
+{
+    if (dup2(fileno(in), 0) == 0 && dup2(fileno(out), 1) == 1 && dup2(fileno(err), 2) == 2) {
+        while (env && *env)
+            (void)putenv((char *)*env++);
+        (void)execvp(argv[0], (char *const *)argv);
+        (void)fprintf(stderr, "%s: cannot be run\n", argv[0]);
+    }
+    _exit(127);
+}
+
+captured capture(const char *input, const char *const *env, const char *const *argv)
+{
+    FILE *in = file_with(input), *out = file_with(NULL), *err = file_with(NULL);
+    int status = 0;
+    (void)fflush(NULL); /* or the child would print what is pending once more */
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        become(in, out, err, env, argv);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(fclose(in), 0);
+    return (captured){
+        .out = contents_of(out),
+        .err = contents_of(err),
+        .code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+    };
+}
+
+void captured_release(captured *c)
+{
+    vug_text_release(&c->out);
+    vug_text_release(&c->err);
+}

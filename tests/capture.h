@@ -1,0 +1,28 @@
+#ifndef VUG_TESTS_CAPTURE_H
+#define VUG_TESTS_CAPTURE_H
+
+/*
+ * Runs a program and keeps what it wrote. The program under test is $VUG_BIN,
+ * or the one that was built beside the test. Failures of the machinery itself
+ * fail the running test. Include after cmocka.h.
+ */
+
+#include "vug/vug.h"
+
+typedef struct {
+    vug_text out, err;
+    int code; /* of exit; 128 + N when signal N ended it */
+} captured;
+
+/* A file name; its value lives as long as the program. */
+const char *capture_program(void);
+/* argv[0] is the program; NULL at the end. `input` is its standard input, NULL
+ * for none; `env` are "NAME=value" settings, NULL at the end or NULL. */
+captured capture(const char *input, const char *const *env, const char *const *argv);
+void captured_release(captured *c);
+
+#define VUG_ARGV(...)     ((const char *const[]){ capture_program(), __VA_ARGS__, NULL })
+#define VUG(...)          capture(NULL, NULL, VUG_ARGV(__VA_ARGS__))
+#define VUG_IN(text, ...) capture((text), NULL, VUG_ARGV(__VA_ARGS__))
+
+#endif
