@@ -139,13 +139,16 @@ check: ## build everything, run the whole suite (T=part of a name)
 	@tools/deps check
 	@$(MAKE) everything
 	@$(MAKE) run-tests
-run-tests: $(BUILD)/vug $(TESTS) $(EXAMPLES)
-	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(foreach t,$(TESTS),$(if $(findstring $(T),$(t)),$(t)))
+WANTED = $(foreach t,$(TESTS),$(if $(findstring $(or $(T),test_),$(notdir $(t))),$(t)))
+run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
+	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
 
 # Memory errors and undefined behaviour over everything, races over what has threads.
 # The second program runs without address randomisation where that is allowed: older
 # runtimes of ThreadSanitizer meet mappings they do not expect.
-STRICT = -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Instrumented code makes gcc guess wrongly about what may be uninitialized.
+STRICT = -fno-sanitize-recover=all -fno-omit-frame-pointer \
+         -Wno-unknown-warning-option -Wno-maybe-uninitialized
 san: ## the suite under ASan and UBSan, the threaded tests under TSan
 	@tools/deps check
 	@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread $(STRICT)' \

@@ -15,22 +15,28 @@
 
 #include "alloc_hook.h"
 #include "core/json.h"
-#include "core/os.h"
+#include "engine_help.h"
 #include "text/text.h"
-#include "weights/weights.h"
+#include "tiny_model.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
 
 /* Something that allocates, from its beginning to its end: releases all of it,
- * whether it fails or not. */
-typedef vug_status scenario(vug_err *err);
+ * whether it fails or not. `folder` holds a model that can chat. */
+typedef vug_status scenario(const char *folder, vug_err *err);
 
-static void one_run(scenario *run, long n, alloc_failures how, bool *reached)
+typedef struct {
+    const char *name;
+    scenario *run;
+    const scratch *dir;
+} row;
+
+static void one_run(const row *r, long n, alloc_failures how, bool *reached)
 {
     vug_err err = { 0 };
     const long before = alloc_hook_live();
     alloc_hook_fail(n, how);
-    const vug_status st = run(&err);
+    const vug_status st = r->run(r->dir->path, &err);
     *reached = alloc_hook_stop();
     if (alloc_hook_live() != before)
         fail_msg("%ld blocks leaked when allocation %ld failed", alloc_hook_live() - before, n);
@@ -54,20 +60,21 @@ static void every_allocation_fails(void **state)
         print_message("the linker of this system has no --wrap\n");
         skip();
     }
-    scenario *const *run = *state;
+    const row *r = *state;
     for (int how = ALLOC_ONCE; how <= ALLOC_FROM_THEN_ON; how++) {
         bool reached = true;
         long n = 0;
         for (; reached; n++)
-            one_run(*run, n, (alloc_failures)how, &reached);
+            one_run(r, n, (alloc_failures)how, &reached);
         assert_true(n > 1); /* it allocated at all */
     }
 }
 
 /* ---- scenarios ------------------------------------------------------------- */
 
-static vug_status json(vug_err *err)
+static vug_status json(const char *folder, vug_err *err)
 {
+    (void)folder;
     static const char text[] = "{\"a\\n\":[1,2.5,\"\\u00e9\"],\"b\":{\"c\":null}}";
     vug_arena arena = { 0 };
     const vug_jv *root = NULL;
@@ -83,8 +90,9 @@ static vug_status json(vug_err *err)
     return st;
 }
 
-static vug_status weights(vug_err *err)
+static vug_status weights(const char *folder, vug_err *err)
 {
+    (void)folder;
     vug_weights *w = NULL;
     vug_status st = vug_weights_open(MODEL, &w, err);
     vug_weights_close(w);
@@ -92,8 +100,9 @@ static vug_status weights(vug_err *err)
 }
 
 /* The JSON of a fuzz input ends at its NUL. */
-static vug_status tokenizer(vug_err *err)
+static vug_status tokenizer(const char *folder, vug_err *err)
 {
+    (void)folder;
     static const char text[] = "<bos>hi hi\n\n\xe2\x82\xac";
     vug_text file = { 0 };
     vug_tokenizer *t = NULL;
@@ -122,8 +131,10 @@ static vug_status tokenizer(vug_err *err)
 static const int32_t prompt[] = { 2, 5, 7, 11, 13, 17, 19, 23 };
 enum { N_PROMPT = sizeof(prompt) / sizeof(prompt[0]) };
 
-static vug_status load_generate_close(vug_err *err)
+/* Three steps of the prompt, an answer of three tokens, what the model is. */
+static vug_status from_load_to_close(const char *folder, vug_err *err)
 {
+    (void)folder;
     const vug_model_options options = { .context = 32, .batch = 4, .threads = 2 };
     const vug_generate_options generate = { .max_tokens = 3, .n_top = 2, .ignore_stop = true };
     vug_model *model = NULL;
@@ -133,23 +144,99 @@ static vug_status load_generate_close(vug_err *err)
     if (st == VUG_OK)
         st = vug_session_create(model, &session, err);
     if (st == VUG_OK)
-        st = vug_generate(session, prompt, N_PROMPT, &generate, &out, err);
+        st = vug_session_forward(session, prompt, N_PROMPT - 1, NULL, err);
     if (st == VUG_OK)
+        st = vug_generate(session, prompt, N_PROMPT, &generate, &out, err);
+    if (st == VUG_OK) {
         assert_int_equal(out.tokens.n, 3);
+        assert_int_equal(vug_model_describe(model).n_layers, 8);
+    }
     vug_generation_release(&out);
     vug_session_destroy(session);
     vug_model_close(model);
     return st;
 }
 
-static vug_status graph(vug_err *err)
+/* With text on both sides. */
+static vug_status chat(const char *folder, vug_err *err)
 {
-    const vug_model_options options = { .context = 32 };
+    const vug_model_options options = { .context = 64, .batch = 16, .threads = 1, .lazy = true };
+    const vug_generate_options generate = { .max_tokens = 3, .ignore_stop = true };
+    const vug_message hello = { "user", "hi" };
+    vug_model *model = NULL;
+    vug_session *session = NULL;
+    vug_generation out = { 0 };
+    vug_text rendered = { 0 };
+    vug_status st = vug_model_open(folder, &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_session_create(model, &session, err);
+    if (st == VUG_OK)
+        st = vug_generate_text(session, "hello", 5, &generate, &out, err);
+    vug_generation_release(&out);
+    if (st == VUG_OK)
+        st = vug_generate_chat(session, &hello, 1, &generate, &out, err);
+    vug_generation_release(&out);
+    if (st == VUG_OK)
+        st = vug_chat_render(folder, &hello, 1, true, &rendered, err);
+    vug_text_release(&rendered);
+    vug_session_destroy(session);
+    vug_model_close(model);
+    return st;
+}
+
+/* Programs that are compiled when first asked for, and a step of two sessions. */
+static vug_status wide(const char *folder, vug_err *err)
+{
+    (void)folder;
+    const vug_model_options options = { .context = 32, .batch = 8, .threads = 1, .lazy = true };
+    const vug_forward_options logits = { .all_logits = true }, hidden = { .hidden = true };
+    vug_model *model = NULL;
+    vug_session *a = NULL, *b = NULL;
+    vug_status st = vug_model_open(MODEL, &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_session_create(model, &a, err);
+    if (st == VUG_OK)
+        st = vug_session_create(model, &b, err);
+    if (st == VUG_OK)
+        st = vug_session_forward(a, prompt, N_PROMPT, &logits, err);
+    if (st == VUG_OK)
+        st = vug_session_forward(a, prompt, N_PROMPT, &hidden, err);
+    const vug_step_part part[] = { { b, prompt, 3 }, { a, prompt, 1 } };
+    if (st == VUG_OK)
+        st = vug_sessions_step(part, 2, err);
+    vug_session_destroy(b);
+    vug_session_destroy(a);
+    vug_model_close(model);
+    return st;
+}
+
+static vug_status verify(const char *folder, vug_err *err)
+{
+    (void)folder;
+    const vug_model_options options = { .context = 128, .threads = 1, .lazy = true };
+    vug_model *model = NULL;
+    vug_verification v;
+    vug_status st = vug_model_open(GOLDEN("gemma3-scale"), &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_model_verify(model, GOLDEN("gemma3-scale") "/reference.safetensors", 0, &v, err);
+    if (st == VUG_OK)
+        assert_true(v.pass);
+    vug_model_close(model);
+    return st;
+}
+
+static vug_status graph(const char *folder, vug_err *err)
+{
+    (void)folder;
+    const vug_model_options options = { .context = 32, .threads = 1, .lazy = true };
     vug_model *model = NULL;
     vug_text out = { 0 };
     vug_status st = vug_model_open(MODEL, &options, &model, err);
     for (int format = VUG_GRAPH_TEXT; st == VUG_OK && format <= VUG_GRAPH_SVG; format++) {
         st = vug_model_graph(model, (vug_graph_format)format, true, &out, err);
+        vug_text_release(&out);
+        if (st == VUG_OK)
+            st = vug_model_graph(model, (vug_graph_format)format, false, &out, err);
         vug_text_release(&out);
     }
     vug_model_close(model);
@@ -165,22 +252,68 @@ static void a_step_allocates_nothing(void **state)
         print_message("the linker of this system has no --wrap\n");
         skip();
     }
-    const vug_model_options options = { .context = 64, .batch = 4, .threads = 2 };
-    vug_model *model = NULL;
-    vug_session *session = NULL;
+    const vug_forward_options none = { 0 }, all = { .all_logits = true, .hidden = true };
+    vug_model *model =
+            help_model(MODEL, (vug_model_options){ .context = 64, .batch = 4, .threads = 2 });
+    vug_session *a = help_session(model), *b = help_session(model);
     vug_err err = { 0 };
-    if (vug_model_open(MODEL, &options, &model, &err) != VUG_OK ||
-        vug_session_create(model, &session, &err) != VUG_OK)
-        fail_msg("%s", err.msg);
     alloc_hook_forbid();
-    vug_status st = vug_session_forward(session, prompt, 5, NULL, &err);
+    vug_status st = vug_session_forward(a, prompt, 5, NULL, &err);
     for (size_t n = 6; st == VUG_OK && n <= N_PROMPT; n++)
-        st = vug_session_forward(session, prompt, n, NULL, &err);
+        st = vug_session_forward(a, prompt, n, NULL, &err);
+    for (int i = 0; st == VUG_OK && i < 6; i++)
+        st = vug_session_extend(a, prompt, N_PROMPT, &none, &err);
     (void)alloc_hook_stop();
-    if (st != VUG_OK)
-        fail_msg("%s", err.msg);
+    help_ok(st, &err);
     assert_int_equal(alloc_hook_count(), 0);
-    vug_session_destroy(session);
+
+    /* Of the wide program and the step of several sessions from the second on. */
+    const vug_step_part part[] = { { a, prompt, 1 }, { b, prompt, 3 } };
+    vug_session_reset(a);
+    help_ok(vug_session_forward(a, prompt, N_PROMPT, &all, &err), &err);
+    help_ok(vug_sessions_step(part, 2, &err), &err);
+    alloc_hook_forbid();
+    for (int i = 0; st == VUG_OK && i < 3; i++)
+        st = vug_sessions_step(part, 2, &err);
+    if (st == VUG_OK)
+        st = vug_session_forward(a, prompt, N_PROMPT, &all, &err);
+    (void)alloc_hook_stop();
+    help_ok(st, &err);
+    assert_int_equal(alloc_hook_count(), 0);
+    vug_session_destroy(b);
+    vug_session_destroy(a);
+    vug_model_close(model);
+}
+
+/* A session that could not have its wide program is as good as before. */
+static void a_session_outlives_a_failure(void **state)
+{
+    (void)state;
+    if (!alloc_hook_works()) {
+        print_message("the linker of this system has no --wrap\n");
+        skip();
+    }
+    const vug_forward_options hidden = { .hidden = true }, all = { .all_logits = true };
+    vug_model *model =
+            help_model(MODEL, (vug_model_options){ .context = 64, .batch = 8, .threads = 1 });
+    const size_t bytes = (size_t)vug_model_describe(model).n_vocab * sizeof(float);
+    float *alone = help_alone(model, prompt, N_PROMPT);
+    bool reached = true;
+    for (long n = 0; reached; n++) {
+        vug_session *s = help_session(model);
+        vug_err err = { 0 };
+        help_ok(vug_session_forward(s, prompt, N_PROMPT, &all, &err), &err);
+        alloc_hook_fail(n, ALLOC_FROM_THEN_ON);
+        const vug_status st = vug_session_forward(s, prompt, N_PROMPT, &hidden, &err);
+        reached = alloc_hook_stop();
+        assert_int_equal(st, reached ? VUG_NOMEM : VUG_OK);
+        assert_true((vug_session_logits(s) == NULL) == reached);
+        assert_memory_equal(help_forward(s, prompt, N_PROMPT), alone, bytes);
+        help_ok(vug_session_forward(s, prompt, N_PROMPT, &hidden, &err), &err);
+        assert_memory_equal(vug_session_logits(s), alone, bytes);
+        vug_session_destroy(s);
+    }
+    vug_free(alone);
     vug_model_close(model);
 }
 
@@ -221,20 +354,27 @@ static void the_hook_counts_and_refuses(void **state)
 
 int main(void)
 {
-    static scenario *const runs[] = { json, weights, tokenizer, load_generate_close, graph };
-    static const char *const names[] = { "json", "weights", "tokenizer", "load_generate_close",
-                                         "graph" };
-    enum { N = sizeof(runs) / sizeof(runs[0]) };
-    scenario *run[N];
-    struct CMUnitTest tests[N + 2] = { cmocka_unit_test(the_hook_counts_and_refuses),
-                                       cmocka_unit_test(a_step_allocates_nothing) };
-    for (int i = 0; i < N; i++) {
-        run[i] = runs[i];
-        tests[2 + i] = (struct CMUnitTest){
-            .name = names[i],
+    const scratch dir = scratch_make();
+    row rows[] = {
+        { "json", json, &dir },           { "weights", weights, &dir },
+        { "tokenizer", tokenizer, &dir }, { "from_load_to_close", from_load_to_close, &dir },
+        { "chat", chat, &dir },           { "wide", wide, &dir },
+        { "verify", verify, &dir },       { "graph", graph, &dir },
+    };
+    enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
+    struct CMUnitTest tests[N + OTHERS] = {
+        cmocka_unit_test(the_hook_counts_and_refuses),
+        cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(a_session_outlives_a_failure),
+    };
+    for (int i = 0; i < N; i++)
+        tests[OTHERS + i] = (struct CMUnitTest){
+            .name = rows[i].name,
             .test_func = every_allocation_fails,
-            .initial_state = &run[i],
+            .initial_state = &rows[i],
         };
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    tiny_model(&dir, TINY_VOCAB);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scratch_remove(&dir);
+    return failed;
 }

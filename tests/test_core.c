@@ -231,14 +231,14 @@ static void test_numbers(void **state)
     (void)state;
     double d = 7;
     int64_t i = 7;
-    static const char *const bad_f64[] = { "",    " 1",  "1 ",  "0x10", "inf", "nan", "1e999",
+    static const char *const bad_f64[] = { "",    " 1",    "1 ", "0x10", "inf", "nan", "1e999",
                                            "1,5", "1.2.3", "e5", "-",    "1e",  "--1" };
     for (size_t k = 0; k < sizeof(bad_f64) / sizeof(bad_f64[0]); k++)
         assert_false(vug_parse_f64(bad_f64[k], &d));
     assert_true(d == 7);
     assert_true(vug_parse_f64("-2.5e-1", &d) && d == -0.25);
     assert_true(vug_parse_f64("40", &d) && d == 40);
-    static const char *const bad_i64[] = { "", " 1", "1 ", "0x10", "1.0", "9223372036854775808",
+    static const char *const bad_i64[] = { "",  " 1",  "1 ", "0x10", "1.0", "9223372036854775808",
                                            "-", "1e3", "\n1" };
     for (size_t k = 0; k < sizeof(bad_i64) / sizeof(bad_i64[0]); k++)
         assert_false(vug_parse_i64(bad_i64[k], &i));
@@ -337,7 +337,9 @@ static void test_populate_of_a_cut_file(void **state)
 static void test_list_folder(void **state)
 {
     (void)state;
-    static const char *const sorted[] = { ".hidden", "A", "Z", "a", "a-1", "a-10", "a-2", "\xc3\xa4" };
+    static const char *const sorted[] = {
+        ".hidden", "A", "Z", "a", "a-1", "a-10", "a-2", "\xc3\xa4"
+    };
     const scratch dir = scratch_make();
     for (size_t i = 8; i > 0; i--)
         scratch_puts(&dir, sorted[i - 1], "");
@@ -470,8 +472,8 @@ enum { MAX_THREADS = 8 };
 /* Not atomic on purpose: the pool itself must order a job after the one before
  * and the caller after all, or a thread sanitizer complains here. */
 typedef struct {
-    long round;               /* written by the caller only */
-    long seen[MAX_THREADS];   /* rounds, one slot per thread */
+    long round;             /* written by the caller only */
+    long seen[MAX_THREADS]; /* rounds, one slot per thread */
     long calls[MAX_THREADS];
     int n_threads;
 } job;

@@ -240,10 +240,14 @@ static void test_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_patterns),     cmocka_unit_test(test_ties_to_even),
-        cmocka_unit_test(test_scattered_values), cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_f32_is_copied),    cmocka_unit_test(test_spans),
-        cmocka_unit_test(test_find),             cmocka_unit_test(test_size),
+        cmocka_unit_test(test_all_patterns),
+        cmocka_unit_test(test_ties_to_even),
+        cmocka_unit_test(test_scattered_values),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_f32_is_copied),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,69 +10,62 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-/* A tree in a folder of its own, removed at the end. */
+#include "capture.h"
+#include "core/mem.h"
+#include "scratch.h"
+
 typedef struct {
-    char root[64];
-    char output[16384]; /* of the last run, NUL-terminated */
+    scratch dir;
+    captured last; /* run of the lint, or of a compiler */
 } tree;
 
-static void format(char *to, size_t n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void format(char *to, size_t n, const char *fmt, ...)
+static int run(tree *t, const char *const *argv)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    const int length = vsnprintf(to, n, fmt, ap);
-    va_end(ap);
-    assert_true(length >= 0 && (size_t)length < n);
+    captured_release(&t->last);
+    t->last = capture(NULL, NULL, argv);
+    return t->last.code;
 }
 
-static int command_status(const char *command, char *output, size_t n)
-{
-    FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): our own words
-    assert_non_null(pipe);
-    const size_t got = fread(output, 1, n - 1, pipe);
-    output[got] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
+#define RUN(t, ...) run((t), (const char *const[]){ __VA_ARGS__, NULL })
+#define LINT(t)     RUN((t), "python3", "tools/lint", (t)->dir.path)
 
-static void put(const tree *t, const char *path, const char *text)
+static void put(const tree *t, const char *name, const char *text)
 {
-    char full[256];
-    format(full, sizeof(full), "%s/%s", t->root, path);
-    for (char *slash = strchr(full + strlen(t->root) + 1, '/'); slash;
+    scratch_path full = scratch_at(&t->dir, name);
+    for (char *slash = strchr(full.path + strlen(t->dir.path) + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(full, 0755);
+        (void)mkdir(full.path, 0755);
         *slash = '/';
     }
-    FILE *file = fopen(full, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
+    scratch_puts(&t->dir, name, text);
 }
 
-static int lint(tree *t, const char *options)
+/* A file of so many bytes, all of them zero. */
+static void put_bytes(const tree *t, const char *name, off_t n)
 {
-    char command[256];
-    format(command, sizeof(command), "python3 tools/lint %s %s 2>&1", options, t->root);
-    return command_status(command, t->output, sizeof(t->output));
+    put(t, name, "");
+    assert_int_equal(truncate(scratch_at(&t->dir, name).path, n), 0);
+}
+
+static void expect(const tree *t, const char *sentence)
+{
+    if (!strstr(t->last.out.ptr, sentence))
+        fail_msg("wanted: %s\ngot: %s%s", sentence, t->last.out.ptr, t->last.err.ptr);
+}
+
+static void expect_clean(tree *t)
+{
+    if (LINT(t) != 0)
+        fail_msg("%s%s", t->last.out.ptr, t->last.err.ptr);
 }
 
 static int set_up(void **state)
 {
     static tree t; // NOLINT: one test at a time
-    format(t.root, sizeof(t.root), "%s", "/tmp/vug-lint-XXXXXX");
-    if (!mkdtemp(t.root))
-        return -1;
+    t.dir = scratch_make();
     *state = &t;
     return 0;
 }
@@ -80,9 +73,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     tree *t = *state;
-    char command[128];
-    format(command, sizeof(command), "rm -rf %s", t->root);
-    return command_status(command, t->output, sizeof(t->output));
+    scratch_remove(&t->dir);
+    captured_release(&t->last);
+    return 0;
 }
 
 /* One file that breaks one rule. */
@@ -105,17 +98,13 @@ static void check_breaches(tree *t, const breach *row, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         put(t, row[i].path, row[i].text);
-    assert_int_equal(lint(t, ""), 1);
+    assert_int_equal(LINT(t), 1);
     for (size_t i = 0; i < n; i++)
-        if (!strstr(t->output, row[i].sentence))
-            fail_msg("wanted: %s\ngot: %s", row[i].sentence, t->output);
-    if (count_lines(t->output) != n)
-        fail_msg("wanted %zu sentences, got: %s", n, t->output);
-    for (size_t i = 0; i < n; i++) {
-        char full[256];
-        format(full, sizeof(full), "%s/%s", t->root, row[i].path);
-        assert_int_equal(unlink(full), 0);
-    }
+        expect(t, row[i].sentence);
+    if (count_lines(t->last.out.ptr) != n)
+        fail_msg("wanted %zu sentences, got: %s", n, t->last.out.ptr);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(remove(scratch_at(&t->dir, row[i].path).path), 0);
 }
 
 #define CHECK(t, rows) check_breaches((t), (rows), sizeof(rows) / sizeof((rows)[0]))
@@ -140,9 +129,8 @@ static void clean_tree_passes(void **state)
     put(t, "src/app/ui.c", "#include \"vug/vug.h\"\nint f(void)\n{\n    exit(0);\n}\n");
     put(t, "tests/test_a.c", "#include \"core/status.h\"\nint main(void)\n{\n    return 0;\n}\n");
     put(t, "Makefile", "all:\n\ttrue\n");
-    if (lint(t, "") != 0)
-        fail_msg("%s", t->output);
-    assert_non_null(strstr(t->output, "9 files follow the rules"));
+    expect_clean(t);
+    expect(t, "9 files follow the rules");
 }
 
 static void includes(void **state)
@@ -175,25 +163,24 @@ static void includes(void **state)
     CHECK(*state, rows);
 }
 
-static void repeated(char *to, size_t n, const char *before, const char *line, int times,
-                     const char *after)
+static char *repeated(const char *before, const char *line, int times, const char *after)
 {
-    size_t at = 0;
-    format(to, n, "%s", before);
-    at = strlen(to);
-    for (int i = 0; i < times; i++, at += strlen(line))
-        format(to + at, n - at, "%s", line);
-    format(to + at, n - at, "%s", after);
+    vug_buf buf = { 0 };
+    vug_buf_puts(&buf, before);
+    for (int i = 0; i < times; i++)
+        vug_buf_puts(&buf, line);
+    vug_buf_puts(&buf, after);
+    assert_int_equal(vug_buf_ok(&buf, NULL), VUG_OK);
+    return buf.ptr;
 }
 
 static void sizes(void **state)
 {
-    static char long_c[8192], long_h[8192], long_def[8192], long_f[8192];
-    repeated(long_c, sizeof(long_c), "", "int a;\n", 801, "");
-    repeated(long_h, sizeof(long_h), "#ifndef VUG_IR_A_H\n#define VUG_IR_A_H\n", "int a;\n", 298,
-             "#endif\n");
-    repeated(long_def, sizeof(long_def), "", "ROW(a)\n", 201, "");
-    repeated(long_f, sizeof(long_f), "int a;\n\nint long_one(int a)\n{\n", "    a++;\n", 80, "}\n");
+    char *long_c = repeated("", "int a;\n", 801, "");
+    char *long_h =
+            repeated("#ifndef VUG_IR_A_H\n#define VUG_IR_A_H\n", "int a;\n", 298, "#endif\n");
+    char *long_def = repeated("", "ROW(a)\n", 201, "");
+    char *long_f = repeated("int a;\n\nint long_one(int a)\n{\n", "    a++;\n", 80, "}\n");
     const breach rows[] = {
         { "src/ir/a.c", long_c, "src/ir/a.c:801: 801 lines, at most 800" },
         { "src/ir/a.h", long_h, "src/ir/a.h:301: 301 lines, at most 300" },
@@ -206,12 +193,16 @@ static void sizes(void **state)
           "src/ir/c.c:3: many takes 8 parameters, at most 7" },
     };
     CHECK(*state, rows);
-    /* One line less of each is fine. */
-    repeated(long_c, sizeof(long_c), "", "int a;\n", 800, "");
-    repeated(long_f, sizeof(long_f), "int fits(int a)\n{\n", "    a++;\n", 79, "}\n");
-    put(*state, "src/ir/a.c", long_c);
-    put(*state, "src/ir/b.c", long_f);
-    assert_int_equal(lint(*state, ""), 0);
+    /* A line less is fine. */
+    put(*state, "src/ir/a.c", strchr(long_c, '\n') + 1);
+    char *fits = repeated("int fits(int a)\n{\n", "    a++;\n", 79, "}\n");
+    put(*state, "src/ir/b.c", fits);
+    expect_clean(*state);
+    vug_free(fits);
+    vug_free(long_c);
+    vug_free(long_h);
+    vug_free(long_def);
+    vug_free(long_f);
 }
 
 static void processor(void **state)
@@ -235,20 +226,18 @@ static void banned_functions(void **state)
         "strcpy", "strcat", "strncpy", "atoi", "atol",          "strtok",  "getenv",
         "exit",   "abort",  "rand",    "gets", "alloca",        "setjmp",
     };
-    char text[1024] = "";
+    vug_buf text = { 0 };
     const size_t n = sizeof(everywhere) / sizeof(everywhere[0]);
     for (size_t i = 0; i < n; i++)
-        format(text + strlen(text), sizeof(text) - strlen(text), "int a = %s (b);\n",
-               everywhere[i]);
-    put(*state, "src/ir/a.c", text);
-    assert_int_equal(lint(*state, ""), 1);
+        vug_buf_printf(&text, "int a = %s (b);\n", everywhere[i]);
+    put(*state, "src/ir/a.c", text.ptr);
+    assert_int_equal(LINT((tree *)*state), 1);
     for (size_t i = 0; i < n; i++) {
-        char sentence[64];
-        format(sentence, sizeof(sentence), "src/ir/a.c:%zu: %s is banned here", i + 1,
-               everywhere[i]);
-        if (!strstr(((tree *)*state)->output, sentence))
-            fail_msg("wanted: %s", sentence);
+        text.len = 0;
+        vug_buf_printf(&text, "src/ir/a.c:%zu: %s is banned here", i + 1, everywhere[i]);
+        expect(*state, text.ptr);
     }
+    vug_buf_release(&text);
     put(*state, "src/ir/a.c", "");
     /* The program may end itself, but has no door of its own to the heap. */
     static const breach rows[] = {
@@ -285,7 +274,7 @@ static void text_of_files(void **state)
     };
     CHECK(*state, rows);
     put(*state, "src/ir/a.c", "int a; /* " OPEN "(#12): with an issue */\n");
-    assert_int_equal(lint(*state, ""), 0);
+    expect_clean(*state);
 }
 
 static void files(void **state)
@@ -305,52 +294,39 @@ static void files(void **state)
 static void large_files(void **state)
 {
     tree *t = *state;
-    char command[256];
-    format(command, sizeof(command), "mkdir -p %s/docs && truncate -s 1048577 %s/docs/big.bin",
-           t->root, t->root);
-    assert_int_equal(command_status(command, t->output, sizeof(t->output)), 0);
-    assert_int_equal(lint(t, ""), 1);
-    assert_non_null(strstr(t->output, "docs/big.bin:1: 1048577 bytes: a file over 1 MB"));
+    put_bytes(t, "tests/golden/a.bin", (1 << 20) + 1);
+    expect_clean(t);
+    put_bytes(t, "docs/a.bin", (1 << 20) + 1);
+    assert_int_equal(LINT(t), 1);
+    expect(t, "docs/a.bin:1: 1048577 bytes: a file over 1 MB");
+    put_bytes(t, "docs/a.bin", 1 << 20);
+    expect_clean(t);
+    put_bytes(t, "tests/golden/a.bin", (6 << 20) + 1);
+    assert_int_equal(LINT(t), 1);
+    expect(t, "tests/golden:1: 6291457 bytes, at most 6291456 in all");
+}
 
-    format(command, sizeof(command),
-           "mkdir -p %s/tests/golden && mv %s/docs/big.bin %s/tests/golden/", t->root, t->root,
-           t->root);
-    assert_int_equal(command_status(command, t->output, sizeof(t->output)), 0);
-    assert_int_equal(lint(t, ""), 0);
-
-    format(command, sizeof(command), "truncate -s 6291457 %s/tests/golden/big.bin", t->root);
-    assert_int_equal(command_status(command, t->output, sizeof(t->output)), 0);
-    assert_int_equal(lint(t, ""), 1);
-    assert_non_null(strstr(t->output, "6291457 bytes, at most 6291456 in all"));
+static int lint_built(tree *t)
+{
+    return RUN(t, "python3", "tools/lint", "--build", scratch_at(&t->dir, "build").path,
+               t->dir.path);
 }
 
 /* Compiles src/ir/a.c of the tree into the build folder that the lint will read. */
 static void compile(tree *t, const char *text)
 {
-    char command[512];
+    const scratch_path source = scratch_at(&t->dir, "src/ir/a.c");
+    const scratch_path object = scratch_at(&t->dir, "build/obj/src/ir/a.o");
+    const scratch_path library = scratch_at(&t->dir, "build/libvug.a");
     put(t, "src/ir/a.c", text);
-    put(t, "build/obj/src/ir/keep", "");
-    format(command, sizeof(command),
-           "cd %s && cc -fPIC -c -o build/obj/src/ir/a.o src/ir/a.c && rm -f build/libvug.a && "
-           "ar rcs build/libvug.a build/obj/src/ir/a.o 2>&1",
-           t->root);
-    assert_int_equal(command_status(command, t->output, sizeof(t->output)), 0);
+    put(t, "build/obj/src/ir/a.o", "");
+    (void)remove(library.path);
+    assert_int_equal(RUN(t, "cc", "-fPIC", "-c", "-o", object.path, source.path), 0);
+    assert_int_equal(RUN(t, "ar", "rcs", library.path, object.path), 0);
 }
 
 static void objects(void **state)
 {
-    tree *t = *state;
-    char options[128];
-    format(options, sizeof(options), "--build %s/build", t->root);
-    assert_int_equal(lint(t, options), 1);
-    assert_non_null(strstr(t->output, "no objects here: build first"));
-
-    /* Constants, also those the loader relocates, are no state. */
-    compile(t, "static const char *const names[] = { \"a\", \"b\" };\n"
-               "const char *vug_name(int i)\n{\n    return names[i];\n}\n");
-    if (lint(t, options) != 0)
-        fail_msg("%s", t->output);
-
     static const struct {
         const char *text, *sentence;
     } rows[] = {
@@ -367,11 +343,17 @@ static void objects(void **state)
         { "int helper(void);\nint helper(void)\n{\n    return 1;\n}\n",
           "libvug.a:1: exports helper: external names start with vug_" },
     };
+    tree *t = *state;
+    assert_int_equal(lint_built(t), 1);
+    expect(t, "no objects here: build first");
+    /* Constants, also those the loader relocates, are no state. */
+    compile(t, "static const char *const names[] = { \"a\", \"b\" };\n"
+               "const char *vug_name(int i)\n{\n    return names[i];\n}\n");
+    assert_int_equal(lint_built(t), 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         compile(t, rows[i].text);
-        assert_int_equal(lint(t, options), 1);
-        if (!strstr(t->output, rows[i].sentence))
-            fail_msg("wanted: %s\ngot: %s", rows[i].sentence, t->output);
+        assert_int_equal(lint_built(t), 1);
+        expect(t, rows[i].sentence);
     }
 }
 

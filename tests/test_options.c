@@ -194,7 +194,7 @@ static void test_nearest_command(void **state)
 {
     (void)state;
     assert_string_equal(vug_command_near("tokenise"), "tokenize");
-    assert_string_equal(vug_command_near("rnu"), "run");
+    assert_string_equal(vug_command_near("rum"), "run");
     assert_null(vug_command_near("xxxxxx"));
     assert_null(vug_command_near("a-name-that-is-longer-than-any-command-has-been-so-far"));
 }

@@ -164,9 +164,9 @@ static void test_linked_shards(void **state)
 static void test_index_names_plain_files_only(void **state)
 {
     (void)state;
-    static const char *const names[] = { "../x",      "/etc/passwd", "a/b", "a\\\\b", "..", ".",
-                                         "",          "C:x",         "x..", "c:",     "./x",
-                                         "x\\u0000y", "x/" };
+    static const char *const names[] = { "../x", "/etc/passwd", "a/b", "a\\\\b", "..",  ".",
+                                         "",     "C:x",         "x..", "c:",     "./x", "x\\u0000y",
+                                         "x/" };
     const scratch dir = scratch_make();
     put_shard(&dir, "x", "a");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -289,9 +289,8 @@ static void test_populate(void **state)
 {
     (void)state;
     const scratch dir = scratch_make();
-    static const char header[] =
-            "\x60\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"U8\",\"shape\":[70000003],"
-            "\"data_offsets\":[0,70000003]}}";
+    static const char header[] = "\x60\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"U8\",\"shape\":[70000003],"
+                                 "\"data_offsets\":[0,70000003]}}";
     scratch_write(&dir, "s", header, sizeof(header) - 1);
     const scratch_path path = scratch_at(&dir, "s");
     FILE *file = fopen(path.path, "ab");
@@ -325,8 +324,8 @@ static uint8_t byte_of(size_t i, uint64_t at)
 }
 
 typedef struct {
-    size_t tensor; /* of the last call */
-    uint64_t at;   /* where it ended */
+    size_t tensor;       /* of the last call */
+    uint64_t at;         /* where it ended */
     uint64_t fail_after; /* bytes; 0: never */
     uint64_t total;
     uint64_t stop_after; /* bytes; 0: never */
@@ -355,7 +354,10 @@ static bool advance(uint64_t done, uint64_t total, void *user)
     return f->stop_after == 0 || done < f->stop_after;
 }
 
-#define NAME(text) { (text), sizeof(text) - 1 }
+#define NAME(text)               \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
 
 static const vug_tensor_spec specs[] = {
     { NAME("model.embed"), VUG_DTYPE_BF16, 2, { 1000, 1001 } }, /* two pieces */
@@ -469,7 +471,8 @@ static void test_write_refuses(void **state)
     } row[] = {
         { { { NAME("a"), VUG_DTYPE_U8, 1, { 1 } }, { NAME("a"), VUG_DTYPE_U8, 1, { 1 } } },
           "/m: two tensors have the name 'a'" },
-        { { { NAME("a"), VUG_DTYPE_U8, 1, { 1 } }, { NAME("__metadata__"), VUG_DTYPE_U8, 0, { 0 } } },
+        { { { NAME("a"), VUG_DTYPE_U8, 1, { 1 } },
+            { NAME("__metadata__"), VUG_DTYPE_U8, 0, { 0 } } },
           "/m: tensor 1: '__metadata__' cannot be a name" },
         { { { NAME("\xff"), VUG_DTYPE_U8, 1, { 1 } }, { NAME("a"), VUG_DTYPE_U8, 0, { 0 } } },
           "/m: tensor 0: '\xff' cannot be a name" },

@@ -100,6 +100,8 @@ static inline vug_bytes vug_read_span(vug_reader *r, uint64_t n)
         r->bad = true;
         return (vug_bytes){ 0 };
     }
+    if (n == 0)
+        return (vug_bytes){ .ptr = r->src.ptr }; /* which may be NULL */
     vug_bytes out = { .ptr = r->src.ptr + r->pos, .len = (size_t)n };
     r->pos += (size_t)n;
     return out;

@@ -149,22 +149,22 @@ static inline void skip_space(vug_json *j)
     j->pos = i;
 }
 
-/* Length of the well-formed sequence of two to four bytes at `s`, or 0: the
- * checks of vug_utf8_next, without the code point and without a call. */
+/* What vug_utf8_next says of a sequence of two to four bytes, with one comparison
+ * for the shape and one for the forbidden ranges: bytes are taken as one number,
+ * the first one lowest. */
 static inline size_t sequence(const char *s, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)s;
-    if (n < 2 || p[0] < 0xc2 || p[0] > 0xf4 || (p[1] & 0xc0) != 0x80)
-        return 0;
-    if (p[0] < 0xe0)
-        return 2;
-    if (n < 3 || (p[2] & 0xc0) != 0x80)
-        return 0;
-    if (p[0] < 0xf0)
-        return (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ? 0 : 3;
-    if (n < 4 || (p[3] & 0xc0) != 0x80)
-        return 0;
-    return (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f) ? 0 : 4;
+    uint32_t cp;
+    if (n < 8)
+        return vug_utf8_next(s, n, &cp);
+    const uint32_t w = (uint32_t)load8(s);
+    if ((w & 0x00c0c0f0) == 0x008080e0) {
+        const uint32_t top = w & 0x200f; /* 0: overlong, 0x200d: a surrogate */
+        return top != 0 && top != 0x200d ? 3 : 0;
+    }
+    if ((w & 0xc0e0) == 0x80c0)
+        return (w & 0x1e) != 0 ? 2 : 0;
+    return vug_utf8_next(s, n, &cp);
 }
 
 /* The value of four hex digits, or -1. `s` holds `n` bytes. */
@@ -241,9 +241,11 @@ static bool scan_string(vug_json *j, vug_str *raw, bool *escaped)
             *escaped = true;
         } else if (c >= 0x80) {
             /* Letters of one script come in runs. */
-            size_t run = 0;
-            while ((run = sequence(p + i + len, n - i - len)) > 0)
+            size_t run;
+            do {
+                run = sequence(p + i + len, n - i - len);
                 len += run;
+            } while (run > 0 && i + len < n && (unsigned char)p[i + len] >= 0x80);
         } else if (c >= 0x20) {
             len = 1;
         }

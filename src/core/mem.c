@@ -126,7 +126,7 @@ static bool reserve(vug_buf *buf, size_t more)
         return false;
     }
     const size_t need = buf->len + more + 1;
-    if (need <= buf->cap)
+    if (buf->ptr && need <= buf->cap)
         return true;
     size_t cap = buf->cap ? buf->cap : 64;
     while (cap < need)
@@ -185,13 +185,12 @@ vug_status vug_buf_ok(const vug_buf *buf, vug_err *err)
 vug_status vug_buf_take(vug_buf *buf, vug_text *out, vug_err *err)
 {
     if (!buf->ptr)
-        (void)reserve(buf, 0);
+        vug_buf_append(buf, NULL, 0); /* an empty text is a string too */
     vug_status st = vug_buf_ok(buf, err);
     if (st != VUG_OK) {
         vug_buf_release(buf);
         return st;
     }
-    buf->ptr[buf->len] = '\0';
     *out = (vug_text){ .ptr = buf->ptr, .len = buf->len };
     *buf = (vug_buf){ .max = buf->max };
     return VUG_OK;

@@ -225,7 +225,8 @@ char *vug_path_join(const char *folder, const char *name)
     memcpy(path, folder, a);
     if (slash)
         path[a] = '/';
-    memcpy(path + a + slash, name, b + 1);
+    memcpy(path + a + slash, name, b);
+    path[a + slash + b] = '\0';
     return path;
 }
 
@@ -302,7 +303,8 @@ vug_status vug_out_commit(vug_out *out, vug_err *err)
     }
     (void)fclose(out->file);
     if (rename(out->temp, out->path) != 0) {
-        out->st = VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
+        out->st =
+                VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
         (void)unlink(out->temp);
     }
     release_out(out);

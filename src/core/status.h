@@ -21,12 +21,15 @@
 #define VUG_ASSERT(cond) assert(cond)
 
 /* Fills `err` (if not NULL) and returns `code`, so that it can end a return. */
-vug_status vug_fail_at(vug_err *err, vug_status code, const char *file, int line,
-                       const char *fmt, ...) VUG_PRINTF(5, 6);
+vug_status vug_fail_at(vug_err *err, vug_status code, const char *file, int line, const char *fmt,
+                       ...) VUG_PRINTF(5, 6);
 
-#define VUG_FAIL(err, code, ...) vug_fail_at((err), (code), __FILE__, __LINE__, __VA_ARGS__)
-#define VUG_FAIL_NOMEM(err, what, bytes)                                                          \
-    VUG_FAIL((err), VUG_NOMEM, "out of memory: %s needs %llu bytes", (what),                      \
+/* Its value is `code` itself, so that whoever reads the code, a static analyser
+ * too, sees that a failure is never VUG_OK. */
+#define VUG_FAIL(err, code, ...) \
+    ((void)vug_fail_at((err), (code), __FILE__, __LINE__, __VA_ARGS__), (code))
+#define VUG_FAIL_NOMEM(err, what, bytes)                                     \
+    VUG_FAIL((err), VUG_NOMEM, "out of memory: %s needs %llu bytes", (what), \
              (unsigned long long)(bytes))
 
 /* Puts "prefix: " before the sentence of an error that is passed on. Returns

@@ -40,8 +40,8 @@ VUG_MUST_CHECK vug_status vug_checkpoint_over(const vug_config *config, vug_weig
                                               const char *name, vug_checkpoint *out, vug_err *err);
 void vug_checkpoint_release(vug_checkpoint *checkpoint);
 /* Adds the stop ids and sampling defaults of a generation_config.json. */
-VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file,
-                                                vug_checkpoint *out, vug_err *err);
+VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
+                                                vug_err *err);
 void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
 
 /* By name, or the best available one for NULL; NULL and a sentence when unknown. */
@@ -92,9 +92,11 @@ struct vug_session {
     bool wide_hidden;
     int32_t *token; /* [context] what the cache holds */
     size_t n;
-    size_t written; /* most tokens the cache held since it last began at 0 */
-    int32_t *row;   /* [batch] scratch */
-    const float *logits; /* [n_vocab] after token n - 1; NULL: none */
+    size_t written;       /* most tokens the cache held since it last began at 0 */
+    int32_t *row;         /* [batch] scratch */
+    vug_span *span;       /* [batch] likewise, of steps over several sessions; made for the first */
+    int32_t *ragged;      /* [batch] their tokens */
+    const float *logits;  /* [n_vocab] after token n - 1; NULL: none */
     const float **output; /* [outputs] scratch of a step */
     const float **hidden; /* [n_layers + 1] likewise */
     atomic_bool cancel;
@@ -108,9 +110,13 @@ VUG_MUST_CHECK vug_status vug_session_prepare(vug_session *session, const int32_
 VUG_MUST_CHECK vug_status vug_session_extend(vug_session *session, const int32_t *id, size_t n,
                                              const vug_forward_options *options, vug_err *err);
 
-/* One step over several sessions of one model, each extended by its own tokens:
- * the logits of each session's last token, valid until the first session is used
- * again. All tokens together fit the batch. */
+/* A wish to cancel that came too late for the call that now ends is not meant for
+ * the next one. */
+void vug_session_end_call(vug_session *session);
+
+/* One step over different sessions of one model, each extended by its own tokens,
+ * at least one: the logits of each session's last token, valid until the first
+ * session is used again. All tokens together fit the batch. */
 typedef struct {
     vug_session *session;
     const int32_t *token; /* [n] */
@@ -131,10 +137,10 @@ typedef struct {
     const vug_sampler_stage *stage; /* [n], borrowed */
     size_t n;
     uint64_t random;
-    int64_t n_vocab;      /* rows of logits */
-    int64_t n_usable;     /* ids the tokenizer has; the rest is padding */
+    int64_t n_vocab;  /* rows of logits */
+    int64_t n_usable; /* ids the tokenizer has; the rest is padding */
     bool greedy;
-    vug_candidate *candidate; /* [n_vocab] */
+    vug_candidate *candidate;      /* [n_vocab] */
     uint32_t *n_prompt, *n_answer; /* [n_vocab] how often a token came */
 } vug_sampler;
 

@@ -57,6 +57,8 @@ static vug_status take_token(answering *g, const float *logits, bool *more, vug_
         return VUG_OK;
     }
     vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)o->n_top };
+    if ((int64_t)piece.n_top > g->sampler.n_usable)
+        piece.n_top = (size_t)g->sampler.n_usable;
     if (o->logprobs || o->n_top)
         piece.logprob = vug_logprobs(logits, g->sampler.n_usable, id, g->top, piece.n_top);
     VUG_TRY(keep_token(g, id, err));
@@ -87,14 +89,17 @@ static vug_status decode_loop(answering *g, vug_err *err)
     return VUG_OK;
 }
 
-/* Text that waited for the rest of a character. */
+/* Text that waited for the rest of a character. A caller who has had enough finds
+ * it in the answer's text only. */
 static vug_status flush_text(answering *g, vug_err *err)
 {
     vug_piece piece = { .token = -1 };
     if (!g->decoder)
         return VUG_OK;
     VUG_TRY(vug_decoder_finish(g->decoder, &piece.text, &piece.len, err));
-    if (piece.len && g->out->finish != VUG_FINISH_CALLBACK)
+    if (g->out->finish == VUG_FINISH_CALLBACK)
+        vug_buf_append(&g->text, piece.text, piece.len);
+    else if (piece.len)
         (void)deliver(g, &piece);
     return VUG_OK;
 }
@@ -154,6 +159,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
         st = run(&g, id, n, err);
+    vug_session_end_call(session);
     if (st == VUG_OK)
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);

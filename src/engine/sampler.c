@@ -116,39 +116,6 @@ static void sift_down(vug_candidate *c, size_t n, size_t at)
     c[at] = item;
 }
 
-/* Moves the best candidates, in order, to the end of the array: the heap shrinks
- * from the front part as they are taken. `more` says, after each, whether to go on;
- * returns how many were taken. */
-typedef struct {
-    size_t most;        /* candidates to take */
-    double mass, total; /* stop once the taken hold this share of the sum of weights */
-    float best;         /* logit that weights are relative to */
-} take_until;
-
-static size_t take_best(vug_candidate *c, size_t n, const take_until *until)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        sift_down(c, n, i);
-    double taken = 0;
-    size_t left = n;
-    while (left > 0 && n - left < until->most && (left == n || taken < until->mass * until->total)) {
-        const vug_candidate best = c[0];
-        c[0] = c[--left];
-        c[left] = best;
-        if (left > 1)
-            sift_down(c, left, 0);
-        taken += exp((double)best.logit - (double)until->best);
-    }
-    /* Best first, at the front. */
-    const size_t count = n - left;
-    for (size_t i = 0; i < n / 2; i++) {
-        const vug_candidate swap = c[i];
-        c[i] = c[n - 1 - i];
-        c[n - 1 - i] = swap;
-    }
-    return count;
-}
-
 static float best_logit(const vug_candidate *c, size_t n)
 {
     float best = -INFINITY;
@@ -157,17 +124,49 @@ static float best_logit(const vug_candidate *c, size_t n)
     return best;
 }
 
+/* Probability relative to the best logit; two infinities are equals. */
+static double weight(float logit, float best)
+{
+    return logit == best ? 1 : (double)expf(logit - best);
+}
+
 static double weight_sum(const vug_candidate *c, size_t n, float best)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += (double)expf(c[i].logit - best);
+        sum += weight(c[i].logit, best);
     return sum;
+}
+
+/* Moves the best candidates, in order, to the front: at least one, at most `most`,
+ * and no more than hold `mass`, a sum of weights. Returns how many they are. They
+ * come from a heap that shrinks from the end of the array, and lie there in reverse. */
+static size_t take_best(vug_candidate *c, size_t n, size_t most, double mass)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(c, n, i);
+    const float best = c[0].logit;
+    double taken = 0;
+    size_t left = n;
+    while (left > 0 && n - left < most && (left == n || taken < mass)) {
+        const vug_candidate next = c[0];
+        c[0] = c[--left];
+        c[left] = next;
+        if (left > 1)
+            sift_down(c, left, 0);
+        taken += weight(next.logit, best);
+    }
+    for (size_t i = 0; i < n / 2; i++) {
+        const vug_candidate swap = c[i];
+        c[i] = c[n - 1 - i];
+        c[n - 1 - i] = swap;
+    }
+    return n - left;
 }
 
 /* ---- stages ------------------------------------------------------------------ */
 
-/* Adjusts logits by what came before; candidates are still in the order of ids. */
+/* Adjusts logits by what came before, in any order of candidates. */
 static void adjust(const vug_sampler *s, const vug_sampler_stage *stage, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -184,9 +183,6 @@ static void adjust(const vug_sampler *s, const vug_sampler_stage *stage, size_t 
         case VUG_SAMPLER_FREQUENCY:
             c->logit -= (float)answer * stage->value;
             break;
-        case VUG_SAMPLER_BIAS:
-            c->logit += c->id == stage->token ? stage->value : 0;
-            break;
         default:
             c->logit /= stage->value;
             break;
@@ -194,33 +190,45 @@ static void adjust(const vug_sampler *s, const vug_sampler_stage *stage, size_t 
     }
 }
 
+/* A request may name hundreds of tokens: most are where their id says. */
+static void add_bias(const vug_sampler *s, const vug_sampler_stage *stage, size_t n)
+{
+    vug_candidate *c = s->candidate;
+    size_t at = (size_t)stage->token;
+    if (at >= n || c[at].id != stage->token)
+        for (at = 0; at < n && c[at].id != stage->token;)
+            at++;
+    if (at < n)
+        c[at].logit += stage->value;
+}
+
 /* Returns how many candidates are left, at least one. */
 static size_t apply(const vug_sampler *s, const vug_sampler_stage *stage, size_t n)
 {
     vug_candidate *c = s->candidate;
-    take_until until = { .most = n, .mass = INFINITY, .total = 1 };
     switch (stage->kind) {
     case VUG_SAMPLER_TOP_K:
         if (stage->value < 1 || (double)stage->value >= (double)n)
             return n;
-        until.most = (size_t)stage->value;
-        return take_best(c, n, &until);
+        return take_best(c, n, (size_t)stage->value, INFINITY);
     case VUG_SAMPLER_TOP_P:
         if (stage->value >= 1)
             return n;
-        until.best = best_logit(c, n);
-        until.total = weight_sum(c, n, until.best);
-        until.mass = (double)stage->value;
-        return take_best(c, n, &until);
+        return take_best(c, n, n, (double)stage->value * weight_sum(c, n, best_logit(c, n)));
     case VUG_SAMPLER_MIN_P: {
-        const float least = best_logit(c, n) + logf(stage->value);
+        if (stage->value <= 0)
+            return n;
+        const float best = best_logit(c, n), least = logf(stage->value);
         size_t kept = 0;
         for (size_t i = 0; i < n; i++) {
-            if (c[i].logit >= least)
+            if (c[i].logit == best || c[i].logit - best >= least)
                 c[kept++] = c[i];
         }
         return kept;
     }
+    case VUG_SAMPLER_BIAS:
+        add_bias(s, stage, n);
+        return n;
     default:
         adjust(s, stage, n);
         return n;
@@ -234,10 +242,15 @@ static int32_t draw(vug_sampler *s, size_t n)
     /* 53 random bits fill a double's fraction: uniform in [0, 1). */
     const double u = (double)(next_random(&s->random) >> 11) * 0x1p-53;
     double left = u * weight_sum(c, n, best);
-    size_t at = 0;
-    while (at + 1 < n && (left -= (double)expf(c[at].logit - best)) >= 0)
-        at++;
-    return c[at].id;
+    size_t drawn = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double w = weight(c[i].logit, best);
+        if (w > 0)
+            drawn = i; /* rounding may leave a crumb behind the last: never a banned token */
+        if ((left -= w) < 0)
+            break;
+    }
+    return c[drawn].id;
 }
 
 int32_t vug_sampler_draw(vug_sampler *s, const float *logits)
@@ -271,6 +284,14 @@ int32_t vug_sampler_draw(vug_sampler *s, const float *logits)
 
 /* ---- log-probabilities --------------------------------------------------------- */
 
+/* As in the draw, what is not a number has no chance, and infinities are equals. */
+static float logprob(float logit, float best, double log_sum)
+{
+    if (isnan(logit))
+        return -INFINITY;
+    return (float)((logit == best ? 0 : (double)logit - (double)best) - log_sum);
+}
+
 float vug_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *top, size_t n_top)
 {
     float best = -INFINITY;
@@ -278,11 +299,11 @@ float vug_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *t
         best = logits[i] > best ? logits[i] : best;
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += (double)expf(logits[i] - best);
-    const double log_sum = (double)best + log(sum);
+        sum += isnan(logits[i]) ? 0 : weight(logits[i], best);
+    const double log_sum = log(sum);
     size_t kept = 0;
     for (int64_t i = 0; i < n && n_top; i++) {
-        const vug_logprob item = { (int32_t)i, (float)((double)logits[i] - log_sum) };
+        const vug_logprob item = { (int32_t)i, logprob(logits[i], best, log_sum) };
         if (kept == n_top && !(item.logprob > top[kept - 1].logprob))
             continue;
         size_t at = kept < n_top ? kept++ : kept - 1;
@@ -290,5 +311,5 @@ float vug_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *t
             top[at] = top[at - 1];
         top[at] = item;
     }
-    return (float)((double)logits[token] - log_sum);
+    return logprob(logits[token], best, log_sum);
 }

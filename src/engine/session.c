@@ -48,6 +48,8 @@ void vug_session_destroy(vug_session *s)
         backend->workspace_destroy(s->workspace);
     if (s->state)
         backend->state_destroy(s->state);
+    vug_free(s->span);
+    vug_free(s->ragged);
     vug_free(s->token);
     vug_free(s->row);
     vug_free(s->output);
@@ -181,12 +183,19 @@ static bool heard_cancel(vug_session *s)
     return atomic_exchange(&s->cancel, false);
 }
 
+void vug_session_end_call(vug_session *s)
+{
+    (void)heard_cancel(s);
+}
+
 vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
                               const vug_forward_options *o, vug_err *err)
 {
     const size_t batch = (size_t)s->model->info.batch;
     const size_t chunk = o->chunk > 0 && (size_t)o->chunk < batch ? (size_t)o->chunk : batch;
     const bool wide = o->all_logits || o->hidden;
+    VUG_ASSERT(n <= (size_t)s->model->info.context - s->n);
+    s->logits = NULL; /* they lie in a workspace that is about to be used again */
     if (wide)
         VUG_TRY(need_wide(s, o->hidden, err));
     const vug_compiled *c = wide ? &s->wide : &s->model->main;
@@ -197,6 +206,8 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
         vug_status st = VUG_CANCELLED;
         if (!heard_cancel(s))
             st = step(s, c, workspace, id + at, take, rows, err);
+        if (st != VUG_OK)
+            s->logits = NULL; /* of an earlier step, perhaps written over by this one */
         if (st == VUG_CANCELLED) {
             (void)heard_cancel(s);
             return VUG_FAIL(err, VUG_CANCELLED, "cancelled after %zu of %zu tokens", at, n);
@@ -248,14 +259,51 @@ vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,
 {
     const vug_forward_options none = { 0 };
     const vug_forward_options *o = options ? options : &none;
-    if (o->all_logits || o->hidden)
-        vug_session_reset(s);
     size_t cached;
     VUG_TRY(vug_session_prepare(s, id, n, &cached, err));
-    return vug_session_extend(s, id + cached, n - cached, o, err);
+    if (o->all_logits || o->hidden) {
+        vug_session_reset(s);
+        cached = 0;
+    }
+    const vug_status st = vug_session_extend(s, id + cached, n - cached, o, err);
+    vug_session_end_call(s);
+    return st;
 }
 
 /* ---- several sessions in one step ------------------------------------------------------ */
+
+/* What a ragged step needs beyond one session's: made once. */
+static vug_status need_ragged(vug_session *s, vug_err *err)
+{
+    const size_t batch = (size_t)s->model->info.batch;
+    VUG_TRY(need_wide(s, false, err));
+    if (!s->span)
+        s->span = vug_alloc(batch, sizeof(*s->span));
+    if (!s->ragged)
+        s->ragged = vug_alloc(batch, sizeof(*s->ragged));
+    if (!s->span || !s->ragged)
+        return VUG_FAIL_NOMEM(err, "a step of several sessions",
+                              batch * (sizeof(*s->span) + sizeof(*s->ragged)));
+    return VUG_OK;
+}
+
+static vug_status check_parts(const vug_step_part *part, size_t n_parts, vug_err *err)
+{
+    const vug_model_info *info = &part[0].session->model->info;
+    size_t total = 0;
+    for (size_t i = 0; i < n_parts; i++) {
+        const vug_session *s = part[i].session;
+        VUG_ASSERT(part[i].n > 0 && s->model == part[0].session->model);
+        if (part[i].n > (size_t)info->context - s->n)
+            return VUG_FAIL(err, VUG_LIMIT, "%zu tokens behind %zu, the context holds %lld",
+                            part[i].n, s->n, (long long)info->context);
+        total += part[i].n;
+    }
+    if (total > (size_t)info->batch)
+        return VUG_FAIL(err, VUG_LIMIT, "a step of %zu tokens, the batch is %lld", total,
+                        (long long)info->batch);
+    return VUG_OK;
+}
 
 vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts, vug_err *err)
 {
@@ -263,46 +311,34 @@ vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts, vug_err 
         return VUG_OK;
     vug_session *first = part[0].session;
     vug_model *m = first->model;
-    size_t total = 0;
-    for (size_t i = 0; i < n_parts; i++)
-        total += part[i].n;
-    if (total > (size_t)m->info.batch || n_parts > (size_t)m->info.batch)
-        return VUG_FAIL(err, VUG_LIMIT, "a step of %zu tokens, the batch is %lld", total,
-                        (long long)m->info.batch);
-    VUG_TRY(need_wide(first, false, err));
-    vug_span *span = vug_alloc(n_parts, sizeof(*span));
-    int32_t *token = vug_alloc(total, sizeof(*token));
-    vug_status st = VUG_OK;
-    if (!span || !token) {
-        st = VUG_FAIL_NOMEM(err, "a step", total * sizeof(*token));
-        goto release;
-    }
+    VUG_TRY(check_parts(part, n_parts, err));
+    VUG_TRY(need_ragged(first, err));
     size_t at = 0;
     for (size_t i = 0; i < n_parts; i++) {
         vug_session *s = part[i].session;
-        span[i] = (vug_span){ s->state, (int64_t)s->n, (int64_t)part[i].n };
-        memcpy(token + at, part[i].token, part[i].n * sizeof(*token));
+        first->span[i] = (vug_span){ s->state, (int64_t)s->n, (int64_t)part[i].n };
+        memcpy(first->ragged + at, part[i].token, part[i].n * sizeof(*part[i].token));
         at += part[i].n;
         first->row[i] = (int32_t)at - 1;
+        s->logits = NULL;
+        s->written = s->n + part[i].n > s->written ? s->n + part[i].n : s->written;
     }
-    const vug_step_in in = { .span = span,
+    const vug_step_in in = { .span = first->span,
                              .n_spans = (int)n_parts,
-                             .token = token,
+                             .token = first->ragged,
                              .row = first->row,
                              .n_rows = (int64_t)n_parts };
     vug_lock_take(m->turn);
-    st = m->backend->run(first->wide.program, first->wide_workspace, &in, first->output, err);
+    const vug_status st =
+            m->backend->run(first->wide.program, first->wide_workspace, &in, first->output, err);
     vug_lock_leave(m->turn);
-    const float *logits = st == VUG_OK ? find_output(first, &first->wide, "logits") : NULL;
-    for (size_t i = 0; st == VUG_OK && i < n_parts; i++) {
+    VUG_TRY(st);
+    const float *logits = find_output(first, &first->wide, "logits");
+    for (size_t i = 0; i < n_parts; i++) {
         vug_session *s = part[i].session;
-        memcpy(s->token + s->n, part[i].token, part[i].n * sizeof(*token));
+        memcpy(s->token + s->n, part[i].token, part[i].n * sizeof(*part[i].token));
         s->n += part[i].n;
-        s->written = s->n > s->written ? s->n : s->written;
         s->logits = logits + i * (size_t)m->info.n_vocab;
     }
-release:
-    vug_free(span);
-    vug_free(token);
-    return st;
+    return VUG_OK;
 }

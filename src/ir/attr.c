@@ -29,9 +29,13 @@ static void put_named(vug_buf *to, const char *name, float v, int digits)
     put_float(to, v, digits);
 }
 
+/* The same bits: a sign of zero counts, and a NaN is like itself. */
 static bool same_float(float a, float b)
 {
-    return memcmp(&a, &b, sizeof(a)) == 0;
+    uint32_t x, y;
+    memcpy(&x, &a, sizeof(x));
+    memcpy(&y, &b, sizeof(y));
+    return x == y;
 }
 
 static const char *input_name(vug_input which)
@@ -67,8 +71,7 @@ static void text_none(const vug_node *node, vug_buf *to)
 
 static void text_param(const vug_node *node, vug_buf *to)
 {
-    vug_buf_printf(to, "%s slot %d", vug_dtype_of(node->at.param.dtype)->name,
-                   node->at.param.slot);
+    vug_buf_printf(to, "%s slot %d", vug_dtype_of(node->at.param.dtype)->name, node->at.param.slot);
 }
 
 static void text_input(const vug_node *node, vug_buf *to)

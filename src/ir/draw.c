@@ -39,8 +39,15 @@ static const struct {
 };
 enum { KIND_COLORS = sizeof(kind_color) / sizeof(kind_color[0]) };
 
-typedef enum { CLASS_MATRIX, CLASS_NORM, CLASS_POSITION, CLASS_ATTENTION, CLASS_PLAIN, CLASS_VIEW,
-               CLASS_COUNT } op_class;
+typedef enum {
+    CLASS_MATRIX,
+    CLASS_NORM,
+    CLASS_POSITION,
+    CLASS_ATTENTION,
+    CLASS_PLAIN,
+    CLASS_VIEW,
+    CLASS_COUNT
+} op_class;
 
 static const struct {
     const char *css, *ink, *paper, *legend;
@@ -128,7 +135,7 @@ static void put_bytes(vug_buf *to, uint64_t bytes)
 {
     static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     int i = 0;
-    for (; i < 5 && bytes >= 1000 * 1024; i++)
+    for (; i < 5 && bytes >= 1000u << 10; i++)
         bytes /= 1024;
     vug_buf_printf(to, "%u.%u %s", (unsigned)(bytes / 1024), (unsigned)(bytes % 1024 * 10 / 1024),
                    unit[i]);
@@ -300,9 +307,13 @@ static int sign(int v)
     return (v > 0) - (v < 0);
 }
 
-/* All pieces are horizontal or vertical; corners are rounded. */
-static void draw_wire(page *p, const vug_wire *wire, int dx, int dy)
+/* All pieces are horizontal or vertical; corners are rounded, but not where
+ * several wires of one box part. */
+static void draw_wire(page *p, const vug_layout *l, const vug_wire *wire, int dx, int dy)
 {
+    int siblings = 0;
+    for (int i = 0; i < l->n_wires; i++)
+        siblings += l->wire[i].from == wire->from;
     vug_buf_printf(p->to, "<path class=\"%s\" d=\"M%d %d", wire->aside ? "wire aside" : "wire",
                    wire->at[0].x + dx, wire->at[0].y + dy);
     for (int i = 1; i < wire->n; i++) {
@@ -316,7 +327,7 @@ static void draw_wire(page *p, const vug_wire *wire, int dx, int dy)
         const int before = max_int(in_x * sign(in_x), in_y * sign(in_y)) / 2;
         const int after = max_int(out_x * sign(out_x), out_y * sign(out_y)) / 2;
         const int least = before < after ? before : after;
-        const int r = least < 6 ? least : 6;
+        const int r = i == 1 && siblings > 1 ? 0 : least < 6 ? least : 6;
         vug_buf_printf(p->to, "L%d %dQ%d %d %d %d", x - sign(in_x) * r + dx,
                        y - sign(in_y) * r + dy, x + dx, y + dy, x + sign(out_x) * r + dx,
                        y + sign(out_y) * r + dy);
@@ -327,8 +338,8 @@ static void draw_wire(page *p, const vug_wire *wire, int dx, int dy)
 static void draw_lines(page *p, const vug_draw_box *box, const vug_place *at)
 {
     static const char *const css[] = {
-        [VUG_LINE_NAME] = "name",     [VUG_LINE_ATTR] = "attr",     [VUG_LINE_WEIGHT] = "weight",
-        [VUG_LINE_TABLE] = "table",   [VUG_LINE_OUTPUT] = "result",
+        [VUG_LINE_NAME] = "name",   [VUG_LINE_ATTR] = "attr",     [VUG_LINE_WEIGHT] = "weight",
+        [VUG_LINE_TABLE] = "table", [VUG_LINE_OUTPUT] = "result",
     };
     for (int i = 0; i < box->n_lines; i++) {
         const int y = at->y + TITLE_H - 1 + i * LINE_H;
@@ -337,9 +348,10 @@ static void draw_lines(page *p, const vug_draw_box *box, const vug_place *at)
         char both[64];
         if (chip)
             draw_rect(p, &(vug_place){ .x = at->x + 7, .y = y, .w = at->w - 14, .h = LINE_H - 2 },
-                      4, kind == VUG_LINE_WEIGHT  ? "chip-weight"
-                         : kind == VUG_LINE_TABLE ? "chip-table"
-                                                  : "chip-result");
+                      4,
+                      kind == VUG_LINE_WEIGHT  ? "chip-weight"
+                      : kind == VUG_LINE_TABLE ? "chip-table"
+                                               : "chip-result");
         (void)snprintf(both, sizeof(both), "small %s%s", css[kind],
                        box->line[i].differs ? " differs" : "");
         put_text(p, at->x + (chip ? 13 : 10), y + 12, both, box->line[i].text,
@@ -380,7 +392,7 @@ static void draw_head(page *p, int i)
     const int columns = (s->w - 2 * PAD) * 10 / SANS;
     if (panel->part != VUG_PART_LAYER) {
         put_text(p, s->x + PAD, s->y + 23, "head",
-                 p->d.fold.n_layers == 0       ? "the graph"
+                 p->d.fold.n_layers == 0         ? "the graph"
                  : panel->part == VUG_PART_AFTER ? "after the layers"
                                                  : "before the layers",
                  columns);
@@ -393,13 +405,13 @@ static void draw_head(page *p, int i)
                    "<text x=\"%d\" y=\"%d\" class=\"badge\">%c</text>\n",
                    s->x + PAD + 12, s->y + 27, kind_color[color].ink, s->x + PAD + 12, s->y + 32,
                    letter(panel->kind));
-    put_kind_title(&p->d, panel->kind, &p->d.words);
-    put_words(p, s->x + PAD + 34, s->y + 24, "head", columns - 5);
     uint64_t elements, bytes;
     count_weights(p->d.g, fold->last[panel->kind], &elements, &bytes);
-    vug_buf_printf(&p->d.words, "x %d, ", fold->count[panel->kind]);
+    put_kind_title(&p->d, panel->kind, &p->d.words);
+    vug_buf_printf(&p->d.words, ": %d x ", fold->count[panel->kind]);
     put_count(&p->d.words, elements);
-    vug_buf_puts(&p->d.words, " parameters each: ");
+    vug_buf_puts(&p->d.words, " parameters");
+    put_words(p, s->x + PAD + 34, s->y + 24, "head", columns - 5);
     vug_fold_list(fold, panel->kind, 0, fold->n_layers, &p->d.words);
     put_words(p, s->x + PAD + 34, s->y + 41, "note", (s->w - 2 * PAD - 34) * 10 / SMALL);
 }
@@ -420,7 +432,7 @@ static void draw_panel(page *p, int i)
     const int dx = s->x + (s->w - s->layout.width) / 2;
     const int dy = s->y + (layer ? HEAD_LAYER : HEAD);
     for (int k = 0; k < s->layout.n_wires; k++)
-        draw_wire(p, &s->layout.wire[k], dx, dy);
+        draw_wire(p, &s->layout, &s->layout.wire[k], dx, dy);
     for (int k = 0; k < panel->n_boxes; k++) {
         vug_place at = s->layout.box[k];
         at.x += dx;
@@ -432,9 +444,7 @@ static void draw_panel(page *p, int i)
 static void draw_frame(page *p)
 {
     const vug_fold *fold = &p->d.fold;
-    const vug_place frame = {
-        .x = p->frame_x, .y = p->frame_y, .w = p->frame_w, .h = p->frame_h
-    };
+    const vug_place frame = { .x = p->frame_x, .y = p->frame_y, .w = p->frame_w, .h = p->frame_h };
     if (fold->n_layers == 0)
         return;
     draw_rect(p, &frame, 10, "frame");
@@ -581,9 +591,9 @@ static void draw_style(vug_buf *to)
     static const struct {
         const char *id, *color;
         int size;
-    } tip[] = {
-        { "tip", "#52606d", 8 }, { "tip-aside", "#b8336a", 8 }, { "tip-flow", "#52606d", 18 }
-    };
+    } tip[] = { { "tip", "#52606d", 8 },
+                { "tip-aside", "#b8336a", 8 },
+                { "tip-flow", "#52606d", 18 } };
     for (size_t i = 0; i < sizeof(tip) / sizeof(tip[0]); i++)
         vug_buf_printf(to,
                        "<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"7.5\" refY=\"4\" "

@@ -25,7 +25,7 @@ typedef enum {
 
 typedef struct {
     vug_box_kind kind;
-    uint32_t node;     /* that it shows, or whose value enters or leaves */
+    uint32_t node;            /* that it shows, or whose value enters or leaves */
     int in[VUG_PLACE_INPUTS]; /* boxes of the panel that it reads */
     int n_in;
     const char *title; /* beside which stands the shape */

@@ -48,11 +48,11 @@ typedef struct {
     edge *edge;      /* by reader */
     int *first_edge; /* [boxes + 1] into edge */
     int n_edges, n_rows;
-    int n_lanes[3]; /* by route */
-    int *unit;      /* [boxes]: the middle, in half columns */
-    int *order;     /* [boxes]: by row, then from left to right */
-    int *start;     /* [n_rows + 1] into order */
-    int *bottom;    /* [n_rows]: y where the channel below begins */
+    int n_lanes[3];          /* by route */
+    int *unit;               /* [boxes]: the middle, in half columns */
+    int *order;              /* [boxes]: by row, then from left to right */
+    int *start;              /* [n_rows + 1] into order */
+    int *bottom;             /* [n_rows]: y where the channel below begins */
     int *scratch, *scratch2; /* [boxes + 1] */
     span *span;              /* by row, then by box */
     int n_spans;
@@ -161,7 +161,7 @@ static int mean_unit(const work *w, int i)
             n++;
         }
     }
-    return sum / n;
+    return n > 0 ? sum / n : 0;
 }
 
 /* Half columns that a box and all that hangs below it take. */
@@ -263,8 +263,8 @@ static bool is_blocked(const work *w, const edge *e)
 /* The wires of one box share a lane; lanes are shared by wires that never meet. */
 static void assign_lanes(work *w, route way)
 {
-    int *busy = w->scratch;    /* [lanes]: the row where the lane's last wire ends */
-    int *end = w->scratch2;    /* [boxes]: the last row that its wires reach; 0: none */
+    int *busy = w->scratch; /* [lanes]: the row where the lane's last wire ends */
+    int *end = w->scratch2; /* [boxes]: the last row that its wires reach; 0: none */
     memset(end, 0, (size_t)w->l->n_boxes * sizeof(*end));
     for (int i = 0; i < w->n_edges; i++) {
         const edge *e = &w->edge[i];
@@ -383,7 +383,8 @@ static void add_span(work *w, int row, int from, int x1, int x2)
 static int by_row_and_box(const void *a, const void *b)
 {
     const span *s = a, *t = b;
-    return s->row != t->row ? (s->row < t->row ? -1 : 1) : (s->from > t->from) - (s->from < t->from);
+    return s->row != t->row ? (s->row < t->row ? -1 : 1)
+                            : (s->from > t->from) - (s->from < t->from);
 }
 
 static void merge_spans(work *w)

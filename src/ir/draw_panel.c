@@ -224,9 +224,10 @@ static void add_exits(vug_drawing *d, vug_panel *p, bool *leaves)
             continue;
         vug_draw_box *box = add_box(p, VUG_BOX_EXIT, i);
         const bool ends = p->part == VUG_PART_LAYER && d->fold.first[p->kind] == g->n_layers - 1;
-        set_title(d, box, p->part != VUG_PART_LAYER ? "to the layers"
-                          : ends                    ? "out of the layers"
-                                                    : "to the next layer",
+        set_title(d, box,
+                  p->part != VUG_PART_LAYER ? "to the layers"
+                  : ends                    ? "out of the layers"
+                                            : "to the next layer",
                   "");
         connect(box, d->box_of[i]);
     }
@@ -304,9 +305,7 @@ bool vug_drawing_init(vug_drawing *d, const vug_graph *g)
     for (int i = 0; i < d->n_panels; i++) {
         vug_panel *p = &d->panel[i];
         p->kind = i - 1;
-        p->part = i == 0                 ? VUG_PART_BEFORE
-                  : i == d->n_panels - 1 ? VUG_PART_AFTER
-                                         : VUG_PART_LAYER;
+        p->part = i == 0 ? VUG_PART_BEFORE : i == d->n_panels - 1 ? VUG_PART_AFTER : VUG_PART_LAYER;
         if (!fill_panel(d, p))
             return false;
         if (p->part == VUG_PART_LAYER && p->kind > 0)

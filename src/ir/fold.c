@@ -6,8 +6,8 @@
  *
  * One difference is allowed: the stream that a layer takes from the layer before
  * it comes, for the first layer, from the embedding. So one value outside the
- * layers may stand for one of the layer before, if neither of the two has any
- * other role.
+ * layers may stand for the last one of the layer before, if neither of the two
+ * has any other role.
  */
 #include "ir/dump.h"
 
@@ -32,7 +32,8 @@ static bool same_source(const vug_graph *g, const vug_fold *f, int a, int b, uin
         return f->ordinal[u] == f->ordinal[v];
     const bool outside = !vug_in_layer(f, &g->node[u]);
     if (outside != !vug_in_layer(f, &g->node[v])) {
-        if ((outside ? b - at_v : a - at_u) != 1)
+        const int layer = outside ? at_v : at_u;
+        if (layer != (outside ? b : a) - 1 || from_end(f, layer, outside ? v : u) != 1)
             return false;
         if (s->a == 0)
             *s = (stream){ u, v };

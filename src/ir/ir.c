@@ -310,11 +310,12 @@ vug_status vug_graph_output(vug_graph *g, const char *name, vug_val value, vug_e
 {
     if (value.id == 0 || value.id >= g->n)
         return VUG_FAIL(err, VUG_ARGUMENT, "graph: output '%s' is no value of the graph", name);
+    if (g->n_outputs == VUG_MAX_OUTPUTS)
+        return VUG_FAIL(err, VUG_LIMIT, "graph: more than %d outputs", VUG_MAX_OUTPUTS);
     vug_output *grown =
             grow(g->output, g->n_outputs, &g->cap_outputs, VUG_MAX_OUTPUTS, sizeof(*grown));
     if (!grown)
-        return VUG_FAIL(err, VUG_LIMIT, "graph: more than %d outputs, or out of memory",
-                        VUG_MAX_OUTPUTS);
+        return VUG_FAIL_NOMEM(err, "the graph's outputs", g->n_outputs * sizeof(*grown));
     g->output = grown;
     const vug_str copy = vug_arena_copy(&g->arena, vug_str_of(name));
     if (!copy.ptr)

@@ -46,7 +46,7 @@ static int64_t letter_value(const vug_config *c, char letter)
     case 'V':
         return c->n_vocab;
     default:
-        VUG_ASSERT(!"a letter of a tensor table");
+        VUG_ASSERT(0 && "a letter of a tensor table");
         return 0;
     }
 }

@@ -126,10 +126,15 @@ static bool find_next(vug_split *s)
         s->at += token->pattern.len;
         if (token->special && !s->keep_special)
             continue;
-        s->found = token;
         s->found_to = token->rstrip ? space_after(s->text, s->at) : s->at;
-        if (token->lstrip && s->done < s->found_from)
-            s->found_from = space_before(s->text, s->done, s->found_from);
+        /* Whitespace that the token before has taken can be a token itself, but
+         * not one that would share it. */
+        if (token->lstrip)
+            s->found_from = s->done < s->found_from ? space_before(s->text, s->done, s->found_from)
+                                                    : s->done;
+        if (s->found_from >= s->found_to)
+            continue;
+        s->found = token;
         return true;
     }
     return false;

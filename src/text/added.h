@@ -48,8 +48,8 @@ typedef struct {
     const vug_matcher *matcher;
     vug_str text;
     bool keep_special;
-    size_t done; /* bytes of text that spans were given out for */
-    size_t at;   /* where the search goes on, >= done unless whitespace was taken */
+    size_t done;                  /* bytes of text that spans were given out for */
+    size_t at;                    /* where the search goes on */
     const vug_added_token *found; /* to be given out after the text before it */
     size_t found_from, found_to;
 } vug_split;

@@ -113,9 +113,9 @@ static bool has_all_bytes(const vug_bpe *bpe, const char *text, size_t n)
     return true;
 }
 
-/* Writes at most one symbol per byte of `word` and returns how many. A pending
- * unk is written before the next character that has a token of its own: later
- * than byte tokens that follow it, as the reference does it. */
+/* Writes at most one symbol per byte of `word` and returns how many. An unk waits
+ * until it is known whether the next character joins it; byte tokens overtake it,
+ * as in the reference. */
 static size_t split(const vug_bpe *bpe, const vug_vocab *vocab, vug_str word, vug_symbol *symbol)
 {
     size_t n = 0;
@@ -257,7 +257,6 @@ bool vug_bpe_encode(const vug_bpe *bpe, const vug_vocab *vocab, vug_str word, vu
         if (whole >= 0)
             return vug_id_push(out, (uint32_t)whole);
     }
-    /* One symbol per byte at most, and a pending unk stands for its bytes. */
     if (!reserve(work, word.len))
         return false;
     const size_t n = split(bpe, vocab, word, work->symbol);

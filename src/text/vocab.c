@@ -88,22 +88,24 @@ int32_t vug_vocab_find(const vug_vocab *vocab, vug_str text)
 void vug_vocab_find_many(const vug_vocab *vocab, const vug_str *text, size_t n, int32_t *id)
 {
     VUG_ASSERT(n <= VUG_VOCAB_BATCH);
-    vug_probe probe[VUG_VOCAB_BATCH];
-    vug_str found[VUG_VOCAB_BATCH];
-    uint32_t at[VUG_VOCAB_BATCH];
+    uint64_t hash[VUG_VOCAB_BATCH];
+    const unsigned char *found[VUG_VOCAB_BATCH];
     /* Each loop has loads that do not wait for each other: of slots, of places in
-     * the pool, of lengths, of spellings. */
+     * the pool, of lengths with spellings. */
     for (size_t i = 0; i < n; i++)
-        probe[i] = vug_probe_start(&vocab->index, vug_hash_bytes(text[i].ptr, text[i].len));
-    for (size_t i = 0; i < n; i++)
-        id[i] = vug_probe_next(&probe[i]) ? (int32_t)probe[i].entry : -1;
-    for (size_t i = 0; i < n; i++)
-        at[i] = id[i] < 0 ? 0 : vocab->at[id[i]];
-    for (size_t i = 0; i < n; i++)
-        found[i] = at[i] ? vug_vocab_text(vocab, (uint32_t)id[i]) : (vug_str){ 0 };
+        hash[i] = vug_hash_bytes(text[i].ptr, text[i].len);
     for (size_t i = 0; i < n; i++) {
-        /* Not the first of those with its hash: the long way. */
-        if (id[i] >= 0 && !vug_str_equal(found[i], text[i]))
+        vug_probe p = vug_probe_start(&vocab->index, hash[i]);
+        id[i] = vug_probe_next(&p) ? (int32_t)p.entry : -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        found[i] = id[i] < 0 ? NULL : (const unsigned char *)vocab->pool.ptr + vocab->at[id[i]];
+    for (size_t i = 0; i < n; i++) {
+        if (id[i] < 0)
+            continue;
+        /* Mostly the first token with the hash of a text is that text. */
+        const size_t len = (size_t)found[i][-2] | (size_t)found[i][-1] << 8;
+        if (len != text[i].len || memcmp(found[i], text[i].ptr, len) != 0)
             id[i] = vug_vocab_find(vocab, text[i]);
     }
 }

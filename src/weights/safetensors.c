@@ -227,7 +227,7 @@ static int by_offset(const void *a, const void *b)
 
 static vug_status check_names(const char *name, vug_entry **entry, size_t n, vug_err *err)
 {
-    qsort(entry, n, sizeof(*entry), by_name);
+    qsort(entry, n, sizeof(vug_entry *), by_name);
     for (size_t i = 1; i < n; i++)
         if (by_name(&entry[i - 1], &entry[i]) == 0)
             return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is listed twice", name,
@@ -241,7 +241,7 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
                         uint64_t start, vug_err *err)
 {
     if (n)
-        qsort(entry, n, sizeof(*entry), by_offset);
+        qsort(entry, n, sizeof(vug_entry *), by_offset);
     uint64_t end = 0;
     for (size_t i = 0; i < n; i++) {
         const vug_tensor *tensor = &entry[i]->tensor;
@@ -255,8 +255,8 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
             return VUG_FAIL(err, VUG_FORMAT,
                             "%s: tensors '%.*s' and '%.*s' overlap: the second begins at byte "
                             "%" PRIu64 " of the data, the first ends at %" PRIu64,
-                            name, VUG_STR_ARG(entry[i - 1]->tensor.name),
-                            VUG_STR_ARG(tensor->name), tensor->offset, end);
+                            name, VUG_STR_ARG(entry[i - 1]->tensor.name), VUG_STR_ARG(tensor->name),
+                            tensor->offset, end);
         end += tensor->bytes;
     }
     const uint64_t have = file.len - start;

@@ -72,11 +72,10 @@ static vug_status describe(const char *path, plan *p, vug_buf *header, vug_err *
                             VUG_STR_ARG(t->name));
         vug_buf_puts(header, ",");
         vug_json_write_string(header, t->name.ptr ? t->name.ptr : "", t->name.len);
-        vug_buf_printf(header,
-                       ":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%" PRIu64 ",%" PRIu64
-                       "]}",
-                       vug_dtype_of(t->dtype)->name, vug_shape_print(t->rank, t->dim).text,
-                       p->total, end);
+        vug_buf_printf(
+                header,
+                ":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+                vug_dtype_of(t->dtype)->name, vug_shape_print(t->rank, t->dim).text, p->total, end);
         p->total = end;
     }
     vug_buf_puts(header, "}");

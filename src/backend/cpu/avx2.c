@@ -306,7 +306,7 @@ static float probe_fma(int64_t rounds, double *flop)
     __m256 s[CHAINS];
     const __m256 a = _mm256_set1_ps(0.5f), b = _mm256_set1_ps(1.0f);
     for (int j = 0; j < CHAINS; j++)
-        s[j] = _mm256_set1_ps((float)j);
+        s[j] = _mm256_set1_ps((float)j + 0.25f);
     for (int64_t i = 0; i < rounds; i++) {
         for (int j = 0; j < CHAINS; j++)
             s[j] = _mm256_fmadd_ps(s[j], a, b);

@@ -2,10 +2,9 @@
  * Matrix kernels for AVX2, FMA and F16C.
  *
  * Weights lie [out,in], sums run along `in`, and a vector holds 8 outputs: the
- * weights must be transposed on the way. Rows are read 32 bytes at a time, 8
- * rows at once, and transposed as 32-bit units: an F32 weight is one unit, two
- * neighbouring 16-bit weights are one unit that is taken apart afterwards, which
- * for BF16 costs one shift or mask per vector.
+ * weights must be transposed on the way. They are
+ * transposed as 32-bit units: an F32 weight is one, two neighbouring BF16 weights
+ * are one that is taken apart afterwards by a shift and a mask.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -19,19 +18,20 @@ enum { HALF = 8, PANEL = VUG_CPU_PANEL, STEP_BYTES = 32 };
 
 /* ---- transposing ---------------------------------------------------------- */
 
-/* 16 bytes of row r in the low lane, of row r + 4 in the high one. */
-INLINE __m256i load_rows(const uint8_t *w, int64_t stride)
+/* 16 bytes of row r in the low lane, of row r + `apart` in the high one. */
+INLINE __m256i load_rows(const uint8_t *w, int64_t stride, int apart)
 {
     const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)w);
-    const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(w + 4 * stride));
+    const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(w + apart * stride));
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
 /* Four units of 8 rows: unit[j] holds unit j of rows 0 .. 7. */
-INLINE void transpose_4(const uint8_t *w, int64_t stride, __m256i *unit)
+INLINE void transpose_units(const uint8_t *w, int64_t stride, __m256i *unit)
 {
-    const __m256i r0 = load_rows(w, stride), r1 = load_rows(w + stride, stride);
-    const __m256i r2 = load_rows(w + 2 * stride, stride), r3 = load_rows(w + 3 * stride, stride);
+    const __m256i r0 = load_rows(w, stride, 4), r1 = load_rows(w + stride, stride, 4);
+    const __m256i r2 = load_rows(w + 2 * stride, stride, 4);
+    const __m256i r3 = load_rows(w + 3 * stride, stride, 4);
     const __m256i a = _mm256_unpacklo_epi32(r0, r1), b = _mm256_unpackhi_epi32(r0, r1);
     const __m256i c = _mm256_unpacklo_epi32(r2, r3), d = _mm256_unpackhi_epi32(r2, r3);
     unit[0] = _mm256_unpacklo_epi64(a, c);
@@ -40,21 +40,45 @@ INLINE void transpose_4(const uint8_t *w, int64_t stride, __m256i *unit)
     unit[3] = _mm256_unpackhi_epi64(b, d);
 }
 
-/* The values of a unit of 8 rows: one of F32, two of the others. */
+/* The values of a unit of 8 rows: one of F32, two of BF16. */
 INLINE void values_of(vug_dtype dtype, __m256i unit, __m256 *value)
 {
     if (dtype == VUG_DTYPE_F32) {
         value[0] = _mm256_castsi256_ps(unit);
-    } else if (dtype == VUG_DTYPE_BF16) {
-        value[0] = _mm256_castsi256_ps(_mm256_slli_epi32(unit, 16));
-        value[1] = _mm256_castsi256_ps(_mm256_and_si256(unit, _mm256_set1_epi32(-65536)));
-    } else {
-        const __m256i gather = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
-                                                0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
-        const __m256i split = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(unit, gather), 0xd8);
-        value[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(split));
-        value[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(split, 1));
+        return;
     }
+    value[0] = _mm256_castsi256_ps(_mm256_slli_epi32(unit, 16));
+    value[1] = _mm256_castsi256_ps(_mm256_and_si256(unit, _mm256_set1_epi32(-65536)));
+}
+
+/* F16 needs its 8 halves side by side for the conversion: columns of 16 rows,
+ * column[j] holds element j of rows 0 .. 7 and, in the high lane, 8 .. 15. */
+INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *column)
+{
+    __m256i low[4], high[4]; /* elements 0 .. 3 and 4 .. 7 of two rows */
+    for (int i = 0; i < 4; i++) {
+        const __m256i even = load_rows(w + 2 * i * stride, stride, 8);
+        const __m256i odd = load_rows(w + (2 * i + 1) * stride, stride, 8);
+        low[i] = _mm256_unpacklo_epi16(even, odd);
+        high[i] = _mm256_unpackhi_epi16(even, odd);
+    }
+    for (int i = 0; i < 2; i++) {
+        const __m256i *pair = i ? high : low;
+        const __m256i a = _mm256_unpacklo_epi32(pair[0], pair[1]);
+        const __m256i b = _mm256_unpackhi_epi32(pair[0], pair[1]);
+        const __m256i c = _mm256_unpacklo_epi32(pair[2], pair[3]);
+        const __m256i d = _mm256_unpackhi_epi32(pair[2], pair[3]);
+        column[4 * i] = _mm256_unpacklo_epi64(a, c);
+        column[4 * i + 1] = _mm256_unpackhi_epi64(a, c);
+        column[4 * i + 2] = _mm256_unpacklo_epi64(b, d);
+        column[4 * i + 3] = _mm256_unpackhi_epi64(b, d);
+    }
+}
+
+INLINE void halves_of(__m256i column, __m256 *value)
+{
+    value[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(column));
+    value[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(column, 1));
 }
 
 INLINE int bytes_of(vug_dtype dtype)
@@ -91,48 +115,71 @@ INLINE void pack_slowly(vug_dtype dtype, const uint8_t *w, int64_t stride, int r
 
 /* ---- panels --------------------------------------------------------------- */
 
-INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
-                    float *panel)
+/* 16 bytes of each of 16 rows. */
+INLINE void pack_step(vug_dtype dtype, const uint8_t *w, int64_t stride, float *panel)
 {
-    if (rows < PANEL) {
-        pack_slowly(dtype, w, stride, rows, k, panel);
+    __m256i part[8];
+    __m256 value[2];
+    if (dtype == VUG_DTYPE_F16) {
+        transpose_halves(w, stride, part);
+        for (int j = 0; j < 8; j++) {
+            halves_of(part[j], value);
+            _mm256_storeu_ps(panel + j * PANEL, value[0]);
+            _mm256_storeu_ps(panel + j * PANEL + HALF, value[1]);
+        }
         return;
     }
     const int per_unit = 4 / bytes_of(dtype);
-    const int step = 4 * per_unit; /* elements in 16 bytes */
-    int64_t i = 0;
-    for (; i + step <= k; i += step) {
-        for (int half = 0; half < 2; half++) {
-            __m256i unit[4];
-            __m256 value[2];
-            transpose_4(w + half * HALF * stride + i * bytes_of(dtype), stride, unit);
-            for (int j = 0; j < 4; j++) {
-                float *to = panel + (i + j * per_unit) * PANEL + half * HALF;
-                values_of(dtype, unit[j], value);
-                for (int v = 0; v < per_unit; v++)
-                    _mm256_storeu_ps(to + v * PANEL, value[v]);
-            }
+    for (int half = 0; half < 2; half++) {
+        transpose_units(w + half * HALF * stride, stride, part);
+        for (int j = 0; j < 4; j++) {
+            values_of(dtype, part[j], value);
+            for (int v = 0; v < per_unit; v++)
+                _mm256_storeu_ps(panel + (j * per_unit + v) * PANEL + half * HALF, value[v]);
         }
     }
+}
+
+INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
+                    float *panel)
+{
+    const int step = 16 / bytes_of(dtype);
+    int64_t i = 0;
+    for (; rows == PANEL && i + step <= k; i += step)
+        pack_step(dtype, w + i * bytes_of(dtype), stride, panel + i * PANEL);
     pack_slowly(dtype, w + i * bytes_of(dtype), stride, rows, k - i, panel + i * PANEL);
 }
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* sum + 4 units of 8 rows times x. */
-INLINE __m256 add_units(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x,
-                        __m256 sum)
+/* Adds 16 bytes of each of 16 rows times x to their sums. */
+INLINE void add_step(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, __m256 *s0,
+                     __m256 *s1)
 {
-    const int per_unit = 4 / bytes_of(dtype);
-    __m256i unit[4];
-    __m256 value[2];
-    transpose_4(w, stride, unit);
-    for (int j = 0; j < 4; j++) {
-        values_of(dtype, unit[j], value);
-        for (int v = 0; v < per_unit; v++)
-            sum = _mm256_fmadd_ps(_mm256_broadcast_ss(x + j * per_unit + v), value[v], sum);
+    __m256i part[8], rest[4];
+    __m256 value[2], value_too[2];
+    if (dtype == VUG_DTYPE_F16) {
+        transpose_halves(w, stride, part);
+        for (int j = 0; j < 8; j++) {
+            const __m256 xs = _mm256_broadcast_ss(x + j);
+            halves_of(part[j], value);
+            *s0 = _mm256_fmadd_ps(xs, value[0], *s0);
+            *s1 = _mm256_fmadd_ps(xs, value[1], *s1);
+        }
+        return;
     }
-    return sum;
+    const int per_unit = 4 / bytes_of(dtype);
+    transpose_units(w, stride, part);
+    transpose_units(w + HALF * stride, stride, rest);
+    for (int j = 0; j < 4; j++) {
+        values_of(dtype, part[j], value);
+        values_of(dtype, rest[j], value_too);
+        for (int v = 0; v < per_unit; v++) {
+            const __m256 xs = _mm256_broadcast_ss(x + j * per_unit + v);
+            *s0 = _mm256_fmadd_ps(xs, value[v], *s0);
+            *s1 = _mm256_fmadd_ps(xs, value_too[v], *s1);
+        }
+    }
 }
 
 INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
@@ -140,19 +187,14 @@ INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
     const int size = bytes_of(dtype);
     const int step = STEP_BYTES / size; /* elements */
     const int64_t stride = g->stride;
-    const uint8_t *low = g->w, *high = g->w + HALF * stride;
     __m256 s0 = _mm256_setzero_ps(), s1 = _mm256_setzero_ps();
     int64_t i = 0;
     for (; i + step <= g->k; i += step) {
-        /* A step is half a line of 16 rows: ask for whole lines of half of them. */
         const int64_t at = i * size;
-        const uint8_t *next = g->next + (at & -64) + (at & STEP_BYTES ? HALF * stride : 0);
-        for (int r = 0; r < HALF; r++)
-            _mm_prefetch((const char *)(next + r * stride), _MM_HINT_T0);
-        for (int j = 0; j < 2; j++) {
-            s0 = add_units(dtype, low + at + j * 16, stride, g->x + i + j * step / 2, s0);
-            s1 = add_units(dtype, high + at + j * 16, stride, g->x + i + j * step / 2, s1);
-        }
+        for (int j = 0; j < 8; j++)
+            _mm_prefetch((const char *)(g->next + at * PANEL + j * 64), _MM_HINT_T0);
+        for (int j = 0; j < 2; j++)
+            add_step(dtype, g->w + at + j * 16, stride, g->x + i + j * step / 2, &s0, &s1);
     }
     if (i < g->k) {
         float rest[STEP_BYTES / 2 * PANEL];
@@ -214,31 +256,65 @@ FORMAT(BF16, vug_avx2_bf16)
 
 /* ---- tiles ---------------------------------------------------------------- */
 
-/* Twelve sums, two vectors of b and one of a: 15 of the 16 registers. */
+INLINE void add_row(const float *a, __m256 b0, __m256 b1, __m256 *s0, __m256 *s1)
+{
+    const __m256 x = _mm256_broadcast_ss(a);
+    *s0 = _mm256_fmadd_ps(x, b0, *s0);
+    *s1 = _mm256_fmadd_ps(x, b1, *s1);
+}
+
+INLINE void write_row(const vug_cpu_tile *t, int64_t r, __m256 s0, __m256 s1)
+{
+    float *c = t->c + r * t->ldc;
+    if (t->accumulate) {
+        s0 = _mm256_add_ps(_mm256_loadu_ps(c), s0);
+        s1 = _mm256_add_ps(_mm256_loadu_ps(c + HALF), s1);
+    }
+    _mm256_storeu_ps(c, s0);
+    _mm256_storeu_ps(c + HALF, s1);
+}
+
+/*
+ * Twelve sums, two vectors of b and one of a: 15 of the 16 registers. The sums
+ * have names of their own because compilers keep an array of them in memory.
+ * `rows` is a constant wherever this is inlined, and the tests on it vanish.
+ */
 INLINE void tile_of(const int rows, const vug_cpu_tile *t)
 {
     const float *b = t->b;
-    __m256 s[VUG_CPU_ROWS][2];
-    for (int r = 0; r < rows; r++)
-        s[r][0] = s[r][1] = _mm256_setzero_ps();
-    for (int64_t i = 0; i < t->k; i++) {
+    const float *a0 = t->a, *a3 = a0 + (rows > 3 ? 3 * t->lda : 0);
+    const int64_t lda = t->lda, ldb = t->ldb;
+    const __m256 zero = _mm256_setzero_ps();
+    __m256 s00 = zero, s01 = zero, s10 = zero, s11 = zero, s20 = zero, s21 = zero;
+    __m256 s30 = zero, s31 = zero, s40 = zero, s41 = zero, s50 = zero, s51 = zero;
+    for (int64_t i = t->k; i > 0; i--) {
         const __m256 b0 = _mm256_loadu_ps(b), b1 = _mm256_loadu_ps(b + HALF);
-        for (int r = 0; r < rows; r++) {
-            const __m256 a = _mm256_broadcast_ss(t->a + r * t->lda + i);
-            s[r][0] = _mm256_fmadd_ps(a, b0, s[r][0]);
-            s[r][1] = _mm256_fmadd_ps(a, b1, s[r][1]);
-        }
-        b += t->ldb;
+        add_row(a0, b0, b1, &s00, &s01);
+        if (rows > 1)
+            add_row(a0 + lda, b0, b1, &s10, &s11);
+        if (rows > 2)
+            add_row(a0 + 2 * lda, b0, b1, &s20, &s21);
+        if (rows > 3)
+            add_row(a3, b0, b1, &s30, &s31);
+        if (rows > 4)
+            add_row(a3 + lda, b0, b1, &s40, &s41);
+        if (rows > 5)
+            add_row(a3 + 2 * lda, b0, b1, &s50, &s51);
+        a0++;
+        a3++;
+        b += ldb;
     }
-    for (int r = 0; r < rows; r++) {
-        float *c = t->c + r * t->ldc;
-        if (t->accumulate) {
-            s[r][0] = _mm256_add_ps(_mm256_loadu_ps(c), s[r][0]);
-            s[r][1] = _mm256_add_ps(_mm256_loadu_ps(c + HALF), s[r][1]);
-        }
-        _mm256_storeu_ps(c, s[r][0]);
-        _mm256_storeu_ps(c + HALF, s[r][1]);
-    }
+    write_row(t, 0, s00, s01);
+    if (rows > 1)
+        write_row(t, 1, s10, s11);
+    if (rows > 2)
+        write_row(t, 2, s20, s21);
+    if (rows > 3)
+        write_row(t, 3, s30, s31);
+    if (rows > 4)
+        write_row(t, 4, s40, s41);
+    if (rows > 5)
+        write_row(t, 5, s50, s51);
 }
 
 void vug_avx2_tile(int rows, const vug_cpu_tile *t)

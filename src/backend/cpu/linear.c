@@ -18,7 +18,7 @@ enum {
     CHUNK_BYTES = 64 * 1024,
     /* Rows of x that meet one converted panel: their block of the sum, 640 KiB at
      * most, streams from the second or third cache for every panel. */
-    ROW_BLOCK = 512,
+    ROW_BLOCK = 192,
     PANELS_PER_CHUNK = 4,
 };
 
@@ -94,7 +94,7 @@ static void one_row_tile(const product *p, const chunk *c, int64_t tile, const u
         const bool is_last = p->job->in - k <= p->kc;
         format->gemv(&(vug_cpu_gemv){ .x = p->job->x + k,
                                       .w = w + k * size,
-                                      .next = is_last ? next : w + (k + p->kc) * size,
+                                      .next = next + k * size * PANEL,
                                       .y = c->m->y + tile * PANEL,
                                       .k = is_last ? p->job->in - k : p->kc,
                                       .stride = c->stride,

@@ -1,0 +1,45 @@
+/* A chat: reads lines, streams the answers, remembers the conversation.
+ *     cc -Iinclude docs/examples/chat.c build/libvug.a -lm -pthread -o chat && ./chat MODEL */
+#include <stdio.h>
+#include <string.h>
+
+#include "vug/vug.h"
+
+static bool print_piece(const vug_piece *piece, void *user)
+{
+    (void)user;
+    return fwrite(piece->text, 1, piece->len, stdout) == piece->len && fflush(stdout) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    enum { TURNS = 100 };
+    const vug_generate_options options = { .max_tokens = 500, .on_piece = print_piece };
+    vug_model *model = NULL;
+    vug_session *session = NULL;
+    vug_message talk[2 * TURNS];
+    vug_generation answer[TURNS];
+    char line[TURNS][512];
+    size_t n = 0;
+    vug_err err;
+    vug_status st = vug_model_open(argc > 1 ? argv[1] : ".", NULL, &model, &err);
+    if (st == VUG_OK)
+        st = vug_session_create(model, &session, &err);
+    while (st == VUG_OK && n < TURNS && fgets(line[n], sizeof(line[n]), stdin)) {
+        line[n][strcspn(line[n], "\n")] = '\0';
+        talk[2 * n] = (vug_message){ "user", line[n] };
+        st = vug_generate_chat(session, talk, 2 * n + 1, &options, &answer[n], &err);
+        if (st == VUG_OK) {
+            talk[2 * n + 1] = (vug_message){ "assistant", answer[n].text.ptr };
+            n++;
+            (void)puts("");
+        }
+    }
+    if (st != VUG_OK)
+        (void)fprintf(stderr, "chat: %s\n", err.msg);
+    while (n > 0)
+        vug_generation_release(&answer[--n]);
+    vug_session_destroy(session);
+    vug_model_close(model);
+    return st == VUG_OK ? 0 : 1;
+}

@@ -1,0 +1,88 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine_help.h"
+
+void help_ok(vug_status st, const vug_err *err)
+{
+    if (st != VUG_OK)
+        fail_msg("%s: %s", vug_status_text(st), err->msg);
+}
+
+void help_refused(vug_status st, const vug_err *err, vug_status code, const char *folder,
+                  const char *expected)
+{
+    vug_buf sentence = { 0 };
+    for (const char *at = expected; *at;) {
+        if (folder && strncmp(at, "FOLDER", 6) == 0) {
+            vug_buf_puts(&sentence, folder);
+            at += 6;
+        } else {
+            vug_buf_append(&sentence, at++, 1);
+        }
+    }
+    assert_string_equal(err->msg, sentence.ptr);
+    assert_int_equal(st, code);
+    assert_int_equal(err->code, code);
+    vug_buf_release(&sentence);
+}
+
+vug_model *help_model(const char *path, vug_model_options options)
+{
+    vug_model *model = NULL;
+    vug_err err = { 0 };
+    help_ok(vug_model_open(path, &options, &model, &err), &err);
+    return model;
+}
+
+vug_session *help_session(vug_model *model)
+{
+    vug_session *session = NULL;
+    vug_err err = { 0 };
+    help_ok(vug_session_create(model, &session, &err), &err);
+    return session;
+}
+
+const float *help_forward(vug_session *session, const int32_t *id, size_t n)
+{
+    vug_err err = { 0 };
+    help_ok(vug_session_forward(session, id, n, NULL, &err), &err);
+    assert_int_equal(vug_session_length(session), n);
+    return vug_session_logits(session);
+}
+
+float *help_alone(vug_model *model, const int32_t *id, size_t n)
+{
+    const size_t bytes = (size_t)vug_model_describe(model).n_vocab * sizeof(float);
+    vug_session *session = help_session(model);
+    float *logits = vug_alloc(bytes, 1);
+    assert_non_null(logits);
+    memcpy(logits, help_forward(session, id, n), bytes);
+    vug_session_destroy(session);
+    return logits;
+}
+
+uint64_t help_bits(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+uint64_t help_random(uint64_t *state, uint64_t n)
+{
+    return help_bits(state) % n;
+}
+
+void help_tokens(uint64_t seed, int32_t *id, size_t n, int64_t n_vocab)
+{
+    for (size_t i = 0; i < n; i++)
+        id[i] = (int32_t)(8 + help_random(&seed, (uint64_t)n_vocab - 8));
+}

@@ -1,0 +1,586 @@
+/* The program as a user meets it: help, sentences, exit codes, JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "app/option_rows.h"
+#include "capture.h"
+#include "core/json.h"
+#include "core/os.h"
+#include "tiny_model.h"
+
+#define GOLDEN TINY_SOURCE
+
+/* ---- what every result must be ----------------------------------------------- */
+
+static void assert_has(const vug_text *text, const char *part)
+{
+    if (!strstr(text->ptr, part))
+        fail_msg("'%s' is not in '%.2000s'", part, text->ptr);
+}
+
+/* Nothing written, one sentence, no escape sequences, the right exit code. */
+static void assert_refused(captured c, int code, const char *part)
+{
+    assert_has(&c.err, part);
+    if (c.code != code)
+        fail_msg("exit code %d, not %d: %s", c.code, code, c.err.ptr);
+    assert_int_equal(strncmp(c.err.ptr, "vug: ", 5), 0);
+    assert_ptr_equal(strchr(c.err.ptr, '\n'), c.err.ptr + c.err.len - 1);
+    assert_int_equal(c.out.len, 0);
+    assert_null(memchr(c.err.ptr, '\033', c.err.len));
+    captured_release(&c);
+}
+
+static void assert_fine(const captured *c)
+{
+    if (c->code != 0)
+        fail_msg("exit code %d: %s", c->code, c->err.ptr);
+    assert_null(memchr(c->out.ptr, '\033', c->out.len));
+    assert_null(memchr(c->err.ptr, '\033', c->err.len));
+}
+
+/* One line of JSON; `key` must be a member unless it is NULL. */
+static void assert_json(captured c, int code, const char *key)
+{
+    vug_arena arena = { 0 };
+    const vug_jv *root;
+    vug_err err;
+    if (c.code != code)
+        fail_msg("exit code %d: %s", c.code, c.err.ptr);
+    assert_true(c.out.len > 0 && strchr(c.out.ptr, '\n') == c.out.ptr + c.out.len - 1);
+    if (vug_json_tree((vug_str){ c.out.ptr, c.out.len }, "output", &arena, &root, &err) != VUG_OK)
+        fail_msg("%s: %s", err.msg, c.out.ptr);
+    if (key && !vug_jv_get(root, key))
+        fail_msg("no \"%s\" in %s", key, c.out.ptr);
+    vug_arena_release(&arena);
+    captured_release(&c);
+}
+
+/* ---- help ---------------------------------------------------------------------- */
+
+static void test_help_of_every_command(void **state)
+{
+    (void)state;
+    for (int i = 0; i < VUG_COMMAND_COUNT; i++) {
+        char usage[64], flag[64];
+        const char *name = vug_command_name((vug_command)i);
+        captured c = VUG(name, "--help");
+        assert_fine(&c);
+        (void)snprintf(usage, sizeof(usage), "usage: vug %s ", name);
+        assert_int_equal(strncmp(c.out.ptr, usage, strlen(usage)), 0);
+        assert_has(&c.out, "\nOptions:\n");
+        assert_has(&c.out, "\nExample:\n  vug ");
+        assert_has(&c.out, "\nExit codes:\n");
+        assert_has(&c.out, "130  interrupted");
+        for (int k = 0; k < VUG_OPTION_COUNT; k++) {
+            (void)snprintf(flag, sizeof(flag), "--%s", vug_option_rows[k].flag);
+            if (vug_option_of(&vug_option_rows[k], (vug_command)i))
+                assert_has(&c.out, flag);
+        }
+        captured again = VUG("help", name);
+        assert_string_equal(c.out.ptr, again.out.ptr);
+        captured_release(&again);
+        captured_release(&c);
+    }
+}
+
+static void test_help_and_version(void **state)
+{
+    (void)state;
+    captured c = VUG("help");
+    assert_fine(&c);
+    for (int i = 0; i < VUG_COMMAND_COUNT; i++)
+        assert_has(&c.out, vug_command_name((vug_command)i));
+    captured_release(&c);
+    c = VUG("--version");
+    assert_fine(&c);
+    assert_has(&c.out, vug_version());
+    captured_release(&c);
+    c = capture(NULL, NULL, (const char *const[]){ capture_program(), NULL });
+    assert_int_equal(c.code, 2);
+    assert_has(&c.err, "usage: vug COMMAND");
+    captured_release(&c);
+    assert_refused(VUG("verfy"), 2, "did you mean verify?");
+    assert_refused(VUG("help", "nothing"), 2, "unknown command 'nothing'");
+}
+
+/* ---- run ----------------------------------------------------------------------- */
+
+static void test_run_refuses(void **state)
+{
+    const scratch *tiny = *state;
+    const char *m = tiny->path;
+    assert_refused(VUG("run"), 2, "MODEL folder is needed");
+    assert_refused(VUG("run", "no/such/folder", "hi"), 2, "no/such/folder");
+    assert_refused(VUG("run", m, ""), 2, "the prompt is empty");
+    assert_refused(VUG("run", m, " \t\n"), 2, "the prompt is empty");
+    assert_refused(VUG_IN("", "run", m), 2, "the prompt is empty");
+    assert_refused(VUG_IN("\n", "run", m, "--raw"), 2, "the prompt is empty");
+    assert_refused(VUG("run", m, "hi", "--top-p", "2"), 2,
+                   "--top-p 2: expected a number from 0 to 1");
+    assert_refused(VUG("run", m, "hi", "--tok-k", "2"), 2, "--top-k");
+    assert_refused(VUG("run", m, "hi", "there"), 2, "'there'");
+    assert_refused(VUG("run", m, "hi", "--raw", "--system", "s"), 2, "--system");
+    assert_refused(VUG("run", m, "hi", "--logit-bias", "5"), 2, "ID=X");
+    assert_refused(VUG("run", m, "hi", "--logit-bias", "384=1"), 2, "0 to 383");
+    assert_refused(VUG("run", m, "hi", "--logit-bias", "3=1001"), 2, "1000");
+    assert_refused(VUG("run", m, "hi", "--sampler-order", "top-k,heat"), 2, "'heat'");
+    assert_refused(VUG("run", m, "hi", "--sampler-order", "top-k,top-k"), 2, "twice");
+    assert_refused(VUG("run", m, "hi", "--sampler-order", "top-k", "--min-p", "0.1"), 2, "min-p");
+    assert_refused(VUG("run", m, "hi", "--device", "abacus"), 2, "abacus");
+    assert_refused(VUG("run", m, "hi", "--isa", "abacus"), 2, "abacus");
+    assert_refused(VUG("run", m, "hi", "--memory-limit", "1M"), 2, "1");
+    assert_refused(VUG("run", GOLDEN, "hi"), 2, "tokenizer.json");
+}
+
+static void test_run_too_long(void **state)
+{
+    const scratch *tiny = *state;
+    captured c = VUG("run", tiny->path, "a prompt of more than sixteen tokens", "--context", "16");
+    assert_has(&c.err, "16");
+    assert_refused(c, 2, "tokens");
+    /* Both numbers: what is there and what there is room for. */
+    c = VUG("run", tiny->path, "--raw", "wwwwwwwwwwwwwwwwwwww", "--context", "16");
+    assert_has(&c.err, "21");
+    assert_refused(c, 2, "16");
+}
+
+static void test_run_answers(void **state)
+{
+    const scratch *tiny = *state;
+    const char *m = tiny->path;
+    captured c = VUG("run", m, "hello", "-n", "8", "--temperature", "0", "--ignore-eos");
+    assert_fine(&c);
+    assert_true(c.out.len > 1 && c.out.ptr[c.out.len - 1] == '\n');
+    assert_has(&c.err, "tokens/s");
+    assert_has(&c.err, "answer 8 tokens");
+    /* The same prompt from a pipe, where the last line end does not count. */
+    captured piped =
+            VUG_IN("hello\n", "run", m, "-n", "8", "--temperature=0", "--ignore-eos", "-q");
+    assert_fine(&piped);
+    assert_string_equal(piped.out.ptr, c.out.ptr);
+    assert_int_equal(piped.err.len, 0);
+    captured_release(&piped);
+    captured_release(&c);
+    c = VUG("run", m, "hello", "-n", "4", "--seed", "7", "--temperature", "1", "--ignore-eos");
+    captured same = VUG("run", m, "hello", "-n", "4", "--seed", "7", "--temperature", "1",
+                        "--ignore-eos", "--sampler-order", "temperature,top-k");
+    assert_string_equal(c.out.ptr, same.out.ptr);
+    captured_release(&same);
+    captured_release(&c);
+}
+
+/* A bias decides: greedy decoding repeats the token that was lifted. */
+static void test_run_bias_and_logprobs(void **state)
+{
+    const scratch *tiny = *state;
+    captured c = VUG("run", tiny->path, "hello", "-n", "3", "--temperature", "0", "--logit-bias",
+                     "296=1000", "--logprobs", "2", "-q");
+    assert_fine(&c);
+    assert_string_equal(c.out.ptr, "AAA\n");
+    assert_has(&c.err, "296");
+    assert_has(&c.err, "\"A\"");
+    captured_release(&c);
+}
+
+static void test_run_json(void **state)
+{
+    const scratch *tiny = *state;
+    vug_arena arena = { 0 };
+    const vug_jv *root;
+    captured c = VUG("run", tiny->path, "hello", "-n", "3", "--temperature", "0", "--logit-bias",
+                     "296=1000", "--logprobs", "2", "--json");
+    assert_fine(&c);
+    assert_int_equal(c.err.len, 0);
+    assert_int_equal(vug_json_tree((vug_str){ c.out.ptr, c.out.len }, "run", &arena, &root, NULL),
+                     VUG_OK);
+    assert_true(vug_str_is(vug_jv_get(root, "text")->str, "AAA"));
+    assert_true(vug_str_is(vug_jv_get(root, "finish")->str, "length"));
+    assert_int_equal(vug_jv_get(root, "tokens")->n, 3);
+    assert_int_equal(vug_jv_get(root, "tokens")->child->i64, 296);
+    assert_int_equal(vug_jv_get(root, "logprobs")->n, 3);
+    assert_int_equal(vug_jv_get(vug_jv_get(root, "logprobs")->child, "top")->n, 2);
+    assert_non_null(vug_jv_get(vug_jv_get(root, "timings"), "decode_tokens_per_s"));
+    vug_arena_release(&arena);
+    captured_release(&c);
+}
+
+/* ---- broken checkpoints ---------------------------------------------------------- */
+
+/* A copy of the golden checkpoint whose `name` holds `bytes` instead. */
+static captured with_file(const char *name, const void *bytes, size_t n)
+{
+    const scratch s = scratch_make();
+    tiny_copy(&s, "config.json");
+    tiny_copy(&s, "model.safetensors");
+    scratch_write(&s, name, bytes, n);
+    const captured c = VUG("inspect", s.path);
+    scratch_remove(&s);
+    return c;
+}
+
+static captured with_text(const char *name, const char *text)
+{
+    return with_file(name, text, strlen(text));
+}
+
+/* config.json with the first `from` replaced. */
+static captured with_config(const char *from, const char *to)
+{
+    vug_text config;
+    vug_buf changed = { 0 };
+    assert_int_equal(vug_read_file(GOLDEN "/config.json", 1 << 20, &config, NULL), VUG_OK);
+    const char *at = strstr(config.ptr, from);
+    assert_non_null(at);
+    vug_buf_append(&changed, config.ptr, (size_t)(at - config.ptr));
+    vug_buf_puts(&changed, to);
+    vug_buf_puts(&changed, at + strlen(from));
+    const captured c = with_text("config.json", changed.ptr);
+    vug_buf_release(&changed);
+    vug_text_release(&config);
+    return c;
+}
+
+static void test_broken_config(void **state)
+{
+    (void)state;
+    captured c = with_text("config.json", "{\"model_type\": \"gemma3_text\",\n oops}");
+    assert_has(&c.err, "config.json");
+    assert_has(&c.err, "column 2");
+    assert_refused(c, 2, "line 2");
+    c = with_config("Gemma3ForCausalLM", "AbacusForCausalLM");
+    assert_refused(with_config("gemma3_text", "abacus"), 2, "gemma3");
+    captured_release(&c);
+    assert_refused(with_config("\"hidden_size\": 64", "\"hidden_size\": 63"), 2, "63");
+    assert_refused(with_config("\"num_hidden_layers\": 8", "\"num_hidden_layers\": -8"), 2,
+                   "num_hidden_layers");
+}
+
+static void test_broken_weights(void **state)
+{
+    vug_text weights;
+    (void)state;
+    assert_int_equal(vug_read_file(GOLDEN "/model.safetensors", 1 << 24, &weights, NULL), VUG_OK);
+    assert_refused(with_file("model.safetensors", weights.ptr, weights.len - 1), 2,
+                   "model.safetensors");
+    assert_refused(with_file("model.safetensors", weights.ptr, 7), 2, "model.safetensors");
+    assert_refused(with_file("model.safetensors", "\xff\xff\xff\xff\0\0\0\0{}", 10), 2,
+                   "model.safetensors");
+    char *shape = strstr(weights.ptr + 8, "\"shape\":[");
+    assert_non_null(shape);
+    shape[9]++; /* a first dimension that the bytes do not hold */
+    assert_refused(with_file("model.safetensors", weights.ptr, weights.len), 2,
+                   "model.safetensors");
+    vug_text_release(&weights);
+    assert_refused(with_text("model.safetensors.index.json",
+                             "{\"weight_map\":{\"model.norm.weight\":\"model-2.safetensors\"}}"),
+                   2, "model-2.safetensors");
+}
+
+static void test_missing_files(void **state)
+{
+    const scratch s = scratch_make();
+    (void)state;
+    assert_refused(VUG("inspect", s.path), 2, "config.json");
+    tiny_copy(&s, "config.json");
+    assert_refused(VUG("inspect", s.path), 2, "safetensors");
+    assert_refused(VUG("verify", s.path), 2, "safetensors");
+    assert_refused(VUG("graph", s.path), 2, "safetensors");
+    assert_refused(VUG("tokenize", s.path, "x"), 2, "tokenizer.json");
+    scratch_remove(&s);
+}
+
+static void test_tokenizer_of_another_model(void **state)
+{
+    const scratch s = scratch_make();
+    (void)state;
+    tiny_model(&s, TINY_VOCAB + 2000);
+    captured c = VUG("run", s.path, "hi");
+    assert_has(&c.err, "384");
+    assert_refused(c, 2, "2384");
+    scratch_remove(&s);
+}
+
+/* ---- verify ----------------------------------------------------------------------- */
+
+static void test_verify(void **state)
+{
+    (void)state;
+    captured c = VUG("verify", GOLDEN);
+    assert_fine(&c);
+    assert_has(&c.out, "24 of 24 equal");
+    assert_has(&c.out, "identical to the bit");
+    assert_has(&c.out, "\npass\n");
+    captured_release(&c);
+    assert_json(VUG("verify", GOLDEN, "--json"), 0, "max_abs");
+    /* No engine is this exact: out of tolerance, which is exit code 1. */
+    c = VUG("verify", GOLDEN, "--tol", "1e-9");
+    assert_int_equal(c.code, 1);
+    assert_has(&c.out, "FAIL");
+    captured_release(&c);
+    assert_json(VUG("verify", GOLDEN, "--tol", "1e-9", "--json"), 1, "pass");
+    assert_refused(VUG("verify", GOLDEN, "--reference", "no/such/file"), 2, "no/such/file");
+}
+
+/* ---- tokenize ---------------------------------------------------------------------- */
+
+static void test_tokenize(void **state)
+{
+    const scratch *tiny = *state;
+    captured c = VUG("tokenize", tiny->path, "hell A");
+    assert_fine(&c);
+    assert_has(&c.out, "\"hell\"\n");
+    assert_has(&c.out, "     296  \"A\"\n");
+    captured_release(&c);
+    /* From a pipe every byte counts, and special tokens come when asked for. */
+    c = VUG_IN("A\n", "tokenize", scratch_at(tiny, "tokenizer.json").path, "--special");
+    assert_string_equal(c.out.ptr, "       2  \"<bos>\"\n     296  \"A\"\n     263  \"\\n\"\n");
+    captured_release(&c);
+    c = VUG("tokenize", tiny->path, "<end_of_turn>", "--json");
+    assert_string_equal(c.out.ptr, "{\"ids\":[5],\"pieces\":[\"<end_of_turn>\"],"
+                                   "\"decoded\":\"<end_of_turn>\"}\n");
+    captured_release(&c);
+}
+
+static void test_tokenize_lines(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path path = scratch_at(tiny, "lines.jsonl");
+    scratch_puts(tiny, "lines.jsonl",
+                 "{\"text\":\"A\\u0042\"}\r\n{\"ids\":[1,{}],\"text\":\"\"}\n{\"text\":\" \\\"\"}");
+    captured c = VUG("tokenize", tiny->path, "--jsonl", path.path);
+    assert_fine(&c);
+    assert_string_equal(c.out.ptr, "{\"ids\":[296,297],\"decoded\":\"AB\"}\n"
+                                   "{\"ids\":[],\"decoded\":\"\"}\n"
+                                   "{\"ids\":[262,265],\"decoded\":\" \\\"\"}\n");
+    captured_release(&c);
+    static const char *const bad[] = { "{\"text\":1}",
+                                       "{\"text\":\"a\"",
+                                       "[]",
+                                       "{}",
+                                       "",
+                                       "{\"text\":\"\\ud800\"}",
+                                       "{\"text\":\"a\",\"text\":\"b\"}" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char lines[128];
+        (void)snprintf(lines, sizeof(lines), "{\"text\":\"A\"}\n%s\n{\"text\":\"B\"}\n", bad[i]);
+        scratch_puts(tiny, "lines.jsonl", lines);
+        c = VUG("tokenize", tiny->path, "--jsonl", path.path);
+        assert_int_equal(c.code, 2);
+        assert_has(&c.err, "lines.jsonl:2: ");
+        /* What was right before it is not lost. */
+        assert_has(&c.out, "\"decoded\":\"A\"}\n");
+        captured_release(&c);
+    }
+    assert_refused(VUG("tokenize", tiny->path, "--jsonl", "no/such/file"), 2, "no/such/file");
+    assert_refused(VUG("tokenize", tiny->path, "x", "--jsonl", path.path), 2, "not both");
+}
+
+/* Longer than any block that is read at once. */
+static void test_tokenize_long_line(void **state)
+{
+    enum { N = 3 << 20 };
+    const scratch *tiny = *state;
+    vug_buf line = { 0 };
+    for (int i = 0; i < 2; i++) {
+        vug_buf_puts(&line, "{\"text\":\"");
+        for (int k = 0; k < N / 8; k++)
+            vug_buf_puts(&line, "AB AB AB");
+        vug_buf_puts(&line, "\"}\n");
+    }
+    assert_int_equal(vug_buf_ok(&line, NULL), VUG_OK);
+    scratch_write(tiny, "lines.jsonl", line.ptr, line.len);
+    vug_buf_release(&line);
+    captured c = VUG("tokenize", tiny->path, "--jsonl", scratch_at(tiny, "lines.jsonl").path);
+    assert_fine(&c);
+    const char *second = strchr(c.out.ptr, '\n') + 1;
+    assert_int_equal((size_t)(second - c.out.ptr) * 2, c.out.len);
+    assert_memory_equal(c.out.ptr, second, (size_t)(second - c.out.ptr));
+    captured_release(&c);
+}
+
+/* ---- template ----------------------------------------------------------------------- */
+
+static void test_template(void **state)
+{
+    const scratch *tiny = *state;
+    captured c = VUG_IN("[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":"
+                        "[{\"type\":\"text\",\"text\":\" a\\u00a0\"},{\"type\":\"text\",\"text\":"
+                        "\"\\u3000b c\\n\"}]}]",
+                        "template", tiny->path, "--messages", "-");
+    assert_fine(&c);
+    assert_string_equal(c.out.ptr, "<bos><start_of_turn>user\nS\n\nab c<end_of_turn>\n"
+                                   "<start_of_turn>model\n");
+    captured_release(&c);
+    scratch_puts(tiny, "chat.json", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}");
+    c = VUG("template", tiny->path, "--messages", scratch_at(tiny, "chat.json").path,
+            "--no-generation-prompt");
+    assert_fine(&c);
+    assert_string_equal(c.out.ptr, "<bos><start_of_turn>user\nx<end_of_turn>\n");
+    captured_release(&c);
+}
+
+static void test_template_refuses(void **state)
+{
+    static const struct {
+        const char *json, *part;
+    } cases[] = {
+        { "[{\"role\":\"user\",\n \"content\":}]", "line 2" },
+        { "7", "expected an array" },
+        { "{}", "messages" },
+        { "[7]", "message 1: " },
+        { "[{\"content\":\"x\"}]", "\"role\"" },
+        { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\"}]", "message 2: " },
+        { "[{\"role\":\"user\",\"content\":[{\"type\":\"smell\"}]}]", "\"smell\"" },
+        { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", "part 1" },
+        { "[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]", "NUL" },
+        { "[{\"role\":\"assistant\",\"content\":\"x\"}]", "" },
+    };
+    const scratch *tiny = *state;
+    const scratch_path path = scratch_at(tiny, "chat.json");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        scratch_puts(tiny, "chat.json", cases[i].json);
+        assert_refused(VUG("template", tiny->path, "--messages", path.path), 2, cases[i].part);
+    }
+    assert_refused(VUG("template", tiny->path), 2, "--messages");
+    assert_refused(VUG("template", tiny->path, "--messages", "no/such/file"), 2, "no/such/file");
+}
+
+/* ---- the others ---------------------------------------------------------------------- */
+
+static void test_data_as_json(void **state)
+{
+    const scratch *tiny = *state;
+    assert_json(VUG("inspect", GOLDEN, "--json"), 0, "tensors");
+    assert_json(VUG("graph", GOLDEN, "--json"), 0, "graph");
+    assert_json(VUG("devices", "--json"), 0, NULL);
+    assert_json(VUG("synth", "--json"), 0, NULL);
+    assert_json(VUG_IN("[{\"role\":\"user\",\"content\":\"x\"}]", "template", tiny->path,
+                       "--messages", "-", "--json"),
+                0, "text");
+    assert_json(VUG("bench", GOLDEN, "-p", "16", "-n", "4", "-d", "3", "-r", "2", "--json"), 0,
+                "decode");
+}
+
+static void test_inspect_for_a_person(void **state)
+{
+    (void)state;
+    captured c = VUG("inspect", GOLDEN);
+    assert_fine(&c);
+    assert_has(&c.out, "gemma3");
+    assert_has(&c.out, "7 x window of 16 tokens");
+    assert_has(&c.out, ": 0-4, 6-7\n");
+    assert_null(strstr(c.out.ptr, "model.norm.weight"));
+    captured_release(&c);
+    c = VUG("inspect", GOLDEN, "--tensors");
+    assert_has(&c.out, "model.norm.weight");
+    captured_release(&c);
+}
+
+static void test_graph_to_a_file(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path path = scratch_at(tiny, "graph.svg");
+    captured c = VUG("graph", GOLDEN, "--format", "svg", "--fused", "--out", path.path);
+    vug_text svg;
+    assert_fine(&c);
+    assert_int_equal(c.out.len, 0);
+    assert_int_equal(vug_read_file(path.path, 1 << 24, &svg, NULL), VUG_OK);
+    assert_has(&svg, "</svg>");
+    vug_text_release(&svg);
+    captured_release(&c);
+    assert_refused(VUG("graph", GOLDEN, "--out", "no/such/folder/g"), 2, "no/such/folder/g");
+}
+
+static void test_bench_and_synth_refuse(void **state)
+{
+    const scratch *tiny = *state;
+    assert_refused(VUG("bench"), 2, "--shape");
+    assert_refused(VUG("bench", GOLDEN, "--shape", "gemma-3-1b"), 2, "not both");
+    assert_refused(VUG("bench", "--shape", "abacus-1"), 2, "abacus-1");
+    assert_refused(VUG("bench", GOLDEN, "-p", "0", "-n", "0"), 2, "nothing to measure");
+    assert_refused(VUG("bench", GOLDEN, "--type", "f32"), 2, "--type");
+    assert_refused(VUG("synth", "gemma-3-1b"), 2, "DIR");
+    assert_refused(VUG("synth", "gemma-3-1b", tiny->path), 2, "exists");
+    assert_refused(VUG("synth", "abacus-1", "/tmp/vug-no-such-shape"), 2, "abacus-1");
+}
+
+/* ---- where the output goes -------------------------------------------------------------- */
+
+static void test_full_disk(void **state)
+{
+    char command[600];
+    (void)state;
+    if (!vug_file_exists("/dev/full")) {
+        print_message("this system has no /dev/full\n");
+        skip();
+    }
+    (void)snprintf(command, sizeof(command), "exec '%s' inspect " GOLDEN " >/dev/full",
+                   capture_program());
+    assert_refused(capture(NULL, NULL, (const char *const[]){ "sh", "-c", command, NULL }), 3,
+                   "standard output: ");
+}
+
+static void test_reader_that_leaves(void **state)
+{
+    const scratch *tiny = *state;
+    char command[900];
+    (void)snprintf(command, sizeof(command),
+                   "{ '%s' run '%s' hello -q -n 400 --ignore-eos; echo \"code $?\" >&2; } | true",
+                   capture_program(), tiny->path);
+    captured c = capture(NULL, NULL, (const char *const[]){ "sh", "-c", command, NULL });
+    assert_string_equal(c.err.ptr, "code 0\n");
+    captured_release(&c);
+}
+
+static int make_tiny(void **state)
+{
+    static scratch tiny;
+    tiny = scratch_make();
+    tiny_model(&tiny, TINY_VOCAB);
+    *state = &tiny;
+    return 0;
+}
+
+static int remove_tiny(void **state)
+{
+    scratch_remove(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_help_of_every_command),
+        cmocka_unit_test(test_help_and_version),
+        cmocka_unit_test(test_run_refuses),
+        cmocka_unit_test(test_run_too_long),
+        cmocka_unit_test(test_run_answers),
+        cmocka_unit_test(test_run_bias_and_logprobs),
+        cmocka_unit_test(test_run_json),
+        cmocka_unit_test(test_broken_config),
+        cmocka_unit_test(test_broken_weights),
+        cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_tokenizer_of_another_model),
+        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_tokenize),
+        cmocka_unit_test(test_tokenize_lines),
+        cmocka_unit_test(test_tokenize_long_line),
+        cmocka_unit_test(test_template),
+        cmocka_unit_test(test_template_refuses),
+        cmocka_unit_test(test_data_as_json),
+        cmocka_unit_test(test_inspect_for_a_person),
+        cmocka_unit_test(test_graph_to_a_file),
+        cmocka_unit_test(test_bench_and_synth_refuse),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_reader_that_leaves),
+    };
+    return cmocka_run_group_tests(tests, make_tiny, remove_tiny);
+}

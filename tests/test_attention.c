@@ -1,0 +1,349 @@
+/*
+ * Attention over the caches: close to a naive evaluation in double, the bits of
+ * ref, and the same bits however a sequence is cut into steps, with whom it
+ * shares them, and whatever the unused slots of the cache hold.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/ref.h"
+#include "kernel_help.h"
+
+/* One sequence of queries, keys and values, and what attention should give. */
+typedef struct {
+    int64_t n, heads, kv_heads, width, window;
+    vug_cpu_score score;
+    float *q, *k, *v, *want; /* want: the bits, by ref */
+} sequence;
+
+static sequence sequence_of(rng *r, int64_t n, int64_t heads, int64_t kv_heads, int64_t width)
+{
+    sequence s = { .n = n, .heads = heads, .kv_heads = kv_heads, .width = width };
+    const size_t nq = (size_t)(n * heads * width), nk = (size_t)(n * kv_heads * width);
+    s.q = guarded_floats(nq);
+    s.k = guarded_floats(nk);
+    s.v = guarded_floats(nk);
+    s.want = guarded_floats(nq);
+    rng_fill(r, s.q, nq);
+    rng_fill(r, s.k, nk);
+    rng_fill(r, s.v, nk);
+    s.score.scale = 2.0f / sqrtf((float)width);
+    return s;
+}
+
+static void compute_want(sequence *s)
+{
+    for (int64_t t = 0; t < s->n; t++) {
+        for (int64_t h = 0; h < s->heads; h++) {
+            const vug_ref_history history = { s->k, s->v, t, s->kv_heads,
+                                              h / (s->heads / s->kv_heads), s->width, s->window,
+                                              s->score };
+            const int64_t at = (t * s->heads + h) * s->width;
+            vug_ref_attention(s->q + at, &history, s->want + at);
+        }
+    }
+}
+
+static void release(sequence *s)
+{
+    free_guarded(s->q);
+    free_guarded(s->k);
+    free_guarded(s->v);
+    free_guarded(s->want);
+}
+
+/* A cache for steps of up to `batch` tokens, and a pool. */
+typedef struct {
+    vug_cpu_cache cache;
+    vug_cpu_env env;
+    float *partial;
+} fixture;
+
+static fixture fixture_of(const sequence *s, int64_t batch, int threads)
+{
+    fixture f = { .env.kernels = vug_cpu_choose(NULL) };
+    const vug_shape shape = { 3, { VUG_DIM_T, s->kv_heads, s->width } };
+    const vug_limits limits = { s->n, batch, 0 };
+    assert_true(vug_cpu_cache_init(&f.cache, &shape, s->window, &limits));
+    f.cache.v = (uint64_t)(f.cache.slots * f.cache.heads * f.cache.width);
+    assert_int_equal(f.cache.slots % VUG_CPU_BLOCK, 0);
+    assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);
+    f.env.scratch_floats = (vug_cpu_attention_scratch(s->width) + 15) / 16 * 16;
+    f.env.scratch = vug_alloc_aligned((size_t)(f.env.scratch_floats * threads) * sizeof(float));
+    f.partial = guarded_floats((size_t)vug_cpu_attention_partial(&f.cache));
+    assert_non_null(f.env.scratch);
+    return f;
+}
+
+static void fixture_release(fixture *f)
+{
+    check_guards(f->partial, (size_t)vug_cpu_attention_partial(&f->cache));
+    free_guarded(f->partial);
+    vug_pool_destroy(f->env.pool);
+    vug_free(f->env.scratch);
+}
+
+/* Every slot holds NaN until a token is written to it. */
+static vug_state state_of(const fixture *f)
+{
+    return (vug_state){ guarded_floats((size_t)vug_cpu_cache_floats(&f->cache)) };
+}
+
+static void state_release(const fixture *f, vug_state *state)
+{
+    check_guards(state->data, (size_t)vug_cpu_cache_floats(&f->cache));
+    free_guarded(state->data);
+}
+
+static void run(const fixture *f, const vug_cpu_attention_job *job)
+{
+    vug_cpu_cache_append(&f->env, job);
+    vug_cpu_attention(&f->env, job);
+}
+
+/* The whole sequence in steps of `chunk` tokens. */
+static void in_chunks(const sequence *s, int64_t chunk, int threads, const vug_cpu_kernels *row)
+{
+    fixture f = fixture_of(s, chunk, threads);
+    f.env.kernels = row;
+    vug_state state = state_of(&f);
+    const int64_t nq = s->heads * s->width, nk = s->kv_heads * s->width;
+    for (int64_t t = 0; t < s->n; t += chunk) {
+        const int64_t n = s->n - t < chunk ? s->n - t : chunk;
+        float *out = guarded_floats((size_t)(n * nq));
+        const vug_span span = { &state, t, n };
+        run(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                          .span = &span,
+                                          .n_spans = 1,
+                                          .heads = s->heads,
+                                          .q = s->q + t * nq,
+                                          .k = s->k + t * nk,
+                                          .v = s->v + t * nk,
+                                          .out = out,
+                                          .score = s->score,
+                                          .partial = f.partial });
+        check_bits(out, s->want + t * nq, (size_t)(n * nq), "attention");
+        check_guards(out, (size_t)(n * nq));
+        free_guarded(out);
+    }
+    state_release(&f, &state);
+    fixture_release(&f);
+}
+
+/* ---- ref against double --------------------------------------------------- */
+
+/* One query; returns the largest bound of a score's error. A score is a sum of
+ * width products, scaled: (width + 2) eps sum|q||k| scale. */
+static double naive(const sequence *s, int64_t t, int64_t h, double *out)
+{
+    const int64_t first = s->window > 0 && t + 1 > s->window ? t + 1 - s->window : 0;
+    const int64_t kv = h / (s->heads / s->kv_heads);
+    const float *q = s->q + (t * s->heads + h) * s->width;
+    double sum = 0, bound = 0;
+    for (int64_t e = 0; e < s->width; e++)
+        out[e] = 0;
+    for (int64_t j = first; j <= t; j++) {
+        const int64_t at = (j * s->kv_heads + kv) * s->width;
+        double score = 0, size = 0;
+        for (int64_t e = 0; e < s->width; e++) {
+            score += (double)q[e] * (double)s->k[at + e];
+            size += fabs((double)q[e] * (double)s->k[at + e]);
+        }
+        score *= (double)s->score.scale;
+        size *= (double)s->score.scale;
+        if (s->score.softcap > 0) {
+            const double cap = (double)s->score.softcap;
+            score = cap * tanh(score / cap);
+        }
+        bound = fmax(bound, (double)(s->width + 8) * 0x1p-24 * size);
+        const double p = exp(score); /* scores are small here */
+        sum += p;
+        for (int64_t e = 0; e < s->width; e++)
+            out[e] += p * (double)s->v[at + e];
+    }
+    for (int64_t e = 0; e < s->width; e++)
+        out[e] /= sum;
+    return bound;
+}
+
+/* Weights are off by twice the error of a score; then come at most 64 additions
+ * in a block, two roundings per later block, and the functions. Values are
+ * below 1. */
+static void check_against_double(const sequence *s)
+{
+    double out[64];
+    for (int64_t t = 0; t < s->n; t++) {
+        for (int64_t h = 0; h < s->heads; h++) {
+            const double scores = naive(s, t, h, out);
+            const double sums = (2 * 64 + (double)t / 16 + 16) * 0x1p-24;
+            for (int64_t e = 0; e < s->width; e++) {
+                const double got = (double)s->want[(t * s->heads + h) * s->width + e];
+                assert_true(fabs(got - out[e]) <= 2 * scores + sums);
+            }
+        }
+    }
+}
+
+static const struct {
+    int64_t n, heads, kv_heads, width, window;
+    float softcap;
+} shapes[] = {
+    { 70, 1, 1, 2, 0, 0 },     { 300, 4, 1, 16, 0, 0 },   { 300, 4, 2, 20, 100, 0 },
+    { 600, 3, 3, 8, 16, 0 },   { 600, 8, 1, 6, 1, 0 },    { 700, 2, 1, 32, 300, 0 },
+    { 1100, 2, 1, 4, 512, 0 }, { 300, 4, 1, 16, 0, 2.5 }, { 130, 28, 1, 10, 64, 0 },
+};
+
+enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+static sequence sequence_at(int i, rng *r)
+{
+    sequence s = sequence_of(r, shapes[i].n, shapes[i].heads, shapes[i].kv_heads,
+                             shapes[i].width);
+    s.window = shapes[i].window;
+    s.score.softcap = shapes[i].softcap;
+    compute_want(&s);
+    return s;
+}
+
+static void test_ref_against_double(void **state)
+{
+    (void)state;
+    rng r = { 21 };
+    for (int i = 0; i < N_SHAPES; i++) {
+        sequence s = sequence_at(i, &r);
+        check_against_double(&s);
+        release(&s);
+    }
+}
+
+/* ---- the backend against ref ---------------------------------------------- */
+
+static void test_chunks(void **state)
+{
+    (void)state;
+    rng r = { 22 };
+    for (int i = 0; i < N_SHAPES; i++) {
+        sequence s = sequence_at(i, &r);
+        const int64_t chunks[] = { 1, 3, 7, 64, s.n };
+        for (size_t c = 0; c < sizeof(chunks) / sizeof(chunks[0]); c++)
+            in_chunks(&s, chunks[c], 1 + (int)(c % 3), vug_cpu_choose(NULL));
+        release(&s);
+    }
+}
+
+static void test_rows_of_the_table(void **state)
+{
+    (void)state;
+    rng r = { 23 };
+    for (int i = 0; i < vug_cpu_row_count(); i++) {
+        sequence s = sequence_at(2, &r);
+        in_chunks(&s, 5, 2, vug_cpu_row(i));
+        in_chunks(&s, s.n, 2, vug_cpu_row(i));
+        release(&s);
+    }
+}
+
+/* Three sequences, a third of them behind each other, step by step together:
+ * one decodes while another is prefilled. */
+static void test_several_sequences(void **state)
+{
+    (void)state;
+    enum { N = 3, HEADS = 4, KV = 2, WIDTH = 12, LENGTH = 330 };
+    static const int64_t step[N] = { 1, 7, 40 };
+    rng r = { 24 };
+    sequence s[N];
+    int64_t past[N] = { 0 };
+    for (int i = 0; i < N; i++) {
+        s[i] = sequence_of(&r, LENGTH, HEADS, KV, WIDTH);
+        s[i].window = 90;
+        compute_want(&s[i]);
+    }
+    fixture f = fixture_of(&s[0], 48, 2);
+    vug_state states[N];
+    for (int i = 0; i < N; i++)
+        states[i] = state_of(&f);
+    enum { MAX = 48 };
+    float *q = guarded_floats(MAX * HEADS * WIDTH), *out = guarded_floats(MAX * HEADS * WIDTH);
+    float *k = guarded_floats(MAX * KV * WIDTH), *v = guarded_floats(MAX * KV * WIDTH);
+    for (int round = 0; past[0] < 60; round++) {
+        vug_span span[N];
+        int64_t at = 0;
+        int n = 0;
+        for (int j = 0; j < N; j++) {
+            const int i = (j + round) % N;
+            const int64_t left = LENGTH - past[i], m = left < step[i] ? left : step[i];
+            if (m == 0)
+                continue;
+            const size_t row = WIDTH * sizeof(float);
+            memcpy(q + at * HEADS * WIDTH, s[i].q + past[i] * HEADS * WIDTH, (size_t)m * HEADS * row);
+            memcpy(k + at * KV * WIDTH, s[i].k + past[i] * KV * WIDTH, (size_t)m * KV * row);
+            memcpy(v + at * KV * WIDTH, s[i].v + past[i] * KV * WIDTH, (size_t)m * KV * row);
+            span[n++] = (vug_span){ &states[i], past[i], m };
+            at += m;
+        }
+        run(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                          .span = span,
+                                          .n_spans = n,
+                                          .heads = HEADS,
+                                          .q = q,
+                                          .k = k,
+                                          .v = v,
+                                          .out = out,
+                                          .score = s[0].score,
+                                          .partial = f.partial });
+        at = 0;
+        for (int j = 0; j < n; j++) {
+            const int i = (int)(span[j].state - states);
+            check_bits(out + at * HEADS * WIDTH, s[i].want + past[i] * HEADS * WIDTH,
+                       (size_t)span[j].n * HEADS * WIDTH, "one of several sequences");
+            past[i] += span[j].n;
+            at += span[j].n;
+        }
+    }
+    assert_int_equal(past[2], LENGTH);
+    for (int i = 0; i < N; i++) {
+        state_release(&f, &states[i]);
+        release(&s[i]);
+    }
+    free_guarded(q);
+    free_guarded(k);
+    free_guarded(v);
+    free_guarded(out);
+    fixture_release(&f);
+}
+
+/* A window's cache does not grow with the context, and holds what a step needs. */
+static void test_slots(void **state)
+{
+    (void)state;
+    const vug_shape k = { 3, { VUG_DIM_T, 1, 20 } };
+    vug_cpu_cache c;
+    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 32768, 512, 1 }));
+    assert_int_equal(c.slots, 1024);
+    assert_int_equal(c.columns, 32);
+    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 1000, 512, 1 }));
+    assert_int_equal(c.slots, 1024);
+    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 700, 100, 1 }));
+    assert_int_equal(c.slots, 640);
+    assert_true(vug_cpu_cache_init(&c, &k, 0, &(vug_limits){ 4000, 512, 1 }));
+    assert_int_equal(c.slots, 4032);
+    assert_int_equal(vug_cpu_cache_floats(&c), 4032 * (20 + 32));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ref_against_double),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_rows_of_the_table),
+        cmocka_unit_test(test_several_sequences),
+        cmocka_unit_test(test_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

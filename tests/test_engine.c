@@ -1,0 +1,546 @@
+/*
+ * Opening a model and asking what it is: each way of failing with its sentence,
+ * the numbers of a description against the files, the options.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_help.h"
+#include "tiny_model.h"
+
+#define TEXT   GOLDEN("gemma3-text")
+#define CONFIG "config.json"
+
+static vug_text read_whole(const char *path)
+{
+    vug_text text;
+    vug_err err = { 0 };
+    help_ok(vug_read_file(path, 16 << 20, &text, &err), &err);
+    return text;
+}
+
+/* ---- folders that do not open --------------------------------------------------- */
+
+static void refuse_path(const char *path, const vug_model_options *options, vug_status code,
+                        const char *folder, const char *sentence)
+{
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    const vug_status st = vug_model_open(path, options, &m, &err);
+    assert_null(m);
+    help_refused(st, &err, code, folder, sentence);
+    /* The sentence is optional, the failure is not. */
+    assert_int_equal(vug_model_open(path, options, &m, NULL), code);
+    assert_null(m);
+}
+
+static void refuse(const scratch *dir, vug_status code, const char *sentence)
+{
+    refuse_path(dir->path, NULL, code, dir->path, sentence);
+}
+
+/* The golden checkpoint with `from` in its config replaced by `to`. */
+static void put_config(const scratch *dir, const char *from, const char *to)
+{
+    vug_text config = read_whole(TEXT "/" CONFIG);
+    const char *at = strstr(config.ptr, from);
+    vug_buf changed = { 0 };
+    assert_non_null(at);
+    vug_buf_append(&changed, config.ptr, (size_t)(at - config.ptr));
+    vug_buf_puts(&changed, to);
+    vug_buf_puts(&changed, at + strlen(from));
+    scratch_write(dir, CONFIG, changed.ptr, changed.len);
+    vug_buf_release(&changed);
+    vug_text_release(&config);
+}
+
+static void folders_that_are_none(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    refuse_path("no/such/folder", NULL, VUG_IO, NULL, "no/such/folder: no such folder");
+    refuse_path("", NULL, VUG_IO, NULL, ": no such folder");
+    refuse_path(TEXT "/model.safetensors", NULL, VUG_ARGUMENT, NULL,
+                TEXT "/model.safetensors: is a file; expected a checkpoint folder with config.json "
+                     "and *.safetensors");
+    refuse(&dir, VUG_IO, "FOLDER/config.json: cannot open: No such file or directory");
+    scratch_remove(&dir);
+}
+
+static void configs_that_lie(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    tiny_copy(&dir, "model.safetensors");
+    scratch_puts(&dir, CONFIG, "");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/config.json: line 1, column 1: expected a value, found the end");
+    scratch_puts(&dir, CONFIG, "[]");
+    refuse(&dir, VUG_FORMAT, "FOLDER/config.json: expected an object of config keys");
+    scratch_puts(&dir, CONFIG, "{\"model_type\":\"gemma3_text\",\n  \"head_dim\": 1x}\n");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/config.json: line 2, column 16: expected ',' or '}', found 'x'");
+    scratch_puts(&dir, CONFIG, "{\"architectures\":[\"Gemma3ForCausalLM\"]}");
+    refuse(&dir, VUG_FORMAT, "FOLDER/config.json: key 'model_type' is missing");
+    put_config(&dir, "\"gemma3_text\"", "\"mamba\"");
+    refuse(&dir, VUG_UNSUPPORTED,
+           "FOLDER/config.json: architecture 'mamba' is not known; vug knows gemma3_text, gemma3");
+    put_config(&dir, "\"hidden_size\": 64", "\"hidden_size\": -64");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/config.json: key 'hidden_size' must be a whole number from 1 to 1048576");
+    put_config(&dir, "\"hidden_size\": 64", "\"hidden_size\": 32");
+    refuse(&dir, VUG_FORMAT,
+           "model.safetensors: tensor 'model.embed_tokens.weight' has shape [384,64], the config "
+           "gives [384,32]");
+    put_config(&dir, "\"num_hidden_layers\": 8", "\"num_hidden_layers\": 7");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/config.json: key 'layer_types' must list 7 layers, it lists 8");
+    scratch_remove(&dir);
+}
+
+static void weights_that_are_missing_or_cut(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    tiny_copy(&dir, CONFIG);
+    refuse(&dir, VUG_IO,
+           "FOLDER: no weights here, expected model.safetensors, model.safetensors.index.json or "
+           "model*.safetensors");
+    vug_text bytes = read_whole(TEXT "/model.safetensors");
+    scratch_write(&dir, "model.safetensors", bytes.ptr, bytes.len - 1);
+    refuse(&dir, VUG_FORMAT,
+           "model.safetensors: ends at byte 654823, tensor 'model.norm.weight' needs up to byte "
+           "654824: the file is truncated");
+    scratch_write(&dir, "model.safetensors", bytes.ptr, 1000);
+    refuse(&dir, VUG_FORMAT,
+           "model.safetensors: header says 11104 bytes, the file has 992 after its first 8");
+    scratch_write(&dir, "model.safetensors", bytes.ptr, 0);
+    refuse(&dir, VUG_FORMAT,
+           "model.safetensors: 0 bytes, a safetensors file begins with 8 that say how long its "
+           "header "
+           "is");
+    vug_text_release(&bytes);
+    scratch_remove(&dir);
+}
+
+static void what_lies_beside_the_weights(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    tiny_model(&dir, TINY_VOCAB + 1024); /* as far apart as they may be */
+    vug_model_close(help_model(dir.path, (vug_model_options){ .threads = 1 }));
+    tiny_tokenizer(&dir, TINY_VOCAB + 1025);
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/tokenizer.json: the tokenizer has 1409 ids, the embedding 384 rows: they do not "
+           "belong together");
+    scratch_puts(&dir, "tokenizer.json", "{");
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    assert_int_equal(vug_model_open(dir.path, NULL, &m, &err), VUG_FORMAT);
+    assert_non_null(strstr(err.msg, "tokenizer.json: line 1, column 2"));
+    tiny_tokenizer(&dir, TINY_VOCAB);
+    scratch_puts(&dir, "generation_config.json", "{\"temperature\":\"hot\"}");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/generation_config.json: key 'temperature' must be a number from 0 to 100");
+    scratch_puts(&dir, "generation_config.json", "{\"eos_token_id\":[1,-2]}");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/generation_config.json: key 'eos_token_id' must be a token id or a list of "
+           "them");
+    scratch_puts(&dir, "generation_config.json", "3");
+    refuse(&dir, VUG_FORMAT, "FOLDER/generation_config.json: expected an object");
+    scratch_remove(&dir);
+}
+
+/* ---- options ------------------------------------------------------------------------ */
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        vug_model_options options;
+        const char *sentence;
+    } rows[] = {
+        { { .context = -1 }, "context: -1, expected 1 to 16777216 tokens" },
+        { { .context = 16777217 }, "context: 16777217, expected 1 to 16777216 tokens" },
+        { { .batch = -1 }, "batch: -1, expected 1 to 65536 tokens" },
+        { { .batch = 65537 }, "batch: 65537, expected 1 to 65536 tokens" },
+        { { .threads = -1 }, "threads: -1, expected 1 to 1024" },
+        { { .threads = 1025 }, "threads: 1025, expected 1 to 1024" },
+        { { .device = "abacus" }, "device 'abacus' is not known; `vug devices` lists them" },
+        { { .device = "" }, "device '' is not known; `vug devices` lists them" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        refuse_path(TEXT, &rows[i].options, VUG_ARGUMENT, NULL, rows[i].sentence);
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    const vug_model_options isa = { .isa = "mmx" };
+    assert_int_equal(vug_model_open(TEXT, &isa, &m, &err), VUG_ARGUMENT);
+    assert_non_null(strstr(err.msg, "no kernels are named 'mmx'; there are: ref"));
+}
+
+static void a_memory_limit_is_kept(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(TEXT, (vug_model_options){ .context = 1000, .threads = 1 });
+    const vug_memory_plan plan = vug_model_describe(m).memory;
+    vug_model_close(m);
+    const vug_model_options exact = { .context = 1000, .threads = 1, .memory_limit = plan.total };
+    vug_model_close(help_model(TEXT, exact));
+    const vug_model_options less = { .context = 1000,
+                                     .threads = 1,
+                                     .memory_limit = plan.total - 1 };
+    char sentence[300];
+    (void)snprintf(sentence, sizeof(sentence),
+                   TEXT ": needs %.1f MB (weights %.1f, caches for 1000 tokens %.1f, buffers "
+                        "%.1f), the memory limit is %.1f MB",
+                   (double)plan.total / 1e6, (double)plan.weights_mapped / 1e6,
+                   (double)plan.session_cache / 1e6, (double)plan.session_buffers / 1e6,
+                   (double)less.memory_limit / 1e6);
+    refuse_path(TEXT, &less, VUG_LIMIT, NULL, sentence);
+    const vug_model_options tiny = { .memory_limit = 1 };
+    vug_err err = { 0 };
+    assert_int_equal(vug_model_open(TEXT, &tiny, &m, &err), VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "the memory limit is 0.0 MB"));
+}
+
+typedef struct {
+    uint64_t done, total;
+    int calls, most;
+} progress;
+
+static bool watch(uint64_t done, uint64_t total, void *user)
+{
+    progress *p = user;
+    assert_true(done >= p->done && done <= total);
+    assert_true(p->total == 0 || p->total == total);
+    p->done = done;
+    p->total = total;
+    return ++p->calls < p->most;
+}
+
+static void weights_are_read_ahead(void **state)
+{
+    (void)state;
+    progress p = { .most = 1 << 20 };
+    vug_model_options o = { .threads = 1, .progress = watch, .user = &p };
+    vug_model *m = help_model(TEXT, o);
+    assert_true(p.calls > 0);
+    assert_int_equal(p.total, vug_model_describe(m).memory.weights_mapped);
+    assert_int_equal(p.done, p.total);
+    vug_model_close(m);
+    p = (progress){ .most = 1 };
+    refuse_path(TEXT, &o, VUG_CANCELLED, NULL, TEXT ": reading was stopped");
+    p = (progress){ .most = 1 };
+    o.lazy = true;
+    vug_model_close(help_model(TEXT, o));
+    assert_int_equal(p.calls, 0);
+}
+
+/* ---- descriptions --------------------------------------------------------------------- */
+
+static void a_description_fits_the_files(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(TEXT, (vug_model_options){ .threads = 2 });
+    const vug_model_info i = vug_model_describe(m);
+    assert_string_equal(i.path, TEXT);
+    assert_string_equal(i.architecture, "gemma3");
+    assert_string_equal(i.device, "cpu");
+    assert_true(strlen(i.kernels) > 0);
+    /* config.json */
+    assert_int_equal(i.n_layers, 8);
+    assert_int_equal(i.d_model, 64);
+    assert_int_equal(i.n_heads, 4);
+    assert_int_equal(i.n_kv_heads, 2);
+    assert_int_equal(i.d_head, 16);
+    assert_int_equal(i.d_ffn, 128);
+    assert_int_equal(i.n_vocab, 384);
+    assert_int_equal(i.context_trained, 4096);
+    assert_int_equal(i.context, 4096);
+    assert_int_equal(i.batch, 512);
+    assert_int_equal(i.threads, 2);
+    assert_true(i.tied_head);
+    /* The embedding; per layer q, k, v, o, the gated MLP, four norms and two of heads. */
+    const int64_t q = i.n_heads * i.d_head, kv = i.n_kv_heads * i.d_head, d = i.d_model;
+    const int64_t layer = d * q + 2 * d * kv + q * d + 3 * d * i.d_ffn + 4 * d + 2 * i.d_head;
+    assert_int_equal(i.n_parameters, i.n_vocab * d + i.n_layers * layer + d);
+    assert_int_equal(i.memory.weights_mapped, 2 * i.n_parameters);
+    assert_int_equal(i.bytes_per_token, i.memory.weights_mapped);
+    const vug_memory_plan *p = &i.memory;
+    assert_int_equal(p->tokenizer, 0);
+    assert_true(p->graph > 0 && p->session_buffers > 0 && p->process > 0);
+    assert_int_equal(p->total, p->weights_mapped + p->weights_copied + p->tokenizer + p->graph +
+                                       p->session_cache + p->session_buffers + p->process);
+    assert_null(vug_model_tokenizer(m));
+
+    /* The file lists every tensor once, each used. */
+    uint64_t bytes = 0;
+    for (size_t t = 0; t < vug_model_tensor_count(m); t++) {
+        const vug_tensor_info tensor = vug_model_tensor(m, t);
+        assert_string_equal(tensor.format, "BF16");
+        assert_string_equal(tensor.file, "model.safetensors");
+        assert_true(tensor.used);
+        int64_t elements = 1;
+        for (int k = 0; k < tensor.rank; k++)
+            elements *= tensor.dim[k];
+        assert_int_equal(tensor.bytes, 2 * elements);
+        bytes += tensor.bytes;
+    }
+    assert_int_equal(bytes, p->weights_mapped);
+    vug_model_close(m);
+    vug_model_close(NULL);
+}
+
+/* Vision tensors are there, and nobody uses them. */
+static void what_is_passed_over_is_not_counted(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(GOLDEN("gemma3-mm"), (vug_model_options){ .threads = 1 });
+    const vug_model_info i = vug_model_describe(m);
+    uint64_t used = 0;
+    size_t passed_over = 0;
+    for (size_t t = 0; t < vug_model_tensor_count(m); t++) {
+        const vug_tensor_info tensor = vug_model_tensor(m, t);
+        used += tensor.used ? tensor.bytes : 0;
+        passed_over += !tensor.used;
+        assert_true(tensor.used == (strstr(tensor.name, "language_model") != NULL));
+    }
+    assert_true(passed_over > 0);
+    assert_int_equal(used, i.memory.weights_mapped);
+    vug_model_close(m);
+}
+
+static void layers_have_the_caches_they_need(void **state)
+{
+    (void)state;
+    vug_model *m =
+            help_model(TEXT, (vug_model_options){ .context = 1000, .batch = 20, .threads = 1 });
+    const vug_model_info info = vug_model_describe(m);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < 8; i++) {
+        const vug_layer_info layer = vug_model_layer(m, i);
+        const bool full = i == 5; /* every sixth */
+        assert_string_equal(layer.cache, full ? "full" : "window");
+        assert_int_equal(layer.window, full ? 0 : 16);
+        /* At least what a step of 20 tokens looks back at, and not the whole context. */
+        assert_in_range(layer.slots, full ? 1000 : 15 + 20, full ? 1000 + 63 : 15 + 20 + 63);
+        /* Keys and values of 2 heads of 16, in F32. */
+        assert_int_equal(layer.cache_bytes, layer.slots * 2 * 2 * 16 * 4);
+        bytes += layer.cache_bytes;
+    }
+    assert_in_range(info.memory.session_cache, bytes, bytes + 8 * 64);
+    vug_model_close(m);
+}
+
+static void options_have_defaults(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    tiny_copy(&dir, "model.safetensors");
+    put_config(&dir, "\"max_position_embeddings\": 4096", "\"max_position_embeddings\": 100");
+    vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
+    vug_model_info info = vug_model_describe(m);
+    assert_int_equal(info.context, 100); /* no more than the model was trained for */
+    assert_int_equal(info.batch, 100);
+    assert_int_equal(info.threads, vug_cpu_count());
+    vug_model_close(m);
+    /* ... unless it is asked for. */
+    m = help_model(dir.path, (vug_model_options){ .context = 200, .batch = 7, .threads = 3 });
+    info = vug_model_describe(m);
+    assert_int_equal(info.context, 200);
+    assert_int_equal(info.batch, 7);
+    assert_int_equal(info.threads, 3);
+    vug_model_close(m);
+    put_config(&dir, "\"max_position_embeddings\": 4096", "\"max_position_embeddings\": 131072");
+    m = help_model(dir.path, (vug_model_options){ .device = "cpu", .isa = "ref", .threads = 1 });
+    assert_int_equal(vug_model_describe(m).context, 4096);
+    assert_int_equal(vug_model_describe(m).context_trained, 131072);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+static void graphs_are_drawn(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(TEXT, (vug_model_options){ .threads = 1 });
+    vug_err err = { 0 };
+    vug_text plain, fused, dot, svg, none = { 0 };
+    help_ok(vug_model_graph(m, VUG_GRAPH_TEXT, false, &plain, &err), &err);
+    help_ok(vug_model_graph(m, VUG_GRAPH_TEXT, true, &fused, &err), &err);
+    help_ok(vug_model_graph(m, VUG_GRAPH_DOT, false, &dot, &err), &err);
+    help_ok(vug_model_graph(m, VUG_GRAPH_SVG, true, &svg, &err), &err);
+    assert_non_null(strstr(plain.ptr, "attention"));
+    assert_string_not_equal(plain.ptr, fused.ptr);
+    assert_int_equal(strncmp(dot.ptr, "digraph", 7), 0);
+    assert_non_null(strstr(svg.ptr, "<svg"));
+    help_refused(vug_model_graph(m, (vug_graph_format)7, false, &none, &err), &err, VUG_ARGUMENT,
+                 NULL, "graph format 7 is not known");
+    assert_null(none.ptr);
+    vug_text_release(&plain);
+    vug_text_release(&fused);
+    vug_text_release(&dot);
+    vug_text_release(&svg);
+    vug_model_close(m);
+}
+
+/* ---- what generation_config.json says --------------------------------------------------- */
+
+static vug_model *model_with(const scratch *dir, const char *generation_config)
+{
+    scratch_puts(dir, "generation_config.json", generation_config);
+    return help_model(dir->path, (vug_model_options){ .threads = 1, .lazy = true });
+}
+
+static void stop_tokens_come_from_everywhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        int32_t id[6];
+        size_t n;
+    } rows[] = {
+        { "{}", { 1 }, 1 }, /* of config.json */
+        { "{\"eos_token_id\":null}", { 1 }, 1 },
+        { "{\"eos_token_id\":106}", { 1, 106 }, 2 },
+        { "{\"eos_token_id\":[106,1,50,106]}", { 1, 50, 106 }, 3 },
+    };
+    scratch dir = scratch_make();
+    tiny_copy(&dir, CONFIG);
+    tiny_copy(&dir, "model.safetensors");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        vug_model *m = model_with(&dir, rows[i].json);
+        size_t n;
+        const int32_t *id = vug_model_stop_tokens(m, &n);
+        assert_int_equal(n, rows[i].n);
+        assert_memory_equal(id, rows[i].id, n * sizeof(*id));
+        vug_model_close(m);
+    }
+    /* The end of a turn, by its name. */
+    tiny_tokenizer(&dir, TINY_VOCAB);
+    vug_model *m = model_with(&dir, "{\"eos_token_id\":[7]}");
+    size_t n;
+    const int32_t *id = vug_model_stop_tokens(m, &n);
+    const int32_t expected[] = { 1, vug_tokenizer_find(vug_model_tokenizer(m), "<end_of_turn>"),
+                                 7 };
+    assert_int_equal(n, 3);
+    assert_memory_equal(id, expected, sizeof(expected));
+    assert_true(vug_model_describe(m).memory.tokenizer > 0);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+static void sampling_has_the_checkpoints_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        vug_sampler_stage stage[6];
+        size_t n;
+    } rows[] = {
+        { "{\"do_sample\":true,\"top_k\":64,\"top_p\":0.95}",
+          { { VUG_SAMPLER_TEMPERATURE, 1, 0 },
+            { VUG_SAMPLER_TOP_K, 64, 0 },
+            { VUG_SAMPLER_TOP_P, 0.95f, 0 } },
+          3 },
+        { "{\"do_sample\":true,\"temperature\":0.7,\"min_p\":0.1,\"repetition_penalty\":1.2,"
+          "\"top_k\":null}",
+          { { VUG_SAMPLER_REPETITION, 1.2f, 0 },
+            { VUG_SAMPLER_TEMPERATURE, 0.7f, 0 },
+            { VUG_SAMPLER_MIN_P, 0.1f, 0 } },
+          3 },
+        { "{\"do_sample\":false,\"temperature\":0.7,\"top_k\":5}",
+          { { VUG_SAMPLER_TEMPERATURE, 0, 0 } },
+          1 },
+        { "{}", { { VUG_SAMPLER_TEMPERATURE, 0, 0 } }, 1 },
+        { "{\"temperature\":0.5}", { { VUG_SAMPLER_TEMPERATURE, 0.5f, 0 } }, 1 },
+    };
+    scratch dir = scratch_make();
+    tiny_copy(&dir, CONFIG);
+    tiny_copy(&dir, "model.safetensors");
+    vug_model *m = help_model(dir.path, (vug_model_options){ .threads = 1 });
+    vug_sampling_defaults s = vug_model_sampling(m);
+    assert_int_equal(s.n, 1); /* without the file: temperature 1 */
+    assert_int_equal(s.stage[0].kind, VUG_SAMPLER_TEMPERATURE);
+    assert_true(s.stage[0].value == 1);
+    vug_model_close(m);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        m = model_with(&dir, rows[i].json);
+        s = vug_model_sampling(m);
+        assert_int_equal(s.n, rows[i].n);
+        for (size_t k = 0; k < s.n; k++) {
+            assert_string_equal(vug_sampler_name(s.stage[k].kind),
+                                vug_sampler_name(rows[i].stage[k].kind));
+            assert_true(s.stage[k].value == rows[i].stage[k].value);
+        }
+        vug_model_close(m);
+    }
+    scratch_remove(&dir);
+}
+
+/* ---- devices and shapes -------------------------------------------------------------------- */
+
+static void devices_are_listed(void **state)
+{
+    (void)state;
+    bool cpu = false;
+    for (size_t i = 0; i < vug_device_count(); i++) {
+        const vug_device_info d = vug_device_get(i);
+        assert_true(d.available || d.reason[0] != '\0');
+        if (strcmp(d.name, "cpu") != 0)
+            continue;
+        cpu = true;
+        assert_true(d.available);
+        assert_int_equal(d.threads, vug_cpu_count());
+        assert_int_equal(d.memory, vug_memory_size());
+    }
+    assert_true(cpu);
+    vug_device_limits limits;
+    vug_err err = { 0 };
+    help_refused(vug_device_measure("abacus", 0, &limits, &err), &err, VUG_ARGUMENT, NULL,
+                 "device 'abacus' is not known; `vug devices` lists them");
+}
+
+static void shapes_that_are_not_known(void **state)
+{
+    (void)state;
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    assert_int_equal(vug_model_synthesize("gpt-9", "bf16", 0, NULL, &m, &err), VUG_ARGUMENT);
+    assert_non_null(strstr(err.msg, "shape 'gpt-9' is not known; there are "));
+    for (size_t i = 0; i < vug_shape_count(); i++)
+        assert_non_null(strstr(err.msg, vug_shape_name(i)));
+    help_refused(vug_model_synthesize(vug_shape_name(0), "q4", 0, NULL, &m, &err), &err,
+                 VUG_ARGUMENT, NULL, "type 'q4' is not known; expected bf16, f16 or f32");
+    assert_null(m);
+    assert_true(strlen(vug_version()) >= 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_that_are_none),
+        cmocka_unit_test(configs_that_lie),
+        cmocka_unit_test(weights_that_are_missing_or_cut),
+        cmocka_unit_test(what_lies_beside_the_weights),
+        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(weights_are_read_ahead),
+        cmocka_unit_test(a_description_fits_the_files),
+        cmocka_unit_test(what_is_passed_over_is_not_counted),
+        cmocka_unit_test(layers_have_the_caches_they_need),
+        cmocka_unit_test(options_have_defaults),
+        cmocka_unit_test(graphs_are_drawn),
+        cmocka_unit_test(stop_tokens_come_from_everywhere),
+        cmocka_unit_test(sampling_has_the_checkpoints_defaults),
+        cmocka_unit_test(devices_are_listed),
+        cmocka_unit_test(shapes_that_are_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* The chat of `vug run`, on a terminal of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "core/json.h"
+#include "core/os.h"
+#include "tiny_model.h"
+
+/* Long enough for a crowded machine under a sanitizer; nothing waits for it to
+ * pass unless the test is about to fail. */
+enum { PATIENCE_MS = 60000 };
+
+static const char prompt[] = "> ";
+
+typedef struct {
+    scratch folder;
+    int fd; /* our end */
+    pid_t pid;
+    vug_buf seen; /* everything the program showed */
+    size_t read;  /* of it, what an expectation has passed */
+} terminal;
+
+/* ---- the terminal -------------------------------------------------------------- */
+
+/* In the child; never returns. */
+static void become(const char *name, const char *home, const char *const *argv)
+{
+    (void)setsid();
+    const int fd = open(name, O_RDWR);
+    (void)ioctl(fd, TIOCSCTTY, 0);
+    if (dup2(fd, 0) == 0 && dup2(fd, 1) == 1 && dup2(fd, 2) == 2) {
+        (void)setenv("XDG_STATE_HOME", home, 1);
+        (void)setenv("TERM", "xterm", 1);
+        (void)setenv("NO_COLOR", "1", 1);
+        (void)unsetenv("HOME");
+        (void)execv(argv[0], (char *const *)argv);
+    }
+    _exit(127);
+}
+
+static void start(terminal *t, const char *const *argv)
+{
+    const struct winsize size = { .ws_row = 40, .ws_col = 200 };
+    t->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(t->fd >= 0);
+    assert_int_equal(grantpt(t->fd) | unlockpt(t->fd), 0);
+    assert_int_equal(ioctl(t->fd, TIOCSWINSZ, &size), 0);
+    const char *name = ptsname(t->fd);
+    assert_non_null(name);
+    t->pid = fork();
+    assert_true(t->pid >= 0);
+    if (t->pid == 0)
+        become(name, t->folder.path, argv);
+}
+
+static void type(const terminal *t, const char *keys)
+{
+    assert_int_equal(write(t->fd, keys, strlen(keys)), strlen(keys));
+}
+
+/* False at the end of what the program writes. */
+static bool read_some(terminal *t)
+{
+    struct pollfd wait = { .fd = t->fd, .events = POLLIN };
+    char block[4096];
+    if (poll(&wait, 1, PATIENCE_MS) <= 0)
+        fail_msg("nothing more came after '%s'", t->seen.ptr ? t->seen.ptr : "");
+    const ssize_t n = read(t->fd, block, sizeof(block));
+    if (n <= 0)
+        return false; /* EIO: the other end is closed */
+    vug_buf_append(&t->seen, block, (size_t)n);
+    return true;
+}
+
+/* Waits for `text` after what was expected before. */
+static void expect(terminal *t, const char *text)
+{
+    const char *found = NULL;
+    while (!t->seen.ptr || !(found = strstr(t->seen.ptr + t->read, text))) {
+        if (!read_some(t))
+            fail_msg("the program ended without '%s' after '%s'", text,
+                     t->seen.ptr ? t->seen.ptr + t->read : "");
+    }
+    t->read = (size_t)(found - t->seen.ptr) + strlen(text);
+}
+
+/* Its exit code, once it has shown everything. */
+static int finish(terminal *t)
+{
+    int status = 0;
+    while (read_some(t))
+        ;
+    assert_int_equal(waitpid(t->pid, &status, 0), t->pid);
+    t->pid = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int open_terminal(void **state)
+{
+    terminal *t = vug_alloc_zero(1, sizeof(*t));
+    assert_non_null(t);
+    t->folder = scratch_make();
+    t->fd = -1;
+    tiny_model(&t->folder, TINY_VOCAB);
+    *state = t;
+    return 0;
+}
+
+static int close_terminal(void **state)
+{
+    terminal *t = *state;
+    if (t->pid > 0) {
+        (void)kill(t->pid, SIGKILL);
+        (void)waitpid(t->pid, NULL, 0);
+    }
+    if (t->fd >= 0)
+        (void)close(t->fd);
+    vug_buf_release(&t->seen);
+    scratch_remove(&t->folder);
+    vug_free(t);
+    return 0;
+}
+
+/* Answers are long without a limit: random weights hardly ever end a turn, and
+ * the bias keeps them from it. */
+#define CHAT(t, ...)                                                                              \
+    start((t), VUG_ARGV("run", (t)->folder.path, "--temperature", "0", "--logit-bias", "1=-1000", \
+                        "--logit-bias", "5=-1000", "--context", "4096", __VA_ARGS__))
+
+/* ---- tests ---------------------------------------------------------------------- */
+
+static void test_help_and_the_end(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "-n", "4");
+    expect(t, prompt);
+    type(t, "/help\r");
+    expect(t, "/reset");
+    expect(t, "/save");
+    expect(t, "/quit");
+    expect(t, prompt);
+    type(t, "/nonsense\r");
+    expect(t, "unknown command /nonsense");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
+static void test_quit(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "-n", "4", "-q");
+    expect(t, prompt);
+    type(t, "/quit\r");
+    assert_int_equal(finish(t), 0);
+    assert_null(memchr(t->seen.ptr, '\033', t->seen.len)); /* NO_COLOR */
+}
+
+/* The second turn knows the first: its prompt is longer, and the cache holds
+ * what both begin with. After /reset it does not. */
+static void test_turns(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "-n", "4");
+    expect(t, prompt);
+    type(t, "hello\r");
+    expect(t, "prompt 18 tokens, ");
+    expect(t, "answer 4 tokens");
+    expect(t, prompt);
+    type(t, "hello\r");
+    expect(t, " cached)");
+    expect(t, "answer 4 tokens");
+    expect(t, prompt);
+    type(t, "/reset\r");
+    expect(t, "a new conversation");
+    expect(t, prompt);
+    type(t, "hello\r");
+    expect(t, "prompt 18 tokens, ");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
+static void test_ctrl_c_stops_the_answer(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "--logit-bias", "296=1000");
+    expect(t, prompt);
+    type(t, "hello\r");
+    expect(t, "AAAA");
+    type(t, "\x03");
+    expect(t, "; interrupted");
+    expect(t, prompt);
+    /* The program lives, and the next answer is not cut short. */
+    type(t, "again\r");
+    expect(t, "AAAA");
+    type(t, "\x03");
+    expect(t, "; interrupted");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
+static void test_ctrl_c_at_the_prompt(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "-n", "4");
+    expect(t, prompt);
+    type(t, "given up\x03"); /* the line, not the program */
+    expect(t, "^C");
+    expect(t, prompt);
+    type(t, "\x03");
+    expect(t, "Ctrl-C again");
+    expect(t, prompt);
+    type(t, "/help\r"); /* in between: the count begins anew */
+    expect(t, "/quit");
+    expect(t, prompt);
+    type(t, "\x03");
+    expect(t, "Ctrl-C again");
+    expect(t, prompt);
+    type(t, "\x03");
+    assert_int_equal(finish(t), 0);
+    assert_null(strstr(t->seen.ptr, "answer 4"));
+}
+
+static const vug_jv *saved(const terminal *t, const char *name, vug_text *text, vug_arena *arena)
+{
+    const vug_jv *root;
+    assert_int_equal(vug_read_file(scratch_at(&t->folder, name).path, 1 << 20, text, NULL), VUG_OK);
+    assert_int_equal(vug_json_tree((vug_str){ text->ptr, text->len }, name, arena, &root, NULL),
+                     VUG_OK);
+    return root;
+}
+
+static void test_save(void **state)
+{
+    terminal *t = *state;
+    char command[600];
+    vug_text text;
+    vug_arena arena = { 0 };
+    CHAT(t, "-n", "3", "--logit-bias", "296=1000", "--system", "be \"brief\"");
+    expect(t, prompt);
+    type(t, "one\\\r");
+    expect(t, ". ");
+    type(t, "two\r");
+    expect(t, "AAA");
+    expect(t, prompt);
+    (void)snprintf(command, sizeof(command), "/save %s\r",
+                   scratch_at(&t->folder, "chat.json").path);
+    type(t, command);
+    expect(t, "3 messages written");
+    expect(t, prompt);
+    type(t, "/save /no/such/folder/chat.json\r");
+    expect(t, "/no/such/folder/chat.json: ");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+    const vug_jv *m = saved(t, "chat.json", &text, &arena)->child;
+    assert_true(vug_str_is(vug_jv_get(m, "role")->str, "system"));
+    assert_true(vug_str_is(vug_jv_get(m, "content")->str, "be \"brief\""));
+    assert_true(vug_str_is(vug_jv_get(m->next, "role")->str, "user"));
+    assert_true(vug_str_is(vug_jv_get(m->next, "content")->str, "one\ntwo"));
+    assert_true(vug_str_is(vug_jv_get(m->next->next, "role")->str, "assistant"));
+    assert_true(vug_str_is(vug_jv_get(m->next->next, "content")->str, "AAA"));
+    assert_null(m->next->next->next);
+    vug_arena_release(&arena);
+    vug_text_release(&text);
+}
+
+/* Recalled with the arrow key in the next chat; nobody else may read it. */
+static void test_history(void **state)
+{
+    terminal *t = *state;
+    struct stat info;
+    CHAT(t, "-n", "2");
+    expect(t, prompt);
+    type(t, "remember me\r");
+    expect(t, "answer 2 tokens");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+    assert_int_equal(stat(scratch_at(&t->folder, "vug/history").path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    (void)close(t->fd);
+    t->read = t->seen.len;
+    CHAT(t, "-n", "2");
+    expect(t, prompt);
+    type(t, "\x1b[A");
+    expect(t, "remember me");
+    type(t, "\x15/quit\r");
+    assert_int_equal(finish(t), 0);
+}
+
+/* A prompt that does not fit is said, and the chat goes on. */
+static void test_too_long_is_survived(void **state)
+{
+    terminal *t = *state;
+    start(t, VUG_ARGV("run", t->folder.path, "--context", "24", "-n", "2"));
+    expect(t, prompt);
+    type(t, "this is far too much for a context that small\r");
+    expect(t, "24");
+    expect(t, prompt);
+    type(t, "hi\r");
+    expect(t, "answer 2 tokens");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
+/* One prompt, no chat: Ctrl-C ends the answer and the program says so. */
+static void test_ctrl_c_without_a_chat(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "--logit-bias", "296=1000", "hello");
+    expect(t, "AAAA");
+    type(t, "\x03");
+    expect(t, "; interrupted");
+    assert_int_equal(finish(t), 130);
+}
+
+static void test_json_is_not_for_a_chat(void **state)
+{
+    terminal *t = *state;
+    CHAT(t, "--json");
+    expect(t, "--json needs a PROMPT");
+    assert_int_equal(finish(t), 2);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_terminal, close_terminal)
+    const struct CMUnitTest tests[] = {
+        CASE(test_help_and_the_end),
+        CASE(test_quit),
+        CASE(test_turns),
+        CASE(test_ctrl_c_stops_the_answer),
+        CASE(test_ctrl_c_at_the_prompt),
+        CASE(test_save),
+        CASE(test_history),
+        CASE(test_too_long_is_survived),
+        CASE(test_ctrl_c_without_a_chat),
+        CASE(test_json_is_not_for_a_chat),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,493 @@
+/*
+ * The graph: what each operation accepts, what it makes of shapes, and with which
+ * sentence it refuses; arity and order; limits; and that verification notices a
+ * graph that was changed behind its back. The dumps are in test_dump.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "ir/ir.h"
+
+/* "T,4,8" */
+static vug_shape shape_from(const char *text)
+{
+    vug_shape s = { 0 };
+    for (const char *c = text; *c; c += *c == ',') {
+        int64_t dim = 0;
+        if (*c == 'T' || *c == 'R')
+            dim = *c++ == 'T' ? VUG_DIM_T : VUG_DIM_R;
+        for (; *c >= '0' && *c <= '9'; c++)
+            dim = dim * 10 + (*c - '0');
+        assert_true(s.rank < VUG_MAX_DIMS);
+        s.dim[s.rank++] = dim;
+    }
+    return s;
+}
+
+static vug_val append(vug_graph *g, vug_node node)
+{
+    vug_val out = { 0 };
+    vug_err err = { 0 };
+    if (vug_graph_append(g, &node, &out, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return out;
+}
+
+/* A value of any shape: one that begins with a symbol can only be an input. */
+static vug_val value(vug_graph *g, const char *shape)
+{
+    const bool symbolic = *shape == 'T' || *shape == 'R';
+    return append(g, (vug_node){ .op = symbolic ? VUG_OP_INPUT : VUG_OP_PARAM,
+                                 .layer = -1,
+                                 .shape = shape_from(shape) });
+}
+
+/* ---- shapes -------------------------------------------------------------- */
+
+static const float inv[] = { 1, 0.5f, 0.25f, 0.125f };
+
+/* One node over inputs of the given shapes gives either a shape or a refusal. */
+typedef struct {
+    vug_node node;
+    const char *in[VUG_MAX_INPUTS];
+    const char *shape;
+    const char *refusal;
+} rule_row;
+
+#define NODE(id)                                   \
+    {                                              \
+        .op = VUG_OP_##id, .layer = 3, .name = "x" \
+    }
+#define WITH(id, field)                                   \
+    {                                                     \
+        .op = VUG_OP_##id, .layer = 3, .name = "x", field \
+    }
+#define SCALED(id) WITH(id, .at.scale.by = 2)
+#define SPLIT(n)   WITH(HEADS, .at.heads.count = n)
+#define TABLE(n, p)                                                               \
+    {                                                                             \
+        .op = VUG_OP_ROPE_TABLE, .layer = 3, .name = "x", .at.table = { n, p, 1 } \
+    }
+#define ATTN(l, w)                                                                 \
+    {                                                                              \
+        .op = VUG_OP_ATTENTION, .layer = 3, .name = "x", .at.attn = { l, w, 1, 0 } \
+    }
+
+static const rule_row rule_rows[] = {
+    { SCALED(EMBED), { "100,8", "T" }, "[T,8]", NULL },
+    { SCALED(EMBED),
+      { "100", "T" },
+      NULL,
+      "inputs are [100] and [T], expected a table [V,D] and tokens [T]" },
+    { SCALED(EMBED),
+      { "100,8", "T,1" },
+      NULL,
+      "inputs are [100,8] and [T,1], expected a table [V,D] and tokens [T]" },
+
+    { NODE(LINEAR), { "T,8", "16,8" }, "[T,16]", NULL },
+    { NODE(LINEAR), { "R,8", "16,8" }, "[R,16]", NULL },
+    { NODE(LINEAR),
+      { "T,8", "16,7" },
+      NULL,
+      "inputs are [T,8] and [16,7], expected [T,in] and a weight [out,in]" },
+    { NODE(LINEAR),
+      { "T,2,8", "16,8" },
+      NULL,
+      "inputs are [T,2,8] and [16,8], expected [T,in] and a weight [out,in]" },
+    { NODE(LINEAR),
+      { "T,8", "8" },
+      NULL,
+      "inputs are [T,8] and [8], expected [T,in] and a weight [out,in]" },
+
+    { NODE(RMS_NORM), { "T,8", "8" }, "[T,8]", NULL },
+    { NODE(RMS_NORM), { "T,4,8", "8" }, "[T,4,8]", NULL },
+    { NODE(RMS_NORM),
+      { "T,4,8", "4" },
+      NULL,
+      "inputs are [T,4,8] and [4], expected [...,D] and a weight [D]" },
+    { NODE(RMS_NORM),
+      { "T,8", "1,8" },
+      NULL,
+      "inputs are [T,8] and [1,8], expected [...,D] and a weight [D]" },
+
+    { TABLE(8, inv), { "T" }, "[T,8]", NULL },
+    { TABLE(7, inv), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
+    { TABLE(0, inv), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
+    { TABLE(8, NULL), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
+    { TABLE(8, inv), { "T,1" }, NULL, "expected positions [T] and an even number of dimensions" },
+
+    { NODE(ROPE), { "T,4,8", "T,8" }, "[T,4,8]", NULL },
+    { NODE(ROPE), { "T,4,8", "T,4" }, "[T,4,8]", NULL },
+    { NODE(ROPE),
+      { "T,4,8", "T,10" },
+      NULL,
+      "inputs are [T,4,8] and [T,10], expected [T,H,E] and a table [T,dims] with dims <= E" },
+    { NODE(ROPE),
+      { "T,4,8", "R,8" },
+      NULL,
+      "inputs are [T,4,8] and [R,8], expected [T,H,E] and a table [T,dims] with dims <= E" },
+    { NODE(ROPE),
+      { "T,32", "T,8" },
+      NULL,
+      "inputs are [T,32] and [T,8], expected [T,H,E] and a table [T,dims] with dims <= E" },
+    { NODE(ROPE),
+      { "T,4,8", "T" },
+      NULL,
+      "inputs are [T,4,8] and [T], expected [T,H,E] and a table [T,dims] with dims <= E" },
+
+    { ATTN(3, 0), { "T,4,8", "T,2,8", "T,2,8" }, "[T,4,8]", NULL },
+    { ATTN(3, 5), { "T,4,8", "T,4,8", "T,4,8" }, "[T,4,8]", NULL },
+    { ATTN(3, 0),
+      { "T,4,8", "T,3,8", "T,3,8" },
+      NULL,
+      "inputs are [T,4,8] and [T,3,8], expected q [T,H,E], k and v [T,K,E] with H a multiple of "
+      "K" },
+    { ATTN(3, 0),
+      { "T,4,8", "T,2,8", "T,4,8" },
+      NULL,
+      "inputs are [T,4,8] and [T,2,8], expected q [T,H,E], k and v [T,K,E] with H a multiple of "
+      "K" },
+    { ATTN(3, 0),
+      { "T,4,8", "T,2,4", "T,2,4" },
+      NULL,
+      "inputs are [T,4,8] and [T,2,4], expected q [T,H,E], k and v [T,K,E] with H a multiple of "
+      "K" },
+    { ATTN(3, 0),
+      { "T,4,8", "R,2,8", "R,2,8" },
+      NULL,
+      "inputs are [T,4,8] and [R,2,8], expected q [T,H,E], k and v [T,K,E] with H a multiple of "
+      "K" },
+    { ATTN(3, 0),
+      { "T,8", "T,8", "T,8" },
+      NULL,
+      "inputs are [T,8] and [T,8], expected q [T,H,E], k and v [T,K,E] with H a multiple of K" },
+    { ATTN(-1, 0),
+      { "T,4,8", "T,2,8", "T,2,8" },
+      NULL,
+      "needs a layer and a window that is not negative" },
+    { ATTN(3, -1),
+      { "T,4,8", "T,2,8", "T,2,8" },
+      NULL,
+      "needs a layer and a window that is not negative" },
+
+    { NODE(ADD), { "T,8", "T,8" }, "[T,8]", NULL },
+    { NODE(ADD), { "T,8", "R,8" }, NULL, "inputs are [T,8] and [R,8], expected equal shapes" },
+    { NODE(MUL), { "T,4,8", "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(MUL), { "T,8", "T,8,1" }, NULL, "inputs are [T,8] and [T,8,1], expected equal shapes" },
+    { NODE(GELU), { "T,8" }, "[T,8]", NULL },
+    { SCALED(SCALE), { "T,8" }, "[T,8]", NULL },
+    { SCALED(SOFTCAP), { "R,8" }, "[R,8]", NULL },
+
+    { SPLIT(4), { "T,32" }, "[T,4,8]", NULL },
+    { SPLIT(5),
+      { "T,32" },
+      NULL,
+      "inputs are [T,32], expected [T,H*E], the width a multiple of the heads" },
+    { SPLIT(0),
+      { "T,32" },
+      NULL,
+      "inputs are [T,32], expected [T,H*E], the width a multiple of the heads" },
+    { SPLIT(4),
+      { "T,4,8" },
+      NULL,
+      "inputs are [T,4,8], expected [T,H*E], the width a multiple of the heads" },
+    { NODE(MERGE), { "T,4,8" }, "[T,32]", NULL },
+    { NODE(MERGE), { "T,32" }, NULL, "inputs are [T,32], expected [T,H,E]" },
+
+    { NODE(TAKE), { "T,8", "R" }, "[R,8]", NULL },
+    { NODE(TAKE),
+      { "T,4,8", "R" },
+      NULL,
+      "inputs are [T,4,8] and [R], expected [T,D] and rows [R]" },
+    { NODE(TAKE),
+      { "T,8", "R,1" },
+      NULL,
+      "inputs are [T,8] and [R,1], expected [T,D] and rows [R]" },
+
+    { NODE(GEGLU), { "T,8", "T,8" }, "[T,8]", NULL },
+    { NODE(GEGLU), { "T,8", "T,9" }, NULL, "inputs are [T,8] and [T,9], expected equal shapes" },
+    { NODE(ADD_NORM), { "T,8", "T,8", "8" }, "[T,8]", NULL },
+    { NODE(ADD_NORM),
+      { "T,8", "T,9", "8" },
+      NULL,
+      "inputs are [T,8] and [T,9], expected equal shapes" },
+    { NODE(ADD_NORM),
+      { "T,8", "T,8", "9" },
+      NULL,
+      "the norm's weight does not match the last dimension" },
+    { NODE(NORM_ROPE), { "T,4,8", "8", "T,8" }, "[T,4,8]", NULL },
+    { NODE(NORM_ROPE), { "T,4,8", "8", "T,4" }, "[T,4,8]", NULL },
+    { NODE(NORM_ROPE),
+      { "T,4,8", "4", "T,8" },
+      NULL,
+      "inputs are [T,4,8] and [4], expected [T,H,E] and a norm weight [E]" },
+    { NODE(NORM_ROPE),
+      { "T,4,8", "8", "T,9" },
+      NULL,
+      "expected [T,H,E] and a table [T,dims] with dims <= E" },
+};
+
+enum { RULES = sizeof(rule_rows) / sizeof(rule_rows[0]) };
+
+static void test_shape_rules(void **state)
+{
+    (void)state;
+    bool accepted[VUG_OP_COUNT] = { [VUG_OP_PARAM] = true, [VUG_OP_INPUT] = true };
+    for (int i = 0; i < RULES; i++) {
+        const rule_row *row = &rule_rows[i];
+        vug_graph g = { 0 };
+        vug_err err = { 0 };
+        vug_node node = row->node;
+        vug_val out = { 0 };
+        char text[96], want[512];
+        for (int k = 0; k < vug_op_inputs(node.op); k++)
+            node.in[k] = value(&g, row->in[k]);
+        const uint32_t before = g.n;
+        const vug_status st = vug_graph_append(&g, &node, &out, &err);
+        if (row->shape) {
+            assert_int_equal(st, VUG_OK);
+            assert_string_equal(vug_shape_text(&g.node[out.id].shape, text), row->shape);
+            accepted[node.op] = true;
+        } else {
+            (void)snprintf(want, sizeof(want), "graph: layer 3, x (%s): ", vug_op_name(node.op));
+            assert_int_equal(st, VUG_ARGUMENT);
+            assert_memory_equal(err.msg, want, strlen(want));
+            assert_string_equal(err.msg + strlen(err.msg) - strlen(row->refusal), row->refusal);
+            assert_int_equal(g.n, before);
+            assert_int_equal(out.id, 0);
+        }
+        vug_graph_release(&g);
+    }
+    for (int op = 0; op < VUG_OP_COUNT; op++) {
+        if (!accepted[op])
+            fail_msg("no row accepts the op %s", vug_op_name((vug_op)op));
+    }
+}
+
+static void test_declared_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        vug_op op;
+        vug_shape shape;
+        const char *refusal; /* NULL: good */
+    } rows[] = {
+        { VUG_OP_PARAM, { 4, { 1, 2, 3, 4 } }, NULL },
+        { VUG_OP_INPUT, { 1, { VUG_DIM_T } }, NULL },
+        { VUG_OP_INPUT, { 2, { VUG_DIM_R, 7 } }, NULL },
+        { VUG_OP_PARAM, { 0, { 0 } }, "graph: (param): has no declared shape" },
+        { VUG_OP_PARAM, { 5, { 1, 1, 1, 1 } }, "graph: (param): has no declared shape" },
+        { VUG_OP_PARAM, { 2, { 4, 0 } }, "graph: (param): has a dimension below 1" },
+        { VUG_OP_PARAM, { 1, { VUG_DIM_T } }, "graph: (param): has a dimension below 1" },
+        { VUG_OP_INPUT, { 2, { 4, VUG_DIM_T } }, "graph: (input): has a dimension below 1" },
+        { VUG_OP_PARAM,
+          { 2, { INT64_MAX, 2 } },
+          "graph: (param): has more elements than can be counted" },
+        /* Four bytes each, one too many; then with 2^20 in the symbol's place. */
+        { VUG_OP_PARAM,
+          { 1, { (int64_t)1 << 61 } },
+          "graph: (param): has more elements than can be counted" },
+        { VUG_OP_PARAM, { 1, { ((int64_t)1 << 61) - 1 } }, NULL },
+        { VUG_OP_INPUT,
+          { 2, { VUG_DIM_T, (int64_t)1 << 41 } },
+          "graph: (input): has more elements than can be counted" },
+        { VUG_OP_INPUT, { 2, { VUG_DIM_T, (int64_t)1 << 40 } }, NULL },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_graph g = { 0 };
+        vug_err err = { 0 };
+        vug_val out = { 0 };
+        const vug_node node = { .op = rows[i].op, .layer = -1, .shape = rows[i].shape };
+        const vug_status st = vug_graph_append(&g, &node, &out, &err);
+        assert_int_equal(st, rows[i].refusal ? VUG_ARGUMENT : VUG_OK);
+        assert_string_equal(err.msg, rows[i].refusal ? rows[i].refusal : "");
+        vug_graph_release(&g);
+    }
+}
+
+static void test_shape_helpers(void **state)
+{
+    (void)state;
+    char text[96];
+    const vug_shape s = { 3, { VUG_DIM_T, 4, 8 } }, r = { 2, { VUG_DIM_R, 5 } };
+    assert_int_equal(vug_shape_elements(&s, 3, 100), 96);
+    assert_int_equal(vug_shape_elements(&r, 100, 2), 10);
+    assert_true(vug_shape_equal(&s, &s));
+    assert_false(vug_shape_equal(&s, &r));
+    assert_false(vug_shape_equal(&s, &(vug_shape){ 3, { VUG_DIM_R, 4, 8 } }));
+    const vug_shape widest = { 4, { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX } };
+    assert_int_equal(strlen(vug_shape_text(&widest, text)), 4 * 19 + 3 + 2);
+}
+
+/* ---- arity, order, limits ------------------------------------------------ */
+
+static void test_arity(void **state)
+{
+    (void)state;
+    for (int op = 0; op < VUG_OP_COUNT; op++) {
+        const int n = vug_op_inputs((vug_op)op);
+        char want[128];
+        vug_err err = { 0 };
+        vug_graph g = { 0 };
+        vug_val out = { 0 };
+        const vug_val v = value(&g, "T,8");
+        vug_node node = { .op = (vug_op)op, .layer = -1, .shape = shape_from("8") };
+        for (int k = 0; k < VUG_MAX_INPUTS; k++)
+            node.in[k] = k < n ? v : (vug_val){ 0 };
+        for (int k = 0; k < n; k++) {
+            (void)snprintf(want, sizeof(want),
+                           "graph: (%s): input %d is missing or not yet defined",
+                           vug_op_name((vug_op)op), k);
+            const uint32_t wrong[] = { 0, g.n, UINT32_MAX };
+            for (int w = 0; w < 3; w++) {
+                vug_node bad = node;
+                bad.in[k].id = wrong[w];
+                assert_int_equal(vug_graph_append(&g, &bad, &out, &err), VUG_ARGUMENT);
+                assert_string_equal(err.msg, want);
+            }
+        }
+        if (n < VUG_MAX_INPUTS) {
+            node.in[n] = v;
+            (void)snprintf(want, sizeof(want), "graph: (%s): input %d is one too many",
+                           vug_op_name((vug_op)op), n);
+            assert_int_equal(vug_graph_append(&g, &node, &out, &err), VUG_ARGUMENT);
+            assert_string_equal(err.msg, want);
+        }
+        assert_int_equal(g.n, 2);
+        vug_graph_release(&g);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    vug_val out = { 0 };
+    vug_val last = value(&g, "T,8");
+    const vug_node gelu = { .op = VUG_OP_GELU, .layer = -1 };
+    while (g.n < VUG_MAX_NODES) {
+        vug_node node = gelu;
+        node.in[0] = last;
+        last = append(&g, node);
+    }
+    vug_node more = gelu;
+    more.in[0] = last;
+    assert_int_equal(vug_graph_append(&g, &more, &out, &err), VUG_LIMIT);
+    assert_string_equal(err.msg, "graph: more than 16384 nodes");
+    for (int i = 0; i < VUG_MAX_OUTPUTS; i++)
+        assert_int_equal(vug_graph_output(&g, "o", last, &err), VUG_OK);
+    assert_int_equal(vug_graph_output(&g, "o", last, &err), VUG_LIMIT);
+    assert_string_equal(err.msg, "graph: more than 1100 outputs");
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    vug_graph_release(&g);
+    assert_null(g.node);
+    assert_int_equal(g.n, 0);
+}
+
+static void test_outputs(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    const vug_val v = value(&g, "T,8");
+    assert_int_equal(vug_graph_output(&g, "none", (vug_val){ 0 }, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: output 'none' is no value of the graph");
+    assert_int_equal(vug_graph_output(&g, "later", (vug_val){ v.id + 1 }, &err), VUG_ARGUMENT);
+    assert_int_equal(g.n_outputs, 0);
+    assert_int_equal(vug_graph_output(&g, "v", v, &err), VUG_OK);
+    assert_int_equal(g.n_outputs, 1);
+    vug_graph_release(&g);
+}
+
+/* Names and tables are the graph's own, whatever becomes of the caller's. */
+static void test_copies(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    char name[] = "table";
+    float mine[2] = { 1, 0.5f };
+    const vug_val pos = value(&g, "T");
+    const vug_val v = append(&g, (vug_node){ .op = VUG_OP_ROPE_TABLE,
+                                             .layer = 6,
+                                             .name = name,
+                                             .in = { pos },
+                                             .at.table = { 4, mine, 1 } });
+    name[0] = '?';
+    mine[1] = 9;
+    assert_string_equal(vug_graph_at(&g, v)->name, "table");
+    assert_true(vug_graph_at(&g, v)->at.table.inv[1] == 0.5f);
+    assert_int_equal(g.n_layers, 7);
+    vug_graph_release(&g);
+}
+
+/* ---- verification -------------------------------------------------------- */
+
+static void assert_corrupt(const vug_graph *g, const char *sentence)
+{
+    vug_err err = { 0 };
+    assert_int_equal(vug_graph_verify(g, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, sentence);
+}
+
+static void test_verify(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    const vug_val x = value(&g, "T,8"), w = value(&g, "8,8");
+    const vug_node linear = { .op = VUG_OP_LINEAR, .layer = 2, .name = "q", .in = { x, w } };
+    const vug_val y = append(&g, linear);
+    const vug_val z = append(&g, (vug_node){ .op = VUG_OP_ADD, .layer = -1, .in = { x, y } });
+    assert_int_equal(vug_graph_output(&g, "z", z, &err), VUG_OK);
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    assert_int_equal(vug_graph_verify(&(vug_graph){ 0 }, &err), VUG_OK);
+
+    vug_node *node = &g.node[y.id];
+    const vug_node good = *node;
+    node->shape.dim[1] = 9;
+    assert_corrupt(&g, "graph: layer 2, q (linear): its shape is not what its inputs give");
+    *node = good;
+    node->shape.rank = 3;
+    assert_corrupt(&g, "graph: layer 2, q (linear): its shape is not what its inputs give");
+    *node = good;
+    node->in[1] = x; /* [T,8] is no weight [out,8] of the shape that was noted */
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_ARGUMENT);
+    *node = good;
+    node->in[0] = y; /* itself */
+    assert_corrupt(&g, "graph: layer 2, q (linear): input 0 is missing or not yet defined");
+    node->in[0] = z; /* later */
+    assert_corrupt(&g, "graph: layer 2, q (linear): input 0 is missing or not yet defined");
+    *node = good;
+    node->in[2] = x;
+    assert_corrupt(&g, "graph: layer 2, q (linear): input 2 is one too many");
+    *node = good;
+    node->op = VUG_OP_COUNT;
+    assert_corrupt(&g, "graph: node 3 has no operation");
+    *node = good;
+    g.node[w.id].shape.dim[1] = 7;
+    assert_corrupt(&g, "graph: layer 2, q (linear): inputs are [T,8] and [8,7], expected [T,in] "
+                       "and a weight [out,in]");
+    g.node[w.id].shape.dim[1] = 8;
+    g.output[0].value.id = g.n;
+    assert_corrupt(&g, "graph: output 'z' is no value of the graph");
+    g.output[0].value = z;
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    vug_graph_release(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shape_rules),   cmocka_unit_test(test_declared_shapes),
+        cmocka_unit_test(test_shape_helpers), cmocka_unit_test(test_arity),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_verify),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
