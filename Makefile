@@ -179,6 +179,8 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libvug.a
 # ---- lint ---------------------------------------------------------------------
 
 # All of it runs, also after a failure: one look shows everything there is to mend.
+FORMATTED = $(C_FILES) tests/fuzz/entry.c \
+            $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/ tests/fuzz/ bench/))
 lint: ## the rules of the house, formatting, clang-tidy, the other compiler
 	@tools/deps lint
 	@$(MAKE) -k lint-rules lint-format lint-headers lint-shell lint-clang lint-tidy
@@ -186,8 +188,10 @@ lint: ## the rules of the house, formatting, clang-tidy, the other compiler
 lint-rules: everything
 	@tools/lint --build $(BUILD)
 lint-format:
-	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES) $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ \
-	    tests/ tests/fuzz/ bench/)) tests/fuzz/entry.c
+	@out=$$($(CLANG_FORMAT) --dry-run -Werror $(FORMATTED) 2>&1) || { printf '%s\n' "$$out" | \
+	    sed -n 's/: error: code should.*/: make format would change this line/p'; exit 1; }
+format: ## as clang-format would have it
+	@$(CLANG_FORMAT) -i $(FORMATTED)
 # The public headers belong to C++ programs too.
 lint-headers:
 	@for h in include/vug/*.h; do $(CXX) -fsyntax-only -Wall -Wextra -Wpedantic -Werror -Iinclude \
@@ -246,5 +250,5 @@ help: ## this list
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all everything demo check run-tests san fuzz lint lint-rules lint-format lint-headers \
+.PHONY: all everything demo check run-tests san fuzz lint lint-rules lint-format format lint-headers \
         lint-shell lint-clang lint-tidy bench install deps clean help

@@ -420,6 +420,7 @@ static void logprobs_are_reported_on_request(void **state)
         vug_generation g = generate(&f, &o);
         assert_int_equal(l.n, 8);
         assert_false(l.last);
+        vug_buf_release(&l.text);
         vug_generation_release(&g);
     }
     fixture_release(&f);

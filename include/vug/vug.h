@@ -48,14 +48,14 @@ VUG_API const char *vug_version(void);
 /* ---- errors ------------------------------------------------------------ */
 
 /* X(id, text): what went wrong, as a kind. */
-#define VUG_STATUS_TABLE(X)                                 \
-    X(OK, "ok")                                             \
-    X(NOMEM, "out of memory")                               \
-    X(IO, "i/o error")              /* a file or a pipe */  \
-    X(FORMAT, "malformed input")    /* bytes that lie */    \
-    X(UNSUPPORTED, "not supported") /* valid, not ours */   \
-    X(ARGUMENT, "invalid argument") /* the caller's */      \
-    X(LIMIT, "limit exceeded")      /* context, memory */   \
+#define VUG_STATUS_TABLE(X)                                \
+    X(OK, "ok")                                            \
+    X(NOMEM, "out of memory")                              \
+    X(IO, "i/o error")              /* a file or a pipe */ \
+    X(FORMAT, "malformed input")    /* bytes that lie */   \
+    X(UNSUPPORTED, "not supported") /* valid, not ours */  \
+    X(ARGUMENT, "invalid argument") /* the caller's */     \
+    X(LIMIT, "limit exceeded")      /* context, memory */  \
     X(CANCELLED, "cancelled")
 
 typedef enum {
@@ -127,7 +127,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_open(const char *path, vug_token
 VUG_API void vug_tokenizer_close(vug_tokenizer *tokenizer);
 
 typedef enum {
-    VUG_ENCODE_PLAIN = 0,          /* special tokens written in the text stay text */
+    VUG_ENCODE_PLAIN = 0,         /* special tokens written in the text stay text */
     VUG_ENCODE_PARSE_SPECIAL = 1, /* they become the tokens they name */
     VUG_ENCODE_ADD_SPECIAL = 2,   /* add what the post-processor adds, such as <bos> */
 } vug_encode_flags;
@@ -135,9 +135,8 @@ typedef enum {
 /* `flags` is a union of vug_encode_flags. Bytes that are not UTF-8 are encoded
  * as U+FFFD, as the reference does. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_encode(const vug_tokenizer *tokenizer,
-                                                       const char *text, size_t len,
-                                                       unsigned flags, vug_tokens *out,
-                                                       vug_err *err);
+                                                       const char *text, size_t len, unsigned flags,
+                                                       vug_tokens *out, vug_err *err);
 /* The text of `n` tokens. `skip_special` drops control tokens such as <eos>. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_decode(const vug_tokenizer *tokenizer,
                                                        const int32_t *id, size_t n,
@@ -207,8 +206,7 @@ typedef struct {
 
 /* `path` is a folder with config.json and *.safetensors. Without a tokenizer in
  * it the model opens all the same, and vug_model_tokenizer returns NULL. */
-VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path,
-                                                 const vug_model_options *options,
+VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);
 /* All sessions must have been destroyed before. Accepts NULL. */
 VUG_API void vug_model_close(vug_model *model);
@@ -218,11 +216,11 @@ typedef struct {
     uint64_t weights_mapped; /* of the checkpoint's files, read in place */
     uint64_t weights_copied; /* converted or packed at load */
     uint64_t tokenizer;
-    uint64_t graph;          /* the program and its tables */
-    uint64_t session_cache;  /* keys and values, for the whole context */
+    uint64_t graph;         /* the program and its tables */
+    uint64_t session_cache; /* keys and values, for the whole context */
     uint64_t session_buffers;
-    uint64_t process;        /* the program's own code and stacks, an estimate */
-    uint64_t total;          /* the sum, with one session */
+    uint64_t process; /* the program's own code and stacks, an estimate */
+    uint64_t total;   /* the sum, with one session */
 } vug_memory_plan;
 
 typedef struct {
@@ -231,7 +229,7 @@ typedef struct {
     const char *device;
     const char *kernels; /* such as "avx2" */
     int64_t n_layers, d_model, n_heads, n_kv_heads, d_head, d_ffn, n_vocab;
-    int64_t n_parameters;   /* of the text stack, a tied head counted once */
+    int64_t n_parameters;    /* of the text stack, a tied head counted once */
     int64_t context_trained; /* tokens */
     int64_t context;         /* tokens, of sessions of this model */
     int64_t batch;           /* most tokens in one step */
@@ -266,9 +264,9 @@ VUG_API size_t vug_model_tensor_count(const vug_model *model);
 VUG_API vug_tensor_info vug_model_tensor(const vug_model *model, size_t i);
 
 typedef struct {
-    const char *cache;   /* "full" or "window" */
-    int64_t window;      /* tokens; 0 for full */
-    int64_t slots;       /* tokens the cache holds */
+    const char *cache; /* "full" or "window" */
+    int64_t window;    /* tokens; 0 for full */
+    int64_t slots;     /* tokens the cache holds */
     uint64_t cache_bytes;
 } vug_layer_info;
 
@@ -459,8 +457,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate(vug_session *session, const int32
                                                vug_generation *out, vug_err *err);
 /* Continues a raw text, with <bos> in front where the tokenizer adds it. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_text(vug_session *session, const char *text,
-                                                    size_t len,
-                                                    const vug_generate_options *options,
+                                                    size_t len, const vug_generate_options *options,
                                                     vug_generation *out, vug_err *err);
 /* Answers a conversation. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
@@ -472,16 +469,16 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
 
 typedef struct {
     int64_t n_tokens, n_vocab;
-    double max_abs, mean_abs;   /* |logit - reference| */
-    double mean_kl;             /* KL(reference || ours) per position, in nats */
-    double top1;                /* share of positions with the same best token */
-    int64_t n_greedy;           /* tokens of the reference's greedy continuation */
-    int64_t n_greedy_equal;     /* of them equal, from the first on */
-    bool chunked_identical;     /* chunks of 7 give the bits of one prefill */
-    bool stepwise_identical;    /* so does token by token */
-    int first_departing_layer;  /* whose input, hidden.N, departs first; n_layers: the final
+    double max_abs, mean_abs;  /* |logit - reference| */
+    double mean_kl;            /* KL(reference || ours) per position, in nats */
+    double top1;               /* share of positions with the same best token */
+    int64_t n_greedy;          /* tokens of the reference's greedy continuation */
+    int64_t n_greedy_equal;    /* of them equal, from the first on */
+    bool chunked_identical;    /* chunks of 7 give the bits of one prefill */
+    bool stepwise_identical;   /* so does token by token */
+    int first_departing_layer; /* whose input, hidden.N, departs first; n_layers: the final
                                    norm's output; -1: none */
-    double departing_max_abs;   /* there, relative to the largest element if that is over 1 */
+    double departing_max_abs;  /* there, relative to the largest element if that is over 1 */
     double tolerance;
     bool pass;
 } vug_verification;

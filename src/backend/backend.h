@@ -46,8 +46,8 @@ typedef struct {
 
 /* What compiling found, before anything of a session is allocated. */
 typedef struct {
-    uint64_t copied_bytes;    /* weights converted at load */
-    uint64_t program_bytes;   /* tables of the program itself */
+    uint64_t copied_bytes;  /* weights converted at load */
+    uint64_t program_bytes; /* tables of the program itself */
     uint64_t state_bytes;
     uint64_t workspace_bytes;
     const vug_cache_size *cache; /* [n_layers of the graph]; lives as long as the program */
@@ -85,8 +85,7 @@ typedef struct {
     /* `weight[slot]` for every PARAM; graph and plan are borrowed. */
     VUG_MUST_CHECK vug_status (*compile)(vug_device *device, const vug_graph *graph,
                                          const vug_plan *plan, const vug_weight *weight,
-                                         const vug_limits *limits, vug_program **out,
-                                         vug_err *err);
+                                         const vug_limits *limits, vug_program **out, vug_err *err);
     void (*release)(vug_program *program);
     vug_program_sizes (*sizes)(const vug_program *program);
     VUG_MUST_CHECK vug_status (*state_create)(const vug_program *program, vug_state **out,

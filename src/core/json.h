@@ -83,14 +83,14 @@ typedef struct vug_jv vug_jv;
 struct vug_jv {
     vug_json_type type;
     bool boolean;
-    bool is_int;     /* a number written without fraction and exponent that fits i64 */
-    int64_t i64;     /* of an is_int number */
-    double f64;      /* of any number */
-    vug_str key;     /* of a member of an object */
-    vug_str str;     /* of a string; of a number its spelling */
-    vug_jv *child;   /* first member or element */
-    vug_jv *next;    /* sibling */
-    size_t n;        /* members or elements */
+    bool is_int;   /* a number written without fraction and exponent that fits i64 */
+    int64_t i64;   /* of an is_int number */
+    double f64;    /* of any number */
+    vug_str key;   /* of a member of an object */
+    vug_str str;   /* of a string; of a number its spelling */
+    vug_jv *child; /* first member or element */
+    vug_jv *next;  /* sibling */
+    size_t n;      /* members or elements */
 };
 
 /* Everything lives in `arena`, strings without escapes in `src`. */

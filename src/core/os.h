@@ -61,10 +61,10 @@ const char *vug_path_base(const char *path);
 
 /* ---- machine ------------------------------------------------------------- */
 
-int vug_cpu_count(void);          /* physical cores this process may use, >= 1 */
-uint64_t vug_memory_size(void);   /* bytes of physical memory */
-uint64_t vug_memory_peak(void);   /* most bytes this process had resident */
-double vug_now(void);             /* seconds, monotonic */
+int vug_cpu_count(void);        /* physical cores this process may use, >= 1 */
+uint64_t vug_memory_size(void); /* bytes of physical memory */
+uint64_t vug_memory_peak(void); /* most bytes this process had resident */
+double vug_now(void);           /* seconds, monotonic */
 
 /* ---- worker threads ------------------------------------------------------ */
 

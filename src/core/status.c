@@ -17,8 +17,8 @@ const char *vug_status_text(vug_status code)
     return status_text[code];
 }
 
-vug_status vug_fail_at(vug_err *err, vug_status code, const char *file, int line,
-                       const char *fmt, ...)
+vug_status vug_fail_at(vug_err *err, vug_status code, const char *file, int line, const char *fmt,
+                       ...)
 {
     if (err) {
         va_list ap;

@@ -6,8 +6,8 @@ enum { MAX_CONFIG = 16 << 20 };
 
 /* By config.json where there is one; a folder with a tokenizer alone is known by
  * the tokens of its turns. */
-static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer,
-                            const char **family, vug_err *err)
+static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, const char **family,
+                            vug_err *err)
 {
     char *path = vug_path_join(folder, "config.json");
     if (!path)

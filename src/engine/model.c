@@ -25,8 +25,8 @@ static vug_status pick_limits(const vug_model_options *o, const vug_config *c, v
         return VUG_FAIL(err, VUG_ARGUMENT, "context: %lld, expected 1 to %d tokens",
                         (long long)context, MAX_CONTEXT);
     if (batch < 1 || batch > MAX_BATCH)
-        return VUG_FAIL(err, VUG_ARGUMENT, "batch: %lld, expected 1 to %d tokens",
-                        (long long)batch, MAX_BATCH);
+        return VUG_FAIL(err, VUG_ARGUMENT, "batch: %lld, expected 1 to %d tokens", (long long)batch,
+                        MAX_BATCH);
     if (batch > context)
         batch = context;
     *out = (vug_limits){ .context = context, .batch = batch, .rows = 1 };
@@ -57,8 +57,8 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     /* One row of an embedding that is not the head as well. */
     info->bytes_per_token = bytes;
     if (!b->tied)
-        info->bytes_per_token -= b->tensor[0]->bytes -
-                                 b->tensor[0]->bytes / (uint64_t)m->checkpoint.config.n_vocab;
+        info->bytes_per_token -=
+                b->tensor[0]->bytes - b->tensor[0]->bytes / (uint64_t)m->checkpoint.config.n_vocab;
 }
 
 static uint64_t graph_bytes(const vug_graph *g)

@@ -14,8 +14,8 @@ static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_b
         if (t)
             weight[i] = (vug_weight){ t->name.ptr, t->dtype, t->data };
     }
-    const vug_status st = c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits,
-                                              &c->program, err);
+    const vug_status st =
+            c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits, &c->program, err);
     vug_free(weight);
     return st;
 }

@@ -120,9 +120,9 @@ typedef struct {
     const reference *ref;
     vug_verification *v;
     const vug_model_info *info;
-    float *whole;    /* [T,V] logits of one prefill */
-    double *hidden;  /* [n_layers + 1] largest difference, relative to the reference's largest */
-    bool identical;  /* of a later way: all bits equal to `whole` */
+    float *whole;   /* [T,V] logits of one prefill */
+    double *hidden; /* [n_layers + 1] largest difference, relative to the reference's largest */
+    bool identical; /* of a later way: all bits equal to `whole` */
 } comparison;
 
 static int64_t best_of(const float *row, int64_t n)
@@ -210,11 +210,9 @@ static bool compare_bits(const vug_step *step, void *user)
 static vug_status forward(comparison *c, vug_session *s, int chunk, vug_step_fn *on_step,
                           vug_err *err)
 {
-    const vug_forward_options o = { .chunk = chunk,
-                                    .all_logits = true,
-                                    .hidden = true,
-                                    .on_step = on_step,
-                                    .user = c };
+    const vug_forward_options o = {
+        .chunk = chunk, .all_logits = true, .hidden = true, .on_step = on_step, .user = c
+    };
     c->identical = true;
     return vug_session_forward(s, c->ref->id, (size_t)c->ref->n_tokens, &o, err);
 }

@@ -74,9 +74,12 @@ vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr_norm at
                 (vug_node){ .op = VUG_OP_RMS_NORM, .name = name, .in = { x, w }, .at.norm = at });
 }
 
-vug_val flow_rope_table(vug_flow *f, vug_val positions, vug_attr_table at)
+vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name, vug_attr_table at)
 {
-    return emit(f, (vug_node){ .op = VUG_OP_ROPE_TABLE, .in = { positions }, .at.table = at });
+    return emit(f, (vug_node){ .op = VUG_OP_ROPE_TABLE,
+                               .name = name,
+                               .in = { positions },
+                               .at.table = at });
 }
 
 vug_val flow_rope(vug_flow *f, vug_val x, vug_val table)

@@ -49,7 +49,7 @@ vug_val flow_linear(vug_flow *f, vug_val x, const char *name);
 vug_val flow_project(vug_flow *f, vug_val x, vug_val weight);
 /* x / rms(x) * (w + bias) over the last axis, w the weight `name`. */
 vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr_norm at);
-vug_val flow_rope_table(vug_flow *f, vug_val positions, vug_attr_table at);
+vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name, vug_attr_table at);
 vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
 vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);
 vug_val flow_heads(vug_flow *f, vug_val x, int64_t count);

@@ -29,7 +29,7 @@ enum {
 };
 
 /* Tenths of pixels that a column of text takes; fonts differ by a percent or two. */
-enum { BOLD = 74, SMALL = 68, LARGE = 150, SANS = 82 };
+enum { BOLD = 74, SMALL = 68, LARGE = 150, HEADING = 82 };
 
 static const struct {
     const char *ink, *paper;
@@ -389,7 +389,7 @@ static void draw_head(page *p, int i)
 {
     const vug_panel *panel = &p->d.panel[i];
     const sheet *s = &p->sheet[i];
-    const int columns = (s->w - 2 * PAD) * 10 / SANS;
+    const int columns = (s->w - 2 * PAD) * 10 / HEADING;
     if (panel->part != VUG_PART_LAYER) {
         put_text(p, s->x + PAD, s->y + 23, "head",
                  p->d.fold.n_layers == 0         ? "the graph"

@@ -22,8 +22,8 @@ typedef void vug_encode_fn(const float *src, uint8_t *dst, size_t n);
 
 typedef struct {
     const char *name;
-    int elements; /* per block */
-    int bytes;    /* per block */
+    int elements;          /* per block */
+    int bytes;             /* per block */
     vug_decode_fn *decode; /* NULL: a format that vug stores but does not compute with */
     vug_encode_fn *encode;
 } vug_dtype_info;

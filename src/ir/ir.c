@@ -112,8 +112,7 @@ static vug_status shape_table(const vug_graph *g, vug_node *node, vug_err *err)
 static vug_status rope_shape(const vug_graph *g, vug_node *node, int table_input, vug_err *err)
 {
     const vug_shape *x = shape_of(g, node, 0), *table = shape_of(g, node, table_input);
-    if (x->rank != 3 || table->rank != 2 || table->dim[0] != x->dim[0] ||
-        table->dim[1] > x->dim[2])
+    if (x->rank != 3 || table->rank != 2 || table->dim[0] != x->dim[0] || table->dim[1] > x->dim[2])
         return refuse_shapes(g, node, err, "[T,H,E] and a table [T,dims] with dims <= E");
     node->shape = *x;
     return VUG_OK;
@@ -287,6 +286,9 @@ vug_status vug_graph_append(vug_graph *g, const vug_node *node, vug_val *out, vu
         g->node[g->n++] = (vug_node){ .layer = -1 }; /* node 0 is "no value" */
 
     vug_node n = *node;
+    if (n.layer < -1 || n.layer >= VUG_MAX_LAYERS)
+        return VUG_FAIL(err, VUG_LIMIT, "graph: layer %d, at most %d layers", n.layer,
+                        VUG_MAX_LAYERS);
     VUG_TRY(check_inputs(&n, g->n, err));
     VUG_TRY(op_info[n.op].infer(g, &n, err));
     if (n.name && !(n.name = vug_arena_copy(&g->arena, vug_str_of(n.name)).ptr))

@@ -13,6 +13,7 @@
 #define VUG_MAX_DIMS    4
 #define VUG_MAX_INPUTS  3
 #define VUG_MAX_NODES   16384
+#define VUG_MAX_LAYERS  1024
 #define VUG_MAX_OUTPUTS 1100 /* every layer's hidden state and some more */
 
 /* Symbolic dimensions; all others are positive. */
@@ -54,7 +55,7 @@ typedef struct {
 } vug_attr_table;
 /* Query i sees key j iff j <= i and, with a window, i - j < window. */
 typedef struct {
-    int layer; /* whose cache it appends to */
+    int layer;      /* whose cache it appends to */
     int64_t window; /* tokens; 0: all */
     float scale;    /* of q.k */
     float softcap;  /* tanh(s / softcap) * softcap after the scale; 0: none */

@@ -8,8 +8,12 @@
  * names; longer ones first, since they contain the shorter. Source: the key
  * mappings of transformers 4 and 5 and of mlx-lm. */
 static const char *const prefixes[] = {
-    "model.language_model.model.", "model.language_model.", "language_model.model.",
-    "language_model.",             "model.",                "",
+    "model.language_model.model.",
+    "model.language_model.",
+    "language_model.model.",
+    "language_model.",
+    "model.",
+    "",
 };
 
 /* A separate head lies outside the text prefix. */

@@ -89,8 +89,8 @@ static void read_layer_kinds(vug_keys *k, vug_config *c)
     }
     size_t i = 0;
     for (const vug_jv *type = types->child; type; type = type->next, i++) {
-        c->windowed[i] = type->type == VUG_JSON_STRING &&
-                         vug_str_is(type->str, "sliding_attention");
+        c->windowed[i] =
+                type->type == VUG_JSON_STRING && vug_str_is(type->str, "sliding_attention");
         if (!c->windowed[i] &&
             !(type->type == VUG_JSON_STRING && vug_str_is(type->str, "full_attention")))
             vug_keys_fail(k, VUG_UNSUPPORTED,
@@ -113,8 +113,7 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
     c->context = vug_key_int(&k, "max_position_embeddings", 131072, 1, 1 << 30);
     c->window = vug_key_int(&k, "sliding_window", 4096, 1, 1 << 30);
     c->norm_eps = (float)vug_key_number(&k, "rms_norm_eps", 1e-6, 0, 1);
-    c->attn_scale =
-            (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
+    c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
     c->attn_softcap = (float)vug_key_number(&k, "attn_logit_softcapping", 0, 1e-3, 1e9);
     c->final_softcap = (float)vug_key_number(&k, "final_logit_softcapping", 0, 1e-3, 1e9);
     read_ropes(&k, c);
@@ -170,8 +169,8 @@ static void build(vug_flow *f, const vug_config *c, const vug_binding *b)
     const vug_val tokens = flow_input(f, VUG_INPUT_TOKENS);
     const vug_val positions = flow_input(f, VUG_INPUT_POSITIONS);
     const vug_val rows_wanted = flow_input(f, VUG_INPUT_ROWS);
-    const vug_val full = vug_model_rope(f, positions, &c->rope_full, c->d_head);
-    const vug_val sliding = vug_model_rope(f, positions, &c->rope_window, c->d_head);
+    const vug_val full = vug_model_rope(f, "rope_full", positions, &c->rope_full, c->d_head);
+    const vug_val sliding = vug_model_rope(f, "rope_window", positions, &c->rope_window, c->d_head);
 
     const vug_val embedding = flow_weight(f, "token_embd");
     vug_val x = flow_embed(f, embedding, tokens, vug_embedding_scale(b));

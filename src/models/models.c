@@ -125,7 +125,8 @@ vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
 
 /* ---- for architecture files ------------------------------------------------- */
 
-vug_val vug_model_rope(vug_flow *f, vug_val positions, const vug_rope *rope, int64_t dims)
+vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
+                       int64_t dims)
 {
     enum { MAX_HALF = 2048 };
     float inv[MAX_HALF];
@@ -137,7 +138,7 @@ vug_val vug_model_rope(vug_flow *f, vug_val positions, const vug_rope *rope, int
             v /= rope->factor;
         inv[i] = (float)v;
     }
-    return flow_rope_table(f, positions,
+    return flow_rope_table(f, positions, name,
                            (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });
 }
 

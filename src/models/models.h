@@ -10,8 +10,7 @@
 #include "flow/flow.h"
 #include "ir/tensor.h"
 
-#define VUG_MAX_LAYERS 1024
-#define VUG_MAX_EOS    16
+#define VUG_MAX_EOS 16
 
 typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR } vug_rope_type;
 
@@ -59,9 +58,9 @@ typedef struct {
 } vug_tensor_row;
 
 struct vug_arch {
-    const char *name;                 /* "gemma3" */
-    const char *const *model_types;   /* of config.json; NULL-terminated */
-    const char *chat;                 /* family of text/chat.h */
+    const char *name;               /* "gemma3" */
+    const char *const *model_types; /* of config.json; NULL-terminated */
+    const char *chat;               /* family of text/chat.h */
     const vug_tensor_row *row;
     size_t n_rows;
     /* `text` is the object with the text model's keys. */
@@ -93,8 +92,8 @@ const vug_shape_row *vug_shape_row_at(size_t i);
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
     size_t n_slots;
-    bool *used; /* [n] of the list, which tensors were bound */
-    bool tied;  /* the head is the embedding */
+    bool *used;               /* [n] of the list, which tensors were bound */
+    bool tied;                /* the head is the embedding */
     const vug_config *config; /* borrowed */
 };
 
@@ -132,8 +131,9 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 
 /* ---- for architecture files ------------------------------------------------- */
 
-/* The table of one kind of layer, for heads of `dims`. */
-vug_val vug_model_rope(vug_flow *f, vug_val positions, const vug_rope *rope, int64_t dims);
+/* The table `name` of one kind of layer, for heads of `dims`. */
+vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
+                       int64_t dims);
 /* sqrt(D) rounded to the format of the embedding, because the reference holds the
  * scale in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */

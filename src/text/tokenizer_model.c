@@ -241,7 +241,7 @@ static void want_nothing(vug_json *j, vug_str key)
     const vug_json_type type = vug_json_peek(j);
     const size_t at = j->pos;
     bool harmless = false;
-    if (type == VUG_JSON_NULL)
+    if (type == VUG_JSON_NULL || type == VUG_JSON_NOTHING)
         vug_json_skip(j), harmless = true;
     else if (type == VUG_JSON_NUMBER)
         harmless = vug_json_f64(j) == 0;

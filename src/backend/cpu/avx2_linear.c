@@ -191,8 +191,9 @@ INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
     int64_t i = 0;
     for (; i + step <= g->k; i += step) {
         const int64_t at = i * size;
-        for (int j = 0; j < 8; j++)
-            _mm_prefetch((const char *)(g->next + at * PANEL + j * 64), _MM_HINT_T0);
+        const uint8_t *ahead = g->w + (at & -64) + (at & STEP_BYTES ? HALF * stride : 0) + 512;
+        for (int r = 0; r < HALF; r++)
+            _mm_prefetch((const char *)(ahead + r * stride), _MM_HINT_T0);
         for (int j = 0; j < 2; j++)
             add_step(dtype, g->w + at + j * 16, stride, g->x + i + j * step / 2, &s0, &s1);
     }

@@ -18,7 +18,7 @@ enum {
     CHUNK_BYTES = 64 * 1024,
     /* Rows of x that meet one converted panel: their block of the sum, 640 KiB at
      * most, streams from the second or third cache for every panel. */
-    ROW_BLOCK = 192,
+    RUNX = 18, ROW_BLOCK = 192,
     PANELS_PER_CHUNK = 4,
 };
 
@@ -65,16 +65,17 @@ static int tile_outputs(const chunk *c, int64_t tile)
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* The matrix's last outputs, fewer than 16. */
-static void last_outputs(const product *p, const chunk *c, int64_t tile, float *panel)
+/* Outputs from `first`, fewer than 16: the end of a matrix. */
+static void few_outputs(const product *p, const vug_cpu_matrix *m, int64_t first, int outputs,
+                        float *panel)
 {
-    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
-    const int outputs = tile_outputs(c, tile);
-    const int size = vug_dtype_of(c->m->dtype)->bytes;
+    const vug_cpu_format *format = p->env->kernels->format[m->dtype];
+    const int size = vug_dtype_of(m->dtype)->bytes;
+    const int64_t stride = p->job->in * size;
     float y[PANEL];
     for (int64_t k = 0; k < p->job->in; k += p->kc) {
         const int64_t kc = p->job->in - k < p->kc ? p->job->in - k : p->kc;
-        format->pack(tile_data(c, tile) + k * size, c->stride, outputs, kc, panel);
+        format->pack(m->data + first * stride + k * size, stride, outputs, kc, panel);
         p->env->kernels->tile(1, &(vug_cpu_tile){ .a = p->job->x + k,
                                                   .b = panel,
                                                   .c = y,
@@ -82,50 +83,47 @@ static void last_outputs(const product *p, const chunk *c, int64_t tile, float *
                                                   .ldb = PANEL,
                                                   .accumulate = k > 0 });
     }
-    memcpy(c->m->y + tile * PANEL, y, (size_t)outputs * sizeof(float));
+    memcpy(m->y + first, y, (size_t)outputs * sizeof(float));
 }
 
-static void one_row_tile(const product *p, const chunk *c, int64_t tile, const uint8_t *next)
+/* Outputs first, first + apart, .. */
+static void sixteen_outputs(const product *p, const vug_cpu_matrix *m, int64_t first, int64_t apart)
 {
-    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
-    const int size = vug_dtype_of(c->m->dtype)->bytes;
-    const uint8_t *w = tile_data(c, tile);
-    for (int64_t k = 0; k < p->job->in; k += p->kc) {
-        const bool is_last = p->job->in - k <= p->kc;
-        format->gemv(&(vug_cpu_gemv){ .x = p->job->x + k,
-                                      .w = w + k * size,
-                                      .next = next + k * size * PANEL,
-                                      .y = c->m->y + tile * PANEL,
-                                      .k = is_last ? p->job->in - k : p->kc,
-                                      .stride = c->stride,
-                                      .accumulate = k > 0 });
+    const vug_cpu_format *format = p->env->kernels->format[m->dtype];
+    const int size = vug_dtype_of(m->dtype)->bytes;
+    float y[PANEL];
+    vug_cpu_gemv g = { .x = p->job->x,
+                       .w = m->data + first * p->job->in * size,
+                       .y = y,
+                       .stride = apart * p->job->in * size };
+    for (int64_t left = p->job->in; left > 0; left -= g.k) {
+        g.k = left < p->kc ? left : p->kc;
+        format->gemv(&g);
+        g.x += g.k;
+        g.w += g.k * size;
+        g.accumulate = true;
     }
+    for (int r = 0; r < PANEL; r++)
+        m->y[first + r * apart] = y[r];
 }
 
-/* A thread takes its next chunk before it computes this one, to know which
- * weights to ask for at the end. */
+/* The 16 rows of weights that are read side by side are not neighbours: each
+ * starts a run of rows, so that memory sees 16 long streams and fetches ahead. */
 static void one_row(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
     product *p = arg;
     float *panel = p->env->scratch + thread * p->env->scratch_floats;
-    int64_t i = vug_cpu_deal_take(&p->deal);
-    while (i < p->deal.n) {
+    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
         const chunk c = chunk_at(p, i);
-        i = vug_cpu_deal_take(&p->deal);
-        const chunk after = i < p->deal.n ? chunk_at(p, i) : c;
-        for (int64_t tile = c.first; tile < c.end; tile++) {
-            const bool is_last = tile + 1 == c.end;
-            const uint8_t *next = is_last ? tile_data(&after, after.first) :
-                                            tile_data(&c, tile + 1);
-            /* Never hint past the end: the next tile may be the short one. */
-            if (tile_outputs(is_last ? &after : &c, is_last ? after.first : tile + 1) < PANEL)
-                next = tile_data(&c, tile);
-            if (tile_outputs(&c, tile) < PANEL)
-                last_outputs(p, &c, tile, panel);
-            else
-                one_row_tile(p, &c, tile, next);
-        }
+        const int64_t first = c.first * PANEL;
+        const int64_t end = c.end * PANEL < c.m->out ? c.end * PANEL : c.m->out;
+        const int64_t run = (end - first) / PANEL;
+        const int rest = (int)(end - first - run * PANEL);
+        for (int64_t o = first; o < first + run; o++)
+            sixteen_outputs(p, c.m, o, run);
+        if (rest > 0)
+            few_outputs(p, c.m, end - rest, rest, panel);
     }
 }
 
@@ -214,7 +212,7 @@ void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
         const vug_cpu_matrix *matrix = &job->matrix[m];
         const int64_t tile_bytes = PANEL * job->in * vug_dtype_of(matrix->dtype)->bytes;
         p.tiles[m] = (matrix->out + PANEL - 1) / PANEL;
-        p.per_chunk[m] = single ? (CHUNK_BYTES + tile_bytes - 1) / tile_bytes : PANELS_PER_CHUNK;
+        p.per_chunk[m] = single ? (RUNX * 16 * 1024 + tile_bytes - 1) / tile_bytes : PANELS_PER_CHUNK;
         p.first_chunk[m] = chunks;
         chunks += (p.tiles[m] + p.per_chunk[m] - 1) / p.per_chunk[m];
     }
