@@ -12,7 +12,7 @@ SAN     ?=
 # Seconds per fuzz target; a part of the name of the tests to run.
 SECONDS ?= 60
 T       ?=
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^.define VUG_VERSION "\(.*\)".*/\1/p' include/vug/vug.h)
 SO      := 0
 ARCH    := $(shell uname -m)
 OS      := $(shell uname -s)

@@ -11,13 +11,13 @@
 #include "backend/cpu/cpu.h"
 
 enum {
-    D = 1152,      /* model width */
-    F = 6912,      /* ffn width */
+    D = 1152, /* model width */
+    F = 6912, /* ffn width */
     HEADS = 4,
-    E = 256,       /* head width */
-    V = 262144,    /* vocabulary */
-    TOKENS = 512,  /* of a prefill */
-    LAYERS = 4,    /* with weights of their own: together far larger than caches */
+    E = 256,      /* head width */
+    V = 262144,   /* vocabulary */
+    TOKENS = 512, /* of a prefill */
+    LAYERS = 4,   /* with weights of their own: together far larger than caches */
     MAX_ROUNDS = 101,
     READ_BYTES = 512 << 20,
 };
@@ -29,10 +29,10 @@ static const struct {
     int n;
     int64_t in, out[3];
 } products[] = {
-    { 3, D, { HEADS * E, E, E } }, /* q, k, v */
-    { 1, HEADS * E, { D } },       /* attention output */
-    { 2, D, { F, F } },            /* gate, up */
-    { 1, F, { D } },               /* down */
+    { 3, D, { (int64_t)HEADS * E, E, E } }, /* q, k, v */
+    { 1, HEADS *E, { D } },                 /* attention output */
+    { 2, D, { F, F } },                     /* gate, up */
+    { 1, F, { D } },                        /* down */
 };
 
 enum { N_PRODUCTS = 4 };
@@ -116,8 +116,7 @@ static double attend(const bench *b, int64_t past, int64_t n, int64_t window, do
         return 0;
     cache.v = (uint64_t)(cache.slots * E);
     vug_state state = { vug_alloc_aligned(vug_cpu_cache_floats(&cache) * sizeof(float)) };
-    float *partial =
-            vug_alloc_aligned((size_t)vug_cpu_attention_partial(&cache) * sizeof(float));
+    float *partial = vug_alloc_aligned((size_t)vug_cpu_attention_partial(&cache) * sizeof(float));
     if (!state.data || !partial)
         return 0;
     const vug_span span = { &state, past, n };
@@ -151,23 +150,23 @@ static void print_attention(const bench *b)
 {
     static const struct {
         int64_t past, n, window;
-    } cases[] = { { 0, 512, 0 },    { 0, 512, 512 },  { 4096, 512, 0 }, { 4096, 512, 512 },
-                  { 511, 1, 0 },    { 4096, 1, 512 }, { 4096, 1, 0 },   { 32000, 1, 0 } };
+    } cases[] = { { 0, 512, 0 }, { 0, 512, 512 },  { 4096, 512, 0 }, { 4096, 512, 512 },
+                  { 511, 1, 0 }, { 4096, 1, 512 }, { 4096, 1, 0 },   { 32000, 1, 0 } };
     printf("\nattention of one layer   past tokens window      us   GFLOP/s  GB/s of cache\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         double flop = 0;
         const double s = attend(b, cases[i].past, cases[i].n, cases[i].window, &flop);
         const double bytes = flop / (4.0 * HEADS * E) / (double)cases[i].n * 2 * E * 4;
         printf("                       %6lld %6lld %6lld %7.0f %9.1f %9.1f\n",
-               (long long)cases[i].past, (long long)cases[i].n, (long long)cases[i].window,
-               s * 1e6, flop / s * 1e-9, bytes / s * 1e-9);
+               (long long)cases[i].past, (long long)cases[i].n, (long long)cases[i].window, s * 1e6,
+               flop / s * 1e-9, bytes / s * 1e-9);
     }
 }
 
 int main(int argc, char **argv)
 {
-    const int threads = argc > 1 ? atoi(argv[1]) : vug_cpu_count();
-    int rounds = argc > 2 ? atoi(argv[2]) : 9;
+    const int threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : vug_cpu_count();
+    int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 9;
     rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
     const uint64_t elements = LAYERS * layer_elements() + (uint64_t)V * D;
     bench b = { .env.kernels = vug_cpu_choose(argc > 3 ? argv[3] : NULL) };

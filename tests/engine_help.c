@@ -86,3 +86,22 @@ void help_tokens(uint64_t seed, int32_t *id, size_t n, int64_t n_vocab)
     for (size_t i = 0; i < n; i++)
         id[i] = (int32_t)(8 + help_random(&seed, (uint64_t)n_vocab - 8));
 }
+
+size_t help_difference(const float *a, const float *b, size_t n)
+{
+    uint32_t x, y;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&x, &a[i], sizeof(x));
+        memcpy(&y, &b[i], sizeof(y));
+        if (x != y)
+            return i;
+    }
+    return n;
+}
+
+void help_same_bits(const float *a, const float *b, size_t n)
+{
+    const size_t i = help_difference(a, b, n);
+    if (i < n)
+        fail_msg("number %zu of %zu is %.9g, expected %.9g", i, n, (double)a[i], (double)b[i]);
+}

@@ -26,6 +26,11 @@ void help_ok(vug_status st, const vug_err *err);
 void help_refused(vug_status st, const vug_err *err, vug_status code, const char *folder,
                   const char *expected);
 
+/* The first number that differs in its bits; `n` when none does. */
+size_t help_difference(const float *a, const float *b, size_t n);
+/* Fails the test at that number. */
+void help_same_bits(const float *a, const float *b, size_t n);
+
 /* SplitMix64: 64 bits, and a value in 0 .. n-1. */
 uint64_t help_bits(uint64_t *state);
 uint64_t help_random(uint64_t *state, uint64_t n);

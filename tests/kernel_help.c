@@ -34,9 +34,9 @@ void rng_fill(rng *r, float *x, size_t n)
 
 float *guarded_floats(size_t n)
 {
-    uint8_t *base = vug_alloc(n * sizeof(float) + 2 * GUARD, 1);
+    uint8_t *base = vug_alloc(n * sizeof(float) + 2 * (size_t)GUARD, 1);
     assert_non_null(base);
-    memset(base, 0xff, n * sizeof(float) + 2 * GUARD); /* a NaN, as floats */
+    memset(base, 0xff, n * sizeof(float) + 2 * (size_t)GUARD); /* a NaN, as floats */
     return (float *)(void *)(base + GUARD);
 }
 
@@ -60,9 +60,9 @@ uint8_t *random_weights(rng *r, vug_dtype dtype, size_t n, size_t shift)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
     const size_t bytes = n * (size_t)info->bytes;
-    uint8_t *base = vug_alloc(bytes + 2 * GUARD + shift, 1);
+    uint8_t *base = vug_alloc(bytes + 2 * (size_t)GUARD + shift, 1);
     assert_non_null(base);
-    memset(base, 0xff, bytes + 2 * GUARD + shift);
+    memset(base, 0xff, bytes + 2 * (size_t)GUARD + shift);
     uint8_t *w = base + GUARD + shift;
     for (size_t i = 0; i < n; i++) {
         const float x = rng_float(r);
@@ -71,9 +71,9 @@ uint8_t *random_weights(rng *r, vug_dtype dtype, size_t n, size_t shift)
     return w;
 }
 
-void free_weights(uint8_t *w, size_t shift)
+void free_weights(const uint8_t *w, size_t shift)
 {
-    vug_free(w - GUARD - shift);
+    vug_free((uint8_t *)w - GUARD - shift);
 }
 
 /* ---- comparing ------------------------------------------------------------ */
@@ -81,7 +81,10 @@ void free_weights(uint8_t *w, size_t shift)
 void check_bits(const float *got, const float *want, size_t n, const char *what)
 {
     for (size_t i = 0; i < n; i++) {
-        if (memcmp(&got[i], &want[i], sizeof(float)) != 0)
+        uint32_t a, b;
+        memcpy(&a, &got[i], sizeof(a));
+        memcpy(&b, &want[i], sizeof(b));
+        if (a != b)
             fail_msg("%s: element %zu of %zu is %a, expected %a", what, i, n, (double)got[i],
                      (double)want[i]);
     }

@@ -29,7 +29,7 @@ void free_guarded(float *x);
 /* Random weights in `dtype`, `shift` bytes off any alignment, between bytes that
  * decode to NaN. */
 uint8_t *random_weights(rng *r, vug_dtype dtype, size_t n, size_t shift);
-void free_weights(uint8_t *w, size_t shift);
+void free_weights(const uint8_t *w, size_t shift);
 
 /* Fails with `what` and the index of the first difference; +0 and -0 differ. */
 void check_bits(const float *got, const float *want, size_t n, const char *what);

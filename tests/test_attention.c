@@ -41,9 +41,10 @@ static void compute_want(sequence *s)
 {
     for (int64_t t = 0; t < s->n; t++) {
         for (int64_t h = 0; h < s->heads; h++) {
-            const vug_ref_history history = { s->k, s->v, t, s->kv_heads,
-                                              h / (s->heads / s->kv_heads), s->width, s->window,
-                                              s->score };
+            const vug_ref_history history = {
+                s->k,     s->v,      t,       s->kv_heads, h / (s->heads / s->kv_heads),
+                s->width, s->window, s->score
+            };
             const int64_t at = (t * s->heads + h) * s->width;
             vug_ref_attention(s->q + at, &history, s->want + at);
         }
@@ -194,17 +195,16 @@ static const struct {
     int64_t n, heads, kv_heads, width, window;
     float softcap;
 } shapes[] = {
-    { 70, 1, 1, 2, 0, 0 },     { 300, 4, 1, 16, 0, 0 },   { 300, 4, 2, 20, 100, 0 },
-    { 600, 3, 3, 8, 16, 0 },   { 600, 8, 1, 6, 1, 0 },    { 700, 2, 1, 32, 300, 0 },
-    { 1100, 2, 1, 4, 512, 0 }, { 300, 4, 1, 16, 0, 2.5 }, { 130, 28, 1, 10, 64, 0 },
+    { 70, 1, 1, 2, 0, 0 },     { 300, 4, 1, 16, 0, 0 },    { 300, 4, 2, 20, 100, 0 },
+    { 600, 3, 3, 8, 16, 0 },   { 600, 8, 1, 6, 1, 0 },     { 700, 2, 1, 32, 300, 0 },
+    { 1100, 2, 1, 4, 512, 0 }, { 300, 4, 1, 16, 0, 2.5f }, { 130, 28, 1, 10, 64, 0 },
 };
 
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static sequence sequence_at(int i, rng *r)
 {
-    sequence s = sequence_of(r, shapes[i].n, shapes[i].heads, shapes[i].kv_heads,
-                             shapes[i].width);
+    sequence s = sequence_of(r, shapes[i].n, shapes[i].heads, shapes[i].kv_heads, shapes[i].width);
     s.window = shapes[i].window;
     s.score.softcap = shapes[i].softcap;
     compute_want(&s);
@@ -269,8 +269,9 @@ static void test_several_sequences(void **state)
     for (int i = 0; i < N; i++)
         states[i] = state_of(&f);
     enum { MAX = 48 };
-    float *q = guarded_floats(MAX * HEADS * WIDTH), *out = guarded_floats(MAX * HEADS * WIDTH);
-    float *k = guarded_floats(MAX * KV * WIDTH), *v = guarded_floats(MAX * KV * WIDTH);
+    const size_t nq = (size_t)MAX * HEADS * WIDTH, nk = (size_t)MAX * KV * WIDTH;
+    float *q = guarded_floats(nq), *out = guarded_floats(nq);
+    float *k = guarded_floats(nk), *v = guarded_floats(nk);
     for (int round = 0; past[0] < 60; round++) {
         vug_span span[N];
         int64_t at = 0;
@@ -281,7 +282,8 @@ static void test_several_sequences(void **state)
             if (m == 0)
                 continue;
             const size_t row = WIDTH * sizeof(float);
-            memcpy(q + at * HEADS * WIDTH, s[i].q + past[i] * HEADS * WIDTH, (size_t)m * HEADS * row);
+            memcpy(q + at * HEADS * WIDTH, s[i].q + past[i] * HEADS * WIDTH,
+                   (size_t)m * HEADS * row);
             memcpy(k + at * KV * WIDTH, s[i].k + past[i] * KV * WIDTH, (size_t)m * KV * row);
             memcpy(v + at * KV * WIDTH, s[i].v + past[i] * KV * WIDTH, (size_t)m * KV * row);
             span[n++] = (vug_span){ &states[i], past[i], m };

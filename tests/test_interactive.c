@@ -33,20 +33,21 @@ typedef struct {
     pid_t pid;
     vug_buf seen; /* everything the program showed */
     size_t read;  /* of it, what an expectation has passed */
+    bool colours; /* NO_COLOR is not set */
 } terminal;
 
 /* ---- the terminal -------------------------------------------------------------- */
 
 /* In the child; never returns. */
-static void become(const char *name, const char *home, const char *const *argv)
+static void become(const terminal *t, const char *name, const char *const *argv)
 {
     (void)setsid();
     const int fd = open(name, O_RDWR);
     (void)ioctl(fd, TIOCSCTTY, 0);
     if (dup2(fd, 0) == 0 && dup2(fd, 1) == 1 && dup2(fd, 2) == 2) {
-        (void)setenv("XDG_STATE_HOME", home, 1);
+        (void)setenv("XDG_STATE_HOME", t->folder.path, 1);
         (void)setenv("TERM", "xterm", 1);
-        (void)setenv("NO_COLOR", "1", 1);
+        (void)(t->colours ? unsetenv("NO_COLOR") : setenv("NO_COLOR", "1", 1));
         (void)unsetenv("HOME");
         (void)execv(argv[0], (char *const *)argv);
     }
@@ -65,7 +66,7 @@ static void start(terminal *t, const char *const *argv)
     t->pid = fork();
     assert_true(t->pid >= 0);
     if (t->pid == 0)
-        become(name, t->folder.path, argv);
+        become(t, name, argv);
 }
 
 static void type(const terminal *t, const char *keys)
@@ -166,9 +167,25 @@ static void test_quit(void **state)
     terminal *t = *state;
     CHAT(t, "-n", "4", "-q");
     expect(t, prompt);
+    type(t, "/nonsense\r");
+    expect(t, "vug: unknown command");
+    expect(t, prompt);
     type(t, "/quit\r");
     assert_int_equal(finish(t), 0);
     assert_null(memchr(t->seen.ptr, '\033', t->seen.len)); /* NO_COLOR */
+}
+
+static void test_colours(void **state)
+{
+    terminal *t = *state;
+    t->colours = true;
+    CHAT(t, "-n", "4");
+    expect(t, prompt);
+    type(t, "/nonsense\r");
+    expect(t, "\033[31mvug:\033[0m unknown command");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
 }
 
 /* The second turn knows the first: its prompt is longer, and the cache holds
@@ -347,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_help_and_the_end),
         CASE(test_quit),
+        CASE(test_colours),
         CASE(test_turns),
         CASE(test_ctrl_c_stops_the_answer),
         CASE(test_ctrl_c_at_the_prompt),

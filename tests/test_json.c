@@ -180,10 +180,8 @@ static const char *const refused[] = {
     "[] []",
     "/**/1",
     "1//",
-    "\x0b"
-    "1",
-    "\xc2\xa0"
-    "1",
+    "\v1",
+    "\xc2\xa0[]",
     "[1,,2]",
     "{\"a\":1,,\"b\":2}",
     "{\"a\"::1}",
@@ -191,6 +189,15 @@ static const char *const refused[] = {
     "tru",
     "falsey",
 };
+
+/* The same text with more behind it: near the end the reader goes byte by byte. */
+static vug_str wrapped(const char *text)
+{
+    char to[256];
+    const int n = snprintf(to, sizeof(to), "[%s,\"0123456789\"]", text);
+    assert_in_range(n, 1, sizeof(to) - 1);
+    return exact(to, (size_t)n);
+}
 
 static void test_grammar(void **state)
 {
@@ -201,6 +208,9 @@ static void test_grammar(void **state)
         if (skip_all(src, &err) != VUG_OK || tree_all(src, &err) != VUG_OK)
             fail_msg("refused %s: %s", accepted[i], err.msg);
         free((char *)src.ptr);
+        src = wrapped(accepted[i]);
+        assert_int_equal(skip_all(src, NULL), VUG_OK);
+        free((char *)src.ptr);
     }
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         vug_err tree_err;
@@ -208,6 +218,9 @@ static void test_grammar(void **state)
         if (skip_all(src, &err) != VUG_FORMAT || tree_all(src, &tree_err) != VUG_FORMAT)
             fail_msg("accepted %s", refused[i]);
         assert_string_equal(err.msg, tree_err.msg);
+        free((char *)src.ptr);
+        src = wrapped(refused[i]);
+        assert_int_equal(skip_all(src, NULL), VUG_FORMAT);
         free((char *)src.ptr);
     }
     vug_str nul = exact("\"a\0b\"", 5);
@@ -332,7 +345,7 @@ static void test_doubles(void **state)
         { "1E-5", 1e-5 },
         { "123.456e+2", 12345.6 },
         { "0.000001", 1e-6 },
-        { "00.5" + 1, 0.5 },
+        { "0.5", 0.5 },
         { "9007199254740993", 9007199254740992.0 },
         { "1.7976931348623157e308", DBL_MAX },
         { "5e-324", 4.9406564584124654e-324 },

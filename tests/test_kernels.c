@@ -123,7 +123,7 @@ static void weights_once(const vug_cpu_kernels *row, vug_dtype dtype, rng *r, in
     float *x = guarded_floats((size_t)k), *y = guarded_floats(PANEL), *z = guarded_floats(PANEL);
     rng_fill(r, x, (size_t)k);
     for (int pass = 0; pass < 2; pass++) {
-        vug_cpu_gemv g = { x, w, w, y, k, stride, pass == 1 };
+        vug_cpu_gemv g = { x, w, y, k, stride, pass == 1 };
         format->gemv(&g);
         g.y = z;
         ref->gemv(&g);
@@ -158,7 +158,7 @@ static void test_every_half(void **state)
     uint8_t *w = vug_alloc(N, 2);
     float *got = vug_alloc(N, sizeof(*got)), *want = vug_alloc(N, sizeof(*want));
     for (int d = 1; d < N_DTYPES; d++) {
-        for (int i = 0; i < N; i++) {
+        for (int64_t i = 0; i < N; i++) {
             w[2 * i] = (uint8_t)i;
             w[2 * i + 1] = (uint8_t)(i >> 8);
             float x;
@@ -172,7 +172,7 @@ static void test_every_half(void **state)
             format->decode(w, 1, got, N);
             check_bits(got, want, N, vug_cpu_row(i)->name);
             /* As 16 rows of 4096, which pack transposes. */
-            format->pack(w, N / PANEL * 2, PANEL, N / PANEL, got);
+            format->pack(w, (int64_t)N / PANEL * 2, PANEL, N / PANEL, got);
             for (size_t j = 0; j < N; j++)
                 check_bits(&got[j % (N / PANEL) * PANEL + j / (N / PANEL)], &want[j], 1, "pack");
         }
@@ -348,7 +348,8 @@ static void test_gelu_accuracy(void **state)
 {
     (void)state;
     double worst = 0;
-    for (float x = -30; x < 30; x += 0.00037f) {
+    for (int i = -80000; i < 80000; i++) {
+        const float x = (float)i * 0.00037f + 1e-6f;
         const double u = sqrt(2 / M_PI) * ((double)x + 0.044715 * pow((double)x, 3));
         const double want = 0.5 * (double)x * (1 + tanh(u));
         worst = fmax(worst, fabs((double)vug_ref_gelu(x) - want) / fabs((double)x));
@@ -481,7 +482,7 @@ static void test_linear_group(void **state)
             check_guards(m[i].y, n);
             free_guarded(want);
             free_guarded(m[i].y);
-            free_weights((uint8_t *)(uintptr_t)m[i].data, (size_t)i);
+            free_weights(m[i].data, (size_t)i);
         }
     }
     free_guarded(x);
@@ -493,35 +494,35 @@ static void test_linear_group(void **state)
 static void test_linear_identity(void **state)
 {
     (void)state;
-    enum { OUT = 1000, IN = 3000, ROWS = 37 };
+    static const size_t n_out = 1000, n_in = 3000, n_rows = 37;
     rng r = { 8 };
     vug_cpu_env env = env_of(vug_cpu_choose(NULL), 2);
-    float *x = guarded_floats(ROWS * IN), *y = guarded_floats(ROWS * OUT);
-    float *u = guarded_floats(OUT), *w = guarded_floats(IN);
-    double *wu = vug_alloc_zero(IN, sizeof(*wu)), *size = vug_alloc_zero(IN, sizeof(*size));
-    rng_fill(&r, x, ROWS * IN);
-    rng_fill(&r, u, OUT);
+    float *x = guarded_floats(n_rows * n_in), *y = guarded_floats(n_rows * n_out);
+    float *u = guarded_floats(n_out), *w = guarded_floats(n_in);
+    double *wu = vug_alloc_zero(n_in, sizeof(*wu)), *size = vug_alloc_zero(n_in, sizeof(*size));
+    rng_fill(&r, x, n_rows * n_in);
+    rng_fill(&r, u, n_out);
     for (int d = 0; d < N_DTYPES; d++) {
         const vug_dtype_info *info = vug_dtype_of(dtypes[d]);
-        uint8_t *data = random_weights(&r, dtypes[d], (size_t)OUT * IN, 6);
-        vug_cpu_matrix m = { dtypes[d], data, OUT, y };
-        vug_cpu_linear(&env, &(vug_cpu_linear_job){ x, ROWS, IN, &m, 1 });
-        memset(wu, 0, IN * sizeof(*wu));
-        memset(size, 0, IN * sizeof(*size));
-        for (int o = 0; o < OUT; o++) {
-            info->decode(data + (size_t)o * IN * (size_t)info->bytes, w, IN);
-            for (int i = 0; i < IN; i++) {
+        uint8_t *data = random_weights(&r, dtypes[d], n_out * n_in, 6);
+        vug_cpu_matrix m = { dtypes[d], data, (int64_t)n_out, y };
+        vug_cpu_linear(&env, &(vug_cpu_linear_job){ x, (int64_t)n_rows, (int64_t)n_in, &m, 1 });
+        memset(wu, 0, n_in * sizeof(*wu));
+        memset(size, 0, n_in * sizeof(*size));
+        for (size_t o = 0; o < n_out; o++) {
+            info->decode(data + o * n_in * (size_t)info->bytes, w, n_in);
+            for (size_t i = 0; i < n_in; i++) {
                 wu[i] += (double)u[o] * (double)w[i];
                 size[i] += fabs((double)u[o] * (double)w[i]);
             }
         }
-        for (int t = 0; t < ROWS; t++) {
+        for (size_t t = 0; t < n_rows; t++) {
             double left = 0, right = 0, magnitude = 0;
-            for (int o = 0; o < OUT; o++)
-                left += (double)u[o] * (double)y[t * OUT + o];
-            for (int i = 0; i < IN; i++) {
-                right += wu[i] * (double)x[t * IN + i];
-                magnitude += size[i] * fabs((double)x[t * IN + i]);
+            for (size_t o = 0; o < n_out; o++)
+                left += (double)u[o] * (double)y[t * n_out + o];
+            for (size_t i = 0; i < n_in; i++) {
+                right += wu[i] * (double)x[t * n_in + i];
+                magnitude += size[i] * fabs((double)x[t * n_in + i]);
             }
             assert_true(fabs(left - right) <= 340 * 0x1p-24 * magnitude);
         }

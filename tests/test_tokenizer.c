@@ -213,6 +213,10 @@ static void test_added_flags(void **state)
         { "a\xe2\x96\x81"
           "b",
           IDS(22) }, /* found after the normalizer */
+        { "a \tb", IDS(10, 24, 11) },
+        { "a<r> \tb", IDS(10, 21, 11) }, /* nothing is left of the tab */
+        { "<r>\rb", IDS(21, 25, 11) },   /* but of what does not reach back */
+        { "<r> \r b", IDS(21, 25, 9, 11) },
         { "c c", IDS(23) },
         { "c\xe2\x96\x81"
           "c",
@@ -222,7 +226,19 @@ static void test_added_flags(void **state)
             .added = TOKEN("20", "<l>", "true", "false", "false") "," TOKEN(
                     "21", "<r>", "false", "true",
                     "false") "," TOKEN("22", "a b", "false", "false",
-                                       "true") "," TOKEN("23", "c c", "false", "false", "false") });
+                                       "true") "," TOKEN("23", "c c", "false", "false",
+                                                         "false") "," TOKEN("24", "\\t", "true",
+                                                                            "false",
+                                                                            "false") "," TOKEN("25",
+                                                                                               "\\"
+                                                                                               "r",
+                                                                                               "fal"
+                                                                                               "se",
+                                                                                               "fal"
+                                                                                               "se",
+                                                                                               "fal"
+                                                                                               "s"
+                                                                                               "e") });
     CHECK(t, 0, rows);
     vug_tokenizer_close(t);
     /* An added token outside the model's vocabulary is not a character of it. */

@@ -42,7 +42,8 @@ extern "C" {
 #define VUG_MUST_CHECK
 #endif
 
-/* Static string, such as "0.1.0"; never NULL. */
+#define VUG_VERSION "0.1.0" /* of this header */
+/* Of the library; static, never NULL. */
 VUG_API const char *vug_version(void);
 
 /* ---- errors ------------------------------------------------------------ */

@@ -143,6 +143,8 @@ vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_str *text)
     int n = 0;
     line->prompt = prompt;
     line->interrupted = false;
+    /* Before the prompt is seen, not after: what is typed at once counts too. */
+    (void)el_set(line->el, EL_PREP_TERM, 1);
     const char *got = el_gets(line->el, &n);
     size_t len = got && n > 0 ? (size_t)n : 0;
     while (len > 0 && (got[len - 1] == '\n' || got[len - 1] == '\r'))

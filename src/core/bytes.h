@@ -46,13 +46,13 @@ static inline bool vug_str_is(vug_str a, const char *text)
 static inline bool vug_str_starts(vug_str s, const char *prefix)
 {
     const size_t n = strlen(prefix);
-    return s.len >= n && memcmp(s.ptr, prefix, n) == 0;
+    return n == 0 || (s.len >= n && memcmp(s.ptr, prefix, n) == 0);
 }
 
 static inline bool vug_str_ends(vug_str s, const char *suffix)
 {
     const size_t n = strlen(suffix);
-    return s.len >= n && memcmp(s.ptr + s.len - n, suffix, n) == 0;
+    return n == 0 || (s.len >= n && memcmp(s.ptr + s.len - n, suffix, n) == 0);
 }
 
 static inline vug_str vug_str_from(vug_str s, size_t start)

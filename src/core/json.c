@@ -130,6 +130,14 @@ vug_json vug_json_over(vug_str src, const char *name, vug_arena *arena)
     return (vug_json){ .src = src, .arena = arena, .name = name };
 }
 
+/* NUL at the end, which is no token either. */
+static inline char next_char(const vug_json *j)
+{
+    if (j->pos < j->src.len)
+        return j->src.ptr[j->pos];
+    return '\0';
+}
+
 static inline void skip_space(vug_json *j)
 {
     const char *p = j->src.ptr;
@@ -279,7 +287,7 @@ static vug_str unescape(vug_json *j, vug_str raw)
     }
     size_t len = 0;
     for (size_t i = 0; i < raw.len;) {
-        uint32_t cp;
+        uint32_t cp = 0;
         if (raw.ptr[i] != '\\') {
             text[len++] = raw.ptr[i++];
             continue;
@@ -355,7 +363,7 @@ vug_json_type vug_json_peek(vug_json *j)
     if (j->st != VUG_OK)
         return VUG_JSON_NOTHING;
     skip_space(j);
-    const char c = j->pos < j->src.len ? j->src.ptr[j->pos] : '\0';
+    const char c = next_char(j);
     switch (c) {
     case '{':
         return VUG_JSON_OBJECT;
@@ -404,7 +412,7 @@ static bool next(vug_json *j, char close, const char *comma_or_close)
     VUG_ASSERT(j->depth > 0);
     bool *first = &j->first[j->depth - 1];
     skip_space(j);
-    const char c = j->pos < j->src.len ? j->src.ptr[j->pos] : '\0';
+    const char c = next_char(j);
     if (c == close) {
         j->pos++;
         j->depth--;
@@ -429,14 +437,14 @@ static bool next_key(vug_json *j, vug_str *key)
         return false;
     vug_str raw;
     bool escaped;
-    if (j->pos >= j->src.len || j->src.ptr[j->pos] != '"') {
+    if (next_char(j) != '"') {
         expected(j, "a key in quotes");
         return false;
     }
     if (!scan_string(j, &raw, &escaped))
         return false;
     skip_space(j);
-    if (j->pos >= j->src.len || j->src.ptr[j->pos] != ':') {
+    if (next_char(j) != ':') {
         expected(j, "':' after a key");
         return false;
     }
@@ -455,7 +463,8 @@ bool vug_json_element(vug_json *j)
 {
     if (!next(j, ']', "',' or ']'"))
         return false;
-    if (j->pos < j->src.len && j->src.ptr[j->pos] != ']')
+    const char c = next_char(j);
+    if (c != '\0' && c != ']')
         return true;
     expected(j, "a value");
     return false;

@@ -33,7 +33,7 @@ static void check_unique(vug_json *j, const vug_jv *object)
     size_t n = 0;
     for (const vug_jv *m = object->child; m; m = m->next)
         member[n++] = m;
-    qsort(member, n, sizeof(*member), by_key);
+    qsort(member, n, sizeof(const vug_jv *), by_key);
     for (size_t i = 1; i < n; i++) {
         if (vug_str_equal(member[i - 1]->key, member[i]->key)) {
             vug_json_fail(j, VUG_FORMAT, "the object that ends here has the key \"%.*s\" twice",

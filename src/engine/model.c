@@ -56,9 +56,10 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     info->memory.weights_mapped = bytes;
     /* One row of an embedding that is not the head as well. */
     info->bytes_per_token = bytes;
-    if (!b->tied)
+    const vug_tensor *table = b->tensor[VUG_SLOT_EMBEDDING];
+    if (!b->tied && table)
         info->bytes_per_token -=
-                b->tensor[0]->bytes - b->tensor[0]->bytes / (uint64_t)m->checkpoint.config.n_vocab;
+                table->bytes - table->bytes / (uint64_t)m->checkpoint.config.n_vocab;
 }
 
 static uint64_t graph_bytes(const vug_graph *g)
@@ -290,5 +291,5 @@ vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool
 
 const char *vug_version(void)
 {
-    return "0.1.0";
+    return VUG_VERSION;
 }

@@ -216,8 +216,6 @@ static size_t apply(const vug_sampler *s, const vug_sampler_stage *stage, size_t
             return n;
         return take_best(c, n, n, (double)stage->value * weight_sum(c, n, best_logit(c, n)));
     case VUG_SAMPLER_MIN_P: {
-        if (stage->value <= 0)
-            return n;
         const float best = best_logit(c, n), least = logf(stage->value);
         size_t kept = 0;
         for (size_t i = 0; i < n; i++) {

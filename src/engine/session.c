@@ -195,7 +195,6 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
     const size_t chunk = o->chunk > 0 && (size_t)o->chunk < batch ? (size_t)o->chunk : batch;
     const bool wide = o->all_logits || o->hidden;
     VUG_ASSERT(n <= (size_t)s->model->info.context - s->n);
-    s->logits = NULL; /* they lie in a workspace that is about to be used again */
     if (wide)
         VUG_TRY(need_wide(s, o->hidden, err));
     const vug_compiled *c = wide ? &s->wide : &s->model->main;

@@ -200,7 +200,8 @@ static bool compare_bits(const vug_step *step, void *user)
 {
     comparison *c = user;
     const int64_t n = c->ref->n_vocab;
-    if (memcmp(c->whole + step->first * n, step->logits, (size_t)(step->n * n) * sizeof(float)))
+    if (memcmp(c->whole + step->first * n, step->logits, (size_t)(step->n * n) * sizeof(float)) !=
+        0)
         c->identical = false;
     return true;
 }

@@ -47,11 +47,9 @@ static int64_t letter_value(const vug_config *c, char letter)
         return c->n_heads;
     case 'K':
         return c->n_kv_heads;
-    case 'V':
-        return c->n_vocab;
     default:
-        VUG_ASSERT(0 && "a letter of a tensor table");
-        return 0;
+        VUG_ASSERT(letter == 'V'); /* tables are ours */
+        return c->n_vocab;
     }
 }
 
@@ -126,7 +124,8 @@ static size_t find(const vug_tensor_list *list, const char *prefix, const char *
     (void)snprintf(full, sizeof(full), "%s%s", prefix, name);
     const vug_str key = vug_str_of(full);
     const vug_tensor *const *at =
-            list->n ? bsearch(&key, list->tensor, list->n, sizeof(*list->tensor), by_name) : NULL;
+            list->n ? bsearch(&key, list->tensor, list->n, sizeof(const vug_tensor *), by_name)
+                    : NULL;
     return at ? (size_t)(at - list->tensor) : list->n;
 }
 
@@ -212,7 +211,7 @@ static vug_status refuse_names(const char *source, name_list *list, const char *
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
-    const char *prefix = find_prefix(list, vug_slot_at(c, 0).name);
+    const char *prefix = find_prefix(list, vug_slot_at(c, VUG_SLOT_EMBEDDING).name);
     name_list missing = { 0 };
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {

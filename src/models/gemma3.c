@@ -33,42 +33,45 @@ static const vug_tensor_row rows[] = {
 
 /* ---- config -------------------------------------------------------------- */
 
-static void read_rope(vug_keys *k, const vug_jv *object, double theta, vug_rope *out)
+/* What `object` says over what `rope` holds already; NULL says nothing. */
+static void read_rope(vug_keys *k, const vug_jv *object, vug_rope *rope)
 {
-    vug_keys sub = { .object = object, .file = k->file };
-    out->theta = vug_key_number(&sub, "rope_theta", theta, 1, 1e12);
-    vug_str type = vug_key_string(&sub, "rope_type", NULL);
-    if (!type.ptr)
-        type = vug_key_string(&sub, "type", "default");
-    out->factor = vug_key_number(&sub, "factor", 1, 1e-3, 1e6);
+    vug_keys sub = { .object = object, .file = k->file, .st = k->st, .err = k->err };
+    rope->theta = vug_key_number(&sub, "rope_theta", rope->theta, 1, 1e12);
+    rope->factor = vug_key_number(&sub, "factor", rope->factor, 1e-3, 1e6);
+    const vug_str type =
+            vug_key_string(&sub, vug_key(&sub, "rope_type") ? "rope_type" : "type", NULL);
     if (vug_str_is(type, "linear"))
-        out->type = VUG_ROPE_LINEAR;
+        rope->type = VUG_ROPE_LINEAR;
     else if (vug_str_is(type, "default"))
-        out->type = VUG_ROPE_DEFAULT;
-    else
+        rope->type = VUG_ROPE_DEFAULT;
+    else if (type.ptr)
         vug_keys_fail(&sub, VUG_UNSUPPORTED,
                       "RoPE type '%.*s' is not known for Gemma 3 (default, linear)",
                       VUG_STR_ARG(type));
-    if (sub.st != VUG_OK && k->st == VUG_OK) {
-        k->st = sub.st;
-        k->err = sub.err;
-    }
+    if (rope->type == VUG_ROPE_LINEAR && rope->factor == 0)
+        vug_keys_fail(&sub, VUG_FORMAT, "RoPE type 'linear' needs a key 'factor' beside it");
+    k->st = sub.st;
+    k->err = sub.err;
 }
 
 /* transformers 5 keeps one set of RoPE parameters for each kind of layer; version
  * 4 had rope_theta and rope_scaling for the full layers and one key for the
- * others, which are never scaled. */
+ * others, which are never scaled. Where both are there rope_scaling wins, as in
+ * Gemma3TextConfig.convert_rope_params_to_dict. */
 static void read_ropes(vug_keys *k, vug_config *c)
 {
-    const double local = vug_key_number(k, "rope_local_base_freq", 1e4, 1, 1e12);
-    const double global = vug_key_number(k, "rope_theta", 1e6, 1, 1e12);
-    const vug_jv *parameters = vug_key(k, "rope_parameters");
-    const vug_jv *full = vug_jv_get(parameters, "full_attention");
-    const vug_jv *sliding = vug_jv_get(parameters, "sliding_attention");
-    if (!full)
-        full = parameters && !sliding ? parameters : vug_key(k, "rope_scaling");
-    read_rope(k, full, global, &c->rope_full);
-    read_rope(k, sliding, local, &c->rope_window);
+    c->rope_full.theta = vug_key_number(k, "rope_theta", 1e6, 1, 1e12);
+    c->rope_window.theta = vug_key_number(k, "rope_local_base_freq", 1e4, 1, 1e12);
+    const vug_jv *parameters = vug_key_object(k, "rope_parameters");
+    vug_keys sub = { .object = parameters, .file = k->file, .st = k->st, .err = k->err };
+    const vug_jv *full = vug_key_object(&sub, "full_attention");
+    const vug_jv *sliding = vug_key_object(&sub, "sliding_attention");
+    k->st = sub.st;
+    k->err = sub.err;
+    read_rope(k, full || sliding ? full : parameters, &c->rope_full);
+    read_rope(k, sliding, &c->rope_window);
+    read_rope(k, vug_key_object(k, "rope_scaling"), &c->rope_full);
 }
 
 static void read_layer_kinds(vug_keys *k, vug_config *c)
@@ -100,6 +103,18 @@ static void read_layer_kinds(vug_keys *k, vug_config *c)
     }
 }
 
+/* To transformers an explicit null is no window, with which a sliding layer cannot
+ * run; only an absent key takes the default. */
+static void check_window(vug_keys *k, const vug_config *c)
+{
+    const bool none = vug_jv_is(vug_jv_get(k->object, "sliding_window"), VUG_JSON_NULL);
+    for (int64_t i = 0; none && i < c->n_layers; i++) {
+        if (c->windowed[i])
+            vug_keys_fail(k, VUG_FORMAT, "key 'sliding_window' is null, but layer %lld is sliding",
+                          (long long)i);
+    }
+}
+
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
     vug_keys k = { .object = text, .file = file };
@@ -114,10 +129,13 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
     c->window = vug_key_int(&k, "sliding_window", 4096, 1, 1 << 30);
     c->norm_eps = (float)vug_key_number(&k, "rms_norm_eps", 1e-6, 0, 1);
     c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
-    c->attn_softcap = (float)vug_key_number(&k, "attn_logit_softcapping", 0, 1e-3, 1e9);
+    /* attn_logit_softcapping is a key of the config's class that Gemma3Attention
+     * never applies: like the reference, it is passed over. */
     c->final_softcap = (float)vug_key_number(&k, "final_logit_softcapping", 0, 1e-3, 1e9);
+    c->eos[c->n_eos++] = 1;
     read_ropes(&k, c);
     read_layer_kinds(&k, c);
+    check_window(&k, c);
 
     if (c->n_heads % c->n_kv_heads != 0)
         vug_keys_fail(&k, VUG_FORMAT, "%lld query heads do not divide among %lld key/value heads",
@@ -145,9 +163,7 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 static vug_val attention(vug_flow *f, const vug_config *c, vug_val h, vug_val table, int64_t window)
 {
     const vug_attr_norm norm = { .eps = c->norm_eps, .bias = 1 };
-    const vug_attr_attn attn = { .window = window,
-                                 .scale = c->attn_scale,
-                                 .softcap = c->attn_softcap };
+    const vug_attr_attn attn = { .window = window, .scale = c->attn_scale };
     vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), c->n_heads);
     vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), c->n_kv_heads);
     vug_val v = flow_heads(f, flow_linear(f, h, "attn_v"), c->n_kv_heads);

@@ -59,6 +59,16 @@ bool vug_key_bool(vug_keys *k, const char *key, bool fallback)
     return v->boolean;
 }
 
+const vug_jv *vug_key_object(vug_keys *k, const char *key)
+{
+    const vug_jv *v = vug_key(k, key);
+    if (v && v->type != VUG_JSON_OBJECT) {
+        vug_keys_fail(k, VUG_FORMAT, "key '%s' must be an object", key);
+        return NULL;
+    }
+    return v;
+}
+
 vug_str vug_key_string(vug_keys *k, const char *key, const char *fallback)
 {
     const vug_jv *v = vug_key(k, key);

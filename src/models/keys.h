@@ -22,6 +22,8 @@ const vug_jv *vug_key(vug_keys *k, const char *key);
 int64_t vug_key_int(vug_keys *k, const char *key, int64_t fallback, int64_t min, int64_t max);
 double vug_key_number(vug_keys *k, const char *key, double fallback, double min, double max);
 bool vug_key_bool(vug_keys *k, const char *key, bool fallback);
+/* NULL when absent or null; another kind of value fails. */
+const vug_jv *vug_key_object(vug_keys *k, const char *key);
 /* `fallback` may be NULL; then ptr is NULL when absent. */
 vug_str vug_key_string(vug_keys *k, const char *key, const char *fallback);
 /* Token ids, written as one number or as a list; returns how many, at most `max`. */

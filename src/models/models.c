@@ -81,18 +81,44 @@ static vug_status read_arch(const vug_jv *top, const char *file, const vug_arch 
     return k.st;
 }
 
+/* "bfloat16"; transformers 4 wrote it under another key. */
+static vug_dtype read_dtype(vug_keys *k)
+{
+    static const struct {
+        const char *name;
+        vug_dtype dtype;
+    } names[] = {
+        { "bfloat16", VUG_DTYPE_BF16 },
+        { "float16", VUG_DTYPE_F16 },
+        { "float32", VUG_DTYPE_F32 },
+    };
+    const vug_str name = vug_key_string(k, vug_key(k, "dtype") ? "dtype" : "torch_dtype", "");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (vug_str_is(name, names[i].name))
+            return names[i].dtype;
+    }
+    return VUG_DTYPE_COUNT;
+}
+
 static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, vug_err *err)
 {
     VUG_TRY(read_arch(top, file, &c->arch, err));
-    const vug_jv *text = vug_jv_get(top, "text_config");
-    if (!vug_jv_is(text, VUG_JSON_OBJECT))
-        text = top;
-    VUG_TRY(c->arch->read(text, file, c, err));
     vug_keys k = { .object = top, .file = file };
-    c->n_eos = vug_key_ids(&k, "eos_token_id", c->eos, VUG_MAX_EOS);
+    const vug_jv *text = vug_key_object(&k, "text_config");
+    if (!text)
+        text = top;
+    if (k.st == VUG_OK)
+        VUG_TRY(c->arch->read(text, file, c, err));
+    c->dtype = read_dtype(&k);
+    /* Null is none; only where the key is nowhere the architecture's default stays. */
+    if (vug_jv_get(top, "eos_token_id") || vug_jv_get(text, "eos_token_id"))
+        c->n_eos = vug_key_ids(&k, "eos_token_id", c->eos, VUG_MAX_EOS);
     if (text != top) {
+        const int n = c->n_eos;
         k.object = text;
-        c->n_eos += vug_key_ids(&k, "eos_token_id", c->eos + c->n_eos, VUG_MAX_EOS - c->n_eos);
+        c->n_eos += vug_key_ids(&k, "eos_token_id", c->eos + n, VUG_MAX_EOS - n);
+        if (c->dtype == VUG_DTYPE_COUNT)
+            c->dtype = read_dtype(&k);
     }
     if (k.st != VUG_OK && err)
         *err = k.err;
@@ -144,7 +170,9 @@ vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const v
 
 float vug_embedding_scale(const vug_binding *binding)
 {
-    const vug_dtype_info *format = vug_dtype_of(binding->tensor[0]->dtype);
+    const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
+    const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
+                                                     : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
     const float exact = (float)sqrt((double)binding->config->d_model);
     uint8_t bytes[sizeof(float)];
     float rounded = exact;

@@ -37,9 +37,10 @@ typedef struct {
     int64_t window;     /* W, in tokens */
     float norm_eps;
     float attn_scale;
-    float attn_softcap, final_softcap; /* 0: none */
+    float final_softcap; /* 0: none */
     vug_rope rope_full, rope_window;
     bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
+    vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
 } vug_config;
@@ -61,7 +62,7 @@ struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
     const char *chat;               /* family of text/chat.h */
-    const vug_tensor_row *row;
+    const vug_tensor_row *row;      /* the first is the embedding */
     size_t n_rows;
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
@@ -88,6 +89,8 @@ size_t vug_shape_rows(void);
 const vug_shape_row *vug_shape_row_at(size_t i);
 
 /* ---- binding: which tensor of the checkpoint is which weight ---------------- */
+
+#define VUG_SLOT_EMBEDDING 0
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
@@ -134,7 +137,8 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 /* The table `name` of one kind of layer, for heads of `dims`. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims);
-/* sqrt(D) rounded to the format of the embedding, because the reference holds the
+/* sqrt(D) rounded to the format that the model was made to run in, or that of the
+ * stored embedding where the config does not say, because the reference holds the
  * scale in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */
 float vug_embedding_scale(const vug_binding *binding);

@@ -31,7 +31,7 @@ bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t
         if (token[i].normalized == normalized && token[i].pattern.len > 0)
             sorted[matcher->n++] = &token[i];
     }
-    qsort(sorted, matcher->n, sizeof(*sorted), by_pattern);
+    qsort(sorted, matcher->n, sizeof(const vug_added_token *), by_pattern);
     uint32_t at = 0;
     for (unsigned b = 0; b <= 256; b++) {
         while (at < matcher->n && (unsigned char)sorted[at]->pattern.ptr[0] < b)

@@ -197,7 +197,7 @@ static vug_status normalize_patterns(vug_tokenizer *t, const char *name, vug_err
         if (!t->added[i].normalized)
             continue;
         fits = vug_normalize(&t->normalizer, t->added[i].content, work, &pattern) &&
-               pattern.len <= 4 * VUG_ADDED_MAX_BYTES;
+               pattern.len <= (size_t)4 * VUG_ADDED_MAX_BYTES;
         if (fits && pattern.ptr != t->added[i].content.ptr)
             t->added[i].pattern = vug_arena_copy(&t->arena, pattern);
         fits = fits && t->added[i].pattern.ptr;

@@ -90,8 +90,9 @@ static void read_vocab(vug_loader *l)
 static bool is_joined(const vug_vocab *vocab, uint32_t id, vug_str a, vug_str b)
 {
     const vug_str text = vug_vocab_text(vocab, id);
-    return text.ptr && text.len == a.len + b.len && memcmp(text.ptr, a.ptr, a.len) == 0 &&
-           memcmp(text.ptr + a.len, b.ptr, b.len) == 0;
+    return text.ptr && text.len == a.len + b.len &&
+           vug_str_equal((vug_str){ text.ptr, a.len }, a) &&
+           vug_str_equal(vug_str_from(text, a.len), b);
 }
 
 /* The id of a + b, or -1. Merges come in the order of what they make, so the

@@ -27,8 +27,8 @@ enum {
 typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_attention_job *job;
-    int64_t group;   /* query heads per kv head */
-    int64_t parts;   /* spans in the cache's partial results, per row */
+    int64_t group; /* query heads per kv head */
+    int64_t parts; /* spans in the cache's partial results, per row */
     vug_cpu_deal deal;
 } attention;
 
@@ -37,10 +37,10 @@ typedef struct {
     const attention *a;
     const float *k, *v; /* of the head, in the state */
     int64_t head;
-    int64_t first_row, rows;       /* of the sequence's n * group */
-    int64_t first_token;           /* of the sequence in the step */
-    int64_t past;                  /* of the sequence */
-    float *q, *p, *o, *total;      /* scratch: [24][E], [24][64], twice [24][columns] */
+    int64_t first_row, rows;  /* of the sequence's n * group */
+    int64_t first_token;      /* of the sequence in the step */
+    int64_t past;             /* of the sequence */
+    float *q, *p, *o, *total; /* scratch: [24][E], [24][64], twice [24][columns] */
     vug_cpu_softmax state[TILE_ROWS], total_state[TILE_ROWS];
 } tile;
 
@@ -141,8 +141,8 @@ static void add_block(tile *t, int64_t first)
     const int64_t slot = first % c->slots;
     multiply_keys(t, rows, t->k + slot * c->width, any);
     for (int64_t r = rows.first; r < rows.end; r++) {
-        const float rescale = kernels->softmax(t->p + r * BLOCK, (int)key[r].first,
-                                               (int)key[r].end, &t->a->job->score, &t->state[r]);
+        const float rescale = kernels->softmax(t->p + r * BLOCK, (int)key[r].first, (int)key[r].end,
+                                               &t->a->job->score, &t->state[r]);
         if (rescale != 1.0f)
             kernels->scale(t->o + r * c->columns, rescale, t->o + r * c->columns, c->columns);
     }
@@ -235,12 +235,28 @@ static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
     t->k = span->state->data + c->k + t->head * c->slots * c->width;
     t->v = span->state->data + c->v + t->head * c->slots * c->columns;
     t->p = scratch;
-    t->o = t->p + TILE_ROWS * BLOCK;
+    t->o = t->p + (ptrdiff_t)TILE_ROWS * BLOCK;
     t->total = t->o + TILE_ROWS * c->columns;
     t->q = t->total + TILE_ROWS * c->columns;
     for (int64_t r = 0; r < t->rows; r++)
         memcpy(t->q + r * c->width, job->q + token_row(t, r) * c->width,
                (size_t)c->width * sizeof(float));
+}
+
+/* Adds the sums of one span to the totals of the rows that see it. */
+static void join_tile(tile *t, int64_t span)
+{
+    const vug_cpu_cache *c = t->a->job->cache;
+    for (int64_t r = 0; r < t->rows; r++) {
+        float *total = t->total + r * c->columns, *o = t->o + r * c->columns;
+        const int64_t position = position_of(t, r);
+        if (is_first_span(c, position, span)) {
+            memcpy(total, o, (size_t)c->columns * sizeof(float));
+            t->total_state[r] = t->state[r];
+        } else if (sees(c, position, span)) {
+            join_span(t->a, total, &t->total_state[r], o, &t->state[r]);
+        }
+    }
 }
 
 static void whole_tiles(void *arg, int thread, int n_threads)
@@ -255,17 +271,7 @@ static void whole_tiles(void *arg, int thread, int n_threads)
         const range spans = spans_of(&t);
         for (int64_t span = spans.first; span < spans.end; span++) {
             sum_span(&t, span);
-            for (int64_t r = 0; r < t.rows; r++) {
-                float *total = t.total + r * c->columns, *o = t.o + r * c->columns;
-                if (!sees(c, position_of(&t, r), span))
-                    continue;
-                if (!is_first_span(c, position_of(&t, r), span)) {
-                    join_span(a, total, &t.total_state[r], o, &t.state[r]);
-                    continue;
-                }
-                memcpy(total, o, (size_t)c->columns * sizeof(float));
-                t.total_state[r] = t.state[r];
-            }
+            join_tile(&t, span);
         }
         for (int64_t r = 0; r < t.rows; r++)
             write_row(a, t.total + r * c->columns, &t.total_state[r],

@@ -100,9 +100,9 @@ INLINE __m256 gelu_lanes(__m256 x, __m256 unused, __m256 unused_too)
 {
     (void)unused;
     (void)unused_too;
-    const __m256 v = _mm256_mul_ps(x, _mm256_fmadd_ps(_mm256_mul_ps(x, x),
-                                                      _mm256_set1_ps(-0.0713548162726f),
-                                                      _mm256_set1_ps(-1.5957691216057f)));
+    const __m256 v =
+            _mm256_mul_ps(x, _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(-0.0713548162726f),
+                                             _mm256_set1_ps(-1.5957691216057f)));
     return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(v)));
 }
 
@@ -210,8 +210,9 @@ static void join(float *o, float a, const float *more, float b, int64_t n)
         _mm256_storeu_ps(o + i, _mm256_fmadd_ps(_mm256_loadu_ps(more + i), bs,
                                                 _mm256_mul_ps(_mm256_loadu_ps(o + i), as)));
     if (i < n)
-        store_part(o + i, _mm256_fmadd_ps(load_part(more + i, n - i), bs,
-                                          _mm256_mul_ps(load_part(o + i, n - i), as)),
+        store_part(o + i,
+                   _mm256_fmadd_ps(load_part(more + i, n - i), bs,
+                                   _mm256_mul_ps(load_part(o + i, n - i), as)),
                    n - i);
 }
 
@@ -286,17 +287,22 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
 
 /* ---- probes --------------------------------------------------------------- */
 
+/* As the one-row product reads: 16 streams, lines asked for 512 bytes ahead.
+ * One stream without prefetching reaches up to a third less on one thread. */
 static float probe_read(const uint8_t *bytes, int64_t n)
 {
-    __m256i s[4] = { _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
-                     _mm256_setzero_si256() };
-    for (int64_t i = 0; i < n; i += 4 * (int64_t)sizeof(s[0])) {
-        for (int j = 0; j < 4; j++)
-            s[j] = _mm256_xor_si256(
-                    s[j], _mm256_load_si256((const __m256i *)(const void *)(bytes + i) + j));
+    enum { STREAMS = 16, LINE = 64, AHEAD = 512 };
+    const int64_t apart = n / STREAMS;
+    __m256i s0 = _mm256_setzero_si256(), s1 = s0;
+    for (int64_t i = 0; i < apart; i += LINE) {
+        for (int64_t j = 0; j < STREAMS; j++) {
+            const __m256i *line = (const __m256i *)(const void *)(bytes + j * apart + i);
+            _mm_prefetch((const char *)line + AHEAD, _MM_HINT_T0);
+            s0 = _mm256_xor_si256(s0, _mm256_load_si256(line));
+            s1 = _mm256_xor_si256(s1, _mm256_load_si256(line + 1));
+        }
     }
-    s[0] = _mm256_xor_si256(_mm256_xor_si256(s[0], s[1]), _mm256_xor_si256(s[2], s[3]));
-    return (float)_mm256_extract_epi16(s[0], 0);
+    return (float)_mm256_extract_epi16(_mm256_xor_si256(s0, s1), 0);
 }
 
 /* Twelve independent chains, as in the tile kernel, keep both units busy. */

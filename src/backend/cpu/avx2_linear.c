@@ -14,12 +14,17 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { HALF = 8, PANEL = VUG_CPU_PANEL, STEP_BYTES = 32 };
+enum {
+    HALF = 8,
+    PANEL = VUG_CPU_PANEL,
+    STEP_BYTES = 32,
+    AHEAD = 512, /* bytes of prefetch; 256 to 1024 make little difference */
+};
 
 /* ---- transposing ---------------------------------------------------------- */
 
 /* 16 bytes of row r in the low lane, of row r + `apart` in the high one. */
-INLINE __m256i load_rows(const uint8_t *w, int64_t stride, int apart)
+INLINE __m256i load_rows(const uint8_t *w, int64_t stride, int64_t apart)
 {
     const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)w);
     const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(w + apart * stride));
@@ -56,7 +61,7 @@ INLINE void values_of(vug_dtype dtype, __m256i unit, __m256 *value)
 INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *column)
 {
     __m256i low[4], high[4]; /* elements 0 .. 3 and 4 .. 7 of two rows */
-    for (int i = 0; i < 4; i++) {
+    for (int64_t i = 0; i < 4; i++) {
         const __m256i even = load_rows(w + 2 * i * stride, stride, 8);
         const __m256i odd = load_rows(w + (2 * i + 1) * stride, stride, 8);
         low[i] = _mm256_unpacklo_epi16(even, odd);
@@ -122,19 +127,19 @@ INLINE void pack_step(vug_dtype dtype, const uint8_t *w, int64_t stride, float *
     __m256 value[2];
     if (dtype == VUG_DTYPE_F16) {
         transpose_halves(w, stride, part);
-        for (int j = 0; j < 8; j++) {
+        for (int64_t j = 0; j < 8; j++) {
             halves_of(part[j], value);
             _mm256_storeu_ps(panel + j * PANEL, value[0]);
             _mm256_storeu_ps(panel + j * PANEL + HALF, value[1]);
         }
         return;
     }
-    const int per_unit = 4 / bytes_of(dtype);
-    for (int half = 0; half < 2; half++) {
+    const int64_t per_unit = 4 / bytes_of(dtype);
+    for (int64_t half = 0; half < 2; half++) {
         transpose_units(w + half * HALF * stride, stride, part);
-        for (int j = 0; j < 4; j++) {
+        for (int64_t j = 0; j < 4; j++) {
             values_of(dtype, part[j], value);
-            for (int v = 0; v < per_unit; v++)
+            for (int64_t v = 0; v < per_unit; v++)
                 _mm256_storeu_ps(panel + (j * per_unit + v) * PANEL + half * HALF, value[v]);
         }
     }
@@ -168,13 +173,13 @@ INLINE void add_step(vug_dtype dtype, const uint8_t *w, int64_t stride, const fl
         }
         return;
     }
-    const int per_unit = 4 / bytes_of(dtype);
+    const int64_t per_unit = 4 / bytes_of(dtype);
     transpose_units(w, stride, part);
     transpose_units(w + HALF * stride, stride, rest);
-    for (int j = 0; j < 4; j++) {
+    for (int64_t j = 0; j < 4; j++) {
         values_of(dtype, part[j], value);
         values_of(dtype, rest[j], value_too);
-        for (int v = 0; v < per_unit; v++) {
+        for (int64_t v = 0; v < per_unit; v++) {
             const __m256 xs = _mm256_broadcast_ss(x + j * per_unit + v);
             *s0 = _mm256_fmadd_ps(xs, value[v], *s0);
             *s1 = _mm256_fmadd_ps(xs, value_too[v], *s1);
@@ -190,11 +195,12 @@ INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
     __m256 s0 = _mm256_setzero_ps(), s1 = _mm256_setzero_ps();
     int64_t i = 0;
     for (; i + step <= g->k; i += step) {
+        /* A step is half a line of 16 rows: ask for whole lines of half of them. */
         const int64_t at = i * size;
-        const uint8_t *ahead = g->w + (at & -64) + (at & STEP_BYTES ? HALF * stride : 0) + 512;
+        const uint8_t *ahead = g->w + (at & STEP_BYTES ? HALF * stride : 0) + (at & -64) + AHEAD;
         for (int r = 0; r < HALF; r++)
             _mm_prefetch((const char *)(ahead + r * stride), _MM_HINT_T0);
-        for (int j = 0; j < 2; j++)
+        for (int64_t j = 0; j < 2; j++)
             add_step(dtype, g->w + at + j * 16, stride, g->x + i + j * step / 2, &s0, &s1);
     }
     if (i < g->k) {

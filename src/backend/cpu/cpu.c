@@ -23,8 +23,7 @@ static vug_status open_cpu(const vug_device_options *options, vug_device **out, 
     char brand[64];
     device->kernels = kernels;
     (void)snprintf(device->description, sizeof(device->description), "%s%s%s",
-                   vug_cpu_brand(brand, sizeof(brand)), brand[0] ? ", " : "",
-                   kernels->description);
+                   vug_cpu_brand(brand, sizeof(brand)), brand[0] ? ", " : "", kernels->description);
     *out = device;
     return VUG_OK;
 }

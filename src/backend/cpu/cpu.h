@@ -96,9 +96,9 @@ typedef struct {
     const vug_cpu_cache *cache;
     const vug_span *span; /* their tokens one after the other */
     int n_spans;
-    int64_t heads;           /* H */
-    const float *q, *k, *v;  /* [T,H,E], [T,K,E], [T,K,E] */
-    float *out;              /* [T,H,E] */
+    int64_t heads;          /* H */
+    const float *q, *k, *v; /* [T,H,E], [T,K,E], [T,K,E] */
+    float *out;             /* [T,H,E] */
     vug_cpu_score score;
     float *partial; /* vug_cpu_attention_partial floats */
 } vug_cpu_attention_job;
@@ -121,14 +121,14 @@ typedef struct {
     int64_t rows, width; /* of the output; heads count as rows */
     const float *in[VUG_MAX_INPUTS];
     float *out;
-    const float *w;       /* of norms: [width], the bias added */
-    float eps;            /* of norms */
-    float by;             /* of SCALE, SOFTCAP, EMBED */
-    const int32_t *index; /* TAKE: [rows] of in[0]; EMBED: of the table */
-    const uint8_t *table; /* EMBED: [.., width] */
-    vug_dtype dtype;      /* of the table */
-    int64_t heads;        /* ROPE, NORM_ROPE: rows per token */
-    int64_t dims;         /* of the rotation */
+    const float *w;               /* of norms: [width], the bias added */
+    float eps;                    /* of norms */
+    float by;                     /* of SCALE, SOFTCAP, EMBED */
+    const int32_t *index;         /* TAKE: [rows] of in[0]; EMBED: of the table */
+    const uint8_t *table;         /* EMBED: [.., width] */
+    vug_dtype dtype;              /* of the table */
+    int64_t heads;                /* ROPE, NORM_ROPE: rows per token */
+    int64_t dims;                 /* of the rotation */
     const vug_attr_table *angles; /* ROPE_TABLE */
 } vug_cpu_rows_job;
 
@@ -136,8 +136,8 @@ void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job);
 
 /* ---- measure.c ------------------------------------------------------------ */
 
-/* One probe, with all threads of the pool; bytes is a multiple of 4096 per
- * thread. Bytes and operations per second. */
+/* One probe with all threads of the pool, over `n` bytes (far more than the
+ * caches hold); bytes and operations per second. */
 double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_t n);
 double vug_cpu_measure_fma(const vug_cpu_env *env);
 VUG_MUST_CHECK vug_status vug_cpu_measure(vug_device *device, vug_device_limits *out, vug_err *err);

@@ -84,8 +84,8 @@ const char *vug_cpu_brand(char *buffer, size_t size)
     buffer[0] = '\0';
 #if defined(__x86_64__)
     unsigned word[12];
-    for (unsigned i = 0; i < 3; i++) {
-        if (!__get_cpuid(0x80000002 + i, &word[4 * i], &word[4 * i + 1], &word[4 * i + 2],
+    for (size_t i = 0; i < 3; i++) {
+        if (!__get_cpuid(0x80000002 + (unsigned)i, &word[4 * i], &word[4 * i + 1], &word[4 * i + 2],
                          &word[4 * i + 3]))
             return buffer;
     }

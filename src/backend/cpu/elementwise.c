@@ -32,7 +32,7 @@ static void row_embed(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
 {
     const int64_t bytes = job->width * vug_dtype_of(job->dtype)->bytes;
     kernels->format[job->dtype]->decode(job->table + job->index[row] * bytes, job->by,
-                                       out_row(job, row), job->width);
+                                        out_row(job, row), job->width);
 }
 
 static void norm_into(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, const float *x,

@@ -19,12 +19,12 @@
 #include "ir/dtype.h"
 
 enum {
-    VUG_CPU_PANEL = 16,  /* outputs, or keys, or value columns side by side */
-    VUG_CPU_ROWS = 6,    /* most rows of a tile */
-    VUG_CPU_KC = 320,    /* most elements of a sum before it is added to its output */
-    VUG_CPU_BLOCK = 64,  /* keys that share one step of the softmax */
-    VUG_CPU_SPAN = 256,  /* keys, from a multiple of this, summed on their own */
-    VUG_CPU_LANES = 8,   /* partial sums of a reduction */
+    VUG_CPU_PANEL = 16, /* outputs, or keys, or value columns side by side */
+    VUG_CPU_ROWS = 6,   /* most rows of a tile */
+    VUG_CPU_KC = 320,   /* most elements of a sum before it is added to its output */
+    VUG_CPU_BLOCK = 64, /* keys that share one step of the softmax */
+    VUG_CPU_SPAN = 256, /* keys, from a multiple of this, summed on their own */
+    VUG_CPU_LANES = 8,  /* partial sums of a reduction */
 };
 
 /* A sum over `k` elements is cut into blocks of this many, the last one shorter:
@@ -49,11 +49,11 @@ typedef struct {
     bool accumulate;
 } vug_cpu_tile;
 
-/* y [16] (+)= W [16,k] x [k], summed as by vug_cpu_tile. */
+/* y [16] (+)= W [16,k] x [k], summed as by vug_cpu_tile. What follows each row in
+ * memory is likely to be needed next and may be prefetched. */
 typedef struct {
     const float *x;
     const uint8_t *w;
-    const uint8_t *next; /* the weights needed after these, likewise [16,k]: a hint */
     float *y;
     int64_t k;
     int64_t stride; /* from row to row, in bytes */
@@ -84,8 +84,8 @@ typedef struct {
 } vug_cpu_score;
 
 typedef struct {
-    const char *name;        /* "avx2": what caps are compared with */
-    const char *description; /* for a person */
+    const char *name;                              /* "avx2": what caps are compared with */
+    const char *description;                       /* for a person */
     const vug_cpu_format *format[VUG_DTYPE_COUNT]; /* NULL: no kernels for this format */
 
     /* 1 <= rows <= 6. */
@@ -102,8 +102,7 @@ typedef struct {
      * with the sum in lanes i mod 8 as in sum_squares. Returns a, by which the
      * outputs so far are to be multiplied.
      */
-    float (*softmax)(float *p, int lo, int hi, const vug_cpu_score *score,
-                     vug_cpu_softmax *state);
+    float (*softmax)(float *p, int lo, int hi, const vug_cpu_score *score, vug_cpu_softmax *state);
     /* o[i] = fma(add[i], b, o[i] * a): joins two spans of keys. */
     void (*join)(float *o, float a, const float *add, float b, int64_t n);
 
@@ -123,7 +122,7 @@ typedef struct {
     void (*exp)(const float *x, float *out, int64_t n);
     void (*softcap)(const float *x, float by, float *out, int64_t n);
 
-    /* Probes. Reads all bytes (a multiple of 4096, aligned to 64) and returns a
+    /* Probes. Reads all bytes (a multiple of 1024, aligned to 64) and returns a
      * value that depends on them; does `rounds` rounds of fused multiply-adds in
      * registers, *flop operations in all, and returns a value likewise. */
     float (*probe_read)(const uint8_t *bytes, int64_t n);

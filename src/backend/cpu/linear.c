@@ -3,8 +3,8 @@
  *
  * Several rows of x: a panel of 16 outputs by one block of the sum is converted
  * and transposed into scratch that fits the first cache, then used by all rows,
- * which stream past it. One row: the weights are read once, so they are
- * converted on the way into the sum, and the next ones are asked for early.
+ * which stream past it. One row: every weight is used once, so it is converted
+ * on the way into the sum, and all that matters is to keep memory busy.
  *
  * Both take every output's sum in the same order, so a row's result is the same
  * alone and among others.
@@ -13,30 +13,35 @@
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    /* Weights of a chunk. Threads that alternate pieces much smaller than this
-     * keep memory from streaming. */
-    CHUNK_BYTES = 64 * 1024,
-    /* Rows of x that meet one converted panel: their block of the sum, 640 KiB at
-     * most, streams from the second or third cache for every panel. */
-    RUNX = 18, ROW_BLOCK = 192,
+    /* Rows of x that meet one converted panel: their block of the sum, 240 KiB
+     * at most, stays in the second cache. */
+    ROW_BLOCK = 192,
     PANELS_PER_CHUNK = 4,
+    /* Bytes that one of 16 streams of weights reads in a row. Longer runs gain
+     * nothing, shorter ones leave the hardware's prefetch behind (a run of one
+     * row of 2304 bytes reaches 60 % of the bandwidth of one of 24 KiB). */
+    RUN_BYTES = 24 * 1024,
+    CHUNKS_PER_THREAD = 4, /* or more, so that threads end together */
+    LINE = 64,             /* bytes, of a cache line */
+    SETS = 64,             /* of a first cache of 32 KiB and 8 ways */
 };
 
 typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_linear_job *job;
-    int64_t tiles[VUG_CPU_MATRICES];       /* of 16 outputs */
-    int64_t per_chunk[VUG_CPU_MATRICES];   /* tiles */
+    int64_t per_chunk[VUG_CPU_MATRICES];   /* outputs */
     int64_t first_chunk[VUG_CPU_MATRICES]; /* of each matrix */
     int64_t row_blocks;
     int64_t kc;
     vug_cpu_deal deal;
 } product;
 
-/* Some tiles of one matrix. */
+/* Outputs first .. end-1 of one matrix. */
 typedef struct {
     const vug_cpu_matrix *m;
+    const vug_cpu_format *format;
     int64_t first, end;
+    int64_t size;   /* bytes of a weight */
     int64_t stride; /* bytes of a row of weights */
 } chunk;
 
@@ -45,37 +50,61 @@ static chunk chunk_at(const product *p, int64_t i)
     int m = p->job->n - 1;
     while (p->first_chunk[m] > i)
         m--;
+    const vug_cpu_matrix *matrix = &p->job->matrix[m];
+    const int64_t size = vug_dtype_of(matrix->dtype)->bytes;
     const int64_t first = (i - p->first_chunk[m]) * p->per_chunk[m];
     const int64_t end = first + p->per_chunk[m];
-    const vug_cpu_matrix *matrix = &p->job->matrix[m];
-    return (chunk){ matrix, first, end < p->tiles[m] ? end : p->tiles[m],
-                    p->job->in * vug_dtype_of(matrix->dtype)->bytes };
+    return (chunk){ .m = matrix,
+                    .format = p->env->kernels->format[matrix->dtype],
+                    .first = first,
+                    .end = end < matrix->out ? end : matrix->out,
+                    .size = size,
+                    .stride = p->job->in * size };
 }
 
-static const uint8_t *tile_data(const chunk *c, int64_t tile)
+static const uint8_t *weights_at(const chunk *c, int64_t output, int64_t k)
 {
-    return c->m->data + tile * PANEL * c->stride;
-}
-
-static int tile_outputs(const chunk *c, int64_t tile)
-{
-    const int64_t left = c->m->out - tile * PANEL;
-    return left < PANEL ? (int)left : PANEL;
+    return c->m->data + output * c->stride + k * c->size;
 }
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Outputs from `first`, fewer than 16: the end of a matrix. */
-static void few_outputs(const product *p, const vug_cpu_matrix *m, int64_t first, int outputs,
-                        float *panel)
+/* The most of 16 rows `stride` bytes apart that share a set of the cache. */
+static int crowding(int64_t stride)
 {
-    const vug_cpu_format *format = p->env->kernels->format[m->dtype];
-    const int size = vug_dtype_of(m->dtype)->bytes;
-    const int64_t stride = p->job->in * size;
+    int most = 0;
+    for (int64_t r = 0; r < PANEL; r++) {
+        int same = 0;
+        for (int64_t s = 0; s < PANEL; s++)
+            same += r * stride / LINE % SETS == s * stride / LINE % SETS;
+        most = same > most ? same : most;
+    }
+    return most;
+}
+
+/* Rows of a run: about RUN_BYTES or what is left after sharing the job among the
+ * threads, and of such a number that the 16 streams do not evict each other. */
+static int64_t run_of(int64_t row_bytes, int64_t job_bytes, int threads)
+{
+    const int64_t share = job_bytes / ((int64_t)threads * CHUNKS_PER_THREAD * PANEL);
+    const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
+    const int64_t most = bytes / row_bytes > 1 ? bytes / row_bytes : 1;
+    int64_t best = most;
+    for (int64_t run = most - 1; run > most / 2; run--) {
+        if (crowding(run * row_bytes) < crowding(best * row_bytes))
+            best = run;
+    }
+    return best;
+}
+
+/* Outputs from `first`, fewer than 16: the end of a chunk. */
+static void few_outputs(const product *p, const chunk *c, int64_t first, float *panel)
+{
+    const int outputs = (int)(c->end - first);
     float y[PANEL];
     for (int64_t k = 0; k < p->job->in; k += p->kc) {
         const int64_t kc = p->job->in - k < p->kc ? p->job->in - k : p->kc;
-        format->pack(m->data + first * stride + k * size, stride, outputs, kc, panel);
+        c->format->pack(weights_at(c, first, k), c->stride, outputs, kc, panel);
         p->env->kernels->tile(1, &(vug_cpu_tile){ .a = p->job->x + k,
                                                   .b = panel,
                                                   .c = y,
@@ -83,32 +112,27 @@ static void few_outputs(const product *p, const vug_cpu_matrix *m, int64_t first
                                                   .ldb = PANEL,
                                                   .accumulate = k > 0 });
     }
-    memcpy(m->y + first, y, (size_t)outputs * sizeof(float));
+    memcpy(c->m->y + first, y, (size_t)outputs * sizeof(float));
 }
 
 /* Outputs first, first + apart, .. */
-static void sixteen_outputs(const product *p, const vug_cpu_matrix *m, int64_t first, int64_t apart)
+static void sixteen_outputs(const product *p, const chunk *c, int64_t first, int64_t apart)
 {
-    const vug_cpu_format *format = p->env->kernels->format[m->dtype];
-    const int size = vug_dtype_of(m->dtype)->bytes;
-    float y[PANEL];
-    vug_cpu_gemv g = { .x = p->job->x,
-                       .w = m->data + first * p->job->in * size,
-                       .y = y,
-                       .stride = apart * p->job->in * size };
-    for (int64_t left = p->job->in; left > 0; left -= g.k) {
-        g.k = left < p->kc ? left : p->kc;
-        format->gemv(&g);
-        g.x += g.k;
-        g.w += g.k * size;
-        g.accumulate = true;
+    float y[PANEL] = { 0 };
+    vug_cpu_gemv g = { .y = y, .stride = apart * c->stride };
+    for (int64_t k = 0; k < p->job->in; k += p->kc) {
+        g.x = p->job->x + k;
+        g.w = weights_at(c, first, k);
+        g.k = p->job->in - k < p->kc ? p->job->in - k : p->kc;
+        g.accumulate = k > 0;
+        c->format->gemv(&g);
     }
-    for (int r = 0; r < PANEL; r++)
-        m->y[first + r * apart] = y[r];
+    for (int64_t r = 0; r < PANEL; r++)
+        c->m->y[first + r * apart] = y[r];
 }
 
 /* The 16 rows of weights that are read side by side are not neighbours: each
- * starts a run of rows, so that memory sees 16 long streams and fetches ahead. */
+ * starts a run of rows, so that memory sees 16 long streams. */
 static void one_row(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
@@ -116,64 +140,59 @@ static void one_row(void *arg, int thread, int n_threads)
     float *panel = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
         const chunk c = chunk_at(p, i);
-        const int64_t first = c.first * PANEL;
-        const int64_t end = c.end * PANEL < c.m->out ? c.end * PANEL : c.m->out;
-        const int64_t run = (end - first) / PANEL;
-        const int rest = (int)(end - first - run * PANEL);
-        for (int64_t o = first; o < first + run; o++)
-            sixteen_outputs(p, c.m, o, run);
-        if (rest > 0)
-            few_outputs(p, c.m, end - rest, rest, panel);
+        const int64_t run = (c.end - c.first) / PANEL;
+        for (int64_t o = c.first; o < c.first + run; o++)
+            sixteen_outputs(p, &c, o, run);
+        if (c.first + run * PANEL < c.end)
+            few_outputs(p, &c, c.first + run * PANEL, panel);
     }
 }
 
 /* ---- several rows --------------------------------------------------------- */
 
-/* Rows `first` .. end-1 against one converted panel. */
-static void rows_by_panel(const product *p, const vug_cpu_tile *shape, float *y, int64_t rows,
+/* `rows` rows against one converted panel of `outputs` outputs. `shape` is that
+ * of the first row, c that of the first output. */
+static void rows_by_panel(const vug_cpu_kernels *kernels, const vug_cpu_tile *shape, int64_t rows,
                           int outputs)
 {
     vug_cpu_tile t = *shape;
+    float wide[VUG_CPU_ROWS * PANEL];
     for (int64_t r = 0; r < rows; r += VUG_CPU_ROWS) {
         const int n = rows - r < VUG_CPU_ROWS ? (int)(rows - r) : VUG_CPU_ROWS;
-        t.a = shape->a + r * t.lda;
-        t.c = y + r * t.ldc;
+        float *c = shape->c + r * shape->ldc;
+        t.a = shape->a + r * shape->lda;
+        t.c = c;
         if (outputs == PANEL) {
-            p->env->kernels->tile(n, &t);
+            kernels->tile(n, &t);
             continue;
         }
-        float wide[VUG_CPU_ROWS * PANEL];
-        float *c = t.c;
         t.c = wide;
         t.ldc = PANEL;
-        for (int i = 0; t.accumulate && i < n; i++)
+        for (int64_t i = 0; t.accumulate && i < n; i++)
             memcpy(wide + i * PANEL, c + i * shape->ldc, (size_t)outputs * sizeof(float));
-        p->env->kernels->tile(n, &t);
-        for (int i = 0; i < n; i++)
+        kernels->tile(n, &t);
+        for (int64_t i = 0; i < n; i++)
             memcpy(c + i * shape->ldc, wide + i * PANEL, (size_t)outputs * sizeof(float));
-        t.ldc = shape->ldc;
     }
 }
 
-static void chunk_of_rows(const product *p, const chunk *c, int64_t first, int64_t rows,
+static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, int64_t rows,
                           float *panel)
 {
-    const vug_cpu_format *format = p->env->kernels->format[c->m->dtype];
-    const int size = vug_dtype_of(c->m->dtype)->bytes;
     const int64_t in = p->job->in;
     for (int64_t k = 0; k < in; k += p->kc) {
-        const int64_t kc = in - k < p->kc ? in - k : p->kc;
-        const vug_cpu_tile shape = { .a = p->job->x + first * in + k,
-                                     .b = panel,
-                                     .k = kc,
-                                     .lda = in,
-                                     .ldb = PANEL,
-                                     .ldc = c->m->out,
-                                     .accumulate = k > 0 };
-        for (int64_t tile = c->first; tile < c->end; tile++) {
-            const int outputs = tile_outputs(c, tile);
-            format->pack(tile_data(c, tile) + k * size, c->stride, outputs, kc, panel);
-            rows_by_panel(p, &shape, c->m->y + first * c->m->out + tile * PANEL, rows, outputs);
+        vug_cpu_tile shape = { .a = p->job->x + first_row * in + k,
+                               .b = panel,
+                               .k = in - k < p->kc ? in - k : p->kc,
+                               .lda = in,
+                               .ldb = PANEL,
+                               .ldc = c->m->out,
+                               .accumulate = k > 0 };
+        for (int64_t o = c->first; o < c->end; o += PANEL) {
+            const int outputs = c->end - o < PANEL ? (int)(c->end - o) : PANEL;
+            c->format->pack(weights_at(c, o, k), c->stride, outputs, shape.k, panel);
+            shape.c = c->m->y + first_row * c->m->out + o;
+            rows_by_panel(p->env->kernels, &shape, rows, outputs);
         }
     }
 }
@@ -187,7 +206,7 @@ static void many_rows(void *arg, int thread, int n_threads)
         const chunk c = chunk_at(p, i / p->row_blocks);
         const int64_t first = i % p->row_blocks * ROW_BLOCK;
         const int64_t left = p->job->rows - first;
-        chunk_of_rows(p, &c, first, left < ROW_BLOCK ? left : ROW_BLOCK, panel);
+        rows_of_chunk(p, &c, first, left < ROW_BLOCK ? left : ROW_BLOCK, panel);
     }
 }
 
@@ -207,14 +226,15 @@ void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
                   .job = job,
                   .row_blocks = (job->rows + ROW_BLOCK - 1) / ROW_BLOCK,
                   .kc = vug_cpu_kc(job->in) };
-    int64_t chunks = 0;
+    int64_t bytes = 0, chunks = 0;
+    for (int m = 0; m < job->n; m++)
+        bytes += job->matrix[m].out * job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
     for (int m = 0; m < job->n; m++) {
-        const vug_cpu_matrix *matrix = &job->matrix[m];
-        const int64_t tile_bytes = PANEL * job->in * vug_dtype_of(matrix->dtype)->bytes;
-        p.tiles[m] = (matrix->out + PANEL - 1) / PANEL;
-        p.per_chunk[m] = single ? (RUNX * 16 * 1024 + tile_bytes - 1) / tile_bytes : PANELS_PER_CHUNK;
+        const int64_t row_bytes = job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
+        p.per_chunk[m] = PANEL * (single ? run_of(row_bytes, bytes, vug_pool_threads(env->pool))
+                                         : PANELS_PER_CHUNK);
         p.first_chunk[m] = chunks;
-        chunks += (p.tiles[m] + p.per_chunk[m] - 1) / p.per_chunk[m];
+        chunks += (job->matrix[m].out + p.per_chunk[m] - 1) / p.per_chunk[m];
     }
     vug_cpu_deal_init(&p.deal, single ? chunks : chunks * p.row_blocks);
     vug_pool_run(env->pool, single ? one_row : many_rows, &p);

@@ -9,7 +9,8 @@
 
 enum {
     READ_BYTES = 512 << 20,
-    READ_CHUNK = 256 * 1024,
+    /* 16 streams of some 24 KiB that start in different sets of the cache. */
+    READ_CHUNK = 16 * 388 * 64,
     PROBES = 7,
     FMA_ROUNDS = 200 * 1000,
     FMA_SLICES = 16, /* of a probe, dealt out like any work */
@@ -18,7 +19,6 @@ enum {
 typedef struct {
     const vug_cpu_env *env;
     const uint8_t *bytes;
-    int64_t n;
     vug_cpu_deal deal;
     atomic_int sink; /* keeps the compiler from leaving the probe out */
     atomic_llong flop;
@@ -30,21 +30,18 @@ static void read_chunks(void *arg, int thread, int n_threads)
     (void)n_threads;
     probe *p = arg;
     float sum = 0;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const int64_t left = p->n - i * READ_CHUNK;
-        sum += p->env->kernels->probe_read(p->bytes + i * READ_CHUNK,
-                                           left < READ_CHUNK ? left : READ_CHUNK);
-    }
+    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;)
+        sum += p->env->kernels->probe_read(p->bytes + i * READ_CHUNK, READ_CHUNK);
     atomic_store(&p->sink, sum > 0);
 }
 
 double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_t n)
 {
-    probe p = { .env = env, .bytes = bytes, .n = n };
-    vug_cpu_deal_init(&p.deal, (n + READ_CHUNK - 1) / READ_CHUNK);
+    probe p = { .env = env, .bytes = bytes };
+    vug_cpu_deal_init(&p.deal, n / READ_CHUNK);
     const double start = vug_now();
     vug_pool_run(env->pool, read_chunks, &p);
-    return (double)n / (vug_now() - start);
+    return (double)(p.deal.n * READ_CHUNK) / (vug_now() - start);
 }
 
 static void do_fmas(void *arg, int thread, int n_threads)

@@ -11,18 +11,18 @@
  * a weight (w), or one of the step's inputs: tokens (t), positions (p), rows (r).
  */
 static const char *const operands[VUG_OP_COUNT] = {
-    [VUG_OP_PARAM] = "",         [VUG_OP_INPUT] = "",         [VUG_OP_EMBED] = "wt",
-    [VUG_OP_LINEAR] = "xw",      [VUG_OP_RMS_NORM] = "xw",    [VUG_OP_ROPE_TABLE] = "p",
-    [VUG_OP_ROPE] = "xx",        [VUG_OP_ATTENTION] = "xxx",  [VUG_OP_ADD] = "xx",
-    [VUG_OP_MUL] = "xx",         [VUG_OP_GELU] = "x",         [VUG_OP_SCALE] = "x",
-    [VUG_OP_SOFTCAP] = "x",      [VUG_OP_HEADS] = "x",        [VUG_OP_MERGE] = "x",
-    [VUG_OP_TAKE] = "xr",        [VUG_OP_GEGLU] = "xx",       [VUG_OP_ADD_NORM] = "xxw",
+    [VUG_OP_PARAM] = "",        [VUG_OP_INPUT] = "",        [VUG_OP_EMBED] = "wt",
+    [VUG_OP_LINEAR] = "xw",     [VUG_OP_RMS_NORM] = "xw",   [VUG_OP_ROPE_TABLE] = "p",
+    [VUG_OP_ROPE] = "xx",       [VUG_OP_ATTENTION] = "xxx", [VUG_OP_ADD] = "xx",
+    [VUG_OP_MUL] = "xx",        [VUG_OP_GELU] = "x",        [VUG_OP_SCALE] = "x",
+    [VUG_OP_SOFTCAP] = "x",     [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",
+    [VUG_OP_TAKE] = "xr",       [VUG_OP_GEGLU] = "xx",      [VUG_OP_ADD_NORM] = "xxw",
     [VUG_OP_NORM_ROPE] = "xwx",
 };
 
-static const vug_input input_of[128] = { ['t'] = VUG_INPUT_TOKENS,
-                                         ['p'] = VUG_INPUT_POSITIONS,
-                                         ['r'] = VUG_INPUT_ROWS };
+static const vug_input input_of[128] = {
+    ['t'] = VUG_INPUT_TOKENS, ['p'] = VUG_INPUT_POSITIONS, ['r'] = VUG_INPUT_ROWS
+};
 
 static vug_status refuse(const vug_node *node, vug_err *err, const char *why)
 {
@@ -43,9 +43,8 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
 {
     const vug_weight *w = &p->weight[node->at.param.slot];
     if (!p->device->kernels->format[w->dtype])
-        return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w->name,
-                        vug_dtype_of(w->dtype)->name);
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: tensor '%s' is %s, expected BF16, F16 or F32",
+                        w->name, vug_dtype_of(w->dtype)->name);
     return VUG_OK;
 }
 
@@ -197,8 +196,7 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
     const int64_t threads = vug_pool_threads(p->device->pool);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
     p->partial_floats = to_lines(p->partial_floats);
-    const int64_t own = p->scratch_floats * threads + p->partial_floats +
-                        to_lines(p->limits.batch);
+    const int64_t own = p->scratch_floats * threads + p->partial_floats + to_lines(p->limits.batch);
     uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
     p->scratch_at = bytes;
     if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))

@@ -33,19 +33,19 @@ static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
     }
 }
 
-#define FORMAT(id)                                                                            \
-    static void decode_##id(const uint8_t *src, float by, float *dst, int64_t n)              \
-    {                                                                                         \
-        decode_row(VUG_DTYPE_##id, src, by, dst, n);                                          \
-    }                                                                                         \
+#define FORMAT(id)                                                                             \
+    static void decode_##id(const uint8_t *src, float by, float *dst, int64_t n)               \
+    {                                                                                          \
+        decode_row(VUG_DTYPE_##id, src, by, dst, n);                                           \
+    }                                                                                          \
     static void pack_##id(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel) \
-    {                                                                                         \
-        pack_rows(VUG_DTYPE_##id, w, stride, rows, k, panel);                                 \
-    }                                                                                         \
-    static void gemv_##id(const vug_cpu_gemv *g)                                              \
-    {                                                                                         \
-        gemv_rows(VUG_DTYPE_##id, g);                                                         \
-    }                                                                                         \
+    {                                                                                          \
+        pack_rows(VUG_DTYPE_##id, w, stride, rows, k, panel);                                  \
+    }                                                                                          \
+    static void gemv_##id(const vug_cpu_gemv *g)                                               \
+    {                                                                                          \
+        gemv_rows(VUG_DTYPE_##id, g);                                                          \
+    }                                                                                          \
     static const vug_cpu_format format_##id = { decode_##id, pack_##id, gemv_##id };
 
 FORMAT(F32)

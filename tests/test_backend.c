@@ -1,0 +1,473 @@
+/*
+ * The CPU backend as a whole, on a small model built node by node: fused and
+ * unfused graphs, any cut into steps, any number of threads and every row of the
+ * kernel table give the same bits; bad steps are refused; a step can be cancelled.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "kernel_help.h"
+
+enum { D = 40, HEADS = 4, KV = 2, E = 12, FFN = 72, V = 90, LAYERS = 3, MAX_WEIGHTS = 64 };
+enum { TOKENS = 80, CONTEXT = 100, BATCH = 80 };
+
+/* ---- the model ------------------------------------------------------------ */
+
+typedef struct {
+    vug_graph graph;
+    vug_plan plan;
+    vug_weight weight[MAX_WEIGHTS];
+    int n_weights;
+    rng r;
+    int layer;
+} model;
+
+static vug_val append(model *m, vug_node node)
+{
+    vug_val out = { 0 };
+    vug_err err;
+    node.layer = m->layer;
+    if (vug_graph_append(&m->graph, &node, &out, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return out;
+}
+
+static vug_val op2(model *m, vug_op op, vug_val a, vug_val b)
+{
+    return append(m, (vug_node){ .op = op, .in = { a, b } });
+}
+
+static vug_val input(model *m, vug_input which)
+{
+    return append(m,
+                  (vug_node){ .op = VUG_OP_INPUT,
+                              .shape = { 1, { which == VUG_INPUT_ROWS ? VUG_DIM_R : VUG_DIM_T } },
+                              .at.input = { which } });
+}
+
+/* [rows,cols], or [cols] for rows = 0. Formats take turns; bytes are unaligned. */
+static vug_val weight(model *m, int64_t rows, int64_t cols)
+{
+    static const vug_dtype dtypes[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
+    const int slot = m->n_weights++;
+    const vug_dtype dtype = dtypes[slot % 3];
+    m->weight[slot] =
+            (vug_weight){ "w", dtype,
+                          random_weights(&m->r, dtype, (size_t)(cols * (rows ? rows : 1)), 2) };
+    const vug_shape shape = rows ? (vug_shape){ 2, { rows, cols } } : (vug_shape){ 1, { cols } };
+    return append(m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
+}
+
+static const vug_attr_norm norm_at = { .eps = 1e-6f, .bias = 1 };
+
+static vug_val linear(model *m, vug_val x, int64_t out, int64_t in)
+{
+    return op2(m, VUG_OP_LINEAR, x, weight(m, out, in));
+}
+
+static vug_val norm(model *m, vug_val x, int64_t width)
+{
+    return append(m, (vug_node){ .op = VUG_OP_RMS_NORM,
+                                 .in = { x, weight(m, 0, width) },
+                                 .at.norm = norm_at });
+}
+
+static vug_val add_norm(model *m, bool fused, vug_val x, vug_val a)
+{
+    if (!fused)
+        return op2(m, VUG_OP_ADD, x, norm(m, a, D));
+    return append(m, (vug_node){ .op = VUG_OP_ADD_NORM,
+                                 .in = { x, a, weight(m, 0, D) },
+                                 .at.norm = norm_at });
+}
+
+static vug_val norm_rope(model *m, bool fused, vug_val x, vug_val table)
+{
+    if (!fused)
+        return op2(m, VUG_OP_ROPE, norm(m, x, E), table);
+    return append(m, (vug_node){ .op = VUG_OP_NORM_ROPE,
+                                 .in = { x, weight(m, 0, E), table },
+                                 .at.norm = norm_at });
+}
+
+static vug_val heads(model *m, vug_val x, int count)
+{
+    return append(m, (vug_node){ .op = VUG_OP_HEADS, .in = { x }, .at.heads = { count } });
+}
+
+static vug_val block(model *m, bool fused, vug_val x, vug_val table)
+{
+    const vug_attr_attn attn = { m->layer, m->layer == 1 ? 0 : 20, 0.3f, m->layer == 2 ? 9.0f : 0 };
+    const vug_val h = norm(m, x, D);
+    vug_val q = heads(m, linear(m, h, (int64_t)HEADS * E, D), HEADS);
+    vug_val k = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
+    const vug_val v = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
+    q = norm_rope(m, fused, q, table);
+    k = norm_rope(m, fused, k, table);
+    const vug_val a =
+            append(m, (vug_node){ .op = VUG_OP_ATTENTION, .in = { q, k, v }, .at.attn = attn });
+    const vug_val merged = append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
+    x = add_norm(m, fused, x, linear(m, merged, D, (int64_t)HEADS * E));
+
+    const vug_val f = norm(m, x, D);
+    const vug_val gate = linear(m, f, FFN, D), up = linear(m, f, FFN, D);
+    const vug_val act = fused ? op2(m, VUG_OP_GEGLU, gate, up)
+                              : op2(m, VUG_OP_MUL,
+                                    append(m, (vug_node){ .op = VUG_OP_GELU, .in = { gate } }), up);
+    return add_norm(m, fused, x, linear(m, act, D, FFN));
+}
+
+/* Every value has bytes of its own. */
+static void plan(model *m)
+{
+    m->plan.offset = vug_alloc_zero(m->graph.n, sizeof(*m->plan.offset));
+    assert_non_null(m->plan.offset);
+    for (uint32_t i = 1; i < m->graph.n; i++) {
+        const vug_node *node = &m->graph.node[i];
+        m->plan.offset[i] = VUG_NO_OFFSET;
+        if (node->op == VUG_OP_PARAM || node->op == VUG_OP_INPUT)
+            continue;
+        m->plan.offset[i] = m->plan.bytes;
+        if (node->op == VUG_OP_HEADS || node->op == VUG_OP_MERGE)
+            m->plan.offset[i] = m->plan.offset[node->in[0].id];
+        else
+            m->plan.bytes +=
+                    ((uint64_t)vug_shape_elements(&node->shape, BATCH, BATCH) * 4 + 63) / 64 * 64;
+    }
+}
+
+/* The same weights for the same arguments: they are drawn in the same order. */
+static model model_of(bool fused)
+{
+    static const float inv[3] = { 1, 0.1f, 0.01f }; /* half of each head is rotated */
+    model m = { .r = { 31 }, .layer = -1 };
+    const vug_val tokens = input(&m, VUG_INPUT_TOKENS);
+    const vug_val positions = input(&m, VUG_INPUT_POSITIONS);
+    const vug_val rows = input(&m, VUG_INPUT_ROWS);
+    const vug_val table = append(
+            &m,
+            (vug_node){ .op = VUG_OP_ROPE_TABLE, .in = { positions }, .at.table = { 6, inv, 1 } });
+    const vug_val embedding = weight(&m, V, D);
+    vug_val x = append(
+            &m,
+            (vug_node){ .op = VUG_OP_EMBED, .in = { embedding, tokens }, .at.scale = { 6.5f } });
+    for (m.layer = 0; m.layer < LAYERS; m.layer++)
+        x = block(&m, fused, x, table);
+    m.layer = -1;
+    x = append(&m, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { 0.5f } });
+    const vug_val last = norm(&m, op2(&m, VUG_OP_TAKE, x, rows), D);
+    const vug_val logits = append(&m, (vug_node){ .op = VUG_OP_SOFTCAP,
+                                                  .in = { op2(&m, VUG_OP_LINEAR, last, embedding) },
+                                                  .at.scale = { 20 } });
+    assert_int_equal(vug_graph_output(&m.graph, "logits", logits, NULL), VUG_OK);
+    assert_int_equal(vug_graph_output(&m.graph, "hidden", x, NULL), VUG_OK);
+    plan(&m);
+    return m;
+}
+
+static void model_release(model *m)
+{
+    for (int i = 0; i < m->n_weights; i++)
+        free_weights(m->weight[i].data, 2);
+    vug_plan_release(&m->plan);
+    vug_graph_release(&m->graph);
+}
+
+/* ---- running it ----------------------------------------------------------- */
+
+typedef struct {
+    const vug_backend *b;
+    vug_device *device;
+    vug_program *program;
+    vug_state *state[2];
+    vug_workspace *workspace;
+} setup;
+
+static setup setup_of(const model *m, const char *isa, int threads)
+{
+    setup s = { .b = vug_backend_at(0) };
+    vug_err err = { 0 };
+    const vug_device_options options = { isa, threads };
+    const vug_limits limits = { CONTEXT, BATCH, BATCH };
+    vug_status st = s.b->open(&options, &s.device, &err);
+    if (st == VUG_OK)
+        st = s.b->compile(s.device, &m->graph, &m->plan, m->weight, &limits, &s.program, &err);
+    for (int i = 0; i < 2 && st == VUG_OK; i++)
+        st = s.b->state_create(s.program, &s.state[i], &err);
+    if (st == VUG_OK)
+        st = s.b->workspace_create(s.program, &s.workspace, &err);
+    if (st != VUG_OK)
+        fail_msg("%s", err.msg);
+    return s;
+}
+
+static void setup_release(setup *s)
+{
+    for (int i = 0; i < 2; i++)
+        s->b->state_destroy(s->state[i]);
+    s->b->workspace_destroy(s->workspace);
+    s->b->release(s->program);
+    s->b->close(s->device);
+}
+
+static int32_t token_at(int64_t i)
+{
+    return (int32_t)((i * 37 + i / 7) % V);
+}
+
+/* Logits and hidden states of every token, in steps of `chunk`. */
+static void run_all(const setup *s, int64_t chunk, float *logits, float *hidden)
+{
+    int32_t token[TOKENS], row[TOKENS];
+    for (int64_t past = 0; past < TOKENS; past += chunk) {
+        const int64_t n = TOKENS - past < chunk ? TOKENS - past : chunk;
+        for (int64_t i = 0; i < n; i++) {
+            token[i] = token_at(past + i);
+            row[i] = (int32_t)i;
+        }
+        const vug_span span = { s->state[0], past, n };
+        const vug_step_in in = { &span, 1, token, row, n, NULL };
+        const float *output[2];
+        vug_err err;
+        if (s->b->run(s->program, s->workspace, &in, output, &err) != VUG_OK)
+            fail_msg("%s", err.msg);
+        memcpy(logits + past * V, output[0], (size_t)(n * V) * sizeof(float));
+        memcpy(hidden + past * D, output[1], (size_t)(n * D) * sizeof(float));
+    }
+}
+
+typedef struct {
+    float logits[TOKENS * V], hidden[TOKENS * D];
+} result;
+
+static void check_result(const setup *s, int64_t chunk, const result *want, const char *what)
+{
+    result *got = vug_alloc(1, sizeof(*got));
+    assert_non_null(got);
+    run_all(s, chunk, got->logits, got->hidden);
+    check_bits(got->hidden, want->hidden, (size_t)TOKENS * D, what);
+    check_bits(got->logits, want->logits, (size_t)TOKENS * V, what);
+    vug_free(got);
+}
+
+/* One whole prefill with the reference kernels on one thread. */
+static result *expected(void)
+{
+    result *want = vug_alloc(1, sizeof(*want));
+    assert_non_null(want);
+    model m = model_of(false);
+    setup s = setup_of(&m, "ref", 1);
+    run_all(&s, TOKENS, want->logits, want->hidden);
+    for (size_t i = 0; i < (size_t)TOKENS * V; i++)
+        assert_true(isfinite(want->logits[i]) && fabsf(want->logits[i]) <= 20);
+    setup_release(&s);
+    model_release(&m);
+    return want;
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    result *want = expected();
+    for (int fused = 0; fused < 2; fused++) {
+        model m = model_of(fused);
+        for (int threads = 1; threads <= 3; threads++) {
+            setup s = setup_of(&m, threads == 2 ? "ref" : NULL, threads);
+            check_result(&s, TOKENS, want, fused ? "fused, one step" : "one step");
+            check_result(&s, 1, want, fused ? "fused, token by token" : "token by token");
+            check_result(&s, 7, want, fused ? "fused, steps of 7" : "steps of 7");
+            setup_release(&s);
+        }
+        model_release(&m);
+    }
+    vug_free(want);
+}
+
+/* Two sequences in every step, at different places of the same text. */
+static void test_two_sequences(void **state)
+{
+    (void)state;
+    enum { LEAD = 30 };
+    result *want = expected();
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 2);
+    int32_t token[TOKENS];
+    const float *output[2];
+    for (int i = 0; i < LEAD; i++)
+        token[i] = token_at(i);
+    const vug_span lead = { s.state[0], 0, LEAD };
+    assert_int_equal(s.b->run(s.program, s.workspace,
+                              &(vug_step_in){ &lead, 1, token, NULL, 0, NULL }, output, NULL),
+                     VUG_OK);
+    for (int64_t past = 0; past < 40; past += 4) {
+        for (int i = 0; i < 4; i++) {
+            token[i] = token_at(past + i);
+            token[4 + i] = token_at(LEAD + past + i);
+        }
+        const vug_span both[2] = { { s.state[1], past, 4 }, { s.state[0], LEAD + past, 4 } };
+        const int32_t row[2] = { 3, 7 };
+        const vug_step_in in = { both, 2, token, row, 2, NULL };
+        assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
+        check_bits(output[0], want->logits + (past + 3) * V, V, "the one behind");
+        check_bits(output[0] + V, want->logits + (LEAD + past + 3) * V, V, "the one ahead");
+        check_bits(output[1], want->hidden + past * D, (size_t)4 * D, "hidden of the one behind");
+        check_bits(output[1] + (ptrdiff_t)4 * D, want->hidden + (LEAD + past) * D, (size_t)4 * D,
+                   "hidden ahead");
+    }
+    setup_release(&s);
+    model_release(&m);
+    vug_free(want);
+}
+
+/* A cancelled step leaves everything before it as it was. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    result *want = expected();
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 2);
+    int32_t token[TOKENS];
+    for (int i = 0; i < TOKENS; i++)
+        token[i] = token_at(i);
+    const int32_t row = 9;
+    const float *output[2];
+    vug_err err;
+    atomic_bool cancel = false;
+    vug_span span = { s.state[0], 0, 60 };
+    vug_step_in in = { &span, 1, token, &row, 0, &cancel };
+    assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
+    span = (vug_span){ s.state[0], 60, 20 };
+    in.token = token + 10; /* not what is computed afterwards */
+    atomic_store(&cancel, true);
+    assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_CANCELLED);
+    atomic_store(&cancel, false);
+    in.token = token + 60;
+    span.n = 10;
+    in.n_rows = 1;
+    assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
+    check_bits(output[0], want->logits + (size_t)69 * V, V, "after a cancelled step");
+    setup_release(&s);
+    model_release(&m);
+    vug_free(want);
+}
+
+static void refuse(const setup *s, const vug_step_in *in, const char *why)
+{
+    vug_err err = { 0 };
+    const float *output[2];
+    assert_int_not_equal(s->b->run(s->program, s->workspace, in, output, &err), VUG_OK);
+    if (!strstr(err.msg, why))
+        fail_msg("'%s' does not say '%s'", err.msg, why);
+}
+
+static void test_bad_steps(void **state)
+{
+    (void)state;
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 1);
+    int32_t token[TOKENS + 1] = { 0 }, row[1] = { 0 };
+    vug_span span = { s.state[0], 0, BATCH + 1 };
+    vug_step_in in = { &span, 1, token, row, 0, NULL };
+    refuse(&s, &in, "81 tokens");
+    span = (vug_span){ s.state[0], CONTEXT - 2, 3 };
+    refuse(&s, &in, "context of 100");
+    span = (vug_span){ s.state[0], 0, 0 };
+    refuse(&s, &in, "0 tokens");
+    span.n = 2;
+    token[1] = V;
+    refuse(&s, &in, "token 90 is outside the vocabulary of 90");
+    token[1] = -1;
+    refuse(&s, &in, "token -1");
+    token[1] = 0;
+    in.n_rows = 1;
+    row[0] = 2;
+    refuse(&s, &in, "row 2 of a step of 2");
+    in.n_rows = BATCH + 1;
+    refuse(&s, &in, "81 rows");
+    setup_release(&s);
+    model_release(&m);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 1);
+    const vug_program_sizes sizes = s.b->sizes(s.program);
+    /* 100 tokens in blocks of 64; windows of 20 with steps of 80 need 99 slots. */
+    uint64_t bytes = 0;
+    for (int i = 0; i < LAYERS; i++) {
+        assert_int_equal(sizes.cache[i].window, i == 1 ? 0 : 20);
+        assert_int_equal(sizes.cache[i].slots, 128);
+        assert_int_equal(sizes.cache[i].bytes, 128 * KV * (E + 16) * 4);
+        bytes += sizes.cache[i].bytes;
+    }
+    assert_int_equal(sizes.state_bytes, bytes);
+    assert_true(sizes.workspace_bytes > m.plan.bytes);
+    /* Four norms of D and two of E per layer, and the last. */
+    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + D) * 4);
+    setup_release(&s);
+    model_release(&m);
+}
+
+static void test_compile_refuses(void **state)
+{
+    (void)state;
+    model m = model_of(true);
+    const vug_backend *b = vug_backend_at(0);
+    vug_device *device;
+    vug_program *program;
+    vug_err err;
+    assert_int_equal(b->open(&(vug_device_options){ NULL, 1 }, &device, &err), VUG_OK);
+    const vug_limits limits = { CONTEXT, BATCH, BATCH };
+    m.weight[3].dtype = VUG_DTYPE_I8;
+    m.weight[3].name = "layers.0.k";
+    assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &limits, &program, &err),
+                     VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "'layers.0.k' is I8"));
+    m.weight[3].dtype = VUG_DTYPE_F32;
+    assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &(vug_limits){ 0, 1, 1 },
+                                &program, &err),
+                     VUG_ARGUMENT);
+    b->close(device);
+    assert_int_equal(b->open(&(vug_device_options){ "abacus", 1 }, &device, &err), VUG_ARGUMENT);
+    assert_non_null(strstr(err.msg, "'abacus'"));
+    assert_non_null(strstr(err.msg, "ref"));
+    model_release(&m);
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    assert_true(vug_backend_count() >= 1);
+    const vug_backend *b = vug_backend_at(vug_backend_count() - 1);
+    const vug_device_info machine = b->describe(NULL);
+    assert_string_equal(machine.name, "cpu");
+    assert_true(machine.available && machine.threads >= 1 && machine.memory > 0);
+    vug_device *device;
+    assert_int_equal(b->open(&(vug_device_options){ "ref", 3 }, &device, NULL), VUG_OK);
+    const vug_device_info info = b->describe(device);
+    assert_int_equal(info.threads, 3);
+    assert_non_null(strstr(info.description, "reference kernels"));
+    b->close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_two_sequences),
+        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_bad_steps),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_compile_refuses),
+        cmocka_unit_test(test_describe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
