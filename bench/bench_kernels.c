@@ -30,7 +30,7 @@ static const struct {
     int64_t in, out[3];
 } products[] = {
     { 3, D, { (int64_t)HEADS * E, E, E } }, /* q, k, v */
-    { 1, HEADS *E, { D } },                 /* attention output */
+    { 1, (int64_t)HEADS *E, { D } },        /* attention output */
     { 2, D, { F, F } },                     /* gate, up */
     { 1, F, { D } },                        /* down */
 };

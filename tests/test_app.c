@@ -411,10 +411,11 @@ static void test_tokenize_long_line(void **state)
 static void test_template(void **state)
 {
     const scratch *tiny = *state;
-    captured c = VUG_IN("[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":"
-                        "[{\"type\":\"text\",\"text\":\" a\\u00a0\"},{\"type\":\"text\",\"text\":"
-                        "\"\\u3000b c\\n\"}]}]",
-                        "template", tiny->path, "--messages", "-");
+    captured c =
+            VUG_IN("[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":"
+                   "[{\"type\":\"text\",\"text\":\" \\u2003a\\u00a0\"},{\"type\":\"text\",\"text\":"
+                   "\"\\u3000b c\\n\"}]}]",
+                   "template", tiny->path, "--messages", "-");
     assert_fine(&c);
     assert_string_equal(c.out.ptr, "<bos><start_of_turn>user\nS\n\nab c<end_of_turn>\n"
                                    "<start_of_turn>model\n");

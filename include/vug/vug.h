@@ -228,7 +228,7 @@ typedef struct {
     const char *path;
     const char *architecture; /* as vug names it: "gemma3" */
     const char *device;
-    const char *kernels; /* such as "avx2" */
+    const char *kernels; /* the device's description: hardware and kernels */
     int64_t n_layers, d_model, n_heads, n_kv_heads, d_head, d_ffn, n_vocab;
     int64_t n_parameters;    /* of the text stack, a tied head counted once */
     int64_t context_trained; /* tokens */

@@ -111,11 +111,27 @@ static void fill_part(void *arg, int thread, int n_threads)
          f->data + from * (uint64_t)format->bytes);
 }
 
+/* Bytes of all weights; the sizes of published shapes fit. */
+static uint64_t weight_bytes(const synth *s)
+{
+    uint64_t elements = 0;
+    for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
+        const vug_slot slot = vug_slot_at(&s->config, i);
+        if (!is_left_out(&slot))
+            elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+    }
+    return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+}
+
 static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model_options *o,
                                  vug_weights *weights, vug_err *err)
 {
-    const size_t n = vug_slot_count(&s->config);
-    for (size_t i = 0; i < n; i++) {
+    const uint64_t total = weight_bytes(s);
+    uint64_t done = 0;
+    if (o->memory_limit && total > o->memory_limit)
+        return VUG_FAIL(err, VUG_LIMIT, "%s: the weights take %.1f MB, the memory limit is %.1f MB",
+                        s->row->name, (double)total / 1e6, (double)o->memory_limit / 1e6);
+    for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
         const vug_slot slot = vug_slot_at(&s->config, i);
         if (is_left_out(&slot))
             continue;
@@ -124,7 +140,8 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
         VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), s->dtype, slot.shape.rank,
                                 slot.shape.dim, &f.data, err));
         vug_pool_run(pool, fill_part, &f);
-        if (o->progress && !o->progress(i + 1, n, o->user))
+        done += f.n * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+        if (o->progress && !o->progress(done, total, o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: stopped", s->row->name);
     }
     return VUG_OK;
@@ -138,7 +155,7 @@ vug_status vug_model_synthesize(const char *shape, const char *type, uint64_t se
     synth s;
     VUG_TRY(find_shape(shape, type, seed, &s, err));
     vug_pool *pool;
-    VUG_TRY(vug_pool_create(vug_cpu_count(), &pool, err));
+    VUG_TRY(vug_pool_create(o.threads ? o.threads : vug_cpu_count(), &pool, err));
     vug_weights *weights = NULL;
     vug_status st = vug_weights_create(shape, &weights, err);
     if (st == VUG_OK)

@@ -67,7 +67,7 @@ INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *column)
         low[i] = _mm256_unpacklo_epi16(even, odd);
         high[i] = _mm256_unpackhi_epi16(even, odd);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int64_t i = 0; i < 2; i++) {
         const __m256i *pair = i ? high : low;
         const __m256i a = _mm256_unpacklo_epi32(pair[0], pair[1]);
         const __m256i b = _mm256_unpackhi_epi32(pair[0], pair[1]);
