@@ -329,7 +329,7 @@ static float *evaluate(const model *m, const vug_node *node, float *const *in)
         const vug_weight *w = &m->weight[first->at.param.slot];
         for (size_t i = 0; i < n; i++)
             out[i] = vug_ref_element(w->dtype, w->data,
-                                     token_at((int64_t)i / D) * D + (int64_t)i % D) *
+                                     (int64_t)token_at((int64_t)i / D) * D + (int64_t)i % D) *
                      node->at.scale.by;
     } else if (node->op == VUG_OP_ROPE_TABLE) {
         for (int32_t t = 0; t < TOKENS; t++)

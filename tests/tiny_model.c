@@ -38,8 +38,10 @@ static void put_vocab(vug_buf *to, int n_vocab)
     }
     put_entry(to, "\xe2\x96\x81", 3, &id);
     put_entry(to, "\n", 1, &id);
-    for (char c = '!'; c <= '~'; c++)
-        put_entry(to, &c, 1, &id);
+    for (int c = '!'; c <= '~'; c++) {
+        text[0] = (char)c;
+        put_entry(to, text, 1, &id);
+    }
     for (size_t i = 0; i < N_MERGES; i++) {
         const int n = snprintf(text, sizeof(text), "%s%s", merges[i][0], merges[i][1]);
         put_entry(to, text, (size_t)n, &id);

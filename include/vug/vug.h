@@ -95,8 +95,8 @@ VUG_API void vug_text_release(vug_text *text);
 /* ---- devices ----------------------------------------------------------- */
 
 typedef struct {
-    const char *name;        /* what vug_model_options.device takes: "cpu" */
-    const char *description; /* the hardware and the kernels chosen for it; static */
+    const char *name;      /* what vug_model_options.device takes: "cpu" */
+    char description[128]; /* the hardware and the kernels chosen for it */
     bool available;
     const char *reason; /* why not, when it is not available; else "" */
     int threads;        /* that `threads = 0` picks; 0 where it does not apply */

@@ -55,11 +55,16 @@ static void as_table(vug_buf *to, const vug_style *style, const vug_verification
     row(to, style, v->stepwise_identical, "token by token",
         v->stepwise_identical ? "identical to the bit" : "other bits than in one prefill");
     if (v->first_departing_layer >= 0) {
-        if (v->first_departing_layer == info->n_layers)
-            (void)snprintf(text, sizeof(text), "the final norm, by %.3g", v->departing_max_abs);
-        else
-            (void)snprintf(text, sizeof(text), "layer %d, by %.3g", v->first_departing_layer,
+        const int n = v->first_departing_layer;
+        if (n == 0)
+            (void)snprintf(text, sizeof(text), "hidden.0, the embedding, by %.3g",
                            v->departing_max_abs);
+        else if (n == info->n_layers)
+            (void)snprintf(text, sizeof(text), "hidden.%d, the final norm, by %.3g", n,
+                           v->departing_max_abs);
+        else
+            (void)snprintf(text, sizeof(text), "hidden.%d, the output of layer %d, by %.3g", n,
+                           n - 1, v->departing_max_abs);
         row(to, style, false, "first to depart", text);
     }
     vug_buf_printf(to, "%s%s%s\n", v->pass ? style->good : style->bad, v->pass ? "pass" : "FAIL",

@@ -71,6 +71,7 @@ struct vug_model {
     vug_checkpoint checkpoint;
     const vug_backend *backend;
     vug_device *device;
+    vug_device_info device_info;
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;

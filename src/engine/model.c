@@ -70,14 +70,14 @@ static uint64_t graph_bytes(const vug_graph *g)
 static void describe(vug_model *m)
 {
     const vug_config *c = &m->checkpoint.config;
-    const vug_device_info device = m->backend->describe(m->device);
+    m->device_info = m->backend->describe(m->device);
     const vug_program_sizes sizes = m->backend->sizes(m->main.program);
     vug_model_info *info = &m->info;
     *info = (vug_model_info){
         .path = m->path,
         .architecture = c->arch->name,
-        .device = device.name,
-        .kernels = device.description,
+        .device = m->device_info.name,
+        .kernels = m->device_info.description,
         .n_layers = c->n_layers,
         .d_model = c->d_model,
         .n_heads = c->n_heads,
@@ -88,7 +88,7 @@ static void describe(vug_model *m)
         .context_trained = c->context,
         .context = m->main.limits.context,
         .batch = m->main.limits.batch,
-        .threads = device.threads,
+        .threads = m->device_info.threads,
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);

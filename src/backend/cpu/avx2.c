@@ -331,6 +331,7 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
         [VUG_DTYPE_F16] = &vug_avx2_f16,
         [VUG_DTYPE_BF16] = &vug_avx2_bf16,
     },
+    .fetch = vug_avx2_fetch,
     .tile = vug_avx2_tile,
     .softmax = softmax,
     .join = join,

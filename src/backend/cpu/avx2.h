@@ -5,6 +5,7 @@
 
 #include "backend/cpu/rows.h"
 
+void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 void vug_avx2_tile(int rows, const vug_cpu_tile *t);
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 

@@ -17,7 +17,8 @@
 enum {
     HALF = 8,
     PANEL = VUG_CPU_PANEL,
-    STEP_BYTES = 32,
+    LINE = 64, /* bytes, of the cache */
+    STEP_BYTES = LINE / 2,
     AHEAD = 512, /* bytes of prefetch; 256 to 1024 make little difference */
 };
 
@@ -153,6 +154,15 @@ INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows,
     for (; rows == PANEL && i + step <= k; i += step)
         pack_step(dtype, w + i * bytes_of(dtype), stride, panel + i * PANEL);
     pack_slowly(dtype, w + i * bytes_of(dtype), stride, rows, k - i, panel + i * PANEL);
+}
+
+/* Into the second cache: the first one holds the panel in use. */
+void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < bytes; i += LINE)
+            _mm_prefetch((const char *)(w + r * stride + i), _MM_HINT_T0);
+    }
 }
 
 /* ---- one row -------------------------------------------------------------- */

@@ -20,10 +20,7 @@ static vug_status open_cpu(const vug_device_options *options, vug_device **out, 
         vug_free(device);
         return st;
     }
-    char brand[64];
     device->kernels = kernels;
-    (void)snprintf(device->description, sizeof(device->description), "%s%s%s",
-                   vug_cpu_brand(brand, sizeof(brand)), brand[0] ? ", " : "", kernels->description);
     *out = device;
     return VUG_OK;
 }
@@ -38,14 +35,19 @@ static void close_cpu(vug_device *device)
 
 static vug_device_info describe(const vug_device *device)
 {
-    return (vug_device_info){
+    char brand[64];
+    vug_device_info info = {
         .name = "cpu",
-        .description = device ? device->description : vug_cpu_choose(NULL)->description,
         .available = true,
         .reason = "",
         .threads = device ? vug_pool_threads(device->pool) : vug_cpu_count(),
         .memory = vug_memory_size(),
     };
+    (void)vug_cpu_brand(brand, sizeof(brand));
+    const vug_cpu_kernels *kernels = device ? device->kernels : vug_cpu_choose(NULL);
+    (void)snprintf(info.description, sizeof(info.description), "%s%s%s", brand,
+                   brand[0] ? ", " : "", kernels->description);
+    return info;
 }
 
 static vug_program_sizes sizes(const vug_program *program)

@@ -10,7 +10,6 @@
 struct vug_device {
     const vug_cpu_kernels *kernels;
     vug_pool *pool;
-    char description[192];
 };
 
 /* What a parallel loop needs. */

@@ -88,6 +88,9 @@ typedef struct {
     const char *description;                       /* for a person */
     const vug_cpu_format *format[VUG_DTYPE_COUNT]; /* NULL: no kernels for this format */
 
+    /* A hint: the first `bytes` of these rows of weights are needed soon. */
+    void (*fetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
+
     /* 1 <= rows <= 6. */
     void (*tile)(int rows, const vug_cpu_tile *t);
 

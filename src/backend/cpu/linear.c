@@ -150,16 +150,36 @@ static void one_row(void *arg, int thread, int n_threads)
 
 /* ---- several rows --------------------------------------------------------- */
 
+/* Weights that are needed next. */
+typedef struct {
+    const uint8_t *w; /* NULL: unknown */
+    int64_t stride, bytes;
+    int rows;
+} hint;
+
+/* Asks for a share of them: part `i` of `n`. */
+static void fetch_part(const vug_cpu_kernels *kernels, const hint *next, int64_t i, int64_t n)
+{
+    if (!next->w)
+        return;
+    const int64_t first = next->rows * i / n, end = next->rows * (i + 1) / n;
+    kernels->fetch(next->w + first * next->stride, next->stride, (int)(end - first), next->bytes);
+}
+
 /* `rows` rows against one converted panel of `outputs` outputs. `shape` is that
- * of the first row, c that of the first output. */
+ * of the first row. Rows are shared evenly among tiles: two tiles of 4 rows keep
+ * the multipliers busy, one of 6 and one of 2 do not. */
 static void rows_by_panel(const vug_cpu_kernels *kernels, const vug_cpu_tile *shape, int64_t rows,
-                          int outputs)
+                          int outputs, const hint *next)
 {
     vug_cpu_tile t = *shape;
     float wide[VUG_CPU_ROWS * PANEL];
-    for (int64_t r = 0; r < rows; r += VUG_CPU_ROWS) {
-        const int n = rows - r < VUG_CPU_ROWS ? (int)(rows - r) : VUG_CPU_ROWS;
+    const int64_t tiles = (rows + VUG_CPU_ROWS - 1) / VUG_CPU_ROWS;
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t r = rows * i / tiles;
+        const int n = (int)(rows * (i + 1) / tiles - r);
         float *c = shape->c + r * shape->ldc;
+        fetch_part(kernels, next, i, tiles);
         t.a = shape->a + r * shape->lda;
         t.c = c;
         if (outputs == PANEL) {
@@ -168,12 +188,29 @@ static void rows_by_panel(const vug_cpu_kernels *kernels, const vug_cpu_tile *sh
         }
         t.c = wide;
         t.ldc = PANEL;
-        for (int64_t i = 0; t.accumulate && i < n; i++)
-            memcpy(wide + i * PANEL, c + i * shape->ldc, (size_t)outputs * sizeof(float));
+        for (int64_t j = 0; t.accumulate && j < n; j++)
+            memcpy(wide + j * PANEL, c + j * shape->ldc, (size_t)outputs * sizeof(float));
         kernels->tile(n, &t);
-        for (int64_t i = 0; i < n; i++)
-            memcpy(c + i * shape->ldc, wide + i * PANEL, (size_t)outputs * sizeof(float));
+        for (int64_t j = 0; j < n; j++)
+            memcpy(c + j * shape->ldc, wide + j * PANEL, (size_t)outputs * sizeof(float));
     }
+}
+
+static int panel_outputs(const chunk *c, int64_t output)
+{
+    return c->end - output < PANEL ? (int)(c->end - output) : PANEL;
+}
+
+/* What follows the panel at `output`, `k` in the order of rows_of_chunk. */
+static hint after(const product *p, const chunk *c, int64_t output, int64_t k)
+{
+    const bool is_last = output + PANEL >= c->end;
+    const int64_t o = is_last ? c->first : output + PANEL;
+    const int64_t at = is_last ? k + p->kc : k;
+    if (at >= p->job->in)
+        return (hint){ 0 };
+    const int64_t kc = p->job->in - at < p->kc ? p->job->in - at : p->kc;
+    return (hint){ weights_at(c, o, at), c->stride, kc * c->size, panel_outputs(c, o) };
 }
 
 static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, int64_t rows,
@@ -189,10 +226,10 @@ static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, i
                                .ldc = c->m->out,
                                .accumulate = k > 0 };
         for (int64_t o = c->first; o < c->end; o += PANEL) {
-            const int outputs = c->end - o < PANEL ? (int)(c->end - o) : PANEL;
-            c->format->pack(weights_at(c, o, k), c->stride, outputs, shape.k, panel);
+            const hint next = after(p, c, o, k);
+            c->format->pack(weights_at(c, o, k), c->stride, panel_outputs(c, o), shape.k, panel);
             shape.c = c->m->y + first_row * c->m->out + o;
-            rows_by_panel(p->env->kernels, &shape, rows, outputs);
+            rows_by_panel(p->env->kernels, &shape, rows, panel_outputs(c, o), &next);
         }
     }
 }

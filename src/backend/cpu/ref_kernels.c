@@ -52,6 +52,15 @@ FORMAT(F32)
 FORMAT(F16)
 FORMAT(BF16)
 
+/* A hint may be ignored. */
+static void fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
+{
+    (void)w;
+    (void)stride;
+    (void)rows;
+    (void)bytes;
+}
+
 static void tile(int rows, const vug_cpu_tile *t)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -192,6 +201,7 @@ const vug_cpu_kernels vug_cpu_ref_row = {
         [VUG_DTYPE_F16] = &format_F16,
         [VUG_DTYPE_BF16] = &format_BF16,
     },
+    .fetch = fetch,
     .tile = tile,
     .softmax = softmax,
     .join = join,

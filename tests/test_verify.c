@@ -1,0 +1,287 @@
+/*
+ * The golden checkpoints: every tests/golden/models/NAME that has a reference is
+ * verified with every row of CPU kernels that runs here and on one, two and three
+ * threads. All must agree with the reference, and with each other to the bit.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "backend/cpu/kernels.h"
+#include "engine_help.h"
+#include "scratch.h"
+
+#define FOLDER "tests/golden/models"
+
+static const double tolerance = 2e-4;
+
+/* ---- every checkpoint ------------------------------------------------------------ */
+
+/* Of one way to run a model: the greedy continuation and the logits behind it. */
+typedef struct {
+    float *logits; /* [n_vocab] */
+    size_t n;
+} trace;
+
+/* The last logits of a prompt that is longer than the windows. */
+static trace run_through(vug_model *m)
+{
+    enum { TOKENS = 90 };
+    const int64_t n_vocab = vug_model_describe(m).n_vocab;
+    int32_t id[TOKENS];
+    help_tokens(7, id, TOKENS, n_vocab);
+    return (trace){ help_alone(m, id, TOKENS), (size_t)n_vocab };
+}
+
+/* Verifies and compares with what the first row of kernels gave on its own. */
+static void verify(const char *path, const char *isa, int threads, trace *first)
+{
+    char reference[256];
+    vug_verification v = { 0 };
+    vug_err err = { 0 };
+    vug_model *m = help_model(path, (vug_model_options){ .isa = isa, .threads = threads });
+    (void)snprintf(reference, sizeof(reference), "%s/reference.safetensors", path);
+    help_ok(vug_model_verify(m, reference, tolerance, &v, &err), &err);
+    if (!v.pass)
+        print_error("%s, %s, %d threads: max %g, %d of %d greedy, first layer %d\n", path, isa,
+                    threads, v.max_abs, (int)v.n_greedy_equal, (int)v.n_greedy,
+                    v.first_departing_layer);
+    assert_true(v.pass);
+    assert_true(v.max_abs <= tolerance && v.mean_abs <= v.max_abs);
+    assert_true(v.chunked_identical && v.stepwise_identical);
+    assert_true(v.n_greedy > 0 && v.n_greedy_equal == v.n_greedy);
+    assert_int_equal(v.first_departing_layer, -1);
+    assert_true(fabs(v.mean_kl) < 1e-6);
+    assert_true(v.top1 == 1);
+
+    trace now = run_through(m);
+    if (!first->logits) {
+        *first = now;
+    } else {
+        assert_int_equal(now.n, first->n);
+        assert_memory_equal(now.logits, first->logits, now.n * sizeof(float));
+        vug_free(now.logits);
+    }
+    vug_model_close(m);
+}
+
+/* The kernels of a row share their order of sums with no other row: bits are equal
+ * for any number of threads, not from row to row. */
+static void verify_folder(const char *path)
+{
+    for (int row = 0; row < vug_cpu_row_count(); row++) {
+        trace first = { 0 };
+        for (int threads = 1; threads <= 3; threads++)
+            verify(path, vug_cpu_row(row)->name, threads, &first);
+        vug_free(first.logits);
+    }
+}
+
+static void golden_checkpoints(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n, n_verified = 0;
+    vug_err err = { 0 };
+    help_ok(vug_list_folder(FOLDER, &arena, &name, &n, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        char path[256], reference[320];
+        (void)snprintf(path, sizeof(path), FOLDER "/%s", name[i].ptr);
+        (void)snprintf(reference, sizeof(reference), "%s/reference.safetensors", path);
+        if (!vug_file_exists(reference))
+            continue;
+        verify_folder(path);
+        n_verified++;
+    }
+    assert_true(n_verified >= 6);
+    vug_arena_release(&arena);
+}
+
+/* ---- references that differ or lie ------------------------------------------------- */
+
+enum { T = 9, V = 384, D = 96, LAYERS = 2 };
+
+/* A reference of gemma3-scale that says what the model itself computes, but for the
+ * changes that a test asks for. */
+typedef struct {
+    int32_t id[T];
+    float logits[T][V];
+    int32_t greedy[2];
+    float hidden[D];
+    int64_t rows;
+    bool id_as_float;
+} fake;
+
+typedef struct {
+    fake *f;
+} keeper;
+
+static bool keep(const vug_step *step, void *user)
+{
+    keeper *k = user;
+    memcpy(k->f->logits[step->first], step->logits, (size_t)(step->n * V) * sizeof(float));
+    return true;
+}
+
+static int32_t best(const float *row)
+{
+    int32_t at = 0;
+    for (int32_t i = 1; i < V; i++)
+        at = row[i] > row[at] ? i : at;
+    return at;
+}
+
+static void make_fake(vug_model *m, fake *f)
+{
+    vug_err err = { 0 };
+    keeper k = { f };
+    const vug_forward_options o = { .all_logits = true, .on_step = keep, .user = &k };
+    vug_session *s = help_session(m);
+    *f = (fake){ .rows = T };
+    help_tokens(3, f->id, T, V);
+    help_ok(vug_session_forward(s, f->id, T, &o, &err), &err);
+    int32_t seen[T + 1];
+    memcpy(seen, f->id, sizeof(f->id));
+    seen[T] = f->greedy[0] = best(f->logits[T - 1]);
+    f->greedy[1] = best(help_forward(s, seen, T + 1));
+    vug_session_destroy(s);
+}
+
+static vug_status fill(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
+{
+    const fake *f = user;
+    const void *source[] = { f->id, f->logits, f->greedy };
+    (void)err;
+    memcpy(bytes, (const uint8_t *)source[i] + at, n);
+    return VUG_OK;
+}
+
+static scratch_path write_fake(const scratch *dir, fake *f)
+{
+    const scratch_path path = scratch_at(dir, "reference.safetensors");
+    const vug_dtype ids = f->id_as_float ? VUG_DTYPE_F32 : VUG_DTYPE_I32;
+    const vug_tensor_spec spec[] = {
+        { vug_str_of("input_ids"), ids, 1, { f->rows } },
+        { vug_str_of("logits"), VUG_DTYPE_F32, 2, { T, V } },
+        { vug_str_of("greedy"), VUG_DTYPE_I32, 1, { 2 } },
+    };
+    vug_err err = { 0 };
+    help_ok(vug_safetensors_write(path.path, spec, 3, fill, f, NULL, NULL, &err), &err);
+    return path;
+}
+
+static void judge(vug_model *m, const scratch *dir, fake *f, vug_verification *v)
+{
+    const scratch_path path = write_fake(dir, f);
+    vug_err err = { 0 };
+    help_ok(vug_model_verify(m, path.path, 0, v, &err), &err);
+}
+
+static void refuse(vug_model *m, const scratch *dir, fake *f, vug_status code, const char *expected)
+{
+    const scratch_path path = write_fake(dir, f);
+    vug_verification v;
+    vug_err err = { 0 };
+    help_refused(vug_model_verify(m, path.path, 0, &v, &err), &err, code, dir->path, expected);
+}
+
+static void numbers_of_a_comparison(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_model *m = help_model(GOLDEN("gemma3-scale"), (vug_model_options){ .threads = 1 });
+    fake *f = vug_alloc(1, sizeof(*f));
+    vug_verification v;
+    make_fake(m, f);
+    judge(m, &dir, f, &v);
+    assert_true(v.pass && v.max_abs == 0 && v.mean_abs == 0 && v.top1 == 1);
+    assert_true(v.tolerance == tolerance && v.n_tokens == T && v.n_vocab == V);
+    assert_true(v.n_greedy == 2 && v.n_greedy_equal == 2);
+
+    /* One logit off by a half: it is the largest difference, a T*V-th of the mean. */
+    float *one = &f->logits[T - 1][best(f->logits[T - 1])];
+    *one += 0.5F;
+    judge(m, &dir, f, &v);
+    assert_false(v.pass);
+    assert_true(fabs(v.max_abs - 0.5) < 1e-6);
+    assert_true(fabs(v.mean_abs - 0.5 / (T * V)) < 1e-9);
+    assert_true(v.mean_kl > 0 && v.top1 == 1);
+    *one = NAN;
+    judge(m, &dir, f, &v);
+    assert_false(v.pass);
+    assert_true(isinf(v.max_abs));
+
+    /* Another continuation: counted up to where they part. */
+    make_fake(m, f);
+    f->greedy[1] ^= 1;
+    judge(m, &dir, f, &v);
+    assert_false(v.pass);
+    assert_true(v.n_greedy_equal == 1 && v.max_abs == 0);
+    vug_free(f);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+static void references_that_lie(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_model *m = help_model(GOLDEN("gemma3-scale"), (vug_model_options){ .context = T + 1 });
+    fake *f = vug_alloc(1, sizeof(*f));
+    vug_verification v;
+    vug_err err = { 0 };
+    make_fake(m, f);
+    refuse(m, &dir, f, VUG_LIMIT,
+           "FOLDER/reference.safetensors: 9 tokens and 2 to continue, the context holds 10");
+    vug_model_close(m);
+    m = help_model(GOLDEN("gemma3-scale"), (vug_model_options){ 0 });
+    f->id[4] = V;
+    refuse(m, &dir, f, VUG_FORMAT,
+           "FOLDER/reference.safetensors: tensor 'input_ids': id 384 at 4, ids are 0 to 383");
+    f->rows = T - 1;
+    refuse(m, &dir, f, VUG_FORMAT,
+           "FOLDER/reference.safetensors: logits are [9,384] for 8 tokens, the model has 384 ids");
+    f->id_as_float = true;
+    refuse(m, &dir, f, VUG_FORMAT,
+           "FOLDER/reference.safetensors: tensor 'input_ids' is F32 of rank 1, expected I32 of "
+           "rank 1");
+    help_refused(vug_model_verify(m, GOLDEN("gemma3-scale") "/model.safetensors", 0, &v, &err),
+                 &err, VUG_FORMAT, NULL,
+                 GOLDEN("gemma3-scale") "/model.safetensors: has no tensor 'input_ids'");
+    vug_free(f);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+/* The reference of one checkpoint against another of the same sizes: the first
+ * layer that departs is the one below which the two differ. */
+static void the_first_layer_that_departs(void **state)
+{
+    (void)state;
+    vug_verification v;
+    vug_err err = { 0 };
+    vug_model *m = help_model(GOLDEN("gemma3-odd"), (vug_model_options){ 0 });
+    help_ok(vug_model_verify(m, GOLDEN("gemma3-odd") "/reference.safetensors", 1e-9, &v, &err),
+            &err);
+    assert_false(v.pass);
+    assert_in_range(v.first_departing_layer, 0, 2);
+    assert_true(v.departing_max_abs > 1e-9 && v.departing_max_abs < tolerance);
+    vug_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_checkpoints),
+        cmocka_unit_test(numbers_of_a_comparison),
+        cmocka_unit_test(references_that_lie),
+        cmocka_unit_test(the_first_layer_that_departs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
