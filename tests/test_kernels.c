@@ -122,8 +122,8 @@ static void weights_once(const vug_cpu_kernels *row, vug_dtype dtype, rng *r, in
 
     float *x = guarded_floats((size_t)k), *y = guarded_floats(PANEL), *z = guarded_floats(PANEL);
     rng_fill(r, x, (size_t)k);
-    for (int pass = 0; pass < 2; pass++) {
-        vug_cpu_gemv g = { x, w, y, k, stride, pass == 1 };
+    for (int64_t kc = 1; kc <= k; kc += 1 + k / 3) {
+        vug_cpu_gemv g = { x, w, y, k, kc, stride };
         format->gemv(&g);
         g.y = z;
         ref->gemv(&g);
@@ -328,7 +328,7 @@ static void test_exp_accuracy(void **state)
 {
     (void)state;
     double worst = 0, worst_tanh = 0;
-    for (uint32_t u = 0; u < 0x42d40000; u += 997) { /* up to 106 */
+    for (uint32_t u = 0; u < 0x42d40000; u += 3989) { /* up to 106 */
         const float x = from_bits(u);
         worst = fmax(worst, ulps(vug_ref_exp(x), exp((double)x)));
         worst = fmax(worst, ulps(vug_ref_exp(-x), exp(-(double)x)));
@@ -348,7 +348,7 @@ static void test_gelu_accuracy(void **state)
 {
     (void)state;
     double worst = 0;
-    for (int i = -80000; i < 80000; i++) {
+    for (int i = -80000; i < 80000; i += 7) {
         const float x = (float)i * 0.00037f + 1e-6f;
         const double u = sqrt(2 / M_PI) * ((double)x + 0.044715 * pow((double)x, 3));
         const double want = 0.5 * (double)x * (1 + tanh(u));
@@ -433,7 +433,7 @@ static void test_linear(void **state)
         env[n_envs++] = env_of(vug_cpu_row(i), 1);
         env[n_envs++] = env_of(vug_cpu_row(i), 3);
     }
-    for (int round = 0; round < 250; round++) {
+    for (int round = 0; round < 120; round++) {
         const int64_t rows = 1 + rng_bits(&r) % 9, out = 1 + rng_bits(&r) % 40;
         const int64_t in = round % 8 ? 1 + rng_bits(&r) % 600 : 1 + rng_bits(&r) % 2000;
         const vug_dtype dtype = dtypes[round % N_DTYPES];
@@ -459,13 +459,13 @@ static void test_linear(void **state)
 static void test_linear_group(void **state)
 {
     (void)state;
-    enum { IN = 700, N = 4, MAX_ROWS = 530 };
-    static const int64_t out[N] = { 320, 7, 64, 100 };
+    enum { IN = 350, N = 4, MAX_ROWS = 200 };
+    static const int64_t out[N] = { 160, 7, 64, 100 };
     rng r = { 7 };
     vug_cpu_env env = env_of(vug_cpu_choose(NULL), 3);
     float *x = guarded_floats((size_t)MAX_ROWS * IN);
     rng_fill(&r, x, (size_t)MAX_ROWS * IN);
-    for (int64_t rows = 1; rows <= MAX_ROWS; rows += 529) {
+    for (int64_t rows = 1; rows <= MAX_ROWS; rows += MAX_ROWS - 1) {
         vug_cpu_matrix m[N];
         for (int i = 0; i < N; i++) {
             m[i].dtype = dtypes[i % N_DTYPES];
@@ -494,7 +494,7 @@ static void test_linear_group(void **state)
 static void test_linear_identity(void **state)
 {
     (void)state;
-    static const size_t n_out = 1000, n_in = 3000, n_rows = 37;
+    static const size_t n_out = 600, n_in = 1900, n_rows = 37;
     rng r = { 8 };
     vug_cpu_env env = env_of(vug_cpu_choose(NULL), 2);
     float *x = guarded_floats(n_rows * n_in), *y = guarded_floats(n_rows * n_out);

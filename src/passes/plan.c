@@ -1,8 +1,9 @@
 /*
  * The memory plan: values in the order of the nodes, each at the lowest offset
- * that is free while it lives. Greedy by order is within a few percent of the
- * best here, because a transformer's layers repeat and little is alive between
- * them but the residual stream.
+ * that is free while it lives. Greedy by order is good enough here, because a
+ * transformer's layers repeat and little is alive between them but the residual
+ * stream: for the published Gemma 3 shapes it takes at most a sixth more than is
+ * alive at once, at one token about a hundredth.
  */
 #include "passes/passes.h"
 

@@ -19,72 +19,86 @@ enum {
     PANEL = VUG_CPU_PANEL,
     LINE = 64, /* bytes, of the cache */
     STEP_BYTES = LINE / 2,
-    AHEAD = 512, /* bytes of prefetch; 256 to 1024 make little difference */
+    AHEAD = 256, /* bytes of prefetch; 512 is better on one thread, worse on two */
 };
 
 /* ---- transposing ---------------------------------------------------------- */
 
-/* 16 bytes of row r in the low lane, of row r + `apart` in the high one. */
-INLINE __m256i load_rows(const uint8_t *w, int64_t stride, int64_t apart)
+INLINE __m256i load_row(const uint8_t *w)
 {
-    const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)w);
-    const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(w + apart * stride));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+    return _mm256_loadu_si256((const __m256i *)(const void *)w);
 }
 
-/* Four units of 8 rows: unit[j] holds unit j of rows 0 .. 7. */
-INLINE void transpose_units(const uint8_t *w, int64_t stride, __m256i *unit)
+/* Eight units of 4 rows: pair[j] holds unit j in the low lane, j + 4 in the high. */
+INLINE void transpose_4_rows(const uint8_t *w, int64_t stride, __m256i *pair)
 {
-    const __m256i r0 = load_rows(w, stride, 4), r1 = load_rows(w + stride, stride, 4);
-    const __m256i r2 = load_rows(w + 2 * stride, stride, 4);
-    const __m256i r3 = load_rows(w + 3 * stride, stride, 4);
+    const __m256i r0 = load_row(w), r1 = load_row(w + stride);
+    const __m256i r2 = load_row(w + 2 * stride), r3 = load_row(w + 3 * stride);
     const __m256i a = _mm256_unpacklo_epi32(r0, r1), b = _mm256_unpackhi_epi32(r0, r1);
     const __m256i c = _mm256_unpacklo_epi32(r2, r3), d = _mm256_unpackhi_epi32(r2, r3);
-    unit[0] = _mm256_unpacklo_epi64(a, c);
-    unit[1] = _mm256_unpackhi_epi64(a, c);
-    unit[2] = _mm256_unpacklo_epi64(b, d);
-    unit[3] = _mm256_unpackhi_epi64(b, d);
+    pair[0] = _mm256_unpacklo_epi64(a, c);
+    pair[1] = _mm256_unpackhi_epi64(a, c);
+    pair[2] = _mm256_unpacklo_epi64(b, d);
+    pair[3] = _mm256_unpackhi_epi64(b, d);
 }
 
-/* The values of a unit of 8 rows: one of F32, two of BF16. */
-INLINE void values_of(vug_dtype dtype, __m256i unit, __m256 *value)
+/* 32 bytes of 8 rows: unit[j] holds unit j of each. */
+INLINE void transpose_units(const uint8_t *w, int64_t stride, __m256i *unit)
 {
-    if (dtype == VUG_DTYPE_F32) {
-        value[0] = _mm256_castsi256_ps(unit);
-        return;
+    __m256i upper[4], lower[4];
+    transpose_4_rows(w, stride, upper);
+    transpose_4_rows(w + 4 * stride, stride, lower);
+    for (int j = 0; j < 4; j++) {
+        unit[j] = _mm256_permute2x128_si256(upper[j], lower[j], 0x20);
+        unit[j + 4] = _mm256_permute2x128_si256(upper[j], lower[j], 0x31);
     }
-    value[0] = _mm256_castsi256_ps(_mm256_slli_epi32(unit, 16));
-    value[1] = _mm256_castsi256_ps(_mm256_and_si256(unit, _mm256_set1_epi32(-65536)));
 }
 
-/* F16 needs its 8 halves side by side for the conversion: columns of 16 rows,
- * column[j] holds element j of rows 0 .. 7 and, in the high lane, 8 .. 15. */
-INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *column)
+/* F16 needs the halves of 8 rows side by side for the conversion: pair[j] holds
+ * element j in the low lane, j + 8 in the high. */
+INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *pair)
 {
-    __m256i low[4], high[4]; /* elements 0 .. 3 and 4 .. 7 of two rows */
+    __m256i low[4], high[4]; /* elements 0 .. 3 (8 .. 11) and 4 .. 7 of two rows */
     for (int64_t i = 0; i < 4; i++) {
-        const __m256i even = load_rows(w + 2 * i * stride, stride, 8);
-        const __m256i odd = load_rows(w + (2 * i + 1) * stride, stride, 8);
+        const __m256i even = load_row(w + 2 * i * stride);
+        const __m256i odd = load_row(w + (2 * i + 1) * stride);
         low[i] = _mm256_unpacklo_epi16(even, odd);
         high[i] = _mm256_unpackhi_epi16(even, odd);
     }
     for (int64_t i = 0; i < 2; i++) {
-        const __m256i *pair = i ? high : low;
-        const __m256i a = _mm256_unpacklo_epi32(pair[0], pair[1]);
-        const __m256i b = _mm256_unpackhi_epi32(pair[0], pair[1]);
-        const __m256i c = _mm256_unpacklo_epi32(pair[2], pair[3]);
-        const __m256i d = _mm256_unpackhi_epi32(pair[2], pair[3]);
-        column[4 * i] = _mm256_unpacklo_epi64(a, c);
-        column[4 * i + 1] = _mm256_unpackhi_epi64(a, c);
-        column[4 * i + 2] = _mm256_unpacklo_epi64(b, d);
-        column[4 * i + 3] = _mm256_unpackhi_epi64(b, d);
+        const __m256i *from = i ? high : low;
+        const __m256i a = _mm256_unpacklo_epi32(from[0], from[1]);
+        const __m256i b = _mm256_unpackhi_epi32(from[0], from[1]);
+        const __m256i c = _mm256_unpacklo_epi32(from[2], from[3]);
+        const __m256i d = _mm256_unpackhi_epi32(from[2], from[3]);
+        pair[4 * i] = _mm256_unpacklo_epi64(a, c);
+        pair[4 * i + 1] = _mm256_unpackhi_epi64(a, c);
+        pair[4 * i + 2] = _mm256_unpacklo_epi64(b, d);
+        pair[4 * i + 3] = _mm256_unpackhi_epi64(b, d);
     }
 }
 
-INLINE void halves_of(__m256i column, __m256 *value)
+/* What 32 bytes of 8 rows were transposed to, per format. */
+INLINE void transpose(vug_dtype dtype, const uint8_t *w, int64_t stride, __m256i *part)
 {
-    value[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(column));
-    value[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(column, 1));
+    if (dtype == VUG_DTYPE_F16)
+        transpose_halves(w, stride, part);
+    else
+        transpose_units(w, stride, part);
+}
+
+/* Element i of the 8 rows, from their 8 parts. */
+INLINE __m256 values_of(vug_dtype dtype, const __m256i *part, int64_t i)
+{
+    if (dtype == VUG_DTYPE_F32)
+        return _mm256_castsi256_ps(part[i]);
+    if (dtype == VUG_DTYPE_BF16 && i % 2 == 0)
+        return _mm256_castsi256_ps(_mm256_slli_epi32(part[i / 2], 16));
+    if (dtype == VUG_DTYPE_BF16)
+        return _mm256_castsi256_ps(_mm256_and_si256(part[i / 2], _mm256_set1_epi32(-65536)));
+    if (i < 8)
+        return _mm256_cvtph_ps(_mm256_castsi256_si128(part[i]));
+    return _mm256_cvtph_ps(_mm256_extracti128_si256(part[i - 8], 1));
 }
 
 INLINE int bytes_of(vug_dtype dtype)
@@ -121,39 +135,20 @@ INLINE void pack_slowly(vug_dtype dtype, const uint8_t *w, int64_t stride, int r
 
 /* ---- panels --------------------------------------------------------------- */
 
-/* 16 bytes of each of 16 rows. */
-INLINE void pack_step(vug_dtype dtype, const uint8_t *w, int64_t stride, float *panel)
-{
-    __m256i part[8];
-    __m256 value[2];
-    if (dtype == VUG_DTYPE_F16) {
-        transpose_halves(w, stride, part);
-        for (int64_t j = 0; j < 8; j++) {
-            halves_of(part[j], value);
-            _mm256_storeu_ps(panel + j * PANEL, value[0]);
-            _mm256_storeu_ps(panel + j * PANEL + HALF, value[1]);
-        }
-        return;
-    }
-    const int64_t per_unit = 4 / bytes_of(dtype);
-    for (int64_t half = 0; half < 2; half++) {
-        transpose_units(w + half * HALF * stride, stride, part);
-        for (int64_t j = 0; j < 4; j++) {
-            values_of(dtype, part[j], value);
-            for (int64_t v = 0; v < per_unit; v++)
-                _mm256_storeu_ps(panel + (j * per_unit + v) * PANEL + half * HALF, value[v]);
-        }
-    }
-}
-
 INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
                     float *panel)
 {
-    const int step = 16 / bytes_of(dtype);
+    const int64_t size = bytes_of(dtype), step = STEP_BYTES / size;
     int64_t i = 0;
-    for (; rows == PANEL && i + step <= k; i += step)
-        pack_step(dtype, w + i * bytes_of(dtype), stride, panel + i * PANEL);
-    pack_slowly(dtype, w + i * bytes_of(dtype), stride, rows, k - i, panel + i * PANEL);
+    for (; rows == PANEL && i + step <= k; i += step) {
+        for (int64_t half = 0; half < PANEL; half += HALF) {
+            __m256i part[8];
+            transpose(dtype, w + half * stride + i * size, stride, part);
+            for (int64_t j = 0; j < step; j++)
+                _mm256_storeu_ps(panel + (i + j) * PANEL + half, values_of(dtype, part, j));
+        }
+    }
+    pack_slowly(dtype, w + i * size, stride, rows, k - i, panel + i * PANEL);
 }
 
 /* Into the second cache: the first one holds the panel in use. */
@@ -167,67 +162,56 @@ void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Adds 16 bytes of each of 16 rows times x to their sums. */
-INLINE void add_step(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, __m256 *s0,
-                     __m256 *s1)
+/* Adds 32 bytes of each of 8 rows times x to their sums. */
+INLINE __m256 add_step(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, __m256 s)
 {
-    __m256i part[8], rest[4];
-    __m256 value[2], value_too[2];
-    if (dtype == VUG_DTYPE_F16) {
-        transpose_halves(w, stride, part);
-        for (int j = 0; j < 8; j++) {
-            const __m256 xs = _mm256_broadcast_ss(x + j);
-            halves_of(part[j], value);
-            *s0 = _mm256_fmadd_ps(xs, value[0], *s0);
-            *s1 = _mm256_fmadd_ps(xs, value[1], *s1);
-        }
-        return;
+    __m256i part[8];
+    transpose(dtype, w, stride, part);
+    for (int64_t j = 0; j < STEP_BYTES / bytes_of(dtype); j++)
+        s = _mm256_fmadd_ps(_mm256_broadcast_ss(x + j), values_of(dtype, part, j), s);
+    return s;
+}
+
+/* Adds elements i .. end-1, fewer than a step, of 8 rows. */
+INLINE __m256 add_rest(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, int64_t n,
+                       __m256 s)
+{
+    for (int64_t j = 0; j < n; j++) {
+        float value[HALF];
+        for (int64_t r = 0; r < HALF; r++)
+            value[r] = element(dtype, w + r * stride, j);
+        s = _mm256_fmadd_ps(_mm256_broadcast_ss(x + j), _mm256_loadu_ps(value), s);
     }
-    const int64_t per_unit = 4 / bytes_of(dtype);
-    transpose_units(w, stride, part);
-    transpose_units(w + HALF * stride, stride, rest);
-    for (int64_t j = 0; j < 4; j++) {
-        values_of(dtype, part[j], value);
-        values_of(dtype, rest[j], value_too);
-        for (int64_t v = 0; v < per_unit; v++) {
-            const __m256 xs = _mm256_broadcast_ss(x + j * per_unit + v);
-            *s0 = _mm256_fmadd_ps(xs, value[v], *s0);
-            *s1 = _mm256_fmadd_ps(xs, value_too[v], *s1);
-        }
-    }
+    return s;
+}
+
+INLINE void write_sum(float *y, bool accumulate, __m256 s)
+{
+    _mm256_storeu_ps(y, accumulate ? _mm256_add_ps(_mm256_loadu_ps(y), s) : s);
 }
 
 INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    const int size = bytes_of(dtype);
-    const int step = STEP_BYTES / size; /* elements */
-    const int64_t stride = g->stride;
-    __m256 s0 = _mm256_setzero_ps(), s1 = _mm256_setzero_ps();
-    int64_t i = 0;
-    for (; i + step <= g->k; i += step) {
-        /* A step is half a line of 16 rows: ask for whole lines of half of them. */
-        const int64_t at = i * size;
-        const uint8_t *ahead = g->w + (at & STEP_BYTES ? HALF * stride : 0) + (at & -64) + AHEAD;
-        for (int r = 0; r < HALF; r++)
-            _mm_prefetch((const char *)(ahead + r * stride), _MM_HINT_T0);
-        for (int64_t j = 0; j < 2; j++)
-            add_step(dtype, g->w + at + j * 16, stride, g->x + i + j * step / 2, &s0, &s1);
-    }
-    if (i < g->k) {
-        float rest[STEP_BYTES / 2 * PANEL];
-        pack_slowly(dtype, g->w + i * size, stride, PANEL, g->k - i, rest);
-        for (int64_t j = 0; i + j < g->k; j++) {
-            const __m256 x = _mm256_broadcast_ss(g->x + i + j);
-            s0 = _mm256_fmadd_ps(x, _mm256_loadu_ps(rest + j * PANEL), s0);
-            s1 = _mm256_fmadd_ps(x, _mm256_loadu_ps(rest + j * PANEL + HALF), s1);
+    const int64_t size = bytes_of(dtype), step = STEP_BYTES / size, stride = g->stride;
+    for (int64_t k = 0; k < g->k; k += g->kc) {
+        const int64_t end = g->k - k < g->kc ? g->k : k + g->kc;
+        __m256 low = _mm256_setzero_ps(), high = low;
+        int64_t i = k;
+        for (; i + step <= end; i += step) {
+            /* A step is half a line of 16 rows: ask for whole lines of half of them. */
+            const uint8_t *w = g->w + i * size;
+            const uint8_t *ahead = w + (i * size & STEP_BYTES ? HALF * stride : 0) + AHEAD;
+            for (int r = 0; r < HALF; r++)
+                _mm_prefetch((const char *)(ahead + r * stride), _MM_HINT_T0);
+            low = add_step(dtype, w, stride, g->x + i, low);
+            high = add_step(dtype, w + HALF * stride, stride, g->x + i, high);
         }
+        const uint8_t *w = g->w + i * size;
+        low = add_rest(dtype, w, stride, g->x + i, end - i, low);
+        high = add_rest(dtype, w + HALF * stride, stride, g->x + i, end - i, high);
+        write_sum(g->y, k > 0, low);
+        write_sum(g->y + HALF, k > 0, high);
     }
-    if (g->accumulate) {
-        s0 = _mm256_add_ps(_mm256_loadu_ps(g->y), s0);
-        s1 = _mm256_add_ps(_mm256_loadu_ps(g->y + HALF), s1);
-    }
-    _mm256_storeu_ps(g->y, s0);
-    _mm256_storeu_ps(g->y + HALF, s1);
 }
 
 /* ---- formats -------------------------------------------------------------- */

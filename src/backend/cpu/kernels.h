@@ -49,15 +49,15 @@ typedef struct {
     bool accumulate;
 } vug_cpu_tile;
 
-/* y [16] (+)= W [16,k] x [k], summed as by vug_cpu_tile. What follows each row in
- * memory is likely to be needed next and may be prefetched. */
+/* y [16] = W [16,k] x [k], summed in blocks of kc: each block as by vug_cpu_tile,
+ * then added to y in order. What follows each row in memory is likely to be
+ * needed next and may be prefetched. */
 typedef struct {
     const float *x;
     const uint8_t *w;
     float *y;
-    int64_t k;
+    int64_t k, kc;
     int64_t stride; /* from row to row, in bytes */
-    bool accumulate;
 } vug_cpu_gemv;
 
 /* What a format of weights needs. */

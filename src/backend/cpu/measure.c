@@ -9,8 +9,7 @@
 
 enum {
     READ_BYTES = 512 << 20,
-    /* 16 streams of some 24 KiB that start in different sets of the cache. */
-    READ_CHUNK = 16 * 388 * 64,
+    READ_CHUNK = 256 * 1024,
     PROBES = 7,
     FMA_ROUNDS = 200 * 1000,
     FMA_SLICES = 16, /* of a probe, dealt out like any work */

@@ -26,10 +26,12 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
     for (int r = 0; r < VUG_CPU_PANEL; r++) {
-        float s = 0;
-        for (int64_t i = 0; i < g->k; i++)
-            s = fmaf(g->x[i], vug_ref_element(dtype, g->w + r * g->stride, i), s);
-        g->y[r] = g->accumulate ? g->y[r] + s : s;
+        for (int64_t k = 0; k < g->k; k += g->kc) {
+            float s = 0;
+            for (int64_t i = k; i < k + g->kc && i < g->k; i++)
+                s = fmaf(g->x[i], vug_ref_element(dtype, g->w + r * g->stride, i), s);
+            g->y[r] = k == 0 ? s : g->y[r] + s;
+        }
     }
 }
 

@@ -1,0 +1,662 @@
+/*
+ * From tensors to a graph: the table of Gemma 3 under every naming that published
+ * files have, what is refused about tensors and how, and the graph that the model
+ * file writes. The names and shapes here are written out once more, from the files
+ * of the model hub, so that the table in models/gemma3.c is checked against them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/models.h"
+#include "weights/weights.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { D = 12, F = 20, L = 3, H = 4, K = 2, E = 6, V = 31, W = 5 };
+
+static const char config_json[] =
+        "{\"model_type\":\"gemma3_text\",\"hidden_size\":12,\"intermediate_size\":20,"
+        "\"num_hidden_layers\":3,\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+        "\"head_dim\":6,\"vocab_size\":31,\"sliding_window\":5,\"query_pre_attn_scalar\":16,"
+        "\"layer_types\":[\"sliding_attention\",\"full_attention\",\"sliding_attention\"],"
+        "\"rms_norm_eps\":1e-5%s}";
+
+typedef struct {
+    const char *name; /* below the prefix; in a layer when it begins with a dot */
+    int rank;
+    int64_t dim[2];
+} tensor;
+
+static const tensor tensors[] = {
+    { "embed_tokens.weight", 2, { V, D } },
+    { "norm.weight", 1, { D } },
+    { ".input_layernorm.weight", 1, { D } },
+    { ".self_attn.q_proj.weight", 2, { H * E, D } },
+    { ".self_attn.k_proj.weight", 2, { K * E, D } },
+    { ".self_attn.v_proj.weight", 2, { K * E, D } },
+    { ".self_attn.q_norm.weight", 1, { E } },
+    { ".self_attn.k_norm.weight", 1, { E } },
+    { ".self_attn.o_proj.weight", 2, { D, H *E } },
+    { ".post_attention_layernorm.weight", 1, { D } },
+    { ".pre_feedforward_layernorm.weight", 1, { D } },
+    { ".mlp.gate_proj.weight", 2, { F, D } },
+    { ".mlp.up_proj.weight", 2, { F, D } },
+    { ".mlp.down_proj.weight", 2, { D, F } },
+    { ".post_feedforward_layernorm.weight", 1, { D } },
+};
+
+enum { PER_LAYER = COUNT(tensors) - 2, ALL = 2 + L * PER_LAYER };
+
+/* ---- a checkpoint in memory ---------------------------------------------------------- */
+
+typedef struct {
+    vug_config config;
+    vug_weights *weights;
+    const vug_tensor **sorted; /* as vug_bind takes them */
+    vug_binding binding;       /* once bound */
+    vug_dtype dtype;           /* of the tensors that are added */
+    const char *without;       /* a part of names that are not added; may be NULL */
+} checkpoint;
+
+static void begin(checkpoint *c, const char *more_keys)
+{
+    char json[sizeof(config_json) + 128];
+    vug_err err = { 0 };
+    memset(c, 0, sizeof(*c));
+    c->dtype = VUG_DTYPE_BF16;
+    (void)snprintf(json, sizeof(json), config_json, more_keys);
+    if (vug_config_read(vug_str_of(json), "config.json", &c->config, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(vug_weights_create("memory", &c->weights, &err), VUG_OK);
+}
+
+static void add(checkpoint *c, const char *name, int rank, const int64_t *dim)
+{
+    uint8_t *data;
+    vug_err err = { 0 };
+    if (c->without && strstr(name, c->without))
+        return;
+    if (vug_weights_add(c->weights, vug_str_of(name), c->dtype, rank, dim, &data, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void add_matrix(checkpoint *c, const char *name, int64_t rows, int64_t columns)
+{
+    add(c, name, 2, (const int64_t[]){ rows, columns });
+}
+
+/* Every tensor of the text model behind `prefix`. */
+static void add_all(checkpoint *c, const char *prefix)
+{
+    char name[160];
+    for (size_t i = 0; i < COUNT(tensors); i++) {
+        const tensor *t = &tensors[i];
+        for (int layer = 0; layer < (t->name[0] == '.' ? L : 1); layer++) {
+            if (t->name[0] == '.')
+                (void)snprintf(name, sizeof(name), "%slayers.%d%s", prefix, layer, t->name);
+            else
+                (void)snprintf(name, sizeof(name), "%s%s", prefix, t->name);
+            add(c, name, t->rank, t->dim);
+        }
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const vug_tensor *const *x = a, *const *y = b;
+    const size_t n = (*x)->name.len < (*y)->name.len ? (*x)->name.len : (*y)->name.len;
+    const int order = memcmp((*x)->name.ptr, (*y)->name.ptr, n);
+    return order ? order : ((*x)->name.len > (*y)->name.len) - ((*x)->name.len < (*y)->name.len);
+}
+
+static vug_status bind(checkpoint *c, vug_err *err)
+{
+    const size_t n = vug_weights_count(c->weights);
+    c->sorted = vug_alloc(n, sizeof(const vug_tensor *));
+    assert_non_null(c->sorted);
+    for (size_t i = 0; i < n; i++)
+        c->sorted[i] = vug_weights_at(c->weights, i);
+    qsort(c->sorted, n, sizeof(const vug_tensor *), by_name);
+    const vug_tensor_list list = { c->sorted, n, "memory" };
+    return vug_bind(&c->config, &list, &c->binding, err);
+}
+
+static void bind_good(checkpoint *c)
+{
+    vug_err err = { 0 };
+    if (bind(c, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void end(checkpoint *c)
+{
+    vug_binding_release(&c->binding);
+    vug_free(c->sorted);
+    vug_weights_close(c->weights);
+}
+
+/* The whole text model as "model.", bound. */
+static void plain(checkpoint *c, const char *more_keys)
+{
+    begin(c, more_keys);
+    add_all(c, "model.");
+    bind_good(c);
+}
+
+static void assert_refused(checkpoint *c, vug_status code, const char *sentence)
+{
+    vug_err err = { 0 };
+    assert_int_equal(bind(c, &err), code);
+    assert_string_equal(err.msg, sentence);
+    assert_null(c->binding.tensor);
+    end(c);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+/* The weight of that name in the flow, which must have this name in the file. */
+static void assert_bound(const checkpoint *c, const char *weight, int layer, const char *name)
+{
+    vug_weight_spec spec;
+    vug_err err = { 0 };
+    if (vug_binding_weight(&c->binding, weight, layer, &spec, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    const vug_tensor *t = c->binding.tensor[spec.slot];
+    assert_int_equal(t->name.len, strlen(name));
+    assert_memory_equal(t->name.ptr, name, t->name.len);
+    assert_int_equal(spec.dtype, t->dtype);
+    assert_int_equal(spec.shape.rank, t->rank);
+    for (int i = 0; i < t->rank; i++)
+        assert_int_equal(spec.shape.dim[i], t->dim[i]);
+}
+
+static void prefixes(void **state)
+{
+    (void)state;
+    static const char *const known[] = {
+        "model.",          "language_model.model.",       "model.language_model.",
+        "language_model.", "model.language_model.model.", "",
+    };
+    for (size_t i = 0; i < COUNT(known); i++) {
+        checkpoint c;
+        char name[128];
+        begin(&c, "");
+        add_all(&c, known[i]);
+        assert_int_equal(vug_weights_count(c.weights), ALL);
+        bind_good(&c);
+        assert_int_equal(c.binding.n_slots, ALL + 1);
+        assert_true(c.binding.tied);
+        for (size_t t = 0; t < ALL; t++)
+            assert_true(c.binding.used[t]);
+        (void)snprintf(name, sizeof(name), "%sembed_tokens.weight", known[i]);
+        assert_bound(&c, "token_embd", -1, name);
+        (void)snprintf(name, sizeof(name), "%slayers.2.mlp.down_proj.weight", known[i]);
+        assert_bound(&c, "ffn_down", 2, name);
+        end(&c);
+    }
+}
+
+static void weights_by_their_name(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        { "attn_norm", "model.layers.1.input_layernorm.weight" },
+        { "attn_q", "model.layers.1.self_attn.q_proj.weight" },
+        { "attn_k", "model.layers.1.self_attn.k_proj.weight" },
+        { "attn_v", "model.layers.1.self_attn.v_proj.weight" },
+        { "attn_q_norm", "model.layers.1.self_attn.q_norm.weight" },
+        { "attn_k_norm", "model.layers.1.self_attn.k_norm.weight" },
+        { "attn_output", "model.layers.1.self_attn.o_proj.weight" },
+        { "post_attn_norm", "model.layers.1.post_attention_layernorm.weight" },
+        { "ffn_norm", "model.layers.1.pre_feedforward_layernorm.weight" },
+        { "ffn_gate", "model.layers.1.mlp.gate_proj.weight" },
+        { "ffn_up", "model.layers.1.mlp.up_proj.weight" },
+        { "ffn_down", "model.layers.1.mlp.down_proj.weight" },
+        { "post_ffn_norm", "model.layers.1.post_feedforward_layernorm.weight" },
+    };
+    checkpoint c;
+    vug_weight_spec spec;
+    vug_err err = { 0 };
+    plain(&c, "");
+    for (size_t i = 0; i < COUNT(names); i++)
+        assert_bound(&c, names[i][0], 1, names[i][1]);
+    assert_bound(&c, "output_norm", -1, "model.norm.weight");
+    /* Inside a layer too: a row outside the layers is the same for all of them. */
+    assert_bound(&c, "token_embd", 2, "model.embed_tokens.weight");
+
+    assert_int_equal(vug_binding_weight(&c.binding, "attn_gate", 1, &spec, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "gemma3, layer 1: the checkpoint has no weight 'attn_gate'");
+    assert_int_equal(vug_binding_weight(&c.binding, "attn_q", -1, &spec, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "gemma3, layer -1: the checkpoint has no weight 'attn_q'");
+    assert_int_equal(vug_binding_weight(&c.binding, "output", -1, &spec, &err), VUG_ARGUMENT);
+    end(&c);
+}
+
+static void separate_heads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "lm_head.weight",
+        "language_model.lm_head.weight",
+        "model.language_model.lm_head.weight",
+        "model.lm_head.weight",
+    };
+    static const char *const keys[] = { "", ",\"tie_word_embeddings\":true",
+                                        ",\"tie_word_embeddings\":false" };
+    for (size_t i = 0; i < COUNT(names) * COUNT(keys); i++) {
+        checkpoint c;
+        begin(&c, keys[i % COUNT(keys)]);
+        add_all(&c, "language_model.model.");
+        add_matrix(&c, names[i / COUNT(keys)], V, D);
+        bind_good(&c);
+        assert_false(c.binding.tied);
+        assert_bound(&c, "output", -1, names[i / COUNT(keys)]);
+        end(&c);
+    }
+}
+
+static void other_towers_are_passed_over(void **state)
+{
+    (void)state;
+    checkpoint c;
+    begin(&c, "");
+    add_all(&c, "model.language_model.");
+    add_matrix(&c, "model.vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight", 3, 3);
+    add_matrix(&c, "vision_tower.vision_model.embeddings.position_embedding.weight", 3, 3);
+    add_matrix(&c, "model.multi_modal_projector.mm_input_projection_weight", 3, 3);
+    add_matrix(&c, "model.audio_tower.conv.weight", 3, 3);
+    add(&c, "model.language_model.layers.0.self_attn.rotary_emb.inv_freq", 1, (int64_t[]){ 3 });
+    bind_good(&c);
+    size_t used = 0;
+    for (size_t i = 0; i < vug_weights_count(c.weights); i++)
+        used += c.binding.used[i];
+    assert_int_equal(used, ALL);
+    end(&c);
+}
+
+/* ---- what is refused ----------------------------------------------------------------- */
+
+static void missing_tensors(void **state)
+{
+    (void)state;
+    checkpoint c;
+    begin(&c, "");
+    c.without = "layers.1.mlp.up_proj";
+    add_all(&c, "model.");
+    assert_refused(&c, VUG_FORMAT, "memory: 1 tensor missing: model.layers.1.mlp.up_proj.weight");
+
+    begin(&c, "");
+    c.without = "_norm.weight";
+    add_all(&c, "language_model.model.");
+    assert_refused(
+            &c, VUG_FORMAT,
+            "memory: 6 tensors missing: language_model.model.layers.0.self_attn.q_norm.weight"
+            ", language_model.model.layers.1.self_attn.q_norm.weight"
+            ", language_model.model.layers.2.self_attn.q_norm.weight"
+            ", language_model.model.layers.0.self_attn.k_norm.weight, ...");
+
+    /* No prefix is found without an embedding. */
+    begin(&c, "");
+    c.without = "embed_tokens";
+    add_all(&c, "model.");
+    assert_refused(&c, VUG_FORMAT, "memory: 1 tensor missing: model.embed_tokens.weight");
+
+    begin(&c, "");
+    assert_refused(&c, VUG_FORMAT,
+                   "memory: 41 tensors missing: model.embed_tokens.weight, model.norm.weight, "
+                   "model.layers.0.input_layernorm.weight, model.layers.1.input_layernorm.weight, "
+                   "...");
+}
+
+static void other_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int rank;
+        int64_t dim[3];
+        const char *sentence;
+    } rows[] = {
+        { "model.layers.1.mlp.up_proj.weight",
+          2,
+          { D, F },
+          "memory: tensor 'model.layers.1.mlp.up_proj.weight' has shape [12,20], the config gives "
+          "[20,12]" },
+        { "model.layers.0.self_attn.k_proj.weight",
+          2,
+          { H * E, D },
+          "memory: tensor 'model.layers.0.self_attn.k_proj.weight' has shape [24,12], the config "
+          "gives [12,12]" },
+        { "model.embed_tokens.weight",
+          2,
+          { V + 1, D },
+          "memory: tensor 'model.embed_tokens.weight' has shape [32,12], the config gives "
+          "[31,12]" },
+        { "model.norm.weight",
+          2,
+          { 1, D },
+          "memory: tensor 'model.norm.weight' has shape [1,12], the config gives [12]" },
+        { "model.layers.2.mlp.down_proj.weight",
+          1,
+          { D * F },
+          "memory: tensor 'model.layers.2.mlp.down_proj.weight' has shape [240], the config gives "
+          "[12,20]" },
+        { "model.layers.2.self_attn.q_norm.weight",
+          3,
+          { 1, 1, E },
+          "memory: tensor 'model.layers.2.self_attn.q_norm.weight' has shape [1,1,6], the config "
+          "gives [6]" },
+        { "lm_head.weight",
+          2,
+          { D, V },
+          "memory: tensor 'lm_head.weight' has shape [12,31], the config gives [31,12]" },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        checkpoint c;
+        begin(&c, "");
+        c.without = rows[i].name;
+        add_all(&c, "model.");
+        c.without = NULL;
+        add(&c, rows[i].name, rows[i].rank, rows[i].dim);
+        assert_refused(&c, VUG_FORMAT, rows[i].sentence);
+    }
+}
+
+static void other_formats(void **state)
+{
+    (void)state;
+    static const vug_dtype formats[] = { VUG_DTYPE_I8, VUG_DTYPE_F64, VUG_DTYPE_E4M3,
+                                         VUG_DTYPE_U8 };
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        checkpoint c;
+        char sentence[160];
+        begin(&c, "");
+        c.without = "layers.0.mlp.gate_proj";
+        add_all(&c, "model.");
+        c.without = NULL;
+        c.dtype = formats[i];
+        add_matrix(&c, "model.layers.0.mlp.gate_proj.weight", F, D);
+        (void)snprintf(
+                sentence, sizeof(sentence),
+                "memory: tensor 'model.layers.0.mlp.gate_proj.weight' has format %s; weights "
+                "must be BF16, F16 or F32",
+                vug_dtype_of(formats[i])->name);
+        assert_refused(&c, VUG_UNSUPPORTED, sentence);
+    }
+}
+
+static void tensors_left_over(void **state)
+{
+    (void)state;
+    checkpoint c;
+    begin(&c, "");
+    add_all(&c, "model.");
+    add(&c, "model.layers.0.self_attn.q_proj.bias", 1, (int64_t[]){ H * E });
+    assert_refused(&c, VUG_FORMAT,
+                   "memory: 1 tensor that gemma3 does not have: "
+                   "model.layers.0.self_attn.q_proj.bias");
+
+    /* A layer more than the config has. */
+    begin(&c, "");
+    add_all(&c, "model.");
+    for (int i = 0; i < 6; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "model.layers.3.%d.weight", i);
+        add_matrix(&c, name, 1, 1);
+    }
+    assert_refused(
+            &c, VUG_FORMAT,
+            "memory: 6 tensors that gemma3 does not have: model.layers.3.0.weight, "
+            "model.layers.3.1.weight, model.layers.3.2.weight, model.layers.3.3.weight, ...");
+
+    /* The same model twice, under two prefixes. */
+    begin(&c, "");
+    add_all(&c, "model.");
+    add_matrix(&c, "embed_tokens.weight", V, D);
+    assert_refused(&c, VUG_FORMAT,
+                   "memory: 1 tensor that gemma3 does not have: embed_tokens.weight");
+}
+
+/* ---- the embedding's scale ------------------------------------------------------------ */
+
+static void embedding_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        vug_dtype stored;
+        float scale; /* of D = 12: 3.46410162 in F32, 3.46484375 in F16, 3.46875 in BF16 */
+    } rows[] = {
+        { "", VUG_DTYPE_BF16, 3.46875F },
+        { "", VUG_DTYPE_F16, 3.46484375F },
+        { "", VUG_DTYPE_F32, 3.46410162F },
+        { ",\"dtype\":\"bfloat16\"", VUG_DTYPE_F32, 3.46875F },
+        { ",\"torch_dtype\":\"float16\"", VUG_DTYPE_BF16, 3.46484375F },
+        { ",\"dtype\":\"float32\"", VUG_DTYPE_BF16, 3.46410162F },
+        { ",\"dtype\":\"auto\"", VUG_DTYPE_F16, 3.46484375F },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        checkpoint c;
+        begin(&c, rows[i].key);
+        c.dtype = rows[i].stored;
+        add_all(&c, "model.");
+        bind_good(&c);
+        assert_true(vug_embedding_scale(&c.binding) == rows[i].scale);
+        end(&c);
+    }
+}
+
+/* ---- the graph ------------------------------------------------------------------------ */
+
+static vug_graph build(const checkpoint *c, bool hidden)
+{
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    if (vug_model_build(&c->binding, hidden, &g, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    return g;
+}
+
+static uint32_t count_ops(const vug_graph *g, vug_op op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->n; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+static void assert_shape(const vug_graph *g, vug_val v, int64_t rows, int64_t columns)
+{
+    const vug_shape wanted = { 2, { rows, columns } };
+    assert_true(vug_shape_equal(&vug_graph_at(g, v)->shape, &wanted));
+}
+
+static void the_graph(void **state)
+{
+    (void)state;
+    checkpoint c;
+    plain(&c, "");
+    vug_graph g = build(&c, false);
+    assert_string_equal(g.name, "gemma3");
+    assert_int_equal(g.n_layers, L);
+    assert_int_equal(count_ops(&g, VUG_OP_INPUT), 3);
+    assert_int_equal(count_ops(&g, VUG_OP_EMBED), 1);
+    assert_int_equal(count_ops(&g, VUG_OP_ROPE_TABLE), 2);
+    assert_int_equal(count_ops(&g, VUG_OP_ROPE), 2 * L);
+    assert_int_equal(count_ops(&g, VUG_OP_RMS_NORM), 6 * L + 1);
+    assert_int_equal(count_ops(&g, VUG_OP_LINEAR), 7 * L + 1);
+    assert_int_equal(count_ops(&g, VUG_OP_ATTENTION), L);
+    assert_int_equal(count_ops(&g, VUG_OP_HEADS), 3 * L);
+    assert_int_equal(count_ops(&g, VUG_OP_MERGE), L);
+    assert_int_equal(count_ops(&g, VUG_OP_ADD), 2 * L);
+    assert_int_equal(count_ops(&g, VUG_OP_MUL), L);
+    assert_int_equal(count_ops(&g, VUG_OP_GELU), L);
+    assert_int_equal(count_ops(&g, VUG_OP_TAKE), 1);
+    assert_int_equal(count_ops(&g, VUG_OP_SOFTCAP), 0);
+    assert_int_equal(count_ops(&g, VUG_OP_PARAM), ALL);
+    /* Nothing beside these, and one output. */
+    assert_int_equal(g.n - 1, 3 + 1 + 2 + 24 * L + 3 + ALL);
+    assert_int_equal(g.n_outputs, 1);
+    assert_string_equal(g.output[0].name, "logits");
+    assert_shape(&g, g.output[0].value, VUG_DIM_R, V);
+    vug_graph_release(&g);
+    end(&c);
+}
+
+static void hidden_states_are_outputs(void **state)
+{
+    (void)state;
+    checkpoint c;
+    plain(&c, "");
+    vug_graph without = build(&c, false), g = build(&c, true);
+    /* The final norm over all rows, beside the one over the rows that are wanted. */
+    assert_int_equal(g.n, without.n + 2);
+    assert_int_equal(g.n_outputs, L + 2);
+    for (uint32_t i = 0; i <= L; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "hidden.%u", i);
+        assert_string_equal(g.output[i].name, name);
+        assert_shape(&g, g.output[i].value, VUG_DIM_T, D);
+    }
+    assert_int_equal(vug_graph_at(&g, g.output[0].value)->op, VUG_OP_EMBED);
+    assert_int_equal(vug_graph_at(&g, g.output[1].value)->op, VUG_OP_ADD);
+    assert_int_equal(vug_graph_at(&g, g.output[L].value)->op, VUG_OP_RMS_NORM);
+    assert_string_equal(g.output[L + 1].name, "logits");
+    vug_graph_release(&without);
+    vug_graph_release(&g);
+    end(&c);
+}
+
+static void heads_and_softcaps_in_the_graph(void **state)
+{
+    (void)state;
+    checkpoint c;
+    begin(&c, ",\"final_logit_softcapping\":30");
+    add_all(&c, "model.");
+    add_matrix(&c, "lm_head.weight", V, D);
+    bind_good(&c);
+    vug_graph g = build(&c, false);
+    assert_int_equal(count_ops(&g, VUG_OP_PARAM), ALL + 1);
+    const vug_node *cap = vug_graph_at(&g, g.output[0].value);
+    assert_int_equal(cap->op, VUG_OP_SOFTCAP);
+    assert_true(cap->at.scale.by == 30);
+    const vug_node *project = vug_graph_at(&g, cap->in[0]);
+    const vug_node *head = vug_graph_at(&g, project->in[1]);
+    assert_int_equal(head->op, VUG_OP_PARAM);
+    assert_memory_equal(c.binding.tensor[head->at.param.slot]->name.ptr, "lm_head.weight", 14);
+    vug_graph_release(&g);
+    end(&c);
+
+    /* Tied: the table that the tokens are looked up in. */
+    plain(&c, "");
+    g = build(&c, false);
+    project = vug_graph_at(&g, g.output[0].value);
+    assert_int_equal(project->op, VUG_OP_LINEAR);
+    head = vug_graph_at(&g, project->in[1]);
+    assert_memory_equal(c.binding.tensor[head->at.param.slot]->name.ptr, "model.embed_tokens", 18);
+    vug_graph_release(&g);
+    end(&c);
+}
+
+/* Sliding layers have the window and their own RoPE, all have the scale and norms. */
+static void attributes_of_the_graph(void **state)
+{
+    (void)state;
+    checkpoint c;
+    plain(&c, ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}");
+    vug_graph g = build(&c, false);
+    int layer = 0;
+    for (uint32_t i = 1; i < g.n; i++) {
+        const vug_node *n = &g.node[i];
+        if (n->op == VUG_OP_RMS_NORM)
+            assert_true(n->at.norm.eps == 1e-5F && n->at.norm.bias == 1);
+        if (n->op == VUG_OP_EMBED)
+            assert_true(n->at.scale.by == 3.46875F);
+        if (n->op != VUG_OP_ATTENTION)
+            continue;
+        const bool full = layer == 1;
+        const vug_node *table = vug_graph_at(&g, vug_graph_at(&g, n->in[0])->in[1]);
+        const float *inv = table->at.table.inv;
+        assert_int_equal(n->layer, layer);
+        assert_int_equal(n->at.attn.layer, layer++);
+        assert_int_equal(n->at.attn.window, full ? 0 : W);
+        assert_true(n->at.attn.scale == 0.25F && n->at.attn.softcap == 0);
+        assert_int_equal(table->op, VUG_OP_ROPE_TABLE);
+        assert_int_equal(table->at.table.dims, E);
+        assert_true(table->at.table.factor == 1);
+        /* theta^(-2/6) = 1/100 and theta^(-4/6) = 1/10000 of 1e6, an eighth of each. */
+        assert_float_equal(inv[0], full ? 0.125F : 1, 1e-7F);
+        assert_float_equal(inv[1], full ? 0.00125F : 0.0464158883F, 1e-8F);
+        assert_float_equal(inv[2], full ? 0.0000125F : 0.00215443469F, 1e-9F);
+    }
+    assert_int_equal(layer, L);
+    vug_graph_release(&g);
+    end(&c);
+}
+
+/* Five heads over two: a config would be refused, the flow must not get past it. */
+static void a_flow_that_fails_keeps_its_sentence(void **state)
+{
+    (void)state;
+    checkpoint c;
+    plain(&c, "");
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    c.config.n_heads = 5;
+    assert_int_not_equal(vug_model_build(&c.binding, false, &g, &err), VUG_OK);
+    assert_string_equal(err.msg, "graph: layer 0, (attention): inputs are [T,5,6] and [T,2,6], "
+                                 "expected q [T,H,E], k and v [T,K,E] with H a multiple of K");
+    assert_null(g.node);
+    end(&c);
+}
+
+static void the_registry(void **state)
+{
+    (void)state;
+    const vug_arch *arch = NULL;
+    vug_err err = { 0 };
+    assert_true(vug_arch_count() > 0);
+    for (size_t i = 0; i < vug_arch_count(); i++) {
+        const vug_arch *a = vug_arch_at(i);
+        assert_non_null(a->name);
+        assert_non_null(a->model_types[0]);
+        /* The first row is the embedding, which finds the prefix. */
+        assert_string_equal(a->row[0].name, "token_embd");
+    }
+    const vug_str json = vug_str_of("{\"model_type\":\"gemma3\"}");
+    assert_int_equal(vug_config_arch(json, "config.json", &arch, &err), VUG_OK);
+    assert_string_equal(arch->name, "gemma3");
+    assert_string_equal(arch->chat, "gemma3");
+    assert_int_equal(vug_config_arch(vug_str_of("{"), "config.json", &arch, &err), VUG_FORMAT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefixes),
+        cmocka_unit_test(weights_by_their_name),
+        cmocka_unit_test(separate_heads),
+        cmocka_unit_test(other_towers_are_passed_over),
+        cmocka_unit_test(missing_tensors),
+        cmocka_unit_test(other_shapes),
+        cmocka_unit_test(other_formats),
+        cmocka_unit_test(tensors_left_over),
+        cmocka_unit_test(embedding_scales),
+        cmocka_unit_test(the_graph),
+        cmocka_unit_test(hidden_states_are_outputs),
+        cmocka_unit_test(heads_and_softcaps_in_the_graph),
+        cmocka_unit_test(attributes_of_the_graph),
+        cmocka_unit_test(a_flow_that_fails_keeps_its_sentence),
+        cmocka_unit_test(the_registry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
