@@ -179,7 +179,8 @@ int main(int argc, char **argv)
     b.weights = vug_alloc_aligned(elements * sizeof(float));
     b.x = vug_alloc_aligned((size_t)TOKENS * F * sizeof(float));
     b.y = vug_alloc_aligned((size_t)TOKENS * F * 2 * sizeof(float));
-    if (!b.env.scratch || !b.weights || !b.x || !b.y) {
+    b.env.shared = vug_alloc_aligned((size_t)TOKENS * F * sizeof(float));
+    if (!b.env.scratch || !b.env.shared || !b.weights || !b.x || !b.y) {
         (void)fprintf(stderr, "bench_kernels needs %.1f GB of memory\n", (double)elements * 4e-9);
         return 2;
     }
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
     print_attention(&b);
     vug_pool_destroy(b.env.pool);
     vug_free(b.env.scratch);
+    vug_free(b.env.shared);
     vug_free(b.weights);
     vug_free(b.x);
     vug_free(b.y);

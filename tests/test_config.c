@@ -31,8 +31,10 @@ static vug_status read_as(const char *text, vug_config *out, vug_err *err)
 {
     char *json = vug_strdup(text);
     assert_non_null(json);
-    for (char *p = json; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
+    for (char *p = json; *p; p++) {
+        if (*p == '\'')
+            *p = '"';
+    }
     const vug_status st = vug_config_read(vug_str_of(json), "config.json", out, err);
     vug_free(json);
     return st;

@@ -100,8 +100,10 @@ static vug_graph build(const model_spec *s)
     const vug_val tokens = flow_input(&f, VUG_INPUT_TOKENS);
     const vug_val positions = flow_input(&f, VUG_INPUT_POSITIONS);
     const vug_val rows = flow_input(&f, VUG_INPUT_ROWS);
-    const vug_val table[2] = { flow_rope_table(&f, positions, (vug_attr_table){ E, local, 1 }),
-                               flow_rope_table(&f, positions, (vug_attr_table){ E, global, 1 }) };
+    const vug_val table[2] = {
+        flow_rope_table(&f, positions, "local", (vug_attr_table){ E, local, 1 }),
+        flow_rope_table(&f, positions, "global", (vug_attr_table){ E, global, 1 })
+    };
     const vug_val embedding = flow_weight(&f, "token_embd");
     vug_val x = flow_embed(&f, embedding, tokens, 4);
     for (f.layer = 0; f.layer < s->n; f.layer++) {

@@ -254,6 +254,10 @@ static void a_description_fits_the_files(void **state)
     assert_string_equal(i.architecture, "gemma3");
     assert_string_equal(i.device, "cpu");
     assert_true(strlen(i.kernels) > 0);
+    bool norm_is_there = false;
+    for (size_t t = 0; t < vug_model_tensor_count(m); t++)
+        norm_is_there |= strcmp(vug_model_tensor(m, t).name, "model.norm.weight") == 0;
+    assert_true(norm_is_there);
     /* config.json */
     assert_int_equal(i.n_layers, 8);
     assert_int_equal(i.d_model, 64);

@@ -51,9 +51,27 @@ static void test_blocks_of_sums(void **state)
         assert_true(kc >= 1 && kc <= VUG_CPU_KC && kc <= k);
         assert_true(kc == k || kc % 16 == 0);
     }
-    assert_int_equal(vug_cpu_kc(1152), 288);
-    assert_int_equal(vug_cpu_kc(320), 320);
-    assert_int_equal(vug_cpu_kc(336), 176);
+    assert_int_equal(vug_cpu_kc(1280), 1280);
+    assert_int_equal(vug_cpu_kc(1296), 656);
+    assert_int_equal(vug_cpu_kc(6912), 1152);
+}
+
+/* Lane order is a permutation: lane after lane, each with every eighth element. */
+static void test_lane_order(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n < 100; n++) {
+        int64_t next = 0;
+        for (int64_t j = 0; j < VUG_CPU_LANES; j++) {
+            int64_t size = 0;
+            for (int64_t i = j; i < n; i += VUG_CPU_LANES)
+                size++;
+            assert_int_equal(vug_cpu_lane_start(n, j), next);
+            assert_int_equal(vug_cpu_lane_size(n, j), size);
+            next += size;
+        }
+        assert_int_equal(next, n);
+    }
 }
 
 /* ---- matrix kernels ------------------------------------------------------- */
@@ -120,16 +138,18 @@ static void weights_once(const vug_cpu_kernels *row, vug_dtype dtype, rng *r, in
     check_bits(panel, want, (size_t)k, "decode");
     check_guards(panel, np);
 
-    float *x = guarded_floats((size_t)k), *y = guarded_floats(PANEL), *z = guarded_floats(PANEL);
+    enum { STREAMS = VUG_CPU_STREAMS };
+    float *x = guarded_floats((size_t)k), *y = guarded_floats(STREAMS);
+    float *z = guarded_floats(STREAMS);
     rng_fill(r, x, (size_t)k);
-    for (int64_t kc = 1; kc <= k; kc += 1 + k / 3) {
-        vug_cpu_gemv g = { x, w, y, k, kc, stride };
+    for (int64_t apart = 0; apart <= 5; apart += 5) {
+        vug_cpu_gemv g = { x, w, y, k, apart * stride };
         format->gemv(&g);
         g.y = z;
         ref->gemv(&g);
-        check_bits(y, z, PANEL, "gemv");
+        check_bits(y, z, STREAMS, "gemv");
     }
-    check_guards(y, PANEL);
+    check_guards(y, STREAMS);
     free_guarded(x);
     free_guarded(y);
     free_guarded(z);
@@ -146,6 +166,9 @@ static void test_weights(void **state)
         for (int d = 0; d < N_DTYPES; d++) {
             for (int64_t k = 1; k <= 600; k = next_k(k))
                 weights_once(vug_cpu_row(i), dtypes[d], &r, k);
+            /* Two blocks of the sum, the second of another length. */
+            weights_once(vug_cpu_row(i), dtypes[d], &r, VUG_CPU_KC + 1);
+            weights_once(vug_cpu_row(i), dtypes[d], &r, 2 * VUG_CPU_KC + 77);
         }
     }
 }
@@ -173,8 +196,11 @@ static void test_every_half(void **state)
             check_bits(got, want, N, vug_cpu_row(i)->name);
             /* As 16 rows of 4096, which pack transposes. */
             format->pack(w, (int64_t)N / PANEL * 2, PANEL, N / PANEL, got);
-            for (size_t j = 0; j < N; j++)
-                check_bits(&got[j % (N / PANEL) * PANEL + j / (N / PANEL)], &want[j], 1, "pack");
+            for (int64_t j = 0; j < N; j++) {
+                const int64_t n = N / PANEL, e = j % n;
+                const int64_t at = vug_cpu_lane_start(n, e % VUG_CPU_LANES) + e / VUG_CPU_LANES;
+                check_bits(&got[at * PANEL + j / n], &want[j], 1, "pack");
+            }
         }
     }
     vug_free(w);
@@ -363,7 +389,10 @@ static void test_gelu_accuracy(void **state)
 
 static vug_cpu_env env_of(const vug_cpu_kernels *row, int threads)
 {
+    enum { SHARED = 1 << 20 }; /* floats: more than rows x in of any product here */
     vug_cpu_env env = { .kernels = row, .scratch_floats = vug_cpu_linear_scratch() };
+    env.shared = vug_alloc_aligned(SHARED * sizeof(float));
+    assert_non_null(env.shared);
     assert_int_equal(vug_pool_create(threads, &env.pool, NULL), VUG_OK);
     env.scratch = vug_alloc_aligned((size_t)(env.scratch_floats * threads) * sizeof(float));
     assert_non_null(env.scratch);
@@ -374,6 +403,7 @@ static void env_release(vug_cpu_env *env)
 {
     vug_pool_destroy(env->pool);
     vug_free(env->scratch);
+    vug_free(env->shared);
 }
 
 /* `rows` rows together, then each row alone, all equal to ref. */
@@ -540,19 +570,13 @@ static void test_linear_identity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),
-        cmocka_unit_test(test_blocks_of_sums),
-        cmocka_unit_test(test_tile),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_every_half),
-        cmocka_unit_test(test_elementwise),
-        cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_exp_accuracy),
-        cmocka_unit_test(test_gelu_accuracy),
-        cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_linear_group),
-        cmocka_unit_test(test_linear_identity),
+        cmocka_unit_test(test_choose),        cmocka_unit_test(test_blocks_of_sums),
+        cmocka_unit_test(test_lane_order),    cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_weights),       cmocka_unit_test(test_every_half),
+        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_exp_accuracy),
+        cmocka_unit_test(test_gelu_accuracy), cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_linear_group),  cmocka_unit_test(test_linear_identity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

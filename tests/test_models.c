@@ -21,6 +21,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { D = 12, F = 20, L = 3, H = 4, K = 2, E = 6, V = 31, W = 5 };
+enum { HE = H * E, KE = K * E };
 
 static const char config_json[] =
         "{\"model_type\":\"gemma3_text\",\"hidden_size\":12,\"intermediate_size\":20,"
@@ -39,12 +40,12 @@ static const tensor tensors[] = {
     { "embed_tokens.weight", 2, { V, D } },
     { "norm.weight", 1, { D } },
     { ".input_layernorm.weight", 1, { D } },
-    { ".self_attn.q_proj.weight", 2, { H * E, D } },
-    { ".self_attn.k_proj.weight", 2, { K * E, D } },
-    { ".self_attn.v_proj.weight", 2, { K * E, D } },
+    { ".self_attn.q_proj.weight", 2, { HE, D } },
+    { ".self_attn.k_proj.weight", 2, { KE, D } },
+    { ".self_attn.v_proj.weight", 2, { KE, D } },
     { ".self_attn.q_norm.weight", 1, { E } },
     { ".self_attn.k_norm.weight", 1, { E } },
-    { ".self_attn.o_proj.weight", 2, { D, H *E } },
+    { ".self_attn.o_proj.weight", 2, { D, HE } },
     { ".post_attention_layernorm.weight", 1, { D } },
     { ".pre_feedforward_layernorm.weight", 1, { D } },
     { ".mlp.gate_proj.weight", 2, { F, D } },
@@ -332,7 +333,7 @@ static void other_shapes(void **state)
           "[20,12]" },
         { "model.layers.0.self_attn.k_proj.weight",
           2,
-          { H * E, D },
+          { HE, D },
           "memory: tensor 'model.layers.0.self_attn.k_proj.weight' has shape [24,12], the config "
           "gives [12,12]" },
         { "model.embed_tokens.weight",
@@ -346,8 +347,8 @@ static void other_shapes(void **state)
           "memory: tensor 'model.norm.weight' has shape [1,12], the config gives [12]" },
         { "model.layers.2.mlp.down_proj.weight",
           1,
-          { D * F },
-          "memory: tensor 'model.layers.2.mlp.down_proj.weight' has shape [240], the config gives "
+          { D },
+          "memory: tensor 'model.layers.2.mlp.down_proj.weight' has shape [12], the config gives "
           "[12,20]" },
         { "model.layers.2.self_attn.q_norm.weight",
           3,
@@ -399,7 +400,7 @@ static void tensors_left_over(void **state)
     checkpoint c;
     begin(&c, "");
     add_all(&c, "model.");
-    add(&c, "model.layers.0.self_attn.q_proj.bias", 1, (int64_t[]){ H * E });
+    add(&c, "model.layers.0.self_attn.q_proj.bias", 1, (int64_t[]){ HE });
     assert_refused(&c, VUG_FORMAT,
                    "memory: 1 tensor that gemma3 does not have: "
                    "model.layers.0.self_attn.q_proj.bias");
@@ -574,6 +575,9 @@ static void attributes_of_the_graph(void **state)
     checkpoint c;
     plain(&c, ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}");
     vug_graph g = build(&c, false);
+    /* theta^(-2k/6) of 1e4; of 1e6 an eighth of it. */
+    static const float angles[2][E / 2] = { { 1, 0.0464158883F, 0.00215443469F },
+                                            { 0.125F, 0.00125F, 0.0000125F } };
     int layer = 0;
     for (uint32_t i = 1; i < g.n; i++) {
         const vug_node *n = &g.node[i];
@@ -593,14 +597,45 @@ static void attributes_of_the_graph(void **state)
         assert_int_equal(table->op, VUG_OP_ROPE_TABLE);
         assert_int_equal(table->at.table.dims, E);
         assert_true(table->at.table.factor == 1);
-        /* theta^(-2/6) = 1/100 and theta^(-4/6) = 1/10000 of 1e6, an eighth of each. */
-        assert_float_equal(inv[0], full ? 0.125F : 1, 1e-7F);
-        assert_float_equal(inv[1], full ? 0.00125F : 0.0464158883F, 1e-8F);
-        assert_float_equal(inv[2], full ? 0.0000125F : 0.00215443469F, 1e-9F);
+        for (int k = 0; k < E / 2; k++)
+            assert_float_equal(inv[k], angles[full][k], angles[full][k] * 1e-6F);
     }
     assert_int_equal(layer, L);
     vug_graph_release(&g);
     end(&c);
+}
+
+/* To the bit, as torch computes them: 1 / theta ** (arange(0, dims, 2) / dims) in F32.
+ * Rounding only at the end gives other values for 8 of these. */
+static void frequencies_of_rope(void **state)
+{
+    (void)state;
+    static const struct {
+        vug_rope rope;
+        int dims;
+        float inv[10];
+    } rows[] = {
+        { { VUG_ROPE_DEFAULT, 1e6, 0 },
+          16,
+          { 1, 0.177827939F, 0.0316227786F, 0.00562341325F, 0.00100000005F, 0.00017782794F,
+            3.16227743e-05F, 5.62341347e-06F } },
+        { { VUG_ROPE_LINEAR, 1e4, 8 },
+          20,
+          { 0.125F, 0.0497633964F, 0.0198111646F, 0.00788696576F, 0.0031398579F, 0.00124999997F,
+            0.000497633824F, 0.000198111666F, 7.88696634e-05F, 3.13985875e-05F } },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        vug_graph g = { 0 };
+        vug_err err = { 0 };
+        vug_flow f = vug_flow_over(&g, NULL, NULL);
+        const vug_val positions = flow_input(&f, VUG_INPUT_POSITIONS);
+        const vug_val v = vug_model_rope(&f, "rope", positions, &rows[i].rope, rows[i].dims);
+        assert_int_equal(vug_flow_finish(&f, &err), VUG_OK);
+        const vug_attr_table *at = &vug_graph_at(&g, v)->at.table;
+        assert_int_equal(at->dims, rows[i].dims);
+        assert_memory_equal(at->inv, rows[i].inv, (size_t)at->dims / 2 * sizeof(float));
+        vug_graph_release(&g);
+    }
 }
 
 /* Five heads over two: a config would be refused, the flow must not get past it. */
@@ -655,6 +690,7 @@ int main(void)
         cmocka_unit_test(hidden_states_are_outputs),
         cmocka_unit_test(heads_and_softcaps_in_the_graph),
         cmocka_unit_test(attributes_of_the_graph),
+        cmocka_unit_test(frequencies_of_rope),
         cmocka_unit_test(a_flow_that_fails_keeps_its_sentence),
         cmocka_unit_test(the_registry),
     };

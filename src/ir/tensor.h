@@ -8,7 +8,7 @@
 #define VUG_TENSOR_MAX_RANK 8
 
 typedef struct {
-    vug_str name; /* as the file has it */
+    vug_str name; /* as the file has it; NUL-terminated as well */
     vug_dtype dtype;
     int rank; /* 0: a scalar */
     int64_t dim[VUG_TENSOR_MAX_RANK];

@@ -67,7 +67,7 @@ static vug_status read_arch(const vug_jv *top, const char *file, const vug_arch 
     }
     if (k.st == VUG_OK && !type.ptr)
         vug_keys_fail(&k, VUG_FORMAT, "key 'model_type' is missing");
-    const vug_arch *arch = k.st == VUG_OK ? find_arch(type) : NULL;
+    const vug_arch *arch = k.st == VUG_OK && type.ptr ? find_arch(type) : NULL;
     if (k.st == VUG_OK && !arch) {
         char known[256];
         list_types(known, sizeof(known));
@@ -151,6 +151,9 @@ vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
 
 /* ---- for architecture files ------------------------------------------------- */
 
+/* Rounded to F32 where the reference rounds (modeling_gemma3.py,
+ * compute_default_rope_parameters): one unit in the last place, times a position in
+ * the ten thousands, would turn a pair by a thousandth. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims)
 {
@@ -159,10 +162,10 @@ vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const v
     const int64_t half = dims / 2;
     VUG_ASSERT(half <= MAX_HALF);
     for (int64_t i = 0; i < half; i++) {
-        double v = pow(rope->theta, -2.0 * (double)i / (double)dims);
+        const float exponent = (float)(2 * i) / (float)dims;
+        inv[i] = 1 / (float)pow(rope->theta, (double)exponent);
         if (rope->type == VUG_ROPE_LINEAR)
-            v /= rope->factor;
-        inv[i] = (float)v;
+            inv[i] /= (float)rope->factor;
     }
     return flow_rope_table(f, positions, name,
                            (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });

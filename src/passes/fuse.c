@@ -39,23 +39,13 @@ static void count_uses(const vug_graph *g, note *notes)
     }
 }
 
-static bool is_output(const vug_graph *g, vug_val v)
-{
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        if (g->output[i].value.id == v.id)
-            return true;
-    }
-    return false;
-}
-
 static void match(const vug_graph *g, uint32_t root, note *notes)
 {
     const vug_node *node = &g->node[root];
     for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
         for (int k = 0; node->op == patterns[p].root && k < patterns[p].tried; k++) {
             const vug_val inner = node->in[k];
-            if (g->node[inner.id].op != patterns[p].inner || notes[inner.id].uses != 1 ||
-                is_output(g, inner))
+            if (g->node[inner.id].op != patterns[p].inner || notes[inner.id].uses != 1)
                 continue;
             notes[root].pattern = (int)p + 1;
             notes[root].at = k;

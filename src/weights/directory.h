@@ -21,7 +21,7 @@ typedef struct {
 /* Entries are single allocations, so that a vug_tensor never moves while others
  * are added. */
 struct vug_weights {
-    vug_arena arena;     /* entries, names of files, names of tensors that had escapes */
+    vug_arena arena;     /* entries, names of files and tensors */
     const char *name;    /* of what was opened, for sentences */
     vug_entry **order;   /* [n], as vug_weights_at counts */
     vug_entry **by_name; /* [n], ascending, once sealed */

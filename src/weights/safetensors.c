@@ -100,10 +100,12 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
 {
     enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL = 7 };
     vug_json *j = &h->json;
-    vug_tensor tensor = { .name = name, .file = h->name };
+    vug_tensor tensor = { .name = vug_arena_copy(&h->weights->arena, name), .file = h->name };
     vug_str dtype = { 0 }, key;
     uint64_t range[2] = { 0, 0 };
     unsigned seen = 0;
+    if (!tensor.name.ptr)
+        return VUG_FAIL_NOMEM(err, h->name, name.len);
     (void)snprintf(h->where, sizeof(h->where), "%.100s: tensor '%.*s'", h->name, VUG_STR_ARG(name));
     j->name = h->where;
     vug_json_enter_object(j);

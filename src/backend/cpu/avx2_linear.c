@@ -1,13 +1,15 @@
 /*
  * Matrix kernels for AVX2, FMA and F16C.
  *
- * Weights lie [out,in], sums run along `in`, and a vector holds 8 outputs: the
- * weights must be transposed on the way. They are
- * transposed as 32-bit units: an F32 weight is one, two neighbouring BF16 weights
- * are one that is taken apart afterwards by a shift and a mask.
+ * One row of x: a vector holds the 8 lanes of one output's sum, and weights are
+ * taken as they lie. Several rows: a vector holds 8 outputs, so that a weight is
+ * widened once for all rows, and the weights are transposed on the way. That is done
+ * in 32-bit units: an F32 weight is one, two neighbouring BF16 weights are one that
+ * is taken apart afterwards by a shift and a mask.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #include "backend/cpu/avx2.h"
@@ -19,7 +21,7 @@ enum {
     PANEL = VUG_CPU_PANEL,
     LINE = 64, /* bytes, of the cache */
     STEP_BYTES = LINE / 2,
-    AHEAD = 256, /* bytes of prefetch; 512 is better on one thread, worse on two */
+    AHEAD = 256, /* bytes of prefetch in each of the streams */
 };
 
 /* ---- transposing ---------------------------------------------------------- */
@@ -123,21 +125,31 @@ INLINE float element(vug_dtype dtype, const uint8_t *row, int64_t i)
     return x;
 }
 
-/* What is left where vectors do not fit: few rows, or the end of a row. */
-INLINE void pack_slowly(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
-                        float *panel)
+/* ---- panels --------------------------------------------------------------- */
+
+/* Where the elements of each lane begin in a panel of `k`. */
+typedef struct {
+    float *lane[VUG_CPU_LANES];
+} lanes;
+
+INLINE lanes lanes_of(float *panel, int64_t k)
 {
-    for (int64_t i = 0; i < k; i++) {
-        for (int r = 0; r < PANEL; r++)
-            panel[i * PANEL + r] = r < rows ? element(dtype, w + r * stride, i) : 0;
-    }
+    lanes l;
+    for (int64_t j = 0; j < VUG_CPU_LANES; j++)
+        l.lane[j] = panel + vug_cpu_lane_start(k, j) * PANEL;
+    return l;
 }
 
-/* ---- panels --------------------------------------------------------------- */
+/* The 16 columns of element `i`. */
+INLINE float *column(const lanes *l, int64_t i)
+{
+    return l->lane[i % VUG_CPU_LANES] + i / VUG_CPU_LANES * PANEL;
+}
 
 INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
                     float *panel)
 {
+    const lanes to = lanes_of(panel, k);
     const int64_t size = bytes_of(dtype), step = STEP_BYTES / size;
     int64_t i = 0;
     for (; rows == PANEL && i + step <= k; i += step) {
@@ -145,72 +157,109 @@ INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows,
             __m256i part[8];
             transpose(dtype, w + half * stride + i * size, stride, part);
             for (int64_t j = 0; j < step; j++)
-                _mm256_storeu_ps(panel + (i + j) * PANEL + half, values_of(dtype, part, j));
+                _mm256_storeu_ps(column(&to, i + j) + half, values_of(dtype, part, j));
         }
     }
-    pack_slowly(dtype, w + i * size, stride, rows, k - i, panel + i * PANEL);
+    /* Few rows, or the end of a row. */
+    for (; i < k; i++) {
+        for (int r = 0; r < PANEL; r++)
+            column(&to, i)[r] = r < rows ? element(dtype, w + r * stride, i) : 0;
+    }
 }
 
-/* Into the second cache: the first one holds the panel in use. */
+/* Into the second cache: the first one holds the lane in use. */
 void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < bytes; i += LINE)
-            _mm_prefetch((const char *)(w + r * stride + i), _MM_HINT_T0);
+            _mm_prefetch((const char *)(w + r * stride + i), _MM_HINT_T1);
     }
 }
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Adds 32 bytes of each of 8 rows times x to their sums. */
-INLINE __m256 add_step(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, __m256 s)
+/* Eight weights as they lie. */
+INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
 {
-    __m256i part[8];
-    transpose(dtype, w, stride, part);
-    for (int64_t j = 0; j < STEP_BYTES / bytes_of(dtype); j++)
-        s = _mm256_fmadd_ps(_mm256_broadcast_ss(x + j), values_of(dtype, part, j), s);
+    if (dtype == VUG_DTYPE_F32)
+        return _mm256_loadu_ps((const float *)(const void *)w);
+    const __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)w);
+    if (dtype == VUG_DTYPE_F16)
+        return _mm256_cvtph_ps(halves);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+/* The lanes of four rows. */
+typedef struct {
+    __m256 row[VUG_CPU_STREAMS];
+} sums;
+
+INLINE sums add_eight(vug_dtype dtype, const vug_cpu_gemv *g, int64_t i, sums s)
+{
+    const __m256 x = _mm256_loadu_ps(g->x + i);
+    const uint8_t *w = g->w + i * bytes_of(dtype);
+    for (int r = 0; r < VUG_CPU_STREAMS; r++)
+        s.row[r] = _mm256_fmadd_ps(load_weights(dtype, w + r * g->stride), x, s.row[r]);
     return s;
 }
 
-/* Adds elements i .. end-1, fewer than a step, of 8 rows. */
-INLINE __m256 add_rest(vug_dtype dtype, const uint8_t *w, int64_t stride, const float *x, int64_t n,
-                       __m256 s)
+/* Adds elements first .. first + n - 1, n < 8, one to a lane. */
+INLINE sums add_rest(vug_dtype dtype, const vug_cpu_gemv *g, int64_t first, int64_t n, sums s)
 {
-    for (int64_t j = 0; j < n; j++) {
-        float value[HALF];
-        for (int64_t r = 0; r < HALF; r++)
-            value[r] = element(dtype, w + r * stride, j);
-        s = _mm256_fmadd_ps(_mm256_broadcast_ss(x + j), _mm256_loadu_ps(value), s);
+    for (int r = 0; r < VUG_CPU_STREAMS; r++) {
+        float lane[VUG_CPU_LANES];
+        _mm256_storeu_ps(lane, s.row[r]);
+        for (int64_t j = 0; j < n; j++)
+            lane[j] =
+                    fmaf(g->x[first + j], element(dtype, g->w + r * g->stride, first + j), lane[j]);
+        s.row[r] = _mm256_loadu_ps(lane);
     }
     return s;
 }
 
-INLINE void write_sum(float *y, bool accumulate, __m256 s)
+/* y, or 0 lanes before the first block, plus the first `n` lanes in order. */
+INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, sums s)
 {
-    _mm256_storeu_ps(y, accumulate ? _mm256_add_ps(_mm256_loadu_ps(y), s) : s);
+    const __m256 a = _mm256_unpacklo_ps(s.row[0], s.row[1]);
+    const __m256 b = _mm256_unpackhi_ps(s.row[0], s.row[1]);
+    const __m256 c = _mm256_unpacklo_ps(s.row[2], s.row[3]);
+    const __m256 d = _mm256_unpackhi_ps(s.row[2], s.row[3]);
+    /* Lane j of the four rows in the low half, lane j + 4 in the high. */
+    const __m256 pair[4] = { _mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee),
+                             _mm256_shuffle_ps(b, d, 0x44), _mm256_shuffle_ps(b, d, 0xee) };
+    __m128 lane[VUG_CPU_LANES];
+    for (int j = 0; j < 4; j++) {
+        lane[j] = _mm256_castps256_ps128(pair[j]);
+        lane[j + 4] = _mm256_extractf128_ps(pair[j], 1);
+    }
+    __m128 y = is_first ? lane[0] : _mm_add_ps(_mm_loadu_ps(g->y), lane[0]);
+    for (int j = 1; j < VUG_CPU_LANES; j++) {
+        if (j < n)
+            y = _mm_add_ps(y, lane[j]);
+    }
+    _mm_storeu_ps(g->y, y);
 }
 
 INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    const int64_t size = bytes_of(dtype), step = STEP_BYTES / size, stride = g->stride;
-    for (int64_t k = 0; k < g->k; k += g->kc) {
-        const int64_t end = g->k - k < g->kc ? g->k : k + g->kc;
-        __m256 low = _mm256_setzero_ps(), high = low;
+    const int64_t kc = vug_cpu_kc(g->k), line = LINE / bytes_of(dtype);
+    for (int64_t k = 0; k < g->k; k += kc) {
+        const int64_t end = k + kc < g->k ? k + kc : g->k;
+        sums s = { { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                     _mm256_setzero_ps() } };
         int64_t i = k;
-        for (; i + step <= end; i += step) {
-            /* A step is half a line of 16 rows: ask for whole lines of half of them. */
-            const uint8_t *w = g->w + i * size;
-            const uint8_t *ahead = w + (i * size & STEP_BYTES ? HALF * stride : 0) + AHEAD;
-            for (int r = 0; r < HALF; r++)
-                _mm_prefetch((const char *)(ahead + r * stride), _MM_HINT_T0);
-            low = add_step(dtype, w, stride, g->x + i, low);
-            high = add_step(dtype, w + HALF * stride, stride, g->x + i, high);
+        for (; i + line <= end; i += line) {
+            const uint8_t *ahead = g->w + i * bytes_of(dtype) + AHEAD;
+            for (int r = 0; r < VUG_CPU_STREAMS; r++)
+                _mm_prefetch((const char *)(ahead + r * g->stride), _MM_HINT_T0);
+            for (int64_t j = 0; j < line; j += HALF)
+                s = add_eight(dtype, g, i + j, s);
         }
-        const uint8_t *w = g->w + i * size;
-        low = add_rest(dtype, w, stride, g->x + i, end - i, low);
-        high = add_rest(dtype, w + HALF * stride, stride, g->x + i, end - i, high);
-        write_sum(g->y, k > 0, low);
-        write_sum(g->y + HALF, k > 0, high);
+        for (; i + HALF <= end; i += HALF)
+            s = add_eight(dtype, g, i, s);
+        if (i < end)
+            s = add_rest(dtype, g, i, end - i, s);
+        add_lanes(g, k == 0, end - k, s);
     }
 }
 

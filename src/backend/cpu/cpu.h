@@ -18,6 +18,7 @@ typedef struct {
     vug_pool *pool;
     float *scratch;         /* [threads][scratch_floats], aligned to 64 bytes */
     int64_t scratch_floats; /* a multiple of 16 */
+    float *shared; /* by all threads: vug_cpu_attention_partial, or rows x in of a product */
 } vug_cpu_env;
 
 /* Chunks of a job, dealt out to the threads as they come: who computes a chunk

@@ -19,20 +19,43 @@
 #include "ir/dtype.h"
 
 enum {
-    VUG_CPU_PANEL = 16, /* outputs, or keys, or value columns side by side */
-    VUG_CPU_ROWS = 6,   /* most rows of a tile */
-    VUG_CPU_KC = 320,   /* most elements of a sum before it is added to its output */
-    VUG_CPU_BLOCK = 64, /* keys that share one step of the softmax */
-    VUG_CPU_SPAN = 256, /* keys, from a multiple of this, summed on their own */
-    VUG_CPU_LANES = 8,  /* partial sums of a reduction */
+    VUG_CPU_PANEL = 16,  /* outputs, or keys, or value columns side by side */
+    VUG_CPU_ROWS = 6,    /* most rows of a tile */
+    VUG_CPU_STREAMS = 4, /* rows of weights that are read side by side */
+    VUG_CPU_KC = 1280,   /* most elements of a block of a sum */
+    VUG_CPU_BLOCK = 64,  /* keys that share one step of the softmax */
+    VUG_CPU_SPAN = 256,  /* keys, from a multiple of this, summed on their own */
+    VUG_CPU_LANES = 8,   /* partial sums of a reduction */
 };
 
-/* A sum over `k` elements is cut into blocks of this many, the last one shorter:
- * blocks of about equal size, multiples of 16, at most VUG_CPU_KC. */
+/*
+ * The sum of a matrix product. It is cut into blocks of vug_cpu_kc elements, the
+ * last one shorter: blocks of about equal size, multiples of 16, at most
+ * VUG_CPU_KC. In a block, lane j of 8 sums elements j, j + 8, j + 16, .. from the
+ * block's start, each as s = fma(x, w, s) from 0. The lanes are added to the output
+ * one after the other, in order; a lane without elements is left out.
+ *
+ * One row of x reads weights as they lie, 8 to a vector of lanes. Several rows take
+ * a lane at a time: its elements then lie one after the other ("lane order"), lane 0
+ * first.
+ */
 static inline int64_t vug_cpu_kc(int64_t k)
 {
     const int64_t blocks = (k + VUG_CPU_KC - 1) / VUG_CPU_KC;
     return blocks < 2 ? k : ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
+/* Elements that lane `j` has of a block of `n`. */
+static inline int64_t vug_cpu_lane_size(int64_t n, int64_t j)
+{
+    return (n - j + VUG_CPU_LANES - 1) / VUG_CPU_LANES;
+}
+
+/* Where they begin in lane order. */
+static inline int64_t vug_cpu_lane_start(int64_t n, int64_t j)
+{
+    const int64_t longer = n % VUG_CPU_LANES;
+    return j * (n / VUG_CPU_LANES) + (j < longer ? j : longer);
 }
 
 /*
@@ -49,23 +72,22 @@ typedef struct {
     bool accumulate;
 } vug_cpu_tile;
 
-/* y [16] = W [16,k] x [k], summed in blocks of kc: each block as by vug_cpu_tile,
- * then added to y in order. What follows each row in memory is likely to be
- * needed next and may be prefetched. */
+/* y [4] = W [4,k] x [k]. What follows each row in memory is likely to be needed next
+ * and may be prefetched. */
 typedef struct {
     const float *x;
     const uint8_t *w;
     float *y;
-    int64_t k, kc;
-    int64_t stride; /* from row to row, in bytes */
+    int64_t k;
+    int64_t stride; /* from row to row, in bytes; may be 0 */
 } vug_cpu_gemv;
 
 /* What a format of weights needs. */
 typedef struct {
     /* dst[i] = by * value of src[i] */
     void (*decode)(const uint8_t *src, float by, float *dst, int64_t n);
-    /* panel [k][16] = the transpose of W [rows,k]; columns from `rows` on are 0.
-     * 1 <= rows <= 16. */
+    /* panel [k][16] = the transpose of a block W [rows,k], in lane order; columns from
+     * `rows` on are 0. 1 <= rows <= 16. */
     void (*pack)(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
     void (*gemv)(const vug_cpu_gemv *g);
 } vug_cpu_format;

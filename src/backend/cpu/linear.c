@@ -1,10 +1,11 @@
 /*
  * Matrix products with weights that stay where the file mapped them.
  *
- * Several rows of x: a panel of 16 outputs by one block of the sum is converted
- * and transposed into scratch that fits the first cache, then used by all rows,
- * which stream past it. One row: every weight is used once, so it is converted
- * on the way into the sum, and all that matters is to keep memory busy.
+ * Several rows of x: x is put into lane order once (kernels.h). A panel of 16
+ * outputs by one block of the sum is converted and transposed into scratch that
+ * fits the second cache; each of its lanes fits the first, and all rows stream past
+ * it. One row: every weight is used once, so it is converted on the way into the
+ * sum, and all that matters is to keep memory busy.
  *
  * Both take every output's sum in the same order, so a row's result is the same
  * alone and among others.
@@ -13,17 +14,19 @@
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    /* Rows of x that meet one converted panel: their block of the sum, 240 KiB
-     * at most, stays in the second cache. */
-    ROW_BLOCK = 192,
+    LANES = VUG_CPU_LANES,
+    STREAMS = VUG_CPU_STREAMS,
+    /* Rows of x that meet one converted panel. Their sums, 32 KiB, stay in the second
+     * cache; a lane of x streams from there or from the third for every panel. Fewer
+     * rows convert the weights more often: 48 were 10 % slower, 192 a few percent. */
+    ROW_BLOCK = 512,
     PANELS_PER_CHUNK = 4,
-    /* Bytes that one of 16 streams of weights reads in a row. Longer runs gain
-     * nothing, shorter ones leave the hardware's prefetch behind (runs of 4 KiB
-     * reach 70 % of the bandwidth of those of 24). */
-    RUN_BYTES = 24 * 1024,
+    /* Bytes that each of the streams of weights reads in a row: shorter runs leave
+     * the hardware's prefetch behind (one thread read 21 GB/s in runs of 36 KiB, 22 in
+     * runs of 72, 12 in single rows of 2 KiB). */
+    RUN_BYTES = 64 * 1024,
     CHUNKS_PER_THREAD = 4, /* or more, so that threads end together */
-    LINE = 64,             /* bytes, of a cache line */
-    SETS = 64,             /* of a first cache of 32 KiB and 8 ways */
+    ROWS_ARRANGED = 4,     /* at a time */
 };
 
 typedef struct {
@@ -69,128 +72,123 @@ static const uint8_t *weights_at(const chunk *c, int64_t output, int64_t k)
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* The most of 16 rows `stride` bytes apart that share a set of the cache. */
-static int crowding(int64_t stride)
-{
-    int most = 0;
-    for (int64_t r = 0; r < PANEL; r++) {
-        int same = 0;
-        for (int64_t s = 0; s < PANEL; s++)
-            same += r * stride / LINE % SETS == s * stride / LINE % SETS;
-        most = same > most ? same : most;
-    }
-    return most;
-}
-
-/* Rows of a run: about RUN_BYTES or what is left after sharing the job among the
- * threads, and of such a number that the 16 streams do not evict each other. */
+/* Rows of a run: about RUN_BYTES, or what is left after sharing the job among the
+ * threads. */
 static int64_t run_of(int64_t row_bytes, int64_t job_bytes, int threads)
 {
-    const int64_t share = job_bytes / ((int64_t)threads * CHUNKS_PER_THREAD * PANEL);
+    const int64_t share = job_bytes / ((int64_t)threads * CHUNKS_PER_THREAD * STREAMS);
     const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
-    const int64_t most = bytes / row_bytes > 1 ? bytes / row_bytes : 1;
-    int64_t best = most;
-    for (int64_t run = most - 1; run > most / 2; run--) {
-        if (crowding(run * row_bytes) < crowding(best * row_bytes))
-            best = run;
-    }
-    return best;
+    return bytes / row_bytes > 1 ? bytes / row_bytes : 1;
 }
 
-/* Outputs from `first`, fewer than 16: the end of a chunk. */
-static void few_outputs(const product *p, const chunk *c, int64_t first, float *panel)
+/* Outputs first, first + apart, ..; `y` [4] in that order. */
+static void four_outputs(const product *p, const chunk *c, int64_t first, int64_t apart, float *y)
 {
-    const int outputs = (int)(c->end - first);
-    float y[PANEL];
-    for (int64_t k = 0; k < p->job->in; k += p->kc) {
-        const int64_t kc = p->job->in - k < p->kc ? p->job->in - k : p->kc;
-        c->format->pack(weights_at(c, first, k), c->stride, outputs, kc, panel);
-        p->env->kernels->tile(1, &(vug_cpu_tile){ .a = p->job->x + k,
-                                                  .b = panel,
-                                                  .c = y,
-                                                  .k = kc,
-                                                  .ldb = PANEL,
-                                                  .accumulate = k > 0 });
-    }
-    memcpy(c->m->y + first, y, (size_t)outputs * sizeof(float));
-}
-
-/* Outputs first, first + apart, .. */
-static void sixteen_outputs(const product *p, const chunk *c, int64_t first, int64_t apart)
-{
-    float y[PANEL] = { 0 };
     c->format->gemv(&(vug_cpu_gemv){ .x = p->job->x,
                                      .w = weights_at(c, first, 0),
                                      .y = y,
                                      .k = p->job->in,
-                                     .kc = p->kc,
                                      .stride = apart * c->stride });
-    for (int64_t r = 0; r < PANEL; r++)
-        c->m->y[first + r * apart] = y[r];
 }
 
-/* The 16 rows of weights that are read side by side are not neighbours: each
- * starts a run of rows, so that memory sees 16 long streams. */
+/* The rows of weights that are read side by side are not neighbours: each starts a
+ * run of rows, so that memory sees a few long streams. */
 static void one_row(void *arg, int thread, int n_threads)
 {
+    (void)thread;
     (void)n_threads;
     product *p = arg;
-    float *panel = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
         const chunk c = chunk_at(p, i);
-        const int64_t run = (c.end - c.first) / PANEL;
-        for (int64_t o = c.first; o < c.first + run; o++)
-            sixteen_outputs(p, &c, o, run);
-        if (c.first + run * PANEL < c.end)
-            few_outputs(p, &c, c.first + run * PANEL, panel);
+        const int64_t run = (c.end - c.first) / STREAMS;
+        float y[STREAMS];
+        for (int64_t o = c.first; o < c.first + run; o++) {
+            four_outputs(p, &c, o, run, y);
+            for (int64_t r = 0; r < STREAMS; r++)
+                c.m->y[o + r * run] = y[r];
+        }
+        for (int64_t o = c.first + run * STREAMS; o < c.end; o++) {
+            four_outputs(p, &c, o, 0, y);
+            c.m->y[o] = y[0];
+        }
     }
 }
 
 /* ---- several rows --------------------------------------------------------- */
 
-/* Weights that are needed next. */
+/* Where the elements of a block's lane lie in the arranged x, [rows][lane size]:
+ * the rows of a lane are neighbours, because they are used together. */
+static float *arranged_at(const product *p, int64_t k, int64_t n, int64_t lane)
+{
+    return p->env->shared + p->job->rows * (k + vug_cpu_lane_start(n, lane));
+}
+
+static int64_t block_size(const product *p, int64_t k)
+{
+    return p->job->in - k < p->kc ? p->job->in - k : p->kc;
+}
+
+static void arrange_row(const product *p, int64_t t)
+{
+    const float *x = p->job->x + t * p->job->in;
+    for (int64_t k = 0; k < p->job->in; k += p->kc) {
+        const int64_t n = block_size(p, k);
+        for (int64_t j = 0; j < LANES; j++) {
+            const int64_t size = vug_cpu_lane_size(n, j);
+            float *to = arranged_at(p, k, n, j) + t * size;
+            for (int64_t i = 0; i < size; i++)
+                to[i] = x[k + j + i * LANES];
+        }
+    }
+}
+
+static void arrange(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    product *p = arg;
+    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
+        for (int64_t t = i * ROWS_ARRANGED; t < (i + 1) * ROWS_ARRANGED && t < p->job->rows; t++)
+            arrange_row(p, t);
+    }
+}
+
+/* Weights that are needed next, to be asked for a part at a time. */
 typedef struct {
     const uint8_t *w; /* NULL: unknown */
     int64_t stride, bytes;
     int rows;
+    int64_t part, parts;
 } hint;
 
-/* Asks for a share of them: part `i` of `n`. */
-static void fetch_part(const vug_cpu_kernels *kernels, const hint *next, int64_t i, int64_t n)
+static void fetch_part(const vug_cpu_kernels *kernels, hint *next)
 {
     if (!next->w)
         return;
-    const int64_t first = next->rows * i / n, end = next->rows * (i + 1) / n;
+    const int64_t first = next->rows * next->part / next->parts;
+    const int64_t end = next->rows * ++next->part / next->parts;
     kernels->fetch(next->w + first * next->stride, next->stride, (int)(end - first), next->bytes);
 }
 
-/* `rows` rows against one converted panel of `outputs` outputs. `shape` is that
- * of the first row. Rows are shared evenly among tiles: two tiles of 4 rows keep
- * the multipliers busy, one of 6 and one of 2 do not. */
-static void rows_by_panel(const vug_cpu_kernels *kernels, const vug_cpu_tile *shape, int64_t rows,
-                          int outputs, const hint *next)
+static int64_t tiles_of(int64_t rows)
+{
+    return (rows + VUG_CPU_ROWS - 1) / VUG_CPU_ROWS;
+}
+
+/* `rows` rows against one lane of a panel. `shape` is that of the first row. Rows are
+ * shared evenly among tiles: two tiles of 4 rows keep the multipliers busy, one of 6
+ * and one of 2 do not. */
+static void rows_by_lane(const vug_cpu_kernels *kernels, const vug_cpu_tile *shape, int64_t rows,
+                         hint *next)
 {
     vug_cpu_tile t = *shape;
-    float wide[VUG_CPU_ROWS * PANEL];
-    const int64_t tiles = (rows + VUG_CPU_ROWS - 1) / VUG_CPU_ROWS;
+    const int64_t tiles = tiles_of(rows);
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t r = rows * i / tiles;
-        const int n = (int)(rows * (i + 1) / tiles - r);
-        float *c = shape->c + r * shape->ldc;
-        fetch_part(kernels, next, i, tiles);
+        fetch_part(kernels, next);
         t.a = shape->a + r * shape->lda;
-        t.c = c;
-        if (outputs == PANEL) {
-            kernels->tile(n, &t);
-            continue;
-        }
-        t.c = wide;
-        t.ldc = PANEL;
-        for (int64_t j = 0; t.accumulate && j < n; j++)
-            memcpy(wide + j * PANEL, c + j * shape->ldc, (size_t)outputs * sizeof(float));
-        kernels->tile(n, &t);
-        for (int64_t j = 0; j < n; j++)
-            memcpy(c + j * shape->ldc, wide + j * PANEL, (size_t)outputs * sizeof(float));
+        t.c = shape->c + r * shape->ldc;
+        kernels->tile((int)(rows * (i + 1) / tiles - r), &t);
     }
 }
 
@@ -199,36 +197,50 @@ static int panel_outputs(const chunk *c, int64_t output)
     return c->end - output < PANEL ? (int)(c->end - output) : PANEL;
 }
 
-/* What follows the panel at `output`, `k` in the order of rows_of_chunk. */
-static hint after(const product *p, const chunk *c, int64_t output, int64_t k)
+/* What follows the panel at `output`, block `k` in the order of rows_of_chunk. */
+static hint after(const product *p, const chunk *c, int64_t output, int64_t k, int64_t rows)
 {
-    const bool is_last = output + PANEL >= c->end;
-    const int64_t o = is_last ? c->first : output + PANEL;
-    const int64_t at = is_last ? k + p->kc : k;
-    if (at >= p->job->in)
+    const bool is_last = k + p->kc >= p->job->in;
+    const int64_t o = is_last ? output + PANEL : output, at = is_last ? 0 : k + p->kc;
+    if (o >= c->end)
         return (hint){ 0 };
-    const int64_t kc = p->job->in - at < p->kc ? p->job->in - at : p->kc;
-    return (hint){ weights_at(c, o, at), c->stride, kc * c->size, panel_outputs(c, o) };
+    return (hint){ .w = weights_at(c, o, at),
+                   .stride = c->stride,
+                   .bytes = block_size(p, at) * c->size,
+                   .rows = panel_outputs(c, o),
+                   .parts = LANES * tiles_of(rows) };
 }
 
+/* The sums of a panel stay in `y` [rows][16] until they are whole: in the output
+ * they lie far apart, often in the same set of a cache. */
 static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, int64_t rows,
-                          float *panel)
+                          float *scratch)
 {
-    const int64_t in = p->job->in;
-    for (int64_t k = 0; k < in; k += p->kc) {
-        vug_cpu_tile shape = { .a = p->job->x + first_row * in + k,
-                               .b = panel,
-                               .k = in - k < p->kc ? in - k : p->kc,
-                               .lda = in,
-                               .ldb = PANEL,
-                               .ldc = c->m->out,
-                               .accumulate = k > 0 };
-        for (int64_t o = c->first; o < c->end; o += PANEL) {
-            const hint next = after(p, c, o, k);
-            c->format->pack(weights_at(c, o, k), c->stride, panel_outputs(c, o), shape.k, panel);
-            shape.c = c->m->y + first_row * c->m->out + o;
-            rows_by_panel(p->env->kernels, &shape, rows, panel_outputs(c, o), &next);
+    float *y = scratch, *panel = scratch + ROW_BLOCK * PANEL;
+    for (int64_t o = c->first; o < c->end; o += PANEL) {
+        const int outputs = panel_outputs(c, o);
+        for (int64_t k = 0; k < p->job->in; k += p->kc) {
+            const int64_t n = block_size(p, k);
+            hint next = after(p, c, o, k, rows);
+            c->format->pack(weights_at(c, o, k), c->stride, outputs, n, panel);
+            for (int64_t j = 0; j < LANES && j < n; j++) {
+                const int64_t size = vug_cpu_lane_size(n, j);
+                const vug_cpu_tile shape = {
+                    .a = arranged_at(p, k, n, j) + first_row * size,
+                    .b = panel + vug_cpu_lane_start(n, j) * PANEL,
+                    .c = y,
+                    .k = size,
+                    .lda = size,
+                    .ldb = PANEL,
+                    .ldc = PANEL,
+                    .accumulate = k > 0 || j > 0,
+                };
+                rows_by_lane(p->env->kernels, &shape, rows, &next);
+            }
         }
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(c->m->y + (first_row + r) * c->m->out + o, y + r * PANEL,
+                   (size_t)outputs * sizeof(float));
     }
 }
 
@@ -236,12 +248,12 @@ static void many_rows(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
     product *p = arg;
-    float *panel = p->env->scratch + thread * p->env->scratch_floats;
+    float *scratch = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
         const chunk c = chunk_at(p, i / p->row_blocks);
         const int64_t first = i % p->row_blocks * ROW_BLOCK;
         const int64_t left = p->job->rows - first;
-        rows_of_chunk(p, &c, first, left < ROW_BLOCK ? left : ROW_BLOCK, panel);
+        rows_of_chunk(p, &c, first, left < ROW_BLOCK ? left : ROW_BLOCK, scratch);
     }
 }
 
@@ -249,7 +261,7 @@ static void many_rows(void *arg, int thread, int n_threads)
 
 int64_t vug_cpu_linear_scratch(void)
 {
-    return (int64_t)VUG_CPU_KC * PANEL;
+    return (int64_t)(ROW_BLOCK + VUG_CPU_KC) * PANEL;
 }
 
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
@@ -266,10 +278,14 @@ void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
         bytes += job->matrix[m].out * job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
     for (int m = 0; m < job->n; m++) {
         const int64_t row_bytes = job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
-        p.per_chunk[m] = PANEL * (single ? run_of(row_bytes, bytes, vug_pool_threads(env->pool))
-                                         : PANELS_PER_CHUNK);
+        p.per_chunk[m] = single ? STREAMS * run_of(row_bytes, bytes, vug_pool_threads(env->pool))
+                                : PANEL * PANELS_PER_CHUNK;
         p.first_chunk[m] = chunks;
         chunks += (job->matrix[m].out + p.per_chunk[m] - 1) / p.per_chunk[m];
+    }
+    if (!single) {
+        vug_cpu_deal_init(&p.deal, (job->rows + ROWS_ARRANGED - 1) / ROWS_ARRANGED);
+        vug_pool_run(env->pool, arrange, &p);
     }
     vug_cpu_deal_init(&p.deal, single ? chunks : chunks * p.row_blocks);
     vug_pool_run(env->pool, single ? one_row : many_rows, &p);

@@ -179,7 +179,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
-        p->partial_floats = partial > p->partial_floats ? partial : p->partial_floats;
+        p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
     p->state_floats = floats;
     return VUG_OK;
@@ -190,13 +190,27 @@ static int64_t to_lines(int64_t floats)
     return (floats + 15) / 16 * 16;
 }
 
+/* The widest input of a matrix product. */
+static int64_t widest_input(const vug_graph *g)
+{
+    int64_t widest = 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const int64_t in =
+                node->op == VUG_OP_LINEAR ? vug_graph_at(g, node->in[0])->shape.dim[1] : 0;
+        widest = in > widest ? in : widest;
+    }
+    return widest;
+}
+
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
     const int64_t linear = vug_cpu_linear_scratch();
+    const int64_t arranged = p->limits.batch * widest_input(p->graph);
     const int64_t threads = vug_pool_threads(p->device->pool);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
-    p->partial_floats = to_lines(p->partial_floats);
-    const int64_t own = p->scratch_floats * threads + p->partial_floats + to_lines(p->limits.batch);
+    p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
+    const int64_t own = p->scratch_floats * threads + p->shared_floats + to_lines(p->limits.batch);
     uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
     p->scratch_at = bytes;
     if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))

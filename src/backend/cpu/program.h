@@ -25,19 +25,19 @@ struct vug_program {
     vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */
     uint64_t state_floats;
     int64_t scratch_floats; /* per thread */
-    int64_t partial_floats;
+    int64_t shared_floats;
     uint64_t scratch_at; /* bytes, where the plan's block ends */
     vug_program_sizes sizes;
     vug_arena arena;
 };
 
-/* One block: the planned values, scratch per thread, partial results of
- * attention, positions. */
+/* One block: the planned values, scratch per thread, what all threads share
+ * (partial results of attention, or a product's input in lane order: never both),
+ * positions. */
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block;
     vug_cpu_env env;
-    float *partial;
     int32_t *position; /* [batch] */
 };
 

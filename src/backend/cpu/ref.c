@@ -98,13 +98,16 @@ void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float
     const int64_t row_bytes = w->in * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
         for (int64_t o = 0; o < w->out; o++) {
+            const uint8_t *row = w->data + o * row_bytes;
             float sum = 0;
             for (int64_t k = 0; k < w->in; k += kc) {
-                float s = 0;
-                for (int64_t i = k; i < k + kc && i < w->in; i++)
-                    s = fmaf(x[t * w->in + i],
-                             vug_ref_element(w->dtype, w->data + o * row_bytes, i), s);
-                sum = k == 0 ? s : sum + s;
+                const int64_t end = k + kc < w->in ? k + kc : w->in;
+                for (int64_t j = k; j < k + VUG_CPU_LANES && j < end; j++) {
+                    float s = 0;
+                    for (int64_t i = j; i < end; i += VUG_CPU_LANES)
+                        s = fmaf(x[t * w->in + i], vug_ref_element(w->dtype, row, i), s);
+                    sum = j == 0 ? s : sum + s;
+                }
             }
             y[t * w->out + o] = sum;
         }

@@ -17,21 +17,19 @@ static void decode_row(vug_dtype dtype, const uint8_t *src, float by, float *dst
 static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
                       float *panel)
 {
-    for (int64_t i = 0; i < k; i++) {
-        for (int r = 0; r < VUG_CPU_PANEL; r++)
-            panel[i * VUG_CPU_PANEL + r] = r < rows ? vug_ref_element(dtype, w + r * stride, i) : 0;
+    for (int64_t j = 0; j < VUG_CPU_LANES; j++) {
+        for (int64_t i = j; i < k; i += VUG_CPU_LANES) {
+            for (int r = 0; r < VUG_CPU_PANEL; r++)
+                *panel++ = r < rows ? vug_ref_element(dtype, w + r * stride, i) : 0;
+        }
     }
 }
 
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    for (int r = 0; r < VUG_CPU_PANEL; r++) {
-        for (int64_t k = 0; k < g->k; k += g->kc) {
-            float s = 0;
-            for (int64_t i = k; i < k + g->kc && i < g->k; i++)
-                s = fmaf(g->x[i], vug_ref_element(dtype, g->w + r * g->stride, i), s);
-            g->y[r] = k == 0 ? s : g->y[r] + s;
-        }
+    for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
+        const vug_cpu_weight w = { dtype, g->w + r * g->stride, 1, g->k };
+        vug_ref_linear(g->x, 1, &w, &g->y[r]);
     }
 }
 

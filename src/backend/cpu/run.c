@@ -21,9 +21,9 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
     ws->env = (vug_cpu_env){ .kernels = program->device->kernels,
                              .pool = program->device->pool,
                              .scratch = scratch,
-                             .scratch_floats = program->scratch_floats };
-    ws->partial = scratch + threads * program->scratch_floats;
-    ws->position = (int32_t *)(void *)(ws->partial + program->partial_floats);
+                             .scratch_floats = program->scratch_floats,
+                             .shared = scratch + threads * program->scratch_floats };
+    ws->position = (int32_t *)(void *)(ws->env.shared + program->shared_floats);
     *out = ws;
     return VUG_OK;
 }
@@ -92,7 +92,7 @@ static void run_attention(const run *r, uint32_t id)
                                         .v = value_at(r, node->in[2]),
                                         .out = value_at(r, (vug_val){ id }),
                                         .score = { node->at.attn.scale, node->at.attn.softcap },
-                                        .partial = r->ws->partial };
+                                        .partial = r->ws->env.shared };
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
 }
