@@ -2,8 +2,6 @@
 #include "engine/engine.h"
 #include "text/text.h"
 
-enum { MAX_CONFIG = 16 << 20 };
-
 /* By config.json where there is one; a folder with a tokenizer alone is known by
  * the tokens of its turns. */
 static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, const char **family,
@@ -17,7 +15,7 @@ static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, 
     *family = NULL;
     if (vug_file_exists(path)) {
         const vug_arch *arch;
-        st = vug_read_file(path, MAX_CONFIG, &text, err);
+        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
         if (st == VUG_OK)
             st = vug_config_arch((vug_str){ text.ptr, text.len }, path, &arch, err);
         if (st == VUG_OK)

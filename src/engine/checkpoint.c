@@ -6,8 +6,6 @@
 #include "models/keys.h"
 #include "text/text.h"
 
-enum { MAX_CONFIG = 16 << 20 }; /* bytes of a config.json */
-
 /* Tokens with which a model ends its turn, whatever the configs list. */
 static const char *const turn_ends[] = { "<end_of_turn>", "<eos>" };
 
@@ -28,7 +26,7 @@ static vug_status read_config(const char *folder, vug_config *out, vug_err *err)
                       "*.safetensors",
                       folder);
     if (st == VUG_OK)
-        st = vug_read_file(path, MAX_CONFIG, &text, err);
+        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
     if (st == VUG_OK)
         st = vug_config_read((vug_str){ text.ptr, text.len }, path, out, err);
     vug_text_release(&text);
@@ -86,7 +84,7 @@ static vug_status read_generation(const vug_jv *top, const char *file, vug_check
 
 vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)
 {
-    vug_arena arena = { .budget = MAX_CONFIG };
+    vug_arena arena = { .budget = VUG_MAX_CONFIG };
     const vug_jv *top;
     vug_status st = vug_json_tree(json, file, &arena, &top, err);
     if (st == VUG_OK && top->type != VUG_JSON_OBJECT)
@@ -161,7 +159,7 @@ static vug_status open_generation(const char *folder, vug_checkpoint *c, vug_err
     vug_text text = { 0 };
     vug_status st = VUG_OK;
     if (vug_file_exists(path)) {
-        st = vug_read_file(path, MAX_CONFIG, &text, err);
+        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
         if (st == VUG_OK)
             st = vug_generation_config((vug_str){ text.ptr, text.len }, path, c, err);
     }

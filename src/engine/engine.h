@@ -15,7 +15,8 @@
 #include "text/chat.h"
 #include "weights/weights.h"
 
-#define VUG_MAX_STOP 64
+#define VUG_MAX_STOP   64
+#define VUG_MAX_CONFIG ((size_t)16 << 20) /* bytes of a config.json and its like */
 
 /* ---- checkpoint: the files, read and checked -------------------------------- */
 
