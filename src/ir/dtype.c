@@ -99,17 +99,20 @@ const vug_dtype_info *vug_dtype_of(vug_dtype dtype)
     return &table[dtype];
 }
 
+static bool is_called(vug_str given, const char *name)
+{
+    size_t i = 0;
+    while (i < given.len && name[i] && toupper((unsigned char)given.ptr[i]) == name[i])
+        i++;
+    return i == given.len && !name[i];
+}
+
 vug_dtype vug_dtype_find(vug_str name)
 {
-    for (int i = 0; i < VUG_DTYPE_COUNT; i++) {
-        const size_t len = strlen(table[i].name);
-        size_t k = 0;
-        while (k < len && k < name.len && toupper((unsigned char)name.ptr[k]) == table[i].name[k])
-            k++;
-        if (k == len && k == name.len)
-            return (vug_dtype)i;
-    }
-    return VUG_DTYPE_COUNT;
+    int i = 0;
+    while (i < VUG_DTYPE_COUNT && !is_called(name, table[i].name))
+        i++;
+    return (vug_dtype)i;
 }
 
 bool vug_dtype_size(vug_dtype dtype, uint64_t n, uint64_t *bytes)

@@ -20,7 +20,7 @@ enum {
      * cache; a lane of x streams from there or from the third for every panel. Fewer
      * rows convert the weights more often: 48 were 10 % slower, 192 a few percent. */
     ROW_BLOCK = 512,
-    PANELS_PER_CHUNK = 4,
+    CHUNK_OUTPUTS = 4 * PANEL, /* of several rows */
     /* Bytes that each of the streams of weights reads in a row: shorter runs leave
      * the hardware's prefetch behind (one thread read 21 GB/s in runs of 36 KiB, 22 in
      * runs of 72, 12 in single rows of 2 KiB). */
@@ -216,7 +216,7 @@ static hint after(const product *p, const chunk *c, int64_t output, int64_t k, i
 static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, int64_t rows,
                           float *scratch)
 {
-    float *y = scratch, *panel = scratch + ROW_BLOCK * PANEL;
+    float *y = scratch, *panel = scratch + (int64_t)ROW_BLOCK * PANEL;
     for (int64_t o = c->first; o < c->end; o += PANEL) {
         const int outputs = panel_outputs(c, o);
         for (int64_t k = 0; k < p->job->in; k += p->kc) {
@@ -261,7 +261,7 @@ static void many_rows(void *arg, int thread, int n_threads)
 
 int64_t vug_cpu_linear_scratch(void)
 {
-    return (int64_t)(ROW_BLOCK + VUG_CPU_KC) * PANEL;
+    return ((int64_t)ROW_BLOCK + VUG_CPU_KC) * PANEL;
 }
 
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
@@ -279,7 +279,7 @@ void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
     for (int m = 0; m < job->n; m++) {
         const int64_t row_bytes = job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
         p.per_chunk[m] = single ? STREAMS * run_of(row_bytes, bytes, vug_pool_threads(env->pool))
-                                : PANEL * PANELS_PER_CHUNK;
+                                : CHUNK_OUTPUTS;
         p.first_chunk[m] = chunks;
         chunks += (job->matrix[m].out + p.per_chunk[m] - 1) / p.per_chunk[m];
     }

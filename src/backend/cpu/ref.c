@@ -92,25 +92,30 @@ float vug_ref_element(vug_dtype dtype, const uint8_t *row, int64_t i)
     return x;
 }
 
+/* One output of one row: blocks, lanes of a block, elements of a lane. */
+static float sum_of_products(const float *x, vug_dtype dtype, const uint8_t *w, int64_t n)
+{
+    const int64_t kc = vug_cpu_kc(n);
+    float sum = 0;
+    for (int64_t k = 0; k < n; k += kc) {
+        const int64_t end = k + kc < n ? k + kc : n;
+        for (int64_t j = k; j < k + VUG_CPU_LANES && j < end; j++) {
+            float s = 0;
+            for (int64_t i = j; i < end; i += VUG_CPU_LANES)
+                s = fmaf(x[i], vug_ref_element(dtype, w, i), s);
+            sum = j == 0 ? s : sum + s;
+        }
+    }
+    return sum;
+}
+
 void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float *y)
 {
-    const int64_t kc = vug_cpu_kc(w->in);
     const int64_t row_bytes = w->in * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
-        for (int64_t o = 0; o < w->out; o++) {
-            const uint8_t *row = w->data + o * row_bytes;
-            float sum = 0;
-            for (int64_t k = 0; k < w->in; k += kc) {
-                const int64_t end = k + kc < w->in ? k + kc : w->in;
-                for (int64_t j = k; j < k + VUG_CPU_LANES && j < end; j++) {
-                    float s = 0;
-                    for (int64_t i = j; i < end; i += VUG_CPU_LANES)
-                        s = fmaf(x[t * w->in + i], vug_ref_element(w->dtype, row, i), s);
-                    sum = j == 0 ? s : sum + s;
-                }
-            }
-            y[t * w->out + o] = sum;
-        }
+        for (int64_t o = 0; o < w->out; o++)
+            y[t * w->out + o] =
+                    sum_of_products(x + t * w->in, w->dtype, w->data + o * row_bytes, w->in);
     }
 }
 
