@@ -535,13 +535,15 @@ static void test_open(void **state)
 
 static vug_tokenizer *open_gemma3(void)
 {
-    const char *root = getenv("VUG_TOKENIZERS");
-    char path[512];
-    (void)snprintf(path, sizeof(path), "%s/gemma3/tokenizer.json",
-                   root ? root : "../shared/tokenizers");
+    const char *const roots[] = { getenv("VUG_TOKENIZERS"), "build/tokenizers",
+                                  "../shared/tokenizers" };
+    char path[512] = "";
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && !vug_file_exists(path); i++) {
+        if (roots[i])
+            (void)snprintf(path, sizeof(path), "%s/gemma3/tokenizer.json", roots[i]);
+    }
     if (!vug_file_exists(path)) {
-        print_message("no %s; VUG_TOKENIZERS names the folder that holds gemma3/tokenizer.json\n",
-                      path);
+        print_message("no gemma3/tokenizer.json: tools/tokenizers fetches it\n");
         skip();
     }
     vug_tokenizer *t = NULL;

@@ -7,33 +7,30 @@
 
 static bool print_piece(const vug_piece *piece, void *user)
 {
-    (void)user;
-    return fwrite(piece->text, 1, piece->len, stdout) == piece->len && fflush(stdout) == 0;
+    return fwrite(piece->text, 1, piece->len, user) == piece->len && fflush(user) == 0;
 }
 
 int main(int argc, char **argv)
 {
     enum { TURNS = 100 };
-    const vug_generate_options options = { .max_tokens = 500, .on_piece = print_piece };
+    const vug_generate_options how = { .max_tokens = 500, .on_piece = print_piece, .user = stdout };
     vug_model *model = NULL;
     vug_session *session = NULL;
     vug_message talk[2 * TURNS];
     vug_generation answer[TURNS];
     char line[TURNS][512];
-    size_t n = 0;
     vug_err err;
+    size_t n = 0;
     vug_status st = vug_model_open(argc > 1 ? argv[1] : ".", NULL, &model, &err);
     if (st == VUG_OK)
         st = vug_session_create(model, &session, &err);
-    while (st == VUG_OK && n < TURNS && fgets(line[n], sizeof(line[n]), stdin)) {
+    for (; st == VUG_OK && n < TURNS && fgets(line[n], sizeof(line[n]), stdin); n += st == VUG_OK) {
         line[n][strcspn(line[n], "\n")] = '\0';
         talk[2 * n] = (vug_message){ "user", line[n] };
-        st = vug_generate_chat(session, talk, 2 * n + 1, &options, &answer[n], &err);
-        if (st == VUG_OK) {
+        st = vug_generate_chat(session, talk, 2 * n + 1, &how, &answer[n], &err);
+        if (st == VUG_OK)
             talk[2 * n + 1] = (vug_message){ "assistant", answer[n].text.ptr };
-            n++;
-            (void)puts("");
-        }
+        (void)puts("");
     }
     if (st != VUG_OK)
         (void)fprintf(stderr, "chat: %s\n", err.msg);
