@@ -11,7 +11,7 @@
  *
  * Workers are not pinned to cores. With as many threads as cores a scheduler
  * spreads them by itself: on a quiet machine pinning changed nothing (93 us per job
- * either way). On a crowded one it did harm, 1.5 to 2 times the time per job with
+ * either way). On a crowded one it was slower in most runs, by up to 2 times with
  * builds beside: a pinned worker waits for its core while another one is free, and
  * the caller's thread, which is not ours to pin, may be moved onto it. Whoever wants
  * fixed cores starts the process on them (taskset, numactl); threads inherit that,
