@@ -63,7 +63,6 @@ static void release(sequence *s)
 typedef struct {
     vug_cpu_cache cache;
     vug_cpu_env env;
-    float *partial;
 } fixture;
 
 static fixture fixture_of(const sequence *s, int64_t batch, int threads)
@@ -77,15 +76,15 @@ static fixture fixture_of(const sequence *s, int64_t batch, int threads)
     assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);
     f.env.scratch_floats = (vug_cpu_attention_scratch(s->width) + 15) / 16 * 16;
     f.env.scratch = vug_alloc_aligned((size_t)(f.env.scratch_floats * threads) * sizeof(float));
-    f.partial = guarded_floats((size_t)vug_cpu_attention_partial(&f.cache));
+    f.env.shared = guarded_floats((size_t)vug_cpu_attention_partial(&f.cache));
     assert_non_null(f.env.scratch);
     return f;
 }
 
 static void fixture_release(fixture *f)
 {
-    check_guards(f->partial, (size_t)vug_cpu_attention_partial(&f->cache));
-    free_guarded(f->partial);
+    check_guards(f->env.shared, (size_t)vug_cpu_attention_partial(&f->cache));
+    free_guarded(f->env.shared);
     vug_pool_destroy(f->env.pool);
     vug_free(f->env.scratch);
 }
@@ -127,8 +126,7 @@ static void in_chunks(const sequence *s, int64_t chunk, int threads, const vug_c
                                           .k = s->k + t * nk,
                                           .v = s->v + t * nk,
                                           .out = out,
-                                          .score = s->score,
-                                          .partial = f.partial });
+                                          .score = s->score });
         check_bits(out, s->want + t * nq, (size_t)(n * nq), "attention");
         check_guards(out, (size_t)(n * nq));
         free_guarded(out);
@@ -297,8 +295,7 @@ static void test_several_sequences(void **state)
                                           .k = k,
                                           .v = v,
                                           .out = out,
-                                          .score = s[0].score,
-                                          .partial = f.partial });
+                                          .score = s[0].score });
         at = 0;
         for (int j = 0; j < n; j++) {
             const int i = (int)(span[j].state - states);

@@ -290,7 +290,7 @@ static int64_t part_floats(const vug_cpu_cache *c)
 
 static float *part_of(const attention *a, int64_t row, int64_t span)
 {
-    return a->job->partial + (row * a->parts + span % a->parts) * part_floats(a->job->cache);
+    return a->env->shared + (row * a->parts + span % a->parts) * part_floats(a->job->cache);
 }
 
 static void one_span(void *arg, int thread, int n_threads)

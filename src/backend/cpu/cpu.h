@@ -100,7 +100,6 @@ typedef struct {
     const float *q, *k, *v; /* [T,H,E], [T,K,E], [T,K,E] */
     float *out;             /* [T,H,E] */
     vug_cpu_score score;
-    float *partial; /* vug_cpu_attention_partial floats */
 } vug_cpu_attention_job;
 
 /* Writes the step's keys and values into the states. */

@@ -91,8 +91,7 @@ static void run_attention(const run *r, uint32_t id)
                                         .k = value_at(r, node->in[1]),
                                         .v = value_at(r, node->in[2]),
                                         .out = value_at(r, (vug_val){ id }),
-                                        .score = { node->at.attn.scale, node->at.attn.softcap },
-                                        .partial = r->ws->env.shared };
+                                        .score = { node->at.attn.scale, node->at.attn.softcap } };
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
 }
