@@ -14,7 +14,7 @@ import sys
 
 import foreign
 from topics import echo, facts, numbers, objects, others, sorting, stories, tools
-from topics.case import SYSTEMS, Case
+from topics.case import ALL_OTHER, SYSTEMS, TRAINING, Case
 
 # Topic -> (module, share of the conversations).
 TOPICS = {
@@ -25,7 +25,7 @@ TOPICS = {
     "objects": (objects, 12),
     "tools": (tools, 16),
     "others": (others, 16),
-    "echo": (echo, 4),
+    "echo": (echo, 5),
 }
 NAMES = list(TOPICS)
 SHARES = [share for _, share in TOPICS.values()]
@@ -37,7 +37,7 @@ JOINED, LONG = 0.22, 0.02
 LONG_CHARACTERS = 5500
 
 
-def take(rng, held_out=False, topic=None):
+def take(rng, held_out=TRAINING, topic=None):
     """One case and the name of its topic."""
     name = topic or rng.choices(NAMES, SHARES)[0]
     return name, TOPICS[name][0].sample(rng, held_out)
@@ -56,12 +56,12 @@ def without_system(case):
 
 def take_for_training(rng, held_out):
     name, case = take(rng, held_out)
-    if name in COPYING and not held_out and rng.random() < foreign.SHARE:
+    if name in COPYING and held_out == TRAINING and rng.random() < foreign.SHARE:
         return foreign.replaced(rng, case)
     return case
 
 
-def conversation(rng, held_out=False):
+def conversation(rng, held_out=TRAINING):
     """One conversation for training: a case, or several in a row."""
     case = take_for_training(rng, held_out)
     r = rng.random()
@@ -112,12 +112,13 @@ def main():
     parser.add_argument("--out")
     args = parser.parse_args()
     rng = random.Random(args.seed)
+    held_out = ALL_OTHER if args.held_out else TRAINING
     out = open(args.out, "w", encoding="utf-8") if args.out else sys.stdout
     for _ in range(args.count):
         if args.jsonl or args.topic:
-            name, case = take(rng, args.held_out, args.topic)
+            name, case = take(rng, held_out, args.topic)
         else:
-            name, case = "", conversation(rng, args.held_out)
+            name, case = "", conversation(rng, held_out)
         if args.jsonl:
             print(json.dumps({"topic": name, "turns": case.turns, "check": case.check}), file=out)
         else:

@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM
 
 import corpus
 from tokenizer import BOS, Encoder
+from topics.case import ALL_OTHER
 
 TOKENS = 160
 GREEDY = 24
@@ -24,7 +25,7 @@ def prompt(encoder, seed):
     rng = random.Random(seed)
     ids = [BOS]
     while len(ids) < TOKENS:
-        ids += encoder.ids(corpus.rendered(corpus.conversation(rng, held_out=True).turns))
+        ids += encoder.ids(corpus.rendered(corpus.conversation(rng, ALL_OTHER).turns))
     return ids[:TOKENS]
 
 

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 import corpus
 from model import CONFIG, Pebble, masks
 from tokenizer import BOS, Encoder
+from topics.case import ALL_OTHER, TRAINING
 
 LENGTH = 2048  # tokens of a row
 # What the user says is predicted too, but counts less than what the model says.
@@ -30,7 +31,7 @@ class Rows(torch.utils.data.IterableDataset):
     """Batches of rows of whole conversations: tokens [N,T+1], the weight with which
     each is predicted, and the number of its conversation."""
 
-    def __init__(self, tokenizer, seed, rows, held_out=False):
+    def __init__(self, tokenizer, seed, rows, held_out=TRAINING):
         self.tokenizer, self.seed, self.rows, self.held_out = tokenizer, seed, rows, held_out
 
     def documents(self, rng, encoder):
@@ -151,7 +152,7 @@ def main():
     make_masks = torch.compile(masks)
     loader = torch.utils.data.DataLoader(Rows(tokenizer, args.seed, args.rows), batch_size=None,
                                          num_workers=args.workers, prefetch_factor=4, pin_memory=True)
-    held_out = iter(Rows(tokenizer, args.seed + 1000, args.rows, held_out=True))
+    held_out = iter(Rows(tokenizer, args.seed + 1000, args.rows, held_out=ALL_OTHER))
     exam = [t.to(args.device) for t in next(held_out)]
 
     def forward(batch):

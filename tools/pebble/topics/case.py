@@ -2,10 +2,14 @@
 judged, the split between training and held-out worlds, and how people write."""
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 
-# One in this many names, phrasings or numbers belongs to the held-out world.
+# One in this many names, phrasings or numbers is held out.
 HELD_OUT_SHARE = 8
+# The worlds, as topics get them in `held_out`: what training sees; the phrasings of
+# training with other names, numbers and tools; other phrasings, too.
+TRAINING, OTHER_NAMES, ALL_OTHER = range(3)
 
 
 @dataclass
@@ -19,29 +23,62 @@ class Case:
 
 
 def held(key):
-    """Whether this string belongs to the held-out world; the same on every machine."""
+    """Whether this string is held out; the same on every machine."""
     return hashlib.blake2b(key.encode(), digest_size=4).digest()[0] % HELD_OUT_SHARE == 0
 
 
-def split(items, held_out, key=str):
-    """The items of one world. Call it once per table, at import."""
-    return [item for item in items if held(key(item)) == held_out]
+WORDS_OF = re.compile(r"\{[^}]*\}|([a-z]+)")
+
+
+def words_of(text):
+    return {m[1] for m in WORDS_OF.finditer(text.lower()) if m[1]}
+
+
+def split(phrasings, held_out):
+    """The phrasings that are held out, or the others. Held out is only what says it with words that other
+    phrasings of the same list have, too: a model that never saw "tale" cannot know it.
+    None may be."""
+    train = [p for p in phrasings if not held(p)]
+    known = set().union(*map(words_of, train))
+    out = []
+    for p in phrasings:
+        if held(p):
+            if words_of(p) <= known and len(train) > 1:
+                out.append(p)
+            else:
+                train.append(p)
+                known |= words_of(p)
+    return out if held_out else train
 
 
 class Table:
-    """Items in two worlds: TABLE.pick(rng, held_out)."""
+    """Phrasings or words: TABLE.pick(rng, held_out). Where nothing can be held out, every
+    world sees everything."""
 
-    def __init__(self, items, key=str):
-        self.world = {False: split(items, False, key), True: split(items, True, key)}
-        if not self.world[False] or not self.world[True]:
-            # A small table: both worlds see all of it, there is nothing to hold out.
-            self.world = {False: list(items), True: list(items)}
+    def __init__(self, items):
+        items = list(items)
+        self.world = {False: split(items, False), True: split(items, True) or items}
 
     def pick(self, rng, held_out):
-        return rng.choice(self.world[held_out])
+        return rng.choice(self.world[self.key(held_out)])
 
     def sample(self, rng, held_out, n):
-        return rng.sample(self.world[held_out], n)
+        return rng.sample(self.world[self.key(held_out)], n)
+
+    @staticmethod
+    def key(held_out):
+        return held_out == ALL_OTHER
+
+
+class Names(Table):
+    """Names: each belongs to one world alone, and is copied there, never known."""
+
+    def __init__(self, items):
+        self.world = {h: [item for item in items if held(item) == h] for h in (False, True)}
+
+    @staticmethod
+    def key(held_out):
+        return held_out != TRAINING
 
 
 SYSTEMS = [
@@ -65,7 +102,7 @@ SYSTEMS = [
 TABLE_OF_SYSTEMS = Table(SYSTEMS)
 
 
-def system(rng, held_out=False):
+def system(rng, held_out=TRAINING):
     """A system message, or None in most conversations."""
     return TABLE_OF_SYSTEMS.pick(rng, held_out) if rng.random() < 0.3 else None
 

@@ -4,7 +4,7 @@ copy words that it has never seen."""
 import string
 
 from topics import invent
-from topics.case import Case, casual, held, system
+from topics.case import Case, Table, casual, system
 from topics.sorting import WORDS
 
 ORDERS = [
@@ -15,7 +15,7 @@ ORDERS = [
     "Reply with exactly this: {x}", "Output this text and nothing else: {x}", "Just say \"{x}\".", "Reply only with: {x}",
     "Could you repeat this for me: {x}", "I say \"{x}\", you say the same.",
 ]
-CHOSEN = {h: [o for o in ORDERS if held(o) == h] for h in (False, True)}
+ORDERS = Table(ORDERS)
 SHORT = "a an and the of to in on is was my your with for not at by it".split()
 
 
@@ -40,7 +40,7 @@ def word(rng, held_out):
 
 def sample(rng, held_out):
     text = " ".join(word(rng, held_out) for _ in range(rng.choice([1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10])))
-    order = rng.choice(CHOSEN[held_out]).format(x=text)
+    order = ORDERS.pick(rng, held_out).format(x=text)
     message = system(rng, held_out)
     turns = [("system", message)] if message else []
     turns += [("user", casual(rng, order, lower=False, slips=False)), ("model", text)]

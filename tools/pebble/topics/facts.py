@@ -142,7 +142,7 @@ def about(rng, held_out):
 def doing(rng, held_out):
     """"And how do I ...?" after another how."""
     before, asker = rng.choice(DOERS), rng.choice(DOERS)
-    task = fill(rng, rng.choice([t for t in asker.fact.tasks if case.held(t) == held_out] or asker.fact.tasks[:1]))
+    task = fill(rng, rng.choice([t for t in asker.fact.tasks if case.held(t) == (held_out == case.ALL_OTHER)] or asker.fact.tasks[:1]))
     text = DOING.pick(rng, held_out).format(t=task, ing=gerund(task), s=third(task))
     texts = first(rng, held_out, before) + [case.casual(rng, text), answer(rng, asker.fact)]
     return build(rng, held_out, texts, asker.fact)

@@ -299,8 +299,9 @@ class Asker:
 
     def ask(self, rng, held_out):
         """A question, written out and in the ways people type."""
+        other = held_out == case.ALL_OTHER
         while True:
-            _, pairs, slot = rng.choices(self.worlds[held_out], self.weights[held_out])[0]
+            _, pairs, slot = rng.choices(self.worlds[other], self.weights[other])[0]
             frame, text = rng.choice(pairs)
             text = fill(rng, text)
             if frame in MAY_I and FAMILY.search(text):
@@ -308,7 +309,7 @@ class Asker:
             if slot == "t" and "vug" not in text and "vug" not in frame and "supported" not in frame:
                 text += rng.choice(WITH_VUG) if rng.random() < 0.3 else ""
             text = vary(rng, fill_in(rng, frame, text, slot))
-            if held_out or plain(text) not in HELD_TEXTS:
+            if other or plain(text) not in HELD_TEXTS:
                 return finish(rng, text)
 
 

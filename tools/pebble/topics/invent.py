@@ -10,13 +10,13 @@ SMALL = 12  # Numbers up to this one occur in both worlds.
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
                 "twelve"]
 
-SURNAMES = case.Table("""
+SURNAMES = case.Names("""
     Adler Baker Bishop Brook Castle Cole Cooper Cross Dale Dean Dover Ekman Fields Fisher Fox Frost Garcia Gray Haas
     Hall Hansen Hill Hunter Ito Jensen Keller Khan King Klein Kowalski Lang Lee Lind Lopez Marsh Meyer Miller Moore
     Moreau Nagy Novak Nowak Okafor Olsen Park Patel Perez Petrov Reed Rossi Rossler Sato Schmidt Silva Singh Stone
     Sutter Tanaka Toth Vogel Wagner Walker Wang Weber White Wolf Wood Yilmaz Young Zeller
 """.split())
-COUNTRIES = case.Table("""
+COUNTRIES = case.Names("""
     Argentina Australia Austria Belgium Brazil Bulgaria Canada Chile China Colombia Croatia Cuba Denmark Egypt Estonia
     Finland France Georgia Germany Ghana Greece Hungary Iceland India Indonesia Ireland Italy Japan Kenya Latvia Malta
     Mexico Morocco Nepal Norway Peru Poland Portugal Romania Serbia Slovakia Slovenia Spain Sweden Switzerland Turkey
@@ -66,7 +66,7 @@ def of_world(rng, held_out, draw):
     """draw(rng) until its result belongs to the world."""
     while True:
         value = draw(rng)
-        if case.held(str(value)) == held_out:
+        if case.held(str(value)) == bool(held_out):
             return value
 
 
@@ -106,7 +106,7 @@ def integer(low, high):
     def draw(rng, held_out):
         value = rng.randint(low, high)
         for _ in range(200):
-            if abs(value) <= SMALL or case.held(str(value)) == held_out:
+            if abs(value) <= SMALL or case.held(str(value)) == bool(held_out):
                 break
             value = rng.randint(low, high)
         else:
@@ -151,7 +151,7 @@ def several(generator, low=2, high=4):
         wanted = rng.randint(low, high)
         while len(out) < wanted:
             tries += 1
-            value = generator(rng, held_out and tries <= 12)
+            value = generator(rng, held_out if tries <= 12 else case.TRAINING)
             if value not in out:
                 out.append(value)
             elif len(out) >= low:

@@ -32,7 +32,7 @@ HE = """
 """.split()
 
 PRONOUN = {**{name: "she" for name in SHE}, **{name: "he" for name in HE}}
-NAMES = case.Table(SHE + HE)
+NAMES = case.Names(SHE + HE)
 
 ANIMALS = case.Table("""
     ant badger bat bear beaver bee bird bunny camel cat chicken cow crab crow deer dog dolphin donkey dove duck eagle
@@ -42,7 +42,7 @@ ANIMALS = case.Table("""
     wombat zebra
 """.split())
 
-CITIES = case.Table("""
+CITIES = case.Names("""
     Accra Amsterdam Ankara Athens Bangkok Barcelona Basel Bergen Berlin Bern Boston Bremen Brussels Budapest Cairo
     Chicago Cologne Copenhagen Cusco Dakar Delhi Dresden Dublin Edinburgh Florence Geneva Genoa Graz Hamburg Hanoi
     Havana Helsinki Istanbul Kyoto Lagos Leipzig Lima Lisbon London Lyon Madrid Malmo Manila Melbourne Milan Montreal
@@ -109,7 +109,7 @@ def invented(rng, held_out=False):
         ends = SHE_ENDS if rng.random() < 0.5 else HE_ENDS
         middle = rng.choice(MIDDLES) if rng.random() < 0.35 else ""
         name = (rng.choice(STARTS) + middle + rng.choice(ends)).capitalize()
-        if len(name) >= 3 and name not in UNFIT and case.held(name) == held_out:
+        if len(name) >= 3 and name not in UNFIT and case.held(name) == bool(held_out):
             return name
 
 

@@ -1,7 +1,7 @@
 """Addition and subtraction of numbers up to 99, asked for in figures, in words and
 in small stories; exact answers."""
 
-from topics.case import Case, casual, held, one_of, system, wrap
+from topics.case import Case, Table, casual, held, one_of, system, wrap
 
 ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
         "fifteen sixteen seventeen eighteen nineteen").split()
@@ -120,12 +120,8 @@ def operands(rng, held_out, op, ordered=False):
         a, b = number(rng), number(rng)
         if op == "-" and a < b and (ordered or rng.random() < 0.75):
             a, b = b, a
-        if held(f"{a}{op}{b}") == held_out:
+        if held(f"{a}{op}{b}") == bool(held_out):
             return a, b
-
-
-def phrasings(table, held_out):
-    return [p for p in table if held(p) == held_out] or table
 
 
 def result(a, op, b):
@@ -145,7 +141,7 @@ def plain(rng, held_out):
         return rng.choice(APART).format(x=x, y=y), a, op, b
     a, b = operands(rng, held_out, op)
     words = rng.random() < 0.12
-    core = rng.choice(PHRASINGS[op][held_out])
+    core = PHRASINGS[op].pick(rng, held_out)
     text = core.format(a=written(rng, a, words), b=written(rng, b, words))
     # In prose a dash between numbers is a minus sign only with blanks around it.
     if words:
@@ -156,13 +152,13 @@ def plain(rng, held_out):
 def little_story(rng, held_out):
     op = one_of(rng, "+", "-")
     a, b = operands(rng, held_out, op, ordered=True)
-    core = rng.choice(STORIES[op][held_out])
+    core = STORIES[op].pick(rng, held_out)
     who, other = rng.sample(PEOPLE, 2)
     return core.format(a=a, b=b, who=who, other=other, what=rng.choice(THINGS)), a, op, b
 
 
-PHRASINGS = {op: {h: phrasings(table, h) for h in (False, True)} for op, table in (("+", PLUS), ("-", MINUS))}
-STORIES = {op: {h: phrasings(table, h) for h in (False, True)} for op, table in (("+", MORE), ("-", FEWER))}
+PHRASINGS = {"+": Table(PLUS), "-": Table(MINUS)}
+STORIES = {"+": Table(MORE), "-": Table(FEWER)}
 
 
 def follow_up(rng, held_out, total):
@@ -171,7 +167,7 @@ def follow_up(rng, held_out, total):
         op = one_of(rng, "+", "-")
         for _ in range(100):
             b = number(rng)
-            if held(f"{total}{op}{b}") == held_out and (op == "+" or b <= total):
+            if held(f"{total}{op}{b}") == bool(held_out) and (op == "+" or b <= total):
                 return rng.choice(AND_MORE if op == "+" else AND_LESS).format(b=b), total, op, b
     op = one_of(rng, "+", "-")
     a, b = operands(rng, held_out, op)

@@ -87,7 +87,7 @@ def scramble(rng, held_out):
 def number(rng, held_out, low, high):
     while True:
         n = rng.randint(low, high)
-        if case.held(str(n)) == held_out:
+        if case.held(str(n)) == bool(held_out):
             return str(n)
 
 

@@ -83,12 +83,7 @@ WHICH_LARGEST = ["Which is the largest?", "What is the largest of them?", "And t
 WHICH_SMALLEST = ["Which is the smallest?", "What is the smallest of them?", "And the smallest?", "What is the minimum?"]
 
 
-def worlds(table):
-    train = [p for p in table if not held(p)]
-    return {False: train, True: [p for p in table if held(p)] or table}
-
-
-UP, DOWN, LARGEST, SMALLEST, WORDS_UP, WORDS_DOWN = map(worlds, (UP, DOWN, LARGEST, SMALLEST, WORDS_UP, WORDS_DOWN))
+UP, DOWN, LARGEST, SMALLEST, WORDS_UP, WORDS_DOWN = map(Table, (UP, DOWN, LARGEST, SMALLEST, WORDS_UP, WORDS_DOWN))
 
 
 def listed(rng, items, words=False):
@@ -114,7 +109,7 @@ def numbers(rng, held_out):
     top = 10 if r < 0.1 else 100 if r < 0.85 else 1000
     while True:
         items = [rng.randrange(top) for _ in range(n)] if rng.random() < 0.2 else rng.sample(range(top), min(n, top))
-        if held(str(items)) == held_out:
+        if held(str(items)) == bool(held_out):
             return items
 
 
@@ -126,9 +121,9 @@ def sample(rng, held_out):
     message = system(rng, held_out)
     turns = [("system", message)] if message else []
     if rng.random() < 0.25:
-        items = WORDS.sample(rng, False, rng.choice([2, 3, 3, 4, 4, 5, 6]))
+        items = WORDS.sample(rng, held_out, rng.choice([2, 3, 3, 4, 4, 5, 6]))
         down = rng.random() < 0.15
-        core = rng.choice((WORDS_DOWN if down else WORDS_UP)[held_out])
+        core = (WORDS_DOWN if down else WORDS_UP).pick(rng, held_out)
         ordered = sorted(items, reverse=down)
         text, reply = core.format(x=listed(rng, items, words=True)), reply_of(ordered)
         turns += [("user", casual(rng, wrap(rng, text), lower=False, slips=False)), ("model", reply)]
@@ -139,13 +134,13 @@ def sample(rng, held_out):
     r = rng.random()
     if r < 0.12:
         largest = r < 0.06
-        core = rng.choice((LARGEST if largest else SMALLEST)[held_out])
+        core = (LARGEST if largest else SMALLEST).pick(rng, held_out)
         reply = str(max(items) if largest else min(items))
         turns += [("user", casual(rng, wrap(rng, core.format(x=text_of)))), ("model", reply)]
         return Case(turns, {"kind": "exact", "answer": reply})
     down = r < 0.36
     ordered = sorted(items, reverse=down)
-    core = rng.choice((DOWN if down else UP)[held_out])
+    core = (DOWN if down else UP).pick(rng, held_out)
     reply = reply_of(ordered)
     turns += [("user", casual(rng, wrap(rng, core.format(x=text_of)))), ("model", reply)]
     r = rng.random()

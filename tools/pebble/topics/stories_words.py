@@ -14,7 +14,7 @@ PEOPLE = case.Table(list(KINDS) + [p for p in names.PROFESSIONS.world[False] + n
 SPECIES = case.Table(names.ANIMALS.world[False] + names.ANIMALS.world[True])
 
 # Where, and whether there is sky above and earth below.
-PLACES = case.Table([
+SPOTS = [
     ("in a forest", True), ("in a small village", True), ("on an island", True), ("in the mountains", True),
     ("on a farm", True), ("by the sea", True), ("at the beach", True), ("in a garden", True), ("in a park", True),
     ("on a hill", True), ("by a lake", True), ("by a river", True), ("in the desert", True), ("in a valley", True),
@@ -27,8 +27,17 @@ PLACES = case.Table([
     ("in a zoo", True), ("in a kitchen", False), ("in a cloud castle", False), ("in a tree house", True),
     ("in a harbour", True), ("in an old house", False), ("in a submarine", False), ("on a distant planet", False),
     ("in a snowy land", True), ("in an enchanted forest", True), ("in a hotel", False), ("in a theater", False),
-] + [(f"in {city}", False) for city in names.CITIES.world[False] + names.CITIES.world[True]],
-key=lambda p: p[0].removeprefix("in "))
+]
+
+
+class Places(case.Names):
+    """Spots that every world knows, and the cities of each."""
+
+    def __init__(self):
+        self.world = {h: SPOTS + [(f"in {city}", False) for city in names.CITIES.world[h]] for h in (False, True)}
+
+
+PLACES = Places()
 
 THINGS = case.Table("""
     key kite map lantern drum book ring hat bell flute box coin ball lamp mirror shell scarf clock telescope whistle

@@ -16,7 +16,7 @@ HEAD = "You can call these tools:"
 TAIL = 'To call a tool, answer with\n<tool_call>\n{"name": NAME, "arguments": {...}}\n</tool_call>'
 SPACE = 1450  # Characters of all declarations
 
-WRITTEN = case.Table(TOOLS, key=lambda tool: "tool:" + tool.name)
+ASKS = {tool.name: case.Table(tool.asks) for tool in TOOLS}
 BROAD = {"search"}  # Groups that fit nearly every question are never beside another tool's request.
 SLOT = re.compile(r"\{(\w+)(?::([^|}]*)\|([^}]*))?\}")
 SLOTS_OF = {}
@@ -120,7 +120,7 @@ def clash(one, other):
 
 
 def target_of(rng, held_out):
-    return WRITTEN.pick(rng, held_out) if rng.random() < 0.5 else made.make(rng, held_out)
+    return rng.choice(TOOLS) if rng.random() < 0.5 else made.make(rng, held_out)
 
 
 def beside(rng, held_out, target, count):
@@ -134,7 +134,7 @@ def beside(rng, held_out, target, count):
         if is_made(target) and target.pattern in made.SIBLINGS and rng.random() < 0.35:
             tool = made.make(rng, held_out, style, target)
         elif rng.random() < (0.25 if is_made(target) else 0.7):
-            tool = WRITTEN.pick(rng, held_out)
+            tool = rng.choice(TOOLS)
         else:
             tool = made.make(rng, held_out, style)
         size = len(json.dumps(function(tool))) + 35
@@ -253,7 +253,9 @@ def by_name(rng, held_out, tool):
 def request(rng, held_out, tool):
     if not tool.asks or rng.random() < (0.2 if is_made(tool) else 0.04):
         return by_name(rng, held_out, tool)
-    return in_words(rng, held_out, tool, rng.choice(tool.asks))
+    # A generated tool's requests are of this world already; a written one's must be chosen.
+    ask = rng.choice(tool.asks) if is_made(tool) else ASKS[tool.name].pick(rng, held_out)
+    return in_words(rng, held_out, tool, ask)
 
 
 def call(tool, values):

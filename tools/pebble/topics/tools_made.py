@@ -331,7 +331,7 @@ def make(rng, held_out, style=None, sibling=None):
     words = words_of(rng, held_out, sibling)
     while True:
         pattern, name = named(rng, held_out, style, sibling, words)
-        if case.held("tool:" + name) == held_out:
+        if case.held("tool:" + name) == bool(held_out):
             break
         if rng.random() < 0.1:
             words = words_of(rng, held_out, sibling)
@@ -394,7 +394,7 @@ def readable(name):
 @functools.lru_cache(None)
 def split(requests, count, held_out):
     found = [text for text in requests if not any(f"{{{i}" in text or f"{{k{i}}}" in text for i in range(count, 4))]
-    return case.split(found, held_out) or found
+    return case.split(found, held_out == case.ALL_OTHER) or found
 
 
 def usable(requests, count, held_out):
