@@ -82,8 +82,12 @@ class Attention(nn.Module):
         heads = lambda y: y.view(n, t, -1, CONFIG["head_dim"]).transpose(1, 2)
         q = rotate(self.q_norm(heads(self.q_proj(x))), at)
         k = rotate(self.k_norm(heads(self.k_proj(x))), at)
-        y = flex_attention(q, k, heads(self.v_proj(x)), block_mask=mask, enable_gqa=True,
-                           scale=CONFIG["query_pre_attn_scalar"] ** -0.5)
+        scale = CONFIG["query_pre_attn_scalar"] ** -0.5
+        v = heads(self.v_proj(x))
+        if isinstance(mask, torch.Tensor):
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True, scale=scale)
+        else:
+            y = flex_attention(q, k, v, block_mask=mask, enable_gqa=True, scale=scale)
         return self.o_proj(y.transpose(1, 2).reshape(n, t, -1))
 
 
@@ -138,8 +142,15 @@ class Pebble(nn.Module):
 
 
 def masks(document):
-    """Block masks of both kinds of layers: causal, inside one document [N,T]."""
+    """Masks of both kinds of layers: causal, inside one document [N,T]. In blocks on a
+    GPU; dense on a CPU, where blocks have no gradient."""
     n, t = document.shape
+    if document.device.type == "cpu":
+        at = torch.arange(t)
+        back = at[:, None] - at
+        full = (back >= 0) & (document[:, :, None] == document[:, None, :])
+        window = full & (back < CONFIG["sliding_window"])
+        return {"full_attention": full[:, None], "sliding_attention": window[:, None]}
 
     def full(b, h, q, k):
         return (q >= k) & (document[b, q] == document[b, k])

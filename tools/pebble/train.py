@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
 import corpus
@@ -21,18 +21,18 @@ from model import CONFIG, Pebble, masks
 from tokenizer import BOS, Encoder
 from topics.case import ALL_OTHER, TRAINING
 
-LENGTH = 2048  # tokens of a row
 # What the user says is predicted too, but counts less than what the model says.
 WEIGHT_OF_USER = 0.15
-WARMUP = 200  # steps
+WARMUP = 200  # steps, or a tenth of a short run
 
 
 class Rows(torch.utils.data.IterableDataset):
     """Batches of rows of whole conversations: tokens [N,T+1], the weight with which
     each is predicted, and the number of its conversation."""
 
-    def __init__(self, tokenizer, seed, rows, held_out=TRAINING):
-        self.tokenizer, self.seed, self.rows, self.held_out = tokenizer, seed, rows, held_out
+    def __init__(self, tokenizer, seed, rows, length, held_out=TRAINING):
+        self.tokenizer, self.seed, self.held_out = tokenizer, seed, held_out
+        self.rows, self.length = rows, length
 
     def documents(self, rng, encoder):
         while True:
@@ -41,7 +41,7 @@ class Rows(torch.utils.data.IterableDataset):
                 piece = encoder.ids(text)
                 ids += piece
                 own += [is_model] * len(piece)
-            if len(ids) <= LENGTH + 1:
+            if len(ids) <= self.length + 1:
                 yield ids, own
 
     def __iter__(self):
@@ -50,14 +50,14 @@ class Rows(torch.utils.data.IterableDataset):
         documents = self.documents(rng, Encoder(self.tokenizer))
         waiting = [next(documents) for _ in range(64)]
         while True:
-            tokens = np.zeros((self.rows, LENGTH + 1), np.int64)
-            weight = np.zeros((self.rows, LENGTH + 1), np.float32)
-            number = np.full((self.rows, LENGTH + 1), -1, np.int32)
+            tokens = np.zeros((self.rows, self.length + 1), np.int64)
+            weight = np.zeros((self.rows, self.length + 1), np.float32)
+            number = np.full((self.rows, self.length + 1), -1, np.int32)
             for r in range(self.rows):
                 at = 0
-                for n in range(LENGTH):
+                for n in range(self.length):
                     # The first of those waiting that fits; none: the row is full.
-                    fit = next((i for i, (ids, _) in enumerate(waiting) if len(ids) <= LENGTH + 1 - at), None)
+                    fit = next((i for i, (ids, _) in enumerate(waiting) if len(ids) <= self.length + 1 - at), None)
                     if fit is None:
                         break
                     ids, own = waiting[fit]
@@ -85,7 +85,7 @@ class Muon:
     @staticmethod
     @torch.compile
     def orthogonal(x):
-        x = x.bfloat16()
+        x = x.bfloat16() if x.is_cuda else x
         turned = x.shape[1] > x.shape[2]
         if turned:
             x = x.mT
@@ -129,11 +129,13 @@ def export(model, out):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--steps", type=int, default=10500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=64, help="rows of 2,048 tokens in a step")
+    parser.add_argument("--rows", type=int, default=32, help="rows in a step")
+    parser.add_argument("--length", type=int, default=2048, help="tokens of a row")
+    parser.add_argument("--from", dest="start", metavar="DIR", help="go on from this checkpoint: to teach it more")
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--decay", type=float, default=0.05)
+    parser.add_argument("--decay", type=float, default=0.1)
     parser.add_argument("--workers", type=int, default=15, help="processes that make text; each has its own seed")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", default="models/pebble")
@@ -144,27 +146,30 @@ def main():
     tokenizer = os.path.join(args.out, "tokenizer.json")
     Encoder(tokenizer).check()
     model = Pebble().to(args.device)
+    if args.start:
+        state = load_file(os.path.join(args.start, "model.safetensors"))
+        model.load_state_dict({name.removeprefix("model."): value.float() for name, value in state.items()})
     matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.dim() != 2 or "embed" in n]
     muon = Muon(matrices, args.decay)
     adam = torch.optim.AdamW(others, lr=args.rate, betas=(0.9, 0.95), weight_decay=0, fused=args.device == "cuda")
     run = torch.compile(loss_of)
-    make_masks = torch.compile(masks)
-    loader = torch.utils.data.DataLoader(Rows(tokenizer, args.seed, args.rows), batch_size=None,
-                                         num_workers=args.workers, prefetch_factor=4, pin_memory=True)
-    held_out = iter(Rows(tokenizer, args.seed + 1000, args.rows, held_out=ALL_OTHER))
+    make_masks = torch.compile(masks) if args.device == "cuda" else masks
+    loader = torch.utils.data.DataLoader(Rows(tokenizer, args.seed, args.rows, args.length), batch_size=None,
+                                         num_workers=args.workers, prefetch_factor=4, pin_memory=args.device == "cuda")
+    held_out = iter(Rows(tokenizer, args.seed + 1000, args.rows, args.length, held_out=ALL_OTHER))
     exam = [t.to(args.device) for t in next(held_out)]
 
     def forward(batch):
         tokens, weight, number = batch
         mask = make_masks(number[:, :-1].contiguous())
-        with torch.autocast(args.device, torch.bfloat16):
+        with torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda"):
             return run(model, tokens, weight, number, mask)
 
     start = time.time()
     for step, batch in enumerate(batches(loader, args.device), 1):
         # Up in WARMUP steps, and down to nothing over the last 60 %.
-        rate = args.rate * min(1, step / WARMUP, (args.steps - step) / (0.6 * args.steps))
+        rate = args.rate * min(1, step / min(WARMUP, args.steps / 10), (args.steps - step) / (0.6 * args.steps))
         loss = forward(batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -173,10 +178,10 @@ def main():
             group["lr"] = rate
         adam.step()
         model.zero_grad(set_to_none=True)
-        if step % 200 == 0 or step == 1 or step == args.steps:
+        if step % max(1, args.steps // 20) == 0 or step == 1 or step == args.steps:
             with torch.no_grad():
                 score = forward(exam).item()
-            print(f"step {step}, {step * args.rows * LENGTH / 1e6:.0f} M tokens, {time.time() - start:.0f} s, "
+            print(f"step {step}, {step * args.rows * args.length / 1e6:.0f} M tokens, {time.time() - start:.0f} s, "
                   f"rate {rate:.1e}, loss {loss.item():.4f}, held out {score:.4f}", flush=True)
             assert math.isfinite(score)
         if step % 2000 == 0 or step == args.steps:

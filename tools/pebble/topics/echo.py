@@ -13,7 +13,8 @@ ORDERS = [
     "echo {x}", "Write \"{x}\".", "Please write this: {x}", "Write exactly this: {x}", "Copy this: {x}", "Copy this text: {x}",
     "Can you repeat \"{x}\"?", "Repeat the words \"{x}\".", "Repeat these words: {x}", "Print: {x}", "Answer with \"{x}\".",
     "Reply with exactly this: {x}", "Output this text and nothing else: {x}", "Just say \"{x}\".", "Reply only with: {x}",
-    "Could you repeat this for me: {x}", "I say \"{x}\", you say the same.",
+    "Echo this: {x}", "Echo the following: {x}", "Please echo: {x}", "Write this: {x}", "Please write: {x}", "write: {x}", "Write: {x}",
+    "Could you repeat this for me: {x}", "Please copy: {x}", "Please say this: {x}", "Please repeat this: {x}", "I say \"{x}\", you say the same.",
 ]
 ORDERS = Table(ORDERS)
 SHORT = "a an and the of to in on is was my your with for not at by it".split()

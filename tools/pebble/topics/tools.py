@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 
-from . import case, invent
+from . import case, invent, tools_alias
 from . import tools_made as made
 from .tools_list import TOOLS
 from .tools_made import readable
@@ -594,5 +594,7 @@ def sample(rng, held_out):
     while True:
         tools, turns, check = rng.choices(MAKERS, cum_weights=WEIGHTS)[0](rng, held_out)
         turns = [("system", system_of(rng, held_out, tools))] + turns
+        if rng.random() < tools_alias.SHARE:
+            turns, check = tools_alias.renamed(rng, held_out, turns, check)
         if sum(len(text) for _, text in turns) <= LONGEST:
             return Case(turns, check)
