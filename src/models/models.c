@@ -1,24 +1,10 @@
-/* The registry, and reading a config as far as all architectures share it. */
+/* Reading a config as far as all architectures share it, and the loop that makes
+ * a flow of an architecture's stages. */
 #include "models/models.h"
 
 #include <math.h>
 
-#include "models/gemma3.h"
 #include "models/keys.h"
-
-static const vug_arch *const registry[] = {
-    &vug_arch_gemma3,
-};
-
-size_t vug_arch_count(void)
-{
-    return sizeof(registry) / sizeof(registry[0]);
-}
-
-const vug_arch *vug_arch_at(size_t i)
-{
-    return registry[i];
-}
 
 /* ---- config.json ----------------------------------------------------------- */
 
@@ -27,9 +13,9 @@ enum { CONFIG_BUDGET = 64 << 20 };
 static const vug_arch *find_arch(vug_str model_type)
 {
     for (size_t i = 0; i < vug_arch_count(); i++) {
-        for (const char *const *t = registry[i]->model_types; *t; t++) {
+        for (const char *const *t = vug_arch_at(i)->model_types; *t; t++) {
             if (vug_str_is(model_type, *t))
-                return registry[i];
+                return vug_arch_at(i);
         }
     }
     return NULL;
@@ -41,7 +27,7 @@ static void list_types(char *out, size_t size)
     size_t at = 0;
     out[0] = '\0';
     for (size_t i = 0; i < vug_arch_count(); i++) {
-        for (const char *const *t = registry[i]->model_types; *t; t++) {
+        for (const char *const *t = vug_arch_at(i)->model_types; *t; t++) {
             const size_t n = strlen(*t);
             if (at + n + 3 > size)
                 return;
@@ -188,12 +174,33 @@ float vug_embedding_scale(const vug_binding *binding)
 
 /* ---- flow ---------------------------------------------------------------- */
 
+static void build(vug_flow *f, const vug_binding *binding)
+{
+    const vug_config *c = binding->config;
+    const vug_arch *arch = c->arch;
+    vug_stages s = { .config = c, .binding = binding };
+    s.tokens = flow_input(f, VUG_INPUT_TOKENS);
+    s.positions = flow_input(f, VUG_INPUT_POSITIONS);
+    const vug_val rows = flow_input(f, VUG_INPUT_ROWS);
+    vug_val x = arch->embed(f, &s);
+    for (int i = 0; i < c->n_layers; i++) {
+        f->layer = i;
+        flow_hidden(f, x);
+        x = arch->layer(f, &s, i, x);
+    }
+    f->layer = -1;
+    if (f->hidden)
+        flow_hidden(f, arch->norm(f, &s, x));
+    x = arch->norm(f, &s, flow_take(f, x, rows));
+    flow_output(f, "logits", arch->head(f, &s, x));
+}
+
 vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out, vug_err *err)
 {
     vug_graph g = { .name = binding->config->arch->name };
     vug_flow f = vug_flow_over(&g, vug_binding_weight, binding);
     f.hidden = hidden;
-    binding->config->arch->build(&f, binding->config, binding);
+    build(&f, binding);
     vug_status st = vug_flow_finish(&f, err);
     if (st == VUG_OK)
         st = vug_graph_verify(&g, err);

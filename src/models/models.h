@@ -58,6 +58,17 @@ typedef struct {
     bool optional;
 } vug_tensor_row;
 
+/* One flow while it is built: what its stages share. The driver fills the first
+ * four, `embed` what it makes for those after it; another architecture's values
+ * are other fields. */
+typedef struct {
+    const vug_config *config;
+    const vug_binding *binding;
+    vug_val tokens, positions;      /* [T] */
+    vug_val embedding;              /* [V,D], which a tied head reads again */
+    vug_val rope_full, rope_window; /* tables [T,dims] */
+} vug_stages;
+
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
@@ -66,11 +77,17 @@ struct vug_arch {
     size_t n_rows;
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
-    void (*build)(vug_flow *f, const vug_config *c, const vug_binding *b);
+    /* The flow, in stages that the driver calls in this order and a hook may replace. */
+    vug_val (*embed)(vug_flow *f, vug_stages *s);                   /* tokens [T] -> x [T,D] */
+    vug_val (*layer)(vug_flow *f, vug_stages *s, int i, vug_val x); /* [T,D] -> [T,D] */
+    vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x);         /* the final one, of any rows */
+    vug_val (*head)(vug_flow *f, vug_stages *s, vug_val x);         /* [R,D] -> logits [R,V] */
 };
 
-/* `i` < count. */
+/* The rows of registry.def. Both functions are all of registry.c, so that a program
+ * with an architecture of its own can bring them instead of the library's. */
 size_t vug_arch_count(void);
+/* `i` < count. */
 const vug_arch *vug_arch_at(size_t i);
 
 /* Reads config.json's text; `file` names it in sentences. */
