@@ -235,7 +235,9 @@ static void run_all(const setup *s, int64_t chunk, float *logits, float *hidden)
             row[i] = (int32_t)i;
         }
         const vug_span span = { s->state[0], past, n };
-        const vug_step_in in = { &span, 1, token, row, n, NULL };
+        const vug_step_in in = {
+            .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = n
+        };
         const float *output[2];
         vug_err err;
         if (s->b->run(s->program, s->workspace, &in, output, &err) != VUG_OK)
@@ -406,9 +408,13 @@ static void test_two_sequences(void **state)
     for (int i = 0; i < LEAD; i++)
         token[i] = token_at(i);
     const vug_span lead = { s.state[0], 0, LEAD };
-    assert_int_equal(s.b->run(s.program, s.workspace,
-                              &(vug_step_in){ &lead, 1, token, NULL, 0, NULL }, output, NULL),
-                     VUG_OK);
+    assert_int_equal(
+            s.b->run(
+                    s.program, s.workspace,
+                    &(vug_step_in){
+                            .span = &lead, .n_spans = 1, .token = token, .row = NULL, .n_rows = 0 },
+                    output, NULL),
+            VUG_OK);
     for (int64_t past = 0; past < 40; past += 4) {
         for (int i = 0; i < 4; i++) {
             token[i] = token_at(past + i);
@@ -416,7 +422,9 @@ static void test_two_sequences(void **state)
         }
         const vug_span both[2] = { { s.state[1], past, 4 }, { s.state[0], LEAD + past, 4 } };
         const int32_t row[2] = { 3, 7 };
-        const vug_step_in in = { both, 2, token, row, 2, NULL };
+        const vug_step_in in = {
+            .span = both, .n_spans = 2, .token = token, .row = row, .n_rows = 2
+        };
         assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
         check_bits(output[0], want->logits + (past + 3) * V, V, "the one behind");
         check_bits(output[0] + V, want->logits + (LEAD + past + 3) * V, V, "the one ahead");
@@ -444,7 +452,9 @@ static void test_cancel(void **state)
     vug_err err;
     atomic_bool cancel = false;
     vug_span span = { s.state[0], 0, 60 };
-    vug_step_in in = { &span, 1, token, &row, 0, &cancel };
+    vug_step_in in = {
+        .span = &span, .n_spans = 1, .token = token, .row = &row, .cancel = &cancel
+    };
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
     span = (vug_span){ s.state[0], 60, 20 };
     in.token = token + 10; /* not what is computed afterwards */
@@ -477,7 +487,7 @@ static void test_bad_steps(void **state)
     setup s = setup_of(&m, NULL, 1);
     int32_t token[TOKENS + 1] = { 0 }, row[1] = { 0 };
     vug_span span = { s.state[0], 0, BATCH + 1 };
-    vug_step_in in = { &span, 1, token, row, 0, NULL };
+    vug_step_in in = { .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = 0 };
     refuse(&s, &in, "81 tokens");
     span = (vug_span){ s.state[0], CONTEXT - 2, 3 };
     refuse(&s, &in, "context of 100");

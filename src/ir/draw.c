@@ -75,6 +75,9 @@ static op_class class_of(vug_op op)
     case VUG_OP_NORM_ROPE:
         return CLASS_POSITION;
     case VUG_OP_ATTENTION:
+    case VUG_OP_ATTENTION_MASK:
+    case VUG_OP_ATTENTION_PAST:
+    case VUG_OP_ATTENTION_PAST_MASK:
         return CLASS_ATTENTION;
     case VUG_OP_HEADS:
     case VUG_OP_MERGE:

@@ -13,6 +13,12 @@ typedef struct {
     int n;
 } vug_cpu_step;
 
+static inline bool vug_cpu_is_attention(vug_op op)
+{
+    return op == VUG_OP_ATTENTION || op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST ||
+           op == VUG_OP_ATTENTION_PAST_MASK;
+}
+
 struct vug_program {
     vug_device *device;
     const vug_graph *graph; /* borrowed, as is plan */
@@ -31,14 +37,22 @@ struct vug_program {
     vug_arena arena;
 };
 
+/* Floats that hold a vug_cpu_range of each token of a batch. */
+static inline int64_t vug_cpu_seen_floats(int64_t batch)
+{
+    return batch * (int64_t)(sizeof(vug_cpu_range) / sizeof(float));
+}
+
 /* One block: the planned values, scratch per thread, what all threads share
  * (partial results of attention, or a product's input in lane order: never both),
- * positions. */
+ * positions,
+ * and which keys a mask shows. */
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block;
     vug_cpu_env env;
-    int32_t *position; /* [batch] */
+    int32_t *position;   /* [batch] */
+    vug_cpu_range *seen; /* [batch] of a mask */
 };
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
