@@ -279,14 +279,16 @@ static void evaluate_attention(const vug_node *node, float *const *in, float *ou
 {
     for (int64_t t = 0; t < TOKENS; t++) {
         for (int64_t h = 0; h < HEADS; h++) {
-            const vug_ref_history history = { in[1],
-                                              in[2],
-                                              t,
-                                              KV,
-                                              h / (HEADS / KV),
-                                              E,
-                                              node->at.attn.window,
-                                              { node->at.attn.scale, node->at.attn.softcap } };
+            const vug_ref_history history = {
+                .k = in[1],
+                .v = in[2],
+                .position = t,
+                .heads = KV,
+                .head = h / (HEADS / KV),
+                .width = E,
+                .window = node->at.attn.window,
+                .score = { node->at.attn.scale, node->at.attn.softcap },
+            };
             const int64_t at = (t * HEADS + h) * E;
             vug_ref_attention(in[0] + at, &history, out + at);
         }

@@ -101,9 +101,10 @@ typedef struct {
     vug_flow_outputs outputs;
     bool export_kv;      /* outputs k.N, v.N [T,K,E] of each layer N: the step's own keys, after
                          RoPE, and values, as the cache has them */
-    bool custom_mask;    /* input mask [T,S] in place of the causal and window masks: what is added
-                         to the score of a row's token and the token at the column's position in
-                         the same sequence. -INFINITY: not seen. Each row must see one. */
+    bool custom_mask;    /* input mask [T,S] for the layers that see all tokens, mask.W for those
+                         with a window of W, in place of causal order and window: what is added
+                         to the score of a row's token with the token at the column's position
+                         in the same sequence. -INFINITY: not seen. Each row must see one. */
     int64_t context;     /* most tokens of a sequence, the past included; 0: the model's */
     int64_t step;        /* most tokens in a run; 0: the model's batch */
     int64_t max_batch;   /* with a symbolic batch; 0: 16 */

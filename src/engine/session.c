@@ -124,8 +124,7 @@ static vug_status need_wide(vug_session *s, bool hidden, vug_err *err)
     vug_compiled_release(&s->wide);
     vug_limits limits = m->main.limits;
     limits.rows = limits.batch;
-    VUG_TRY(vug_compile(m->backend, m->device, &m->checkpoint.binding, &limits, hidden, &s->wide,
-                        err));
+    VUG_TRY(vug_compile(m, &limits, hidden, &s->wide, err));
     s->wide_hidden = hidden;
     return m->backend->workspace_create(s->wide.program, &s->wide_workspace, err);
 }

@@ -137,19 +137,41 @@ static vug_val past_of(vug_flow *f, const char *which, vug_val like)
     return flow_data(f, name, shape);
 }
 
+/* One input for all layers of a window: it belongs to none of them. */
+static vug_val mask_of(vug_flow *f, int64_t window)
+{
+    const int layer = f->layer;
+    char name[32] = "mask";
+    for (int i = 0; i < f->n_masks; i++) {
+        if (f->mask[i].window == window)
+            return f->mask[i].value;
+    }
+    if (f->n_masks == VUG_MAX_MASKS) {
+        vug_flow_refuse(f, VUG_LIMIT, "masks for more than %d windows", VUG_MAX_MASKS);
+        return (vug_val){ 0 };
+    }
+    if (window > 0)
+        (void)snprintf(name, sizeof(name), "mask.%lld", (long long)window);
+    f->layer = -1;
+    const vug_shape shape = { 2, { VUG_DIM_T, dim_of(f->keys, VUG_DIM_S) } };
+    const vug_val mask = flow_data(f, name, shape);
+    f->layer = layer;
+    f->mask[f->n_masks++] = (vug_window_mask){ window, mask };
+    return mask;
+}
+
 vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at)
 {
     static const vug_op ops[2][2] = { { VUG_OP_ATTENTION, VUG_OP_ATTENTION_MASK },
                                       { VUG_OP_ATTENTION_PAST, VUG_OP_ATTENTION_PAST_MASK } };
-    const bool masked = f->mask.id != 0;
-    vug_node node = { .op = ops[f->given_past][masked], .in = { q, k, v } };
+    vug_node node = { .op = ops[f->given_past][f->custom_mask], .in = { q, k, v } };
     int n = 3;
     if (f->given_past) {
         node.in[n++] = past_of(f, "k", k);
         node.in[n++] = past_of(f, "v", v);
     }
-    if (masked) {
-        node.in[n] = f->mask;
+    if (f->custom_mask) {
+        node.in[n] = mask_of(f, at.window);
         at.window = 0;
     }
     if (f->export_kv) {

@@ -35,6 +35,14 @@ typedef struct {
 
 #define VUG_MAX_REPLACEMENTS 256
 
+/* The mask that stands in for causal order and one window; 0: none. */
+typedef struct {
+    int64_t window;
+    vug_val value;
+} vug_window_mask;
+
+#define VUG_MAX_MASKS 8
+
 /* After `user` all-zero is the engine's own flow: any number of tokens, caches. */
 struct vug_flow {
     vug_graph *g; /* borrowed */
@@ -48,8 +56,9 @@ struct vug_flow {
 
     int64_t tokens, rows, past, keys; /* what T, R, P and S are; 0: unknown to the flow */
     bool given_past, export_kv;
-    vug_val mask; /* in place of order and windows */
-    int n_data;
+    bool custom_mask;
+    vug_window_mask mask[VUG_MAX_MASKS]; /* [n_masks] made so far */
+    int n_masks, n_data;
     vug_stage_fn *stage; /* of the hook that runs */
     void *context;
     bool once, done; /* the stage may run once, has run */

@@ -252,9 +252,7 @@ void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_opt
     s.positions = flow_input(f, VUG_INPUT_POSITIONS);
     if (o->outputs == VUG_OUT_LAST)
         rows = flow_input(f, VUG_INPUT_ROWS);
-    if (o->custom_mask)
-        f->mask = flow_data(f, "mask",
-                            (vug_shape){ 2, { VUG_DIM_T, f->keys ? f->keys : VUG_DIM_S } });
+    f->custom_mask = o->custom_mask;
     f->export_kv = o->export_kv;
     vug_val x = run_stage(f, &s, embed_stage, o->before, (vug_val){ 0 });
     for (int i = 0; i < c->n_layers; i++) {
