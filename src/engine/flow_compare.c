@@ -149,14 +149,13 @@ static void mark(const script *s, bool *out, bool *in)
 
 static void put_script(const lines *a, const lines *b, const bool *out, const bool *in, vug_buf *to)
 {
-    int y = 0;
-    for (int x = 0; x <= a->n; x++) {
-        for (; y < b->n && in[y]; y++)
-            put(to, "+", b->line[y]);
+    for (int x = 0, y = 0; x < a->n || y < b->n;) {
         if (x < a->n && out[x])
-            put(to, "-", a->line[x]);
+            put(to, "-", a->line[x++]);
+        else if (y < b->n && in[y])
+            put(to, "+", b->line[y++]);
         else
-            y++;
+            x++, y++;
     }
 }
 

@@ -126,7 +126,7 @@ static vug_status append_with_inputs(reorder *r, uint32_t id)
         }
         if (r->open[in])
             return VUG_FAIL(r->err, VUG_ARGUMENT,
-                            "flow: a replacement of %s in layer %d would read itself",
+                            "flow: after the replacements %s of layer %d would read itself",
                             vug_op_name(r->f->g->node[in].op), r->f->g->node[in].layer);
         r->stack[depth++] = in;
         r->open[in] = 1;

@@ -183,12 +183,16 @@ static vug_val feed_forward(vug_flow *f, vug_val h)
     return flow_linear(f, flow_mul(f, gate, up), "ffn_down");
 }
 
-static vug_val embed(vug_flow *f, vug_stages *s)
+static void prepare(vug_flow *f, vug_stages *s)
 {
     const vug_config *c = s->config;
     s->rope_full = vug_model_rope(f, "rope_full", s->positions, &c->rope_full, c->d_head);
     s->rope_window = vug_model_rope(f, "rope_window", s->positions, &c->rope_window, c->d_head);
     s->embedding = flow_weight(f, "token_embd");
+}
+
+static vug_val embed(vug_flow *f, vug_stages *s)
+{
     return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
 }
 
@@ -223,6 +227,7 @@ const vug_arch vug_arch_gemma3 = {
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .read = read_config,
+    .prepare = prepare,
     .embed = embed,
     .layer = layer,
     .norm = norm,

@@ -254,6 +254,7 @@ void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_opt
         rows = flow_input(f, VUG_INPUT_ROWS);
     f->custom_mask = o->custom_mask;
     f->export_kv = o->export_kv;
+    arch->prepare(f, &s);
     vug_val x = run_stage(f, &s, embed_stage, o->before, (vug_val){ 0 });
     for (int i = 0; i < c->n_layers; i++) {
         f->layer = i;

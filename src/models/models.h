@@ -60,7 +60,7 @@ typedef struct {
 } vug_tensor_row;
 
 /* One flow while it is built: what its stages share. The driver fills the first
- * five, `embed` what it makes for those after it; another architecture's values
+ * five, `prepare` the others; another architecture's values
  * are other fields. */
 typedef struct {
     const vug_config *config;
@@ -80,6 +80,7 @@ struct vug_arch {
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
     /* The flow, in stages that the driver calls in this order and a hook may replace. */
+    void (*prepare)(vug_flow *f, vug_stages *s);                    /* what several stages read */
     vug_val (*embed)(vug_flow *f, vug_stages *s);                   /* tokens [T] -> x [T,D] */
     vug_val (*layer)(vug_flow *f, vug_stages *s, int i, vug_val x); /* [T,D] -> [T,D] */
     vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x);         /* the final one, of any rows */
