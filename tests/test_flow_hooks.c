@@ -161,6 +161,8 @@ static vug_val own_layer(vug_flow *f, const vug_flow_stage *stage, void *user)
 /* The same by a patch: that attention's block adds zero times what it did. */
 static void no_attention(vug_flow *f, void *user)
 {
+    assert_true(flow_has(f, *(const int *)user, "attn_output"));
+    assert_false(flow_has(f, *(const int *)user, "attn_out"));
     const vug_val out = flow_find(f, *(const int *)user, "attn_output");
     flow_replace(f, out, flow_scale(f, out, 0));
 }

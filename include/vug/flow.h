@@ -260,6 +260,8 @@ VUG_API vug_shape flow_shape(const vug_flow *f, vug_val x);
 /* The value of that name, as the graph's text shows it last on a line, of a layer
  * or, with -1, outside the layers; the last of several. None is a failure. */
 VUG_API vug_val flow_find(vug_flow *f, int layer, const char *name);
+/* Whether flow_find would find it. */
+VUG_API bool flow_has(const vug_flow *f, int layer, const char *name);
 /* Whoever reads `old` reads `with` instead, apart from what `with` is made of after
  * the hook began. Both have one shape. */
 VUG_API void flow_replace(vug_flow *f, vug_val old, vug_val with);

@@ -25,16 +25,28 @@ vug_val flow_default(vug_flow *f, vug_val x)
     return f->stage(f, f->context, f->layer, x);
 }
 
-vug_val flow_find(vug_flow *f, int layer, const char *name)
+static uint32_t find(const vug_flow *f, int layer, const char *name)
 {
     for (uint32_t i = f->st == VUG_OK ? f->g->n : 0; i > 1; i--) {
         const vug_node *node = &f->g->node[i - 1];
         if (node->layer == layer && node->op != VUG_OP_PARAM && node->name &&
             strcmp(node->name, name) == 0)
-            return (vug_val){ i - 1 };
+            return i - 1;
     }
-    vug_flow_refuse(f, VUG_ARGUMENT, "no value '%s' in layer %d", name, layer);
-    return (vug_val){ 0 };
+    return 0;
+}
+
+bool flow_has(const vug_flow *f, int layer, const char *name)
+{
+    return find(f, layer, name) != 0;
+}
+
+vug_val flow_find(vug_flow *f, int layer, const char *name)
+{
+    const vug_val found = { find(f, layer, name) };
+    if (!found.id)
+        vug_flow_refuse(f, VUG_ARGUMENT, "no value '%s' in layer %d", name, layer);
+    return found;
 }
 
 /* ---- replacing ------------------------------------------------------------- */
