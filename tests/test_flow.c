@@ -15,6 +15,7 @@
 
 #include "engine_help.h"
 #include "flow_help.h"
+#include "tiny_model.h"
 
 enum { TOKENS = 40, STEPS = 6, ALL = TOKENS + STEPS, WINDOW = 16 };
 
@@ -156,47 +157,78 @@ static void decode_is_one_token(void **state)
 
 enum { BATCH = 3 };
 
-/* Prefixes of the same text of different lengths, and what comes after each. */
+/* Texts of their own, of different lengths, and what comes after each. */
+typedef struct {
+    int32_t id[BATCH][ALL];
+    float *logits[BATCH]; /* [ALL, vocab] */
+} texts;
+
+static texts three_texts(const plain *p)
+{
+    texts t;
+    vug_flow_program *all = help_program(
+            p->model, (vug_flow_options){ .past = VUG_PAST_NONE, .outputs = VUG_OUT_ALL });
+    for (uint64_t i = 0; i < BATCH; i++) {
+        const size_t bytes = ALL * p->vocab * sizeof(float);
+        help_tokens(50 + i, t.id[i], ALL, (int64_t)p->vocab);
+        t.logits[i] = vug_alloc(bytes, 1);
+        assert_non_null(t.logits[i]);
+        memcpy(t.logits[i], help_run_tokens(all, t.id[i], ALL, "logits"), bytes);
+    }
+    vug_program_destroy(all);
+    /* This path is a session's too. */
+    float *alone = help_alone(p->model, t.id[1], ALL);
+    help_same_bits(t.logits[1] + (ALL - 1) * p->vocab, alone, p->vocab);
+    vug_free(alone);
+    return t;
+}
+
+static void release_texts(texts *t)
+{
+    for (int i = 0; i < BATCH; i++)
+        vug_free(t->logits[i]);
+}
+
+/* One run of tokens from[i] .. from[i] + n[i] - 1 of each text. */
+static void run_three(const plain *p, const texts *t, vug_flow_program *program,
+                      const int64_t *from, const int64_t *n)
+{
+    int32_t id[BATCH * ALL];
+    vug_sequence sequence[BATCH];
+    size_t at = 0;
+    for (int i = 0; i < BATCH; i++) {
+        memcpy(id + at, t->id[i] + from[i], (size_t)n[i] * sizeof(*id));
+        sequence[i] = (vug_sequence){ .tokens = n[i], .past = from[i] };
+        at += (size_t)n[i];
+    }
+    vug_program_split(program, sequence, BATCH);
+    (void)help_run_tokens(program, id, at, "logits");
+    const float *logits = help_output(program, "logits", BATCH * p->vocab);
+    for (size_t i = 0; i < BATCH; i++)
+        help_same_bits(logits + i * p->vocab,
+                       t->logits[i] + (size_t)(from[i] + n[i] - 1) * p->vocab, p->vocab);
+}
+
 static void three_sequences(void **state)
 {
     const plain *p = *state;
-    static const size_t length[BATCH] = { 5, 38, 17 };
+    static const int64_t none[BATCH] = { 0 }, length[BATCH] = { 5, 38, 17 },
+                         more[BATCH] = { 1, 3, 2 };
+    texts t = three_texts(p);
     for (int symbolic = 0; symbolic < 2; symbolic++) {
         for (int past = VUG_PAST_CACHED; past <= VUG_PAST_NONE; past++) {
             vug_flow_program *program =
                     help_program(p->model, (vug_flow_options){ .batch = symbolic ? VUG_SYMBOLIC : 3,
                                                                .past = (vug_flow_past)past });
-            int32_t id[BATCH * ALL];
-            vug_sequence sequence[BATCH];
-            size_t n = 0;
-            for (int i = 0; i < BATCH; i++) {
-                memcpy(id + n, p->id, length[i] * sizeof(*id));
-                sequence[i] = (vug_sequence){ .tokens = (int64_t)length[i] };
-                n += length[i];
+            run_three(p, &t, program, none, length);
+            if (past == VUG_PAST_CACHED) {
+                run_three(p, &t, program, length, more);
+                assert_int_equal(vug_program_past(program, 1), 41);
             }
-            vug_program_split(program, sequence, BATCH);
-            (void)help_run_tokens(program, id, n, "logits");
-            const float *logits = help_output(program, "logits", BATCH * p->vocab);
-            for (size_t i = 0; i < BATCH; i++)
-                help_same_bits(logits + i * p->vocab, logits_of(p, length[i] - 1), p->vocab);
-            if (past == VUG_PAST_NONE) {
-                vug_program_destroy(program);
-                continue;
-            }
-            const vug_sequence more[BATCH] = { { 1, 0 }, { 3, 0 }, { 2, 0 } };
-            n = 0;
-            for (int i = 0; i < BATCH; i++) {
-                memcpy(id + n, p->id + length[i], (size_t)more[i].tokens * sizeof(*id));
-                n += (size_t)more[i].tokens;
-            }
-            vug_program_split(program, more, BATCH);
-            logits = help_run_tokens(program, id, n, "logits");
-            for (size_t i = 0; i < BATCH; i++)
-                help_same_bits(logits + i * p->vocab,
-                               logits_of(p, length[i] + (size_t)more[i].tokens - 1), p->vocab);
             vug_program_destroy(program);
         }
     }
+    release_texts(&t);
 }
 
 /* Static in everything: each sequence the same text, cut into equal parts. */
@@ -350,42 +382,27 @@ static void no_past_is_given(void **state)
     release_history(&h);
 }
 
-/* Three sequences after pasts of their own lengths. */
+/* Three texts after pasts of their own lengths. */
 static void pasts_of_three_sequences(void **state)
 {
     const plain *p = *state;
-    static const int64_t past[BATCH] = { 30, 4, 19 }, more[BATCH] = { 1, 5, 2 };
-    history h = new_history(p);
+    static const int64_t past[BATCH] = { 30, 4, 12 }, more[BATCH] = { 1, 5, 2 };
+    texts t = three_texts(p);
+    history h = new_history(p); /* of all three, one behind the other */
     vug_flow_program *prefill =
             help_program(p->model, (vug_flow_options){ .past = VUG_PAST_NONE, .export_kv = true });
-    (void)help_run_tokens(prefill, p->id, TOKENS, "logits");
-    /* They take more room than one text has. */
-    for (size_t i = 0; i < p->layers; i++) {
-        h.k[i] = vug_realloc(h.k[i], 2 * ALL * p->kv, sizeof(float));
-        h.v[i] = vug_realloc(h.v[i], 2 * ALL * p->kv, sizeof(float));
-    }
-    for (int i = 0; i < BATCH; i++)
+    for (int i = 0; i < BATCH; i++) {
+        (void)help_run_tokens(prefill, t.id[i], (size_t)past[i], "logits");
         append_history(p, &h, prefill, 0, (size_t)past[i]);
+    }
     vug_program_destroy(prefill);
-
     vug_flow_program *program =
             help_program(p->model, (vug_flow_options){ .batch = BATCH, .past = VUG_PAST_GIVEN });
-    vug_sequence sequence[BATCH];
-    int32_t id[BATCH * ALL];
-    size_t n = 0;
-    for (int i = 0; i < BATCH; i++) {
-        sequence[i] = (vug_sequence){ .tokens = more[i], .past = past[i] };
-        memcpy(id + n, p->id + past[i], (size_t)more[i] * sizeof(*id));
-        n += (size_t)more[i];
-    }
     set_history(p, &h, program);
-    vug_program_split(program, sequence, BATCH);
-    const float *logits = help_run_tokens(program, id, n, "logits");
-    for (size_t i = 0; i < BATCH; i++)
-        help_same_bits(logits + i * p->vocab, logits_of(p, (size_t)(past[i] + more[i]) - 1),
-                       p->vocab);
+    run_three(p, &t, program, past, more);
     vug_program_destroy(program);
     release_history(&h);
+    release_texts(&t);
 }
 
 /* ---- masks ------------------------------------------------------------------------------- */
@@ -459,6 +476,61 @@ static void a_mask_packs_two_texts(void **state)
     vug_free(mask);
 }
 
+/* Masks that show all tokens to every layer: a model whose window is wider. */
+static void masks_wider_than_the_window(void **state)
+{
+    const plain *p = *state;
+    enum { LONG = 104, STEP = 8 };
+    scratch dir = scratch_make();
+    vug_text config;
+    assert_int_equal(vug_read_file(GOLDEN("gemma3-text") "/config.json", 1 << 20, &config, NULL),
+                     VUG_OK);
+    char *window = strstr(config.ptr, "\"sliding_window\": 16");
+    assert_non_null(window);
+    memcpy(window, "\"sliding_window\":512", 20);
+    scratch_write(&dir, "config.json", config.ptr, config.len);
+    vug_text_release(&config);
+    tiny_copy(&dir, "model.safetensors");
+    vug_model *wide = help_model(dir.path, (vug_model_options){ 0 });
+    int32_t id[LONG];
+    help_tokens(9, id, LONG, (int64_t)p->vocab);
+    vug_session *s = help_session(wide);
+    vug_flow_program *cached =
+            help_program(p->model, (vug_flow_options){ .custom_mask = true, .step = STEP });
+    for (size_t at = 0; at < LONG; at += STEP) {
+        float *all = help_mask(STEP, at + STEP, 0);
+        vug_program_set(cached, "mask", all, STEP * (at + STEP));
+        vug_program_set(cached, "mask.16", all, STEP * (at + STEP));
+        help_same_bits(help_run_tokens(cached, id + at, STEP, "logits"),
+                       help_forward(s, id, at + STEP), p->vocab);
+        vug_free(all);
+    }
+    vug_program_destroy(cached);
+    vug_session_destroy(s);
+    vug_model_close(wide);
+    scratch_remove(&dir);
+}
+
+static void positions_of_ones_own(void **state)
+{
+    const plain *p = *state;
+    int32_t position[TOKENS];
+    vug_flow_program *program = help_program(p->model, (vug_flow_options){ .past = VUG_PAST_NONE });
+    for (int32_t t = 0; t < TOKENS; t++)
+        position[t] = t;
+    vug_program_set_ids(program, "positions", position, TOKENS);
+    help_same_bits(help_run_tokens(program, p->id, TOKENS, "logits"), logits_of(p, TOKENS - 1),
+                   p->vocab);
+    for (int32_t t = 0; t < TOKENS; t++)
+        position[t] = 3 * t;
+    const float *logits = help_run_tokens(program, p->id, TOKENS, "logits");
+    float most = 0;
+    for (size_t i = 0; i < p->vocab; i++)
+        most = fmaxf(most, fabsf(logits[i] - logits_of(p, TOKENS - 1)[i]));
+    assert_true(most > 1e-2F);
+    vug_program_destroy(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +546,8 @@ int main(void)
         cmocka_unit_test(pasts_of_three_sequences),
         cmocka_unit_test(the_built_in_masks_as_inputs),
         cmocka_unit_test(a_mask_packs_two_texts),
+        cmocka_unit_test(masks_wider_than_the_window),
+        cmocka_unit_test(positions_of_ones_own),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

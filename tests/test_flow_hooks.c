@@ -235,27 +235,36 @@ static void after_the_layers(void **state)
     vug_free(by);
 }
 
+static void the_same_again(vug_flow *f, void *user)
+{
+    (void)user;
+    const vug_val x = flow_find(f, 2, "ffn_down");
+    flow_replace(f, x, flow_scale(f, flow_scale(f, x, 0.5F), 2));
+}
+
 static void chained(vug_flow *f, void *user)
 {
     (void)user;
     const vug_val x = flow_find(f, 2, "ffn_down");
-    const vug_val half = flow_scale(f, x, 0.5F), whole = flow_scale(f, half, 2);
-    flow_replace(f, x, whole);
-    /* From here on readers of x read `whole`, this one too. */
-    flow_output(f, "whole", flow_add(f, x, x));
+    const vug_val half = flow_scale(f, x, 0.5F), twice = flow_scale(f, half, 4);
+    flow_replace(f, x, twice);
+    /* From here on readers of x read `twice`, this one too. */
+    flow_output(f, "sum", flow_add(f, x, x));
     flow_output(f, "half", half);
-    flow_replace(f, half, flow_scale(f, half, 1));
+    flow_replace(f, twice, flow_scale(f, twice, 1));
 }
 
 static void a_patch_over_the_whole(void **state)
 {
     const plain *p = *state;
-    vug_flow_program *program = run_with(p, (vug_flow_options){ .patch = chained });
+    vug_flow_program *program = run_with(p, (vug_flow_options){ .patch = the_same_again });
     same_logits(p, program);
+    vug_program_destroy(program);
+    program = run_with(p, (vug_flow_options){ .patch = chained });
     const size_t n = (size_t)TOKENS * WIDTH;
-    const float *whole = help_output(program, "whole", n), *half = help_output(program, "half", n);
+    const float *sum = help_output(program, "sum", n), *half = help_output(program, "half", n);
     for (size_t i = 0; i < n; i++)
-        assert_true(whole[i] == 4 * half[i]);
+        assert_true(sum[i] == 8 * half[i]);
     vug_program_destroy(program);
 }
 
@@ -508,6 +517,20 @@ static void a_config_alone(void **state)
     scratch_remove(&dir);
 }
 
+/* A head that is not the embedding, and F16: the config says so. */
+static void a_config_with_a_head(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(GOLDEN("gemma3-odd"), (vug_model_options){ 0 });
+    vug_flow *whole = help_flow(m, (vug_flow_options){ 0 }), *alone = NULL;
+    vug_err err = { 0 };
+    help_ok(vug_flow_open(GOLDEN("gemma3-odd"), NULL, &alone, &err), &err);
+    compared(whole, alone, "");
+    vug_flow_destroy(alone);
+    vug_flow_destroy(whole);
+    vug_model_close(m);
+}
+
 /* Every option together draws, too: masks, pasts and replaced values. */
 static void every_option_is_drawn(void **state)
 {
@@ -550,6 +573,7 @@ int main(void)
         cmocka_unit_test(inputs_that_are_refused),
         cmocka_unit_test(flows_compared),
         cmocka_unit_test(a_config_alone),
+        cmocka_unit_test(a_config_with_a_head),
         cmocka_unit_test(every_option_is_drawn),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

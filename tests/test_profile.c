@@ -330,6 +330,7 @@ static void no_profile_changes_a_result(void **state)
         "[attention]\ntile_rows = 1\n",
         "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n",
     };
+    static const int rows[] = { 0, 1, 7 };
     enum { N = 70 };
     scratch dir = scratch_make();
     for (size_t k = 0; k < 2; k++) {
@@ -343,6 +344,8 @@ static void no_profile_changes_a_result(void **state)
             scratch_puts(&dir, "p.toml", profiles[i / 2]);
             vug_model *m = help_model(
                     models[k], (vug_model_options){ .isa = isa[i % 2], .profile = path.path });
+            assert_int_equal(m->profile.tile_rows, m->main.plan.tile_rows);
+            assert_int_equal(m->main.plan.tile_rows, rows[i / 2]);
             float *logits = help_alone(m, id, N);
             help_same_bits(logits, want, vocab);
             vug_free(logits);
