@@ -44,6 +44,8 @@ static bool runs(const char *program)
     return ok;
 }
 
+#define MODEL "tests/golden/models/gemma3-text"
+
 static void must_compile(const char *const *argv)
 {
     captured c = capture(NULL, NULL, argv);
@@ -149,7 +151,7 @@ static void the_chat_says_what_is_wrong(void **state)
     assert_int_equal(c.code, 1);
     assert_string_equal(c.err.ptr, "chat: no/such/folder: no such folder\n");
     captured_release(&c);
-    c = chat(f, GOLDEN("gemma3-text"), "hello\n");
+    c = chat(f, MODEL, "hello\n");
     assert_int_equal(c.code, 1);
     assert_non_null(strstr(c.err.ptr, "has no tokenizer.json"));
     captured_release(&c);
@@ -182,17 +184,16 @@ static void hidden_states_of_every_layer(void **state)
     const scratch_path program = build_example(&dir, "hidden");
     vug_buf expected = { 0 };
     vug_err err = { 0 };
-    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ 0 });
+    vug_model *m = help_model(MODEL, (vug_model_options){ 0 });
     vug_session *s = help_session(m);
     const vug_forward_options how = { .hidden = true, .on_step = put_hidden, .user = &expected };
     help_ok(vug_session_forward(s, prompt, PROMPT, &how, &err), &err);
-    captured c = capture(NULL, NULL,
-                         (const char *const[]){ program.path, GOLDEN("gemma3-text"), "5", "17",
-                                                "99", "200", NULL });
+    captured c = capture(
+            NULL, NULL, (const char *const[]){ program.path, MODEL, "5", "17", "99", "200", NULL });
     assert_string_equal(c.err.ptr, "");
     assert_string_equal(c.out.ptr, expected.ptr);
     captured_release(&c);
-    c = capture(NULL, NULL, (const char *const[]){ program.path, GOLDEN("gemma3-text"), NULL });
+    c = capture(NULL, NULL, (const char *const[]){ program.path, MODEL, NULL });
     assert_int_equal(c.code, 1);
     assert_string_equal(c.err.ptr, "hidden: program: no tokens\n");
     captured_release(&c);
@@ -232,12 +233,12 @@ static void a_patch_in_30_lines(void **state)
     (void)state;
     scratch dir = scratch_make();
     const scratch_path program = build_example(&dir, "patch");
-    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ 0 });
+    vug_model *m = help_model(MODEL, (vug_model_options){ 0 });
     float *logits = help_alone(m, prompt, PROMPT);
     char last[64];
     captured c = capture(NULL, NULL,
-                         (const char *const[]){ program.path, GOLDEN("gemma3-text"), "2", "4",
-                                                "0.5", "5", "17", "99", "200", NULL });
+                         (const char *const[]){ program.path, MODEL, "2", "4", "0.5", "5", "17",
+                                                "99", "200", NULL });
     assert_string_equal(c.err.ptr, "");
     /* All 37 nodes of layer 2 are gone; in layer 4 a scale stands before the sum. */
     count_lines(c.out.ptr, '-', " layer 2", 37, 2);
@@ -248,8 +249,7 @@ static void a_patch_in_30_lines(void **state)
     assert_non_null(strstr(c.out.ptr, last));
     captured_release(&c);
     c = capture(NULL, NULL,
-                (const char *const[]){ program.path, GOLDEN("gemma3-text"), "2", "9", "0.5", "5",
-                                       NULL });
+                (const char *const[]){ program.path, MODEL, "2", "9", "0.5", "5", NULL });
     assert_string_equal(c.err.ptr, "patch: flow: no value 'attn_output' in layer 9\n");
     captured_release(&c);
     vug_free(logits);
@@ -262,7 +262,7 @@ static void decoding_without_a_cache(void **state)
     (void)state;
     scratch dir = scratch_make();
     const scratch_path program = build_example(&dir, "stateless");
-    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ 0 });
+    vug_model *m = help_model(MODEL, (vug_model_options){ 0 });
     vug_session *s = help_session(m);
     vug_buf expected = { 0 };
     int32_t id[PROMPT + STEPS + 1];
@@ -274,9 +274,9 @@ static void decoding_without_a_cache(void **state)
         vug_buf_printf(&expected, "position %d: token %d, then %d; the same bits as with a cache\n",
                        i, id[i], next);
     }
-    captured c = capture(NULL, NULL,
-                         (const char *const[]){ program.path, GOLDEN("gemma3-text"), "20", "5",
-                                                "17", "99", "200", NULL });
+    captured c = capture(
+            NULL, NULL,
+            (const char *const[]){ program.path, MODEL, "20", "5", "17", "99", "200", NULL });
     assert_string_equal(c.err.ptr, "");
     assert_string_equal(c.out.ptr, expected.ptr);
     captured_release(&c);

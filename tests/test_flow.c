@@ -231,23 +231,28 @@ static void three_sequences(void **state)
     release_texts(&t);
 }
 
-/* Static in everything: each sequence the same text, cut into equal parts. */
+/* Static in everything: each text cut into equal parts. */
 static void three_sequences_of_one_length(void **state)
 {
     const plain *p = *state;
+    enum { PART = 10 };
+    texts t = three_texts(p);
     vug_flow_program *program = help_program(
-            p->model, (vug_flow_options){ .batch = BATCH, .tokens = 10, .outputs = VUG_OUT_ALL });
-    assert_int_equal(vug_program_output(program, 0).shape.dim[0], 30);
-    for (size_t at = 0; at < TOKENS; at += 10) {
-        int32_t id[BATCH * 10];
+            p->model, (vug_flow_options){ .batch = BATCH, .tokens = PART, .outputs = VUG_OUT_ALL });
+    const size_t rows = (size_t)vug_program_output(program, 0).shape.dim[0];
+    assert_int_equal(rows, 30);
+    for (size_t at = 0; at < TOKENS; at += PART) {
+        int32_t id[BATCH * PART], *part = id;
+        for (size_t i = 0; i < BATCH; i++, part += PART)
+            memcpy(part, t.id[i] + at, PART * sizeof(*id));
+        (void)help_run_tokens(program, id, rows, "logits");
+        const float *logits = help_output(program, "logits", rows * p->vocab);
         for (size_t i = 0; i < BATCH; i++)
-            memcpy(id + i * 10, p->id + at, 10 * sizeof(*id));
-        (void)help_run_tokens(program, id, BATCH * 10, "logits");
-        const float *logits = help_output(program, "logits", BATCH * 10 * p->vocab);
-        for (size_t i = 0; i < BATCH; i++)
-            help_same_bits(logits + i * 10 * p->vocab, logits_of(p, at), 10 * p->vocab);
+            help_same_bits(logits + i * PART * p->vocab, t.logits[i] + at * p->vocab,
+                           PART * p->vocab);
     }
     vug_program_destroy(program);
+    release_texts(&t);
 }
 
 static void fewer_sequences_than_there_may_be(void **state)
@@ -450,7 +455,7 @@ static void the_built_in_masks_as_inputs(void **state)
 static void a_mask_packs_two_texts(void **state)
 {
     const plain *p = *state;
-    enum { A = 10, B = 14, N = A + B };
+    enum { A = 10, B = 14, N = A + B, THREE = 3 * N };
     float *mask = help_mask(N, N, 0); /* both are shorter than the window */
     int32_t id[N], position[N];
     for (int t = 0; t < N; t++) {
@@ -470,7 +475,8 @@ static void a_mask_packs_two_texts(void **state)
     /* Sums are cut at places that the second text's own do not share: rounding. */
     for (size_t i = 0; i < B * p->vocab; i++)
         assert_true(fabsf(logits[A * p->vocab + i] - p->logits[i]) <= 1e-4F);
-    mask[3 * N] = mask[3 * N + 1] = mask[3 * N + 2] = mask[3 * N + 3] = -INFINITY;
+    for (size_t key = 0; key < 4; key++)
+        mask[THREE + key] = -INFINITY;
     help_no_run(program, "mask: row 3 sees none of its 24 keys");
     vug_program_destroy(program);
     vug_free(mask);
@@ -487,7 +493,8 @@ static void masks_wider_than_the_window(void **state)
                      VUG_OK);
     char *window = strstr(config.ptr, "\"sliding_window\": 16");
     assert_non_null(window);
-    memcpy(window, "\"sliding_window\":512", 20);
+    for (const char *c = "\"sliding_window\":512"; *c; c++)
+        *window++ = *c;
     scratch_write(&dir, "config.json", config.ptr, config.len);
     vug_text_release(&config);
     tiny_copy(&dir, "model.safetensors");

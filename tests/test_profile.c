@@ -214,7 +214,7 @@ static void keys_that_are_refused(void **state)
 static void damaged(void **state)
 {
     (void)state;
-    enum { N = sizeof(whole_profile) - 1 };
+    enum { N = sizeof(whole_profile) - 1, BITS = 8 * N };
     vug_profile profile;
     vug_err err;
     for (size_t n = 0; n <= N; n++) {
@@ -223,12 +223,13 @@ static void damaged(void **state)
         memcpy(copy, whole_profile, n);
         const vug_status st = vug_profile_read((vug_str){ copy, n }, "p.toml", &profile, &err);
         assert_true(st == VUG_OK || st == VUG_FORMAT);
-        for (size_t at = 0; n == N && at < 8 * N; at++) {
-            copy[at / 8] ^= (char)(1 << at % 8);
+        for (size_t at = 0; n == N && at < BITS; at++) {
+            uint8_t *byte = (uint8_t *)copy + at / 8;
+            *byte ^= (uint8_t)(1U << at % 8);
             const vug_status flipped =
                     vug_profile_read((vug_str){ copy, n }, "p.toml", &profile, &err);
             assert_true(flipped == VUG_OK || flipped == VUG_FORMAT);
-            copy[at / 8] ^= (char)(1 << at % 8);
+            *byte ^= (uint8_t)(1U << at % 8);
         }
         vug_free(copy);
     }

@@ -53,7 +53,9 @@ int main(int argc, char **argv)
     enum { MOST = 64, FIRST = 5 };
     if (argc <= FIRST)
         return fputs("patch: expected MODEL SKIPPED SCALED FACTOR TOKEN...\n", stderr) < 0 ? 2 : 1;
-    patch p = { atoi(argv[2]), atoi(argv[3]), strtof(argv[4], NULL) };
+    patch p = { .skipped = (int)strtol(argv[2], NULL, 10),
+                .scaled = (int)strtol(argv[3], NULL, 10),
+                .factor = strtof(argv[4], NULL) };
     const vug_flow_options how = { .layer = skip, .patch = turn_down, .user = &p };
     int32_t id[MOST];
     size_t n = 0, with = 0, without = 0;

@@ -65,7 +65,7 @@ static const float *step(stateless *s, int32_t id, size_t *n, vug_err *err)
         return NULL;
     for (size_t i = 0; i < s->n_in; i++) {
         const input *in = &s->in[i];
-        if (is_past(in))
+        if (in->x && is_past(in))
             memcpy(in->x + s->past * in->row, vug_program_get(s->program, in->port.name + 5, NULL),
                    in->row * sizeof(float));
     }

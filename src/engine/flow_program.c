@@ -118,7 +118,7 @@ static vug_status make_states(vug_flow_program *p, vug_err *err)
 {
     const vug_backend *backend = p->compiled.backend;
     const size_t n = (size_t)p->options.max_batch;
-    p->state = vug_alloc_zero(n, sizeof(*p->state));
+    p->state = vug_alloc_zero(n, sizeof(vug_state *));
     p->cached = vug_alloc_zero(n, sizeof(*p->cached));
     p->split = vug_alloc_zero(n, sizeof(*p->split));
     p->span = vug_alloc_zero(n, sizeof(*p->span));
