@@ -482,6 +482,103 @@ static void a_mask_packs_two_texts(void **state)
     vug_free(mask);
 }
 
+/* ---- every architecture ----------------------------------------------------------------- */
+
+/* Inputs of a program without a cache: pasts that grow by what is exported, masks. */
+typedef struct {
+    const char *name;
+    size_t row; /* floats per token; 0: not a past */
+    size_t window;
+    float *x;
+} given;
+
+static size_t find_given(const vug_flow_program *program, given *out, size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < vug_program_input_count(program); i++) {
+        const vug_port port = vug_program_input(program, i);
+        if (port.integers)
+            continue;
+        const bool past = strncmp(port.name, "past.", 5) == 0;
+        assert_true(n < most);
+        out[n] = (given){ .name = port.name };
+        if (past)
+            out[n].row = (size_t)(port.shape.dim[1] * port.shape.dim[2]);
+        else if (port.name[4] == '.')
+            out[n].window = (size_t)strtoul(port.name + 5, NULL, 10);
+        out[n].x = vug_alloc(past ? ALL * out[n].row : ALL, sizeof(float));
+        assert_non_null(out[n++].x);
+    }
+    return n;
+}
+
+/* One token at position `at`. */
+static void step_given(vug_flow_program *program, given *in, size_t n_in, size_t at,
+                       const int32_t *id)
+{
+    for (size_t i = 0; i < n_in; i++) {
+        for (size_t key = 0; in[i].row == 0 && key <= at; key++)
+            in[i].x[key] = in[i].window == 0 || at - key < in[i].window ? 0 : -INFINITY;
+        vug_program_set(program, in[i].name, in[i].x, in[i].row ? at * in[i].row : at + 1);
+    }
+    (void)help_run_tokens(program, id, 1, "logits");
+    for (size_t i = 0; i < n_in; i++) {
+        if (in[i].row)
+            memcpy(in[i].x + at * in[i].row, help_output(program, in[i].name + 5, in[i].row),
+                   in[i].row * sizeof(float));
+    }
+}
+
+/* With a cache, and with everything given: a prefill's bits, token by token. */
+static void check_folder(const char *folder)
+{
+    enum { MOST = 512 };
+    vug_model *m = help_model(folder, (vug_model_options){ .context = ALL });
+    const size_t vocab = (size_t)vug_model_describe(m).n_vocab;
+    int32_t id[ALL];
+    help_tokens(21, id, ALL, (int64_t)vocab);
+    vug_flow_program *whole =
+            help_program(m, (vug_flow_options){ .past = VUG_PAST_NONE, .outputs = VUG_OUT_ALL });
+    vug_flow_program *cached = help_program(m, (vug_flow_options){ .mode = VUG_FLOW_DECODE });
+    vug_flow_program *stateless = help_program(m, (vug_flow_options){ .mode = VUG_FLOW_DECODE,
+                                                                      .past = VUG_PAST_GIVEN,
+                                                                      .export_kv = true,
+                                                                      .custom_mask = true });
+    given in[MOST];
+    const size_t n_in = find_given(stateless, in, MOST);
+    const float *want = help_run_tokens(whole, id, ALL, "logits");
+    for (size_t at = 0; at < ALL; at++) {
+        (void)help_run_tokens(cached, id + at, 1, "logits");
+        help_same_bits(help_output(cached, "logits", vocab), want + at * vocab, vocab);
+        step_given(stateless, in, n_in, at, id + at);
+        help_same_bits(help_output(stateless, "logits", vocab), want + at * vocab, vocab);
+    }
+    for (size_t i = 0; i < n_in; i++)
+        vug_free(in[i].x);
+    vug_program_destroy(stateless);
+    vug_program_destroy(cached);
+    vug_program_destroy(whole);
+    vug_model_close(m);
+}
+
+static void every_golden_model(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n;
+    assert_int_equal(vug_list_folder("tests/golden/models", &arena, &name, &n, NULL), VUG_OK);
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++) {
+        char folder[256];
+        (void)snprintf(folder, sizeof(folder), "tests/golden/models/%s", name[i].ptr);
+        check_folder(folder);
+    }
+    vug_arena_release(&arena);
+}
+
+/* ---- more of masks and positions ----------------------------------------------------------- */
+
 /* Masks that show all tokens to every layer: a model whose window is wider. */
 static void masks_wider_than_the_window(void **state)
 {
@@ -553,6 +650,7 @@ int main(void)
         cmocka_unit_test(pasts_of_three_sequences),
         cmocka_unit_test(the_built_in_masks_as_inputs),
         cmocka_unit_test(a_mask_packs_two_texts),
+        cmocka_unit_test(every_golden_model),
         cmocka_unit_test(masks_wider_than_the_window),
         cmocka_unit_test(positions_of_ones_own),
     };

@@ -262,8 +262,8 @@ static void beside_the_weights(void **state)
     scratch_puts(&dir, "other.toml", "[fusion]\nall = false\n[attention]\ntile_rows = 2\n");
     vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
     vug_text text = passes_of(m, NULL);
-    assert_contains(text.ptr, "vug.toml\nfusion\n  geglu      0 of 8 places: off in the profile\n"
-                              "  add_norm   16 of 16 places\n");
+    assert_contains(text.ptr, "vug.toml\nfusion\n  geglu      0 of 8 places: off in the profile\n");
+    assert_contains(text.ptr, "  add_norm   16 of 16 places\n");
     vug_text_release(&text);
     text = passes_of(m, "decode");
     assert_contains(text.ptr, "profile decode\nfusion\n  geglu      8 of 8 places\n");
