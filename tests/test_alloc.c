@@ -352,8 +352,11 @@ static void a_step_allocates_nothing(void **state)
     vug_flow_program *program = help_program(model, (vug_flow_options){ .custom_mask = true });
     float *mask = help_mask(4, 4, 16);
     vug_program_set_ids(program, "tokens", prompt, 4);
-    vug_program_set(program, "mask", mask, 16);
-    vug_program_set(program, "mask.16", mask, 16);
+    for (size_t i = 0; i < vug_program_input_count(program); i++) {
+        const vug_port in = vug_program_input(program, i);
+        if (!in.integers)
+            vug_program_set(program, in.name, mask, 16);
+    }
     alloc_hook_forbid();
     st = vug_program_run(program, &err);
     (void)alloc_hook_stop();
