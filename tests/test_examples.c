@@ -243,7 +243,7 @@ static void a_patch_in_30_lines(void **state)
     /* All 37 nodes of layer 2 are gone; in layer 4 a scale stands before the sum. */
     count_lines(c.out.ptr, '-', " layer 2", 37, 2);
     count_lines(c.out.ptr, '+', " layer 2", 0, 3);
-    assert_non_null(strstr(c.out.ptr, "\n+ scale(post_attn_norm) [T,64] {by 0.5}\n"
+    assert_non_null(strstr(c.out.ptr, "\n+ scale(post_attn_norm) [T,64] {by 0.5} layer 4\n"
                                       "+ add(add, scale) [T,64] layer 4\n"));
     (void)snprintf(last, sizeof(last), "\nbest token %d, patched ", best_of(logits));
     assert_non_null(strstr(c.out.ptr, last));

@@ -461,7 +461,7 @@ static void flows_compared(void **state)
              "+ graph gemma3: 308 nodes, 8 layers, 1 outputs\n"
              "- rms_norm(attn_output, post_attn_norm) [T,64] {eps 9.99999997e-07 bias 1} layer 1 "
              "post_attn_norm\n"
-             "+ scale(attn_output) [T,64] {by 0.5}\n"
+             "+ scale(attn_output) [T,64] {by 0.5} layer 1\n"
              "+ rms_norm(scale, post_attn_norm) [T,64] {eps 9.99999997e-07 bias 1} layer 1 "
              "post_attn_norm\n");
     vug_text text = { 0 };

@@ -51,6 +51,17 @@ vug_val flow_find(vug_flow *f, int layer, const char *name)
 
 /* ---- replacing ------------------------------------------------------------- */
 
+/* What a patch made so far, outside the layers, belongs to the layer of what it
+ * replaces. */
+static void take_in(vug_flow *f, int layer)
+{
+    for (uint32_t i = f->hook_from; f->layer < 0 && i < f->g->n; i++) {
+        vug_node *node = &f->g->node[i];
+        if (node->layer < 0 && node->op != VUG_OP_INPUT)
+            node->layer = layer;
+    }
+}
+
 void flow_replace(vug_flow *f, vug_val old, vug_val with)
 {
     char a[96], b[96];
@@ -79,6 +90,7 @@ void flow_replace(vug_flow *f, vug_val old, vug_val with)
                         VUG_MAX_REPLACEMENTS);
         return;
     }
+    take_in(f, was->layer);
     f->replacement[f->n_replacements++] = (vug_replacement){ old, with, f->hook_from, f->g->n };
 }
 

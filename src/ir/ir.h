@@ -79,6 +79,13 @@ typedef struct {
 
 void vug_graph_release(vug_graph *g);
 
+/* Attention that fills its layer's cache, whatever it is given besides. */
+static inline bool vug_op_is_attention(vug_op op)
+{
+    return op == VUG_OP_ATTENTION || op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST ||
+           op == VUG_OP_ATTENTION_PAST_MASK;
+}
+
 int vug_op_inputs(vug_op op);
 const char *vug_op_name(vug_op op);
 

@@ -81,7 +81,7 @@ static vug_status check_nodes(const vug_program *p, vug_err *err)
         }
         if (node->op == VUG_OP_PARAM)
             VUG_TRY(check_weight(p, node, err));
-        if (vug_cpu_is_attention(node->op) && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
+        if (vug_op_is_attention(node->op) && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
             return refuse(node, err, "heads are wider than 4096");
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
@@ -180,7 +180,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     uint64_t floats = 0;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
-        if (!vug_cpu_is_attention(node->op))
+        if (!vug_op_is_attention(node->op))
             continue;
         const int layer = node->at.attn.layer;
         if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)

@@ -13,12 +13,6 @@ typedef struct {
     int n;
 } vug_cpu_step;
 
-static inline bool vug_cpu_is_attention(vug_op op)
-{
-    return op == VUG_OP_ATTENTION || op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST ||
-           op == VUG_OP_ATTENTION_PAST_MASK;
-}
-
 struct vug_program {
     vug_device *device;
     const vug_graph *graph; /* borrowed, as is plan */

@@ -277,7 +277,7 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
         const vug_op op = g->node[step->node[0]].op;
         if (op == VUG_OP_LINEAR)
             run_linears(&r, step);
-        else if (vug_cpu_is_attention(op))
+        else if (vug_op_is_attention(op))
             VUG_TRY(run_attention(&r, step->node[0], err));
         else
             run_rows(&r, step->node[0]);
