@@ -51,7 +51,7 @@ static vug_val input(model *m, vug_input which)
     return append(m,
                   (vug_node){ .op = VUG_OP_INPUT,
                               .shape = { 1, { which == VUG_INPUT_ROWS ? VUG_DIM_R : VUG_DIM_T } },
-                              .at.input = { which } });
+                              .at.input = { .which = which } });
 }
 
 /* [rows,cols], or [cols] for rows = 0. Formats take turns; bytes are unaligned. */
