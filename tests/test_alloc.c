@@ -16,6 +16,7 @@
 #include "alloc_hook.h"
 #include "core/json.h"
 #include "engine_help.h"
+#include "flow_help.h"
 #include "text/text.h"
 #include "tiny_model.h"
 #include "vug/perplexity.h"
@@ -267,6 +268,50 @@ static vug_status graph(const char *folder, vug_err *err)
     return st;
 }
 
+static void half_of_layer_1(vug_flow *f, void *user)
+{
+    (void)user;
+    const vug_val x = flow_find(f, 1, "attn_output");
+    flow_replace(f, x, flow_scale(f, x, 0.5F));
+}
+
+/* A patched flow, compared with the plain one, its passes, and a run of its program. */
+static vug_status flows(const char *folder, vug_err *err)
+{
+    const vug_model_options options = { .context = 32, .batch = 8, .threads = 1, .lazy = true };
+    const vug_flow_options how = {
+        .past = VUG_PAST_NONE, .export_kv = true, .patch = half_of_layer_1, .profile = "decode"
+    };
+    vug_model *model = NULL;
+    vug_flow *plain = NULL, *patched = NULL;
+    vug_flow_program *program = NULL;
+    vug_text text = { 0 };
+    vug_status st = vug_flow_open(folder, NULL, &plain, err);
+    if (st == VUG_OK)
+        st = vug_model_open(MODEL, &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_flow_create(model, &how, &patched, err);
+    if (st == VUG_OK)
+        st = vug_flow_compare(plain, patched, &text, err);
+    vug_text_release(&text);
+    if (st == VUG_OK)
+        st = vug_flow_passes(patched, &text, err);
+    vug_text_release(&text);
+    if (st == VUG_OK)
+        st = vug_flow_verify(patched, err);
+    if (st == VUG_OK)
+        st = vug_flow_build(patched, &program, err);
+    if (st == VUG_OK) {
+        vug_program_set_ids(program, "tokens", prompt, N_PROMPT);
+        st = vug_program_run(program, err);
+    }
+    vug_program_destroy(program);
+    vug_flow_destroy(patched);
+    vug_flow_destroy(plain);
+    vug_model_close(model);
+    return st;
+}
+
 /* ---- the guard of a step ----------------------------------------------------- */
 
 static void a_step_allocates_nothing(void **state)
@@ -304,6 +349,21 @@ static void a_step_allocates_nothing(void **state)
     (void)alloc_hook_stop();
     help_ok(st, &err);
     assert_int_equal(alloc_hook_count(), 0);
+    vug_flow_program *program = help_program(model, (vug_flow_options){ .custom_mask = true });
+    float *mask = help_mask(4, 4, 16);
+    vug_program_set_ids(program, "tokens", prompt, 4);
+    for (size_t i = 0; i < vug_program_input_count(program); i++) {
+        const vug_port in = vug_program_input(program, i);
+        if (!in.integers)
+            vug_program_set(program, in.name, mask, 16);
+    }
+    alloc_hook_forbid();
+    st = vug_program_run(program, &err);
+    (void)alloc_hook_stop();
+    help_ok(st, &err);
+    assert_int_equal(alloc_hook_count(), 0);
+    vug_program_destroy(program);
+    vug_free(mask);
     vug_session_destroy(b);
     vug_session_destroy(a);
     vug_model_close(model);
@@ -389,6 +449,7 @@ int main(void)
         { "verify", verify, &dir },
         { "graph", graph, &dir },
         { "perplexity", perplexity, &dir },
+        { "flows", flows, &dir },
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
     struct CMUnitTest tests[N + OTHERS] = {

@@ -550,6 +550,47 @@ static void test_graph_to_a_file(void **state)
     assert_refused(VUG("graph", GOLDEN, "--out", "no/such/folder/g"), 2, "no/such/folder/g");
 }
 
+/* A profile that all commands take; graph says what came of it. */
+static void test_profiles_and_modes(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path good = scratch_at(tiny, "good.toml"), bad = scratch_at(tiny, "bad.toml");
+    scratch_puts(tiny, "good.toml", "[fusion]\nadd_norm = false\n");
+    scratch_puts(tiny, "bad.toml", "[fusion]\nadd_norms = false\n");
+    captured c = VUG("graph", GOLDEN, "--fused", "--mode", "decode", "--profile", good.path);
+    assert_fine(&c);
+    assert_has(&c.out, "%1 = input [1] {tokens} tokens\n");
+    assert_has(&c.out, "  geglu      8 of 8 places\n");
+    assert_has(&c.out, "  add_norm   0 of 16 places: off in the profile\n");
+    assert_null(strstr(c.out.ptr, "= add_norm("));
+    captured_release(&c);
+    assert_json(VUG("graph", GOLDEN, "--json", "--profile", good.path), 0, "passes");
+    c = VUG("graph", GOLDEN, "--format", "dot", "--profile", good.path);
+    assert_fine(&c);
+    assert_null(strstr(c.out.ptr, "memory plan"));
+    captured_release(&c);
+    c = VUG("verify", GOLDEN, "--profile", good.path);
+    assert_fine(&c);
+    captured_release(&c);
+    static const char *const commands[] = { "graph", "verify", "inspect", "bench" };
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        assert_refused(VUG(commands[i], GOLDEN, "--profile", bad.path), 2,
+                       "bad.toml: line 2: key 'add_norms' is not known in [fusion]");
+    assert_refused(VUG("graph", GOLDEN, "--profile", "no/such.toml"), 2, "no/such.toml");
+    assert_refused(VUG("graph", GOLDEN, "--mode", "both"), 2, "prefill|decode");
+
+    scratch alone = scratch_make();
+    tiny_copy(&alone, "config.json");
+    assert_refused(VUG("graph", alone.path), 2, "safetensors");
+    captured with = VUG("graph", GOLDEN);
+    c = VUG("graph", alone.path, "--config");
+    assert_fine(&c);
+    assert_string_equal(c.out.ptr, with.out.ptr);
+    captured_release(&with);
+    captured_release(&c);
+    scratch_remove(&alone);
+}
+
 static void test_bench_and_synth_refuse(void **state)
 {
     const scratch *tiny = *state;
@@ -631,6 +672,7 @@ int main(void)
         cmocka_unit_test(test_data_as_json),
         cmocka_unit_test(test_inspect_for_a_person),
         cmocka_unit_test(test_graph_to_a_file),
+        cmocka_unit_test(test_profiles_and_modes),
         cmocka_unit_test(test_bench_and_synth_refuse),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_reader_that_leaves),

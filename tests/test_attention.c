@@ -19,6 +19,7 @@
 typedef struct {
     int64_t n, heads, kv_heads, width, window;
     vug_cpu_score score;
+    const float *mask;       /* [n,n]; NULL: order and window */
     float *q, *k, *v, *want; /* want: the bits, by ref */
 } sequence;
 
@@ -41,10 +42,16 @@ static void compute_want(sequence *s)
 {
     for (int64_t t = 0; t < s->n; t++) {
         for (int64_t h = 0; h < s->heads; h++) {
-            const vug_ref_history history = {
-                s->k,     s->v,      t,       s->kv_heads, h / (s->heads / s->kv_heads),
-                s->width, s->window, s->score
-            };
+            const vug_ref_history history = { .k = s->k,
+                                              .v = s->v,
+                                              .position = t,
+                                              .heads = s->kv_heads,
+                                              .head = h / (s->heads / s->kv_heads),
+                                              .width = s->width,
+                                              .window = s->window,
+                                              .score = s->score,
+                                              .mask = s->mask ? s->mask + t * s->n : NULL,
+                                              .keys = s->n };
             const int64_t at = (t * s->heads + h) * s->width;
             vug_ref_attention(s->q + at, &history, s->want + at);
         }
@@ -335,6 +342,156 @@ static void test_slots(void **state)
     assert_int_equal(vug_cpu_cache_floats(&c), 4032 * (20 + 32));
 }
 
+/* ---- masks and pasts that are given ----------------------------------------- */
+
+/* The rule of order and window, as a mask. */
+static float *rule_of(const sequence *s)
+{
+    float *mask = guarded_floats((size_t)(s->n * s->n));
+    for (int64_t i = 0; i < s->n; i++) {
+        for (int64_t j = 0; j < s->n; j++)
+            mask[i * s->n + j] = j <= i && (s->window == 0 || i - j < s->window) ? 0 : -INFINITY;
+    }
+    return mask;
+}
+
+/* Holes of all sizes, keys of the future, numbers added, at least one key. */
+static float *random_mask(rng *r, int64_t n)
+{
+    float *mask = guarded_floats((size_t)(n * n));
+    rng_fill(r, mask, (size_t)(n * n));
+    for (int64_t i = 0; i < n; i++) {
+        float *row = mask + i * n;
+        for (int64_t j = 0; j < n; j++) {
+            if (j % 200 < i % 200 || (i % 3 && row[j] > 0.2f))
+                row[j] = -INFINITY;
+            else if (i % 2)
+                row[j] = 0;
+        }
+        row[(i * 37) % n] = 0.5f;
+    }
+    return mask;
+}
+
+/* All tokens at once, and the last `few` after a past that is given. */
+static void with_mask(const sequence *s, const float *mask, int64_t few, const char *what)
+{
+    sequence full = *s;
+    full.window = 0; /* the mask says it */
+    const int64_t nq = s->heads * s->width, nk = s->kv_heads * s->width;
+    for (int64_t past = 0; past < s->n; past += s->n - few) {
+        fixture f = fixture_of(&full, s->n, 2);
+        vug_state state = state_of(&f);
+        const int64_t n = s->n - past;
+        float *out = guarded_floats((size_t)(n * nq));
+        vug_cpu_range *seen = vug_alloc((size_t)n, sizeof(*seen));
+        const vug_span span = { &state, past, n };
+        vug_cpu_attention_job job = { .cache = &f.cache,
+                                      .span = &span,
+                                      .n_spans = 1,
+                                      .heads = s->heads,
+                                      .q = s->q + past * nq,
+                                      .k = s->k + past * nk,
+                                      .v = s->v + past * nk,
+                                      .out = out,
+                                      .score = s->score,
+                                      .mask = { .add = mask + past * s->n, .columns = s->n } };
+        assert_int_equal(vug_cpu_mask_init(&job.mask, &span, 1, seen, NULL), VUG_OK);
+        vug_cpu_cache_load(&f.env, &job, s->k, s->v);
+        run(&f, &job);
+        check_bits(out, s->want + past * nq, (size_t)(n * nq), what);
+        check_guards(out, (size_t)(n * nq));
+        vug_free(seen);
+        free_guarded(out);
+        state_release(&f, &state);
+        fixture_release(&f);
+    }
+}
+
+static void test_the_rule_as_a_mask(void **state)
+{
+    (void)state;
+    rng r = { 25 };
+    for (int i = 0; i < N_SHAPES; i++) {
+        sequence s = sequence_at(i, &r); /* want: by the rule */
+        float *mask = rule_of(&s);
+        with_mask(&s, mask, 5, "the rule as a mask");
+        free_guarded(mask);
+        release(&s);
+    }
+}
+
+static void test_any_mask(void **state)
+{
+    (void)state;
+    rng r = { 26 };
+    for (int i = 0; i < N_SHAPES; i++) {
+        sequence s = sequence_at(i, &r);
+        float *mask = random_mask(&r, s.n);
+        s.mask = mask;
+        compute_want(&s);
+        with_mask(&s, mask, 5, "any mask");
+        with_mask(&s, mask, s.n / 2, "any mask");
+        free_guarded(mask);
+        release(&s);
+    }
+}
+
+static void test_bad_masks(void **state)
+{
+    (void)state;
+    float add[6] = { 0, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY };
+    vug_cpu_mask mask = { .add = add, .columns = 3 };
+    vug_cpu_range seen[2];
+    vug_err err;
+    const vug_span span = { NULL, 1, 2 };
+    assert_int_equal(vug_cpu_mask_init(&mask, &span, 1, seen, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "mask: row 1 sees none of its 3 keys");
+    add[4] = NAN;
+    assert_int_equal(vug_cpu_mask_init(&mask, &span, 1, seen, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "mask: row 1, column 1 is nan, expected a number or -inf");
+    add[4] = 1;
+    assert_int_equal(vug_cpu_mask_init(&mask, &span, 1, seen, &err), VUG_OK);
+    assert_int_equal(seen[0].end, 1);
+    assert_int_equal(seen[1].first, 1);
+    assert_int_equal(seen[1].end, 2);
+}
+
+/* Of a long past a window's cache takes what can be seen. */
+static void test_past_in_a_window(void **state)
+{
+    (void)state;
+    rng r = { 27 };
+    sequence s = sequence_at(4, &r); /* a window of 1 */
+    sequence t = sequence_at(3, &r); /* of 16 */
+    for (int i = 0; i < 2; i++) {
+        const sequence *of = i ? &s : &t;
+        const int64_t past = of->n - 3, nq = of->heads * of->width, nk = of->kv_heads * of->width;
+        fixture f = fixture_of(of, 3, 2);
+        vug_state state_ = state_of(&f);
+        float *out = guarded_floats((size_t)(3 * nq));
+        const vug_span span = { &state_, past, 3 };
+        const vug_cpu_attention_job job = { .cache = &f.cache,
+                                            .span = &span,
+                                            .n_spans = 1,
+                                            .heads = of->heads,
+                                            .q = of->q + past * nq,
+                                            .k = of->k + past * nk,
+                                            .v = of->v + past * nk,
+                                            .out = out,
+                                            .score = of->score };
+        assert_true(f.cache.slots < past);
+        vug_cpu_cache_load(&f.env, &job, of->k, of->v);
+        run(&f, &job);
+        check_bits(out, of->want + past * nq, (size_t)(3 * nq), "a past that is given");
+        free_guarded(out);
+        state_release(&f, &state_);
+        fixture_release(&f);
+    }
+    release(&s);
+    release(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +500,10 @@ int main(void)
         cmocka_unit_test(test_rows_of_the_table),
         cmocka_unit_test(test_several_sequences),
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_the_rule_as_a_mask),
+        cmocka_unit_test(test_any_mask),
+        cmocka_unit_test(test_bad_masks),
+        cmocka_unit_test(test_past_in_a_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

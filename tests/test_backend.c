@@ -51,7 +51,7 @@ static vug_val input(model *m, vug_input which)
     return append(m,
                   (vug_node){ .op = VUG_OP_INPUT,
                               .shape = { 1, { which == VUG_INPUT_ROWS ? VUG_DIM_R : VUG_DIM_T } },
-                              .at.input = { which } });
+                              .at.input = { .which = which } });
 }
 
 /* [rows,cols], or [cols] for rows = 0. Formats take turns; bytes are unaligned. */
@@ -235,7 +235,9 @@ static void run_all(const setup *s, int64_t chunk, float *logits, float *hidden)
             row[i] = (int32_t)i;
         }
         const vug_span span = { s->state[0], past, n };
-        const vug_step_in in = { &span, 1, token, row, n, NULL };
+        const vug_step_in in = {
+            .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = n
+        };
         const float *output[2];
         vug_err err;
         if (s->b->run(s->program, s->workspace, &in, output, &err) != VUG_OK)
@@ -277,14 +279,16 @@ static void evaluate_attention(const vug_node *node, float *const *in, float *ou
 {
     for (int64_t t = 0; t < TOKENS; t++) {
         for (int64_t h = 0; h < HEADS; h++) {
-            const vug_ref_history history = { in[1],
-                                              in[2],
-                                              t,
-                                              KV,
-                                              h / (HEADS / KV),
-                                              E,
-                                              node->at.attn.window,
-                                              { node->at.attn.scale, node->at.attn.softcap } };
+            const vug_ref_history history = {
+                .k = in[1],
+                .v = in[2],
+                .position = t,
+                .heads = KV,
+                .head = h / (HEADS / KV),
+                .width = E,
+                .window = node->at.attn.window,
+                .score = { node->at.attn.scale, node->at.attn.softcap },
+            };
             const int64_t at = (t * HEADS + h) * E;
             vug_ref_attention(in[0] + at, &history, out + at);
         }
@@ -406,9 +410,13 @@ static void test_two_sequences(void **state)
     for (int i = 0; i < LEAD; i++)
         token[i] = token_at(i);
     const vug_span lead = { s.state[0], 0, LEAD };
-    assert_int_equal(s.b->run(s.program, s.workspace,
-                              &(vug_step_in){ &lead, 1, token, NULL, 0, NULL }, output, NULL),
-                     VUG_OK);
+    assert_int_equal(
+            s.b->run(
+                    s.program, s.workspace,
+                    &(vug_step_in){
+                            .span = &lead, .n_spans = 1, .token = token, .row = NULL, .n_rows = 0 },
+                    output, NULL),
+            VUG_OK);
     for (int64_t past = 0; past < 40; past += 4) {
         for (int i = 0; i < 4; i++) {
             token[i] = token_at(past + i);
@@ -416,7 +424,9 @@ static void test_two_sequences(void **state)
         }
         const vug_span both[2] = { { s.state[1], past, 4 }, { s.state[0], LEAD + past, 4 } };
         const int32_t row[2] = { 3, 7 };
-        const vug_step_in in = { both, 2, token, row, 2, NULL };
+        const vug_step_in in = {
+            .span = both, .n_spans = 2, .token = token, .row = row, .n_rows = 2
+        };
         assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
         check_bits(output[0], want->logits + (past + 3) * V, V, "the one behind");
         check_bits(output[0] + V, want->logits + (LEAD + past + 3) * V, V, "the one ahead");
@@ -444,7 +454,9 @@ static void test_cancel(void **state)
     vug_err err;
     atomic_bool cancel = false;
     vug_span span = { s.state[0], 0, 60 };
-    vug_step_in in = { &span, 1, token, &row, 0, &cancel };
+    vug_step_in in = {
+        .span = &span, .n_spans = 1, .token = token, .row = &row, .cancel = &cancel
+    };
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
     span = (vug_span){ s.state[0], 60, 20 };
     in.token = token + 10; /* not what is computed afterwards */
@@ -477,7 +489,7 @@ static void test_bad_steps(void **state)
     setup s = setup_of(&m, NULL, 1);
     int32_t token[TOKENS + 1] = { 0 }, row[1] = { 0 };
     vug_span span = { s.state[0], 0, BATCH + 1 };
-    vug_step_in in = { &span, 1, token, row, 0, NULL };
+    vug_step_in in = { .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = 0 };
     refuse(&s, &in, "81 tokens");
     span = (vug_span){ s.state[0], CONTEXT - 2, 3 };
     refuse(&s, &in, "context of 100");

@@ -167,7 +167,7 @@ static void test_text_lines(void **state)
         { .op = VUG_OP_INPUT,
           .layer = -1,
           .shape = { 1, { VUG_DIM_T } },
-          .at.input = { VUG_INPUT_POSITIONS } },
+          .at.input = { .which = VUG_INPUT_POSITIONS } },
         { .op = VUG_OP_ROPE_TABLE, .layer = -1, .in = { { 1 } }, .at.table = { 4, inv, 1 } },
         { .op = VUG_OP_PARAM,
           .layer = 0,

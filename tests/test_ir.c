@@ -19,8 +19,12 @@ static vug_shape shape_from(const char *text)
     vug_shape s = { 0 };
     for (const char *c = text; *c; c += *c == ',') {
         int64_t dim = 0;
-        if (*c == 'T' || *c == 'R')
-            dim = *c++ == 'T' ? VUG_DIM_T : VUG_DIM_R;
+        static const char symbols[] = "TRPS"; /* -1, -2, .. */
+        const char *symbol = strchr(symbols, *c);
+        if (symbol) {
+            dim = -1 - (symbol - symbols);
+            c++;
+        }
         for (; *c >= '0' && *c <= '9'; c++)
             dim = dim * 10 + (*c - '0');
         assert_true(s.rank < VUG_MAX_DIMS);
@@ -38,10 +42,10 @@ static vug_val append(vug_graph *g, vug_node node)
     return out;
 }
 
-/* A value of any shape: one that begins with a symbol can only be an input. */
+/* A value of any shape: one with a symbol can only be an input. */
 static vug_val value(vug_graph *g, const char *shape)
 {
-    const bool symbolic = *shape == 'T' || *shape == 'R';
+    const bool symbolic = strpbrk(shape, "TRPS") != NULL;
     return append(g, (vug_node){ .op = symbolic ? VUG_OP_INPUT : VUG_OP_PARAM,
                                  .layer = -1,
                                  .shape = shape_from(shape) });
@@ -76,6 +80,11 @@ typedef struct {
 #define ATTN(l, w)                                                                 \
     {                                                                              \
         .op = VUG_OP_ATTENTION, .layer = 3, .name = "x", .at.attn = { l, w, 1, 0 } \
+    }
+
+#define OVER(id)                                                                         \
+    {                                                                                    \
+        .op = VUG_OP_##id, .layer = 3, .name = "x", .at.attn = {.layer = 3, .scale = 1 } \
     }
 
 static const rule_row rule_rows[] = {
@@ -175,7 +184,36 @@ static const rule_row rule_rows[] = {
       NULL,
       "needs a layer and a window that is not negative" },
 
+    { OVER(ATTENTION_MASK), { "T,4,8", "T,2,8", "T,2,8", "T,S" }, "[T,4,8]", NULL },
+    { OVER(ATTENTION_MASK), { "6,4,8", "6,2,8", "6,2,8", "6,9" }, "[6,4,8]", NULL },
+    { OVER(ATTENTION_MASK),
+      { "T,4,8", "T,2,8", "T,2,8", "R,9" },
+      NULL,
+      "the mask is [R,9], expected [T,S], a row for each query" },
+    { OVER(ATTENTION_MASK),
+      { "T,4,8", "T,2,8", "T,2,8", "T" },
+      NULL,
+      "the mask is [T], expected [T,S], a row for each query" },
+    { OVER(ATTENTION_PAST), { "T,4,8", "T,2,8", "T,2,8", "P,2,8", "P,2,8" }, "[T,4,8]", NULL },
+    { OVER(ATTENTION_PAST),
+      { "T,4,8", "T,2,8", "T,2,8", "P,2,8", "5,2,8" },
+      NULL,
+      "the past is [P,2,8] and [5,2,8], expected two of [P,K,E]" },
+    { OVER(ATTENTION_PAST),
+      { "T,4,8", "T,2,8", "T,2,8", "P,4,8", "P,4,8" },
+      NULL,
+      "the past is [P,4,8] and [P,4,8], expected two of [P,K,E]" },
+    { OVER(ATTENTION_PAST_MASK),
+      { "T,4,8", "T,2,8", "T,2,8", "5,2,8", "5,2,8", "T,S" },
+      "[T,4,8]",
+      NULL },
+    { OVER(ATTENTION_PAST_MASK),
+      { "T,4,8", "T,2,8", "T,2,8", "5,2,8", "5,2,8", "R,S" },
+      NULL,
+      "the mask is [R,S], expected [T,S], a row for each query" },
+
     { NODE(ADD), { "T,8", "T,8" }, "[T,8]", NULL },
+    { NODE(ADD), { "P,8", "P,8" }, NULL, "reads a past or a mask, which only attention can" },
     { NODE(ADD), { "T,8", "R,8" }, NULL, "inputs are [T,8] and [R,8], expected equal shapes" },
     { NODE(MUL), { "T,4,8", "T,4,8" }, "[T,4,8]", NULL },
     { NODE(MUL), { "T,8", "T,8,1" }, NULL, "inputs are [T,8] and [T,8,1], expected equal shapes" },

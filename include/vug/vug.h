@@ -200,6 +200,8 @@ typedef struct {
     int threads;           /* 0: the physical cores */
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: none */
     const char *isa;       /* caps the CPU kernels: "ref", "avx2"; NULL: the best */
+    const char *profile;   /* how to compile: a file, "prefill" or "decode"; NULL: the vug.toml
+                              beside the weights, or else "prefill" */
     bool lazy;             /* do not read the weights ahead of their use */
     vug_progress_fn *progress;
     void *user; /* handed to progress */

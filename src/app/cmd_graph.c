@@ -3,6 +3,7 @@
 #include "app/commands.h"
 #include "app/js.h"
 #include "core/os.h"
+#include "vug/flow.h"
 
 static vug_graph_format format_of(const char *name)
 {
@@ -25,31 +26,60 @@ static int write_file(const vug_ui *ui, const char *path, const vug_buf *text)
     return opened ? VUG_EXIT_MACHINE : code;
 }
 
+static vug_status open_flow(const vug_options *opt, vug_model **model, vug_flow **flow,
+                            vug_err *err)
+{
+    const bool decode = strcmp(opt->mode, "decode") == 0;
+    const vug_flow_options how = { .mode = decode ? VUG_FLOW_DECODE : VUG_FLOW_PREFILL,
+                                   .profile = opt->profile };
+    vug_model_options open = vug_options_model(opt);
+    open.lazy = true;
+    if (opt->config)
+        return vug_flow_open(opt->operand[0], &how, flow, err);
+    const vug_status st = vug_model_open(opt->operand[0], &open, model, err);
+    return st == VUG_OK ? vug_flow_create(*model, &how, flow, err) : st;
+}
+
+static void as_json(const vug_options *opt, const vug_text *graph, const vug_text *passes,
+                    vug_js *js)
+{
+    vug_js_open(js, NULL, '{');
+    vug_js_str(js, "format", opt->format);
+    vug_js_bool(js, "fused", opt->fused);
+    vug_js_str(js, "mode", opt->mode);
+    vug_js_text(js, "graph", graph->ptr, graph->len);
+    if (passes->ptr)
+        vug_js_text(js, "passes", passes->ptr, passes->len);
+    vug_js_close(js, '}');
+    vug_buf_puts(&js->buf, "\n");
+}
+
 int vug_cmd_graph(vug_ui *ui, const vug_options *opt)
 {
-    vug_model_options how = vug_options_model(opt);
-    vug_model *model;
-    vug_text graph = { 0 };
+    vug_model *model = NULL;
+    vug_flow *flow = NULL;
+    vug_text graph = { 0 }, passes = { 0 };
+    const vug_graph_format format = format_of(opt->format);
     vug_err err;
-    how.lazy = true;
-    if (vug_model_open(opt->operand[0], &how, &model, &err) != VUG_OK)
-        return vug_ui_fail(ui, &err);
-    const vug_status st = vug_model_graph(model, format_of(opt->format), opt->fused, &graph, &err);
+    vug_status st = open_flow(opt, &model, &flow, &err);
+    if (st == VUG_OK)
+        st = vug_flow_text(flow, format, opt->fused, &graph, &err);
+    if (st == VUG_OK && opt->profile)
+        st = vug_flow_passes(flow, &passes, &err);
+    vug_flow_destroy(flow);
     vug_model_close(model);
-    if (st != VUG_OK)
-        return vug_ui_fail(ui, &err);
     vug_js js = { 0 };
-    if (opt->json) {
-        vug_js_open(&js, NULL, '{');
-        vug_js_str(&js, "format", opt->format);
-        vug_js_bool(&js, "fused", opt->fused);
-        vug_js_text(&js, "graph", graph.ptr, graph.len);
-        vug_js_close(&js, '}');
-        vug_buf_puts(&js.buf, "\n");
-    } else {
+    if (st == VUG_OK && opt->json)
+        as_json(opt, &graph, &passes, &js);
+    else if (st == VUG_OK) {
         vug_buf_append(&js.buf, graph.ptr, graph.len);
+        if (passes.ptr && format == VUG_GRAPH_TEXT)
+            vug_buf_printf(&js.buf, "\n%s", passes.ptr);
     }
     vug_text_release(&graph);
+    vug_text_release(&passes);
+    if (st != VUG_OK)
+        return vug_ui_fail(ui, &err);
     if (!opt->out)
         return vug_ui_print(ui, &js.buf, VUG_EXIT_OK);
     int code = VUG_EXIT_OK;

@@ -349,5 +349,6 @@ vug_model_options vug_options_model(const vug_options *opt)
         .threads = opt->threads,
         .memory_limit = opt->memory_limit,
         .isa = opt->isa,
+        .profile = opt->profile,
     };
 }

@@ -54,7 +54,8 @@ typedef struct {
 } vug_program_sizes;
 
 /* `n` tokens of one sequence, the first at position `past`. The state must hold
- * exactly the `past` tokens before. */
+ * exactly the `past` tokens before, unless the graph is given them: then it is
+ * scratch. */
 typedef struct {
     vug_state *state;
     int64_t past;
@@ -67,7 +68,10 @@ typedef struct {
     const int32_t *token; /* [T], T = sum of n */
     const int32_t *row;   /* [R] indices into the step's tokens, ascending */
     int64_t n_rows;
-    atomic_bool *cancel; /* looked at between nodes; may be NULL */
+    atomic_bool *cancel;      /* looked at between nodes; may be NULL */
+    const int32_t *position;  /* [T]; NULL: each span counts on from its past */
+    const float *const *data; /* the graph's VUG_INPUT_DATA by index; P counts the pasts of all
+                                 spans, S is the most of past + n; may be NULL without any */
 } vug_step_in;
 
 typedef struct {

@@ -11,7 +11,7 @@ static const char *const turn_ends[] = { "<end_of_turn>", "<eos>" };
 
 /* ---- config files ------------------------------------------------------------ */
 
-static vug_status read_config(const char *folder, vug_config *out, vug_err *err)
+vug_status vug_checkpoint_config(const char *folder, vug_config *out, vug_err *err)
 {
     char *path = vug_path_join(folder, "config.json");
     if (!path)
@@ -179,7 +179,7 @@ static void set_defaults(vug_checkpoint *c)
 vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out, vug_err *err)
 {
     vug_checkpoint c = { 0 };
-    vug_status st = read_config(folder, &c.config, err);
+    vug_status st = vug_checkpoint_config(folder, &c.config, err);
     if (st == VUG_OK)
         st = vug_weights_open(folder, &c.weights, err);
     if (st == VUG_OK)

@@ -13,6 +13,7 @@
 #include "models/models.h"
 #include "passes/passes.h"
 #include "text/chat.h"
+#include "vug/flow.h"
 #include "weights/weights.h"
 
 #define VUG_MAX_STOP   64
@@ -33,6 +34,7 @@ typedef struct {
     vug_sampling_defaults sampling;
 } vug_checkpoint;
 
+VUG_MUST_CHECK vug_status vug_checkpoint_config(const char *folder, vug_config *out, vug_err *err);
 /* Everything in a folder but the weights' pages themselves. */
 VUG_MUST_CHECK vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out,
                                               vug_err *err);
@@ -48,6 +50,13 @@ void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
 /* By name, or the best available one for NULL; NULL and a sentence when unknown. */
 const vug_backend *vug_pick_backend(const char *name, vug_err *err);
 
+/* ---- profile ------------------------------------------------------------------ */
+
+/* `profile` is a file or the name of a built-in one; NULL: the folder's vug.toml, or
+ * where there is none (or `folder` is NULL) the built-in `otherwise`. */
+VUG_MUST_CHECK vug_status vug_profile_find(const char *profile, const char *folder,
+                                           const char *otherwise, vug_profile *out, vug_err *err);
+
 /* ---- program: a graph, fused, planned, compiled ------------------------------ */
 
 typedef struct {
@@ -59,9 +68,15 @@ typedef struct {
     vug_limits limits;
 } vug_compiled;
 
-VUG_MUST_CHECK vug_status vug_compile(const vug_backend *backend, vug_device *device,
-                                      const vug_binding *binding, const vug_limits *limits,
-                                      bool hidden, vug_compiled *out, vug_err *err);
+enum { VUG_PLAN_ALIGN = 64 }; /* of planned values: a cache line, and every vector type */
+
+/* The model's own flow, by its profile. */
+VUG_MUST_CHECK vug_status vug_compile(const vug_model *model, const vug_limits *limits, bool hidden,
+                                      vug_compiled *out, vug_err *err);
+/* Another graph over the model's weights; `graph` is not kept. */
+VUG_MUST_CHECK vug_status vug_compile_flow(const vug_model *model, const vug_graph *graph,
+                                           const vug_profile *profile, const vug_limits *limits,
+                                           vug_compiled *out, vug_err *err);
 /* Accepts an all-zero value. */
 void vug_compiled_release(vug_compiled *compiled);
 
@@ -73,15 +88,42 @@ struct vug_model {
     const vug_backend *backend;
     vug_device *device;
     vug_device_info device_info;
+    vug_profile profile;
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;
 };
 
+VUG_MUST_CHECK vug_status vug_pick_limits(const vug_model_options *o, const vug_config *c,
+                                          vug_limits *out, vug_err *err);
 /* A model over a directory that was made in memory; takes it, also on failure. */
 VUG_MUST_CHECK vug_status vug_model_over(const vug_config *config, vug_weights *weights,
                                          const char *name, const vug_model_options *options,
                                          vug_model **out, vug_err *err);
+
+/* ---- flow --------------------------------------------------------------------- */
+
+/* What a vug_flow of the public API is: the words' state comes first, so that one
+ * pointer is both. */
+typedef struct {
+    vug_flow words;
+    vug_graph graph;
+    const vug_model *model; /* NULL: of a config alone */
+    const vug_config *config;
+    vug_flow_options options; /* zeros replaced; symbolic numbers are VUG_SYMBOLIC */
+    vug_limits limits;
+    vug_profile profile;
+} vug_flow_object;
+
+static inline const vug_flow_object *vug_flow_object_of(const vug_flow *flow)
+{
+    return (const vug_flow_object *)(const void *)flow;
+}
+
+VUG_MUST_CHECK vug_status vug_graph_write(const vug_graph *g, vug_graph_format format,
+                                          vug_text *out, vug_err *err);
+/* Checks the combination, and fills what the caller left open. */
+VUG_MUST_CHECK vug_status vug_flow_resolve(vug_flow_object *flow, vug_err *err);
 
 /* ---- session ------------------------------------------------------------------ */
 

@@ -14,8 +14,8 @@ static const uint64_t process_bytes = 4u << 20;
 
 /* ---- options --------------------------------------------------------------------- */
 
-static vug_status pick_limits(const vug_model_options *o, const vug_config *c, vug_limits *out,
-                              vug_err *err)
+vug_status vug_pick_limits(const vug_model_options *o, const vug_config *c, vug_limits *out,
+                           vug_err *err)
 {
     int64_t context = o->context;
     if (context == 0)
@@ -126,29 +126,35 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
 static vug_status check_memory(const vug_model *m, const vug_model_options *o, vug_err *err)
 {
     const vug_memory_plan *plan = &m->info.memory;
-    if (!o->memory_limit || plan->total <= o->memory_limit)
+    const uint64_t budget = m->profile.budget;
+    const bool by_profile = budget && (!o->memory_limit || budget < o->memory_limit);
+    const uint64_t limit = by_profile ? budget : o->memory_limit;
+    if (!limit || plan->total <= limit)
         return VUG_OK;
     return VUG_FAIL(err, VUG_LIMIT,
                     "%s: needs %.1f MB (weights %.1f, caches for %lld tokens %.1f, buffers %.1f), "
-                    "the memory limit is %.1f MB",
+                    "the %s is %.1f MB",
                     m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
                     (long long)m->info.context, (double)plan->session_cache / 1e6,
-                    (double)plan->session_buffers / 1e6, (double)o->memory_limit / 1e6);
+                    (double)plan->session_buffers / 1e6,
+                    by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
 }
 
-/* Everything behind the checkpoint, which is there already. */
-static vug_status open_program(vug_model *m, const vug_model_options *o, vug_err *err)
+/* Everything behind the checkpoint, which is there already; `folder` may hold a
+ * profile. */
+static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
+                               vug_err *err)
 {
     vug_limits limits;
-    VUG_TRY(pick_limits(o, &m->checkpoint.config, &limits, err));
+    VUG_TRY(vug_profile_find(o->profile, folder, "prefill", &m->profile, err));
+    VUG_TRY(vug_pick_limits(o, &m->checkpoint.config, &limits, err));
     const vug_device_options device = { .isa = o->isa, .threads = o->threads };
     m->backend = vug_pick_backend(o->device, err);
     if (!m->backend)
         return VUG_ARGUMENT;
     VUG_TRY(m->backend->open(&device, &m->device, err));
     VUG_TRY(vug_lock_create(&m->turn, err));
-    VUG_TRY(vug_compile(m->backend, m->device, &m->checkpoint.binding, &limits, false, &m->main,
-                        err));
+    VUG_TRY(vug_compile(m, &limits, false, &m->main, err));
     describe(m);
     VUG_TRY(check_memory(m, o, err));
     return o->lazy ? VUG_OK : read_ahead(m, o, err);
@@ -173,7 +179,7 @@ vug_status vug_model_open(const char *path, const vug_model_options *options, vu
     VUG_TRY(create(path, &m, err));
     vug_status st = vug_checkpoint_open(path, &m->checkpoint, err);
     if (st == VUG_OK)
-        st = open_program(m, options ? options : &none, err);
+        st = open_program(m, path, options ? options : &none, err);
     if (st != VUG_OK) {
         vug_model_close(m);
         return st;
@@ -194,7 +200,7 @@ vug_status vug_model_over(const vug_config *config, vug_weights *weights, const 
     }
     st = vug_checkpoint_over(config, weights, name, &m->checkpoint, err);
     if (st == VUG_OK)
-        st = open_program(m, options ? options : &none, err);
+        st = open_program(m, NULL, options ? options : &none, err);
     if (st != VUG_OK) {
         vug_model_close(m);
         return st;
@@ -271,22 +277,7 @@ vug_layer_info vug_model_layer(const vug_model *model, size_t i)
 vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool fused,
                            vug_text *out, vug_err *err)
 {
-    const vug_graph *g = fused ? &model->main.fused : &model->main.graph;
-    vug_buf text = { 0 };
-    switch (format) {
-    case VUG_GRAPH_TEXT:
-        vug_graph_text(g, &text);
-        break;
-    case VUG_GRAPH_DOT:
-        vug_graph_dot(g, &text);
-        break;
-    case VUG_GRAPH_SVG:
-        vug_graph_svg(g, &text);
-        break;
-    default:
-        return VUG_FAIL(err, VUG_ARGUMENT, "graph format %d is not known", (int)format);
-    }
-    return vug_buf_take(&text, out, err);
+    return vug_graph_write(fused ? &model->main.fused : &model->main.graph, format, out, err);
 }
 
 const char *vug_version(void)

@@ -1,7 +1,7 @@
 /* From a bound checkpoint to a program on a device. */
 #include "engine/engine.h"
 
-enum { ALIGN = 64 }; /* of planned values: a cache line, and every vector type */
+enum { ALIGN = VUG_PLAN_ALIGN };
 
 static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_binding *binding,
                                 vug_err *err)
@@ -20,18 +20,34 @@ static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_b
     return st;
 }
 
-vug_status vug_compile(const vug_backend *backend, vug_device *device, const vug_binding *binding,
-                       const vug_limits *limits, bool hidden, vug_compiled *out, vug_err *err)
+/* The passes over `graph`, and the device's part. */
+static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
+                                const vug_profile *profile, vug_compiled *c, vug_err *err)
+{
+    VUG_TRY(vug_fuse_by(graph, profile, &c->fused, NULL, err));
+    VUG_TRY(vug_plan_make(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
+    c->plan.tile_rows = profile->tile_rows;
+    return compile_bound(c, m->device, &m->checkpoint.binding, err);
+}
+
+vug_status vug_compile(const vug_model *m, const vug_limits *limits, bool hidden, vug_compiled *out,
+                       vug_err *err)
 {
     /* In place: the program borrows graph and plan from where they stay. */
-    *out = (vug_compiled){ .backend = backend, .limits = *limits };
-    vug_status st = vug_model_build(binding, hidden, &out->graph, err);
+    *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
+    vug_status st = vug_model_build(&m->checkpoint.binding, hidden, &out->graph, err);
     if (st == VUG_OK)
-        st = vug_fuse(&out->graph, &out->fused, err);
-    if (st == VUG_OK)
-        st = vug_plan_make(&out->fused, limits->batch, limits->rows, ALIGN, &out->plan, err);
-    if (st == VUG_OK)
-        st = compile_bound(out, device, binding, err);
+        st = compile_graph(m, &out->graph, &m->profile, out, err);
+    if (st != VUG_OK)
+        vug_compiled_release(out);
+    return st;
+}
+
+vug_status vug_compile_flow(const vug_model *m, const vug_graph *graph, const vug_profile *profile,
+                            const vug_limits *limits, vug_compiled *out, vug_err *err)
+{
+    *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
+    const vug_status st = compile_graph(m, graph, profile, out, err);
     if (st != VUG_OK)
         vug_compiled_release(out);
     return st;

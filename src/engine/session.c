@@ -127,8 +127,7 @@ static vug_status need_wide(vug_session *s, size_t rows, bool hidden, vug_err *e
     vug_compiled_release(&s->wide);
     vug_limits limits = m->main.limits;
     limits.rows = had > (int64_t)rows ? had : (int64_t)rows;
-    VUG_TRY(vug_compile(m->backend, m->device, &m->checkpoint.binding, &limits, hidden, &s->wide,
-                        err));
+    VUG_TRY(vug_compile(m, &limits, hidden, &s->wide, err));
     s->wide_hidden = hidden;
     return m->backend->workspace_create(s->wide.program, &s->wide_workspace, err);
 }

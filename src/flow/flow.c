@@ -1,5 +1,7 @@
+/* The words: each appends one node. */
 #include "flow/flow.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 vug_flow vug_flow_over(vug_graph *g, vug_find_weight_fn *find, const void *user)
@@ -7,11 +9,23 @@ vug_flow vug_flow_over(vug_graph *g, vug_find_weight_fn *find, const void *user)
     return (vug_flow){ .g = g, .find = find, .user = user, .layer = -1 };
 }
 
-vug_status vug_flow_finish(const vug_flow *f, vug_err *err)
+void vug_flow_refuse(vug_flow *f, vug_status code, const char *fmt, ...)
 {
-    if (f->st != VUG_OK && err)
-        *err = f->err;
-    return f->st;
+    char text[400], where[32] = "";
+    va_list args;
+    if (f->st != VUG_OK)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (f->layer >= 0)
+        (void)snprintf(where, sizeof(where), "layer %d: ", f->layer);
+    f->st = VUG_FAIL(&f->err, code, "flow: %s%s", where, text);
+}
+
+void flow_fail(vug_flow *f, const char *sentence)
+{
+    vug_flow_refuse(f, VUG_ARGUMENT, "%s", sentence);
 }
 
 static vug_val emit(vug_flow *f, vug_node node)
@@ -23,6 +37,11 @@ static vug_val emit(vug_flow *f, vug_node node)
     return out;
 }
 
+static int64_t dim_of(int64_t known, int64_t symbol)
+{
+    return known > 0 ? known : symbol;
+}
+
 vug_val flow_input(vug_flow *f, vug_input which)
 {
     static const char *const names[] = {
@@ -30,11 +49,26 @@ vug_val flow_input(vug_flow *f, vug_input which)
         [VUG_INPUT_POSITIONS] = "positions",
         [VUG_INPUT_ROWS] = "rows",
     };
-    const int64_t n = which == VUG_INPUT_ROWS ? VUG_DIM_R : VUG_DIM_T;
+    if ((unsigned)which >= sizeof(names) / sizeof(names[0])) {
+        flow_fail(f, "flow_input makes tokens, positions and rows; other inputs are flow_data");
+        return (vug_val){ 0 };
+    }
+    const int64_t n =
+            which == VUG_INPUT_ROWS ? dim_of(f->rows, VUG_DIM_R) : dim_of(f->tokens, VUG_DIM_T);
     return emit(f, (vug_node){ .op = VUG_OP_INPUT,
                                .name = names[which],
                                .shape = { 1, { n } },
-                               .at.input = { which } });
+                               .at.input = { .which = which } });
+}
+
+vug_val flow_data(vug_flow *f, const char *name, vug_shape shape)
+{
+    if (shape.rank > 0 && shape.dim[0] == VUG_DIM_T)
+        shape.dim[0] = dim_of(f->tokens, VUG_DIM_T);
+    return emit(f, (vug_node){ .op = VUG_OP_INPUT,
+                               .name = name,
+                               .shape = shape,
+                               .at.input = { .which = VUG_INPUT_DATA, .index = f->n_data++ } });
 }
 
 vug_val flow_weight(vug_flow *f, const char *name)
@@ -87,10 +121,66 @@ vug_val flow_rope(vug_flow *f, vug_val x, vug_val table)
     return emit(f, (vug_node){ .op = VUG_OP_ROPE, .in = { x, table } });
 }
 
+static void export_kv(vug_flow *f, const char *which, vug_val x)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%s.%d", which, f->layer);
+    flow_output(f, name, x);
+}
+
+static vug_val past_of(vug_flow *f, const char *which, vug_val like)
+{
+    char name[32];
+    vug_shape shape = flow_shape(f, like);
+    shape.dim[0] = dim_of(f->past, VUG_DIM_P);
+    (void)snprintf(name, sizeof(name), "past.%s.%d", which, f->layer);
+    return flow_data(f, name, shape);
+}
+
+/* One input for all layers of a window: it belongs to none of them. */
+static vug_val mask_of(vug_flow *f, int64_t window)
+{
+    const int layer = f->layer;
+    char name[32] = "mask";
+    for (int i = 0; i < f->n_masks; i++) {
+        if (f->mask[i].window == window)
+            return f->mask[i].value;
+    }
+    if (f->n_masks == VUG_MAX_MASKS) {
+        vug_flow_refuse(f, VUG_LIMIT, "masks for more than %d windows", VUG_MAX_MASKS);
+        return (vug_val){ 0 };
+    }
+    if (window > 0)
+        (void)snprintf(name, sizeof(name), "mask.%lld", (long long)window);
+    f->layer = -1;
+    const vug_shape shape = { 2, { VUG_DIM_T, dim_of(f->keys, VUG_DIM_S) } };
+    const vug_val mask = flow_data(f, name, shape);
+    f->layer = layer;
+    f->mask[f->n_masks++] = (vug_window_mask){ window, mask };
+    return mask;
+}
+
 vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at)
 {
+    static const vug_op ops[2][2] = { { VUG_OP_ATTENTION, VUG_OP_ATTENTION_MASK },
+                                      { VUG_OP_ATTENTION_PAST, VUG_OP_ATTENTION_PAST_MASK } };
+    vug_node node = { .op = ops[f->given_past][f->custom_mask], .in = { q, k, v } };
+    int n = 3;
+    if (f->given_past) {
+        node.in[n++] = past_of(f, "k", k);
+        node.in[n++] = past_of(f, "v", v);
+    }
+    if (f->custom_mask) {
+        node.in[n] = mask_of(f, at.window);
+        at.window = 0;
+    }
+    if (f->export_kv) {
+        export_kv(f, "k", k);
+        export_kv(f, "v", v);
+    }
     at.layer = f->layer;
-    return emit(f, (vug_node){ .op = VUG_OP_ATTENTION, .in = { q, k, v }, .at.attn = at });
+    node.at.attn = at;
+    return emit(f, node);
 }
 
 vug_val flow_heads(vug_flow *f, vug_val x, int64_t count)
@@ -111,6 +201,11 @@ vug_val flow_add(vug_flow *f, vug_val a, vug_val b)
 vug_val flow_mul(vug_flow *f, vug_val a, vug_val b)
 {
     return emit(f, (vug_node){ .op = VUG_OP_MUL, .in = { a, b } });
+}
+
+vug_val flow_scale(vug_flow *f, vug_val x, float by)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { by } });
 }
 
 vug_val flow_gelu(vug_flow *f, vug_val x)

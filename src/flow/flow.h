@@ -2,16 +2,16 @@
 #define VUG_FLOW_FLOW_H
 
 /*
- * The words a model file is written in. Each call appends one node and returns
- * its value. The first failure is kept in the flow and turns all later calls
- * into no-ops, so a layer is written without error checks and vug_flow_finish
- * reports what went wrong and in which scope.
+ * What vug/flow.h does not show of a flow: the words are declared there, once, for
+ * architectures and for hooks alike.
  *
- * Prefill and decode are one flow: the number of tokens is the symbol T, the
- * rows whose logits are wanted are R.
+ * Each call appends one node and returns its value. The first failure is kept in
+ * the flow and turns all later calls into no-ops, so a layer is written without
+ * error checks and vug_flow_finish reports what went wrong and in which scope.
  */
 
 #include "ir/ir.h"
+#include "vug/flow.h"
 
 /* What a flow needs to know of a weight that the model names. */
 typedef struct {
@@ -24,8 +24,27 @@ typedef struct {
  * the layers. */
 typedef vug_status vug_find_weight_fn(const void *user, const char *name, int layer,
                                       vug_weight_spec *out, vug_err *err);
+/* What the model itself does at a stage: see flow_default. */
+typedef vug_val vug_stage_fn(vug_flow *f, void *context, int layer, vug_val x);
 
+/* Readers of `old` read `with`, but for the nodes from .. to-1. */
 typedef struct {
+    vug_val old, with;
+    uint32_t from, to;
+} vug_replacement;
+
+#define VUG_MAX_REPLACEMENTS 256
+
+/* The mask that stands in for causal order and one window; 0: none. */
+typedef struct {
+    int64_t window;
+    vug_val value;
+} vug_window_mask;
+
+#define VUG_MAX_MASKS 8
+
+/* After `user` all-zero is the engine's own flow: any number of tokens, caches. */
+struct vug_flow {
     vug_graph *g; /* borrowed */
     vug_find_weight_fn *find;
     const void *user;
@@ -34,34 +53,26 @@ typedef struct {
     int n_hidden;
     vug_status st; /* sticky */
     vug_err err;
-} vug_flow;
+
+    int64_t tokens, rows, past, keys; /* what T, R, P and S are; 0: unknown to the flow */
+    bool given_past, export_kv;
+    bool custom_mask;
+    vug_window_mask mask[VUG_MAX_MASKS]; /* [n_masks] made so far */
+    int n_masks, n_data;
+    vug_stage_fn *stage; /* of the hook that runs */
+    void *context;
+    bool once, done; /* the stage may run once, has run */
+    uint32_t hook_from;
+    vug_replacement *replacement; /* [n_replacements]; of the flow */
+    size_t n_replacements;
+};
 
 vug_flow vug_flow_over(vug_graph *g, vug_find_weight_fn *find, const void *user);
-VUG_MUST_CHECK vug_status vug_flow_finish(const vug_flow *f, vug_err *err);
+/* Carries out the replacements and frees what the flow itself holds. */
+VUG_MUST_CHECK vug_status vug_flow_finish(vug_flow *f, vug_err *err);
+/* The first failure counts. `layer` < 0: outside the layers. */
+void vug_flow_refuse(vug_flow *f, vug_status code, const char *fmt, ...) VUG_PRINTF(3, 4);
 
-vug_val flow_input(vug_flow *f, vug_input which);
-vug_val flow_weight(vug_flow *f, const char *name);
-/* Rows of a table [V,D], times `scale`. */
-vug_val flow_embed(vug_flow *f, vug_val table, vug_val tokens, float scale);
-/* x [T,in] times the transposed weight `name` [out,in]. */
-vug_val flow_linear(vug_flow *f, vug_val x, const char *name);
-/* The same with a weight that was looked up before, such as a tied head. */
-vug_val flow_project(vug_flow *f, vug_val x, vug_val weight);
-/* x / rms(x) * (w + bias) over the last axis, w the weight `name`. */
-vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr_norm at);
-vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name, vug_attr_table at);
-vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
-vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);
-vug_val flow_heads(vug_flow *f, vug_val x, int64_t count);
-vug_val flow_merge(vug_flow *f, vug_val x);
-vug_val flow_add(vug_flow *f, vug_val a, vug_val b);
-vug_val flow_mul(vug_flow *f, vug_val a, vug_val b);
-vug_val flow_gelu(vug_flow *f, vug_val x);
-/* tanh(x / by) * by; `by` 0 leaves x as it is. */
-vug_val flow_softcap(vug_flow *f, vug_val x, float by);
-vug_val flow_take(vug_flow *f, vug_val x, vug_val rows);
-
-void flow_output(vug_flow *f, const char *name, vug_val x);
 /* The input of the next layer, or at last the output of the final norm: an
  * output when the flow was asked for hidden states. */
 void flow_hidden(vug_flow *f, vug_val x);

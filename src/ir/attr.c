@@ -47,6 +47,8 @@ static const char *input_name(vug_input which)
         return "positions";
     case VUG_INPUT_ROWS:
         return "rows";
+    case VUG_INPUT_DATA:
+        return "data";
     }
     return "unknown";
 }
@@ -77,6 +79,8 @@ static void text_param(const vug_node *node, vug_buf *to)
 static void text_input(const vug_node *node, vug_buf *to)
 {
     vug_buf_puts(to, input_name(node->at.input.which));
+    if (node->at.input.which == VUG_INPUT_DATA)
+        vug_buf_printf(to, " %d", node->at.input.index);
 }
 
 static void text_norm(const vug_node *node, vug_buf *to)
@@ -128,7 +132,7 @@ static void label_param(const vug_node *node, vug_buf *to)
 
 static void label_input(const vug_node *node, vug_buf *to)
 {
-    text_input(node, to);
+    vug_buf_puts(to, input_name(node->at.input.which));
 }
 
 static void label_norm(const vug_node *node, vug_buf *to)

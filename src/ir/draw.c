@@ -75,6 +75,9 @@ static op_class class_of(vug_op op)
     case VUG_OP_NORM_ROPE:
         return CLASS_POSITION;
     case VUG_OP_ATTENTION:
+    case VUG_OP_ATTENTION_MASK:
+    case VUG_OP_ATTENTION_PAST:
+    case VUG_OP_ATTENTION_PAST_MASK:
         return CLASS_ATTENTION;
     case VUG_OP_HEADS:
     case VUG_OP_MERGE:
@@ -168,13 +171,15 @@ static void put_kind_title(const vug_drawing *d, int kind, vug_buf *to)
     const char *title = "no attention";
     for (uint32_t i = d->fold.start[layer]; i < d->fold.start[layer + 1]; i++) {
         const vug_node *node = &d->g->node[d->fold.node[i]];
-        if (node->op != VUG_OP_ATTENTION)
+        if (!vug_op_is_attention(node->op))
             continue;
         if (node->at.attn.window > 0) {
             vug_buf_printf(to, "sliding window %lld", (long long)node->at.attn.window);
             return;
         }
-        title = "full attention";
+        const bool mask =
+                node->op == VUG_OP_ATTENTION_MASK || node->op == VUG_OP_ATTENTION_PAST_MASK;
+        title = mask ? "attention by a mask" : "full attention";
     }
     vug_buf_puts(to, title);
 }

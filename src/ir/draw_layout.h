@@ -9,7 +9,7 @@
 
 #include "core/mem.h"
 
-#define VUG_PLACE_INPUTS 3
+#define VUG_PLACE_INPUTS 6
 #define VUG_WIRE_POINTS  6
 
 typedef struct {

@@ -34,6 +34,13 @@ static vug_status refuse_shapes(const vug_graph *g, const vug_node *node, vug_er
 
 /* ---- shape rules --------------------------------------------------------- */
 
+/* An input's rows are any symbol but S, which only a mask's columns are. */
+static bool is_symbol(int64_t dim, int axis)
+{
+    return axis == 0 ? dim == VUG_DIM_T || dim == VUG_DIM_R || dim == VUG_DIM_P
+                     : axis == 1 && dim == VUG_DIM_S;
+}
+
 static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *err)
 {
     (void)g;
@@ -42,7 +49,7 @@ static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *er
         return refuse(node, err, "has no declared shape");
     uint64_t elements = sizeof(float);
     for (int i = 0; i < s->rank; i++) {
-        const bool symbol = node->op == VUG_OP_INPUT && i == 0 && s->dim[0] < 0;
+        const bool symbol = node->op == VUG_OP_INPUT && is_symbol(s->dim[i], i);
         if (!symbol && s->dim[i] < 1)
             return refuse(node, err, "has a dimension below 1");
         /* 2^20 stands for a symbol, so that every later product fits as well. */
@@ -144,6 +151,48 @@ static vug_status shape_attention(const vug_graph *g, vug_node *node, vug_err *e
     return VUG_OK;
 }
 
+/* The mask is input `i`. */
+static vug_status check_mask(const vug_graph *g, const vug_node *node, int i, vug_err *err)
+{
+    const vug_shape *mask = shape_of(g, node, i);
+    char text[160], shape[96];
+    if (mask->rank == 2 && mask->dim[0] == node->shape.dim[0])
+        return VUG_OK;
+    (void)snprintf(text, sizeof(text), "the mask is %s, expected [T,S], a row for each query",
+                   vug_shape_text(mask, shape));
+    return refuse(node, err, text);
+}
+
+static vug_status check_past(const vug_graph *g, const vug_node *node, vug_err *err)
+{
+    const vug_shape *k = shape_of(g, node, 1), *past = shape_of(g, node, 3);
+    char text[256], a[96], b[96];
+    if (past->rank == 3 && vug_shape_equal(past, shape_of(g, node, 4)) &&
+        past->dim[1] == k->dim[1] && past->dim[2] == k->dim[2])
+        return VUG_OK;
+    (void)snprintf(text, sizeof(text), "the past is %s and %s, expected two of [P,K,E]",
+                   vug_shape_text(past, a), vug_shape_text(shape_of(g, node, 4), b));
+    return refuse(node, err, text);
+}
+
+static vug_status shape_attention_mask(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    VUG_TRY(shape_attention(g, node, err));
+    return check_mask(g, node, 3, err);
+}
+
+static vug_status shape_attention_past(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    VUG_TRY(shape_attention(g, node, err));
+    return check_past(g, node, err);
+}
+
+static vug_status shape_attention_past_mask(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    VUG_TRY(shape_attention_past(g, node, err));
+    return check_mask(g, node, 5, err);
+}
+
 static vug_status shape_heads(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *x = shape_of(g, node, 0);
@@ -226,7 +275,7 @@ const char *vug_shape_text(const vug_shape *shape, char *buffer)
         const char *comma = i ? "," : "";
         if (shape->dim[i] < 0)
             at += snprintf(buffer + at, (size_t)(SIZE - at), "%s%c", comma,
-                           shape->dim[i] == VUG_DIM_T ? 'T' : 'R');
+                           shape->dim[i] < VUG_DIM_S ? '?' : "?TRPS"[-shape->dim[i]]);
         else
             at += snprintf(buffer + at, (size_t)(SIZE - at), "%s%lld", comma,
                            (long long)shape->dim[i]);
@@ -274,6 +323,25 @@ static vug_status check_inputs(const vug_node *node, uint32_t before, vug_err *e
     return VUG_OK;
 }
 
+/* P and S are of inputs alone: no computed value has them. */
+static vug_status infer_shape(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    VUG_TRY(op_info[node->op].infer(g, node, err));
+    for (int i = 0; i < node->shape.rank && node->op != VUG_OP_INPUT; i++) {
+        if (node->shape.dim[i] == VUG_DIM_P || node->shape.dim[i] == VUG_DIM_S)
+            return refuse(node, err, "reads a past or a mask, which only attention can");
+    }
+    return VUG_OK;
+}
+
+int vug_graph_data_count(const vug_graph *g)
+{
+    int n = 0;
+    for (uint32_t i = 1; i < g->n; i++)
+        n += g->node[i].op == VUG_OP_INPUT && g->node[i].at.input.which == VUG_INPUT_DATA;
+    return n;
+}
+
 vug_status vug_graph_append(vug_graph *g, const vug_node *node, vug_val *out, vug_err *err)
 {
     if (g->n == VUG_MAX_NODES)
@@ -290,7 +358,7 @@ vug_status vug_graph_append(vug_graph *g, const vug_node *node, vug_val *out, vu
         return VUG_FAIL(err, VUG_LIMIT, "graph: layer %d, at most %d layers", n.layer,
                         VUG_MAX_LAYERS);
     VUG_TRY(check_inputs(&n, g->n, err));
-    VUG_TRY(op_info[n.op].infer(g, &n, err));
+    VUG_TRY(infer_shape(g, &n, err));
     if (n.name && !(n.name = vug_arena_copy(&g->arena, vug_str_of(n.name)).ptr))
         return VUG_FAIL_NOMEM(err, "the graph's names", strlen(node->name));
     if (n.op == VUG_OP_ROPE_TABLE) {
@@ -333,7 +401,7 @@ vug_status vug_graph_verify(const vug_graph *g, vug_err *err)
         if ((unsigned)copy.op >= VUG_OP_COUNT)
             return VUG_FAIL(err, VUG_ARGUMENT, "graph: node %u has no operation", i);
         VUG_TRY(check_inputs(&copy, i, err));
-        VUG_TRY(op_info[copy.op].infer(g, &copy, err));
+        VUG_TRY(infer_shape(g, &copy, err));
         if (!vug_shape_equal(&copy.shape, &g->node[i].shape))
             return refuse(&g->node[i], err, "its shape is not what its inputs give");
     }

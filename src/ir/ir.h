@@ -4,21 +4,19 @@
 /*
  * The graph: an append-only list of nodes in which every node refers only to
  * earlier ones, so index order is a topological order. Shapes are inferred as
- * nodes are appended and may hold symbols for what only a step knows.
+ * nodes are appended and may hold symbols for what only a step knows. A vug_val
+ * is a node's index. Shapes, symbols and the attributes that words take are those
+ * of vug/flow.h.
  */
 
 #include "core/mem.h"
 #include "ir/dtype.h"
+#include "vug/flow.h"
 
-#define VUG_MAX_DIMS    4
-#define VUG_MAX_INPUTS  3
+#define VUG_MAX_INPUTS  6
 #define VUG_MAX_NODES   16384
 #define VUG_MAX_LAYERS  1024
 #define VUG_MAX_OUTPUTS 1100 /* every layer's hidden state and some more */
-
-/* Symbolic dimensions; all others are positive. */
-#define VUG_DIM_T ((int64_t)-1) /* tokens in the step */
-#define VUG_DIM_R ((int64_t)-2) /* rows whose outputs are wanted */
 
 typedef enum {
 #define OP(id, name, n_in, attrs, rule) VUG_OP_##id,
@@ -28,38 +26,13 @@ typedef enum {
 } vug_op;
 
 typedef struct {
-    int rank;
-    int64_t dim[VUG_MAX_DIMS];
-} vug_shape;
-
-typedef enum { VUG_INPUT_TOKENS, VUG_INPUT_POSITIONS, VUG_INPUT_ROWS } vug_input;
-
-typedef struct {
     int slot; /* index of the weight in the order the model declares them */
     vug_dtype dtype;
 } vug_attr_param;
 typedef struct {
     vug_input which;
+    int index; /* of VUG_INPUT_DATA: among them, in the order of the nodes */
 } vug_attr_input;
-typedef struct {
-    float eps;
-    float bias; /* added to the weight: 1 for Gemma's (1 + w) */
-} vug_attr_norm;
-/* Angle of pair i at position p: p * inv[i], products in F32 as the reference
- * computes them. The table's row holds dims/2 cosines, then dims/2 sines, each
- * times `factor`. */
-typedef struct {
-    int dims;
-    const float *inv; /* [dims/2], in the graph's arena */
-    float factor;
-} vug_attr_table;
-/* Query i sees key j iff j <= i and, with a window, i - j < window. */
-typedef struct {
-    int layer;      /* whose cache it appends to */
-    int64_t window; /* tokens; 0: all */
-    float scale;    /* of q.k */
-    float softcap;  /* tanh(s / softcap) * softcap after the scale; 0: none */
-} vug_attr_attn;
 typedef struct {
     float by;
 } vug_attr_scale;
@@ -69,11 +42,6 @@ typedef struct {
 typedef struct {
     int unused;
 } vug_attr_none;
-
-/* A node's index in its graph. 0 is reserved and means "no value". */
-typedef struct {
-    uint32_t id;
-} vug_val;
 
 typedef struct {
     vug_op op;
@@ -111,6 +79,13 @@ typedef struct {
 
 void vug_graph_release(vug_graph *g);
 
+/* Attention that fills its layer's cache, whatever it is given besides. */
+static inline bool vug_op_is_attention(vug_op op)
+{
+    return op == VUG_OP_ATTENTION || op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST ||
+           op == VUG_OP_ATTENTION_PAST_MASK;
+}
+
 int vug_op_inputs(vug_op op);
 const char *vug_op_name(vug_op op);
 
@@ -132,6 +107,8 @@ static inline const vug_node *vug_graph_at(const vug_graph *g, vug_val v)
  * and T, R are at most 2^20. */
 int64_t vug_shape_elements(const vug_shape *shape, int64_t tokens, int64_t rows);
 bool vug_shape_equal(const vug_shape *a, const vug_shape *b);
+/* How many inputs of kind VUG_INPUT_DATA. */
+int vug_graph_data_count(const vug_graph *g);
 /* "[T,4,256]" into a buffer of at least 96 bytes; returns it. */
 const char *vug_shape_text(const vug_shape *shape, char *buffer);
 

@@ -265,6 +265,27 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
     return VUG_OK;
 }
 
+vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *err)
+{
+    static const vug_tensor f32 = { .dtype = VUG_DTYPE_F32 }, f16 = { .dtype = VUG_DTYPE_F16 },
+                            bf16 = { .dtype = VUG_DTYPE_BF16 };
+    const vug_tensor *some = config->dtype == VUG_DTYPE_F32   ? &f32
+                             : config->dtype == VUG_DTYPE_F16 ? &f16
+                                                              : &bf16;
+    vug_binding b = { .n_slots = vug_slot_count(config), .config = config, .tied = config->tied };
+    b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
+    if (!b.tensor)
+        return VUG_FAIL_NOMEM(err, "the table of weights", b.n_slots * sizeof(void *));
+    for (size_t i = 0; i < b.n_slots; i++) {
+        const vug_tensor_row *row = vug_slot_at(config, i).row;
+        const bool head = strcmp(row->hf, head_names[0]) == 0;
+        if (head ? !config->tied : !row->optional)
+            b.tensor[i] = some;
+    }
+    *out = b;
+    return VUG_OK;
+}
+
 void vug_binding_release(vug_binding *binding)
 {
     vug_free(binding->tensor);

@@ -9,8 +9,8 @@
  */
 #include <math.h>
 
-#include "models/gemma3.h"
 #include "models/keys.h"
+#include "models/models.h"
 
 static const vug_tensor_row rows[] = {
     { "token_embd", "embed_tokens.weight", "V D", false, false },
@@ -160,15 +160,19 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
+static vug_attr_norm norm_of(const vug_config *c)
+{
+    return (vug_attr_norm){ .eps = c->norm_eps, .bias = 1 };
+}
+
 static vug_val attention(vug_flow *f, const vug_config *c, vug_val h, vug_val table, int64_t window)
 {
-    const vug_attr_norm norm = { .eps = c->norm_eps, .bias = 1 };
     const vug_attr_attn attn = { .window = window, .scale = c->attn_scale };
     vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), c->n_heads);
     vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), c->n_kv_heads);
     vug_val v = flow_heads(f, flow_linear(f, h, "attn_v"), c->n_kv_heads);
-    q = flow_rope(f, flow_rms_norm(f, q, "attn_q_norm", norm), table);
-    k = flow_rope(f, flow_rms_norm(f, k, "attn_k_norm", norm), table);
+    q = flow_rope(f, flow_rms_norm(f, q, "attn_q_norm", norm_of(c)), table);
+    k = flow_rope(f, flow_rms_norm(f, k, "attn_k_norm", norm_of(c)), table);
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
 }
 
@@ -179,33 +183,39 @@ static vug_val feed_forward(vug_flow *f, vug_val h)
     return flow_linear(f, flow_mul(f, gate, up), "ffn_down");
 }
 
-static void build(vug_flow *f, const vug_config *c, const vug_binding *b)
+static void prepare(vug_flow *f, vug_stages *s)
 {
-    const vug_attr_norm norm = { .eps = c->norm_eps, .bias = 1 };
-    const vug_val tokens = flow_input(f, VUG_INPUT_TOKENS);
-    const vug_val positions = flow_input(f, VUG_INPUT_POSITIONS);
-    const vug_val rows_wanted = flow_input(f, VUG_INPUT_ROWS);
-    const vug_val full = vug_model_rope(f, "rope_full", positions, &c->rope_full, c->d_head);
-    const vug_val sliding = vug_model_rope(f, "rope_window", positions, &c->rope_window, c->d_head);
+    const vug_config *c = s->config;
+    s->rope_full = vug_model_rope(f, "rope_full", s->positions, &c->rope_full, c->d_head);
+    s->rope_window = vug_model_rope(f, "rope_window", s->positions, &c->rope_window, c->d_head);
+    s->embedding = flow_weight(f, "token_embd");
+}
 
-    const vug_val embedding = flow_weight(f, "token_embd");
-    vug_val x = flow_embed(f, embedding, tokens, vug_embedding_scale(b));
-    for (int i = 0; i < c->n_layers; i++) {
-        f->layer = i;
-        flow_hidden(f, x);
-        const bool windowed = c->windowed[i];
-        vug_val h = flow_rms_norm(f, x, "attn_norm", norm);
-        h = attention(f, c, h, windowed ? sliding : full, windowed ? c->window : 0);
-        x = flow_add(f, x, flow_rms_norm(f, h, "post_attn_norm", norm));
-        h = feed_forward(f, flow_rms_norm(f, x, "ffn_norm", norm));
-        x = flow_add(f, x, flow_rms_norm(f, h, "post_ffn_norm", norm));
-    }
-    f->layer = -1;
-    if (f->hidden)
-        flow_hidden(f, flow_rms_norm(f, x, "output_norm", norm));
-    x = flow_rms_norm(f, flow_take(f, x, rows_wanted), "output_norm", norm);
-    const vug_val head = b->tied ? embedding : flow_weight(f, "output");
-    flow_output(f, "logits", flow_softcap(f, flow_project(f, x, head), c->final_softcap));
+static vug_val embed(vug_flow *f, vug_stages *s)
+{
+    return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
+}
+
+static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+{
+    const vug_config *c = s->config;
+    const bool windowed = c->windowed[i];
+    vug_val h = flow_rms_norm(f, x, "attn_norm", norm_of(c));
+    h = attention(f, c, h, windowed ? s->rope_window : s->rope_full, windowed ? c->window : 0);
+    x = flow_add(f, x, flow_rms_norm(f, h, "post_attn_norm", norm_of(c)));
+    h = feed_forward(f, flow_rms_norm(f, x, "ffn_norm", norm_of(c)));
+    return flow_add(f, x, flow_rms_norm(f, h, "post_ffn_norm", norm_of(c)));
+}
+
+static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
+{
+    return flow_rms_norm(f, x, "output_norm", norm_of(s->config));
+}
+
+static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
+{
+    const vug_val table = s->binding->tied ? s->embedding : flow_weight(f, "output");
+    return flow_softcap(f, flow_project(f, x, table), s->config->final_softcap);
 }
 
 static const char *const model_types[] = { "gemma3_text", "gemma3", NULL };
@@ -217,5 +227,9 @@ const vug_arch vug_arch_gemma3 = {
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .read = read_config,
-    .build = build,
+    .prepare = prepare,
+    .embed = embed,
+    .layer = layer,
+    .norm = norm,
+    .head = head,
 };

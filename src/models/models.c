@@ -1,24 +1,10 @@
-/* The registry, and reading a config as far as all architectures share it. */
+/* Reading a config as far as all architectures share it, and the loop that makes
+ * a flow of an architecture's stages. */
 #include "models/models.h"
 
 #include <math.h>
 
-#include "models/gemma3.h"
 #include "models/keys.h"
-
-static const vug_arch *const registry[] = {
-    &vug_arch_gemma3,
-};
-
-size_t vug_arch_count(void)
-{
-    return sizeof(registry) / sizeof(registry[0]);
-}
-
-const vug_arch *vug_arch_at(size_t i)
-{
-    return registry[i];
-}
 
 /* ---- config.json ----------------------------------------------------------- */
 
@@ -27,9 +13,9 @@ enum { CONFIG_BUDGET = 64 << 20 };
 static const vug_arch *find_arch(vug_str model_type)
 {
     for (size_t i = 0; i < vug_arch_count(); i++) {
-        for (const char *const *t = registry[i]->model_types; *t; t++) {
+        for (const char *const *t = vug_arch_at(i)->model_types; *t; t++) {
             if (vug_str_is(model_type, *t))
-                return registry[i];
+                return vug_arch_at(i);
         }
     }
     return NULL;
@@ -41,7 +27,7 @@ static void list_types(char *out, size_t size)
     size_t at = 0;
     out[0] = '\0';
     for (size_t i = 0; i < vug_arch_count(); i++) {
-        for (const char *const *t = registry[i]->model_types; *t; t++) {
+        for (const char *const *t = vug_arch_at(i)->model_types; *t; t++) {
             const size_t n = strlen(*t);
             if (at + n + 3 > size)
                 return;
@@ -107,8 +93,10 @@ static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, 
     const vug_jv *text = vug_key_object(&k, "text_config");
     if (!text)
         text = top;
+    c->tied = true;
     if (k.st == VUG_OK)
         VUG_TRY(c->arch->read(text, file, c, err));
+    c->tied = vug_key_bool(&k, "tie_word_embeddings", c->tied);
     c->dtype = read_dtype(&k);
     /* Null is none; only where the key is nowhere the architecture's default stays. */
     if (vug_jv_get(top, "eos_token_id") || vug_jv_get(text, "eos_token_id"))
@@ -116,6 +104,7 @@ static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, 
     if (text != top) {
         const int n = c->n_eos;
         k.object = text;
+        c->tied = vug_key_bool(&k, "tie_word_embeddings", c->tied);
         c->n_eos += vug_key_ids(&k, "eos_token_id", c->eos + n, VUG_MAX_EOS - n);
         if (c->dtype == VUG_DTYPE_COUNT)
             c->dtype = read_dtype(&k);
@@ -188,12 +177,124 @@ float vug_embedding_scale(const vug_binding *binding)
 
 /* ---- flow ---------------------------------------------------------------- */
 
+static vug_val embed_stage(vug_flow *f, void *context, int layer, vug_val x)
+{
+    vug_stages *s = context;
+    (void)layer;
+    (void)x;
+    return s->config->arch->embed(f, s);
+}
+
+static vug_val layer_stage(vug_flow *f, void *context, int layer, vug_val x)
+{
+    vug_stages *s = context;
+    return s->config->arch->layer(f, s, layer, x);
+}
+
+static vug_val no_stage(vug_flow *f, void *context, int layer, vug_val x)
+{
+    (void)f;
+    (void)context;
+    (void)layer;
+    return x;
+}
+
+static void check_hook(vug_flow *f, const vug_stages *s, vug_val x)
+{
+    char is[96], wanted[96];
+    const vug_shape shape = flow_shape(f, x);
+    const vug_shape expected = { 2, { flow_shape(f, s->tokens).dim[0], s->config->d_model } };
+    if (shape.rank == 0)
+        flow_fail(f, "the hook returned no value");
+    else if (!vug_shape_equal(&shape, &expected))
+        vug_flow_refuse(f, VUG_ARGUMENT, "the hook returned %s, expected %s",
+                        vug_shape_text(&shape, is), vug_shape_text(&expected, wanted));
+}
+
+/* The stage, or the hook that stands in for it. */
+static vug_val run_stage(vug_flow *f, vug_stages *s, vug_stage_fn *stage, vug_flow_hook *hook,
+                         vug_val x)
+{
+    if (!hook)
+        return stage(f, s, f->layer, x);
+    vug_layer_spec spec = { 0 };
+    if (f->layer >= 0)
+        spec = vug_model_layer_spec(s->config, f->layer);
+    const vug_flow_stage at = { .layer = f->layer >= 0 ? &spec : NULL,
+                                .x = x,
+                                .tokens = s->tokens,
+                                .positions = s->positions };
+    f->stage = stage;
+    f->context = s;
+    f->once = f->layer >= 0;
+    f->done = false;
+    f->hook_from = f->g->n;
+    x = hook(f, &at, s->user);
+    f->stage = NULL;
+    check_hook(f, s, x);
+    return x;
+}
+
+static void patch(vug_flow *f, const vug_flow_options *o)
+{
+    f->hook_from = f->g->n;
+    if (o->patch && f->st == VUG_OK)
+        o->patch(f, o->user);
+}
+
+void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_options *o)
+{
+    const vug_config *c = binding->config;
+    const vug_arch *arch = c->arch;
+    vug_stages s = { .config = c, .binding = binding, .user = o->user };
+    vug_val rows = { 0 };
+    s.tokens = flow_input(f, VUG_INPUT_TOKENS);
+    s.positions = flow_input(f, VUG_INPUT_POSITIONS);
+    if (o->outputs == VUG_OUT_LAST)
+        rows = flow_input(f, VUG_INPUT_ROWS);
+    f->custom_mask = o->custom_mask;
+    f->export_kv = o->export_kv;
+    arch->prepare(f, &s);
+    vug_val x = run_stage(f, &s, embed_stage, o->before, (vug_val){ 0 });
+    for (int i = 0; i < c->n_layers; i++) {
+        f->layer = i;
+        flow_hidden(f, x);
+        x = run_stage(f, &s, layer_stage, o->layer, x);
+    }
+    f->layer = -1;
+    x = run_stage(f, &s, no_stage, o->after, x);
+    patch(f, o);
+    if (f->hidden)
+        flow_hidden(f, arch->norm(f, &s, x));
+    if (o->outputs == VUG_OUT_LAST)
+        x = flow_take(f, x, rows);
+    x = arch->norm(f, &s, x);
+    if (o->outputs == VUG_OUT_HIDDEN)
+        flow_output(f, "hidden", x);
+    else
+        flow_output(f, "logits", arch->head(f, &s, x));
+}
+
+vug_layer_spec vug_model_layer_spec(const vug_config *c, int i)
+{
+    return (vug_layer_spec){ .index = i,
+                             .n_layers = c->n_layers,
+                             .d_model = c->d_model,
+                             .n_heads = c->n_heads,
+                             .n_kv_heads = c->n_kv_heads,
+                             .d_head = c->d_head,
+                             .d_ffn = c->d_ffn,
+                             .window = c->windowed[i] ? c->window : 0,
+                             .attn_scale = c->attn_scale,
+                             .norm_eps = c->norm_eps };
+}
+
 vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out, vug_err *err)
 {
     vug_graph g = { .name = binding->config->arch->name };
     vug_flow f = vug_flow_over(&g, vug_binding_weight, binding);
     f.hidden = hidden;
-    binding->config->arch->build(&f, binding->config, binding);
+    vug_model_write(&f, binding, &(vug_flow_options){ 0 });
     vug_status st = vug_flow_finish(&f, err);
     if (st == VUG_OK)
         st = vug_graph_verify(&g, err);

@@ -40,6 +40,7 @@ typedef struct {
     float final_softcap; /* 0: none */
     vug_rope rope_full, rope_window;
     bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
+    bool tied; /* the head is the embedding, says the config; tensors, where there are any, decide */
     vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
@@ -58,6 +59,18 @@ typedef struct {
     bool optional;
 } vug_tensor_row;
 
+/* One flow while it is built: what its stages share. The driver fills the first
+ * five, `prepare` the others; another architecture's values
+ * are other fields. */
+typedef struct {
+    const vug_config *config;
+    const vug_binding *binding;
+    void *user;                     /* of the hooks */
+    vug_val tokens, positions;      /* [T] */
+    vug_val embedding;              /* [V,D], which a tied head reads again */
+    vug_val rope_full, rope_window; /* tables [T,dims] */
+} vug_stages;
+
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
@@ -66,11 +79,18 @@ struct vug_arch {
     size_t n_rows;
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
-    void (*build)(vug_flow *f, const vug_config *c, const vug_binding *b);
+    /* The flow, in stages that the driver calls in this order and a hook may replace. */
+    void (*prepare)(vug_flow *f, vug_stages *s);                    /* what several stages read */
+    vug_val (*embed)(vug_flow *f, vug_stages *s);                   /* tokens [T] -> x [T,D] */
+    vug_val (*layer)(vug_flow *f, vug_stages *s, int i, vug_val x); /* [T,D] -> [T,D] */
+    vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x);         /* the final one, of any rows */
+    vug_val (*head)(vug_flow *f, vug_stages *s, vug_val x);         /* [R,D] -> logits [R,V] */
 };
 
-/* `i` < count. */
+/* The rows of registry.def. Both functions are all of registry.c, so that a program
+ * with an architecture of its own can bring them instead of the library's. */
 size_t vug_arch_count(void);
+/* `i` < count. */
 const vug_arch *vug_arch_at(size_t i);
 
 /* Reads config.json's text; `file` names it in sentences. */
@@ -111,6 +131,9 @@ typedef struct {
  * left over is refused with the list. */
 VUG_MUST_CHECK vug_status vug_bind(const vug_config *config, const vug_tensor_list *list,
                                    vug_binding *out, vug_err *err);
+/* Without a checkpoint: every tensor has the config's format, or BF16, and no data;
+ * optional ones are absent. For graphs that are looked at. */
+VUG_MUST_CHECK vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *err);
 void vug_binding_release(vug_binding *binding);
 /* A flow's vug_find_weight_fn; `binding` is a const vug_binding. */
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
@@ -128,7 +151,12 @@ size_t vug_slot_count(const vug_config *config);
 /* `i` < count. */
 vug_slot vug_slot_at(const vug_config *config, size_t i);
 
-/* Writes the model's flow into an empty graph. */
+/* Writes the model's stages into the flow, with the hooks of the options; of the
+ * rest only `outputs`, `custom_mask` and `export_kv` concern it. */
+void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_options *o);
+/* `i` < n_layers. */
+vug_layer_spec vug_model_layer_spec(const vug_config *config, int i);
+/* Writes the engine's own flow into an empty graph. */
 VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out,
                                           vug_err *err);
 

@@ -19,12 +19,15 @@ static const pattern patterns[] = {
     { VUG_OP_ROPE, VUG_OP_RMS_NORM, 1, VUG_OP_NORM_ROPE },
 };
 
+enum { N_PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
+
 /* What is known of each node while the new graph is written. */
 typedef struct {
     uint32_t uses; /* by nodes and outputs */
+    int refused;   /* index + 1 of the row that this root would match, but for its inner node */
     bool absorbed; /* part of a fused node */
     int pattern;   /* index + 1 of the row whose root this is; 0: none */
-    int at;        /* the root's input that is the inner node */
+    int at;        /* the root's input that is the inner node, of a refused root as well */
     vug_val to;    /* in the new graph */
 } note;
 
@@ -39,14 +42,29 @@ static void count_uses(const vug_graph *g, note *notes)
     }
 }
 
-static void match(const vug_graph *g, uint32_t root, note *notes)
+size_t vug_fusion_count(void)
+{
+    return N_PATTERNS;
+}
+
+vug_op vug_fusion_at(size_t i)
+{
+    return patterns[i].fused;
+}
+
+static void match(const vug_graph *g, const vug_profile *profile, uint32_t root, note *notes)
 {
     const vug_node *node = &g->node[root];
-    for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
+    for (size_t p = 0; p < N_PATTERNS; p++) {
         for (int k = 0; node->op == patterns[p].root && k < patterns[p].tried; k++) {
             const vug_val inner = node->in[k];
-            if (g->node[inner.id].op != patterns[p].inner || notes[inner.id].uses != 1)
+            if (g->node[inner.id].op != patterns[p].inner)
                 continue;
+            if (notes[inner.id].uses != 1 || profile->off[patterns[p].fused]) {
+                notes[root].refused = (int)p + 1;
+                notes[root].at = k;
+                continue;
+            }
             notes[root].pattern = (int)p + 1;
             notes[root].at = k;
             notes[inner.id].absorbed = true;
@@ -101,7 +119,66 @@ static vug_status rewrite(const vug_graph *in, note *notes, vug_graph *out, vug_
     return vug_graph_verify(out, err);
 }
 
+/* ---- report ------------------------------------------------------------------ */
+
+static void put_reason(const vug_graph *g, const note *notes, uint32_t root, vug_buf *to)
+{
+    const uint32_t id = g->node[root].in[notes[root].at].id;
+    const vug_node *inner = &g->node[id];
+    vug_buf_printf(to, "    not %s of %s%s%%%u", vug_op_name(g->node[root].op),
+                   inner->name ? inner->name : "", inner->name ? ", " : "", id);
+    if (inner->layer >= 0)
+        vug_buf_printf(to, ", layer %d", inner->layer);
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (g->output[i].value.id == id) {
+            vug_buf_printf(to, ": it is the output %s\n", g->output[i].name);
+            return;
+        }
+    }
+    vug_buf_printf(to, ": it is read %u times\n", notes[id].uses);
+}
+
+/* One line for each pattern, and the first places where it was refused. */
+static void report_fusions(const vug_graph *g, const vug_profile *profile, const note *notes,
+                           vug_buf *to)
+{
+    enum { SHOWN = 4 };
+    vug_buf_puts(to, "fusion\n");
+    for (size_t p = 0; p < N_PATTERNS; p++) {
+        uint32_t fused = 0, refused = 0;
+        for (uint32_t i = 1; i < g->n; i++) {
+            fused += notes[i].uses && notes[i].pattern == (int)p + 1;
+            refused += notes[i].uses && !notes[i].pattern && notes[i].refused == (int)p + 1;
+        }
+        vug_buf_printf(to, "  %-10s %u of %u places", vug_op_name(patterns[p].fused), fused,
+                       fused + refused);
+        if (profile->off[patterns[p].fused]) {
+            vug_buf_puts(to, ": off in the profile\n");
+            continue;
+        }
+        vug_buf_puts(to, "\n");
+        uint32_t shown = 0;
+        for (uint32_t i = 1; i < g->n && shown < refused; i++) {
+            if (!notes[i].uses || notes[i].pattern || notes[i].refused != (int)p + 1)
+                continue;
+            if (shown++ < SHOWN)
+                put_reason(g, notes, i, to);
+        }
+        if (refused > SHOWN)
+            vug_buf_printf(to, "    and %u more\n", refused - SHOWN);
+    }
+}
+
+/* ---- the pass ------------------------------------------------------------------ */
+
 vug_status vug_fuse(const vug_graph *in, vug_graph *out, vug_err *err)
+{
+    static const vug_profile all = { .tile_rows = 0 };
+    return vug_fuse_by(in, &all, out, NULL, err);
+}
+
+vug_status vug_fuse_by(const vug_graph *in, const vug_profile *profile, vug_graph *out,
+                       vug_buf *report, vug_err *err)
 {
     note *notes = vug_alloc_zero(in->n, sizeof(*notes));
     if (!notes)
@@ -109,8 +186,10 @@ vug_status vug_fuse(const vug_graph *in, vug_graph *out, vug_err *err)
     count_uses(in, notes);
     for (uint32_t i = 1; i < in->n; i++) {
         if (notes[i].uses)
-            match(in, i, notes);
+            match(in, profile, i, notes);
     }
+    if (report)
+        report_fusions(in, profile, notes, report);
     vug_graph g = { .name = in->name };
     const vug_status st = rewrite(in, notes, &g, err);
     vug_free(notes);

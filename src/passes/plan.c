@@ -105,3 +105,25 @@ release:
     *out = plan;
     return VUG_OK;
 }
+
+void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, vug_buf *report)
+{
+    uint32_t values = 0, views = 0;
+    uint64_t apart = 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (!has_memory(node->op))
+            continue;
+        if (is_view(node->op)) {
+            views++;
+            continue;
+        }
+        values++;
+        apart += (uint64_t)vug_shape_elements(&node->shape, tokens, tokens) * sizeof(float);
+    }
+    vug_buf_printf(report,
+                   "memory plan\n  %u values in %llu bytes for %lld tokens (apart from each other "
+                   "%llu), %u without bytes of their own\n",
+                   values, (unsigned long long)plan->bytes, (long long)tokens,
+                   (unsigned long long)apart, views);
+}

@@ -29,6 +29,7 @@ typedef struct {
     const vug_cpu_attention_job *job;
     int64_t group; /* query heads per kv head */
     int64_t parts; /* spans in the cache's partial results, per row */
+    int64_t tile_rows;
     vug_cpu_deal deal;
 } attention;
 
@@ -44,28 +45,34 @@ typedef struct {
     vug_cpu_softmax state[TILE_ROWS], total_state[TILE_ROWS];
 } tile;
 
-typedef struct {
-    int64_t first, end;
-} range;
+typedef vug_cpu_range range;
 
 /* ---- who sees what -------------------------------------------------------- */
 
-static int64_t position_of(const tile *t, int64_t row)
+/* A query: its row among the step's tokens, and its place in its sequence. */
+typedef struct {
+    int64_t token, position;
+} query;
+
+static query query_of(const tile *t, int64_t row)
 {
-    return t->past + (t->first_row + row) / t->a->group;
+    const int64_t n = (t->first_row + row) / t->a->group;
+    return (query){ t->first_token + n, t->past + n };
 }
 
-/* Keys that a query at `position` sees. */
-static range keys_seen(const vug_cpu_cache *c, int64_t position)
+/* Keys that a query sees, or with a mask the first to the last of them. */
+static range keys_seen(const vug_cpu_attention_job *job, query q)
 {
-    const int64_t end = position + 1;
-    return (range){ c->window > 0 && end > c->window ? end - c->window : 0, end };
+    if (job->mask.add)
+        return job->mask.seen[q.token];
+    const int64_t window = job->cache->window, end = q.position + 1;
+    return (range){ window > 0 && end > window ? end - window : 0, end };
 }
 
 /* Those of them in [first, first + n); empty: first >= end. */
-static range keys_within(const vug_cpu_cache *c, int64_t position, int64_t first, int64_t n)
+static range keys_within(const vug_cpu_attention_job *job, query q, int64_t first, int64_t n)
 {
-    range seen = keys_seen(c, position);
+    range seen = keys_seen(job, q);
     seen.first = seen.first > first ? seen.first : first;
     seen.end = seen.end < first + n ? seen.end : first + n;
     return seen;
@@ -74,9 +81,13 @@ static range keys_within(const vug_cpu_cache *c, int64_t position, int64_t first
 /* Spans with keys of any row of the tile: [first, end). */
 static range spans_of(const tile *t)
 {
-    const vug_cpu_cache *c = t->a->job->cache;
-    return (range){ keys_seen(c, position_of(t, 0)).first / SPAN,
-                    position_of(t, t->rows - 1) / SPAN + 1 };
+    range all = keys_seen(t->a->job, query_of(t, 0));
+    for (int64_t r = 1; r < t->rows; r++) {
+        const range seen = keys_seen(t->a->job, query_of(t, r));
+        all.first = seen.first < all.first ? seen.first : all.first;
+        all.end = seen.end > all.end ? seen.end : all.end;
+    }
+    return (range){ all.first / SPAN, (all.end - 1) / SPAN + 1 };
 }
 
 /* ---- one block ------------------------------------------------------------ */
@@ -118,16 +129,80 @@ static void multiply_values(const tile *t, int64_t r, int n, const float *v, ran
     }
 }
 
+/* What a mask adds to the scores of a row in the block that begins at `first`. */
+static const float *mask_row(const tile *t, int64_t r, int64_t first)
+{
+    const vug_cpu_mask *mask = &t->a->job->mask;
+    return mask->add + query_of(t, r).token * mask->columns + first;
+}
+
+/* The row's keys in the block; a mask may leave out more of both ends. */
+static range keys_in_block(const tile *t, int64_t r, int64_t first)
+{
+    range key = keys_within(t->a->job, query_of(t, r), first, BLOCK);
+    if (t->a->job->mask.add) {
+        const float *add = mask_row(t, r, 0);
+        while (key.first < key.end && add[key.first] == -INFINITY)
+            key.first++;
+        while (key.first < key.end && add[key.end - 1] == -INFINITY)
+            key.end--;
+    }
+    return (range){ key.first - first, key.end - first };
+}
+
+/* Products become scores, and the mask is added. */
+static void add_mask(const tile *t, float *p, const float *add, range key)
+{
+    const vug_cpu_kernels *kernels = t->a->env->kernels;
+    const vug_cpu_score *score = &t->a->job->score;
+    const int64_t n = key.end - key.first;
+    kernels->scale(p + key.first, score->scale, p + key.first, n);
+    if (score->softcap > 0)
+        kernels->softcap(p + key.first, score->softcap, p + key.first, n);
+    for (int64_t i = key.first; i < key.end; i++)
+        p[i] = add[i] == -INFINITY ? -INFINITY : p[i] + add[i];
+}
+
+/* The values of a masked row, one run of keys that are seen after the other. */
+static void multiply_runs(const tile *t, int64_t r, const float *v, const float *add, range key)
+{
+    for (int64_t i = key.first; i < key.end;) {
+        range run = { i, i };
+        while (run.end < key.end && add[run.end] != -INFINITY)
+            run.end++;
+        if (run.first < run.end)
+            multiply_values(t, r, 1, v, run);
+        i = run.end + 1;
+    }
+}
+
+/* The block's values, for rows that see the same keys side by side. */
+static void add_values(const tile *t, range rows, const float *v, const range *key, int64_t first)
+{
+    for (int64_t r = rows.first; r < rows.end;) {
+        int n = 1;
+        if (t->a->job->mask.add)
+            multiply_runs(t, r, v, mask_row(t, r, first), key[r]);
+        else {
+            while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
+                   key[r + n].end == key[r].end)
+                n++;
+            multiply_values(t, r, n, v, key[r]);
+        }
+        r += n;
+    }
+}
+
 /* `first`: the position of the block's first key. */
 static void add_block(tile *t, int64_t first)
 {
+    static const vug_cpu_score done = { .scale = 1 };
     const vug_cpu_kernels *kernels = t->a->env->kernels;
     const vug_cpu_cache *c = t->a->job->cache;
+    const bool masked = t->a->job->mask.add != NULL;
     range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
     for (int64_t r = 0; r < t->rows; r++) {
-        key[r] = keys_within(c, position_of(t, r), first, BLOCK);
-        key[r].first -= first;
-        key[r].end -= first;
+        key[r] = keys_in_block(t, r, first);
         if (key[r].first >= key[r].end)
             continue;
         if (rows.end == 0)
@@ -141,19 +216,17 @@ static void add_block(tile *t, int64_t first)
     const int64_t slot = first % c->slots;
     multiply_keys(t, rows, t->k + slot * c->width, any);
     for (int64_t r = rows.first; r < rows.end; r++) {
-        const float rescale = kernels->softmax(t->p + r * BLOCK, (int)key[r].first, (int)key[r].end,
-                                               &t->a->job->score, &t->state[r]);
+        float *p = t->p + r * BLOCK;
+        if (key[r].first >= key[r].end)
+            continue;
+        if (masked)
+            add_mask(t, p, mask_row(t, r, first), key[r]);
+        const float rescale = kernels->softmax(p, (int)key[r].first, (int)key[r].end,
+                                               masked ? &done : &t->a->job->score, &t->state[r]);
         if (rescale != 1.0f)
             kernels->scale(t->o + r * c->columns, rescale, t->o + r * c->columns, c->columns);
     }
-    for (int64_t r = rows.first; r < rows.end;) {
-        int n = 1;
-        while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
-               key[r + n].end == key[r].end)
-            n++;
-        multiply_values(t, r, n, t->v + slot * c->columns, key[r]);
-        r += n;
-    }
+    add_values(t, rows, t->v + slot * c->columns, key, first);
 }
 
 /* ---- spans ---------------------------------------------------------------- */
@@ -170,15 +243,16 @@ static void sum_span(tile *t, int64_t span)
         add_block(t, first);
 }
 
-static bool sees(const vug_cpu_cache *c, int64_t position, int64_t span)
+/* Of a masked row also a span between those that hold its keys, which adds nothing. */
+static bool sees(const vug_cpu_attention_job *job, query q, int64_t span)
 {
-    const range seen = keys_within(c, position, span * SPAN, SPAN);
+    const range seen = keys_within(job, q, span * SPAN, SPAN);
     return seen.first < seen.end;
 }
 
-static bool is_first_span(const vug_cpu_cache *c, int64_t position, int64_t span)
+static bool is_first_span(const vug_cpu_attention_job *job, query q, int64_t span)
 {
-    return keys_seen(c, position).first / SPAN == span;
+    return keys_seen(job, q).first / SPAN == span;
 }
 
 /* Joins one span's sums `o`, `state` of a row to its `total`. */
@@ -203,7 +277,7 @@ static void write_row(const attention *a, const float *o, const vug_cpu_softmax 
 
 static int64_t tiles_per_head(const attention *a, const vug_span *span)
 {
-    return (span->n * a->group + TILE_ROWS - 1) / TILE_ROWS;
+    return (span->n * a->group + a->tile_rows - 1) / a->tile_rows;
 }
 
 static int64_t token_row(const tile *t, int64_t row)
@@ -224,12 +298,12 @@ static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
         i -= tiles_per_head(a, span) * c->heads;
         first_token += span->n;
     }
-    const int64_t first_row = i / c->heads * TILE_ROWS;
+    const int64_t first_row = i / c->heads * a->tile_rows;
     const int64_t left = span->n * a->group - first_row;
     t->a = a;
     t->head = i % c->heads;
     t->first_row = first_row;
-    t->rows = left < TILE_ROWS ? left : TILE_ROWS;
+    t->rows = left < a->tile_rows ? left : a->tile_rows;
     t->first_token = first_token;
     t->past = span->past;
     t->k = span->state->data + c->k + t->head * c->slots * c->width;
@@ -249,11 +323,11 @@ static void join_tile(tile *t, int64_t span)
     const vug_cpu_cache *c = t->a->job->cache;
     for (int64_t r = 0; r < t->rows; r++) {
         float *total = t->total + r * c->columns, *o = t->o + r * c->columns;
-        const int64_t position = position_of(t, r);
-        if (is_first_span(c, position, span)) {
+        const query q = query_of(t, r);
+        if (is_first_span(t->a->job, q, span)) {
             memcpy(total, o, (size_t)c->columns * sizeof(float));
             t->total_state[r] = t->state[r];
-        } else if (sees(c, position, span)) {
+        } else if (sees(t->a->job, q, span)) {
             join_span(t->a, total, &t->total_state[r], o, &t->state[r]);
         }
     }
@@ -308,7 +382,7 @@ static void one_span(void *arg, int thread, int n_threads)
             continue;
         sum_span(&t, span);
         for (int64_t r = 0; r < t.rows; r++) {
-            if (!sees(c, position_of(&t, r), span))
+            if (!sees(a->job, query_of(&t, r), span))
                 continue;
             float *part = part_of(a, token_row(&t, r), span);
             memcpy(part, t.o + r * c->columns, (size_t)c->columns * sizeof(float));
@@ -317,10 +391,10 @@ static void one_span(void *arg, int thread, int n_threads)
     }
 }
 
-static void join_parts(attention *a, int64_t row, int64_t position)
+static void join_parts(attention *a, int64_t row, query q)
 {
     const vug_cpu_cache *c = a->job->cache;
-    const range seen = keys_seen(c, position);
+    const range seen = keys_seen(a->job, q);
     const int64_t first = seen.first / SPAN, end = (seen.end - 1) / SPAN + 1;
     float *total = part_of(a, row, first);
     vug_cpu_softmax total_state, state;
@@ -345,7 +419,7 @@ static void split_spans(attention *a, int64_t tiles)
     for (int s = 0; s < job->n_spans; s++) {
         for (int64_t t = 0; t < job->span[s].n; t++, token++) {
             for (int64_t h = 0; h < job->heads; h++)
-                join_parts(a, token * job->heads + h, job->span[s].past + t);
+                join_parts(a, token * job->heads + h, (query){ token, job->span[s].past + t });
         }
     }
 }
@@ -375,7 +449,8 @@ static int64_t spans_in_step(const vug_cpu_attention_job *job)
     int64_t most = 1;
     for (int s = 0; s < job->n_spans; s++) {
         const vug_span *span = &job->span[s];
-        const int64_t first = keys_seen(job->cache, span->past).first / SPAN;
+        const int64_t first =
+                job->mask.add ? 0 : keys_seen(job, (query){ .position = span->past }).first / SPAN;
         const int64_t n = (span->past + span->n - 1) / SPAN + 1 - first;
         most = n > most ? n : most;
     }
@@ -385,6 +460,7 @@ static int64_t spans_in_step(const vug_cpu_attention_job *job)
 void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job)
 {
     attention a = { .env = env, .job = job, .group = job->heads / job->cache->heads };
+    a.tile_rows = job->tile_rows > 0 && job->tile_rows < TILE_ROWS ? job->tile_rows : TILE_ROWS;
     int64_t tiles = 0, rows = 0;
     for (int s = 0; s < job->n_spans; s++) {
         tiles += tiles_per_head(&a, &job->span[s]) * job->cache->heads;

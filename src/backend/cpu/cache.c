@@ -105,3 +105,22 @@ void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *j
     else
         vug_pool_run(env->pool, append_blocks, &a);
 }
+
+/* Only the last window - 1 tokens can be seen; older ones may not fit the slots. */
+void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job, const float *k,
+                        const float *v)
+{
+    const vug_cpu_cache *c = job->cache;
+    for (int i = 0; i < job->n_spans; i++) {
+        const int64_t past = job->span[i].past;
+        const int64_t first = c->window > 0 && past >= c->window ? past - c->window + 1 : 0;
+        const vug_span span = { job->span[i].state, first, past - first };
+        vug_cpu_attention_job load = { .cache = c, .span = &span, .n_spans = 1 };
+        load.k = k + first * c->heads * c->width;
+        load.v = v + first * c->heads * c->width;
+        if (span.n > 0)
+            vug_cpu_cache_append(env, &load);
+        k += past * c->heads * c->width;
+        v += past * c->heads * c->width;
+    }
+}

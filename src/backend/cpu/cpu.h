@@ -92,6 +92,22 @@ bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window
 /* Floats of both. */
 uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache);
 
+/* Positions first .. end-1. */
+typedef struct {
+    int64_t first, end;
+} vug_cpu_range;
+
+/* What is added to the scores in place of the rule of order and window. */
+typedef struct {
+    const float *add; /* [T,columns] by the key's position; -inf: not seen; NULL: no mask */
+    int64_t columns;
+    const vug_cpu_range *seen; /* [T] from a row's first key that is seen to its last */
+} vug_cpu_mask;
+
+/* Finds `seen` [T] of the mask; the spans are the step's. */
+VUG_MUST_CHECK vug_status vug_cpu_mask_init(vug_cpu_mask *mask, const vug_span *span, int n_spans,
+                                            vug_cpu_range *seen, vug_err *err);
+
 typedef struct {
     const vug_cpu_cache *cache;
     const vug_span *span; /* their tokens one after the other */
@@ -100,10 +116,16 @@ typedef struct {
     const float *q, *k, *v; /* [T,H,E], [T,K,E], [T,K,E] */
     float *out;             /* [T,H,E] */
     vug_cpu_score score;
+    vug_cpu_mask mask;
+    int tile_rows; /* most of a tile; 0: as many as there may be */
 } vug_cpu_attention_job;
 
 /* Writes the step's keys and values into the states. */
 void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *job);
+/* Writes what a layer may see of the past that is given, k, v [P,K,E] of the spans'
+ * pasts one after the other. */
+void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job, const float *k,
+                        const float *v);
 
 /* ---- attention.c ---------------------------------------------------------- */
 

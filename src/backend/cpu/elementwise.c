@@ -122,12 +122,15 @@ static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
 }
 
 /* Operations that program.c handles, or that need no work. */
-#define row_param     NULL
-#define row_input     NULL
-#define row_linear    NULL
-#define row_attention NULL
-#define row_heads     NULL
-#define row_merge     NULL
+#define row_param               NULL
+#define row_input               NULL
+#define row_linear              NULL
+#define row_attention           NULL
+#define row_attention_mask      NULL
+#define row_attention_past      NULL
+#define row_attention_past_mask NULL
+#define row_heads               NULL
+#define row_merge               NULL
 
 static row_fn *const row_of[VUG_OP_COUNT] = {
 #define OP(id, name, n_in, attrs, rule) [VUG_OP_##id] = row_##name,

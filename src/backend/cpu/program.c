@@ -8,20 +8,39 @@
 
 /*
  * What each input of an operation is: a value that an earlier node computed (x),
- * a weight (w), or one of the step's inputs: tokens (t), positions (p), rows (r).
+ * a weight (w), or one of the step's inputs: tokens (t), positions (p), rows (r),
+ * data (d). Data will also do for a value.
  */
 static const char *const operands[VUG_OP_COUNT] = {
-    [VUG_OP_PARAM] = "",        [VUG_OP_INPUT] = "",        [VUG_OP_EMBED] = "wt",
-    [VUG_OP_LINEAR] = "xw",     [VUG_OP_RMS_NORM] = "xw",   [VUG_OP_ROPE_TABLE] = "p",
-    [VUG_OP_ROPE] = "xx",       [VUG_OP_ATTENTION] = "xxx", [VUG_OP_ADD] = "xx",
-    [VUG_OP_MUL] = "xx",        [VUG_OP_GELU] = "x",        [VUG_OP_SCALE] = "x",
-    [VUG_OP_SOFTCAP] = "x",     [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",
-    [VUG_OP_TAKE] = "xr",       [VUG_OP_GEGLU] = "xx",      [VUG_OP_ADD_NORM] = "xxw",
+    [VUG_OP_PARAM] = "",
+    [VUG_OP_INPUT] = "",
+    [VUG_OP_EMBED] = "wt",
+    [VUG_OP_LINEAR] = "xw",
+    [VUG_OP_RMS_NORM] = "xw",
+    [VUG_OP_ROPE_TABLE] = "p",
+    [VUG_OP_ROPE] = "xx",
+    [VUG_OP_ATTENTION] = "xxx",
+    [VUG_OP_ADD] = "xx",
+    [VUG_OP_MUL] = "xx",
+    [VUG_OP_GELU] = "x",
+    [VUG_OP_SCALE] = "x",
+    [VUG_OP_SOFTCAP] = "x",
+    [VUG_OP_HEADS] = "x",
+    [VUG_OP_MERGE] = "x",
+    [VUG_OP_TAKE] = "xr",
+    [VUG_OP_GEGLU] = "xx",
+    [VUG_OP_ADD_NORM] = "xxw",
     [VUG_OP_NORM_ROPE] = "xwx",
+    [VUG_OP_ATTENTION_MASK] = "xxxd",
+    [VUG_OP_ATTENTION_PAST] = "xxxdd",
+    [VUG_OP_ATTENTION_PAST_MASK] = "xxxddd",
 };
 
 static const vug_input input_of[128] = {
-    ['t'] = VUG_INPUT_TOKENS, ['p'] = VUG_INPUT_POSITIONS, ['r'] = VUG_INPUT_ROWS
+    ['t'] = VUG_INPUT_TOKENS,
+    ['p'] = VUG_INPUT_POSITIONS,
+    ['r'] = VUG_INPUT_ROWS,
+    ['d'] = VUG_INPUT_DATA,
 };
 
 static vug_status refuse(const vug_node *node, vug_err *err, const char *why)
@@ -34,8 +53,10 @@ static bool is_operand(const vug_node *node, char kind)
 {
     if (kind == 'w')
         return node->op == VUG_OP_PARAM;
+    if (kind == 'x' && node->op != VUG_OP_INPUT)
+        return node->op != VUG_OP_PARAM;
     if (kind == 'x')
-        return node->op != VUG_OP_PARAM && node->op != VUG_OP_INPUT;
+        kind = 'd';
     return node->op == VUG_OP_INPUT && node->at.input.which == input_of[(int)kind];
 }
 
@@ -60,11 +81,12 @@ static vug_status check_nodes(const vug_program *p, vug_err *err)
         }
         if (node->op == VUG_OP_PARAM)
             VUG_TRY(check_weight(p, node, err));
-        if (node->op == VUG_OP_ATTENTION && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
+        if (vug_op_is_attention(node->op) && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
             return refuse(node, err, "heads are wider than 4096");
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
-        if (!is_operand(vug_graph_at(g, g->output[i].value), 'x'))
+        const vug_node *node = vug_graph_at(g, g->output[i].value);
+        if (node->op == VUG_OP_INPUT || !is_operand(node, 'x'))
             return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: output '%s' is not a computed value",
                             g->output[i].name);
     }
@@ -158,7 +180,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     uint64_t floats = 0;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
-        if (node->op != VUG_OP_ATTENTION)
+        if (!vug_op_is_attention(node->op))
             continue;
         const int layer = node->at.attn.layer;
         if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)
@@ -210,7 +232,8 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
     const int64_t threads = vug_pool_threads(p->device->pool);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
     p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
-    const int64_t own = p->scratch_floats * threads + p->shared_floats + to_lines(p->limits.batch);
+    const int64_t own = p->scratch_floats * threads + p->shared_floats +
+                        vug_cpu_seen_floats(p->limits.batch) + to_lines(p->limits.batch);
     uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
     p->scratch_at = bytes;
     if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))

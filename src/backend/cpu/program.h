@@ -31,14 +31,22 @@ struct vug_program {
     vug_arena arena;
 };
 
+/* Floats that hold a vug_cpu_range of each token of a batch. */
+static inline int64_t vug_cpu_seen_floats(int64_t batch)
+{
+    return batch * (int64_t)(sizeof(vug_cpu_range) / sizeof(float));
+}
+
 /* One block: the planned values, scratch per thread, what all threads share
  * (partial results of attention, or a product's input in lane order: never both),
- * positions. */
+ * positions,
+ * and which keys a mask shows. */
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block;
     vug_cpu_env env;
-    int32_t *position; /* [batch] */
+    int32_t *position;   /* [batch] */
+    vug_cpu_range *seen; /* [batch] of a mask */
 };
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,

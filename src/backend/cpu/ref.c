@@ -173,31 +173,58 @@ static float score_of(const float *q, const vug_ref_history *h, int64_t key)
     s *= h->score.scale;
     if (h->score.softcap > 0)
         s = vug_ref_tanh(s / h->score.softcap) * h->score.softcap;
-    return s;
+    return h->mask ? s + h->mask[key] : s;
 }
 
-/* Keys first .. end-1, which lie in one block of 64. */
+static bool sees(const vug_ref_history *h, int64_t key)
+{
+    return !h->mask || h->mask[key] != -INFINITY;
+}
+
+/* The keys that a query sees: between the first and the last a mask may leave out
+ * more. */
+static void find_keys(const vug_ref_history *h, int64_t *first, int64_t *end)
+{
+    *end = h->position + 1;
+    *first = h->window > 0 && *end > h->window ? *end - h->window : 0;
+    if (!h->mask)
+        return;
+    *first = 0;
+    *end = h->keys;
+    while (*first < *end && !sees(h, *first))
+        (*first)++;
+    while (*first < *end && !sees(h, *end - 1))
+        (*end)--;
+}
+
+/* Keys first .. end-1, which lie in one block of 64. Those that are seen side by
+ * side are summed on their own and added to the output, one run after the other. */
 static void add_block(const float *q, const vug_ref_history *h, int64_t first, int64_t end,
                       partial *to)
 {
     float p[VUG_CPU_BLOCK], max = to->max;
     for (int64_t key = first; key < end; key++) {
-        p[key - first] = score_of(q, h, key);
+        p[key - first] = sees(h, key) ? score_of(q, h, key) : -INFINITY;
         max = p[key - first] > max ? p[key - first] : max;
     }
+    if (max == -INFINITY)
+        return;
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t key = first; key < end; key++) {
-        p[key - first] = vug_ref_exp(p[key - first] - max);
+        p[key - first] = sees(h, key) ? vug_ref_exp(p[key - first] - max) : 0;
         lane[key % VUG_CPU_LANES] += p[key - first];
     }
     const float rescale = vug_ref_exp(to->max - max);
     to->sum = fmaf(to->sum, rescale, add_lanes(lane));
     to->max = max;
     for (int64_t e = 0; e < h->width; e++) {
-        float s = 0;
-        for (int64_t key = first; key < end; key++)
-            s = fmaf(p[key - first], h->v[(key * h->heads + h->head) * h->width + e], s);
-        to->out[e] = to->out[e] * rescale + s;
+        to->out[e] *= rescale;
+        for (int64_t key = first; key < end; key++) {
+            float s = 0;
+            for (; key < end && sees(h, key); key++)
+                s = fmaf(p[key - first], h->v[(key * h->heads + h->head) * h->width + e], s);
+            to->out[e] += s;
+        }
     }
 }
 
@@ -205,12 +232,13 @@ static void add_block(const float *q, const vug_ref_history *h, int64_t first, i
  * Online softmax (Milakov and Gimelshein 2018) over blocks of 64 keys. Blocks
  * and spans start at fixed positions, so the order of the sums depends on the
  * query's position and window alone. A span starts afresh and is then joined to
- * the spans before it: spans can be computed apart.
+ * the spans before it: spans can be computed apart. What a mask hides is left out
+ * of the sums, never multiplied by zero.
  */
 void vug_ref_attention(const float *q, const vug_ref_history *h, float *out)
 {
-    const int64_t end = h->position + 1;
-    const int64_t first = h->window > 0 && end > h->window ? end - h->window : 0;
+    int64_t first, end;
+    find_keys(h, &first, &end);
     partial total = { 0 }, span;
     for (int64_t at = first; at < end;) {
         const int64_t span_end = (at / VUG_CPU_SPAN + 1) * VUG_CPU_SPAN;
@@ -226,6 +254,8 @@ void vug_ref_attention(const float *q, const vug_ref_history *h, float *out)
             total = span;
             continue;
         }
+        if (span.max == -INFINITY)
+            continue;
         const float max = span.max > total.max ? span.max : total.max;
         const float a = vug_ref_exp(total.max - max), b = vug_ref_exp(span.max - max);
         for (int64_t e = 0; e < h->width; e++)

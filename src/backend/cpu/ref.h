@@ -39,7 +39,9 @@ void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
 void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n);
 
 /* One query at `position` against its whole history: k, v [position+1,K,E];
- * q, out [E] of a head whose kv head is `head`. */
+ * q, out [E] of a head whose kv head is `head`. With a mask k, v are [keys,K,E], and
+ * mask [keys] is added to the scores in place of order and window; -inf leaves a
+ * key out, and one at least is not. */
 typedef struct {
     const float *k, *v;
     int64_t position;
@@ -48,6 +50,8 @@ typedef struct {
     int64_t width;  /* E */
     int64_t window; /* 0: all */
     vug_cpu_score score;
+    const float *mask; /* NULL: none */
+    int64_t keys;      /* with a mask */
 } vug_ref_history;
 void vug_ref_attention(const float *q, const vug_ref_history *h, float *out);
 

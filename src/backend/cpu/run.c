@@ -23,7 +23,9 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
                              .scratch = scratch,
                              .scratch_floats = program->scratch_floats,
                              .shared = scratch + threads * program->scratch_floats };
-    ws->position = (int32_t *)(void *)(ws->env.shared + program->shared_floats);
+    float *rest = ws->env.shared + program->shared_floats;
+    ws->seen = (vug_cpu_range *)(void *)rest;
+    ws->position = (int32_t *)(void *)(rest + vug_cpu_seen_floats(program->limits.batch));
     *out = ws;
     return VUG_OK;
 }
@@ -45,9 +47,16 @@ typedef struct {
     int64_t tokens;
 } run;
 
+/* In the block; of no input. */
 static float *value_at(const run *r, vug_val v)
 {
     return (float *)(void *)(r->ws->block + r->program->plan->offset[v.id]);
+}
+
+static const float *input_at(const run *r, vug_val v)
+{
+    const vug_node *node = vug_graph_at(r->program->graph, v);
+    return node->op == VUG_OP_INPUT ? r->in->data[node->at.input.index] : value_at(r, v);
 }
 
 static const vug_weight *weight_at(const run *r, vug_val v)
@@ -73,27 +82,49 @@ static void run_linears(const run *r, const vug_cpu_step *step)
                                       value_at(r, (vug_val){ step->node[i] }) };
     }
     vug_cpu_linear(&r->ws->env,
-                   &(vug_cpu_linear_job){ .x = value_at(r, first->in[0]),
+                   &(vug_cpu_linear_job){ .x = input_at(r, first->in[0]),
                                           .rows = first_dim(r, &first->shape),
                                           .in = vug_graph_at(g, first->in[0])->shape.dim[1],
                                           .matrix = matrix,
                                           .n = step->n });
 }
 
-static void run_attention(const run *r, uint32_t id)
+/* The mask's columns are the most keys of a span. */
+static vug_status find_mask(const run *r, vug_val v, vug_cpu_mask *mask, vug_err *err)
+{
+    for (int i = 0; i < r->in->n_spans; i++) {
+        const int64_t keys = r->in->span[i].past + r->in->span[i].n;
+        mask->columns = keys > mask->columns ? keys : mask->columns;
+    }
+    const int64_t columns = vug_graph_at(r->program->graph, v)->shape.dim[1];
+    if (columns > 0 && columns != mask->columns)
+        return VUG_FAIL(err, VUG_ARGUMENT, "a mask of %lld columns in a step of %lld keys",
+                        (long long)columns, (long long)mask->columns);
+    mask->add = input_at(r, v);
+    return vug_cpu_mask_init(mask, r->in->span, r->in->n_spans, r->ws->seen, err);
+}
+
+static vug_status run_attention(const run *r, uint32_t id, vug_err *err)
 {
     const vug_node *node = &r->program->graph->node[id];
-    const vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
-                                        .span = r->in->span,
-                                        .n_spans = r->in->n_spans,
-                                        .heads = node->shape.dim[1],
-                                        .q = value_at(r, node->in[0]),
-                                        .k = value_at(r, node->in[1]),
-                                        .v = value_at(r, node->in[2]),
-                                        .out = value_at(r, (vug_val){ id }),
-                                        .score = { node->at.attn.scale, node->at.attn.softcap } };
+    const bool past = node->op == VUG_OP_ATTENTION_PAST || node->op == VUG_OP_ATTENTION_PAST_MASK;
+    vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
+                                  .span = r->in->span,
+                                  .n_spans = r->in->n_spans,
+                                  .heads = node->shape.dim[1],
+                                  .q = input_at(r, node->in[0]),
+                                  .k = input_at(r, node->in[1]),
+                                  .v = input_at(r, node->in[2]),
+                                  .out = value_at(r, (vug_val){ id }),
+                                  .score = { node->at.attn.scale, node->at.attn.softcap },
+                                  .tile_rows = r->program->plan->tile_rows };
+    if (node->op == VUG_OP_ATTENTION_MASK || node->op == VUG_OP_ATTENTION_PAST_MASK)
+        VUG_TRY(find_mask(r, node->in[past ? 5 : 3], &job.mask, err));
+    if (past)
+        vug_cpu_cache_load(&r->ws->env, &job, input_at(r, node->in[3]), input_at(r, node->in[4]));
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
+    return VUG_OK;
 }
 
 /* The node's own attributes; what it does not have stays 0. */
@@ -116,7 +147,7 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
         break;
     case VUG_OP_ROPE_TABLE:
         job->angles = &node->at.table;
-        job->index = r->ws->position;
+        job->index = r->in->position ? r->in->position : r->ws->position;
         break;
     case VUG_OP_SCALE:
     case VUG_OP_SOFTCAP:
@@ -147,9 +178,10 @@ static void run_rows(const run *r, uint32_t id)
         .out = value_at(r, (vug_val){ id }),
     };
     for (int i = 0; i < vug_op_inputs(node->op); i++) {
-        const vug_op op = vug_graph_at(g, node->in[i])->op;
-        if (op != VUG_OP_PARAM && op != VUG_OP_INPUT)
-            job.in[i] = value_at(r, node->in[i]);
+        const vug_node *in = vug_graph_at(g, node->in[i]);
+        if (in->op != VUG_OP_PARAM &&
+            (in->op != VUG_OP_INPUT || in->at.input.which == VUG_INPUT_DATA))
+            job.in[i] = input_at(r, node->in[i]);
     }
     set_attributes(r, id, &job);
     vug_cpu_rows(&r->ws->env, &job);
@@ -178,6 +210,26 @@ static vug_status check_spans(const vug_program *p, const vug_step_in *in, int64
     if (n == 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "a step without tokens");
     *tokens = n;
+    return VUG_OK;
+}
+
+/* A graph that was made for a fixed number of tokens or rows runs so many. */
+static vug_status check_inputs(const run *r, vug_err *err)
+{
+    const vug_graph *g = r->program->graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op != VUG_OP_INPUT || node->shape.dim[0] < 0)
+            continue;
+        const vug_input which = node->at.input.which;
+        const int64_t n = which == VUG_INPUT_ROWS ? r->in->n_rows : r->tokens;
+        if (which != VUG_INPUT_DATA && node->shape.dim[0] != n)
+            return VUG_FAIL(err, VUG_ARGUMENT, "a step of %lld %s, the graph is for %lld",
+                            (long long)n, which == VUG_INPUT_ROWS ? "rows" : "tokens",
+                            (long long)node->shape.dim[0]);
+    }
+    if (vug_graph_data_count(g) > 0 && !r->in->data)
+        return VUG_FAIL(err, VUG_ARGUMENT, "a step without the data that the graph reads");
     return VUG_OK;
 }
 
@@ -210,6 +262,7 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
 {
     run r = { .program = program, .ws = workspace, .in = in };
     VUG_TRY(check_spans(program, in, &r.tokens, err));
+    VUG_TRY(check_inputs(&r, err));
     VUG_TRY(check_indices(&r, err));
     int32_t *position = workspace->position;
     for (int i = 0; i < in->n_spans; i++) {
@@ -224,8 +277,8 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
         const vug_op op = g->node[step->node[0]].op;
         if (op == VUG_OP_LINEAR)
             run_linears(&r, step);
-        else if (op == VUG_OP_ATTENTION)
-            run_attention(&r, step->node[0]);
+        else if (vug_op_is_attention(op))
+            VUG_TRY(run_attention(&r, step->node[0], err));
         else
             run_rows(&r, step->node[0]);
     }

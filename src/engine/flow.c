@@ -1,0 +1,291 @@
+/* Flows of the public API: what their options mean, writing and looking at them. */
+#include "engine/engine.h"
+
+enum { DEFAULT_BATCH = 16, MOST_SEQUENCES = 1 << 12, MOST_TOKENS = 1 << 20 };
+
+/* ---- options ----------------------------------------------------------------------- */
+
+static vug_status check_range(const char *name, int64_t n, int64_t max, vug_err *err)
+{
+    if (n >= VUG_SYMBOLIC && n <= max)
+        return VUG_OK;
+    return VUG_FAIL(err, VUG_ARGUMENT, "flow: %s is %lld, expected 1 to %lld, 0 or VUG_SYMBOLIC",
+                    name, (long long)n, (long long)max);
+}
+
+static vug_status check_ranges(const vug_flow_options *o, vug_err *err)
+{
+    VUG_TRY(check_range("batch", o->batch, MOST_SEQUENCES, err));
+    VUG_TRY(check_range("max_batch", o->max_batch, MOST_SEQUENCES, err));
+    VUG_TRY(check_range("tokens", o->tokens, MOST_TOKENS, err));
+    VUG_TRY(check_range("past_tokens", o->past_tokens, MOST_TOKENS, err));
+    VUG_TRY(check_range("step", o->step, MOST_TOKENS, err));
+    VUG_TRY(check_range("context", o->context, 1 << 24, err));
+    if ((unsigned)o->mode > VUG_FLOW_DECODE || (unsigned)o->past > VUG_PAST_GIVEN ||
+        (unsigned)o->outputs > VUG_OUT_HIDDEN)
+        return VUG_FAIL(err, VUG_ARGUMENT, "flow: mode %d, past %d or outputs %d is not known",
+                        (int)o->mode, (int)o->past, (int)o->outputs);
+    return VUG_OK;
+}
+
+/* What no program could be. */
+static vug_status check_combination(const vug_flow_options *o, vug_err *err)
+{
+    if (o->mode == VUG_FLOW_DECODE && o->tokens > 1)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "flow: decode takes one token per sequence, tokens is %lld",
+                        (long long)o->tokens);
+    if (o->mode == VUG_FLOW_DECODE && o->past == VUG_PAST_NONE)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "flow: decode without a past would see each token alone; past must be "
+                        "cached or given");
+    if (o->past_tokens > 0 && o->past != VUG_PAST_GIVEN)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "flow: past_tokens is %lld, but the past is not given: only "
+                        "VUG_PAST_GIVEN has a number of past tokens",
+                        (long long)o->past_tokens);
+    if (o->past_tokens > 0 && o->tokens < 1 && o->mode != VUG_FLOW_DECODE && o->batch != 0 &&
+        o->batch != 1)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "flow: a symbolic number of tokens with %s sequences and a past of "
+                        "exactly %lld: sequences of different lengths cannot have pasts of one; "
+                        "fix tokens, or leave past_tokens symbolic",
+                        o->batch == VUG_SYMBOLIC ? "any number of" : "several",
+                        (long long)o->past_tokens);
+    return VUG_OK;
+}
+
+static int64_t product(int64_t a, int64_t b)
+{
+    return a > 0 && b > 0 ? a * b : 0;
+}
+
+/* T, R, P and S where the options fix them. Ranges were checked: nothing overflows. */
+static void fix_dimensions(vug_flow_object *flow)
+{
+    const vug_flow_options *o = &flow->options;
+    const int64_t past = o->past == VUG_PAST_NONE ? 0 : o->past_tokens;
+    vug_flow *f = &flow->words;
+    f->tokens = product(o->batch, o->tokens);
+    f->rows = o->batch > 0 ? o->batch : 0;
+    f->past = o->past == VUG_PAST_GIVEN ? product(o->batch, o->past_tokens) : 0;
+    f->keys = o->tokens > 0 && (o->past == VUG_PAST_NONE || o->past_tokens > 0) ? past + o->tokens
+                                                                                : 0;
+    f->given_past = o->past == VUG_PAST_GIVEN;
+}
+
+static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
+{
+    const vug_flow_options *o = &flow->options;
+    vug_limits *limits = &flow->limits;
+    VUG_TRY(flow->model ? VUG_OK
+                        : vug_pick_limits(&(vug_model_options){ 0 }, flow->config, limits, err));
+    if (flow->model)
+        *limits = flow->model->main.limits;
+    if (o->context > 0)
+        limits->context = o->context;
+    if (o->step > 0)
+        limits->batch = o->step;
+    const int64_t fixed = flow->words.tokens;
+    if (fixed > 0 && o->step > 0 && fixed > o->step)
+        return VUG_FAIL(err, VUG_ARGUMENT, "flow: %lld sequences of %lld tokens, step is %lld",
+                        (long long)o->batch, (long long)o->tokens, (long long)o->step);
+    if (fixed > 0)
+        limits->batch = fixed;
+    const int64_t length =
+            (o->tokens > 0 ? o->tokens : 1) + (o->past_tokens > 0 ? o->past_tokens : 0);
+    if (length > limits->context || limits->batch > MOST_TOKENS)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "flow: sequences of %lld tokens with their past, %lld in a step; the "
+                        "context holds %lld, a step at most %d",
+                        (long long)length, (long long)limits->batch, (long long)limits->context,
+                        MOST_TOKENS);
+    limits->rows = o->outputs == VUG_OUT_LAST ? (o->batch > 0 ? o->batch : o->max_batch) : 0;
+    return VUG_OK;
+}
+
+vug_status vug_flow_resolve(vug_flow_object *flow, vug_err *err)
+{
+    vug_flow_options *o = &flow->options;
+    VUG_TRY(check_ranges(o, err));
+    VUG_TRY(check_combination(o, err));
+    o->batch = o->batch ? o->batch : 1;
+    o->max_batch = o->batch > 0 ? o->batch : o->max_batch > 0 ? o->max_batch : DEFAULT_BATCH;
+    if (o->mode == VUG_FLOW_DECODE)
+        o->tokens = 1;
+    o->tokens = o->tokens > 0 ? o->tokens : VUG_SYMBOLIC;
+    o->past_tokens = o->past_tokens > 0 ? o->past_tokens : VUG_SYMBOLIC;
+    fix_dimensions(flow);
+    return fix_limits(flow, err);
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static const char *mode_name(const vug_flow_options *o)
+{
+    return o->mode == VUG_FLOW_DECODE ? "decode" : "prefill";
+}
+
+/* A profile that came with the model is the flow's too, unless it names one. */
+static vug_status pick_profile(vug_flow_object *flow, const char *folder, vug_err *err)
+{
+    const vug_flow_options *o = &flow->options;
+    vug_profile built_in;
+    VUG_TRY(vug_profile_find(o->profile, folder, mode_name(o), &flow->profile, err));
+    if (o->profile || !flow->model)
+        return VUG_OK;
+    VUG_TRY(vug_profile_find("prefill", NULL, NULL, &built_in, err));
+    if (strcmp(flow->model->profile.name, built_in.name) != 0)
+        flow->profile = flow->model->profile;
+    return VUG_OK;
+}
+
+static vug_status write_flow(vug_flow_object *flow, const vug_binding *binding, vug_err *err)
+{
+    flow->graph.name = flow->config->arch->name;
+    flow->words = vug_flow_over(&flow->graph, vug_binding_weight, binding);
+    VUG_TRY(vug_flow_resolve(flow, err));
+    vug_model_write(&flow->words, binding, &flow->options);
+    VUG_TRY(vug_flow_finish(&flow->words, err));
+    return vug_graph_verify(&flow->graph, err);
+}
+
+static vug_status allocate(const vug_flow_options *options, vug_flow_object **out, vug_err *err)
+{
+    vug_flow_object *flow = vug_alloc_zero(1, sizeof(*flow));
+    if (!flow)
+        return VUG_FAIL_NOMEM(err, "a flow", sizeof(*flow));
+    if (options)
+        flow->options = *options;
+    *out = flow;
+    return VUG_OK;
+}
+
+static vug_status hand_out(vug_flow_object *flow, vug_status st, vug_flow **out)
+{
+    if (st != VUG_OK) {
+        vug_flow_destroy(&flow->words);
+        return st;
+    }
+    /* They served the hooks, and may go now. */
+    flow->config = NULL;
+    flow->words.user = NULL;
+    flow->options.profile = NULL;
+    *out = &flow->words;
+    return VUG_OK;
+}
+
+vug_status vug_flow_create(const vug_model *model, const vug_flow_options *options, vug_flow **out,
+                           vug_err *err)
+{
+    vug_flow_object *flow;
+    VUG_TRY(allocate(options, &flow, err));
+    flow->model = model;
+    flow->config = &model->checkpoint.config;
+    vug_status st = pick_profile(flow, NULL, err);
+    if (st == VUG_OK)
+        st = write_flow(flow, &model->checkpoint.binding, err);
+    return hand_out(flow, st, out);
+}
+
+vug_status vug_flow_open(const char *folder, const vug_flow_options *options, vug_flow **out,
+                         vug_err *err)
+{
+    vug_flow_object *flow;
+    vug_binding binding = { 0 };
+    VUG_TRY(allocate(options, &flow, err));
+    vug_config *config = vug_alloc_zero(1, sizeof(*config));
+    vug_status st = VUG_OK;
+    if (!config)
+        st = VUG_FAIL_NOMEM(err, folder, sizeof(*config));
+    if (st == VUG_OK)
+        st = vug_checkpoint_config(folder, config, err);
+    flow->config = config;
+    if (st == VUG_OK)
+        st = pick_profile(flow, folder, err);
+    if (st == VUG_OK)
+        st = vug_bind_none(config, &binding, err);
+    if (st == VUG_OK)
+        st = write_flow(flow, &binding, err);
+    vug_binding_release(&binding);
+    vug_free(config);
+    return hand_out(flow, st, out);
+}
+
+void vug_flow_destroy(vug_flow *f)
+{
+    vug_flow_object *flow = (vug_flow_object *)(void *)f;
+    if (!flow)
+        return;
+    vug_free(flow->words.replacement);
+    vug_graph_release(&flow->graph);
+    vug_free(flow);
+}
+
+/* ---- looking ----------------------------------------------------------------------- */
+
+vug_status vug_flow_verify(const vug_flow *f, vug_err *err)
+{
+    const vug_flow_object *flow = vug_flow_object_of(f);
+    vug_graph fused = { 0 };
+    VUG_TRY(vug_graph_verify(&flow->graph, err));
+    const vug_status st = vug_fuse_by(&flow->graph, &flow->profile, &fused, NULL, err);
+    vug_graph_release(&fused);
+    return st;
+}
+
+vug_status vug_graph_write(const vug_graph *g, vug_graph_format format, vug_text *out, vug_err *err)
+{
+    vug_buf text = { 0 };
+    switch (format) {
+    case VUG_GRAPH_TEXT:
+        vug_graph_text(g, &text);
+        break;
+    case VUG_GRAPH_DOT:
+        vug_graph_dot(g, &text);
+        break;
+    case VUG_GRAPH_SVG:
+        vug_graph_svg(g, &text);
+        break;
+    default:
+        return VUG_FAIL(err, VUG_ARGUMENT, "graph format %d is not known", (int)format);
+    }
+    return vug_buf_take(&text, out, err);
+}
+
+vug_status vug_flow_text(const vug_flow *f, vug_graph_format format, bool fused, vug_text *out,
+                         vug_err *err)
+{
+    const vug_flow_object *flow = vug_flow_object_of(f);
+    if (!fused)
+        return vug_graph_write(&flow->graph, format, out, err);
+    vug_graph g = { 0 };
+    VUG_TRY(vug_fuse_by(&flow->graph, &flow->profile, &g, NULL, err));
+    const vug_status st = vug_graph_write(&g, format, out, err);
+    vug_graph_release(&g);
+    return st;
+}
+
+vug_status vug_flow_passes(const vug_flow *f, vug_text *out, vug_err *err)
+{
+    const vug_flow_object *flow = vug_flow_object_of(f);
+    const vug_limits *limits = &flow->limits;
+    vug_graph g = { 0 };
+    vug_plan plan = { 0 };
+    vug_buf text = { 0 };
+    vug_buf_printf(&text, "profile %s\n", flow->profile.name);
+    vug_status st = vug_fuse_by(&flow->graph, &flow->profile, &g, &text, err);
+    if (st == VUG_OK)
+        st = vug_plan_make(&g, limits->batch, limits->rows, VUG_PLAN_ALIGN, &plan, err);
+    if (st == VUG_OK) {
+        vug_plan_report(&g, &plan, limits->batch, &text);
+        if (flow->profile.tile_rows)
+            vug_buf_printf(&text, "attention\n  tiles of at most %d rows\n",
+                           flow->profile.tile_rows);
+        st = vug_buf_take(&text, out, err);
+    }
+    vug_buf_release(&text);
+    vug_plan_release(&plan);
+    vug_graph_release(&g);
+    return st;
+}

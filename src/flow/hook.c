@@ -1,0 +1,209 @@
+/* The words of hooks: looking at a flow, and changing what is there already. */
+#include "flow/flow.h"
+
+static bool is_value(const vug_flow *f, vug_val x)
+{
+    return x.id > 0 && x.id < f->g->n;
+}
+
+vug_shape flow_shape(const vug_flow *f, vug_val x)
+{
+    return f->st == VUG_OK && is_value(f, x) ? vug_graph_at(f->g, x)->shape : (vug_shape){ 0 };
+}
+
+vug_val flow_default(vug_flow *f, vug_val x)
+{
+    if (!f->stage) {
+        flow_fail(f, "flow_default is for the hooks of stages");
+        return (vug_val){ 0 };
+    }
+    if (f->once && f->done) {
+        flow_fail(f, "flow_default was called twice; a layer has one cache");
+        return (vug_val){ 0 };
+    }
+    f->done = true;
+    return f->stage(f, f->context, f->layer, x);
+}
+
+static uint32_t find(const vug_flow *f, int layer, const char *name)
+{
+    for (uint32_t i = f->st == VUG_OK ? f->g->n : 0; i > 1; i--) {
+        const vug_node *node = &f->g->node[i - 1];
+        if (node->layer == layer && node->op != VUG_OP_PARAM && node->name &&
+            strcmp(node->name, name) == 0)
+            return i - 1;
+    }
+    return 0;
+}
+
+bool flow_has(const vug_flow *f, int layer, const char *name)
+{
+    return find(f, layer, name) != 0;
+}
+
+vug_val flow_find(vug_flow *f, int layer, const char *name)
+{
+    const vug_val found = { find(f, layer, name) };
+    if (!found.id)
+        vug_flow_refuse(f, VUG_ARGUMENT, "no value '%s' in layer %d", name, layer);
+    return found;
+}
+
+/* ---- replacing ------------------------------------------------------------- */
+
+/* What a patch made so far, outside the layers, belongs to the layer of what it
+ * replaces. */
+static void take_in(vug_flow *f, int layer)
+{
+    for (uint32_t i = f->hook_from; f->layer < 0 && i < f->g->n; i++) {
+        vug_node *node = &f->g->node[i];
+        if (node->layer < 0 && node->op != VUG_OP_INPUT)
+            node->layer = layer;
+    }
+}
+
+void flow_replace(vug_flow *f, vug_val old, vug_val with)
+{
+    char a[96], b[96];
+    if (f->st != VUG_OK)
+        return;
+    if (!is_value(f, old) || !is_value(f, with)) {
+        flow_fail(f, "flow_replace: no value");
+        return;
+    }
+    const vug_node *was = vug_graph_at(f->g, old), *is = vug_graph_at(f->g, with);
+    if (!vug_shape_equal(&was->shape, &is->shape)) {
+        vug_flow_refuse(f, VUG_ARGUMENT, "flow_replace: %s of layer %d is %s, what replaces it %s",
+                        was->name ? was->name : vug_op_name(was->op), was->layer,
+                        vug_shape_text(&was->shape, a), vug_shape_text(&is->shape, b));
+        return;
+    }
+    if (!f->replacement)
+        f->replacement = vug_alloc(VUG_MAX_REPLACEMENTS, sizeof(*f->replacement));
+    if (!f->replacement) {
+        f->st = VUG_FAIL_NOMEM(&f->err, "the flow's replacements",
+                               VUG_MAX_REPLACEMENTS * sizeof(*f->replacement));
+        return;
+    }
+    if (f->n_replacements == VUG_MAX_REPLACEMENTS) {
+        vug_flow_refuse(f, VUG_LIMIT, "flow_replace: more than %d replacements",
+                        VUG_MAX_REPLACEMENTS);
+        return;
+    }
+    take_in(f, was->layer);
+    f->replacement[f->n_replacements++] = (vug_replacement){ old, with, f->hook_from, f->g->n };
+}
+
+/* What `reader` reads where it says `v`: replacements follow each other. */
+static vug_val resolve(const vug_flow *f, uint32_t reader, vug_val v)
+{
+    for (size_t i = 0; i < f->n_replacements; i++) {
+        const vug_replacement *r = &f->replacement[i];
+        if (v.id == r->old.id && (reader < r->from || reader >= r->to))
+            v = r->with;
+    }
+    return v;
+}
+
+/* Nodes of the flow in an order in which every node comes after what it reads. */
+typedef struct {
+    const vug_flow *f;
+    vug_graph out;
+    vug_val *to;         /* [n] in `out`; id 0: not yet */
+    uint32_t *stack;     /* [n] */
+    unsigned char *open; /* [n] on the stack */
+    vug_err *err;
+} reorder;
+
+/* An input of the node that is not there yet, or 0. */
+static uint32_t awaited(const reorder *r, uint32_t id)
+{
+    const vug_node *node = &r->f->g->node[id];
+    for (int k = 0; k < vug_op_inputs(node->op); k++) {
+        const vug_val in = resolve(r->f, id, node->in[k]);
+        if (r->to[in.id].id == 0)
+            return in.id;
+    }
+    return 0;
+}
+
+static vug_status append(reorder *r, uint32_t id)
+{
+    vug_node node = r->f->g->node[id];
+    for (int k = 0; k < vug_op_inputs(node.op); k++)
+        node.in[k] = r->to[resolve(r->f, id, node.in[k]).id];
+    return vug_graph_append(&r->out, &node, &r->to[id], r->err);
+}
+
+static vug_status append_with_inputs(reorder *r, uint32_t id)
+{
+    size_t depth = 0;
+    r->stack[depth++] = id;
+    r->open[id] = 1;
+    while (depth > 0) {
+        const uint32_t top = r->stack[depth - 1], in = awaited(r, top);
+        if (in == 0) {
+            VUG_TRY(append(r, top));
+            r->open[top] = 0;
+            depth--;
+            continue;
+        }
+        if (r->open[in])
+            return VUG_FAIL(r->err, VUG_ARGUMENT,
+                            "flow: after the replacements %s of layer %d would read itself",
+                            vug_op_name(r->f->g->node[in].op), r->f->g->node[in].layer);
+        r->stack[depth++] = in;
+        r->open[in] = 1;
+    }
+    return VUG_OK;
+}
+
+static vug_status rewrite(reorder *r)
+{
+    const vug_graph *g = r->f->g;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (r->to[i].id == 0)
+            VUG_TRY(append_with_inputs(r, i));
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const vug_val v = resolve(r->f, 0, g->output[i].value);
+        VUG_TRY(vug_graph_output(&r->out, g->output[i].name, r->to[v.id], r->err));
+    }
+    return VUG_OK;
+}
+
+static vug_status replace_all(vug_flow *f, vug_err *err)
+{
+    const size_t n = f->g->n;
+    reorder r = { .f = f, .out = { .name = f->g->name }, .err = err };
+    r.to = vug_alloc_zero(n, sizeof(*r.to));
+    r.stack = vug_alloc(n, sizeof(*r.stack));
+    r.open = vug_alloc_zero(n, 1);
+    vug_status st = VUG_OK;
+    if (!r.to || !r.stack || !r.open)
+        st = VUG_FAIL_NOMEM(err, "the flow's replacements", n * sizeof(*r.to));
+    if (st == VUG_OK)
+        st = rewrite(&r);
+    if (st == VUG_OK) {
+        vug_graph_release(f->g);
+        *f->g = r.out;
+    } else {
+        vug_graph_release(&r.out);
+    }
+    vug_free(r.to);
+    vug_free(r.stack);
+    vug_free(r.open);
+    return st;
+}
+
+vug_status vug_flow_finish(vug_flow *f, vug_err *err)
+{
+    if (f->st == VUG_OK && f->n_replacements)
+        f->st = replace_all(f, &f->err);
+    vug_free(f->replacement);
+    f->replacement = NULL;
+    f->n_replacements = 0;
+    if (f->st != VUG_OK && err)
+        *err = f->err;
+    return f->st;
+}

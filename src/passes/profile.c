@@ -1,0 +1,196 @@
+/*
+ * The compile profile: a TOML file that says what the passes may do. A key is here
+ * only when the engine honours it. Where it can do one thing so far, as with
+ * precision, the one word for it is accepted and every other refused: a profile
+ * never promises what does not happen.
+ */
+#include "passes/passes.h"
+
+#include "core/text.h"
+#include "core/toml.h"
+
+#include <stdio.h>
+
+enum { MAX_TILE_ROWS = 4096, MAX_SEEN = 64 };
+
+/* A file while it is read. */
+typedef struct {
+    vug_toml toml;
+    vug_profile *out;
+    bool all_given, all;           /* fusion.all */
+    bool given[VUG_OP_COUNT];      /* fusions that the file names */
+    vug_toml_entry seen[MAX_SEEN]; /* tables and keys that came already */
+    size_t n_seen;
+} reader;
+
+static void expect(reader *r, const vug_toml_entry *e, const char *what)
+{
+    vug_toml_fail(&r->toml, e->line, "%.*s.%.*s must be %s", VUG_STR_ARG(e->table),
+                  VUG_STR_ARG(e->key), what);
+}
+
+/* ---- values ------------------------------------------------------------------ */
+
+static bool read_flag(reader *r, const vug_toml_entry *e)
+{
+    if (e->type != VUG_TOML_BOOL)
+        expect(r, e, "true or false");
+    return e->flag;
+}
+
+static int64_t read_whole(reader *r, const vug_toml_entry *e, int64_t min, int64_t max)
+{
+    char text[80];
+    (void)snprintf(text, sizeof(text), "a whole number from %lld to %lld", (long long)min,
+                   (long long)max);
+    if (e->type != VUG_TOML_WHOLE || e->whole < min || e->whole > max)
+        expect(r, e, text);
+    return e->whole;
+}
+
+/* The only word that is known for it. */
+static void read_word(reader *r, const vug_toml_entry *e, const char *word)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "\"%s\", which is all there is so far", word);
+    if (e->type != VUG_TOML_STRING || !vug_str_is(e->string, word))
+        expect(r, e, text);
+}
+
+/* 1000, "512M", "4G": powers of 1024. */
+static uint64_t read_bytes(reader *r, const vug_toml_entry *e)
+{
+    static const char units[] = "KMGT", what[] = "bytes above 0, as 1000000 or \"4G\"";
+    uint64_t bytes = 0;
+    if (e->type == VUG_TOML_WHOLE && e->whole > 0)
+        return (uint64_t)e->whole;
+    if (e->type == VUG_TOML_STRING && e->string.len > 1 && e->string.len < 20) {
+        char digits[24];
+        const char *unit = strchr(units, e->string.ptr[e->string.len - 1]);
+        memcpy(digits, e->string.ptr, e->string.len - 1);
+        digits[e->string.len - 1] = '\0';
+        int64_t n = 0;
+        const bool whole = digits[0] >= '1' && digits[0] <= '9' && vug_parse_i64(digits, &n);
+        if (unit && whole && n > 0 &&
+            vug_mul_size((uint64_t)n, (uint64_t)1 << (10 * (unit - units + 1)), &bytes))
+            return bytes;
+    }
+    expect(r, e, what);
+    return 0;
+}
+
+/* ---- keys -------------------------------------------------------------------- */
+
+static bool read_fusion(reader *r, const vug_toml_entry *e)
+{
+    if (vug_str_is(e->key, "all")) {
+        r->all_given = true;
+        r->all = read_flag(r, e);
+        return true;
+    }
+    for (size_t i = 0; i < vug_fusion_count(); i++) {
+        const vug_op op = vug_fusion_at(i);
+        if (!vug_str_is(e->key, vug_op_name(op)))
+            continue;
+        r->given[op] = true;
+        r->out->off[op] = !read_flag(r, e);
+        return true;
+    }
+    return false;
+}
+
+static bool read_precision(reader *r, const vug_toml_entry *e)
+{
+    if (!vug_str_is(e->key, "activations") && !vug_str_is(e->key, "kv"))
+        return false;
+    read_word(r, e, "f32");
+    return true;
+}
+
+static bool read_weights(reader *r, const vug_toml_entry *e)
+{
+    if (!vug_str_is(e->key, "packing"))
+        return false;
+    read_word(r, e, "none");
+    return true;
+}
+
+static bool read_attention(reader *r, const vug_toml_entry *e)
+{
+    if (!vug_str_is(e->key, "tile_rows"))
+        return false;
+    r->out->tile_rows = (int)read_whole(r, e, 1, MAX_TILE_ROWS);
+    return true;
+}
+
+static bool read_memory(reader *r, const vug_toml_entry *e)
+{
+    if (!vug_str_is(e->key, "budget"))
+        return false;
+    r->out->budget = read_bytes(r, e);
+    return true;
+}
+
+/* A table and what reads its keys: false for one that it does not know. */
+static const struct {
+    const char *name;
+    bool (*read)(reader *r, const vug_toml_entry *e);
+} tables[] = {
+    { "fusion", read_fusion },       { "precision", read_precision }, { "weights", read_weights },
+    { "attention", read_attention }, { "memory", read_memory },
+};
+
+/* Every table and key is there once; known ones are fewer than MAX_SEEN. */
+static void check_once(reader *r, const vug_toml_entry *e)
+{
+    for (size_t i = 0; i < r->n_seen; i++) {
+        if (vug_str_equal(r->seen[i].table, e->table) && vug_str_equal(r->seen[i].key, e->key))
+            vug_toml_fail(&r->toml, e->line, "%.*s%s%.*s was on line %d already",
+                          VUG_STR_ARG(e->table), e->key.len ? "." : "", VUG_STR_ARG(e->key),
+                          r->seen[i].line);
+    }
+    if (r->n_seen < MAX_SEEN)
+        r->seen[r->n_seen++] = *e;
+}
+
+static void read_entry(reader *r, const vug_toml_entry *e)
+{
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (!vug_str_is(e->table, tables[i].name))
+            continue;
+        check_once(r, e);
+        if (e->key.len > 0 && r->toml.st == VUG_OK && !tables[i].read(r, e))
+            vug_toml_fail(&r->toml, e->line, "key '%.*s' is not known in [%s]", VUG_STR_ARG(e->key),
+                          tables[i].name);
+        return;
+    }
+    if (e->table.len == 0)
+        vug_toml_fail(&r->toml, e->line, "key '%.*s' is in no table", VUG_STR_ARG(e->key));
+    else
+        vug_toml_fail(&r->toml, e->line,
+                      "table [%.*s] is not known; there are fusion, precision, weights, attention "
+                      "and memory",
+                      VUG_STR_ARG(e->table));
+}
+
+vug_status vug_profile_read(vug_str text, const char *file, vug_profile *out, vug_err *err)
+{
+    vug_profile profile = { 0 };
+    reader r = { .toml = vug_toml_over(text, file), .out = &profile };
+    vug_toml_entry e;
+    (void)snprintf(profile.name, sizeof(profile.name), "%s", file);
+    while (vug_toml_next(&r.toml, &e))
+        read_entry(&r, &e);
+    if (r.toml.st != VUG_OK) {
+        if (err)
+            *err = r.toml.err;
+        return r.toml.st;
+    }
+    for (size_t i = 0; r.all_given && i < vug_fusion_count(); i++) {
+        const vug_op op = vug_fusion_at(i);
+        if (!r.given[op])
+            profile.off[op] = !r.all;
+    }
+    *out = profile;
+    return VUG_OK;
+}
