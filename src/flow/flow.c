@@ -130,6 +130,30 @@ vug_val flow_take(vug_flow *f, vug_val x, vug_val rows)
     return emit(f, (vug_node){ .op = VUG_OP_TAKE, .in = { x, rows } });
 }
 
+vug_val flow_router(vug_flow *f, vug_val logits, vug_attr_router at)
+{
+    return emit(
+            f,
+            (vug_node){ .op = VUG_OP_ROUTER, .name = "router", .in = { logits }, .at.router = at });
+}
+
+vug_val flow_route_scale(vug_flow *f, vug_val route, const char *name)
+{
+    const vug_val w = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_ROUTE_SCALE, .name = name, .in = { route, w } });
+}
+
+vug_val flow_experts(vug_flow *f, vug_val x, vug_val route, flow_experts_of of)
+{
+    const vug_val gate = flow_weight(f, of.gate);
+    const vug_val up = flow_weight(f, of.up);
+    const vug_val down = flow_weight(f, of.down);
+    return emit(f, (vug_node){ .op = VUG_OP_EXPERTS,
+                               .name = "experts",
+                               .in = { x, route, gate, up, down },
+                               .at.experts = { of.act } });
+}
+
 void flow_output(vug_flow *f, const char *name, vug_val x)
 {
     if (f->st == VUG_OK)

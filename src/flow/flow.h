@@ -60,6 +60,16 @@ vug_val flow_gelu(vug_flow *f, vug_val x);
 /* tanh(x / by) * by; `by` 0 leaves x as it is. */
 vug_val flow_softcap(vug_flow *f, vug_val x, float by);
 vug_val flow_take(vug_flow *f, vug_val x, vug_val rows);
+/* The `at.count` best of the experts that logits [T,N] are of, with their weights. */
+vug_val flow_router(vug_flow *f, vug_val logits, vug_attr_router at);
+/* The route's weights times those that the weight `name` [N] has for its experts. */
+vug_val flow_route_scale(vug_flow *f, vug_val route, const char *name);
+/* Sum over the chosen experts of their weight times down(act(gate x) * up x). */
+typedef struct {
+    const char *gate, *up, *down; /* weights [N,F,D], [N,F,D], [N,D,F] */
+    vug_op act;                   /* VUG_OP_GELU or another activation */
+} flow_experts_of;
+vug_val flow_experts(vug_flow *f, vug_val x, vug_val route, flow_experts_of of);
 
 void flow_output(vug_flow *f, const char *name, vug_val x);
 /* The input of the next layer, or at last the output of the final norm: an

@@ -114,6 +114,17 @@ static void text_heads(const vug_node *node, vug_buf *to)
     vug_buf_printf(to, "count %d", node->at.heads.count);
 }
 
+static void text_router(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "count %d%s", node->at.router.count,
+                   node->at.router.renormalise ? " renormalised" : "");
+}
+
+static void text_experts(const vug_node *node, vug_buf *to)
+{
+    vug_buf_puts(to, vug_op_name(node->at.experts.activation));
+}
+
 /* ---- briefly --------------------------------------------------------------- */
 
 static void label_none(const vug_node *node, vug_buf *to)
@@ -169,6 +180,16 @@ static void label_heads(const vug_node *node, vug_buf *to)
     vug_buf_printf(to, "%d heads", node->at.heads.count);
 }
 
+static void label_router(const vug_node *node, vug_buf *to)
+{
+    text_router(node, to);
+}
+
+static void label_experts(const vug_node *node, vug_buf *to)
+{
+    text_experts(node, to);
+}
+
 /* ---- alike ----------------------------------------------------------------- */
 
 static bool alike_none(const vug_node *a, const vug_node *b)
@@ -216,6 +237,17 @@ static bool alike_scale(const vug_node *a, const vug_node *b)
 static bool alike_heads(const vug_node *a, const vug_node *b)
 {
     return a->at.heads.count == b->at.heads.count;
+}
+
+static bool alike_router(const vug_node *a, const vug_node *b)
+{
+    return a->at.router.count == b->at.router.count &&
+           a->at.router.renormalise == b->at.router.renormalise;
+}
+
+static bool alike_experts(const vug_node *a, const vug_node *b)
+{
+    return a->at.experts.activation == b->at.experts.activation;
 }
 
 /* ---- by operation ---------------------------------------------------------- */

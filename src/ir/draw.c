@@ -66,6 +66,7 @@ static op_class class_of(vug_op op)
     switch (op) {
     case VUG_OP_EMBED:
     case VUG_OP_LINEAR:
+    case VUG_OP_EXPERTS:
         return CLASS_MATRIX;
     case VUG_OP_RMS_NORM:
     case VUG_OP_ADD_NORM:
@@ -87,6 +88,8 @@ static op_class class_of(vug_op op)
     case VUG_OP_SCALE:
     case VUG_OP_SOFTCAP:
     case VUG_OP_TAKE:
+    case VUG_OP_ROUTER:
+    case VUG_OP_ROUTE_SCALE:
     case VUG_OP_GEGLU:
     case VUG_OP_COUNT:
         break;

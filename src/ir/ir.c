@@ -172,6 +172,54 @@ static vug_status shape_take(const vug_graph *g, vug_node *node, vug_err *err)
     return VUG_OK;
 }
 
+static vug_status shape_router(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *logits = shape_of(g, node, 0);
+    const int64_t count = node->at.router.count;
+    /* Indices are kept as F32, which counts no further. */
+    if (logits->rank != 2 || count < 1 || count > logits->dim[1] || logits->dim[1] > 1 << 24)
+        return refuse_shapes(g, node, err, "[T,N] with N up to 2^24 and a choice of 1 to N");
+    node->shape = (vug_shape){ 2, { logits->dim[0], 2 * count } };
+    return VUG_OK;
+}
+
+/* How many experts a route chooses from; 0: the value is no route. A backend reads
+ * weights where a route points to, so any other value is refused. */
+static int64_t experts_of(const vug_graph *g, vug_val route)
+{
+    while (g->node[route.id].op == VUG_OP_ROUTE_SCALE)
+        route = g->node[route.id].in[0];
+    const vug_node *router = &g->node[route.id];
+    return router->op == VUG_OP_ROUTER ? shape_of(g, router, 0)->dim[1] : 0;
+}
+
+static vug_status shape_route(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *w = shape_of(g, node, 1);
+    const int64_t n = experts_of(g, node->in[0]);
+    if (n == 0 || w->rank != 1 || w->dim[0] != n)
+        return refuse_shapes(g, node, err, "a router's value and a weight [N]");
+    node->shape = *shape_of(g, node, 0);
+    return VUG_OK;
+}
+
+static vug_status shape_experts(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *x = shape_of(g, node, 0), *route = shape_of(g, node, 1);
+    const vug_shape *gate = shape_of(g, node, 2), *down = shape_of(g, node, 4);
+    const int64_t n = experts_of(g, node->in[1]);
+    if (n == 0 || x->rank != 2 || route->dim[0] != x->dim[0])
+        return refuse_shapes(g, node, err, "[T,D] and a router's value of the same rows");
+    if (gate->rank != 3 || gate->dim[0] != n || gate->dim[2] != x->dim[1] ||
+        !vug_shape_equal(gate, shape_of(g, node, 3)) || down->rank != 3 || down->dim[0] != n ||
+        down->dim[1] != x->dim[1] || down->dim[2] != gate->dim[1])
+        return refuse(node, err,
+                      "expected gate and up [N,F,D] and down [N,D,F] of the N experts "
+                      "that the router chooses from");
+    node->shape = *x;
+    return VUG_OK;
+}
+
 /* ---- operations ---------------------------------------------------------- */
 
 static const struct {

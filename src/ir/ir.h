@@ -11,7 +11,7 @@
 #include "ir/dtype.h"
 
 #define VUG_MAX_DIMS    4
-#define VUG_MAX_INPUTS  3
+#define VUG_MAX_INPUTS  5
 #define VUG_MAX_NODES   16384
 #define VUG_MAX_LAYERS  1024
 #define VUG_MAX_OUTPUTS 1100 /* every layer's hidden state and some more */
@@ -35,7 +35,8 @@ typedef struct {
 typedef enum { VUG_INPUT_TOKENS, VUG_INPUT_POSITIONS, VUG_INPUT_ROWS } vug_input;
 
 typedef struct {
-    int slot; /* index of the weight in the order the model declares them */
+    int slot; /* index of the weight in the order the model declares them; of one that is
+               * [N,out,in], the first of N, one for each expert */
     vug_dtype dtype;
 } vug_attr_param;
 typedef struct {
@@ -66,6 +67,17 @@ typedef struct {
 typedef struct {
     int count;
 } vug_attr_heads;
+/* The `count` largest logits, the lower index first among equals; their softmax over
+ * all experts or, renormalised, over the chosen ones. A row of the route holds the
+ * indices as numbers, the best first, then as many weights. */
+typedef struct {
+    int count;
+    bool renormalise;
+} vug_attr_router;
+/* Sum over the route of weight * down(activation(gate x) * up x), the best first. */
+typedef struct {
+    vug_op activation; /* VUG_OP_GELU, .. */
+} vug_attr_experts;
 typedef struct {
     int unused;
 } vug_attr_none;
@@ -90,6 +102,8 @@ typedef struct {
         vug_attr_attn attn;
         vug_attr_scale scale;
         vug_attr_heads heads;
+        vug_attr_router router;
+        vug_attr_experts experts;
     } at;
 } vug_node;
 
@@ -126,6 +140,12 @@ VUG_MUST_CHECK vug_status vug_graph_verify(const vug_graph *g, vug_err *err);
 static inline const vug_node *vug_graph_at(const vug_graph *g, vug_val v)
 {
     return &g->node[v.id];
+}
+
+/* Slots of a PARAM node, from at.param.slot on: one, or one for each expert. */
+static inline int64_t vug_param_slots(const vug_node *param)
+{
+    return param->shape.rank == 3 ? param->shape.dim[0] : 1;
 }
 
 /* Elements of a shape with the symbols replaced; sizes were checked on append,

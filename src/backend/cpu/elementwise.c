@@ -121,6 +121,19 @@ static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
     memcpy(out_row(job, row), in_row(job, 0, job->index[row]), (size_t)job->width * sizeof(float));
 }
 
+static void row_router(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    vug_ref_router(job->in[0] + row * job->experts, job->experts, job->router, out_row(job, row));
+}
+
+static void row_route_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job,
+                            int64_t row)
+{
+    (void)kernels;
+    vug_ref_route_scale(in_row(job, 0, row), job->w, job->width / 2, out_row(job, row));
+}
+
 /* Operations that program.c handles, or that need no work. */
 #define row_param     NULL
 #define row_input     NULL
@@ -128,6 +141,7 @@ static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
 #define row_attention NULL
 #define row_heads     NULL
 #define row_merge     NULL
+#define row_experts   NULL
 
 static row_fn *const row_of[VUG_OP_COUNT] = {
 #define OP(id, name, n_in, attrs, rule) [VUG_OP_##id] = row_##name,

@@ -17,7 +17,8 @@ static const char *const operands[VUG_OP_COUNT] = {
     [VUG_OP_MUL] = "xx",        [VUG_OP_GELU] = "x",        [VUG_OP_SCALE] = "x",
     [VUG_OP_SOFTCAP] = "x",     [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",
     [VUG_OP_TAKE] = "xr",       [VUG_OP_GEGLU] = "xx",      [VUG_OP_ADD_NORM] = "xxw",
-    [VUG_OP_NORM_ROPE] = "xwx",
+    [VUG_OP_NORM_ROPE] = "xwx", [VUG_OP_ROUTER] = "x",      [VUG_OP_ROUTE_SCALE] = "xw",
+    [VUG_OP_EXPERTS] = "xxwww",
 };
 
 static const vug_input input_of[128] = {
@@ -42,9 +43,12 @@ static bool is_operand(const vug_node *node, char kind)
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const vug_weight *w = &p->weight[node->at.param.slot];
-    if (!p->device->kernels->format[w->dtype])
-        return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: tensor '%s' is %s, expected BF16, F16 or F32",
-                        w->name, vug_dtype_of(w->dtype)->name);
+    for (int64_t i = 0; i < vug_param_slots(node); i++) {
+        if (!p->device->kernels->format[w[i].dtype])
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w[i].name,
+                            vug_dtype_of(w[i].dtype)->name);
+    }
     return VUG_OK;
 }
 
@@ -83,7 +87,7 @@ static vug_status convert_norms(vug_program *p, vug_err *err)
         const vug_node *node = &g->node[i];
         const bool is_norm = node->op == VUG_OP_RMS_NORM || node->op == VUG_OP_ADD_NORM ||
                              node->op == VUG_OP_NORM_ROPE;
-        if (!is_norm)
+        if (!is_norm && node->op != VUG_OP_ROUTE_SCALE)
             continue;
         const vug_node *param = vug_graph_at(g, node->in[node->op == VUG_OP_ADD_NORM ? 2 : 1]);
         const vug_weight *w = &p->weight[param->at.param.slot];
@@ -92,7 +96,7 @@ static vug_status convert_norms(vug_program *p, vug_err *err)
         if (!out)
             return VUG_FAIL_NOMEM(err, "the weights of norms", n * sizeof(*out));
         vug_dtype_of(w->dtype)->decode(w->data, out, n);
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; is_norm && k < n; k++)
             out[k] += node->at.norm.bias;
         p->norm[i] = out;
         p->sizes.copied_bytes += n * sizeof(*out);
@@ -203,6 +207,22 @@ static int64_t widest_input(const vug_graph *g)
     return widest;
 }
 
+static vug_status size_experts(vug_program *p, vug_err *err)
+{
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op != VUG_OP_EXPERTS)
+            continue;
+        const vug_cpu_experts_job job = vug_cpu_experts_of(p->graph, node, p->limits.batch);
+        uint64_t floats;
+        if (!vug_cpu_experts_shared(&job, &floats))
+            return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
+                            (long long)p->limits.batch);
+        p->shared_floats = (int64_t)floats > p->shared_floats ? (int64_t)floats : p->shared_floats;
+    }
+    return VUG_OK;
+}
+
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
     const int64_t linear = vug_cpu_linear_scratch();
@@ -229,8 +249,10 @@ static vug_status copy_weights(vug_program *p, const vug_weight *weight, vug_err
     size_t n = 0;
     for (uint32_t i = 1; i < p->graph->n; i++) {
         const vug_node *node = &p->graph->node[i];
-        if (node->op == VUG_OP_PARAM && (size_t)node->at.param.slot >= n)
-            n = (size_t)node->at.param.slot + 1;
+        if (node->op != VUG_OP_PARAM)
+            continue;
+        const size_t end = (size_t)node->at.param.slot + (size_t)vug_param_slots(node);
+        n = end > n ? end : n;
     }
     p->weight = vug_arena_alloc(&p->arena, n, sizeof(*p->weight));
     if (!p->weight)
@@ -247,6 +269,7 @@ static vug_status build(vug_program *p, const vug_weight *weight, vug_err *err)
     VUG_TRY(convert_norms(p, err));
     VUG_TRY(make_steps(p, err));
     VUG_TRY(size_caches(p, err));
+    VUG_TRY(size_experts(p, err));
     return size_workspace(p, err);
 }
 

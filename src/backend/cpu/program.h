@@ -32,7 +32,8 @@ struct vug_program {
 };
 
 /* One block: the planned values, scratch per thread, what all threads share
- * (partial results of attention, or a product's input in lane order: never both),
+ * (partial results of attention, a product's input in lane order or, with it, what lies
+ * between the products of experts: one of them at a time),
  * positions. */
 struct vug_workspace {
     const vug_program *program;

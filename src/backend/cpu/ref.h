@@ -38,6 +38,19 @@ void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
 /* x, out [n], table [dims], dims <= n; elements from dims on are copied. */
 void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n);
 
+/* logits [n] of one row -> out [2 count]. A NaN counts as the least. */
+void vug_ref_router(const float *logits, int64_t n, const vug_attr_router *at, float *out);
+/* out = route [2 k], each weight times that of its expert in w. */
+void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *out);
+
+typedef struct {
+    const vug_cpu_weight *gate, *up, *down; /* [N] of [F,D], [F,D], [D,F] */
+    vug_op activation;
+} vug_ref_ffn;
+/* x, out [D] of one row, route [2 k]; scratch [2 F + D]. */
+void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
+                     float *scratch, float *out);
+
 /* One query at `position` against its whole history: k, v [position+1,K,E];
  * q, out [E] of a head whose kv head is `head`. */
 typedef struct {

@@ -96,6 +96,20 @@ static void run_attention(const run *r, uint32_t id)
     vug_cpu_attention(&r->ws->env, &job);
 }
 
+static void run_experts(const run *r, uint32_t id)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    vug_cpu_experts_job job =
+            vug_cpu_experts_of(r->program->graph, node, first_dim(r, &node->shape));
+    job.x = value_at(r, node->in[0]);
+    job.route = value_at(r, node->in[1]);
+    job.gate = weight_at(r, node->in[2]);
+    job.up = weight_at(r, node->in[3]);
+    job.down = weight_at(r, node->in[4]);
+    job.out = value_at(r, (vug_val){ id });
+    vug_cpu_experts(&r->ws->env, &job);
+}
+
 /* The node's own attributes; what it does not have stays 0. */
 static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
 {
@@ -124,6 +138,13 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
         break;
     case VUG_OP_TAKE:
         job->index = r->in->row;
+        break;
+    case VUG_OP_ROUTER:
+        job->router = &node->at.router;
+        job->experts = vug_graph_at(p->graph, node->in[0])->shape.dim[1];
+        break;
+    case VUG_OP_ROUTE_SCALE:
+        job->w = p->norm[id];
         break;
     default:
         break;
@@ -226,6 +247,8 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
             run_linears(&r, step);
         else if (op == VUG_OP_ATTENTION)
             run_attention(&r, step->node[0]);
+        else if (op == VUG_OP_EXPERTS)
+            run_experts(&r, step->node[0]);
         else
             run_rows(&r, step->node[0]);
     }
