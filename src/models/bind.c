@@ -47,6 +47,10 @@ static int64_t letter_value(const vug_config *c, char letter)
         return c->n_heads;
     case 'K':
         return c->n_kv_heads;
+    case 'N':
+        return c->n_experts;
+    case 'X':
+        return c->d_expert;
     default:
         VUG_ASSERT(letter == 'V'); /* tables are ours */
         return c->n_vocab;
@@ -67,41 +71,109 @@ static vug_shape shape_from(const vug_config *c, const char *letters)
     return shape;
 }
 
-size_t vug_slot_count(const vug_config *c)
+static bool is_per_expert(const vug_tensor_row *row)
 {
-    size_t n = 0;
-    for (size_t r = 0; r < c->arch->n_rows; r++)
-        n += c->arch->row[r].per_layer ? (size_t)c->n_layers : 1;
-    return n;
+    const char *layer = strstr(row->hf, "%d");
+    return layer && strstr(layer + 2, "%d");
 }
 
-/* The first slot of row `r`. */
+static size_t slots_of(const vug_config *c, const vug_tensor_row *row)
+{
+    const size_t layers = row->per_layer ? (size_t)c->n_layers : 1;
+    return is_per_expert(row) ? layers * (size_t)c->n_experts : layers;
+}
+
+/* The first slot of row `r`; of all rows for r = n_rows. */
 static size_t slot_base(const vug_config *c, size_t r)
 {
     size_t base = 0;
     for (size_t i = 0; i < r; i++)
-        base += c->arch->row[i].per_layer ? (size_t)c->n_layers : 1;
+        base += slots_of(c, &c->arch->row[i]);
     return base;
+}
+
+size_t vug_slot_count(const vug_config *c)
+{
+    return slot_base(c, c->arch->n_rows);
+}
+
+/* `hf` with the slot's layer and expert. */
+static void set_name(vug_slot *slot, const char *hf)
+{
+    const int number[2] = { slot->layer, slot->expert };
+    size_t at = 0;
+    slot->name[0] = '\0';
+    for (int i = 0; *hf && at < sizeof(slot->name) - 1;) {
+        if (i < 2 && hf[0] == '%' && hf[1] == 'd') {
+            at += (size_t)snprintf(slot->name + at, sizeof(slot->name) - at, "%d", number[i++]);
+            hf += 2;
+        } else {
+            slot->name[at++] = *hf++;
+            slot->name[at] = '\0';
+        }
+    }
+    VUG_ASSERT(at < sizeof(slot->name)); /* tables are ours */
 }
 
 vug_slot vug_slot_at(const vug_config *c, size_t i)
 {
-    size_t r = 0;
-    while (i >= (c->arch->row[r].per_layer ? (size_t)c->n_layers : 1)) {
-        i -= c->arch->row[r].per_layer ? (size_t)c->n_layers : 1;
-        r++;
-    }
-    const vug_tensor_row *row = &c->arch->row[r];
+    const vug_tensor_row *row = c->arch->row;
+    for (; i >= slots_of(c, row); row++)
+        i -= slots_of(c, row);
     vug_slot slot = { .row = row,
                       .layer = row->per_layer ? (int)i : -1,
+                      .expert = -1,
                       .shape = shape_from(c, row->shape) };
-    const char *layer = strstr(row->hf, "%d");
-    if (layer)
-        (void)snprintf(slot.name, sizeof(slot.name), "%.*s%d%s", (int)(layer - row->hf), row->hf,
-                       slot.layer, layer + 2);
-    else
-        (void)snprintf(slot.name, sizeof(slot.name), "%s", row->hf);
+    if (is_per_expert(row)) {
+        slot.layer = (int)(i / (size_t)c->n_experts);
+        slot.expert = (int)(i % (size_t)c->n_experts);
+    }
+    set_name(&slot, row->hf);
     return slot;
+}
+
+bool vug_slot_exists(const vug_config *c, const vug_slot *slot)
+{
+    return !c->arch->has || slot->layer < 0 || c->arch->has(c, slot->row->name, slot->layer);
+}
+
+/* ---- packed experts -------------------------------------------------------- */
+
+/* Place of the slot's row in a pack; -1: it is not in it. */
+static int part_of(const vug_pack_row *pack, const vug_slot *slot)
+{
+    for (int i = 0; i < (int)COUNT(pack->part); i++) {
+        if (pack->part[i] && strcmp(pack->part[i], slot->row->name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The tensor that has the slot among others. Every number is at most 2^24, and of
+ * the experts' own there are two parts at most. */
+static vug_slot packed_slot(const vug_config *c, const vug_pack_row *pack, const vug_slot *slot)
+{
+    vug_slot whole = *slot;
+    const int parts = pack->part[1] ? 2 : 1;
+    whole.shape =
+            (vug_shape){ 3, { c->n_experts, parts * slot->shape.dim[0], slot->shape.dim[1] } };
+    set_name(&whole, pack->hf);
+    return whole;
+}
+
+bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
+{
+    *out = vug_slot_at(c, i);
+    if (!vug_slot_exists(c, out))
+        return false;
+    for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
+        const int part = part_of(&c->arch->pack[p], out);
+        if (part < 0)
+            continue;
+        *out = packed_slot(c, &c->arch->pack[p], out);
+        return part == 0 && out->expert == 0;
+    }
+    return true;
 }
 
 /* ---- finding -------------------------------------------------------------- */
@@ -145,6 +217,33 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
     return at;
+}
+
+/* Where a slot's weight lies. */
+typedef struct {
+    size_t at;         /* in the list; list->n: nowhere */
+    vug_slot tensor;   /* what the tensor must be */
+    uint64_t elements; /* before the weight in it */
+} home;
+
+/* In a tensor of its own or, of an expert, in one with others. */
+static home find_home(const vug_config *c, const vug_tensor_list *list, const char *prefix,
+                      const vug_slot *slot)
+{
+    home own = { .at = find_slot(list, prefix, slot), .tensor = *slot };
+    for (size_t p = 0; own.at == list->n && slot->expert >= 0 && p < c->arch->n_packs; p++) {
+        const vug_pack_row *pack = &c->arch->pack[p];
+        const int part = part_of(pack, slot);
+        if (part < 0)
+            continue;
+        const vug_slot whole = packed_slot(c, pack, slot);
+        const uint64_t parts = pack->part[1] ? 2 : 1;
+        const uint64_t size = (uint64_t)vug_shape_elements(&slot->shape, 0, 0);
+        const size_t at = find_slot(list, prefix, &whole);
+        if (at < list->n)
+            own = (home){ at, whole, ((uint64_t)slot->expert * parts + (uint64_t)part) * size };
+    }
+    return own;
 }
 
 static bool is_passed_over(vug_str name)
@@ -208,21 +307,62 @@ static vug_status refuse_names(const char *source, name_list *list, const char *
     return st;
 }
 
+/* Packs of which the checkpoint has one in some layer, as bits. */
+static unsigned packs_in(const vug_config *c, const vug_tensor_list *list, const char *prefix)
+{
+    unsigned found = 0;
+    VUG_ASSERT(c->arch->n_packs <= 32); /* tables are ours */
+    for (size_t p = 0; p < c->arch->n_packs; p++) {
+        vug_slot slot = { .row = c->arch->row, .expert = -1 };
+        for (slot.layer = 0; slot.layer < c->n_layers; slot.layer++) {
+            set_name(&slot, c->arch->pack[p].hf);
+            if (find_slot(list, prefix, &slot) < list->n)
+                found |= 1u << p;
+        }
+    }
+    return found;
+}
+
+/* Adds the tensor that is missing: of packed experts the pack, once, where the
+ * checkpoint has its like in other layers or published ones are so. */
+static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
+                        const vug_slot *slot, name_list *missing)
+{
+    for (size_t p = 0; slot->expert >= 0 && p < c->arch->n_packs; p++) {
+        const int part = part_of(&c->arch->pack[p], slot);
+        if (part < 0 || !(packs & 1u << p || (c->arch->packed && !packs)))
+            continue;
+        const vug_slot whole = packed_slot(c, &c->arch->pack[p], slot);
+        if (part == 0 && slot->expert == 0)
+            add_name(missing, prefix, vug_str_of(whole.name));
+        return;
+    }
+    add_name(missing, prefix, vug_str_of(slot->name));
+}
+
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
     const char *prefix = find_prefix(list, vug_slot_at(c, VUG_SLOT_EMBEDDING).name);
+    const unsigned packs = packs_in(c, list, prefix);
     name_list missing = { 0 };
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
         const vug_slot slot = vug_slot_at(c, i);
-        const size_t at = find_slot(list, prefix, &slot);
-        if (at < list->n) {
-            st = check_tensor(list->tensor[at], &slot, err);
-            b->tensor[i] = list->tensor[at];
-            b->used[at] = true;
+        if (!vug_slot_exists(c, &slot))
+            continue;
+        const home h = find_home(c, list, prefix, &slot);
+        if (h.at < list->n) {
+            const vug_tensor *t = list->tensor[h.at];
+            st = check_tensor(t, &h.tensor, err);
+            b->tensor[i] = t;
+            b->used[h.at] = true;
+            if (st == VUG_OK && !vug_dtype_size(t->dtype, h.elements, &b->offset[i]))
+                st = VUG_FAIL(err, VUG_UNSUPPORTED,
+                              "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
+                              t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
         } else if (!slot.row->optional) {
-            add_name(&missing, prefix, vug_str_of(slot.name));
+            add_missing(c, packs, prefix, &slot, &missing);
         }
     }
     if (st != VUG_OK) {
@@ -237,9 +377,10 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
 {
     vug_binding b = { .n_slots = vug_slot_count(config), .config = config };
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
+    b.offset = vug_alloc_zero(b.n_slots, sizeof(*b.offset));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));
     vug_status st = VUG_OK;
-    if (!b.tensor || !b.used)
+    if (!b.tensor || !b.offset || !b.used)
         st = VUG_FAIL_NOMEM(err, list->source, b.n_slots * sizeof(void *));
     if (st == VUG_OK)
         st = bind_slots(config, list, &b, err);
@@ -268,6 +409,7 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
 void vug_binding_release(vug_binding *binding)
 {
     vug_free(binding->tensor);
+    vug_free(binding->offset);
     vug_free(binding->used);
     *binding = (vug_binding){ 0 };
 }
@@ -281,14 +423,20 @@ vug_status vug_binding_weight(const void *binding, const char *name, int layer,
         if (strcmp(arch->row[r].name, name) != 0)
             continue;
         const bool in_layer = arch->row[r].per_layer;
-        if (in_layer && layer < 0)
+        const bool experts = is_per_expert(&arch->row[r]);
+        if ((in_layer && layer < 0) || (experts && b->config->n_experts == 0))
             break;
-        const size_t slot = slot_base(b->config, r) + (in_layer ? (size_t)layer : 0);
+        const size_t place = in_layer ? (size_t)layer : 0;
+        const size_t each = experts ? (size_t)b->config->n_experts : 1;
+        const size_t slot = slot_base(b->config, r) + place * each;
         if (!b->tensor[slot])
             break;
+        vug_shape shape = shape_from(b->config, arch->row[r].shape);
+        if (experts)
+            shape = (vug_shape){ 3, { b->config->n_experts, shape.dim[0], shape.dim[1] } };
         *out = (vug_weight_spec){ .slot = (int)slot,
                                   .dtype = b->tensor[slot]->dtype,
-                                  .shape = shape_from(b->config, arch->row[r].shape) };
+                                  .shape = shape };
         return VUG_OK;
     }
     return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",

@@ -32,6 +32,10 @@ typedef struct {
     int64_t n_kv_heads; /* K */
     int64_t d_head;     /* E */
     int64_t d_ffn;      /* F */
+    int64_t n_experts;  /* N; 0: no layer has experts */
+    int64_t n_chosen;   /* k of them, for each token */
+    int64_t d_expert;   /* X, the width F of an expert */
+    bool renormalise;   /* the weights of the chosen ones, so that their sum is 1 */
     int64_t n_vocab;    /* V, rows of the embedding */
     int64_t context;    /* trained, in tokens */
     int64_t window;     /* W, in tokens */
@@ -40,6 +44,7 @@ typedef struct {
     float final_softcap; /* 0: none */
     vug_rope rope_full, rope_window;
     bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
+    bool sparse[VUG_MAX_LAYERS];   /* which layers have experts */
     vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
@@ -48,7 +53,7 @@ typedef struct {
 /*
  * A tensor that an architecture has: the name its flow uses, the name in Hugging
  * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E".
+ * letters above, a product as "H*E". A name with a second "%d" is of one expert.
  */
 typedef struct {
     const char *name;
@@ -58,12 +63,26 @@ typedef struct {
     bool optional;
 } vug_tensor_row;
 
+/*
+ * A tensor that holds such weights of all experts instead: expert by expert, in each
+ * the parts one after the other. Parts are rows of the table, of the same shape.
+ */
+typedef struct {
+    const char *hf;
+    const char *part[2]; /* the second may be NULL */
+} vug_pack_row;
+
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
     const char *chat;               /* family of text/chat.h */
     const vug_tensor_row *row;      /* the first is the embedding */
     size_t n_rows;
+    const vug_pack_row *pack;
+    size_t n_packs;
+    bool packed; /* so are its published checkpoints, and the rows' own names an exception */
+    /* Which layers have the weight; NULL: all. */
+    bool (*has)(const vug_config *c, const char *weight, int layer);
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
     void (*build)(vug_flow *f, const vug_config *c, const vug_binding *b);
@@ -94,6 +113,7 @@ const vug_shape_row *vug_shape_row_at(size_t i);
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
+    uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
     size_t n_slots;
     bool *used;               /* [n] of the list, which tensors were bound */
     bool tied;                /* the head is the embedding */
@@ -116,10 +136,12 @@ void vug_binding_release(vug_binding *binding);
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err);
 
-/* A slot is a row of the table, of one layer where the row has one per layer. */
+/* A slot is a row of the table, of one layer where the row has one per layer, and of
+ * one expert where it has one per expert: those of a layer follow each other. */
 typedef struct {
     const vug_tensor_row *row;
-    int layer; /* -1: outside the layers */
+    int layer;  /* -1: outside the layers */
+    int expert; /* -1: not of one */
     vug_shape shape;
     char name[128]; /* in Hugging Face files, below the text prefix */
 } vug_slot;
@@ -127,6 +149,11 @@ typedef struct {
 size_t vug_slot_count(const vug_config *config);
 /* `i` < count. */
 vug_slot vug_slot_at(const vug_config *config, size_t i);
+/* Has this config such a weight at all? Dense layers have no experts. */
+bool vug_slot_exists(const vug_config *config, const vug_slot *slot);
+/* The tensor in which published checkpoints keep slot `i`, with its own name and
+ * shape; false where that is an earlier slot's too, or the config has none. */
+bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
 
 /* Writes the model's flow into an empty graph. */
 VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out,
