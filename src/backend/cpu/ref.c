@@ -75,6 +75,11 @@ float vug_ref_gelu(float x)
     return x / (1.0f + vug_ref_exp(v));
 }
 
+float vug_ref_silu(float x)
+{
+    return x / (1.0f + vug_ref_exp(-x));
+}
+
 /* ---- sums ----------------------------------------------------------------- */
 
 static float add_lanes(const float *s)

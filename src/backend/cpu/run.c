@@ -111,8 +111,11 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
     case VUG_OP_RMS_NORM:
     case VUG_OP_ADD_NORM:
     case VUG_OP_NORM_ROPE:
-        job->w = p->norm[id];
+        job->w = p->row_weight[id];
         job->eps = node->at.norm.eps;
+        break;
+    case VUG_OP_BIAS:
+        job->w = p->row_weight[id];
         break;
     case VUG_OP_ROPE_TABLE:
         job->angles = &node->at.table;
