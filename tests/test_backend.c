@@ -108,7 +108,10 @@ static vug_val block(model *m, bool fused, vug_val x, vug_val table)
 {
     const vug_attr_attn attn = { m->layer, m->layer == 1 ? 0 : 20, 0.3f, m->layer == 2 ? 9.0f : 0 };
     const vug_val h = norm(m, x, D);
-    vug_val q = heads(m, linear(m, h, (int64_t)HEADS * E, D), HEADS);
+    vug_val q = linear(m, h, (int64_t)HEADS * E, D);
+    if (m->layer == 1)
+        q = op2(m, VUG_OP_BIAS, q, weight(m, 0, (int64_t)HEADS * E));
+    q = heads(m, q, HEADS);
     vug_val k = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
     const vug_val v = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
     q = norm_rope(m, fused, q, table);
@@ -120,9 +123,11 @@ static vug_val block(model *m, bool fused, vug_val x, vug_val table)
 
     const vug_val f = norm(m, x, D);
     const vug_val gate = linear(m, f, FFN, D), up = linear(m, f, FFN, D);
-    const vug_val act = fused ? op2(m, VUG_OP_GEGLU, gate, up)
-                              : op2(m, VUG_OP_MUL,
-                                    append(m, (vug_node){ .op = VUG_OP_GELU, .in = { gate } }), up);
+    const bool silu = m->layer == 1;
+    const vug_op alone = silu ? VUG_OP_SILU : VUG_OP_GELU;
+    const vug_val act =
+            fused ? op2(m, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU, gate, up)
+                  : op2(m, VUG_OP_MUL, append(m, (vug_node){ .op = alone, .in = { gate } }), up);
     return add_norm(m, fused, x, linear(m, act, D, FFN));
 }
 
@@ -301,6 +306,8 @@ static float evaluate_element(const vug_node *node, const float *a, const float 
         return a[i] * b[i];
     case VUG_OP_GELU:
         return vug_ref_gelu(a[i]);
+    case VUG_OP_SILU:
+        return vug_ref_silu(a[i]);
     case VUG_OP_SCALE:
         return a[i] * node->at.scale.by;
     case VUG_OP_SOFTCAP:
@@ -323,6 +330,10 @@ static float *evaluate(const model *m, const vug_node *node, float *const *in)
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         vug_ref_linear(in[0], TOKENS,
                        &(vug_cpu_weight){ w->dtype, w->data, width, first->shape.dim[1] }, out);
+    } else if (node->op == VUG_OP_BIAS) {
+        const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][i] + vug_ref_element(w->dtype, w->data, (int64_t)i % width);
     } else if (node->op == VUG_OP_ATTENTION) {
         evaluate_attention(node, in, out);
     } else if (node->op == VUG_OP_EMBED) {
@@ -514,8 +525,8 @@ static void test_sizes(void **state)
     }
     assert_int_equal(sizes.state_bytes, bytes);
     assert_true(sizes.workspace_bytes > m.plan.bytes);
-    /* Four norms of D and two of E per layer, and the last. */
-    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + D) * 4);
+    /* Four norms of D and two of E per layer, the last norm, and one bias. */
+    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + D + HEADS * E) * 4);
     setup_release(&s);
     model_release(&m);
 }

@@ -127,21 +127,24 @@ static vug_val table(sketch *s)
 /* ---- fusion: each row ---------------------------------------------------------------- */
 
 /* Whichever operand is the activated one, it comes first in the fused node. */
-static void gelu_and_mul(void **state)
+static void activation_and_mul(void **state)
 {
     (void)state;
-    for (int swap = 0; swap < 2; swap++) {
+    for (int way = 0; way < 4; way++) {
+        const bool swap = way % 2, silu = way / 2;
         sketch s;
         begin(&s);
-        const vug_val up = linear(&s), gate = flow_gelu(&s.f, s.x);
+        const vug_val up = linear(&s);
+        const vug_val gate = silu ? flow_silu(&s.f, s.x) : flow_gelu(&s.f, s.x);
         flow_output(&s.f, "y", swap ? flow_mul(&s.f, up, gate) : flow_mul(&s.f, gate, up));
         vug_graph g = fuse(&s);
         const vug_node *y = output_node(&g, 0);
-        assert_int_equal(y->op, VUG_OP_GEGLU);
+        assert_int_equal(y->op, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU);
         assert_int_equal(op_of_input(&g, y, 0), VUG_OP_EMBED);
         assert_int_equal(op_of_input(&g, y, 1), VUG_OP_LINEAR);
         assert_int_equal(y->layer, 0);
-        assert_int_equal(count_ops(&g, VUG_OP_GELU) + count_ops(&g, VUG_OP_MUL), 0);
+        assert_int_equal(count_ops(&g, VUG_OP_GELU) + count_ops(&g, VUG_OP_SILU), 0);
+        assert_int_equal(count_ops(&g, VUG_OP_MUL), 0);
         vug_graph_release(&g);
     }
 }
@@ -297,6 +300,8 @@ static uint64_t hash_node(const vug_node *n, const uint64_t *of)
         return hash_norm(a, b, n->at.norm);
     case VUG_OP_GEGLU:
         return hash_op(VUG_OP_MUL, hash_op(VUG_OP_GELU, a, 0), b);
+    case VUG_OP_SWIGLU:
+        return hash_op(VUG_OP_MUL, hash_op(VUG_OP_SILU, a, 0), b);
     case VUG_OP_ADD_NORM:
         return hash_op(VUG_OP_ADD, a, hash_norm(b, c, n->at.norm));
     case VUG_OP_NORM_ROPE:
@@ -357,7 +362,7 @@ static void random_sketch(sketch *s, uint64_t *random)
             flat[n_flat++] = flow_mul(&s->f, a, b);
             break;
         case 2:
-            flat[n_flat++] = flow_gelu(&s->f, a);
+            flat[n_flat++] = help_random(random, 2) ? flow_silu(&s->f, a) : flow_gelu(&s->f, a);
             break;
         case 3:
             flat[n_flat++] = normed(s, a);
@@ -395,8 +400,8 @@ static void fusing_changes_no_meaning(void **state)
         assert_ok(vug_flow_finish(&s.f, &err), &err);
         assert_ok(vug_fuse(&s.g, &fused, &err), &err);
         assert_same_meaning(&s.g, &fused);
-        n_fused += count_ops(&fused, VUG_OP_GEGLU) + count_ops(&fused, VUG_OP_ADD_NORM) +
-                   count_ops(&fused, VUG_OP_NORM_ROPE);
+        n_fused += count_ops(&fused, VUG_OP_GEGLU) + count_ops(&fused, VUG_OP_SWIGLU) +
+                   count_ops(&fused, VUG_OP_ADD_NORM) + count_ops(&fused, VUG_OP_NORM_ROPE);
         vug_graph_release(&fused);
         vug_graph_release(&s.g);
     }
@@ -639,7 +644,7 @@ static void views_keep_their_memory_alive(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gelu_and_mul),
+        cmocka_unit_test(activation_and_mul),
         cmocka_unit_test(norm_and_add),
         cmocka_unit_test(norm_and_rope),
         cmocka_unit_test(inner_values_that_are_needed),

@@ -118,6 +118,17 @@ vug_val flow_gelu(vug_flow *f, vug_val x)
     return emit(f, (vug_node){ .op = VUG_OP_GELU, .in = { x } });
 }
 
+vug_val flow_silu(vug_flow *f, vug_val x)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_SILU, .in = { x } });
+}
+
+vug_val flow_bias(vug_flow *f, vug_val x, const char *name)
+{
+    const vug_val b = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_BIAS, .name = name, .in = { x, b } });
+}
+
 vug_val flow_softcap(vug_flow *f, vug_val x, float by)
 {
     if (by == 0)

@@ -57,6 +57,9 @@ vug_val flow_merge(vug_flow *f, vug_val x);
 vug_val flow_add(vug_flow *f, vug_val a, vug_val b);
 vug_val flow_mul(vug_flow *f, vug_val a, vug_val b);
 vug_val flow_gelu(vug_flow *f, vug_val x);
+vug_val flow_silu(vug_flow *f, vug_val x);
+/* x [..,D] plus the weight `name` [D]. */
+vug_val flow_bias(vug_flow *f, vug_val x, const char *name);
 /* tanh(x / by) * by; `by` 0 leaves x as it is. */
 vug_val flow_softcap(vug_flow *f, vug_val x, float by);
 vug_val flow_take(vug_flow *f, vug_val x, vug_val rows);

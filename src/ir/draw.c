@@ -85,12 +85,15 @@ static op_class class_of(vug_op op)
     case VUG_OP_ADD:
     case VUG_OP_MUL:
     case VUG_OP_GELU:
+    case VUG_OP_SILU:
+    case VUG_OP_BIAS:
     case VUG_OP_SCALE:
     case VUG_OP_SOFTCAP:
     case VUG_OP_TAKE:
     case VUG_OP_ROUTER:
     case VUG_OP_ROUTE_SCALE:
     case VUG_OP_GEGLU:
+    case VUG_OP_SWIGLU:
     case VUG_OP_COUNT:
         break;
     }

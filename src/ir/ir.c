@@ -56,7 +56,7 @@ static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *er
 static vug_status shape_like_in0(const vug_graph *g, vug_node *node, vug_err *err)
 {
     node->shape = *shape_of(g, node, 0);
-    if (node->op != VUG_OP_RMS_NORM)
+    if (node->op != VUG_OP_RMS_NORM && node->op != VUG_OP_BIAS)
         return VUG_OK;
     const vug_shape *w = shape_of(g, node, 1);
     if (w->rank != 1 || w->dim[0] != node->shape.dim[node->shape.rank - 1])
@@ -208,6 +208,9 @@ static vug_status shape_experts(const vug_graph *g, vug_node *node, vug_err *err
     const vug_shape *x = shape_of(g, node, 0), *route = shape_of(g, node, 1);
     const vug_shape *gate = shape_of(g, node, 2), *down = shape_of(g, node, 4);
     const int64_t n = experts_of(g, node->in[1]);
+    const vug_op act = node->at.experts.activation;
+    if (act != VUG_OP_GELU && act != VUG_OP_SILU)
+        return refuse(node, err, "expected gelu or silu as activation");
     if (n == 0 || x->rank != 2 || route->dim[0] != x->dim[0])
         return refuse_shapes(g, node, err, "[T,D] and a router's value of the same rows");
     if (gate->rank != 3 || gate->dim[0] != n || gate->dim[2] != x->dim[1] ||

@@ -159,7 +159,7 @@ typedef struct {
     int64_t rows, width; /* of the output; heads count as rows */
     const float *in[VUG_MAX_INPUTS];
     float *out;
-    const float *w;               /* of norms: [width], the bias added */
+    const float *w;               /* of norms, the bias added, and of BIAS: [width] */
     float eps;                    /* of norms */
     float by;                     /* of SCALE, SOFTCAP, EMBED */
     const int32_t *index;         /* TAKE: [rows] of in[0]; EMBED: of the table */

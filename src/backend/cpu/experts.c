@@ -177,12 +177,13 @@ static void activate(void *arg, int thread, int n_threads)
     (void)thread;
     (void)n_threads;
     mixture *m = arg;
+    const vug_cpu_kernels *kernels = m->env->kernels;
     const int64_t n = m->pairs * m->job->hidden;
     for (int64_t i; (i = vug_cpu_deal_take(&m->deal)) < m->deal.n;) {
         float *gate = m->gate + i * CHUNK;
         const int64_t left = n - i * CHUNK, size = left < CHUNK ? left : CHUNK;
-        m->env->kernels->gelu(gate, gate, size);
-        m->env->kernels->mul(gate, m->up + i * CHUNK, gate, size);
+        (m->job->activation == VUG_OP_SILU ? kernels->silu : kernels->gelu)(gate, gate, size);
+        kernels->mul(gate, m->up + i * CHUNK, gate, size);
     }
 }
 

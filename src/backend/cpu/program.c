@@ -14,9 +14,10 @@ static const char *const operands[VUG_OP_COUNT] = {
     [VUG_OP_PARAM] = "",        [VUG_OP_INPUT] = "",        [VUG_OP_EMBED] = "wt",
     [VUG_OP_LINEAR] = "xw",     [VUG_OP_RMS_NORM] = "xw",   [VUG_OP_ROPE_TABLE] = "p",
     [VUG_OP_ROPE] = "xx",       [VUG_OP_ATTENTION] = "xxx", [VUG_OP_ADD] = "xx",
-    [VUG_OP_MUL] = "xx",        [VUG_OP_GELU] = "x",        [VUG_OP_SCALE] = "x",
-    [VUG_OP_SOFTCAP] = "x",     [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",
-    [VUG_OP_TAKE] = "xr",       [VUG_OP_GEGLU] = "xx",      [VUG_OP_ADD_NORM] = "xxw",
+    [VUG_OP_MUL] = "xx",        [VUG_OP_GELU] = "x",        [VUG_OP_SILU] = "x",
+    [VUG_OP_BIAS] = "xw",       [VUG_OP_SCALE] = "x",       [VUG_OP_SOFTCAP] = "x",
+    [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",       [VUG_OP_TAKE] = "xr",
+    [VUG_OP_GEGLU] = "xx",      [VUG_OP_SWIGLU] = "xx",     [VUG_OP_ADD_NORM] = "xxw",
     [VUG_OP_NORM_ROPE] = "xwx", [VUG_OP_ROUTER] = "x",      [VUG_OP_ROUTE_SCALE] = "xw",
     [VUG_OP_EXPERTS] = "xxwww",
 };
@@ -75,30 +76,46 @@ static vug_status check_nodes(const vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* ---- weights of norms ----------------------------------------------------- */
+/* ---- weights of norms and biases ------------------------------------------ */
 
-static vug_status convert_norms(vug_program *p, vug_err *err)
+/* The input that is the weight of a row: of norms, biases, routes; 0: none. */
+static int row_weight(vug_op op)
+{
+    switch (op) {
+    case VUG_OP_ADD_NORM:
+        return 2;
+    case VUG_OP_RMS_NORM:
+    case VUG_OP_NORM_ROPE:
+    case VUG_OP_BIAS:
+    case VUG_OP_ROUTE_SCALE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static vug_status convert_rows(vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
-    p->norm = vug_arena_alloc(&p->arena, g->n, sizeof(*p->norm));
-    if (!p->norm)
-        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->norm));
+    p->row_weight = vug_arena_alloc(&p->arena, g->n, sizeof(*p->row_weight));
+    if (!p->row_weight)
+        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->row_weight));
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
-        const bool is_norm = node->op == VUG_OP_RMS_NORM || node->op == VUG_OP_ADD_NORM ||
-                             node->op == VUG_OP_NORM_ROPE;
-        if (!is_norm && node->op != VUG_OP_ROUTE_SCALE)
+        const int at = row_weight(node->op);
+        if (at == 0)
             continue;
-        const vug_node *param = vug_graph_at(g, node->in[node->op == VUG_OP_ADD_NORM ? 2 : 1]);
+        const vug_node *param = vug_graph_at(g, node->in[at]);
         const vug_weight *w = &p->weight[param->at.param.slot];
         const size_t n = (size_t)param->shape.dim[0];
         float *out = vug_arena_alloc(&p->arena, n, sizeof(*out));
         if (!out)
-            return VUG_FAIL_NOMEM(err, "the weights of norms", n * sizeof(*out));
+            return VUG_FAIL_NOMEM(err, "the weights of norms and biases", n * sizeof(*out));
         vug_dtype_of(w->dtype)->decode(w->data, out, n);
-        for (size_t k = 0; is_norm && k < n; k++)
+        const bool plain = node->op == VUG_OP_BIAS || node->op == VUG_OP_ROUTE_SCALE;
+        for (size_t k = 0; !plain && k < n; k++)
             out[k] += node->at.norm.bias;
-        p->norm[i] = out;
+        p->row_weight[i] = out;
         p->sizes.copied_bytes += n * sizeof(*out);
     }
     return VUG_OK;
@@ -266,7 +283,7 @@ static vug_status build(vug_program *p, const vug_weight *weight, vug_err *err)
 {
     VUG_TRY(copy_weights(p, weight, err));
     VUG_TRY(check_nodes(p, err));
-    VUG_TRY(convert_norms(p, err));
+    VUG_TRY(convert_rows(p, err));
     VUG_TRY(make_steps(p, err));
     VUG_TRY(size_caches(p, err));
     VUG_TRY(size_experts(p, err));

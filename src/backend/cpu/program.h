@@ -19,7 +19,7 @@ struct vug_program {
     const vug_plan *plan;
     vug_limits limits;
     vug_weight *weight; /* [slots of the graph] */
-    float **norm;       /* [nodes]: weights of norms with the bias added */
+    float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
     vug_cpu_step *step;
     uint32_t n_steps;
     vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */

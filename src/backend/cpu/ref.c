@@ -75,6 +75,11 @@ float vug_ref_gelu(float x)
     return x / (1.0f + vug_ref_exp(v));
 }
 
+float vug_ref_silu(float x)
+{
+    return x / (1.0f + vug_ref_exp(-x));
+}
+
 /* ---- sums ----------------------------------------------------------------- */
 
 static float add_lanes(const float *s)
@@ -196,6 +201,11 @@ void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *o
     }
 }
 
+static float activation(vug_op op, float x)
+{
+    return op == VUG_OP_SILU ? vug_ref_silu(x) : vug_ref_gelu(x);
+}
+
 void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
                      float *scratch, float *out)
 {
@@ -206,7 +216,7 @@ void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_re
         vug_ref_linear(x, 1, &experts->gate[e], gate);
         vug_ref_linear(x, 1, &experts->up[e], up);
         for (int64_t i = 0; i < down->in; i++)
-            gate[i] = vug_ref_gelu(gate[i]) * up[i];
+            gate[i] = activation(experts->activation, gate[i]) * up[i];
         vug_ref_linear(gate, 1, down, y);
         for (int64_t i = 0; i < down->out; i++)
             out[i] = j == 0 ? y[i] * route[k] : fmaf(y[i], route[k + j], out[i]);

@@ -17,6 +17,8 @@ float vug_ref_exp(float x);
 float vug_ref_tanh(float x);
 /* The tanh form, as x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). */
 float vug_ref_gelu(float x);
+/* x / (1 + exp(-x)). */
+float vug_ref_silu(float x);
 
 /* ---- operations ----------------------------------------------------------- */
 

@@ -125,8 +125,12 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
     case VUG_OP_RMS_NORM:
     case VUG_OP_ADD_NORM:
     case VUG_OP_NORM_ROPE:
-        job->w = p->norm[id];
+        job->w = p->row_weight[id];
         job->eps = node->at.norm.eps;
+        break;
+    case VUG_OP_BIAS:
+    case VUG_OP_ROUTE_SCALE:
+        job->w = p->row_weight[id];
         break;
     case VUG_OP_ROPE_TABLE:
         job->angles = &node->at.table;
@@ -142,9 +146,6 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
     case VUG_OP_ROUTER:
         job->router = &node->at.router;
         job->experts = vug_graph_at(p->graph, node->in[0])->shape.dim[1];
-        break;
-    case VUG_OP_ROUTE_SCALE:
-        job->w = p->norm[id];
         break;
     default:
         break;
