@@ -5,9 +5,11 @@
 
 #include "models/gemma3.h"
 #include "models/keys.h"
+#include "models/qwen3_moe.h"
 
 static const vug_arch *const registry[] = {
     &vug_arch_gemma3,
+    &vug_arch_qwen3_moe,
 };
 
 size_t vug_arch_count(void)
