@@ -55,7 +55,7 @@ typedef struct {
 } vug_attr_table;
 /* Query i sees key j iff j <= i and, with a window, i - j < window. */
 typedef struct {
-    int layer;      /* whose cache it appends to */
+    int layer;      /* whose cache it appends to; of ATTEND: whose it reads */
     int64_t window; /* tokens; 0: all */
     float scale;    /* of q.k */
     float softcap;  /* tanh(s / softcap) * softcap after the scale; 0: none */
@@ -66,6 +66,9 @@ typedef struct {
 typedef struct {
     int count;
 } vug_attr_heads;
+typedef struct {
+    int index;
+} vug_attr_head;
 typedef struct {
     int unused;
 } vug_attr_none;
@@ -90,6 +93,7 @@ typedef struct {
         vug_attr_attn attn;
         vug_attr_scale scale;
         vug_attr_heads heads;
+        vug_attr_head head;
     } at;
 } vug_node;
 

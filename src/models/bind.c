@@ -27,42 +27,55 @@ static const char *const head_names[] = {
 /* Parts of checkpoints that the text model does not use. */
 static const char *const passed_over[] = {
     "vision_tower", "multi_modal_projector", "audio_tower", "embed_vision",
-    "embed_audio",  "vision_embedder",       "rotary_emb",
+    "embed_audio",  "vision_embedder",       "rotary_emb",  ".input_min",
+    ".input_max", /* ranges of activations, left by training for few bits */
+    ".output_min",  ".output_max",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- slots ---------------------------------------------------------------- */
 
-static int64_t letter_value(const vug_config *c, char letter)
+/* `layer` is -1 outside the layers. */
+static int64_t letter_value(const vug_config *c, int layer, char letter)
 {
+    const vug_layer_config all = { 0 };
+    const vug_layer_config *own = layer >= 0 ? &c->layer[layer] : &all;
     switch (letter) {
+    case '1':
+        return 1;
     case 'D':
         return c->d_model;
     case 'E':
-        return c->d_head;
+        return own->d_head ? own->d_head : c->d_head;
     case 'F':
-        return c->d_ffn;
+        return own->d_ffn ? own->d_ffn : c->d_ffn;
     case 'H':
         return c->n_heads;
     case 'K':
-        return c->n_kv_heads;
+        return own->n_kv_heads ? own->n_kv_heads : c->n_kv_heads;
+    case 'L':
+        return c->n_layers;
+    case 'P':
+        return c->d_per_layer;
+    case 'U':
+        return c->n_vocab_per_layer;
     default:
         VUG_ASSERT(letter == 'V'); /* tables are ours */
         return c->n_vocab;
     }
 }
 
-/* "H*E D" with the config's numbers. Every letter is at most 2^24 and a dimension
+/* "H*E D" with the config's numbers. Every letter is at most 2^25 and a dimension
  * is a product of at most two, so nothing overflows. */
-static vug_shape shape_from(const vug_config *c, const char *letters)
+static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
 {
     vug_shape shape = { .rank = 1, .dim = { 1 } };
     for (const char *p = letters; *p; p++) {
         if (*p == ' ')
             shape.dim[shape.rank++] = 1;
         else if (*p != '*')
-            shape.dim[shape.rank - 1] *= letter_value(c, *p);
+            shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
     }
     return shape;
 }
@@ -94,7 +107,9 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
     const vug_tensor_row *row = &c->arch->row[r];
     vug_slot slot = { .row = row,
                       .layer = row->per_layer ? (int)i : -1,
-                      .shape = shape_from(c, row->shape) };
+                      .shape = shape_from(c, row->per_layer ? (int)i : -1, row->shape) };
+    if (c->arch->presence)
+        slot.presence = c->arch->presence(c, row, slot.layer);
     const char *layer = strstr(row->hf, "%d");
     if (layer)
         (void)snprintf(slot.name, sizeof(slot.name), "%.*s%d%s", (int)(layer - row->hf), row->hf,
@@ -144,6 +159,11 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
+    if (at == list->n) {
+        char longer[sizeof(slot->name) + 8];
+        (void)snprintf(longer, sizeof(longer), "%s.weight", slot->name);
+        at = find(list, prefix, longer);
+    }
     return at;
 }
 
@@ -216,8 +236,13 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
         const vug_slot slot = vug_slot_at(c, i);
+        if (slot.presence == VUG_TENSOR_NONE)
+            continue;
         const size_t at = find_slot(list, prefix, &slot);
-        if (at < list->n) {
+        if (slot.presence == VUG_TENSOR_UNREAD) {
+            if (at < list->n)
+                b->used[at] = true;
+        } else if (at < list->n) {
             st = check_tensor(list->tensor[at], &slot, err);
             b->tensor[i] = list->tensor[at];
             b->used[at] = true;
@@ -272,6 +297,16 @@ void vug_binding_release(vug_binding *binding)
     *binding = (vug_binding){ 0 };
 }
 
+bool vug_binding_has(const vug_binding *b, const char *name, int layer)
+{
+    for (size_t r = 0; r < b->config->arch->n_rows; r++) {
+        const vug_tensor_row *row = &b->config->arch->row[r];
+        if (strcmp(row->name, name) == 0)
+            return b->tensor[slot_base(b->config, r) + (row->per_layer ? (size_t)layer : 0)];
+    }
+    return false;
+}
+
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err)
 {
@@ -288,7 +323,8 @@ vug_status vug_binding_weight(const void *binding, const char *name, int layer,
             break;
         *out = (vug_weight_spec){ .slot = (int)slot,
                                   .dtype = b->tensor[slot]->dtype,
-                                  .shape = shape_from(b->config, arch->row[r].shape) };
+                                  .shape = shape_from(b->config, in_layer ? layer : -1,
+                                                      arch->row[r].shape) };
         return VUG_OK;
     }
     return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
