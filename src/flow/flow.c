@@ -93,6 +93,11 @@ vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_at
     return emit(f, (vug_node){ .op = VUG_OP_ATTENTION, .in = { q, k, v }, .at.attn = at });
 }
 
+vug_val flow_attend(vug_flow *f, vug_val q, vug_attr_attn at)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_ATTEND, .in = { q }, .at.attn = at });
+}
+
 vug_val flow_heads(vug_flow *f, vug_val x, int64_t count)
 {
     return emit(f, (vug_node){ .op = VUG_OP_HEADS, .in = { x }, .at.heads = { (int)count } });
@@ -134,6 +139,27 @@ vug_val flow_softcap(vug_flow *f, vug_val x, float by)
     if (by == 0)
         return x;
     return emit(f, (vug_node){ .op = VUG_OP_SOFTCAP, .in = { x }, .at.scale = { by } });
+}
+
+vug_val flow_scale(vug_flow *f, vug_val x, float by)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { by } });
+}
+
+vug_val flow_gain(vug_flow *f, vug_val x, const char *name)
+{
+    const vug_val w = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_GAIN, .name = name, .in = { x, w } });
+}
+
+vug_val flow_unit_norm(vug_flow *f, vug_val x, float eps)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { x }, .at.norm = { .eps = eps } });
+}
+
+vug_val flow_head(vug_flow *f, vug_val x, int index)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_HEAD, .in = { x }, .at.head = { index } });
 }
 
 vug_val flow_take(vug_flow *f, vug_val x, vug_val rows)

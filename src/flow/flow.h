@@ -52,6 +52,8 @@ vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr_norm at
 vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name, vug_attr_table at);
 vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
 vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);
+/* Queries alone, over the cache that layer `at.layer` filled in the same step. */
+vug_val flow_attend(vug_flow *f, vug_val q, vug_attr_attn at);
 vug_val flow_heads(vug_flow *f, vug_val x, int64_t count);
 vug_val flow_merge(vug_flow *f, vug_val x);
 vug_val flow_add(vug_flow *f, vug_val a, vug_val b);
@@ -62,6 +64,13 @@ vug_val flow_silu(vug_flow *f, vug_val x);
 vug_val flow_bias(vug_flow *f, vug_val x, const char *name);
 /* tanh(x / by) * by; `by` 0 leaves x as it is. */
 vug_val flow_softcap(vug_flow *f, vug_val x, float by);
+vug_val flow_scale(vug_flow *f, vug_val x, float by);
+/* x times the weight `name` [1]. */
+vug_val flow_gain(vug_flow *f, vug_val x, const char *name);
+/* x / rms(x) over the last axis, without a weight. */
+vug_val flow_unit_norm(vug_flow *f, vug_val x, float eps);
+/* [T,E], head `index` of x [T,H,E]. */
+vug_val flow_head(vug_flow *f, vug_val x, int index);
 vug_val flow_take(vug_flow *f, vug_val x, vug_val rows);
 /* The `at.count` best of the experts that logits [T,N] are of, with their weights. */
 vug_val flow_router(vug_flow *f, vug_val logits, vug_attr_router at);

@@ -125,6 +125,11 @@ static void text_experts(const vug_node *node, vug_buf *to)
     vug_buf_puts(to, vug_op_name(node->at.experts.activation));
 }
 
+static void text_head(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "index %d", node->at.head.index);
+}
+
 /* ---- briefly --------------------------------------------------------------- */
 
 static void label_none(const vug_node *node, vug_buf *to)
@@ -165,6 +170,8 @@ static void label_attn(const vug_node *node, vug_buf *to)
         vug_buf_printf(to, "window %lld", (long long)at->window);
     else
         vug_buf_puts(to, "all tokens");
+    if (node->op == VUG_OP_ATTEND)
+        vug_buf_printf(to, ", cache of layer %d", at->layer);
     put_named(to, ", scale ", at->scale, BRIEF);
     if (at->softcap != 0)
         put_named(to, ", softcap ", at->softcap, BRIEF);
@@ -188,6 +195,11 @@ static void label_router(const vug_node *node, vug_buf *to)
 static void label_experts(const vug_node *node, vug_buf *to)
 {
     text_experts(node, to);
+}
+
+static void label_head(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "head %d", node->at.head.index);
 }
 
 /* ---- alike ----------------------------------------------------------------- */
@@ -225,8 +237,11 @@ static bool alike_table(const vug_node *a, const vug_node *b)
 static bool alike_attn(const vug_node *a, const vug_node *b)
 {
     const vug_attr_attn *s = &a->at.attn, *t = &b->at.attn;
-    return s->layer - a->layer == t->layer - b->layer && s->window == t->window &&
-           same_float(s->scale, t->scale) && same_float(s->softcap, t->softcap);
+    /* Layers that share a cache are alike when it is the same one. */
+    const bool own = a->op != VUG_OP_ATTEND;
+    return s->layer - (own ? a->layer : 0) == t->layer - (own ? b->layer : 0) &&
+           s->window == t->window && same_float(s->scale, t->scale) &&
+           same_float(s->softcap, t->softcap);
 }
 
 static bool alike_scale(const vug_node *a, const vug_node *b)
@@ -248,6 +263,12 @@ static bool alike_router(const vug_node *a, const vug_node *b)
 static bool alike_experts(const vug_node *a, const vug_node *b)
 {
     return a->at.experts.activation == b->at.experts.activation;
+}
+
+/* A layer takes its own of what was computed for all of them. */
+static bool alike_head(const vug_node *a, const vug_node *b)
+{
+    return a->at.head.index - a->layer == b->at.head.index - b->layer;
 }
 
 /* ---- by operation ---------------------------------------------------------- */

@@ -69,6 +69,7 @@ static op_class class_of(vug_op op)
     case VUG_OP_EXPERTS:
         return CLASS_MATRIX;
     case VUG_OP_RMS_NORM:
+    case VUG_OP_UNIT_NORM:
     case VUG_OP_ADD_NORM:
         return CLASS_NORM;
     case VUG_OP_ROPE_TABLE:
@@ -76,6 +77,7 @@ static op_class class_of(vug_op op)
     case VUG_OP_NORM_ROPE:
         return CLASS_POSITION;
     case VUG_OP_ATTENTION:
+    case VUG_OP_ATTEND:
         return CLASS_ATTENTION;
     case VUG_OP_HEADS:
     case VUG_OP_MERGE:
@@ -92,6 +94,8 @@ static op_class class_of(vug_op op)
     case VUG_OP_TAKE:
     case VUG_OP_ROUTER:
     case VUG_OP_ROUTE_SCALE:
+    case VUG_OP_GAIN:
+    case VUG_OP_HEAD:
     case VUG_OP_GEGLU:
     case VUG_OP_SWIGLU:
     case VUG_OP_COUNT:
@@ -174,7 +178,7 @@ static void put_kind_title(const vug_drawing *d, int kind, vug_buf *to)
     const char *title = "no attention";
     for (uint32_t i = d->fold.start[layer]; i < d->fold.start[layer + 1]; i++) {
         const vug_node *node = &d->g->node[d->fold.node[i]];
-        if (node->op != VUG_OP_ATTENTION)
+        if (node->op != VUG_OP_ATTENTION && node->op != VUG_OP_ATTEND)
             continue;
         if (node->at.attn.window > 0) {
             vug_buf_printf(to, "sliding window %lld", (long long)node->at.attn.window);

@@ -144,6 +144,54 @@ static vug_status shape_attention(const vug_graph *g, vug_node *node, vug_err *e
     return VUG_OK;
 }
 
+static vug_status shape_gain(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *w = shape_of(g, node, 1);
+    if (w->rank != 1 || w->dim[0] != 1)
+        return refuse_shapes(g, node, err, "any value and a weight [1]");
+    node->shape = *shape_of(g, node, 0);
+    return VUG_OK;
+}
+
+static vug_status shape_head(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *x = shape_of(g, node, 0);
+    if (x->rank != 3 || node->at.head.index < 0 || node->at.head.index >= x->dim[1])
+        return refuse_shapes(g, node, err, "[T,H,E] and the index of a head below H");
+    node->shape = (vug_shape){ 2, { x->dim[0], x->dim[2] } };
+    return VUG_OK;
+}
+
+/* The attention that fills the cache of `layer`; NULL: none does. */
+static const vug_node *find_cache(const vug_graph *g, int layer)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op == VUG_OP_ATTENTION && g->node[i].at.attn.layer == layer)
+            return &g->node[i];
+    }
+    return NULL;
+}
+
+static vug_status shape_attend(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *q = shape_of(g, node, 0);
+    const vug_attr_attn *at = &node->at.attn;
+    const vug_node *source = find_cache(g, at->layer);
+    char why[96];
+    (void)snprintf(why, sizeof(why), "no earlier attention fills the cache of layer %d", at->layer);
+    if (!source)
+        return refuse(node, err, why);
+    const vug_shape *k = shape_of(g, source, 1);
+    (void)snprintf(why, sizeof(why), "the cache of layer %d has %lld heads of %lld and window %lld",
+                   at->layer, (long long)k->dim[1], (long long)k->dim[2],
+                   (long long)source->at.attn.window);
+    if (q->rank != 3 || q->dim[2] != k->dim[2] || q->dim[1] % k->dim[1] != 0 ||
+        at->window != source->at.attn.window)
+        return refuse(node, err, why);
+    node->shape = *q;
+    return VUG_OK;
+}
+
 static vug_status shape_heads(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *x = shape_of(g, node, 0);
@@ -384,7 +432,9 @@ vug_status vug_graph_verify(const vug_graph *g, vug_err *err)
         if ((unsigned)copy.op >= VUG_OP_COUNT)
             return VUG_FAIL(err, VUG_ARGUMENT, "graph: node %u has no operation", i);
         VUG_TRY(check_inputs(&copy, i, err));
-        VUG_TRY(op_info[copy.op].infer(g, &copy, err));
+        /* A cache is read behind the node that fills it: what comes later does not count. */
+        const vug_graph before = { .node = g->node, .n = i };
+        VUG_TRY(op_info[copy.op].infer(&before, &copy, err));
         if (!vug_shape_equal(&copy.shape, &g->node[i].shape))
             return refuse(&g->node[i], err, "its shape is not what its inputs give");
     }

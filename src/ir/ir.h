@@ -56,7 +56,7 @@ typedef struct {
 } vug_attr_table;
 /* Query i sees key j iff j <= i and, with a window, i - j < window. */
 typedef struct {
-    int layer;      /* whose cache it appends to */
+    int layer;      /* whose cache it appends to; of ATTEND: whose it reads */
     int64_t window; /* tokens; 0: all */
     float scale;    /* of q.k */
     float softcap;  /* tanh(s / softcap) * softcap after the scale; 0: none */
@@ -78,6 +78,9 @@ typedef struct {
 typedef struct {
     vug_op activation; /* VUG_OP_GELU, .. */
 } vug_attr_experts;
+typedef struct {
+    int index;
+} vug_attr_head;
 typedef struct {
     int unused;
 } vug_attr_none;
@@ -104,6 +107,7 @@ typedef struct {
         vug_attr_heads heads;
         vug_attr_router router;
         vug_attr_experts experts;
+        vug_attr_head head;
     } at;
 } vug_node;
 

@@ -27,26 +27,39 @@ static const char *const head_names[] = {
 /* Parts of checkpoints that the text model does not use. */
 static const char *const passed_over[] = {
     "vision_tower", "multi_modal_projector", "audio_tower", "embed_vision",
-    "embed_audio",  "vision_embedder",       "rotary_emb",
+    "embed_audio",  "vision_embedder",       "rotary_emb",  ".input_min",
+    ".input_max", /* ranges of activations, left by training for few bits */
+    ".output_min",  ".output_max",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- slots ---------------------------------------------------------------- */
 
-static int64_t letter_value(const vug_config *c, char letter)
+/* `layer` is -1 outside the layers. */
+static int64_t letter_value(const vug_config *c, int layer, char letter)
 {
+    const vug_layer_config all = { 0 };
+    const vug_layer_config *own = layer >= 0 ? &c->layer[layer] : &all;
     switch (letter) {
+    case '1':
+        return 1;
     case 'D':
         return c->d_model;
     case 'E':
-        return c->d_head;
+        return own->d_head ? own->d_head : c->d_head;
     case 'F':
-        return c->d_ffn;
+        return own->d_ffn ? own->d_ffn : c->d_ffn;
     case 'H':
         return c->n_heads;
     case 'K':
-        return c->n_kv_heads;
+        return own->n_kv_heads ? own->n_kv_heads : c->n_kv_heads;
+    case 'L':
+        return c->n_layers;
+    case 'P':
+        return c->d_per_layer;
+    case 'U':
+        return c->n_vocab_per_layer;
     case 'N':
         return c->n_experts;
     case 'X':
@@ -57,16 +70,16 @@ static int64_t letter_value(const vug_config *c, char letter)
     }
 }
 
-/* "H*E D" with the config's numbers. Every letter is at most 2^24 and a dimension
+/* "H*E D" with the config's numbers. Every letter is at most 2^25 and a dimension
  * is a product of at most two, so nothing overflows. */
-static vug_shape shape_from(const vug_config *c, const char *letters)
+static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
 {
     vug_shape shape = { .rank = 1, .dim = { 1 } };
     for (const char *p = letters; *p; p++) {
         if (*p == ' ')
             shape.dim[shape.rank++] = 1;
         else if (*p != '*')
-            shape.dim[shape.rank - 1] *= letter_value(c, *p);
+            shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
     }
     return shape;
 }
@@ -120,21 +133,16 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
     const vug_tensor_row *row = c->arch->row;
     for (; i >= slots_of(c, row); row++)
         i -= slots_of(c, row);
-    vug_slot slot = { .row = row,
-                      .layer = row->per_layer ? (int)i : -1,
-                      .expert = -1,
-                      .shape = shape_from(c, row->shape) };
+    vug_slot slot = { .row = row, .layer = row->per_layer ? (int)i : -1, .expert = -1 };
     if (is_per_expert(row)) {
         slot.layer = (int)(i / (size_t)c->n_experts);
         slot.expert = (int)(i % (size_t)c->n_experts);
     }
+    slot.shape = shape_from(c, slot.layer, row->shape);
+    if (c->arch->presence)
+        slot.presence = c->arch->presence(c, row, slot.layer);
     set_name(&slot, row->hf);
     return slot;
-}
-
-bool vug_slot_exists(const vug_config *c, const vug_slot *slot)
-{
-    return !c->arch->has || slot->layer < 0 || c->arch->has(c, slot->row->name, slot->layer);
 }
 
 /* ---- packed experts -------------------------------------------------------- */
@@ -164,7 +172,7 @@ static vug_slot packed_slot(const vug_config *c, const vug_pack_row *pack, const
 bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
 {
     *out = vug_slot_at(c, i);
-    if (!vug_slot_exists(c, out))
+    if (out->presence == VUG_TENSOR_NONE)
         return false;
     for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
         const int part = part_of(&c->arch->pack[p], out);
@@ -216,6 +224,11 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
+    if (at == list->n) {
+        char longer[sizeof(slot->name) + 8];
+        (void)snprintf(longer, sizeof(longer), "%s.weight", slot->name);
+        at = find(list, prefix, longer);
+    }
     return at;
 }
 
@@ -340,6 +353,19 @@ static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
     add_name(missing, prefix, vug_str_of(slot->name));
 }
 
+/* Tensor `at` of the list becomes slot `i`, which begins behind some of its elements. */
+static vug_status bind_slot(vug_binding *b, size_t i, const vug_tensor *t, const home *h,
+                            vug_err *err)
+{
+    VUG_TRY(check_tensor(t, &h->tensor, err));
+    b->tensor[i] = t;
+    if (!vug_dtype_size(t->dtype, h->elements, &b->offset[i]))
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
+                        t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
+    return VUG_OK;
+}
+
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
@@ -349,21 +375,17 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
         const vug_slot slot = vug_slot_at(c, i);
-        if (!vug_slot_exists(c, &slot))
+        if (slot.presence == VUG_TENSOR_NONE)
             continue;
         const home h = find_home(c, list, prefix, &slot);
-        if (h.at < list->n) {
-            const vug_tensor *t = list->tensor[h.at];
-            st = check_tensor(t, &h.tensor, err);
-            b->tensor[i] = t;
+        if (h.at < list->n)
             b->used[h.at] = true;
-            if (st == VUG_OK && !vug_dtype_size(t->dtype, h.elements, &b->offset[i]))
-                st = VUG_FAIL(err, VUG_UNSUPPORTED,
-                              "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
-                              t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
-        } else if (!slot.row->optional) {
+        if (slot.presence == VUG_TENSOR_UNREAD)
+            continue;
+        if (h.at < list->n)
+            st = bind_slot(b, i, list->tensor[h.at], &h, err);
+        else if (!slot.row->optional)
             add_missing(c, packs, prefix, &slot, &missing);
-        }
     }
     if (st != VUG_OK) {
         vug_buf_release(&missing.names);
@@ -414,31 +436,44 @@ void vug_binding_release(vug_binding *binding)
     *binding = (vug_binding){ 0 };
 }
 
+/* The slot of a weight, of experts the first; n_slots where the checkpoint has none. */
+static size_t bound_slot(const vug_binding *b, const char *name, int layer,
+                         const vug_tensor_row **row)
+{
+    const vug_config *c = b->config;
+    size_t r = 0;
+    while (r < c->arch->n_rows && strcmp(c->arch->row[r].name, name) != 0)
+        r++;
+    if (r == c->arch->n_rows)
+        return b->n_slots;
+    *row = &c->arch->row[r];
+    const size_t slots = slots_of(c, *row), layers = (*row)->per_layer ? (size_t)c->n_layers : 1;
+    if (slots == 0 || ((*row)->per_layer && layer < 0))
+        return b->n_slots;
+    const size_t slot =
+            slot_base(c, r) + ((*row)->per_layer ? (size_t)layer * (slots / layers) : 0);
+    return b->tensor[slot] ? slot : b->n_slots;
+}
+
+bool vug_binding_has(const vug_binding *b, const char *name, int layer)
+{
+    const vug_tensor_row *row;
+    return bound_slot(b, name, layer, &row) < b->n_slots;
+}
+
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err)
 {
     const vug_binding *b = binding;
-    const vug_arch *arch = b->config->arch;
-    for (size_t r = 0; r < arch->n_rows; r++) {
-        if (strcmp(arch->row[r].name, name) != 0)
-            continue;
-        const bool in_layer = arch->row[r].per_layer;
-        const bool experts = is_per_expert(&arch->row[r]);
-        if ((in_layer && layer < 0) || (experts && b->config->n_experts == 0))
-            break;
-        const size_t place = in_layer ? (size_t)layer : 0;
-        const size_t each = experts ? (size_t)b->config->n_experts : 1;
-        const size_t slot = slot_base(b->config, r) + place * each;
-        if (!b->tensor[slot])
-            break;
-        vug_shape shape = shape_from(b->config, arch->row[r].shape);
-        if (experts)
-            shape = (vug_shape){ 3, { b->config->n_experts, shape.dim[0], shape.dim[1] } };
-        *out = (vug_weight_spec){ .slot = (int)slot,
-                                  .dtype = b->tensor[slot]->dtype,
-                                  .shape = shape };
-        return VUG_OK;
-    }
-    return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
-                    arch->name, layer, name);
+    const vug_tensor_row *row;
+    const size_t slot = bound_slot(b, name, layer, &row);
+    if (slot == b->n_slots)
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
+                        b->config->arch->name, layer, name);
+    const vug_slot at = vug_slot_at(b->config, slot);
+    vug_shape shape = at.shape;
+    if (at.expert >= 0)
+        shape = (vug_shape){ 3, { b->config->n_experts, shape.dim[0], shape.dim[1] } };
+    *out = (vug_weight_spec){ .slot = (int)slot, .dtype = b->tensor[slot]->dtype, .shape = shape };
+    return VUG_OK;
 }

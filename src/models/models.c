@@ -4,11 +4,13 @@
 #include <math.h>
 
 #include "models/gemma3.h"
+#include "models/gemma4.h"
 #include "models/keys.h"
 #include "models/qwen3_moe.h"
 
 static const vug_arch *const registry[] = {
     &vug_arch_gemma3,
+    &vug_arch_gemma4,
     &vug_arch_qwen3_moe,
 };
 
@@ -162,11 +164,14 @@ vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const v
     enum { MAX_HALF = 2048 };
     float inv[MAX_HALF];
     const int64_t half = dims / 2;
+    const int64_t rotated = (int64_t)floor(rope->rotated * (double)dims / 2);
     VUG_ASSERT(half <= MAX_HALF);
     for (int64_t i = 0; i < half; i++) {
         const float exponent = (float)(2 * i) / (float)dims;
         inv[i] = 1 / (float)pow(rope->theta, (double)exponent);
-        if (rope->type == VUG_ROPE_LINEAR)
+        if (rope->type == VUG_ROPE_PROPORTIONAL && i >= rotated)
+            inv[i] = 0;
+        if (rope->type != VUG_ROPE_DEFAULT && rope->factor != 0)
             inv[i] /= (float)rope->factor;
     }
     return flow_rope_table(f, positions, name,
@@ -175,10 +180,15 @@ vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const v
 
 float vug_embedding_scale(const vug_binding *binding)
 {
+    return vug_model_root(binding, binding->config->d_model);
+}
+
+float vug_model_root(const vug_binding *binding, int64_t width)
+{
     const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
     const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
                                                      : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
-    const float exact = (float)sqrt((double)binding->config->d_model);
+    const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];
     float rounded = exact;
     if (format->elements == 1) {

@@ -12,13 +12,21 @@
 
 #define VUG_MAX_EOS 16
 
-typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR } vug_rope_type;
+typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR, VUG_ROPE_PROPORTIONAL } vug_rope_type;
 
 typedef struct {
     vug_rope_type type;
     double theta;
-    double factor; /* of linear */
+    double factor;  /* of linear; of proportional, 0: 1 */
+    double rotated; /* of proportional: the share of pairs, the first ones, that turn at all */
 } vug_rope;
+
+/* What a layer has of its own; 0: as the config says for all. */
+typedef struct {
+    int32_t d_head, n_kv_heads, d_ffn;
+    int32_t back; /* it reads the cache of the layer so many before it; 0: it has its own */
+    bool k_is_v;  /* values are made of what the keys are made of */
+} vug_layer_config;
 
 typedef struct vug_arch vug_arch;
 typedef struct vug_binding vug_binding;
@@ -45,19 +53,31 @@ typedef struct {
     vug_rope rope_full, rope_window;
     bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
     bool sparse[VUG_MAX_LAYERS];   /* which layers have experts */
-    vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
+    vug_layer_config layer[VUG_MAX_LAYERS];
+    int64_t d_per_layer;       /* P, width of a layer's own embeddings; 0: none */
+    int64_t n_vocab_per_layer; /* U, rows of their table */
+    vug_dtype dtype;           /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
 } vug_config;
 
+/* What a config says of a tensor of its architecture. */
+typedef enum {
+    VUG_TENSOR_READ,
+    VUG_TENSOR_UNREAD, /* may be there, and nobody reads it */
+    VUG_TENSOR_NONE,   /* has no place in a checkpoint of this config */
+} vug_presence;
+
 /*
  * A tensor that an architecture has: the name its flow uses, the name in Hugging
  * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E". A name with a second "%d" is of one expert.
+ * letters above, a product as "H*E"; in a layer E, K and F are the layer's own, L
+ * is the number of layers. A name
+ * with a second "%d" is of one expert.
  */
 typedef struct {
     const char *name;
-    const char *hf;
+    const char *hf; /* also found with ".weight" behind it */
     const char *shape;
     bool per_layer;
     bool optional;
@@ -81,8 +101,10 @@ struct vug_arch {
     const vug_pack_row *pack;
     size_t n_packs;
     bool packed; /* so are its published checkpoints, and the rows' own names an exception */
-    /* Which layers have the weight; NULL: all. */
-    bool (*has)(const vug_config *c, const char *weight, int layer);
+    /* NULL: every row is read in every layer. */
+    vug_presence (*presence)(const vug_config *c, const vug_tensor_row *row, int layer);
+    double tolerance;  /* on |logit difference| in verification, where none is asked for; 0: 2e-4 */
+    float norm_weight; /* what a norm that does nothing stores: 0, or 1 */
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
     void (*build)(vug_flow *f, const vug_config *c, const vug_binding *b);
@@ -115,7 +137,7 @@ struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
     uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
     size_t n_slots;
-    bool *used;               /* [n] of the list, which tensors were bound */
+    bool *used;               /* [n] of the list: bound, or known and left unread */
     bool tied;                /* the head is the embedding */
     const vug_config *config; /* borrowed */
 };
@@ -144,13 +166,12 @@ typedef struct {
     int expert; /* -1: not of one */
     vug_shape shape;
     char name[128]; /* in Hugging Face files, below the text prefix */
+    vug_presence presence;
 } vug_slot;
 
 size_t vug_slot_count(const vug_config *config);
 /* `i` < count. */
 vug_slot vug_slot_at(const vug_config *config, size_t i);
-/* Has this config such a weight at all? Dense layers have no experts. */
-bool vug_slot_exists(const vug_config *config, const vug_slot *slot);
 /* The tensor in which published checkpoints keep slot `i`, with its own name and
  * shape; false where that is an earlier slot's too, or the config has none. */
 bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
@@ -164,10 +185,14 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 /* The table `name` of one kind of layer, for heads of `dims`. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims);
-/* sqrt(D) rounded to the format that the model was made to run in, or that of the
+/* sqrt(width) rounded to the format that the model was made to run in, or that of the
  * stored embedding where the config does not say, because the reference holds the
- * scale in it and checkpoints were trained so (transformers,
+ * scale of embeddings in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */
+float vug_model_root(const vug_binding *binding, int64_t width);
+/* Of D. */
 float vug_embedding_scale(const vug_binding *binding);
+/* Whether the checkpoint has the optional weight `name`. */
+bool vug_binding_has(const vug_binding *binding, const char *name, int layer);
 
 #endif

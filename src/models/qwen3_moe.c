@@ -42,13 +42,15 @@ static const vug_pack_row packs[] = {
     { "layers.%d.mlp.switch_mlp.down_proj.weight", { "experts_down" } },
 };
 
-static bool has(const vug_config *c, const char *weight, int layer)
+/* A layer has a plain feed-forward, or a router and experts. */
+static vug_presence presence(const vug_config *c, const vug_tensor_row *row, int layer)
 {
-    if (strcmp(weight, "router") == 0 || strncmp(weight, "experts_", 8) == 0)
-        return c->sparse[layer];
-    const bool dense = strcmp(weight, "ffn_gate") == 0 || strcmp(weight, "ffn_up") == 0 ||
-                       strcmp(weight, "ffn_down") == 0;
-    return !dense || !c->sparse[layer];
+    const bool experts = strcmp(row->name, "router") == 0 || strncmp(row->name, "experts_", 8) == 0;
+    const bool dense = strcmp(row->name, "ffn_gate") == 0 || strcmp(row->name, "ffn_up") == 0 ||
+                       strcmp(row->name, "ffn_down") == 0;
+    if (layer < 0 || (!experts && !dense))
+        return VUG_TENSOR_READ;
+    return c->sparse[layer] == experts ? VUG_TENSOR_READ : VUG_TENSOR_NONE;
 }
 
 /* ---- config -------------------------------------------------------------- */
@@ -158,7 +160,8 @@ const vug_arch vug_arch_qwen3_moe = {
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .pack = packs,
     .n_packs = sizeof(packs) / sizeof(packs[0]),
-    .has = has,
+    .presence = presence,
+    .norm_weight = 1,
     .read = read_config,
     .build = build,
 };

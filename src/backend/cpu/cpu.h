@@ -161,11 +161,12 @@ typedef struct {
     float *out;
     const float *w;               /* of norms, the bias added, and of BIAS: [width] */
     float eps;                    /* of norms */
-    float by;                     /* of SCALE, SOFTCAP, EMBED */
+    float by;                     /* of SCALE, SOFTCAP, EMBED, GAIN */
     const int32_t *index;         /* TAKE: [rows] of in[0]; EMBED: of the table */
     const uint8_t *table;         /* EMBED: [.., width] */
     vug_dtype dtype;              /* of the table */
-    int64_t heads;                /* ROPE, NORM_ROPE: rows per token */
+    int64_t heads;                /* ROPE, NORM_ROPE, HEAD: rows per token of the input */
+    int64_t head;                 /* HEAD */
     int64_t dims;                 /* of the rotation */
     const vug_attr_table *angles; /* ROPE_TABLE */
     const vug_attr_router *router;

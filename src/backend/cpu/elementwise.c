@@ -42,6 +42,13 @@ static void norm_into(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
     kernels->norm(x, 1.0f / sqrtf(mean + job->eps), job->w, out, job->width);
 }
 
+static void row_unit_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    const float *x = in_row(job, 0, row);
+    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
+    kernels->scale(x, 1.0f / sqrtf(mean + job->eps), out_row(job, row), job->width);
+}
+
 static void row_rms_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     norm_into(kernels, job, in_row(job, 0, row), out_row(job, row));
@@ -127,6 +134,11 @@ static void row_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
     kernels->scale(in_row(job, 0, row), job->by, out_row(job, row), job->width);
 }
 
+static void row_gain(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    row_scale(kernels, job, row);
+}
+
 static void row_softcap(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     kernels->softcap(in_row(job, 0, row), job->by, out_row(job, row), job->width);
@@ -151,11 +163,19 @@ static void row_route_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_j
     vug_ref_route_scale(in_row(job, 0, row), job->w, job->width / 2, out_row(job, row));
 }
 
+static void row_head(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    memcpy(out_row(job, row), in_row(job, 0, row * job->heads + job->head),
+           (size_t)job->width * sizeof(float));
+}
+
 /* Operations that program.c handles, or that need no work. */
 #define row_param     NULL
 #define row_input     NULL
 #define row_linear    NULL
 #define row_attention NULL
+#define row_attend    NULL
 #define row_heads     NULL
 #define row_merge     NULL
 #define row_experts   NULL

@@ -19,7 +19,8 @@ static const char *const operands[VUG_OP_COUNT] = {
     [VUG_OP_HEADS] = "x",       [VUG_OP_MERGE] = "x",       [VUG_OP_TAKE] = "xr",
     [VUG_OP_GEGLU] = "xx",      [VUG_OP_SWIGLU] = "xx",     [VUG_OP_ADD_NORM] = "xxw",
     [VUG_OP_NORM_ROPE] = "xwx", [VUG_OP_ROUTER] = "x",      [VUG_OP_ROUTE_SCALE] = "xw",
-    [VUG_OP_EXPERTS] = "xxwww",
+    [VUG_OP_EXPERTS] = "xxwww", [VUG_OP_UNIT_NORM] = "x",   [VUG_OP_GAIN] = "xw",
+    [VUG_OP_HEAD] = "x",        [VUG_OP_ATTEND] = "x",
 };
 
 static const vug_input input_of[128] = {
@@ -167,6 +168,19 @@ static vug_status make_steps(vug_program *p, vug_err *err)
 
 /* ---- sizes ---------------------------------------------------------------- */
 
+/* Layers that read another one's cache. */
+static void note_readers(const vug_program *p, vug_cache_size *size)
+{
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op != VUG_OP_ATTEND || node->layer < 0 || p->cache[node->layer].slots > 0)
+            continue;
+        const vug_cache_size *source = &size[node->at.attn.layer];
+        size[node->layer] =
+                (vug_cache_size){ source->window, source->slots, 0, node->at.attn.layer };
+    }
+}
+
 static vug_status size_caches(vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
@@ -176,6 +190,8 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     if (!p->cache || !size)
         return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
     p->sizes.cache = size;
+    for (int i = 0; i < g->n_layers; i++)
+        size[i].source = i;
     uint64_t floats = 0;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
@@ -195,7 +211,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         if (!vug_add_size(floats, (own + 15) / 16 * 16, &floats) || floats > INT64_MAX / 8)
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
-        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float) };
+        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float), layer };
 
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
@@ -203,6 +219,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
     p->state_floats = floats;
+    note_readers(p, size);
     return VUG_OK;
 }
 
@@ -247,7 +264,9 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
     const int64_t threads = vug_pool_threads(p->device->pool);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
     p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
-    const int64_t own = p->scratch_floats * threads + p->shared_floats + to_lines(p->limits.batch);
+    const int64_t queries = p->limits.rows * (int64_t)(sizeof(vug_span) / sizeof(float));
+    const int64_t own = p->scratch_floats * threads + p->shared_floats + to_lines(p->limits.batch) +
+                        to_lines(queries);
     uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
     p->scratch_at = bytes;
     if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))

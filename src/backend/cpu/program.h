@@ -34,12 +34,13 @@ struct vug_program {
 /* One block: the planned values, scratch per thread, what all threads share
  * (partial results of attention, a product's input in lane order or, with it, what lies
  * between the products of experts: one of them at a time),
- * positions. */
+ * positions, the rows of outputs as spans. */
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block;
     vug_cpu_env env;
     int32_t *position; /* [batch] */
+    vug_span *query;   /* [rows] */
 };
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,

@@ -126,14 +126,26 @@ void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float
 
 /* ---- norm and rope -------------------------------------------------------- */
 
-void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
+static float inverse_rms(const float *x, float eps, int64_t n)
 {
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t i = 0; i < n; i++)
         lane[i % VUG_CPU_LANES] = fmaf(x[i], x[i], lane[i % VUG_CPU_LANES]);
-    const float r = 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+    return 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+}
+
+void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
+{
+    const float r = inverse_rms(x, eps, n);
     for (int64_t i = 0; i < n; i++)
         out[i] = (x[i] * r) * w[i];
+}
+
+void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n)
+{
+    const float r = inverse_rms(x, eps, n);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * r;
 }
 
 /* The angle is rounded to F32, as the reference models do; its cosine and sine

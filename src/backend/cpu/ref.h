@@ -35,6 +35,8 @@ void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float
 
 /* x, out [n]; w [n] with the bias already added. */
 void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n);
+/* x / rms(x): the same with weights of 1. */
+void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n);
 /* [dims] of one position: dims/2 cosines, then as many sines. */
 void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
 /* x, out [n], table [dims], dims <= n; elements from dims on are copied. */
