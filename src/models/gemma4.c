@@ -1,13 +1,14 @@
 /*
- * Gemma 4, the text model of the dense and the E-series checkpoints. Source:
- * transformers' models/gemma4/modeling_gemma4.py, class Gemma4TextModel.
+ * Gemma 4, the text model of the dense, the E-series and the mixture checkpoints.
+ * Source: transformers' models/gemma4/modeling_gemma4.py, class Gemma4TextModel.
  *
  * Like Gemma 3, with these differences. Norms multiply by w, not 1 + w. Full layers
  * have wider heads, fewer of them for keys and values, and turn only the first
  * pairs of each head; in larger models their values are made of the keys. Values are
  * normalised as well, and scores are not scaled. The last layers may read the cache
  * of the last layer of their kind that has one. Each layer's output is multiplied by
- * a trained number. In the E-series each layer adds an embedding of its own.
+ * a trained number. In the E-series each layer adds an embedding of its own. In a
+ * mixture experts run beside the feed-forward.
  */
 #include <math.h>
 
@@ -34,12 +35,36 @@ static const vug_tensor_row rows[] = {
     { "ffn_up", L("mlp.up_proj.weight"), "F D", true, false },
     { "ffn_down", L("mlp.down_proj.weight"), "D F", true, false },
     { "post_ffn_norm", L("post_feedforward_layernorm.weight"), "D", true, false },
+    { "post_ffn_norm_1", L("post_feedforward_layernorm_1.weight"), "D", true, false },
+    { "router_norm", L("router.scale"), "D", true, false },
+    { "router", L("router.proj.weight"), "N D", true, false },
+    { "router_scale", L("router.per_expert_scale"), "N", true, false },
+    { "experts_norm", L("pre_feedforward_layernorm_2.weight"), "D", true, false },
+    { "experts_gate", L("experts.%d.gate_proj.weight"), "X D", true, false },
+    { "experts_up", L("experts.%d.up_proj.weight"), "X D", true, false },
+    { "experts_down", L("experts.%d.down_proj.weight"), "D X", true, false },
+    { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "D", true, false },
     { "own_gate", L("per_layer_input_gate.weight"), "P D", true, false },
     { "own_proj", L("per_layer_projection.weight"), "D P", true, false },
     { "own_post_norm", L("post_per_layer_input_norm.weight"), "D", true, false },
     { "layer_scale", L("layer_scalar"), "1", true, true },
 };
+
+/* As published, and as mlx-lm saves them. */
+static const vug_pack_row packs[] = {
+    { L("experts.gate_up_proj"), { "experts_gate", "experts_up" } },
+    { L("experts.down_proj"), { "experts_down" } },
+    { L("experts.switch_glu.gate_proj.weight"), { "experts_gate" } },
+    { L("experts.switch_glu.up_proj.weight"), { "experts_up" } },
+    { L("experts.switch_glu.down_proj.weight"), { "experts_down" } },
+};
 #undef L
+
+static bool is_of_mixture(const char *name)
+{
+    return strncmp(name, "router", 6) == 0 || strncmp(name, "experts_", 8) == 0 ||
+           strcmp(name, "post_ffn_norm_1") == 0 || strcmp(name, "post_experts_norm") == 0;
+}
 
 /* A layer that reads another one's cache may still carry what it would fill its own
  * with: some files do, and nothing reads it. */
@@ -51,7 +76,8 @@ static vug_presence presence(const vug_config *c, const vug_tensor_row *row, int
     const bool kv = v || strcmp(row->name, "attn_k") == 0 || strcmp(row->name, "attn_k_norm") == 0;
     if (own->back && kv)
         return VUG_TENSOR_UNREAD;
-    if ((own->k_is_v && v) || (!c->d_per_layer && strncmp(row->name, "own_", 4) == 0))
+    if ((own->k_is_v && v) || (!c->d_per_layer && strncmp(row->name, "own_", 4) == 0) ||
+        (!c->n_experts && is_of_mixture(row->name)))
         return VUG_TENSOR_NONE;
     return VUG_TENSOR_READ;
 }
@@ -63,6 +89,7 @@ typedef struct {
     vug_flow *f;
     const vug_config *c;
     vug_attr_norm norm;
+    vug_attr_router router;
     vug_val full, sliding; /* RoPE tables */
     vug_val per_layer;     /* [T,L,P], the layers' own embeddings */
 } gemma4;
@@ -93,15 +120,30 @@ static vug_val attention(const gemma4 *m, vug_val h)
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, at)), "attn_output");
 }
 
-/* In a model with experts their sum is added here, behind a norm of its own before
- * and after either side; `x` is what the router reads. */
+/* The router reads the residual stream `x` with a norm of its own. */
+static vug_val mixture(const gemma4 *m, vug_val x)
+{
+    vug_flow *f = m->f;
+    const float narrow = (float)(1 / sqrt((double)m->c->d_model));
+    const flow_experts_of experts = { "experts_gate", "experts_up", "experts_down", VUG_OP_GELU };
+    const vug_val z = flow_scale(f, norm(m, x, "router_norm"), narrow);
+    vug_val route = flow_router(f, flow_linear(f, z, "router"), m->router);
+    route = flow_route_scale(f, route, "router_scale");
+    return flow_experts(f, norm(m, x, "experts_norm"), route, experts);
+}
+
+/* In a mixture either side has a norm behind it before the two are added. */
 static vug_val feed_forward(const gemma4 *m, vug_val x)
 {
     vug_flow *f = m->f;
     const vug_val h = norm(m, x, "ffn_norm");
     const vug_val gate = flow_gelu(f, flow_linear(f, h, "ffn_gate"));
     const vug_val up = flow_linear(f, h, "ffn_up");
-    return flow_linear(f, flow_mul(f, gate, up), "ffn_down");
+    const vug_val out = flow_linear(f, flow_mul(f, gate, up), "ffn_down");
+    if (!m->c->n_experts)
+        return out;
+    const vug_val sum = norm(m, mixture(m, x), "post_experts_norm");
+    return flow_add(f, norm(m, out, "post_ffn_norm_1"), sum);
 }
 
 static vug_val add_own_embedding(const gemma4 *m, vug_val x)
@@ -161,7 +203,10 @@ static int64_t head_width(const vug_config *c, bool windowed)
 
 static void build(vug_flow *f, const vug_config *c, const vug_binding *b)
 {
-    gemma4 m = { .f = f, .c = c, .norm = { .eps = c->norm_eps } };
+    gemma4 m = { .f = f,
+                 .c = c,
+                 .norm = { .eps = c->norm_eps },
+                 .router = { (int)c->n_chosen, c->renormalise } };
     const vug_val tokens = flow_input(f, VUG_INPUT_TOKENS);
     const vug_val positions = flow_input(f, VUG_INPUT_POSITIONS);
     const vug_val wanted = flow_input(f, VUG_INPUT_ROWS);
@@ -203,6 +248,9 @@ const vug_arch vug_arch_gemma4 = {
     .chat = "gemma4",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
+    .pack = packs,
+    .n_packs = sizeof(packs) / sizeof(packs[0]),
+    .packed = true,
     .presence = presence,
     .tolerance = 1e-3,
     .norm_weight = 1,

@@ -4,6 +4,7 @@
  * Defaults: configuration_gemma4.py, class Gemma4TextConfig, where the other
  * implementations agree with it. Where they do not, a key has to be there.
  */
+#include "models/experts.h"
 #include "models/gemma4.h"
 #include "models/keys.h"
 
@@ -167,10 +168,21 @@ static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
         share_caches(k, c, first);
 }
 
+/* Every layer has experts, or none. The weights of the chosen ones are always made to
+ * sum to 1 (modeling_gemma4.py, Gemma4TextRouter). */
+static void read_mixture(vug_keys *k, vug_config *c)
+{
+    static const vug_expert_defaults none = { 0 };
+    if (!vug_key_bool(k, "enable_moe_block", false))
+        return;
+    vug_read_experts(k, &none, "top_k_experts", c);
+    c->renormalise = true;
+    for (int64_t i = 0; i < c->n_layers; i++)
+        c->sparse[i] = true;
+}
+
 static void refuse_unknown(vug_keys *k)
 {
-    if (vug_key_bool(k, "enable_moe_block", false))
-        vug_keys_fail(k, VUG_UNSUPPORTED, "enable_moe_block: experts are not supported yet");
     if (vug_key_bool(k, "attention_bias", false))
         vug_keys_fail(k, VUG_UNSUPPORTED, "attention_bias is not supported for Gemma 4");
     /* "vision": inside an image alone. */
@@ -225,6 +237,7 @@ vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, 
     read_rope(&k, "sliding_attention", &c->rope_window);
     if (k.st == VUG_OK)
         read_layers(&k, c, stated(&k, "num_kv_shared_layers", unified, c->n_layers - 1));
+    read_mixture(&k, c);
     refuse_unknown(&k);
     if (k.st != VUG_OK && err)
         *err = k.err;
