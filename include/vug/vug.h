@@ -215,6 +215,7 @@ VUG_API void vug_model_close(vug_model *model);
 /* Bytes, planned before anything is allocated. */
 typedef struct {
     uint64_t weights_mapped; /* of the checkpoint's files, read in place */
+    uint64_t tables_mapped;  /* likewise, but a row at a time by token: not in the sum */
     uint64_t weights_copied; /* converted or packed at load */
     uint64_t tokenizer;
     uint64_t graph;         /* the program and its tables */
@@ -265,10 +266,12 @@ VUG_API size_t vug_model_tensor_count(const vug_model *model);
 VUG_API vug_tensor_info vug_model_tensor(const vug_model *model, size_t i);
 
 typedef struct {
-    const char *cache; /* "full" or "window" */
-    int64_t window;    /* tokens; 0 for full */
-    int64_t slots;     /* tokens the cache holds */
-    uint64_t cache_bytes;
+    const char *cache;          /* "full", "window" or "shared" */
+    int64_t window;             /* tokens; 0 for full */
+    int64_t slots;              /* tokens the cache holds */
+    uint64_t cache_bytes;       /* of the layer's own: 0 where it is shared */
+    int64_t source;             /* the layer whose cache it reads: its own, or an earlier one */
+    int64_t n_kv_heads, d_head; /* of the layer */
 } vug_layer_info;
 
 /* `i` < n_layers. */
@@ -486,7 +489,8 @@ typedef struct {
 
 /* Compares with a reference.safetensors that another implementation wrote:
  * input_ids [T] and logits [T,V]; optionally hidden.N [T,D] and greedy [G].
- * `tolerance` is on |logit difference|; 0: 2e-4. */
+ * `tolerance` is on |logit difference|; 0: 2e-4, or what the architecture needs:
+ * 1e-3 for Gemma 4. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
                                                    double tolerance, vug_verification *out,
                                                    vug_err *err);

@@ -33,13 +33,16 @@ static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS])
 
 static bool same_layer(const vug_layer_info *a, const vug_layer_info *b)
 {
+    const bool shared = strcmp(a->cache, "shared") == 0;
     return strcmp(a->cache, b->cache) == 0 && a->window == b->window && a->slots == b->slots &&
-           a->cache_bytes == b->cache_bytes;
+           a->cache_bytes == b->cache_bytes && a->n_kv_heads == b->n_kv_heads &&
+           a->d_head == b->d_head && (!shared || a->source == b->source);
 }
 
 /* X(field): of vug_memory_plan, in the order of its sum. */
 #define MEMORY_ROWS(X)                                         \
     X(weights_mapped, "weights, read in place")                \
+    X(tables_mapped, "tables, read by rows, not in the total") \
     X(weights_copied, "weights, converted or packed")          \
     X(tokenizer, "tokenizer")                                  \
     X(graph, "program and tables")                             \
@@ -122,10 +125,15 @@ static void print_caches(const vug_model *model, size_t n, vug_buf *to)
         if (before)
             continue;
         vug_buf_printf(to, "  %3zu x %-6s", count, layer.cache);
-        if (layer.window)
-            vug_buf_printf(to, " of %lld tokens,", (long long)layer.window);
-        vug_buf_printf(to, " %lld slots, %s each: ", (long long)layer.slots,
-                       vug_human_bytes(layer.cache_bytes).text);
+        if (layer.source != (int64_t)i) {
+            vug_buf_printf(to, " with layer %lld: ", (long long)layer.source);
+        } else {
+            if (layer.window)
+                vug_buf_printf(to, " of %lld tokens,", (long long)layer.window);
+            vug_buf_printf(to, " %lld slots of %lld x %lld, %s each: ", (long long)layer.slots,
+                           (long long)layer.n_kv_heads, (long long)layer.d_head,
+                           vug_human_bytes(layer.cache_bytes).text);
+        }
         print_layers_like(model, i, n, to);
         vug_buf_puts(to, "\n");
     }
@@ -215,6 +223,9 @@ static void json_layers(const vug_model *model, size_t n, vug_js *js)
         vug_js_int(js, "window", layer.window);
         vug_js_int(js, "slots", layer.slots);
         vug_js_u64(js, "bytes", layer.cache_bytes);
+        vug_js_int(js, "source", layer.source);
+        vug_js_int(js, "kv_heads", layer.n_kv_heads);
+        vug_js_int(js, "d_head", layer.d_head);
         vug_js_close(js, '}');
     }
     vug_js_close(js, ']');

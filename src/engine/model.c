@@ -43,23 +43,35 @@ static uint64_t elements(const vug_tensor *t)
     return n;
 }
 
+/* Whether steps read the weight a row at a time, by token. */
+static bool is_table(const vug_graph *g, size_t slot)
+{
+    bool used = false;
+    for (uint32_t i = 1; i < g->n; i++) {
+        for (int k = 0; k < vug_op_inputs(g->node[i].op); k++) {
+            const vug_node *in = vug_graph_at(g, g->node[i].in[k]);
+            if (in->op != VUG_OP_PARAM || (size_t)in->at.param.slot != slot)
+                continue;
+            if (g->node[i].op != VUG_OP_EMBED)
+                return false;
+            used = true;
+        }
+    }
+    return used;
+}
+
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
     const vug_binding *b = &m->checkpoint.binding;
-    uint64_t bytes = 0;
     for (size_t i = 0; i < b->n_slots; i++) {
-        if (!b->tensor[i])
+        const vug_tensor *t = b->tensor[i];
+        if (!t)
             continue;
-        bytes += b->tensor[i]->bytes;
-        info->n_parameters += (int64_t)elements(b->tensor[i]);
+        info->n_parameters += (int64_t)elements(t);
+        const bool table = is_table(&m->main.graph, i);
+        *(table ? &info->memory.tables_mapped : &info->memory.weights_mapped) += t->bytes;
+        info->bytes_per_token += table ? t->bytes / (uint64_t)t->dim[0] : t->bytes;
     }
-    info->memory.weights_mapped = bytes;
-    /* One row of an embedding that is not the head as well. */
-    info->bytes_per_token = bytes;
-    const vug_tensor *table = b->tensor[VUG_SLOT_EMBEDDING];
-    if (!b->tied && table)
-        info->bytes_per_token -=
-                table->bytes - table->bytes / (uint64_t)m->checkpoint.config.n_vocab;
 }
 
 static uint64_t graph_bytes(const vug_graph *g)
@@ -115,7 +127,7 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
         const vug_tensor *t = vug_weights_at(c->weights, i);
         bool used = false;
         for (size_t s = 0; s < c->binding.n_slots && !used; s++)
-            used = c->binding.tensor[s] == t;
+            used = c->binding.tensor[s] == t && !is_table(&m->main.graph, s);
         if (used && !vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped,
                                           o->progress, o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: reading was stopped", m->path);
@@ -262,10 +274,16 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
 vug_layer_info vug_model_layer(const vug_model *model, size_t i)
 {
     const vug_cache_size c = model->backend->sizes(model->main.program).cache[i];
-    return (vug_layer_info){ .cache = c.window ? "window" : "full",
+    const vug_layer_config own = vug_config_layer(&model->checkpoint.config, (int64_t)i);
+    return (vug_layer_info){ .cache = c.source != (int)i ? "shared"
+                                      : c.window         ? "window"
+                                                         : "full",
                              .window = c.window,
                              .slots = c.slots,
-                             .cache_bytes = c.bytes };
+                             .cache_bytes = c.bytes,
+                             .source = c.source,
+                             .n_kv_heads = own.n_kv_heads,
+                             .d_head = own.d_head };
 }
 
 vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool fused,

@@ -39,21 +39,20 @@ static const char *const passed_over[] = {
 /* `layer` is -1 outside the layers. */
 static int64_t letter_value(const vug_config *c, int layer, char letter)
 {
-    const vug_layer_config all = { 0 };
-    const vug_layer_config *own = layer >= 0 ? &c->layer[layer] : &all;
+    const bool inside = layer >= 0;
     switch (letter) {
     case '1':
         return 1;
     case 'D':
         return c->d_model;
     case 'E':
-        return own->d_head ? own->d_head : c->d_head;
+        return inside ? vug_config_layer(c, layer).d_head : c->d_head;
     case 'F':
-        return own->d_ffn ? own->d_ffn : c->d_ffn;
+        return inside ? vug_config_layer(c, layer).d_ffn : c->d_ffn;
     case 'H':
         return c->n_heads;
     case 'K':
-        return own->n_kv_heads ? own->n_kv_heads : c->n_kv_heads;
+        return inside ? vug_config_layer(c, layer).n_kv_heads : c->n_kv_heads;
     case 'L':
         return c->n_layers;
     case 'P':
@@ -224,7 +223,8 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
-    if (at == list->n) {
+    const size_t n = strlen(slot->name), tail = strlen(".weight");
+    if (at == list->n && (n < tail || strcmp(slot->name + n - tail, ".weight") != 0)) {
         char longer[sizeof(slot->name) + 8];
         (void)snprintf(longer, sizeof(longer), "%s.weight", slot->name);
         at = find(list, prefix, longer);

@@ -104,6 +104,15 @@ static vug_dtype read_dtype(vug_keys *k)
     return VUG_DTYPE_COUNT;
 }
 
+vug_layer_config vug_config_layer(const vug_config *c, int64_t i)
+{
+    vug_layer_config own = c->layer[i];
+    own.d_head = own.d_head ? own.d_head : (int32_t)c->d_head;
+    own.n_kv_heads = own.n_kv_heads ? own.n_kv_heads : (int32_t)c->n_kv_heads;
+    own.d_ffn = own.d_ffn ? own.d_ffn : (int32_t)c->d_ffn;
+    return own;
+}
+
 static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, vug_err *err)
 {
     VUG_TRY(read_arch(top, file, &c->arch, err));

@@ -114,6 +114,9 @@ struct vug_arch {
 size_t vug_arch_count(void);
 const vug_arch *vug_arch_at(size_t i);
 
+/* What layer `i` has, with what the config says for all filled in. */
+vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
+
 /* Reads config.json's text; `file` names it in sentences. */
 VUG_MUST_CHECK vug_status vug_config_read(vug_str json, const char *file, vug_config *out,
                                           vug_err *err);

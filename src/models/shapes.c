@@ -11,6 +11,31 @@
     "\"model_type\":\"gemma3\",\"text_config\":{\"model_type\":\"gemma3_text\"," \
     "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8.0}," sizes "}}"
 
+/* Every layer's kind, since Gemma 4 has no default: so many sliding ones, then a full
+ * one. */
+#define SLIDING    "\"sliding_attention\","
+#define FULL       "\"full_attention\""
+#define FOUR_ONE   SLIDING SLIDING SLIDING SLIDING FULL
+#define FIVE_ONE   SLIDING FOUR_ONE
+#define TIMES_5(x) x "," x "," x "," x "," x
+#define TIMES_7(x) TIMES_5(x) "," x "," x
+#define GEMMA4(type, kinds, sizes)                                                                 \
+    "{\"architectures\":[\"Gemma4ForConditionalGeneration\"],\"model_type\":\"" type               \
+    "\",\"text_config\":{\"model_type\":\"" type "_text\",\"head_dim\":256,"                       \
+    "\"global_head_dim\":512,\"vocab_size\":262144,\"final_logit_softcapping\":30.0,"              \
+    "\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"default\","                       \
+    "\"rope_theta\":10000.0},\"full_attention\":{\"rope_type\":\"proportional\","                  \
+    "\"partial_rotary_factor\":0.25,\"rope_theta\":1000000.0}},\"layer_types\":[" kinds "]," sizes \
+    "},\"eos_token_id\":[1,106]}"
+#define GEMMA4_E                                                      \
+    "\"attention_k_eq_v\":false,\"hidden_size_per_layer_input\":256," \
+    "\"vocab_size_per_layer_input\":262144,\"sliding_window\":512,"   \
+    "\"max_position_embeddings\":131072,"
+#define GEMMA4_DENSE                                                                    \
+    "\"attention_k_eq_v\":true,\"hidden_size_per_layer_input\":0,"                      \
+    "\"num_kv_shared_layers\":0,\"use_double_wide_mlp\":false,\"sliding_window\":1024," \
+    "\"max_position_embeddings\":262144,"
+
 static const vug_shape_row shapes[] = {
     { "gemma-3-270m",
       GEMMA3_TEXT("\"hidden_size\":640,\"intermediate_size\":2048,\"num_hidden_layers\":18,"
@@ -38,6 +63,26 @@ static const vug_shape_row shapes[] = {
                     "\"vocab_size\":262208,\"sliding_window\":1024,"
                     "\"query_pre_attn_scalar\":168,"
                     "\"max_position_embeddings\":131072,\"eos_token_id\":[1,106]") },
+    { "gemma-4-e2b", GEMMA4("gemma4", TIMES_7(FOUR_ONE),
+                            GEMMA4_E "\"hidden_size\":1536,\"intermediate_size\":6144,"
+                                     "\"num_hidden_layers\":35,\"num_attention_heads\":8,"
+                                     "\"num_key_value_heads\":1,\"num_kv_shared_layers\":20,"
+                                     "\"use_double_wide_mlp\":true") },
+    { "gemma-4-e4b", GEMMA4("gemma4", TIMES_7(FIVE_ONE),
+                            GEMMA4_E "\"hidden_size\":2560,\"intermediate_size\":10240,"
+                                     "\"num_hidden_layers\":42,\"num_attention_heads\":8,"
+                                     "\"num_key_value_heads\":2,\"num_kv_shared_layers\":18,"
+                                     "\"use_double_wide_mlp\":false") },
+    { "gemma-4-12b",
+      GEMMA4("gemma4_unified", TIMES_7(FIVE_ONE) "," FIVE_ONE,
+             GEMMA4_DENSE "\"hidden_size\":3840,\"intermediate_size\":15360,"
+                          "\"num_hidden_layers\":48,\"num_attention_heads\":16,"
+                          "\"num_key_value_heads\":8,\"num_global_key_value_heads\":1") },
+    { "gemma-4-31b",
+      GEMMA4("gemma4", TIMES_5(FIVE_ONE) "," TIMES_5(FIVE_ONE),
+             GEMMA4_DENSE "\"hidden_size\":5376,\"intermediate_size\":21504,"
+                          "\"num_hidden_layers\":60,\"num_attention_heads\":32,"
+                          "\"num_key_value_heads\":16,\"num_global_key_value_heads\":4") },
 };
 
 size_t vug_shape_rows(void)
