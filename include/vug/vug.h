@@ -231,7 +231,9 @@ typedef struct {
     const char *device;
     const char *kernels; /* the device's description: hardware and kernels */
     int64_t n_layers, d_model, n_heads, n_kv_heads, d_head, d_ffn, n_vocab;
+    int64_t n_experts, n_experts_chosen, d_expert; /* of layers with experts; 0: none has */
     int64_t n_parameters;    /* of the text stack, a tied head counted once */
+    int64_t n_active;        /* of them, those that one token meets */
     int64_t context_trained; /* tokens */
     int64_t context;         /* tokens, of sessions of this model */
     int64_t batch;           /* most tokens in one step */

@@ -145,13 +145,14 @@ static vug_status measure(bench *b, vug_err *err)
 
 /* ---- against the machine ----------------------------------------------------------- */
 
-/* Two operations for each weight that is multiplied with each of `n` tokens. The
+/* Two operations for each weight that is multiplied with each of `n` tokens: of
+ * experts, the chosen ones. The
  * embedding table is looked up, not multiplied, and the output head, tied or
  * separate, serves the last token alone. Attention is left out. */
 static double prefill_flop(const vug_model_info *m, double n)
 {
     const double table = (double)m->n_vocab * (double)m->d_model;
-    const double body = (double)m->n_parameters - table * (m->tied_head ? 1 : 2);
+    const double body = (double)m->n_active - table * (m->tied_head ? 1 : 2);
     return 2 * body * n + 2 * table;
 }
 
@@ -263,6 +264,7 @@ static void as_json(const bench *b, vug_js *js)
     vug_js_int(js, "batch", b->info.batch);
     vug_js_int(js, "depth", opt->depth);
     vug_js_int(js, "parameters", b->info.n_parameters);
+    vug_js_int(js, "active_parameters", b->info.n_active);
     vug_js_u64(js, "bytes_per_token", b->info.bytes_per_token);
     vug_js_f64(js, "flop_of_prefill", prefill_flop(&b->info, opt->prefill));
     vug_js_f64(js, "load_s", b->load_s);

@@ -64,6 +64,10 @@ static void print_head(const vug_model_info *m, vug_buf *to)
                    (long long)m->n_kv_heads, (long long)m->d_head);
     vug_buf_printf(to, "  feed-forward %lld, vocabulary %lld, output head %s\n",
                    (long long)m->d_ffn, (long long)m->n_vocab, m->tied_head ? "tied" : "separate");
+    if (m->n_experts)
+        vug_buf_printf(to, "  %lld of %lld experts of width %lld, %s parameters for each token\n",
+                       (long long)m->n_experts_chosen, (long long)m->n_experts,
+                       (long long)m->d_expert, vug_human_count((double)m->n_active).text);
     vug_buf_printf(to, "  context %lld of %lld trained, batch %lld\n", (long long)m->context,
                    (long long)m->context_trained, (long long)m->batch);
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
@@ -188,7 +192,11 @@ static void json_head(const vug_model *model, const vug_model_info *m, vug_js *j
     vug_js_int(js, "d_head", m->d_head);
     vug_js_int(js, "d_ffn", m->d_ffn);
     vug_js_int(js, "vocabulary", m->n_vocab);
+    vug_js_int(js, "experts", m->n_experts);
+    vug_js_int(js, "experts_chosen", m->n_experts_chosen);
+    vug_js_int(js, "d_expert", m->d_expert);
     vug_js_int(js, "parameters", m->n_parameters);
+    vug_js_int(js, "active_parameters", m->n_active);
     vug_js_bool(js, "tied_head", m->tied_head);
     vug_js_int(js, "context_trained", m->context_trained);
     vug_js_int(js, "context", m->context);

@@ -35,14 +35,6 @@ static vug_status pick_limits(const vug_model_options *o, const vug_config *c, v
 
 /* ---- description ------------------------------------------------------------------- */
 
-static uint64_t elements(const vug_tensor *t)
-{
-    uint64_t n = 1;
-    for (int i = 0; i < t->rank; i++)
-        n *= (uint64_t)t->dim[i];
-    return n;
-}
-
 /* Whether steps read the weight a row at a time, by token. */
 static bool is_table(const vug_graph *g, size_t slot)
 {
@@ -60,18 +52,30 @@ static bool is_table(const vug_graph *g, size_t slot)
     return used;
 }
 
+/* Of experts a token meets the chosen ones: all of a layer are of one size. */
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
     const vug_binding *b = &m->checkpoint.binding;
+    const vug_config *c = &m->checkpoint.config;
+    uint64_t expert_bytes = 0;
+    int64_t expert_elements = 0;
     for (size_t i = 0; i < b->n_slots; i++) {
-        const vug_tensor *t = b->tensor[i];
-        if (!t)
+        const vug_slot slot = vug_slot_at(c, i);
+        const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+        uint64_t bytes = 0;
+        if (!b->tensor[i] || !vug_dtype_size(b->tensor[i]->dtype, n, &bytes))
             continue;
-        info->n_parameters += (int64_t)elements(t);
-        const bool table = is_table(&m->main.graph, i);
-        *(table ? &info->memory.tables_mapped : &info->memory.weights_mapped) += t->bytes;
-        info->bytes_per_token += table ? t->bytes / (uint64_t)t->dim[0] : t->bytes;
+        const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
+        *(table ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
+        *(expert ? &expert_elements : &info->n_active) += (int64_t)n;
+        *(expert ? &expert_bytes : &info->bytes_per_token) +=
+                table ? bytes / (uint64_t)slot.shape.dim[0] : bytes;
     }
+    info->n_parameters = info->n_active + expert_elements;
+    if (c->n_experts == 0)
+        return;
+    info->n_active += expert_elements / c->n_experts * c->n_chosen;
+    info->bytes_per_token += expert_bytes / (uint64_t)c->n_experts * (uint64_t)c->n_chosen;
 }
 
 static uint64_t graph_bytes(const vug_graph *g)
@@ -97,6 +101,9 @@ static void describe(vug_model *m)
         .d_head = c->d_head,
         .d_ffn = c->d_ffn,
         .n_vocab = c->n_vocab,
+        .n_experts = c->n_experts,
+        .n_experts_chosen = c->n_chosen,
+        .d_expert = c->d_expert,
         .context_trained = c->context,
         .context = m->main.limits.context,
         .batch = m->main.limits.batch,
@@ -118,6 +125,19 @@ static void describe(vug_model *m)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+static bool is_table_tensor(const vug_model *m, const vug_tensor *t)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op != VUG_OP_EMBED)
+            continue;
+        const size_t slot = (size_t)vug_graph_at(g, g->node[i].in[0])->at.param.slot;
+        if (m->checkpoint.binding.tensor[slot] == t && is_table(g, slot))
+            return true;
+    }
+    return false;
+}
+
 /* Reads the bound tensors in the order of the file, which a disk likes best. */
 static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug_err *err)
 {
@@ -125,11 +145,10 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
     uint64_t done = 0;
     for (size_t i = 0; i < vug_weights_count(c->weights); i++) {
         const vug_tensor *t = vug_weights_at(c->weights, i);
-        bool used = false;
-        for (size_t s = 0; s < c->binding.n_slots && !used; s++)
-            used = c->binding.tensor[s] == t && !is_table(&m->main.graph, s);
-        if (used && !vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped,
-                                          o->progress, o->user))
+        if (!vug_checkpoint_reads(c, t) || is_table_tensor(m, t))
+            continue;
+        if (!vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped, o->progress,
+                                  o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: reading was stopped", m->path);
     }
     return VUG_OK;
@@ -266,8 +285,7 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
                              .bytes = t->bytes };
     for (int d = 0; d < t->rank; d++)
         info.dim[d] = t->dim[d];
-    for (size_t s = 0; s < model->checkpoint.binding.n_slots; s++)
-        info.used |= model->checkpoint.binding.tensor[s] == t;
+    info.used = vug_checkpoint_reads(&model->checkpoint, t);
     return info;
 }
 

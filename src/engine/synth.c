@@ -121,9 +121,9 @@ static void fill_part(void *arg, int thread, int n_threads)
 static uint64_t weight_bytes(const synth *s)
 {
     uint64_t elements = 0;
+    vug_slot slot;
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (!is_left_out(&slot))
+        if (vug_slot_tensor(&s->config, i, &slot) && !is_left_out(&slot))
             elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
     }
     return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
@@ -138,8 +138,8 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
         return VUG_FAIL(err, VUG_LIMIT, "%s: the weights take %.1f MB, the memory limit is %.1f MB",
                         s->row->name, (double)total / 1e6, (double)o->memory_limit / 1e6);
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        vug_slot slot;
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&slot))
             continue;
         filling f = { .s = s,
                       .first_seed = mix(s->seed + i),
@@ -199,7 +199,8 @@ static vug_status fill_piece(size_t i, uint64_t at, uint8_t *bytes, size_t n, vo
     (void)err;
     const writing *w = user;
     const vug_dtype_info *format = vug_dtype_of(w->s->dtype);
-    const vug_slot slot = vug_slot_at(&w->s->config, w->slot[i]);
+    vug_slot slot;
+    (void)vug_slot_tensor(&w->s->config, w->slot[i], &slot);
     const size_t size = (size_t)format->bytes;
     fill(mix(w->s->seed + w->slot[i]), at / size, n / size, centre_of(&slot, &w->s->config),
          scale_of(&slot), format, bytes);
@@ -230,8 +231,8 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
     vug_status st = slots && spec && path ? VUG_OK : VUG_FAIL_NOMEM(err, dir, n_slots);
     size_t n = 0;
     for (size_t i = 0; st == VUG_OK && i < n_slots; i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        vug_slot slot;
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&slot))
             continue;
         char name[sizeof(slot.name) + 8];
         (void)snprintf(name, sizeof(name), "model.%s", slot.name);

@@ -382,10 +382,12 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
             b->used[h.at] = true;
         if (slot.presence == VUG_TENSOR_UNREAD)
             continue;
-        if (h.at < list->n)
+        if (h.at < list->n) {
             st = bind_slot(b, i, list->tensor[h.at], &h, err);
-        else if (!slot.row->optional)
+            b->bound[h.at] = true;
+        } else if (!slot.row->optional) {
             add_missing(c, packs, prefix, &slot, &missing);
+        }
     }
     if (st != VUG_OK) {
         vug_buf_release(&missing.names);
@@ -401,8 +403,9 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
     b.offset = vug_alloc_zero(b.n_slots, sizeof(*b.offset));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));
+    b.bound = vug_alloc_zero(list->n, sizeof(*b.bound));
     vug_status st = VUG_OK;
-    if (!b.tensor || !b.offset || !b.used)
+    if (!b.tensor || !b.offset || !b.used || !b.bound)
         st = VUG_FAIL_NOMEM(err, list->source, b.n_slots * sizeof(void *));
     if (st == VUG_OK)
         st = bind_slots(config, list, &b, err);
@@ -433,6 +436,7 @@ void vug_binding_release(vug_binding *binding)
     vug_free(binding->tensor);
     vug_free(binding->offset);
     vug_free(binding->used);
+    vug_free(binding->bound);
     *binding = (vug_binding){ 0 };
 }
 

@@ -141,6 +141,7 @@ struct vug_binding {
     uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
     size_t n_slots;
     bool *used;               /* [n] of the list: bound, or known and left unread */
+    bool *bound;              /* [n] likewise: bound */
     bool tied;                /* the head is the embedding */
     const vug_config *config; /* borrowed */
 };

@@ -36,6 +36,14 @@
     "\"num_kv_shared_layers\":0,\"use_double_wide_mlp\":false,\"sliding_window\":1024," \
     "\"max_position_embeddings\":262144,"
 
+#define QWEN3_MOE(sizes)                                                              \
+    "{\"architectures\":[\"Qwen3MoeForCausalLM\"],\"model_type\":\"qwen3_moe\","      \
+    "\"num_key_value_heads\":4,\"head_dim\":128,\"vocab_size\":151936,"               \
+    "\"max_position_embeddings\":40960,\"rope_theta\":1000000.0,\"num_experts\":128," \
+    "\"num_experts_per_tok\":8,\"norm_topk_prob\":true,\"decoder_sparse_step\":1,"    \
+    "\"mlp_only_layers\":[],\"tie_word_embeddings\":false,"                           \
+    "\"eos_token_id\":[151645,151643]," sizes "}"
+
 static const vug_shape_row shapes[] = {
     { "gemma-3-270m",
       GEMMA3_TEXT("\"hidden_size\":640,\"intermediate_size\":2048,\"num_hidden_layers\":18,"
@@ -83,6 +91,19 @@ static const vug_shape_row shapes[] = {
              GEMMA4_DENSE "\"hidden_size\":5376,\"intermediate_size\":21504,"
                           "\"num_hidden_layers\":60,\"num_attention_heads\":32,"
                           "\"num_key_value_heads\":16,\"num_global_key_value_heads\":4") },
+    { "gemma-4-26b-a4b",
+      GEMMA4("gemma4", TIMES_5(FIVE_ONE),
+             GEMMA4_DENSE "\"hidden_size\":2816,\"intermediate_size\":2112,"
+                          "\"num_hidden_layers\":30,\"num_attention_heads\":16,"
+                          "\"num_key_value_heads\":8,\"num_global_key_value_heads\":2,"
+                          "\"enable_moe_block\":true,\"num_experts\":128,"
+                          "\"top_k_experts\":8,\"moe_intermediate_size\":704") },
+    { "qwen3-30b-a3b",
+      QWEN3_MOE("\"hidden_size\":2048,\"intermediate_size\":6144,\"num_hidden_layers\":48,"
+                "\"num_attention_heads\":32,\"moe_intermediate_size\":768") },
+    { "qwen3-235b-a22b",
+      QWEN3_MOE("\"hidden_size\":4096,\"intermediate_size\":12288,\"num_hidden_layers\":94,"
+                "\"num_attention_heads\":64,\"moe_intermediate_size\":1536") },
 };
 
 size_t vug_shape_rows(void)
