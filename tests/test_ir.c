@@ -38,9 +38,20 @@ static vug_val append(vug_graph *g, vug_node node)
     return out;
 }
 
-/* A value of any shape: one that begins with a symbol can only be an input. */
+/* A value of any shape: one that begins with a symbol can only be an input. ">8,2" is
+ * a router's that chooses 2 of 8. */
 static vug_val value(vug_graph *g, const char *shape)
 {
+    if (*shape == '>') {
+        const vug_shape s = shape_from(shape + 1);
+        const vug_val logits = append(g, (vug_node){ .op = VUG_OP_INPUT,
+                                                     .layer = -1,
+                                                     .shape = { 2, { VUG_DIM_T, s.dim[0] } } });
+        return append(g, (vug_node){ .op = VUG_OP_ROUTER,
+                                     .layer = -1,
+                                     .in = { logits },
+                                     .at.router.count = (int)s.dim[1] });
+    }
     const bool symbolic = *shape == 'T' || *shape == 'R';
     return append(g, (vug_node){ .op = symbolic ? VUG_OP_INPUT : VUG_OP_PARAM,
                                  .layer = -1,
@@ -78,7 +89,59 @@ typedef struct {
         .op = VUG_OP_ATTENTION, .layer = 3, .name = "x", .at.attn = { l, w, 1, 0 } \
     }
 
+#define ROUTE(n) WITH(ROUTER, .at.router.count = n)
+#define MIX      WITH(EXPERTS, .at.experts.activation = VUG_OP_SILU)
+#define MIX_OF \
+    "expected gate and up [N,F,D] and down [N,D,F] of the N experts that the router chooses from"
+
 static const rule_row rule_rows[] = {
+    { ROUTE(2), { "T,8" }, "[T,4]", NULL },
+    { ROUTE(8), { "R,8" }, "[R,16]", NULL },
+    { ROUTE(9),
+      { "T,8" },
+      NULL,
+      "inputs are [T,8], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(0),
+      { "T,8" },
+      NULL,
+      "inputs are [T,8], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(1),
+      { "T,16777217" },
+      NULL,
+      "inputs are [T,16777217], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(1),
+      { "T,2,4" },
+      NULL,
+      "inputs are [T,2,4], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { NODE(ROUTE_SCALE), { ">8,2", "8" }, "[T,4]", NULL },
+    { NODE(ROUTE_SCALE),
+      { ">8,2", "4" },
+      NULL,
+      "inputs are [T,4] and [4], expected a router's value and a weight [N]" },
+    { NODE(ROUTE_SCALE),
+      { "T,4", "8" },
+      NULL,
+      "inputs are [T,4] and [8], expected a router's value and a weight [N]" },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" }, "[T,6]", NULL },
+    { NODE(EXPERTS),
+      { "T,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "expected gelu or silu as activation" },
+    { MIX,
+      { "T,6", "T,4", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "inputs are [T,6] and [T,4], expected [T,D] and a router's value of the same rows" },
+    { MIX,
+      { "R,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "inputs are [R,6] and [T,4], expected [T,D] and a router's value of the same rows" },
+    { MIX, { "T,6", ">9,2", "8,5,6", "8,5,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,7", ">8,2", "8,5,6", "8,5,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,4,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "7,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "8,5,6" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "5,6", "5,6", "6,5" }, NULL, MIX_OF },
+
     { SCALED(EMBED), { "100,8", "T" }, "[T,8]", NULL },
     { SCALED(EMBED),
       { "100", "T" },
