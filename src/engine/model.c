@@ -63,13 +63,14 @@ static bool is_table(const vug_graph *g, size_t slot)
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
     const vug_binding *b = &m->checkpoint.binding;
+    const bool files = vug_weights_mapped(m->checkpoint.weights) > 0; /* not made in memory */
     for (size_t i = 0; i < b->n_slots; i++) {
         const vug_tensor *t = b->tensor[i];
         if (!t)
             continue;
         info->n_parameters += (int64_t)elements(t);
         const bool table = is_table(&m->main.graph, i);
-        *(table ? &info->memory.tables_mapped : &info->memory.weights_mapped) += t->bytes;
+        *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += t->bytes;
         info->bytes_per_token += table ? t->bytes / (uint64_t)t->dim[0] : t->bytes;
     }
 }
