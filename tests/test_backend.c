@@ -131,6 +131,22 @@ static vug_val block(model *m, bool fused, vug_val x, vug_val table)
     return add_norm(m, fused, x, linear(m, act, D, FFN));
 }
 
+/* A block that reads the cache of layer 0 with the queries of every row of x, takes a
+ * head of the answer apart and multiplies by a number of its own. */
+static vug_val reader(model *m, vug_val x, vug_val table)
+{
+    const vug_attr_attn attn = { 0, 20, 1.1f, 0 };
+    vug_val q = heads(m, linear(m, norm(m, x, D), (int64_t)HEADS * E, D), HEADS);
+    q = op2(m, VUG_OP_ROPE, q, table);
+    q = append(m, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { q }, .at.norm = { 1e-5f, 0 } });
+    const vug_val a = append(m, (vug_node){ .op = VUG_OP_ATTEND, .in = { q }, .at.attn = attn });
+    const vug_val one = append(m, (vug_node){ .op = VUG_OP_HEAD, .in = { a }, .at.head = { 2 } });
+    const vug_val merged = append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
+    x = op2(m, VUG_OP_ADD, x, linear(m, merged, D, (int64_t)HEADS * E));
+    x = op2(m, VUG_OP_ADD, x, linear(m, one, D, E));
+    return op2(m, VUG_OP_GAIN, x, weight(m, 0, 1));
+}
+
 /* Every value has bytes of its own. */
 static void plan(model *m)
 {
@@ -167,9 +183,14 @@ static model model_of(bool fused)
             (vug_node){ .op = VUG_OP_EMBED, .in = { embedding, tokens }, .at.scale = { 6.5f } });
     for (m.layer = 0; m.layer < LAYERS; m.layer++)
         x = block(&m, fused, x, table);
+    x = reader(&m, x, table);
     m.layer = -1;
     x = append(&m, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { 0.5f } });
-    const vug_val last = norm(&m, op2(&m, VUG_OP_TAKE, x, rows), D);
+    m.layer = LAYERS + 1;
+    vug_val last = op2(&m, VUG_OP_TAKE, x, rows);
+    last = reader(&m, last, op2(&m, VUG_OP_TAKE, table, rows));
+    m.layer = -1;
+    last = norm(&m, last, D);
     const vug_val logits = append(&m, (vug_node){ .op = VUG_OP_SOFTCAP,
                                                   .in = { op2(&m, VUG_OP_LINEAR, last, embedding) },
                                                   .at.scale = { 20 } });
@@ -278,6 +299,18 @@ static float *evaluate_norm(const model *m, const float *x, vug_val w, size_t n,
     return out;
 }
 
+/* The values in[1], in[2] of an attention that reads what another one filled. */
+static void find_keys(const model *m, const vug_node *node, float *const *value, float **in)
+{
+    for (uint32_t i = 1; i < m->graph.n; i++) {
+        const vug_node *source = &m->graph.node[i];
+        if (source->op != VUG_OP_ATTENTION || source->at.attn.layer != node->at.attn.layer)
+            continue;
+        in[1] = value[source->in[1].id];
+        in[2] = value[source->in[2].id];
+    }
+}
+
 static void evaluate_attention(const vug_node *node, float *const *in, float *out)
 {
     for (int64_t t = 0; t < TOKENS; t++) {
@@ -334,8 +367,18 @@ static float *evaluate(const model *m, const vug_node *node, float *const *in)
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)
             out[i] = in[0][i] + vug_ref_element(w->dtype, w->data, (int64_t)i % width);
-    } else if (node->op == VUG_OP_ATTENTION) {
+    } else if (node->op == VUG_OP_ATTENTION || node->op == VUG_OP_ATTEND) {
         evaluate_attention(node, in, out);
+    } else if (node->op == VUG_OP_UNIT_NORM) {
+        for (size_t i = 0; i < n; i += (size_t)width)
+            vug_ref_unit_norm(in[0] + i, node->at.norm.eps, out + i, width);
+    } else if (node->op == VUG_OP_HEAD) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][(i / E * HEADS + (size_t)node->at.head.index) * E + i % E];
+    } else if (node->op == VUG_OP_GAIN) {
+        const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][i] * vug_ref_element(w->dtype, w->data, 0);
     } else if (node->op == VUG_OP_EMBED) {
         const vug_weight *w = &m->weight[first->at.param.slot];
         for (size_t i = 0; i < n; i++)
@@ -368,6 +411,8 @@ static result *expected(void)
         float *in[VUG_MAX_INPUTS];
         for (int j = 0; j < VUG_MAX_INPUTS; j++)
             in[j] = value[node->in[j].id];
+        if (node->op == VUG_OP_ATTEND)
+            find_keys(&m, node, value, in);
         if (node->op != VUG_OP_PARAM && node->op != VUG_OP_INPUT)
             value[i] = evaluate(&m, node, in);
     }
@@ -525,8 +570,16 @@ static void test_sizes(void **state)
     }
     assert_int_equal(sizes.state_bytes, bytes);
     assert_true(sizes.workspace_bytes > m.plan.bytes);
-    /* Four norms of D and two of E per layer, the last norm, and one bias. */
-    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + D + HEADS * E) * 4);
+    for (int i = 0; i < LAYERS + 2; i++)
+        assert_int_equal(sizes.cache[i].source, i < LAYERS ? i : 0);
+    for (int i = LAYERS; i < LAYERS + 2; i++) {
+        assert_int_equal(sizes.cache[i].window, 20);
+        assert_int_equal(sizes.cache[i].slots, 128);
+        assert_int_equal(sizes.cache[i].bytes, 0);
+    }
+    /* Four norms of D and two of E per layer, one of D per reader, the last norm, and
+     * one bias. */
+    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + 3 * D + HEADS * E) * 4);
     setup_release(&s);
     model_release(&m);
 }

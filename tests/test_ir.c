@@ -62,6 +62,18 @@ static vug_val value(vug_graph *g, const char *shape)
 
 static const float inv[] = { 1, 0.5f, 0.25f, 0.125f };
 
+enum { CACHED = 7 };
+
+/* An attention of two key/value heads of 8 and a window of 5. */
+static void fill_cache(vug_graph *g, int layer)
+{
+    const vug_val q = value(g, "T,2,8"), k = value(g, "T,2,8"), v = value(g, "T,2,8");
+    append(g, (vug_node){ .op = VUG_OP_ATTENTION,
+                          .layer = layer,
+                          .in = { q, k, v },
+                          .at.attn = { layer, 5, 1, 0 } });
+}
+
 /* One node over inputs of the given shapes gives either a shape or a refusal. */
 typedef struct {
     vug_node node;
@@ -93,6 +105,10 @@ typedef struct {
 #define MIX      WITH(EXPERTS, .at.experts.activation = VUG_OP_SILU)
 #define MIX_OF \
     "expected gate and up [N,F,D] and down [N,D,F] of the N experts that the router chooses from"
+#define READER(w)                                                                    \
+    {                                                                                \
+        .op = VUG_OP_ATTEND, .layer = 3, .name = "x", .at.attn = { CACHED, w, 1, 0 } \
+    }
 
 static const rule_row rule_rows[] = {
     { ROUTE(2), { "T,8" }, "[T,4]", NULL },
@@ -282,6 +298,40 @@ static const rule_row rule_rows[] = {
       NULL,
       "inputs are [T,8] and [R,1], expected [T,D] and rows [R]" },
 
+    { NODE(UNIT_NORM), { "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(GAIN), { "T,8", "1" }, "[T,8]", NULL },
+    { NODE(GAIN),
+      { "T,8", "8" },
+      NULL,
+      "inputs are [T,8] and [8], expected any value and a weight [1]" },
+    { NODE(GAIN),
+      { "T,8", "1,1" },
+      NULL,
+      "inputs are [T,8] and [1,1], expected any value and a weight [1]" },
+    { WITH(HEAD, .at.head.index = 3), { "T,4,8" }, "[T,8]", NULL },
+    { WITH(HEAD, .at.head.index = 4),
+      { "T,4,8" },
+      NULL,
+      "inputs are [T,4,8], expected [T,H,E] and the index of a head below H" },
+    { WITH(HEAD, .at.head.index = -1),
+      { "T,4,8" },
+      NULL,
+      "inputs are [T,4,8], expected [T,H,E] and the index of a head below H" },
+    { WITH(HEAD, .at.head.index = 0),
+      { "T,32" },
+      NULL,
+      "inputs are [T,32], expected [T,H,E] and the index of a head below H" },
+    { WITH(ATTEND, .at.attn.layer = 2),
+      { "T,4,8" },
+      NULL,
+      "no earlier attention fills the cache of layer 2" },
+    { READER(5), { "T,4,8" }, "[T,4,8]", NULL },
+    { READER(5), { "R,6,8" }, "[R,6,8]", NULL },
+    { READER(0), { "T,4,8" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,3,8" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,4,6" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,32" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+
     { NODE(GEGLU), { "T,8", "T,8" }, "[T,8]", NULL },
     { NODE(GEGLU), { "T,8", "T,9" }, NULL, "inputs are [T,8] and [T,9], expected equal shapes" },
     { NODE(SWIGLU), { "R,8", "R,8" }, "[R,8]", NULL },
@@ -319,6 +369,8 @@ static void test_shape_rules(void **state)
         vug_node node = row->node;
         vug_val out = { 0 };
         char text[96], want[512];
+        if (node.op == VUG_OP_ATTEND)
+            fill_cache(&g, CACHED);
         for (int k = 0; k < vug_op_inputs(node.op); k++)
             node.in[k] = value(&g, row->in[k]);
         const uint32_t before = g.n;
@@ -341,6 +393,28 @@ static void test_shape_rules(void **state)
         if (!accepted[op])
             fail_msg("no row accepts the op %s", vug_op_name((vug_op)op));
     }
+}
+
+/* A cache is filled by an earlier node, also in a graph that was changed. */
+static void test_caches_are_filled_before(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    fill_cache(&g, CACHED);
+    const uint32_t filler = g.n - 1;
+    append(&g, (vug_node){ .op = VUG_OP_ATTEND,
+                           .layer = 8,
+                           .in = { value(&g, "T,4,8") },
+                           .at.attn = { CACHED, 5, 1, 0 } });
+    fill_cache(&g, 9);
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    g.node[filler].at.attn.layer = 9;
+    g.node[g.n - 1].at.attn.layer = CACHED;
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: layer 8, (attend): no earlier attention fills the cache "
+                                 "of layer 7");
+    vug_graph_release(&g);
 }
 
 static void test_declared_shapes(void **state)
@@ -558,10 +632,11 @@ static void test_verify(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape_rules),   cmocka_unit_test(test_declared_shapes),
-        cmocka_unit_test(test_shape_helpers), cmocka_unit_test(test_arity),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_copies),        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_shape_rules),     cmocka_unit_test(test_caches_are_filled_before),
+        cmocka_unit_test(test_declared_shapes), cmocka_unit_test(test_shape_helpers),
+        cmocka_unit_test(test_arity),           cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_outputs),         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_verify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

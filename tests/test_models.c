@@ -615,14 +615,18 @@ static void frequencies_of_rope(void **state)
         int dims;
         float inv[10];
     } rows[] = {
-        { { VUG_ROPE_DEFAULT, 1e6, 0 },
+        { { .theta = 1e6 },
           16,
           { 1, 0.177827939F, 0.0316227786F, 0.00562341325F, 0.00100000005F, 0.00017782794F,
             3.16227743e-05F, 5.62341347e-06F } },
-        { { VUG_ROPE_LINEAR, 1e4, 8 },
+        { { .type = VUG_ROPE_LINEAR, .theta = 1e4, .factor = 8 },
           20,
           { 0.125F, 0.0497633964F, 0.0198111646F, 0.00788696576F, 0.0031398579F, 0.00124999997F,
             0.000497633824F, 0.000198111666F, 7.88696634e-05F, 3.13985875e-05F } },
+        /* A quarter of ten pairs is two; their exponents have the whole width below. */
+        { { .type = VUG_ROPE_PROPORTIONAL, .theta = 1e4, .factor = 8, .rotated = 0.25 },
+          20,
+          { 0.125F, 0.0497633964F } },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         vug_graph g = { 0 };

@@ -59,6 +59,7 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     const vug_config *c = &m->checkpoint.config;
     uint64_t expert_bytes = 0;
     int64_t expert_elements = 0;
+    const bool files = vug_weights_mapped(m->checkpoint.weights) > 0; /* not made in memory */
     for (size_t i = 0; i < b->n_slots; i++) {
         const vug_slot slot = vug_slot_at(c, i);
         const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
@@ -66,7 +67,7 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
         if (!b->tensor[i] || !vug_dtype_size(b->tensor[i]->dtype, n, &bytes))
             continue;
         const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
-        *(table ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
+        *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
         *(expert ? &expert_elements : &info->n_active) += (int64_t)n;
         *(expert ? &expert_bytes : &info->bytes_per_token) +=
                 table ? bytes / (uint64_t)slot.shape.dim[0] : bytes;

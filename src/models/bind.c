@@ -55,7 +55,7 @@ static int64_t letter_value(const vug_config *c, int layer, char letter)
         return inside ? vug_config_layer(c, layer).n_kv_heads : c->n_kv_heads;
     case 'L':
         return c->n_layers;
-    case 'P':
+    case 'I':
         return c->d_per_layer;
     case 'U':
         return c->n_vocab_per_layer;

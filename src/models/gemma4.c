@@ -19,9 +19,9 @@ static const vug_tensor_row rows[] = {
     { "token_embd", "embed_tokens.weight", "V D", false, false },
     { "output_norm", "norm.weight", "D", false, false },
     { "output", "lm_head.weight", "V D", false, true },
-    { "own_embd", "embed_tokens_per_layer.weight", "U L*P", false, false },
-    { "own_model_proj", "per_layer_model_projection.weight", "L*P D", false, false },
-    { "own_model_norm", "per_layer_projection_norm.weight", "P", false, false },
+    { "own_embd", "embed_tokens_per_layer.weight", "U L*I", false, false },
+    { "own_model_proj", "per_layer_model_projection.weight", "L*I D", false, false },
+    { "own_model_norm", "per_layer_projection_norm.weight", "I", false, false },
     { "attn_norm", L("input_layernorm.weight"), "D", true, false },
     { "attn_q", L("self_attn.q_proj.weight"), "H*E D", true, false },
     { "attn_k", L("self_attn.k_proj.weight"), "K*E D", true, false },
@@ -44,8 +44,8 @@ static const vug_tensor_row rows[] = {
     { "experts_up", L("experts.%d.up_proj.weight"), "X D", true, false },
     { "experts_down", L("experts.%d.down_proj.weight"), "D X", true, false },
     { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "D", true, false },
-    { "own_gate", L("per_layer_input_gate.weight"), "P D", true, false },
-    { "own_proj", L("per_layer_projection.weight"), "D P", true, false },
+    { "own_gate", L("per_layer_input_gate.weight"), "I D", true, false },
+    { "own_proj", L("per_layer_projection.weight"), "D I", true, false },
     { "own_post_norm", L("post_per_layer_input_norm.weight"), "D", true, false },
     { "layer_scale", L("layer_scalar"), "1", true, true },
 };
@@ -91,7 +91,7 @@ typedef struct {
     vug_attr_norm norm;
     vug_attr_router router;
     vug_val full, sliding; /* RoPE tables */
-    vug_val per_layer;     /* [T,L,P], the layers' own embeddings */
+    vug_val per_layer;     /* [T,L,I], the layers' own embeddings */
 } gemma4;
 
 static vug_val norm(const gemma4 *m, vug_val x, const char *name)

@@ -138,6 +138,15 @@ static void share_caches(vug_keys *k, vug_config *c, int64_t first)
     }
 }
 
+/* The first layer of the same kind: they turn with one table. */
+static const vug_layer_config *first_like(const vug_config *c, int64_t i)
+{
+    int64_t at = 0;
+    while (c->windowed[at] != c->windowed[i])
+        at++;
+    return &c->layer[at];
+}
+
 static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
 {
     const bool k_is_v = vug_key_bool(k, "attention_k_eq_v", false);
@@ -158,6 +167,11 @@ static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
     read_per_layer(k, c);
     for (int64_t i = 0; i < c->n_layers && k->st == VUG_OK; i++) {
         const vug_layer_config *l = &c->layer[i];
+        const vug_layer_config *like = first_like(c, i);
+        if (l->d_head != like->d_head)
+            vug_keys_fail(k, VUG_UNSUPPORTED,
+                          "layer %lld has heads of %d, an earlier one of its kind has %d",
+                          (long long)i, l->d_head, like->d_head);
         if (c->n_heads % l->n_kv_heads != 0 || l->d_head % 2 != 0)
             vug_keys_fail(k, VUG_FORMAT,
                           "layer %lld: %lld query heads and %d key/value heads of %d, expected a "

@@ -54,7 +54,7 @@ typedef struct {
     bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
     bool sparse[VUG_MAX_LAYERS];   /* which layers have experts */
     vug_layer_config layer[VUG_MAX_LAYERS];
-    int64_t d_per_layer;       /* P, width of a layer's own embeddings; 0: none */
+    int64_t d_per_layer;       /* I, width of a layer's own embeddings; 0: none */
     int64_t n_vocab_per_layer; /* U, rows of their table */
     vug_dtype dtype;           /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
