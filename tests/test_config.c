@@ -339,10 +339,10 @@ static void unknown_models(void **state)
     static const refusal rows[] = {
         { "{'model_type':'mamba'}", VUG_UNSUPPORTED,
           "architecture 'mamba' is not known; vug knows gemma3_text, gemma3, "
-          "gemma4_text, gemma4, gemma4_unified_text, gemma4_unified" },
+          "gemma4_text, gemma4, gemma4_unified_text, gemma4_unified, qwen3_moe" },
         { "{'text_config':{'model_type':'gemma9'}}", VUG_UNSUPPORTED,
           "architecture 'gemma9' is not known; vug knows gemma3_text, gemma3, "
-          "gemma4_text, gemma4, gemma4_unified_text, gemma4_unified" },
+          "gemma4_text, gemma4, gemma4_unified_text, gemma4_unified, qwen3_moe" },
         { "{'hidden_size':4}", VUG_FORMAT, "key 'model_type' is missing" },
         { "{'model_type':null}", VUG_FORMAT, "key 'model_type' is missing" },
         { "{'model_type':3}", VUG_FORMAT, "key 'model_type' must be a string" },

@@ -7,21 +7,17 @@ enum {
     MAX_ALL = 1 << 17,
 };
 
-static int64_t read_one(vug_keys *k, const char *key, int64_t fallback, int64_t max)
-{
-    return vug_key_int(k, key, fallback ? fallback : VUG_REQUIRED, 1, max);
-}
-
 void vug_read_experts(vug_keys *k, const vug_expert_defaults *defaults, const char *chosen_key,
                       vug_config *c)
 {
-    const char *key = vug_key(k, "num_experts") ? "num_experts" : "num_local_experts";
-    if (!vug_key(k, key))
-        key = "num_experts";
-    c->n_experts = read_one(k, key, defaults->experts, MAX_EXPERTS);
-    c->n_chosen = read_one(k, chosen_key, defaults->chosen, MAX_EXPERTS);
-    c->d_expert = read_one(k, "moe_intermediate_size", defaults->width, 1 << 24);
-    if (k->st != VUG_OK)
+    const vug_expert_defaults none = { VUG_REQUIRED, VUG_REQUIRED, VUG_REQUIRED };
+    const vug_expert_defaults *otherwise = defaults ? defaults : &none;
+    const bool local = !vug_key(k, "num_experts") && vug_key(k, "num_local_experts");
+    c->n_experts = vug_key_int(k, local ? "num_local_experts" : "num_experts", otherwise->experts,
+                               0, MAX_EXPERTS);
+    c->n_chosen = vug_key_int(k, chosen_key, otherwise->chosen, 1, MAX_EXPERTS);
+    c->d_expert = vug_key_int(k, "moe_intermediate_size", otherwise->width, 1, 1 << 24);
+    if (k->st != VUG_OK || c->n_experts == 0)
         return;
     if (c->n_chosen > c->n_experts)
         vug_keys_fail(k, VUG_FORMAT, "key '%s': %lld of %lld experts", chosen_key,

@@ -186,10 +186,9 @@ static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
  * sum to 1 (modeling_gemma4.py, Gemma4TextRouter). */
 static void read_mixture(vug_keys *k, vug_config *c)
 {
-    static const vug_expert_defaults none = { 0 };
     if (!vug_key_bool(k, "enable_moe_block", false))
         return;
-    vug_read_experts(k, &none, "top_k_experts", c);
+    vug_read_experts(k, NULL, "top_k_experts", c);
     c->renormalise = true;
     for (int64_t i = 0; i < c->n_layers; i++)
         c->sparse[i] = true;

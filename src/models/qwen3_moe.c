@@ -60,7 +60,7 @@ static void read_sparse(vug_keys *k, vug_config *c)
 {
     const int64_t step = vug_key_int(k, "decoder_sparse_step", 1, 1, VUG_MAX_LAYERS);
     for (int64_t i = 0; i < c->n_layers; i++)
-        c->sparse[i] = (i + 1) % step == 0;
+        c->sparse[i] = c->n_experts > 0 && (i + 1) % step == 0;
     const vug_jv *dense = vug_key(k, "mlp_only_layers");
     if (dense && dense->type != VUG_JSON_ARRAY)
         vug_keys_fail(k, VUG_FORMAT, "key 'mlp_only_layers' must be a list of layers");
