@@ -449,6 +449,29 @@ static void test_same_bits(void **state)
     vug_free(want);
 }
 
+/* Which rows are wanted changes none of them, neighbours or not. */
+static void test_some_rows(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = { 0, 2, 3, 17, 18, 19, 60, TOKENS - 1 };
+    enum { N = sizeof(rows) / sizeof(rows[0]) };
+    result *want = expected();
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 2);
+    int32_t token[TOKENS];
+    const float *output[2];
+    for (int i = 0; i < TOKENS; i++)
+        token[i] = token_at(i);
+    const vug_span span = { s.state[0], 0, TOKENS };
+    const vug_step_in in = { &span, 1, token, rows, N, NULL };
+    assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
+    for (int i = 0; i < N; i++)
+        check_bits(output[0] + (size_t)i * V, want->logits + (size_t)rows[i] * V, V, "some rows");
+    setup_release(&s);
+    model_release(&m);
+    vug_free(want);
+}
+
 /* Two sequences in every step, at different places of the same text. */
 static void test_two_sequences(void **state)
 {
@@ -629,10 +652,10 @@ static void test_describe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_two_sequences),
-        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_bad_steps),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_compile_refuses),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_some_rows),
+        cmocka_unit_test(test_two_sequences),   cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_bad_steps),       cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_compile_refuses), cmocka_unit_test(test_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
