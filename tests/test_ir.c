@@ -417,6 +417,28 @@ static void test_caches_are_filled_before(void **state)
     vug_graph_release(&g);
 }
 
+/* What a route becomes may be anything: only the router's own value is taken for one. */
+static void test_routes(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    vug_val out;
+    const vug_val x = value(&g, "T,6"), route = value(&g, ">4,2"), w = value(&g, "4");
+    const vug_val gate = value(&g, "4,5,6"), down = value(&g, "4,6,5");
+    const vug_val scaled = append(&g, (vug_node){ .op = VUG_OP_ROUTE_SCALE, .in = { route, w } });
+    const vug_val twice = append(&g, (vug_node){ .op = VUG_OP_SCALE, .in = { route } });
+    vug_node node = { .op = VUG_OP_EXPERTS, .at.experts.activation = VUG_OP_GELU };
+    const vug_val good[] = { x, scaled, gate, gate, down };
+    memcpy(node.in, good, sizeof(good));
+    (void)append(&g, node);
+    node.in[1] = twice;
+    assert_int_equal(vug_graph_append(&g, &node, &out, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: layer 0, (experts): inputs are [T,6] and [T,4], expected "
+                                 "[T,D] and a router's value of the same rows");
+    vug_graph_release(&g);
+}
+
 static void test_declared_shapes(void **state)
 {
     (void)state;
@@ -632,10 +654,15 @@ static void test_verify(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape_rules),     cmocka_unit_test(test_caches_are_filled_before),
-        cmocka_unit_test(test_declared_shapes), cmocka_unit_test(test_shape_helpers),
-        cmocka_unit_test(test_arity),           cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_outputs),         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_shape_rules),
+        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_caches_are_filled_before),
+        cmocka_unit_test(test_declared_shapes),
+        cmocka_unit_test(test_shape_helpers),
+        cmocka_unit_test(test_arity),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_verify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
