@@ -85,10 +85,12 @@ static vug_status find_shape(const char *shape, const char *type, uint64_t seed,
     return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
 }
 
-/* Published checkpoints of these shapes have no separate head. */
-static bool is_left_out(const vug_slot *slot)
+/* What published checkpoints of these shapes do not have. The head is the one optional
+ * tensor that some do. */
+static bool is_left_out(const vug_config *c, const vug_slot *slot)
 {
-    return slot->row->optional;
+    const bool head = strcmp(slot->row->name, "output") == 0;
+    return !slot->wanted || (slot->row->need == VUG_OPTIONAL && (!head || c->tied));
 }
 
 /* ---- in memory --------------------------------------------------------------------------- */
@@ -117,7 +119,7 @@ static uint64_t weight_bytes(const synth *s)
     uint64_t elements = 0;
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
         const vug_slot slot = vug_slot_at(&s->config, i);
-        if (!is_left_out(&slot))
+        if (!is_left_out(&s->config, &slot))
             elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
     }
     return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
@@ -133,7 +135,7 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
                         s->row->name, (double)total / 1e6, (double)o->memory_limit / 1e6);
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
         const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        if (is_left_out(&s->config, &slot))
             continue;
         filling f = { .s = s, .first_seed = mix(s->seed + i), .scale = scale_of(&slot) };
         f.n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
@@ -221,10 +223,11 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
     size_t n = 0;
     for (size_t i = 0; st == VUG_OK && i < n_slots; i++) {
         const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        if (is_left_out(&s->config, &slot))
             continue;
         char name[sizeof(slot.name) + 8];
-        (void)snprintf(name, sizeof(name), "model.%s", slot.name);
+        const bool optional = slot.row->need == VUG_OPTIONAL; /* a head, outside the prefix */
+        (void)snprintf(name, sizeof(name), "%s%s", optional ? "" : "model.", slot.name);
         spec[n] = (vug_tensor_spec){ .name = vug_arena_copy(&arena, vug_str_of(name)),
                                      .dtype = s->dtype,
                                      .rank = slot.shape.rank };

@@ -47,6 +47,8 @@ static int64_t letter_value(const vug_config *c, char letter)
         return c->n_heads;
     case 'K':
         return c->n_kv_heads;
+    case 'P':
+        return c->d_head / 2;
     default:
         VUG_ASSERT(letter == 'V'); /* tables are ours */
         return c->n_vocab;
@@ -65,6 +67,13 @@ static vug_shape shape_from(const vug_config *c, const char *letters)
             shape.dim[shape.rank - 1] *= letter_value(c, *p);
     }
     return shape;
+}
+
+static bool is_wanted(const vug_config *c, const vug_tensor_row *row)
+{
+    if (row->need == VUG_WITH_ATTN_BIAS)
+        return c->attn_bias;
+    return row->need != VUG_WITH_MLP_BIAS || c->mlp_bias;
 }
 
 size_t vug_slot_count(const vug_config *c)
@@ -94,6 +103,7 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
     const vug_tensor_row *row = &c->arch->row[r];
     vug_slot slot = { .row = row,
                       .layer = row->per_layer ? (int)i : -1,
+                      .wanted = is_wanted(c, row),
                       .shape = shape_from(c, row->shape) };
     const char *layer = strstr(row->hf, "%d");
     if (layer)
@@ -144,6 +154,8 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
+    if (slot->row->need == VUG_OPTIONAL && at == list->n)
+        at = find(list, slot->name, "");
     return at;
 }
 
@@ -216,12 +228,14 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
         const vug_slot slot = vug_slot_at(c, i);
+        if (!slot.wanted)
+            continue;
         const size_t at = find_slot(list, prefix, &slot);
         if (at < list->n) {
             st = check_tensor(list->tensor[at], &slot, err);
             b->tensor[i] = list->tensor[at];
             b->used[at] = true;
-        } else if (!slot.row->optional) {
+        } else if (slot.row->need != VUG_OPTIONAL) {
             add_name(&missing, prefix, vug_str_of(slot.name));
         }
     }

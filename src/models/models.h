@@ -12,12 +12,16 @@
 
 #define VUG_MAX_EOS 16
 
-typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR } vug_rope_type;
+typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR, VUG_ROPE_LLAMA3, VUG_ROPE_YARN } vug_rope_type;
 
 typedef struct {
     vug_rope_type type;
     double theta;
-    double factor; /* of linear */
+    double factor;    /* of all types but the default */
+    double original;  /* context before the scaling; llama3, yarn */
+    double low, high; /* turns in it: llama3's factors, yarn's betas */
+    double attention; /* cosines and sines times this */
+    bool whole;       /* yarn: its range is rounded to whole pairs */
 } vug_rope;
 
 typedef struct vug_arch vug_arch;
@@ -37,31 +41,38 @@ typedef struct {
     int64_t window;     /* W, in tokens */
     float norm_eps;
     float attn_scale;
+    float attn_softcap;  /* 0: none */
     float final_softcap; /* 0: none */
-    vug_rope rope_full, rope_window;
-    bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
+    bool tied;           /* said to be; a head of its own counts wherever there is one */
+    bool attn_bias;      /* which of the table's biases there are */
+    bool mlp_bias;
+    vug_rope rope_full, rope_window; /* the first where there is only one */
+    bool windowed[VUG_MAX_LAYERS];   /* which layers see only the window */
     vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
 } vug_config;
 
+/* Whether a checkpoint has a tensor; of biases the config says so. */
+typedef enum { VUG_NEEDED, VUG_OPTIONAL, VUG_WITH_ATTN_BIAS, VUG_WITH_MLP_BIAS } vug_need;
+
 /*
  * A tensor that an architecture has: the name its flow uses, the name in Hugging
  * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E".
+ * letters above, a product as "H*E"; P is E / 2, the pairs of a rotation.
  */
 typedef struct {
     const char *name;
     const char *hf;
     const char *shape;
     bool per_layer;
-    bool optional;
+    vug_need need;
 } vug_tensor_row;
 
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
-    const char *chat;               /* family of text/chat.h */
+    const char *chat;               /* family of text/chat.h; NULL: none is built in */
     const vug_tensor_row *row;      /* the first is the embedding */
     size_t n_rows;
     /* `text` is the object with the text model's keys. */
@@ -119,7 +130,8 @@ vug_status vug_binding_weight(const void *binding, const char *name, int layer,
 /* A slot is a row of the table, of one layer where the row has one per layer. */
 typedef struct {
     const vug_tensor_row *row;
-    int layer; /* -1: outside the layers */
+    int layer;   /* -1: outside the layers */
+    bool wanted; /* by this config; otherwise a tensor of the name is left over */
     vug_shape shape;
     char name[128]; /* in Hugging Face files, below the text prefix */
 } vug_slot;
@@ -137,6 +149,11 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 /* The table `name` of one kind of layer, for heads of `dims`. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims);
+/* The table of the config's one RoPE, or of the divisors of its plain frequencies that
+ * the checkpoint has as `rope_freqs` (as files that llama.cpp wrote have): they are the
+ * scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const char *name, vug_val positions,
+                               const vug_binding *binding);
 /* sqrt(D) rounded to the format that the model was made to run in, or that of the
  * stored embedding where the config does not say, because the reference holds the
  * scale in it and checkpoints were trained so (transformers,
