@@ -3,10 +3,12 @@
 
 #include <math.h>
 
+#include "models/gemma.h"
 #include "models/gemma3.h"
 #include "models/keys.h"
 
 static const vug_arch *const registry[] = {
+    &vug_arch_gemma,
     &vug_arch_gemma3,
 
 };
