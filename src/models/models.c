@@ -4,11 +4,13 @@
 #include <math.h>
 
 #include "models/gemma.h"
+#include "models/gemma2.h"
 #include "models/gemma3.h"
 #include "models/keys.h"
 
 static const vug_arch *const registry[] = {
     &vug_arch_gemma,
+    &vug_arch_gemma2,
     &vug_arch_gemma3,
 
 };
