@@ -7,12 +7,13 @@
 #include "models/gemma2.h"
 #include "models/gemma3.h"
 #include "models/keys.h"
+#include "models/llama.h"
 
 static const vug_arch *const registry[] = {
     &vug_arch_gemma,
     &vug_arch_gemma2,
     &vug_arch_gemma3,
-
+    &vug_arch_llama,
 };
 
 size_t vug_arch_count(void)
