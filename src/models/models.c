@@ -8,12 +8,10 @@
 #include "models/gemma3.h"
 #include "models/keys.h"
 #include "models/llama.h"
+#include "models/qwen2.h"
 
 static const vug_arch *const registry[] = {
-    &vug_arch_gemma,
-    &vug_arch_gemma2,
-    &vug_arch_gemma3,
-    &vug_arch_llama,
+    &vug_arch_gemma, &vug_arch_gemma2, &vug_arch_gemma3, &vug_arch_llama, &vug_arch_qwen2,
 };
 
 size_t vug_arch_count(void)
