@@ -9,9 +9,11 @@
 #include "models/keys.h"
 #include "models/llama.h"
 #include "models/qwen2.h"
+#include "models/qwen3.h"
 
 static const vug_arch *const registry[] = {
-    &vug_arch_gemma, &vug_arch_gemma2, &vug_arch_gemma3, &vug_arch_llama, &vug_arch_qwen2,
+    &vug_arch_gemma, &vug_arch_gemma2, &vug_arch_gemma3,
+    &vug_arch_llama, &vug_arch_qwen2,  &vug_arch_qwen3,
 };
 
 size_t vug_arch_count(void)
