@@ -84,7 +84,7 @@ static void golden_checkpoints(void **state)
         vug_free(path);
         n_verified++;
     }
-    assert_true(n_verified >= 6); /* tests/golden/README.md */
+    assert_true(n_verified >= 13); /* tests/golden/README.md */
     vug_arena_release(&arena);
 }
 
