@@ -91,8 +91,9 @@ static void configs_that_lie(void **state)
     refuse(&dir, VUG_FORMAT, "FOLDER/config.json: key 'model_type' is missing");
     put_config(&dir, "\"gemma3_text\"", "\"mamba\"");
     refuse(&dir, VUG_UNSUPPORTED,
-           "FOLDER/config.json: architecture 'mamba' is not known; vug knows gemma3_text, gemma3, "
-           "gemma4_text, gemma4, gemma4_unified_text, gemma4_unified, qwen3_moe");
+           "FOLDER/config.json: architecture 'mamba' is not known; vug knows gemma, "
+           "gemma2, gemma3_text, gemma3, gemma4_text, gemma4, gemma4_unified_text, "
+           "gemma4_unified, llama, qwen2, qwen3, qwen3_moe");
     put_config(&dir, "\"hidden_size\": 64", "\"hidden_size\": -64");
     refuse(&dir, VUG_FORMAT,
            "FOLDER/config.json: key 'hidden_size' must be a whole number from 1 to 1048576");

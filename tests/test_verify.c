@@ -85,7 +85,7 @@ static void golden_checkpoints(void **state)
         vug_free(path);
         n_verified++;
     }
-    assert_true(n_verified >= 9); /* tests/golden/README.md */
+    assert_true(n_verified >= 19); /* tests/golden/README.md */
     vug_arena_release(&arena);
 }
 

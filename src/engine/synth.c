@@ -43,10 +43,11 @@ static float scale_of(const vug_slot *slot)
     return slot->shape.rank == 1 ? 0.05f : sqrtf(3.0f / (float)in);
 }
 
-/* Of norms, the value at which they do nothing. */
+/* Of norms, the value at which they do nothing; biases are none of them. */
 static float centre_of(const vug_slot *slot, const vug_config *c)
 {
-    return slot->shape.rank == 1 ? c->arch->norm_weight : 0;
+    const bool norm = slot->shape.rank == 1 && !strstr(slot->row->name, "_bias");
+    return norm ? c->arch->norm_weight : 0;
 }
 
 /* ---- shapes --------------------------------------------------------------------------- */
@@ -91,10 +92,13 @@ static vug_status find_shape(const char *shape, const char *type, uint64_t seed,
     return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
 }
 
-/* Published checkpoints of these shapes have no separate head. */
-static bool is_left_out(const vug_slot *slot)
+/* What published checkpoints of these shapes do not have. The head is the one optional
+ * tensor that some do. */
+static bool is_left_out(const vug_config *c, const vug_slot *slot)
 {
-    return slot->row->optional || slot->presence != VUG_TENSOR_READ;
+    const bool head = strcmp(slot->row->name, "output") == 0;
+    return slot->presence != VUG_TENSOR_READ ||
+           (slot->row->need == VUG_OPTIONAL && (!head || c->tied));
 }
 
 /* ---- in memory --------------------------------------------------------------------------- */
@@ -123,7 +127,7 @@ static uint64_t weight_bytes(const synth *s)
     uint64_t elements = 0;
     vug_slot slot;
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
-        if (vug_slot_tensor(&s->config, i, &slot) && !is_left_out(&slot))
+        if (vug_slot_tensor(&s->config, i, &slot) && !is_left_out(&s->config, &slot))
             elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
     }
     return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
@@ -139,7 +143,7 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
                         s->row->name, (double)total / 1e6, (double)o->memory_limit / 1e6);
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
         vug_slot slot;
-        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&slot))
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
         filling f = { .s = s,
                       .first_seed = mix(s->seed + i),
@@ -232,10 +236,11 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
     size_t n = 0;
     for (size_t i = 0; st == VUG_OK && i < n_slots; i++) {
         vug_slot slot;
-        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&slot))
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
         char name[sizeof(slot.name) + 8];
-        (void)snprintf(name, sizeof(name), "model.%s", slot.name);
+        const bool optional = slot.row->need == VUG_OPTIONAL; /* a head, outside the prefix */
+        (void)snprintf(name, sizeof(name), "%s%s", optional ? "" : "model.", slot.name);
         spec[n] = (vug_tensor_spec){ .name = vug_arena_copy(&arena, vug_str_of(name)),
                                      .dtype = s->dtype,
                                      .rank = slot.shape.rank };

@@ -63,6 +63,8 @@ static int64_t letter_value(const vug_config *c, int layer, char letter)
         return c->n_experts;
     case 'X':
         return c->d_expert;
+    case 'P':
+        return (inside ? vug_config_layer(c, layer).d_head : c->d_head) / 2;
     default:
         VUG_ASSERT(letter == 'V'); /* tables are ours */
         return c->n_vocab;
@@ -81,6 +83,13 @@ static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
             shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
     }
     return shape;
+}
+
+static bool is_wanted(const vug_config *c, const vug_tensor_row *row)
+{
+    if (row->need == VUG_WITH_ATTN_BIAS)
+        return c->attn_bias;
+    return row->need != VUG_WITH_MLP_BIAS || c->mlp_bias;
 }
 
 static bool is_per_expert(const vug_tensor_row *row)
@@ -138,7 +147,9 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
         slot.expert = (int)(i % (size_t)c->n_experts);
     }
     slot.shape = shape_from(c, slot.layer, row->shape);
-    if (c->arch->presence)
+    if (!is_wanted(c, row))
+        slot.presence = VUG_TENSOR_NONE;
+    else if (c->arch->presence)
         slot.presence = c->arch->presence(c, row, slot.layer);
     set_name(&slot, row->hf);
     return slot;
@@ -223,6 +234,8 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
+    if (slot->row->need == VUG_OPTIONAL && at == list->n)
+        at = find(list, slot->name, "");
     const size_t n = strlen(slot->name), tail = strlen(".weight");
     if (at == list->n && (n < tail || strcmp(slot->name + n - tail, ".weight") != 0)) {
         char longer[sizeof(slot->name) + 8];
@@ -385,7 +398,7 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
         if (h.at < list->n) {
             st = bind_slot(b, i, list->tensor[h.at], &h, err);
             b->bound[h.at] = true;
-        } else if (!slot.row->optional) {
+        } else if (slot.row->need != VUG_OPTIONAL) {
             add_missing(c, packs, prefix, &slot, &missing);
         }
     }

@@ -235,6 +235,7 @@ vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, 
     c->window = vug_key_int(&k, "sliding_window", 512, 1, 1 << 30);
     c->norm_eps = (float)vug_key_number(&k, "rms_norm_eps", 1e-6, 0, 1);
     c->attn_scale = 1;
+    c->tied = vug_key_bool(&k, "tie_word_embeddings", true);
     c->final_softcap = (float)vug_key_number(&k, "final_logit_softcapping", 0, 1e-3, 1e9);
     if (!vug_jv_get(text, "final_logit_softcapping"))
         vug_keys_fail(&k, VUG_FORMAT,
@@ -244,8 +245,10 @@ vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, 
     if (c->d_per_layer && c->n_vocab_per_layer < c->n_vocab)
         vug_keys_fail(&k, VUG_FORMAT, "key 'vocab_size_per_layer_input' is below 'vocab_size'");
     c->eos[c->n_eos++] = 1;
-    c->rope_full = (vug_rope){ .type = VUG_ROPE_PROPORTIONAL, .theta = 1e6, .rotated = 0.25 };
-    c->rope_window = (vug_rope){ .theta = 1e4 };
+    c->rope_full = (vug_rope){
+        .type = VUG_ROPE_PROPORTIONAL, .theta = 1e6, .rotated = 0.25, .attention = 1
+    };
+    c->rope_window = (vug_rope){ .theta = 1e4, .attention = 1 };
     read_rope(&k, "full_attention", &c->rope_full);
     read_rope(&k, "sliding_attention", &c->rope_window);
     if (k.st == VUG_OK)

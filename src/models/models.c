@@ -3,15 +3,19 @@
 
 #include <math.h>
 
+#include "models/gemma.h"
+#include "models/gemma2.h"
 #include "models/gemma3.h"
 #include "models/gemma4.h"
 #include "models/keys.h"
+#include "models/llama.h"
+#include "models/qwen2.h"
+#include "models/qwen3.h"
 #include "models/qwen3_moe.h"
 
 static const vug_arch *const registry[] = {
-    &vug_arch_gemma3,
-    &vug_arch_gemma4,
-    &vug_arch_qwen3_moe,
+    &vug_arch_gemma, &vug_arch_gemma2, &vug_arch_gemma3, &vug_arch_gemma4,
+    &vug_arch_llama, &vug_arch_qwen2,  &vug_arch_qwen3,  &vug_arch_qwen3_moe,
 };
 
 size_t vug_arch_count(void)
@@ -163,29 +167,6 @@ vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
 }
 
 /* ---- for architecture files ------------------------------------------------- */
-
-/* Rounded to F32 where the reference rounds (modeling_gemma3.py,
- * compute_default_rope_parameters): one unit in the last place, times a position in
- * the ten thousands, would turn a pair by a thousandth. */
-vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
-                       int64_t dims)
-{
-    enum { MAX_HALF = 2048 };
-    float inv[MAX_HALF];
-    const int64_t half = dims / 2;
-    const int64_t rotated = (int64_t)floor(rope->rotated * (double)dims / 2);
-    VUG_ASSERT(half <= MAX_HALF);
-    for (int64_t i = 0; i < half; i++) {
-        const float exponent = (float)(2 * i) / (float)dims;
-        inv[i] = 1 / (float)pow(rope->theta, (double)exponent);
-        if (rope->type == VUG_ROPE_PROPORTIONAL && i >= rotated)
-            inv[i] = 0;
-        if (rope->type != VUG_ROPE_DEFAULT && rope->factor != 0)
-            inv[i] /= (float)rope->factor;
-    }
-    return flow_rope_table(f, positions, name,
-                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });
-}
 
 float vug_embedding_scale(const vug_binding *binding)
 {

@@ -12,13 +12,23 @@
 
 #define VUG_MAX_EOS 16
 
-typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR, VUG_ROPE_PROPORTIONAL } vug_rope_type;
+typedef enum {
+    VUG_ROPE_DEFAULT,
+    VUG_ROPE_LINEAR,
+    VUG_ROPE_LLAMA3,
+    VUG_ROPE_YARN,
+    VUG_ROPE_PROPORTIONAL,
+} vug_rope_type;
 
 typedef struct {
     vug_rope_type type;
     double theta;
-    double factor;  /* of linear; of proportional, 0: 1 */
-    double rotated; /* of proportional: the share of pairs, the first ones, that turn at all */
+    double factor;    /* of all types but the default; of proportional, 0: 1 */
+    double original;  /* context before the scaling; llama3, yarn */
+    double low, high; /* turns in it: llama3's factors, yarn's betas */
+    double attention; /* cosines and sines times this */
+    bool whole;       /* yarn: its range is rounded to whole pairs */
+    double rotated;   /* proportional: the share of pairs, the first ones, that turn at all */
 } vug_rope;
 
 /* What a layer has of its own; 0: as the config says for all. */
@@ -49,10 +59,14 @@ typedef struct {
     int64_t window;     /* W, in tokens */
     float norm_eps;
     float attn_scale;
+    float attn_softcap;  /* 0: none */
     float final_softcap; /* 0: none */
-    vug_rope rope_full, rope_window;
-    bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
-    bool sparse[VUG_MAX_LAYERS];   /* which layers have experts */
+    bool tied;           /* said to be; a head of its own counts wherever there is one */
+    bool attn_bias;      /* which of the table's biases there are */
+    bool mlp_bias;
+    vug_rope rope_full, rope_window; /* the first where there is only one */
+    bool windowed[VUG_MAX_LAYERS];   /* which layers see only the window */
+    bool sparse[VUG_MAX_LAYERS];     /* which layers have experts */
     vug_layer_config layer[VUG_MAX_LAYERS];
     int64_t d_per_layer;       /* I, width of a layer's own embeddings; 0: none */
     int64_t n_vocab_per_layer; /* U, rows of their table */
@@ -67,20 +81,22 @@ typedef enum {
     VUG_TENSOR_UNREAD, /* may be there, and nobody reads it */
     VUG_TENSOR_NONE,   /* has no place in a checkpoint of this config */
 } vug_presence;
+/* Whether a checkpoint has a tensor; of biases the config says so. */
+typedef enum { VUG_NEEDED, VUG_OPTIONAL, VUG_WITH_ATTN_BIAS, VUG_WITH_MLP_BIAS } vug_need;
 
 /*
  * A tensor that an architecture has: the name its flow uses, the name in Hugging
  * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E"; in a layer E, K and F are the layer's own, L
- * is the number of layers. A name
- * with a second "%d" is of one expert.
+ * letters above, a product as "H*E"; in a layer E, K and F are the layer's own. L is
+ * the number of layers, P is E / 2, the pairs of a rotation. A name with a second "%d"
+ * is of one expert.
  */
 typedef struct {
     const char *name;
     const char *hf; /* also found with ".weight" behind it */
     const char *shape;
     bool per_layer;
-    bool optional;
+    vug_need need;
 } vug_tensor_row;
 
 /*
@@ -95,7 +111,7 @@ typedef struct {
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
-    const char *chat;               /* family of text/chat.h */
+    const char *chat;               /* family of text/chat.h; NULL: none is built in */
     const vug_tensor_row *row;      /* the first is the embedding */
     size_t n_rows;
     const vug_pack_row *pack;
@@ -189,6 +205,11 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 /* The table `name` of one kind of layer, for heads of `dims`. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims);
+/* The table of the config's one RoPE, or of the divisors of its plain frequencies that
+ * the checkpoint has as `rope_freqs` (as files that llama.cpp wrote have): they are the
+ * scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const char *name, vug_val positions,
+                               const vug_binding *binding);
 /* sqrt(width) rounded to the format that the model was made to run in, or that of the
  * stored embedding where the config does not say, because the reference holds the
  * scale of embeddings in it and checkpoints were trained so (transformers,

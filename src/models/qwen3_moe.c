@@ -3,34 +3,39 @@
  * where it is silent, transformers' models/qwen3_moe/modeling_qwen3_moe.py, class
  * Qwen3MoeModel, and configuration_qwen3_moe.py for the defaults.
  *
- * A pre-norm block with queries and keys normalised per head. A token's feed-forward
+ * The attention of Qwen 3: a pre-norm block with queries and keys normalised per head. A token's feed-forward
  * is that of the few experts that a router chooses for it; layers without experts
  * have a plain one.
  */
 #include <math.h>
 
+#include "models/common.h"
 #include "models/experts.h"
 #include "models/qwen3_moe.h"
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, false },
-    { "output_norm", "norm.weight", "D", false, false },
-    { "output", "lm_head.weight", "V D", false, true },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", true, false },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", true, false },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", true, false },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", true, false },
-    { "attn_q_norm", "layers.%d.self_attn.q_norm.weight", "E", true, false },
-    { "attn_k_norm", "layers.%d.self_attn.k_norm.weight", "E", true, false },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", true, false },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", true, false },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", true, false },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", true, false },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", true, false },
-    { "router", "layers.%d.mlp.gate.weight", "N D", true, false },
-    { "experts_gate", "layers.%d.mlp.experts.%d.gate_proj.weight", "X D", true, false },
-    { "experts_up", "layers.%d.mlp.experts.%d.up_proj.weight", "X D", true, false },
-    { "experts_down", "layers.%d.mlp.experts.%d.down_proj.weight", "D X", true, false },
+    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "D", true, VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", true, VUG_NEEDED },
+    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", true, VUG_WITH_ATTN_BIAS },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", true, VUG_NEEDED },
+    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", true, VUG_WITH_ATTN_BIAS },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", true, VUG_NEEDED },
+    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", true, VUG_WITH_ATTN_BIAS },
+    { "attn_q_norm", "layers.%d.self_attn.q_norm.weight", "E", true, VUG_NEEDED },
+    { "attn_k_norm", "layers.%d.self_attn.k_norm.weight", "E", true, VUG_NEEDED },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", true, VUG_NEEDED },
+    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "D", true, VUG_WITH_ATTN_BIAS },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", true, VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", true, VUG_NEEDED },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", true, VUG_NEEDED },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", true, VUG_NEEDED },
+    { "router", "layers.%d.mlp.gate.weight", "N D", true, VUG_NEEDED },
+    { "experts_gate", "layers.%d.mlp.experts.%d.gate_proj.weight", "X D", true, VUG_NEEDED },
+    { "experts_up", "layers.%d.mlp.experts.%d.up_proj.weight", "X D", true, VUG_NEEDED },
+    { "experts_down", "layers.%d.mlp.experts.%d.down_proj.weight", "D X", true, VUG_NEEDED },
 };
 
 /* As transformers 5 saves them, and as mlx-lm does. */
@@ -72,26 +77,40 @@ static void read_sparse(vug_keys *k, vug_config *c)
     }
 }
 
+static const vug_size_defaults defaults = {
+    .layers = 24,
+    .d_model = 2048,
+    .heads = 32,
+    .kv_heads = 4,
+    .d_ffn = 6144,
+    .vocab = 151936,
+    .context = 32768,
+    .norm_eps = 1e-6,
+};
+
+/* Where windows are used at all, every layer has one. */
+static void read_windows(vug_keys *k, vug_config *c)
+{
+    const bool used = vug_key_bool(k, "use_sliding_window", false) &&
+                      !vug_jv_is(vug_jv_get(k->object, "sliding_window"), VUG_JSON_NULL);
+    c->window = vug_key_int(k, "sliding_window", 4096, used ? 1 : 0, 1 << 30);
+    for (int64_t i = 0; i < c->n_layers; i++)
+        c->windowed[i] = used;
+}
+
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    static const vug_expert_defaults defaults = { .experts = 128, .chosen = 8, .width = 768 };
+    static const vug_expert_defaults experts = { .experts = 128, .chosen = 8, .width = 768 };
     vug_keys k = { .object = text, .file = file };
-    c->n_layers = vug_key_int(&k, "num_hidden_layers", 24, 1, VUG_MAX_LAYERS);
-    c->d_model = vug_key_int(&k, "hidden_size", 2048, 1, 1 << 20);
-    c->n_heads = vug_key_int(&k, "num_attention_heads", 32, 1, 1 << 12);
-    c->n_kv_heads = vug_key_int(&k, "num_key_value_heads", 4, 1, 1 << 12);
-    c->d_head = vug_key_int(&k, "head_dim", c->d_model / c->n_heads, 2, 1 << 12);
-    c->d_ffn = vug_key_int(&k, "intermediate_size", 6144, 1, 1 << 24);
-    c->n_vocab = vug_key_int(&k, "vocab_size", 151936, 1, 1 << 24);
-    c->context = vug_key_int(&k, "max_position_embeddings", 32768, 1, 1 << 30);
-    c->norm_eps = (float)vug_key_number(&k, "rms_norm_eps", 1e-6, 0, 1);
-    vug_read_experts(&k, &defaults, "num_experts_per_tok", c);
+    vug_read_sizes(&k, &defaults, c);
+    vug_read_experts(&k, &experts, "num_experts_per_tok", c);
     c->renormalise = vug_key_bool(&k, "norm_topk_prob", false);
-    read_sparse(&k, c);
     c->attn_scale = (float)(1 / sqrt((double)c->d_head));
-    const vug_jv *rope = vug_key_object(&k, "rope_parameters");
-    vug_keys sub = { .object = rope ? rope : text, .file = file };
-    c->rope_full.theta = vug_key_number(&sub, "rope_theta", 1e4, 1, 1e12);
+    c->attn_bias = vug_key_bool(&k, "attention_bias", false);
+    read_sparse(&k, c);
+    read_windows(&k, c);
+    vug_read_rope(&k, c, 1e4);
+    vug_read_activation(&k, "hidden_act", "silu", "Qwen 3 MoE");
     if (k.st != VUG_OK && err)
         *err = k.err;
     return k.st;
@@ -99,16 +118,25 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
+static vug_val biased(vug_flow *f, vug_val x, const char *name, bool there)
+{
+    return there ? flow_bias(f, x, name) : x;
+}
+
 static vug_val attention(vug_flow *f, const vug_config *c, vug_val h, vug_val table, int64_t window)
 {
     const vug_attr_norm norm = { .eps = c->norm_eps };
     const vug_attr_attn attn = { .window = window, .scale = c->attn_scale };
-    vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), c->n_heads);
-    vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), c->n_kv_heads);
-    vug_val v = flow_heads(f, flow_linear(f, h, "attn_v"), c->n_kv_heads);
+    vug_val q = flow_linear(f, h, "attn_q");
+    vug_val k = flow_linear(f, h, "attn_k");
+    vug_val v = flow_linear(f, h, "attn_v");
+    q = flow_heads(f, biased(f, q, "attn_q_bias", c->attn_bias), c->n_heads);
+    k = flow_heads(f, biased(f, k, "attn_k_bias", c->attn_bias), c->n_kv_heads);
+    v = flow_heads(f, biased(f, v, "attn_v_bias", c->attn_bias), c->n_kv_heads);
     q = flow_rope(f, flow_rms_norm(f, q, "attn_q_norm", norm), table);
     k = flow_rope(f, flow_rms_norm(f, k, "attn_k_norm", norm), table);
-    return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
+    h = flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
+    return biased(f, h, "attn_output_bias", c->attn_bias);
 }
 
 static vug_val dense(vug_flow *f, vug_val h)
@@ -155,7 +183,6 @@ static const char *const model_types[] = { "qwen3_moe", NULL };
 const vug_arch vug_arch_qwen3_moe = {
     .name = "qwen3_moe",
     .model_types = model_types,
-    .chat = "qwen3",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .pack = packs,

@@ -11,6 +11,31 @@
     "\"model_type\":\"gemma3\",\"text_config\":{\"model_type\":\"gemma3_text\"," \
     "\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8.0}," sizes "}}"
 
+/* A flat config: hidden, feed-forward, layers, query and key/value heads, width of a
+ * head, vocabulary, context. */
+#define FLAT(arch, type, D, F, L, H, K, E, V, C, more)                                   \
+    "{\"architectures\":[\"" arch "ForCausalLM\"],\"model_type\":\"" type "\","          \
+    "\"hidden_size\":" #D ",\"intermediate_size\":" #F ",\"num_hidden_layers\":" #L ","  \
+    "\"num_attention_heads\":" #H ",\"num_key_value_heads\":" #K ",\"head_dim\":" #E "," \
+    "\"vocab_size\":" #V ",\"max_position_embeddings\":" #C more "}"
+#define GEMMA(D, F, L, H, K) FLAT("Gemma", "gemma", D, F, L, H, K, 256, 256000, 8192, "")
+#define GEMMA2(D, F, L, H, K, E, scale)                                   \
+    FLAT("Gemma2", "gemma2", D, F, L, H, K, E, 256000, 8192,              \
+         ",\"query_pre_attn_scalar\":" #scale ",\"sliding_window\":4096," \
+         "\"attn_logit_softcapping\":50.0,\"final_logit_softcapping\":30.0")
+#define LLAMA3(D, F, L, H, E, factor, tied)                                         \
+    FLAT("Llama", "llama", D, F, L, H, 8, E, 128256, 131072,                        \
+         ",\"rms_norm_eps\":1e-05,\"rope_theta\":500000.0,\"rope_scaling\":{"       \
+         "\"rope_type\":\"llama3\",\"factor\":" #factor ",\"low_freq_factor\":1.0," \
+         "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":8192},"     \
+         "\"eos_token_id\":[128001,128008,128009],\"tie_word_embeddings\":" #tied)
+#define QWEN2(D, F, L, H, K, E, V, more) \
+    FLAT("Qwen2", "qwen2", D, F, L, H, K, E, V, 32768, ",\"rope_theta\":1000000.0" more)
+#define QWEN3(D, F, L, H, tied)                               \
+    FLAT("Qwen3", "qwen3", D, F, L, H, 8, 128, 151936, 40960, \
+         ",\"rope_theta\":1000000.0,\"tie_word_embeddings\":" #tied)
+#define TIED ",\"tie_word_embeddings\":true"
+#define EPS5 ",\"rms_norm_eps\":1e-05"
 /* Every layer's kind, since Gemma 4 has no default: so many sliding ones, then a full
  * one. */
 #define SLIDING    "\"sliding_attention\","
@@ -45,6 +70,11 @@
     "\"eos_token_id\":[151645,151643]," sizes "}"
 
 static const vug_shape_row shapes[] = {
+    { "gemma-2b", GEMMA(2048, 16384, 18, 8, 1) },
+    { "gemma-7b", GEMMA(3072, 24576, 28, 16, 16) },
+    { "gemma-2-2b", GEMMA2(2304, 9216, 26, 8, 4, 256, 256) },
+    { "gemma-2-9b", GEMMA2(3584, 14336, 42, 16, 8, 256, 256) },
+    { "gemma-2-27b", GEMMA2(4608, 36864, 46, 32, 16, 128, 144) },
     { "gemma-3-270m",
       GEMMA3_TEXT("\"hidden_size\":640,\"intermediate_size\":2048,\"num_hidden_layers\":18,"
                   "\"num_attention_heads\":4,\"num_key_value_heads\":1,\"head_dim\":256,"
@@ -71,6 +101,23 @@ static const vug_shape_row shapes[] = {
                     "\"vocab_size\":262208,\"sliding_window\":1024,"
                     "\"query_pre_attn_scalar\":168,"
                     "\"max_position_embeddings\":131072,\"eos_token_id\":[1,106]") },
+    { "qwen2.5-0.5b", QWEN2(896, 4864, 24, 14, 2, 64, 151936, TIED) },
+    { "qwen2.5-1.5b", QWEN2(1536, 8960, 28, 12, 2, 128, 151936, TIED) },
+    { "qwen2.5-3b", QWEN2(2048, 11008, 36, 16, 2, 128, 151936, TIED) },
+    { "qwen2.5-7b", QWEN2(3584, 18944, 28, 28, 4, 128, 152064, "") },
+    { "qwen2.5-14b", QWEN2(5120, 13824, 48, 40, 8, 128, 152064, EPS5) },
+    { "qwen2.5-32b", QWEN2(5120, 27648, 64, 40, 8, 128, 152064, EPS5) },
+    { "qwen2.5-72b", QWEN2(8192, 29568, 80, 64, 8, 128, 152064, "") },
+    { "qwen3-0.6b", QWEN3(1024, 3072, 28, 16, true) },
+    { "qwen3-1.7b", QWEN3(2048, 6144, 28, 16, true) },
+    { "qwen3-4b", QWEN3(2560, 9728, 36, 32, true) },
+    { "qwen3-8b", QWEN3(4096, 12288, 36, 32, false) },
+    { "qwen3-14b", QWEN3(5120, 17408, 40, 40, false) },
+    { "qwen3-32b", QWEN3(5120, 25600, 64, 64, false) },
+    { "llama-3.2-1b", LLAMA3(2048, 8192, 16, 32, 64, 32.0, true) },
+    { "llama-3.2-3b", LLAMA3(3072, 8192, 28, 24, 128, 32.0, true) },
+    { "llama-3.1-8b", LLAMA3(4096, 14336, 32, 32, 128, 8.0, false) },
+    { "llama-3.1-70b", LLAMA3(8192, 28672, 80, 64, 128, 8.0, false) },
     { "gemma-4-e2b", GEMMA4("gemma4", TIMES_7(FOUR_ONE),
                             GEMMA4_E "\"hidden_size\":1536,\"intermediate_size\":6144,"
                                      "\"num_hidden_layers\":35,\"num_attention_heads\":8,"
