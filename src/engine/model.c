@@ -75,6 +75,19 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     }
 }
 
+/* Products of all tokens, and of those whose logits are wanted; attention is left out. */
+static void describe_work(const vug_model *m, vug_model_info *info)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op != VUG_OP_LINEAR)
+            continue;
+        const int64_t flop = 2 * vug_shape_elements(&vug_graph_at(g, node->in[1])->shape, 1, 1);
+        *(node->shape.dim[0] == VUG_DIM_T ? &info->flop_per_token : &info->flop_per_logits) += flop;
+    }
+}
+
 static uint64_t graph_bytes(const vug_graph *g)
 {
     return g->cap * sizeof(*g->node) + g->cap_outputs * sizeof(*g->output) + g->arena.held;
@@ -105,6 +118,7 @@ static void describe(vug_model *m)
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
+    describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = sizes.copied_bytes;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
