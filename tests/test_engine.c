@@ -279,6 +279,8 @@ static void a_description_fits_the_files(void **state)
     assert_int_equal(i.n_parameters, i.n_vocab * d + i.n_layers * layer + d);
     assert_int_equal(i.memory.weights_mapped, 2 * i.n_parameters);
     assert_int_equal(i.bytes_per_token, i.memory.weights_mapped);
+    assert_int_equal(i.flop_per_token, 2 * i.n_layers * (layer - 4 * d - 2 * i.d_head));
+    assert_int_equal(i.flop_per_logits, 2 * i.n_vocab * d);
     const vug_memory_plan *p = &i.memory;
     assert_int_equal(p->tokenizer, 0);
     assert_true(p->graph > 0 && p->session_buffers > 0 && p->process > 0);

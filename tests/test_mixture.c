@@ -358,6 +358,10 @@ static void what_a_model_says(void **state)
     assert_int_equal(info.n_active, rest + (L - 1) * CHOSEN * expert);
     /* A token reads one row of the embedding. */
     assert_int_equal(info.bytes_per_token, 2 * (info.n_active - (V - 1) * D));
+    /* Every matrix but the embedding; norms multiply no matrix, the head meets one row. */
+    const int64_t norms = D + L * (2 * D + 2 * E);
+    assert_int_equal(info.flop_per_token, 2 * (info.n_active - 2 * V * D - norms));
+    assert_int_equal(info.flop_per_logits, 2 * V * D);
     vug_model_close(m);
 
     m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .lazy = true });

@@ -240,6 +240,8 @@ typedef struct {
     int threads;
     bool tied_head;
     uint64_t bytes_per_token; /* of weights, read to decode one token */
+    int64_t flop_per_token;   /* of matrix products, for each token of a prompt */
+    int64_t flop_per_logits;  /* and for each row of logits that is wanted */
     vug_memory_plan memory;
 } vug_model_info;
 

@@ -145,15 +145,10 @@ static vug_status measure(bench *b, vug_err *err)
 
 /* ---- against the machine ----------------------------------------------------------- */
 
-/* Two operations for each weight that is multiplied with each of `n` tokens: of
- * experts, the chosen ones. The
- * embedding table is looked up, not multiplied, and the output head, tied or
- * separate, serves the last token alone. Attention is left out. */
+/* The logits are the last token's alone. */
 static double prefill_flop(const vug_model_info *m, double n)
 {
-    const double table = (double)m->n_vocab * (double)m->d_model;
-    const double body = (double)m->n_active - table * (m->tied_head ? 1 : 2);
-    return 2 * body * n + 2 * table;
+    return (double)m->flop_per_token * n + (double)m->flop_per_logits;
 }
 
 static double prefill_fraction(const bench *b)

@@ -79,6 +79,29 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     info->bytes_per_token += expert_bytes / (uint64_t)c->n_experts * (uint64_t)c->n_chosen;
 }
 
+/* Weights that a node multiplies with each row; of experts, those of the chosen ones. */
+static int64_t weights_met(const vug_graph *g, const vug_node *node)
+{
+    if (node->op == VUG_OP_LINEAR)
+        return vug_shape_elements(&vug_graph_at(g, node->in[1])->shape, 1, 1);
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const int64_t chosen = vug_graph_at(g, node->in[1])->shape.dim[1] / 2;
+    const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
+    return chosen * 3 * gate->dim[1] * gate->dim[2];
+}
+
+/* Products of all tokens, and of those whose logits are wanted; attention is left out. */
+static void describe_work(const vug_model *m, vug_model_info *info)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const int64_t flop = 2 * weights_met(g, node);
+        *(node->shape.dim[0] == VUG_DIM_T ? &info->flop_per_token : &info->flop_per_logits) += flop;
+    }
+}
+
 static uint64_t graph_bytes(const vug_graph *g)
 {
     return g->cap * sizeof(*g->node) + g->cap_outputs * sizeof(*g->output) + g->arena.held;
@@ -112,6 +135,7 @@ static void describe(vug_model *m)
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
+    describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = sizes.copied_bytes;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
