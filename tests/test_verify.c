@@ -98,6 +98,8 @@ typedef struct {
     int32_t id[T];
     float logits[T][V];
     int32_t greedy[2];
+    int32_t position[3];
+    int n_positions;  /* 0: all of them, and no such tensor */
     int64_t rows;     /* of input_ids */
     bool id_as_float; /* the same bytes under another name */
 } fake;
@@ -135,7 +137,7 @@ static void make_fake(vug_model *m, fake *f)
 static vug_status fill(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
 {
     const fake *f = user;
-    const void *source[] = { f->id, f->logits, f->greedy };
+    const void *source[] = { f->id, f->logits, f->greedy, f->position };
     (void)err;
     memcpy(bytes, (const uint8_t *)source[i] + at, n);
     return VUG_OK;
@@ -147,11 +149,13 @@ static scratch_path write_fake(const scratch *dir, fake *f)
     const vug_dtype ids = f->id_as_float ? VUG_DTYPE_F32 : VUG_DTYPE_I32;
     const vug_tensor_spec spec[] = {
         { vug_str_of("input_ids"), ids, 1, { f->rows } },
-        { vug_str_of("logits"), VUG_DTYPE_F32, 2, { T, V } },
+        { vug_str_of("logits"), VUG_DTYPE_F32, 2, { f->n_positions ? f->n_positions : T, V } },
         { vug_str_of("greedy"), VUG_DTYPE_I32, 1, { 2 } },
+        { vug_str_of("positions"), VUG_DTYPE_I32, 1, { f->n_positions } },
     };
     vug_err err = { 0 };
-    help_ok(vug_safetensors_write(path.path, spec, 3, fill, f, NULL, &err), &err);
+    help_ok(vug_safetensors_write(path.path, spec, f->n_positions ? 4 : 3, fill, f, NULL, &err),
+            &err);
     return path;
 }
 
@@ -207,6 +211,39 @@ static void numbers_of_a_comparison(void **state)
     scratch_remove(&dir);
 }
 
+static void logits_of_some_positions(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_model *m = help_model(GOLDEN("gemma3-scale"), (vug_model_options){ .threads = 1 });
+    fake *f = vug_alloc(1, sizeof(*f));
+    vug_verification v;
+    make_fake(m, f);
+    f->n_positions = 3;
+    const int32_t wanted[] = { 1, 4, T - 1 };
+    for (int i = 0; i < 3; i++) {
+        f->position[i] = wanted[i];
+        memmove(f->logits[i], f->logits[wanted[i]], sizeof(f->logits[i]));
+    }
+    judge(m, &dir, f, &v);
+    assert_true(v.pass && v.max_abs == 0 && v.n_positions == 3 && v.n_tokens == T);
+
+    /* The rows are those of these positions and of no others. */
+    f->position[1] = 5;
+    judge(m, &dir, f, &v);
+    assert_false(v.pass);
+    assert_true(v.max_abs > 0);
+    f->position[1] = 1;
+    refuse(m, &dir, f, VUG_FORMAT,
+           "FOLDER/reference.safetensors: tensor 'positions' does not ascend at 1");
+    f->position[1] = T;
+    refuse(m, &dir, f, VUG_FORMAT,
+           "FOLDER/reference.safetensors: tensor 'positions': 9 at 1, expected 0 to 8");
+    vug_free(f);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
 static void references_that_lie(void **state)
 {
     (void)state;
@@ -222,10 +259,11 @@ static void references_that_lie(void **state)
     m = help_model(GOLDEN("gemma3-scale"), (vug_model_options){ 0 });
     f->id[4] = V;
     refuse(m, &dir, f, VUG_FORMAT,
-           "FOLDER/reference.safetensors: tensor 'input_ids': id 384 at 4, ids are 0 to 383");
+           "FOLDER/reference.safetensors: tensor 'input_ids': 384 at 4, expected 0 to 383");
     f->rows = T - 1;
     refuse(m, &dir, f, VUG_FORMAT,
-           "FOLDER/reference.safetensors: logits are [9,384] for 8 tokens, the model has 384 ids");
+           "FOLDER/reference.safetensors: logits are [9,384] for 8 positions, the model has 384 "
+           "ids");
     f->id_as_float = true;
     refuse(m, &dir, f, VUG_FORMAT,
            "FOLDER/reference.safetensors: tensor 'input_ids' is F32 of rank 1, expected I32 of "
@@ -256,9 +294,8 @@ static void the_first_layer_that_departs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_checkpoints),
-        cmocka_unit_test(numbers_of_a_comparison),
-        cmocka_unit_test(references_that_lie),
+        cmocka_unit_test(golden_checkpoints),           cmocka_unit_test(numbers_of_a_comparison),
+        cmocka_unit_test(logits_of_some_positions),     cmocka_unit_test(references_that_lie),
         cmocka_unit_test(the_first_layer_that_departs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

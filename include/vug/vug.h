@@ -470,6 +470,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
 
 typedef struct {
     int64_t n_tokens, n_vocab;
+    int64_t n_positions;       /* that the reference has logits of */
     double max_abs, mean_abs;  /* |logit - reference| */
     double mean_kl;            /* KL(reference || ours) per position, in nats */
     double top1;               /* share of positions with the same best token */
@@ -485,7 +486,8 @@ typedef struct {
 } vug_verification;
 
 /* Compares with a reference.safetensors that another implementation wrote:
- * input_ids [T] and logits [T,V]; optionally hidden.N [T,D] and greedy [G].
+ * input_ids [T] and logits [T,V]; optionally hidden.N [T,D] and greedy [G], and
+ * positions [P], ascending, where the logits [P,V] are of these positions only.
  * `tolerance` is on |logit difference|; 0: 2e-4. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
                                                    double tolerance, vug_verification *out,

@@ -10,6 +10,7 @@ static void as_json(vug_js *js, const vug_verification *v, const char *model, co
     vug_js_bool(js, "pass", v->pass);
     vug_js_f64(js, "tolerance", v->tolerance);
     vug_js_int(js, "tokens", v->n_tokens);
+    vug_js_int(js, "positions", v->n_positions);
     vug_js_int(js, "vocabulary", v->n_vocab);
     vug_js_f64(js, "max_abs", v->max_abs);
     vug_js_f64(js, "mean_abs", v->mean_abs);
@@ -34,9 +35,9 @@ static void as_table(vug_buf *to, const vug_style *style, const vug_verification
                      const vug_model_info *info)
 {
     char text[160];
-    vug_buf_printf(to, "%s, %s (%s), %d threads: %lld tokens, %lld logits each\n",
+    vug_buf_printf(to, "%s, %s (%s), %d threads: %lld tokens, %lld logits after %lld of them\n",
                    info->architecture, info->device, info->kernels, info->threads,
-                   (long long)v->n_tokens, (long long)v->n_vocab);
+                   (long long)v->n_tokens, (long long)v->n_vocab, (long long)v->n_positions);
     (void)snprintf(text, sizeof(text), "%.3g (tolerance %.3g)", v->max_abs, v->tolerance);
     row(to, style, v->max_abs <= v->tolerance, "max |logit difference|", text);
     (void)snprintf(text, sizeof(text), "%.3g", v->mean_abs);

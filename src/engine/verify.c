@@ -15,9 +15,11 @@ typedef struct {
     vug_weights *file;
     const char *path;
     int64_t n_tokens, n_vocab, n_greedy;
+    int64_t n_positions;       /* P: after which tokens there are logits */
     int32_t *id;               /* [n_tokens] copied: a file's data has any alignment */
+    int32_t *position;         /* [P] ascending; NULL: after every token */
     int32_t *greedy;           /* [n_greedy] */
-    const vug_tensor *logits;  /* [T,V] */
+    const vug_tensor *logits;  /* [P,V] */
     const vug_tensor **hidden; /* [n_layers + 1]; entries NULL where absent */
 } reference;
 
@@ -37,8 +39,9 @@ static vug_status find_tensor(const reference *r, const char *name, vug_dtype dt
     return VUG_OK;
 }
 
-static vug_status copy_ids(const vug_tensor *t, int64_t n_vocab, const reference *r, int32_t **out,
-                           vug_err *err)
+/* Numbers from 0 to below `end`. */
+static vug_status copy_numbers(const vug_tensor *t, int64_t end, const reference *r, int32_t **out,
+                               vug_err *err)
 {
     int32_t *id = vug_alloc((size_t)t->dim[0], sizeof(*id));
     if (!id)
@@ -46,10 +49,26 @@ static vug_status copy_ids(const vug_tensor *t, int64_t n_vocab, const reference
     *out = id;
     memcpy(id, t->data, (size_t)t->bytes);
     for (int64_t i = 0; i < t->dim[0]; i++) {
-        if (id[i] < 0 || id[i] >= n_vocab)
-            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s': id %d at %lld, ids are 0 to %lld",
-                            r->path, VUG_STR_ARG(t->name), id[i], (long long)i,
-                            (long long)n_vocab - 1);
+        if (id[i] < 0 || id[i] >= end)
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s': %d at %lld, expected 0 to %lld",
+                            r->path, VUG_STR_ARG(t->name), id[i], (long long)i, (long long)end - 1);
+    }
+    return VUG_OK;
+}
+
+static vug_status read_positions(reference *r, vug_err *err)
+{
+    const vug_tensor *t;
+    r->n_positions = r->n_tokens;
+    VUG_TRY(find_tensor(r, "positions", VUG_DTYPE_I32, 1, true, &t, err));
+    if (!t)
+        return VUG_OK;
+    r->n_positions = t->dim[0];
+    VUG_TRY(copy_numbers(t, r->n_tokens, r, &r->position, err));
+    for (int64_t i = 1; i < r->n_positions; i++) {
+        if (r->position[i] <= r->position[i - 1])
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor 'positions' does not ascend at %lld",
+                            r->path, (long long)i);
     }
     return VUG_OK;
 }
@@ -84,18 +103,20 @@ static vug_status read_reference(const char *path, const vug_model_info *info, r
     r->n_tokens = ids->dim[0];
     r->n_vocab = info->n_vocab;
     r->n_greedy = greedy ? greedy->dim[0] : 0;
-    if (r->n_tokens < 1 || r->logits->dim[0] != r->n_tokens || r->logits->dim[1] != info->n_vocab)
+    VUG_TRY(read_positions(r, err));
+    if (r->n_positions < 1 || r->logits->dim[0] != r->n_positions ||
+        r->logits->dim[1] != info->n_vocab)
         return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: logits are [%lld,%lld] for %lld tokens, the model has %lld ids", path,
-                        (long long)r->logits->dim[0], (long long)r->logits->dim[1],
-                        (long long)r->n_tokens, (long long)info->n_vocab);
+                        "%s: logits are [%lld,%lld] for %lld positions, the model has %lld ids",
+                        path, (long long)r->logits->dim[0], (long long)r->logits->dim[1],
+                        (long long)r->n_positions, (long long)info->n_vocab);
     if (r->n_tokens + r->n_greedy > info->context)
         return VUG_FAIL(err, VUG_LIMIT,
                         "%s: %lld tokens and %lld to continue, the context holds %lld", path,
                         (long long)r->n_tokens, (long long)r->n_greedy, (long long)info->context);
-    VUG_TRY(copy_ids(ids, info->n_vocab, r, &r->id, err));
+    VUG_TRY(copy_numbers(ids, info->n_vocab, r, &r->id, err));
     if (greedy)
-        VUG_TRY(copy_ids(greedy, info->n_vocab, r, &r->greedy, err));
+        VUG_TRY(copy_numbers(greedy, info->n_vocab, r, &r->greedy, err));
     return find_hidden(r, info, err);
 }
 
@@ -103,6 +124,7 @@ static void release_reference(reference *r)
 {
     vug_weights_close(r->file);
     vug_free(r->id);
+    vug_free(r->position);
     vug_free(r->greedy);
     vug_free(r->hidden);
 }
@@ -155,12 +177,15 @@ static double difference(float a, float b)
     return isnan(d) ? INFINITY : d;
 }
 
-static void compare_logits(comparison *c, int64_t position, const float *row, float *scratch)
+/* The p-th of the positions that the reference has logits of. */
+static void compare_logits(comparison *c, int64_t p, float *scratch)
 {
-    const int64_t n = c->ref->n_vocab;
+    const reference *r = c->ref;
+    const int64_t n = r->n_vocab;
+    const float *row = c->whole + (r->position ? r->position[p] : p) * n;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
-        scratch[i] = at(c->ref->logits, position * n + i);
+        scratch[i] = at(r->logits, p * n + i);
         const double d = difference(row[i], scratch[i]);
         sum += d;
         c->v->max_abs = d > c->v->max_abs ? d : c->v->max_abs;
@@ -245,12 +270,12 @@ static vug_status compare_all(comparison *c, vug_session *s, vug_err *err)
     float *scratch = vug_alloc((size_t)r->n_vocab, sizeof(*scratch));
     if (!scratch)
         return VUG_FAIL_NOMEM(err, "verification", (size_t)r->n_vocab * sizeof(*scratch));
-    for (int64_t t = 0; t < r->n_tokens; t++)
-        compare_logits(c, t, c->whole + t * r->n_vocab, scratch);
+    for (int64_t p = 0; p < r->n_positions; p++)
+        compare_logits(c, p, scratch);
     vug_free(scratch);
-    v->mean_abs /= (double)r->n_tokens;
-    v->mean_kl /= (double)r->n_tokens;
-    v->top1 /= (double)r->n_tokens;
+    v->mean_abs /= (double)r->n_positions;
+    v->mean_kl /= (double)r->n_positions;
+    v->top1 /= (double)r->n_positions;
 
     VUG_TRY(forward(c, s, CHUNK, compare_bits, err));
     v->chunked_identical = c->identical;
@@ -282,6 +307,7 @@ vug_status vug_model_verify(vug_model *model, const char *path, double tolerance
     if (st != VUG_OK)
         goto release;
     v.n_tokens = ref.n_tokens;
+    v.n_positions = ref.n_positions;
     v.n_vocab = ref.n_vocab;
     v.n_greedy = ref.n_greedy;
     c.whole = vug_alloc((size_t)(ref.n_tokens * ref.n_vocab), sizeof(float));
