@@ -71,7 +71,11 @@ static void text_none(const vug_node *node, vug_buf *to)
 
 static void text_param(const vug_node *node, vug_buf *to)
 {
-    vug_buf_printf(to, "%s slot %d", vug_dtype_of(node->at.param.dtype)->name, node->at.param.slot);
+    const int first = node->at.param.slot, n = (int)vug_param_slots(node);
+    vug_buf_printf(to, "%s slot%s %d", vug_dtype_of(node->at.param.dtype)->name, n > 1 ? "s" : "",
+                   first);
+    if (n > 1)
+        vug_buf_printf(to, " to %d", first + n - 1);
 }
 
 static void text_input(const vug_node *node, vug_buf *to)
