@@ -251,8 +251,10 @@ vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, 
     c->rope_window = (vug_rope){ .theta = 1e4, .attention = 1 };
     read_rope(&k, "full_attention", &c->rope_full);
     read_rope(&k, "sliding_attention", &c->rope_window);
-    if (k.st == VUG_OK)
-        read_layers(&k, c, stated(&k, "num_kv_shared_layers", unified, c->n_layers - 1));
+    if (k.st == VUG_OK) {
+        const int64_t shared = stated(&k, "num_kv_shared_layers", unified, c->n_layers - 1);
+        read_layers(&k, c, k.st == VUG_OK ? shared : 0);
+    }
     read_mixture(&k, c);
     refuse_unknown(&k);
     if (k.st != VUG_OK && err)
