@@ -386,35 +386,35 @@ enum { D = 12, F = 20, H = 4, K = 2, E = 6, V = 31, N_LAYERS = 2, HE = H * E, KE
 
 typedef struct {
     const char *name; /* in a layer when it begins with a dot */
-    int rank;
     int64_t dim[2];
+    int rank;
     char of; /* a: attention biases of q, k, v; o: of the output; m: of the MLP;
                 n: norms of q and k; 2: norms behind the blocks */
 } tensor;
 
 static const tensor tensors[] = {
-    { "embed_tokens.weight", 2, { V, D }, 0 },
-    { "norm.weight", 1, { D }, 0 },
-    { ".input_layernorm.weight", 1, { D }, 0 },
-    { ".self_attn.q_proj.weight", 2, { HE, D }, 0 },
-    { ".self_attn.q_proj.bias", 1, { HE }, 'a' },
-    { ".self_attn.k_proj.weight", 2, { KE, D }, 0 },
-    { ".self_attn.k_proj.bias", 1, { KE }, 'a' },
-    { ".self_attn.v_proj.weight", 2, { KE, D }, 0 },
-    { ".self_attn.v_proj.bias", 1, { KE }, 'a' },
-    { ".self_attn.q_norm.weight", 1, { E }, 'n' },
-    { ".self_attn.k_norm.weight", 1, { E }, 'n' },
-    { ".self_attn.o_proj.weight", 2, { D, HE }, 0 },
-    { ".self_attn.o_proj.bias", 1, { D }, 'o' },
-    { ".post_attention_layernorm.weight", 1, { D }, 0 },
-    { ".pre_feedforward_layernorm.weight", 1, { D }, '2' },
-    { ".mlp.gate_proj.weight", 2, { F, D }, 0 },
-    { ".mlp.gate_proj.bias", 1, { F }, 'm' },
-    { ".mlp.up_proj.weight", 2, { F, D }, 0 },
-    { ".mlp.up_proj.bias", 1, { F }, 'm' },
-    { ".mlp.down_proj.weight", 2, { D, F }, 0 },
-    { ".mlp.down_proj.bias", 1, { D }, 'm' },
-    { ".post_feedforward_layernorm.weight", 1, { D }, '2' },
+    { "embed_tokens.weight", { V, D }, 2, 0 },
+    { "norm.weight", { D }, 1, 0 },
+    { ".input_layernorm.weight", { D }, 1, 0 },
+    { ".self_attn.q_proj.weight", { HE, D }, 2, 0 },
+    { ".self_attn.q_proj.bias", { HE }, 1, 'a' },
+    { ".self_attn.k_proj.weight", { KE, D }, 2, 0 },
+    { ".self_attn.k_proj.bias", { KE }, 1, 'a' },
+    { ".self_attn.v_proj.weight", { KE, D }, 2, 0 },
+    { ".self_attn.v_proj.bias", { KE }, 1, 'a' },
+    { ".self_attn.q_norm.weight", { E }, 1, 'n' },
+    { ".self_attn.k_norm.weight", { E }, 1, 'n' },
+    { ".self_attn.o_proj.weight", { D, HE }, 2, 0 },
+    { ".self_attn.o_proj.bias", { D }, 1, 'o' },
+    { ".post_attention_layernorm.weight", { D }, 1, 0 },
+    { ".pre_feedforward_layernorm.weight", { D }, 1, '2' },
+    { ".mlp.gate_proj.weight", { F, D }, 2, 0 },
+    { ".mlp.gate_proj.bias", { F }, 1, 'm' },
+    { ".mlp.up_proj.weight", { F, D }, 2, 0 },
+    { ".mlp.up_proj.bias", { F }, 1, 'm' },
+    { ".mlp.down_proj.weight", { D, F }, 2, 0 },
+    { ".mlp.down_proj.bias", { D }, 1, 'm' },
+    { ".post_feedforward_layernorm.weight", { D }, 1, '2' },
 };
 
 /* Each architecture's config, and which of the tensors above it has. */

@@ -624,7 +624,7 @@ static void test_wide_rows_are_cut(void **state)
         vug_cpu_rows(&env, &cap);
         assert_true(atomic_load(&pieces) >= 3 && atomic_load(&widest) <= WIDTH / 3);
         vug_cpu_row(0)->softcap(x, 30, want, (int64_t)rows * WIDTH);
-        check_bits(out, want, (size_t)(rows * WIDTH), "softcap of wide rows");
+        check_bits(out, want, (size_t)rows * WIDTH, "softcap of wide rows");
         env_release(&env);
     }
 
