@@ -155,7 +155,7 @@ static void test_groups(void **state)
         w[g] = random_weights(&r, formats[g % 3], (size_t)OUT * IN, 1);
         for (int64_t i = 0; i < rows_of[g]; i++, row++) {
             index[row] = (int32_t)(rng_bits(&r) % X);
-            vug_ref_linear(x + index[row] * IN, 1,
+            vug_ref_linear(x + (int64_t)index[row] * IN, 1,
                            &(vug_cpu_weight){ formats[g % 3], w[g], OUT, IN }, want + row * OUT);
         }
     }

@@ -18,6 +18,7 @@
 #include "kernel_help.h"
 
 enum { D = 12, F = 20, L = 4, H = 4, K = 2, E = 6, V = 31, X = 5, CHOSEN = 3, DENSE = 1 };
+enum { HE = H * E, KE = K * E, X2 = 2 * X, XD = X * D, VD = V * D, FD = F * D };
 
 static const char config_json[] =
         "{\"model_type\":\"qwen3_moe\",\"hidden_size\":12,\"intermediate_size\":20,"
@@ -149,7 +150,7 @@ static void add_experts(checkpoint *c, int layer, layout how)
     const int n = c->experts;
     add(c, 2, SHAPE(n, D), "model.layers.%d.mlp.gate.weight", layer);
     if (how == PACKED) {
-        add(c, 3, SHAPE(n, 2 * X, D), "model.layers.%d.mlp.experts.gate_up_proj", layer);
+        add(c, 3, SHAPE(n, X2, D), "model.layers.%d.mlp.experts.gate_up_proj", layer);
         add(c, 3, SHAPE(n, D, X), "model.layers.%d.mlp.experts.down_proj", layer);
     } else if (how == SWITCHED) {
         add(c, 3, SHAPE(n, X, D), "model.layers.%d.mlp.switch_mlp.gate_proj.weight", layer);
@@ -166,12 +167,12 @@ static void add_experts(checkpoint *c, int layer, layout how)
 static void add_layer(checkpoint *c, int i, layout how)
 {
     add(c, 1, SHAPE(D), "model.layers.%d.input_layernorm.weight", i);
-    add(c, 2, SHAPE(H * E, D), "model.layers.%d.self_attn.q_proj.weight", i);
-    add(c, 2, SHAPE(K * E, D), "model.layers.%d.self_attn.k_proj.weight", i);
-    add(c, 2, SHAPE(K * E, D), "model.layers.%d.self_attn.v_proj.weight", i);
+    add(c, 2, SHAPE(HE, D), "model.layers.%d.self_attn.q_proj.weight", i);
+    add(c, 2, SHAPE(KE, D), "model.layers.%d.self_attn.k_proj.weight", i);
+    add(c, 2, SHAPE(KE, D), "model.layers.%d.self_attn.v_proj.weight", i);
     add(c, 1, SHAPE(E), "model.layers.%d.self_attn.q_norm.weight", i);
     add(c, 1, SHAPE(E), "model.layers.%d.self_attn.k_norm.weight", i);
-    add(c, 2, SHAPE(D, H * E), "model.layers.%d.self_attn.o_proj.weight", i);
+    add(c, 2, SHAPE(D, HE), "model.layers.%d.self_attn.o_proj.weight", i);
     add(c, 1, SHAPE(D), "model.layers.%d.post_attention_layernorm.weight", i);
     if (i != DENSE) {
         add_experts(c, i, how);
@@ -224,7 +225,7 @@ static void assert_lies(const vug_checkpoint *c, const char *weight, int e, cons
     const vug_tensor *t = c->binding.tensor[spec.slot + e];
     assert_string_equal(t->name.ptr, name);
     assert_int_equal(c->binding.offset[spec.slot + e], elements * 2);
-    assert_true(c->binding.offset[spec.slot + e] + X * D * 2 <= t->bytes);
+    assert_true(c->binding.offset[spec.slot + e] + 2 * (uint64_t)XD <= t->bytes);
 }
 
 static void experts_one_by_one_and_packed(void **state)
@@ -245,15 +246,15 @@ static void experts_one_by_one_and_packed(void **state)
                 assert_lies(&out, "experts_up", e, name, 0);
             } else if (how == PACKED) {
                 const char *both = "model.layers.2.mlp.experts.gate_up_proj";
-                assert_lies(&out, "experts_gate", e, both, 2 * e * X * D);
-                assert_lies(&out, "experts_up", e, both, (2 * e + 1) * X * D);
+                assert_lies(&out, "experts_gate", e, both, (int64_t)2 * e * XD);
+                assert_lies(&out, "experts_up", e, both, (int64_t)(2 * e + 1) * XD);
                 assert_lies(&out, "experts_down", e, "model.layers.2.mlp.experts.down_proj",
-                            e * X * D);
+                            (int64_t)e * XD);
             } else {
                 assert_lies(&out, "experts_gate", e,
-                            "model.layers.2.mlp.switch_mlp.gate_proj.weight", e * X * D);
+                            "model.layers.2.mlp.switch_mlp.gate_proj.weight", (int64_t)e * XD);
                 assert_lies(&out, "experts_down", e,
-                            "model.layers.2.mlp.switch_mlp.down_proj.weight", e * X * D);
+                            "model.layers.2.mlp.switch_mlp.down_proj.weight", (int64_t)e * XD);
             }
         }
         for (size_t i = 0; i < vug_weights_count(out.weights); i++)
@@ -316,7 +317,7 @@ static void other_shapes(void **state)
     c.without = "layers.2.mlp.experts.gate_up_proj";
     begin(&c, 4, PACKED);
     c.without = NULL;
-    add(&c, 3, SHAPE(4, D, 2 * X), "model.layers.2.mlp.experts.gate_up_proj");
+    add(&c, 3, SHAPE(4, D, X2), "model.layers.2.mlp.experts.gate_up_proj");
     assert_refused(&c, VUG_FORMAT,
                    "memory: tensor 'model.layers.2.mlp.experts.gate_up_proj' has shape [4,12,10], "
                    "the config gives [4,10,12]");
@@ -346,22 +347,25 @@ static vug_model *model_of(int experts, layout how)
 static void what_a_model_says(void **state)
 {
     (void)state;
-    enum { N = 10, ALL_LAYERS = 2 * D + 2 * E + (2 * H + 2 * K) * E * D };
+    enum {
+        N = 10,
+        LAYER = 2 * D + 2 * E + 2 * (HE + KE) * D,
+        REST = 2 * VD + D + L * LAYER + 3 * FD + (L - 1) * N * D,
+        EXPERT = 3 * XD,
+        NORMS = D + L * (2 * D + 2 * E)
+    };
     vug_model *m = model_of(N, PACKED);
     const vug_model_info info = vug_model_describe(m);
-    const int64_t rest = V * D + D + V * D + L * ALL_LAYERS + 3 * F * D + (L - 1) * N * D;
-    const int64_t expert = 3 * X * D;
     assert_int_equal(info.n_experts, N);
     assert_int_equal(info.n_experts_chosen, CHOSEN);
     assert_int_equal(info.d_expert, X);
-    assert_int_equal(info.n_parameters, rest + (L - 1) * N * expert);
-    assert_int_equal(info.n_active, rest + (L - 1) * CHOSEN * expert);
+    assert_int_equal(info.n_parameters, REST + (L - 1) * N * EXPERT);
+    assert_int_equal(info.n_active, REST + (L - 1) * CHOSEN * EXPERT);
     /* A token reads one row of the embedding. */
-    assert_int_equal(info.bytes_per_token, 2 * (info.n_active - (V - 1) * D));
+    assert_int_equal(info.bytes_per_token, 2 * (info.n_active - (VD - D)));
     /* Every matrix but the embedding; norms multiply no matrix, the head meets one row. */
-    const int64_t norms = D + L * (2 * D + 2 * E);
-    assert_int_equal(info.flop_per_token, 2 * (info.n_active - 2 * V * D - norms));
-    assert_int_equal(info.flop_per_logits, 2 * V * D);
+    assert_int_equal(info.flop_per_token, 2 * (info.n_active - (int64_t)2 * VD - NORMS));
+    assert_int_equal(info.flop_per_logits, 2 * VD);
     vug_model_close(m);
 
     m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .lazy = true });

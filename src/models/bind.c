@@ -142,7 +142,7 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
     for (; i >= slots_of(c, row); row++)
         i -= slots_of(c, row);
     vug_slot slot = { .row = row, .layer = row->per_layer ? (int)i : -1, .expert = -1 };
-    if (is_per_expert(row)) {
+    if (is_per_expert(row) && c->n_experts > 0) {
         slot.layer = (int)(i / (size_t)c->n_experts);
         slot.expert = (int)(i % (size_t)c->n_experts);
     }

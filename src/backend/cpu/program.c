@@ -243,11 +243,12 @@ static int64_t widest_input(const vug_graph *g)
 
 static vug_status size_experts(vug_program *p, vug_err *err)
 {
+    const int64_t most = p->limits.batch > p->limits.rows ? p->limits.batch : p->limits.rows;
     for (uint32_t i = 1; i < p->graph->n; i++) {
         const vug_node *node = &p->graph->node[i];
         if (node->op != VUG_OP_EXPERTS)
             continue;
-        const vug_cpu_experts_job job = vug_cpu_experts_of(p->graph, node, p->limits.batch);
+        const vug_cpu_experts_job job = vug_cpu_experts_of(p->graph, node, most);
         uint64_t floats;
         if (!vug_cpu_experts_shared(&job, &floats))
             return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
