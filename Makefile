@@ -126,11 +126,9 @@ $(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libvug.a
 
 # ---- the main job -----------------------------------------------------------
 
-# There is no trained model in the repository: the demo proves the program on a tiny
-# checkpoint with a known answer and measures this machine with random weights.
 demo: ## build, then show the main job
 	@tools/deps demo
-	@$(MAKE) all
+	@$(MAKE) $(BUILD)/vug
 	@tools/demo $(BUILD)/vug
 
 # ---- tests --------------------------------------------------------------------
@@ -228,6 +226,7 @@ Libs.private: $(LIBS)
 endef
 export PC
 AT = $(DESTDIR)$(PREFIX)
+PEBBLE = $(wildcard models/pebble/*)
 install: all ## into PREFIX=/usr/local, below DESTDIR
 	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/include/vug
 	install -m 755 $(BUILD)/vug $(AT)/bin/vug
@@ -235,6 +234,8 @@ install: all ## into PREFIX=/usr/local, below DESTDIR
 	install -m 755 $(BUILD)/libvug.so $(AT)/lib/libvug.so.$(SO)
 	ln -sf libvug.so.$(SO) $(AT)/lib/libvug.so
 	install -m 644 include/vug/*.h $(AT)/include/vug/
+	$(if $(PEBBLE),install -d $(AT)/share/vug/models/pebble)
+	$(if $(PEBBLE),install -m 644 $(PEBBLE) $(AT)/share/vug/models/pebble/)
 	printf '%s\n' "$$PC" > $(AT)/lib/pkgconfig/vug.pc
 
 deps: ## install what building, testing and linting need

@@ -18,6 +18,7 @@
 #include "engine_help.h"
 #include "text/text.h"
 #include "tiny_model.h"
+#include "vug/perplexity.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
 
@@ -242,6 +243,29 @@ static vug_status experts(const char *folder, vug_err *err)
     return st;
 }
 
+/* Against a model, into a file, and against that file. */
+static vug_status perplexity(const char *folder, vug_err *err)
+{
+    static const char text[] = "hello, hell";
+    const vug_model_options options = { .context = 16, .threads = 2, .lazy = true };
+    vug_model *model = NULL;
+    vug_perplexity p;
+    char *path = vug_path_join(folder, "base.safetensors");
+    vug_status st = path ? VUG_OK : VUG_FAIL_NOMEM(err, folder, 0);
+    if (st == VUG_OK)
+        st = vug_model_open(folder, &options, &model, err);
+    const vug_perplexity_options each[] = { { .base = model },
+                                            { .save_logits = path },
+                                            { .base_logits = path } };
+    for (int i = 0; i < 3 && st == VUG_OK; i++)
+        st = vug_model_perplexity(model, text, sizeof(text) - 1, &each[i], &p, err);
+    if (st == VUG_OK)
+        assert_true(p.top1 == 1);
+    vug_model_close(model);
+    vug_free(path);
+    return st;
+}
+
 static vug_status graph(const char *folder, vug_err *err)
 {
     (void)folder;
@@ -380,10 +404,15 @@ int main(void)
 {
     const scratch dir = scratch_make();
     row rows[] = {
-        { "json", json, &dir },           { "weights", weights, &dir },
-        { "tokenizer", tokenizer, &dir }, { "from_load_to_close", from_load_to_close, &dir },
-        { "chat", chat, &dir },           { "wide", wide, &dir },
-        { "verify", verify, &dir },       { "graph", graph, &dir },
+        { "json", json, &dir },
+        { "weights", weights, &dir },
+        { "tokenizer", tokenizer, &dir },
+        { "from_load_to_close", from_load_to_close, &dir },
+        { "chat", chat, &dir },
+        { "wide", wide, &dir },
+        { "verify", verify, &dir },
+        { "graph", graph, &dir },
+        { "perplexity", perplexity, &dir },
         { "experts", experts, &dir },
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };

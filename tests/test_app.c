@@ -117,7 +117,6 @@ static void test_run_refuses(void **state)
 {
     const scratch *tiny = *state;
     const char *m = tiny->path;
-    assert_refused(VUG("run"), 2, "MODEL folder is needed");
     assert_refused(VUG("run", "no/such/folder", "hi"), 2, "no/such/folder");
     assert_refused(VUG("run", m, ""), 2, "the prompt is empty");
     assert_refused(VUG("run", m, " \t\n"), 2, "the prompt is empty");
@@ -327,6 +326,57 @@ static void test_verify(void **state)
     captured_release(&c);
     assert_json(VUG("verify", GOLDEN, "--tol", "1e-9", "--json"), 1, "pass");
     assert_refused(VUG("verify", GOLDEN, "--reference", "no/such/file"), 2, "no/such/file");
+}
+
+/* ---- perplexity ------------------------------------------------------------------- */
+
+static void test_perplexity(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path file = scratch_at(tiny, "text.txt"), base = scratch_at(tiny, "base.st");
+    const char *m = tiny->path;
+    scratch_puts(tiny, "text.txt", "hello hello, what is this?\n");
+    captured c = VUG("perplexity", m, file.path, "--context", "16", "--stride", "4");
+    assert_fine(&c);
+    assert_has(&c.out, " windows of 16, one every 4\n");
+    assert_has(&c.out, " tokens, 27 bytes\n");
+    assert_has(&c.out, "\n  bits per byte ");
+    assert_null(strstr(c.out.ptr, "KL"));
+    assert_has(&c.err, " tokens/s\n");
+    captured_release(&c);
+    c = VUG_IN("hello hello, what is this?\n", "perplexity", m, "-", "--against", m, "-q");
+    assert_fine(&c);
+    assert_int_equal(c.err.len, 0);
+    assert_has(&c.out, "mean 0, median 0, ");
+    assert_has(&c.out, "100.00 %");
+    captured_release(&c);
+    assert_json(VUG("perplexity", m, file.path, "--json", "--save-logits", base.path), 0, "score");
+    c = VUG("perplexity", m, file.path, "--json", "--logits", base.path);
+    assert_int_equal(c.err.len, 0);
+    assert_has(&c.out, "\"top1\":1,");
+    assert_json(c, 0, "kl");
+}
+
+static void test_perplexity_refuses(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path file = scratch_at(tiny, "text.txt");
+    const char *m = tiny->path, *f = file.path;
+    scratch_puts(tiny, "text.txt", "hello\n");
+    assert_refused(VUG("perplexity", m), 2, "an operand is missing");
+    assert_refused(VUG("perplexity", m, "no/such/file"), 2, "no/such/file: cannot open");
+    assert_refused(VUG("perplexity", "no/such/folder", f), 2, "no/such/folder: no such folder");
+    assert_refused(VUG("perplexity", m, f, "--against", "no/such/base"), 2, "no/such/base");
+    assert_refused(VUG("perplexity", m, f, "--logits", "no/such/logits"), 2, "no/such/logits");
+    assert_refused(VUG("perplexity", m, f, "--logits", f), 2, "text.txt");
+    assert_refused(VUG("perplexity", m, f, "--logits", f, "--against", m), 2, "only one of");
+    assert_refused(VUG("perplexity", m, f, "--stride", "9", "--context", "9"), 2,
+                   "a window every 9 tokens, expected 1 to 8");
+    assert_refused(VUG("perplexity", m, f, "--save-logits", "no/such/folder/f"), 3,
+                   "no/such/folder/f: cannot write");
+    assert_refused(VUG_IN("", "perplexity", m, "-"), 2, "standard input: 0 tokens");
+    assert_refused(VUG_IN("ab\xff", "perplexity", m, "-"), 2, "standard input: not UTF-8");
+    assert_refused(VUG("perplexity", GOLDEN, f), 2, "tokenizer.json");
 }
 
 /* ---- tokenize ---------------------------------------------------------------------- */
@@ -571,6 +621,8 @@ int main(void)
         cmocka_unit_test(test_missing_files),
         cmocka_unit_test(test_tokenizer_of_another_model),
         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_perplexity),
+        cmocka_unit_test(test_perplexity_refuses),
         cmocka_unit_test(test_tokenize),
         cmocka_unit_test(test_tokenize_lines),
         cmocka_unit_test(test_tokenize_long_line),

@@ -439,6 +439,18 @@ static void test_out_failures(void **state)
     scratch_remove(&dir);
 }
 
+/* As the system knows it: not what argv[0] says, which may be relative. */
+static void test_program_path(void **state)
+{
+    (void)state;
+    char *path, *expected = realpath(VUG_BUILD "/tests/test_core", NULL);
+    assert_non_null(expected);
+    assert_int_equal(vug_program_path(&path, NULL), VUG_OK);
+    assert_string_equal(path, expected);
+    vug_free(path);
+    free(expected);
+}
+
 static void test_paths(void **state)
 {
     (void)state;
@@ -607,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_list_folder),
         cmocka_unit_test(test_out),
         cmocka_unit_test(test_out_failures),
+        cmocka_unit_test(test_program_path),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_pool_rounds),

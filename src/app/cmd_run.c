@@ -111,11 +111,6 @@ int vug_cmd_run(vug_ui *ui, const vug_options *opt)
     vug_text piped;
     vug_str prompt;
     vug_err err;
-    if (opt->n_operands == 0) {
-        vug_ui_note(ui, "a MODEL folder is needed: vug run MODEL [PROMPT]; `vug run --help` "
-                        "says what it holds");
-        return VUG_EXIT_USAGE;
-    }
     if (opt->raw && opt->system) {
         vug_ui_note(ui, "--system needs the chat template, which --raw turns off");
         return VUG_EXIT_USAGE;

@@ -24,8 +24,11 @@ static const char exit_codes[] =
 
 void vug_help_all(vug_buf *to)
 {
-    vug_buf_puts(to, "vug runs language models of the Gemma family.\n\n"
-                     "usage: vug COMMAND [operands] [options]\n\nCommands:\n");
+    vug_buf_puts(to,
+                 "vug runs language models of the Gemma family.\n\n"
+                 "usage: vug COMMAND [operands] [options]\n\n"
+                 "To begin: vug run \"What is vug?\". Without a MODEL pebble answers, the small\n"
+                 "model that comes with vug.\n\nCommands:\n");
     for (int c = 0; c < VUG_COMMAND_COUNT; c++)
         vug_buf_printf(to, "  %-10s %s\n", vug_command_name((vug_command)c), pages[c].line);
     vug_buf_printf(to,

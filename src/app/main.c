@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "app/commands.h"
+#include "app/pebble.h"
 
 typedef int command_fn(vug_ui *ui, const vug_options *opt);
 
@@ -41,7 +42,8 @@ static int run_command(vug_ui *ui, vug_command command, int argc, const char *co
     vug_options opt;
     vug_err err;
     int code;
-    if (vug_options_parse(&opt, command, argc, argv, &err) != VUG_OK) {
+    if (vug_options_parse(&opt, command, argc, argv, &err) != VUG_OK ||
+        (!opt.help && vug_pebble_operands(&opt, command, &err) != VUG_OK)) {
         code = vug_ui_fail(ui, &err);
     } else if (opt.help) {
         vug_buf text = { 0 };

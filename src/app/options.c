@@ -11,7 +11,7 @@ enum {
 #include "app/commands.def"
 #undef COMMAND
     ALL = (1 << VUG_COMMAND_COUNT) - 1,
-    MODELS = RUN | VERIFY | INSPECT | GRAPH | BENCH, /* commands that open one */
+    MODELS = RUN | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY, /* commands that open one */
 };
 
 const vug_option_row vug_option_rows[VUG_OPTION_COUNT] = {
@@ -52,6 +52,14 @@ vug_command vug_command_find(const char *name)
     while (c < VUG_COMMAND_COUNT && strcmp(name, commands[c].name) != 0)
         c++;
     return (vug_command)c;
+}
+
+vug_model_use vug_command_model(vug_command command)
+{
+    const char *operands = commands[command].operands;
+    if (strncmp(operands, "[MODEL]", 7) == 0)
+        return VUG_MODEL_OR_PEBBLE;
+    return strncmp(operands, "MODEL", 5) == 0 ? VUG_MODEL_FIRST : VUG_MODEL_NONE;
 }
 
 /* ---- the nearest name ------------------------------------------------------ */
@@ -292,7 +300,7 @@ static vug_status defaults(vug_options *o, vug_command command, vug_err *err)
 vug_status vug_options_parse(vug_options *o, vug_command command, int argc, const char *const *argv,
                              vug_err *err)
 {
-    const size_t room = argc > 0 ? (size_t)argc : 1;
+    const size_t room = argc > 0 ? (size_t)argc + 1 : 1;
     bool only_operands = false;
     *o = (vug_options){ 0 };
     VUG_TRY(defaults(o, command, err));

@@ -41,7 +41,7 @@ typedef struct {
 #include "app/options.def"
 #undef OPT
     bool given[VUG_OPTION_COUNT]; /* by the user, not by a default */
-    const char **operand;         /* [n_operands]; of argv */
+    const char **operand;         /* [n_operands]; of argv, with room for one more */
     size_t n_operands;
     vug_arena arena; /* of operand and lists */
 } vug_options;
@@ -59,6 +59,14 @@ vug_command vug_command_find(const char *name);
 const char *vug_command_name(vug_command command);
 /* The command whose name is nearest to a misspelt one, or NULL. */
 const char *vug_command_near(const char *name);
+
+/* What the first operand of a command is, as its row says: "MODEL", "[MODEL]". */
+typedef enum {
+    VUG_MODEL_NONE,
+    VUG_MODEL_FIRST,
+    VUG_MODEL_OR_PEBBLE, /* may be left out */
+} vug_model_use;
+vug_model_use vug_command_model(vug_command command);
 
 /* Help texts, appended to `to`. */
 void vug_help_all(vug_buf *to);

@@ -176,9 +176,14 @@ bool vug_bar_step(uint64_t done, uint64_t total, void *user)
         return true;
     const double part = done < total ? (double)done / (double)total : 1;
     const int full = (int)(part * BAR_CELLS);
+    char what[64];
+    if (bar->unit)
+        (void)snprintf(what, sizeof(what), "%s %s, %.1f/s", vug_human_count((double)total).text,
+                       bar->unit, (double)done / (now - bar->start));
+    else
+        (void)snprintf(what, sizeof(what), "%s", vug_human_bytes(total).text);
     (void)fprintf(stderr, "\r%s [%.*s%*s] %3d%% of %s\033[K", bar->label, full,
-                  "##############################", BAR_CELLS - full, "", (int)(part * 100),
-                  vug_human_bytes(total).text);
+                  "##############################", BAR_CELLS - full, "", (int)(part * 100), what);
     (void)fflush(stderr);
     bar->drawn = now;
     bar->shown = true;

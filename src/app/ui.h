@@ -54,6 +54,7 @@ void vug_ui_note(const vug_ui *ui, const char *fmt, ...) VUG_PRINTF(2, 3);
 typedef struct {
     const vug_ui *ui;
     const char *label;
+    const char *unit;    /* NULL: bytes; of anything else the speed is shown too */
     double start, drawn; /* seconds */
     bool off, shown;
 } vug_bar;

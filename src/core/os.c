@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#elif defined(__APPLE__)
+#include <mach-o/dyld.h>
 #endif
 
 /* ---- files --------------------------------------------------------------- */
@@ -234,6 +237,43 @@ const char *vug_path_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+enum { MAX_PATH_BYTES = 16384 };
+
+/* The bytes of the path written to `path`, without a NUL; 0 when there is none. */
+static size_t program_path(char path[MAX_PATH_BYTES])
+{
+#if defined(__linux__)
+    const ssize_t n = readlink("/proc/self/exe", path, MAX_PATH_BYTES);
+    return n > 0 && n < MAX_PATH_BYTES ? (size_t)n : 0;
+#elif defined(__APPLE__)
+    char linked[MAX_PATH_BYTES], plain[PATH_MAX];
+    uint32_t size = sizeof(linked);
+    if (_NSGetExecutablePath(linked, &size) != 0 || !realpath(linked, plain))
+        return 0;
+    const size_t n = strlen(plain);
+    memcpy(path, plain, n);
+    return n;
+#else
+    (void)path;
+    return 0;
+#endif
+}
+
+vug_status vug_program_path(char **out, vug_err *err)
+{
+    char path[MAX_PATH_BYTES];
+    const size_t n = program_path(path);
+    if (n == 0)
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "this system does not tell where the program lies");
+    char *copy = vug_alloc(n + 1, 1);
+    if (!copy)
+        return VUG_FAIL_NOMEM(err, "a path", n + 1);
+    memcpy(copy, path, n);
+    copy[n] = '\0';
+    *out = copy;
+    return VUG_OK;
 }
 
 /* ---- output beside the target -------------------------------------------- */

@@ -58,6 +58,9 @@ void vug_out_abandon(vug_out *out);
 char *vug_path_join(const char *folder, const char *name);
 /* The part after the last slash. */
 const char *vug_path_base(const char *path);
+/* The file of the running program, as the system knows it: absolute, without symbolic
+ * links, whatever it was called as. The caller's. */
+VUG_MUST_CHECK vug_status vug_program_path(char **out, vug_err *err);
 
 /* ---- machine ------------------------------------------------------------- */
 

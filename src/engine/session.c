@@ -112,18 +112,21 @@ static size_t reuse(vug_session *s, const int32_t *id, size_t n)
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* The session's program for all rows of logits or hidden states, made once. */
-static vug_status need_wide(vug_session *s, bool hidden, vug_err *err)
+/* The session's program for at least `rows` rows of logits or hidden states, made
+ * anew only when it is asked for more than before. */
+static vug_status need_wide(vug_session *s, size_t rows, bool hidden, vug_err *err)
 {
     const vug_model *m = s->model;
-    if (s->wide_workspace && (s->wide_hidden || !hidden))
+    const int64_t had = s->wide_workspace ? s->wide.limits.rows : 0;
+    if (had >= (int64_t)rows && (s->wide_hidden || !hidden))
         return VUG_OK;
+    hidden = hidden || (had && s->wide_hidden);
     if (s->wide_workspace)
         m->backend->workspace_destroy(s->wide_workspace);
     s->wide_workspace = NULL;
     vug_compiled_release(&s->wide);
     vug_limits limits = m->main.limits;
-    limits.rows = limits.batch;
+    limits.rows = had > (int64_t)rows ? had : (int64_t)rows;
     VUG_TRY(vug_compile(m->backend, m->device, &m->checkpoint.binding, &limits, hidden, &s->wide,
                         err));
     s->wide_hidden = hidden;
@@ -196,7 +199,7 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
     const bool wide = o->all_logits || o->hidden;
     VUG_ASSERT(n <= (size_t)s->model->info.context - s->n);
     if (wide)
-        VUG_TRY(need_wide(s, o->hidden, err));
+        VUG_TRY(need_wide(s, o->all_logits ? chunk : 1, o->hidden, err));
     const vug_compiled *c = wide ? &s->wide : &s->model->main;
     vug_workspace *workspace = wide ? s->wide_workspace : s->workspace;
     for (size_t at = 0; at < n;) {
@@ -275,7 +278,7 @@ vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,
 static vug_status need_ragged(vug_session *s, vug_err *err)
 {
     const size_t batch = (size_t)s->model->info.batch;
-    VUG_TRY(need_wide(s, false, err));
+    VUG_TRY(need_wide(s, batch, false, err));
     if (!s->span)
         s->span = vug_alloc(batch, sizeof(*s->span));
     if (!s->ragged)

@@ -1,0 +1,165 @@
+/*
+ * A base's log-probabilities in a safetensors file, for comparisons without it. The
+ * layout is in vug/perplexity.h. What is read back is hostile: nothing but the rows is
+ * taken from the file, everything else must be equal to what is known already.
+ */
+#include "engine/score.h"
+
+static const char *const hint = "is it a file of saved logits?";
+
+static vug_status find(const vug_weights *file, const char *path, const char *name, vug_dtype dtype,
+                       int rank, const vug_tensor **out, vug_err *err)
+{
+    const vug_tensor *t = vug_weights_find(file, vug_str_of(name));
+    if (!t)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: has no tensor '%s'; %s", path, name, hint);
+    if (t->dtype != dtype || t->rank != rank)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor '%s' is %s of rank %d, expected %s of rank %d; %s", path, name,
+                        vug_dtype_of(t->dtype)->name, t->rank, vug_dtype_of(dtype)->name, rank,
+                        hint);
+    *out = t;
+    return VUG_OK;
+}
+
+static int32_t int_at(const vug_tensor *t, size_t i)
+{
+    int32_t v;
+    memcpy(&v, t->data + i * sizeof(v), sizeof(v));
+    return v;
+}
+
+static vug_status find_layout(const vug_weights *file, const char *path, const vug_tensor **out,
+                              vug_err *err)
+{
+    VUG_TRY(find(file, path, "layout", VUG_DTYPE_I32, 1, out, err));
+    if ((*out)->dim[0] != 3)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: tensor 'layout' has %lld numbers, expected 3; %s",
+                        path, (long long)(*out)->dim[0], hint);
+    return VUG_OK;
+}
+
+vug_status vug_logits_layout(const vug_weights *file, const char *path, int64_t *window,
+                             int64_t *stride, vug_err *err)
+{
+    const vug_tensor *layout;
+    VUG_TRY(find_layout(file, path, &layout, err));
+    *window = int_at(layout, 0);
+    *stride = int_at(layout, 1);
+    return VUG_OK;
+}
+
+static vug_status check_tokens(const vug_weights *file, const char *path, const vug_logits_of *of,
+                               vug_err *err)
+{
+    const vug_tensor *t;
+    VUG_TRY(find(file, path, "tokens", VUG_DTYPE_I32, 1, &t, err));
+    if (t->dim[0] != (int64_t)(of->n_front + of->n))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: made from a text of %lld tokens, this one has %lld: another text or "
+                        "another tokenizer",
+                        path, (long long)t->dim[0] - (long long)of->n_front, (long long)of->n);
+    for (size_t i = 0; i < of->n_front + of->n; i++) {
+        const int32_t here = i < of->n_front ? of->front[i] : of->id[i - of->n_front];
+        if (int_at(t, i) != here)
+            return VUG_FAIL(err, VUG_FORMAT,
+                            "%s: made from another text or with another tokenizer: of 'tokens', "
+                            "number %zu is %d there and %d here",
+                            path, i, int_at(t, i), here);
+    }
+    return VUG_OK;
+}
+
+vug_status vug_logits_rows(const vug_weights *file, const char *path, const vug_logits_of *of,
+                           const uint8_t **rows, vug_err *err)
+{
+    const vug_tensor *layout, *t;
+    VUG_TRY(find_layout(file, path, &layout, err));
+    if (int_at(layout, 0) != of->window || int_at(layout, 1) != of->stride)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s: made with windows of %d tokens, one every %d, not %lld and %lld; "
+                        "what is not asked for is taken from the file",
+                        path, int_at(layout, 0), int_at(layout, 1), (long long)of->window,
+                        (long long)of->stride);
+    if (int_at(layout, 2) != (int32_t)of->n_front)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: made with %d tokens in front of each window, here there are %zu: "
+                        "another tokenizer",
+                        path, int_at(layout, 2), of->n_front);
+    VUG_TRY(check_tokens(file, path, of, err));
+    VUG_TRY(find(file, path, "logprobs", VUG_DTYPE_F16, 2, &t, err));
+    if (t->dim[0] != of->n_scored || t->dim[1] != of->n_vocab)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor 'logprobs' is [%lld,%lld], expected [%lld,%lld] for the scored "
+                        "tokens and the ids of the model",
+                        path, (long long)t->dim[0], (long long)t->dim[1], (long long)of->n_scored,
+                        (long long)of->n_vocab);
+    *rows = t->data;
+    return VUG_OK;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+enum { TOKENS, LAYOUT, LOGPROBS, N_TENSORS };
+
+typedef struct {
+    const vug_logits_of *of;
+    int32_t *tokens; /* [n_front + n] */
+    int32_t layout[3];
+    vug_logits_fn *next;
+    void *user;
+    const uint8_t *rows; /* what is left of the rows that came last */
+    size_t left;         /* bytes */
+} writing;
+
+static vug_status fill_rows(writing *w, uint8_t *bytes, size_t n, vug_err *err)
+{
+    while (n > 0) {
+        if (w->left == 0) {
+            int64_t rows;
+            VUG_TRY(w->next(w->user, &w->rows, &rows, err));
+            w->left = (size_t)(rows * w->of->n_vocab) * 2;
+        }
+        const size_t take = n < w->left ? n : w->left;
+        memcpy(bytes, w->rows, take);
+        w->rows += take;
+        w->left -= take;
+        bytes += take;
+        n -= take;
+    }
+    return VUG_OK;
+}
+
+static vug_status fill(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
+{
+    writing *w = user;
+    if (i == LOGPROBS)
+        return fill_rows(w, bytes, n, err);
+    const int32_t *from = i == TOKENS ? w->tokens : w->layout;
+    memcpy(bytes, (const uint8_t *)from + at, n);
+    return VUG_OK;
+}
+
+vug_status vug_logits_write(const char *path, const vug_logits_of *of, vug_logits_fn *next,
+                            void *user, vug_err *err)
+{
+    const size_t n = of->n_front + of->n;
+    writing w = { .of = of,
+                  .layout = { (int32_t)of->window, (int32_t)of->stride, (int32_t)of->n_front },
+                  .next = next,
+                  .user = user };
+    const vug_tensor_spec spec[N_TENSORS] = {
+        [TOKENS] = { vug_str_of("tokens"), VUG_DTYPE_I32, 1, { (int64_t)n } },
+        [LAYOUT] = { vug_str_of("layout"), VUG_DTYPE_I32, 1, { 3 } },
+        [LOGPROBS] = { vug_str_of("logprobs"), VUG_DTYPE_F16, 2, { of->n_scored, of->n_vocab } },
+    };
+    w.tokens = vug_alloc(n, sizeof(*w.tokens));
+    if (!w.tokens)
+        return VUG_FAIL_NOMEM(err, path, n * sizeof(*w.tokens));
+    if (of->n_front)
+        memcpy(w.tokens, of->front, of->n_front * sizeof(*w.tokens));
+    memcpy(w.tokens + of->n_front, of->id, of->n * sizeof(*w.tokens));
+    const vug_status st = vug_safetensors_write(path, spec, N_TENSORS, fill, &w, NULL, err);
+    vug_free(w.tokens);
+    return st;
+}
