@@ -419,7 +419,40 @@ static void memory_follows_the_chosen(void **state)
     vug_model_close(many);
 }
 
-/* The names and shapes in which a published shape is written are those that load. */
+/* What a random checkpoint is written with is what loads, one by one or packed. */
+static void own_tensors_load(void **state)
+{
+    (void)state;
+    static vug_config c;
+    static vug_checkpoint out;
+    vug_err err = { 0 };
+    vug_text json = { 0 };
+    for (int packed = 0; packed < 2; packed++) {
+        vug_weights *weights;
+        uint8_t *data;
+        if (packed) {
+            help_ok(vug_read_file(GOLDEN("gemma4-moe") "/config.json", 1 << 16, &json, &err), &err);
+            help_ok(vug_config_read((vug_str){ json.ptr, json.len }, "config.json", &c, &err),
+                    &err);
+            vug_text_release(&json);
+        } else {
+            help_ok(read(",\"num_experts\":6", &c, &err), &err);
+        }
+        help_ok(vug_weights_create("memory", &weights, &err), &err);
+        for (size_t i = 0; i < vug_slot_count(&c); i++) {
+            vug_slot slot;
+            if (vug_slot_tensor(&c, i, &slot))
+                help_ok(vug_weights_add(weights, vug_str_of(slot.name), VUG_DTYPE_BF16,
+                                        slot.shape.rank, slot.shape.dim, &data, &err),
+                        &err);
+        }
+        help_ok(vug_checkpoint_over(&c, weights, "memory", &out, &err), &err);
+        assert_int_equal(c.arch->packed, packed);
+        vug_checkpoint_release(&out);
+    }
+}
+
+/* Of the published shape the packed tensors are those of its files. */
 static void packed_shapes_are_whole(void **state)
 {
     (void)state;
@@ -458,6 +491,7 @@ int main(void)
         cmocka_unit_test(what_a_model_says),
         cmocka_unit_test(neighbours_change_nothing),
         cmocka_unit_test(memory_follows_the_chosen),
+        cmocka_unit_test(own_tensors_load),
         cmocka_unit_test(packed_shapes_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
