@@ -250,6 +250,23 @@ static vug_status perplexity(const char *folder, vug_err *err)
     return st;
 }
 
+static vug_status experts(const char *folder, vug_err *err)
+{
+    (void)folder;
+    const vug_model_options options = { .context = 32, .threads = 1 };
+    const vug_forward_options none = { 0 };
+    vug_model *model = NULL;
+    vug_session *session = NULL;
+    vug_status st = vug_model_open(GOLDEN("qwen3-moe-packed"), &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_session_create(model, &session, err);
+    if (st == VUG_OK)
+        st = vug_session_forward(session, prompt, N_PROMPT, &none, err);
+    vug_session_destroy(session);
+    vug_model_close(model);
+    return st;
+}
+
 static vug_status graph(const char *folder, vug_err *err)
 {
     (void)folder;
@@ -314,16 +331,11 @@ static vug_status flows(const char *folder, vug_err *err)
 
 /* ---- the guard of a step ----------------------------------------------------- */
 
-static void a_step_allocates_nothing(void **state)
+static void no_allocation_in(const char *folder)
 {
-    (void)state;
-    if (!alloc_hook_works()) {
-        print_message("the linker of this system has no --wrap\n");
-        skip();
-    }
     const vug_forward_options none = { 0 }, all = { .all_logits = true, .hidden = true };
     vug_model *model =
-            help_model(MODEL, (vug_model_options){ .context = 64, .batch = 4, .threads = 2 });
+            help_model(folder, (vug_model_options){ .context = 64, .batch = 4, .threads = 2 });
     vug_session *a = help_session(model), *b = help_session(model);
     vug_err err = { 0 };
     alloc_hook_forbid();
@@ -367,6 +379,18 @@ static void a_step_allocates_nothing(void **state)
     vug_session_destroy(b);
     vug_session_destroy(a);
     vug_model_close(model);
+}
+
+static void a_step_allocates_nothing(void **state)
+{
+    (void)state;
+    if (!alloc_hook_works()) {
+        print_message("the linker of this system has no --wrap\n");
+        skip();
+    }
+    no_allocation_in(MODEL);
+    no_allocation_in(GOLDEN("qwen3-moe-packed"));
+    no_allocation_in(GOLDEN("gemma4-moe"));
 }
 
 /* A session that could not have its wide program is as good as before. */
@@ -450,6 +474,7 @@ int main(void)
         { "graph", graph, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },
+        { "experts", experts, &dir },
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
     struct CMUnitTest tests[N + OTHERS] = {

@@ -108,7 +108,10 @@ static vug_val block(model *m, bool fused, vug_val x, vug_val table)
 {
     const vug_attr_attn attn = { m->layer, m->layer == 1 ? 0 : 20, 0.3f, m->layer == 2 ? 9.0f : 0 };
     const vug_val h = norm(m, x, D);
-    vug_val q = heads(m, linear(m, h, (int64_t)HEADS * E, D), HEADS);
+    vug_val q = linear(m, h, (int64_t)HEADS * E, D);
+    if (m->layer == 1)
+        q = op2(m, VUG_OP_BIAS, q, weight(m, 0, (int64_t)HEADS * E));
+    q = heads(m, q, HEADS);
     vug_val k = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
     const vug_val v = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
     q = norm_rope(m, fused, q, table);
@@ -120,10 +123,28 @@ static vug_val block(model *m, bool fused, vug_val x, vug_val table)
 
     const vug_val f = norm(m, x, D);
     const vug_val gate = linear(m, f, FFN, D), up = linear(m, f, FFN, D);
-    const vug_val act = fused ? op2(m, VUG_OP_GEGLU, gate, up)
-                              : op2(m, VUG_OP_MUL,
-                                    append(m, (vug_node){ .op = VUG_OP_GELU, .in = { gate } }), up);
+    const bool silu = m->layer == 1;
+    const vug_op alone = silu ? VUG_OP_SILU : VUG_OP_GELU;
+    const vug_val act =
+            fused ? op2(m, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU, gate, up)
+                  : op2(m, VUG_OP_MUL, append(m, (vug_node){ .op = alone, .in = { gate } }), up);
     return add_norm(m, fused, x, linear(m, act, D, FFN));
+}
+
+/* A block that reads the cache of layer 0 with the queries of every row of x, takes a
+ * head of the answer apart and multiplies by a number of its own. */
+static vug_val reader(model *m, vug_val x, vug_val table)
+{
+    const vug_attr_attn attn = { 0, 20, 1.1f, 0 };
+    vug_val q = heads(m, linear(m, norm(m, x, D), (int64_t)HEADS * E, D), HEADS);
+    q = op2(m, VUG_OP_ROPE, q, table);
+    q = append(m, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { q }, .at.norm = { 1e-5f, 0 } });
+    const vug_val a = append(m, (vug_node){ .op = VUG_OP_ATTEND, .in = { q }, .at.attn = attn });
+    const vug_val one = append(m, (vug_node){ .op = VUG_OP_HEAD, .in = { a }, .at.head = { 2 } });
+    const vug_val merged = append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
+    x = op2(m, VUG_OP_ADD, x, linear(m, merged, D, (int64_t)HEADS * E));
+    x = op2(m, VUG_OP_ADD, x, linear(m, one, D, E));
+    return op2(m, VUG_OP_GAIN, x, weight(m, 0, 1));
 }
 
 /* Every value has bytes of its own. */
@@ -162,9 +183,14 @@ static model model_of(bool fused)
             (vug_node){ .op = VUG_OP_EMBED, .in = { embedding, tokens }, .at.scale = { 6.5f } });
     for (m.layer = 0; m.layer < LAYERS; m.layer++)
         x = block(&m, fused, x, table);
+    x = reader(&m, x, table);
     m.layer = -1;
     x = append(&m, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { 0.5f } });
-    const vug_val last = norm(&m, op2(&m, VUG_OP_TAKE, x, rows), D);
+    m.layer = LAYERS + 1;
+    vug_val last = op2(&m, VUG_OP_TAKE, x, rows);
+    last = reader(&m, last, op2(&m, VUG_OP_TAKE, table, rows));
+    m.layer = -1;
+    last = norm(&m, last, D);
     const vug_val logits = append(&m, (vug_node){ .op = VUG_OP_SOFTCAP,
                                                   .in = { op2(&m, VUG_OP_LINEAR, last, embedding) },
                                                   .at.scale = { 20 } });
@@ -275,6 +301,18 @@ static float *evaluate_norm(const model *m, const float *x, vug_val w, size_t n,
     return out;
 }
 
+/* The values in[1], in[2] of an attention that reads what another one filled. */
+static void find_keys(const model *m, const vug_node *node, float *const *value, float **in)
+{
+    for (uint32_t i = 1; i < m->graph.n; i++) {
+        const vug_node *source = &m->graph.node[i];
+        if (source->op != VUG_OP_ATTENTION || source->at.attn.layer != node->at.attn.layer)
+            continue;
+        in[1] = value[source->in[1].id];
+        in[2] = value[source->in[2].id];
+    }
+}
+
 static void evaluate_attention(const vug_node *node, float *const *in, float *out)
 {
     for (int64_t t = 0; t < TOKENS; t++) {
@@ -305,6 +343,8 @@ static float evaluate_element(const vug_node *node, const float *a, const float 
         return a[i] * b[i];
     case VUG_OP_GELU:
         return vug_ref_gelu(a[i]);
+    case VUG_OP_SILU:
+        return vug_ref_silu(a[i]);
     case VUG_OP_SCALE:
         return a[i] * node->at.scale.by;
     case VUG_OP_SOFTCAP:
@@ -327,8 +367,22 @@ static float *evaluate(const model *m, const vug_node *node, float *const *in)
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         vug_ref_linear(in[0], TOKENS,
                        &(vug_cpu_weight){ w->dtype, w->data, width, first->shape.dim[1] }, out);
-    } else if (node->op == VUG_OP_ATTENTION) {
+    } else if (node->op == VUG_OP_BIAS) {
+        const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][i] + vug_ref_element(w->dtype, w->data, (int64_t)i % width);
+    } else if (node->op == VUG_OP_ATTENTION || node->op == VUG_OP_ATTEND) {
         evaluate_attention(node, in, out);
+    } else if (node->op == VUG_OP_UNIT_NORM) {
+        for (size_t i = 0; i < n; i += (size_t)width)
+            vug_ref_unit_norm(in[0] + i, node->at.norm.eps, out + i, width);
+    } else if (node->op == VUG_OP_HEAD) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][(i / E * HEADS + (size_t)node->at.head.index) * E + i % E];
+    } else if (node->op == VUG_OP_GAIN) {
+        const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][i] * vug_ref_element(w->dtype, w->data, 0);
     } else if (node->op == VUG_OP_EMBED) {
         const vug_weight *w = &m->weight[first->at.param.slot];
         for (size_t i = 0; i < n; i++)
@@ -361,6 +415,8 @@ static result *expected(void)
         float *in[VUG_MAX_INPUTS];
         for (int j = 0; j < VUG_MAX_INPUTS; j++)
             in[j] = value[node->in[j].id];
+        if (node->op == VUG_OP_ATTEND)
+            find_keys(&m, node, value, in);
         if (node->op != VUG_OP_PARAM && node->op != VUG_OP_INPUT)
             value[i] = evaluate(&m, node, in);
     }
@@ -394,6 +450,29 @@ static void test_same_bits(void **state)
         }
         model_release(&m);
     }
+    vug_free(want);
+}
+
+/* Which rows are wanted changes none of them, neighbours or not. */
+static void test_some_rows(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = { 0, 2, 3, 17, 18, 19, 60, TOKENS - 1 };
+    enum { N = sizeof(rows) / sizeof(rows[0]) };
+    result *want = expected();
+    model m = model_of(true);
+    setup s = setup_of(&m, NULL, 2);
+    int32_t token[TOKENS];
+    const float *output[2];
+    for (int i = 0; i < TOKENS; i++)
+        token[i] = token_at(i);
+    const vug_span span = { s.state[0], 0, TOKENS };
+    const vug_step_in in = { .span = &span, .n_spans = 1, .token = token, .row = rows, .n_rows = N };
+    assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
+    for (int i = 0; i < N; i++)
+        check_bits(output[0] + (size_t)i * V, want->logits + (size_t)rows[i] * V, V, "some rows");
+    setup_release(&s);
+    model_release(&m);
     vug_free(want);
 }
 
@@ -526,8 +605,16 @@ static void test_sizes(void **state)
     }
     assert_int_equal(sizes.state_bytes, bytes);
     assert_true(sizes.workspace_bytes > m.plan.bytes);
-    /* Four norms of D and two of E per layer, and the last. */
-    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + D) * 4);
+    for (int i = 0; i < LAYERS + 2; i++)
+        assert_int_equal(sizes.cache[i].source, i < LAYERS ? i : 0);
+    for (int i = LAYERS; i < LAYERS + 2; i++) {
+        assert_int_equal(sizes.cache[i].window, 20);
+        assert_int_equal(sizes.cache[i].slots, 128);
+        assert_int_equal(sizes.cache[i].bytes, 0);
+    }
+    /* Four norms of D and two of E per layer, one of D per reader, the last norm, and
+     * one bias. */
+    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + 3 * D + HEADS * E) * 4);
     setup_release(&s);
     model_release(&m);
 }
@@ -577,10 +664,10 @@ static void test_describe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_two_sequences),
-        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_bad_steps),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_compile_refuses),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_some_rows),
+        cmocka_unit_test(test_two_sequences),   cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_bad_steps),       cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_compile_refuses), cmocka_unit_test(test_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

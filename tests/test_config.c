@@ -281,35 +281,6 @@ static void ends_and_formats(void **state)
     }
 }
 
-static void published_shapes(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *name;
-        int64_t d_model, n_layers, context;
-        float attn_scale;
-        vug_rope_type rope;
-    } rows[] = {
-        { "gemma-3-270m", 640, 18, 32768, 0.0625F, VUG_ROPE_DEFAULT },
-        { "gemma-3-1b", 1152, 26, 32768, 0.0625F, VUG_ROPE_DEFAULT },
-        { "gemma-3-4b", 2560, 34, 131072, 0.0625F, VUG_ROPE_LINEAR },
-        { "gemma-3-12b", 3840, 48, 131072, 0.0625F, VUG_ROPE_LINEAR },
-        { "gemma-3-27b", 5376, 62, 131072, 0.0771516749810459555F, VUG_ROPE_LINEAR },
-    };
-    assert_int_equal(vug_shape_rows(), COUNT(rows));
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const vug_shape_row *shape = vug_shape_row_at(i);
-        const vug_config c = read_good(shape->config);
-        assert_string_equal(shape->name, rows[i].name);
-        assert_int_equal(c.d_model, rows[i].d_model);
-        assert_int_equal(c.n_layers, rows[i].n_layers);
-        assert_int_equal(c.context, rows[i].context);
-        assert_true(c.attn_scale == rows[i].attn_scale);
-        assert_int_equal(c.rope_full.type, rows[i].rope);
-        assert_false(c.windowed[5]);
-    }
-}
-
 /* ---- what is refused --------------------------------------------------------------- */
 
 typedef struct {
@@ -338,9 +309,13 @@ static void unknown_models(void **state)
     (void)state;
     static const refusal rows[] = {
         { "{'model_type':'mamba'}", VUG_UNSUPPORTED,
-          "architecture 'mamba' is not known; vug knows gemma3_text, gemma3" },
+          "architecture 'mamba' is not known; vug knows gemma, gemma2, gemma3_text, "
+          "gemma3, gemma4_text, gemma4, gemma4_unified_text, gemma4_unified, llama, qwen2, "
+          "qwen3, qwen3_moe" },
         { "{'text_config':{'model_type':'gemma9'}}", VUG_UNSUPPORTED,
-          "architecture 'gemma9' is not known; vug knows gemma3_text, gemma3" },
+          "architecture 'gemma9' is not known; vug knows gemma, gemma2, gemma3_text, "
+          "gemma3, gemma4_text, gemma4, gemma4_unified_text, gemma4_unified, llama, qwen2, "
+          "qwen3, qwen3_moe" },
         { "{'hidden_size':4}", VUG_FORMAT, "key 'model_type' is missing" },
         { "{'model_type':null}", VUG_FORMAT, "key 'model_type' is missing" },
         { "{'model_type':3}", VUG_FORMAT, "key 'model_type' must be a string" },
@@ -359,12 +334,12 @@ static void values_that_are_not_computed_with(void **state)
           "use_bidirectional_attention is set: embedding models are not supported" },
         { FLAT(",'attention_bias':true"), VUG_UNSUPPORTED,
           "attention_bias is not supported for Gemma 3" },
-        { FLAT(",'rope_scaling':{'type':'yarn','factor':4}"), VUG_UNSUPPORTED,
-          "RoPE type 'yarn' is not known for Gemma 3 (default, linear)" },
-        { FLAT(",'rope_parameters':{'full_attention':{'rope_type':'yarn','factor':4}}"),
-          VUG_UNSUPPORTED, "RoPE type 'yarn' is not known for Gemma 3 (default, linear)" },
-        { FLAT(",'rope_parameters':{'sliding_attention':{'rope_type':'llama3'}}"), VUG_UNSUPPORTED,
-          "RoPE type 'llama3' is not known for Gemma 3 (default, linear)" },
+        { FLAT(",'rope_scaling':{'type':'dynamic','factor':4}"), VUG_UNSUPPORTED,
+          "RoPE type 'dynamic' is not known (default, linear, llama3, yarn)" },
+        { FLAT(",'rope_parameters':{'full_attention':{'rope_type':'longrope','factor':4}}"),
+          VUG_UNSUPPORTED, "RoPE type 'longrope' is not known (default, linear, llama3, yarn)" },
+        { FLAT(",'rope_parameters':{'sliding_attention':{'rope_type':'su'}}"), VUG_UNSUPPORTED,
+          "RoPE type 'su' is not known (default, linear, llama3, yarn)" },
         { FLAT(",'layer_types':['full_attention','linear_attention','full_attention',"
                "'full_attention']"),
           VUG_UNSUPPORTED,
@@ -476,11 +451,15 @@ static void assert_sane(vug_str json)
     assert_in_range(c.d_head, 2, 4096);
     assert_in_range(c.d_ffn, 1, 1 << 24);
     assert_in_range(c.n_vocab, 1, 1 << 24);
-    assert_in_range(c.window, 1, 1 << 30);
+    assert_in_range(c.window, 0, 1 << 30);
+    for (int64_t i = 0; i < c.n_layers; i++)
+        assert_true(!c.windowed[i] || c.window > 0);
     assert_in_range(c.context, 1, 1 << 30);
     assert_in_range(c.n_eos, 0, VUG_MAX_EOS);
     assert_true(c.attn_scale > 0 && c.norm_eps >= 0);
-    assert_true(c.rope_full.theta >= 1 && c.rope_window.theta >= 1);
+    assert_true(c.rope_full.theta >= 1 && c.rope_full.attention > 0);
+    /* Only Gemma 3 has a second table. */
+    assert_true(c.rope_window.theta >= 1 || strcmp(c.arch->name, "gemma3") != 0);
 }
 
 static void try_neighbours(const char *path)
@@ -520,6 +499,15 @@ static void every_byte_of_a_flat_config(void **state)
     try_neighbours("tests/golden/models/gemma3-odd/config.json");
 }
 
+static void every_byte_of_scaled_ropes(void **state)
+{
+    (void)state;
+    try_neighbours("tests/golden/models/llama3-biases/config.json");
+    try_neighbours("tests/golden/models/qwen3-yarn/config.json");
+    try_neighbours("tests/golden/models/qwen2/config.json");
+    try_neighbours("tests/golden/models/gemma2/config.json");
+}
+
 static void every_byte_of_a_nested_config(void **state)
 {
     (void)state;
@@ -537,13 +525,13 @@ int main(void)
         cmocka_unit_test(one_model_in_two_dialects),
         cmocka_unit_test(nested_configs),
         cmocka_unit_test(ends_and_formats),
-        cmocka_unit_test(published_shapes),
         cmocka_unit_test(unknown_models),
         cmocka_unit_test(values_that_are_not_computed_with),
         cmocka_unit_test(values_that_lie),
         cmocka_unit_test(sizes_that_lie),
         cmocka_unit_test(every_byte_of_a_flat_config),
         cmocka_unit_test(every_byte_of_a_nested_config),
+        cmocka_unit_test(every_byte_of_scaled_ropes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,9 @@ static void configs_that_lie(void **state)
     refuse(&dir, VUG_FORMAT, "FOLDER/config.json: key 'model_type' is missing");
     put_config(&dir, "\"gemma3_text\"", "\"mamba\"");
     refuse(&dir, VUG_UNSUPPORTED,
-           "FOLDER/config.json: architecture 'mamba' is not known; vug knows gemma3_text, gemma3");
+           "FOLDER/config.json: architecture 'mamba' is not known; vug knows gemma, "
+           "gemma2, gemma3_text, gemma3, gemma4_text, gemma4, gemma4_unified_text, "
+           "gemma4_unified, llama, qwen2, qwen3, qwen3_moe");
     put_config(&dir, "\"hidden_size\": 64", "\"hidden_size\": -64");
     refuse(&dir, VUG_FORMAT,
            "FOLDER/config.json: key 'hidden_size' must be a whole number from 1 to 1048576");
@@ -277,6 +279,8 @@ static void a_description_fits_the_files(void **state)
     assert_int_equal(i.n_parameters, i.n_vocab * d + i.n_layers * layer + d);
     assert_int_equal(i.memory.weights_mapped, 2 * i.n_parameters);
     assert_int_equal(i.bytes_per_token, i.memory.weights_mapped);
+    assert_int_equal(i.flop_per_token, 2 * i.n_layers * (layer - 4 * d - 2 * i.d_head));
+    assert_int_equal(i.flop_per_logits, 2 * i.n_vocab * d);
     const vug_memory_plan *p = &i.memory;
     assert_int_equal(p->tokenizer, 0);
     assert_true(p->graph > 0 && p->session_buffers > 0 && p->process > 0);

@@ -523,6 +523,11 @@ static void folders_render_without_a_model(void **state)
     scratch_remove(&dir);
     help_refused(vug_chat_render(dir.path, &hello, 1, true, &text, &err), &err, VUG_IO, dir.path,
                  "FOLDER: no such folder");
+    help_refused(
+            vug_chat_render(GOLDEN("llama3"), &hello, 1, true, &text, &err), &err, VUG_UNSUPPORTED,
+            NULL,
+            "no chat format is built in for llama models: their prompts have to be given whole, "
+            "with the tokens of the turns (--raw)");
 }
 
 static void without_a_tokenizer_there_is_no_text(void **state)

@@ -42,9 +42,20 @@ static vug_val append(vug_graph *g, vug_node node)
     return out;
 }
 
-/* A value of any shape: one with a symbol can only be an input. */
+/* A value of any shape: one with a symbol can only be an input. ">8,2" is
+ * a router's that chooses 2 of 8. */
 static vug_val value(vug_graph *g, const char *shape)
 {
+    if (*shape == '>') {
+        const vug_shape s = shape_from(shape + 1);
+        const vug_val logits = append(g, (vug_node){ .op = VUG_OP_INPUT,
+                                                     .layer = -1,
+                                                     .shape = { 2, { VUG_DIM_T, s.dim[0] } } });
+        return append(g, (vug_node){ .op = VUG_OP_ROUTER,
+                                     .layer = -1,
+                                     .in = { logits },
+                                     .at.router.count = (int)s.dim[1] });
+    }
     const bool symbolic = strpbrk(shape, "TRPS") != NULL;
     return append(g, (vug_node){ .op = symbolic ? VUG_OP_INPUT : VUG_OP_PARAM,
                                  .layer = -1,
@@ -54,6 +65,18 @@ static vug_val value(vug_graph *g, const char *shape)
 /* ---- shapes -------------------------------------------------------------- */
 
 static const float inv[] = { 1, 0.5f, 0.25f, 0.125f };
+
+enum { CACHED = 7 };
+
+/* An attention of two key/value heads of 8 and a window of 5. */
+static void fill_cache(vug_graph *g, int layer)
+{
+    const vug_val q = value(g, "T,2,8"), k = value(g, "T,2,8"), v = value(g, "T,2,8");
+    append(g, (vug_node){ .op = VUG_OP_ATTENTION,
+                          .layer = layer,
+                          .in = { q, k, v },
+                          .at.attn = { layer, 5, 1, 0 } });
+}
 
 /* One node over inputs of the given shapes gives either a shape or a refusal. */
 typedef struct {
@@ -86,8 +109,67 @@ typedef struct {
     {                                                                                    \
         .op = VUG_OP_##id, .layer = 3, .name = "x", .at.attn = {.layer = 3, .scale = 1 } \
     }
+#define ROUTE(n) WITH(ROUTER, .at.router.count = n)
+#define MIX      WITH(EXPERTS, .at.experts.activation = VUG_OP_SILU)
+#define MIX_OF \
+    "expected gate and up [N,F,D] and down [N,D,F] of the N experts that the router chooses from"
+#define READER(w)                                                                    \
+    {                                                                                \
+        .op = VUG_OP_ATTEND, .layer = 3, .name = "x", .at.attn = { CACHED, w, 1, 0 } \
+    }
+#define MASKED_READER                                                                     \
+    {                                                                                     \
+        .op = VUG_OP_ATTEND_MASK, .layer = 3, .name = "x", .at.attn = { CACHED, 5, 1, 0 } \
+    }
 
 static const rule_row rule_rows[] = {
+    { ROUTE(2), { "T,8" }, "[T,4]", NULL },
+    { ROUTE(8), { "R,8" }, "[R,16]", NULL },
+    { ROUTE(9),
+      { "T,8" },
+      NULL,
+      "inputs are [T,8], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(0),
+      { "T,8" },
+      NULL,
+      "inputs are [T,8], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(1),
+      { "T,16777217" },
+      NULL,
+      "inputs are [T,16777217], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { ROUTE(1),
+      { "T,2,4" },
+      NULL,
+      "inputs are [T,2,4], expected [T,N] with N up to 2^24 and a choice of 1 to N" },
+    { NODE(ROUTE_SCALE), { ">8,2", "8" }, "[T,4]", NULL },
+    { NODE(ROUTE_SCALE),
+      { ">8,2", "4" },
+      NULL,
+      "inputs are [T,4] and [4], expected a router's value and a weight [N]" },
+    { NODE(ROUTE_SCALE),
+      { "T,4", "8" },
+      NULL,
+      "inputs are [T,4] and [8], expected a router's value and a weight [N]" },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" }, "[T,6]", NULL },
+    { NODE(EXPERTS),
+      { "T,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "expected gelu or silu as activation" },
+    { MIX,
+      { "T,6", "T,4", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "inputs are [T,6] and [T,4], expected [T,D] and a router's value of the same rows" },
+    { MIX,
+      { "R,6", ">8,2", "8,5,6", "8,5,6", "8,6,5" },
+      NULL,
+      "inputs are [R,6] and [T,4], expected [T,D] and a router's value of the same rows" },
+    { MIX, { "T,6", ">9,2", "8,5,6", "8,5,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,7", ">8,2", "8,5,6", "8,5,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,4,6", "8,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "7,6,5" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "8,5,6", "8,5,6", "8,5,6" }, NULL, MIX_OF },
+    { MIX, { "T,6", ">8,2", "5,6", "5,6", "6,5" }, NULL, MIX_OF },
+
     { SCALED(EMBED), { "100,8", "T" }, "[T,8]", NULL },
     { SCALED(EMBED),
       { "100", "T" },
@@ -218,6 +300,16 @@ static const rule_row rule_rows[] = {
     { NODE(MUL), { "T,4,8", "T,4,8" }, "[T,4,8]", NULL },
     { NODE(MUL), { "T,8", "T,8,1" }, NULL, "inputs are [T,8] and [T,8,1], expected equal shapes" },
     { NODE(GELU), { "T,8" }, "[T,8]", NULL },
+    { NODE(SILU), { "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(BIAS), { "T,8", "8" }, "[T,8]", NULL },
+    { NODE(BIAS),
+      { "T,8", "4" },
+      NULL,
+      "inputs are [T,8] and [4], expected [...,D] and a weight [D]" },
+    { NODE(BIAS),
+      { "T,8", "T,8" },
+      NULL,
+      "inputs are [T,8] and [T,8], expected [...,D] and a weight [D]" },
     { SCALED(SCALE), { "T,8" }, "[T,8]", NULL },
     { SCALED(SOFTCAP), { "R,8" }, "[R,8]", NULL },
 
@@ -247,8 +339,49 @@ static const rule_row rule_rows[] = {
       NULL,
       "inputs are [T,8] and [R,1], expected [T,D] and rows [R]" },
 
+    { NODE(UNIT_NORM), { "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(GAIN), { "T,8", "1" }, "[T,8]", NULL },
+    { NODE(GAIN),
+      { "T,8", "8" },
+      NULL,
+      "inputs are [T,8] and [8], expected any value and a weight [1]" },
+    { NODE(GAIN),
+      { "T,8", "1,1" },
+      NULL,
+      "inputs are [T,8] and [1,1], expected any value and a weight [1]" },
+    { WITH(HEAD, .at.head.index = 3), { "T,4,8" }, "[T,8]", NULL },
+    { WITH(HEAD, .at.head.index = 4),
+      { "T,4,8" },
+      NULL,
+      "inputs are [T,4,8], expected [T,H,E] and the index of a head below H" },
+    { WITH(HEAD, .at.head.index = -1),
+      { "T,4,8" },
+      NULL,
+      "inputs are [T,4,8], expected [T,H,E] and the index of a head below H" },
+    { WITH(HEAD, .at.head.index = 0),
+      { "T,32" },
+      NULL,
+      "inputs are [T,32], expected [T,H,E] and the index of a head below H" },
+    { WITH(ATTEND, .at.attn.layer = 2),
+      { "T,4,8" },
+      NULL,
+      "no earlier attention fills the cache of layer 2" },
+    { READER(5), { "T,4,8" }, "[T,4,8]", NULL },
+    { READER(5), { "R,6,8" }, "[R,6,8]", NULL },
+    { READER(0), { "T,4,8" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,3,8" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,4,6" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+    { READER(5), { "T,32" }, NULL, "the cache of layer 7 has 2 heads of 8 and window 5" },
+
+    { MASKED_READER, { "T,4,8", "T,S" }, "[T,4,8]", NULL },
+    { MASKED_READER,
+      { "T,4,8", "R,S" },
+      NULL,
+      "the mask is [R,S], expected [T,S], a row for each query" },
+
     { NODE(GEGLU), { "T,8", "T,8" }, "[T,8]", NULL },
     { NODE(GEGLU), { "T,8", "T,9" }, NULL, "inputs are [T,8] and [T,9], expected equal shapes" },
+    { NODE(SWIGLU), { "R,8", "R,8" }, "[R,8]", NULL },
     { NODE(ADD_NORM), { "T,8", "T,8", "8" }, "[T,8]", NULL },
     { NODE(ADD_NORM),
       { "T,8", "T,9", "8" },
@@ -283,6 +416,8 @@ static void test_shape_rules(void **state)
         vug_node node = row->node;
         vug_val out = { 0 };
         char text[96], want[512];
+        if (node.op == VUG_OP_ATTEND || node.op == VUG_OP_ATTEND_MASK)
+            fill_cache(&g, CACHED);
         for (int k = 0; k < vug_op_inputs(node.op); k++)
             node.in[k] = value(&g, row->in[k]);
         const uint32_t before = g.n;
@@ -305,6 +440,50 @@ static void test_shape_rules(void **state)
         if (!accepted[op])
             fail_msg("no row accepts the op %s", vug_op_name((vug_op)op));
     }
+}
+
+/* A cache is filled by an earlier node, also in a graph that was changed. */
+static void test_caches_are_filled_before(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    fill_cache(&g, CACHED);
+    const uint32_t filler = g.n - 1;
+    append(&g, (vug_node){ .op = VUG_OP_ATTEND,
+                           .layer = 8,
+                           .in = { value(&g, "T,4,8") },
+                           .at.attn = { CACHED, 5, 1, 0 } });
+    fill_cache(&g, 9);
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_OK);
+    g.node[filler].at.attn.layer = 9;
+    g.node[g.n - 1].at.attn.layer = CACHED;
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: layer 8, (attend): no earlier attention fills the cache "
+                                 "of layer 7");
+    vug_graph_release(&g);
+}
+
+/* What a route becomes may be anything: only the router's own value is taken for one. */
+static void test_routes(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    vug_val out;
+    const vug_val x = value(&g, "T,6"), route = value(&g, ">4,2"), w = value(&g, "4");
+    const vug_val gate = value(&g, "4,5,6"), down = value(&g, "4,6,5");
+    const vug_val scaled = append(&g, (vug_node){ .op = VUG_OP_ROUTE_SCALE, .in = { route, w } });
+    const vug_val twice = append(&g, (vug_node){ .op = VUG_OP_SCALE, .in = { route } });
+    vug_node node = { .op = VUG_OP_EXPERTS, .at.experts.activation = VUG_OP_GELU };
+    const vug_val good[] = { x, scaled, gate, gate, down };
+    memcpy(node.in, good, sizeof(good));
+    (void)append(&g, node);
+    node.in[1] = twice;
+    assert_int_equal(vug_graph_append(&g, &node, &out, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: layer 0, (experts): inputs are [T,6] and [T,4], expected "
+                                 "[T,D] and a router's value of the same rows");
+    vug_graph_release(&g);
 }
 
 static void test_declared_shapes(void **state)
@@ -522,10 +701,16 @@ static void test_verify(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape_rules),   cmocka_unit_test(test_declared_shapes),
-        cmocka_unit_test(test_shape_helpers), cmocka_unit_test(test_arity),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_copies),        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_shape_rules),
+        cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_caches_are_filled_before),
+        cmocka_unit_test(test_declared_shapes),
+        cmocka_unit_test(test_shape_helpers),
+        cmocka_unit_test(test_arity),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_verify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

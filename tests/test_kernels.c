@@ -234,6 +234,9 @@ static void check_unary(const vug_cpu_kernels *row, const float *x, int64_t n)
     row->gelu(x, out, n);
     ref->gelu(x, want, n);
     check_bits(out, want, (size_t)n, "gelu");
+    row->silu(x, out, n);
+    ref->silu(x, want, n);
+    check_bits(out, want, (size_t)n, "silu");
     row->exp(x, out, n);
     ref->exp(x, want, n);
     check_bits(out, want, (size_t)n, "exp");
@@ -383,6 +386,21 @@ static void test_gelu_accuracy(void **state)
     print_message("gelu within %.3g of x\n", worst);
     assert_true(worst < 3e-7);
     assert_true(vug_ref_gelu(-100) == 0 && vug_ref_gelu(100) == 100);
+}
+
+static void test_silu_accuracy(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (int i = -80000; i < 80000; i += 7) {
+        const float x = (float)i * 0.00097f + 1e-6f;
+        const double want = (double)x / (1 + exp(-(double)x));
+        worst = fmax(worst, fabs((double)vug_ref_silu(x) - want) / fabs(want));
+    }
+    print_message("silu within %.3g\n", worst);
+    /* exp within one ulp, a sum and a division rounded. */
+    assert_true(worst < 3 * 0x1p-23);
+    assert_true(vug_ref_silu(-200) == 0 && vug_ref_silu(200) == 200);
 }
 
 /* ---- whole products ------------------------------------------------------- */
@@ -567,16 +585,75 @@ static void test_linear_identity(void **state)
     env_release(&env);
 }
 
+/* ---- rows ------------------------------------------------------------------ */
+
+/* The widest piece, and how many: a kernel of its own counts them. */
+static atomic_llong widest, pieces;
+
+static void counting_softcap(const float *x, float by, float *out, int64_t n)
+{
+    long long seen = atomic_load(&widest);
+    while (n > seen && !atomic_compare_exchange_weak(&widest, &seen, n)) {
+    }
+    atomic_fetch_add(&pieces, 1);
+    vug_cpu_row(0)->softcap(x, by, out, n);
+}
+
+/* One row of logits is as wide as the vocabulary and keeps all threads busy. */
+static void test_wide_rows_are_cut(void **state)
+{
+    (void)state;
+    enum { WIDTH = 100003, ROWS = 2 };
+    const int64_t n = (int64_t)WIDTH * ROWS;
+    rng r = { 5 };
+    float *x = guarded_floats((size_t)n), *y = guarded_floats((size_t)n);
+    float *out = guarded_floats((size_t)n), *want = guarded_floats((size_t)n);
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = 40 * rng_float(&r);
+        y[i] = rng_float(&r);
+    }
+    vug_cpu_kernels counting = *vug_cpu_row(0);
+    counting.softcap = counting_softcap;
+    for (int rows = 1; rows <= ROWS; rows++) {
+        vug_cpu_env env = env_of(&counting, 3);
+        const vug_cpu_rows_job cap = {
+            .op = VUG_OP_SOFTCAP, .rows = rows, .width = WIDTH, .in = { x }, .out = out, .by = 30
+        };
+        atomic_store(&widest, 0);
+        atomic_store(&pieces, 0);
+        vug_cpu_rows(&env, &cap);
+        assert_true(atomic_load(&pieces) >= 3 && atomic_load(&widest) <= WIDTH / 3);
+        vug_cpu_row(0)->softcap(x, 30, want, (int64_t)rows * WIDTH);
+        check_bits(out, want, (size_t)rows * WIDTH, "softcap of wide rows");
+        env_release(&env);
+    }
+
+    vug_cpu_env env = env_of(vug_cpu_choose(NULL), 3);
+    const vug_cpu_rows_job swiglu = {
+        .op = VUG_OP_SWIGLU, .rows = ROWS, .width = WIDTH, .in = { x, y }, .out = out
+    };
+    vug_cpu_rows(&env, &swiglu);
+    for (int64_t i = 0; i < n; i++)
+        want[i] = vug_ref_silu(x[i]) * y[i];
+    check_bits(out, want, (size_t)n, "swiglu of wide rows");
+    env_release(&env);
+    free_guarded(x);
+    free_guarded(y);
+    free_guarded(out);
+    free_guarded(want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),        cmocka_unit_test(test_blocks_of_sums),
-        cmocka_unit_test(test_lane_order),    cmocka_unit_test(test_tile),
-        cmocka_unit_test(test_weights),       cmocka_unit_test(test_every_half),
-        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_exp_accuracy),
-        cmocka_unit_test(test_gelu_accuracy), cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_linear_group),  cmocka_unit_test(test_linear_identity),
+        cmocka_unit_test(test_choose),          cmocka_unit_test(test_blocks_of_sums),
+        cmocka_unit_test(test_lane_order),      cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_weights),         cmocka_unit_test(test_every_half),
+        cmocka_unit_test(test_elementwise),     cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_softmax),         cmocka_unit_test(test_exp_accuracy),
+        cmocka_unit_test(test_gelu_accuracy),   cmocka_unit_test(test_silu_accuracy),
+        cmocka_unit_test(test_linear),          cmocka_unit_test(test_linear_group),
+        cmocka_unit_test(test_linear_identity), cmocka_unit_test(test_wide_rows_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

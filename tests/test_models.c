@@ -615,14 +615,30 @@ static void frequencies_of_rope(void **state)
         int dims;
         float inv[10];
     } rows[] = {
-        { { VUG_ROPE_DEFAULT, 1e6, 0 },
+        { { VUG_ROPE_DEFAULT, .theta = 1e6, .attention = 1 },
           16,
           { 1, 0.177827939F, 0.0316227786F, 0.00562341325F, 0.00100000005F, 0.00017782794F,
             3.16227743e-05F, 5.62341347e-06F } },
-        { { VUG_ROPE_LINEAR, 1e4, 8 },
+        { { VUG_ROPE_LINEAR, .theta = 1e4, .factor = 8, .attention = 1 },
           20,
           { 0.125F, 0.0497633964F, 0.0198111646F, 0.00788696576F, 0.0031398579F, 0.00124999997F,
             0.000497633824F, 0.000198111666F, 7.88696634e-05F, 3.13985875e-05F } },
+        { { VUG_ROPE_LLAMA3, 1e4, 8, 256, 1, 4, 1, false, 0 },
+          16,
+          { 1, 0.316227764F, 0.100000001F, 0.00661310693F, 0.00124999997F, 0.000395284733F,
+            0.000125000006F, 3.95284733e-05F } },
+        { { VUG_ROPE_YARN, 1e6, 4, 512, 1, 32, 1.1386294361119891, true, 0 },
+          20,
+          { 1, 0.204090774F, 0.0394348353F, 0.00693390658F, 0.000995267881F, 0.000250000012F,
+            6.27971385e-05F, 1.5773936e-05F, 3.96223231e-06F, 9.95268238e-07F } },
+        { { VUG_ROPE_YARN, 1e4, 3, 300, 1, 20, 1.1098612288668110, false, 0 },
+          16,
+          { 1, 0.296444565F, 0.068123281F, 0.013440486F, 0.00333333341F, 0.00105409266F,
+            0.00033333333F, 0.000105409257F } },
+        /* A quarter of ten pairs is two; their exponents have the whole width below. */
+        { { VUG_ROPE_PROPORTIONAL, .theta = 1e4, .factor = 8, .attention = 1, .rotated = 0.25 },
+          20,
+          { 0.125F, 0.0497633964F } },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         vug_graph g = { 0 };
@@ -633,6 +649,7 @@ static void frequencies_of_rope(void **state)
         assert_int_equal(vug_flow_finish(&f, &err), VUG_OK);
         const vug_attr_table *at = &vug_graph_at(&g, v)->at.table;
         assert_int_equal(at->dims, rows[i].dims);
+        assert_true(at->factor == (float)rows[i].rope.attention);
         assert_memory_equal(at->inv, rows[i].inv, (size_t)at->dims / 2 * sizeof(float));
         vug_graph_release(&g);
     }

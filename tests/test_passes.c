@@ -127,21 +127,24 @@ static vug_val table(sketch *s)
 /* ---- fusion: each row ---------------------------------------------------------------- */
 
 /* Whichever operand is the activated one, it comes first in the fused node. */
-static void gelu_and_mul(void **state)
+static void activation_and_mul(void **state)
 {
     (void)state;
-    for (int swap = 0; swap < 2; swap++) {
+    for (int way = 0; way < 4; way++) {
+        const bool swap = way % 2, silu = way / 2;
         sketch s;
         begin(&s);
-        const vug_val up = linear(&s), gate = flow_gelu(&s.f, s.x);
+        const vug_val up = linear(&s);
+        const vug_val gate = silu ? flow_silu(&s.f, s.x) : flow_gelu(&s.f, s.x);
         flow_output(&s.f, "y", swap ? flow_mul(&s.f, up, gate) : flow_mul(&s.f, gate, up));
         vug_graph g = fuse(&s);
         const vug_node *y = output_node(&g, 0);
-        assert_int_equal(y->op, VUG_OP_GEGLU);
+        assert_int_equal(y->op, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU);
         assert_int_equal(op_of_input(&g, y, 0), VUG_OP_EMBED);
         assert_int_equal(op_of_input(&g, y, 1), VUG_OP_LINEAR);
         assert_int_equal(y->layer, 0);
-        assert_int_equal(count_ops(&g, VUG_OP_GELU) + count_ops(&g, VUG_OP_MUL), 0);
+        assert_int_equal(count_ops(&g, VUG_OP_GELU) + count_ops(&g, VUG_OP_SILU), 0);
+        assert_int_equal(count_ops(&g, VUG_OP_MUL), 0);
         vug_graph_release(&g);
     }
 }
@@ -297,10 +300,15 @@ static uint64_t hash_node(const vug_node *n, const uint64_t *of)
         return hash_norm(a, b, n->at.norm);
     case VUG_OP_GEGLU:
         return hash_op(VUG_OP_MUL, hash_op(VUG_OP_GELU, a, 0), b);
+    case VUG_OP_SWIGLU:
+        return hash_op(VUG_OP_MUL, hash_op(VUG_OP_SILU, a, 0), b);
     case VUG_OP_ADD_NORM:
         return hash_op(VUG_OP_ADD, a, hash_norm(b, c, n->at.norm));
     case VUG_OP_NORM_ROPE:
         return hash_op(VUG_OP_ROPE, hash_norm(a, b, n->at.norm), c);
+    case VUG_OP_HEAD:
+        return mix(hash_op(n->op, a, 0), (uint64_t)n->at.head.index);
+    case VUG_OP_ATTEND:
     case VUG_OP_ATTENTION:
         return mix(hash_op(n->op, mix(a, b), c),
                    (uint64_t)n->at.attn.layer << 32 | (uint64_t)n->at.attn.window);
@@ -357,7 +365,7 @@ static void random_sketch(sketch *s, uint64_t *random)
             flat[n_flat++] = flow_mul(&s->f, a, b);
             break;
         case 2:
-            flat[n_flat++] = flow_gelu(&s->f, a);
+            flat[n_flat++] = help_random(random, 2) ? flow_silu(&s->f, a) : flow_gelu(&s->f, a);
             break;
         case 3:
             flat[n_flat++] = normed(s, a);
@@ -395,19 +403,19 @@ static void fusing_changes_no_meaning(void **state)
         assert_ok(vug_flow_finish(&s.f, &err), &err);
         assert_ok(vug_fuse(&s.g, &fused, &err), &err);
         assert_same_meaning(&s.g, &fused);
-        n_fused += count_ops(&fused, VUG_OP_GEGLU) + count_ops(&fused, VUG_OP_ADD_NORM) +
-                   count_ops(&fused, VUG_OP_NORM_ROPE);
+        n_fused += count_ops(&fused, VUG_OP_GEGLU) + count_ops(&fused, VUG_OP_SWIGLU) +
+                   count_ops(&fused, VUG_OP_ADD_NORM) + count_ops(&fused, VUG_OP_NORM_ROPE);
         vug_graph_release(&fused);
         vug_graph_release(&s.g);
     }
     assert_true(n_fused > 100);
 }
 
-/* ---- Gemma 3 ---------------------------------------------------------------------------- */
+/* ---- published shapes ------------------------------------------------------------------ */
 
 /* The graph of a published shape, without a checkpoint: only the formats of weights
  * are asked for. */
-static vug_graph gemma(size_t shape, bool hidden)
+static vug_graph published(size_t shape, bool hidden)
 {
     static const vug_tensor some = { .dtype = VUG_DTYPE_BF16 };
     static vug_config const empty;
@@ -416,21 +424,54 @@ static vug_graph gemma(size_t shape, bool hidden)
     vug_err err = { 0 };
     assert_ok(vug_config_read(vug_str_of(vug_shape_row_at(shape)->config), "shape", &config, &err),
               &err);
-    vug_binding b = { .n_slots = vug_slot_count(&config), .tied = true, .config = &config };
+    vug_binding b = { .n_slots = vug_slot_count(&config), .tied = config.tied, .config = &config };
     b.tensor = vug_alloc(b.n_slots, sizeof(const vug_tensor *));
     assert_non_null(b.tensor);
-    for (size_t i = 0; i < b.n_slots; i++)
-        b.tensor[i] = &some;
+    for (size_t i = 0; i < b.n_slots; i++) {
+        const vug_slot slot = vug_slot_at(&config, i);
+        const bool head = strcmp(slot.row->name, "output") == 0 && !config.tied;
+        b.tensor[i] = slot.presence == VUG_TENSOR_READ && (slot.row->need != VUG_OPTIONAL || head)
+                              ? &some
+                              : NULL;
+    }
     assert_ok(vug_model_build(&b, hidden, &g, &err), &err);
     vug_binding_release(&b);
     return g;
 }
 
-static void gemma_fused(void **state)
+/* Fusions per layer of each architecture. */
+static const struct {
+    const char *arch;
+    uint32_t geglu, swiglu, add_norm, norm_rope;
+} fusions[] = {
+    { "gemma", 1, 0, 0, 0 },     { "gemma2", 1, 0, 2, 0 }, { "gemma3", 1, 0, 2, 2 },
+    { "llama", 0, 1, 0, 0 },     { "qwen2", 0, 1, 0, 0 },  { "qwen3", 0, 1, 0, 2 },
+    { "qwen3_moe", 0, 0, 0, 2 },
+};
+
+/* Of Gemma 4 the layers of one model differ. */
+static void check_fusions(const vug_graph *g, const vug_graph *fused)
+{
+    const uint32_t layers = (uint32_t)g->n_layers;
+    size_t a = 0;
+    while (a < COUNT(fusions) && strcmp(fusions[a].arch, g->name) != 0)
+        a++;
+    assert_true(a < COUNT(fusions) || strcmp(g->name, "gemma4") == 0);
+    if (a == COUNT(fusions))
+        return;
+    assert_int_equal(count_ops(fused, VUG_OP_GEGLU), fusions[a].geglu * layers);
+    assert_int_equal(count_ops(fused, VUG_OP_SWIGLU), fusions[a].swiglu * layers);
+    assert_int_equal(count_ops(fused, VUG_OP_ADD_NORM), fusions[a].add_norm * layers);
+    assert_int_equal(count_ops(fused, VUG_OP_NORM_ROPE), fusions[a].norm_rope * layers);
+    assert_int_equal(fused->n, g->n - layers * (fusions[a].geglu + fusions[a].swiglu +
+                                                fusions[a].add_norm + fusions[a].norm_rope));
+}
+
+static void published_fused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < vug_shape_rows(); i++) {
-        vug_graph g = gemma(i, i % 2 == 1), fused = { 0 }, twice = { 0 };
+        vug_graph g = published(i, i % 2 == 1), fused = { 0 }, twice = { 0 };
         vug_buf before = { 0 }, after = { 0 }, once_text = { 0 }, twice_text = { 0 };
         vug_err err = { 0 };
         const uint32_t layers = (uint32_t)g.n_layers;
@@ -440,10 +481,7 @@ static void gemma_fused(void **state)
         assert_string_equal(before.ptr, after.ptr);
         assert_same_meaning(&g, &fused);
         assert_int_equal(fused.n_layers, layers);
-        assert_int_equal(count_ops(&fused, VUG_OP_GEGLU), layers);
-        assert_int_equal(count_ops(&fused, VUG_OP_ADD_NORM), 2 * layers);
-        assert_int_equal(count_ops(&fused, VUG_OP_NORM_ROPE), 2 * layers);
-        assert_int_equal(fused.n, g.n - 5 * layers);
+        check_fusions(&g, &fused);
         /* What is fused already is left as it is. */
         assert_ok(vug_fuse(&fused, &twice, &err), &err);
         vug_graph_text(&fused, &once_text);
@@ -557,7 +595,7 @@ static double check_plan(const vug_graph *g, int64_t tokens, int64_t rows, uint6
     return over;
 }
 
-static void plans_of_gemma(void **state)
+static void plans_of_published(void **state)
 {
     (void)state;
     static const struct {
@@ -566,14 +604,14 @@ static void plans_of_gemma(void **state)
     } rows[] = { { 1, 1, 64 }, { 7, 1, 64 }, { 64, 64, 64 }, { 512, 1, 4 }, { 513, 2, 4096 } };
     for (size_t shape = 0; shape < vug_shape_rows(); shape++) {
         for (int hidden = 0; hidden < 2; hidden++) {
-            vug_graph g = gemma(shape, hidden), fused = { 0 };
+            vug_graph g = published(shape, hidden), fused = { 0 };
             vug_err err = { 0 };
             assert_ok(vug_fuse(&g, &fused, &err), &err);
             for (size_t i = 0; i < COUNT(rows); i++) {
                 /* Placing values in their order wastes little here. */
                 const int64_t t = rows[i].tokens, r = rows[i].rows;
-                assert_true(check_plan(&g, t, r, rows[i].align) <= 1.2);
-                assert_true(check_plan(&fused, t, r, rows[i].align) <= 1.2);
+                assert_true(check_plan(&g, t, r, rows[i].align) <= 1.25);
+                assert_true(check_plan(&fused, t, r, rows[i].align) <= 1.25);
             }
             vug_graph_release(&g);
             vug_graph_release(&fused);
@@ -639,7 +677,7 @@ static void views_keep_their_memory_alive(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gelu_and_mul),
+        cmocka_unit_test(activation_and_mul),
         cmocka_unit_test(norm_and_add),
         cmocka_unit_test(norm_and_rope),
         cmocka_unit_test(inner_values_that_are_needed),
@@ -647,8 +685,8 @@ int main(void)
         cmocka_unit_test(one_value_on_both_sides),
         cmocka_unit_test(dead_nodes_are_dropped),
         cmocka_unit_test(fusing_changes_no_meaning),
-        cmocka_unit_test(gemma_fused),
-        cmocka_unit_test(plans_of_gemma),
+        cmocka_unit_test(published_fused),
+        cmocka_unit_test(plans_of_published),
         cmocka_unit_test(plans_of_random_graphs),
         cmocka_unit_test(a_chain_takes_turns),
         cmocka_unit_test(views_keep_their_memory_alive),

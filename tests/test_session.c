@@ -223,11 +223,10 @@ static size_t cached_of(vug_session *s, const int32_t *id, size_t n)
 
 static void what_is_cached_is_not_computed_again(void **state)
 {
-    (void)state;
     int32_t id[300];
     help_tokens(4, id, 300, V);
     /* Rings of 16 - 1 + 16 tokens, rounded up to 64. */
-    vug_model *m = help_model(GOLDEN("gemma3-text"), small_rings);
+    vug_model *m = help_model(*state, small_rings);
     assert_int_equal(vug_model_layer(m, 0).slots, 64);
     vug_session *s = help_session(m);
     assert_int_equal(cached_of(s, id, 30), 0);
@@ -265,11 +264,10 @@ static vug_status run_and_break(const vug_program *program, vug_workspace *works
 
 static void a_broken_step_is_not_trusted(void **state)
 {
-    (void)state;
     enum { HELD = 100 };
     int32_t id[HELD + 16];
     help_tokens(11, id, HELD + 16, V);
-    vug_model *m = help_model(GOLDEN("gemma3-text"), small_rings);
+    vug_model *m = help_model(*state, small_rings);
     vug_backend breaking = *m->backend;
     breaking.run = run_and_break;
     /* The broken step wrote positions 100 to 115, where 36 to 51 were. What needs no
@@ -459,18 +457,25 @@ static void a_shared_step_has_limits(void **state)
 int main(void)
 {
     static char text_model[] = GOLDEN("gemma3-text"), mm[] = GOLDEN("gemma3-mm"),
-                windows[] = GOLDEN("gemma3-scale");
+                windows[] = GOLDEN("gemma3-scale"), shared[] = GOLDEN("gemma4-e"),
+                wide_heads[] = GOLDEN("gemma4-dense");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(chunks_do_not_matter, text_model),
         cmocka_unit_test_prestate(chunks_do_not_matter, mm),
+        cmocka_unit_test_prestate(chunks_do_not_matter, shared),
+        cmocka_unit_test_prestate(chunks_do_not_matter, wide_heads),
         cmocka_unit_test(hidden_states_belong_to_their_tokens),
         cmocka_unit_test_prestate(any_history_gives_the_same_bits, text_model),
         cmocka_unit_test_prestate(any_history_gives_the_same_bits, windows),
-        cmocka_unit_test(what_is_cached_is_not_computed_again),
-        cmocka_unit_test(a_broken_step_is_not_trusted),
+        cmocka_unit_test_prestate(any_history_gives_the_same_bits, shared),
+        cmocka_unit_test_prestate(what_is_cached_is_not_computed_again, text_model),
+        cmocka_unit_test_prestate(what_is_cached_is_not_computed_again, shared),
+        cmocka_unit_test_prestate(a_broken_step_is_not_trusted, text_model),
+        cmocka_unit_test_prestate(a_broken_step_is_not_trusted, shared),
         cmocka_unit_test(a_conversation_goes_on_where_it_was),
         cmocka_unit_test(bad_prompts_are_refused),
         cmocka_unit_test_prestate(sessions_share_a_step, text_model),
+        cmocka_unit_test_prestate(sessions_share_a_step, shared),
         cmocka_unit_test(a_shared_step_has_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,10 +21,10 @@
 /* ---- the architecture --------------------------------------------------------------- */
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, false },
-    { "output_norm", "norm.weight", "D", false, false },
-    { "output", "lm_head.weight", "V D", false, true },
-    { "mix", "layers.%d.mix.weight", "D D", true, false },
+    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
+    { "mix", "layers.%d.mix.weight", "D D", true, VUG_NEEDED },
 };
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)

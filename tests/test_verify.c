@@ -32,13 +32,14 @@ static void verify(const char *path, const char *isa, int threads, float **first
     vug_err err = { 0 };
     vug_model *m = help_model(path, (vug_model_options){ .isa = isa, .threads = threads });
     assert_non_null(reference);
-    help_ok(vug_model_verify(m, reference, tolerance, &v, &err), &err);
+    help_ok(vug_model_verify(m, reference, 0, &v, &err), &err);
     if (!v.pass)
         print_error("%s, %s, %d threads: max %g, %d of %d greedy, first layer %d\n", path, isa,
                     threads, v.max_abs, (int)v.n_greedy_equal, (int)v.n_greedy,
                     v.first_departing_layer);
     assert_true(v.pass);
-    assert_true(v.max_abs <= tolerance && v.mean_abs <= v.max_abs);
+    assert_true(v.tolerance == (strstr(path, "gemma4") ? 1e-3 : tolerance));
+    assert_true(v.max_abs <= v.tolerance && v.mean_abs <= v.max_abs);
     assert_true(v.chunked_identical && v.stepwise_identical);
     assert_true(v.n_greedy > 0 && v.n_greedy_equal == v.n_greedy);
     assert_int_equal(v.first_departing_layer, -1);
@@ -84,7 +85,7 @@ static void golden_checkpoints(void **state)
         vug_free(path);
         n_verified++;
     }
-    assert_true(n_verified >= 6); /* tests/golden/README.md */
+    assert_true(n_verified >= 19); /* tests/golden/README.md */
     vug_arena_release(&arena);
 }
 

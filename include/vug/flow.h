@@ -220,11 +220,24 @@ typedef struct {
 } vug_attr_table;
 /* Query i sees key j iff j <= i and, with a window, i - j < window. */
 typedef struct {
-    int layer;      /* whose cache it appends to; flow_attention fills it */
+    int layer;      /* whose cache it appends to, which flow_attention fills; of flow_attend:
+                       whose it reads */
     int64_t window; /* tokens; 0: all */
     float scale;    /* of q.k */
     float softcap;  /* tanh(s / softcap) * softcap after the scale; 0: none */
 } vug_attr_attn;
+/* The `count` largest logits, the lower index first among equals; their softmax over
+ * all experts or, renormalised, over the chosen ones. A row of the route holds the
+ * indices as numbers, the best first, then as many weights. */
+typedef struct {
+    int count;
+    bool renormalise;
+} vug_attr_router;
+typedef enum { VUG_ACT_GELU, VUG_ACT_SILU } vug_activation;
+typedef struct {
+    const char *gate, *up, *down; /* weights [N,F,D], [N,F,D], [N,D,F] */
+    vug_activation act;
+} flow_experts_of;
 
 /* Rows of a table [V,D], times `scale`. */
 VUG_API vug_val flow_embed(vug_flow *f, vug_val table, vug_val tokens, float scale);
@@ -240,12 +253,29 @@ VUG_API vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
 /* q [T,H,E] over the layer's past and k, v [T,K,E]; once in a layer. Past and mask
  * are as the options say. */
 VUG_API vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);
+/* Queries alone, over the cache that layer `at.layer` filled in the same step. */
+VUG_API vug_val flow_attend(vug_flow *f, vug_val q, vug_attr_attn at);
 VUG_API vug_val flow_heads(vug_flow *f, vug_val x, int64_t count); /* [T,H*E] to [T,H,E] */
 VUG_API vug_val flow_merge(vug_flow *f, vug_val x);                /* and back */
 VUG_API vug_val flow_add(vug_flow *f, vug_val a, vug_val b);
 VUG_API vug_val flow_mul(vug_flow *f, vug_val a, vug_val b);
 VUG_API vug_val flow_scale(vug_flow *f, vug_val x, float by);
 VUG_API vug_val flow_gelu(vug_flow *f, vug_val x);
+VUG_API vug_val flow_silu(vug_flow *f, vug_val x);
+/* x [..,D] plus the weight `name` [D]. */
+VUG_API vug_val flow_bias(vug_flow *f, vug_val x, const char *name);
+/* x times the weight `name` [1]. */
+VUG_API vug_val flow_gain(vug_flow *f, vug_val x, const char *name);
+/* x / rms(x) over the last axis, without a weight. */
+VUG_API vug_val flow_unit_norm(vug_flow *f, vug_val x, float eps);
+/* [T,E], head `index` of x [T,H,E]. */
+VUG_API vug_val flow_head(vug_flow *f, vug_val x, int index);
+/* The `at.count` best of the experts that logits [T,N] are of, with their weights. */
+VUG_API vug_val flow_router(vug_flow *f, vug_val logits, vug_attr_router at);
+/* The route's weights times those that the weight `name` [N] has for its experts. */
+VUG_API vug_val flow_route_scale(vug_flow *f, vug_val route, const char *name);
+/* Sum over the chosen experts of their weight times down(act(gate x) * up x). */
+VUG_API vug_val flow_experts(vug_flow *f, vug_val x, vug_val route, flow_experts_of of);
 /* tanh(x / by) * by; `by` 0 leaves x as it is. */
 VUG_API vug_val flow_softcap(vug_flow *f, vug_val x, float by);
 VUG_API vug_val flow_take(vug_flow *f, vug_val x, vug_val rows); /* rows of x */

@@ -145,14 +145,10 @@ static vug_status measure(bench *b, vug_err *err)
 
 /* ---- against the machine ----------------------------------------------------------- */
 
-/* Two operations for each weight that is multiplied with each of `n` tokens. The
- * embedding table is looked up, not multiplied, and the output head, tied or
- * separate, serves the last token alone. Attention is left out. */
+/* The logits are the last token's alone. */
 static double prefill_flop(const vug_model_info *m, double n)
 {
-    const double table = (double)m->n_vocab * (double)m->d_model;
-    const double body = (double)m->n_parameters - table * (m->tied_head ? 1 : 2);
-    return 2 * body * n + 2 * table;
+    return (double)m->flop_per_token * n + (double)m->flop_per_logits;
 }
 
 static double prefill_fraction(const bench *b)
@@ -263,6 +259,7 @@ static void as_json(const bench *b, vug_js *js)
     vug_js_int(js, "batch", b->info.batch);
     vug_js_int(js, "depth", opt->depth);
     vug_js_int(js, "parameters", b->info.n_parameters);
+    vug_js_int(js, "active_parameters", b->info.n_active);
     vug_js_u64(js, "bytes_per_token", b->info.bytes_per_token);
     vug_js_f64(js, "flop_of_prefill", prefill_flop(&b->info, opt->prefill));
     vug_js_f64(js, "load_s", b->load_s);

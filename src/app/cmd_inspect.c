@@ -33,13 +33,16 @@ static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS])
 
 static bool same_layer(const vug_layer_info *a, const vug_layer_info *b)
 {
+    const bool shared = strcmp(a->cache, "shared") == 0;
     return strcmp(a->cache, b->cache) == 0 && a->window == b->window && a->slots == b->slots &&
-           a->cache_bytes == b->cache_bytes;
+           a->cache_bytes == b->cache_bytes && a->n_kv_heads == b->n_kv_heads &&
+           a->d_head == b->d_head && (!shared || a->source == b->source);
 }
 
 /* X(field): of vug_memory_plan, in the order of its sum. */
 #define MEMORY_ROWS(X)                                         \
     X(weights_mapped, "weights, read in place")                \
+    X(tables_mapped, "tables, read by rows, not in the total") \
     X(weights_copied, "weights, converted or packed")          \
     X(tokenizer, "tokenizer")                                  \
     X(graph, "program and tables")                             \
@@ -61,6 +64,10 @@ static void print_head(const vug_model_info *m, vug_buf *to)
                    (long long)m->n_kv_heads, (long long)m->d_head);
     vug_buf_printf(to, "  feed-forward %lld, vocabulary %lld, output head %s\n",
                    (long long)m->d_ffn, (long long)m->n_vocab, m->tied_head ? "tied" : "separate");
+    if (m->n_experts)
+        vug_buf_printf(to, "  %lld of %lld experts of width %lld, %s parameters for each token\n",
+                       (long long)m->n_experts_chosen, (long long)m->n_experts,
+                       (long long)m->d_expert, vug_human_count((double)m->n_active).text);
     vug_buf_printf(to, "  context %lld of %lld trained, batch %lld\n", (long long)m->context,
                    (long long)m->context_trained, (long long)m->batch);
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
@@ -122,10 +129,15 @@ static void print_caches(const vug_model *model, size_t n, vug_buf *to)
         if (before)
             continue;
         vug_buf_printf(to, "  %3zu x %-6s", count, layer.cache);
-        if (layer.window)
-            vug_buf_printf(to, " of %lld tokens,", (long long)layer.window);
-        vug_buf_printf(to, " %lld slots, %s each: ", (long long)layer.slots,
-                       vug_human_bytes(layer.cache_bytes).text);
+        if (layer.source != (int64_t)i) {
+            vug_buf_printf(to, " with layer %lld: ", (long long)layer.source);
+        } else {
+            if (layer.window)
+                vug_buf_printf(to, " of %lld tokens,", (long long)layer.window);
+            vug_buf_printf(to, " %lld slots of %lld x %lld, %s each: ", (long long)layer.slots,
+                           (long long)layer.n_kv_heads, (long long)layer.d_head,
+                           vug_human_bytes(layer.cache_bytes).text);
+        }
         print_layers_like(model, i, n, to);
         vug_buf_puts(to, "\n");
     }
@@ -180,7 +192,11 @@ static void json_head(const vug_model *model, const vug_model_info *m, vug_js *j
     vug_js_int(js, "d_head", m->d_head);
     vug_js_int(js, "d_ffn", m->d_ffn);
     vug_js_int(js, "vocabulary", m->n_vocab);
+    vug_js_int(js, "experts", m->n_experts);
+    vug_js_int(js, "experts_chosen", m->n_experts_chosen);
+    vug_js_int(js, "d_expert", m->d_expert);
     vug_js_int(js, "parameters", m->n_parameters);
+    vug_js_int(js, "active_parameters", m->n_active);
     vug_js_bool(js, "tied_head", m->tied_head);
     vug_js_int(js, "context_trained", m->context_trained);
     vug_js_int(js, "context", m->context);
@@ -215,6 +231,9 @@ static void json_layers(const vug_model *model, size_t n, vug_js *js)
         vug_js_int(js, "window", layer.window);
         vug_js_int(js, "slots", layer.slots);
         vug_js_u64(js, "bytes", layer.cache_bytes);
+        vug_js_int(js, "source", layer.source);
+        vug_js_int(js, "kv_heads", layer.n_kv_heads);
+        vug_js_int(js, "d_head", layer.d_head);
         vug_js_close(js, '}');
     }
     vug_js_close(js, ']');

@@ -41,7 +41,8 @@ typedef struct {
 typedef struct {
     int64_t window; /* 0: full */
     int64_t slots;  /* tokens held */
-    uint64_t bytes;
+    uint64_t bytes; /* of its own */
+    int source;     /* the layer that fills it: an earlier one's is read, and takes no bytes here */
 } vug_cache_size;
 
 /* What compiling found, before anything of a session is allocated. */

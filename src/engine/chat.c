@@ -2,6 +2,18 @@
 #include "engine/engine.h"
 #include "text/text.h"
 
+/* The built-in format of an architecture. */
+static vug_status chat_of(const vug_arch *arch, const char **family, vug_err *err)
+{
+    *family = arch->chat;
+    if (*family)
+        return VUG_OK;
+    return VUG_FAIL(err, VUG_UNSUPPORTED,
+                    "no chat format is built in for %s models: their prompts have to be given "
+                    "whole, with the tokens of the turns (--raw)",
+                    arch->name);
+}
+
 /* By config.json where there is one; a folder with a tokenizer alone is known by
  * the tokens of its turns. */
 static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, const char **family,
@@ -19,7 +31,7 @@ static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, 
         if (st == VUG_OK)
             st = vug_config_arch((vug_str){ text.ptr, text.len }, path, &arch, err);
         if (st == VUG_OK)
-            *family = arch->chat;
+            st = chat_of(arch, family, err);
     } else if (tokenizer && vug_tokenizer_find(tokenizer, "<start_of_turn>") >= 0) {
         *family = "gemma3";
     } else {
@@ -70,6 +82,7 @@ vug_status vug_chat_render(const char *path, const vug_message *message, size_t 
 vug_status vug_model_render(const vug_model *model, const vug_message *message, size_t n,
                             bool open_reply, vug_text *out, vug_err *err)
 {
-    return render(model->checkpoint.config.arch->chat, model->checkpoint.tokenizer, message, n,
-                  open_reply, out, err);
+    const char *family;
+    VUG_TRY(chat_of(model->checkpoint.config.arch, &family, err));
+    return render(family, model->checkpoint.tokenizer, message, n, open_reply, out, err);
 }

@@ -107,6 +107,12 @@ static int by_name(const void *a, const void *b)
     return (*x)->name.len < (*y)->name.len ? -1 : (*x)->name.len > (*y)->name.len;
 }
 
+bool vug_checkpoint_reads(const vug_checkpoint *c, const vug_tensor *tensor)
+{
+    const vug_tensor **at = bsearch(&tensor, c->sorted, c->n, sizeof(const vug_tensor *), by_name);
+    return at && c->binding.bound[at - c->sorted];
+}
+
 static vug_status bind_tensors(vug_checkpoint *c, const char *source, vug_err *err)
 {
     c->n = vug_weights_count(c->weights);

@@ -42,6 +42,8 @@ VUG_MUST_CHECK vug_status vug_checkpoint_open(const char *folder, vug_checkpoint
 VUG_MUST_CHECK vug_status vug_checkpoint_over(const vug_config *config, vug_weights *weights,
                                               const char *name, vug_checkpoint *out, vug_err *err);
 void vug_checkpoint_release(vug_checkpoint *checkpoint);
+/* Is the tensor, one of the directory's, a weight or several? */
+bool vug_checkpoint_reads(const vug_checkpoint *checkpoint, const vug_tensor *tensor);
 /* Adds the stop ids and sampling defaults of a generation_config.json. */
 VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
                                                 vug_err *err);

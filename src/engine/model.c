@@ -35,31 +35,71 @@ vug_status vug_pick_limits(const vug_model_options *o, const vug_config *c, vug_
 
 /* ---- description ------------------------------------------------------------------- */
 
-static uint64_t elements(const vug_tensor *t)
+/* Whether steps read the weight a row at a time, by token. */
+static bool is_table(const vug_graph *g, size_t slot)
 {
-    uint64_t n = 1;
-    for (int i = 0; i < t->rank; i++)
-        n *= (uint64_t)t->dim[i];
-    return n;
+    bool used = false;
+    for (uint32_t i = 1; i < g->n; i++) {
+        for (int k = 0; k < vug_op_inputs(g->node[i].op); k++) {
+            const vug_node *in = vug_graph_at(g, g->node[i].in[k]);
+            if (in->op != VUG_OP_PARAM || (size_t)in->at.param.slot != slot)
+                continue;
+            if (g->node[i].op != VUG_OP_EMBED)
+                return false;
+            used = true;
+        }
+    }
+    return used;
 }
 
+/* Of experts a token meets the chosen ones: all of a layer are of one size. */
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
     const vug_binding *b = &m->checkpoint.binding;
-    uint64_t bytes = 0;
+    const vug_config *c = &m->checkpoint.config;
+    uint64_t expert_bytes = 0;
+    int64_t expert_elements = 0;
+    const bool files = vug_weights_mapped(m->checkpoint.weights) > 0; /* not made in memory */
     for (size_t i = 0; i < b->n_slots; i++) {
-        if (!b->tensor[i])
+        const vug_slot slot = vug_slot_at(c, i);
+        const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+        uint64_t bytes = 0;
+        if (!b->tensor[i] || !vug_dtype_size(b->tensor[i]->dtype, n, &bytes))
             continue;
-        bytes += b->tensor[i]->bytes;
-        info->n_parameters += (int64_t)elements(b->tensor[i]);
+        const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
+        *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
+        *(expert ? &expert_elements : &info->n_active) += (int64_t)n;
+        *(expert ? &expert_bytes : &info->bytes_per_token) +=
+                table ? bytes / (uint64_t)slot.shape.dim[0] : bytes;
     }
-    info->memory.weights_mapped = bytes;
-    /* One row of an embedding that is not the head as well. */
-    info->bytes_per_token = bytes;
-    const vug_tensor *table = b->tensor[VUG_SLOT_EMBEDDING];
-    if (!b->tied && table)
-        info->bytes_per_token -=
-                table->bytes - table->bytes / (uint64_t)m->checkpoint.config.n_vocab;
+    info->n_parameters = info->n_active + expert_elements;
+    if (c->n_experts == 0)
+        return;
+    info->n_active += expert_elements / c->n_experts * c->n_chosen;
+    info->bytes_per_token += expert_bytes / (uint64_t)c->n_experts * (uint64_t)c->n_chosen;
+}
+
+/* Weights that a node multiplies with each row; of experts, those of the chosen ones. */
+static int64_t weights_met(const vug_graph *g, const vug_node *node)
+{
+    if (node->op == VUG_OP_LINEAR)
+        return vug_shape_elements(&vug_graph_at(g, node->in[1])->shape, 1, 1);
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const int64_t chosen = vug_graph_at(g, node->in[1])->shape.dim[1] / 2;
+    const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
+    return chosen * 3 * gate->dim[1] * gate->dim[2];
+}
+
+/* Products of all tokens, and of those whose logits are wanted; attention is left out. */
+static void describe_work(const vug_model *m, vug_model_info *info)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const int64_t flop = 2 * weights_met(g, node);
+        *(node->shape.dim[0] == VUG_DIM_T ? &info->flop_per_token : &info->flop_per_logits) += flop;
+    }
 }
 
 static uint64_t graph_bytes(const vug_graph *g)
@@ -85,6 +125,9 @@ static void describe(vug_model *m)
         .d_head = c->d_head,
         .d_ffn = c->d_ffn,
         .n_vocab = c->n_vocab,
+        .n_experts = c->n_experts,
+        .n_experts_chosen = c->n_chosen,
+        .d_expert = c->d_expert,
         .context_trained = c->context,
         .context = m->main.limits.context,
         .batch = m->main.limits.batch,
@@ -92,6 +135,7 @@ static void describe(vug_model *m)
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
+    describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = sizes.copied_bytes;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
@@ -106,6 +150,19 @@ static void describe(vug_model *m)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
+static bool is_table_tensor(const vug_model *m, const vug_tensor *t)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op != VUG_OP_EMBED)
+            continue;
+        const size_t slot = (size_t)vug_graph_at(g, g->node[i].in[0])->at.param.slot;
+        if (m->checkpoint.binding.tensor[slot] == t && is_table(g, slot))
+            return true;
+    }
+    return false;
+}
+
 /* Reads the bound tensors in the order of the file, which a disk likes best. */
 static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug_err *err)
 {
@@ -113,11 +170,10 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
     uint64_t done = 0;
     for (size_t i = 0; i < vug_weights_count(c->weights); i++) {
         const vug_tensor *t = vug_weights_at(c->weights, i);
-        bool used = false;
-        for (size_t s = 0; s < c->binding.n_slots && !used; s++)
-            used = c->binding.tensor[s] == t;
-        if (used && !vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped,
-                                          o->progress, o->user))
+        if (!vug_checkpoint_reads(c, t) || is_table_tensor(m, t))
+            continue;
+        if (!vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped, o->progress,
+                                  o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: reading was stopped", m->path);
     }
     return VUG_OK;
@@ -260,18 +316,23 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
                              .bytes = t->bytes };
     for (int d = 0; d < t->rank; d++)
         info.dim[d] = t->dim[d];
-    for (size_t s = 0; s < model->checkpoint.binding.n_slots; s++)
-        info.used |= model->checkpoint.binding.tensor[s] == t;
+    info.used = vug_checkpoint_reads(&model->checkpoint, t);
     return info;
 }
 
 vug_layer_info vug_model_layer(const vug_model *model, size_t i)
 {
     const vug_cache_size c = model->backend->sizes(model->main.program).cache[i];
-    return (vug_layer_info){ .cache = c.window ? "window" : "full",
+    const vug_layer_config own = vug_config_layer(&model->checkpoint.config, (int64_t)i);
+    return (vug_layer_info){ .cache = c.source != (int)i ? "shared"
+                                      : c.window         ? "window"
+                                                         : "full",
                              .window = c.window,
                              .slots = c.slots,
-                             .cache_bytes = c.bytes };
+                             .cache_bytes = c.bytes,
+                             .source = c.source,
+                             .n_kv_heads = own.n_kv_heads,
+                             .d_head = own.d_head };
 }
 
 vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool fused,

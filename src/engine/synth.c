@@ -22,16 +22,16 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* Elements first .. first + n of a tensor; `scale` is their largest magnitude. */
-static void fill(uint64_t seed, uint64_t first, size_t n, float scale, const vug_dtype_info *format,
-                 uint8_t *out)
+/* Elements first .. first + n of a tensor: at most `scale` from `centre`. */
+static void fill(uint64_t seed, uint64_t first, size_t n, float centre, float scale,
+                 const vug_dtype_info *format, uint8_t *out)
 {
     float values[1024];
     for (size_t at = 0; at < n; at += sizeof(values) / sizeof(values[0])) {
         size_t k = n - at < 1024 ? n - at : 1024;
         for (size_t i = 0; i < k; i++) {
             const int32_t r = (int32_t)(mix(seed + first + at + i) >> 32);
-            values[i] = (float)r * 0x1p-31f * scale;
+            values[i] = centre + (float)r * 0x1p-31f * scale;
         }
         format->encode(values, out + at * (size_t)format->bytes, k);
     }
@@ -41,6 +41,13 @@ static float scale_of(const vug_slot *slot)
 {
     const int64_t in = slot->shape.dim[slot->shape.rank - 1];
     return slot->shape.rank == 1 ? 0.05f : sqrtf(3.0f / (float)in);
+}
+
+/* Of norms, the value at which they do nothing; biases are none of them. */
+static float centre_of(const vug_slot *slot, const vug_config *c)
+{
+    const bool norm = slot->shape.rank == 1 && !strstr(slot->row->name, "_bias");
+    return norm ? c->arch->norm_weight : 0;
 }
 
 /* ---- shapes --------------------------------------------------------------------------- */
@@ -85,10 +92,13 @@ static vug_status find_shape(const char *shape, const char *type, uint64_t seed,
     return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
 }
 
-/* Published checkpoints of these shapes have no separate head. */
-static bool is_left_out(const vug_slot *slot)
+/* What published checkpoints of these shapes do not have. The head is the one optional
+ * tensor that some do. */
+static bool is_left_out(const vug_config *c, const vug_slot *slot)
 {
-    return slot->row->optional;
+    const bool head = strcmp(slot->row->name, "output") == 0;
+    return slot->presence != VUG_TENSOR_READ ||
+           (slot->row->need == VUG_OPTIONAL && (!head || c->tied));
 }
 
 /* ---- in memory --------------------------------------------------------------------------- */
@@ -98,7 +108,7 @@ typedef struct {
     uint8_t *data;
     uint64_t first_seed;
     uint64_t n;
-    float scale;
+    float centre, scale;
 } filling;
 
 static void fill_part(void *arg, int thread, int n_threads)
@@ -107,7 +117,7 @@ static void fill_part(void *arg, int thread, int n_threads)
     const vug_dtype_info *format = vug_dtype_of(f->s->dtype);
     const uint64_t from = f->n * (uint64_t)thread / (uint64_t)n_threads;
     const uint64_t to = f->n * ((uint64_t)thread + 1) / (uint64_t)n_threads;
-    fill(f->first_seed, from, (size_t)(to - from), f->scale, format,
+    fill(f->first_seed, from, (size_t)(to - from), f->centre, f->scale, format,
          f->data + from * (uint64_t)format->bytes);
 }
 
@@ -115,9 +125,9 @@ static void fill_part(void *arg, int thread, int n_threads)
 static uint64_t weight_bytes(const synth *s)
 {
     uint64_t elements = 0;
+    vug_slot slot;
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (!is_left_out(&slot))
+        if (vug_slot_tensor(&s->config, i, &slot) && !is_left_out(&s->config, &slot))
             elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
     }
     return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
@@ -132,10 +142,13 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
         return VUG_FAIL(err, VUG_LIMIT, "%s: the weights take %.1f MB, the memory limit is %.1f MB",
                         s->row->name, (double)total / 1e6, (double)o->memory_limit / 1e6);
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        vug_slot slot;
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
-        filling f = { .s = s, .first_seed = mix(s->seed + i), .scale = scale_of(&slot) };
+        filling f = { .s = s,
+                      .first_seed = mix(s->seed + i),
+                      .centre = centre_of(&slot, &s->config),
+                      .scale = scale_of(&slot) };
         f.n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
         VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), s->dtype, slot.shape.rank,
                                 slot.shape.dim, &f.data, err));
@@ -190,9 +203,11 @@ static vug_status fill_piece(size_t i, uint64_t at, uint8_t *bytes, size_t n, vo
     (void)err;
     const writing *w = user;
     const vug_dtype_info *format = vug_dtype_of(w->s->dtype);
-    const vug_slot slot = vug_slot_at(&w->s->config, w->slot[i]);
+    vug_slot slot;
+    (void)vug_slot_tensor(&w->s->config, w->slot[i], &slot);
     const size_t size = (size_t)format->bytes;
-    fill(mix(w->s->seed + w->slot[i]), at / size, n / size, scale_of(&slot), format, bytes);
+    fill(mix(w->s->seed + w->slot[i]), at / size, n / size, centre_of(&slot, &w->s->config),
+         scale_of(&slot), format, bytes);
     return VUG_OK;
 }
 
@@ -220,11 +235,12 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
     vug_status st = slots && spec && path ? VUG_OK : VUG_FAIL_NOMEM(err, dir, n_slots);
     size_t n = 0;
     for (size_t i = 0; st == VUG_OK && i < n_slots; i++) {
-        const vug_slot slot = vug_slot_at(&s->config, i);
-        if (is_left_out(&slot))
+        vug_slot slot;
+        if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
         char name[sizeof(slot.name) + 8];
-        (void)snprintf(name, sizeof(name), "model.%s", slot.name);
+        const bool optional = slot.row->need == VUG_OPTIONAL; /* a head, outside the prefix */
+        (void)snprintf(name, sizeof(name), "%s%s", optional ? "" : "model.", slot.name);
         spec[n] = (vug_tensor_spec){ .name = vug_arena_copy(&arena, vug_str_of(name)),
                                      .dtype = s->dtype,
                                      .rank = slot.shape.rank };

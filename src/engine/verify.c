@@ -300,7 +300,8 @@ vug_status vug_model_verify(vug_model *model, const char *path, double tolerance
 {
     const vug_model_info *info = &model->info;
     reference ref = { 0 };
-    vug_verification v = { .tolerance = tolerance > 0 ? tolerance : 2e-4 };
+    const double usual = model->checkpoint.config.arch->tolerance;
+    vug_verification v = { .tolerance = tolerance > 0 ? tolerance : usual > 0 ? usual : 2e-4 };
     comparison c = { .ref = &ref, .v = &v, .info = info };
     vug_session *session = NULL;
     vug_status st = read_reference(path, info, &ref, err);

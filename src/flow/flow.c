@@ -183,6 +183,18 @@ vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_at
     return emit(f, node);
 }
 
+vug_val flow_attend(vug_flow *f, vug_val q, vug_attr_attn at)
+{
+    vug_node node = { .op = VUG_OP_ATTEND, .in = { q } };
+    if (f->custom_mask) {
+        node.op = VUG_OP_ATTEND_MASK;
+        node.in[1] = mask_of(f, at.window);
+        at.window = 0;
+    }
+    node.at.attn = at;
+    return emit(f, node);
+}
+
 vug_val flow_heads(vug_flow *f, vug_val x, int64_t count)
 {
     return emit(f, (vug_node){ .op = VUG_OP_HEADS, .in = { x }, .at.heads = { (int)count } });
@@ -213,6 +225,17 @@ vug_val flow_gelu(vug_flow *f, vug_val x)
     return emit(f, (vug_node){ .op = VUG_OP_GELU, .in = { x } });
 }
 
+vug_val flow_silu(vug_flow *f, vug_val x)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_SILU, .in = { x } });
+}
+
+vug_val flow_bias(vug_flow *f, vug_val x, const char *name)
+{
+    const vug_val b = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_BIAS, .name = name, .in = { x, b } });
+}
+
 vug_val flow_softcap(vug_flow *f, vug_val x, float by)
 {
     if (by == 0)
@@ -220,9 +243,50 @@ vug_val flow_softcap(vug_flow *f, vug_val x, float by)
     return emit(f, (vug_node){ .op = VUG_OP_SOFTCAP, .in = { x }, .at.scale = { by } });
 }
 
+vug_val flow_gain(vug_flow *f, vug_val x, const char *name)
+{
+    const vug_val w = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_GAIN, .name = name, .in = { x, w } });
+}
+
+vug_val flow_unit_norm(vug_flow *f, vug_val x, float eps)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { x }, .at.norm = { .eps = eps } });
+}
+
+vug_val flow_head(vug_flow *f, vug_val x, int index)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_HEAD, .in = { x }, .at.head = { index } });
+}
+
 vug_val flow_take(vug_flow *f, vug_val x, vug_val rows)
 {
     return emit(f, (vug_node){ .op = VUG_OP_TAKE, .in = { x, rows } });
+}
+
+vug_val flow_router(vug_flow *f, vug_val logits, vug_attr_router at)
+{
+    return emit(
+            f,
+            (vug_node){ .op = VUG_OP_ROUTER, .name = "router", .in = { logits }, .at.router = at });
+}
+
+vug_val flow_route_scale(vug_flow *f, vug_val route, const char *name)
+{
+    const vug_val w = flow_weight(f, name);
+    return emit(f, (vug_node){ .op = VUG_OP_ROUTE_SCALE, .name = name, .in = { route, w } });
+}
+
+vug_val flow_experts(vug_flow *f, vug_val x, vug_val route, flow_experts_of of)
+{
+    const vug_op act = of.act == VUG_ACT_SILU ? VUG_OP_SILU : VUG_OP_GELU;
+    const vug_val gate = flow_weight(f, of.gate);
+    const vug_val up = flow_weight(f, of.up);
+    const vug_val down = flow_weight(f, of.down);
+    return emit(f, (vug_node){ .op = VUG_OP_EXPERTS,
+                               .name = "experts",
+                               .in = { x, route, gate, up, down },
+                               .at.experts = { act } });
 }
 
 void flow_output(vug_flow *f, const char *name, vug_val x)

@@ -73,7 +73,11 @@ static void text_none(const vug_node *node, vug_buf *to)
 
 static void text_param(const vug_node *node, vug_buf *to)
 {
-    vug_buf_printf(to, "%s slot %d", vug_dtype_of(node->at.param.dtype)->name, node->at.param.slot);
+    const int first = node->at.param.slot, n = (int)vug_param_slots(node);
+    vug_buf_printf(to, "%s slot%s %d", vug_dtype_of(node->at.param.dtype)->name, n > 1 ? "s" : "",
+                   first);
+    if (n > 1)
+        vug_buf_printf(to, " to %d", first + n - 1);
 }
 
 static void text_input(const vug_node *node, vug_buf *to)
@@ -118,6 +122,22 @@ static void text_heads(const vug_node *node, vug_buf *to)
     vug_buf_printf(to, "count %d", node->at.heads.count);
 }
 
+static void text_router(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "count %d%s", node->at.router.count,
+                   node->at.router.renormalise ? " renormalised" : "");
+}
+
+static void text_experts(const vug_node *node, vug_buf *to)
+{
+    vug_buf_puts(to, vug_op_name(node->at.experts.activation));
+}
+
+static void text_head(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "index %d", node->at.head.index);
+}
+
 /* ---- briefly --------------------------------------------------------------- */
 
 static void label_none(const vug_node *node, vug_buf *to)
@@ -158,6 +178,8 @@ static void label_attn(const vug_node *node, vug_buf *to)
         vug_buf_printf(to, "window %lld", (long long)at->window);
     else
         vug_buf_puts(to, "all tokens");
+    if (vug_op_is_attend(node->op))
+        vug_buf_printf(to, ", cache of layer %d", at->layer);
     put_named(to, ", scale ", at->scale, BRIEF);
     if (at->softcap != 0)
         put_named(to, ", softcap ", at->softcap, BRIEF);
@@ -171,6 +193,21 @@ static void label_scale(const vug_node *node, vug_buf *to)
 static void label_heads(const vug_node *node, vug_buf *to)
 {
     vug_buf_printf(to, "%d heads", node->at.heads.count);
+}
+
+static void label_router(const vug_node *node, vug_buf *to)
+{
+    text_router(node, to);
+}
+
+static void label_experts(const vug_node *node, vug_buf *to)
+{
+    text_experts(node, to);
+}
+
+static void label_head(const vug_node *node, vug_buf *to)
+{
+    vug_buf_printf(to, "head %d", node->at.head.index);
 }
 
 /* ---- alike ----------------------------------------------------------------- */
@@ -208,8 +245,11 @@ static bool alike_table(const vug_node *a, const vug_node *b)
 static bool alike_attn(const vug_node *a, const vug_node *b)
 {
     const vug_attr_attn *s = &a->at.attn, *t = &b->at.attn;
-    return s->layer - a->layer == t->layer - b->layer && s->window == t->window &&
-           same_float(s->scale, t->scale) && same_float(s->softcap, t->softcap);
+    /* Layers that share a cache are alike when it is the same one. */
+    const bool own = !vug_op_is_attend(a->op);
+    return s->layer - (own ? a->layer : 0) == t->layer - (own ? b->layer : 0) &&
+           s->window == t->window && same_float(s->scale, t->scale) &&
+           same_float(s->softcap, t->softcap);
 }
 
 static bool alike_scale(const vug_node *a, const vug_node *b)
@@ -220,6 +260,23 @@ static bool alike_scale(const vug_node *a, const vug_node *b)
 static bool alike_heads(const vug_node *a, const vug_node *b)
 {
     return a->at.heads.count == b->at.heads.count;
+}
+
+static bool alike_router(const vug_node *a, const vug_node *b)
+{
+    return a->at.router.count == b->at.router.count &&
+           a->at.router.renormalise == b->at.router.renormalise;
+}
+
+static bool alike_experts(const vug_node *a, const vug_node *b)
+{
+    return a->at.experts.activation == b->at.experts.activation;
+}
+
+/* A layer takes its own of what was computed for all of them. */
+static bool alike_head(const vug_node *a, const vug_node *b)
+{
+    return a->at.head.index - a->layer == b->at.head.index - b->layer;
 }
 
 /* ---- by operation ---------------------------------------------------------- */

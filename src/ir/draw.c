@@ -66,8 +66,10 @@ static op_class class_of(vug_op op)
     switch (op) {
     case VUG_OP_EMBED:
     case VUG_OP_LINEAR:
+    case VUG_OP_EXPERTS:
         return CLASS_MATRIX;
     case VUG_OP_RMS_NORM:
+    case VUG_OP_UNIT_NORM:
     case VUG_OP_ADD_NORM:
         return CLASS_NORM;
     case VUG_OP_ROPE_TABLE:
@@ -78,6 +80,8 @@ static op_class class_of(vug_op op)
     case VUG_OP_ATTENTION_MASK:
     case VUG_OP_ATTENTION_PAST:
     case VUG_OP_ATTENTION_PAST_MASK:
+    case VUG_OP_ATTEND:
+    case VUG_OP_ATTEND_MASK:
         return CLASS_ATTENTION;
     case VUG_OP_HEADS:
     case VUG_OP_MERGE:
@@ -87,10 +91,17 @@ static op_class class_of(vug_op op)
     case VUG_OP_ADD:
     case VUG_OP_MUL:
     case VUG_OP_GELU:
+    case VUG_OP_SILU:
+    case VUG_OP_BIAS:
     case VUG_OP_SCALE:
     case VUG_OP_SOFTCAP:
     case VUG_OP_TAKE:
+    case VUG_OP_ROUTER:
+    case VUG_OP_ROUTE_SCALE:
+    case VUG_OP_GAIN:
+    case VUG_OP_HEAD:
     case VUG_OP_GEGLU:
+    case VUG_OP_SWIGLU:
     case VUG_OP_COUNT:
         break;
     }
@@ -171,14 +182,14 @@ static void put_kind_title(const vug_drawing *d, int kind, vug_buf *to)
     const char *title = "no attention";
     for (uint32_t i = d->fold.start[layer]; i < d->fold.start[layer + 1]; i++) {
         const vug_node *node = &d->g->node[d->fold.node[i]];
-        if (!vug_op_is_attention(node->op))
+        if (!vug_op_is_attention(node->op) && !vug_op_is_attend(node->op))
             continue;
         if (node->at.attn.window > 0) {
             vug_buf_printf(to, "sliding window %lld", (long long)node->at.attn.window);
             return;
         }
-        const bool mask =
-                node->op == VUG_OP_ATTENTION_MASK || node->op == VUG_OP_ATTENTION_PAST_MASK;
+        const bool mask = node->op == VUG_OP_ATTENTION_MASK ||
+                          node->op == VUG_OP_ATTENTION_PAST_MASK || node->op == VUG_OP_ATTEND_MASK;
         title = mask ? "attention by a mask" : "full attention";
     }
     vug_buf_puts(to, title);

@@ -63,7 +63,7 @@ static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *er
 static vug_status shape_like_in0(const vug_graph *g, vug_node *node, vug_err *err)
 {
     node->shape = *shape_of(g, node, 0);
-    if (node->op != VUG_OP_RMS_NORM)
+    if (node->op != VUG_OP_RMS_NORM && node->op != VUG_OP_BIAS)
         return VUG_OK;
     const vug_shape *w = shape_of(g, node, 1);
     if (w->rank != 1 || w->dim[0] != node->shape.dim[node->shape.rank - 1])
@@ -193,6 +193,60 @@ static vug_status shape_attention_past_mask(const vug_graph *g, vug_node *node, 
     return check_mask(g, node, 5, err);
 }
 
+static vug_status shape_gain(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *w = shape_of(g, node, 1);
+    if (w->rank != 1 || w->dim[0] != 1)
+        return refuse_shapes(g, node, err, "any value and a weight [1]");
+    node->shape = *shape_of(g, node, 0);
+    return VUG_OK;
+}
+
+static vug_status shape_head(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *x = shape_of(g, node, 0);
+    if (x->rank != 3 || node->at.head.index < 0 || node->at.head.index >= x->dim[1])
+        return refuse_shapes(g, node, err, "[T,H,E] and the index of a head below H");
+    node->shape = (vug_shape){ 2, { x->dim[0], x->dim[2] } };
+    return VUG_OK;
+}
+
+/* The attention that fills the cache of `layer`; NULL: none does. */
+static const vug_node *find_cache(const vug_graph *g, int layer)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (vug_op_is_attention(g->node[i].op) && g->node[i].at.attn.layer == layer)
+            return &g->node[i];
+    }
+    return NULL;
+}
+
+static vug_status shape_attend(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *q = shape_of(g, node, 0);
+    const vug_attr_attn *at = &node->at.attn;
+    const vug_node *source = find_cache(g, at->layer);
+    char why[96];
+    (void)snprintf(why, sizeof(why), "no earlier attention fills the cache of layer %d", at->layer);
+    if (!source)
+        return refuse(node, err, why);
+    const vug_shape *k = shape_of(g, source, 1);
+    (void)snprintf(why, sizeof(why), "the cache of layer %d has %lld heads of %lld and window %lld",
+                   at->layer, (long long)k->dim[1], (long long)k->dim[2],
+                   (long long)source->at.attn.window);
+    if (q->rank != 3 || q->dim[2] != k->dim[2] || q->dim[1] % k->dim[1] != 0 ||
+        at->window != source->at.attn.window)
+        return refuse(node, err, why);
+    node->shape = *q;
+    return VUG_OK;
+}
+
+static vug_status shape_attend_mask(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    VUG_TRY(shape_attend(g, node, err));
+    return check_mask(g, node, 1, err);
+}
+
 static vug_status shape_heads(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *x = shape_of(g, node, 0);
@@ -218,6 +272,57 @@ static vug_status shape_take(const vug_graph *g, vug_node *node, vug_err *err)
     if (x->rank != 2 || rows->rank != 1)
         return refuse_shapes(g, node, err, "[T,D] and rows [R]");
     node->shape = (vug_shape){ 2, { rows->dim[0], x->dim[1] } };
+    return VUG_OK;
+}
+
+static vug_status shape_router(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *logits = shape_of(g, node, 0);
+    const int64_t count = node->at.router.count;
+    /* Indices are kept as F32, which counts no further. */
+    if (logits->rank != 2 || count < 1 || count > logits->dim[1] || logits->dim[1] > 1 << 24)
+        return refuse_shapes(g, node, err, "[T,N] with N up to 2^24 and a choice of 1 to N");
+    node->shape = (vug_shape){ 2, { logits->dim[0], 2 * count } };
+    return VUG_OK;
+}
+
+/* How many experts a route chooses from; 0: the value is no route. A backend reads
+ * weights where a route points to, so any other value is refused. */
+static int64_t experts_of(const vug_graph *g, vug_val route)
+{
+    while (g->node[route.id].op == VUG_OP_ROUTE_SCALE)
+        route = g->node[route.id].in[0];
+    const vug_node *router = &g->node[route.id];
+    return router->op == VUG_OP_ROUTER ? shape_of(g, router, 0)->dim[1] : 0;
+}
+
+static vug_status shape_route(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *w = shape_of(g, node, 1);
+    const int64_t n = experts_of(g, node->in[0]);
+    if (n == 0 || w->rank != 1 || w->dim[0] != n)
+        return refuse_shapes(g, node, err, "a router's value and a weight [N]");
+    node->shape = *shape_of(g, node, 0);
+    return VUG_OK;
+}
+
+static vug_status shape_experts(const vug_graph *g, vug_node *node, vug_err *err)
+{
+    const vug_shape *x = shape_of(g, node, 0), *route = shape_of(g, node, 1);
+    const vug_shape *gate = shape_of(g, node, 2), *down = shape_of(g, node, 4);
+    const int64_t n = experts_of(g, node->in[1]);
+    const vug_op act = node->at.experts.activation;
+    if (act != VUG_OP_GELU && act != VUG_OP_SILU)
+        return refuse(node, err, "expected gelu or silu as activation");
+    if (n == 0 || x->rank != 2 || route->dim[0] != x->dim[0])
+        return refuse_shapes(g, node, err, "[T,D] and a router's value of the same rows");
+    if (gate->rank != 3 || gate->dim[0] != n || gate->dim[2] != x->dim[1] ||
+        !vug_shape_equal(gate, shape_of(g, node, 3)) || down->rank != 3 || down->dim[0] != n ||
+        down->dim[1] != x->dim[1] || down->dim[2] != gate->dim[1])
+        return refuse(node, err,
+                      "expected gate and up [N,F,D] and down [N,D,F] of the N experts "
+                      "that the router chooses from");
+    node->shape = *x;
     return VUG_OK;
 }
 
@@ -401,7 +506,9 @@ vug_status vug_graph_verify(const vug_graph *g, vug_err *err)
         if ((unsigned)copy.op >= VUG_OP_COUNT)
             return VUG_FAIL(err, VUG_ARGUMENT, "graph: node %u has no operation", i);
         VUG_TRY(check_inputs(&copy, i, err));
-        VUG_TRY(infer_shape(g, &copy, err));
+        /* A cache is read behind the node that fills it: what comes later does not count. */
+        const vug_graph before = { .node = g->node, .n = i };
+        VUG_TRY(infer_shape(&before, &copy, err));
         if (!vug_shape_equal(&copy.shape, &g->node[i].shape))
             return refuse(&g->node[i], err, "its shape is not what its inputs give");
     }

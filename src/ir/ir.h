@@ -26,7 +26,8 @@ typedef enum {
 } vug_op;
 
 typedef struct {
-    int slot; /* index of the weight in the order the model declares them */
+    int slot; /* index of the weight in the order the model declares them; of one that is
+               * [N,out,in], the first of N, one for each expert */
     vug_dtype dtype;
 } vug_attr_param;
 typedef struct {
@@ -39,6 +40,13 @@ typedef struct {
 typedef struct {
     int count;
 } vug_attr_heads;
+/* Sum over the route of weight * down(activation(gate x) * up x), the best first. */
+typedef struct {
+    vug_op activation; /* VUG_OP_GELU, .. */
+} vug_attr_experts;
+typedef struct {
+    int index;
+} vug_attr_head;
 typedef struct {
     int unused;
 } vug_attr_none;
@@ -58,6 +66,9 @@ typedef struct {
         vug_attr_attn attn;
         vug_attr_scale scale;
         vug_attr_heads heads;
+        vug_attr_router router;
+        vug_attr_experts experts;
+        vug_attr_head head;
     } at;
 } vug_node;
 
@@ -86,6 +97,12 @@ static inline bool vug_op_is_attention(vug_op op)
            op == VUG_OP_ATTENTION_PAST_MASK;
 }
 
+/* Attention over an earlier layer's cache. */
+static inline bool vug_op_is_attend(vug_op op)
+{
+    return op == VUG_OP_ATTEND || op == VUG_OP_ATTEND_MASK;
+}
+
 int vug_op_inputs(vug_op op);
 const char *vug_op_name(vug_op op);
 
@@ -101,6 +118,12 @@ VUG_MUST_CHECK vug_status vug_graph_verify(const vug_graph *g, vug_err *err);
 static inline const vug_node *vug_graph_at(const vug_graph *g, vug_val v)
 {
     return &g->node[v.id];
+}
+
+/* Slots of a PARAM node, from at.param.slot on: one, or one for each expert. */
+static inline int64_t vug_param_slots(const vug_node *param)
+{
+    return param->shape.rank == 3 ? param->shape.dim[0] : 1;
 }
 
 /* Elements of a shape with the symbols replaced; sizes were checked on append,

@@ -27,81 +27,171 @@ static const char *const head_names[] = {
 /* Parts of checkpoints that the text model does not use. */
 static const char *const passed_over[] = {
     "vision_tower", "multi_modal_projector", "audio_tower", "embed_vision",
-    "embed_audio",  "vision_embedder",       "rotary_emb",
+    "embed_audio",  "vision_embedder",       "rotary_emb",  ".input_min",
+    ".input_max", /* ranges of activations, left by training for few bits */
+    ".output_min",  ".output_max",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- slots ---------------------------------------------------------------- */
 
-static int64_t letter_value(const vug_config *c, char letter)
+/* `layer` is -1 outside the layers. */
+static int64_t letter_value(const vug_config *c, int layer, char letter)
 {
+    const bool inside = layer >= 0;
     switch (letter) {
+    case '1':
+        return 1;
     case 'D':
         return c->d_model;
     case 'E':
-        return c->d_head;
+        return inside ? vug_config_layer(c, layer).d_head : c->d_head;
     case 'F':
-        return c->d_ffn;
+        return inside ? vug_config_layer(c, layer).d_ffn : c->d_ffn;
     case 'H':
         return c->n_heads;
     case 'K':
-        return c->n_kv_heads;
+        return inside ? vug_config_layer(c, layer).n_kv_heads : c->n_kv_heads;
+    case 'L':
+        return c->n_layers;
+    case 'I':
+        return c->d_per_layer;
+    case 'U':
+        return c->n_vocab_per_layer;
+    case 'N':
+        return c->n_experts;
+    case 'X':
+        return c->d_expert;
+    case 'P':
+        return (inside ? vug_config_layer(c, layer).d_head : c->d_head) / 2;
     default:
         VUG_ASSERT(letter == 'V'); /* tables are ours */
         return c->n_vocab;
     }
 }
 
-/* "H*E D" with the config's numbers. Every letter is at most 2^24 and a dimension
+/* "H*E D" with the config's numbers. Every letter is at most 2^25 and a dimension
  * is a product of at most two, so nothing overflows. */
-static vug_shape shape_from(const vug_config *c, const char *letters)
+static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
 {
     vug_shape shape = { .rank = 1, .dim = { 1 } };
     for (const char *p = letters; *p; p++) {
         if (*p == ' ')
             shape.dim[shape.rank++] = 1;
         else if (*p != '*')
-            shape.dim[shape.rank - 1] *= letter_value(c, *p);
+            shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
     }
     return shape;
 }
 
-size_t vug_slot_count(const vug_config *c)
+static bool is_wanted(const vug_config *c, const vug_tensor_row *row)
 {
-    size_t n = 0;
-    for (size_t r = 0; r < c->arch->n_rows; r++)
-        n += c->arch->row[r].per_layer ? (size_t)c->n_layers : 1;
-    return n;
+    if (row->need == VUG_WITH_ATTN_BIAS)
+        return c->attn_bias;
+    return row->need != VUG_WITH_MLP_BIAS || c->mlp_bias;
 }
 
-/* The first slot of row `r`. */
+static bool is_per_expert(const vug_tensor_row *row)
+{
+    const char *layer = strstr(row->hf, "%d");
+    return layer && strstr(layer + 2, "%d");
+}
+
+static size_t slots_of(const vug_config *c, const vug_tensor_row *row)
+{
+    const size_t layers = row->per_layer ? (size_t)c->n_layers : 1;
+    return is_per_expert(row) ? layers * (size_t)c->n_experts : layers;
+}
+
+/* The first slot of row `r`; of all rows for r = n_rows. */
 static size_t slot_base(const vug_config *c, size_t r)
 {
     size_t base = 0;
     for (size_t i = 0; i < r; i++)
-        base += c->arch->row[i].per_layer ? (size_t)c->n_layers : 1;
+        base += slots_of(c, &c->arch->row[i]);
     return base;
+}
+
+size_t vug_slot_count(const vug_config *c)
+{
+    return slot_base(c, c->arch->n_rows);
+}
+
+/* `hf` with the slot's layer and expert. */
+static void set_name(vug_slot *slot, const char *hf)
+{
+    const int number[2] = { slot->layer, slot->expert };
+    size_t at = 0;
+    slot->name[0] = '\0';
+    for (int i = 0; *hf && at < sizeof(slot->name) - 1;) {
+        if (i < 2 && hf[0] == '%' && hf[1] == 'd') {
+            at += (size_t)snprintf(slot->name + at, sizeof(slot->name) - at, "%d", number[i++]);
+            hf += 2;
+        } else {
+            slot->name[at++] = *hf++;
+            slot->name[at] = '\0';
+        }
+    }
+    VUG_ASSERT(at < sizeof(slot->name)); /* tables are ours */
 }
 
 vug_slot vug_slot_at(const vug_config *c, size_t i)
 {
-    size_t r = 0;
-    while (i >= (c->arch->row[r].per_layer ? (size_t)c->n_layers : 1)) {
-        i -= c->arch->row[r].per_layer ? (size_t)c->n_layers : 1;
-        r++;
+    const vug_tensor_row *row = c->arch->row;
+    for (; i >= slots_of(c, row); row++)
+        i -= slots_of(c, row);
+    vug_slot slot = { .row = row, .layer = row->per_layer ? (int)i : -1, .expert = -1 };
+    if (is_per_expert(row) && c->n_experts > 0) {
+        slot.layer = (int)(i / (size_t)c->n_experts);
+        slot.expert = (int)(i % (size_t)c->n_experts);
     }
-    const vug_tensor_row *row = &c->arch->row[r];
-    vug_slot slot = { .row = row,
-                      .layer = row->per_layer ? (int)i : -1,
-                      .shape = shape_from(c, row->shape) };
-    const char *layer = strstr(row->hf, "%d");
-    if (layer)
-        (void)snprintf(slot.name, sizeof(slot.name), "%.*s%d%s", (int)(layer - row->hf), row->hf,
-                       slot.layer, layer + 2);
-    else
-        (void)snprintf(slot.name, sizeof(slot.name), "%s", row->hf);
+    slot.shape = shape_from(c, slot.layer, row->shape);
+    if (!is_wanted(c, row))
+        slot.presence = VUG_TENSOR_NONE;
+    else if (c->arch->presence)
+        slot.presence = c->arch->presence(c, row, slot.layer);
+    set_name(&slot, row->hf);
     return slot;
+}
+
+/* ---- packed experts -------------------------------------------------------- */
+
+/* Place of the slot's row in a pack; -1: it is not in it. */
+static int part_of(const vug_pack_row *pack, const vug_slot *slot)
+{
+    for (int i = 0; i < (int)COUNT(pack->part); i++) {
+        if (pack->part[i] && strcmp(pack->part[i], slot->row->name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The tensor that has the slot among others. Every number is at most 2^24, and of
+ * the experts' own there are two parts at most. */
+static vug_slot packed_slot(const vug_config *c, const vug_pack_row *pack, const vug_slot *slot)
+{
+    vug_slot whole = *slot;
+    const int parts = pack->part[1] ? 2 : 1;
+    whole.shape =
+            (vug_shape){ 3, { c->n_experts, parts * slot->shape.dim[0], slot->shape.dim[1] } };
+    set_name(&whole, pack->hf);
+    return whole;
+}
+
+bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
+{
+    *out = vug_slot_at(c, i);
+    if (out->presence == VUG_TENSOR_NONE)
+        return false;
+    for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
+        const int part = part_of(&c->arch->pack[p], out);
+        if (part < 0)
+            continue;
+        *out = packed_slot(c, &c->arch->pack[p], out);
+        return part == 0 && out->expert == 0;
+    }
+    return true;
 }
 
 /* ---- finding -------------------------------------------------------------- */
@@ -144,7 +234,42 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
         at = find(list, head_names[i], "");
+    if (slot->row->need == VUG_OPTIONAL && at == list->n)
+        at = find(list, slot->name, "");
+    const size_t n = strlen(slot->name), tail = strlen(".weight");
+    if (at == list->n && (n < tail || strcmp(slot->name + n - tail, ".weight") != 0)) {
+        char longer[sizeof(slot->name) + 8];
+        (void)snprintf(longer, sizeof(longer), "%s.weight", slot->name);
+        at = find(list, prefix, longer);
+    }
     return at;
+}
+
+/* Where a slot's weight lies. */
+typedef struct {
+    size_t at;         /* in the list; list->n: nowhere */
+    vug_slot tensor;   /* what the tensor must be */
+    uint64_t elements; /* before the weight in it */
+} home;
+
+/* In a tensor of its own or, of an expert, in one with others. */
+static home find_home(const vug_config *c, const vug_tensor_list *list, const char *prefix,
+                      const vug_slot *slot)
+{
+    home own = { .at = find_slot(list, prefix, slot), .tensor = *slot };
+    for (size_t p = 0; own.at == list->n && slot->expert >= 0 && p < c->arch->n_packs; p++) {
+        const vug_pack_row *pack = &c->arch->pack[p];
+        const int part = part_of(pack, slot);
+        if (part < 0)
+            continue;
+        const vug_slot whole = packed_slot(c, pack, slot);
+        const uint64_t parts = pack->part[1] ? 2 : 1;
+        const uint64_t size = (uint64_t)vug_shape_elements(&slot->shape, 0, 0);
+        const size_t at = find_slot(list, prefix, &whole);
+        if (at < list->n)
+            own = (home){ at, whole, ((uint64_t)slot->expert * parts + (uint64_t)part) * size };
+    }
+    return own;
 }
 
 static bool is_passed_over(vug_str name)
@@ -208,21 +333,73 @@ static vug_status refuse_names(const char *source, name_list *list, const char *
     return st;
 }
 
+/* Packs of which the checkpoint has one in some layer, as bits. */
+static unsigned packs_in(const vug_config *c, const vug_tensor_list *list, const char *prefix)
+{
+    unsigned found = 0;
+    VUG_ASSERT(c->arch->n_packs <= 32); /* tables are ours */
+    for (size_t p = 0; p < c->arch->n_packs; p++) {
+        vug_slot slot = { .row = c->arch->row, .expert = -1 };
+        for (slot.layer = 0; slot.layer < c->n_layers; slot.layer++) {
+            set_name(&slot, c->arch->pack[p].hf);
+            if (find_slot(list, prefix, &slot) < list->n)
+                found |= 1u << p;
+        }
+    }
+    return found;
+}
+
+/* Adds the tensor that is missing: of packed experts the pack, once, where the
+ * checkpoint has its like in other layers or published ones are so. */
+static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
+                        const vug_slot *slot, name_list *missing)
+{
+    for (size_t p = 0; slot->expert >= 0 && p < c->arch->n_packs; p++) {
+        const int part = part_of(&c->arch->pack[p], slot);
+        if (part < 0 || !(packs & 1u << p || (c->arch->packed && !packs)))
+            continue;
+        const vug_slot whole = packed_slot(c, &c->arch->pack[p], slot);
+        if (part == 0 && slot->expert == 0)
+            add_name(missing, prefix, vug_str_of(whole.name));
+        return;
+    }
+    add_name(missing, prefix, vug_str_of(slot->name));
+}
+
+/* Tensor `at` of the list becomes slot `i`, which begins behind some of its elements. */
+static vug_status bind_slot(vug_binding *b, size_t i, const vug_tensor *t, const home *h,
+                            vug_err *err)
+{
+    VUG_TRY(check_tensor(t, &h->tensor, err));
+    b->tensor[i] = t;
+    if (!vug_dtype_size(t->dtype, h->elements, &b->offset[i]))
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
+                        t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
+    return VUG_OK;
+}
+
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
     const char *prefix = find_prefix(list, vug_slot_at(c, VUG_SLOT_EMBEDDING).name);
+    const unsigned packs = packs_in(c, list, prefix);
     name_list missing = { 0 };
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
         const vug_slot slot = vug_slot_at(c, i);
-        const size_t at = find_slot(list, prefix, &slot);
-        if (at < list->n) {
-            st = check_tensor(list->tensor[at], &slot, err);
-            b->tensor[i] = list->tensor[at];
-            b->used[at] = true;
-        } else if (!slot.row->optional) {
-            add_name(&missing, prefix, vug_str_of(slot.name));
+        if (slot.presence == VUG_TENSOR_NONE)
+            continue;
+        const home h = find_home(c, list, prefix, &slot);
+        if (h.at < list->n)
+            b->used[h.at] = true;
+        if (slot.presence == VUG_TENSOR_UNREAD)
+            continue;
+        if (h.at < list->n) {
+            st = bind_slot(b, i, list->tensor[h.at], &h, err);
+            b->bound[h.at] = true;
+        } else if (slot.row->need != VUG_OPTIONAL) {
+            add_missing(c, packs, prefix, &slot, &missing);
         }
     }
     if (st != VUG_OK) {
@@ -237,9 +414,11 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
 {
     vug_binding b = { .n_slots = vug_slot_count(config), .config = config };
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
+    b.offset = vug_alloc_zero(b.n_slots, sizeof(*b.offset));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));
+    b.bound = vug_alloc_zero(list->n, sizeof(*b.bound));
     vug_status st = VUG_OK;
-    if (!b.tensor || !b.used)
+    if (!b.tensor || !b.offset || !b.used || !b.bound)
         st = VUG_FAIL_NOMEM(err, list->source, b.n_slots * sizeof(void *));
     if (st == VUG_OK)
         st = bind_slots(config, list, &b, err);
@@ -277,9 +456,10 @@ vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *er
     if (!b.tensor)
         return VUG_FAIL_NOMEM(err, "the table of weights", b.n_slots * sizeof(void *));
     for (size_t i = 0; i < b.n_slots; i++) {
-        const vug_tensor_row *row = vug_slot_at(config, i).row;
-        const bool head = strcmp(row->hf, head_names[0]) == 0;
-        if (head ? !config->tied : !row->optional)
+        const vug_slot slot = vug_slot_at(config, i);
+        const bool head = strcmp(slot.row->hf, head_names[0]) == 0;
+        const bool there = head ? !config->tied : slot.row->need != VUG_OPTIONAL;
+        if (there && slot.presence == VUG_TENSOR_READ)
             b.tensor[i] = some;
     }
     *out = b;
@@ -289,29 +469,50 @@ vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *er
 void vug_binding_release(vug_binding *binding)
 {
     vug_free(binding->tensor);
+    vug_free(binding->offset);
     vug_free(binding->used);
+    vug_free(binding->bound);
     *binding = (vug_binding){ 0 };
+}
+
+/* The slot of a weight, of experts the first; n_slots where the checkpoint has none. */
+static size_t bound_slot(const vug_binding *b, const char *name, int layer,
+                         const vug_tensor_row **row)
+{
+    const vug_config *c = b->config;
+    size_t r = 0;
+    while (r < c->arch->n_rows && strcmp(c->arch->row[r].name, name) != 0)
+        r++;
+    if (r == c->arch->n_rows)
+        return b->n_slots;
+    *row = &c->arch->row[r];
+    const size_t slots = slots_of(c, *row), layers = (*row)->per_layer ? (size_t)c->n_layers : 1;
+    if (slots == 0 || ((*row)->per_layer && layer < 0))
+        return b->n_slots;
+    const size_t slot =
+            slot_base(c, r) + ((*row)->per_layer ? (size_t)layer * (slots / layers) : 0);
+    return b->tensor[slot] ? slot : b->n_slots;
+}
+
+bool vug_binding_has(const vug_binding *b, const char *name, int layer)
+{
+    const vug_tensor_row *row;
+    return bound_slot(b, name, layer, &row) < b->n_slots;
 }
 
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err)
 {
     const vug_binding *b = binding;
-    const vug_arch *arch = b->config->arch;
-    for (size_t r = 0; r < arch->n_rows; r++) {
-        if (strcmp(arch->row[r].name, name) != 0)
-            continue;
-        const bool in_layer = arch->row[r].per_layer;
-        if (in_layer && layer < 0)
-            break;
-        const size_t slot = slot_base(b->config, r) + (in_layer ? (size_t)layer : 0);
-        if (!b->tensor[slot])
-            break;
-        *out = (vug_weight_spec){ .slot = (int)slot,
-                                  .dtype = b->tensor[slot]->dtype,
-                                  .shape = shape_from(b->config, arch->row[r].shape) };
-        return VUG_OK;
-    }
-    return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
-                    arch->name, layer, name);
+    const vug_tensor_row *row;
+    const size_t slot = bound_slot(b, name, layer, &row);
+    if (slot == b->n_slots)
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
+                        b->config->arch->name, layer, name);
+    const vug_slot at = vug_slot_at(b->config, slot);
+    vug_shape shape = at.shape;
+    if (at.expert >= 0)
+        shape = (vug_shape){ 3, { b->config->n_experts, shape.dim[0], shape.dim[1] } };
+    *out = (vug_weight_spec){ .slot = (int)slot, .dtype = b->tensor[slot]->dtype, .shape = shape };
+    return VUG_OK;
 }

@@ -86,6 +86,15 @@ static vug_dtype read_dtype(vug_keys *k)
     return VUG_DTYPE_COUNT;
 }
 
+vug_layer_config vug_config_layer(const vug_config *c, int64_t i)
+{
+    vug_layer_config own = c->layer[i];
+    own.d_head = own.d_head ? own.d_head : (int32_t)c->d_head;
+    own.n_kv_heads = own.n_kv_heads ? own.n_kv_heads : (int32_t)c->n_kv_heads;
+    own.d_ffn = own.d_ffn ? own.d_ffn : (int32_t)c->d_ffn;
+    return own;
+}
+
 static vug_status read_tree(const vug_jv *top, const char *file, vug_config *c, vug_err *err)
 {
     VUG_TRY(read_arch(top, file, &c->arch, err));
@@ -140,32 +149,17 @@ vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
 
 /* ---- for architecture files ------------------------------------------------- */
 
-/* Rounded to F32 where the reference rounds (modeling_gemma3.py,
- * compute_default_rope_parameters): one unit in the last place, times a position in
- * the ten thousands, would turn a pair by a thousandth. */
-vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
-                       int64_t dims)
+float vug_embedding_scale(const vug_binding *binding)
 {
-    enum { MAX_HALF = 2048 };
-    float inv[MAX_HALF];
-    const int64_t half = dims / 2;
-    VUG_ASSERT(half <= MAX_HALF);
-    for (int64_t i = 0; i < half; i++) {
-        const float exponent = (float)(2 * i) / (float)dims;
-        inv[i] = 1 / (float)pow(rope->theta, (double)exponent);
-        if (rope->type == VUG_ROPE_LINEAR)
-            inv[i] /= (float)rope->factor;
-    }
-    return flow_rope_table(f, positions, name,
-                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });
+    return vug_model_root(binding, binding->config->d_model);
 }
 
-float vug_embedding_scale(const vug_binding *binding)
+float vug_model_root(const vug_binding *binding, int64_t width)
 {
     const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
     const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
                                                      : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
-    const float exact = (float)sqrt((double)binding->config->d_model);
+    const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];
     float rounded = exact;
     if (format->elements == 1) {
@@ -235,6 +229,35 @@ static vug_val run_stage(vug_flow *f, vug_stages *s, vug_stage_fn *stage, vug_fl
     return x;
 }
 
+/* Hooks and hidden states want every row. */
+static bool may_narrow(const vug_flow *f, const vug_flow_options *o)
+{
+    return o->outputs == VUG_OUT_LAST && !f->hidden && !o->layer && !o->after && !o->patch &&
+           !o->custom_mask;
+}
+
+/* All layers: `rows` become x's own on the way where the architecture can, and then
+ * are none. */
+static vug_val run_layers(vug_flow *f, vug_stages *s, const vug_flow_options *o, vug_val x,
+                          vug_val *rows)
+{
+    const vug_config *c = s->config;
+    const bool narrow = c->arch->narrow && may_narrow(f, o);
+    for (int i = 0; i < c->n_layers; i++) {
+        if (narrow && c->layer[i].back && rows->id) {
+            f->layer = -1;
+            c->arch->narrow(f, s, *rows);
+            x = flow_take(f, x, *rows);
+            *rows = (vug_val){ 0 };
+        }
+        f->layer = i;
+        flow_hidden(f, x);
+        x = run_stage(f, s, layer_stage, o->layer, x);
+    }
+    f->layer = -1;
+    return x;
+}
+
 static void patch(vug_flow *f, const vug_flow_options *o)
 {
     f->hook_from = f->g->n;
@@ -256,17 +279,14 @@ void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_opt
     f->export_kv = o->export_kv;
     arch->prepare(f, &s);
     vug_val x = run_stage(f, &s, embed_stage, o->before, (vug_val){ 0 });
-    for (int i = 0; i < c->n_layers; i++) {
-        f->layer = i;
-        flow_hidden(f, x);
-        x = run_stage(f, &s, layer_stage, o->layer, x);
-    }
-    f->layer = -1;
+    if (arch->enter)
+        arch->enter(f, &s, x);
+    x = run_layers(f, &s, o, x, &rows);
     x = run_stage(f, &s, no_stage, o->after, x);
     patch(f, o);
     if (f->hidden)
         flow_hidden(f, arch->norm(f, &s, x));
-    if (o->outputs == VUG_OUT_LAST)
+    if (rows.id)
         x = flow_take(f, x, rows);
     x = arch->norm(f, &s, x);
     if (o->outputs == VUG_OUT_HIDDEN)
@@ -277,13 +297,14 @@ void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_opt
 
 vug_layer_spec vug_model_layer_spec(const vug_config *c, int i)
 {
+    const vug_layer_config own = vug_config_layer(c, i);
     return (vug_layer_spec){ .index = i,
                              .n_layers = c->n_layers,
                              .d_model = c->d_model,
                              .n_heads = c->n_heads,
-                             .n_kv_heads = c->n_kv_heads,
-                             .d_head = c->d_head,
-                             .d_ffn = c->d_ffn,
+                             .n_kv_heads = own.n_kv_heads,
+                             .d_head = own.d_head,
+                             .d_ffn = own.d_ffn,
                              .window = c->windowed[i] ? c->window : 0,
                              .attn_scale = c->attn_scale,
                              .norm_eps = c->norm_eps };

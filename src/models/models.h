@@ -12,13 +12,31 @@
 
 #define VUG_MAX_EOS 16
 
-typedef enum { VUG_ROPE_DEFAULT, VUG_ROPE_LINEAR } vug_rope_type;
+typedef enum {
+    VUG_ROPE_DEFAULT,
+    VUG_ROPE_LINEAR,
+    VUG_ROPE_LLAMA3,
+    VUG_ROPE_YARN,
+    VUG_ROPE_PROPORTIONAL,
+} vug_rope_type;
 
 typedef struct {
     vug_rope_type type;
     double theta;
-    double factor; /* of linear */
+    double factor;    /* of all types but the default; of proportional, 0: 1 */
+    double original;  /* context before the scaling; llama3, yarn */
+    double low, high; /* turns in it: llama3's factors, yarn's betas */
+    double attention; /* cosines and sines times this */
+    bool whole;       /* yarn: its range is rounded to whole pairs */
+    double rotated;   /* proportional: the share of pairs, the first ones, that turn at all */
 } vug_rope;
+
+/* What a layer has of its own; 0: as the config says for all. */
+typedef struct {
+    int32_t d_head, n_kv_heads, d_ffn;
+    int32_t back; /* it reads the cache of the layer so many before it; 0: it has its own */
+    bool k_is_v;  /* values are made of what the keys are made of */
+} vug_layer_config;
 
 typedef struct vug_arch vug_arch;
 typedef struct vug_binding vug_binding;
@@ -32,32 +50,63 @@ typedef struct {
     int64_t n_kv_heads; /* K */
     int64_t d_head;     /* E */
     int64_t d_ffn;      /* F */
+    int64_t n_experts;  /* N; 0: no layer has experts */
+    int64_t n_chosen;   /* k of them, for each token */
+    int64_t d_expert;   /* X, the width F of an expert */
+    bool renormalise;   /* the weights of the chosen ones, so that their sum is 1 */
     int64_t n_vocab;    /* V, rows of the embedding */
     int64_t context;    /* trained, in tokens */
     int64_t window;     /* W, in tokens */
     float norm_eps;
     float attn_scale;
+    float attn_softcap;  /* 0: none */
     float final_softcap; /* 0: none */
-    vug_rope rope_full, rope_window;
-    bool windowed[VUG_MAX_LAYERS]; /* which layers see only the window */
-    bool tied; /* the head is the embedding, says the config; tensors, where there are any, decide */
-    vug_dtype dtype; /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
+    bool tied;           /* said to be; a head of its own counts wherever there is one */
+    bool attn_bias;      /* which of the table's biases there are */
+    bool mlp_bias;
+    vug_rope rope_full, rope_window; /* the first where there is only one */
+    bool windowed[VUG_MAX_LAYERS];   /* which layers see only the window */
+    bool sparse[VUG_MAX_LAYERS];     /* which layers have experts */
+    vug_layer_config layer[VUG_MAX_LAYERS];
+    int64_t d_per_layer;       /* I, width of a layer's own embeddings; 0: none */
+    int64_t n_vocab_per_layer; /* U, rows of their table */
+    vug_dtype dtype;           /* that the model was made to run in; VUG_DTYPE_COUNT: not said */
     int32_t eos[VUG_MAX_EOS];
     int n_eos;
 } vug_config;
 
+/* What a config says of a tensor of its architecture. */
+typedef enum {
+    VUG_TENSOR_READ,
+    VUG_TENSOR_UNREAD, /* may be there, and nobody reads it */
+    VUG_TENSOR_NONE,   /* has no place in a checkpoint of this config */
+} vug_presence;
+/* Whether a checkpoint has a tensor; of biases the config says so. */
+typedef enum { VUG_NEEDED, VUG_OPTIONAL, VUG_WITH_ATTN_BIAS, VUG_WITH_MLP_BIAS } vug_need;
+
 /*
  * A tensor that an architecture has: the name its flow uses, the name in Hugging
  * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E".
+ * letters above, a product as "H*E"; in a layer E, K and F are the layer's own. L is
+ * the number of layers, P is E / 2, the pairs of a rotation. A name with a second "%d"
+ * is of one expert.
  */
 typedef struct {
     const char *name;
-    const char *hf;
+    const char *hf; /* also found with ".weight" behind it */
     const char *shape;
     bool per_layer;
-    bool optional;
+    vug_need need;
 } vug_tensor_row;
+
+/*
+ * A tensor that holds such weights of all experts instead: expert by expert, in each
+ * the parts one after the other. Parts are rows of the table, of the same shape.
+ */
+typedef struct {
+    const char *hf;
+    const char *part[2]; /* the second may be NULL */
+} vug_pack_row;
 
 /* One flow while it is built: what its stages share. The driver fills the first
  * five, `prepare` the others; another architecture's values
@@ -68,23 +117,36 @@ typedef struct {
     void *user;                     /* of the hooks */
     vug_val tokens, positions;      /* [T] */
     vug_val embedding;              /* [V,D], which a tied head reads again */
-    vug_val rope_full, rope_window; /* tables [T,dims] */
+    vug_val rope_full, rope_window; /* tables [T,dims]; the first where there is only one */
+    vug_val per_layer;              /* [T,L,I], the layers' own embeddings */
 } vug_stages;
 
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
-    const char *chat;               /* family of text/chat.h */
+    const char *chat;               /* family of text/chat.h; NULL: none is built in */
     const vug_tensor_row *row;      /* the first is the embedding */
     size_t n_rows;
+    const vug_pack_row *pack;
+    size_t n_packs;
+    bool packed; /* so are its published checkpoints, and the rows' own names an exception */
+    /* NULL: every row is read in every layer. */
+    vug_presence (*presence)(const vug_config *c, const vug_tensor_row *row, int layer);
+    double tolerance;  /* on |logit difference| in verification, where none is asked for; 0: 2e-4 */
+    float norm_weight; /* what a norm that does nothing stores: 0, or 1 */
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
     /* The flow, in stages that the driver calls in this order and a hook may replace. */
-    void (*prepare)(vug_flow *f, vug_stages *s);                    /* what several stages read */
-    vug_val (*embed)(vug_flow *f, vug_stages *s);                   /* tokens [T] -> x [T,D] */
+    void (*prepare)(vug_flow *f, vug_stages *s);  /* what several stages read */
+    vug_val (*embed)(vug_flow *f, vug_stages *s); /* tokens [T] -> x [T,D] */
+    /* What layers read that is made of the first x; NULL: nothing. */
+    void (*enter)(vug_flow *f, vug_stages *s, vug_val x);
     vug_val (*layer)(vug_flow *f, vug_stages *s, int i, vug_val x); /* [T,D] -> [T,D] */
-    vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x);         /* the final one, of any rows */
-    vug_val (*head)(vug_flow *f, vug_stages *s, vug_val x);         /* [R,D] -> logits [R,V] */
+    /* Leaves only `rows` [R] of what layers read, where layers without caches of their own
+     * begin and nothing but the rows' logits is wanted; NULL: there are no such layers. */
+    void (*narrow)(vug_flow *f, vug_stages *s, vug_val rows);
+    vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x); /* the final one, of any rows */
+    vug_val (*head)(vug_flow *f, vug_stages *s, vug_val x); /* [R,D] -> logits [R,V] */
 };
 
 /* The rows of registry.def. Both functions are all of registry.c, so that a program
@@ -92,6 +154,9 @@ struct vug_arch {
 size_t vug_arch_count(void);
 /* `i` < count. */
 const vug_arch *vug_arch_at(size_t i);
+
+/* What layer `i` has, with what the config says for all filled in. */
+vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
 
 /* Reads config.json's text; `file` names it in sentences. */
 VUG_MUST_CHECK vug_status vug_config_read(vug_str json, const char *file, vug_config *out,
@@ -114,8 +179,10 @@ const vug_shape_row *vug_shape_row_at(size_t i);
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
+    uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
     size_t n_slots;
-    bool *used;               /* [n] of the list, which tensors were bound */
+    bool *used;               /* [n] of the list: bound, or known and left unread */
+    bool *bound;              /* [n] likewise: bound */
     bool tied;                /* the head is the embedding */
     const vug_config *config; /* borrowed */
 };
@@ -139,17 +206,23 @@ void vug_binding_release(vug_binding *binding);
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err);
 
-/* A slot is a row of the table, of one layer where the row has one per layer. */
+/* A slot is a row of the table, of one layer where the row has one per layer, and of
+ * one expert where it has one per expert: those of a layer follow each other. */
 typedef struct {
     const vug_tensor_row *row;
-    int layer; /* -1: outside the layers */
+    int layer;  /* -1: outside the layers */
+    int expert; /* -1: not of one */
     vug_shape shape;
     char name[128]; /* in Hugging Face files, below the text prefix */
+    vug_presence presence;
 } vug_slot;
 
 size_t vug_slot_count(const vug_config *config);
 /* `i` < count. */
 vug_slot vug_slot_at(const vug_config *config, size_t i);
+/* The tensor in which published checkpoints keep slot `i`, with its own name and
+ * shape; false where that is an earlier slot's too, or the config has none. */
+bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
 
 /* Writes the model's stages into the flow, with the hooks of the options; of the
  * rest only `outputs`, `custom_mask` and `export_kv` concern it. */
@@ -165,10 +238,19 @@ VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidde
 /* The table `name` of one kind of layer, for heads of `dims`. */
 vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
                        int64_t dims);
-/* sqrt(D) rounded to the format that the model was made to run in, or that of the
+/* The table of the config's one RoPE, or of the divisors of its plain frequencies that
+ * the checkpoint has as `rope_freqs` (as files that llama.cpp wrote have): they are the
+ * scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const char *name, vug_val positions,
+                               const vug_binding *binding);
+/* sqrt(width) rounded to the format that the model was made to run in, or that of the
  * stored embedding where the config does not say, because the reference holds the
- * scale in it and checkpoints were trained so (transformers,
+ * scale of embeddings in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */
+float vug_model_root(const vug_binding *binding, int64_t width);
+/* Of D. */
 float vug_embedding_scale(const vug_binding *binding);
+/* Whether the checkpoint has the optional weight `name`. */
+bool vug_binding_has(const vug_binding *binding, const char *name, int layer);
 
 #endif

@@ -15,6 +15,7 @@ typedef struct {
 
 static const pattern patterns[] = {
     { VUG_OP_MUL, VUG_OP_GELU, 2, VUG_OP_GEGLU },
+    { VUG_OP_MUL, VUG_OP_SILU, 2, VUG_OP_SWIGLU },
     { VUG_OP_ADD, VUG_OP_RMS_NORM, 2, VUG_OP_ADD_NORM },
     { VUG_OP_ROPE, VUG_OP_RMS_NORM, 1, VUG_OP_NORM_ROPE },
 };
@@ -73,7 +74,7 @@ static void match(const vug_graph *g, const vug_profile *profile, uint32_t root,
     }
 }
 
-/* The fused node's inputs: of a pair (GEGLU, ADD_NORM) the outer operand stands
+/* The fused node's inputs: of a pair (GEGLU, SWIGLU, ADD_NORM) the outer operand stands
  * where ops.def says, of a chain (NORM_ROPE) the inner's inputs come first. */
 static vug_node fused_node(const vug_graph *g, const vug_node *root, const note *n)
 {
@@ -85,6 +86,7 @@ static vug_node fused_node(const vug_graph *g, const vug_node *root, const note 
                        .at = inner->at };
     switch (fused.op) {
     case VUG_OP_GEGLU:
+    case VUG_OP_SWIGLU:
         fused.in[0] = inner->in[0];
         fused.in[1] = other;
         break;

@@ -106,6 +106,15 @@ INLINE __m256 gelu_lanes(__m256 x, __m256 unused, __m256 unused_too)
     return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(v)));
 }
 
+/* vug_ref_silu. */
+INLINE __m256 silu_lanes(__m256 x, __m256 unused, __m256 unused_too)
+{
+    (void)unused;
+    (void)unused_too;
+    const __m256 e = exp_lanes(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
+}
+
 INLINE __m256 exp_of(__m256 x, __m256 unused, __m256 unused_too)
 {
     (void)unused;
@@ -165,6 +174,11 @@ static void norm(const float *x, float r, const float *w, float *out, int64_t n)
 static void gelu(const float *x, float *out, int64_t n)
 {
     map(gelu_lanes, x, x, 0, out, n);
+}
+
+static void silu(const float *x, float *out, int64_t n)
+{
+    map(silu_lanes, x, x, 0, out, n);
 }
 
 static void exponential(const float *x, float *out, int64_t n)
@@ -341,6 +355,7 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
     .mul = mul,
     .scale = scale,
     .gelu = gelu,
+    .silu = silu,
     .exp = exponential,
     .softcap = softcap,
     .probe_read = probe_read,

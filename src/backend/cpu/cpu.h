@@ -18,7 +18,8 @@ typedef struct {
     vug_pool *pool;
     float *scratch;         /* [threads][scratch_floats], aligned to 64 bytes */
     int64_t scratch_floats; /* a multiple of 16 */
-    float *shared; /* by all threads: vug_cpu_attention_partial, or rows x in of a product */
+    float *shared;          /* by all threads: vug_cpu_attention_partial, vug_cpu_experts_shared, or
+                    * rows x in of a product */
 } vug_cpu_env;
 
 /* Chunks of a job, dealt out to the threads as they come: who computes a chunk
@@ -59,9 +60,47 @@ typedef struct {
     int n;
 } vug_cpu_linear_job;
 
+/* Rows first .. first + rows - 1 of the job, rows > 0, by matrices of their own. */
+typedef struct {
+    int64_t first, rows;
+    const vug_cpu_matrix *matrix; /* [n of the job]; y is that of row 0 */
+    int64_t first_chunk;          /* for linear.c */
+} vug_cpu_group;
+
+/* Many products as one, each with its own rows and weights: groups cover the rows in
+ * order. */
+typedef struct {
+    const float *x;
+    const int32_t *index; /* row r is row index[r] of x; NULL: row r */
+    int64_t rows, in;
+    vug_cpu_group *group;
+    int64_t n_groups;
+    int n; /* matrices of a group */
+} vug_cpu_grouped_job;
+
 /* Floats of scratch per thread. */
 int64_t vug_cpu_linear_scratch(void);
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job);
+void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job);
+
+/* ---- experts.c ------------------------------------------------------------ */
+
+/* out [rows,width] = the sum over each row's route of its experts. */
+typedef struct {
+    const float *x;     /* [rows,width] */
+    const float *route; /* [rows,2 k] */
+    float *out;
+    int64_t rows, width;
+    int64_t n, k, hidden;               /* experts, those of a route, their width F */
+    const vug_weight *gate, *up, *down; /* [n] of [F,D], [F,D], [D,F] */
+    vug_op activation;
+} vug_cpu_experts_job;
+
+/* Of an EXPERTS node, all but the pointers. */
+vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node, int64_t rows);
+/* Floats of the memory that threads share; false when they cannot be counted. */
+bool vug_cpu_experts_shared(const vug_cpu_experts_job *job, uint64_t *floats);
+void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job);
 
 /* ---- cache.c -------------------------------------------------------------- */
 
@@ -142,15 +181,18 @@ typedef struct {
     int64_t rows, width; /* of the output; heads count as rows */
     const float *in[VUG_MAX_INPUTS];
     float *out;
-    const float *w;               /* of norms: [width], the bias added */
+    const float *w;               /* of norms, the bias added, and of BIAS: [width] */
     float eps;                    /* of norms */
-    float by;                     /* of SCALE, SOFTCAP, EMBED */
+    float by;                     /* of SCALE, SOFTCAP, EMBED, GAIN */
     const int32_t *index;         /* TAKE: [rows] of in[0]; EMBED: of the table */
     const uint8_t *table;         /* EMBED: [.., width] */
     vug_dtype dtype;              /* of the table */
-    int64_t heads;                /* ROPE, NORM_ROPE: rows per token */
+    int64_t heads;                /* ROPE, NORM_ROPE, HEAD: rows per token of the input */
+    int64_t head;                 /* HEAD */
     int64_t dims;                 /* of the rotation */
     const vug_attr_table *angles; /* ROPE_TABLE */
+    const vug_attr_router *router;
+    int64_t experts; /* ROUTER: logits of a row */
 } vug_cpu_rows_job;
 
 void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job);

@@ -42,6 +42,13 @@ static void norm_into(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
     kernels->norm(x, 1.0f / sqrtf(mean + job->eps), job->w, out, job->width);
 }
 
+static void row_unit_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    const float *x = in_row(job, 0, row);
+    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
+    kernels->scale(x, 1.0f / sqrtf(mean + job->eps), out_row(job, row), job->width);
+}
+
 static void row_rms_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     norm_into(kernels, job, in_row(job, 0, row), out_row(job, row));
@@ -105,9 +112,31 @@ static void row_geglu(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
     kernels->mul(out, in_row(job, 1, row), out, job->width);
 }
 
+static void row_silu(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->silu(in_row(job, 0, row), out_row(job, row), job->width);
+}
+
+static void row_swiglu(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    float *out = out_row(job, row);
+    kernels->silu(in_row(job, 0, row), out, job->width);
+    kernels->mul(out, in_row(job, 1, row), out, job->width);
+}
+
+static void row_bias(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    kernels->add(in_row(job, 0, row), job->w, out_row(job, row), job->width);
+}
+
 static void row_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     kernels->scale(in_row(job, 0, row), job->by, out_row(job, row), job->width);
+}
+
+static void row_gain(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    row_scale(kernels, job, row);
 }
 
 static void row_softcap(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
@@ -121,6 +150,26 @@ static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
     memcpy(out_row(job, row), in_row(job, 0, job->index[row]), (size_t)job->width * sizeof(float));
 }
 
+static void row_router(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    vug_ref_router(job->in[0] + row * job->experts, job->experts, job->router, out_row(job, row));
+}
+
+static void row_route_scale(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job,
+                            int64_t row)
+{
+    (void)kernels;
+    vug_ref_route_scale(in_row(job, 0, row), job->w, job->width / 2, out_row(job, row));
+}
+
+static void row_head(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    memcpy(out_row(job, row), in_row(job, 0, row * job->heads + job->head),
+           (size_t)job->width * sizeof(float));
+}
+
 /* Operations that program.c handles, or that need no work. */
 #define row_param               NULL
 #define row_input               NULL
@@ -131,6 +180,9 @@ static void row_take(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
 #define row_attention_past_mask NULL
 #define row_heads               NULL
 #define row_merge               NULL
+#define row_attend              NULL
+#define row_attend_mask         NULL
+#define row_experts             NULL
 
 static row_fn *const row_of[VUG_OP_COUNT] = {
 #define OP(id, name, n_in, attrs, rule) [VUG_OP_##id] = row_##name,
@@ -140,31 +192,68 @@ static row_fn *const row_of[VUG_OP_COUNT] = {
 
 /* ---- a job ---------------------------------------------------------------- */
 
+/* Every element on its own, so that rows may be cut anywhere: one row of logits is as
+ * wide as the vocabulary. */
+static bool is_flat(vug_op op)
+{
+    switch (op) {
+    case VUG_OP_ADD:
+    case VUG_OP_MUL:
+    case VUG_OP_GELU:
+    case VUG_OP_SILU:
+    case VUG_OP_SCALE:
+    case VUG_OP_SOFTCAP:
+    case VUG_OP_GEGLU:
+    case VUG_OP_SWIGLU:
+        return true;
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_rows_job *job;
-    int64_t per_chunk;
+    int64_t per_chunk; /* rows, or elements of a flat operation */
+    bool flat;
     vug_cpu_deal deal;
 } loop;
+
+/* Elements first .. end-1 as one row. */
+static void run_elements(const loop *l, int64_t first, int64_t end)
+{
+    vug_cpu_rows_job part = *l->job;
+    part.width = end - first;
+    part.out += first;
+    for (int i = 0; i < vug_op_inputs(part.op); i++)
+        part.in[i] += first;
+    row_of[part.op](l->env->kernels, &part, 0);
+}
 
 static void run_rows(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
     loop *l = arg;
+    const int64_t n = l->flat ? l->job->rows * l->job->width : l->job->rows;
     for (int64_t i; (i = vug_cpu_deal_take(&l->deal)) < l->deal.n;) {
-        const int64_t end = (i + 1) * l->per_chunk;
-        for (int64_t row = i * l->per_chunk; row < end && row < l->job->rows; row++)
+        const int64_t first = i * l->per_chunk;
+        const int64_t end = first + l->per_chunk < n ? first + l->per_chunk : n;
+        if (l->flat)
+            run_elements(l, first, end);
+        for (int64_t row = first; !l->flat && row < end; row++)
             row_of[l->job->op](l->env->kernels, l->job, row);
     }
 }
 
 void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job)
 {
-    const int64_t per_chunk = job->width < CHUNK ? CHUNK / job->width : 1;
-    loop l = { .env = env, .job = job, .per_chunk = per_chunk };
-    vug_cpu_deal_init(&l.deal, (job->rows + per_chunk - 1) / per_chunk);
-    if (job->rows == 1 || job->rows * job->width < SMALL)
+    const bool flat = is_flat(job->op);
+    const int64_t n = flat ? job->rows * job->width : job->rows;
+    const int64_t per_chunk = flat ? CHUNK : job->width < CHUNK ? CHUNK / job->width : 1;
+    loop l = { .env = env, .job = job, .per_chunk = per_chunk, .flat = flat };
+    vug_cpu_deal_init(&l.deal, (n + per_chunk - 1) / per_chunk);
+    if (l.deal.n == 1 || job->rows * job->width < SMALL)
         run_rows(&l, 0, 1);
     else
         vug_pool_run(env->pool, run_rows, &l);

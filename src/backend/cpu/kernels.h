@@ -142,8 +142,9 @@ typedef struct {
     void (*add)(const float *a, const float *b, float *out, int64_t n);
     void (*mul)(const float *a, const float *b, float *out, int64_t n);
     void (*scale)(const float *x, float by, float *out, int64_t n);
-    /* vug_ref_gelu, vug_ref_exp of each; tanh(x / by) * by with vug_ref_tanh. */
+    /* vug_ref_gelu, vug_ref_silu, vug_ref_exp of each; tanh(x / by) * by with vug_ref_tanh. */
     void (*gelu)(const float *x, float *out, int64_t n);
+    void (*silu)(const float *x, float *out, int64_t n);
     void (*exp)(const float *x, float *out, int64_t n);
     void (*softcap)(const float *x, float by, float *out, int64_t n);
 

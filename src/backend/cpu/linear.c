@@ -9,6 +9,10 @@
  *
  * Both take every output's sum in the same order, so a row's result is the same
  * alone and among others.
+ *
+ * A job is a list of groups of rows, each with its own weights: one for a plain
+ * product, one for each chosen expert. All their chunks are dealt out together, so
+ * that threads are busy whether there is one group of many rows or the reverse.
  */
 #include "backend/cpu/cpu.h"
 
@@ -31,38 +35,95 @@ enum {
 
 typedef struct {
     const vug_cpu_env *env;
-    const vug_cpu_linear_job *job;
-    int64_t per_chunk[VUG_CPU_MATRICES];   /* outputs */
-    int64_t first_chunk[VUG_CPU_MATRICES]; /* of each matrix */
-    int64_t row_blocks;
+    const vug_cpu_grouped_job *job;
+    int64_t bytes; /* of all weights */
     int64_t kc;
     vug_cpu_deal deal;
 } product;
 
-/* Outputs first .. end-1 of one matrix. */
+/* Outputs first .. end-1 of one matrix, for rows first_row .. first_row + rows - 1. */
 typedef struct {
     const vug_cpu_matrix *m;
     const vug_cpu_format *format;
     int64_t first, end;
+    int64_t first_row, rows;
+    bool single;    /* the only row of its group */
     int64_t size;   /* bytes of a weight */
     int64_t stride; /* bytes of a row of weights */
 } chunk;
 
+static int64_t size_of(const vug_cpu_matrix *m)
+{
+    return vug_dtype_of(m->dtype)->bytes;
+}
+
+/* Rows of weights of a run: about RUN_BYTES, or what is left after sharing the job
+ * among the threads. */
+static int64_t run_of(const product *p, const vug_cpu_matrix *m)
+{
+    const int64_t row_bytes = p->job->in * size_of(m);
+    const int64_t threads = vug_pool_threads(p->env->pool);
+    const int64_t share = p->bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
+    const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
+    return bytes / row_bytes > 1 ? bytes / row_bytes : 1;
+}
+
+/* Outputs of a chunk of matrix `m`. */
+static int64_t per_chunk(const product *p, const vug_cpu_group *g, int m)
+{
+    return g->rows == 1 ? STREAMS * run_of(p, &g->matrix[m]) : CHUNK_OUTPUTS;
+}
+
+static int64_t row_blocks(const vug_cpu_group *g)
+{
+    return (g->rows + ROW_BLOCK - 1) / ROW_BLOCK;
+}
+
+static int64_t chunks_of(const product *p, const vug_cpu_group *g, int m)
+{
+    const int64_t n = per_chunk(p, g, m);
+    return (g->matrix[m].out + n - 1) / n * row_blocks(g);
+}
+
+static const vug_cpu_group *group_of(const product *p, int64_t i)
+{
+    int64_t low = 0, high = p->job->n_groups;
+    while (high - low > 1) {
+        const int64_t mid = low + (high - low) / 2;
+        if (p->job->group[mid].first_chunk <= i)
+            low = mid;
+        else
+            high = mid;
+    }
+    return &p->job->group[low];
+}
+
+/* Blocks of rows that meet the same weights follow each other. */
 static chunk chunk_at(const product *p, int64_t i)
 {
-    int m = p->job->n - 1;
-    while (p->first_chunk[m] > i)
-        m--;
-    const vug_cpu_matrix *matrix = &p->job->matrix[m];
-    const int64_t size = vug_dtype_of(matrix->dtype)->bytes;
-    const int64_t first = (i - p->first_chunk[m]) * p->per_chunk[m];
-    const int64_t end = first + p->per_chunk[m];
+    const vug_cpu_group *g = group_of(p, i);
+    int m = 0;
+    i -= g->first_chunk;
+    for (; i >= chunks_of(p, g, m); m++)
+        i -= chunks_of(p, g, m);
+    const vug_cpu_matrix *matrix = &g->matrix[m];
+    const int64_t blocks = row_blocks(g), n = per_chunk(p, g, m);
+    const int64_t first = i / blocks * n, row = i % blocks * ROW_BLOCK;
     return (chunk){ .m = matrix,
                     .format = p->env->kernels->format[matrix->dtype],
                     .first = first,
-                    .end = end < matrix->out ? end : matrix->out,
-                    .size = size,
-                    .stride = p->job->in * size };
+                    .end = first + n < matrix->out ? first + n : matrix->out,
+                    .first_row = g->first + row,
+                    .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
+                    .single = g->rows == 1,
+                    .size = size_of(matrix),
+                    .stride = p->job->in * size_of(matrix) };
+}
+
+/* Row `r` of the job. */
+static const float *row_at(const product *p, int64_t r)
+{
+    return p->job->x + (p->job->index ? p->job->index[r] : r) * p->job->in;
 }
 
 static const uint8_t *weights_at(const chunk *c, int64_t output, int64_t k)
@@ -72,19 +133,10 @@ static const uint8_t *weights_at(const chunk *c, int64_t output, int64_t k)
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Rows of a run: about RUN_BYTES, or what is left after sharing the job among the
- * threads. */
-static int64_t run_of(int64_t row_bytes, int64_t job_bytes, int threads)
-{
-    const int64_t share = job_bytes / ((int64_t)threads * CHUNKS_PER_THREAD * STREAMS);
-    const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
-    return bytes / row_bytes > 1 ? bytes / row_bytes : 1;
-}
-
 /* Outputs first, first + apart, ..; `y` [4] in that order. */
 static void four_outputs(const product *p, const chunk *c, int64_t first, int64_t apart, float *y)
 {
-    c->format->gemv(&(vug_cpu_gemv){ .x = p->job->x,
+    c->format->gemv(&(vug_cpu_gemv){ .x = row_at(p, c->first_row),
                                      .w = weights_at(c, first, 0),
                                      .y = y,
                                      .k = p->job->in,
@@ -93,24 +145,18 @@ static void four_outputs(const product *p, const chunk *c, int64_t first, int64_
 
 /* The rows of weights that are read side by side are not neighbours: each starts a
  * run of rows, so that memory sees a few long streams. */
-static void one_row(void *arg, int thread, int n_threads)
+static void one_row(const product *p, const chunk *c)
 {
-    (void)thread;
-    (void)n_threads;
-    product *p = arg;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const chunk c = chunk_at(p, i);
-        const int64_t run = (c.end - c.first) / STREAMS;
-        float y[STREAMS];
-        for (int64_t o = c.first; o < c.first + run; o++) {
-            four_outputs(p, &c, o, run, y);
-            for (int64_t r = 0; r < STREAMS; r++)
-                c.m->y[o + r * run] = y[r];
-        }
-        for (int64_t o = c.first + run * STREAMS; o < c.end; o++) {
-            four_outputs(p, &c, o, 0, y);
-            c.m->y[o] = y[0];
-        }
+    const int64_t run = (c->end - c->first) / STREAMS;
+    float *to = c->m->y + c->first_row * c->m->out, y[STREAMS];
+    for (int64_t o = c->first; o < c->first + run; o++) {
+        four_outputs(p, c, o, run, y);
+        for (int64_t r = 0; r < STREAMS; r++)
+            to[o + r * run] = y[r];
+    }
+    for (int64_t o = c->first + run * STREAMS; o < c->end; o++) {
+        four_outputs(p, c, o, 0, y);
+        to[o] = y[0];
     }
 }
 
@@ -130,7 +176,7 @@ static int64_t block_size(const product *p, int64_t k)
 
 static void arrange_row(const product *p, int64_t t)
 {
-    const float *x = p->job->x + t * p->job->in;
+    const float *x = row_at(p, t);
     for (int64_t k = 0; k < p->job->in; k += p->kc) {
         const int64_t n = block_size(p, k);
         for (int64_t j = 0; j < LANES; j++) {
@@ -197,8 +243,8 @@ static int panel_outputs(const chunk *c, int64_t output)
     return c->end - output < PANEL ? (int)(c->end - output) : PANEL;
 }
 
-/* What follows the panel at `output`, block `k` in the order of rows_of_chunk. */
-static hint after(const product *p, const chunk *c, int64_t output, int64_t k, int64_t rows)
+/* What follows the panel at `output`, block `k` in the order of many_rows. */
+static hint after(const product *p, const chunk *c, int64_t output, int64_t k)
 {
     const bool is_last = k + p->kc >= p->job->in;
     const int64_t o = is_last ? output + PANEL : output, at = is_last ? 0 : k + p->kc;
@@ -208,25 +254,24 @@ static hint after(const product *p, const chunk *c, int64_t output, int64_t k, i
                    .stride = c->stride,
                    .bytes = block_size(p, at) * c->size,
                    .rows = panel_outputs(c, o),
-                   .parts = LANES * tiles_of(rows) };
+                   .parts = LANES * tiles_of(c->rows) };
 }
 
 /* The sums of a panel stay in `y` [rows][16] until they are whole: in the output
  * they lie far apart, often in the same set of a cache. */
-static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, int64_t rows,
-                          float *scratch)
+static void many_rows(const product *p, const chunk *c, float *scratch)
 {
     float *y = scratch, *panel = scratch + (int64_t)ROW_BLOCK * PANEL;
     for (int64_t o = c->first; o < c->end; o += PANEL) {
         const int outputs = panel_outputs(c, o);
         for (int64_t k = 0; k < p->job->in; k += p->kc) {
             const int64_t n = block_size(p, k);
-            hint next = after(p, c, o, k, rows);
+            hint next = after(p, c, o, k);
             c->format->pack(weights_at(c, o, k), c->stride, outputs, n, panel);
             for (int64_t j = 0; j < LANES && j < n; j++) {
                 const int64_t size = vug_cpu_lane_size(n, j);
                 const vug_cpu_tile shape = {
-                    .a = arranged_at(p, k, n, j) + first_row * size,
+                    .a = arranged_at(p, k, n, j) + c->first_row * size,
                     .b = panel + vug_cpu_lane_start(n, j) * PANEL,
                     .c = y,
                     .k = size,
@@ -235,25 +280,12 @@ static void rows_of_chunk(const product *p, const chunk *c, int64_t first_row, i
                     .ldc = PANEL,
                     .accumulate = k > 0 || j > 0,
                 };
-                rows_by_lane(p->env->kernels, &shape, rows, &next);
+                rows_by_lane(p->env->kernels, &shape, c->rows, &next);
             }
         }
-        for (int64_t r = 0; r < rows; r++)
-            memcpy(c->m->y + (first_row + r) * c->m->out + o, y + r * PANEL,
+        for (int64_t r = 0; r < c->rows; r++)
+            memcpy(c->m->y + (c->first_row + r) * c->m->out + o, y + r * PANEL,
                    (size_t)outputs * sizeof(float));
-    }
-}
-
-static void many_rows(void *arg, int thread, int n_threads)
-{
-    (void)n_threads;
-    product *p = arg;
-    float *scratch = p->env->scratch + thread * p->env->scratch_floats;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const chunk c = chunk_at(p, i / p->row_blocks);
-        const int64_t first = i % p->row_blocks * ROW_BLOCK;
-        const int64_t left = p->job->rows - first;
-        rows_of_chunk(p, &c, first, left < ROW_BLOCK ? left : ROW_BLOCK, scratch);
     }
 }
 
@@ -264,29 +296,52 @@ int64_t vug_cpu_linear_scratch(void)
     return ((int64_t)ROW_BLOCK + VUG_CPU_KC) * PANEL;
 }
 
+static void run_chunks(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    product *p = arg;
+    float *scratch = p->env->scratch + thread * p->env->scratch_floats;
+    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
+        const chunk c = chunk_at(p, i);
+        if (c.single)
+            one_row(p, &c);
+        else
+            many_rows(p, &c, scratch);
+    }
+}
+
+void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job)
+{
+    product p = { .env = env, .job = job, .kc = vug_cpu_kc(job->in) };
+    int64_t chunks = 0;
+    bool several = false;
+    for (int64_t g = 0; g < job->n_groups; g++) {
+        for (int m = 0; m < job->n; m++)
+            p.bytes += job->group[g].matrix[m].out * job->in * size_of(&job->group[g].matrix[m]);
+    }
+    for (int64_t g = 0; g < job->n_groups; g++) {
+        several |= job->group[g].rows > 1;
+        job->group[g].first_chunk = chunks;
+        for (int m = 0; m < job->n; m++)
+            chunks += chunks_of(&p, &job->group[g], m);
+    }
+    if (several) {
+        vug_cpu_deal_init(&p.deal, (job->rows + ROWS_ARRANGED - 1) / ROWS_ARRANGED);
+        vug_pool_run(env->pool, arrange, &p);
+    }
+    vug_cpu_deal_init(&p.deal, chunks);
+    vug_pool_run(env->pool, run_chunks, &p);
+}
+
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
 {
     if (job->rows == 0)
         return;
-    const bool single = job->rows == 1;
-    product p = { .env = env,
-                  .job = job,
-                  .row_blocks = (job->rows + ROW_BLOCK - 1) / ROW_BLOCK,
-                  .kc = vug_cpu_kc(job->in) };
-    int64_t bytes = 0, chunks = 0;
-    for (int m = 0; m < job->n; m++)
-        bytes += job->matrix[m].out * job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
-    for (int m = 0; m < job->n; m++) {
-        const int64_t row_bytes = job->in * vug_dtype_of(job->matrix[m].dtype)->bytes;
-        p.per_chunk[m] = single ? STREAMS * run_of(row_bytes, bytes, vug_pool_threads(env->pool))
-                                : CHUNK_OUTPUTS;
-        p.first_chunk[m] = chunks;
-        chunks += (job->matrix[m].out + p.per_chunk[m] - 1) / p.per_chunk[m];
-    }
-    if (!single) {
-        vug_cpu_deal_init(&p.deal, (job->rows + ROWS_ARRANGED - 1) / ROWS_ARRANGED);
-        vug_pool_run(env->pool, arrange, &p);
-    }
-    vug_cpu_deal_init(&p.deal, single ? chunks : chunks * p.row_blocks);
-    vug_pool_run(env->pool, single ? one_row : many_rows, &p);
+    vug_cpu_group all = { .rows = job->rows, .matrix = job->matrix };
+    vug_cpu_linear_grouped(env, &(vug_cpu_grouped_job){ .x = job->x,
+                                                        .rows = job->rows,
+                                                        .in = job->in,
+                                                        .group = &all,
+                                                        .n_groups = 1,
+                                                        .n = job->n });
 }

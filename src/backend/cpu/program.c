@@ -34,6 +34,17 @@ static const char *const operands[VUG_OP_COUNT] = {
     [VUG_OP_ATTENTION_MASK] = "xxxd",
     [VUG_OP_ATTENTION_PAST] = "xxxdd",
     [VUG_OP_ATTENTION_PAST_MASK] = "xxxddd",
+    [VUG_OP_SILU] = "x",
+    [VUG_OP_BIAS] = "xw",
+    [VUG_OP_SWIGLU] = "xx",
+    [VUG_OP_ROUTER] = "x",
+    [VUG_OP_ROUTE_SCALE] = "xw",
+    [VUG_OP_EXPERTS] = "xxwww",
+    [VUG_OP_UNIT_NORM] = "x",
+    [VUG_OP_GAIN] = "xw",
+    [VUG_OP_HEAD] = "x",
+    [VUG_OP_ATTEND] = "x",
+    [VUG_OP_ATTEND_MASK] = "xd",
 };
 
 static const vug_input input_of[128] = {
@@ -63,9 +74,12 @@ static bool is_operand(const vug_node *node, char kind)
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const vug_weight *w = &p->weight[node->at.param.slot];
-    if (!p->device->kernels->format[w->dtype])
-        return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: tensor '%s' is %s, expected BF16, F16 or F32",
-                        w->name, vug_dtype_of(w->dtype)->name);
+    for (int64_t i = 0; i < vug_param_slots(node); i++) {
+        if (!p->device->kernels->format[w[i].dtype])
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w[i].name,
+                            vug_dtype_of(w[i].dtype)->name);
+    }
     return VUG_OK;
 }
 
@@ -93,30 +107,46 @@ static vug_status check_nodes(const vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* ---- weights of norms ----------------------------------------------------- */
+/* ---- weights of norms and biases ------------------------------------------ */
 
-static vug_status convert_norms(vug_program *p, vug_err *err)
+/* The input that is the weight of a row: of norms, biases, routes; 0: none. */
+static int row_weight(vug_op op)
+{
+    switch (op) {
+    case VUG_OP_ADD_NORM:
+        return 2;
+    case VUG_OP_RMS_NORM:
+    case VUG_OP_NORM_ROPE:
+    case VUG_OP_BIAS:
+    case VUG_OP_ROUTE_SCALE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static vug_status convert_rows(vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
-    p->norm = vug_arena_alloc(&p->arena, g->n, sizeof(*p->norm));
-    if (!p->norm)
-        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->norm));
+    p->row_weight = vug_arena_alloc(&p->arena, g->n, sizeof(*p->row_weight));
+    if (!p->row_weight)
+        return VUG_FAIL_NOMEM(err, "the program", g->n * sizeof(*p->row_weight));
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
-        const bool is_norm = node->op == VUG_OP_RMS_NORM || node->op == VUG_OP_ADD_NORM ||
-                             node->op == VUG_OP_NORM_ROPE;
-        if (!is_norm)
+        const int at = row_weight(node->op);
+        if (at == 0)
             continue;
-        const vug_node *param = vug_graph_at(g, node->in[node->op == VUG_OP_ADD_NORM ? 2 : 1]);
+        const vug_node *param = vug_graph_at(g, node->in[at]);
         const vug_weight *w = &p->weight[param->at.param.slot];
         const size_t n = (size_t)param->shape.dim[0];
         float *out = vug_arena_alloc(&p->arena, n, sizeof(*out));
         if (!out)
-            return VUG_FAIL_NOMEM(err, "the weights of norms", n * sizeof(*out));
+            return VUG_FAIL_NOMEM(err, "the weights of norms and biases", n * sizeof(*out));
         vug_dtype_of(w->dtype)->decode(w->data, out, n);
-        for (size_t k = 0; k < n; k++)
+        const bool plain = node->op == VUG_OP_BIAS || node->op == VUG_OP_ROUTE_SCALE;
+        for (size_t k = 0; !plain && k < n; k++)
             out[k] += node->at.norm.bias;
-        p->norm[i] = out;
+        p->row_weight[i] = out;
         p->sizes.copied_bytes += n * sizeof(*out);
     }
     return VUG_OK;
@@ -168,6 +198,19 @@ static vug_status make_steps(vug_program *p, vug_err *err)
 
 /* ---- sizes ---------------------------------------------------------------- */
 
+/* Layers that read another one's cache. */
+static void note_readers(const vug_program *p, vug_cache_size *size)
+{
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (!vug_op_is_attend(node->op) || node->layer < 0 || p->cache[node->layer].slots > 0)
+            continue;
+        const vug_cache_size *source = &size[node->at.attn.layer];
+        size[node->layer] =
+                (vug_cache_size){ source->window, source->slots, 0, node->at.attn.layer };
+    }
+}
+
 static vug_status size_caches(vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
@@ -177,6 +220,8 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     if (!p->cache || !size)
         return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
     p->sizes.cache = size;
+    for (int i = 0; i < g->n_layers; i++)
+        size[i].source = i;
     uint64_t floats = 0;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
@@ -196,7 +241,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         if (!vug_add_size(floats, (own + 15) / 16 * 16, &floats) || floats > INT64_MAX / 8)
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
-        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float) };
+        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float), layer };
 
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
@@ -204,6 +249,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
     p->state_floats = floats;
+    note_readers(p, size);
     return VUG_OK;
 }
 
@@ -225,6 +271,23 @@ static int64_t widest_input(const vug_graph *g)
     return widest;
 }
 
+static vug_status size_experts(vug_program *p, vug_err *err)
+{
+    const int64_t most = p->limits.batch > p->limits.rows ? p->limits.batch : p->limits.rows;
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op != VUG_OP_EXPERTS)
+            continue;
+        const vug_cpu_experts_job job = vug_cpu_experts_of(p->graph, node, most);
+        uint64_t floats;
+        if (!vug_cpu_experts_shared(&job, &floats))
+            return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
+                            (long long)p->limits.batch);
+        p->shared_floats = (int64_t)floats > p->shared_floats ? (int64_t)floats : p->shared_floats;
+    }
+    return VUG_OK;
+}
+
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
     const int64_t linear = vug_cpu_linear_scratch();
@@ -232,8 +295,10 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
     const int64_t threads = vug_pool_threads(p->device->pool);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
     p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
+    const int64_t queries = p->limits.rows * (int64_t)(sizeof(vug_span) / sizeof(float));
     const int64_t own = p->scratch_floats * threads + p->shared_floats +
-                        vug_cpu_seen_floats(p->limits.batch) + to_lines(p->limits.batch);
+                        vug_cpu_seen_floats(p->limits.batch) + to_lines(p->limits.batch) +
+                        to_lines(queries);
     uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
     p->scratch_at = bytes;
     if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))
@@ -252,8 +317,10 @@ static vug_status copy_weights(vug_program *p, const vug_weight *weight, vug_err
     size_t n = 0;
     for (uint32_t i = 1; i < p->graph->n; i++) {
         const vug_node *node = &p->graph->node[i];
-        if (node->op == VUG_OP_PARAM && (size_t)node->at.param.slot >= n)
-            n = (size_t)node->at.param.slot + 1;
+        if (node->op != VUG_OP_PARAM)
+            continue;
+        const size_t end = (size_t)node->at.param.slot + (size_t)vug_param_slots(node);
+        n = end > n ? end : n;
     }
     p->weight = vug_arena_alloc(&p->arena, n, sizeof(*p->weight));
     if (!p->weight)
@@ -267,9 +334,10 @@ static vug_status build(vug_program *p, const vug_weight *weight, vug_err *err)
 {
     VUG_TRY(copy_weights(p, weight, err));
     VUG_TRY(check_nodes(p, err));
-    VUG_TRY(convert_norms(p, err));
+    VUG_TRY(convert_rows(p, err));
     VUG_TRY(make_steps(p, err));
     VUG_TRY(size_caches(p, err));
+    VUG_TRY(size_experts(p, err));
     return size_workspace(p, err);
 }
 

@@ -19,7 +19,7 @@ struct vug_program {
     const vug_plan *plan;
     vug_limits limits;
     vug_weight *weight; /* [slots of the graph] */
-    float **norm;       /* [nodes]: weights of norms with the bias added */
+    float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
     vug_cpu_step *step;
     uint32_t n_steps;
     vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */
@@ -38,15 +38,16 @@ static inline int64_t vug_cpu_seen_floats(int64_t batch)
 }
 
 /* One block: the planned values, scratch per thread, what all threads share
- * (partial results of attention, or a product's input in lane order: never both),
- * positions,
- * and which keys a mask shows. */
+ * (partial results of attention, a product's input in lane order or, with it, what lies
+ * between the products of experts: one of them at a time), which keys a mask shows,
+ * positions, the rows of outputs as spans. */
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block;
     vug_cpu_env env;
     int32_t *position;   /* [batch] */
     vug_cpu_range *seen; /* [batch] of a mask */
+    vug_span *query;     /* [rows] */
 };
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,

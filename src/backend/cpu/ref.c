@@ -75,6 +75,11 @@ float vug_ref_gelu(float x)
     return x / (1.0f + vug_ref_exp(v));
 }
 
+float vug_ref_silu(float x)
+{
+    return x / (1.0f + vug_ref_exp(-x));
+}
+
 /* ---- sums ----------------------------------------------------------------- */
 
 static float add_lanes(const float *s)
@@ -121,14 +126,26 @@ void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float
 
 /* ---- norm and rope -------------------------------------------------------- */
 
-void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
+static float inverse_rms(const float *x, float eps, int64_t n)
 {
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t i = 0; i < n; i++)
         lane[i % VUG_CPU_LANES] = fmaf(x[i], x[i], lane[i % VUG_CPU_LANES]);
-    const float r = 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+    return 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+}
+
+void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
+{
+    const float r = inverse_rms(x, eps, n);
     for (int64_t i = 0; i < n; i++)
         out[i] = (x[i] * r) * w[i];
+}
+
+void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n)
+{
+    const float r = inverse_rms(x, eps, n);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * r;
 }
 
 /* The angle is rounded to F32, as the reference models do; its cosine and sine
@@ -153,6 +170,69 @@ void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, 
     }
     for (int64_t i = dims; i < n; i++)
         out[i] = x[i];
+}
+
+/* ---- experts --------------------------------------------------------------- */
+
+static float rank_of(float logit)
+{
+    return isnan(logit) ? -INFINITY : logit;
+}
+
+/* An insertion sort that keeps the best; by logits, of which no two that differ become
+ * equal by rounding, as probabilities may. The softmax is relative to the best logit;
+ * the sum over all experts is taken by index, that over the chosen ones from the best. */
+void vug_ref_router(const float *logits, int64_t n, const vug_attr_router *at, float *out)
+{
+    float *weight = out + at->count, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = i < at->count ? i : at->count;
+        for (; j > 0 && rank_of(logits[i]) > rank_of(logits[(int64_t)out[j - 1]]); j--) {
+            if (j < at->count)
+                out[j] = out[j - 1];
+        }
+        if (j < at->count)
+            out[j] = (float)i;
+    }
+    const float best = logits[(int64_t)out[0]];
+    for (int64_t j = 0; j < at->count; j++) {
+        weight[j] = vug_ref_exp(logits[(int64_t)out[j]] - best);
+        sum += at->renormalise ? weight[j] : 0;
+    }
+    for (int64_t i = 0; !at->renormalise && i < n; i++)
+        sum += vug_ref_exp(logits[i] - best);
+    for (int64_t j = 0; j < at->count; j++)
+        weight[j] /= sum;
+}
+
+void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *out)
+{
+    for (int64_t j = 0; j < k; j++) {
+        out[j] = route[j];
+        out[k + j] = route[k + j] * w[(int64_t)route[j]];
+    }
+}
+
+static float activation(vug_op op, float x)
+{
+    return op == VUG_OP_SILU ? vug_ref_silu(x) : vug_ref_gelu(x);
+}
+
+void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
+                     float *scratch, float *out)
+{
+    for (int64_t j = 0; j < k; j++) {
+        const int64_t e = (int64_t)route[j];
+        const vug_cpu_weight *down = &experts->down[e];
+        float *gate = scratch, *up = gate + down->in, *y = up + down->in;
+        vug_ref_linear(x, 1, &experts->gate[e], gate);
+        vug_ref_linear(x, 1, &experts->up[e], up);
+        for (int64_t i = 0; i < down->in; i++)
+            gate[i] = activation(experts->activation, gate[i]) * up[i];
+        vug_ref_linear(gate, 1, down, y);
+        for (int64_t i = 0; i < down->out; i++)
+            out[i] = j == 0 ? y[i] * route[k] : fmaf(y[i], route[k + j], out[i]);
+    }
 }
 
 /* ---- attention ------------------------------------------------------------ */

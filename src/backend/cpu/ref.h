@@ -17,6 +17,8 @@ float vug_ref_exp(float x);
 float vug_ref_tanh(float x);
 /* The tanh form, as x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). */
 float vug_ref_gelu(float x);
+/* x / (1 + exp(-x)). */
+float vug_ref_silu(float x);
 
 /* ---- operations ----------------------------------------------------------- */
 
@@ -33,10 +35,25 @@ void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float
 
 /* x, out [n]; w [n] with the bias already added. */
 void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n);
+/* x / rms(x): the same with weights of 1. */
+void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n);
 /* [dims] of one position: dims/2 cosines, then as many sines. */
 void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
 /* x, out [n], table [dims], dims <= n; elements from dims on are copied. */
 void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n);
+
+/* logits [n] of one row -> out [2 count]. A NaN counts as the least. */
+void vug_ref_router(const float *logits, int64_t n, const vug_attr_router *at, float *out);
+/* out = route [2 k], each weight times that of its expert in w. */
+void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *out);
+
+typedef struct {
+    const vug_cpu_weight *gate, *up, *down; /* [N] of [F,D], [F,D], [D,F] */
+    vug_op activation;
+} vug_ref_ffn;
+/* x, out [D] of one row, route [2 k]; scratch [2 F + D]. */
+void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
+                     float *scratch, float *out);
 
 /* One query at `position` against its whole history: k, v [position+1,K,E];
  * q, out [E] of a head whose kv head is `head`. With a mask k, v are [keys,K,E], and

@@ -156,6 +156,12 @@ static void gelu(const float *x, float *out, int64_t n)
         out[i] = vug_ref_gelu(x[i]);
 }
 
+static void silu(const float *x, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = vug_ref_silu(x[i]);
+}
+
 static void exponential(const float *x, float *out, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -212,6 +218,7 @@ const vug_cpu_kernels vug_cpu_ref_row = {
     .mul = mul,
     .scale = scale,
     .gelu = gelu,
+    .silu = silu,
     .exp = exponential,
     .softcap = softcap,
     .probe_read = probe_read,

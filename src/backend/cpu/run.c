@@ -26,6 +26,8 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
     float *rest = ws->env.shared + program->shared_floats;
     ws->seen = (vug_cpu_range *)(void *)rest;
     ws->position = (int32_t *)(void *)(rest + vug_cpu_seen_floats(program->limits.batch));
+    const int64_t positions = (program->limits.batch + 15) / 16 * 16;
+    ws->query = (vug_span *)(void *)(ws->position + positions);
     *out = ws;
     return VUG_OK;
 }
@@ -45,6 +47,7 @@ typedef struct {
     const vug_workspace *ws;
     const vug_step_in *in;
     int64_t tokens;
+    int n_queries;
 } run;
 
 /* In the block; of no input. */
@@ -127,6 +130,41 @@ static vug_status run_attention(const run *r, uint32_t id, vug_err *err)
     return VUG_OK;
 }
 
+static void run_experts(const run *r, uint32_t id)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    vug_cpu_experts_job job =
+            vug_cpu_experts_of(r->program->graph, node, first_dim(r, &node->shape));
+    job.x = input_at(r, node->in[0]);
+    job.route = input_at(r, node->in[1]);
+    job.gate = weight_at(r, node->in[2]);
+    job.up = weight_at(r, node->in[3]);
+    job.down = weight_at(r, node->in[4]);
+    job.out = value_at(r, (vug_val){ id });
+    vug_cpu_experts(&r->ws->env, &job);
+}
+
+/* Queries of all tokens, or of those whose outputs are wanted. */
+static vug_status run_attend(const run *r, uint32_t id, vug_err *err)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    const int64_t rows = node->shape.dim[0];
+    const bool all = rows == VUG_DIM_T || rows == r->tokens;
+    vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
+                                  .span = all ? r->in->span : r->ws->query,
+                                  .n_spans = all ? r->in->n_spans : r->n_queries,
+                                  .heads = node->shape.dim[1],
+                                  .q = input_at(r, node->in[0]),
+                                  .out = value_at(r, (vug_val){ id }),
+                                  .score = { node->at.attn.scale, node->at.attn.softcap },
+                                  .tile_rows = r->program->plan->tile_rows };
+    if (node->op == VUG_OP_ATTEND_MASK)
+        VUG_TRY(find_mask(r, node->in[1], &job.mask, err));
+    if (job.n_spans > 0)
+        vug_cpu_attention(&r->ws->env, &job);
+    return VUG_OK;
+}
+
 /* The node's own attributes; what it does not have stays 0. */
 static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
 {
@@ -139,11 +177,18 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
         job->dtype = weight_at(r, node->in[0])->dtype;
         job->index = r->in->token;
         break;
+    case VUG_OP_UNIT_NORM:
+        job->eps = node->at.norm.eps;
+        break;
     case VUG_OP_RMS_NORM:
     case VUG_OP_ADD_NORM:
     case VUG_OP_NORM_ROPE:
-        job->w = p->norm[id];
+        job->w = p->row_weight[id];
         job->eps = node->at.norm.eps;
+        break;
+    case VUG_OP_BIAS:
+    case VUG_OP_ROUTE_SCALE:
+        job->w = p->row_weight[id];
         break;
     case VUG_OP_ROPE_TABLE:
         job->angles = &node->at.table;
@@ -153,8 +198,20 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
     case VUG_OP_SOFTCAP:
         job->by = node->at.scale.by;
         break;
+    case VUG_OP_GAIN:
+        vug_dtype_of(weight_at(r, node->in[1])->dtype)
+                ->decode(weight_at(r, node->in[1])->data, &job->by, 1);
+        break;
+    case VUG_OP_HEAD:
+        job->heads = vug_graph_at(p->graph, node->in[0])->shape.dim[1];
+        job->head = node->at.head.index;
+        break;
     case VUG_OP_TAKE:
         job->index = r->in->row;
+        break;
+    case VUG_OP_ROUTER:
+        job->router = &node->at.router;
+        job->experts = vug_graph_at(p->graph, node->in[0])->shape.dim[1];
         break;
     default:
         break;
@@ -257,6 +314,28 @@ static vug_status check_indices(const run *r, vug_err *err)
     return VUG_OK;
 }
 
+/* The rows of outputs as spans of queries: neighbours of one sequence together. */
+static int find_queries(const vug_step_in *in, vug_span *query)
+{
+    int64_t first = 0; /* token of the span `s` in the step */
+    int n = 0, s = 0;
+    for (int64_t i = 0; i < in->n_rows; i++) {
+        if (in->row[i] < first) {
+            first = 0;
+            s = 0;
+        }
+        while (in->row[i] >= first + in->span[s].n)
+            first += in->span[s++].n;
+        const vug_span at = { in->span[s].state, in->span[s].past + in->row[i] - first, 1 };
+        const vug_span *last = n > 0 ? &query[n - 1] : NULL;
+        if (last && last->state == at.state && last->past + last->n == at.past)
+            query[n - 1].n++;
+        else
+            query[n++] = at;
+    }
+    return n;
+}
+
 vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
                        const float **output, vug_err *err)
 {
@@ -269,6 +348,7 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
         for (int64_t t = 0; t < in->span[i].n; t++)
             *position++ = (int32_t)(in->span[i].past + t);
     }
+    r.n_queries = find_queries(in, workspace->query);
     const vug_graph *g = program->graph;
     for (uint32_t i = 0; i < program->n_steps; i++) {
         if (in->cancel && atomic_load_explicit(in->cancel, memory_order_relaxed))
@@ -279,6 +359,10 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
             run_linears(&r, step);
         else if (vug_op_is_attention(op))
             VUG_TRY(run_attention(&r, step->node[0], err));
+        else if (op == VUG_OP_EXPERTS)
+            run_experts(&r, step->node[0]);
+        else if (vug_op_is_attend(op))
+            VUG_TRY(run_attend(&r, step->node[0], err));
         else
             run_rows(&r, step->node[0]);
     }

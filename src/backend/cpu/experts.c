@@ -1,0 +1,241 @@
+/*
+ * Mixture of experts: only the experts that were chosen run, and only their weights
+ * are read. The pairs of a row and one of its experts are sorted by expert; all
+ * gate and up products are then one grouped job of linear.c, all down products a
+ * second one, so that each expert's weights are read once for all of its rows. Each
+ * row at last adds what its experts gave, in the order of its own route: nothing
+ * depends on the other rows.
+ */
+#include "backend/cpu/cpu.h"
+
+enum {
+    /* Elements below which waking the threads costs more than it saves. */
+    SMALL = 32 * 1024,
+    CHUNK = 8 * 1024,
+    LINE = 16, /* floats of a cache line */
+};
+
+typedef struct {
+    const vug_cpu_env *env;
+    const vug_cpu_experts_job *job;
+    int64_t pairs;
+    int32_t *row;         /* [pairs] by expert: the row of x */
+    int32_t *place;       /* [rows,k] the pair of a row's j-th expert */
+    int32_t *start;       /* [n] */
+    float *gate, *up, *y; /* [pairs,F], [pairs,F], [pairs,D] */
+    vug_cpu_group *group;
+    vug_cpu_matrix *matrix; /* [groups,3]: gate, up, down */
+    int64_t n_groups;
+    vug_cpu_deal deal;
+} mixture;
+
+vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node, int64_t rows)
+{
+    const vug_shape *route = &vug_graph_at(g, node->in[1])->shape;
+    const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
+    return (vug_cpu_experts_job){ .rows = rows,
+                                  .width = gate->dim[2],
+                                  .n = gate->dim[0],
+                                  .k = route->dim[1] / 2,
+                                  .hidden = gate->dim[1],
+                                  .activation = node->at.experts.activation };
+}
+
+/* ---- memory --------------------------------------------------------------- */
+
+/* Moves `at` behind `n` items of `size` bytes, to a cache line; `at` counts floats. */
+static bool reserve(uint64_t *at, uint64_t n, uint64_t size)
+{
+    uint64_t bytes;
+    if (!vug_mul_size(n, size, &bytes) || bytes > INT64_MAX / 2)
+        return false;
+    return vug_add_size(*at, (bytes + LINE * sizeof(float) - 1) / (LINE * sizeof(float)) * LINE,
+                        at);
+}
+
+/* Where each table begins, in floats; the first is linear.c's. */
+typedef struct {
+    uint64_t gate, up, y, row, place, start, group, matrix, end;
+} layout;
+
+static bool lay_out(const vug_cpu_experts_job *job, layout *out)
+{
+    uint64_t pairs, at = 0;
+    const uint64_t width = (uint64_t)job->width, hidden = (uint64_t)job->hidden;
+    const uint64_t n = (uint64_t)job->n;
+    if (!vug_mul_size((uint64_t)job->rows, (uint64_t)job->k, &pairs) || pairs > INT32_MAX)
+        return false;
+    const uint64_t groups = pairs < n ? pairs : n;
+    bool fits = reserve(&at, pairs, (width > hidden ? width : hidden) * sizeof(float));
+    out->gate = at;
+    fits = fits && reserve(&at, pairs, hidden * sizeof(float));
+    out->up = at;
+    fits = fits && reserve(&at, pairs, hidden * sizeof(float));
+    out->y = at;
+    fits = fits && reserve(&at, pairs, width * sizeof(float));
+    out->row = at;
+    fits = fits && reserve(&at, pairs, sizeof(int32_t));
+    out->place = at;
+    fits = fits && reserve(&at, pairs, sizeof(int32_t));
+    out->start = at;
+    fits = fits && reserve(&at, n, sizeof(int32_t));
+    out->group = at;
+    fits = fits && reserve(&at, groups, sizeof(vug_cpu_group));
+    out->matrix = at;
+    fits = fits && reserve(&at, 3 * groups, sizeof(vug_cpu_matrix));
+    out->end = at;
+    return fits && at <= INT64_MAX / 16;
+}
+
+bool vug_cpu_experts_shared(const vug_cpu_experts_job *job, uint64_t *floats)
+{
+    layout l;
+    if (!lay_out(job, &l))
+        return false;
+    *floats = l.end;
+    return true;
+}
+
+/* ---- who goes where ------------------------------------------------------- */
+
+static int64_t expert_of(const vug_cpu_experts_job *job, int64_t row, int64_t j)
+{
+    return (int64_t)job->route[row * 2 * job->k + j];
+}
+
+static vug_cpu_matrix matrix_of(const vug_weight *w, int64_t out, float *y)
+{
+    return (vug_cpu_matrix){ w->dtype, w->data, out, y };
+}
+
+static void add_group(mixture *m, int64_t expert, int64_t first, int64_t rows)
+{
+    const vug_cpu_experts_job *job = m->job;
+    vug_cpu_matrix *matrix = m->matrix + 3 * m->n_groups;
+    matrix[0] = matrix_of(&job->gate[expert], job->hidden, m->gate);
+    matrix[1] = matrix_of(&job->up[expert], job->hidden, m->up);
+    matrix[2] = matrix_of(&job->down[expert], job->width, m->y);
+    m->group[m->n_groups++] = (vug_cpu_group){ .first = first, .rows = rows, .matrix = matrix };
+}
+
+/* A counting sort of the pairs by expert; within one they stay in the rows' order. */
+static void sort_pairs(mixture *m)
+{
+    const vug_cpu_experts_job *job = m->job;
+    memset(m->start, 0, (size_t)job->n * sizeof(*m->start));
+    for (int64_t r = 0; r < job->rows; r++) {
+        for (int64_t j = 0; j < job->k; j++)
+            m->start[expert_of(job, r, j)]++;
+    }
+    int32_t first = 0;
+    for (int64_t e = 0; e < job->n; e++) {
+        const int32_t rows = m->start[e];
+        m->start[e] = first;
+        if (rows > 0)
+            add_group(m, e, first, rows);
+        first += rows;
+    }
+    for (int64_t r = 0; r < job->rows; r++) {
+        for (int64_t j = 0; j < job->k; j++) {
+            const int32_t at = m->start[expert_of(job, r, j)]++;
+            m->row[at] = (int32_t)r;
+            m->place[r * job->k + j] = at;
+        }
+    }
+}
+
+/* ---- products ------------------------------------------------------------- */
+
+static void gate_and_up(const mixture *m)
+{
+    vug_cpu_linear_grouped(m->env, &(vug_cpu_grouped_job){ .x = m->job->x,
+                                                           .index = m->row,
+                                                           .rows = m->pairs,
+                                                           .in = m->job->width,
+                                                           .group = m->group,
+                                                           .n_groups = m->n_groups,
+                                                           .n = 2 });
+}
+
+static void down(const mixture *m)
+{
+    for (int64_t i = 0; i < m->n_groups; i++)
+        m->group[i].matrix += 2;
+    vug_cpu_linear_grouped(m->env, &(vug_cpu_grouped_job){ .x = m->gate,
+                                                           .rows = m->pairs,
+                                                           .in = m->job->hidden,
+                                                           .group = m->group,
+                                                           .n_groups = m->n_groups,
+                                                           .n = 1 });
+}
+
+/* ---- between and after ---------------------------------------------------- */
+
+/* gate = activation(gate) * up */
+static void activate(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    mixture *m = arg;
+    const vug_cpu_kernels *kernels = m->env->kernels;
+    const int64_t n = m->pairs * m->job->hidden;
+    for (int64_t i; (i = vug_cpu_deal_take(&m->deal)) < m->deal.n;) {
+        float *gate = m->gate + i * CHUNK;
+        const int64_t left = n - i * CHUNK, size = left < CHUNK ? left : CHUNK;
+        (m->job->activation == VUG_OP_SILU ? kernels->silu : kernels->gelu)(gate, gate, size);
+        kernels->mul(gate, m->up + i * CHUNK, gate, size);
+    }
+}
+
+static void add_up(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    mixture *m = arg;
+    const vug_cpu_experts_job *job = m->job;
+    for (int64_t r; (r = vug_cpu_deal_take(&m->deal)) < m->deal.n;) {
+        const float *weight = job->route + (2 * r + 1) * job->k;
+        const int32_t *place = m->place + r * job->k;
+        float *out = job->out + r * job->width;
+        m->env->kernels->scale(m->y + place[0] * job->width, weight[0], out, job->width);
+        for (int64_t j = 1; j < job->k; j++)
+            m->env->kernels->join(out, 1, m->y + place[j] * job->width, weight[j], job->width);
+    }
+}
+
+static void spread(mixture *m, vug_work *work, int64_t chunks, int64_t elements)
+{
+    vug_cpu_deal_init(&m->deal, chunks);
+    if (chunks == 1 || elements < SMALL)
+        work(m, 0, 1);
+    else
+        vug_pool_run(m->env->pool, work, m);
+}
+
+void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
+{
+    layout l;
+    const bool fits = lay_out(job, &l);
+    VUG_ASSERT(fits); /* it did for a step as large as they get */
+    float *shared = env->shared;
+    mixture m = {
+        .env = env,
+        .job = job,
+        .pairs = job->rows * job->k,
+        .gate = shared + l.gate,
+        .up = shared + l.up,
+        .y = shared + l.y,
+        .row = (int32_t *)(void *)(shared + l.row),
+        .place = (int32_t *)(void *)(shared + l.place),
+        .start = (int32_t *)(void *)(shared + l.start),
+        .group = (vug_cpu_group *)(void *)(shared + l.group),
+        .matrix = (vug_cpu_matrix *)(void *)(shared + l.matrix),
+    };
+    if (job->rows == 0)
+        return;
+    sort_pairs(&m);
+    gate_and_up(&m);
+    spread(&m, activate, (m.pairs * job->hidden + CHUNK - 1) / CHUNK, m.pairs * job->hidden);
+    down(&m);
+    spread(&m, add_up, job->rows, m.pairs * job->width);
+}

@@ -1,0 +1,117 @@
+#include "models/common.h"
+
+void vug_read_sizes(vug_keys *k, const vug_size_defaults *defaults, vug_config *c)
+{
+    c->n_layers = vug_key_int(k, "num_hidden_layers", defaults->layers, 1, VUG_MAX_LAYERS);
+    c->d_model = vug_key_int(k, "hidden_size", defaults->d_model, 1, 1 << 20);
+    c->n_heads = vug_key_int(k, "num_attention_heads", defaults->heads, 1, 1 << 12);
+    const bool null = vug_jv_is(vug_jv_get(k->object, "num_key_value_heads"), VUG_JSON_NULL);
+    const bool alike = defaults->kv_heads == 0 || (null && defaults->kv_null_is_mha);
+    c->n_kv_heads = vug_key_int(k, "num_key_value_heads", alike ? c->n_heads : defaults->kv_heads,
+                                1, 1 << 12);
+    const int64_t head = defaults->d_head ? defaults->d_head : c->d_model / c->n_heads;
+    c->d_head = vug_key_int(k, "head_dim", head, 2, 1 << 12);
+    c->d_ffn = vug_key_int(k, "intermediate_size", defaults->d_ffn, 1, 1 << 24);
+    c->n_vocab = vug_key_int(k, "vocab_size", defaults->vocab, 1, 1 << 24);
+    c->context = vug_key_int(k, "max_position_embeddings", defaults->context, 1, 1 << 30);
+    c->norm_eps = (float)vug_key_number(k, "rms_norm_eps", defaults->norm_eps, 0, 1);
+    c->tied = vug_key_bool(k, "tie_word_embeddings", defaults->tied);
+
+    if (c->n_heads % c->n_kv_heads != 0)
+        vug_keys_fail(k, VUG_FORMAT, "%lld query heads do not divide among %lld key/value heads",
+                      (long long)c->n_heads, (long long)c->n_kv_heads);
+    const bool usable = c->d_head % 2 == 0 && c->d_head >= 2 && c->d_head <= 1 << 12;
+    if (vug_key(k, "head_dim") && !usable)
+        vug_keys_fail(k, VUG_FORMAT, "key 'head_dim' must be even, it is %lld",
+                      (long long)c->d_head);
+    else if (!usable)
+        vug_keys_fail(k, VUG_FORMAT,
+                      "key 'head_dim' is missing, and %lld over %lld heads gives %lld, expected an "
+                      "even number from 2 to 4096",
+                      (long long)c->d_model, (long long)c->n_heads, (long long)c->d_head);
+}
+
+void vug_read_activation(vug_keys *k, const char *key, const char *known, const char *name)
+{
+    const vug_str act = vug_key_string(k, key, known);
+    if (!vug_str_is(act, known))
+        vug_keys_fail(k, VUG_UNSUPPORTED, "%s '%.*s' is not known for %s (%s)", key,
+                      VUG_STR_ARG(act), name, known);
+}
+
+float vug_read_softcap(vug_keys *k, const char *key, double fallback)
+{
+    if (vug_jv_is(vug_jv_get(k->object, key), VUG_JSON_NULL))
+        return 0;
+    return (float)vug_key_number(k, key, fallback, 1e-3, 1e9);
+}
+
+/* ---- kinds of layers --------------------------------------------------------- */
+
+bool vug_read_layer_types(vug_keys *k, vug_config *c)
+{
+    const vug_jv *types = vug_key(k, "layer_types");
+    if (!types)
+        return false;
+    if (types->type != VUG_JSON_ARRAY || types->n != (size_t)c->n_layers) {
+        vug_keys_fail(k, VUG_FORMAT, "key 'layer_types' must list %lld layers, it lists %zu",
+                      (long long)c->n_layers, types->n);
+        return true;
+    }
+    size_t i = 0;
+    for (const vug_jv *type = types->child; type; type = type->next, i++) {
+        c->windowed[i] =
+                type->type == VUG_JSON_STRING && vug_str_is(type->str, "sliding_attention");
+        if (!c->windowed[i] &&
+            !(type->type == VUG_JSON_STRING && vug_str_is(type->str, "full_attention")))
+            vug_keys_fail(k, VUG_UNSUPPORTED,
+                          "key 'layer_types': layer %zu is '%.*s', expected 'full_attention' or "
+                          "'sliding_attention'",
+                          i, VUG_STR_ARG(type->str));
+    }
+    return true;
+}
+
+static void refuse_windows(vug_keys *k, const vug_config *c, const char *why)
+{
+    for (int64_t i = 0; i < c->n_layers; i++) {
+        if (c->windowed[i])
+            vug_keys_fail(k, VUG_FORMAT, "%s, but layer %lld is sliding", why, (long long)i);
+    }
+}
+
+/* To transformers an explicit null is no window, with which a sliding layer cannot
+ * run; only an absent key takes the default. */
+void vug_read_window(vug_keys *k, vug_config *c, int64_t fallback)
+{
+    c->window = vug_key_int(k, "sliding_window", fallback, 1, 1 << 30);
+    if (vug_jv_is(vug_jv_get(k->object, "sliding_window"), VUG_JSON_NULL))
+        refuse_windows(k, c, "key 'sliding_window' is null");
+}
+
+void vug_read_qwen_windows(vug_keys *k, vug_config *c)
+{
+    const bool used = vug_key_bool(k, "use_sliding_window", false);
+    const bool null = vug_jv_is(vug_jv_get(k->object, "sliding_window"), VUG_JSON_NULL);
+    const int64_t first = vug_key_int(k, "max_window_layers", 28, 0, 1 << 24);
+    if (!vug_read_layer_types(k, c)) {
+        for (int64_t i = 0; i < c->n_layers; i++)
+            c->windowed[i] = used && !null && i >= first;
+    }
+    c->window = vug_key_int(k, "sliding_window", 4096, used ? 1 : 0, 1 << 30);
+    if (!used)
+        refuse_windows(k, c, "key 'use_sliding_window' is not true");
+    else if (null)
+        refuse_windows(k, c, "key 'sliding_window' is null");
+}
+
+/* ---- Gemma ------------------------------------------------------------------- */
+
+void vug_refuse_gemma_options(vug_keys *k, const char *name)
+{
+    if (vug_key_bool(k, "attention_bias", false))
+        vug_keys_fail(k, VUG_UNSUPPORTED, "attention_bias is not supported for %s", name);
+    if (vug_key_bool(k, "use_bidirectional_attention", false))
+        vug_keys_fail(k, VUG_UNSUPPORTED,
+                      "use_bidirectional_attention is set: embedding models are not supported");
+}
