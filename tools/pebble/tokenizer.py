@@ -19,6 +19,9 @@ LETTERS = [chr(c) for c in range(0x21, 0x7F)] + ["\n", "\t", SPACE]
 # A piece never grows over these borders: a word with the blank before it, one
 # digit, a run of marks with the blank before it, line ends, blanks.
 PIECE = re.compile(rf"{SPACE}?[A-Za-z]+|[0-9]|{SPACE}?[^\sA-Za-z0-9{SPACE}]+|\n+|{SPACE}+|\s")
+# In encoding all blanks stay with what follows them: two blanks and a mark may merge
+# otherwise than a piece of blanks and the mark would.
+RUN = re.compile(rf"{SPACE}*[A-Za-z]+|[0-9]|{SPACE}*[^\sA-Za-z0-9{SPACE}]+|\n+|{SPACE}+|\s")
 MARKS = re.compile("(" + "|".join(re.escape(t) for t in CONTROL + WHOLE) + ")")
 
 
@@ -78,11 +81,11 @@ class Encoder:
 
     def ids(self, text):
         out = []
-        for run in MARKS.split(text):
-            if run in self.mark:
-                out.append(self.mark[run])
+        for part in MARKS.split(text):
+            if part in self.mark:
+                out.append(self.mark[part])
                 continue
-            for piece in PIECE.findall(run.replace(" ", SPACE)):
+            for piece in RUN.findall(part.replace(" ", SPACE)):
                 known = self.memory.get(piece)
                 if known is None:
                     known = self.whole.encode(piece, add_special_tokens=False).ids
@@ -91,7 +94,7 @@ class Encoder:
                 out += known
         return out
 
-    def check(self, seed=11, count=500):
+    def check(self, seed=11, count=3000):
         rng = random.Random(seed)
         for _ in range(count):
             text = corpus.rendered(corpus.conversation(rng).turns)
