@@ -102,11 +102,38 @@ static void no_text_is_left_over(void **state)
     vug_arena_release(&arena);
 }
 
+/* The drawing says where its parts stand: of Gemma 4 E rows are taken between layers. */
+static void parts_of_drawings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *heading;
+    } rows[] = {
+        { MODELS "/gemma3-text", ">after the layers<" },
+        { MODELS "/gemma4-e", ">between and after the layers<" },
+        { MODELS "/qwen3-moe", ">3 layers of 2 kinds<" },
+        { MODELS "/llama3", ">3 layers, all alike<" },
+    };
+    char program[256];
+    const char *build = getenv("VUG_BUILD");
+    (void)snprintf(program, sizeof(program), "%s/vug", build && *build ? build : VUG_BUILD);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        captured c = capture(
+                NULL, NULL,
+                (const char *const[]){ program, "graph", rows[i].model, "--format", "svg", NULL });
+        assert_int_equal(c.code, 0);
+        if (!strstr(c.out.ptr, rows[i].heading))
+            fail_msg("%s has no %s", rows[i].model, rows[i].heading);
+        captured_release(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_graph),
         cmocka_unit_test(no_text_is_left_over),
+        cmocka_unit_test(parts_of_drawings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

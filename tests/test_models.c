@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/models.h"
+#include "models/common.h"
 #include "weights/weights.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -644,8 +644,8 @@ static void frequencies_of_rope(void **state)
         vug_graph g = { 0 };
         vug_err err = { 0 };
         vug_flow f = vug_flow_over(&g, NULL, NULL);
-        const vug_val positions = flow_input(&f, VUG_INPUT_POSITIONS);
-        const vug_val v = vug_model_rope(&f, "rope", positions, &rows[i].rope, rows[i].dims);
+        const vug_stages s = { .positions = flow_input(&f, VUG_INPUT_POSITIONS) };
+        const vug_val v = vug_model_rope(&f, &s, "rope", &rows[i].rope, rows[i].dims);
         assert_int_equal(vug_flow_finish(&f, &err), VUG_OK);
         const vug_attr_table *at = &vug_graph_at(&g, v)->at.table;
         assert_int_equal(at->dims, rows[i].dims);
@@ -665,7 +665,7 @@ static void a_flow_that_fails_keeps_its_sentence(void **state)
     vug_err err = { 0 };
     c.config.n_heads = 5;
     assert_int_not_equal(vug_model_build(&c.binding, false, &g, &err), VUG_OK);
-    assert_string_equal(err.msg, "graph: layer 0, (attention): inputs are [T,5,6] and [T,2,6], "
+    assert_string_equal(err.msg, "graph: layer 0, attention: inputs are [T,5,6] and [T,2,6], "
                                  "expected q [T,H,E], k and v [T,K,E] with H a multiple of K");
     assert_null(g.node);
     end(&c);

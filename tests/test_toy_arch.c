@@ -21,10 +21,10 @@
 /* ---- the architecture --------------------------------------------------------------- */
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
-    { "mix", "layers.%d.mix.weight", "D D", true, VUG_NEEDED },
+    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
+    { "mix", "layers.%d.mix.weight", "D D", VUG_NEEDED },
 };
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
@@ -38,11 +38,6 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
     if (k.st != VUG_OK && err)
         *err = k.err;
     return k.st;
-}
-
-static void prepare(vug_flow *f, vug_stages *s)
-{
-    s->embedding = flow_weight(f, "token_embd");
 }
 
 static vug_val embed(vug_flow *f, vug_stages *s)
@@ -75,7 +70,6 @@ static const vug_arch toy = { .name = "toy",
                               .row = rows,
                               .n_rows = sizeof(rows) / sizeof(rows[0]),
                               .read = read_config,
-                              .prepare = prepare,
                               .embed = embed,
                               .layer = layer,
                               .norm = norm,

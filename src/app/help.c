@@ -25,7 +25,7 @@ static const char exit_codes[] =
 void vug_help_all(vug_buf *to)
 {
     vug_buf_puts(to,
-                 "vug runs language models of the Gemma family.\n\n"
+                 "vug runs language models of the Gemma, Qwen and Llama families.\n\n"
                  "usage: vug COMMAND [operands] [options]\n\n"
                  "To begin: vug run \"What is vug?\". Without a MODEL pebble answers, the small\n"
                  "model that comes with vug.\n\nCommands:\n");

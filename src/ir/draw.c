@@ -401,17 +401,28 @@ static void draw_box(page *p, const vug_draw_box *box, const vug_place *at)
     vug_buf_puts(p->to, "</g>\n");
 }
 
+/* Of a panel that is no kind of layer. What is made of one layer for later ones, such as
+ * the rows that are left of a stream, leaves the last panel. */
+static const char *heading_of(const vug_drawing *d, const vug_panel *panel)
+{
+    if (d->fold.n_layers == 0)
+        return "the graph";
+    if (panel->part != VUG_PART_AFTER)
+        return "before the layers";
+    for (int i = 0; i < panel->n_boxes; i++) {
+        if (panel->box[i].kind == VUG_BOX_EXIT)
+            return "between and after the layers";
+    }
+    return "after the layers";
+}
+
 static void draw_head(page *p, int i)
 {
     const vug_panel *panel = &p->d.panel[i];
     const sheet *s = &p->sheet[i];
     const int columns = (s->w - 2 * PAD) * 10 / HEADING;
     if (panel->part != VUG_PART_LAYER) {
-        put_text(p, s->x + PAD, s->y + 23, "head",
-                 p->d.fold.n_layers == 0         ? "the graph"
-                 : panel->part == VUG_PART_AFTER ? "after the layers"
-                                                 : "before the layers",
-                 columns);
+        put_text(p, s->x + PAD, s->y + 23, "head", heading_of(&p->d, panel), columns);
         return;
     }
     const vug_fold *fold = &p->d.fold;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "models/models.h"
+#include "models/slots.h"
 
 /* What text checkpoints and the text halves of multimodal ones put before their
  * names; longer ones first, since they contain the shorter. Source: the key
@@ -33,166 +33,6 @@ static const char *const passed_over[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* ---- slots ---------------------------------------------------------------- */
-
-/* `layer` is -1 outside the layers. */
-static int64_t letter_value(const vug_config *c, int layer, char letter)
-{
-    const bool inside = layer >= 0;
-    switch (letter) {
-    case '1':
-        return 1;
-    case 'D':
-        return c->d_model;
-    case 'E':
-        return inside ? vug_config_layer(c, layer).d_head : c->d_head;
-    case 'F':
-        return inside ? vug_config_layer(c, layer).d_ffn : c->d_ffn;
-    case 'H':
-        return c->n_heads;
-    case 'K':
-        return inside ? vug_config_layer(c, layer).n_kv_heads : c->n_kv_heads;
-    case 'L':
-        return c->n_layers;
-    case 'I':
-        return c->d_per_layer;
-    case 'U':
-        return c->n_vocab_per_layer;
-    case 'N':
-        return c->n_experts;
-    case 'X':
-        return c->d_expert;
-    case 'P':
-        return (inside ? vug_config_layer(c, layer).d_head : c->d_head) / 2;
-    default:
-        VUG_ASSERT(letter == 'V'); /* tables are ours */
-        return c->n_vocab;
-    }
-}
-
-/* "H*E D" with the config's numbers. Every letter is at most 2^25 and a dimension
- * is a product of at most two, so nothing overflows. */
-static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
-{
-    vug_shape shape = { .rank = 1, .dim = { 1 } };
-    for (const char *p = letters; *p; p++) {
-        if (*p == ' ')
-            shape.dim[shape.rank++] = 1;
-        else if (*p != '*')
-            shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
-    }
-    return shape;
-}
-
-static bool is_wanted(const vug_config *c, const vug_tensor_row *row)
-{
-    if (row->need == VUG_WITH_ATTN_BIAS)
-        return c->attn_bias;
-    return row->need != VUG_WITH_MLP_BIAS || c->mlp_bias;
-}
-
-static bool is_per_expert(const vug_tensor_row *row)
-{
-    const char *layer = strstr(row->hf, "%d");
-    return layer && strstr(layer + 2, "%d");
-}
-
-static size_t slots_of(const vug_config *c, const vug_tensor_row *row)
-{
-    const size_t layers = row->per_layer ? (size_t)c->n_layers : 1;
-    return is_per_expert(row) ? layers * (size_t)c->n_experts : layers;
-}
-
-/* The first slot of row `r`; of all rows for r = n_rows. */
-static size_t slot_base(const vug_config *c, size_t r)
-{
-    size_t base = 0;
-    for (size_t i = 0; i < r; i++)
-        base += slots_of(c, &c->arch->row[i]);
-    return base;
-}
-
-size_t vug_slot_count(const vug_config *c)
-{
-    return slot_base(c, c->arch->n_rows);
-}
-
-/* `hf` with the slot's layer and expert. */
-static void set_name(vug_slot *slot, const char *hf)
-{
-    const int number[2] = { slot->layer, slot->expert };
-    size_t at = 0;
-    slot->name[0] = '\0';
-    for (int i = 0; *hf && at < sizeof(slot->name) - 1;) {
-        if (i < 2 && hf[0] == '%' && hf[1] == 'd') {
-            at += (size_t)snprintf(slot->name + at, sizeof(slot->name) - at, "%d", number[i++]);
-            hf += 2;
-        } else {
-            slot->name[at++] = *hf++;
-            slot->name[at] = '\0';
-        }
-    }
-    VUG_ASSERT(at < sizeof(slot->name)); /* tables are ours */
-}
-
-vug_slot vug_slot_at(const vug_config *c, size_t i)
-{
-    const vug_tensor_row *row = c->arch->row;
-    for (; i >= slots_of(c, row); row++)
-        i -= slots_of(c, row);
-    vug_slot slot = { .row = row, .layer = row->per_layer ? (int)i : -1, .expert = -1 };
-    if (is_per_expert(row) && c->n_experts > 0) {
-        slot.layer = (int)(i / (size_t)c->n_experts);
-        slot.expert = (int)(i % (size_t)c->n_experts);
-    }
-    slot.shape = shape_from(c, slot.layer, row->shape);
-    if (!is_wanted(c, row))
-        slot.presence = VUG_TENSOR_NONE;
-    else if (c->arch->presence)
-        slot.presence = c->arch->presence(c, row, slot.layer);
-    set_name(&slot, row->hf);
-    return slot;
-}
-
-/* ---- packed experts -------------------------------------------------------- */
-
-/* Place of the slot's row in a pack; -1: it is not in it. */
-static int part_of(const vug_pack_row *pack, const vug_slot *slot)
-{
-    for (int i = 0; i < (int)COUNT(pack->part); i++) {
-        if (pack->part[i] && strcmp(pack->part[i], slot->row->name) == 0)
-            return i;
-    }
-    return -1;
-}
-
-/* The tensor that has the slot among others. Every number is at most 2^24, and of
- * the experts' own there are two parts at most. */
-static vug_slot packed_slot(const vug_config *c, const vug_pack_row *pack, const vug_slot *slot)
-{
-    vug_slot whole = *slot;
-    const int parts = pack->part[1] ? 2 : 1;
-    whole.shape =
-            (vug_shape){ 3, { c->n_experts, parts * slot->shape.dim[0], slot->shape.dim[1] } };
-    set_name(&whole, pack->hf);
-    return whole;
-}
-
-bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
-{
-    *out = vug_slot_at(c, i);
-    if (out->presence == VUG_TENSOR_NONE)
-        return false;
-    for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
-        const int part = part_of(&c->arch->pack[p], out);
-        if (part < 0)
-            continue;
-        *out = packed_slot(c, &c->arch->pack[p], out);
-        return part == 0 && out->expert == 0;
-    }
-    return true;
-}
 
 /* ---- finding -------------------------------------------------------------- */
 
@@ -259,10 +99,10 @@ static home find_home(const vug_config *c, const vug_tensor_list *list, const ch
     home own = { .at = find_slot(list, prefix, slot), .tensor = *slot };
     for (size_t p = 0; own.at == list->n && slot->expert >= 0 && p < c->arch->n_packs; p++) {
         const vug_pack_row *pack = &c->arch->pack[p];
-        const int part = part_of(pack, slot);
+        const int part = vug_slot_part(pack, slot);
         if (part < 0)
             continue;
-        const vug_slot whole = packed_slot(c, pack, slot);
+        const vug_slot whole = vug_slot_packed(c, pack, slot);
         const uint64_t parts = pack->part[1] ? 2 : 1;
         const uint64_t size = (uint64_t)vug_shape_elements(&slot->shape, 0, 0);
         const size_t at = find_slot(list, prefix, &whole);
@@ -341,7 +181,7 @@ static unsigned packs_in(const vug_config *c, const vug_tensor_list *list, const
     for (size_t p = 0; p < c->arch->n_packs; p++) {
         vug_slot slot = { .row = c->arch->row, .expert = -1 };
         for (slot.layer = 0; slot.layer < c->n_layers; slot.layer++) {
-            set_name(&slot, c->arch->pack[p].hf);
+            vug_slot_set_name(&slot, c->arch->pack[p].hf);
             if (find_slot(list, prefix, &slot) < list->n)
                 found |= 1u << p;
         }
@@ -355,10 +195,10 @@ static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
                         const vug_slot *slot, name_list *missing)
 {
     for (size_t p = 0; slot->expert >= 0 && p < c->arch->n_packs; p++) {
-        const int part = part_of(&c->arch->pack[p], slot);
+        const int part = vug_slot_part(&c->arch->pack[p], slot);
         if (part < 0 || !(packs & 1u << p || (c->arch->packed && !packs)))
             continue;
-        const vug_slot whole = packed_slot(c, &c->arch->pack[p], slot);
+        const vug_slot whole = vug_slot_packed(c, &c->arch->pack[p], slot);
         if (part == 0 && slot->expert == 0)
             add_name(missing, prefix, vug_str_of(whole.name));
         return;
@@ -436,10 +276,8 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
         vug_binding_release(&b);
         return st;
     }
-    for (size_t r = 0; r < config->arch->n_rows; r++) {
-        if (strcmp(config->arch->row[r].hf, head_names[0]) == 0)
-            b.tied = !b.tensor[slot_base(config, r)];
-    }
+    const size_t head = vug_slot_of(config, "output", -1);
+    b.tied = head == b.n_slots || !b.tensor[head];
     *out = b;
     return VUG_OK;
 }
@@ -475,40 +313,20 @@ void vug_binding_release(vug_binding *binding)
     *binding = (vug_binding){ 0 };
 }
 
-/* The slot of a weight, of experts the first; n_slots where the checkpoint has none. */
-static size_t bound_slot(const vug_binding *b, const char *name, int layer,
-                         const vug_tensor_row **row)
-{
-    const vug_config *c = b->config;
-    size_t r = 0;
-    while (r < c->arch->n_rows && strcmp(c->arch->row[r].name, name) != 0)
-        r++;
-    if (r == c->arch->n_rows)
-        return b->n_slots;
-    *row = &c->arch->row[r];
-    const size_t slots = slots_of(c, *row), layers = (*row)->per_layer ? (size_t)c->n_layers : 1;
-    if (slots == 0 || ((*row)->per_layer && layer < 0))
-        return b->n_slots;
-    const size_t slot =
-            slot_base(c, r) + ((*row)->per_layer ? (size_t)layer * (slots / layers) : 0);
-    return b->tensor[slot] ? slot : b->n_slots;
-}
-
 bool vug_binding_has(const vug_binding *b, const char *name, int layer)
 {
-    const vug_tensor_row *row;
-    return bound_slot(b, name, layer, &row) < b->n_slots;
+    const size_t slot = vug_slot_of(b->config, name, layer);
+    return slot < b->n_slots && b->tensor[slot];
 }
 
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err)
 {
     const vug_binding *b = binding;
-    const vug_tensor_row *row;
-    const size_t slot = bound_slot(b, name, layer, &row);
-    if (slot == b->n_slots)
+    if (!vug_binding_has(b, name, layer))
         return VUG_FAIL(err, VUG_ARGUMENT, "%s, layer %d: the checkpoint has no weight '%s'",
                         b->config->arch->name, layer, name);
+    const size_t slot = vug_slot_of(b->config, name, layer);
     const vug_slot at = vug_slot_at(b->config, slot);
     vug_shape shape = at.shape;
     if (at.expert >= 0)

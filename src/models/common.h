@@ -1,16 +1,20 @@
 #ifndef VUG_MODELS_COMMON_H
 #define VUG_MODELS_COMMON_H
 
-/*
- * What the config readers of several architectures share. Everything is sticky in
- * `k`; `name` is the architecture's, for sentences. Sources of the rules: the
- * configuration classes of transformers 5 and what they do with keys of version 4.
- */
+/* What the files of architectures share. */
 
 #include "models/keys.h"
 #include "models/models.h"
 
-/* The documented defaults of an architecture's configuration class. */
+/* ---- common.c: keys of configs -------------------------------------------------
+ *
+ * Everything is sticky in `k`; `name` is the architecture's, for sentences. Sources of
+ * the rules: the configuration classes of transformers 5 and what they do with keys of
+ * version 4.
+ */
+
+/* The documented defaults of an architecture's configuration class; VUG_REQUIRED where
+ * a key has to be there. */
 typedef struct {
     int64_t layers, d_model, heads, d_ffn, vocab, context;
     int64_t kv_heads;    /* 0: as many as query heads */
@@ -39,10 +43,20 @@ void vug_read_window(vug_keys *k, vug_config *c, int64_t fallback);
  * says so at all (configuration_qwen2.py, Qwen2Config.__post_init__). */
 void vug_read_qwen_windows(vug_keys *k, vug_config *c);
 
+typedef struct {
+    int64_t experts, chosen, width;
+} vug_expert_defaults;
+
+/* `num_experts`, which transformers 5 writes as `num_local_experts`, `chosen_key` and
+ * `moe_intermediate_size`; whether they fit together. No experts at all is fine: then
+ * no layer has any. */
+void vug_read_experts(vug_keys *k, const vug_expert_defaults *defaults, const char *chosen_key,
+                      vug_config *c);
+
 /* Keys of the Gemma classes that no published text model sets. */
 void vug_refuse_gemma_options(vug_keys *k, const char *name);
 
-/* ---- rope.c ------------------------------------------------------------------- */
+/* ---- rope.c: rotations -------------------------------------------------------- */
 
 /* What a set of RoPE parameters says over what `rope` holds already; NULL says
  * nothing. `context` stands for an original context that is not given. */
@@ -57,5 +71,33 @@ void vug_read_rope(vug_keys *k, vug_config *c, double theta);
  * one unit in the last place, times a position in the ten thousands, would turn a
  * pair by a thousandth. */
 void vug_rope_frequencies(const vug_rope *rope, int64_t dims, float *inv);
+
+/* ---- words.c: what layers say alike -------------------------------------------- */
+
+/* The RMS norm of the architecture: x / rms(x) * w, or * (1 + w). */
+vug_val vug_model_norm(vug_flow *f, const vug_stages *s, vug_val x, const char *name);
+/* x times the transposed weight, plus the bias where there is one. */
+vug_val vug_model_affine(vug_flow *f, vug_val x, const char *weight, const char *bias, bool biased);
+/* The feed-forward of a gated linear unit: down(act(gate x) * up x). */
+vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act);
+/* x times the head, or the embedding where the two are tied: a stage `head`. */
+vug_val vug_model_logits(vug_flow *f, vug_stages *s, vug_val x);
+
+/* A table of rotations for heads of `dims`. */
+vug_val vug_model_rope(vug_flow *f, const vug_stages *s, const char *name, const vug_rope *rope,
+                       int64_t dims);
+/* The one of a model whose layers all rotate alike: a stage `prepare`. */
+void vug_model_one_rope(vug_flow *f, vug_stages *s, vug_val x);
+/* That one, or of the divisors of its plain frequencies that the checkpoint has as
+ * `rope_freqs` (as files that llama.cpp wrote have): they are the scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name);
+
+/* sqrt(width) rounded to the format that the model was made to run in, or that of the
+ * stored embedding where the config does not say, because the reference holds the
+ * scale of embeddings in it and checkpoints were trained so (transformers,
+ * Gemma3TextScaledWordEmbedding). */
+float vug_model_root(const vug_binding *binding, int64_t width);
+/* Of D. */
+float vug_embedding_scale(const vug_binding *binding);
 
 #endif

@@ -11,18 +11,18 @@
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", true, VUG_NEEDED },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", true, VUG_NEEDED },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", true, VUG_NEEDED },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", true, VUG_NEEDED },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", true, VUG_NEEDED },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", true, VUG_NEEDED },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", true, VUG_NEEDED },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", true, VUG_NEEDED },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", true, VUG_NEEDED },
+    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "D", VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", VUG_NEEDED },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", VUG_NEEDED },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", VUG_NEEDED },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", VUG_NEEDED },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", VUG_NEEDED },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", VUG_NEEDED },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", VUG_NEEDED },
 };
 
 /* ---- config -------------------------------------------------------------- */
@@ -59,67 +59,38 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
     vug_read_rope(&k, c, 1e4);
     read_activation(&k);
     vug_refuse_gemma_options(&k, "Gemma 1");
-    if (k.st != VUG_OK && err)
-        *err = k.err;
-    return k.st;
+    return vug_keys_end(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
-
-static vug_val attention(vug_flow *f, const vug_config *c, vug_val h, vug_val table)
-{
-    const vug_attr_attn attn = { .scale = c->attn_scale };
-    vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), c->n_heads);
-    vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), c->n_kv_heads);
-    vug_val v = flow_heads(f, flow_linear(f, h, "attn_v"), c->n_kv_heads);
-    q = flow_rope(f, q, table);
-    k = flow_rope(f, k, table);
-    return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
-}
-
-static vug_val feed_forward(vug_flow *f, vug_val h)
-{
-    const vug_val gate = flow_gelu(f, flow_linear(f, h, "ffn_gate"));
-    const vug_val up = flow_linear(f, h, "ffn_up");
-    return flow_linear(f, flow_mul(f, gate, up), "ffn_down");
-}
-
-static vug_attr_norm norm_of(const vug_config *c)
-{
-    return (vug_attr_norm){ .eps = c->norm_eps, .bias = 1 };
-}
-
-static void prepare(vug_flow *f, vug_stages *s)
-{
-    s->rope_full =
-            vug_model_rope(f, "rope", s->positions, &s->config->rope_full, s->config->d_head);
-    s->embedding = flow_weight(f, "token_embd");
-}
 
 static vug_val embed(vug_flow *f, vug_stages *s)
 {
     return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
 {
     const vug_config *c = s->config;
+    const vug_attr_attn attn = { .scale = c->attn_scale };
+    vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), c->n_heads);
+    vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), c->n_kv_heads);
+    vug_val v = flow_heads(f, flow_linear(f, h, "attn_v"), c->n_kv_heads);
+    q = flow_rope(f, q, s->rope_full);
+    k = flow_rope(f, k, s->rope_full);
+    return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
+}
+
+static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+{
     (void)i;
-    vug_val h = flow_rms_norm(f, x, "attn_norm", norm_of(c));
-    x = flow_add(f, x, attention(f, c, h, s->rope_full));
-    h = flow_rms_norm(f, x, "ffn_norm", norm_of(c));
-    return flow_add(f, x, feed_forward(f, h));
+    x = flow_add(f, x, attention(f, s, vug_model_norm(f, s, x, "attn_norm")));
+    return flow_add(f, x, vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU));
 }
 
 static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
 {
-    return flow_rms_norm(f, x, "output_norm", norm_of(s->config));
-}
-
-static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
-{
-    const vug_val table = s->binding->tied ? s->embedding : flow_weight(f, "output");
-    return flow_project(f, x, table);
+    return vug_model_norm(f, s, x, "output_norm");
 }
 
 static const char *const model_types[] = { "gemma", NULL };
@@ -131,9 +102,9 @@ const vug_arch vug_arch_gemma = {
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .read = read_config,
-    .prepare = prepare,
     .embed = embed,
+    .prepare = vug_model_one_rope,
     .layer = layer,
     .norm = norm,
-    .head = head,
+    .head = vug_model_logits,
 };

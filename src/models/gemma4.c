@@ -12,42 +12,43 @@
  */
 #include <math.h>
 
+#include "models/common.h"
 #include "models/gemma4.h"
 
 #define L(name) "layers.%d." name
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
-    { "own_embd", "embed_tokens_per_layer.weight", "U L*I", false, VUG_NEEDED },
-    { "own_model_proj", "per_layer_model_projection.weight", "L*I D", false, VUG_NEEDED },
-    { "own_model_norm", "per_layer_projection_norm.weight", "I", false, VUG_NEEDED },
-    { "attn_norm", L("input_layernorm.weight"), "D", true, VUG_NEEDED },
-    { "attn_q", L("self_attn.q_proj.weight"), "H*E D", true, VUG_NEEDED },
-    { "attn_k", L("self_attn.k_proj.weight"), "K*E D", true, VUG_NEEDED },
-    { "attn_v", L("self_attn.v_proj.weight"), "K*E D", true, VUG_NEEDED },
-    { "attn_q_norm", L("self_attn.q_norm.weight"), "E", true, VUG_NEEDED },
-    { "attn_k_norm", L("self_attn.k_norm.weight"), "E", true, VUG_NEEDED },
-    { "attn_output", L("self_attn.o_proj.weight"), "D H*E", true, VUG_NEEDED },
-    { "post_attn_norm", L("post_attention_layernorm.weight"), "D", true, VUG_NEEDED },
-    { "ffn_norm", L("pre_feedforward_layernorm.weight"), "D", true, VUG_NEEDED },
-    { "ffn_gate", L("mlp.gate_proj.weight"), "F D", true, VUG_NEEDED },
-    { "ffn_up", L("mlp.up_proj.weight"), "F D", true, VUG_NEEDED },
-    { "ffn_down", L("mlp.down_proj.weight"), "D F", true, VUG_NEEDED },
-    { "post_ffn_norm", L("post_feedforward_layernorm.weight"), "D", true, VUG_NEEDED },
-    { "post_ffn_norm_1", L("post_feedforward_layernorm_1.weight"), "D", true, VUG_NEEDED },
-    { "router_norm", L("router.scale"), "D", true, VUG_NEEDED },
-    { "router", L("router.proj.weight"), "N D", true, VUG_NEEDED },
-    { "router_scale", L("router.per_expert_scale"), "N", true, VUG_NEEDED },
-    { "experts_norm", L("pre_feedforward_layernorm_2.weight"), "D", true, VUG_NEEDED },
-    { "experts_gate", L("experts.%d.gate_proj.weight"), "X D", true, VUG_NEEDED },
-    { "experts_up", L("experts.%d.up_proj.weight"), "X D", true, VUG_NEEDED },
-    { "experts_down", L("experts.%d.down_proj.weight"), "D X", true, VUG_NEEDED },
-    { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "D", true, VUG_NEEDED },
-    { "own_gate", L("per_layer_input_gate.weight"), "I D", true, VUG_NEEDED },
-    { "own_proj", L("per_layer_projection.weight"), "D I", true, VUG_NEEDED },
-    { "own_post_norm", L("post_per_layer_input_norm.weight"), "D", true, VUG_NEEDED },
-    { "layer_scale", L("layer_scalar"), "1", true, VUG_OPTIONAL },
+    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
+    { "own_embd", "embed_tokens_per_layer.weight", "U L*I", VUG_NEEDED },
+    { "own_model_proj", "per_layer_model_projection.weight", "L*I D", VUG_NEEDED },
+    { "own_model_norm", "per_layer_projection_norm.weight", "I", VUG_NEEDED },
+    { "attn_norm", L("input_layernorm.weight"), "D", VUG_NEEDED },
+    { "attn_q", L("self_attn.q_proj.weight"), "H*E D", VUG_NEEDED },
+    { "attn_k", L("self_attn.k_proj.weight"), "K*E D", VUG_NEEDED },
+    { "attn_v", L("self_attn.v_proj.weight"), "K*E D", VUG_NEEDED },
+    { "attn_q_norm", L("self_attn.q_norm.weight"), "E", VUG_NEEDED },
+    { "attn_k_norm", L("self_attn.k_norm.weight"), "E", VUG_NEEDED },
+    { "attn_output", L("self_attn.o_proj.weight"), "D H*E", VUG_NEEDED },
+    { "post_attn_norm", L("post_attention_layernorm.weight"), "D", VUG_NEEDED },
+    { "ffn_norm", L("pre_feedforward_layernorm.weight"), "D", VUG_NEEDED },
+    { "ffn_gate", L("mlp.gate_proj.weight"), "F D", VUG_NEEDED },
+    { "ffn_up", L("mlp.up_proj.weight"), "F D", VUG_NEEDED },
+    { "ffn_down", L("mlp.down_proj.weight"), "D F", VUG_NEEDED },
+    { "post_ffn_norm", L("post_feedforward_layernorm.weight"), "D", VUG_NEEDED },
+    { "post_ffn_norm_1", L("post_feedforward_layernorm_1.weight"), "D", VUG_NEEDED },
+    { "router_norm", L("router.scale"), "D", VUG_NEEDED },
+    { "router", L("router.proj.weight"), "N D", VUG_NEEDED },
+    { "router_scale", L("router.per_expert_scale"), "N", VUG_NEEDED },
+    { "experts_norm", L("pre_feedforward_layernorm_2.weight"), "D", VUG_NEEDED },
+    { "experts_gate", L("experts.%d.gate_proj.weight"), "X D", VUG_NEEDED },
+    { "experts_up", L("experts.%d.up_proj.weight"), "X D", VUG_NEEDED },
+    { "experts_down", L("experts.%d.down_proj.weight"), "D X", VUG_NEEDED },
+    { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "D", VUG_NEEDED },
+    { "own_gate", L("per_layer_input_gate.weight"), "I D", VUG_NEEDED },
+    { "own_proj", L("per_layer_projection.weight"), "D I", VUG_NEEDED },
+    { "own_post_norm", L("post_per_layer_input_norm.weight"), "D", VUG_NEEDED },
+    { "layer_scale", L("layer_scalar"), "1", VUG_OPTIONAL },
 };
 
 /* As published, and as mlx-lm saves them. */
@@ -84,32 +85,21 @@ static vug_presence presence(const vug_config *c, const vug_tensor_row *row, int
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_attr_norm norm_of(const vug_config *c)
-{
-    return (vug_attr_norm){ .eps = c->norm_eps };
-}
-
-static vug_val normed(vug_flow *f, const vug_stages *s, vug_val x, const char *name)
-{
-    return flow_rms_norm(f, x, name, norm_of(s->config));
-}
-
 /* Values are made of the keys before those are normalised and turned. */
-static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
+static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
 {
-    const vug_layer_config *own = &s->config->layer[f->layer];
-    const bool windowed = s->config->windowed[f->layer];
-    const vug_val table = windowed ? s->rope_window : s->rope_full;
-    const vug_attr_attn at = { .layer = f->layer - own->back,
-                               .window = windowed ? s->config->window : 0,
+    const vug_layer_config *own = &s->config->layer[i];
+    const vug_val table = s->config->windowed[i] ? s->rope_window : s->rope_full;
+    const vug_attr_attn at = { .layer = i - own->back,
+                               .window = vug_config_window(s->config, i),
                                .scale = s->config->attn_scale };
     vug_val q = flow_heads(f, flow_linear(f, h, "attn_q"), s->config->n_heads);
-    q = flow_rope(f, normed(f, s, q, "attn_q_norm"), table);
+    q = flow_rope(f, vug_model_norm(f, s, q, "attn_q_norm"), table);
     if (own->back)
         return flow_linear(f, flow_merge(f, flow_attend(f, q, at)), "attn_output");
     vug_val k = flow_heads(f, flow_linear(f, h, "attn_k"), own->n_kv_heads);
     vug_val v = own->k_is_v ? k : flow_heads(f, flow_linear(f, h, "attn_v"), own->n_kv_heads);
-    k = flow_rope(f, normed(f, s, k, "attn_k_norm"), table);
+    k = flow_rope(f, vug_model_norm(f, s, k, "attn_k_norm"), table);
     v = flow_unit_norm(f, v, s->config->norm_eps);
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, at)), "attn_output");
 }
@@ -119,31 +109,28 @@ static vug_val mixture(vug_flow *f, const vug_stages *s, vug_val x)
 {
     const float down = (float)(1 / sqrt((double)s->config->d_model));
     const flow_experts_of experts = { "experts_gate", "experts_up", "experts_down", VUG_ACT_GELU };
-    const vug_val z = flow_scale(f, normed(f, s, x, "router_norm"), down);
+    const vug_val z = flow_scale(f, vug_model_norm(f, s, x, "router_norm"), down);
     const vug_attr_router router = { (int)s->config->n_chosen, s->config->renormalise };
     vug_val route = flow_router(f, flow_linear(f, z, "router"), router);
     route = flow_route_scale(f, route, "router_scale");
-    return flow_experts(f, normed(f, s, x, "experts_norm"), route, experts);
+    return flow_experts(f, vug_model_norm(f, s, x, "experts_norm"), route, experts);
 }
 
 /* In a mixture either side has a norm behind it before the two are added. */
 static vug_val feed_forward(vug_flow *f, const vug_stages *s, vug_val x)
 {
-    const vug_val h = normed(f, s, x, "ffn_norm");
-    const vug_val gate = flow_gelu(f, flow_linear(f, h, "ffn_gate"));
-    const vug_val up = flow_linear(f, h, "ffn_up");
-    const vug_val out = flow_linear(f, flow_mul(f, gate, up), "ffn_down");
+    const vug_val out = vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU);
     if (!s->config->n_experts)
         return out;
-    const vug_val sum = normed(f, s, mixture(f, s, x), "post_experts_norm");
-    return flow_add(f, normed(f, s, out, "post_ffn_norm_1"), sum);
+    const vug_val sum = vug_model_norm(f, s, mixture(f, s, x), "post_experts_norm");
+    return flow_add(f, vug_model_norm(f, s, out, "post_ffn_norm_1"), sum);
 }
 
-static vug_val add_own_embedding(vug_flow *f, const vug_stages *s, vug_val x)
+static vug_val add_own_embedding(vug_flow *f, const vug_stages *s, int i, vug_val x)
 {
     const vug_val gate = flow_gelu(f, flow_linear(f, x, "own_gate"));
-    const vug_val h = flow_mul(f, gate, flow_head(f, s->per_layer, f->layer));
-    return flow_add(f, x, normed(f, s, flow_linear(f, h, "own_proj"), "own_post_norm"));
+    const vug_val h = flow_mul(f, gate, flow_head(f, s->per_layer, i));
+    return flow_add(f, x, vug_model_norm(f, s, flow_linear(f, h, "own_proj"), "own_post_norm"));
 }
 
 /* From the token, scaled as the main one is, and from the main one. */
@@ -153,7 +140,7 @@ static vug_val own_embeddings(vug_flow *f, const vug_stages *s, vug_val x)
     const float down = (float)(1 / sqrt((double)s->config->d_model));
     const vug_val rows_of = flow_embed(f, flow_weight(f, "own_embd"), s->tokens, scale);
     vug_val made = flow_scale(f, flow_linear(f, x, "own_model_proj"), down);
-    made = normed(f, s, flow_heads(f, made, s->config->n_layers), "own_model_norm");
+    made = vug_model_norm(f, s, flow_heads(f, made, s->config->n_layers), "own_model_norm");
     const vug_val both = flow_add(f, flow_heads(f, rows_of, s->config->n_layers), made);
     return flow_scale(f, both, (float)sqrt(0.5));
 }
@@ -168,34 +155,27 @@ static int64_t head_width(const vug_config *c, bool windowed)
     return c->d_head;
 }
 
-static void prepare(vug_flow *f, vug_stages *s)
-{
-    const vug_config *c = s->config;
-    s->rope_full =
-            vug_model_rope(f, "rope_full", s->positions, &c->rope_full, head_width(c, false));
-    s->rope_window =
-            vug_model_rope(f, "rope_window", s->positions, &c->rope_window, head_width(c, true));
-    s->embedding = flow_weight(f, "token_embd");
-}
-
 static vug_val embed(vug_flow *f, vug_stages *s)
 {
     return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
 }
 
-static void enter(vug_flow *f, vug_stages *s, vug_val x)
+static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
-    if (s->config->d_per_layer)
+    const vug_config *c = s->config;
+    s->rope_full = vug_model_rope(f, s, "rope_full", &c->rope_full, head_width(c, false));
+    s->rope_window = vug_model_rope(f, s, "rope_window", &c->rope_window, head_width(c, true));
+    if (c->d_per_layer)
         s->per_layer = own_embeddings(f, s, x);
 }
 
 static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 {
-    const vug_val h = attention(f, s, normed(f, s, x, "attn_norm"));
-    x = flow_add(f, x, normed(f, s, h, "post_attn_norm"));
-    x = flow_add(f, x, normed(f, s, feed_forward(f, s, x), "post_ffn_norm"));
+    const vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
+    x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
+    x = flow_add(f, x, vug_model_norm(f, s, feed_forward(f, s, x), "post_ffn_norm"));
     if (s->config->d_per_layer)
-        x = add_own_embedding(f, s, x);
+        x = add_own_embedding(f, s, i, x);
     return vug_binding_has(s->binding, "layer_scale", i) ? flow_gain(f, x, "layer_scale") : x;
 }
 
@@ -213,13 +193,12 @@ static void narrow(vug_flow *f, vug_stages *s, vug_val wanted)
 
 static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
 {
-    return normed(f, s, x, "output_norm");
+    return vug_model_norm(f, s, x, "output_norm");
 }
 
 static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
 {
-    const vug_val table = s->binding->tied ? s->embedding : flow_weight(f, "output");
-    return flow_softcap(f, flow_project(f, x, table), s->config->final_softcap);
+    return flow_softcap(f, vug_model_logits(f, s, x), s->config->final_softcap);
 }
 
 static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unified_text",
@@ -231,7 +210,6 @@ static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unif
 const vug_arch vug_arch_gemma4 = {
     .name = "gemma4",
     .model_types = model_types,
-    .chat = "gemma4",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .pack = packs,
@@ -241,9 +219,8 @@ const vug_arch vug_arch_gemma4 = {
     .tolerance = 1e-3,
     .norm_weight = 1,
     .read = vug_gemma4_read,
-    .prepare = prepare,
     .embed = embed,
-    .enter = enter,
+    .prepare = prepare,
     .layer = layer,
     .narrow = narrow,
     .norm = norm,

@@ -4,21 +4,8 @@
  * Defaults: configuration_gemma4.py, class Gemma4TextConfig, where the other
  * implementations agree with it. Where they do not, a key has to be there.
  */
-#include "models/experts.h"
+#include "models/common.h"
 #include "models/gemma4.h"
-#include "models/keys.h"
-
-static vug_keys inside(const vug_keys *k, const vug_jv *object)
-{
-    return (vug_keys){ .object = object, .file = k->file, .st = k->st, .err = k->err };
-}
-
-/* Back in the outer object, with what went wrong in the inner one. */
-static void leave(vug_keys *k, const vug_keys *sub)
-{
-    k->st = sub->st;
-    k->err = sub->err;
-}
 
 /* Without rope_parameters both kinds have the defaults of the class, which `rope`
  * holds; inside them a type that is not said is 'default'. */
@@ -27,9 +14,9 @@ static void read_rope(vug_keys *k, const char *kind, vug_rope *rope)
     const vug_jv *parameters = vug_key_object(k, "rope_parameters");
     if (!parameters)
         return;
-    vug_keys all = inside(k, parameters);
-    vug_keys own = inside(&all, vug_key_object(&all, kind));
-    leave(&own, &all);
+    vug_keys all = vug_keys_inside(k, parameters);
+    vug_keys own = vug_keys_inside(&all, vug_key_object(&all, kind));
+    vug_keys_leave(&own, &all);
     if (!own.object)
         vug_keys_fail(&own, VUG_FORMAT, "key 'rope_parameters' has no object '%s'", kind);
     const vug_str type =
@@ -52,36 +39,17 @@ static void read_rope(vug_keys *k, const char *kind, vug_rope *rope)
     if (rope->type != VUG_ROPE_PROPORTIONAL && rope->rotated != 1)
         vug_keys_fail(&own, VUG_UNSUPPORTED,
                       "partial_rotary_factor is known for RoPE type 'proportional' alone");
-    leave(k, &own);
+    vug_keys_leave(k, &own);
 }
 
 /* Which pattern is the default depends on who is asked, so the list has to be there.
  * The last layer is full, whatever the list says (Gemma4TextConfig). */
 static void read_layer_types(vug_keys *k, vug_config *c)
 {
-    const vug_jv *types = vug_key(k, "layer_types");
-    if (!types) {
+    if (!vug_read_layer_types(k, c))
         vug_keys_fail(k, VUG_FORMAT, "key 'layer_types' is missing and has no default");
-        return;
-    }
-    if (types->type != VUG_JSON_ARRAY || types->n != (size_t)c->n_layers) {
-        vug_keys_fail(k, VUG_FORMAT, "key 'layer_types' must list %lld layers, it lists %zu",
-                      (long long)c->n_layers, types->n);
-        return;
-    }
-    int i = 0;
-    for (const vug_jv *t = types->child; t; t = t->next, i++) {
-        const bool text = t->type == VUG_JSON_STRING;
-        c->windowed[i] = text && vug_str_is(t->str, "sliding_attention");
-        if (!c->windowed[i] && !(text && vug_str_is(t->str, "full_attention")))
-            vug_keys_fail(k, VUG_UNSUPPORTED,
-                          "key 'layer_types': layer %d is '%.*s', expected 'full_attention' or "
-                          "'sliding_attention'",
-                          i, VUG_STR_ARG(t->str));
-    }
-    c->windowed[c->n_layers - 1] = false;
-    if (vug_jv_is(vug_jv_get(k->object, "sliding_window"), VUG_JSON_NULL))
-        vug_keys_fail(k, VUG_FORMAT, "key 'sliding_window' is null");
+    if (k->st == VUG_OK)
+        c->windowed[c->n_layers - 1] = false;
 }
 
 /* {"5": {"head_dim": 512}}: what transformers 5 writes instead of the global_ keys. */
@@ -99,7 +67,7 @@ static void read_per_layer(vug_keys *k, vug_config *c)
                           VUG_STR_ARG(l->key));
             return;
         }
-        vug_keys own = inside(k, l);
+        vug_keys own = vug_keys_inside(k, l);
         vug_layer_config *layer = &c->layer[i];
         for (const vug_jv *v = l->child; v; v = v->next) {
             if (!vug_str_is(v->key, "head_dim") && !vug_str_is(v->key, "num_key_value_heads"))
@@ -110,7 +78,7 @@ static void read_per_layer(vug_keys *k, vug_config *c)
         layer->d_head = (int32_t)vug_key_int(&own, "head_dim", layer->d_head, 2, 1 << 12);
         layer->n_kv_heads =
                 (int32_t)vug_key_int(&own, "num_key_value_heads", layer->n_kv_heads, 1, 1 << 12);
-        leave(k, &own);
+        vug_keys_leave(k, &own);
     }
 }
 
@@ -147,11 +115,20 @@ static const vug_layer_config *first_like(const vug_config *c, int64_t i)
     return &c->layer[at];
 }
 
+/* Of full layers that per_layer_config does not speak of. A null is the width of all,
+ * and so is absence where that newer spelling is used. */
+static int64_t read_global_head(vug_keys *k, const vug_config *c)
+{
+    const bool null = vug_jv_is(vug_jv_get(k->object, "global_head_dim"), VUG_JSON_NULL);
+    const int64_t otherwise = null || vug_key(k, "per_layer_config") ? c->d_head : 512;
+    return vug_key_int(k, "global_head_dim", otherwise, 2, 1 << 12);
+}
+
 static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
 {
     const bool k_is_v = vug_key_bool(k, "attention_k_eq_v", false);
     const bool wide = vug_key_bool(k, "use_double_wide_mlp", false);
-    const int64_t head = vug_key_int(k, "global_head_dim", c->d_head, 2, 1 << 12);
+    const int64_t head = read_global_head(k, c);
     const int64_t kv = vug_key_int(k, "num_global_key_value_heads", c->n_kv_heads, 1, 1 << 12);
     read_layer_types(k, c);
     const int64_t first = c->n_layers - shared;
@@ -186,15 +163,16 @@ static void read_layers(vug_keys *k, vug_config *c, int64_t shared)
  * sum to 1 (modeling_gemma4.py, Gemma4TextRouter). */
 static void read_mixture(vug_keys *k, vug_config *c)
 {
+    static const vug_expert_defaults required = { VUG_REQUIRED, VUG_REQUIRED, VUG_REQUIRED };
     if (!vug_key_bool(k, "enable_moe_block", false))
         return;
-    vug_read_experts(k, NULL, "top_k_experts", c);
+    vug_read_experts(k, &required, "top_k_experts", c);
     c->renormalise = true;
     for (int64_t i = 0; i < c->n_layers; i++)
         c->sparse[i] = true;
 }
 
-static void refuse_unknown(vug_keys *k)
+static void refuse_options(vug_keys *k)
 {
     if (vug_key_bool(k, "attention_bias", false))
         vug_keys_fail(k, VUG_UNSUPPORTED, "attention_bias is not supported for Gemma 4");
@@ -204,11 +182,6 @@ static void refuse_unknown(vug_keys *k)
         !(both->type == VUG_JSON_BOOL && !both->boolean))
         vug_keys_fail(k, VUG_UNSUPPORTED,
                       "use_bidirectional_attention is set: embedding models are not supported");
-    const vug_str act = vug_key_string(k, "hidden_activation", "gelu_pytorch_tanh");
-    if (!vug_str_is(act, "gelu_pytorch_tanh"))
-        vug_keys_fail(k, VUG_UNSUPPORTED,
-                      "hidden_activation '%.*s' is not known for Gemma 4 (gelu_pytorch_tanh)",
-                      VUG_STR_ARG(act));
 }
 
 /* Of keys whose default differs between implementations: null is none. The class of
@@ -220,22 +193,25 @@ static int64_t stated(vug_keys *k, const char *key, bool unified, int64_t max)
     return vug_key_int(k, key, unified ? 0 : VUG_REQUIRED, 0, max);
 }
 
+static const vug_size_defaults defaults = {
+    .layers = VUG_REQUIRED,
+    .d_model = VUG_REQUIRED,
+    .heads = VUG_REQUIRED,
+    .kv_heads = VUG_REQUIRED,
+    .d_head = 256,
+    .d_ffn = VUG_REQUIRED,
+    .vocab = VUG_REQUIRED,
+    .context = 131072,
+    .norm_eps = 1e-6,
+    .tied = true,
+};
+
 vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
     vug_keys k = { .object = text, .file = file };
     const bool unified = vug_str_is(vug_key_string(&k, "model_type", ""), "gemma4_unified_text");
-    c->n_layers = vug_key_int(&k, "num_hidden_layers", VUG_REQUIRED, 1, VUG_MAX_LAYERS);
-    c->d_model = vug_key_int(&k, "hidden_size", VUG_REQUIRED, 1, 1 << 20);
-    c->n_heads = vug_key_int(&k, "num_attention_heads", VUG_REQUIRED, 1, 1 << 12);
-    c->n_kv_heads = vug_key_int(&k, "num_key_value_heads", VUG_REQUIRED, 1, 1 << 12);
-    c->d_head = vug_key_int(&k, "head_dim", 256, 2, 1 << 12);
-    c->d_ffn = vug_key_int(&k, "intermediate_size", VUG_REQUIRED, 1, 1 << 24);
-    c->n_vocab = vug_key_int(&k, "vocab_size", VUG_REQUIRED, 1, 1 << 24);
-    c->context = vug_key_int(&k, "max_position_embeddings", 131072, 1, 1 << 30);
-    c->window = vug_key_int(&k, "sliding_window", 512, 1, 1 << 30);
-    c->norm_eps = (float)vug_key_number(&k, "rms_norm_eps", 1e-6, 0, 1);
+    vug_read_sizes(&k, &defaults, c);
     c->attn_scale = 1;
-    c->tied = vug_key_bool(&k, "tie_word_embeddings", true);
     c->final_softcap = (float)vug_key_number(&k, "final_logit_softcapping", 0, 1e-3, 1e9);
     if (!vug_jv_get(text, "final_logit_softcapping"))
         vug_keys_fail(&k, VUG_FORMAT,
@@ -254,10 +230,10 @@ vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, 
     if (k.st == VUG_OK) {
         const int64_t shared = stated(&k, "num_kv_shared_layers", unified, c->n_layers - 1);
         read_layers(&k, c, k.st == VUG_OK ? shared : 0);
+        vug_read_window(&k, c, 512);
     }
     read_mixture(&k, c);
-    refuse_unknown(&k);
-    if (k.st != VUG_OK && err)
-        *err = k.err;
-    return k.st;
+    vug_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 4");
+    refuse_options(&k);
+    return vug_keys_end(&k, err);
 }

@@ -15,6 +15,24 @@ void vug_keys_fail(vug_keys *k, vug_status code, const char *fmt, ...)
     k->st = VUG_FAIL(&k->err, code, "%s: %s", k->file, text);
 }
 
+vug_keys vug_keys_inside(const vug_keys *k, const vug_jv *object)
+{
+    return (vug_keys){ .object = object, .file = k->file, .st = k->st, .err = k->err };
+}
+
+void vug_keys_leave(vug_keys *k, const vug_keys *sub)
+{
+    k->st = sub->st;
+    k->err = sub->err;
+}
+
+vug_status vug_keys_end(const vug_keys *k, vug_err *err)
+{
+    if (k->st != VUG_OK && err)
+        *err = k->err;
+    return k->st;
+}
+
 const vug_jv *vug_key(vug_keys *k, const char *key)
 {
     const vug_jv *v = vug_jv_get(k->object, key);

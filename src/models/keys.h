@@ -28,6 +28,11 @@ const vug_jv *vug_key_object(vug_keys *k, const char *key);
 vug_str vug_key_string(vug_keys *k, const char *key, const char *fallback);
 /* Token ids, written as one number or as a list; returns how many, at most `max`. */
 int vug_key_ids(vug_keys *k, const char *key, int32_t *out, int max);
+/* Keys of an object inside: `sub` goes on where `k` is, and leaves its failure to it. */
+vug_keys vug_keys_inside(const vug_keys *k, const vug_jv *object);
+void vug_keys_leave(vug_keys *k, const vug_keys *sub);
+/* How it went, at the end. */
+VUG_MUST_CHECK vug_status vug_keys_end(const vug_keys *k, vug_err *err);
 void vug_keys_fail(vug_keys *k, vug_status code, const char *fmt, ...) VUG_PRINTF(3, 4);
 
 #endif

@@ -11,26 +11,26 @@
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", false, VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", false, VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", false, VUG_OPTIONAL },
-    { "rope_freqs", "rope_freqs.weight", "P", false, VUG_OPTIONAL },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", true, VUG_NEEDED },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", true, VUG_NEEDED },
-    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", true, VUG_WITH_ATTN_BIAS },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", true, VUG_NEEDED },
-    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", true, VUG_WITH_ATTN_BIAS },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", true, VUG_NEEDED },
-    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", true, VUG_WITH_ATTN_BIAS },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", true, VUG_NEEDED },
-    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "D", true, VUG_WITH_ATTN_BIAS },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", true, VUG_NEEDED },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", true, VUG_NEEDED },
-    { "ffn_gate_bias", "layers.%d.mlp.gate_proj.bias", "F", true, VUG_WITH_MLP_BIAS },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", true, VUG_NEEDED },
-    { "ffn_up_bias", "layers.%d.mlp.up_proj.bias", "F", true, VUG_WITH_MLP_BIAS },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", true, VUG_NEEDED },
-    { "ffn_down_bias", "layers.%d.mlp.down_proj.bias", "D", true, VUG_WITH_MLP_BIAS },
+    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
+    { "rope_freqs", "rope_freqs.weight", "P", VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "D", VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", VUG_NEEDED },
+    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", VUG_WITH_ATTN_BIAS },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", VUG_NEEDED },
+    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", VUG_NEEDED },
+    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", VUG_NEEDED },
+    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "D", VUG_WITH_ATTN_BIAS },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", VUG_NEEDED },
+    { "ffn_gate_bias", "layers.%d.mlp.gate_proj.bias", "F", VUG_WITH_MLP_BIAS },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", VUG_NEEDED },
+    { "ffn_up_bias", "layers.%d.mlp.up_proj.bias", "F", VUG_WITH_MLP_BIAS },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", VUG_NEEDED },
+    { "ffn_down_bias", "layers.%d.mlp.down_proj.bias", "D", VUG_WITH_MLP_BIAS },
 };
 
 /* ---- config -------------------------------------------------------------- */
@@ -55,77 +55,55 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
     c->eos[c->n_eos++] = 2;
     vug_read_rope(&k, c, 1e4);
     vug_read_activation(&k, "hidden_act", "silu", "Llama 3");
-    if (k.st != VUG_OK && err)
-        *err = k.err;
-    return k.st;
+    return vug_keys_end(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
-
-static vug_val biased(vug_flow *f, vug_val x, const char *name, bool there)
-{
-    return there ? flow_bias(f, x, name) : x;
-}
-
-static vug_val attention(vug_flow *f, const vug_config *c, vug_val h, vug_val table)
-{
-    const vug_attr_attn attn = { .scale = c->attn_scale };
-    vug_val q = flow_linear(f, h, "attn_q");
-    vug_val k = flow_linear(f, h, "attn_k");
-    vug_val v = flow_linear(f, h, "attn_v");
-    q = flow_heads(f, biased(f, q, "attn_q_bias", c->attn_bias), c->n_heads);
-    k = flow_heads(f, biased(f, k, "attn_k_bias", c->attn_bias), c->n_kv_heads);
-    v = flow_heads(f, biased(f, v, "attn_v_bias", c->attn_bias), c->n_kv_heads);
-    q = flow_rope(f, q, table);
-    k = flow_rope(f, k, table);
-    h = flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
-    return biased(f, h, "attn_output_bias", c->attn_bias);
-}
-
-static vug_val feed_forward(vug_flow *f, const vug_config *c, vug_val h)
-{
-    vug_val gate = flow_linear(f, h, "ffn_gate"), up = flow_linear(f, h, "ffn_up");
-    gate = flow_silu(f, biased(f, gate, "ffn_gate_bias", c->mlp_bias));
-    up = biased(f, up, "ffn_up_bias", c->mlp_bias);
-    return biased(f, flow_linear(f, flow_mul(f, gate, up), "ffn_down"), "ffn_down_bias",
-                  c->mlp_bias);
-}
-
-static vug_attr_norm norm_of(const vug_config *c)
-{
-    return (vug_attr_norm){ .eps = c->norm_eps };
-}
-
-static void prepare(vug_flow *f, vug_stages *s)
-{
-    s->rope_full = vug_model_rope_divided(f, "rope", s->positions, s->binding);
-    s->embedding = flow_weight(f, "token_embd");
-}
 
 static vug_val embed(vug_flow *f, vug_stages *s)
 {
     return flow_embed(f, s->embedding, s->tokens, 1);
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static void prepare(vug_flow *f, vug_stages *s, vug_val x)
+{
+    (void)x;
+    s->rope_full = vug_model_rope_divided(f, s, "rope");
+}
+
+static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
 {
     const vug_config *c = s->config;
+    const vug_attr_attn attn = { .scale = c->attn_scale };
+    vug_val q = vug_model_affine(f, h, "attn_q", "attn_q_bias", c->attn_bias);
+    vug_val k = vug_model_affine(f, h, "attn_k", "attn_k_bias", c->attn_bias);
+    vug_val v = vug_model_affine(f, h, "attn_v", "attn_v_bias", c->attn_bias);
+    q = flow_rope(f, flow_heads(f, q, c->n_heads), s->rope_full);
+    k = flow_rope(f, flow_heads(f, k, c->n_kv_heads), s->rope_full);
+    v = flow_heads(f, v, c->n_kv_heads);
+    h = flow_merge(f, flow_attention(f, q, k, v, attn));
+    return vug_model_affine(f, h, "attn_output", "attn_output_bias", c->attn_bias);
+}
+
+static vug_val feed_forward(vug_flow *f, const vug_stages *s, vug_val h)
+{
+    const bool bias = s->config->mlp_bias;
+    const vug_val gate = vug_model_affine(f, h, "ffn_gate", "ffn_gate_bias", bias);
+    const vug_val up = vug_model_affine(f, h, "ffn_up", "ffn_up_bias", bias);
+    h = flow_mul(f, flow_silu(f, gate), up);
+    return vug_model_affine(f, h, "ffn_down", "ffn_down_bias", bias);
+}
+
+static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+{
     (void)i;
-    vug_val h = flow_rms_norm(f, x, "attn_norm", norm_of(c));
-    x = flow_add(f, x, attention(f, c, h, s->rope_full));
-    h = flow_rms_norm(f, x, "ffn_norm", norm_of(c));
-    return flow_add(f, x, feed_forward(f, c, h));
+    x = flow_add(f, x, attention(f, s, vug_model_norm(f, s, x, "attn_norm")));
+    return flow_add(f, x, feed_forward(f, s, vug_model_norm(f, s, x, "ffn_norm")));
 }
 
 static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
 {
-    return flow_rms_norm(f, x, "output_norm", norm_of(s->config));
-}
-
-static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
-{
-    const vug_val table = s->binding->tied ? s->embedding : flow_weight(f, "output");
-    return flow_project(f, x, table);
+    return vug_model_norm(f, s, x, "output_norm");
 }
 
 static const char *const model_types[] = { "llama", NULL };
@@ -137,9 +115,9 @@ const vug_arch vug_arch_llama = {
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,
     .read = read_config,
-    .prepare = prepare,
     .embed = embed,
+    .prepare = prepare,
     .layer = layer,
     .norm = norm,
-    .head = head,
+    .head = vug_model_logits,
 };

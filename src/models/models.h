@@ -2,8 +2,9 @@
 #define VUG_MODELS_MODELS_H
 
 /*
- * The architectures. One file each: how to read its config, which tensors it
- * has, and its flow. Here is what they share and the registry.
+ * The architectures: each file says how to read a config, which tensors there are, and
+ * what is computed. Here is what other rooms see of them; what they share among
+ * themselves is in common.h.
  */
 
 #include "core/json.h"
@@ -41,7 +42,7 @@ typedef struct {
 typedef struct vug_arch vug_arch;
 typedef struct vug_binding vug_binding;
 
-/* What a checkpoint's config says, in one spelling. */
+/* What a checkpoint's config says, in one spelling. The letters are those of shapes. */
 typedef struct {
     const vug_arch *arch;
     int64_t n_layers;
@@ -75,27 +76,21 @@ typedef struct {
     int n_eos;
 } vug_config;
 
-/* What a config says of a tensor of its architecture. */
-typedef enum {
-    VUG_TENSOR_READ,
-    VUG_TENSOR_UNREAD, /* may be there, and nobody reads it */
-    VUG_TENSOR_NONE,   /* has no place in a checkpoint of this config */
-} vug_presence;
+/* ---- an architecture --------------------------------------------------------- */
+
 /* Whether a checkpoint has a tensor; of biases the config says so. */
 typedef enum { VUG_NEEDED, VUG_OPTIONAL, VUG_WITH_ATTN_BIAS, VUG_WITH_MLP_BIAS } vug_need;
 
 /*
- * A tensor that an architecture has: the name its flow uses, the name in Hugging
- * Face files below the text prefix ("%d" is the layer), and the shape in the
- * letters above, a product as "H*E"; in a layer E, K and F are the layer's own. L is
- * the number of layers, P is E / 2, the pairs of a rotation. A name with a second "%d"
- * is of one expert.
+ * A tensor that an architecture has. Its name in Hugging Face files lies below the text
+ * prefix; a "%d" in it is the layer, a second one the expert. The shape is in the
+ * letters of vug_config, a product as "H*E": in a layer E, K and F are the layer's own,
+ * L is the number of layers, and P is E / 2, the pairs of a rotation.
  */
 typedef struct {
-    const char *name;
-    const char *hf; /* also found with ".weight" behind it */
+    const char *name; /* that the flow uses */
+    const char *hf;   /* also found with ".weight" behind it */
     const char *shape;
-    bool per_layer;
     vug_need need;
 } vug_tensor_row;
 
@@ -108,15 +103,21 @@ typedef struct {
     const char *part[2]; /* the second may be NULL */
 } vug_pack_row;
 
-/* One flow while it is built: what its stages share. The driver fills the first
- * five, `prepare` the others; another architecture's values
- * are other fields. */
+/* What a config says of a row in one layer. */
+typedef enum {
+    VUG_TENSOR_READ,
+    VUG_TENSOR_UNREAD, /* may be there, and nobody reads it */
+    VUG_TENSOR_NONE,   /* has no place in a checkpoint of this config */
+} vug_presence;
+
+/* What the stages of one flow share while it is built. */
 typedef struct {
     const vug_config *config;
     const vug_binding *binding;
-    void *user;                     /* of the hooks */
-    vug_val tokens, positions;      /* [T] */
-    vug_val embedding;              /* [V,D], which a tied head reads again */
+    void *user;                /* of the hooks */
+    vug_val tokens, positions; /* [T] */
+    vug_val embedding;         /* [V,D], which a tied head reads again */
+    /* Made by `prepare`; another architecture's values are other fields. */
     vug_val rope_full, rope_window; /* tables [T,dims]; the first where there is only one */
     vug_val per_layer;              /* [T,L,I], the layers' own embeddings */
 } vug_stages;
@@ -125,25 +126,26 @@ struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
     const char *chat;               /* family of text/chat.h; NULL: none is built in */
-    const vug_tensor_row *row;      /* the first is the embedding */
+    const vug_tensor_row *row;      /* the first is the embedding; a head is called "output" */
     size_t n_rows;
     const vug_pack_row *pack;
     size_t n_packs;
     bool packed; /* so are its published checkpoints, and the rows' own names an exception */
     /* NULL: every row is read in every layer. */
     vug_presence (*presence)(const vug_config *c, const vug_tensor_row *row, int layer);
+    float norm_weight; /* what a norm that does nothing stores: 1, or 0 where norms add 1 */
     double tolerance;  /* on |logit difference| in verification, where none is asked for; 0: 2e-4 */
-    float norm_weight; /* what a norm that does nothing stores: 0, or 1 */
     /* `text` is the object with the text model's keys. */
     vug_status (*read)(const vug_jv *text, const char *file, vug_config *out, vug_err *err);
-    /* The flow, in stages that the driver calls in this order and a hook may replace. */
-    void (*prepare)(vug_flow *f, vug_stages *s);  /* what several stages read */
+    /* The flow, in stages that are called in this order; hooks may replace x between
+     * them, and stand in for `embed` and `layer`. */
     vug_val (*embed)(vug_flow *f, vug_stages *s); /* tokens [T] -> x [T,D] */
-    /* What layers read that is made of the first x; NULL: nothing. */
-    void (*enter)(vug_flow *f, vug_stages *s, vug_val x);
+    /* Makes what layers read besides x; NULL: nothing. */
+    void (*prepare)(vug_flow *f, vug_stages *s, vug_val x);
     vug_val (*layer)(vug_flow *f, vug_stages *s, int i, vug_val x); /* [T,D] -> [T,D] */
-    /* Leaves only `rows` [R] of what layers read, where layers without caches of their own
-     * begin and nothing but the rows' logits is wanted; NULL: there are no such layers. */
+    /* Before the first layer without a cache of its own, when only the logits of `rows`
+     * [R] are wanted: leaves those of what `prepare` made, as x is left its own. NULL:
+     * there are no such layers. */
     void (*narrow)(vug_flow *f, vug_stages *s, vug_val rows);
     vug_val (*norm)(vug_flow *f, vug_stages *s, vug_val x); /* the final one, of any rows */
     vug_val (*head)(vug_flow *f, vug_stages *s, vug_val x); /* [R,D] -> logits [R,V] */
@@ -155,8 +157,7 @@ size_t vug_arch_count(void);
 /* `i` < count. */
 const vug_arch *vug_arch_at(size_t i);
 
-/* What layer `i` has, with what the config says for all filled in. */
-vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
+/* ---- configs ------------------------------------------------------------------ */
 
 /* Reads config.json's text; `file` names it in sentences. */
 VUG_MUST_CHECK vug_status vug_config_read(vug_str json, const char *file, vug_config *out,
@@ -164,6 +165,10 @@ VUG_MUST_CHECK vug_status vug_config_read(vug_str json, const char *file, vug_co
 /* Only the architecture, as far as a chat format needs it. */
 VUG_MUST_CHECK vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
                                           vug_err *err);
+/* What layer `i` has, with what the config says for all filled in; only that for -1. */
+vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
+/* How many tokens layer `i` sees; 0: all of them. */
+int64_t vug_config_window(const vug_config *config, int64_t i);
 
 /* The published shapes: config.json as text; `i` < count. */
 typedef struct {
@@ -173,9 +178,29 @@ typedef struct {
 size_t vug_shape_rows(void);
 const vug_shape_row *vug_shape_row_at(size_t i);
 
-/* ---- binding: which tensor of the checkpoint is which weight ---------------- */
+/* ---- slots: which tensors a config asks for ---------------------------------- */
+
+/* A slot is a row of the table, of one layer where the row has one per layer, and of
+ * one expert where it has one per expert: those of a layer follow each other. */
+typedef struct {
+    const vug_tensor_row *row;
+    int layer;  /* -1: outside the layers */
+    int expert; /* -1: not of one */
+    vug_shape shape;
+    char name[128]; /* in Hugging Face files, below the text prefix */
+    vug_presence presence;
+} vug_slot;
+
+size_t vug_slot_count(const vug_config *config);
+/* `i` < count. */
+vug_slot vug_slot_at(const vug_config *config, size_t i);
+/* The tensor in which published checkpoints keep slot `i`, with its own name and
+ * shape; false where that is an earlier slot's too, or the config has none. */
+bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
 
 #define VUG_SLOT_EMBEDDING 0
+
+/* ---- binding: which tensor of the checkpoint is which weight ---------------- */
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
@@ -205,24 +230,10 @@ void vug_binding_release(vug_binding *binding);
 /* A flow's vug_find_weight_fn; `binding` is a const vug_binding. */
 vug_status vug_binding_weight(const void *binding, const char *name, int layer,
                               vug_weight_spec *out, vug_err *err);
+/* Whether the checkpoint has the weight `name`. */
+bool vug_binding_has(const vug_binding *binding, const char *name, int layer);
 
-/* A slot is a row of the table, of one layer where the row has one per layer, and of
- * one expert where it has one per expert: those of a layer follow each other. */
-typedef struct {
-    const vug_tensor_row *row;
-    int layer;  /* -1: outside the layers */
-    int expert; /* -1: not of one */
-    vug_shape shape;
-    char name[128]; /* in Hugging Face files, below the text prefix */
-    vug_presence presence;
-} vug_slot;
-
-size_t vug_slot_count(const vug_config *config);
-/* `i` < count. */
-vug_slot vug_slot_at(const vug_config *config, size_t i);
-/* The tensor in which published checkpoints keep slot `i`, with its own name and
- * shape; false where that is an earlier slot's too, or the config has none. */
-bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
+/* ---- the flow ------------------------------------------------------------------ */
 
 /* Writes the model's stages into the flow, with the hooks of the options; of the
  * rest only `outputs`, `custom_mask` and `export_kv` concern it. */
@@ -232,25 +243,5 @@ vug_layer_spec vug_model_layer_spec(const vug_config *config, int i);
 /* Writes the engine's own flow into an empty graph. */
 VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out,
                                           vug_err *err);
-
-/* ---- for architecture files ------------------------------------------------- */
-
-/* The table `name` of one kind of layer, for heads of `dims`. */
-vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
-                       int64_t dims);
-/* The table of the config's one RoPE, or of the divisors of its plain frequencies that
- * the checkpoint has as `rope_freqs` (as files that llama.cpp wrote have): they are the
- * scaling then. */
-vug_val vug_model_rope_divided(vug_flow *f, const char *name, vug_val positions,
-                               const vug_binding *binding);
-/* sqrt(width) rounded to the format that the model was made to run in, or that of the
- * stored embedding where the config does not say, because the reference holds the
- * scale of embeddings in it and checkpoints were trained so (transformers,
- * Gemma3TextScaledWordEmbedding). */
-float vug_model_root(const vug_binding *binding, int64_t width);
-/* Of D. */
-float vug_embedding_scale(const vug_binding *binding);
-/* Whether the checkpoint has the optional weight `name`. */
-bool vug_binding_has(const vug_binding *binding, const char *name, int layer);
 
 #endif

@@ -85,7 +85,7 @@ void vug_read_rope_set(vug_keys *k, const vug_jv *set, int64_t context, vug_rope
         rope->attention = 1;
     if (!set)
         return;
-    vug_keys sub = { .object = set, .file = k->file, .st = k->st, .err = k->err };
+    vug_keys sub = vug_keys_inside(k, set);
     rope->theta = vug_key_number(&sub, "rope_theta", rope->theta, 1, 1e12);
     rope->factor = vug_key_number(&sub, "factor", rope->factor, 1e-3, 1e6);
     rope->original = vug_key_number(&sub, "original_max_position_embeddings",
@@ -100,8 +100,7 @@ void vug_read_rope_set(vug_keys *k, const vug_jv *set, int64_t context, vug_rope
         read_llama3(&sub, rope);
     if (rope->type == VUG_ROPE_YARN)
         read_yarn(&sub, rope);
-    k->st = sub.st;
-    k->err = sub.err;
+    vug_keys_leave(k, &sub);
 }
 
 void vug_read_rope(vug_keys *k, vug_config *c, double theta)
@@ -186,48 +185,4 @@ void vug_rope_frequencies(const vug_rope *rope, int64_t dims, float *inv)
     }
     if (rope->type == VUG_ROPE_YARN)
         yarn_frequencies(rope, dims, inv);
-}
-
-/* ---- flow ---------------------------------------------------------------------- */
-
-enum { MAX_PAIRS = 2048 };
-
-vug_val vug_model_rope(vug_flow *f, const char *name, vug_val positions, const vug_rope *rope,
-                       int64_t dims)
-{
-    float inv[MAX_PAIRS];
-    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
-    vug_rope_frequencies(rope, dims, inv);
-    const float factor = (float)rope->attention;
-    return flow_rope_table(f, positions, name,
-                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = factor });
-}
-
-static const vug_tensor *divisors_of(const vug_binding *binding)
-{
-    vug_weight_spec spec;
-    const vug_status st = vug_binding_weight(binding, "rope_freqs", -1, &spec, NULL);
-    return st == VUG_OK ? binding->tensor[spec.slot] : NULL;
-}
-
-vug_val vug_model_rope_divided(vug_flow *f, const char *name, vug_val positions,
-                               const vug_binding *binding)
-{
-    const vug_config *c = binding->config;
-    const vug_tensor *t = divisors_of(binding);
-    if (!t || f->st != VUG_OK)
-        return vug_model_rope(f, name, positions, &c->rope_full, c->d_head);
-    float inv[MAX_PAIRS], divisor[MAX_PAIRS];
-    VUG_ASSERT(c->d_head / 2 <= MAX_PAIRS);
-    const vug_rope plain = { .theta = c->rope_full.theta };
-    vug_rope_frequencies(&plain, c->d_head, inv);
-    vug_dtype_of(t->dtype)->decode(t->data, divisor, (size_t)(c->d_head / 2));
-    for (int64_t i = 0; i < c->d_head / 2; i++) {
-        if (f->st == VUG_OK && !(divisor[i] >= 1e-6F && divisor[i] <= 1e30F))
-            f->st = VUG_FAIL(&f->err, VUG_FORMAT, "%s: tensor '%.*s': divisor %lld is %g", t->file,
-                             VUG_STR_ARG(t->name), (long long)i, (double)divisor[i]);
-        inv[i] /= divisor[i];
-    }
-    return flow_rope_table(f, positions, name,
-                           (vug_attr_table){ .dims = (int)c->d_head, .inv = inv, .factor = 1 });
 }

@@ -1,0 +1,174 @@
+/* Which tensors a config asks for: the rows of its architecture's table, with numbers. */
+#include <stdio.h>
+
+#include "models/slots.h"
+
+/* `layer` is -1 outside the layers. */
+static int64_t letter_value(const vug_config *c, int layer, char letter)
+{
+    const vug_layer_config own = vug_config_layer(c, layer);
+    switch (letter) {
+    case '1':
+        return 1;
+    case 'D':
+        return c->d_model;
+    case 'E':
+        return own.d_head;
+    case 'F':
+        return own.d_ffn;
+    case 'H':
+        return c->n_heads;
+    case 'I':
+        return c->d_per_layer;
+    case 'K':
+        return own.n_kv_heads;
+    case 'L':
+        return c->n_layers;
+    case 'N':
+        return c->n_experts;
+    case 'P':
+        return own.d_head / 2;
+    case 'U':
+        return c->n_vocab_per_layer;
+    case 'X':
+        return c->d_expert;
+    default:
+        VUG_ASSERT(letter == 'V'); /* tables are ours */
+        return c->n_vocab;
+    }
+}
+
+/* "H*E D" with the config's numbers. Every letter is at most 2^25 and a dimension
+ * is a product of at most two, so nothing overflows. */
+static vug_shape shape_from(const vug_config *c, int layer, const char *letters)
+{
+    vug_shape shape = { .rank = 1, .dim = { 1 } };
+    for (const char *p = letters; *p; p++) {
+        if (*p == ' ')
+            shape.dim[shape.rank++] = 1;
+        else if (*p != '*')
+            shape.dim[shape.rank - 1] *= letter_value(c, layer, *p);
+    }
+    return shape;
+}
+
+static bool is_wanted(const vug_config *c, const vug_tensor_row *row)
+{
+    if (row->need == VUG_WITH_ATTN_BIAS)
+        return c->attn_bias;
+    return row->need != VUG_WITH_MLP_BIAS || c->mlp_bias;
+}
+
+/* A name's first "%d" is the layer, its second the expert. */
+static int numbers_in(const vug_tensor_row *row)
+{
+    const char *layer = strstr(row->hf, "%d");
+    if (!layer)
+        return 0;
+    return strstr(layer + 2, "%d") ? 2 : 1;
+}
+
+/* Of the row in one layer. */
+static size_t slots_each(const vug_config *c, const vug_tensor_row *row)
+{
+    return numbers_in(row) == 2 ? (size_t)c->n_experts : 1;
+}
+
+static size_t slots_of(const vug_config *c, const vug_tensor_row *row)
+{
+    return numbers_in(row) ? (size_t)c->n_layers * slots_each(c, row) : 1;
+}
+
+size_t vug_slot_count(const vug_config *c)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < c->arch->n_rows; r++)
+        n += slots_of(c, &c->arch->row[r]);
+    return n;
+}
+
+size_t vug_slot_of(const vug_config *c, const char *name, int layer)
+{
+    const vug_tensor_row *row = c->arch->row, *end = row + c->arch->n_rows;
+    size_t first = 0;
+    for (; row < end && strcmp(row->name, name) != 0; row++)
+        first += slots_of(c, row);
+    if (row < end && numbers_in(row) == 0)
+        return first;
+    if (row == end || layer < 0 || layer >= c->n_layers || slots_each(c, row) == 0)
+        return vug_slot_count(c);
+    return first + (size_t)layer * slots_each(c, row);
+}
+
+void vug_slot_set_name(vug_slot *slot, const char *hf)
+{
+    const int number[2] = { slot->layer, slot->expert };
+    size_t at = 0;
+    slot->name[0] = '\0';
+    for (int i = 0; *hf && at < sizeof(slot->name) - 1;) {
+        if (i < 2 && hf[0] == '%' && hf[1] == 'd') {
+            at += (size_t)snprintf(slot->name + at, sizeof(slot->name) - at, "%d", number[i++]);
+            hf += 2;
+        } else {
+            slot->name[at++] = *hf++;
+            slot->name[at] = '\0';
+        }
+    }
+    VUG_ASSERT(at < sizeof(slot->name)); /* tables are ours */
+}
+
+vug_slot vug_slot_at(const vug_config *c, size_t i)
+{
+    const vug_tensor_row *row = c->arch->row;
+    for (; i >= slots_of(c, row); row++)
+        i -= slots_of(c, row);
+    vug_slot slot = { .row = row, .layer = -1, .expert = -1 };
+    if (numbers_in(row))
+        slot.layer = (int)(i / slots_each(c, row));
+    if (numbers_in(row) == 2)
+        slot.expert = (int)(i % slots_each(c, row));
+    slot.shape = shape_from(c, slot.layer, row->shape);
+    if (!is_wanted(c, row))
+        slot.presence = VUG_TENSOR_NONE;
+    else if (c->arch->presence)
+        slot.presence = c->arch->presence(c, row, slot.layer);
+    vug_slot_set_name(&slot, row->hf);
+    return slot;
+}
+
+/* ---- packed experts -------------------------------------------------------- */
+
+int vug_slot_part(const vug_pack_row *pack, const vug_slot *slot)
+{
+    for (int i = 0; i < (int)(sizeof(pack->part) / sizeof(pack->part[0])); i++) {
+        if (pack->part[i] && strcmp(pack->part[i], slot->row->name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Every number is at most 2^24, and of the experts' own there are two parts at most. */
+vug_slot vug_slot_packed(const vug_config *c, const vug_pack_row *pack, const vug_slot *slot)
+{
+    vug_slot whole = *slot;
+    const int parts = pack->part[1] ? 2 : 1;
+    whole.shape =
+            (vug_shape){ 3, { c->n_experts, parts * slot->shape.dim[0], slot->shape.dim[1] } };
+    vug_slot_set_name(&whole, pack->hf);
+    return whole;
+}
+
+bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
+{
+    *out = vug_slot_at(c, i);
+    if (out->presence == VUG_TENSOR_NONE)
+        return false;
+    for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
+        const int part = vug_slot_part(&c->arch->pack[p], out);
+        if (part < 0)
+            continue;
+        *out = vug_slot_packed(c, &c->arch->pack[p], out);
+        return part == 0 && out->expert == 0;
+    }
+    return true;
+}

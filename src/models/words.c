@@ -1,0 +1,102 @@
+/* The words of models: what architectures say alike, in terms of the flow's own. */
+#include <math.h>
+
+#include "models/common.h"
+
+/* ---- scales ------------------------------------------------------------------ */
+
+float vug_embedding_scale(const vug_binding *binding)
+{
+    return vug_model_root(binding, binding->config->d_model);
+}
+
+float vug_model_root(const vug_binding *binding, int64_t width)
+{
+    const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
+    const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
+                                                     : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
+    const float exact = (float)sqrt((double)width);
+    uint8_t bytes[sizeof(float)];
+    float rounded = exact;
+    if (format->elements == 1) {
+        format->encode(&exact, bytes, 1);
+        format->decode(bytes, &rounded, 1);
+    }
+    return rounded;
+}
+
+/* ---- layers ------------------------------------------------------------------ */
+
+vug_val vug_model_norm(vug_flow *f, const vug_stages *s, vug_val x, const char *name)
+{
+    const vug_config *c = s->config;
+    const vug_attr_norm at = { .eps = c->norm_eps, .bias = 1 - c->arch->norm_weight };
+    return flow_rms_norm(f, x, name, at);
+}
+
+vug_val vug_model_affine(vug_flow *f, vug_val x, const char *weight, const char *bias, bool biased)
+{
+    const vug_val y = flow_linear(f, x, weight);
+    return biased ? flow_bias(f, y, bias) : y;
+}
+
+vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act)
+{
+    vug_val gate = flow_linear(f, x, "ffn_gate");
+    gate = act == VUG_ACT_GELU ? flow_gelu(f, gate) : flow_silu(f, gate);
+    return flow_linear(f, flow_mul(f, gate, flow_linear(f, x, "ffn_up")), "ffn_down");
+}
+
+vug_val vug_model_logits(vug_flow *f, vug_stages *s, vug_val x)
+{
+    return flow_project(f, x, s->binding->tied ? s->embedding : flow_weight(f, "output"));
+}
+
+/* ---- rotation ---------------------------------------------------------------- */
+
+enum { MAX_PAIRS = 2048 };
+
+vug_val vug_model_rope(vug_flow *f, const vug_stages *s, const char *name, const vug_rope *rope,
+                       int64_t dims)
+{
+    float inv[MAX_PAIRS];
+    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    vug_rope_frequencies(rope, dims, inv);
+    const float factor = (float)rope->attention;
+    return flow_rope_table(f, s->positions, name,
+                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = factor });
+}
+
+void vug_model_one_rope(vug_flow *f, vug_stages *s, vug_val x)
+{
+    (void)x;
+    s->rope_full = vug_model_rope(f, s, "rope", &s->config->rope_full, s->config->d_head);
+}
+
+static const vug_tensor *divisors_of(const vug_binding *binding)
+{
+    vug_weight_spec spec;
+    const vug_status st = vug_binding_weight(binding, "rope_freqs", -1, &spec, NULL);
+    return st == VUG_OK ? binding->tensor[spec.slot] : NULL;
+}
+
+vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name)
+{
+    const vug_config *c = s->config;
+    const vug_tensor *t = divisors_of(s->binding);
+    if (!t || f->st != VUG_OK)
+        return vug_model_rope(f, s, name, &c->rope_full, c->d_head);
+    float inv[MAX_PAIRS], divisor[MAX_PAIRS];
+    VUG_ASSERT(c->d_head / 2 <= MAX_PAIRS);
+    const vug_rope plain = { .theta = c->rope_full.theta };
+    vug_rope_frequencies(&plain, c->d_head, inv);
+    vug_dtype_of(t->dtype)->decode(t->data, divisor, (size_t)(c->d_head / 2));
+    for (int64_t i = 0; i < c->d_head / 2; i++) {
+        if (f->st == VUG_OK && !(divisor[i] >= 1e-6F && divisor[i] <= 1e30F))
+            f->st = VUG_FAIL(&f->err, VUG_FORMAT, "%s: tensor '%.*s': divisor %lld is %g", t->file,
+                             VUG_STR_ARG(t->name), (long long)i, (double)divisor[i]);
+        inv[i] /= divisor[i];
+    }
+    return flow_rope_table(f, s->positions, name,
+                           (vug_attr_table){ .dims = (int)c->d_head, .inv = inv, .factor = 1 });
+}
