@@ -269,12 +269,104 @@ static void fewer_sequences_than_there_may_be(void **state)
     program = help_program(p->model, (vug_flow_options){ .batch = 2 });
     vug_program_split(program, three, 1);
     vug_program_set_ids(program, "tokens", p->id, 1);
-    help_no_run(program, "program: split into 1 sequences, it is for 2");
+    help_no_run(program, "program: 1 sequences, it was built for 2");
     vug_program_split(program, NULL, 0);
     vug_program_set_ids(program, "tokens", p->id, 3);
     help_no_run(program, "program: 3 tokens with 0 past do not divide among 2 sequences; "
                          "vug_program_split says how");
     vug_program_destroy(program);
+}
+
+/* A fixed number of tokens says how many sequences of a symbolic batch there are. */
+static void as_many_sequences_as_the_tokens_say(void **state)
+{
+    const plain *p = *state;
+    vug_flow_program *program = help_program(
+            p->model, (vug_flow_options){ .mode = VUG_FLOW_DECODE, .batch = VUG_SYMBOLIC });
+    for (size_t at = 0; at < 3; at++) {
+        const int32_t same[] = { p->id[at], p->id[at], p->id[at] };
+        (void)help_run_tokens(program, same, 3, "logits");
+        const float *logits = help_output(program, "logits", 3 * p->vocab);
+        for (size_t i = 0; i < 3; i++)
+            help_same_bits(logits + i * p->vocab, logits_of(p, at), p->vocab);
+    }
+    vug_program_set_ids(program, "tokens", p->id, 17);
+    help_no_run(program, "program: 17 sequences, it was built for at most 16");
+    vug_program_destroy(program);
+    program = help_program(p->model, (vug_flow_options){ .batch = VUG_SYMBOLIC, .tokens = 4 });
+    vug_program_set_ids(program, "tokens", p->id, 10);
+    help_no_run(program, "program: 10 tokens with 0 past do not divide among 3 sequences; "
+                         "vug_program_split says how");
+    (void)help_run_tokens(program, p->id, 4, "logits");
+    help_same_bits(help_output(program, "logits", p->vocab), logits_of(p, 3), p->vocab);
+    vug_program_destroy(program);
+}
+
+/* What a run may hold when `step` does not say, and a sentence that names the option. */
+static void steps_as_long_as_the_options_need(void **state)
+{
+    const plain *p = *state;
+    static const struct {
+        vug_flow_options o;
+        size_t most, more; /* tokens that fit, that do not; 0: refused for another reason */
+    } rows[] = {
+        { { 0 }, 2, 3 },
+        { { .step = 5 }, 5, 6 },
+        { { .batch = 3 }, 3, 6 },
+        { { .batch = VUG_SYMBOLIC, .tokens = 2 }, 32, 0 },
+        { { .batch = VUG_SYMBOLIC, .tokens = 4, .step = 8 }, 8, 12 },
+        { { .batch = VUG_SYMBOLIC, .max_batch = 3, .mode = VUG_FLOW_DECODE }, 3, 0 },
+    };
+    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .batch = 2 });
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char why[128];
+        vug_flow_program *program = help_program(m, rows[i].o);
+        (void)help_run_tokens(program, p->id, rows[i].most, "logits");
+        (void)snprintf(why, sizeof(why),
+                       "program: more than %zu tokens in a run; the option 'step' says how many "
+                       "there may be",
+                       rows[i].most);
+        vug_program_set_ids(program, "tokens", p->id, rows[i].more);
+        if (rows[i].more)
+            help_no_run(program, why);
+        vug_program_destroy(program);
+    }
+    vug_model_close(m);
+}
+
+static uint64_t cache_bytes(const plain *p, vug_flow_options o)
+{
+    vug_compiled compiled;
+    vug_err err = { 0 };
+    vug_flow *flow = help_flow(p->model, o);
+    const vug_flow_object *object = vug_flow_object_of(flow);
+    help_ok(vug_compile_flow(p->model, &object->graph, &object->profile, &object->limits, &compiled,
+                             &err),
+            &err);
+    const vug_flow_bytes bytes = vug_flow_count_bytes(object, &compiled);
+    assert_int_equal(bytes.total, bytes.weights + bytes.program + bytes.buffers +
+                                          bytes.cache * (uint64_t)object->options.max_batch);
+    vug_compiled_release(&compiled);
+    vug_flow_destroy(flow);
+    return bytes.cache;
+}
+
+/* Caches are as long as sequences can be, not as the context. */
+static void memory_of_what_can_be_there(void **state)
+{
+    const plain *p = *state;
+    const uint64_t whole = cache_bytes(p, (vug_flow_options){ 0 });
+    const uint64_t ten = cache_bytes(p, (vug_flow_options){ .context = 10, .step = 10 });
+    assert_true(ten < whole / 2);
+    assert_int_equal(cache_bytes(p, (vug_flow_options){ .past = VUG_PAST_NONE, .tokens = 10 }),
+                     ten);
+    assert_int_equal(cache_bytes(p, (vug_flow_options){ .past = VUG_PAST_NONE, .step = 10 }), ten);
+    assert_int_equal(
+            cache_bytes(
+                    p, (vug_flow_options){ .past = VUG_PAST_GIVEN, .past_tokens = 3, .tokens = 7 }),
+            cache_bytes(p,
+                        (vug_flow_options){ .past = VUG_PAST_GIVEN, .context = 10, .tokens = 7 }));
+    assert_int_equal(cache_bytes(p, (vug_flow_options){ .batch = 3 }), whole);
 }
 
 /* ---- a past that is given -------------------------------------------------------------- */
@@ -310,7 +402,7 @@ static void append_history(const plain *p, history *h, const vug_flow_program *p
                            size_t first, size_t n)
 {
     for (size_t i = 0; i < p->layers; i++) {
-        char k[16], v[16];
+        char k[32], v[32];
         (void)snprintf(k, sizeof(k), "k.%zu", i);
         (void)snprintf(v, sizeof(v), "v.%zu", i);
         memcpy(h->k[i] + h->n * p->kv, vug_program_get(program, k, NULL) + first * p->kv,
@@ -324,7 +416,7 @@ static void append_history(const plain *p, history *h, const vug_flow_program *p
 static void set_history(const plain *p, const history *h, vug_flow_program *program)
 {
     for (size_t i = 0; i < p->layers; i++) {
-        char k[16], v[16];
+        char k[32], v[32];
         (void)snprintf(k, sizeof(k), "past.k.%zu", i);
         (void)snprintf(v, sizeof(v), "past.v.%zu", i);
         vug_program_set(program, k, h->k[i], h->n * p->kv);
@@ -645,6 +737,9 @@ int main(void)
         cmocka_unit_test(three_sequences),
         cmocka_unit_test(three_sequences_of_one_length),
         cmocka_unit_test(fewer_sequences_than_there_may_be),
+        cmocka_unit_test(as_many_sequences_as_the_tokens_say),
+        cmocka_unit_test(steps_as_long_as_the_options_need),
+        cmocka_unit_test(memory_of_what_can_be_there),
         cmocka_unit_test(decoding_from_what_was_exported),
         cmocka_unit_test(no_past_is_given),
         cmocka_unit_test(pasts_of_three_sequences),

@@ -268,6 +268,66 @@ static void a_patch_over_the_whole(void **state)
     vug_program_destroy(program);
 }
 
+/* What a hook asks for again is the same: one input for all layers, and the step's own. */
+static vug_val steer_all(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    assert_int_equal(flow_input(f, VUG_INPUT_TOKENS).id, stage->tokens.id);
+    assert_int_equal(flow_input(f, VUG_INPUT_POSITIONS).id, stage->positions.id);
+    const vug_val by = flow_data(f, "steer", (vug_shape){ 2, { VUG_DIM_T, WIDTH } });
+    return flow_add(f, flow_default(f, stage->x), by);
+}
+
+static void one_input_for_all_layers(void **state)
+{
+    const plain *p = *state;
+    for (int64_t tokens = 0; tokens <= TOKENS; tokens += TOKENS) {
+        float *by = vug_alloc_zero((size_t)TOKENS * WIDTH, sizeof(*by));
+        assert_non_null(by);
+        vug_flow_program *program =
+                help_program(p->model, (vug_flow_options){ .layer = steer_all, .tokens = tokens });
+        assert_int_equal(vug_program_input_count(program), 3);
+        vug_program_set(program, "steer", by, (size_t)TOKENS * WIDTH);
+        (void)help_run_tokens(program, p->id, TOKENS, "logits");
+        same_logits(p, program);
+        vug_program_destroy(program);
+        vug_free(by);
+    }
+}
+
+/* Rows are the last of each sequence, whatever the outputs are. */
+static vug_val last_rows(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    if (stage->layer->index == 4)
+        flow_output(f, "last", flow_take(f, stage->x, flow_input(f, VUG_INPUT_ROWS)));
+    return flow_default(f, stage->x);
+}
+
+static void the_last_row_of_each_sequence(void **state)
+{
+    const plain *p = *state;
+    static const vug_sequence split[] = { { 5, 0 }, { TOKENS, 0 }, { 9, 0 } };
+    enum { ALL = 5 + TOKENS + 9 };
+    int32_t id[ALL];
+    memcpy(id, p->id, 5 * sizeof(*id));
+    memcpy(id + 5, p->id, TOKENS * sizeof(*id));
+    memcpy(id + 5 + TOKENS, p->id, 9 * sizeof(*id));
+    for (int outputs = VUG_OUT_LAST; outputs <= VUG_OUT_HIDDEN; outputs++) {
+        vug_flow_program *program =
+                help_program(p->model, (vug_flow_options){ .batch = VUG_SYMBOLIC,
+                                                           .outputs = (vug_flow_outputs)outputs,
+                                                           .layer = last_rows });
+        vug_program_split(program, split, 3);
+        (void)help_run_tokens(program, id, ALL, "last");
+        const float *last = help_output(program, "last", (size_t)3 * WIDTH);
+        for (int i = 0; i < 3; i++)
+            help_same_bits(last + (ptrdiff_t)i * WIDTH,
+                           p->hidden[4] + (split[i].tokens - 1) * WIDTH, WIDTH);
+        vug_program_destroy(program);
+    }
+}
+
 /* ---- refused --------------------------------------------------------------------------- */
 
 static vug_val narrow(vug_flow *f, const vug_flow_stage *stage, void *user)
@@ -339,6 +399,76 @@ static void default_in_a_patch(vug_flow *f, void *user)
     (void)flow_default(f, (vug_val){ 1 });
 }
 
+static vug_val output_twice(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    flow_output(f, "x", stage->x);
+    return flow_default(f, stage->x);
+}
+
+static void a_second_of_logits(vug_flow *f, void *user)
+{
+    (void)user;
+    flow_output(f, "logits", flow_find(f, 1, "ffn_down"));
+}
+
+static void output_without_a_name(vug_flow *f, void *user)
+{
+    (void)user;
+    flow_output(f, NULL, flow_find(f, 1, "ffn_down"));
+}
+
+static void find_without_a_name(vug_flow *f, void *user)
+{
+    (void)user;
+    assert_false(flow_has(f, -1, NULL));
+    (void)flow_find(f, -1, NULL);
+}
+
+static vug_val weight_without_a_name(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    return flow_linear(f, stage->x, NULL);
+}
+
+static vug_val data_without_a_name(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)stage;
+    (void)user;
+    return flow_data(f, NULL, (vug_shape){ 2, { VUG_DIM_T, WIDTH } });
+}
+
+static vug_val data_of_two_shapes(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    const int64_t width = stage->layer->index == 4 ? WIDTH / 2 : WIDTH;
+    (void)flow_data(f, "by", (vug_shape){ 2, { VUG_DIM_T, width } });
+    return stage->x;
+}
+
+static vug_val data_called_tokens(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)stage;
+    (void)user;
+    return flow_data(f, "tokens", (vug_shape){ 1, { VUG_DIM_T } });
+}
+
+static vug_val data_called_rows(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    (void)flow_data(f, "rows", (vug_shape){ 2, { VUG_DIM_T, WIDTH } });
+    (void)flow_input(f, VUG_INPUT_ROWS);
+    return stage->x;
+}
+
+static vug_val two_attentions(vug_flow *f, const vug_flow_stage *stage, void *user)
+{
+    (void)user;
+    const vug_val x = flow_heads(f, stage->x, 4);
+    (void)flow_attention(f, x, x, x, (vug_attr_attn){ .scale = 1 });
+    return flow_default(f, stage->x);
+}
+
 static void hooks_that_are_refused(void **state)
 {
     const plain *p = *state;
@@ -355,15 +485,34 @@ static void hooks_that_are_refused(void **state)
         { { .layer = unknown_weight },
           "gemma3, layer 0: the checkpoint has no weight 'ffn_gated'" },
         { { .layer = wrong_words },
-          "graph: layer 0, (add): inputs are [T,64] and [T], expected equal shapes" },
+          "graph: layer 0, add: inputs are [T,64] and [T], expected equal shapes" },
         { { .layer = own_complaint }, "flow: layer 0: too wide for this patch" },
         { { .before = head_input },
           "flow: flow_input makes tokens, positions and rows; other inputs are flow_data" },
-        { { .patch = no_such_value }, "flow: no value 'attn_out' in layer 3" },
+        { { .patch = no_such_value },
+          "flow: no value 'attn_out' in layer 3, where the names are: attn_norm, attn_q, attn_k, "
+          "attn_v, attn_q_norm, attn_k_norm, attn_output, post_attn_norm, ffn_norm, ffn_gate, "
+          "ffn_up, ffn_down, post_ffn_norm" },
         { { .patch = another_shape },
           "flow: flow_replace: attn_output of layer 3 is [T,64], what replaces it [T,128]" },
         { { .patch = reads_itself },
           "flow: after the replacements rms_norm of layer 3 would read itself" },
+        { { .layer = output_twice }, "flow: layer 1: flow_output: there is an output 'x' already" },
+        { { .patch = a_second_of_logits },
+          "flow: flow_output: there is an output 'logits' already" },
+        { { .patch = output_without_a_name }, "flow: flow_output: an output needs a name" },
+        { { .patch = find_without_a_name },
+          "flow: no value '(none)' outside the layers, where the names are: tokens, positions, "
+          "rows, embed, rope_full, rope_window" },
+        { { .layer = weight_without_a_name }, "flow: layer 0: a weight's name is missing" },
+        { { .layer = data_without_a_name }, "flow: layer 0: flow_data: an input needs a name" },
+        { { .layer = data_of_two_shapes },
+          "flow: layer 4: flow_data: input 'by' is there already as [T,64], not [T,32]" },
+        { { .before = data_called_tokens }, "flow: flow_data: 'tokens' is an input of the model" },
+        { { .after = data_called_rows, .outputs = VUG_OUT_HIDDEN },
+          "flow: flow_input: 'rows' is an input of flow_data" },
+        { { .layer = two_attentions },
+          "graph: layer 0, attention: is the second of its layer, which has one cache" },
         { { .patch = default_in_a_patch }, "flow: flow_default is for the hooks of stages" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -415,6 +564,8 @@ static void inputs_that_are_refused(void **state)
     const int32_t bad[1] = { VOCAB };
     vug_program_set_ids(program, "token", p->id, 1);
     help_no_run(program, "program: there is no input 'token'");
+    vug_program_set(program, NULL, x, 1);
+    help_no_run(program, "program: there is no input '(none)'");
     vug_program_set(program, "tokens", x, 1);
     help_no_run(program, "program: input 'tokens' takes int32_t");
     help_no_run(program, "program: no tokens");
@@ -423,11 +574,46 @@ static void inputs_that_are_refused(void **state)
     vug_program_set_ids(program, "tokens", bad, 1);
     help_no_run(program, "token 384 is outside the vocabulary of 384");
     vug_program_set_ids(program, "tokens", p->id, 2);
+    vug_program_split(program, &(vug_sequence){ 0 }, 1);
+    help_no_run(program, "program: sequence 0 has 0 tokens, expected 1 or more");
+    vug_program_split(program, NULL, 0);
     vug_program_set_ids(program, "positions", p->id, 1);
     help_no_run(program, "program: input 'positions' has 1 numbers, expected [2]");
     vug_program_set_ids(program, "positions", NULL, 0);
     help_run(program);
     vug_program_destroy(program);
+    program = help_program(p->model, (vug_flow_options){ .past = VUG_PAST_GIVEN });
+    vug_program_set_ids(program, "tokens", p->id, 2);
+    vug_program_split(program, &(vug_sequence){ 2, -1 }, 1);
+    help_no_run(program, "program: sequence 0 has a past of -1");
+    vug_program_destroy(program);
+}
+
+/* A word that is used when the flow is there already fails what is done with it. */
+static void words_that_come_too_late(void **state)
+{
+    const plain *p = *state;
+    static const char why[] = "flow: a word was used after vug_flow_create; words are for hooks";
+    for (int word = 0; word < 4; word++) {
+        vug_flow *flow = help_flow(p->model, (vug_flow_options){ 0 });
+        vug_flow_program *program = NULL;
+        vug_err err = { 0 };
+        const vug_val x = flow_find(flow, 3, "attn_output");
+        assert_int_equal(flow_shape(flow, x).dim[1], WIDTH);
+        if (word == 0)
+            (void)flow_scale(flow, x, 2);
+        else if (word == 1)
+            flow_output(flow, "late", x);
+        else if (word == 2)
+            flow_replace(flow, x, x);
+        else
+            (void)flow_weight(flow, "attn_q");
+        assert_int_equal(vug_flow_verify(flow, &err), VUG_ARGUMENT);
+        assert_string_equal(err.msg, why);
+        assert_int_equal(vug_flow_build(flow, &program, &err), VUG_ARGUMENT);
+        assert_string_equal(err.msg, why);
+        vug_flow_destroy(flow);
+    }
 }
 
 /* ---- looking ----------------------------------------------------------------------------- */
@@ -568,7 +754,10 @@ int main(void)
         cmocka_unit_test(before_the_layers),
         cmocka_unit_test(after_the_layers),
         cmocka_unit_test(a_patch_over_the_whole),
+        cmocka_unit_test(one_input_for_all_layers),
+        cmocka_unit_test(the_last_row_of_each_sequence),
         cmocka_unit_test(hooks_that_are_refused),
+        cmocka_unit_test(words_that_come_too_late),
         cmocka_unit_test(combinations_that_are_refused),
         cmocka_unit_test(inputs_that_are_refused),
         cmocka_unit_test(flows_compared),

@@ -207,10 +207,10 @@ static const rule_row rule_rows[] = {
       "inputs are [T,8] and [1,8], expected [...,D] and a weight [D]" },
 
     { TABLE(8, inv), { "T" }, "[T,8]", NULL },
-    { TABLE(7, inv), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
-    { TABLE(0, inv), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
-    { TABLE(8, NULL), { "T" }, NULL, "expected positions [T] and an even number of dimensions" },
-    { TABLE(8, inv), { "T,1" }, NULL, "expected positions [T] and an even number of dimensions" },
+    { TABLE(7, inv), { "T" }, NULL, "an even number of dimensions and half as many frequencies" },
+    { TABLE(0, inv), { "T" }, NULL, "an even number of dimensions and half as many frequencies" },
+    { TABLE(8, NULL), { "T" }, NULL, "an even number of dimensions and half as many frequencies" },
+    { TABLE(8, inv), { "T,1" }, NULL, "an even number of dimensions and half as many frequencies" },
 
     { NODE(ROPE), { "T,4,8", "T,8" }, "[T,4,8]", NULL },
     { NODE(ROPE), { "T,4,8", "T,4" }, "[T,4,8]", NULL },
@@ -317,15 +317,15 @@ static const rule_row rule_rows[] = {
     { SPLIT(5),
       { "T,32" },
       NULL,
-      "inputs are [T,32], expected [T,H*E], the width a multiple of the heads" },
+      "inputs are [T,32], expected [T,H*E], the width a multiple of 5 heads" },
     { SPLIT(0),
       { "T,32" },
       NULL,
-      "inputs are [T,32], expected [T,H*E], the width a multiple of the heads" },
+      "inputs are [T,32], expected [T,H*E], the width a multiple of 0 heads" },
     { SPLIT(4),
       { "T,4,8" },
       NULL,
-      "inputs are [T,4,8], expected [T,H*E], the width a multiple of the heads" },
+      "inputs are [T,4,8], expected [T,H*E], the width a multiple of 4 heads" },
     { NODE(MERGE), { "T,4,8" }, "[T,32]", NULL },
     { NODE(MERGE), { "T,32" }, NULL, "inputs are [T,32], expected [T,H,E]" },
 
@@ -459,8 +459,25 @@ static void test_caches_are_filled_before(void **state)
     g.node[filler].at.attn.layer = 9;
     g.node[g.n - 1].at.attn.layer = CACHED;
     assert_int_equal(vug_graph_verify(&g, &err), VUG_ARGUMENT);
-    assert_string_equal(err.msg, "graph: layer 8, (attend): no earlier attention fills the cache "
+    assert_string_equal(err.msg, "graph: layer 8, attend: no earlier attention fills the cache "
                                  "of layer 7");
+    vug_graph_release(&g);
+}
+
+static void test_a_layer_has_one_cache(void **state)
+{
+    (void)state;
+    vug_graph g = { 0 };
+    vug_err err = { 0 };
+    vug_val out = { 0 };
+    fill_cache(&g, CACHED);
+    fill_cache(&g, 9);
+    vug_node again = g.node[g.n - 1];
+    assert_int_equal(vug_graph_append(&g, &again, &out, &err), VUG_ARGUMENT);
+    assert_string_equal(err.msg, "graph: layer 9, attention: is the second of its layer, which "
+                                 "has one cache");
+    g.node[g.n - 1].at.attn.layer = CACHED;
+    assert_int_equal(vug_graph_verify(&g, &err), VUG_ARGUMENT);
     vug_graph_release(&g);
 }
 
@@ -481,7 +498,7 @@ static void test_routes(void **state)
     (void)append(&g, node);
     node.in[1] = twice;
     assert_int_equal(vug_graph_append(&g, &node, &out, &err), VUG_ARGUMENT);
-    assert_string_equal(err.msg, "graph: layer 0, (experts): inputs are [T,6] and [T,4], expected "
+    assert_string_equal(err.msg, "graph: layer 0, experts: inputs are [T,6] and [T,4], expected "
                                  "[T,D] and a router's value of the same rows");
     vug_graph_release(&g);
 }
@@ -497,22 +514,22 @@ static void test_declared_shapes(void **state)
         { VUG_OP_PARAM, { 4, { 1, 2, 3, 4 } }, NULL },
         { VUG_OP_INPUT, { 1, { VUG_DIM_T } }, NULL },
         { VUG_OP_INPUT, { 2, { VUG_DIM_R, 7 } }, NULL },
-        { VUG_OP_PARAM, { 0, { 0 } }, "graph: (param): has no declared shape" },
-        { VUG_OP_PARAM, { 5, { 1, 1, 1, 1 } }, "graph: (param): has no declared shape" },
-        { VUG_OP_PARAM, { 2, { 4, 0 } }, "graph: (param): has a dimension below 1" },
-        { VUG_OP_PARAM, { 1, { VUG_DIM_T } }, "graph: (param): has a dimension below 1" },
-        { VUG_OP_INPUT, { 2, { 4, VUG_DIM_T } }, "graph: (input): has a dimension below 1" },
+        { VUG_OP_PARAM, { 0, { 0 } }, "graph: param: has no declared shape" },
+        { VUG_OP_PARAM, { 5, { 1, 1, 1, 1 } }, "graph: param: has no declared shape" },
+        { VUG_OP_PARAM, { 2, { 4, 0 } }, "graph: param: has a dimension below 1" },
+        { VUG_OP_PARAM, { 1, { VUG_DIM_T } }, "graph: param: has a dimension below 1" },
+        { VUG_OP_INPUT, { 2, { 4, VUG_DIM_T } }, "graph: input: has a dimension below 1" },
         { VUG_OP_PARAM,
           { 2, { INT64_MAX, 2 } },
-          "graph: (param): has more elements than can be counted" },
+          "graph: param: has more elements than can be counted" },
         /* Four bytes each, one too many; then with 2^20 in the symbol's place. */
         { VUG_OP_PARAM,
           { 1, { (int64_t)1 << 61 } },
-          "graph: (param): has more elements than can be counted" },
+          "graph: param: has more elements than can be counted" },
         { VUG_OP_PARAM, { 1, { ((int64_t)1 << 61) - 1 } }, NULL },
         { VUG_OP_INPUT,
           { 2, { VUG_DIM_T, (int64_t)1 << 41 } },
-          "graph: (input): has more elements than can be counted" },
+          "graph: input: has more elements than can be counted" },
         { VUG_OP_INPUT, { 2, { VUG_DIM_T, (int64_t)1 << 40 } }, NULL },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -557,8 +574,7 @@ static void test_arity(void **state)
         for (int k = 0; k < VUG_MAX_INPUTS; k++)
             node.in[k] = k < n ? v : (vug_val){ 0 };
         for (int k = 0; k < n; k++) {
-            (void)snprintf(want, sizeof(want),
-                           "graph: (%s): input %d is missing or not yet defined",
+            (void)snprintf(want, sizeof(want), "graph: %s: input %d is missing or not yet defined",
                            vug_op_name((vug_op)op), k);
             const uint32_t wrong[] = { 0, g.n, UINT32_MAX };
             for (int w = 0; w < 3; w++) {
@@ -570,7 +586,7 @@ static void test_arity(void **state)
         }
         if (n < VUG_MAX_INPUTS) {
             node.in[n] = v;
-            (void)snprintf(want, sizeof(want), "graph: (%s): input %d is one too many",
+            (void)snprintf(want, sizeof(want), "graph: %s: input %d is one too many",
                            vug_op_name((vug_op)op), n);
             assert_int_equal(vug_graph_append(&g, &node, &out, &err), VUG_ARGUMENT);
             assert_string_equal(err.msg, want);
@@ -704,6 +720,7 @@ int main(void)
         cmocka_unit_test(test_shape_rules),
         cmocka_unit_test(test_routes),
         cmocka_unit_test(test_caches_are_filled_before),
+        cmocka_unit_test(test_a_layer_has_one_cache),
         cmocka_unit_test(test_declared_shapes),
         cmocka_unit_test(test_shape_helpers),
         cmocka_unit_test(test_arity),

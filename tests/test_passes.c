@@ -198,9 +198,10 @@ static void inner_values_that_are_needed(void **state)
         flow_output(&s.f, "geglu", flow_mul(&s.f, gate, linear(&s)));
         flow_output(&s.f, "add_norm", flow_add(&s.f, linear(&s), h));
         flow_output(&s.f, "norm_rope", flow_rope(&s.f, q, table(&s)));
+        static const char *const names[] = { "gate", "h", "q" };
         const vug_val inner[] = { gate, h, q };
         for (size_t i = 0; i < COUNT(inner); i++)
-            flow_output(&s.f, "inner", way == USED_TWICE ? flow_gelu(&s.f, inner[i]) : inner[i]);
+            flow_output(&s.f, names[i], way == USED_TWICE ? flow_gelu(&s.f, inner[i]) : inner[i]);
         vug_graph g = fuse(&s);
         assert_int_equal(output_node(&g, 0)->op, VUG_OP_MUL);
         assert_int_equal(output_node(&g, 1)->op, VUG_OP_ADD);
@@ -344,6 +345,13 @@ static void assert_same_meaning(const vug_graph *a, const vug_graph *b)
     vug_free(y);
 }
 
+static void output_numbered(vug_flow *f, vug_val x)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "out.%u", f->g->n_outputs);
+    flow_output(f, name, x);
+}
+
 /* Elementwise operations, norms and views over any earlier values, any of them outputs. */
 static void random_sketch(sketch *s, uint64_t *random)
 {
@@ -384,7 +392,7 @@ static void random_sketch(sketch *s, uint64_t *random)
             break;
         }
         if (help_random(random, 6) == 0)
-            flow_output(&s->f, "some", help_random(random, 2) ? a : h);
+            output_numbered(&s->f, help_random(random, 2) ? a : h);
     }
     flow_output(&s->f, "flat", flat[n_flat - 1]);
     flow_output(&s->f, "heads", in_heads[n_heads - 1]);
@@ -674,6 +682,33 @@ static void views_keep_their_memory_alive(void **state)
     vug_graph_release(&s.g);
 }
 
+/* The embedding, gelu [T,D] on which two views lie, and rows [R,D] where the embedding was. */
+static void a_plan_in_words(void **state)
+{
+    (void)state;
+    sketch s;
+    vug_plan p = { 0 };
+    vug_err err = { 0 };
+    char expected[256];
+    vug_buf text = { 0 };
+    begin(&s);
+    const vug_val x = flow_gelu(&s.f, s.x);
+    const vug_val same = flow_merge(&s.f, flow_heads(&s.f, x, HEADS));
+    flow_output(&s.f, "row", flow_take(&s.f, same, flow_input(&s.f, VUG_INPUT_ROWS)));
+    assert_ok(vug_flow_finish(&s.f, &err), &err);
+    assert_ok(vug_plan_make(&s.g, 5, 2, 1, &p, &err), &err);
+    vug_plan_report(&s.g, &p, 5, 2, &text);
+    (void)snprintf(expected, sizeof(expected),
+                   "memory plan (tokens in a step: 5)\n"
+                   "  3 values share %d bytes; apart they would take %d\n"
+                   "  2 more lie on the bytes of others\n",
+                   (5 + 5) * D * 4, (5 + 5 + 2) * D * 4);
+    assert_string_equal(text.ptr, expected);
+    vug_buf_release(&text);
+    vug_plan_release(&p);
+    vug_graph_release(&s.g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +725,7 @@ int main(void)
         cmocka_unit_test(plans_of_random_graphs),
         cmocka_unit_test(a_chain_takes_turns),
         cmocka_unit_test(views_keep_their_memory_alive),
+        cmocka_unit_test(a_plan_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,8 @@ static void keys_that_are_refused(void **state)
         { "all = true", "line 1: key 'all' is in no table" },
         { "[fusions]", "line 1: table [fusions] is not known; there are fusion, precision, "
                        "weights, attention and memory" },
-        { "[fusion]\nrope = true", "line 2: key 'rope' is not known in [fusion]" },
+        { "[fusion]\nrope = true", "line 2: key 'rope' is not known in [fusion]; its keys: all, "
+                                   "geglu, swiglu, add_norm, norm_rope" },
         { "[fusion]\ngeglu = \"on\"", "line 2: fusion.geglu must be true or false" },
         { "[fusion]\ngeglu = true\n\ngeglu = true", "line 4: fusion.geglu was on line 2 already" },
         { "[fusion]\n[memory]\n[fusion]", "line 3: fusion was on line 1 already" },
@@ -179,14 +180,16 @@ static void keys_that_are_refused(void **state)
           "line 2: precision.kv must be \"f32\", which is all there is so far" },
         { "[precision]\nactivations = 32",
           "line 2: precision.activations must be \"f32\", which is all there is so far" },
-        { "[precision]\nweights = \"f32\"", "line 2: key 'weights' is not known in [precision]" },
+        { "[precision]\nweights = \"f32\"",
+          "line 2: key 'weights' is not known in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",
           "line 2: weights.packing must be \"none\", which is all there is so far" },
         { "[attention]\ntile_rows = 0",
           "line 2: attention.tile_rows must be a whole number from 1 to 4096" },
         { "[attention]\ntile_rows = 4097",
           "line 2: attention.tile_rows must be a whole number from 1 to 4096" },
-        { "[attention]\nblock = 64", "line 2: key 'block' is not known in [attention]" },
+        { "[attention]\nblock = 64",
+          "line 2: key 'block' is not known in [attention]; its keys: tile_rows" },
         { "[memory]\nbudget = 0",
           "line 2: memory.budget must be bytes above 0, as 1000000 or \"4G\"" },
         { "[memory]\nbudget = \"G\"",
@@ -259,11 +262,17 @@ static void beside_the_weights(void **state)
     scratch dir = scratch_make();
     tiny_model(&dir, TINY_VOCAB);
     scratch_puts(&dir, "vug.toml", "[fusion]\ngeglu = false\n");
-    scratch_puts(&dir, "other.toml", "[fusion]\nall = false\n[attention]\ntile_rows = 2\n");
+    scratch_puts(&dir, "other.toml",
+                 "[fusion]\nall = false\n[attention]\ntile_rows = 2\n"
+                 "[memory]\nbudget = 4194304000\n");
     vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
     vug_text text = passes_of(m, NULL);
     assert_contains(text.ptr, "vug.toml\nfusion\n  geglu      0 of 8 places: off in the profile\n");
     assert_contains(text.ptr, "  add_norm   16 of 16 places\n");
+    assert_contains(text.ptr, "  swiglu     no place: the graph has no mul of silu\n");
+    assert_contains(text.ptr, "memory plan (tokens in a step: 8)\n");
+    assert_contains(text.ptr, " MB: weights ");
+    assert_contains(text.ptr, "\n  no budget\n");
     vug_text_release(&text);
     text = passes_of(m, "decode");
     assert_contains(text.ptr, "profile decode\nfusion\n  geglu      8 of 8 places\n");
@@ -271,6 +280,7 @@ static void beside_the_weights(void **state)
     text = passes_of(m, scratch_at(&dir, "other.toml").path);
     assert_contains(text.ptr, "  norm_rope  0 of 16 places: off in the profile\n");
     assert_contains(text.ptr, "attention\n  tiles of at most 2 rows\n");
+    assert_contains(text.ptr, "\n  the budget is 4194.3 MB\n");
     vug_text_release(&text);
     vug_model_close(m);
 
@@ -291,6 +301,34 @@ static void beside_the_weights(void **state)
     scratch_remove(&dir);
 }
 
+/* Without a file the mode names the profile, unless the model was opened by another. */
+static void built_in_profiles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *flow;
+        vug_flow_mode mode;
+        const char *name;
+    } rows[] = {
+        { NULL, NULL, VUG_FLOW_PREFILL, "profile prefill\n" },
+        { NULL, NULL, VUG_FLOW_DECODE, "profile decode\n" },
+        { NULL, "prefill", VUG_FLOW_DECODE, "profile prefill\n" },
+        { "decode", NULL, VUG_FLOW_DECODE, "profile decode\n" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_text text = { 0 };
+        vug_err err = { 0 };
+        vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .profile = rows[i].model });
+        vug_flow *flow =
+                help_flow(m, (vug_flow_options){ .mode = rows[i].mode, .profile = rows[i].flow });
+        help_ok(vug_flow_passes(flow, &text, &err), &err);
+        assert_memory_equal(text.ptr, rows[i].name, strlen(rows[i].name));
+        vug_text_release(&text);
+        vug_flow_destroy(flow);
+        vug_model_close(m);
+    }
+}
+
 static void read_twice(vug_flow *f, void *user)
 {
     (void)user;
@@ -309,6 +347,7 @@ static void why_a_fusion_was_refused(void **state)
     vug_err err = { 0 };
     help_ok(vug_flow_passes(flow, &text, &err), &err);
     assert_contains(text.ptr, "profile prefill\n");
+    assert_null(strstr(text.ptr, "attention\n"));
     assert_contains(text.ptr, "  add_norm   15 of 17 places\n"
                               "    not add of post_attn_norm, %");
     assert_contains(text.ptr, ", layer 2: it is the output norm\n");
@@ -361,6 +400,49 @@ static void no_profile_changes_a_result(void **state)
     scratch_remove(&dir);
 }
 
+/* Each fusion is a key by itself: it alone is off, and no bit changes. */
+static void each_fusion_alone(void **state)
+{
+    (void)state;
+    static const char *const models[] = { GOLDEN("gemma4-e"), GOLDEN("qwen3-moe") };
+    enum { N = 20 };
+    scratch dir = scratch_make();
+    for (size_t k = 0; k < 2; k++) {
+        vug_model *m = help_model(models[k], (vug_model_options){ 0 });
+        const size_t vocab = (size_t)vug_model_describe(m).n_vocab;
+        int32_t id[N];
+        help_tokens(6, id, N, (int64_t)vocab);
+        float *want = help_alone(m, id, N);
+        for (size_t i = 0; i < vug_fusion_count(); i++) {
+            char profile[64];
+            const scratch_path path = scratch_at(&dir, "p.toml");
+            (void)snprintf(profile, sizeof(profile), "[fusion]\n%s = false\n",
+                           vug_op_name(vug_fusion_at(i)));
+            scratch_puts(&dir, "p.toml", profile);
+            const vug_flow_options o = { .profile = path.path };
+            vug_flow *flow = help_flow(m, o);
+            vug_graph fused = { 0 };
+            vug_err err = { 0 };
+            const vug_flow_object *object = vug_flow_object_of(flow);
+            help_ok(vug_fuse_by(&object->graph, &object->profile, &fused, NULL, &err), &err);
+            for (uint32_t n = 1; n < fused.n; n++)
+                assert_int_not_equal(fused.node[n].op, vug_fusion_at(i));
+            vug_graph_release(&fused);
+            vug_flow_destroy(flow);
+            vug_text text = passes_of(m, path.path);
+            const char *off = strstr(text.ptr, "off in the profile");
+            assert_true(!off || !strstr(off + 1, "off in the profile"));
+            vug_text_release(&text);
+            vug_flow_program *program = help_program(m, o);
+            help_same_bits(help_run_tokens(program, id, N, "logits"), want, vocab);
+            vug_program_destroy(program);
+        }
+        vug_free(want);
+        vug_model_close(m);
+    }
+    scratch_remove(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,8 +452,10 @@ int main(void)
         cmocka_unit_test(keys_that_are_refused),
         cmocka_unit_test(damaged),
         cmocka_unit_test(beside_the_weights),
+        cmocka_unit_test(built_in_profiles),
         cmocka_unit_test(why_a_fusion_was_refused),
         cmocka_unit_test(no_profile_changes_a_result),
+        cmocka_unit_test(each_fusion_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,10 @@
  * written in. They are called inside hooks, append one node and return its value.
  * The first failure is kept in the flow and turns later words into no-ops, so a
  * hook needs no error checks: vug_flow_create reports what went wrong, and in
- * which layer. A vug_val is a number that means something only to its own flow;
- * there is nothing in it to release.
+ * which layer. A vug_val is a number that means something only to its own flow, and
+ * only in its hooks; there is nothing in it to release. Names and numbers that words
+ * are given are copied. A word after vug_flow_create fails vug_flow_verify and
+ * vug_flow_build; flow_find, flow_has and flow_shape may be used until the end.
  *
  * Steps are ragged: the tokens of all sequences stand one after the other, and T
  * counts them all. Every value of a layer is [T,..], row-major, in F32.
@@ -45,7 +47,7 @@ typedef struct {
 
 /* Symbolic dimensions, which a step decides; all others are positive. */
 #define VUG_DIM_T ((int64_t)-1) /* tokens in the step */
-#define VUG_DIM_R ((int64_t)-2) /* rows whose outputs are wanted */
+#define VUG_DIM_R ((int64_t)-2) /* rows whose logits are wanted: each sequence's last token */
 #define VUG_DIM_P ((int64_t)-3) /* past tokens that are given, of all sequences */
 #define VUG_DIM_S ((int64_t)-4) /* past and new tokens of the longest sequence */
 
@@ -59,7 +61,8 @@ typedef enum { VUG_FLOW_PREFILL, VUG_FLOW_DECODE } vug_flow_mode;
 typedef enum {
     VUG_PAST_CACHED, /* the program keeps a cache per sequence, as sessions do */
     VUG_PAST_NONE,   /* a run is whole sequences from position 0; nothing is kept */
-    VUG_PAST_GIVEN,  /* inputs past.k.N and past.v.N [P,K,E] of each layer N; nothing is kept */
+    VUG_PAST_GIVEN,  /* inputs past.k.N and past.v.N [P,K,E] of each layer N that fills a
+                        cache; nothing is kept */
 } vug_flow_past;
 
 typedef enum {
@@ -99,14 +102,15 @@ typedef struct {
     int64_t past_tokens; /* with VUG_PAST_GIVEN, per sequence: exactly so many; 0 or
                             VUG_SYMBOLIC: any number, none as well */
     vug_flow_outputs outputs;
-    bool export_kv;      /* outputs k.N, v.N [T,K,E] of each layer N: the step's own keys, after
-                         RoPE, and values, as the cache has them */
+    bool export_kv;      /* outputs k.N, v.N [T,K,E] of each layer N that fills a cache: the
+                         step's own keys, after RoPE, and values, as the cache has them */
     bool custom_mask;    /* input mask [T,S] for the layers that see all tokens, mask.W for those
                          with a window of W, in place of causal order and window: what is added
                          to the score of a row's token with the token at the column's position
                          in the same sequence. -INFINITY: not seen. Each row must see one. */
     int64_t context;     /* most tokens of a sequence, the past included; 0: the model's */
-    int64_t step;        /* most tokens in a run; 0: the model's batch */
+    int64_t step;        /* most tokens in a run, of all sequences; 0: all that there can be when
+                         `tokens` is fixed, else the model's batch */
     int64_t max_batch;   /* with a symbolic batch; 0: 16 */
     const char *profile; /* a file, "prefill" or "decode"; NULL: the model's, else the mode's */
 
@@ -176,7 +180,9 @@ typedef struct {
 VUG_API void vug_program_set_ids(vug_flow_program *program, const char *name, const int32_t *id,
                                  size_t n);
 VUG_API void vug_program_set(vug_flow_program *program, const char *name, const float *x, size_t n);
-/* How the tokens are divided among sequences. Without it, or with `n` 0: equally. */
+/* How the tokens are divided among sequences; copied, kept from run to run. Without it,
+ * or with `n` 0: equally, where a symbolic batch has as many sequences as fixed `tokens`
+ * say, or one. */
 VUG_API void vug_program_split(vug_flow_program *program, const vug_sequence *sequence, size_t n);
 /* Checks every input's size against its shape, and runs. */
 VUG_API VUG_MUST_CHECK vug_status vug_program_run(vug_flow_program *program, vug_err *err);
@@ -193,13 +199,13 @@ VUG_API void vug_program_reset(vug_flow_program *program);
 typedef enum {
     VUG_INPUT_TOKENS,    /* [T] ids */
     VUG_INPUT_POSITIONS, /* [T] in their sequences */
-    VUG_INPUT_ROWS,      /* [R] rows of the step */
+    VUG_INPUT_ROWS,      /* [R] rows of the step: see VUG_DIM_R */
     VUG_INPUT_DATA,      /* numbers of the caller's; made by flow_data */
 } vug_input;
 
 VUG_API vug_val flow_input(vug_flow *f, vug_input which);
 /* An input of the author's own, set by its name: `shape` is fixed, or begins with
- * VUG_DIM_T. */
+ * VUG_DIM_T. The same name and shape again is the same input: one for all layers. */
 VUG_API vug_val flow_data(vug_flow *f, const char *name, vug_shape shape);
 /* By the name that the architecture's file uses, of the hook's own layer. */
 VUG_API vug_val flow_weight(vug_flow *f, const char *name);
@@ -284,6 +290,7 @@ VUG_API vug_val flow_take(vug_flow *f, vug_val x, vug_val rows); /* rows of x */
 
 /* What the model itself does at this stage; a layer's at most once. */
 VUG_API vug_val flow_default(vug_flow *f, vug_val x);
+/* No two outputs have one name; "logits" and "hidden" are the flow's own. */
 VUG_API void flow_output(vug_flow *f, const char *name, vug_val x);
 /* Rank 0 for no value. */
 VUG_API vug_shape flow_shape(const vug_flow *f, vug_val x);

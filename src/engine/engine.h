@@ -124,8 +124,49 @@ static inline const vug_flow_object *vug_flow_object_of(const vug_flow *flow)
 
 VUG_MUST_CHECK vug_status vug_graph_write(const vug_graph *g, vug_graph_format format,
                                           vug_text *out, vug_err *err);
+/* What a program of the flow takes; `cache` for each sequence that there may be. */
+typedef struct {
+    uint64_t weights, program, cache, buffers, total;
+} vug_flow_bytes;
+vug_flow_bytes vug_flow_count_bytes(const vug_flow_object *flow, const vug_compiled *compiled);
+/* The failure of a word that was used after the flow was written. */
+VUG_MUST_CHECK vug_status vug_flow_usable(const vug_flow *flow, vug_err *err);
 /* Checks the combination, and fills what the caller left open. */
 VUG_MUST_CHECK vug_status vug_flow_resolve(vug_flow_object *flow, vug_err *err);
+
+/* One input, as it was set last. */
+typedef struct {
+    vug_port port;
+    vug_input which;
+    int index; /* of VUG_INPUT_DATA */
+    const int32_t *id;
+    const float *x;
+    size_t n;
+    bool set;
+} vug_flow_input;
+
+struct vug_flow_program {
+    const vug_model *model;
+    vug_flow_options options;
+    vug_compiled compiled;
+    vug_workspace *workspace;
+    vug_state **state;  /* [max_batch] */
+    int64_t *cached;    /* [max_batch] tokens in their caches */
+    vug_flow_input *in; /* [n_in] */
+    size_t n_in;
+    int64_t past_width;  /* K*E of the first past; 0: none is read */
+    size_t past_in;      /* its input */
+    vug_sequence *split; /* [max_batch] as the caller set it */
+    size_t n_split;
+    vug_span *span;       /* [max_batch] of a run */
+    int32_t *row;         /* [max_batch] likewise */
+    const float **data;   /* [n_data] likewise */
+    const float **out;    /* [outputs] of the last run */
+    int64_t tokens, rows; /* of the last run */
+    bool ran;
+    vug_status st; /* of the calls that set, until the next run */
+    vug_err err;
+};
 
 /* ---- session ------------------------------------------------------------------ */
 

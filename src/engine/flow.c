@@ -74,6 +74,34 @@ static void fix_dimensions(vug_flow_object *flow)
     f->given_past = o->past == VUG_PAST_GIVEN;
 }
 
+/* Most tokens of a run: all that sequences of a fixed length can have, unless `step`
+ * says fewer; else the model's, but one for each sequence at least. */
+static vug_status fix_step(const vug_flow_options *o, vug_limits *limits, vug_err *err)
+{
+    const int64_t all = product(o->max_batch, o->tokens);
+    if (o->step > 0 && o->batch > 0 && all > o->step)
+        return VUG_FAIL(err, VUG_ARGUMENT, "flow: %lld sequences of %lld tokens, step is %lld",
+                        (long long)o->batch, (long long)o->tokens, (long long)o->step);
+    if (o->step > 0 && (all == 0 || o->step < all))
+        limits->batch = o->step;
+    else if (all > 0)
+        limits->batch = all;
+    else if (limits->batch < o->max_batch)
+        limits->batch = o->max_batch;
+    return VUG_OK;
+}
+
+/* No sequence is longer than this: memory is taken for so many. */
+static int64_t longest(const vug_flow_options *o, const vug_limits *limits)
+{
+    int64_t length = limits->context;
+    if (o->past == VUG_PAST_NONE)
+        length = o->tokens > 0 ? o->tokens : limits->batch;
+    else if (o->past_tokens > 0 && o->tokens > 0)
+        length = o->past_tokens + o->tokens;
+    return length < limits->context ? length : limits->context;
+}
+
 static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
 {
     const vug_flow_options *o = &flow->options;
@@ -84,14 +112,7 @@ static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
         *limits = flow->model->main.limits;
     if (o->context > 0)
         limits->context = o->context;
-    if (o->step > 0)
-        limits->batch = o->step;
-    const int64_t fixed = flow->words.tokens;
-    if (fixed > 0 && o->step > 0 && fixed > o->step)
-        return VUG_FAIL(err, VUG_ARGUMENT, "flow: %lld sequences of %lld tokens, step is %lld",
-                        (long long)o->batch, (long long)o->tokens, (long long)o->step);
-    if (fixed > 0)
-        limits->batch = fixed;
+    VUG_TRY(fix_step(o, limits, err));
     const int64_t length =
             (o->tokens > 0 ? o->tokens : 1) + (o->past_tokens > 0 ? o->past_tokens : 0);
     if (length > limits->context || limits->batch > MOST_TOKENS)
@@ -100,7 +121,8 @@ static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
                         "context holds %lld, a step at most %d",
                         (long long)length, (long long)limits->batch, (long long)limits->context,
                         MOST_TOKENS);
-    limits->rows = o->outputs == VUG_OUT_LAST ? (o->batch > 0 ? o->batch : o->max_batch) : 0;
+    limits->context = longest(o, limits);
+    limits->rows = o->max_batch;
     return VUG_OK;
 }
 
@@ -130,13 +152,9 @@ static const char *mode_name(const vug_flow_options *o)
 static vug_status pick_profile(vug_flow_object *flow, const char *folder, vug_err *err)
 {
     const vug_flow_options *o = &flow->options;
-    vug_profile built_in;
-    VUG_TRY(vug_profile_find(o->profile, folder, mode_name(o), &flow->profile, err));
-    if (o->profile || !flow->model)
-        return VUG_OK;
-    VUG_TRY(vug_profile_find("prefill", NULL, NULL, &built_in, err));
-    if (strcmp(flow->model->profile.name, built_in.name) != 0)
-        flow->profile = flow->model->profile;
+    if (o->profile || !flow->model || flow->model->profile.built_in)
+        return vug_profile_find(o->profile, folder, mode_name(o), &flow->profile, err);
+    flow->profile = flow->model->profile;
     return VUG_OK;
 }
 
@@ -167,7 +185,8 @@ static vug_status hand_out(vug_flow_object *flow, vug_status st, vug_flow **out)
         vug_flow_destroy(&flow->words);
         return st;
     }
-    /* They served the hooks, and may go now. */
+    /* They served the hooks, and may go now; words would need them. */
+    flow->words.closed = true;
     flow->config = NULL;
     flow->words.user = NULL;
     flow->options.profile = NULL;
@@ -220,72 +239,4 @@ void vug_flow_destroy(vug_flow *f)
     vug_free(flow->words.replacement);
     vug_graph_release(&flow->graph);
     vug_free(flow);
-}
-
-/* ---- looking ----------------------------------------------------------------------- */
-
-vug_status vug_flow_verify(const vug_flow *f, vug_err *err)
-{
-    const vug_flow_object *flow = vug_flow_object_of(f);
-    vug_graph fused = { 0 };
-    VUG_TRY(vug_graph_verify(&flow->graph, err));
-    const vug_status st = vug_fuse_by(&flow->graph, &flow->profile, &fused, NULL, err);
-    vug_graph_release(&fused);
-    return st;
-}
-
-vug_status vug_graph_write(const vug_graph *g, vug_graph_format format, vug_text *out, vug_err *err)
-{
-    vug_buf text = { 0 };
-    switch (format) {
-    case VUG_GRAPH_TEXT:
-        vug_graph_text(g, &text);
-        break;
-    case VUG_GRAPH_DOT:
-        vug_graph_dot(g, &text);
-        break;
-    case VUG_GRAPH_SVG:
-        vug_graph_svg(g, &text);
-        break;
-    default:
-        return VUG_FAIL(err, VUG_ARGUMENT, "graph format %d is not known", (int)format);
-    }
-    return vug_buf_take(&text, out, err);
-}
-
-vug_status vug_flow_text(const vug_flow *f, vug_graph_format format, bool fused, vug_text *out,
-                         vug_err *err)
-{
-    const vug_flow_object *flow = vug_flow_object_of(f);
-    if (!fused)
-        return vug_graph_write(&flow->graph, format, out, err);
-    vug_graph g = { 0 };
-    VUG_TRY(vug_fuse_by(&flow->graph, &flow->profile, &g, NULL, err));
-    const vug_status st = vug_graph_write(&g, format, out, err);
-    vug_graph_release(&g);
-    return st;
-}
-
-vug_status vug_flow_passes(const vug_flow *f, vug_text *out, vug_err *err)
-{
-    const vug_flow_object *flow = vug_flow_object_of(f);
-    const vug_limits *limits = &flow->limits;
-    vug_graph g = { 0 };
-    vug_plan plan = { 0 };
-    vug_buf text = { 0 };
-    vug_buf_printf(&text, "profile %s\n", flow->profile.name);
-    vug_status st = vug_fuse_by(&flow->graph, &flow->profile, &g, &text, err);
-    if (st == VUG_OK)
-        st = vug_plan_make(&g, limits->batch, limits->rows, VUG_PLAN_ALIGN, &plan, err);
-    if (st == VUG_OK) {
-        vug_plan_report(&g, &plan, limits->batch, &text);
-        if (flow->profile.tile_rows)
-            vug_buf_printf(&text, "attention\n  tiles of at most %d rows\n",
-                           flow->profile.tile_rows);
-        st = vug_buf_take(&text, out, err);
-    }
-    vug_buf_release(&text);
-    vug_plan_release(&plan);
-    vug_graph_release(&g);
-    return st;
 }

@@ -18,7 +18,7 @@ static bool built_in(const char *name, vug_profile *out)
 {
     if (strcmp(name, "prefill") != 0 && strcmp(name, "decode") != 0)
         return false;
-    *out = (vug_profile){ 0 };
+    *out = (vug_profile){ .built_in = true };
     (void)snprintf(out->name, sizeof(out->name), "%s", name);
     return true;
 }

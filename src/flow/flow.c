@@ -28,11 +28,19 @@ void flow_fail(vug_flow *f, const char *sentence)
     vug_flow_refuse(f, VUG_ARGUMENT, "%s", sentence);
 }
 
+bool vug_flow_writes(vug_flow *f)
+{
+    if (f->closed)
+        vug_flow_refuse(f, VUG_ARGUMENT,
+                        "a word was used after vug_flow_create; words are for hooks");
+    return f->st == VUG_OK;
+}
+
 static vug_val emit(vug_flow *f, vug_node node)
 {
     vug_val out = { 0 };
     node.layer = f->layer;
-    if (f->st == VUG_OK)
+    if (vug_flow_writes(f))
         f->st = vug_graph_append(f->g, &node, &out, &f->err);
     return out;
 }
@@ -40,6 +48,17 @@ static vug_val emit(vug_flow *f, vug_node node)
 static int64_t dim_of(int64_t known, int64_t symbol)
 {
     return known > 0 ? known : symbol;
+}
+
+/* The input of that name; 0: none yet. */
+static vug_val find_input(const vug_flow *f, const char *name)
+{
+    for (uint32_t i = 1; i < f->g->n; i++) {
+        const vug_node *node = &f->g->node[i];
+        if (node->op == VUG_OP_INPUT && strcmp(node->name, name) == 0)
+            return (vug_val){ i };
+    }
+    return (vug_val){ 0 };
 }
 
 vug_val flow_input(vug_flow *f, vug_input which)
@@ -53,6 +72,11 @@ vug_val flow_input(vug_flow *f, vug_input which)
         flow_fail(f, "flow_input makes tokens, positions and rows; other inputs are flow_data");
         return (vug_val){ 0 };
     }
+    const vug_val there = find_input(f, names[which]);
+    if (there.id && vug_graph_at(f->g, there)->at.input.which != which)
+        vug_flow_refuse(f, VUG_ARGUMENT, "flow_input: '%s' is an input of flow_data", names[which]);
+    if (there.id)
+        return there;
     const int64_t n =
             which == VUG_INPUT_ROWS ? dim_of(f->rows, VUG_DIM_R) : dim_of(f->tokens, VUG_DIM_T);
     return emit(f, (vug_node){ .op = VUG_OP_INPUT,
@@ -61,10 +85,30 @@ vug_val flow_input(vug_flow *f, vug_input which)
                                .at.input = { .which = which } });
 }
 
+/* An input that is there already, if it is the author's own and of this shape. */
+static vug_val same_data(vug_flow *f, vug_val there, const vug_shape *shape)
+{
+    char is[96], asked[96];
+    const vug_node *node = vug_graph_at(f->g, there);
+    if (node->at.input.which != VUG_INPUT_DATA)
+        vug_flow_refuse(f, VUG_ARGUMENT, "flow_data: '%s' is an input of the model", node->name);
+    else if (!vug_shape_equal(&node->shape, shape))
+        vug_flow_refuse(f, VUG_ARGUMENT, "flow_data: input '%s' is there already as %s, not %s",
+                        node->name, vug_shape_text(&node->shape, is), vug_shape_text(shape, asked));
+    return there;
+}
+
 vug_val flow_data(vug_flow *f, const char *name, vug_shape shape)
 {
+    if (!name || !*name) {
+        flow_fail(f, "flow_data: an input needs a name");
+        return (vug_val){ 0 };
+    }
     if (shape.rank > 0 && shape.dim[0] == VUG_DIM_T)
         shape.dim[0] = dim_of(f->tokens, VUG_DIM_T);
+    const vug_val there = find_input(f, name);
+    if (there.id)
+        return same_data(f, there, &shape);
     return emit(f, (vug_node){ .op = VUG_OP_INPUT,
                                .name = name,
                                .shape = shape,
@@ -74,7 +118,9 @@ vug_val flow_data(vug_flow *f, const char *name, vug_shape shape)
 vug_val flow_weight(vug_flow *f, const char *name)
 {
     vug_weight_spec spec = { 0 };
-    if (f->st == VUG_OK)
+    if (!name)
+        flow_fail(f, "a weight's name is missing");
+    if (vug_flow_writes(f))
         f->st = f->find(f->user, name, f->layer, &spec, &f->err);
     return emit(f, (vug_node){ .op = VUG_OP_PARAM,
                                .name = name,
@@ -142,21 +188,12 @@ static vug_val mask_of(vug_flow *f, int64_t window)
 {
     const int layer = f->layer;
     char name[32] = "mask";
-    for (int i = 0; i < f->n_masks; i++) {
-        if (f->mask[i].window == window)
-            return f->mask[i].value;
-    }
-    if (f->n_masks == VUG_MAX_MASKS) {
-        vug_flow_refuse(f, VUG_LIMIT, "masks for more than %d windows", VUG_MAX_MASKS);
-        return (vug_val){ 0 };
-    }
     if (window > 0)
         (void)snprintf(name, sizeof(name), "mask.%lld", (long long)window);
     f->layer = -1;
     const vug_shape shape = { 2, { VUG_DIM_T, dim_of(f->keys, VUG_DIM_S) } };
     const vug_val mask = flow_data(f, name, shape);
     f->layer = layer;
-    f->mask[f->n_masks++] = (vug_window_mask){ window, mask };
     return mask;
 }
 
@@ -291,6 +328,14 @@ vug_val flow_experts(vug_flow *f, vug_val x, vug_val route, flow_experts_of of)
 
 void flow_output(vug_flow *f, const char *name, vug_val x)
 {
+    if (!vug_flow_writes(f))
+        return;
+    if (!name || !*name)
+        flow_fail(f, "flow_output: an output needs a name");
+    for (uint32_t i = 0; name && i < f->g->n_outputs; i++) {
+        if (strcmp(f->g->output[i].name, name) == 0)
+            vug_flow_refuse(f, VUG_ARGUMENT, "flow_output: there is an output '%s' already", name);
+    }
     if (f->st == VUG_OK)
         f->st = vug_graph_output(f->g, name, x, &f->err);
 }

@@ -35,14 +35,6 @@ typedef struct {
 
 #define VUG_MAX_REPLACEMENTS 256
 
-/* The mask that stands in for causal order and one window; 0: none. */
-typedef struct {
-    int64_t window;
-    vug_val value;
-} vug_window_mask;
-
-#define VUG_MAX_MASKS 8
-
 /* After `user` all-zero is the engine's own flow: any number of tokens, caches. */
 struct vug_flow {
     vug_graph *g; /* borrowed */
@@ -53,12 +45,11 @@ struct vug_flow {
     int n_hidden;
     vug_status st; /* sticky */
     vug_err err;
+    bool closed; /* written: words come too late */
 
     int64_t tokens, rows, past, keys; /* what T, R, P and S are; 0: unknown to the flow */
-    bool given_past, export_kv;
-    bool custom_mask;
-    vug_window_mask mask[VUG_MAX_MASKS]; /* [n_masks] made so far */
-    int n_masks, n_data;
+    bool given_past, export_kv, custom_mask;
+    int n_data;
     vug_stage_fn *stage; /* of the hook that runs */
     void *context;
     bool once, done; /* the stage may run once, has run */
@@ -70,6 +61,8 @@ struct vug_flow {
 vug_flow vug_flow_over(vug_graph *g, vug_find_weight_fn *find, const void *user);
 /* Carries out the replacements and frees what the flow itself holds. */
 VUG_MUST_CHECK vug_status vug_flow_finish(vug_flow *f, vug_err *err);
+/* Whether words may append: the flow is being written, and nothing failed so far. */
+bool vug_flow_writes(vug_flow *f);
 /* The first failure counts. `layer` < 0: outside the layers. */
 void vug_flow_refuse(vug_flow *f, vug_status code, const char *fmt, ...) VUG_PRINTF(3, 4);
 

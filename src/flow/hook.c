@@ -1,6 +1,8 @@
 /* The words of hooks: looking at a flow, and changing what is there already. */
 #include "flow/flow.h"
 
+#include <stdio.h>
+
 static bool is_value(const vug_flow *f, vug_val x)
 {
     return x.id > 0 && x.id < f->g->n;
@@ -38,14 +40,33 @@ static uint32_t find(const vug_flow *f, int layer, const char *name)
 
 bool flow_has(const vug_flow *f, int layer, const char *name)
 {
-    return find(f, layer, name) != 0;
+    return name && find(f, layer, name) != 0;
+}
+
+/* The names that flow_find would find, as many as a sentence holds. */
+static void list_names(const vug_flow *f, int layer, char *text, size_t size)
+{
+    size_t at = 0;
+    for (uint32_t i = 1; i < f->g->n && at < size; i++) {
+        const vug_node *node = &f->g->node[i];
+        if (node->layer == layer && node->op != VUG_OP_PARAM && node->name)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", node->name);
+    }
+    if (at == 0)
+        (void)snprintf(text, size, "none");
 }
 
 vug_val flow_find(vug_flow *f, int layer, const char *name)
 {
-    const vug_val found = { find(f, layer, name) };
-    if (!found.id)
-        vug_flow_refuse(f, VUG_ARGUMENT, "no value '%s' in layer %d", name, layer);
+    char names[300], place[32] = "outside the layers";
+    const vug_val found = { name ? find(f, layer, name) : 0 };
+    if (found.id || f->st != VUG_OK)
+        return found;
+    if (layer >= 0)
+        (void)snprintf(place, sizeof(place), "in layer %d", layer);
+    list_names(f, layer, names, sizeof(names));
+    vug_flow_refuse(f, VUG_ARGUMENT, "no value '%s' %s, where the names are: %s",
+                    name ? name : "(none)", place, names);
     return found;
 }
 
@@ -65,7 +86,7 @@ static void take_in(vug_flow *f, int layer)
 void flow_replace(vug_flow *f, vug_val old, vug_val with)
 {
     char a[96], b[96];
-    if (f->st != VUG_OK)
+    if (!vug_flow_writes(f))
         return;
     if (!is_value(f, old) || !is_value(f, with)) {
         flow_fail(f, "flow_replace: no value");

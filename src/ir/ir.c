@@ -11,14 +11,16 @@ static const vug_shape *shape_of(const vug_graph *g, const vug_node *node, int i
     return &g->node[node->in[i].id].shape;
 }
 
-/* "layer 3, attn_q (linear)": where a graph author finds the node. */
+/* "layer 3, attn_q (linear)" or "layer 3, add": where a graph author finds the node. */
 static vug_status refuse(const vug_node *node, vug_err *err, const char *why)
 {
     char where[64] = "";
     if (node->layer >= 0)
         (void)snprintf(where, sizeof(where), "layer %d, ", node->layer);
-    return VUG_FAIL(err, VUG_ARGUMENT, "graph: %s%s%s(%s): %s", where, node->name ? node->name : "",
-                    node->name ? " " : "", vug_op_name(node->op), why);
+    if (!node->name)
+        return VUG_FAIL(err, VUG_ARGUMENT, "graph: %s%s: %s", where, vug_op_name(node->op), why);
+    return VUG_FAIL(err, VUG_ARGUMENT, "graph: %s%s (%s): %s", where, node->name,
+                    vug_op_name(node->op), why);
 }
 
 static vug_status refuse_shapes(const vug_graph *g, const vug_node *node, vug_err *err,
@@ -111,7 +113,9 @@ static vug_status shape_table(const vug_graph *g, vug_node *node, vug_err *err)
     const vug_shape *pos = shape_of(g, node, 0);
     const int dims = node->at.table.dims;
     if (pos->rank != 1 || dims < 2 || dims % 2 != 0 || !node->at.table.inv)
-        return refuse(node, err, "expected positions [T] and an even number of dimensions");
+        return refuse(node, err,
+                      "expected positions [T], an even number of dimensions and half as many "
+                      "frequencies");
     node->shape = (vug_shape){ 2, { pos->dim[0], dims } };
     return VUG_OK;
 }
@@ -139,6 +143,16 @@ static vug_status shape_rope3(const vug_graph *g, vug_node *node, vug_err *err)
     return VUG_OK;
 }
 
+/* The attention that fills the cache of `layer`; NULL: none does. */
+static const vug_node *find_cache(const vug_graph *g, int layer)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (vug_op_is_attention(g->node[i].op) && g->node[i].at.attn.layer == layer)
+            return &g->node[i];
+    }
+    return NULL;
+}
+
 static vug_status shape_attention(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *q = shape_of(g, node, 0), *k = shape_of(g, node, 1);
@@ -147,6 +161,8 @@ static vug_status shape_attention(const vug_graph *g, vug_node *node, vug_err *e
         return refuse_shapes(g, node, err, "q [T,H,E], k and v [T,K,E] with H a multiple of K");
     if (node->at.attn.layer < 0 || node->at.attn.window < 0)
         return refuse(node, err, "needs a layer and a window that is not negative");
+    if (find_cache(g, node->at.attn.layer))
+        return refuse(node, err, "is the second of its layer, which has one cache");
     node->shape = *q;
     return VUG_OK;
 }
@@ -211,16 +227,6 @@ static vug_status shape_head(const vug_graph *g, vug_node *node, vug_err *err)
     return VUG_OK;
 }
 
-/* The attention that fills the cache of `layer`; NULL: none does. */
-static const vug_node *find_cache(const vug_graph *g, int layer)
-{
-    for (uint32_t i = 1; i < g->n; i++) {
-        if (vug_op_is_attention(g->node[i].op) && g->node[i].at.attn.layer == layer)
-            return &g->node[i];
-    }
-    return NULL;
-}
-
 static vug_status shape_attend(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *q = shape_of(g, node, 0);
@@ -251,8 +257,11 @@ static vug_status shape_heads(const vug_graph *g, vug_node *node, vug_err *err)
 {
     const vug_shape *x = shape_of(g, node, 0);
     const int64_t count = node->at.heads.count;
+    char expected[64];
+    (void)snprintf(expected, sizeof(expected), "[T,H*E], the width a multiple of %lld heads",
+                   (long long)count);
     if (x->rank != 2 || count < 1 || x->dim[1] % count != 0)
-        return refuse_shapes(g, node, err, "[T,H*E], the width a multiple of the heads");
+        return refuse_shapes(g, node, err, expected);
     node->shape = (vug_shape){ 3, { x->dim[0], count, x->dim[1] / count } };
     return VUG_OK;
 }

@@ -140,35 +140,48 @@ static void put_reason(const vug_graph *g, const note *notes, uint32_t root, vug
     vug_buf_printf(to, ": it is read %u times\n", notes[id].uses);
 }
 
-/* One line for each pattern, and the first places where it was refused. */
-static void report_fusions(const vug_graph *g, const vug_profile *profile, const note *notes,
-                           vug_buf *to)
+static bool is_refused(const note *n, size_t p)
+{
+    return n->uses && !n->pattern && n->refused == (int)p + 1;
+}
+
+/* The first places where the pattern was refused. */
+static void report_refusals(const vug_graph *g, const note *notes, size_t p, uint32_t refused,
+                            vug_buf *to)
 {
     enum { SHOWN = 4 };
-    vug_buf_puts(to, "fusion\n");
-    for (size_t p = 0; p < N_PATTERNS; p++) {
-        uint32_t fused = 0, refused = 0;
-        for (uint32_t i = 1; i < g->n; i++) {
-            fused += notes[i].uses && notes[i].pattern == (int)p + 1;
-            refused += notes[i].uses && !notes[i].pattern && notes[i].refused == (int)p + 1;
+    uint32_t shown = 0;
+    for (uint32_t i = 1; i < g->n && shown < SHOWN; i++) {
+        if (is_refused(&notes[i], p)) {
+            put_reason(g, notes, i, to);
+            shown++;
         }
-        vug_buf_printf(to, "  %-10s %u of %u places", vug_op_name(patterns[p].fused), fused,
-                       fused + refused);
-        if (profile->off[patterns[p].fused]) {
-            vug_buf_puts(to, ": off in the profile\n");
-            continue;
-        }
-        vug_buf_puts(to, "\n");
-        uint32_t shown = 0;
-        for (uint32_t i = 1; i < g->n && shown < refused; i++) {
-            if (!notes[i].uses || notes[i].pattern || notes[i].refused != (int)p + 1)
-                continue;
-            if (shown++ < SHOWN)
-                put_reason(g, notes, i, to);
-        }
-        if (refused > SHOWN)
-            vug_buf_printf(to, "    and %u more\n", refused - SHOWN);
     }
+    if (refused > SHOWN)
+        vug_buf_printf(to, "    and %u more\n", refused - SHOWN);
+}
+
+static void report_fusion(const vug_graph *g, const vug_profile *profile, const note *notes,
+                          size_t p, vug_buf *to)
+{
+    uint32_t fused = 0, refused = 0;
+    for (uint32_t i = 1; i < g->n; i++) {
+        fused += notes[i].uses && notes[i].pattern == (int)p + 1;
+        refused += is_refused(&notes[i], p);
+    }
+    vug_buf_printf(to, "  %-10s ", vug_op_name(patterns[p].fused));
+    if (fused + refused == 0) {
+        vug_buf_printf(to, "no place: the graph has no %s of %s\n", vug_op_name(patterns[p].root),
+                       vug_op_name(patterns[p].inner));
+        return;
+    }
+    vug_buf_printf(to, "%u of %u places", fused, fused + refused);
+    if (profile->off[patterns[p].fused]) {
+        vug_buf_puts(to, ": off in the profile\n");
+        return;
+    }
+    vug_buf_puts(to, "\n");
+    report_refusals(g, notes, p, refused, to);
 }
 
 /* ---- the pass ------------------------------------------------------------------ */
@@ -191,7 +204,9 @@ vug_status vug_fuse_by(const vug_graph *in, const vug_profile *profile, vug_grap
             match(in, profile, i, notes);
     }
     if (report)
-        report_fusions(in, profile, notes, report);
+        vug_buf_puts(report, "fusion\n");
+    for (size_t p = 0; report && p < N_PATTERNS; p++)
+        report_fusion(in, profile, notes, p, report);
     vug_graph g = { .name = in->name };
     const vug_status st = rewrite(in, notes, &g, err);
     vug_free(notes);

@@ -16,6 +16,7 @@
 /* All-zero is the built-in profile: every fusion, the backend's own tiles, no budget. */
 typedef struct {
     char name[256];         /* "prefill", or the file; for reports; cut if longer */
+    bool built_in;          /* no file: a name alone */
     bool off[VUG_OP_COUNT]; /* fusions, by the operation they make */
     int tile_rows;          /* most rows of queries that attention takes at once; 0: any */
     uint64_t budget;        /* bytes for weights, caches and buffers; 0: none */
@@ -45,7 +46,8 @@ VUG_MUST_CHECK vug_status vug_fuse_by(const vug_graph *in, const vug_profile *pr
  * live to the end. Offsets are multiples of `align`, a power of two. */
 VUG_MUST_CHECK vug_status vug_plan_make(const vug_graph *g, int64_t tokens, int64_t rows,
                                         uint64_t align, vug_plan *out, vug_err *err);
-/* What the plan came to, in words. */
-void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, vug_buf *report);
+/* What the plan came to, in words; for the same graph, tokens and rows. */
+void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, int64_t rows,
+                     vug_buf *report);
 
 #endif

@@ -106,7 +106,8 @@ release:
     return VUG_OK;
 }
 
-void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, vug_buf *report)
+void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, int64_t rows,
+                     vug_buf *report)
 {
     uint32_t values = 0, views = 0;
     uint64_t apart = 0;
@@ -119,11 +120,12 @@ void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, v
             continue;
         }
         values++;
-        apart += (uint64_t)vug_shape_elements(&node->shape, tokens, tokens) * sizeof(float);
+        apart += (uint64_t)vug_shape_elements(&node->shape, tokens, rows) * sizeof(float);
     }
     vug_buf_printf(report,
-                   "memory plan\n  %u values in %llu bytes for %lld tokens (apart from each other "
-                   "%llu), %u without bytes of their own\n",
-                   values, (unsigned long long)plan->bytes, (long long)tokens,
+                   "memory plan (tokens in a step: %lld)\n"
+                   "  %u values share %llu bytes; apart they would take %llu\n"
+                   "  %u more lie on the bytes of others\n",
+                   (long long)tokens, values, (unsigned long long)plan->bytes,
                    (unsigned long long)apart, views);
 }

@@ -131,14 +131,27 @@ static bool read_memory(reader *r, const vug_toml_entry *e)
     return true;
 }
 
-/* A table and what reads its keys: false for one that it does not know. */
+/* A table, what reads its keys (false for one that it does not know), and those keys
+ * for a sentence; fusions are named by the pass. */
 static const struct {
     const char *name;
     bool (*read)(reader *r, const vug_toml_entry *e);
+    const char *keys;
 } tables[] = {
-    { "fusion", read_fusion },       { "precision", read_precision }, { "weights", read_weights },
-    { "attention", read_attention }, { "memory", read_memory },
+    { "fusion", read_fusion, "all" },       { "precision", read_precision, "activations, kv" },
+    { "weights", read_weights, "packing" }, { "attention", read_attention, "tile_rows" },
+    { "memory", read_memory, "budget" },
 };
+
+static void refuse_key(reader *r, const vug_toml_entry *e, size_t table)
+{
+    char keys[256];
+    size_t n = (size_t)snprintf(keys, sizeof(keys), "%s", tables[table].keys);
+    for (size_t i = 0; tables[table].read == read_fusion && i < vug_fusion_count(); i++)
+        n += (size_t)snprintf(keys + n, sizeof(keys) - n, ", %s", vug_op_name(vug_fusion_at(i)));
+    vug_toml_fail(&r->toml, e->line, "key '%.*s' is not known in [%s]; its keys: %s",
+                  VUG_STR_ARG(e->key), tables[table].name, keys);
+}
 
 /* Every table and key is there once; known ones are fewer than MAX_SEEN. */
 static void check_once(reader *r, const vug_toml_entry *e)
@@ -160,8 +173,7 @@ static void read_entry(reader *r, const vug_toml_entry *e)
             continue;
         check_once(r, e);
         if (e->key.len > 0 && r->toml.st == VUG_OK && !tables[i].read(r, e))
-            vug_toml_fail(&r->toml, e->line, "key '%.*s' is not known in [%s]", VUG_STR_ARG(e->key),
-                          tables[i].name);
+            refuse_key(r, e, i);
         return;
     }
     if (e->table.len == 0)
