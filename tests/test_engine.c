@@ -286,7 +286,7 @@ static void a_description_fits_the_files(void **state)
     assert_true(p->graph > 0 && p->session_buffers > 0 && p->process > 0);
     assert_int_equal(p->total, p->weights_mapped + p->weights_copied + p->tokenizer + p->graph +
                                        p->session_cache + p->session_buffers + p->process);
-    assert_null(vug_model_tokenizer(m));
+    assert_null(vug_model_tokenizer(m, NULL));
 
     /* The file lists every tensor once, each used. */
     uint64_t bytes = 0;
@@ -435,12 +435,43 @@ static void stop_tokens_come_from_everywhere(void **state)
     vug_model *m = model_with(&dir, "{\"eos_token_id\":[7]}");
     size_t n;
     const int32_t *id = vug_model_stop_tokens(m, &n);
-    const int32_t expected[] = { 1, vug_tokenizer_find(vug_model_tokenizer(m), "<end_of_turn>"),
+    const int32_t expected[] = { 1,
+                                 vug_tokenizer_find(vug_model_tokenizer(m, NULL), "<end_of_turn>"),
                                  7 };
     assert_int_equal(n, 3);
     assert_memory_equal(id, expected, sizeof(expected));
     assert_true(vug_model_describe(m).memory.tokenizer > 0);
     vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+/* Numbers need no text: a tokenizer of a kind that is not read keeps nobody from them,
+ * and text is refused with the tokenizer's own sentence. A broken one is an error. */
+static void a_tokenizer_of_another_kind(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_err err = { 0 };
+    tiny_copy(&dir, "model.safetensors");
+    tiny_copy(&dir, "config.json");
+    scratch_puts(&dir, "tokenizer.json",
+                 "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":{\"type\":\"NFC\"},"
+                 "\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}");
+    vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
+    assert_null(vug_model_tokenizer(m, &err));
+    assert_int_equal(err.code, VUG_UNSUPPORTED);
+    if (!strstr(err.msg, "the normalizer \"NFC\" is not supported"))
+        fail_msg("%s", err.msg);
+    vug_session *s = help_session(m);
+    vug_generation g;
+    assert_int_equal(vug_generate_text(s, "Hi", 2, NULL, &g, &err), VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "NFC"));
+    vug_session_destroy(s);
+    vug_model_close(m);
+
+    scratch_puts(&dir, "tokenizer.json", "{\"version\":");
+    vug_model_options none = { 0 };
+    assert_int_equal(vug_model_open(dir.path, &none, &m, &err), VUG_FORMAT);
     scratch_remove(&dir);
 }
 
@@ -533,6 +564,7 @@ static void shapes_that_are_not_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tokenizer_of_another_kind),
         cmocka_unit_test(folders_that_are_none),
         cmocka_unit_test(configs_that_lie),
         cmocka_unit_test(weights_that_are_missing_or_cut),

@@ -153,7 +153,7 @@ static void the_chat_says_what_is_wrong(void **state)
     captured_release(&c);
     c = chat(f, MODEL, "hello\n");
     assert_int_equal(c.code, 1);
-    assert_non_null(strstr(c.err.ptr, "has no tokenizer.json"));
+    assert_non_null(strstr(c.err.ptr, "tokenizer.json: missing"));
     captured_release(&c);
 }
 

@@ -323,8 +323,8 @@ static void assert_one_story(const fixture *f, const listener *l, const vug_gene
     vug_text whole;
     vug_err err = { 0 };
     assert_tokens(g, l->id, (size_t)l->n);
-    help_ok(vug_tokenizer_decode(vug_model_tokenizer(f->model), g->tokens.id, g->tokens.n, true,
-                                 &whole, &err),
+    help_ok(vug_tokenizer_decode(vug_model_tokenizer(f->model, NULL), g->tokens.id, g->tokens.n,
+                                 true, &whole, &err),
             &err);
     assert_int_equal(g->text.len, whole.len);
     assert_memory_equal(g->text.ptr, whole.ptr, whole.len + 1);
@@ -378,7 +378,7 @@ static void a_listener_may_have_enough(void **state)
         vug_generation_release(&g);
     }
     /* Half a character: the listener is left alone, the text is whole. */
-    const int32_t half = vug_tokenizer_find(vug_model_tokenizer(f.model), "<0xE2>");
+    const int32_t half = vug_tokenizer_find(vug_model_tokenizer(f.model, NULL), "<0xE2>");
     const vug_sampler_stage chain[] = { { VUG_SAMPLER_BIAS, 1000, half }, greedy };
     for (int at = 0; at < 2; at++) {
         listener l = { .session = f.session, .stop_at = at };
@@ -434,10 +434,10 @@ static void assert_same_answer(fixture *f, vug_generation *g, const char *prompt
     vug_tokens id;
     vug_generation expected = { 0 };
     vug_err err = { 0 };
-    help_ok(vug_tokenizer_encode(vug_model_tokenizer(f->model), prompt, strlen(prompt), flags, &id,
-                                 &err),
+    help_ok(vug_tokenizer_encode(vug_model_tokenizer(f->model, NULL), prompt, strlen(prompt), flags,
+                                 &id, &err),
             &err);
-    assert_int_equal(id.id[0], vug_tokenizer_find(vug_model_tokenizer(f->model), "<bos>"));
+    assert_int_equal(id.id[0], vug_tokenizer_find(vug_model_tokenizer(f->model, NULL), "<bos>"));
     assert_int_equal(g->n_prompt, id.n);
     help_ok(vug_generate(f->session, id.id, id.n, o, &expected, &err), &err);
     assert_int_equal(expected.n_cached, id.n - 1);
@@ -538,9 +538,9 @@ static void without_a_tokenizer_there_is_no_text(void **state)
     vug_generation g = { 0 };
     vug_err err = { 0 };
     help_refused(vug_generate_text(f.session, "hello", 5, NULL, &g, &err), &err, VUG_UNSUPPORTED,
-                 f.dir.path, "FOLDER: has no tokenizer.json, so there is no text in or out");
+                 f.dir.path, "FOLDER/tokenizer.json: missing, so there is no text in or out");
     help_refused(vug_generate_chat(f.session, &hello, 1, NULL, &g, &err), &err, VUG_UNSUPPORTED,
-                 f.dir.path, "FOLDER: has no tokenizer.json, so there is no text in or out");
+                 f.dir.path, "FOLDER/tokenizer.json: missing, so there is no text in or out");
     fixture_release(&f);
 }
 

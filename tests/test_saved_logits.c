@@ -214,8 +214,8 @@ static void shapes_that_lie(void **state)
     vug_tokens id;
     vug_err err = { 0 };
     vug_perplexity p;
-    help_ok(vug_tokenizer_encode(vug_model_tokenizer(f->model), brief, sizeof(brief) - 1, 0, &id,
-                                 &err),
+    help_ok(vug_tokenizer_encode(vug_model_tokenizer(f->model, NULL), brief, sizeof(brief) - 1, 0,
+                                 &id, &err),
             &err);
     assert_int_equal(id.n, 3);
     memcpy(c.tokens + 1, id.id, 3 * sizeof(*id.id));

@@ -207,8 +207,8 @@ typedef struct {
     void *user; /* handed to progress */
 } vug_model_options;
 
-/* `path` is a folder with config.json and *.safetensors. Without a tokenizer in
- * it the model opens all the same, and vug_model_tokenizer returns NULL. */
+/* `path` is a folder with config.json and *.safetensors. Without a tokenizer that
+ * vug reads the model opens all the same, and vug_model_tokenizer says why. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);
 /* All sessions must have been destroyed before. Accepts NULL. */
@@ -248,8 +248,9 @@ typedef struct {
 } vug_model_info;
 
 VUG_API vug_model_info vug_model_describe(const vug_model *model);
-/* NULL where the folder has none. */
-VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model);
+/* NULL where the folder has none, or one of a kind that vug does not read; `why`,
+ * which may be NULL, then says so. */
+VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why);
 /* Ids that end a generation: of generation_config.json, config.json and the end
  * of a chat turn. Ascending. */
 VUG_API const int32_t *vug_model_stop_tokens(const vug_model *model, size_t *n);

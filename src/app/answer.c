@@ -32,7 +32,7 @@ void vug_answerer_release(vug_answerer *a)
 static void spell(const vug_answerer *a, int32_t id, vug_buf *to)
 {
     size_t len = 0;
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model);
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model, NULL);
     const char *text = vug_tokenizer_token(tokenizer, id, &len);
     vug_json_write_string(to, text ? text : "", len);
 }

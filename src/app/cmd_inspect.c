@@ -163,12 +163,13 @@ static void print_tensors(const vug_model *model, vug_buf *to)
 static void as_text(const vug_model *model, const vug_options *opt, vug_buf *to)
 {
     const vug_model_info m = vug_model_describe(model);
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(model);
+    vug_err why;
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(model, &why);
     print_head(&m, to);
     if (tokenizer)
         vug_buf_printf(to, "  tokenizer of %d ids\n", (int)vug_tokenizer_size(tokenizer));
     else
-        vug_buf_puts(to, "  no tokenizer\n");
+        vug_buf_printf(to, "  no tokenizer: %s\n", why.msg);
     print_totals(model, to);
     print_memory(&m.memory, to);
     print_caches(model, (size_t)m.n_layers, to);
@@ -202,7 +203,7 @@ static void json_head(const vug_model *model, const vug_model_info *m, vug_js *j
     vug_js_int(js, "context", m->context);
     vug_js_int(js, "batch", m->batch);
     vug_js_u64(js, "bytes_per_token", m->bytes_per_token);
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(model);
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(model, NULL);
     if (tokenizer)
         vug_js_int(js, "tokenizer_size", vug_tokenizer_size(tokenizer));
     else

@@ -68,11 +68,8 @@ static int with_model(vug_ui *ui, const vug_options *opt, vug_model *model, vug_
     vug_answerer a;
     vug_err err;
     int code;
-    if (!vug_model_tokenizer(model)) {
-        vug_ui_note(ui, "%s/tokenizer.json: missing; `vug run` needs the model's tokenizer",
-                    opt->operand[0]);
-        return VUG_EXIT_USAGE;
-    }
+    if (!vug_model_tokenizer(model, &err))
+        return vug_ui_fail(ui, &err);
     vug_status st = vug_answerer_init(&a, ui, opt, model, &err);
     if (st == VUG_OK)
         st = vug_session_create(model, &a.session, &err);

@@ -134,9 +134,17 @@ static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err 
     char *path = vug_path_join(folder, "tokenizer.json");
     if (!path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
-    vug_status st = VUG_OK;
+    vug_status st;
     if (vug_file_exists(path))
-        st = vug_tokenizer_open(path, &c->tokenizer, err);
+        st = vug_tokenizer_open(path, &c->tokenizer, &c->no_tokenizer);
+    else
+        st = VUG_FAIL(&c->no_tokenizer, VUG_UNSUPPORTED,
+                      "%s: missing, so there is no text in or out", path);
+    /* What is known of numbers alone, logits and speed, needs no text. */
+    if (st == VUG_UNSUPPORTED)
+        st = VUG_OK;
+    else if (st != VUG_OK && err)
+        *err = c->no_tokenizer;
     if (st == VUG_OK && c->tokenizer) {
         const int32_t size = vug_tokenizer_size(c->tokenizer);
         /* Multimodal checkpoints leave tokens such as the image's to another part,
@@ -209,6 +217,8 @@ vug_status vug_checkpoint_over(const vug_config *config, vug_weights *weights, c
                                vug_checkpoint *out, vug_err *err)
 {
     vug_checkpoint c = { .config = *config, .weights = weights };
+    (void)VUG_FAIL(&c.no_tokenizer, VUG_UNSUPPORTED,
+                   "%s: made in memory, so there is no text in or out", name);
     const vug_status st = bind_tensors(&c, name, err);
     if (st != VUG_OK) {
         vug_checkpoint_release(&c);

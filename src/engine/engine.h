@@ -28,7 +28,8 @@ typedef struct {
     const vug_tensor **sorted; /* [n] of the directory, by name */
     size_t n;
     vug_binding binding;
-    vug_tokenizer *tokenizer; /* NULL where the folder has none */
+    vug_tokenizer *tokenizer; /* NULL where the folder has none that vug can read */
+    vug_err no_tokenizer;     /* and why */
     int32_t stop[VUG_MAX_STOP];
     size_t n_stop;
     vug_sampling_defaults sampling;

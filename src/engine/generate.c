@@ -183,11 +183,9 @@ static vug_status generate_encoded(vug_session *session, const char *text, size_
                                    unsigned flags, const vug_generate_options *options,
                                    vug_generation *out, vug_err *err)
 {
-    const vug_tokenizer *tokenizer = session->model->checkpoint.tokenizer;
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(session->model, err);
     if (!tokenizer)
-        return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: has no tokenizer.json, so there is no text in or out",
-                        session->model->path);
+        return VUG_UNSUPPORTED;
     vug_tokens tokens;
     VUG_TRY(vug_tokenizer_encode(tokenizer, text, len, flags, &tokens, err));
     const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);

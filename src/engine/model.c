@@ -285,8 +285,10 @@ vug_model_info vug_model_describe(const vug_model *model)
     return model->info;
 }
 
-const vug_tokenizer *vug_model_tokenizer(const vug_model *model)
+const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why)
 {
+    if (!model->checkpoint.tokenizer && why)
+        *why = model->checkpoint.no_tokenizer;
     return model->checkpoint.tokenizer;
 }
 

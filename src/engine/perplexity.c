@@ -82,7 +82,7 @@ static vug_status count_bytes(const walk *w, size_t len, uint64_t *out, vug_err 
     *out = len;
     if (w->of.n_front > 0)
         return VUG_OK;
-    VUG_TRY(vug_decoder_create(vug_model_tokenizer(w->model[MODEL]), false, &decoder, err));
+    VUG_TRY(vug_decoder_create(vug_model_tokenizer(w->model[MODEL], NULL), false, &decoder, err));
     for (size_t i = 0; i < w->of.n && st == VUG_OK; i++) {
         const char *piece;
         size_t n;
@@ -111,11 +111,8 @@ static vug_status check_utf8(const char *name, const char *text, size_t len, vug
 
 static vug_status need_tokenizer(const vug_model *m, const vug_tokenizer **out, vug_err *err)
 {
-    *out = vug_model_tokenizer(m);
-    if (!*out)
-        return VUG_FAIL(err, VUG_ARGUMENT, "%s/tokenizer.json: missing; a text is scored in tokens",
-                        m->path);
-    return VUG_OK;
+    *out = vug_model_tokenizer(m, err);
+    return *out ? VUG_OK : VUG_UNSUPPORTED;
 }
 
 static vug_status check_ids(const vug_model *m, const int32_t *id, size_t n, vug_err *err)
