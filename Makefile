@@ -64,7 +64,7 @@ BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
 # Those that start threads, or run models on several, are worth ThreadSanitizer.
-THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_session_cancel' $(TEST_SRC))
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_session_cancel' $(TEST_SRC))
 MAIN_OBJ    := $(call obj,src/app/main.c)
 
 all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library
@@ -144,9 +144,10 @@ run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
 # Memory errors and undefined behaviour over everything, races over what has threads.
 # The second program runs without address randomisation where that is allowed: older
 # runtimes of ThreadSanitizer meet mappings they do not expect.
-# Instrumented code makes gcc guess wrongly about what may be uninitialized.
+# Instrumented code makes gcc guess wrongly about what may be uninitialized, and about
+# the numbers that may meet a format.
 STRICT = -fno-sanitize-recover=all -fno-omit-frame-pointer \
-         -Wno-unknown-warning-option -Wno-maybe-uninitialized
+         -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-format-truncation
 san: ## the suite under ASan and UBSan, the threaded tests under TSan
 	@tools/deps check
 	@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' SAN='-fsanitize=thread $(STRICT)' \

@@ -15,197 +15,119 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/ref.h"
-#include "kernel_help.h"
+#include "graph_help.h"
 
-enum { D = 40, HEADS = 4, KV = 2, E = 12, FFN = 72, V = 90, LAYERS = 3, MAX_WEIGHTS = 64 };
+enum { D = 40, HEADS = 4, KV = 2, E = 12, FFN = 72, V = 90, LAYERS = 3 };
 enum { TOKENS = 80, CONTEXT = 100, BATCH = 80 };
 
 /* ---- the model ------------------------------------------------------------ */
 
-typedef struct {
-    vug_graph graph;
-    vug_plan plan;
-    vug_weight weight[MAX_WEIGHTS];
-    int n_weights;
-    rng r;
-    int layer;
-} model;
-
-static vug_val append(model *m, vug_node node)
-{
-    vug_val out = { 0 };
-    vug_err err;
-    node.layer = m->layer;
-    if (vug_graph_append(&m->graph, &node, &out, &err) != VUG_OK)
-        fail_msg("%s", err.msg);
-    return out;
-}
-
-static vug_val op2(model *m, vug_op op, vug_val a, vug_val b)
-{
-    return append(m, (vug_node){ .op = op, .in = { a, b } });
-}
-
-static vug_val input(model *m, vug_input which)
-{
-    return append(m,
-                  (vug_node){ .op = VUG_OP_INPUT,
-                              .shape = { 1, { which == VUG_INPUT_ROWS ? VUG_DIM_R : VUG_DIM_T } },
-                              .at.input = { .which = which } });
-}
-
-/* [rows,cols], or [cols] for rows = 0. Formats take turns; bytes are unaligned. */
-static vug_val weight(model *m, int64_t rows, int64_t cols)
-{
-    static const vug_dtype dtypes[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
-    const int slot = m->n_weights++;
-    const vug_dtype dtype = dtypes[slot % 3];
-    m->weight[slot] =
-            (vug_weight){ "w", dtype,
-                          random_weights(&m->r, dtype, (size_t)(cols * (rows ? rows : 1)), 2) };
-    const vug_shape shape = rows ? (vug_shape){ 2, { rows, cols } } : (vug_shape){ 1, { cols } };
-    return append(m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
-}
-
 static const vug_attr_norm norm_at = { .eps = 1e-6f, .bias = 1 };
 
-static vug_val linear(model *m, vug_val x, int64_t out, int64_t in)
+static vug_val norm(help_graph *m, vug_val x, int64_t width)
 {
-    return op2(m, VUG_OP_LINEAR, x, weight(m, out, in));
+    return help_append(m, (vug_node){ .op = VUG_OP_RMS_NORM,
+                                      .in = { x, help_weight(m, 0, width) },
+                                      .at.norm = norm_at });
 }
 
-static vug_val norm(model *m, vug_val x, int64_t width)
-{
-    return append(m, (vug_node){ .op = VUG_OP_RMS_NORM,
-                                 .in = { x, weight(m, 0, width) },
-                                 .at.norm = norm_at });
-}
-
-static vug_val add_norm(model *m, bool fused, vug_val x, vug_val a)
+static vug_val add_norm(help_graph *m, bool fused, vug_val x, vug_val a)
 {
     if (!fused)
-        return op2(m, VUG_OP_ADD, x, norm(m, a, D));
-    return append(m, (vug_node){ .op = VUG_OP_ADD_NORM,
-                                 .in = { x, a, weight(m, 0, D) },
-                                 .at.norm = norm_at });
+        return help_op2(m, VUG_OP_ADD, x, norm(m, a, D));
+    return help_append(m, (vug_node){ .op = VUG_OP_ADD_NORM,
+                                      .in = { x, a, help_weight(m, 0, D) },
+                                      .at.norm = norm_at });
 }
 
-static vug_val norm_rope(model *m, bool fused, vug_val x, vug_val table)
+static vug_val norm_rope(help_graph *m, bool fused, vug_val x, vug_val table)
 {
     if (!fused)
-        return op2(m, VUG_OP_ROPE, norm(m, x, E), table);
-    return append(m, (vug_node){ .op = VUG_OP_NORM_ROPE,
-                                 .in = { x, weight(m, 0, E), table },
-                                 .at.norm = norm_at });
+        return help_op2(m, VUG_OP_ROPE, norm(m, x, E), table);
+    return help_append(m, (vug_node){ .op = VUG_OP_NORM_ROPE,
+                                      .in = { x, help_weight(m, 0, E), table },
+                                      .at.norm = norm_at });
 }
 
-static vug_val heads(model *m, vug_val x, int count)
-{
-    return append(m, (vug_node){ .op = VUG_OP_HEADS, .in = { x }, .at.heads = { count } });
-}
-
-static vug_val block(model *m, bool fused, vug_val x, vug_val table)
+static vug_val block(help_graph *m, bool fused, vug_val x, vug_val table)
 {
     const vug_attr_attn attn = { m->layer, m->layer == 1 ? 0 : 20, 0.3f, m->layer == 2 ? 9.0f : 0 };
     const vug_val h = norm(m, x, D);
-    vug_val q = linear(m, h, (int64_t)HEADS * E, D);
+    vug_val q = help_linear(m, h, (int64_t)HEADS * E, D);
     if (m->layer == 1)
-        q = op2(m, VUG_OP_BIAS, q, weight(m, 0, (int64_t)HEADS * E));
-    q = heads(m, q, HEADS);
-    vug_val k = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
-    const vug_val v = heads(m, linear(m, h, (int64_t)KV * E, D), KV);
+        q = help_op2(m, VUG_OP_BIAS, q, help_weight(m, 0, (int64_t)HEADS * E));
+    q = help_heads(m, q, HEADS);
+    vug_val k = help_heads(m, help_linear(m, h, (int64_t)KV * E, D), KV);
+    const vug_val v = help_heads(m, help_linear(m, h, (int64_t)KV * E, D), KV);
     q = norm_rope(m, fused, q, table);
     k = norm_rope(m, fused, k, table);
-    const vug_val a =
-            append(m, (vug_node){ .op = VUG_OP_ATTENTION, .in = { q, k, v }, .at.attn = attn });
-    const vug_val merged = append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
-    x = add_norm(m, fused, x, linear(m, merged, D, (int64_t)HEADS * E));
+    const vug_val a = help_append(
+            m, (vug_node){ .op = VUG_OP_ATTENTION, .in = { q, k, v }, .at.attn = attn });
+    const vug_val merged = help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
+    x = add_norm(m, fused, x, help_linear(m, merged, D, (int64_t)HEADS * E));
 
     const vug_val f = norm(m, x, D);
-    const vug_val gate = linear(m, f, FFN, D), up = linear(m, f, FFN, D);
+    const vug_val gate = help_linear(m, f, FFN, D), up = help_linear(m, f, FFN, D);
     const bool silu = m->layer == 1;
     const vug_op alone = silu ? VUG_OP_SILU : VUG_OP_GELU;
     const vug_val act =
-            fused ? op2(m, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU, gate, up)
-                  : op2(m, VUG_OP_MUL, append(m, (vug_node){ .op = alone, .in = { gate } }), up);
-    return add_norm(m, fused, x, linear(m, act, D, FFN));
+            fused ? help_op2(m, silu ? VUG_OP_SWIGLU : VUG_OP_GEGLU, gate, up)
+                  : help_op2(m, VUG_OP_MUL,
+                             help_append(m, (vug_node){ .op = alone, .in = { gate } }), up);
+    return add_norm(m, fused, x, help_linear(m, act, D, FFN));
 }
 
 /* A block that reads the cache of layer 0 with the queries of every row of x, takes a
  * head of the answer apart and multiplies by a number of its own. */
-static vug_val reader(model *m, vug_val x, vug_val table)
+static vug_val reader(help_graph *m, vug_val x, vug_val table)
 {
     const vug_attr_attn attn = { 0, 20, 1.1f, 0 };
-    vug_val q = heads(m, linear(m, norm(m, x, D), (int64_t)HEADS * E, D), HEADS);
-    q = op2(m, VUG_OP_ROPE, q, table);
-    q = append(m, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { q }, .at.norm = { 1e-5f, 0 } });
-    const vug_val a = append(m, (vug_node){ .op = VUG_OP_ATTEND, .in = { q }, .at.attn = attn });
-    const vug_val one = append(m, (vug_node){ .op = VUG_OP_HEAD, .in = { a }, .at.head = { 2 } });
-    const vug_val merged = append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
-    x = op2(m, VUG_OP_ADD, x, linear(m, merged, D, (int64_t)HEADS * E));
-    x = op2(m, VUG_OP_ADD, x, linear(m, one, D, E));
-    return op2(m, VUG_OP_GAIN, x, weight(m, 0, 1));
-}
-
-/* Every value has bytes of its own. */
-static void plan(model *m)
-{
-    m->plan.offset = vug_alloc_zero(m->graph.n, sizeof(*m->plan.offset));
-    assert_non_null(m->plan.offset);
-    for (uint32_t i = 1; i < m->graph.n; i++) {
-        const vug_node *node = &m->graph.node[i];
-        m->plan.offset[i] = VUG_NO_OFFSET;
-        if (node->op == VUG_OP_PARAM || node->op == VUG_OP_INPUT)
-            continue;
-        m->plan.offset[i] = m->plan.bytes;
-        if (node->op == VUG_OP_HEADS || node->op == VUG_OP_MERGE)
-            m->plan.offset[i] = m->plan.offset[node->in[0].id];
-        else
-            m->plan.bytes +=
-                    ((uint64_t)vug_shape_elements(&node->shape, BATCH, BATCH) * 4 + 63) / 64 * 64;
-    }
+    vug_val q = help_heads(m, help_linear(m, norm(m, x, D), (int64_t)HEADS * E, D), HEADS);
+    q = help_op2(m, VUG_OP_ROPE, q, table);
+    q = help_append(m, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { q }, .at.norm = { 1e-5f, 0 } });
+    const vug_val a =
+            help_append(m, (vug_node){ .op = VUG_OP_ATTEND, .in = { q }, .at.attn = attn });
+    const vug_val one =
+            help_append(m, (vug_node){ .op = VUG_OP_HEAD, .in = { a }, .at.head = { 2 } });
+    const vug_val merged = help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { a } });
+    x = help_op2(m, VUG_OP_ADD, x, help_linear(m, merged, D, (int64_t)HEADS * E));
+    x = help_op2(m, VUG_OP_ADD, x, help_linear(m, one, D, E));
+    return help_op2(m, VUG_OP_GAIN, x, help_weight(m, 0, 1));
 }
 
 /* The same weights for the same arguments: they are drawn in the same order. */
-static model model_of(bool fused)
+static help_graph model_of(bool fused)
 {
     static const float inv[3] = { 1, 0.1f, 0.01f }; /* half of each head is rotated */
-    model m = { .r = { 31 }, .layer = -1 };
-    const vug_val tokens = input(&m, VUG_INPUT_TOKENS);
-    const vug_val positions = input(&m, VUG_INPUT_POSITIONS);
-    const vug_val rows = input(&m, VUG_INPUT_ROWS);
-    const vug_val table = append(
+    help_graph m = { .r = { 31 }, .layer = -1 };
+    const vug_val tokens = help_input(&m, VUG_INPUT_TOKENS);
+    const vug_val positions = help_input(&m, VUG_INPUT_POSITIONS);
+    const vug_val rows = help_input(&m, VUG_INPUT_ROWS);
+    const vug_val table = help_append(
             &m,
             (vug_node){ .op = VUG_OP_ROPE_TABLE, .in = { positions }, .at.table = { 6, inv, 1 } });
-    const vug_val embedding = weight(&m, V, D);
-    vug_val x = append(
+    const vug_val embedding = help_weight(&m, V, D);
+    vug_val x = help_append(
             &m,
             (vug_node){ .op = VUG_OP_EMBED, .in = { embedding, tokens }, .at.scale = { 6.5f } });
     for (m.layer = 0; m.layer < LAYERS; m.layer++)
         x = block(&m, fused, x, table);
     x = reader(&m, x, table);
     m.layer = -1;
-    x = append(&m, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { 0.5f } });
+    x = help_append(&m, (vug_node){ .op = VUG_OP_SCALE, .in = { x }, .at.scale = { 0.5f } });
     m.layer = LAYERS + 1;
-    vug_val last = op2(&m, VUG_OP_TAKE, x, rows);
-    last = reader(&m, last, op2(&m, VUG_OP_TAKE, table, rows));
+    vug_val last = help_op2(&m, VUG_OP_TAKE, x, rows);
+    last = reader(&m, last, help_op2(&m, VUG_OP_TAKE, table, rows));
     m.layer = -1;
     last = norm(&m, last, D);
-    const vug_val logits = append(&m, (vug_node){ .op = VUG_OP_SOFTCAP,
-                                                  .in = { op2(&m, VUG_OP_LINEAR, last, embedding) },
-                                                  .at.scale = { 20 } });
+    const vug_val logits =
+            help_append(&m, (vug_node){ .op = VUG_OP_SOFTCAP,
+                                        .in = { help_op2(&m, VUG_OP_LINEAR, last, embedding) },
+                                        .at.scale = { 20 } });
     assert_int_equal(vug_graph_output(&m.graph, "logits", logits, NULL), VUG_OK);
     assert_int_equal(vug_graph_output(&m.graph, "hidden", x, NULL), VUG_OK);
-    plan(&m);
+    help_plan(&m, BATCH);
     return m;
-}
-
-static void model_release(model *m)
-{
-    for (int i = 0; i < m->n_weights; i++)
-        free_weights(m->weight[i].data, 2);
-    vug_plan_release(&m->plan);
-    vug_graph_release(&m->graph);
 }
 
 /* ---- running it ----------------------------------------------------------- */
@@ -218,7 +140,7 @@ typedef struct {
     vug_workspace *workspace;
 } setup;
 
-static setup setup_of(const model *m, const char *isa, int threads)
+static setup setup_of(const help_graph *m, const char *isa, int threads)
 {
     setup s = { .b = vug_backend_at(0) };
     vug_err err = { 0 };
@@ -289,7 +211,7 @@ static void check_result(const setup *s, int64_t chunk, const result *want, cons
 
 /* ---- what it should give: the definitions, node by node -------------------- */
 
-static float *evaluate_norm(const model *m, const float *x, vug_val w, size_t n, int64_t width)
+static float *evaluate_norm(const help_graph *m, const float *x, vug_val w, size_t n, int64_t width)
 {
     const vug_weight *weight = &m->weight[vug_graph_at(&m->graph, w)->at.param.slot];
     float *scale = guarded_floats((size_t)width), *out = guarded_floats(n);
@@ -302,7 +224,7 @@ static float *evaluate_norm(const model *m, const float *x, vug_val w, size_t n,
 }
 
 /* The values in[1], in[2] of an attention that reads what another one filled. */
-static void find_keys(const model *m, const vug_node *node, float *const *value, float **in)
+static void find_keys(const help_graph *m, const vug_node *node, float *const *value, float **in)
 {
     for (uint32_t i = 1; i < m->graph.n; i++) {
         const vug_node *source = &m->graph.node[i];
@@ -355,7 +277,7 @@ static float evaluate_element(const vug_node *node, const float *a, const float 
 }
 
 /* One node of an unfused graph, for all tokens at once. */
-static float *evaluate(const model *m, const vug_node *node, float *const *in)
+static float *evaluate(const help_graph *m, const vug_node *node, float *const *in)
 {
     const int64_t width = node->shape.dim[node->shape.rank - 1];
     const size_t n = (size_t)vug_shape_elements(&node->shape, TOKENS, TOKENS);
@@ -406,7 +328,7 @@ static float *evaluate(const model *m, const vug_node *node, float *const *in)
 static result *expected(void)
 {
     result *want = vug_alloc(1, sizeof(*want));
-    model m = model_of(false);
+    help_graph m = model_of(false);
     float **value = vug_alloc_zero(m.graph.n, sizeof(*value));
     assert_non_null(want);
     assert_non_null(value);
@@ -429,7 +351,7 @@ static result *expected(void)
     for (size_t i = 0; i < (size_t)TOKENS * V; i++)
         assert_true(isfinite(want->logits[i]) && fabsf(want->logits[i]) <= 20);
     vug_free(value);
-    model_release(&m);
+    help_graph_release(&m);
     return want;
 }
 
@@ -440,7 +362,7 @@ static void test_same_bits(void **state)
     (void)state;
     result *want = expected();
     for (int fused = 0; fused < 2; fused++) {
-        model m = model_of(fused);
+        help_graph m = model_of(fused);
         for (int threads = 1; threads <= 3; threads++) {
             setup s = setup_of(&m, threads == 2 ? "ref" : NULL, threads);
             check_result(&s, TOKENS, want, fused ? "fused, one step" : "one step");
@@ -448,7 +370,7 @@ static void test_same_bits(void **state)
             check_result(&s, 7, want, fused ? "fused, steps of 7" : "steps of 7");
             setup_release(&s);
         }
-        model_release(&m);
+        help_graph_release(&m);
     }
     vug_free(want);
 }
@@ -460,19 +382,21 @@ static void test_some_rows(void **state)
     static const int32_t rows[] = { 0, 2, 3, 17, 18, 19, 60, TOKENS - 1 };
     enum { N = sizeof(rows) / sizeof(rows[0]) };
     result *want = expected();
-    model m = model_of(true);
+    help_graph m = model_of(true);
     setup s = setup_of(&m, NULL, 2);
     int32_t token[TOKENS];
     const float *output[2];
     for (int i = 0; i < TOKENS; i++)
         token[i] = token_at(i);
     const vug_span span = { s.state[0], 0, TOKENS };
-    const vug_step_in in = { .span = &span, .n_spans = 1, .token = token, .row = rows, .n_rows = N };
+    const vug_step_in in = {
+        .span = &span, .n_spans = 1, .token = token, .row = rows, .n_rows = N
+    };
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
     for (int i = 0; i < N; i++)
         check_bits(output[0] + (size_t)i * V, want->logits + (size_t)rows[i] * V, V, "some rows");
     setup_release(&s);
-    model_release(&m);
+    help_graph_release(&m);
     vug_free(want);
 }
 
@@ -482,7 +406,7 @@ static void test_two_sequences(void **state)
     (void)state;
     enum { LEAD = 30 };
     result *want = expected();
-    model m = model_of(true);
+    help_graph m = model_of(true);
     setup s = setup_of(&m, NULL, 2);
     int32_t token[TOKENS];
     const float *output[2];
@@ -514,7 +438,7 @@ static void test_two_sequences(void **state)
                    "hidden ahead");
     }
     setup_release(&s);
-    model_release(&m);
+    help_graph_release(&m);
     vug_free(want);
 }
 
@@ -523,7 +447,7 @@ static void test_cancel(void **state)
 {
     (void)state;
     result *want = expected();
-    model m = model_of(true);
+    help_graph m = model_of(true);
     setup s = setup_of(&m, NULL, 2);
     int32_t token[TOKENS];
     for (int i = 0; i < TOKENS; i++)
@@ -548,7 +472,7 @@ static void test_cancel(void **state)
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
     check_bits(output[0], want->logits + (size_t)69 * V, V, "after a cancelled step");
     setup_release(&s);
-    model_release(&m);
+    help_graph_release(&m);
     vug_free(want);
 }
 
@@ -564,7 +488,7 @@ static void refuse(const setup *s, const vug_step_in *in, const char *why)
 static void test_bad_steps(void **state)
 {
     (void)state;
-    model m = model_of(true);
+    help_graph m = model_of(true);
     setup s = setup_of(&m, NULL, 1);
     int32_t token[TOKENS + 1] = { 0 }, row[1] = { 0 };
     vug_span span = { s.state[0], 0, BATCH + 1 };
@@ -586,13 +510,13 @@ static void test_bad_steps(void **state)
     in.n_rows = BATCH + 1;
     refuse(&s, &in, "81 rows");
     setup_release(&s);
-    model_release(&m);
+    help_graph_release(&m);
 }
 
 static void test_sizes(void **state)
 {
     (void)state;
-    model m = model_of(true);
+    help_graph m = model_of(true);
     setup s = setup_of(&m, NULL, 1);
     const vug_program_sizes sizes = s.b->sizes(s.program);
     /* 100 tokens in blocks of 64; windows of 20 with steps of 80 need 99 slots. */
@@ -616,13 +540,13 @@ static void test_sizes(void **state)
      * one bias. */
     assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + 3 * D + HEADS * E) * 4);
     setup_release(&s);
-    model_release(&m);
+    help_graph_release(&m);
 }
 
 static void test_compile_refuses(void **state)
 {
     (void)state;
-    model m = model_of(true);
+    help_graph m = model_of(true);
     const vug_backend *b = vug_backend_at(0);
     vug_device *device;
     vug_program *program;
@@ -642,7 +566,7 @@ static void test_compile_refuses(void **state)
     assert_int_equal(b->open(&(vug_device_options){ "abacus", 1 }, &device, &err), VUG_ARGUMENT);
     assert_non_null(strstr(err.msg, "'abacus'"));
     assert_non_null(strstr(err.msg, "ref"));
-    model_release(&m);
+    help_graph_release(&m);
 }
 
 static void test_describe(void **state)

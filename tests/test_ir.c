@@ -180,6 +180,10 @@ static const rule_row rule_rows[] = {
       NULL,
       "inputs are [100,8] and [T,1], expected a table [V,D] and tokens [T]" },
 
+    { NODE(LINEAR),
+      { "1099511627776,8", "16777216,8" },
+      NULL,
+      "has more elements than can be counted" },
     { NODE(LINEAR), { "T,8", "16,8" }, "[T,16]", NULL },
     { NODE(LINEAR), { "R,8", "16,8" }, "[R,16]", NULL },
     { NODE(LINEAR),

@@ -234,11 +234,11 @@ typedef struct {
     const char *kernels; /* the device's description: hardware and kernels */
     int64_t n_layers, d_model, n_heads, n_kv_heads, d_head, d_ffn, n_vocab;
     int64_t n_experts, n_experts_chosen, d_expert; /* of layers with experts; 0: none has */
-    int64_t n_parameters;    /* of the text stack, a tied head counted once */
-    int64_t n_active;        /* of them, those that one token meets */
-    int64_t context_trained; /* tokens */
-    int64_t context;         /* tokens, of sessions of this model */
-    int64_t batch;           /* most tokens in one step */
+    int64_t n_parameters;                          /* of the text stack, a tied head counted once */
+    int64_t n_active;                              /* of them, those that one token meets */
+    int64_t context_trained;                       /* tokens */
+    int64_t context;                               /* tokens, of sessions of this model */
+    int64_t batch;                                 /* most tokens in one step */
     int threads;
     bool tied_head;
     uint64_t bytes_per_token; /* of weights, read to decode one token */

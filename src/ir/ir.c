@@ -49,15 +49,10 @@ static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *er
     const vug_shape *s = &node->shape;
     if (s->rank < 1 || s->rank > VUG_MAX_DIMS)
         return refuse(node, err, "has no declared shape");
-    uint64_t elements = sizeof(float);
     for (int i = 0; i < s->rank; i++) {
         const bool symbol = node->op == VUG_OP_INPUT && is_symbol(s->dim[i], i);
         if (!symbol && s->dim[i] < 1)
             return refuse(node, err, "has a dimension below 1");
-        /* 2^20 stands for a symbol, so that every later product fits as well. */
-        if (!vug_mul_size(elements, symbol ? 1u << 20 : (uint64_t)s->dim[i], &elements) ||
-            elements > INT64_MAX)
-            return refuse(node, err, "has more elements than can be counted");
     }
     return VUG_OK;
 }
@@ -437,10 +432,23 @@ static vug_status check_inputs(const vug_node *node, uint32_t before, vug_err *e
     return VUG_OK;
 }
 
+/* The bytes of every value can be counted; 2^20 stands for a symbol. */
+static bool is_countable(const vug_shape *s)
+{
+    uint64_t bytes = sizeof(float);
+    for (int i = 0; i < s->rank; i++) {
+        if (!vug_mul_size(bytes, s->dim[i] < 0 ? 1u << 20 : (uint64_t)s->dim[i], &bytes))
+            return false;
+    }
+    return bytes <= INT64_MAX;
+}
+
 /* P and S are of inputs alone: no computed value has them. */
 static vug_status infer_shape(const vug_graph *g, vug_node *node, vug_err *err)
 {
     VUG_TRY(op_info[node->op].infer(g, node, err));
+    if (!is_countable(&node->shape))
+        return refuse(node, err, "has more elements than can be counted");
     for (int i = 0; i < node->shape.rank && node->op != VUG_OP_INPUT; i++) {
         if (node->shape.dim[i] == VUG_DIM_P || node->shape.dim[i] == VUG_DIM_S)
             return refuse(node, err, "reads a past or a mask, which only attention can");

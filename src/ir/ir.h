@@ -54,8 +54,8 @@ typedef struct {
 typedef struct {
     vug_op op;
     vug_val in[VUG_MAX_INPUTS];
+    int layer; /* it belongs to; -1: outside the layers */
     vug_shape shape;
-    int layer;        /* it belongs to; -1: outside the layers */
     const char *name; /* of the value, such as "attn_q"; may be NULL; in the graph's arena */
     union {
         vug_attr_none none;

@@ -92,8 +92,8 @@ static range spans_of(const tile *t)
 
 /* ---- one block ------------------------------------------------------------ */
 
-/* The products of rows first .. end-1 with the panels that hold keys from
- * `lo` to `hi` of the block. */
+/* The products of rows with the panels that hold the keys, which count from the block's
+ * first. */
 static void multiply_keys(const tile *t, range rows, const float *k, range keys)
 {
     const int64_t width = t->a->job->cache->width;
@@ -112,7 +112,7 @@ static void multiply_keys(const tile *t, range rows, const float *k, range keys)
     }
 }
 
-/* Adds keys lo .. hi-1 of the block to the outputs of `n` rows from `r`. */
+/* Adds the values of the block's keys to the outputs of `n` rows from `r`. */
 static void multiply_values(const tile *t, int64_t r, int n, const float *v, range keys)
 {
     const int64_t columns = t->a->job->cache->columns;
@@ -428,7 +428,7 @@ static void split_spans(attention *a, int64_t tiles)
 
 int64_t vug_cpu_attention_scratch(int64_t width)
 {
-    const int64_t columns = (width + PANEL - 1) / PANEL * PANEL;
+    const int64_t columns = vug_cpu_round_up(width, PANEL);
     return TILE_ROWS * (BLOCK + 3 * columns);
 }
 

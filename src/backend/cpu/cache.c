@@ -1,11 +1,6 @@
 /* The key/value caches: their sizes, and writing a step's tokens into them. */
 #include "backend/cpu/cpu.h"
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* A window needs the keys of all queries of a step at once: those of the first
  * query, window - 1 before it, and the step's own. */
 bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window,
@@ -17,10 +12,10 @@ bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window
     if (slots > INT64_MAX - VUG_CPU_BLOCK)
         return false;
     *cache = (vug_cpu_cache){ .window = window,
-                              .slots = round_up(slots, VUG_CPU_BLOCK),
+                              .slots = vug_cpu_round_up(slots, VUG_CPU_BLOCK),
                               .heads = k->dim[1],
                               .width = k->dim[2],
-                              .columns = round_up(k->dim[2], VUG_CPU_PANEL) };
+                              .columns = vug_cpu_round_up(k->dim[2], VUG_CPU_PANEL) };
     uint64_t bytes = 2 * sizeof(float);
     return vug_mul_size(bytes, (uint64_t)cache->slots, &bytes) &&
            vug_mul_size(bytes, (uint64_t)cache->heads, &bytes) &&
@@ -34,7 +29,8 @@ uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache)
 
 /* ---- appending ------------------------------------------------------------ */
 
-/* Tokens of one span that fall into one block of 64 positions, of one kv head. */
+/* A chunk is the tokens of one span that fall into one block of 64 positions, of one kv
+ * head. */
 typedef struct {
     const vug_cpu_attention_job *job;
     vug_cpu_deal deal;

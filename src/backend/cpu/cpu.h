@@ -18,9 +18,21 @@ typedef struct {
     vug_pool *pool;
     float *scratch;         /* [threads][scratch_floats], aligned to 64 bytes */
     int64_t scratch_floats; /* a multiple of 16 */
-    float *shared;          /* by all threads: vug_cpu_attention_partial, vug_cpu_experts_shared, or
-                    * rows x in of a product */
+    float *shared;          /* by all threads: one job's at a time (program.h) */
 } vug_cpu_env;
+
+enum {
+    VUG_CPU_LINE = 16, /* floats of a cache line */
+    /* Of loops over single elements: below so many, waking the threads costs more than it
+     * saves; and so many at a time. */
+    VUG_CPU_FEW_ELEMENTS = 32 * 1024,
+    VUG_CPU_CHUNK = 8 * 1024,
+};
+
+static inline int64_t vug_cpu_round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
 
 /* Chunks of a job, dealt out to the threads as they come: who computes a chunk
  * makes no difference to its result. */
@@ -39,6 +51,17 @@ static inline void vug_cpu_deal_init(vug_cpu_deal *deal, int64_t n)
 static inline int64_t vug_cpu_deal_take(vug_cpu_deal *deal)
 {
     return atomic_fetch_add_explicit(&deal->next, 1, memory_order_relaxed);
+}
+
+/* Runs `work` over the chunks: here where there is little to do, else on all threads. */
+static inline void vug_cpu_spread(const vug_cpu_env *env, vug_cpu_deal *deal, int64_t chunks,
+                                  int64_t elements, vug_work *work, void *arg)
+{
+    vug_cpu_deal_init(deal, chunks);
+    if (chunks == 1 || elements < VUG_CPU_FEW_ELEMENTS)
+        work(arg, 0, 1);
+    else
+        vug_pool_run(env->pool, work, arg);
 }
 
 /* ---- linear.c ------------------------------------------------------------- */

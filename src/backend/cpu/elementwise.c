@@ -8,12 +8,6 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/ref.h"
 
-enum {
-    /* Elements below which waking the threads costs more than it saves. */
-    SMALL = 32 * 1024,
-    CHUNK = 8 * 1024,
-};
-
 typedef void row_fn(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row);
 
 static float *out_row(const vug_cpu_rows_job *job, int64_t row)
@@ -35,18 +29,23 @@ static void row_embed(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *jo
                                         out_row(job, row), job->width);
 }
 
+static float inverse_rms(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job,
+                         const float *x)
+{
+    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
+    return 1.0f / sqrtf(mean + job->eps);
+}
+
 static void norm_into(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, const float *x,
                       float *out)
 {
-    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
-    kernels->norm(x, 1.0f / sqrtf(mean + job->eps), job->w, out, job->width);
+    kernels->norm(x, inverse_rms(kernels, job, x), job->w, out, job->width);
 }
 
 static void row_unit_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     const float *x = in_row(job, 0, row);
-    const float mean = kernels->sum_squares(x, job->width) / (float)job->width;
-    kernels->scale(x, 1.0f / sqrtf(mean + job->eps), out_row(job, row), job->width);
+    kernels->scale(x, inverse_rms(kernels, job, x), out_row(job, row), job->width);
 }
 
 static void row_rms_norm(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
@@ -170,7 +169,7 @@ static void row_head(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job
            (size_t)job->width * sizeof(float));
 }
 
-/* Operations that program.c handles, or that need no work. */
+/* Operations that have jobs of their own, or need no work. */
 #define row_param               NULL
 #define row_input               NULL
 #define row_linear              NULL
@@ -250,11 +249,9 @@ void vug_cpu_rows(const vug_cpu_env *env, const vug_cpu_rows_job *job)
 {
     const bool flat = is_flat(job->op);
     const int64_t n = flat ? job->rows * job->width : job->rows;
-    const int64_t per_chunk = flat ? CHUNK : job->width < CHUNK ? CHUNK / job->width : 1;
+    const int64_t rows = job->width < VUG_CPU_CHUNK ? VUG_CPU_CHUNK / job->width : 1;
+    const int64_t per_chunk = flat ? VUG_CPU_CHUNK : rows;
     loop l = { .env = env, .job = job, .per_chunk = per_chunk, .flat = flat };
-    vug_cpu_deal_init(&l.deal, (n + per_chunk - 1) / per_chunk);
-    if (l.deal.n == 1 || job->rows * job->width < SMALL)
-        run_rows(&l, 0, 1);
-    else
-        vug_pool_run(env->pool, run_rows, &l);
+    vug_cpu_spread(env, &l.deal, (n + per_chunk - 1) / per_chunk, job->rows * job->width, run_rows,
+                   &l);
 }

@@ -8,12 +8,7 @@
  */
 #include "backend/cpu/cpu.h"
 
-enum {
-    /* Elements below which waking the threads costs more than it saves. */
-    SMALL = 32 * 1024,
-    CHUNK = 8 * 1024,
-    LINE = 16, /* floats of a cache line */
-};
+enum { LINE = VUG_CPU_LINE, CHUNK = VUG_CPU_CHUNK };
 
 typedef struct {
     const vug_cpu_env *env;
@@ -203,15 +198,6 @@ static void add_up(void *arg, int thread, int n_threads)
     }
 }
 
-static void spread(mixture *m, vug_work *work, int64_t chunks, int64_t elements)
-{
-    vug_cpu_deal_init(&m->deal, chunks);
-    if (chunks == 1 || elements < SMALL)
-        work(m, 0, 1);
-    else
-        vug_pool_run(m->env->pool, work, m);
-}
-
 void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
 {
     layout l;
@@ -235,7 +221,8 @@ void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
         return;
     sort_pairs(&m);
     gate_and_up(&m);
-    spread(&m, activate, (m.pairs * job->hidden + CHUNK - 1) / CHUNK, m.pairs * job->hidden);
+    const int64_t gates = m.pairs * job->hidden;
+    vug_cpu_spread(env, &m.deal, (gates + CHUNK - 1) / CHUNK, gates, activate, &m);
     down(&m);
-    spread(&m, add_up, job->rows, m.pairs * job->width);
+    vug_cpu_spread(env, &m.deal, job->rows, m.pairs * job->width, add_up, &m);
 }

@@ -83,6 +83,26 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
     return VUG_OK;
 }
 
+/* Attention and TAKE count rows by the step, not by the shapes of what they read. */
+static vug_status check_rows(const vug_program *p, const vug_node *node, vug_err *err)
+{
+    const int64_t rows = node->shape.dim[0];
+    const bool mask = vug_cpu_has_mask(node->op);
+    const bool attention = vug_op_is_attention(node->op), attend = vug_op_is_attend(node->op);
+    if (node->op == VUG_OP_TAKE &&
+        vug_graph_at(p->graph, node->in[0])->shape.dim[0] != p->token_dim)
+        return refuse(node, err, "takes rows of a value that has no row for each token");
+    if ((attention || mask) && rows != p->token_dim)
+        return refuse(node, err, "needs a query for each token");
+    if (attend && rows != p->token_dim && rows != p->row_dim)
+        return refuse(node, err, "needs a query for each token, or for each row of outputs");
+    if (mask && node->at.attn.window > 0)
+        return refuse(node, err, "has a window, and a mask in place of it");
+    if (attention && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
+        return refuse(node, err, "heads are wider than 4096");
+    return VUG_OK;
+}
+
 static vug_status check_nodes(const vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
@@ -95,8 +115,7 @@ static vug_status check_nodes(const vug_program *p, vug_err *err)
         }
         if (node->op == VUG_OP_PARAM)
             VUG_TRY(check_weight(p, node, err));
-        if (vug_op_is_attention(node->op) && node->shape.dim[2] > VUG_CPU_MAX_HEAD)
-            return refuse(node, err, "heads are wider than 4096");
+        VUG_TRY(check_rows(p, node, err));
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const vug_node *node = vug_graph_at(g, g->output[i].value);
@@ -198,6 +217,12 @@ static vug_status make_steps(vug_program *p, vug_err *err)
 
 /* ---- sizes ---------------------------------------------------------------- */
 
+/* To whole lines of the cache. */
+static int64_t to_lines(int64_t floats)
+{
+    return vug_cpu_round_up(floats, VUG_CPU_LINE);
+}
+
 /* Layers that read another one's cache. */
 static void note_readers(const vug_program *p, vug_cache_size *size)
 {
@@ -238,7 +263,8 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         const uint64_t own = vug_cpu_cache_floats(c);
         c->k = floats;
         c->v = floats + (uint64_t)(c->slots * c->heads * c->width);
-        if (!vug_add_size(floats, (own + 15) / 16 * 16, &floats) || floats > INT64_MAX / 8)
+        if (!vug_add_size(floats, (uint64_t)to_lines((int64_t)own), &floats) ||
+            floats > INT64_MAX / 8)
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
         size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float), layer };
@@ -253,32 +279,30 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
-static int64_t to_lines(int64_t floats)
+/* Floats of the largest input of a matrix product. */
+static int64_t largest_input(const vug_program *p)
 {
-    return (floats + 15) / 16 * 16;
-}
-
-/* The widest input of a matrix product. */
-static int64_t widest_input(const vug_graph *g)
-{
-    int64_t widest = 0;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        const int64_t in =
-                node->op == VUG_OP_LINEAR ? vug_graph_at(g, node->in[0])->shape.dim[1] : 0;
-        widest = in > widest ? in : widest;
+    int64_t largest = 0;
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op != VUG_OP_LINEAR)
+            continue;
+        const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
+        const int64_t floats = vug_shape_elements(x, p->limits.batch, p->limits.rows);
+        largest = floats > largest ? floats : largest;
     }
-    return widest;
+    return largest;
 }
 
 static vug_status size_experts(vug_program *p, vug_err *err)
 {
-    const int64_t most = p->limits.batch > p->limits.rows ? p->limits.batch : p->limits.rows;
     for (uint32_t i = 1; i < p->graph->n; i++) {
         const vug_node *node = &p->graph->node[i];
         if (node->op != VUG_OP_EXPERTS)
             continue;
-        const vug_cpu_experts_job job = vug_cpu_experts_of(p->graph, node, most);
+        const vug_shape rows = { 1, { node->shape.dim[0] } };
+        const vug_cpu_experts_job job = vug_cpu_experts_of(
+                p->graph, node, vug_shape_elements(&rows, p->limits.batch, p->limits.rows));
         uint64_t floats;
         if (!vug_cpu_experts_shared(&job, &floats))
             return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
@@ -288,29 +312,54 @@ static vug_status size_experts(vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
+/* The next part of the block, `n` items of `size` bytes from a cache line on; false when
+ * they cannot be counted. */
+static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
+{
+    const uint64_t line = VUG_CPU_LINE * sizeof(float);
+    uint64_t bytes;
+    *at = *end;
+    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
+           vug_add_size(*at, bytes / line * line, end);
+}
+
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
-    const int64_t linear = vug_cpu_linear_scratch();
-    const int64_t arranged = p->limits.batch * widest_input(p->graph);
-    const int64_t threads = vug_pool_threads(p->device->pool);
+    const int64_t linear = vug_cpu_linear_scratch(), arranged = largest_input(p);
     p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
     p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
-    const int64_t queries = p->limits.rows * (int64_t)(sizeof(vug_span) / sizeof(float));
-    const int64_t own = p->scratch_floats * threads + p->shared_floats +
-                        vug_cpu_seen_floats(p->limits.batch) + to_lines(p->limits.batch) +
-                        to_lines(queries);
-    uint64_t bytes = (p->plan->bytes + 63) / 64 * 64;
-    p->scratch_at = bytes;
-    if (!vug_add_size(bytes, (uint64_t)own * sizeof(float), &bytes))
+    const uint64_t threads = (uint64_t)vug_pool_threads(p->device->pool);
+    const uint64_t scratch = threads * (uint64_t)p->scratch_floats;
+    const uint64_t batch = (uint64_t)p->limits.batch, rows = (uint64_t)p->limits.rows;
+    uint64_t end = 0, values;
+    if (!add_part(p->plan->bytes, 1, &end, &values) ||
+        !add_part(scratch, sizeof(float), &end, &p->at.scratch) ||
+        !add_part((uint64_t)p->shared_floats, sizeof(float), &end, &p->at.shared) ||
+        !add_part(batch, sizeof(vug_cpu_range), &end, &p->at.seen) ||
+        !add_part(batch, sizeof(int32_t), &end, &p->at.position) ||
+        !add_part(rows, sizeof(vug_span), &end, &p->at.query))
         return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
-    p->sizes.workspace_bytes = bytes;
+    p->sizes.workspace_bytes = end;
     p->sizes.state_bytes = p->state_floats * sizeof(float);
     p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
     return VUG_OK;
 }
 
 /* ---- compile -------------------------------------------------------------- */
+
+/* The first dimension of the step's tokens or of its rows of outputs: `symbol`, or in a
+ * graph that was made for a fixed number of them, that number. */
+static int64_t dim_of_step(const vug_graph *g, int64_t symbol)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op == VUG_OP_INPUT && node->at.input.which != VUG_INPUT_DATA &&
+            (node->at.input.which == VUG_INPUT_ROWS) == (symbol == VUG_DIM_R))
+            return node->shape.dim[0];
+    }
+    return symbol;
+}
 
 static vug_status copy_weights(vug_program *p, const vug_weight *weight, vug_err *err)
 {
@@ -357,6 +406,8 @@ vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph, const vug
     p->graph = graph;
     p->plan = plan;
     p->limits = *limits;
+    p->token_dim = dim_of_step(graph, VUG_DIM_T);
+    p->row_dim = dim_of_step(graph, VUG_DIM_R);
     const vug_status st = build(p, weight, err);
     if (st != VUG_OK) {
         vug_cpu_release(p);

@@ -13,11 +13,24 @@ typedef struct {
     int n;
 } vug_cpu_step;
 
+/* Where the parts of a workspace's block begin behind the planned values, in bytes. */
+typedef struct {
+    uint64_t scratch;  /* [threads][scratch_floats] */
+    uint64_t shared;   /* [shared_floats] parts of attention that are to be joined, a product's
+                          input in lane order or, with it, what lies between the products of
+                          experts: one of them at a time */
+    uint64_t seen;     /* [batch] vug_cpu_range */
+    uint64_t position; /* [batch] int32_t */
+    uint64_t query;    /* [rows] vug_span */
+} vug_cpu_parts;
+
 struct vug_program {
     vug_device *device;
     const vug_graph *graph; /* borrowed, as is plan */
     const vug_plan *plan;
     vug_limits limits;
+    int64_t token_dim;  /* of values with a row for each token: VUG_DIM_T, or a fixed number */
+    int64_t row_dim;    /* of those with one for each row of outputs: VUG_DIM_R, or likewise */
     vug_weight *weight; /* [slots of the graph] */
     float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
     vug_cpu_step *step;
@@ -26,29 +39,26 @@ struct vug_program {
     uint64_t state_floats;
     int64_t scratch_floats; /* per thread */
     int64_t shared_floats;
-    uint64_t scratch_at; /* bytes, where the plan's block ends */
+    vug_cpu_parts at;
     vug_program_sizes sizes;
     vug_arena arena;
 };
 
-/* Floats that hold a vug_cpu_range of each token of a batch. */
-static inline int64_t vug_cpu_seen_floats(int64_t batch)
-{
-    return batch * (int64_t)(sizeof(vug_cpu_range) / sizeof(float));
-}
-
-/* One block: the planned values, scratch per thread, what all threads share
- * (partial results of attention, a product's input in lane order or, with it, what lies
- * between the products of experts: one of them at a time), which keys a mask shows,
- * positions, the rows of outputs as spans. */
 struct vug_workspace {
     const vug_program *program;
-    uint8_t *block;
+    uint8_t *block; /* the planned values, then the parts */
     vug_cpu_env env;
-    int32_t *position;   /* [batch] */
-    vug_cpu_range *seen; /* [batch] of a mask */
-    vug_span *query;     /* [rows] */
+    vug_cpu_range *seen; /* of a mask, by token */
+    int32_t *position;
+    vug_span *query; /* the rows of outputs as spans */
 };
+
+/* Attention whose last input is a mask. */
+static inline bool vug_cpu_has_mask(vug_op op)
+{
+    return op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST_MASK ||
+           op == VUG_OP_ATTEND_MASK;
+}
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
                                                    vug_err *err);

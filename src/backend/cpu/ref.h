@@ -2,8 +2,10 @@
 #define VUG_BACKEND_CPU_REF_H
 
 /*
- * The definition of every operation, in plain C: one value at a time, no
- * blocking, no threads, no cache. Tests compare the backend with it, to the bit.
+ * The definition of every operation that leaves a choice (the order of a sum, what is
+ * fused), in plain C: one value at a time, no blocking, no threads, no cache. The others
+ * are one F32 operation for each element, or none. Tests compare the backend with it, to
+ * the bit.
  */
 
 #include "backend/cpu/kernels.h"

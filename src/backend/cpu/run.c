@@ -1,5 +1,5 @@
-/* One step: the program's nodes in order, each a job of linear.c, attention.c
- * or elementwise.c. Nothing is allocated here. */
+/* One step: the program's nodes in order, each a job of linear.c, attention.c,
+ * experts.c or elementwise.c. A step allocates nothing. */
 #include "backend/cpu/program.h"
 
 /* ---- workspace ------------------------------------------------------------ */
@@ -14,20 +14,17 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
         vug_free(block);
         return VUG_FAIL_NOMEM(err, "the buffers of a step", bytes);
     }
-    float *scratch = (float *)(void *)(block + program->scratch_at);
-    const int threads = vug_pool_threads(program->device->pool);
+    const vug_cpu_parts *at = &program->at;
     ws->program = program;
     ws->block = block;
     ws->env = (vug_cpu_env){ .kernels = program->device->kernels,
                              .pool = program->device->pool,
-                             .scratch = scratch,
+                             .scratch = (float *)(void *)(block + at->scratch),
                              .scratch_floats = program->scratch_floats,
-                             .shared = scratch + threads * program->scratch_floats };
-    float *rest = ws->env.shared + program->shared_floats;
-    ws->seen = (vug_cpu_range *)(void *)rest;
-    ws->position = (int32_t *)(void *)(rest + vug_cpu_seen_floats(program->limits.batch));
-    const int64_t positions = (program->limits.batch + 15) / 16 * 16;
-    ws->query = (vug_span *)(void *)(ws->position + positions);
+                             .shared = (float *)(void *)(block + at->shared) };
+    ws->seen = (vug_cpu_range *)(void *)(block + at->seen);
+    ws->position = (int32_t *)(void *)(block + at->position);
+    ws->query = (vug_span *)(void *)(block + at->query);
     *out = ws;
     return VUG_OK;
 }
@@ -92,9 +89,12 @@ static void run_linears(const run *r, const vug_cpu_step *step)
                                           .n = step->n });
 }
 
-/* The mask's columns are the most keys of a span. */
-static vug_status find_mask(const run *r, vug_val v, vug_cpu_mask *mask, vug_err *err)
+/* Of a node that has one; its columns are the most keys of a span. */
+static vug_status find_mask(const run *r, const vug_node *node, vug_cpu_mask *mask, vug_err *err)
 {
+    if (!vug_cpu_has_mask(node->op))
+        return VUG_OK;
+    const vug_val v = node->in[vug_op_inputs(node->op) - 1];
     for (int i = 0; i < r->in->n_spans; i++) {
         const int64_t keys = r->in->span[i].past + r->in->span[i].n;
         mask->columns = keys > mask->columns ? keys : mask->columns;
@@ -107,26 +107,48 @@ static vug_status find_mask(const run *r, vug_val v, vug_cpu_mask *mask, vug_err
     return vug_cpu_mask_init(mask, r->in->span, r->in->n_spans, r->ws->seen, err);
 }
 
+/* All that does not depend on what the node fills its cache with. */
+static vug_cpu_attention_job attention_job(const run *r, uint32_t id)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    return (vug_cpu_attention_job){ .cache = &r->program->cache[node->at.attn.layer],
+                                    .span = r->in->span,
+                                    .n_spans = r->in->n_spans,
+                                    .heads = node->shape.dim[1],
+                                    .q = input_at(r, node->in[0]),
+                                    .out = value_at(r, (vug_val){ id }),
+                                    .score = { node->at.attn.scale, node->at.attn.softcap },
+                                    .tile_rows = r->program->plan->tile_rows };
+}
+
 static vug_status run_attention(const run *r, uint32_t id, vug_err *err)
 {
     const vug_node *node = &r->program->graph->node[id];
-    const bool past = node->op == VUG_OP_ATTENTION_PAST || node->op == VUG_OP_ATTENTION_PAST_MASK;
-    vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
-                                  .span = r->in->span,
-                                  .n_spans = r->in->n_spans,
-                                  .heads = node->shape.dim[1],
-                                  .q = input_at(r, node->in[0]),
-                                  .k = input_at(r, node->in[1]),
-                                  .v = input_at(r, node->in[2]),
-                                  .out = value_at(r, (vug_val){ id }),
-                                  .score = { node->at.attn.scale, node->at.attn.softcap },
-                                  .tile_rows = r->program->plan->tile_rows };
-    if (node->op == VUG_OP_ATTENTION_MASK || node->op == VUG_OP_ATTENTION_PAST_MASK)
-        VUG_TRY(find_mask(r, node->in[past ? 5 : 3], &job.mask, err));
-    if (past)
+    vug_cpu_attention_job job = attention_job(r, id);
+    job.k = input_at(r, node->in[1]);
+    job.v = input_at(r, node->in[2]);
+    VUG_TRY(find_mask(r, node, &job.mask, err));
+    if (node->op == VUG_OP_ATTENTION_PAST || node->op == VUG_OP_ATTENTION_PAST_MASK)
         vug_cpu_cache_load(&r->ws->env, &job, input_at(r, node->in[3]), input_at(r, node->in[4]));
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
+    return VUG_OK;
+}
+
+/* Queries of all tokens, or of those whose outputs are wanted. A graph for equal fixed
+ * numbers of both does not tell them apart, nor is there a difference: the outputs of each
+ * sequence's one token are wanted. */
+static vug_status run_attend(const run *r, uint32_t id, vug_err *err)
+{
+    const vug_node *node = &r->program->graph->node[id];
+    vug_cpu_attention_job job = attention_job(r, id);
+    if (node->shape.dim[0] != r->program->token_dim) {
+        job.span = r->ws->query;
+        job.n_spans = r->n_queries;
+    }
+    VUG_TRY(find_mask(r, node, &job.mask, err));
+    if (job.n_spans > 0)
+        vug_cpu_attention(&r->ws->env, &job);
     return VUG_OK;
 }
 
@@ -142,27 +164,6 @@ static void run_experts(const run *r, uint32_t id)
     job.down = weight_at(r, node->in[4]);
     job.out = value_at(r, (vug_val){ id });
     vug_cpu_experts(&r->ws->env, &job);
-}
-
-/* Queries of all tokens, or of those whose outputs are wanted. */
-static vug_status run_attend(const run *r, uint32_t id, vug_err *err)
-{
-    const vug_node *node = &r->program->graph->node[id];
-    const int64_t rows = node->shape.dim[0];
-    const bool all = rows == VUG_DIM_T || rows == r->tokens;
-    vug_cpu_attention_job job = { .cache = &r->program->cache[node->at.attn.layer],
-                                  .span = all ? r->in->span : r->ws->query,
-                                  .n_spans = all ? r->in->n_spans : r->n_queries,
-                                  .heads = node->shape.dim[1],
-                                  .q = input_at(r, node->in[0]),
-                                  .out = value_at(r, (vug_val){ id }),
-                                  .score = { node->at.attn.scale, node->at.attn.softcap },
-                                  .tile_rows = r->program->plan->tile_rows };
-    if (node->op == VUG_OP_ATTEND_MASK)
-        VUG_TRY(find_mask(r, node->in[1], &job.mask, err));
-    if (job.n_spans > 0)
-        vug_cpu_attention(&r->ws->env, &job);
-    return VUG_OK;
 }
 
 /* The node's own attributes; what it does not have stays 0. */
