@@ -270,6 +270,20 @@ static void the_real_one_is_computed_right(void **state)
     captured_release(&c);
 }
 
+/* What the examination calls right is what the training text says. */
+static void its_examination_is_fair(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "python3", "tools/pebble/evaluate", "--gold", "--failures", "--count", "150", NULL
+    };
+    const char *const env[] = { "PYTHONDONTWRITEBYTECODE=1", NULL };
+    captured c = capture(NULL, env, argv);
+    if (c.code != 0 || !strstr(c.out.ptr, "| questions about vug and pebble | 150 + 150 | 100.0 %"))
+        fail_msg("%s%s", c.out.ptr, c.err.ptr);
+    captured_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_folder_of_its_name),
         cmocka_unit_test(the_real_one_answers),
         cmocka_unit_test(the_real_one_is_computed_right),
+        cmocka_unit_test(its_examination_is_fair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
