@@ -228,7 +228,7 @@ static void run_combination(const plain *p, int tokens, int64_t batch, int past,
     o.tokens = tokens == 1 ? (past == VUG_PAST_NONE ? 24 : 7) : 0;
     o.batch = batch;
     o.max_batch = batch > 0 ? 0 : TEXTS;
-    o.step = TEXTS * ALL;
+    o.step = (int64_t)TEXTS * ALL;
     o.past = past == 3 ? VUG_PAST_GIVEN : (vug_flow_past)past;
     o.past_tokens = past == 3 ? 20 : 0;
     o.profile = fuse ? NULL : p->unfused;
