@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config_help.h"
 #include "core/mem.h"
 #include "core/os.h"
 #include "models/models.h"
@@ -26,29 +27,6 @@
     "'num_key_value_heads':2,'head_dim':8,'vocab_size':31"
 #define FLAT(more)   "{'model_type':'gemma3_text'," SIZES more "}"
 #define NESTED(more) "{'model_type':'gemma3','text_config':{" SIZES more "}"
-
-static vug_status read_as(const char *text, vug_config *out, vug_err *err)
-{
-    char *json = vug_strdup(text);
-    assert_non_null(json);
-    for (char *p = json; *p; p++) {
-        if (*p == '\'')
-            *p = '"';
-    }
-    const vug_status st = vug_config_read(vug_str_of(json), "config.json", out, err);
-    vug_free(json);
-    return st;
-}
-
-static vug_config read_good(const char *text)
-{
-    static const vug_config empty;
-    vug_config c = empty;
-    vug_err err = { 0 };
-    if (read_as(text, &c, &err) != VUG_OK)
-        fail_msg("%s: %s", text, err.msg);
-    return c;
-}
 
 /* "sf" for a sliding and then a full layer. */
 static void assert_layers(const vug_config *c, const char *kinds)
@@ -80,7 +58,7 @@ static void assert_rope(const vug_rope *rope, wanted_rope wanted)
 static void defaults(void **state)
 {
     (void)state;
-    const vug_config c = read_good("{'model_type':'gemma3_text'}");
+    const vug_config c = help_config("{'model_type':'gemma3_text'}");
     assert_string_equal(c.arch->name, "gemma3");
     assert_int_equal(c.n_layers, 26);
     assert_int_equal(c.d_model, 2304);
@@ -105,7 +83,7 @@ static void defaults(void **state)
 static void every_key(void **state)
 {
     (void)state;
-    const vug_config c = read_good(
+    const vug_config c = help_config(
             FLAT(",'max_position_embeddings':77,'sliding_window':3,'rms_norm_eps':1e-5,"
                  "'query_pre_attn_scalar':64,'final_logit_softcapping':30.0,'eos_token_id':[5,7],"
                  "'dtype':'float16','hidden_activation':'gelu_pytorch_tanh','attention_bias':false,"
@@ -131,7 +109,7 @@ static void every_key(void **state)
 static void attention_softcap_is_passed_over(void **state)
 {
     (void)state;
-    const vug_config c = read_good(FLAT(",'attn_logit_softcapping':50.0"));
+    const vug_config c = help_config(FLAT(",'attn_logit_softcapping':50.0"));
     assert_true(c.final_softcap == 0);
 }
 
@@ -155,7 +133,7 @@ static void kinds_of_layers(void **state)
         { FLAT(",'sliding_window_pattern':1,'sliding_window':null"), "ffff" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const vug_config c = read_good(rows[i].config);
+        const vug_config c = help_config(rows[i].config);
         assert_layers(&c, rows[i].kinds);
     }
 }
@@ -204,7 +182,7 @@ static void ropes(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         vug_buf text = { 0 };
         vug_buf_printf(&text, "{'model_type':'gemma3_text'," SIZES "%s}", rows[i].config);
-        const vug_config c = read_good(text.ptr);
+        const vug_config c = help_config(text.ptr);
         assert_rope(&c.rope_full, rows[i].full);
         assert_rope(&c.rope_window, rows[i].window);
         vug_buf_release(&text);
@@ -226,7 +204,7 @@ static void one_model_in_two_dialects(void **state)
                "'eos_token_id':[1,106]"),
     };
     for (size_t i = 0; i < COUNT(dialects); i++) {
-        const vug_config c = read_good(dialects[i]);
+        const vug_config c = help_config(dialects[i]);
         assert_int_equal(c.d_model, 12);
         assert_int_equal(c.window, 5);
         assert_layers(&c, "sfsf");
@@ -240,13 +218,13 @@ static void one_model_in_two_dialects(void **state)
 static void nested_configs(void **state)
 {
     (void)state;
-    vug_config c = read_good(NESTED("},'hidden_size':99,'vision_config':{'hidden_size':7}"));
+    vug_config c = help_config(NESTED("},'hidden_size':99,'vision_config':{'hidden_size':7}"));
     assert_int_equal(c.d_model, 12);
     /* The type may stand in the inner object alone. */
-    c = read_good("{'text_config':{'model_type':'gemma3_text','hidden_size':14}}");
+    c = help_config("{'text_config':{'model_type':'gemma3_text','hidden_size':14}}");
     assert_int_equal(c.d_model, 14);
     /* An object that is null is none. */
-    c = read_good("{'model_type':'gemma3_text','text_config':null,'hidden_size':16}");
+    c = help_config("{'model_type':'gemma3_text','text_config':null,'hidden_size':16}");
     assert_int_equal(c.d_model, 16);
 }
 
@@ -274,7 +252,7 @@ static void ends_and_formats(void **state)
           VUG_DTYPE_BF16 },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const vug_config c = read_good(rows[i].config);
+        const vug_config c = help_config(rows[i].config);
         assert_int_equal(c.n_eos, rows[i].n_eos);
         assert_memory_equal(c.eos, rows[i].eos, (size_t)c.n_eos * sizeof(*c.eos));
         assert_int_equal(c.dtype, rows[i].dtype);
@@ -296,11 +274,11 @@ static void assert_refused(const refusal *row, size_t n)
         vug_err err = { 0 };
         char expected[sizeof(err.msg)];
         (void)snprintf(expected, sizeof(expected), "config.json: %s", row[i].sentence);
-        assert_int_equal(read_as(row[i].config, &c, &err), row[i].code);
+        assert_int_equal(help_read_config(row[i].config, &c, &err), row[i].code);
         assert_string_equal(err.msg, expected);
         assert_int_equal(err.code, row[i].code);
         /* The sentence is optional, the failure is not. */
-        assert_int_equal(read_as(row[i].config, &c, NULL), row[i].code);
+        assert_int_equal(help_read_config(row[i].config, &c, NULL), row[i].code);
     }
 }
 

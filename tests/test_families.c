@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config_help.h"
 #include "core/mem.h"
 #include "models/common.h"
 #include "weights/weights.h"
@@ -22,29 +23,6 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- configs ------------------------------------------------------------------------- */
-
-static vug_status read_as(const char *text, vug_config *out, vug_err *err)
-{
-    char *json = vug_strdup(text);
-    assert_non_null(json);
-    for (char *p = json; *p; p++) {
-        if (*p == '\'')
-            *p = '"';
-    }
-    *out = (vug_config){ 0 };
-    const vug_status st = vug_config_read(vug_str_of(json), "config.json", out, err);
-    vug_free(json);
-    return st;
-}
-
-static vug_config read_good(const char *text)
-{
-    vug_config c;
-    vug_err err = { 0 };
-    if (read_as(text, &c, &err) != VUG_OK)
-        fail_msg("%s: %s", text, err.msg);
-    return c;
-}
 
 static void assert_layers(const vug_config *c, const char *kinds)
 {
@@ -82,7 +60,7 @@ static void defaults(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         char text[64];
         (void)snprintf(text, sizeof(text), "{'model_type':'%s'}", rows[i].type);
-        const vug_config c = read_good(text);
+        const vug_config c = help_config(text);
         const int64_t found[] = { c.n_layers,   c.d_model, c.n_heads,
                                   c.n_kv_heads, c.d_head,  c.d_ffn,
                                   c.n_vocab,    c.context, c.n_eos ? c.eos[0] : -1 };
@@ -103,18 +81,18 @@ static void defaults(void **state)
 static void heads_that_are_not_given(void **state)
 {
     (void)state;
-    vug_config c = read_good("{'model_type':'llama','hidden_size':60,'num_attention_heads':6,"
-                             "'num_key_value_heads':null,'head_dim':null}");
+    vug_config c = help_config("{'model_type':'llama','hidden_size':60,'num_attention_heads':6,"
+                               "'num_key_value_heads':null,'head_dim':null}");
     assert_true(c.n_kv_heads == 6 && c.d_head == 10);
-    c = read_good("{'model_type':'qwen2','hidden_size':60,'num_attention_heads':6,"
-                  "'num_key_value_heads':null}");
+    c = help_config("{'model_type':'qwen2','hidden_size':60,'num_attention_heads':6,"
+                    "'num_key_value_heads':null}");
     assert_true(c.n_kv_heads == 6 && c.d_head == 10);
     /* The width that a division gives is a whole number, as in the reference. */
-    c = read_good("{'model_type':'qwen2','hidden_size':50,'num_attention_heads':4,"
-                  "'num_key_value_heads':2}");
+    c = help_config("{'model_type':'qwen2','hidden_size':50,'num_attention_heads':4,"
+                    "'num_key_value_heads':2}");
     assert_int_equal(c.d_head, 12);
-    c = read_good("{'model_type':'qwen3','hidden_size':60,'num_attention_heads':6,"
-                  "'num_key_value_heads':3}");
+    c = help_config("{'model_type':'qwen3','hidden_size':60,'num_attention_heads':6,"
+                    "'num_key_value_heads':3}");
     assert_int_equal(c.d_head, 128);
     assert_true(c.attn_scale == 0.0883883461F);
 }
@@ -122,11 +100,11 @@ static void heads_that_are_not_given(void **state)
 static void softcaps(void **state)
 {
     (void)state;
-    vug_config c = read_good("{'model_type':'gemma2','attn_logit_softcapping':7.5,"
-                             "'final_logit_softcapping':null,'query_pre_attn_scalar':144}");
+    vug_config c = help_config("{'model_type':'gemma2','attn_logit_softcapping':7.5,"
+                               "'final_logit_softcapping':null,'query_pre_attn_scalar':144}");
     assert_true(c.attn_softcap == 7.5F && c.final_softcap == 0);
     assert_true(c.attn_scale == 1.0F / 12);
-    c = read_good("{'model_type':'gemma2','attn_logit_softcapping':null}");
+    c = help_config("{'model_type':'gemma2','attn_logit_softcapping':null}");
     assert_true(c.attn_softcap == 0 && c.final_softcap == 30);
 }
 
@@ -159,32 +137,32 @@ static void kinds_of_layers(void **state)
           "fsf" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const vug_config c = read_good(rows[i].config);
+        const vug_config c = help_config(rows[i].config);
         assert_layers(&c, rows[i].kinds);
     }
-    assert_int_equal(read_good("{'model_type':'gemma2'}").window, 4096);
-    assert_int_equal(read_good("{'model_type':'qwen2','sliding_window':9}").window, 9);
+    assert_int_equal(help_config("{'model_type':'gemma2'}").window, 4096);
+    assert_int_equal(help_config("{'model_type':'qwen2','sliding_window':9}").window, 9);
 }
 
 static void activations(void **state)
 {
     (void)state;
-    (void)read_good("{'model_type':'gemma','hidden_act':'gelu'}");
-    (void)read_good("{'model_type':'gemma','hidden_act':'gelu','hidden_activation':null}");
-    (void)read_good("{'model_type':'gemma','hidden_act':'gelu_pytorch_tanh'}");
-    (void)read_good("{'model_type':'gemma','hidden_act':'gelu',"
-                    "'hidden_activation':'gelu_pytorch_tanh'}");
-    (void)read_good("{'model_type':'gemma2','hidden_act':'gelu'}"); /* no key of Gemma 2 */
+    (void)help_config("{'model_type':'gemma','hidden_act':'gelu'}");
+    (void)help_config("{'model_type':'gemma','hidden_act':'gelu','hidden_activation':null}");
+    (void)help_config("{'model_type':'gemma','hidden_act':'gelu_pytorch_tanh'}");
+    (void)help_config("{'model_type':'gemma','hidden_act':'gelu',"
+                      "'hidden_activation':'gelu_pytorch_tanh'}");
+    (void)help_config("{'model_type':'gemma2','hidden_act':'gelu'}"); /* no key of Gemma 2 */
 }
 
 static void biases(void **state)
 {
     (void)state;
-    vug_config c = read_good("{'model_type':'llama','attention_bias':true}");
+    vug_config c = help_config("{'model_type':'llama','attention_bias':true}");
     assert_true(c.attn_bias && !c.mlp_bias);
-    c = read_good("{'model_type':'llama','mlp_bias':true}");
+    c = help_config("{'model_type':'llama','mlp_bias':true}");
     assert_true(!c.attn_bias && c.mlp_bias);
-    c = read_good("{'model_type':'qwen3','attention_bias':true}");
+    c = help_config("{'model_type':'qwen3','attention_bias':true}");
     assert_true(c.attn_bias && !c.mlp_bias);
 }
 
@@ -236,7 +214,7 @@ static void rope_keys(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         char text[512];
         (void)snprintf(text, sizeof(text), "{'model_type':'llama',%s}", rows[i].keys);
-        const vug_rope found = read_good(text).rope_full, *want = &rows[i].rope;
+        const vug_rope found = help_config(text).rope_full, *want = &rows[i].rope;
         assert_int_equal(found.type, want->type);
         assert_true(found.theta == want->theta && found.factor == want->factor);
         assert_true(fabs(found.attention - want->attention) < 1e-15);
@@ -371,7 +349,7 @@ static void configs_that_are_refused(void **state)
         vug_err err = { 0 };
         char expected[sizeof(err.msg)];
         (void)snprintf(expected, sizeof(expected), "config.json: %s", rows[i].sentence);
-        assert_int_equal(read_as(rows[i].config, &c, &err), rows[i].code);
+        assert_int_equal(help_read_config(rows[i].config, &c, &err), rows[i].code);
         assert_string_equal(err.msg, expected);
     }
 }
@@ -454,7 +432,7 @@ static size_t begin(checkpoint *c, size_t kind, size_t skip, bool misshape, char
     size_t n = 0;
     vug_err err = { 0 };
     memset(c, 0, sizeof(*c));
-    c->config = read_good(kinds[kind].config);
+    c->config = help_config(kinds[kind].config);
     assert_int_equal(vug_weights_create("memory", &c->weights, &err), VUG_OK);
     for (size_t i = 0; i < COUNT(tensors); i++) {
         const tensor *t = &tensors[i];

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config_help.h"
 #include "engine_help.h"
 #include "models/models.h"
 
@@ -33,29 +34,6 @@
 #define E_SERIES   "'hidden_size_per_layer_input':3,'num_kv_shared_layers':2"
 #define TEXT(rest) "{'model_type':'gemma4_text'," rest "}"
 #define GOOD(more) TEXT(SIZES "," E_SERIES "," LAYERS(KINDS) more)
-
-static vug_status read_as(const char *text, vug_config *out, vug_err *err)
-{
-    char *json = vug_strdup(text);
-    assert_non_null(json);
-    for (char *p = json; *p; p++) {
-        if (*p == '\'')
-            *p = '"';
-    }
-    const vug_status st = vug_config_read(vug_str_of(json), "config.json", out, err);
-    vug_free(json);
-    return st;
-}
-
-static vug_config read_good(const char *text)
-{
-    static const vug_config empty;
-    vug_config c = empty;
-    vug_err err = { 0 };
-    if (read_as(text, &c, &err) != VUG_OK)
-        fail_msg("%s: %s", text, err.msg);
-    return c;
-}
 
 static void assert_layer(const vug_config *c, int i, vug_layer_config wanted)
 {
@@ -81,7 +59,7 @@ static void two_spellings_of_one_model(void **state)
                 "'use_double_wide_mlp':true") "}",
     };
     for (size_t i = 0; i < COUNT(texts); i++) {
-        const vug_config c = read_good(texts[i]);
+        const vug_config c = help_config(texts[i]);
         assert_string_equal(c.arch->name, "gemma4");
         assert_true(c.attn_scale == 1 && c.final_softcap == 30);
         assert_layer(&c, 0, (vug_layer_config){ 6, 2, 20, 0, false });
@@ -95,19 +73,19 @@ static void two_spellings_of_one_model(void **state)
 static void what_is_not_said(void **state)
 {
     (void)state;
-    vug_config c = read_good(GOOD(""));
+    vug_config c = help_config(GOOD(""));
     /* Full layers have the width of the class, and fewer heads only where their values
      * are the keys. */
     assert_layer(&c, 2, (vug_layer_config){ 512, 2, 20, 0, false });
     assert_layer(&c, 4, (vug_layer_config){ 512, 2, 20, 2, false });
     assert_int_equal(vug_config_layer(&c, 1).d_head, 6);
     /* The width of all where null says so, or where layers say what they have. */
-    c = read_good(GOOD(",'global_head_dim':null"));
+    c = help_config(GOOD(",'global_head_dim':null"));
     assert_int_equal(vug_config_layer(&c, 2).d_head, 6);
-    c = read_good(GOOD(",'per_layer_config':{'02':{'num_key_value_heads':1},"
-                       "'4':{'num_key_value_heads':1}}"));
+    c = help_config(GOOD(",'per_layer_config':{'02':{'num_key_value_heads':1},"
+                         "'4':{'num_key_value_heads':1}}"));
     assert_layer(&c, 2, (vug_layer_config){ 6, 1, 20, 0, false });
-    c = read_good(GOOD(",'num_global_key_value_heads':1,'global_head_dim':8"));
+    c = help_config(GOOD(",'num_global_key_value_heads':1,'global_head_dim':8"));
     assert_layer(&c, 2, (vug_layer_config){ 8, 2, 20, 0, false });
     assert_int_equal(c.d_per_layer, 3);
     assert_int_equal(c.n_vocab_per_layer, 31);
@@ -117,24 +95,24 @@ static void what_is_not_said(void **state)
                 c.rope_full.rotated == 0.25);
     assert_true(c.rope_window.type == VUG_ROPE_DEFAULT && c.rope_window.theta == 1e4);
     /* Inside rope_parameters only what is said counts. */
-    c = read_good(GOOD(",'rope_parameters':{'full_attention':{'rope_type':'proportional'},"
-                       "'sliding_attention':{'rope_theta':77}}"));
+    c = help_config(GOOD(",'rope_parameters':{'full_attention':{'rope_type':'proportional'},"
+                         "'sliding_attention':{'rope_theta':77}}"));
     assert_true(c.rope_full.type == VUG_ROPE_PROPORTIONAL && c.rope_full.rotated == 1);
     assert_true(c.rope_window.theta == 77);
     /* Null is none. */
-    c = read_good(TEXT(SIZES "," LAYERS(KINDS) ",'hidden_size_per_layer_input':null,"
-                                               "'num_kv_shared_layers':null"));
+    c = help_config(TEXT(SIZES "," LAYERS(KINDS) ",'hidden_size_per_layer_input':null,"
+                                                 "'num_kv_shared_layers':null"));
     assert_int_equal(c.d_per_layer, 0);
     assert_int_equal(c.layer[4].back, 0);
-    c = read_good(GOOD(",'use_bidirectional_attention':'vision','enable_moe_block':false"));
+    c = help_config(GOOD(",'use_bidirectional_attention':'vision','enable_moe_block':false"));
     /* The last layer is full whatever the list says. */
-    c = read_good(TEXT(SIZES "," E_SERIES ",'num_hidden_layers':4,'layer_types':[" SLIDING "," FULL
-                             "," SLIDING "," SLIDING "]"));
+    c = help_config(TEXT(SIZES "," E_SERIES ",'num_hidden_layers':4,'layer_types':[" SLIDING
+                               "," FULL "," SLIDING "," SLIDING "]"));
     assert_false(c.windowed[3]);
     assert_int_equal(c.layer[3].back, 2);
     /* The unified model's class knows neither of the keys. */
-    c = read_good("{'model_type':'gemma4_unified','text_config':{'model_type':"
-                  "'gemma4_unified_text'," SIZES "," LAYERS(KINDS) "}}");
+    c = help_config("{'model_type':'gemma4_unified','text_config':{'model_type':"
+                    "'gemma4_unified_text'," SIZES "," LAYERS(KINDS) "}}");
     assert_int_equal(c.d_per_layer, 0);
     assert_int_equal(c.layer[4].back, 0);
 }
@@ -152,7 +130,7 @@ static void assert_refused(const refusal *row, size_t n)
         vug_err err = { 0 };
         char expected[sizeof(err.msg)];
         (void)snprintf(expected, sizeof(expected), "config.json: %s", row[i].sentence);
-        assert_int_equal(read_as(row[i].config, &c, &err), row[i].code);
+        assert_int_equal(help_read_config(row[i].config, &c, &err), row[i].code);
         assert_string_equal(err.msg, expected);
     }
 }
@@ -358,7 +336,7 @@ static void begin(checkpoint *c, const char *without)
 {
     vug_err err = { 0 };
     memset(c, 0, sizeof(*c));
-    c->config = read_good(model);
+    c->config = help_config(model);
     c->without = without;
     help_ok(vug_weights_create("memory", &c->weights, &err), &err);
     add(c, "model.embed_tokens.weight", V, D);
