@@ -80,7 +80,13 @@ vug_val vug_model_norm(vug_flow *f, const vug_stages *s, vug_val x, const char *
 vug_val vug_model_affine(vug_flow *f, vug_val x, const char *weight, const char *bias, bool biased);
 /* The feed-forward of a gated linear unit: down(act(gate x) * up x). */
 vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act);
-/* x times the head, or the embedding where the two are tied: a stage `head`. */
+/* Stages `embed`: the tokens' embeddings as they are, and times vug_embedding_scale. */
+vug_val vug_model_embedding(vug_flow *f, vug_stages *s);
+vug_val vug_model_scaled_embedding(vug_flow *f, vug_stages *s);
+/* A stage `norm`: the weight is "output_norm". */
+vug_val vug_model_output_norm(vug_flow *f, vug_stages *s, vug_val x);
+/* A stage `head`: x times the head, or the embedding where the two are tied, with the
+ * config's softcap. */
 vug_val vug_model_logits(vug_flow *f, vug_stages *s, vug_val x);
 
 /* A table of rotations for heads of `dims`. */

@@ -64,11 +64,6 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
-}
-
 static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
 {
     const vug_config *c = s->config;
@@ -88,11 +83,6 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
     return flow_add(f, x, vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU));
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
 static const char *const model_types[] = { "gemma", NULL };
 
 const vug_arch vug_arch_gemma = {
@@ -102,9 +92,9 @@ const vug_arch vug_arch_gemma = {
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .read = read_config,
-    .embed = embed,
+    .embed = vug_model_scaled_embedding,
     .prepare = vug_model_one_rope,
     .layer = layer,
-    .norm = norm,
+    .norm = vug_model_output_norm,
     .head = vug_model_logits,
 };

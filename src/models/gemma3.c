@@ -93,11 +93,6 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
-}
-
 static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
     const vug_config *c = s->config;
@@ -127,16 +122,6 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
     return flow_add(f, x, vug_model_norm(f, s, h, "post_ffn_norm"));
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
-static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return flow_softcap(f, vug_model_logits(f, s, x), s->config->final_softcap);
-}
-
 static const char *const model_types[] = { "gemma3_text", "gemma3", NULL };
 
 const vug_arch vug_arch_gemma3 = {
@@ -146,9 +131,9 @@ const vug_arch vug_arch_gemma3 = {
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .read = read_config,
-    .embed = embed,
+    .embed = vug_model_scaled_embedding,
     .prepare = prepare,
     .layer = layer,
-    .norm = norm,
-    .head = head,
+    .norm = vug_model_output_norm,
+    .head = vug_model_logits,
 };

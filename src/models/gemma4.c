@@ -155,11 +155,6 @@ static int64_t head_width(const vug_config *c, bool windowed)
     return c->d_head;
 }
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
-}
-
 static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
     const vug_config *c = s->config;
@@ -191,16 +186,6 @@ static void narrow(vug_flow *f, vug_stages *s, vug_val wanted)
     }
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
-static vug_val head(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return flow_softcap(f, vug_model_logits(f, s, x), s->config->final_softcap);
-}
-
 static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unified_text",
                                            "gemma4_unified", NULL };
 
@@ -219,10 +204,10 @@ const vug_arch vug_arch_gemma4 = {
     .tolerance = 1e-3,
     .norm_weight = 1,
     .read = vug_gemma4_read,
-    .embed = embed,
+    .embed = vug_model_scaled_embedding,
     .prepare = prepare,
     .layer = layer,
     .narrow = narrow,
-    .norm = norm,
-    .head = head,
+    .norm = vug_model_output_norm,
+    .head = vug_model_logits,
 };

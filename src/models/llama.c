@@ -60,11 +60,6 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, 1);
-}
-
 static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
     (void)x;
@@ -101,11 +96,6 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
     return flow_add(f, x, feed_forward(f, s, vug_model_norm(f, s, x, "ffn_norm")));
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
 static const char *const model_types[] = { "llama", NULL };
 
 const vug_arch vug_arch_llama = {
@@ -115,9 +105,9 @@ const vug_arch vug_arch_llama = {
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,
     .read = read_config,
-    .embed = embed,
+    .embed = vug_model_embedding,
     .prepare = prepare,
     .layer = layer,
-    .norm = norm,
+    .norm = vug_model_output_norm,
     .head = vug_model_logits,
 };

@@ -55,11 +55,6 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, 1);
-}
-
 static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
 {
     const vug_config *c = s->config;
@@ -79,11 +74,6 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
     return flow_add(f, x, vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_SILU));
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
 static const char *const model_types[] = { "qwen2", NULL };
 
 const vug_arch vug_arch_qwen2 = {
@@ -93,9 +83,9 @@ const vug_arch vug_arch_qwen2 = {
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,
     .read = read_config,
-    .embed = embed,
+    .embed = vug_model_embedding,
     .prepare = vug_model_one_rope,
     .layer = layer,
-    .norm = norm,
+    .norm = vug_model_output_norm,
     .head = vug_model_logits,
 };

@@ -144,11 +144,6 @@ static vug_status read_moe(const vug_jv *text, const char *file, vug_config *c, 
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val embed(vug_flow *f, vug_stages *s)
-{
-    return flow_embed(f, s->embedding, s->tokens, 1);
-}
-
 static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
 {
     const vug_config *c = s->config;
@@ -181,11 +176,6 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
     return flow_add(f, x, vug_model_glu(f, h, VUG_ACT_SILU));
 }
 
-static vug_val norm(vug_flow *f, vug_stages *s, vug_val x)
-{
-    return vug_model_norm(f, s, x, "output_norm");
-}
-
 static const char *const dense_types[] = { "qwen3", NULL };
 static const char *const moe_types[] = { "qwen3_moe", NULL };
 
@@ -193,8 +183,8 @@ static const char *const moe_types[] = { "qwen3_moe", NULL };
 #define QWEN3                                                                            \
     .row = rows, .n_rows = sizeof(rows) / sizeof(rows[0]), .pack = packs,                \
     .n_packs = sizeof(packs) / sizeof(packs[0]), .presence = presence, .norm_weight = 1, \
-    .embed = embed, .prepare = vug_model_one_rope, .layer = layer, .norm = norm,         \
-    .head = vug_model_logits
+    .embed = vug_model_embedding, .prepare = vug_model_one_rope, .layer = layer,         \
+    .norm = vug_model_output_norm, .head = vug_model_logits
 
 const vug_arch vug_arch_qwen3 = {
     .name = "qwen3", .model_types = dense_types, .read = read_dense, QWEN3

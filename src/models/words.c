@@ -27,6 +27,16 @@ float vug_model_root(const vug_binding *binding, int64_t width)
 
 /* ---- layers ------------------------------------------------------------------ */
 
+vug_val vug_model_embedding(vug_flow *f, vug_stages *s)
+{
+    return flow_embed(f, s->embedding, s->tokens, 1);
+}
+
+vug_val vug_model_scaled_embedding(vug_flow *f, vug_stages *s)
+{
+    return flow_embed(f, s->embedding, s->tokens, vug_embedding_scale(s->binding));
+}
+
 vug_val vug_model_norm(vug_flow *f, const vug_stages *s, vug_val x, const char *name)
 {
     const vug_config *c = s->config;
@@ -47,9 +57,15 @@ vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act)
     return flow_linear(f, flow_mul(f, gate, flow_linear(f, x, "ffn_up")), "ffn_down");
 }
 
+vug_val vug_model_output_norm(vug_flow *f, vug_stages *s, vug_val x)
+{
+    return vug_model_norm(f, s, x, "output_norm");
+}
+
 vug_val vug_model_logits(vug_flow *f, vug_stages *s, vug_val x)
 {
-    return flow_project(f, x, s->binding->tied ? s->embedding : flow_weight(f, "output"));
+    x = flow_project(f, x, s->binding->tied ? s->embedding : flow_weight(f, "output"));
+    return flow_softcap(f, x, s->config->final_softcap);
 }
 
 /* ---- rotation ---------------------------------------------------------------- */
