@@ -35,9 +35,10 @@ vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
     static const vug_dtype dtypes[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
     const int slot = m->n_weights++;
     const vug_dtype dtype = dtypes[slot % 3];
-    m->weight[slot] =
-            (vug_weight){ "w", dtype,
-                          random_weights(&m->r, dtype, (size_t)(cols * (rows ? rows : 1)), 2) };
+    m->weight[slot] = (vug_weight){ .name = "w",
+                                    .dtype = dtype,
+                                    .data = random_weights(&m->r, dtype,
+                                                           (size_t)(cols * (rows ? rows : 1)), 2) };
     const vug_shape shape = rows ? (vug_shape){ 2, { rows, cols } } : (vug_shape){ 1, { cols } };
     return help_append(
             m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });

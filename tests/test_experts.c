@@ -218,7 +218,7 @@ static mixture mixture_of(rng *r, int64_t rows, int64_t n, int64_t k, int64_t wi
         for (int i = 0; i < 3; i++) {
             const vug_dtype dtype = formats[(e + i) % 3];
             uint8_t *w = chosen[e] ? random_weights(r, dtype, (size_t)(width * hidden), 1) : NULL;
-            m.weight[i][e] = (vug_weight){ "w", dtype, w };
+            m.weight[i][e] = (vug_weight){ .name = "w", .dtype = dtype, .data = w };
             m.ref[i][e] =
                     (vug_cpu_weight){ dtype, w, i == 2 ? width : hidden, i == 2 ? hidden : width };
         }

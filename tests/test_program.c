@@ -155,8 +155,10 @@ static vug_val experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
     const int first = m->n_weights;
     for (int i = 0; i < n; i++)
         m->weight[m->n_weights++] =
-                (vug_weight){ "w", VUG_DTYPE_F32,
-                              random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols), 2) };
+                (vug_weight){ .name = "w",
+                              .dtype = VUG_DTYPE_F32,
+                              .data = random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols),
+                                                     2) };
     return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
                                       .shape = { 3, { n, rows, cols } },
                                       .at.param = { first, VUG_DTYPE_F32 } });

@@ -17,6 +17,7 @@
 
 #include "ir/ir.h"
 #include "ir/plan.h"
+#include "ir/tensor.h"
 
 typedef struct vug_device vug_device;
 typedef struct vug_program vug_program;
@@ -29,6 +30,7 @@ typedef struct {
     const char *name;
     vug_dtype dtype;
     const uint8_t *data;
+    vug_scales scales;
 } vug_weight;
 
 typedef struct {

@@ -12,7 +12,10 @@ static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_b
     for (size_t i = 0; i < binding->n_slots; i++) {
         const vug_tensor *t = binding->tensor[i];
         if (t)
-            weight[i] = (vug_weight){ t->name.ptr, t->dtype, t->data + binding->offset[i] };
+            weight[i] = (vug_weight){ .name = t->name.ptr,
+                                      .dtype = t->dtype,
+                                      .data = t->data + binding->offset[i],
+                                      .scales = t->scales };
     }
     const vug_status st =
             c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits, &c->program, err);

@@ -86,10 +86,13 @@ static void encode_f16(const float *src, uint8_t *dst, size_t n)
 
 #define decode_none NULL
 #define encode_none NULL
+#define block_none  NULL
+#define NO_GGUF     VUG_NO_GGUF
 
 static const vug_dtype_info table[VUG_DTYPE_COUNT] = {
-#define DTYPE(id, name, elements, bytes, codec) \
-    [VUG_DTYPE_##id] = { name, elements, bytes, decode_##codec, encode_##codec },
+#define DTYPE(id, name, elements, bytes, gguf, decode, encode, block)                           \
+    [VUG_DTYPE_##id] = { name,         elements, bytes, gguf, decode_##decode, encode_##encode, \
+                         block_##block },
 #include "ir/dtypes.def"
 #undef DTYPE
 };
@@ -111,6 +114,14 @@ vug_dtype vug_dtype_find(vug_str name)
 {
     int i = 0;
     while (i < VUG_DTYPE_COUNT && !is_called(name, table[i].name))
+        i++;
+    return (vug_dtype)i;
+}
+
+vug_dtype vug_dtype_of_gguf(uint32_t number)
+{
+    int i = 0;
+    while (i < VUG_DTYPE_COUNT && (table[i].gguf < 0 || (uint32_t)table[i].gguf != number))
         i++;
     return (vug_dtype)i;
 }

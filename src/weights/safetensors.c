@@ -37,7 +37,7 @@ static vug_status fail_dtype(const header *h, vug_str found, vug_err *err)
 {
     char known[256] = "";
     size_t at = 0;
-    for (int i = 0; i < VUG_DTYPE_COUNT && at < sizeof(known); i++)
+    for (int i = 0; vug_dtype_in_safetensors((vug_dtype)i) && at < sizeof(known); i++)
         at += (size_t)snprintf(known + at, sizeof(known) - at, i ? ", %s" : "%s",
                                vug_dtype_of((vug_dtype)i)->name);
     const vug_str shown = { found.ptr, found.len < 40 ? found.len : 40 };
@@ -137,7 +137,7 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
                                           : "data_offsets");
     tensor.dtype = vug_dtype_find(dtype);
     /* The format spells its types in capitals only. */
-    if (tensor.dtype == VUG_DTYPE_COUNT || !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
+    if (!vug_dtype_in_safetensors(tensor.dtype) || !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
         return fail_dtype(h, dtype, err);
     VUG_TRY(check_tensor(h, &tensor, range, err));
     j->name = h->name;
