@@ -32,7 +32,8 @@ vug_fit vug_search_scale(const vug_span *span, const vug_levels *levels, const v
     }
     for (int i = 0; i < grid->polish; i++) {
         const vug_moments m = vug_span_moments(span, levels, best.s, 0);
-        if (!(m.qq > 0) || !vug_fit_try(&best, span, levels, vug_scale_round(format, m.qx / m.qq), 0))
+        if (!(m.qq > 0) ||
+            !vug_fit_try(&best, span, levels, vug_scale_round(format, m.qx / m.qq), 0))
             break;
     }
     return best;
@@ -88,7 +89,7 @@ vug_fit vug_search_affine(const vug_span *span, const vug_levels *levels, const 
 
 /* ---- blocks of 32 -------------------------------------------------------------------------- */
 
-enum { BLOCK = 32 };
+enum { BLOCK = VUG_BLOCK };
 
 static void put_f16(float x, uint8_t *to)
 {
@@ -118,8 +119,8 @@ typedef struct {
 } recipe;
 
 static const recipe recipes[VUG_DTYPE_COUNT] = {
-    [VUG_DTYPE_Q4_0] = { { -8, 7, false }, { 6.5f, 10, 8, 2, true }, false },
-    [VUG_DTYPE_Q5_0] = { { -16, 15, false }, { 13.5f, 17, 8, 2, true }, false },
+    [VUG_DTYPE_Q4_0] = { { -8, 7, false }, { 6, 9.5f, 8, 2, true }, false },
+    [VUG_DTYPE_Q5_0] = { { -16, 15, false }, { 13, 16.5f, 8, 2, true }, false },
     [VUG_DTYPE_Q8_0] = { { -127, 127, false }, { 120, 127, 8, 1, false }, false },
     [VUG_DTYPE_IQ4_NL] = { { -127, 113, true }, { 97, 139, 8, 2, true }, false },
     [VUG_DTYPE_Q4_1] = { { 0, 15, false }, { -0.7f, 0.7f, 4, 3, false }, true },
@@ -162,9 +163,8 @@ static void put_block(vug_dtype dtype, const vug_fit *fit, int8_t *q, uint8_t *d
 static void quantize_block(vug_dtype dtype, const vug_span *span, uint8_t *dst)
 {
     const recipe *r = &recipes[dtype];
-    const vug_fit fit = r->affine ?
-                                vug_search_affine(span, &r->levels, &r->grid, VUG_DTYPE_F16) :
-                                vug_search_scale(span, &r->levels, &r->grid, VUG_DTYPE_F16);
+    const vug_fit fit = r->affine ? vug_search_affine(span, &r->levels, &r->grid, VUG_DTYPE_F16)
+                                  : vug_search_scale(span, &r->levels, &r->grid, VUG_DTYPE_F16);
     int8_t q[BLOCK];
     vug_span_assign(span, &r->levels, fit.s, fit.o, q);
     put_block(dtype, &fit, q, dst);
@@ -198,42 +198,46 @@ static float mxfp4_error(const vug_span *span, float s)
     return total;
 }
 
-/* `x` is scaled so that its largest magnitude is from 1/2 up to 1; it was 2^exponent more. */
-static void quantize_mxfp4(const vug_span *span, int exponent, uint8_t *dst)
+/* With a larger byte 6 would be infinite in F32. */
+enum { MOST_BYTE = 252 };
+
+/* Of values whose largest magnitude is from 1/2 up to 1, times 2^exponent: the byte of the
+ * scale, 2^(byte - 128) of what e2m1 counts in. */
+static int mxfp4_scale(const vug_span *span, int exponent)
 {
     /* 12 levels reach the largest at 2^-4 .. 2^-3; what lies beyond is cut off. */
-    int best = -4;
+    int best = exponent + 128 - 4;
     float least = INFINITY;
     for (int k = -6; k <= -2; k++) {
         const float error = mxfp4_error(span, ldexpf(1, k));
         const int stored = exponent + k + 128;
-        if (error < least && stored >= 0 && stored <= 254) {
+        if (error < least && stored >= 0 && stored <= MOST_BYTE) {
             least = error;
-            best = k;
+            best = stored;
         }
     }
-    const int stored = exponent + best + 128;
-    dst[0] = (uint8_t)(stored < 0 ? 0 : stored);
-    int8_t q[BLOCK];
-    for (int e = 0; e < BLOCK; e++) {
-        float place;
-        (void)e2m1(ldexpf(span->x[e], exponent - (dst[0] - 128)), &place);
-        q[e] = (int8_t)((int)place | (span->x[e] < 0 && place > 0 ? 8 : 0));
-    }
-    put_nibbles(q, dst + 1);
+    return best < 0 ? 0 : best < MOST_BYTE ? best : MOST_BYTE;
 }
 
-static void quantize_mxfp4_block(const float *x, const float *importance, uint8_t *dst)
+uint8_t vug_quantize_mxfp4(const float *x, const float *importance, int8_t *q)
 {
     float scaled[BLOCK], to[BLOCK], w[BLOCK], largest = 0;
     int exponent = 0;
+    for (int e = 0; e < BLOCK; e++) {
+        to[e] = isfinite(x[e]) ? x[e] : 0;
+        largest = fmaxf(largest, fabsf(to[e]));
+    }
+    (void)frexpf(largest, &exponent);
     for (int e = 0; e < BLOCK; e++)
-        largest = fabsf(x[e]) > largest ? fabsf(x[e]) : largest;
-    (void)frexpf(largest < INFINITY ? largest : 0, &exponent);
-    for (int e = 0; e < BLOCK; e++)
-        scaled[e] = ldexpf(x[e], -exponent);
+        scaled[e] = ldexpf(to[e], -exponent);
     vug_span_take(scaled, importance, BLOCK, to, w);
-    quantize_mxfp4(&(vug_span){ to, w, BLOCK }, exponent, dst);
+    const int byte = mxfp4_scale(&(vug_span){ to, w, BLOCK }, exponent);
+    for (int e = 0; e < BLOCK; e++) {
+        float place;
+        (void)e2m1(ldexpf(to[e], exponent + 128 - byte), &place);
+        q[e] = (int8_t)((int)place | (to[e] < 0 && place > 0 ? 8 : 0));
+    }
+    return (uint8_t)byte;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -256,7 +260,9 @@ void vug_quantize_row(vug_dtype dtype, const float *x, const float *importance, 
     for (int64_t at = 0; at < n; at += info->elements, dst += info->bytes) {
         const float *weight = importance ? importance + at : NULL;
         if (dtype == VUG_DTYPE_MXFP4) {
-            quantize_mxfp4_block(x + at, weight, dst);
+            int8_t q[BLOCK];
+            dst[0] = vug_quantize_mxfp4(x + at, weight, q);
+            put_nibbles(q, dst + 1);
             continue;
         }
         vug_span_take(x + at, weight, info->elements, to, w);

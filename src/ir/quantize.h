@@ -20,16 +20,17 @@ bool vug_quantizes(vug_dtype dtype);
 void vug_quantize_row(vug_dtype dtype, const float *x, const float *importance, int64_t n,
                       uint8_t *dst);
 
-/* How MLX's affine formats are cut: a scale and a bias for each `group` of neighbours. */
+/* How MLX's formats are cut: a scale (and a bias) for each `group` of neighbours. */
 typedef struct {
-    vug_dtype dtype;  /* MLX2 .. MLX8 */
-    vug_dtype scales; /* F32, F16 or BF16 */
-    int group;        /* 32, 64 or 128 */
-    bool plain;       /* as MLX itself rounds, without a search: formats to compare with */
+    vug_dtype dtype;  /* MLX2 .. MLX8, or MLX_FP4 */
+    vug_dtype scales; /* F32, F16 or BF16; of MLX_FP4 E8M0 */
+    int group;        /* 32, 64 or 128; of MLX_FP4 32 */
+    bool plain;       /* as MLX itself rounds, without a search: to compare with */
 } vug_mlx_format;
 
+bool vug_mlx_format_valid(const vug_mlx_format *format);
 /* A row of `n` weights, a whole number of groups: the stream of bits to `dst`, a scale and
- * a bias per group to `scale` and `bias`. */
+ * a bias per group to `scale` and `bias` (not used by MLX_FP4). */
 void vug_quantize_mlx(const vug_mlx_format *format, const float *x, const float *importance,
                       int64_t n, uint8_t *dst, uint8_t *scale, uint8_t *bias);
 

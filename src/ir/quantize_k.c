@@ -25,12 +25,54 @@ typedef struct {
 static const recipe *recipe_of(vug_dtype dtype)
 {
     static const recipe recipes[VUG_DTYPE_COUNT] = {
-        [VUG_DTYPE_Q2_K] = { { 0, 3, false }, 16, true, 0, 15, { -0.3f, 0.9f, 4, 2, false }, 3, 0.2f },
-        [VUG_DTYPE_Q3_K] = { { -4, 3, false }, 16, false, -32, 31, { 3, 4.5f, 4, 1, true }, 4, 0.12f },
-        [VUG_DTYPE_Q4_K] = { { 0, 15, false }, 32, true, 0, 63, { -0.7f, 0.7f, 4, 2, false }, 1, 0 },
-        [VUG_DTYPE_Q5_K] = { { 0, 31, false }, 32, true, 0, 63, { -0.7f, 0.7f, 4, 2, false }, 1, 0 },
-        [VUG_DTYPE_Q6_K] = { { -32, 31, false }, 16, false, -128, 127, { 28, 35, 8, 0, true }, 1, 0 },
-        [VUG_DTYPE_IQ4_XS] = { { -127, 113, true }, 32, false, -32, 31, { 97, 139, 8, 1, true }, 3, 0.1f },
+        [VUG_DTYPE_Q2_K] = { { 0, 3, false },
+                             16,
+                             true,
+                             0,
+                             15,
+                             { -0.3f, 0.9f, 4, 2, false },
+                             3,
+                             0.2f },
+        [VUG_DTYPE_Q3_K] = { { -4, 3, false },
+                             16,
+                             false,
+                             -32,
+                             31,
+                             { 3, 4.5f, 4, 1, true },
+                             4,
+                             0.12f },
+        [VUG_DTYPE_Q4_K] = { { 0, 15, false },
+                             32,
+                             true,
+                             0,
+                             63,
+                             { -0.7f, 0.7f, 4, 2, false },
+                             1,
+                             0 },
+        [VUG_DTYPE_Q5_K] = { { 0, 31, false },
+                             32,
+                             true,
+                             0,
+                             63,
+                             { -0.7f, 0.7f, 4, 2, false },
+                             1,
+                             0 },
+        [VUG_DTYPE_Q6_K] = { { -32, 31, false },
+                             16,
+                             false,
+                             -128,
+                             127,
+                             { 28, 35, 8, 0, true },
+                             1,
+                             0 },
+        [VUG_DTYPE_IQ4_XS] = { { -127, 113, true },
+                               32,
+                               false,
+                               -32,
+                               31,
+                               { 97, 139, 8, 1, true },
+                               3,
+                               0.1f },
     };
     return &recipes[dtype];
 }
@@ -67,20 +109,38 @@ static void take_block(block *b, const recipe *r, const float *x, const float *w
 
 static int limit(float x, int least, int most)
 {
-    return x < (float)least ? least : x > (float)most ? most : (int)lrintf(x);
+    if (!(x > (float)least)) /* a NaN too */
+        return least;
+    return x < (float)most ? (int)lrintf(x) : most;
 }
 
-/* Each span on its own. Minima are subtracted and not negative, so an offset above 0 has
- * to become 0. */
-static void fit_spans(const block *b, choice *c)
+/* The sign that the minima of all spans share, from the offsets that spans want. */
+static float sign_of_minima(const block *b, const choice *own)
 {
-    const recipe *r = b->recipe;
+    float below = 0, above = 0;
     for (int k = 0; k < b->n; k++) {
-        if (!r->affine) {
-            c->fit[k] = vug_search_scale(&b->span[k], &r->levels, &r->grid, VUG_DTYPE_F32);
-            continue;
-        }
-        c->fit[k] = vug_search_affine(&b->span[k], &r->levels, &r->grid, VUG_DTYPE_F32);
+        const float o = own->fit[k].o;
+        *(o < 0 ? &below : &above) += b->sum_w[k] * o * o;
+    }
+    return above > below ? -1 : 1;
+}
+
+/* Each span on its own; those that would want a minimum of the other sign go without. */
+static void fit_spans(const block *b, choice *own)
+{
+    static const vug_grid without = { 0.75f, 1.1f, 8, 1, false };
+    const recipe *r = b->recipe;
+    for (int k = 0; k < b->n; k++)
+        own->fit[k] = r->affine
+                              ? vug_search_affine(&b->span[k], &r->levels, &r->grid, VUG_DTYPE_F32)
+                              : vug_search_scale(&b->span[k], &r->levels, &r->grid, VUG_DTYPE_F32);
+    own->dmin = sign_of_minima(b, own);
+    vug_grid grid = without;
+    grid.first *= r->levels.most;
+    grid.last *= r->levels.most;
+    for (int k = 0; r->affine && k < b->n; k++) {
+        if (own->fit[k].o * own->dmin > 0)
+            own->fit[k] = vug_search_scale(&b->span[k], &r->levels, &grid, VUG_DTYPE_F32);
     }
 }
 
@@ -115,8 +175,10 @@ static void choose_span(const block *b, const choice *from, int k, choice *c)
             e.s[j] = c->d * (float)scale[j];
         }
     }
-    vug_fit best = vug_fit_flat(&b->span[k], 0);
-    c->scale[k] = c->minimum[k] = 0;
+    const int flat = c->dmin != 0 ? limit(-b->sum_wx[k] / b->sum_w[k] / c->dmin, 0, r->most) : 0;
+    vug_fit best = vug_fit_flat(&b->span[k], -(c->dmin * (float)flat));
+    c->scale[k] = 0;
+    c->minimum[k] = flat;
     if (vug_fit_best(&best, &b->span[k], &r->levels, &e)) {
         int j = 0;
         while (e.s[j] != best.s || e.o[j] != best.o)
@@ -172,15 +234,17 @@ static void search(const block *b, choice *best)
     for (int k = 0; k < b->n; k++) {
         if (fabsf(own.fit[k].s) > fabsf(most_s))
             most_s = own.fit[k].s;
-        most_o = fmaxf(most_o, -own.fit[k].o);
+        most_o = fmaxf(most_o, fabsf(own.fit[k].o));
     }
     best->error = INFINITY;
     const int n = r->factors, m = r->affine ? n : 1;
     const float top = r->affine ? (float)r->most : (float)r->least;
     for (int i = 0; i < n * m; i++) {
         const float d = most_s / (top * (1 - r->spread * (float)(i % n) / (float)n));
-        const float dmin = most_o / ((float)r->most * (1 - r->spread * (float)(i / n) / (float)n));
-        choose(b, &own, vug_scale_round(VUG_DTYPE_F16, d), vug_scale_round(VUG_DTYPE_F16, dmin), &c);
+        const float dmin =
+                own.dmin * most_o / ((float)r->most * (1 - r->spread * (float)(i / n) / (float)n));
+        choose(b, &own, vug_scale_round(VUG_DTYPE_F16, d), vug_scale_round(VUG_DTYPE_F16, dmin),
+               &c);
         if (c.error < best->error)
             *best = c;
     }
@@ -191,7 +255,6 @@ static void search(const block *b, choice *best)
         choose(b, best, d, dmin, &c);
         if (!(c.error < best->error))
             break;
-        c.error = c.error;
         *best = c;
     }
 }
@@ -319,7 +382,8 @@ void vug_quantize_super_block(vug_dtype dtype, const float *x, const float *w, u
     take_block(&b, recipe_of(dtype), x, w);
     search(&b, &c);
     for (int k = 0; k < b.n; k++)
-        vug_span_assign(&b.span[k], &b.recipe->levels, c.fit[k].s, c.fit[k].o, q + k * b.recipe->width);
+        vug_span_assign(&b.span[k], &b.recipe->levels, c.fit[k].s, c.fit[k].o,
+                        q + k * b.recipe->width);
     switch (dtype) {
     case VUG_DTYPE_Q2_K:
         put_q2_k(&c, q, dst);

@@ -22,10 +22,12 @@ static inline float nearest(float x)
 }
 
 /* IQ4_NL's values from -127 on: where the next one is nearer, and how much more it is. */
-#define TABLE(STEP)                                                                         \
-    STEP(-115.5f, 23) STEP(-93.5f, 21) STEP(-74, 18) STEP(-57, 16) STEP(-42, 14)            \
-    STEP(-28.5f, 13) STEP(-16, 12) STEP(-4.5f, 11) STEP(7, 12) STEP(19, 12) STEP(31.5f, 13) \
-    STEP(45.5f, 15) STEP(61, 16) STEP(79, 20) STEP(101, 24)
+#define TABLE(STEP)                                                                        \
+    STEP(-115.5f, 23)                                                                      \
+    STEP(-93.5f, 21)                                                                       \
+    STEP(-74, 18)                                                                          \
+    STEP(-57, 16) STEP(-42, 14) STEP(-28.5f, 13) STEP(-16, 12) STEP(-4.5f, 11) STEP(7, 12) \
+            STEP(19, 12) STEP(31.5f, 13) STEP(45.5f, 15) STEP(61, 16) STEP(79, 20) STEP(101, 24)
 
 static inline float nearest_of_table(float x)
 {
@@ -52,7 +54,8 @@ static inline float reciprocal(float s)
 
 static float join(const float lane[LANES])
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
 /* Errors in units of the scale. With a scale of 0 nothing here is finite, and no comparison
@@ -173,8 +176,8 @@ void vug_span_assign(const vug_span *span, const vug_levels *levels, float s, fl
     const float r = reciprocal(s);
     for (int i = 0; i < span->n; i++) {
         const float x = (span->x[i] - o) * r;
-        q[i] = (int8_t)(levels->table ? place_in_table(x) :
-                                        (int)nearest(clamp(x, levels->least, levels->most)));
+        q[i] = (int8_t)(levels->table ? place_in_table(x)
+                                      : (int)nearest(clamp(x, levels->least, levels->most)));
     }
 }
 

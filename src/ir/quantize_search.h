@@ -66,7 +66,7 @@ vug_fit vug_fit_flat(const vug_span *span, float o);
  * data (all pairs). Then at most `polish` steps of least squares. */
 typedef struct {
     float first, last;
-    int n, polish; /* n: a multiple of 8 (of 4 with both signs); with an offset n * n is */
+    int n, polish;   /* n: a multiple of 8 (of 4 with both signs); with an offset n * n is */
     bool both_signs; /* of the scale: levels are not the same on both sides of 0 */
 } vug_grid;
 
@@ -75,6 +75,10 @@ vug_fit vug_search_scale(const vug_span *span, const vug_levels *levels, const v
                          vug_dtype format);
 vug_fit vug_search_affine(const vug_span *span, const vug_levels *levels, const vug_grid *grid,
                           vug_dtype format);
+
+/* 32 weights as E2M1: their places to `q`, and the byte of the scale that they share. */
+enum { VUG_BLOCK = 32 };
+uint8_t vug_quantize_mxfp4(const float *x, const float *importance, int8_t *q);
 
 /* Blocks of 256 weights whose scales are whole numbers times an F16 (quantize_k.c). */
 enum { VUG_SUPER_BLOCK = 256 };
