@@ -19,6 +19,7 @@
 #include "flow_help.h"
 #include "text/text.h"
 #include "tiny_model.h"
+#include "vug/checkpoint.h"
 #include "vug/perplexity.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
@@ -225,6 +226,18 @@ static vug_status verify(const char *folder, vug_err *err)
         assert_true(v.pass);
     vug_model_close(model);
     return st;
+}
+
+static void pass(const vug_blocks_check *check, void *user)
+{
+    (void)user;
+    assert_int_equal(check->n_different, 0);
+}
+
+static vug_status blocks(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return vug_verify_blocks("tests/golden/quants.safetensors", pass, NULL, err);
 }
 
 /* Against a model, into a file, and against that file. */
@@ -471,6 +484,7 @@ int main(void)
         { "chat", chat, &dir },
         { "wide", wide, &dir },
         { "verify", verify, &dir },
+        { "blocks", blocks, &dir },
         { "graph", graph, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },

@@ -565,8 +565,10 @@ static void check_tiles(int64_t rows, int64_t columns, vug_dtype scales_in, bool
                                        .columns = columns,
                                        .stride = stride } };
     for (int64_t row = 0; row < TILED_ROWS; row++) {
-        float got[TILED_COLUMNS], expected[TILED_COLUMNS];
+        float got[TILED_COLUMNS + 128], expected[TILED_COLUMNS];
+        got[TILED_COLUMNS] = 7;
         vug_matrix_decode(&m, row, got);
+        assert_true(got[TILED_COLUMNS] == 7);
         vug_dtype_of(m.dtype)->decode(m.data + row * m.columns, expected, TILED_COLUMNS);
         for (int64_t e = 0; e < TILED_COLUMNS; e++) {
             const int64_t at = row / rows * stride + e / columns;
