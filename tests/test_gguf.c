@@ -68,7 +68,7 @@ enum {
     AT_T1 = AT_T0_FORMAT + 4 + 8,
     AT_T1_RANK = AT_T1 + 8 + 2,
     AT_T1_FORMAT = AT_T1_RANK + 4 + 8,
-    AT_END = AT_T1_FORMAT + 4 + 8, /* 206 */
+    AT_END = AT_T1_FORMAT + 4 + 8, /* 204 */
     AT_DATA = 224,
     SIZE = AT_DATA + 32 + 34,
 };
@@ -444,7 +444,7 @@ static const struct {
     vug_status code;
     const char *sentence;
 } rules[] = {
-    { 0, 0x46554747, 4, VUG_FORMAT, "m.gguf: begins with bytes 47 47 55 46, expected 'GGUF'" },
+    { 0, 0x47475546, 4, VUG_FORMAT, "m.gguf: begins with bytes 46 55 47 47, expected 'GGUF'" },
     { AT_VERSION, 0, 4, VUG_UNSUPPORTED, "m.gguf: GGUF version 0 at byte 4, expected 2 or 3" },
     { AT_VERSION, 1, 4, VUG_UNSUPPORTED, "m.gguf: GGUF version 1 at byte 4, expected 2 or 3" },
     { AT_VERSION, 4, 4, VUG_UNSUPPORTED, "m.gguf: GGUF version 4 at byte 4, expected 2 or 3" },
@@ -507,7 +507,7 @@ static const struct {
     { AT_T0_RANK + 12, 1ull << 62, 8, VUG_FORMAT,
       TENSOR "F32 [4611686018427387904,3] is more than 63 bits can count (byte 158)" },
     { AT_T0_RANK + 12, 1ull << 59, 8, VUG_FORMAT,
-      "m.gguf: tensor 't1': offset 32 at byte 188, expected 6917529027641081856: tensors lie one "
+      "m.gguf: tensor 't1': offset 32 at byte 196, expected 6917529027641081856: tensors lie one "
       "after another, aligned by 32" },
     { AT_T0_RANK + 12, (1ull << 61) / 3, 8, VUG_FORMAT,
       TENSOR "9223372036854775800 bytes from 0 of the data on, more than 63 bits can count" },
@@ -551,9 +551,9 @@ static void test_short_files(void **state)
     refuse(&f, AT_DATA, VUG_FORMAT,
            "m.gguf: ends at byte 224, tensor 't0' needs up to byte 248: the file is truncated");
     refuse(&f, AT_END, VUG_FORMAT,
-           "m.gguf: ends at byte 206, tensor 't0' needs up to byte 248: the file is truncated");
+           "m.gguf: ends at byte 204, tensor 't0' needs up to byte 248: the file is truncated");
     refuse(&f, AT_END - 1, VUG_FORMAT,
-           "m.gguf: the file ends at byte 205, within the description of tensor 1");
+           "m.gguf: the file ends at byte 203, within the description of tensor 1");
     refuse(&f, SIZE - 1, VUG_FORMAT,
            "m.gguf: ends at byte 289, tensor 't1' needs up to byte 290: the file is truncated");
     vug_buf_release(&f);
