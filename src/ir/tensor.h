@@ -12,7 +12,7 @@
 typedef struct {
     const uint8_t *scale; /* [.., stride]; of any alignment; NULL: there are none */
     const uint8_t *bias;  /* likewise, in the same format; NULL: none */
-    vug_dtype dtype;      /* F32, F16 or BF16; of MLX_FP4 E8M0 */
+    vug_dtype dtype;      /* F32, F16 or BF16; of MLX_FP4, and of some FP8, E8M0 */
     int64_t rows, columns;
     int64_t stride; /* scales of a row of them */
 } vug_scales;

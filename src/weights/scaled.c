@@ -257,8 +257,8 @@ static vug_status fold_fp8(folder *f, vug_tensor *t, vug_err *err)
         return VUG_OK;
     const vug_tensor *scales = &at->tensor;
     int64_t grid[2], block[2];
-    if (!is_scale_format(scales->dtype))
-        return refuse_scales(t, scales, "scales must be BF16, F16 or F32", err);
+    if (!is_scale_format(scales->dtype) && scales->dtype != VUG_DTYPE_E8M0)
+        return refuse_scales(t, scales, "scales must be F32, BF16, F16 or F8_E8M0", err);
     if (t->rank < 2 || !read_grid(t, scales, grid) || !read_block(t, grid, &f->said->all, block))
         return refuse_scales(t, scales, "expected a scale for each block, row or matrix", err);
     t->scales = (vug_scales){ .scale = scales->data,
