@@ -513,30 +513,68 @@ static void affine_scales(void **state)
 static void mlx_fp4(void **state)
 {
     (void)state;
-    uint8_t data[16], scale[256];
+    enum { N = 32 * 256 };
+    uint8_t data[N / 2], scale[256];
+    float got[N];
+    uint64_t seed = 4;
+    for (int k = 0; k < N / 2; k++)
+        data[k] = (uint8_t)help_bits(&seed);
     for (int k = 0; k < 256; k++)
         scale[k] = (uint8_t)k;
-    for (int k = 0; k < 16; k++)
-        data[k] = (uint8_t)(k | (15 - k) << 4);
+    const vug_matrix m = { .dtype = VUG_DTYPE_MLX_FP4,
+                           .data = data,
+                           .columns = N,
+                           .scales = { .scale = scale,
+                                       .dtype = VUG_DTYPE_E8M0,
+                                       .rows = 1,
+                                       .columns = 32,
+                                       .stride = 256 } };
+    vug_matrix_decode(&m, 0, got);
     for (int k = 0; k < 256; k++) {
-        const vug_matrix m = { .dtype = VUG_DTYPE_MLX_FP4,
-                               .data = data,
-                               .columns = 32,
-                               .scales = { .scale = scale + k,
-                                           .dtype = VUG_DTYPE_E8M0,
-                                           .rows = 1,
-                                           .columns = 32,
-                                           .stride = 1 } };
-        float got[32], expected[32];
-        vug_matrix_decode(&m, 0, got);
-        for (int e = 0; e < 32; e++) {
-            const int nib = e % 2 ? 15 - e / 2 : e / 2;
-            expected[e] = k == 255 ? NAN : (float)ldexp(e2m1[nib], k - 127);
-        }
-        assert_same(got, expected, 32, "MLX_FP4");
+        float expected[32];
+        for (int e = 0; e < 32; e++)
+            expected[e] = k == 255
+                                  ? NAN
+                                  : (float)ldexp(e2m1[bits_at(data, (32 * k + e) * 4, 4)], k - 127);
+        assert_same(got + 32 * k, expected, 32, "MLX_FP4");
         vug_block b;
-        vug_matrix_block(&m, 0, 0, &b);
-        check_block(&b, got, "MLX_FP4");
+        vug_matrix_block(&m, 0, k, &b);
+        check_block(&b, expected, "MLX_FP4");
+    }
+}
+
+enum { TILED_ROWS = 7, TILED_COLUMNS = 100 };
+
+static void check_tiles(int64_t rows, int64_t columns, vug_dtype scales_in, bool biased)
+{
+    uint8_t data[TILED_ROWS * TILED_COLUMNS + 1], scale[sizeof(data) * 4], bias[sizeof(data) * 4];
+    uint64_t seed = 5;
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (uint8_t)help_bits(&seed);
+    const int64_t stride = (TILED_COLUMNS + columns - 1) / columns;
+    const int64_t n_scales = (TILED_ROWS + rows - 1) / rows * stride;
+    fill_scales(scale + 1, scales_in, n_scales, 3);
+    fill_scales(bias + 2, scales_in, n_scales, 4);
+    const vug_matrix m = { .dtype = VUG_DTYPE_E4M3,
+                           .data = data + 1,
+                           .columns = TILED_COLUMNS,
+                           .scales = { .scale = scale + 1,
+                                       .bias = biased ? bias + 2 : NULL,
+                                       .dtype = scales_in,
+                                       .rows = rows,
+                                       .columns = columns,
+                                       .stride = stride } };
+    for (int64_t row = 0; row < TILED_ROWS; row++) {
+        float got[TILED_COLUMNS], expected[TILED_COLUMNS];
+        vug_matrix_decode(&m, row, got);
+        vug_dtype_of(m.dtype)->decode(m.data + row * m.columns, expected, TILED_COLUMNS);
+        for (int64_t e = 0; e < TILED_COLUMNS; e++) {
+            const int64_t at = row / rows * stride + e / columns;
+            expected[e] *= scale_number(scale + 1, scales_in, at);
+            if (biased)
+                expected[e] += scale_number(bias + 2, scales_in, at);
+        }
+        assert_same(got, expected, TILED_COLUMNS, "E4M3");
     }
 }
 
@@ -544,36 +582,18 @@ static void mlx_fp4(void **state)
 static void tiles(void **state)
 {
     (void)state;
-    enum { ROWS = 7, COLUMNS = 100 };
     static const struct {
         int64_t rows, columns;
-    } tile[] = { { ROWS, COLUMNS }, { 1, COLUMNS }, { 128, 128 }, { 3, 32 }, { 1, 1 }, { 2, 99 } };
-    uint8_t data[ROWS * COLUMNS + 1], scale[ROWS * COLUMNS * 4 + 1];
-    uint64_t seed = 5;
-    for (size_t i = 0; i < sizeof(data); i++)
-        data[i] = (uint8_t)help_bits(&seed);
+    } tile[] = { { TILED_ROWS, TILED_COLUMNS },
+                 { 1, TILED_COLUMNS },
+                 { 128, 128 },
+                 { 3, 32 },
+                 { 1, 1 },
+                 { 2, 99 } };
     for (size_t t = 0; t < COUNT(tile); t++) {
         for (size_t f = 0; f < COUNT(scale_formats); f++) {
-            const int64_t stride = (COLUMNS + tile[t].columns - 1) / tile[t].columns;
-            fill_scales(scale + 1, scale_formats[f],
-                        (ROWS + tile[t].rows - 1) / tile[t].rows * stride, 3);
-            const vug_matrix m = { .dtype = VUG_DTYPE_E4M3,
-                                   .data = data + 1,
-                                   .columns = COLUMNS,
-                                   .scales = { .scale = scale + 1,
-                                               .dtype = scale_formats[f],
-                                               .rows = tile[t].rows,
-                                               .columns = tile[t].columns,
-                                               .stride = stride } };
-            for (int64_t row = 0; row < ROWS; row++) {
-                float got[COLUMNS], expected[COLUMNS];
-                vug_matrix_decode(&m, row, got);
-                vug_dtype_of(VUG_DTYPE_E4M3)->decode(data + 1 + row * COLUMNS, expected, COLUMNS);
-                for (int64_t e = 0; e < COLUMNS; e++)
-                    expected[e] *= scale_number(scale + 1, scale_formats[f],
-                                                row / tile[t].rows * stride + e / tile[t].columns);
-                assert_same(got, expected, COLUMNS, "E4M3");
-            }
+            check_tiles(tile[t].rows, tile[t].columns, scale_formats[f], false);
+            check_tiles(tile[t].rows, tile[t].columns, scale_formats[f], true);
         }
     }
 }
