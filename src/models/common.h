@@ -94,12 +94,16 @@ vug_val vug_model_rope(vug_flow *f, const vug_stages *s, const char *name, const
                        int64_t dims);
 /* The one of a model whose layers all rotate alike: a stage `prepare`. */
 void vug_model_one_rope(vug_flow *f, vug_stages *s, vug_val x);
-/* That one, or of the divisors of its plain frequencies that the checkpoint has as
- * `rope_freqs` (as files that llama.cpp wrote have): they are the scaling then. */
-vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name);
+/* That of layers that see everything, or of the divisors of its plain frequencies that
+ * the checkpoint has as `rope_freqs` (files that llama.cpp wrote do): they are the
+ * scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name, int64_t dims);
+/* Queries or keys [T,H,E] with the pairs that a rotation turns in halves of the heads,
+ * however the checkpoint's rows lie. */
+vug_val vug_model_halves(vug_flow *f, const vug_stages *s, vug_val x);
 
 /* sqrt(width) rounded to the format that the model was made to run in, or that of the
- * stored embedding where the config does not say, because the reference holds the
+ * stored embedding where the config does not say (BF16 for blocks), because the reference holds the
  * scale of embeddings in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */
 float vug_model_root(const vug_binding *binding, int64_t width);
