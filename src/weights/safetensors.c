@@ -137,7 +137,8 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
                                           : "data_offsets");
     tensor.dtype = vug_dtype_find(dtype);
     /* The format spells its types in capitals only. */
-    if (!vug_dtype_in_safetensors(tensor.dtype) || !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
+    if (!vug_dtype_in_safetensors(tensor.dtype) ||
+        !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
         return fail_dtype(h, dtype, err);
     VUG_TRY(check_tensor(h, &tensor, range, err));
     j->name = h->name;
@@ -212,7 +213,7 @@ static vug_status read_object(header *h, vug_err *err)
 static int by_name(const void *a, const void *b)
 {
     const vug_entry *x = *(vug_entry *const *)a, *y = *(vug_entry *const *)b;
-    return vug_name_compare(x->tensor.name, y->tensor.name);
+    return vug_str_compare(x->tensor.name, y->tensor.name);
 }
 
 /* Empty tensors come before the one that begins where they are. */
@@ -224,7 +225,7 @@ static int by_offset(const void *a, const void *b)
         return x->offset < y->offset ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? -1 : 1;
-    return vug_name_compare(x->name, y->name);
+    return vug_str_compare(x->name, y->name);
 }
 
 static vug_status check_names(const char *name, vug_entry **entry, size_t n, vug_err *err)
@@ -282,12 +283,7 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
 
 static vug_status find_header(vug_bytes file, const char *name, vug_str *out, vug_err *err)
 {
-    /* What a clone without the large-file extension leaves in place of weights. */
-    static const char pointer[] = "version https://git-lfs";
-    if (vug_str_starts((vug_str){ (const char *)file.ptr, file.len }, pointer))
-        return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: this is a Git LFS pointer, not the weights; fetch the file itself",
-                        name);
+    VUG_TRY(vug_refuse_pointer(file, name, err));
     vug_reader r = vug_reader_over(file);
     const uint64_t n = vug_read_u64le(&r);
     if (r.bad)

@@ -63,8 +63,11 @@ typedef struct {
     int64_t dim[VUG_TENSOR_MAX_RANK];
 } vug_tensor_spec;
 
-/* Called for tensor `i` in pieces, in order: fill `n` bytes that begin `at` bytes
- * into the tensor. */
+enum { VUG_PIECE = 4 * 1024 * 1024 }; /* bytes */
+
+/* Called from the caller's thread for tensor `i` in pieces, in order: fill `n` bytes that
+ * begin `at` bytes into the tensor. A piece has at most VUG_PIECE bytes and is whole rows,
+ * or whole blocks where a row is larger. */
 typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
                                vug_err *err);
 
@@ -77,9 +80,7 @@ VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tens
 
 /* ---- writing GGUF ---------------------------------------------------------- */
 
-/* What becomes tensors of a file. `fill` is called from one thread, in the order of the
- * tensors, with pieces of whole rows, or of whole blocks where a row is larger than
- * VUG_GGUF_PIECE. */
+/* What becomes the tensors of a file. */
 typedef struct {
     const vug_tensor_spec *tensor; /* [n] */
     size_t n;
@@ -87,8 +88,6 @@ typedef struct {
     vug_progress_fn *progress; /* may be NULL */
     void *user;                /* of both */
 } vug_tensor_stream;
-
-enum { VUG_GGUF_PIECE = 4 * 1024 * 1024 }; /* bytes */
 
 /* Writes one GGUF file, version 3, aligned as general.alignment of the metadata says or
  * by 32; beside the target and renamed at the end. */
