@@ -6,6 +6,21 @@
 #include "models/keys.h"
 #include "models/models.h"
 
+/* ---- GGUF ----------------------------------------------------------------------- */
+
+/* What GGUF files of an architecture leave unsaid (llama.cpp: its load_arch_hparams and
+ * its converters). */
+struct vug_gguf_arch {
+    const char *name;    /* general.architecture */
+    int period;          /* one layer of so many sees everything, unless said; 0: all do */
+    int64_t window;      /* of layers that have one, unless said; 0: they have none then */
+    int64_t wide_layers; /* with so many layers scores are divided by the root of D / H */
+    bool softcapped;     /* softcaps that are not said are the defaults, not none */
+    bool two_ropes;      /* layers with a window have a base of their own */
+    bool two_widths;     /* and heads and feed-forwards of their own (Gemma 4) */
+    bool neighbours;     /* rows of queries and keys lie so that pairs are neighbours */
+};
+
 /* ---- common.c: keys of configs -------------------------------------------------
  *
  * Everything is sticky in `k`; `name` is the architecture's, for sentences. Sources of

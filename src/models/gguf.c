@@ -221,10 +221,10 @@ static int64_t same_whole(source *s, const char *key, int64_t fallback)
 
 static void write_experts(source *s)
 {
-    if (s->c.n_experts == 0) {
+    if (!find(s, "expert_count"))
         put_whole(s, "num_experts", 0);
+    if (s->c.n_experts == 0)
         return;
-    }
     if (s->arch->n_packs == 0)
         refuse(s, VUG_UNSUPPORTED,
                "key '%s.expert_count' is %lld: %s models with experts are not "
@@ -534,8 +534,8 @@ static const vug_arch *find_arch(vug_str name)
     return NULL;
 }
 
-static vug_status read_arch(const vug_gguf *meta, const char *file, const vug_arch **out,
-                            vug_err *err)
+vug_status vug_config_arch_gguf(const vug_gguf *meta, const char *file, const vug_arch **out,
+                                vug_err *err)
 {
     const vug_gguf_value *v = vug_gguf_find(meta, vug_str_of("general.architecture"));
     vug_str name;
@@ -561,7 +561,7 @@ vug_status vug_config_json_of_gguf(const vug_gguf *gguf, const vug_tensor_list *
                                    const vug_arch **arch, vug_err *err)
 {
     source s = { .meta = gguf, .list = list };
-    VUG_TRY(read_arch(gguf, list->source, &s.arch, err));
+    VUG_TRY(vug_config_arch_gguf(gguf, list->source, &s.arch, err));
     *arch = s.arch;
     vug_buf_printf(&s.json, "{\"model_type\":\"%s\"", s.arch->model_types[0]);
     copy_rows(&s);

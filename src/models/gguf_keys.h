@@ -7,7 +7,7 @@
  * key for what they say, and pass them over.
  */
 
-#include "models/models.h"
+#include "models/common.h"
 
 /* Whole numbers and others are copied by themselves; the rest needs code. */
 typedef enum { VUG_KEY_WHOLE, VUG_KEY_REAL, VUG_KEY_OTHER } vug_key_kind;

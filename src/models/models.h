@@ -41,6 +41,7 @@ typedef struct {
 } vug_layer_config;
 
 typedef struct vug_arch vug_arch;
+typedef struct vug_gguf_arch vug_gguf_arch; /* common.h */
 typedef struct vug_binding vug_binding;
 
 /* What a checkpoint's config says, in one spelling. The letters are those of shapes. */
@@ -118,19 +119,6 @@ typedef struct {
     const char *part[2]; /* the second may be NULL */
 } vug_pack_row;
 
-/* What GGUF files of an architecture leave unsaid (llama.cpp: its load_arch_hparams and
- * its converters). */
-typedef struct {
-    const char *name;    /* general.architecture */
-    int period;          /* one layer of so many sees everything, unless said; 0: all do */
-    int64_t window;      /* of layers that have one, unless said; 0: they have none then */
-    int64_t wide_layers; /* with so many layers scores are divided by the root of D / H */
-    bool softcapped;     /* softcaps that are not said are the defaults, not none */
-    bool two_ropes;      /* layers with a window have a base of their own */
-    bool two_widths;     /* and heads and feed-forwards of their own (Gemma 4) */
-    bool neighbours;     /* rows of queries and keys lie so that pairs are neighbours */
-} vug_gguf_arch;
-
 /* What a config says of a row in one layer. */
 typedef enum {
     VUG_TENSOR_READ,
@@ -205,6 +193,8 @@ VUG_MUST_CHECK vug_status vug_config_put_gguf(const vug_config *config, vug_gguf
 /* Only the architecture, as far as a chat format needs it. */
 VUG_MUST_CHECK vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
                                           vug_err *err);
+VUG_MUST_CHECK vug_status vug_config_arch_gguf(const vug_gguf *gguf, const char *file,
+                                               const vug_arch **out, vug_err *err);
 /* What layer `i` has, with what the config says for all filled in; only that for -1. */
 vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
 /* The width of heads of layers with a window, or of those without. */

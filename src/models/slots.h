@@ -3,7 +3,7 @@
 
 /* What only bind.c needs of slots. */
 
-#include "models/models.h"
+#include "models/common.h"
 
 /* The slot of weight `name`, of experts the first; vug_slot_count where the config has
  * none. */
