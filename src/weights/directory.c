@@ -80,6 +80,10 @@ vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *er
 {
     if (weights->n == VUG_MAX_TENSORS)
         return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d tensors", weights->name, VUG_MAX_TENSORS);
+    if (weights->arena.held > VUG_MAX_DIRECTORY)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: the names and shapes of its tensors take more than %d MB",
+                        weights->name, VUG_MAX_DIRECTORY >> 20);
     size_t cap = weights->cap;
     vug_entry **order = vug_make_room(weights->order, &cap, weights->n, sizeof(vug_entry *));
     if (order)

@@ -5,10 +5,12 @@
 
 #include "weights/weights.h"
 
-/* Far above any published checkpoint, low enough that a hostile header cannot
- * ask for more than a few hundred megabytes of entries. docs/limits.md. */
+/* Far above any published checkpoint, and low enough that no file, whatever it says,
+ * makes a directory of more than 64 MB. docs/limits.md. */
 enum {
-    VUG_MAX_TENSORS = 1 << 20,
+    VUG_MAX_TENSORS = 5 << 15,
+    VUG_MAX_TENSOR_NAME = 1024,           /* bytes */
+    VUG_MAX_DIRECTORY = 40 * 1024 * 1024, /* bytes of all names and entries */
     VUG_MAX_WEIGHT_FILES = 4096,
     VUG_MAX_SAFETENSORS_HEADER = 100000000, /* bytes; the format's own limit */
     VUG_GGUF_MAX_TENSORS = 65536,
