@@ -50,11 +50,11 @@ typedef struct {
     vug_make make;
     vug_source *source; /* [n_sources], each with as many rows */
     int64_t n_sources;
-    int64_t rows, columns; /* of all of them, as weights */
-    vug_weight_type type;  /* that rows become, never "as it is" */
-    float add;             /* to each weight */
-    int64_t d_head;        /* rows are paired in heads of it; 0: as they are */
-    bool undo;             /* they were paired, and shall be no longer */
+    int64_t rows, columns;   /* of all of them, as weights */
+    vug_weight_type type;    /* that rows become, never "as it is" */
+    float add;               /* to each weight */
+    int64_t d_head;          /* rows are paired in heads of it; 0: as they are */
+    bool undo;               /* they were paired, and shall be no longer */
     const float *importance; /* [n_importance,columns]; NULL: none */
     int64_t n_importance;    /* 1, or one for each source */
     vug_str source_name;     /* for sentences */
@@ -85,7 +85,7 @@ typedef struct {
     const vug_target_list *list;
     const vug_config *config;
     vug_pool *pool;
-    float *row;         /* [threads][widest] */
+    float *row; /* [threads][widest] */
     int64_t widest;
     uint8_t *scale, *bias; /* of the last target of MLX */
     size_t side_bytes;     /* of either */
@@ -95,8 +95,7 @@ VUG_MUST_CHECK vug_status vug_row_maker_init(vug_row_maker *m, const vug_target_
                                              const vug_config *config, int threads, vug_err *err);
 void vug_row_maker_release(vug_row_maker *m);
 /* A vug_fill_fn, whose `user` begins with the maker. */
-vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
-                         vug_err *err);
+vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err);
 
 /* ---- files (convert_files.c) -------------------------------------------------------------- */
 
@@ -106,7 +105,7 @@ VUG_MUST_CHECK vug_status vug_put_metadata(const char *model, const vug_checkpoi
                                            vug_err *err);
 /* Everything beside the weights, into the new folder. */
 VUG_MUST_CHECK vug_status vug_write_companions(const char *model, const vug_checkpoint *c,
-                                               const vug_type_choice *types, const char *folder,
+                                               const vug_target_list *list, const char *folder,
                                                vug_err *err);
 
 #endif

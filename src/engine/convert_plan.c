@@ -233,7 +233,7 @@ vug_status vug_plan_safetensors(const vug_plan_request *r, vug_target_list *out,
     const size_t n = gguf ? vug_slot_count(&c->config) : vug_weights_count(c->weights);
     VUG_TRY(begin(&p, r, 3 * n, out, err)); /* with scales and biases */
     for (size_t i = 0; i < n; i++)
-        VUG_TRY(gguf ? plan_published(&p, i, err) :
-                       plan_tensor(&p, vug_weights_at(c->weights, i), err));
+        VUG_TRY(gguf ? plan_published(&p, i, err)
+                     : plan_tensor(&p, vug_weights_at(c->weights, i), err));
     return VUG_OK;
 }

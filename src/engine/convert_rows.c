@@ -83,9 +83,9 @@ static int64_t make_row(const vug_row_maker *m, const vug_target *t, int64_t r, 
 typedef struct {
     const vug_row_maker *m;
     const vug_target *target;
-    int64_t first, n;     /* rows */
-    uint8_t *dst;         /* of the first */
-    int64_t *bad;         /* [threads][2] row and column; the row n: none */
+    int64_t first, n; /* rows */
+    uint8_t *dst;     /* of the first */
+    int64_t *bad;     /* [threads][2] row and column; the row n: none */
 } piece;
 
 static void make_part(void *arg, int thread, int n_threads)

@@ -32,8 +32,8 @@ static vug_status parse(const char *name, bool gguf, vug_weight_type *out, vug_e
         return VUG_OK;
     return VUG_FAIL(err, VUG_ARGUMENT, "type '%s': expected bf16, f16, f32%s", name,
                     gguf ? ", q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, "
-                           "iq4_xs or mxfp4 for a GGUF file" :
-                           ", mxfp4, or mlx2, mlx3, mlx4, mlx5, mlx6, mlx8 with /32, /64 or /128 "
+                           "iq4_xs or mxfp4 for a GGUF file"
+                         : ", mxfp4, or mlx2, mlx3, mlx4, mlx5, mlx6, mlx8 with /32, /64 or /128 "
                            "for a folder");
 }
 
@@ -95,8 +95,8 @@ static vug_dtype without_super_blocks(vug_dtype dtype)
 static vug_weight_type kept(const vug_type_choice *choice, int rank, const vug_tensor *source)
 {
     const vug_dtype_info *info = vug_dtype_of(source->dtype);
-    const bool held = choice->gguf ? info->gguf != VUG_NO_GGUF :
-                                     vug_dtype_in_safetensors(source->dtype);
+    const bool held =
+            choice->gguf ? info->gguf != VUG_NO_GGUF : vug_dtype_in_safetensors(source->dtype);
     const bool alone = held && !source->scales.scale;
     /* Vectors are F32 in GGUF files: other programs compute with nothing else. */
     const bool vector = choice->gguf && rank < 2;

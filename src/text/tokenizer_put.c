@@ -36,12 +36,12 @@ typedef struct {
 typedef struct {
     vug_arena arena;
     vug_json j;
-    int64_t n;                  /* ids */
-    vug_str *piece;             /* [n]; ptr NULL: no token has the id */
-    int32_t *kind;              /* [n] */
-    float *score;               /* [n] */
-    merge *merges;              /* [n_merges] */
-    added *added;               /* [n_added] */
+    int64_t n;      /* ids */
+    vug_str *piece; /* [n]; ptr NULL: no token has the id */
+    int32_t *kind;  /* [n] */
+    float *score;   /* [n] */
+    merge *merges;  /* [n_merges] */
+    added *added;   /* [n_added] */
     size_t n_merges, cap_merges, n_added, cap_added;
     bool bpe, byte_fallback, byte_level;
     vug_str unknown, regex;
