@@ -66,6 +66,32 @@ typedef struct {
 VUG_API VUG_MUST_CHECK vug_status vug_convert(const char *model, const char *out,
                                               const vug_convert_options *options, vug_err *err);
 
+/* ---- how much each input matters ------------------------------------------------------ */
+
+/* Zeros are the defaults. */
+typedef struct {
+    const char *name;          /* of the text, for sentences and the file; NULL: "the text" */
+    int window;                /* tokens, with those in front; 0: 512, or what the model holds */
+    vug_progress_fn *progress; /* in tokens */
+    void *user;
+} vug_importance_options;
+
+/*
+ * Runs the model over a text, UTF-8, and writes for each weight that inputs are multiplied
+ * with the sum of the squares of each input: where it is large, an error of a weight costs
+ * much. Tokens that the tokenizer puts in front of each window are not counted. All experts
+ * of a layer count every token that their gates could have read; what lies between an
+ * expert's own products is not seen, and left out.
+ *
+ * The file is GGUF as llama.cpp's imatrix tool writes it, under the names of weights in
+ * GGUF: `NAME.in_sum2` F32 [1,in] and `NAME.counts` F32 [1,1], the tokens. A head that is
+ * tied to the embedding counts for that.
+ */
+VUG_API VUG_MUST_CHECK vug_status vug_importance_collect(vug_model *model, const char *text,
+                                                         size_t len, const char *out,
+                                                         const vug_importance_options *options,
+                                                         vug_err *err);
+
 #ifdef __cplusplus
 }
 #endif
