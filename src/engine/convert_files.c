@@ -287,8 +287,9 @@ static vug_status copy_others(const char *from, const char *to, vug_err *err)
 static vug_status write_value(const vug_gguf *gguf, const char *key, const char *folder,
                               const char *name, vug_err *err)
 {
+    const vug_gguf_value *value = vug_gguf_find(gguf, vug_str_of(key));
     vug_str text;
-    if (!vug_gguf_string(vug_gguf_find(gguf, vug_str_of(key)), &text))
+    if (!value || !vug_gguf_string(value, &text))
         return VUG_OK;
     return write_file(folder, name, text, err);
 }

@@ -61,6 +61,10 @@ static vug_status describe(planner *p, vug_target *t, const vug_tensor_row *row,
     t->columns = rank ? dim[rank - 1] : 1;
     for (int i = 0; i + 1 < rank; i++)
         t->rows *= dim[i];
+    if (rank == 1 && t->d_head) { /* numbers that are paired are rows of one */
+        t->rows = t->columns;
+        t->columns = 1;
+    }
     t->type = vug_type_of(p->r->types, row, rank, t->columns, t->source[0].tensor);
     t->source_name = t->source[0].tensor->name;
     set_shape(spec, t->type.dtype, rank, dim);

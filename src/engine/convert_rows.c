@@ -19,12 +19,11 @@ static int64_t source_row(const vug_target *t, int64_t r)
     return other;
 }
 
-static vug_matrix matrix_of(const vug_source *s)
+static vug_matrix matrix_of(const vug_target *t, const vug_source *s)
 {
     if (s->tensor->rank >= 2)
         return vug_tensor_from(s->tensor, s->row);
-    const int64_t columns = s->tensor->rank ? s->tensor->dim[0] : 1;
-    return (vug_matrix){ .dtype = s->tensor->dtype, .data = s->tensor->data, .columns = columns };
+    return (vug_matrix){ .dtype = s->tensor->dtype, .data = s->tensor->data, .columns = t->columns };
 }
 
 static size_t row_bytes(const vug_target *t)
@@ -45,7 +44,7 @@ static int64_t make_row(const vug_row_maker *m, const vug_target *t, int64_t r, 
                         uint8_t *dst)
 {
     const int64_t each = t->rows / t->n_sources, source = r / each;
-    const vug_matrix from = matrix_of(&t->source[source]);
+    const vug_matrix from = matrix_of(t, &t->source[source]);
     const vug_dtype_info *info = vug_dtype_of(t->type.dtype);
     const int64_t at = source_row(t, r % each);
     if (from.dtype == t->type.dtype && !from.scales.scale && t->add == 0) {
