@@ -23,7 +23,9 @@ static vug_matrix matrix_of(const vug_target *t, const vug_source *s)
 {
     if (s->tensor->rank >= 2)
         return vug_tensor_from(s->tensor, s->row);
-    return (vug_matrix){ .dtype = s->tensor->dtype, .data = s->tensor->data, .columns = t->columns };
+    return (vug_matrix){ .dtype = s->tensor->dtype,
+                         .data = s->tensor->data,
+                         .columns = t->columns };
 }
 
 static size_t row_bytes(const vug_target *t)
