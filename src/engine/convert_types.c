@@ -1,7 +1,7 @@
 /* Which format a weight is written in. */
-#include <stdlib.h>
-
 #include "engine/convert.h"
+
+#include "core/text.h"
 
 enum { SUPER_BLOCK = 256 };
 
@@ -12,7 +12,10 @@ static bool parse_mlx(const char *name, vug_weight_type *out)
 {
     const char *slash = strchr(name, '/');
     const vug_str format = { name, slash ? (size_t)(slash - name) : strlen(name) };
-    *out = (vug_weight_type){ vug_dtype_find(format), slash ? atoi(slash + 1) : 64 };
+    int64_t group = 64;
+    if (slash && (!vug_parse_i64(slash + 1, &group) || group < 1 || group > INT16_MAX))
+        return false;
+    *out = (vug_weight_type){ vug_dtype_find(format), (int)group };
     const vug_mlx_format f = { .dtype = out->dtype, .scales = VUG_DTYPE_BF16, .group = out->group };
     return out->dtype != VUG_DTYPE_MLX_FP4 && vug_mlx_format_valid(&f);
 }
