@@ -219,8 +219,8 @@ static double element_of_32(vug_dtype dtype, const uint8_t *b, int e)
     const int bytes = vug_dtype_of(dtype)->bytes;
     const uint8_t byte = b[bytes - 16 + e % 16];
     const int nib = e < 16 ? byte & 15 : byte >> 4;
-    const uint8_t *qh = b + bytes - 20;
-    const int five = nib + 16 * (qh[e / 8] >> (e % 8) & 1);
+    const bool fifth = dtype == VUG_DTYPE_Q5_0 || dtype == VUG_DTYPE_Q5_1;
+    const int five = fifth ? nib + 16 * (b[bytes - 20 + e / 8] >> (e % 8) & 1) : 0;
     switch (dtype) {
     case VUG_DTYPE_Q4_0:
         return d * (nib - 8);

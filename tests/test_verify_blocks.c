@@ -199,7 +199,7 @@ static void other_layouts(void **state)
         { BLOCKS, "MLX4.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'MLX4.blocks' is of no format that is known" LAYOUT },
         { BLOCKS, "Q8_0", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'Q8_0' is of no format that is known" LAYOUT },
         { BLOCKS, "Q8_0.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'Q8_0.weight' is of no format that is known" LAYOUT },
-        { BLOCKS, "a-name-that-is-longer-than-that-of-any-format.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'a-name-that-is-longer-than-that-of-any-format.blocks' is of no format that is known" LAYOUT },
+        { BLOCKS, "a-name-that-is-longer-than-that-of-any-format-that-there-is-or-will-be-in-the-years-to-come.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'a-name-that-is-longer-than-that-of-any-format-that-there-is-or-will-be-in-the-years-to-come.blocks' is of no format that is known" LAYOUT },
         { BLOCKS, "Q4_0.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_FORMAT, "has no tensor 'Q4_0.f32'" LAYOUT },
         { BLOCKS_F32, "Q4_0.f32", VUG_DTYPE_COUNT, 0, { 0 }, VUG_FORMAT, "has no tensor 'Q8_0.f32'" LAYOUT },
         { BLOCKS, NULL, VUG_DTYPE_I8, 0, { 0 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is I8, expected U8" },
