@@ -112,7 +112,7 @@ static vug_status tokenizer(const char *folder, vug_err *err)
     vug_tokens tokens = { 0 };
     vug_text back = { 0 };
     vug_status st =
-            vug_read_file("tests/fuzz/regressions/tokenizer/small-gemma.bin", 1 << 20, &file, err);
+            vug_read_file("tests/fuzz/regressions/tokenizer/whole-gemma.bin", 1 << 20, &file, err);
     if (st == VUG_OK)
         st = vug_tokenizer_read(vug_str_of(file.ptr), "small", &t, err);
     if (st == VUG_OK)
