@@ -343,7 +343,8 @@ static void test_verify_blocks(void **state)
     assert_refused(VUG("verify"), 2, "MODEL folder or --blocks");
     assert_refused(VUG("verify", GOLDEN, "--blocks", BLOCKS), 2, "not both");
     assert_refused(VUG("verify", "--blocks", BLOCKS, "--tol", "1"), 2, "belong to a MODEL");
-    assert_refused(VUG("verify", "--blocks", GOLDEN "/model.safetensors"), 2, "TYPE.blocks");
+    assert_refused(VUG("verify", "--blocks", "tests/golden/pebble/reference.safetensors"), 2,
+                   "TYPE.blocks");
 
     /* The last byte of the file is the sign of the last weight. */
     const scratch s = scratch_make();
