@@ -87,7 +87,7 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
 static vug_status check_rows(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const int64_t rows = node->shape.dim[0];
-    const bool mask = vug_cpu_has_mask(node->op);
+    const bool mask = vug_op_has_mask(node->op);
     const bool attention = vug_op_is_attention(node->op), attend = vug_op_is_attend(node->op);
     if (node->op == VUG_OP_TAKE &&
         vug_graph_at(p->graph, node->in[0])->shape.dim[0] != p->token_dim)

@@ -53,13 +53,6 @@ struct vug_workspace {
     vug_span *query; /* the rows of outputs as spans */
 };
 
-/* Attention whose last input is a mask. */
-static inline bool vug_cpu_has_mask(vug_op op)
-{
-    return op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST_MASK ||
-           op == VUG_OP_ATTEND_MASK;
-}
-
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
                                                    vug_err *err);
 void vug_cpu_workspace_destroy(vug_workspace *workspace);
