@@ -17,6 +17,7 @@
  */
 
 #include "ir/dtype.h"
+#include "ir/kv.h"
 
 enum {
     VUG_CPU_PANEL = 16,  /* outputs, or keys, or value columns side by side */
@@ -128,6 +129,10 @@ typedef struct {
      * outputs so far are to be multiplied.
      */
     float (*softmax)(float *p, int lo, int hi, const vug_cpu_score *score, vug_cpu_softmax *state);
+    /* dst [n][16] = code [n][16], each column times its scale [16], or each row times its
+     * scale [n]: keys and values of a cache in 8 bits. */
+    void (*widen_columns)(const int8_t *code, const float *scale, float *dst, int64_t n);
+    void (*widen_rows)(const int8_t *code, const float *scale, float *dst, int64_t n);
     /* o[i] = fma(add[i], b, o[i] * a): joins two spans of keys. */
     void (*join)(float *o, float a, const float *add, float b, int64_t n);
 

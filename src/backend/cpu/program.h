@@ -35,8 +35,7 @@ struct vug_program {
     float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
     vug_cpu_step *step;
     uint32_t n_steps;
-    vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */
-    uint64_t state_floats;
+    vug_cpu_cache *cache;   /* [n_layers]; slots 0: no attention */
     int64_t scratch_floats; /* per thread */
     int64_t shared_floats;
     vug_cpu_parts at;

@@ -101,6 +101,18 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
     return rescale;
 }
 
+static void widen_columns(const int8_t *code, const float *by, float *dst, int64_t n)
+{
+    for (int64_t i = 0; i < n * VUG_CPU_PANEL; i++)
+        dst[i] = (float)code[i] * by[i % VUG_CPU_PANEL];
+}
+
+static void widen_rows(const int8_t *code, const float *by, float *dst, int64_t n)
+{
+    for (int64_t i = 0; i < n * VUG_CPU_PANEL; i++)
+        dst[i] = (float)code[i] * by[i / VUG_CPU_PANEL];
+}
+
 static void join(float *o, float a, const float *add_to, float b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -210,6 +222,8 @@ const vug_cpu_kernels vug_cpu_ref_row = {
     .fetch = fetch,
     .tile = tile,
     .softmax = softmax,
+    .widen_columns = widen_columns,
+    .widen_rows = widen_rows,
     .join = join,
     .sum_squares = sum_squares,
     .norm = norm,
