@@ -183,9 +183,7 @@ int main(int argc, char **argv)
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
-    const vug_cpu_cache widest = { .format = VUG_KV_Q8, .width = E, .columns = E };
-    const int64_t attention = vug_cpu_attention_scratch(&widest);
-    const int64_t linear = vug_cpu_linear_scratch();
+    const int64_t attention = vug_cpu_attention_scratch(E), linear = vug_cpu_linear_scratch();
     b.env.scratch_floats = attention > linear ? attention : linear;
     b.env.scratch = vug_alloc_aligned((size_t)(b.env.scratch_floats * threads) * sizeof(float));
     b.weights = vug_alloc_aligned(elements * sizeof(float));

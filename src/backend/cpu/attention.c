@@ -132,7 +132,6 @@ static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
     t->o = t->p + (ptrdiff_t)TILE_ROWS * BLOCK;
     t->total = t->o + TILE_ROWS * c->columns;
     t->q = t->total + TILE_ROWS * c->columns;
-    t->wide = t->q + TILE_ROWS * c->columns;
     for (int64_t r = 0; r < t->rows; r++)
         memcpy(t->q + r * c->width, job->q + token_row(t, r) * c->width,
                (size_t)c->width * sizeof(float));
@@ -247,10 +246,10 @@ static void split_spans(attention *a, int64_t tiles)
 
 /* ---- a job ---------------------------------------------------------------- */
 
-int64_t vug_cpu_attention_scratch(const vug_cpu_cache *c)
+int64_t vug_cpu_attention_scratch(int64_t width)
 {
-    const int64_t wide = c->format == VUG_KV_F32 ? 0 : c->width > BLOCK ? c->width : BLOCK;
-    return TILE_ROWS * (BLOCK + 3 * c->columns) + wide * PANEL;
+    const int64_t columns = vug_cpu_round_up(width, PANEL);
+    return TILE_ROWS * (BLOCK + 3 * columns);
 }
 
 /* Spans that the slots can touch: one more than they fill. */

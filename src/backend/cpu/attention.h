@@ -16,12 +16,10 @@ typedef struct {
     int64_t group;        /* query heads per kv head */
     const uint8_t *k, *v; /* of the head, in the state */
     int64_t head;
-    int64_t first_row, rows; /* of the sequence's n * group */
-    int64_t first_token;     /* of the sequence in the step */
-    int64_t past;            /* of the sequence */
-    /* Scratch: [24][E], [24][64], twice [24][columns], and where the cache is not F32 keys
-     * or values widened, [E or 64][16]. */
-    float *q, *p, *o, *total, *wide;
+    int64_t first_row, rows;  /* of the sequence's n * group */
+    int64_t first_token;      /* of the sequence in the step */
+    int64_t past;             /* of the sequence */
+    float *q, *p, *o, *total; /* scratch: [24][E], [24][64], twice [24][columns] */
     vug_cpu_softmax state[VUG_CPU_TILE_ROWS], total_state[VUG_CPU_TILE_ROWS];
 } vug_cpu_queries;
 

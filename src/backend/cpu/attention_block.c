@@ -1,8 +1,7 @@
 /*
  * Attention of a tile of queries over one block of 64 keys: products, scores, a step of
- * the online softmax, and the values' sums. Both products are the tile kernel, in F32:
- * keys and values of a cache in another format are widened first, 16 keys and 16 columns
- * of values at a time, for all rows of the tile.
+ * the online softmax, and the values' sums. Both products are tile kernels, which read
+ * keys and values as the cache has them.
  */
 #include <math.h>
 
@@ -11,67 +10,11 @@
 enum {
     PANEL = VUG_CPU_PANEL,
     BLOCK = VUG_CPU_BLOCK,
-    GROUP = VUG_KV_GROUP,
     TILE_ROWS = VUG_CPU_TILE_ROWS,
-    MOST_PIECES = TILE_ROWS * BLOCK / 2, /* a mask may leave out every other key */
 };
 
 typedef vug_cpu_queries tile;
 typedef vug_cpu_range range;
-
-/* Rows r .. r + n - 1 of the tile, which see the block's keys first .. end - 1 side by
- * side. */
-typedef struct {
-    uint8_t r, n, first, end;
-} piece;
-
-/* ---- what the cache holds ---------------------------------------------------- */
-
-static void widen(const tile *t, const uint8_t *from, float *to, int64_t n)
-{
-    const vug_dtype dtype = t->job->cache->format == VUG_KV_F16 ? VUG_DTYPE_F16 : VUG_DTYPE_BF16;
-    t->env->kernels->format[dtype]->decode(from, 1, to, n);
-}
-
-/* [E][16] of 16 keys. */
-static const float *keys_of(const tile *t, const uint8_t *panel)
-{
-    const vug_cpu_cache *c = t->job->cache;
-    if (c->format == VUG_KV_F32)
-        return (const float *)(const void *)panel;
-    if (c->format != VUG_KV_Q8) {
-        widen(t, panel, t->wide, c->width * PANEL);
-        return t->wide;
-    }
-    for (int64_t e = 0; e < c->width; e += GROUP) {
-        const float *scale = (const float *)(const void *)panel;
-        const int64_t n = c->width - e < GROUP ? c->width - e : GROUP;
-        panel += PANEL * sizeof(float);
-        t->env->kernels->widen_columns((const int8_t *)panel, scale, t->wide + e * PANEL, n);
-        panel += n * PANEL;
-    }
-    return t->wide;
-}
-
-/* [64][16], columns c .. c + 15 of a block of values; rows outside `keys` unspecified. */
-static const float *values_of(const tile *t, const uint8_t *block, int64_t c, range keys)
-{
-    const vug_kv format = t->job->cache->format;
-    const int64_t at = keys.first * PANEL, n = keys.end - keys.first;
-    if (format == VUG_KV_F32)
-        return (const float *)(const void *)block + c * BLOCK;
-    if (format != VUG_KV_Q8) {
-        widen(t, block + (c * BLOCK + at) * 2, t->wide + at, n * PANEL);
-        return t->wide;
-    }
-    /* Groups lie one behind the other, each with its 64 scales in front. */
-    const int64_t scales = BLOCK * (int64_t)sizeof(float);
-    block += c / GROUP * (scales + GROUP * BLOCK);
-    const float *scale = (const float *)(const void *)block + keys.first;
-    const uint8_t *code = block + scales + c % GROUP * BLOCK + at;
-    t->env->kernels->widen_rows((const int8_t *)code, scale, t->wide + at, n);
-    return t->wide;
-}
 
 /* ---- products ---------------------------------------------------------------- */
 
@@ -79,41 +22,39 @@ static const float *values_of(const tile *t, const uint8_t *block, int64_t c, ra
 static void multiply_keys(const tile *t, range rows, int64_t slot, range keys)
 {
     const vug_cpu_cache *c = t->job->cache;
+    vug_cpu_tile_fn *multiply = t->env->kernels->keys[c->format];
     for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
-        const float *k = keys_of(t, t->k + (slot / PANEL + panel) * c->panel_bytes);
+        const uint8_t *k = t->k + (slot / PANEL + panel) * c->panel_bytes;
         for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_ROWS) {
             const int64_t left = rows.end - r;
-            t->env->kernels->tile(left < VUG_CPU_ROWS ? (int)left : VUG_CPU_ROWS,
-                                  &(vug_cpu_tile){ .a = t->q + r * c->width,
-                                                   .b = k,
-                                                   .c = t->p + r * BLOCK + panel * PANEL,
-                                                   .k = c->width,
-                                                   .lda = c->width,
-                                                   .ldb = PANEL,
-                                                   .ldc = BLOCK });
+            multiply(left < VUG_CPU_ROWS ? (int)left : VUG_CPU_ROWS,
+                     &(vug_cpu_tile){ .a = t->q + r * c->width,
+                                      .b = k,
+                                      .c = t->p + r * BLOCK + panel * PANEL,
+                                      .k = c->width,
+                                      .lda = c->width,
+                                      .ldb = PANEL,
+                                      .ldc = BLOCK });
         }
     }
 }
 
-/* Adds the values of the block's keys to the outputs of the rows that see them. */
-static void multiply_values(const tile *t, int64_t slot, range keys, const piece *at, int n)
+/* Adds the values of the block's keys to the outputs of `n` rows from `r`. */
+static void multiply_values(const tile *t, int64_t r, int n, const uint8_t *block, range keys)
 {
-    const vug_cpu_cache *cache = t->job->cache;
-    const int64_t columns = cache->columns;
-    const uint8_t *block = t->v + slot / BLOCK * cache->block_bytes;
-    for (int64_t c = 0; c < columns; c += PANEL) {
-        const float *v = values_of(t, block, c, keys);
-        for (int i = 0; i < n; i++) {
-            const int64_t r = at[i].r, first = at[i].first;
-            t->env->kernels->tile(at[i].n, &(vug_cpu_tile){ .a = t->p + r * BLOCK + first,
-                                                            .b = v + first * PANEL,
-                                                            .c = t->o + r * columns + c,
-                                                            .k = at[i].end - first,
-                                                            .lda = BLOCK,
-                                                            .ldb = PANEL,
-                                                            .ldc = columns,
-                                                            .accumulate = true });
-        }
+    const vug_cpu_cache *c = t->job->cache;
+    vug_cpu_tile m = { .a = t->p + r * BLOCK + keys.first,
+                       .k = keys.end - keys.first,
+                       .lda = BLOCK,
+                       .ldb = PANEL,
+                       .ldc = c->columns,
+                       .accumulate = true };
+    for (int64_t column = 0; column < c->columns; column += PANEL) {
+        const vug_cpu_values v = vug_cpu_cache_values(c, block, column, keys.first);
+        m.b = v.code;
+        m.scale = v.scale;
+        m.c = t->o + r * c->columns + column;
+        t->env->kernels->values[c->format](n, &m);
     }
 }
 
@@ -138,42 +79,6 @@ static range keys_in_block(const tile *t, int64_t r, int64_t first)
             key.end--;
     }
     return (range){ key.first - first, key.end - first };
-}
-
-/* A masked row's keys, one run of those that are seen after the other. */
-static int add_runs(int64_t r, const float *add, range key, piece *out)
-{
-    int n = 0;
-    for (int64_t i = key.first; i < key.end;) {
-        int64_t end = i;
-        while (end < key.end && add[end] != -INFINITY)
-            end++;
-        if (i < end)
-            out[n++] = (piece){ (uint8_t)r, 1, (uint8_t)i, (uint8_t)end };
-        i = end + 1;
-    }
-    return n;
-}
-
-/* Rows that see the same keys side by side together; without keys they have no piece. */
-static int find_pieces(const tile *t, range rows, const range *key, int64_t first, piece *out)
-{
-    int n = 0;
-    for (int64_t r = rows.first; r < rows.end;) {
-        int m = 1;
-        if (t->job->mask.add) {
-            n += add_runs(r, mask_row(t, r, first), key[r], out + n);
-        } else {
-            while (m < VUG_CPU_ROWS && r + m < rows.end && key[r + m].first == key[r].first &&
-                   key[r + m].end == key[r].end)
-                m++;
-            if (key[r].first < key[r].end)
-                out[n++] = (piece){ (uint8_t)r, (uint8_t)m, (uint8_t)key[r].first,
-                                    (uint8_t)key[r].end };
-        }
-        r += m;
-    }
-    return n;
 }
 
 /* ---- the block ----------------------------------------------------------------- */
@@ -207,6 +112,38 @@ static void add_scores(tile *t, int64_t r, range key, int64_t first)
         kernels->scale(o, rescale, o, columns);
 }
 
+/* The values of a masked row, one run of keys that are seen after the other. */
+static void multiply_runs(const tile *t, int64_t r, const uint8_t *block, const float *add,
+                          range key)
+{
+    for (int64_t i = key.first; i < key.end;) {
+        range run = { i, i };
+        while (run.end < key.end && add[run.end] != -INFINITY)
+            run.end++;
+        if (run.first < run.end)
+            multiply_values(t, r, 1, block, run);
+        i = run.end + 1;
+    }
+}
+
+/* The block's values, for rows that see the same keys side by side. */
+static void add_values(const tile *t, range rows, int64_t slot, const range *key, int64_t first)
+{
+    const uint8_t *block = t->v + slot / BLOCK * t->job->cache->block_bytes;
+    for (int64_t r = rows.first; r < rows.end;) {
+        int n = 1;
+        if (t->job->mask.add)
+            multiply_runs(t, r, block, mask_row(t, r, first), key[r]);
+        else {
+            while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
+                   key[r + n].end == key[r].end)
+                n++;
+            multiply_values(t, r, n, block, key[r]);
+        }
+        r += n;
+    }
+}
+
 void vug_cpu_attention_block(tile *t, int64_t first)
 {
     range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
@@ -228,7 +165,5 @@ void vug_cpu_attention_block(tile *t, int64_t first)
         if (key[r].first < key[r].end)
             add_scores(t, r, key[r], first);
     }
-    piece at[MOST_PIECES];
-    const int n = find_pieces(t, rows, key, first, at);
-    multiply_values(t, slot, any, at, n);
+    add_values(t, rows, slot, key, first);
 }

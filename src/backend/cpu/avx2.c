@@ -299,33 +299,6 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
     return rescale;
 }
 
-/* ---- caches in 8 bits ------------------------------------------------------- */
-
-/* dst [16] = code [16] times two vectors of scales. */
-INLINE void widen_sixteen(const int8_t *code, __m256 by0, __m256 by1, float *dst)
-{
-    const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)code);
-    const __m256 x0 = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(c));
-    const __m256 x1 = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(c, LANES)));
-    _mm256_storeu_ps(dst, _mm256_mul_ps(x0, by0));
-    _mm256_storeu_ps(dst + LANES, _mm256_mul_ps(x1, by1));
-}
-
-static void widen_columns(const int8_t *code, const float *by, float *dst, int64_t n)
-{
-    const __m256 by0 = _mm256_loadu_ps(by), by1 = _mm256_loadu_ps(by + LANES);
-    for (int64_t i = 0; i < n * VUG_CPU_PANEL; i += VUG_CPU_PANEL)
-        widen_sixteen(code + i, by0, by1, dst + i);
-}
-
-static void widen_rows(const int8_t *code, const float *by, float *dst, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const __m256 row = _mm256_broadcast_ss(by + i);
-        widen_sixteen(code + i * VUG_CPU_PANEL, row, row, dst + i * VUG_CPU_PANEL);
-    }
-}
-
 /* ---- probes --------------------------------------------------------------- */
 
 /* Four streams without prefetching: faster than one, or than 16 as the one-row
@@ -373,9 +346,9 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
     },
     .fetch = vug_avx2_fetch,
     .tile = vug_avx2_tile,
+    .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
+    .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
     .softmax = softmax,
-    .widen_columns = widen_columns,
-    .widen_rows = widen_rows,
     .join = join,
     .sum_squares = sum_squares,
     .norm = norm,

@@ -62,6 +62,16 @@ uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *c)
                       (c->slots / PANEL * c->panel_bytes + c->slots / BLOCK * c->block_bytes));
 }
 
+vug_cpu_values vug_cpu_cache_values(const vug_cpu_cache *c, const uint8_t *block, int64_t column,
+                                    int64_t row)
+{
+    const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
+    block += column / GROUP * BLOCK * (GROUP * size + scale);
+    const int64_t code = BLOCK * scale + (column % GROUP * BLOCK + row * PANEL) * size;
+    return (vug_cpu_values){ block + code,
+                             scale ? (const float *)(const void *)block + row : NULL };
+}
+
 /* ---- rounding ----------------------------------------------------------------- */
 
 /* Up to 32 neighbouring elements of a key or value, as the cache has them. */

@@ -163,6 +163,14 @@ bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window
 /* Of both. */
 uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *cache);
 
+/* Where 16 columns of a block of values lie, from one of its rows on. */
+typedef struct {
+    const uint8_t *code; /* rows of 16 */
+    const float *scale;  /* of each row; NULL: the format has none */
+} vug_cpu_values;
+vug_cpu_values vug_cpu_cache_values(const vug_cpu_cache *cache, const uint8_t *block,
+                                    int64_t column, int64_t row);
+
 /* Positions first .. end-1. */
 typedef struct {
     int64_t first, end;
@@ -200,8 +208,7 @@ void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job
 
 /* ---- attention.c ---------------------------------------------------------- */
 
-/* Floats per thread. */
-int64_t vug_cpu_attention_scratch(const vug_cpu_cache *cache);
+int64_t vug_cpu_attention_scratch(int64_t width);
 /* Floats for the parts of a step of few rows, to be joined. */
 int64_t vug_cpu_attention_partial(const vug_cpu_cache *cache);
 void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job);

@@ -276,7 +276,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         c->v += begin;
         size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_cache_bytes(c), layer };
 
-        const int64_t scratch = vug_cpu_attention_scratch(c);
+        const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
