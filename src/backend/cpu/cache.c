@@ -92,7 +92,7 @@ static void round_to_8_bits(const float *x, int64_t n, group *out)
     out->scale = most / 127;
     for (int64_t i = 0; i < n; i++) {
         float q = x[i] * r;
-        q = q > 127 ? 127 : q < -127 ? -127 : q == q ? q : 0;
+        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
         q = (q + 0x1.8p+23f) - 0x1.8p+23f;
         out->code[i] = (uint8_t)(int8_t)q;
     }
