@@ -137,7 +137,8 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
                                           : "data_offsets");
     tensor.dtype = vug_dtype_find(dtype);
     /* The format spells its types in capitals only. */
-    if (!vug_dtype_in_safetensors(tensor.dtype) || !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
+    if (!vug_dtype_in_safetensors(tensor.dtype) ||
+        !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
         return fail_dtype(h, dtype, err);
     VUG_TRY(check_tensor(h, &tensor, range, err));
     j->name = h->name;
