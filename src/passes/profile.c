@@ -99,11 +99,22 @@ static bool read_fusion(reader *r, const vug_toml_entry *e)
     return false;
 }
 
+static vug_kv read_kv(reader *r, const vug_toml_entry *e)
+{
+    const vug_kv kv = e->type == VUG_TOML_STRING ? vug_kv_find(e->string) : VUG_KV_COUNT;
+    if (kv == VUG_KV_COUNT)
+        expect(r, e, VUG_KV_NAMES);
+    return kv;
+}
+
 static bool read_precision(reader *r, const vug_toml_entry *e)
 {
-    if (!vug_str_is(e->key, "activations") && !vug_str_is(e->key, "kv"))
+    if (vug_str_is(e->key, "kv"))
+        r->out->kv = read_kv(r, e);
+    else if (vug_str_is(e->key, "activations"))
+        read_word(r, e, "f32");
+    else
         return false;
-    read_word(r, e, "f32");
     return true;
 }
 

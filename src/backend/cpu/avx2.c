@@ -346,6 +346,8 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
     },
     .fetch = vug_avx2_fetch,
     .tile = vug_avx2_tile,
+    .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
+    .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
     .softmax = softmax,
     .join = join,
     .sum_squares = sum_squares,
