@@ -16,7 +16,7 @@
  * otherwise an output may be one of the inputs, and may not overlap it partly.
  */
 
-#include "ir/dtype.h"
+#include "ir/tensor.h"
 
 enum {
     VUG_CPU_PANEL = 16,  /* outputs, or keys, or value columns side by side */
@@ -92,6 +92,76 @@ typedef struct {
     void (*gemv)(const vug_cpu_gemv *g);
 } vug_cpu_format;
 
+/*
+ * Weights in blocks (ir/tensor.h: vug_matrix_block) meet a row of x that was rounded to
+ * 8 bits, in blocks of 32 as well. With amax the largest |x[i]| of a block
+ *
+ *     scale = amax / 127;  r = amax > 0 ? 127 / amax : 0
+ *     q[i] = x[i] * r to the nearest integer, ties to even, within -127 .. 127
+ *
+ * where a NaN counts as 0; sum[s] is that of q over the half s of the block. Block b of a
+ * row of weights gives
+ *
+ *     P = sum over s of factor[s] * sum over the half of (w.q[e] * x.q[e])     exactly
+ *     M = sum over s of minimum[s] * x.sum[s]                                  exactly
+ *     t = fma(w.scale, P, w.offset * M)
+ *     lane[b mod 8] = fma(x.scale, t, lane[b mod 8])
+ *
+ * for b in ascending order, from lanes of 0. The lanes are added one after the other, in
+ * order; a lane without blocks is left out.
+ */
+
+/* A row of activations in 8 bits, see above. */
+typedef struct {
+    const int8_t *q;    /* [k], aligned to 32 bytes */
+    const float *scale; /* [k/32] */
+    const int16_t *sum; /* [k/16] */
+} vug_cpu_q8;
+
+/* y [4] = rows row, row + apart, row + 2 apart, row + 3 apart of w times x. What follows
+ * each row in memory is likely to be needed next and may be prefetched. */
+typedef struct {
+    const vug_cpu_q8 *x;
+    const vug_matrix *w;
+    int64_t row, apart; /* apart may be 0 */
+    float *y;
+} vug_cpu_gemv_q8;
+
+/*
+ * 16 rows of weights in blocks, for several rows of x. Blocks are in lane order: those of
+ * lane 0 (b = 0, 8, 16, ..) first. In q [8][16][4] of a block, group g holds elements
+ * 2g, 2g + 1, 16 + 2g, 16 + 2g + 1 of each row, so that a pair of neighbours belongs to
+ * one half; each is q[e] + zero of its format's layout: unsigned when that is below 64,
+ * else signed. What a layout does not have is neither written nor read.
+ */
+typedef struct {
+    uint8_t *q;       /* [blocks][8][16][4], aligned to 32 bytes, as are the others */
+    int16_t *factor;  /* [blocks][16][2] */
+    int16_t *minimum; /* [blocks][16][2]; without an offset -zero * factor */
+    float *scale;     /* [blocks][16] */
+    float *offset;    /* [blocks][16] */
+} vug_cpu_panel;
+
+/* How panels of a format look. */
+typedef struct {
+    int bits;     /* of q + zero: 4, 5, 6 unsigned (at most 15, 31, 63); 8: signed */
+    int zero;     /* -128 .. 32 */
+    bool factors; /* panels have factors, else those of all blocks are 1 */
+    bool offsets; /* they have offsets, else those are 0. With factors: and minimums, else
+                     those are 1 */
+} vug_cpu_layout;
+
+/* Of a format in blocks that is computed with in 8 bits; NULL: it is not one. */
+const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype);
+
+/* What a format of weights in blocks needs. */
+typedef struct {
+    void (*gemv)(const vug_cpu_gemv_q8 *g);
+    /* The panel of rows row .. row + rows - 1 of w, 1 <= rows <= 16; scales and offsets of
+     * rows from `rows` on are 0, the rest of them unspecified. */
+    void (*pack)(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
+} vug_cpu_block_format;
+
 /* The running state of a softmax over blocks of keys. */
 typedef struct {
     float max; /* of the scores so far; -inf before the first */
@@ -106,9 +176,10 @@ typedef struct {
 } vug_cpu_score;
 
 typedef struct {
-    const char *name;                              /* "avx2": what caps are compared with */
-    const char *description;                       /* for a person */
-    const vug_cpu_format *format[VUG_DTYPE_COUNT]; /* NULL: no kernels for this format */
+    const char *name;                                   /* "avx2": what caps are compared with */
+    const char *description;                            /* for a person */
+    const vug_cpu_format *format[VUG_DTYPE_COUNT];      /* NULL: no kernels for this format */
+    const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* likewise, of those in blocks */
 
     /* A hint: the first `bytes` of these rows of weights are needed soon. */
     void (*fetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
