@@ -26,6 +26,8 @@ enum {
     VUG_CPU_BLOCK = 64,  /* keys that share one step of the softmax */
     VUG_CPU_SPAN = 256,  /* keys, from a multiple of this, summed on their own */
     VUG_CPU_LANES = 8,   /* partial sums of a reduction */
+    VUG_CPU_Q8 = 32,     /* elements of a block in 8 bits */
+    VUG_CPU_ROWS_Q8 = 4, /* most rows of a tile in 8 bits */
 };
 
 /*
@@ -129,13 +131,17 @@ typedef struct {
 
 /*
  * 16 rows of weights in blocks, for several rows of x. Blocks are in lane order: those of
- * lane 0 (b = 0, 8, 16, ..) first. In q [8][16][4] of a block, group g holds elements
- * 2g, 2g + 1, 16 + 2g, 16 + 2g + 1 of each row, so that a pair of neighbours belongs to
- * one half; each is q[e] + zero of its format's layout: unsigned when that is below 64,
- * else signed. What a layout does not have is neither written nor read.
+ * lane 0 (b = 0, 8, 16, ..) first.
+ *
+ * Weights of up to 6 bits are bytes without sign, q[e] + zero of the format's layout. Group
+ * g of 8 holds elements 2g, 2g + 1, 16 + 2g, 16 + 2g + 1 of each row, so that a pair of
+ * neighbours belongs to one half. Those of 8 bits are wide: factor[s] * (q[e] + zero) in
+ * 16 bits, elements 2g, 2g + 1 in group g of 16. What a layout does not have is neither
+ * written nor read. All is aligned to 32 bytes.
  */
 typedef struct {
-    uint8_t *q;       /* [blocks][8][16][4], aligned to 32 bytes, as are the others */
+    uint8_t *q;       /* [blocks][8][16][4] */
+    int16_t *wide;    /* [blocks][16][16][2] */
     int16_t *factor;  /* [blocks][16][2] */
     int16_t *minimum; /* [blocks][16][2]; without an offset -zero * factor */
     float *scale;     /* [blocks][16] */
@@ -144,19 +150,36 @@ typedef struct {
 
 /* How panels of a format look. */
 typedef struct {
-    int bits;     /* of q + zero: 4, 5, 6 unsigned (at most 15, 31, 63); 8: signed */
+    int bits;     /* of q + zero: 4, 5 or 6 (at most 15, 31, 63); 8: wide */
     int zero;     /* -128 .. 32 */
-    bool factors; /* panels have factors, else those of all blocks are 1 */
-    bool offsets; /* they have offsets, else those are 0. With factors: and minimums, else
+    bool factors; /* panels have factors, else those of all blocks are 1 or in `wide` */
+    bool offsets; /* they have offsets, else those are 0; with factors also minimums, else
                      those are 1 */
 } vug_cpu_layout;
 
 /* Of a format in blocks that is computed with in 8 bits; NULL: it is not one. */
 const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype);
 
+/*
+ * y [rows,16] = rows of x times a panel, of lanes first .. end - 1 alone: the sums of
+ * these are added to y in order, or begin it when `first` is 0. x has its blocks, and
+ * the elements of each, in the order of the panel.
+ */
+typedef struct {
+    vug_cpu_q8 x;        /* the first row; the others follow it */
+    const int16_t *wide; /* q in 16 bits, for panels that are wide */
+    int64_t k;           /* elements of a row */
+    const vug_cpu_panel *panel;
+    const vug_cpu_layout *layout;
+    int first, end;
+    float *y;
+} vug_cpu_tile_q8;
+
 /* What a format of weights in blocks needs. */
 typedef struct {
     void (*gemv)(const vug_cpu_gemv_q8 *g);
+    /* 1 <= rows <= 4. */
+    void (*tile)(int rows, const vug_cpu_tile_q8 *t);
     /* The panel of rows row .. row + rows - 1 of w, 1 <= rows <= 16; scales and offsets of
      * rows from `rows` on are 0, the rest of them unspecified. */
     void (*pack)(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
@@ -186,6 +209,8 @@ typedef struct {
 
     /* 1 <= rows <= 6. */
     void (*tile)(int rows, const vug_cpu_tile *t);
+    /* A row of x in 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */
+    void (*round)(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 
     /*
      * One block: p [64] holds products, of which those of keys lo .. hi-1 count

@@ -1,0 +1,240 @@
+/*
+ * Weights in blocks against several rows of x, for AVX2: maddubs multiplies unsigned with
+ * signed bytes and adds pairs of products in 16 bits. Weights of up to 6 bits are made
+ * unsigned, so that a few such sums fit in 16 bits, and what they were shifted by is taken
+ * back with the sums of x; of 8 bits the sign goes to x, and each sum is widened.
+ *
+ * A pair of bytes belongs to one half of the block, and its neighbour to the other: the
+ * widening product with the pair of factors adds both halves.
+ */
+#if defined(__AVX2__)
+#include <immintrin.h>
+#include <string.h>
+
+#include "backend/cpu/avx2.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    HALF = 8,
+    PANEL = VUG_CPU_PANEL,
+    ROWS = VUG_CPU_ROWS_Q8,
+    Q8 = VUG_CPU_Q8,
+    GROUPS = Q8 / 4,
+    BLOCK_BYTES = Q8 * PANEL,
+};
+
+/* ---- rounding ------------------------------------------------------------- */
+
+INLINE __m256 magnitude(__m256 x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
+
+/* max gives its second operand when one is a NaN. */
+INLINE float largest(const float *x)
+{
+    __m256 m = _mm256_setzero_ps();
+    for (int i = 0; i < Q8; i += HALF)
+        m = _mm256_max_ps(magnitude(_mm256_loadu_ps(x + i)), m);
+    __m128 h = _mm_max_ps(_mm256_castps256_ps128(m), _mm256_extractf128_ps(m, 1));
+    h = _mm_max_ps(h, _mm_movehl_ps(h, h));
+    return _mm_cvtss_f32(_mm_max_ss(h, _mm_shuffle_ps(h, h, 1)));
+}
+
+INLINE __m256i rounded(const float *x, __m256 r)
+{
+    const __m256 p = _mm256_mul_ps(_mm256_loadu_ps(x), r);
+    const __m256 numbers = _mm256_and_ps(p, _mm256_cmp_ps(p, p, _CMP_ORD_Q));
+    const __m256 low = _mm256_max_ps(numbers, _mm256_set1_ps(-127));
+    return _mm256_cvtps_epi32(_mm256_min_ps(low, _mm256_set1_ps(127)));
+}
+
+static void round_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int64_t i = 0; i < n; i += Q8) {
+        const float max = largest(x + i);
+        const __m256 r = _mm256_set1_ps(max > 0 ? 127 / max : 0);
+        const __m256i a = rounded(x + i, r), b = rounded(x + i + HALF, r);
+        const __m256i c = rounded(x + i + 2 * HALF, r), d = rounded(x + i + 3 * HALF, r);
+        const __m256i bytes =
+                _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+        _mm256_storeu_si256((__m256i *)(void *)(q + i), _mm256_permutevar8x32_epi32(bytes, order));
+        scale[i / Q8] = max / 127;
+        __m256i s = _mm256_hadd_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d));
+        s = _mm256_hadd_epi32(s, s);
+        sum[i / 16] = (int16_t)(_mm256_extract_epi32(s, 0) + _mm256_extract_epi32(s, 4));
+        sum[i / 16 + 1] = (int16_t)(_mm256_extract_epi32(s, 1) + _mm256_extract_epi32(s, 5));
+    }
+}
+
+/* ---- tiles ---------------------------------------------------------------- */
+
+/* A layout, constant wherever it is inlined. */
+typedef struct {
+    int bits;
+    bool factors, offsets;
+} layout;
+
+/* Whether sums of x are taken back from the products. */
+INLINE bool is_shifted(layout l)
+{
+    return l.bits == 8 ? l.offsets : !l.offsets;
+}
+
+/* Groups of a block whose sums fit in 16 bits. */
+INLINE int groups_of(layout l)
+{
+    return l.bits == 4 ? 8 : l.bits == 5 ? 4 : l.bits == 6 ? 2 : 1;
+}
+
+INLINE __m256i load(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+/* Four bytes of x, or a pair of its sums, in all columns. */
+INLINE __m256i broadcast(const void *p)
+{
+    int32_t four;
+    memcpy(&four, p, sizeof(four));
+    return _mm256_set1_epi32(four);
+}
+
+/* The sums of pairs in 16 bits, w unsigned or, of 8 bits, signed. */
+INLINE __m256i multiply(layout l, __m256i w, __m256i x)
+{
+    if (l.bits == 8)
+        return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return _mm256_maddubs_epi16(w, x);
+}
+
+/* Keeps the sum where it is: compilers put integer sums in another order, and then keep
+ * every product of a block in memory until they are added. */
+INLINE __m256i in_order(__m256i sum)
+{
+    __asm__("" : "+x"(sum));
+    return sum;
+}
+
+/* The lanes of a tile. */
+typedef struct {
+    __m256 at[ROWS][2];
+} sums;
+
+/* Block `b`: integers first, of all rows, then the scales. */
+INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b, sums *lane)
+{
+    const vug_cpu_panel *p = t->panel;
+    const uint8_t *w = p->q + b * BLOCK_BYTES;
+    const int8_t *x = t->x.q + b * Q8;
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256i factor[2] = { ones, ones }, product[ROWS][2];
+    for (int64_t h = 0; l.factors && h < 2; h++)
+        factor[h] = load(p->factor + (b * PANEL + h * HALF) * 2);
+#pragma GCC unroll 8
+    for (int64_t g = 0; g < GROUPS; g += groups_of(l)) {
+        __m256i part[ROWS][2];
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < groups_of(l); i++) {
+            const __m256i w0 = load(w + (g + i) * 4 * PANEL);
+            const __m256i w1 = load(w + (g + i) * 4 * PANEL + 4 * HALF);
+#pragma GCC unroll 4
+            for (int64_t r = 0; r < rows; r++) {
+                const __m256i four = broadcast(x + r * t->k + 4 * (g + i));
+                const __m256i m0 = multiply(l, w0, four), m1 = multiply(l, w1, four);
+                part[r][0] = in_order(i == 0 ? m0 : _mm256_add_epi16(part[r][0], m0));
+                part[r][1] = in_order(i == 0 ? m1 : _mm256_add_epi16(part[r][1], m1));
+            }
+        }
+#pragma GCC unroll 4
+        for (int64_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+            for (int64_t h = 0; h < 2; h++) {
+                const __m256i wide = _mm256_madd_epi16(part[r][h], factor[h]);
+                product[r][h] = g == 0 ? wide : _mm256_add_epi32(product[r][h], wide);
+            }
+        }
+    }
+    const __m256i back = _mm256_set1_epi16((short)-t->layout->zero);
+#pragma GCC unroll 2
+    for (int64_t h = 0; h < 2; h++) {
+        const int64_t at = b * PANEL + h * HALF;
+        const __m256 scale = _mm256_loadu_ps(p->scale + at);
+        const __m256i minimum =
+                l.factors && (l.offsets || is_shifted(l)) ? load(p->minimum + 2 * at) : ones;
+#pragma GCC unroll 4
+        for (int64_t r = 0; r < rows; r++) {
+            const __m256i sum = broadcast(t->x.sum + r * (t->k / 16) + 2 * b);
+            const __m256 d = _mm256_broadcast_ss(t->x.scale + r * (t->k / Q8) + b);
+            __m256i whole = product[r][h];
+            if (is_shifted(l))
+                whole = _mm256_add_epi32(whole, _mm256_madd_epi16(l.factors ? minimum : back, sum));
+            __m256 below = _mm256_setzero_ps();
+            if (l.offsets)
+                below = _mm256_mul_ps(_mm256_loadu_ps(p->offset + at),
+                                      _mm256_cvtepi32_ps(_mm256_madd_epi16(minimum, sum)));
+            const __m256 s = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(whole), below);
+            lane->at[r][h] = _mm256_fmadd_ps(d, s, lane->at[r][h]);
+        }
+    }
+}
+
+INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
+{
+    const int64_t blocks = t->k / Q8;
+    for (int64_t j = t->first; j < t->end && j < blocks; j++) {
+        const int64_t start = vug_cpu_lane_start(blocks, j);
+        const int64_t end = start + vug_cpu_lane_size(blocks, j);
+        sums lane;
+        for (int64_t r = 0; r < rows; r++)
+            lane.at[r][0] = lane.at[r][1] = _mm256_setzero_ps();
+        for (int64_t b = start; b < end; b++)
+            add_block(l, rows, t, b, &lane);
+        for (int64_t i = 0; i < 2 * rows; i++) {
+            float *y = t->y + i * HALF;
+            const __m256 s = lane.at[i / 2][i % 2];
+            _mm256_storeu_ps(y, j == 0 ? s : _mm256_add_ps(_mm256_loadu_ps(y), s));
+        }
+    }
+}
+
+INLINE void tile_rows(layout l, int rows, const vug_cpu_tile_q8 *t)
+{
+    switch (rows) {
+    case 1:
+        tile_of(l, 1, t);
+        break;
+    case 2:
+        tile_of(l, 2, t);
+        break;
+    case 3:
+        tile_of(l, 3, t);
+        break;
+    default:
+        tile_of(l, 4, t);
+        break;
+    }
+}
+
+#define TILE(name, bits, factors, offsets)                      \
+    static void tile_##name(int rows, const vug_cpu_tile_q8 *t) \
+    {                                                           \
+        tile_rows((layout){ bits, factors, offsets }, rows, t); \
+    }
+
+TILE(u4, 4, false, false)
+TILE(u5, 5, false, false)
+TILE(s8, 8, false, false)
+TILE(u4_offset, 4, false, true)
+TILE(u5_offset, 5, false, true)
+TILE(u6_offset, 6, false, true)
+TILE(s8_offset, 8, false, true)
+TILE(u4_factor, 4, true, false)
+TILE(u6_factor, 6, true, false)
+TILE(s8_factor, 8, true, false)
+TILE(u4_both, 4, true, true)
+TILE(u5_both, 5, true, true)
+
+#endif
