@@ -178,8 +178,6 @@ typedef struct {
 /* What a format of weights in blocks needs. */
 typedef struct {
     void (*gemv)(const vug_cpu_gemv_q8 *g);
-    /* 1 <= rows <= 4. */
-    void (*tile)(int rows, const vug_cpu_tile_q8 *t);
     /* The panel of rows row .. row + rows - 1 of w, 1 <= rows <= 16; scales and offsets of
      * rows from `rows` on are 0, the rest of them unspecified. */
     void (*pack)(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
@@ -209,6 +207,8 @@ typedef struct {
 
     /* 1 <= rows <= 6. */
     void (*tile)(int rows, const vug_cpu_tile *t);
+    /* 1 <= rows <= 4. */
+    void (*tile_q8)(int rows, const vug_cpu_tile_q8 *t);
     /* A row of x in 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */
     void (*round)(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 

@@ -153,5 +153,4 @@ void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t)
     }
 }
 
-const vug_cpu_block_format vug_ref_block_format = { vug_ref_gemv_q8, vug_ref_tile_q8,
-                                                    vug_ref_pack_q8 };
+const vug_cpu_block_format vug_ref_block_format = { vug_ref_gemv_q8, vug_ref_pack_q8 };

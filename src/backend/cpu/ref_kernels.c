@@ -211,6 +211,7 @@ const vug_cpu_kernels vug_cpu_ref_row = {
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .fetch = fetch,
     .tile = tile,
+    .tile_q8 = vug_ref_tile_q8,
     .round = vug_ref_round_row,
     .softmax = softmax,
     .join = join,
