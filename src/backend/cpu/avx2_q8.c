@@ -1,11 +1,12 @@
 /*
- * Weights in blocks against several rows of x, for AVX2: maddubs multiplies unsigned with
- * signed bytes and adds pairs of products in 16 bits. Weights of up to 6 bits are made
- * unsigned, so that a few such sums fit in 16 bits, and what they were shifted by is taken
- * back with the sums of x; of 8 bits the sign goes to x, and each sum is widened.
+ * Weights in blocks against several rows of x, for AVX2. maddubs multiplies unsigned with
+ * signed bytes and adds pairs of products in 16 bits. Weights of up to 6 bits were made
+ * unsigned for it, so that a few such sums fit in 16 bits, and what they were shifted by is
+ * taken back with the sums of x. A pair of bytes belongs to one half of the block, and its
+ * neighbour to the other: the widening product with the pair of factors adds both halves.
  *
- * A pair of bytes belongs to one half of the block, and its neighbour to the other: the
- * widening product with the pair of factors adds both halves.
+ * Of 8 bits not two sums would fit, and each would have to be widened; giving their signs
+ * to x costs as much again. Both sides in 16 bits take fewer operations.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -20,8 +21,6 @@ enum {
     PANEL = VUG_CPU_PANEL,
     ROWS = VUG_CPU_ROWS_Q8,
     Q8 = VUG_CPU_Q8,
-    GROUPS = Q8 / 4,
-    BLOCK_BYTES = Q8 * PANEL,
 };
 
 /* ---- rounding ------------------------------------------------------------- */
@@ -50,7 +49,7 @@ INLINE __m256i rounded(const float *x, __m256 r)
     return _mm256_cvtps_epi32(_mm256_min_ps(low, _mm256_set1_ps(127)));
 }
 
-static void round_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
+void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
 {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (int64_t i = 0; i < n; i += Q8) {
@@ -86,7 +85,7 @@ INLINE bool is_shifted(layout l)
 /* Groups of a block whose sums fit in 16 bits. */
 INLINE int groups_of(layout l)
 {
-    return l.bits == 4 ? 8 : l.bits == 5 ? 4 : l.bits == 6 ? 2 : 1;
+    return l.bits == 4 ? 8 : l.bits == 5 ? 4 : 2;
 }
 
 INLINE __m256i load(const void *p)
@@ -102,14 +101,6 @@ INLINE __m256i broadcast(const void *p)
     return _mm256_set1_epi32(four);
 }
 
-/* The sums of pairs in 16 bits, w unsigned or, of 8 bits, signed. */
-INLINE __m256i multiply(layout l, __m256i w, __m256i x)
-{
-    if (l.bits == 8)
-        return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return _mm256_maddubs_epi16(w, x);
-}
-
 /* Keeps the sum where it is: compilers put integer sums in another order, and then keep
  * every product of a block in memory until they are added. */
 INLINE __m256i in_order(__m256i sum)
@@ -118,57 +109,88 @@ INLINE __m256i in_order(__m256i sum)
     return sum;
 }
 
-/* The lanes of a tile. */
+typedef struct {
+    __m256i at[ROWS][2];
+} integers;
+
 typedef struct {
     __m256 at[ROWS][2];
 } sums;
 
-/* Block `b`: integers first, of all rows, then the scales. */
-INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b, sums *lane)
+/* The sums of products of block `b`, each half with its factor. */
+INLINE integers multiply(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b)
 {
-    const vug_cpu_panel *p = t->panel;
-    const uint8_t *w = p->q + b * BLOCK_BYTES;
-    const int8_t *x = t->x.q + b * Q8;
+    const uint8_t *w = t->panel->q + b * Q8 * PANEL;
+    const int8_t *x = t->q + b * Q8 * ROWS;
     const __m256i ones = _mm256_set1_epi16(1);
-    __m256i factor[2] = { ones, ones }, product[ROWS][2];
+    __m256i factor[2] = { ones, ones };
+    integers product, part;
     for (int64_t h = 0; l.factors && h < 2; h++)
-        factor[h] = load(p->factor + (b * PANEL + h * HALF) * 2);
+        factor[h] = load(t->panel->factor + (b * PANEL + h * HALF) * 2);
 #pragma GCC unroll 8
-    for (int64_t g = 0; g < GROUPS; g += groups_of(l)) {
-        __m256i part[ROWS][2];
-#pragma GCC unroll 8
-        for (int64_t i = 0; i < groups_of(l); i++) {
-            const __m256i w0 = load(w + (g + i) * 4 * PANEL);
-            const __m256i w1 = load(w + (g + i) * 4 * PANEL + 4 * HALF);
-#pragma GCC unroll 4
-            for (int64_t r = 0; r < rows; r++) {
-                const __m256i four = broadcast(x + r * t->k + 4 * (g + i));
-                const __m256i m0 = multiply(l, w0, four), m1 = multiply(l, w1, four);
-                part[r][0] = in_order(i == 0 ? m0 : _mm256_add_epi16(part[r][0], m0));
-                part[r][1] = in_order(i == 0 ? m1 : _mm256_add_epi16(part[r][1], m1));
-            }
-        }
+    for (int64_t g = 0; g < Q8 / 4; g++) {
+        const bool is_first = g % groups_of(l) == 0;
+        const bool is_last = (g + 1) % groups_of(l) == 0;
+        const __m256i w0 = load(w + g * 4 * PANEL);
+        const __m256i w1 = load(w + g * 4 * PANEL + 4 * HALF);
 #pragma GCC unroll 4
         for (int64_t r = 0; r < rows; r++) {
+            const __m256i four = broadcast(x + r * Q8 + 4 * g);
 #pragma GCC unroll 2
-            for (int64_t h = 0; h < 2; h++) {
-                const __m256i wide = _mm256_madd_epi16(part[r][h], factor[h]);
-                product[r][h] = g == 0 ? wide : _mm256_add_epi32(product[r][h], wide);
+            for (int h = 0; h < 2; h++) {
+                const __m256i pairs = _mm256_maddubs_epi16(h ? w1 : w0, four);
+                __m256i *sum = &part.at[r][h], *whole = &product.at[r][h];
+                *sum = in_order(is_first ? pairs : _mm256_add_epi16(*sum, pairs));
+                if (is_last) {
+                    const __m256i wide = _mm256_madd_epi16(*sum, factor[h]);
+                    *whole = g < groups_of(l) ? wide : _mm256_add_epi32(*whole, wide);
+                }
             }
         }
     }
+    return product;
+}
+
+INLINE integers multiply_wide(const int rows, const vug_cpu_tile_q8 *t, int64_t b)
+{
+    const int16_t *w = t->panel->wide + b * Q8 * PANEL;
+    const int16_t *x = t->wide + b * Q8 * ROWS;
+    integers product;
+#pragma GCC unroll 16
+    for (int64_t g = 0; g < Q8 / 2; g++) {
+        const __m256i w0 = load(w + g * 2 * PANEL);
+        const __m256i w1 = load(w + g * 2 * PANEL + 2 * HALF);
+#pragma GCC unroll 4
+        for (int64_t r = 0; r < rows; r++) {
+            const __m256i two = broadcast(x + r * Q8 + 2 * g);
+#pragma GCC unroll 2
+            for (int h = 0; h < 2; h++) {
+                const __m256i pairs = _mm256_madd_epi16(h ? w1 : w0, two);
+                __m256i *whole = &product.at[r][h];
+                *whole = in_order(g == 0 ? pairs : _mm256_add_epi32(*whole, pairs));
+            }
+        }
+    }
+    return product;
+}
+
+/* Adds block `b` to the lanes. */
+INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b, sums *lane)
+{
+    const vug_cpu_panel *p = t->panel;
     const __m256i back = _mm256_set1_epi16((short)-t->layout->zero);
+    const __m256i ones = _mm256_set1_epi16(1);
+    const integers product = l.bits == 8 ? multiply_wide(rows, t, b) : multiply(l, rows, t, b);
 #pragma GCC unroll 2
     for (int64_t h = 0; h < 2; h++) {
         const int64_t at = b * PANEL + h * HALF;
         const __m256 scale = _mm256_loadu_ps(p->scale + at);
-        const __m256i minimum =
-                l.factors && (l.offsets || is_shifted(l)) ? load(p->minimum + 2 * at) : ones;
+        const __m256i minimum = l.factors ? load(p->minimum + 2 * at) : ones;
 #pragma GCC unroll 4
         for (int64_t r = 0; r < rows; r++) {
-            const __m256i sum = broadcast(t->x.sum + r * (t->k / 16) + 2 * b);
-            const __m256 d = _mm256_broadcast_ss(t->x.scale + r * (t->k / Q8) + b);
-            __m256i whole = product[r][h];
+            const __m256i sum = broadcast(t->sum + (b * ROWS + r) * 2);
+            const __m256 d = _mm256_broadcast_ss(t->scale + b * ROWS + r);
+            __m256i whole = product.at[r][h];
             if (is_shifted(l))
                 whole = _mm256_add_epi32(whole, _mm256_madd_epi16(l.factors ? minimum : back, sum));
             __m256 below = _mm256_setzero_ps();
@@ -183,7 +205,7 @@ INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_
 
 INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
 {
-    const int64_t blocks = t->k / Q8;
+    const int64_t blocks = t->blocks;
     for (int64_t j = t->first; j < t->end && j < blocks; j++) {
         const int64_t start = vug_cpu_lane_start(blocks, j);
         const int64_t end = start + vug_cpu_lane_size(blocks, j);
@@ -192,7 +214,7 @@ INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
             lane.at[r][0] = lane.at[r][1] = _mm256_setzero_ps();
         for (int64_t b = start; b < end; b++)
             add_block(l, rows, t, b, &lane);
-        for (int64_t i = 0; i < 2 * rows; i++) {
+        for (int64_t i = 0; i < 2 * (int64_t)rows; i++) {
             float *y = t->y + i * HALF;
             const __m256 s = lane.at[i / 2][i % 2];
             _mm256_storeu_ps(y, j == 0 ? s : _mm256_add_ps(_mm256_loadu_ps(y), s));
@@ -200,41 +222,45 @@ INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
     }
 }
 
-INLINE void tile_rows(layout l, int rows, const vug_cpu_tile_q8 *t)
-{
-    switch (rows) {
-    case 1:
-        tile_of(l, 1, t);
-        break;
-    case 2:
-        tile_of(l, 2, t);
-        break;
-    case 3:
-        tile_of(l, 3, t);
-        break;
-    default:
-        tile_of(l, 4, t);
-        break;
-    }
-}
-
 #define TILE(name, bits, factors, offsets)                      \
     static void tile_##name(int rows, const vug_cpu_tile_q8 *t) \
     {                                                           \
-        tile_rows((layout){ bits, factors, offsets }, rows, t); \
+        const layout l = { bits, factors, offsets };            \
+        if (rows == 4)                                          \
+            tile_of(l, 4, t);                                   \
+        else if (rows == 3)                                     \
+            tile_of(l, 3, t);                                   \
+        else if (rows == 2)                                     \
+            tile_of(l, 2, t);                                   \
+        else                                                    \
+            tile_of(l, 1, t);                                   \
     }
 
 TILE(u4, 4, false, false)
-TILE(u5, 5, false, false)
-TILE(s8, 8, false, false)
 TILE(u4_offset, 4, false, true)
-TILE(u5_offset, 5, false, true)
-TILE(u6_offset, 6, false, true)
-TILE(s8_offset, 8, false, true)
 TILE(u4_factor, 4, true, false)
-TILE(u6_factor, 6, true, false)
-TILE(s8_factor, 8, true, false)
 TILE(u4_both, 4, true, true)
+TILE(u5, 5, false, false)
+TILE(u5_offset, 5, false, true)
 TILE(u5_both, 5, true, true)
+TILE(u6_offset, 6, false, true)
+TILE(u6_factor, 6, true, false)
+TILE(wide, 8, false, false)
+TILE(wide_offset, 8, false, true)
 
+typedef void tile_fn(int rows, const vug_cpu_tile_q8 *t);
+
+void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t)
+{
+    static tile_fn *const tiles[][2][2] = {
+        [4] = { { tile_u4, tile_u4_offset }, { tile_u4_factor, tile_u4_both } },
+        [5] = { { tile_u5, tile_u5_offset }, { NULL, tile_u5_both } },
+        [6] = { { NULL, tile_u6_offset }, { tile_u6_factor, NULL } },
+        [8] = { { tile_wide, tile_wide_offset }, { NULL, NULL } },
+    };
+    tiles[t->layout->bits][t->layout->factors][t->layout->offsets](rows, t);
+}
+
+#else
+typedef int vug_avx2_q8_is_empty; /* ISO C wants something here */
 #endif

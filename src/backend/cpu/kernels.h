@@ -162,13 +162,15 @@ const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype);
 
 /*
  * y [rows,16] = rows of x times a panel, of lanes first .. end - 1 alone: the sums of
- * these are added to y in order, or begin it when `first` is 0. x has its blocks, and
- * the elements of each, in the order of the panel.
+ * these are added to y in order, or begin it when `first` is 0. Four rows of x lie block
+ * by block, in the order of the panel; of fewer, the others are not read.
  */
 typedef struct {
-    vug_cpu_q8 x;        /* the first row; the others follow it */
-    const int16_t *wide; /* q in 16 bits, for panels that are wide */
-    int64_t k;           /* elements of a row */
+    const int8_t *q;     /* [blocks][4][32], elements in the order of the panel's */
+    const int16_t *wide; /* the same in the row's own order, for panels that are wide */
+    const float *scale;  /* [blocks][4] */
+    const int16_t *sum;  /* [blocks][4][2] */
+    int64_t blocks;
     const vug_cpu_panel *panel;
     const vug_cpu_layout *layout;
     int first, end;

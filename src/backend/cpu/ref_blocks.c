@@ -5,7 +5,7 @@
 #include "backend/cpu/ref.h"
 #include "backend/cpu/rows.h"
 
-enum { Q8 = VUG_CPU_Q8, LANES = VUG_CPU_LANES, PANEL = VUG_CPU_PANEL };
+enum { Q8 = VUG_CPU_Q8, ROWS = VUG_CPU_ROWS_Q8, LANES = VUG_CPU_LANES, PANEL = VUG_CPU_PANEL };
 
 const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype)
 {
@@ -109,18 +109,18 @@ void vug_ref_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_p
 /* The sums of products of row r of x and column c over the halves of block `at`. */
 static void multiply(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, int32_t *half)
 {
-    const int64_t x = r * t->k + at * Q8, w = at * Q8 * PANEL;
+    const int64_t x = (at * ROWS + r) * Q8, w = at * Q8 * PANEL;
     for (int i = 0; t->layout->bits == 8 && i < Q8; i++)
         half[i / 16] += t->panel->wide[w + (i / 2 * PANEL + c) * 2 + i % 2] * t->wide[x + i];
     for (int i = 0; t->layout->bits < 8 && i < Q8; i++)
-        half[i % 4 / 2] += t->panel->q[w + (i / 4 * PANEL + c) * 4 + i % 4] * t->x.q[x + i];
+        half[i % 4 / 2] += t->panel->q[w + (i / 4 * PANEL + c) * 4 + i % 4] * t->q[x + i];
 }
 
 /* Row r of x times column c, block `at` of both. */
 static float panel_product(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, float lane)
 {
     const vug_cpu_layout *layout = t->layout;
-    const int16_t *sum = t->x.sum + r * (t->k / 16) + 2 * at;
+    const int16_t *sum = t->sum + (at * ROWS + r) * 2;
     const int64_t pair = (at * PANEL + c) * 2;
     int32_t half[2] = { 0, 0 }, products = 0, minimums = 0;
     multiply(t, r, c, at, half);
@@ -133,12 +133,12 @@ static float panel_product(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64
     const float offset = layout->offsets ? t->panel->offset[at * PANEL + c] : 0;
     const float p =
             fmaf(t->panel->scale[at * PANEL + c], (float)products, offset * (float)minimums);
-    return fmaf(t->x.scale[r * (t->k / Q8) + at], p, lane);
+    return fmaf(t->scale[at * ROWS + r], p, lane);
 }
 
 void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t)
 {
-    const int64_t blocks = t->k / Q8;
+    const int64_t blocks = t->blocks;
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < PANEL; c++) {
             float *y = &t->y[r * PANEL + c];
