@@ -249,6 +249,15 @@ static void remove_pair(const pair *p)
 
 /* ---- tests ------------------------------------------------------------------------------- */
 
+/* Experts lie in their stacks one after the other, each one's gate before its up. */
+static void assert_row(const vug_tensor *t, const vug_slot *slot, int64_t row)
+{
+    const int64_t rows = slot->shape.dim[0], parts = t->rank > 2 ? t->dim[1] / rows : 1;
+    const bool second = parts == 2 && strstr(slot->name, "up_proj");
+    const int64_t before = t->rank > 2 ? slot->expert * parts + second : 0;
+    assert_int_equal(row, before * rows);
+}
+
 static void assert_same_weights(const vug_checkpoint *a, const vug_checkpoint *b)
 {
     float x[256], y[256];
@@ -260,6 +269,7 @@ static void assert_same_weights(const vug_checkpoint *a, const vug_checkpoint *b
         assert_int_equal(t != NULL, u != NULL);
         if (!t || slot.shape.rank < 2)
             continue;
+        assert_row(t, &slot, a->binding.row[i]);
         const vug_matrix m = vug_tensor_from(t, a->binding.row[i]);
         const vug_matrix n = vug_tensor_from(u, b->binding.row[i]);
         for (int64_t r = 0; r < slot.shape.dim[0]; r++) {
@@ -287,10 +297,79 @@ static void slots(void **state)
     }
 }
 
+/* Well-formed, and of no use to the model. */
+static void slots_that_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        folder_of of;
+        vug_status code;
+        const char *sentence;
+    } row[] = {
+        { { .config = MIXTURE,
+            .said = SAID_FP8(",\"weight_block_size\":[96,128]"),
+            .how = FP8(96, 128, BF16, NULL),
+            .part = { "embed" },
+            .other = { PLAIN },
+            .experts = TOGETHER },
+          VUG_UNSUPPORTED,
+          "model.safetensors: tensor 'model.layers.1.mlp.experts.gate_up_proj': 96 rows share a "
+          "scale, and its parts begin between" },
+        /* Twice the bits by half the group look the same until the model is asked. */
+        { { .config = QWEN3, .said = SAID("affine", 4, 64, ""), .how = AFFINE(8, 32, BF16) },
+          VUG_FORMAT,
+          "model.safetensors: tensor 'model.embed_tokens.weight' has shape [70,256], the config "
+          "gives [70,128]" },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const pair p = { scratch_make(), scratch_make() };
+        static vug_checkpoint c;
+        vug_err err = { 0 };
+        make_folders(&row[i].of, i + 1, &p.quantized, &p.plain);
+        help_refused(vug_checkpoint_open(p.quantized.path, &c, &err), &err, row[i].code, NULL,
+                     row[i].sentence);
+        remove_pair(&p);
+    }
+}
+
+static void formats_that_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        vug_dtype dtype;
+        const char *sentence;
+    } row[] = {
+        { VUG_DTYPE_U32,
+          "has format U32 and no scales beside it; as a weight of MLX it would have them" },
+        { VUG_DTYPE_I8,
+          "has format I8; weights must be BF16, F16, F32 or quantized (docs/formats.md)" },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        static made_file f;
+        static vug_checkpoint c;
+        const scratch dir = scratch_make();
+        char sentence[256];
+        vug_err err = { 0 };
+        (void)made_add(&f, VUG_DTYPE_F32, 2, (made_dims){ { 70, 128 } },
+                       "model.embed_tokens.weight");
+        (void)made_add(&f, row[i].dtype, 1, (made_dims){ { 128 } }, "model.norm.weight");
+        made_write(&f, &dir, "model.safetensors");
+        made_release(&f);
+        scratch_puts(&dir, "config.json", "{" QWEN3 "}");
+        (void)snprintf(sentence, sizeof(sentence),
+                       "model.safetensors: tensor 'model.norm.weight' %s", row[i].sentence);
+        help_refused(vug_checkpoint_open(dir.path, &c, &err), &err, VUG_UNSUPPORTED, NULL,
+                     sentence);
+        scratch_remove(&dir);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots),
+        cmocka_unit_test(slots_that_are_refused),
+        cmocka_unit_test(formats_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

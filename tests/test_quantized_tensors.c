@@ -157,8 +157,9 @@ static void overrides(void **state)
     enum { OUT = 3, IN = 128, EACH = OUT * IN };
     static const char config[] =
             "{\"text_config\":{\"quantization\":{\"group_size\":64,\"bits\":4,\"mode\":\"affine\","
-            "\"b\":{\"group_size\":32,\"bits\":6},\"c\":{\"mode\":\"mxfp4\"},\"d\":false,"
-            "\"e\":true,\"f\":{},\"nobody\":{\"bits\":8},\"nobody.else\":false}},"
+            "\"nobody\":{\"bits\":8},\"nobody.else\":false,\"f\":{},\"e\":true,"
+            "\"b\":{\"group_size\":32,\"bits\":6},\"d\":false,\"c\":{\"mode\":\"mxfp4\"},"
+            "\"g\":false}},"
             "\"quantization_config\":null}";
     static const made_how how[] = {
         { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL }, /* a: as all are */
@@ -421,8 +422,19 @@ static void refuse_wrong(const wrong_tensor *w, made_file *good)
     *t = kept;
 }
 
-#define FILE_ "model.safetensors: tensor "
-#define FOUR  MLX("\"bits\":4,\"group_size\":64")
+#define DIMS(...)       \
+    {                   \
+        {               \
+            __VA_ARGS__ \
+        }               \
+    }
+#define WRONG(name, type, rank, dims, config, sentence)            \
+    {                                                              \
+        name, VUG_DTYPE_##type, rank, dims, config, FILE_ sentence \
+    }
+#define NO_GRID "; beside F8_E4M3 [6,4], expected a scale for each block, row or matrix"
+#define FILE_   "model.safetensors: tensor "
+#define FOUR    MLX("\"bits\":4,\"group_size\":64")
 #define NO_BITS                                                                                  \
     "; with 64 weights for each scale, as config.json says, that is no number of bits that MLX " \
     "has"
@@ -431,176 +443,63 @@ static void tensors_that_are_refused(void **state)
 {
     (void)state;
     static const wrong_tensor row[] = {
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          2,
-          { { 3, 2 } },
-          FOUR,
-          FILE_
-          "'a.scales' is BF16 [3,2]; beside U32 [4,16], expected the same leading dimensions" },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          2,
-          { { 4, 3 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,16] and its scales [4,3]" NO_BITS },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          2,
-          { { 4, 0 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,16] and its scales [4,0]" NO_BITS },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          2,
-          { { 4, 8 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,16] and its scales [4,8]" NO_BITS },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          2,
-          { { 0, INT64_C(1) << 60 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,16] and its scales [0,1152921504606846976]" NO_BITS },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          1,
-          { { 8 } },
-          FOUR,
-          FILE_ "'a.scales' is BF16 [8]; beside U32 [4,16], expected matrices" },
-        { "a.scales",
-          VUG_DTYPE_BF16,
-          3,
-          { { 1, 4, 2 } },
-          FOUR,
-          FILE_
-          "'a.scales' is BF16 [1,4,2]; beside U32 [4,16], expected the same leading dimensions" },
-        { "a.scales",
-          VUG_DTYPE_U8,
-          2,
-          { { 4, 2 } },
-          FOUR,
-          FILE_ "'a.scales' is U8 [4,2]; beside U32 [4,16], scales must be BF16, F16 or F32" },
-        { "a.biases",
-          VUG_DTYPE_F16,
-          2,
-          { { 4, 2 } },
-          FOUR,
-          FILE_ "'a.biases' is F16 [4,2]; beside BF16 [4,2], biases must be as the scales are" },
-        { "a.biases",
-          VUG_DTYPE_BF16,
-          2,
-          { { 4, 1 } },
-          FOUR,
-          FILE_ "'a.biases' is BF16 [4,1]; beside BF16 [4,2], biases must be as the scales are" },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          1,
-          { { 64 } },
-          FOUR,
-          FILE_ "'a.scales' is BF16 [4,2]; beside U32 [64], expected matrices" },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 0 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,0] and its scales [4,2]" NO_BITS },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 0, INT64_C(1) << 60 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [0,1152921504606846976] and its scales [4,2]" NO_BITS },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 28 } },
-          FOUR,
-          FILE_ "'a.weight' has shape [4,28] and its scales [4,2]" NO_BITS },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 16 } },
-          "{}",
-          FILE_ "'a.weight' has scales, and config.json has no 'quantization' that says how many "
-                "weights share one" },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 24 } },
-          MLX("\"a\":{\"bits\":4}"),
-          FILE_ "'a.weight' has 6 bits for each weight by its shape, config.json says 4" },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 24 } },
-          MLX("\"a\":true"),
-          FILE_ "'a.weight' has 6 bits for each weight by its shape, config.json says 4" },
-        { "a.weight",
-          VUG_DTYPE_U32,
-          2,
-          { { 4, 8 } },
-          MLX("\"mode\":\"mxfp4\""),
-          FILE_ "'a.scales' is BF16 [4,2]; beside U32 [4,8], scales of mxfp4 must be U8" },
-        { "c_scale",
-          VUG_DTYPE_U8,
-          2,
-          { { 2, 2 } },
-          FOUR,
-          FILE_ "'c_scale' is U8 [2,2]; beside F8_E4M3 [6,4], scales must be F32, BF16, F16 or "
-                "F8_E8M0" },
-        { "c_scale",
-          VUG_DTYPE_F32,
-          2,
-          { { 4, 2 } },
-          FOUR,
-          FILE_
-          "'c_scale' is F32 [4,2]; beside F8_E4M3 [6,4], expected a scale for each block, row "
-          "or matrix" },
-        { "c_scale",
-          VUG_DTYPE_F32,
-          2,
-          { { 0, 2 } },
-          FOUR,
-          FILE_
-          "'c_scale' is F32 [0,2]; beside F8_E4M3 [6,4], expected a scale for each block, row "
-          "or matrix" },
-        { "c_scale",
-          VUG_DTYPE_F32,
-          1,
-          { { 4 } },
-          FOUR,
-          FILE_ "'c_scale' is F32 [4]; beside F8_E4M3 [6,4], expected a scale for each block, row "
-                "or matrix" },
-        { "c_scale",
-          VUG_DTYPE_F32,
-          3,
-          { { 1, 2, 2 } },
-          FOUR,
-          FILE_ "'c_scale' is F32 [1,2,2]; beside F8_E4M3 [6,4], expected a scale for each block, "
-                "row or matrix" },
-        { "c",
-          VUG_DTYPE_E4M3,
-          1,
-          { { 4 } },
-          FOUR,
-          FILE_ "'c_scale' is F32 [2,2]; beside F8_E4M3 [4], expected a scale for each block, row "
-                "or matrix" },
-        { "c",
-          VUG_DTYPE_E4M3,
-          2,
-          { { 0, 4 } },
-          FOUR,
-          FILE_
-          "'c_scale' is F32 [2,2]; beside F8_E4M3 [0,4], expected a scale for each block, row "
-          "or matrix" },
-        { "c",
-          VUG_DTYPE_E4M3,
-          3,
-          { { 2, 2, 2 } },
-          FOUR,
-          FILE_ "'c_scale' is F32 [2,2]; beside F8_E4M3 [2,2,2], expected a scale for each block, "
-                "row or matrix" },
+        WRONG("a.scales", BF16, 2, DIMS(3, 2), FOUR,
+              "'a.scales' is BF16 [3,2]; beside U32 [4,16], expected the same leading dimensions"),
+        WRONG("a.scales", BF16, 2, DIMS(4, 3), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,3]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(4, 0), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,0]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(4, 8), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,8]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+              "'a.weight' has shape [4,16] and its scales [0,1152921504606846976]" NO_BITS),
+        WRONG("a.scales", BF16, 1, DIMS(8), FOUR,
+              "'a.scales' is BF16 [8]; beside U32 [4,16], expected matrices"),
+        WRONG("a.scales", BF16, 3, DIMS(1, 4, 2), FOUR,
+              "'a.scales' is BF16 [1,4,2]; beside U32 [4,16], expected the same leading "
+              "dimensions"),
+        WRONG("a.scales", U8, 2, DIMS(4, 2), FOUR,
+              "'a.scales' is U8 [4,2]; beside U32 [4,16], scales must be BF16, F16 or F32"),
+        WRONG("a.biases", F16, 2, DIMS(4, 2), FOUR,
+              "'a.biases' is F16 [4,2]; beside BF16 [4,2], biases must be as the scales are"),
+        WRONG("a.biases", BF16, 2, DIMS(4, 1), FOUR,
+              "'a.biases' is BF16 [4,1]; beside BF16 [4,2], biases must be as the scales are"),
+        WRONG("a.weight", U32, 1, DIMS(64), FOUR,
+              "'a.scales' is BF16 [4,2]; beside U32 [64], expected matrices"),
+        WRONG("a.weight", U32, 2, DIMS(4, 0), FOUR,
+              "'a.weight' has shape [4,0] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+              "'a.weight' has shape [0,1152921504606846976] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(4, 28), FOUR,
+              "'a.weight' has shape [4,28] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(4, 16), "{}",
+              "'a.weight' has scales, and config.json has no 'quantization' that says how many "
+              "weights share one"),
+        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":{\"bits\":4}"),
+              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":true"),
+              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+        WRONG("a.weight", U32, 2, DIMS(4, 8), MLX("\"mode\":\"mxfp4\""),
+              "'a.scales' is BF16 [4,2]; beside U32 [4,8], scales of mxfp4 must be U8"),
+        WRONG("c_scale", U8, 2, DIMS(2, 2), FOUR,
+              "'c_scale' is U8 [2,2]; beside F8_E4M3 [6,4], scales must be F32, BF16, F16 or "
+              "F8_E8M0"),
+        WRONG("c_scale", F32, 2, DIMS(4, 2), FOUR, "'c_scale' is F32 [4,2]" NO_GRID),
+        WRONG("c_scale", F32, 2, DIMS(0, 2), FOUR, "'c_scale' is F32 [0,2]" NO_GRID),
+        WRONG("c_scale", F32, 1, DIMS(4), FOUR, "'c_scale' is F32 [4]" NO_GRID),
+        WRONG("c_scale", F32, 3, DIMS(1, 2, 2), FOUR,
+              "'c_scale' is F32 [1,2,2]; beside F8_E4M3 [6,4], expected a scale for each block, "
+              "row or matrix"),
+        WRONG("c_scale", F32, 1, DIMS(3), FOUR, "'c_scale' is F32 [3]" NO_GRID),
+        WRONG("c", E4M3, 1, DIMS(4), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [4], expected a scale for each block, row "
+              "or matrix"),
+        WRONG("c", E4M3, 2, DIMS(0, 4), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [0,4], expected a scale for each block, row "
+              "or matrix"),
+        WRONG("c", E4M3, 3, DIMS(2, 2, 2), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [2,2,2], expected a scale for each block, "
+              "row or matrix"),
     };
     static made_file f;
     float *x = values(3, 4 * 128);
