@@ -179,7 +179,7 @@ static void keys_that_are_refused(void **state)
         { "[precision]\nkv = \"bf16\"",
           "line 2: precision.kv must be \"f32\", which is all there is so far" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"f32\", which is all there is so far" },
+          "line 2: precision.activations must be \"q8\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: key 'weights' is not known in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",

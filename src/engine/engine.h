@@ -216,6 +216,17 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts,
                                             vug_err *err);
 
+/* ---- random weights in blocks (synth_blocks.c) --------------------------------- */
+
+bool vug_random_has(vug_dtype dtype);
+/* Blocks first .. first + n - 1 of a tensor, that deviate from 0 by about `deviation`. */
+void vug_random_blocks(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *out);
+/* Likewise the scales of formats whose scales lie apart, BF16 or of MLX_FP4 E8M0, and biases,
+ * which may be NULL. */
+void vug_random_scales(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *scale, uint8_t *bias);
+
 /* ---- sampler ------------------------------------------------------------------ */
 
 typedef struct {
