@@ -297,6 +297,115 @@ static void slots(void **state)
     }
 }
 
+/* ---- what they compute ------------------------------------------------------------------- */
+
+enum { N_TOKENS = 11, V = 70 };
+
+static void logits_of(const scratch *dir, const char *isa, float out[2][V])
+{
+    static const int32_t id[N_TOKENS] = { 2, 9, 33, 69, 12, 40, 8, 27, 51, 64, 19 };
+    vug_model *model = help_model(dir->path, (vug_model_options){ .isa = isa, .threads = 2 });
+    vug_session *session = help_session(model);
+    memcpy(out[0], help_forward(session, id, N_TOKENS - 1), sizeof(out[0]));
+    /* And of a step of one token. */
+    memcpy(out[1], help_forward(session, id, N_TOKENS), sizeof(out[1]));
+    vug_session_destroy(session);
+    vug_model_close(model);
+}
+
+/* |a - b| / |b|, Euclidean. */
+static double distance(const float *a, const float *b)
+{
+    double d = 0, n = 0;
+    for (int i = 0; i < V; i++) {
+        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        n += (double)b[i] * (double)b[i];
+    }
+    return sqrt(d / n);
+}
+
+static void exact_activations(void **state)
+{
+    (void)state;
+    static const char *const isas[] = { "ref", NULL };
+    for (size_t i = 0; i < N_FOLDERS; i++) {
+        const pair p = make_pair(i);
+        scratch_puts(&p.quantized, "vug.toml", "[precision]\nactivations = \"f32\"\n");
+        for (int k = 0; k < 2; k++) {
+            float got[2][V], want[2][V];
+            logits_of(&p.quantized, isas[k], got);
+            logits_of(&p.plain, isas[k], want);
+            check_bits(got[0], want[0], sizeof(got) / sizeof(float), folders[i].said);
+        }
+        remove_pair(&p);
+    }
+}
+
+/* A number of a block is off by half a step of amax / 127 at most, so 32 of them by
+ * sqrt(32) / 254 of their norm; products in turn are those of queries, keys and values,
+ * of the output, of gate and up, and of down in each layer, and of the head. FP8 does not
+ * go by blocks. */
+static void activations_in_8_bits(void **state)
+{
+    (void)state;
+    enum { PRODUCTS = 2 * 4 + 1 };
+    const double bound = PRODUCTS * sqrt(32) / 254;
+    for (size_t i = 0; i < N_FOLDERS; i++) {
+        const pair p = make_pair(i);
+        float got[2][V], want[2][V];
+        logits_of(&p.quantized, NULL, got);
+        logits_of(&p.plain, NULL, want);
+        const double d = fmax(distance(got[0], want[0]), distance(got[1], want[1]));
+        const bool fp8 = folders[i].how.mode == VUG_SCALED_FP8;
+        if (fp8 ? d > 0 : !(d > 0 && d < bound))
+            fail_msg("%s: logits differ by %g of their norm", folders[i].said, d);
+        remove_pair(&p);
+    }
+}
+
+/* ---- what is shown -------------------------------------------------------------------------- */
+
+static void assert_shows(const folder_of *of, const char *const *lines)
+{
+    const pair p = { scratch_make(), scratch_make() };
+    make_folders(of, 5, &p.quantized, &p.plain);
+    captured c = VUG("inspect", "--tensors", p.quantized.path);
+    for (; *lines; lines++) {
+        if (!strstr(c.out.ptr, *lines))
+            fail_msg("no '%s' in: %s", *lines, c.out.ptr);
+    }
+    assert_null(strstr(c.out.ptr, "scale")); /* the tensor of it, by any name */
+    captured_release(&c);
+    remove_pair(&p);
+}
+
+/* Bytes are those of a weight and its scales: 5 bits of 4 for groups of 32 and BF16. */
+static void inspect(void **state)
+{
+    (void)state;
+    static const folder_of mlx = { .config = QWEN3,
+                                   .said = SAID("affine", 4, 32,
+                                                ",\"model.embed_tokens\":{\"mode\":\"mxfp4\"}"),
+                                   .how = AFFINE(4, 32, BF16),
+                                   .part = { "embed" },
+                                   .other = { FP4 } };
+    static const folder_of fp8 = { .config = QWEN3,
+                                   .said = SAID_FP8(",\"weight_block_size\":[64,32]"),
+                                   .how = FP8(64, 32, F32, NULL),
+                                   .part = { "down_proj", "o_proj" },
+                                   .other = { FP8(1, 256, F32, NULL), FP8(128, 128, BF16, NULL) } };
+    assert_shows(&mlx, (const char *const[]){ "\n  MLX4/32             14   180.00 KiB\n",
+                                              "\n  MLX_FP4/32           1     4.65 KiB\n",
+                                              "\n  MLX4/32 [128,256] 20.00 KiB model.safetensors: "
+                                              "model.layers.1.mlp.down_proj.weight\n",
+                                              NULL });
+    assert_shows(&fp8, (const char *const[]){ "\n  F8_E4M3/64x32 [256,128] 32.06 KiB ",
+                                              "\n  F8_E4M3/row [128,256] 32.50 KiB ",
+                                              "\n  F8_E4M3/tensor [128,128] 16.00 KiB ", NULL });
+}
+
+/* ---- what is refused ---------------------------------------------------------------------- */
+
 /* Well-formed, and of no use to the model. */
 static void slots_that_are_refused(void **state)
 {
@@ -368,6 +477,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots),
+        cmocka_unit_test(exact_activations),
+        cmocka_unit_test(activations_in_8_bits),
+        cmocka_unit_test(inspect),
         cmocka_unit_test(slots_that_are_refused),
         cmocka_unit_test(formats_that_are_refused),
     };
