@@ -268,8 +268,9 @@ typedef struct {
     const char *file;   /* base name */
     int rank;
     int64_t dim[8];
-    uint64_t bytes;
-    bool used; /* false: passed over, such as a vision tower */
+    uint64_t bytes;   /* with those of its scales, wherever they lie */
+    int64_t share[2]; /* rows and columns that share a scale which lies apart; 0: none do */
+    bool used;        /* false: passed over, such as a vision tower */
 } vug_tensor_info;
 
 VUG_API size_t vug_model_tensor_count(const vug_model *model);

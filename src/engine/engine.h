@@ -49,6 +49,9 @@ bool vug_checkpoint_reads(const vug_checkpoint *checkpoint, const vug_tensor *te
 VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
                                                 vug_err *err);
 void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
+/* Folds the directory's quantized weights as config.json, whose text is `json`, says. */
+VUG_MUST_CHECK vug_status vug_checkpoint_fold(vug_str json, const char *file, vug_weights *weights,
+                                              vug_err *err);
 
 /* By name, or the best available one for NULL; NULL and a sentence when unknown. */
 const vug_backend *vug_pick_backend(const char *name, vug_err *err);

@@ -10,15 +10,22 @@ float vug_embedding_scale(const vug_binding *binding)
     return vug_model_root(binding, binding->config->d_model);
 }
 
+/* The format that values had beside the embedding: its own, or that of its scales. */
+static vug_dtype format_beside(const vug_tensor *embedding)
+{
+    return embedding->scales.scale ? embedding->scales.dtype : embedding->dtype;
+}
+
 float vug_model_root(const vug_binding *binding, int64_t width)
 {
     const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
-    const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
-                                                     : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
+    const vug_dtype dtype =
+            said ? binding->config->dtype : format_beside(binding->tensor[VUG_SLOT_EMBEDDING]);
+    const vug_dtype_info *format = vug_dtype_of(dtype);
     const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];
     float rounded = exact;
-    if (format->elements == 1) {
+    if (format->elements == 1 && format->encode) {
         format->encode(&exact, bytes, 1);
         format->decode(bytes, &rounded, 1);
     }
