@@ -620,7 +620,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_shapes), cmocka_unit_test(odd_configs),
         cmocka_unit_test(refused),          cmocka_unit_test(unsayable),
-        cmocka_unit_test(golden_bits),      cmocka_unit_test(flipped_bytes),
+        cmocka_unit_test(golden_bits),      cmocka_unit_test(divisors),
+        cmocka_unit_test(flipped_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

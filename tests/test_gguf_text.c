@@ -199,6 +199,10 @@ static void order(void **state)
     };
     vug_tokenizer *t = small_tokenizer(false);
     tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, rows, sizeof(rows) / sizeof(rows[0]));
+    static const tokenizer_row kinds[] = { { "a<x>b<eos>", IDS(3, 12, 4, 2) } };
+    static const tokenizer_row plain[] = { { "a<x>b<eos>", IDS(3, 12, 4, 0) } };
+    tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, kinds, 1);
+    tokenizer_check(t, 0, plain, 1);
     static const tokenizer_row around[] = { { "ab", IDS(1, 5) } };
     tokenizer_check(t, VUG_ENCODE_ADD_SPECIAL, around, 1);
     vug_tokenizer_close(t);
