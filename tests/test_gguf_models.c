@@ -611,7 +611,7 @@ static void implied(void **state)
     assert_int_equal(c->n_kv_heads, 32);
     assert_int_equal(c->n_eos, 2);
     assert_int_equal(c->eos[1], 106);
-    assert_true(c->tied && c->dtype == VUG_DTYPE_COUNT);
+    assert_true(c->tied && c->dtype == VUG_DTYPE_BF16);
 
     b = (vug_gguf_builder){ 0 };
     put_sizes(&b, "gemma3", (const uint32_t[]){ 26, 1152, 6912, 4, 256, 32768 });
@@ -632,7 +632,8 @@ static void implied(void **state)
     put_sizes(&b, "llama", (const uint32_t[]){ 2, 64, 96, 4, 16, 128 });
     vug_gguf_put_f32(&b, "llama.rope.scale_linear", 4);
     read_keys(&b, head, c);
-    assert_true(!c->tied && c->attn_bias && !c->mlp_bias && c->rope_full.theta == 1e4);
+    assert_true(c->dtype == VUG_DTYPE_COUNT && !c->tied && c->attn_bias && !c->mlp_bias &&
+                c->rope_full.theta == 1e4);
     assert_true(c->rope_full.type == VUG_ROPE_LINEAR && c->rope_full.factor == 4);
 
     b = (vug_gguf_builder){ 0 };
