@@ -17,7 +17,7 @@
 #include "backend/cpu/ref.h"
 #include "graph_help.h"
 
-enum { D = 40, HEADS = 4, KV = 2, E = 12, FFN = 72, V = 90, LAYERS = 3 };
+enum { D = 64, HEADS = 4, KV = 2, E = 12, FFN = 128, V = 90, LAYERS = 3 };
 enum { TOKENS = 80, CONTEXT = 100, BATCH = 80 };
 
 /* ---- the model ------------------------------------------------------------ */
@@ -99,7 +99,7 @@ static vug_val reader(help_graph *m, vug_val x, vug_val table)
 static help_graph model_of(bool fused)
 {
     static const float inv[3] = { 1, 0.1f, 0.01f }; /* half of each head is rotated */
-    help_graph m = { .r = { 31 }, .layer = -1 };
+    help_graph m = { .r = { 31 }, .layer = -1, .blocks = true };
     const vug_val tokens = help_input(&m, VUG_INPUT_TOKENS);
     const vug_val positions = help_input(&m, VUG_INPUT_POSITIONS);
     const vug_val rows = help_input(&m, VUG_INPUT_ROWS);
@@ -211,12 +211,22 @@ static void check_result(const setup *s, int64_t chunk, const result *want, cons
 
 /* ---- what it should give: the definitions, node by node -------------------- */
 
+/* Element `i` of a weight. */
+static float element_of(const vug_weight *w, int64_t columns, int64_t i)
+{
+    float row[FFN];
+    const vug_matrix m = { w->dtype, w->data, columns, w->scales };
+    assert_true(columns <= FFN);
+    vug_matrix_decode(&m, i / columns, row);
+    return row[i % columns];
+}
+
 static float *evaluate_norm(const help_graph *m, const float *x, vug_val w, size_t n, int64_t width)
 {
     const vug_weight *weight = &m->weight[vug_graph_at(&m->graph, w)->at.param.slot];
     float *scale = guarded_floats((size_t)width), *out = guarded_floats(n);
     for (int64_t i = 0; i < width; i++)
-        scale[i] = vug_ref_element(weight->dtype, weight->data, i) + norm_at.bias;
+        scale[i] = element_of(weight, width, i) + norm_at.bias;
     for (size_t i = 0; i < n; i += (size_t)width)
         vug_ref_rms_norm(x + i, scale, norm_at.eps, out + i, width);
     free_guarded(scale);
@@ -287,12 +297,12 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     const vug_node *first = vug_graph_at(&m->graph, node->in[0]);
     if (node->op == VUG_OP_LINEAR) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
-        const vug_matrix matrix = matrix_over(w->dtype, w->data, first->shape.dim[1]);
+        const vug_matrix matrix = { w->dtype, w->data, first->shape.dim[1], w->scales };
         vug_ref_linear(in[0], TOKENS, &matrix, width, out);
     } else if (node->op == VUG_OP_BIAS) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = in[0][i] + vug_ref_element(w->dtype, w->data, (int64_t)i % width);
+            out[i] = in[0][i] + element_of(w, width, (int64_t)i % width);
     } else if (node->op == VUG_OP_ATTENTION || node->op == VUG_OP_ATTEND) {
         evaluate_attention(node, in, out);
     } else if (node->op == VUG_OP_UNIT_NORM) {
@@ -304,12 +314,11 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     } else if (node->op == VUG_OP_GAIN) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = in[0][i] * vug_ref_element(w->dtype, w->data, 0);
+            out[i] = in[0][i] * element_of(w, 1, 0);
     } else if (node->op == VUG_OP_EMBED) {
         const vug_weight *w = &m->weight[first->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = vug_ref_element(w->dtype, w->data,
-                                     (int64_t)token_at((int64_t)i / D) * D + (int64_t)i % D) *
+            out[i] = element_of(w, D, (int64_t)token_at((int64_t)i / D) * D + (int64_t)i % D) *
                      node->at.scale.by;
     } else if (node->op == VUG_OP_ROPE_TABLE) {
         for (int32_t t = 0; t < TOKENS; t++)
