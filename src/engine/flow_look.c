@@ -108,6 +108,8 @@ static vug_status report_passes(const vug_flow_object *flow, vug_buf *to, vug_er
     VUG_TRY(st);
     if (flow->profile.tile_rows)
         vug_buf_printf(to, "attention\n  tiles of at most %d rows\n", flow->profile.tile_rows);
+    if (flow->profile.exact_activations)
+        vug_buf_printf(to, "precision\n  activations in F32\n");
     return report_memory(flow, to, err);
 }
 
