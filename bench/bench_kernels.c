@@ -73,7 +73,7 @@ static const uint8_t *multiply(const bench *b, int product, vug_dtype dtype, int
     float *y = b->y;
     for (int j = 0; j < products[product].n; j++) {
         const int64_t out = products[product].out[j];
-        m[j] = (vug_cpu_matrix){ dtype, w, out, y };
+        m[j] = (vug_cpu_matrix){ { dtype, w, products[product].in, { 0 } }, out, y };
         w += out * products[product].in * vug_dtype_of(dtype)->bytes;
         y += rows * out;
     }
@@ -91,7 +91,7 @@ static double decode(const bench *b, vug_dtype dtype)
         for (int i = 0; i < N_PRODUCTS; i++)
             w = multiply(b, i, dtype, 1, w);
     }
-    const vug_cpu_matrix head = { dtype, w, V, b->y };
+    const vug_cpu_matrix head = { { dtype, w, D, { 0 } }, V, b->y };
     vug_cpu_linear(&b->env, &(vug_cpu_linear_job){ b->x, 1, D, &head, 1 });
     w += (int64_t)V * D * vug_dtype_of(dtype)->bytes;
     return (double)(w - b->weights) / (vug_now() - start);
@@ -183,7 +183,8 @@ int main(int argc, char **argv)
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
-    const int64_t attention = vug_cpu_attention_scratch(E), linear = vug_cpu_linear_scratch();
+    const int64_t attention = vug_cpu_attention_scratch(E),
+                  linear = vug_cpu_linear_scratch(&b.env, VUG_DTYPE_F32, F);
     b.env.scratch_floats = attention > linear ? attention : linear;
     b.env.scratch = vug_alloc_aligned((size_t)(b.env.scratch_floats * threads) * sizeof(float));
     b.weights = vug_alloc_aligned(elements * sizeof(float));

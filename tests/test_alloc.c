@@ -102,6 +102,35 @@ static vug_status weights(const char *folder, vug_err *err)
     return st;
 }
 
+static vug_status zeros(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
+{
+    (void)i, (void)at, (void)user, (void)err;
+    memset(bytes, 0, n);
+    return VUG_OK;
+}
+
+/* Reads a file, writes one with its metadata, and reads that. */
+static vug_status gguf(const char *folder, vug_err *err)
+{
+    const vug_tensor_spec spec = { vug_str_of("t"), VUG_DTYPE_Q4_0, 2, { 3, 32 } };
+    const vug_tensor_stream stream = { &spec, 1, zeros, NULL, NULL };
+    vug_weights *from = NULL, *back = NULL;
+    vug_gguf_builder metadata = { 0 };
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/copy.gguf", folder);
+    vug_status st = vug_weights_open_gguf("tests/golden/gguf/python.gguf", &from, err);
+    for (size_t i = 0; st == VUG_OK && i < vug_weights_gguf(from)->n; i++)
+        vug_gguf_put_value(&metadata, &vug_weights_gguf(from)->value[i]);
+    if (st == VUG_OK)
+        st = vug_gguf_write(path, &metadata, &stream, err);
+    if (st == VUG_OK)
+        st = vug_weights_open_gguf(path, &back, err);
+    vug_gguf_builder_release(&metadata);
+    vug_weights_close(from);
+    vug_weights_close(back);
+    return st;
+}
+
 /* The JSON of a fuzz input ends at its NUL. */
 static vug_status tokenizer(const char *folder, vug_err *err)
 {
@@ -477,12 +506,19 @@ int main(void)
 {
     const scratch dir = scratch_make();
     row rows[] = {
-        { "json", json, &dir },           { "weights", weights, &dir },
-        { "tokenizer", tokenizer, &dir }, { "from_load_to_close", from_load_to_close, &dir },
-        { "chat", chat, &dir },           { "wide", wide, &dir },
-        { "verify", verify, &dir },       { "blocks", blocks, &dir },
-        { "graph", graph, &dir },         { "perplexity", perplexity, &dir },
-        { "flows", flows, &dir },         { "experts", experts, &dir },
+        { "json", json, &dir },
+        { "weights", weights, &dir },
+        { "gguf", gguf, &dir },
+        { "tokenizer", tokenizer, &dir },
+        { "from_load_to_close", from_load_to_close, &dir },
+        { "chat", chat, &dir },
+        { "wide", wide, &dir },
+        { "verify", verify, &dir },
+        { "blocks", blocks, &dir },
+        { "graph", graph, &dir },
+        { "perplexity", perplexity, &dir },
+        { "flows", flows, &dir },
+        { "experts", experts, &dir },
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
     struct CMUnitTest tests[N + OTHERS] = {

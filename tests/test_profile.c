@@ -183,7 +183,7 @@ static void keys_that_are_refused(void **state)
         { "[precision]\nkv = 8",
           "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"f32\", which is all there is so far" },
+          "line 2: precision.activations must be \"q8\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: key 'weights' is not known in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",

@@ -52,6 +52,15 @@ static bool is_table(const vug_graph *g, size_t slot)
     return used;
 }
 
+/* Bytes of the slot: of a tensor that has several, its share. */
+static uint64_t slot_bytes(const vug_tensor *t, uint64_t elements)
+{
+    uint64_t all = 1;
+    for (int i = 0; i < t->rank; i++)
+        all *= (uint64_t)t->dim[i]; /* binding has checked the shape */
+    return (t->bytes + t->scale_bytes) / (all / elements);
+}
+
 /* Of experts a token meets the chosen ones: all of a layer are of one size. */
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
@@ -63,9 +72,9 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     for (size_t i = 0; i < b->n_slots; i++) {
         const vug_slot slot = vug_slot_at(c, i);
         const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
-        uint64_t bytes = 0;
-        if (!b->tensor[i] || !vug_dtype_size(b->tensor[i]->dtype, n, &bytes))
+        if (!b->tensor[i])
             continue;
+        const uint64_t bytes = slot_bytes(b->tensor[i], n);
         const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
         *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
         *(expert ? &expert_elements : &info->n_active) += (int64_t)n;
@@ -330,7 +339,8 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
                              .format = vug_dtype_of(t->dtype)->name,
                              .file = t->file,
                              .rank = t->rank,
-                             .bytes = t->bytes };
+                             .bytes = t->bytes + t->scale_bytes,
+                             .share = { t->scales.rows, t->scales.columns } };
     for (int d = 0; d < t->rank; d++)
         info.dim[d] = t->dim[d];
     info.used = vug_checkpoint_reads(&model->checkpoint, t);

@@ -17,6 +17,7 @@ typedef struct {
     uint64_t bytes;   /* of the block */
     int tile_rows;    /* most rows of queries that attention takes at once; 0: the backend's own */
     vug_kv kv;        /* of the caches */
+    bool exact_activations; /* of matrix products: never rounded to fewer bits */
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

@@ -21,6 +21,7 @@ typedef struct {
     bool off[VUG_OP_COUNT]; /* fusions, by the operation they make */
     vug_kv kv;              /* of the caches */
     int tile_rows;          /* most rows of queries that attention takes at once; 0: any */
+    bool exact_activations; /* products with weights in blocks are in F32, too */
     uint64_t budget;        /* bytes for weights, caches and buffers; 0: none */
 } vug_profile;
 

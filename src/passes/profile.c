@@ -48,6 +48,17 @@ static int64_t read_whole(reader *r, const vug_toml_entry *e, int64_t min, int64
     return e->whole;
 }
 
+/* One of two words; true for the second. */
+static bool read_choice(reader *r, const vug_toml_entry *e, const char *first, const char *second)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "\"%s\" or \"%s\"", first, second);
+    const bool is_second = e->type == VUG_TOML_STRING && vug_str_is(e->string, second);
+    if (!is_second && (e->type != VUG_TOML_STRING || !vug_str_is(e->string, first)))
+        expect(r, e, text);
+    return is_second;
+}
+
 /* The only word that is known for it. */
 static void read_word(reader *r, const vug_toml_entry *e, const char *word)
 {
@@ -109,10 +120,10 @@ static vug_kv read_kv(reader *r, const vug_toml_entry *e)
 
 static bool read_precision(reader *r, const vug_toml_entry *e)
 {
-    if (vug_str_is(e->key, "kv"))
+    if (vug_str_is(e->key, "activations"))
+        r->out->exact_activations = read_choice(r, e, "q8", "f32");
+    else if (vug_str_is(e->key, "kv"))
         r->out->kv = read_kv(r, e);
-    else if (vug_str_is(e->key, "activations"))
-        read_word(r, e, "f32");
     else
         return false;
     return true;

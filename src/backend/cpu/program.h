@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     uint64_t scratch;  /* [threads][scratch_floats] */
     uint64_t shared;   /* [shared_floats] parts of attention that are to be joined, a product's
-                          input in lane order or, with it, what lies between the products of
+                          input as kernels want it or, with it, what lies between the products of
                           experts: one of them at a time */
     uint64_t seen;     /* [batch] vug_cpu_range */
     uint64_t position; /* [batch] int32_t */

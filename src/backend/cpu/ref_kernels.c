@@ -28,8 +28,8 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
     for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
-        const vug_cpu_weight w = { dtype, g->w + r * g->stride, 1, g->k };
-        vug_ref_linear(g->x, 1, &w, &g->y[r]);
+        const vug_matrix w = { .dtype = dtype, .data = g->w + r * g->stride, .columns = g->k };
+        vug_ref_linear(g->x, 1, &w, 1, &g->y[r]);
     }
 }
 
@@ -251,10 +251,14 @@ const vug_cpu_kernels vug_cpu_ref_row = {
         [VUG_DTYPE_F16] = &format_F16,
         [VUG_DTYPE_BF16] = &format_BF16,
     },
+#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &vug_ref_block_format,
+    .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .fetch = fetch,
     .tile = tile_f32,
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
+    .tile_q8 = vug_ref_tile_q8,
+    .round = vug_ref_round_row,
     .softmax = softmax,
     .join = join,
     .sum_squares = sum_squares,
