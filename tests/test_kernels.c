@@ -103,6 +103,75 @@ static void tile_once(const vug_cpu_kernels *row, rng *r, int rows, int64_t k)
     free_guarded(want);
 }
 
+/* Keys of a panel, or rows of values, at random, as a cache has them. */
+static void fill_cached(rng *r, vug_kv kv, bool keys, int64_t k, uint8_t *to)
+{
+    const vug_dtype dtype = kv == VUG_KV_F16    ? VUG_DTYPE_F16
+                            : kv == VUG_KV_BF16 ? VUG_DTYPE_BF16
+                                                : VUG_DTYPE_F32;
+    for (int64_t i = 0; i < k; i++) {
+        if (kv == VUG_KV_Q8 && keys && i % VUG_KV_GROUP == 0) {
+            rng_fill(r, (float *)(void *)to, PANEL);
+            to += PANEL * sizeof(float);
+        }
+        for (int j = 0; j < PANEL; j++) {
+            const float x = rng_float(r);
+            if (kv == VUG_KV_Q8) {
+                *to++ = (uint8_t)rng_bits(r);
+            } else {
+                vug_dtype_of(dtype)->encode(&x, to, 1);
+                to += vug_dtype_of(dtype)->bytes;
+            }
+        }
+    }
+}
+
+static void cached_once(const vug_cpu_kernels *row, rng *r, vug_kv kv, int rows, int64_t k)
+{
+    const int64_t lda = k + 1, ldc = PANEL + 2;
+    const int64_t scales = (k + VUG_KV_GROUP - 1) / VUG_KV_GROUP * PANEL;
+    const size_t nb = (size_t)(k * PANEL + scales), nc = (size_t)(rows * ldc), nk = (size_t)k;
+    float *a = guarded_floats((size_t)(rows * lda)), *b = guarded_floats(nb);
+    float *scale = guarded_floats(nk), *c = guarded_floats(nc), *want = guarded_floats(nc);
+    rng_fill(r, a, (size_t)(rows * lda));
+    rng_fill(r, scale, nk);
+    for (int keys = 0; keys < 2; keys++) {
+        vug_cpu_tile t = { .a = a, .b = b, .k = k, .lda = lda, .ldb = PANEL, .ldc = ldc };
+        fill_cached(r, kv, keys, k, (uint8_t *)b);
+        t.scale = keys || kv != VUG_KV_Q8 ? NULL : scale;
+        for (int pass = 0; pass < 2; pass++) {
+            t.accumulate = pass == 1;
+            t.c = want;
+            (keys ? vug_cpu_row(0)->keys : vug_cpu_row(0)->values)[kv](rows, &t);
+            t.c = c;
+            (keys ? row->keys : row->values)[kv](rows, &t);
+            check_bits(c, want, nc, vug_kv_name(kv));
+        }
+    }
+    check_guards(c, nc);
+    free_guarded(a);
+    free_guarded(b);
+    free_guarded(scale);
+    free_guarded(c);
+    free_guarded(want);
+}
+
+/* test_attention.c compares ref's own, in a cache, with the attention of ref.c. */
+static void test_tile_of_a_cache(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 2, 16, 31, 32, 33, 64, 72, 113 };
+    rng r = { 31 };
+    for (int i = 0; i < vug_cpu_row_count(); i++) {
+        for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
+            for (int rows = 1; rows <= VUG_CPU_ROWS; rows++) {
+                for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
+                    cached_once(vug_cpu_row(i), &r, (vug_kv)kv, rows, sizes[k]);
+            }
+        }
+    }
+}
+
 static void test_tile(void **state)
 {
     (void)state;
@@ -647,14 +716,23 @@ static void test_wide_rows_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),          cmocka_unit_test(test_blocks_of_sums),
-        cmocka_unit_test(test_lane_order),      cmocka_unit_test(test_tile),
-        cmocka_unit_test(test_weights),         cmocka_unit_test(test_every_half),
-        cmocka_unit_test(test_elementwise),     cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_softmax),         cmocka_unit_test(test_exp_accuracy),
-        cmocka_unit_test(test_gelu_accuracy),   cmocka_unit_test(test_silu_accuracy),
-        cmocka_unit_test(test_linear),          cmocka_unit_test(test_linear_group),
-        cmocka_unit_test(test_linear_identity), cmocka_unit_test(test_wide_rows_are_cut),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_blocks_of_sums),
+        cmocka_unit_test(test_lane_order),
+        cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_tile_of_a_cache),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_every_half),
+        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_exp_accuracy),
+        cmocka_unit_test(test_gelu_accuracy),
+        cmocka_unit_test(test_silu_accuracy),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_linear_group),
+        cmocka_unit_test(test_linear_identity),
+        cmocka_unit_test(test_wide_rows_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

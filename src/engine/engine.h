@@ -95,6 +95,7 @@ struct vug_model {
     vug_device *device;
     vug_device_info device_info;
     vug_profile profile;
+    bool kv_given;     /* profile.kv is the caller's, for flows as well */
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;

@@ -110,12 +110,20 @@ static bool read_fusion(reader *r, const vug_toml_entry *e)
     return false;
 }
 
+static vug_kv read_kv(reader *r, const vug_toml_entry *e)
+{
+    const vug_kv kv = e->type == VUG_TOML_STRING ? vug_kv_find(e->string) : VUG_KV_COUNT;
+    if (kv == VUG_KV_COUNT)
+        expect(r, e, VUG_KV_NAMES);
+    return kv;
+}
+
 static bool read_precision(reader *r, const vug_toml_entry *e)
 {
     if (vug_str_is(e->key, "activations"))
         r->out->exact_activations = read_choice(r, e, "q8", "f32");
     else if (vug_str_is(e->key, "kv"))
-        read_word(r, e, "f32");
+        r->out->kv = read_kv(r, e);
     else
         return false;
     return true;

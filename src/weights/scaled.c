@@ -40,7 +40,7 @@ static vug_entry *beside(folder *f, vug_str name, size_t n, const char *tail)
 
 static int by_module(const void *key, const void *row)
 {
-    return vug_name_compare(*(const vug_str *)key, ((const vug_scaled_module *)row)->name);
+    return vug_str_compare(*(const vug_str *)key, ((const vug_scaled_module *)row)->name);
 }
 
 /* What the config says of the module; `named`: of it alone. */

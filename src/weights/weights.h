@@ -11,6 +11,7 @@
  * `bytes` bytes at `data` are readable and agree with format and shape.
  */
 
+#include "core/gguf.h"
 #include "core/mem.h"
 #include "core/os.h"
 #include "ir/tensor.h"
@@ -24,6 +25,11 @@ VUG_MUST_CHECK vug_status vug_weights_open(const char *folder, vug_weights **out
 VUG_MUST_CHECK vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err);
 VUG_MUST_CHECK vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out,
                                            vug_err *err);
+/* A GGUF file; of a split one any part, the others lie beside it. */
+VUG_MUST_CHECK vug_status vug_weights_open_gguf(const char *path, vug_weights **out, vug_err *err);
+/* One that is not split, from memory that outlives the directory. */
+VUG_MUST_CHECK vug_status vug_weights_over_gguf(vug_bytes file, const char *name, vug_weights **out,
+                                                vug_err *err);
 /* An empty directory, to which tensors in memory of its own are added. */
 VUG_MUST_CHECK vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err);
 /* `data` is zeroed, writable and owned by the directory. `name` is copied. */
@@ -37,6 +43,9 @@ size_t vug_weights_count(const vug_weights *weights);
 const vug_tensor *vug_weights_at(const vug_weights *weights, size_t i);
 /* NULL when there is none. */
 const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name);
+/* The metadata of GGUF, of a split file that of its first part; NULL for every other
+ * container. Lives as long as the directory. */
+const vug_gguf *vug_weights_gguf(const vug_weights *weights);
 /* Bytes mapped from files. */
 uint64_t vug_weights_mapped(const vug_weights *weights);
 
@@ -91,8 +100,11 @@ typedef struct {
     int64_t dim[VUG_TENSOR_MAX_RANK];
 } vug_tensor_spec;
 
-/* Called for tensor `i` in pieces, in order: fill `n` bytes that begin `at` bytes
- * into the tensor. */
+enum { VUG_PIECE = 4 * 1024 * 1024 }; /* bytes */
+
+/* Called from the caller's thread for tensor `i` in pieces, in order: fill `n` bytes that
+ * begin `at` bytes into the tensor. A piece has at most VUG_PIECE bytes and is whole rows,
+ * or whole blocks where a row is larger. */
 typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
                                vug_err *err);
 
@@ -102,5 +114,21 @@ typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, 
 VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor,
                                                 size_t n, vug_fill_fn *fill, void *user,
                                                 vug_progress_fn *progress, vug_err *err);
+
+/* ---- writing GGUF ---------------------------------------------------------- */
+
+/* What becomes the tensors of a file. */
+typedef struct {
+    const vug_tensor_spec *tensor; /* [n] */
+    size_t n;
+    vug_fill_fn *fill;
+    vug_progress_fn *progress; /* may be NULL */
+    void *user;                /* of both */
+} vug_tensor_stream;
+
+/* Writes one GGUF file, version 3, aligned as general.alignment of the metadata says or
+ * by 32; beside the target and renamed at the end. */
+VUG_MUST_CHECK vug_status vug_gguf_write(const char *path, const vug_gguf_builder *metadata,
+                                         const vug_tensor_stream *tensors, vug_err *err);
 
 #endif

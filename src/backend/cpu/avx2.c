@@ -336,7 +336,8 @@ static float probe_fma(int64_t rounds, double *flop)
     return add_lanes(s[0]);
 }
 
-#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &vug_ref_block_format,
+static const vug_cpu_block_format blocks = { vug_ref_gemv_q8, vug_avx2_pack_q8 };
+#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &blocks,
 
 const vug_cpu_kernels vug_cpu_avx2_row = {
     .name = "avx2",
@@ -349,6 +350,8 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
     .fetch = vug_avx2_fetch,
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .tile = vug_avx2_tile,
+    .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
+    .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
     .tile_q8 = vug_avx2_tile_q8,
     .round = vug_avx2_round,
     .softmax = softmax,

@@ -156,25 +156,42 @@ void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job);
  * the order in which the two products of attention read them:
  *
  *     k [K][slots/16][E][16]        v [K][slots/64][columns/16][64][16]
+ *
+ * In Q8 each group of 32 elements of E, or columns, has its scales in front of its
+ * codes, 16 of a panel and 64 of a block:
+ *
+ *     k [K][slots/16][E/32] { F32 [16], I8 [32][16] }
+ *     v [K][slots/64][E/32] { F32 [64], I8 [2][64][16] }
  */
 typedef struct {
+    vug_kv format;
     int64_t window; /* 0: full */
     int64_t slots;
-    int64_t heads;   /* K */
-    int64_t width;   /* E */
-    int64_t columns; /* E rounded up to 16 */
-    uint64_t k, v;   /* where they start in a state, in floats */
+    int64_t heads;       /* K */
+    int64_t width;       /* E */
+    int64_t columns;     /* E rounded up to 16 */
+    int64_t panel_bytes; /* of the keys of 16 slots of a head */
+    int64_t block_bytes; /* of the values of 64 */
+    uint64_t k, v;       /* where they start in a state, in bytes; multiples of 16 */
 } vug_cpu_cache;
 
 struct vug_state {
-    float *data;
+    uint8_t *data;
 };
 
-/* Fills all but k and v; false when the sizes overflow. */
-bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window,
+/* With k at 0; false when the sizes overflow. */
+bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window, vug_kv format,
                         const vug_limits *limits);
-/* Floats of both. */
-uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache);
+/* Of both. */
+uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *cache);
+
+/* Where 16 columns of a block of values lie, from one of its rows on. */
+typedef struct {
+    const uint8_t *code; /* rows of 16 */
+    const float *scale;  /* of each row; NULL: the format has none */
+} vug_cpu_values;
+vug_cpu_values vug_cpu_cache_values(const vug_cpu_cache *cache, const uint8_t *block,
+                                    int64_t column, int64_t row);
 
 /* Positions first .. end-1. */
 typedef struct {

@@ -16,6 +16,7 @@
  * otherwise an output may be one of the inputs, and may not overlap it partly.
  */
 
+#include "ir/kv.h"
 #include "ir/tensor.h"
 
 enum {
@@ -67,12 +68,17 @@ static inline int64_t vug_cpu_lane_start(int64_t n, int64_t j)
  *     c[r][c] = accumulate ? c[r][c] + s : s
  */
 typedef struct {
-    const float *a, *b;
+    const float *a;
+    const void *b; /* floats; of keys and values as their cache has them */
     float *c;
     int64_t k;
-    int64_t lda, ldb, ldc; /* from row to row, in floats */
+    int64_t lda, ldb, ldc; /* from row to row, in elements */
     bool accumulate;
+    const float *scale; /* [k] of b's rows: of values in 8 bits */
 } vug_cpu_tile;
+
+/* 1 <= rows <= 6. */
+typedef void vug_cpu_tile_fn(int rows, const vug_cpu_tile *t);
 
 /* y [4] = W [4,k] x [k]. What follows each row in memory is likely to be needed next
  * and may be prefetched. */
@@ -207,8 +213,11 @@ typedef struct {
     /* A hint: the first `bytes` of these rows of weights are needed soon. */
     void (*fetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 
-    /* 1 <= rows <= 6. */
-    void (*tile)(int rows, const vug_cpu_tile *t);
+    vug_cpu_tile_fn *tile;
+    /* The same with B as a cache of each format has it (cpu.h), each element widened to F32
+     * and, in 8 bits, multiplied with its scale. Keys: a panel [k][16], with its scales, from
+     * the first on. Values: rows of 16 columns. ldb is 16. */
+    vug_cpu_tile_fn *keys[VUG_KV_COUNT], *values[VUG_KV_COUNT];
     /* 1 <= rows <= 4. */
     void (*tile_q8)(int rows, const vug_cpu_tile_q8 *t);
     /* A row of x in 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */

@@ -110,7 +110,7 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
 static vug_status check_rows(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const int64_t rows = node->shape.dim[0];
-    const bool mask = vug_cpu_has_mask(node->op);
+    const bool mask = vug_op_has_mask(node->op);
     const bool attention = vug_op_is_attention(node->op), attend = vug_op_is_attend(node->op);
     if (node->op == VUG_OP_TAKE &&
         vug_graph_at(p->graph, node->in[0])->shape.dim[0] != p->token_dim)
@@ -247,6 +247,17 @@ static int64_t to_lines(int64_t floats)
     return vug_cpu_round_up(floats, VUG_CPU_LINE);
 }
 
+/* The next part of a block, `n` items of `size` bytes from a cache line on; false when
+ * they cannot be counted. */
+static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
+{
+    const uint64_t line = VUG_CPU_LINE * sizeof(float);
+    uint64_t bytes;
+    *at = *end;
+    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
+           vug_add_size(*at, bytes / line * line, end);
+}
+
 /* Layers that read another one's cache. */
 static void note_readers(const vug_program *p, vug_cache_size *size)
 {
@@ -271,7 +282,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     p->sizes.cache = size;
     for (int i = 0; i < g->n_layers; i++)
         size[i].source = i;
-    uint64_t floats = 0;
+    uint64_t end = 0, begin;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
         if (!vug_op_is_attention(node->op))
@@ -281,24 +292,20 @@ static vug_status size_caches(vug_program *p, vug_err *err)
             return refuse(node, err, "each attention needs a layer of its own");
         vug_cpu_cache *c = &p->cache[layer];
         const vug_node *k = vug_graph_at(g, node->in[1]);
-        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, &p->limits))
+        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, p->plan->kv, &p->limits) ||
+            !add_part(vug_cpu_cache_bytes(c), 1, &end, &begin) || end > INT64_MAX / 2)
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
-        const uint64_t own = vug_cpu_cache_floats(c);
-        c->k = floats;
-        c->v = floats + (uint64_t)(c->slots * c->heads * c->width);
-        if (!vug_add_size(floats, (uint64_t)to_lines((int64_t)own), &floats) ||
-            floats > INT64_MAX / 8)
-            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
-                            (long long)p->limits.context);
-        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float), layer };
+        c->k += begin;
+        c->v += begin;
+        size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_cache_bytes(c), layer };
 
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
-    p->state_floats = floats;
+    p->sizes.state_bytes = end;
     note_readers(p, size);
     return VUG_OK;
 }
@@ -379,17 +386,6 @@ static vug_status size_experts(vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* The next part of the block, `n` items of `size` bytes from a cache line on; false when
- * they cannot be counted. */
-static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
-{
-    const uint64_t line = VUG_CPU_LINE * sizeof(float);
-    uint64_t bytes;
-    *at = *end;
-    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
-           vug_add_size(*at, bytes / line * line, end);
-}
-
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
     p->scratch_floats = to_lines(p->scratch_floats);
@@ -406,7 +402,6 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
         !add_part(rows, sizeof(vug_span), &end, &p->at.query))
         return too_large(p, err);
     p->sizes.workspace_bytes = end;
-    p->sizes.state_bytes = p->state_floats * sizeof(float);
     p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
     return VUG_OK;
 }

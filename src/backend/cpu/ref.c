@@ -287,6 +287,38 @@ void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_re
 
 /* ---- attention ------------------------------------------------------------ */
 
+/* 8 bits for up to 32 elements with one scale in F32, which overflows and vanishes no
+ * sooner than they do. NaN counts as 0; an infinity makes all of them NaN. */
+static void round_group(const float *x, int64_t n, float *out)
+{
+    float most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    const float d = most / 127, r = most > 0 ? 127 / most : 0;
+    for (int64_t i = 0; i < n; i++) {
+        float q = rintf(x[i] * r);
+        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
+        out[i] = (float)(int)q * d;
+    }
+}
+
+void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out)
+{
+    if (format == VUG_KV_Q8) {
+        for (int64_t i = 0; i < n; i += VUG_KV_GROUP)
+            round_group(x + i, n - i < VUG_KV_GROUP ? n - i : VUG_KV_GROUP, out + i);
+        return;
+    }
+    const vug_dtype dtype = format == VUG_KV_F16    ? VUG_DTYPE_F16
+                            : format == VUG_KV_BF16 ? VUG_DTYPE_BF16
+                                                    : VUG_DTYPE_F32;
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t bytes[4];
+        vug_dtype_of(dtype)->encode(&x[i], bytes, 1);
+        vug_dtype_of(dtype)->decode(bytes, &out[i], 1);
+    }
+}
+
 enum { MAX_WIDTH = 4096 };
 
 /* Sums of one span of keys. */

@@ -55,8 +55,11 @@ typedef struct {
 void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
                      float *scratch, float *out);
 
+/* What a cache of this format gives back of a head's key or value [n]. */
+void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out);
+
 /* One query at `position` against its whole history: k, v [position+1,K,E];
- * q, out [E] of a head whose kv head is `head`. With a mask k, v are [keys,K,E], and
+ * q, out [E] of a head whose kv head is `head`; k and v as the cache gives them back. With a mask k, v are [keys,K,E], and
  * mask [keys] is added to the scores in place of order and window; -inf leaves a
  * key out, and one at least is not. */
 typedef struct {

@@ -98,7 +98,7 @@ static void run_linears(const run *r, const vug_cpu_step *step)
 /* Of a node that has one; its columns are the most keys of a span. */
 static vug_status find_mask(const run *r, const vug_node *node, vug_cpu_mask *mask, vug_err *err)
 {
-    if (!vug_cpu_has_mask(node->op))
+    if (!vug_op_has_mask(node->op))
         return VUG_OK;
     const vug_val v = node->in[vug_op_inputs(node->op) - 1];
     for (int i = 0; i < r->in->n_spans; i++) {
@@ -134,7 +134,7 @@ static vug_status run_attention(const run *r, uint32_t id, vug_err *err)
     job.k = input_at(r, node->in[1]);
     job.v = input_at(r, node->in[2]);
     VUG_TRY(find_mask(r, node, &job.mask, err));
-    if (node->op == VUG_OP_ATTENTION_PAST || node->op == VUG_OP_ATTENTION_PAST_MASK)
+    if (vug_op_has_past(node->op))
         vug_cpu_cache_load(&r->ws->env, &job, input_at(r, node->in[3]), input_at(r, node->in[4]));
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
