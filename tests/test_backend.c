@@ -83,6 +83,7 @@ static vug_val reader(help_graph *m, vug_val x, vug_val table)
 {
     const vug_attr_attn attn = { 0, 20, 1.1f, 0 };
     vug_val q = help_heads(m, help_linear(m, norm(m, x, D), (int64_t)HEADS * E, D), HEADS);
+    q = help_append(m, (vug_node){ .op = VUG_OP_UNPAIR, .in = { q } });
     q = help_op2(m, VUG_OP_ROPE, q, table);
     q = help_append(m, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { q }, .at.norm = { 1e-5f, 0 } });
     const vug_val a =
@@ -298,6 +299,9 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     } else if (node->op == VUG_OP_UNIT_NORM) {
         for (size_t i = 0; i < n; i += (size_t)width)
             vug_ref_unit_norm(in[0] + i, node->at.norm.eps, out + i, width);
+    } else if (node->op == VUG_OP_UNPAIR) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = in[0][i / E * E + (i % E < E / 2 ? 2 * (i % E) : 2 * (i % E - E / 2) + 1)];
     } else if (node->op == VUG_OP_HEAD) {
         for (size_t i = 0; i < n; i++)
             out[i] = in[0][(i / E * HEADS + (size_t)node->at.head.index) * E + i % E];

@@ -68,8 +68,8 @@ static void folders_that_are_none(void **state)
     refuse_path("no/such/folder", NULL, VUG_IO, NULL, "no/such/folder: no such folder");
     refuse_path("", NULL, VUG_IO, NULL, ": no such folder");
     refuse_path(TEXT "/model.safetensors", NULL, VUG_ARGUMENT, NULL,
-                TEXT "/model.safetensors: is a file; expected a checkpoint folder with config.json "
-                     "and *.safetensors");
+                TEXT "/model.safetensors: is a file; expected a GGUF file, or a checkpoint folder "
+                     "with config.json and *.safetensors");
     refuse(&dir, VUG_IO, "FOLDER/config.json: cannot open: No such file or directory");
     scratch_remove(&dir);
 }

@@ -257,6 +257,9 @@ VUG_API vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr
 VUG_API vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name,
                                 vug_attr_table at);
 VUG_API vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
+/* [T,H,E]: of each head the elements 0, 2, .., then 1, 3, ..: pairs of neighbours become
+ * pairs of halves, which are what flow_rope turns. */
+VUG_API vug_val flow_unpair(vug_flow *f, vug_val x);
 /* q [T,H,E] over the layer's past and k, v [T,K,E]; once in a layer. Past and mask
  * are as the options say. */
 VUG_API vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);

@@ -121,7 +121,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_device_measure(const char *device, int thr
 
 typedef struct vug_tokenizer vug_tokenizer;
 
-/* `path` is a checkpoint folder or a tokenizer.json. Read-only afterwards:
+/* `path` is a checkpoint folder, a tokenizer.json or a GGUF file. Read-only afterwards:
  * any number of threads may use it at once. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out,
                                                      vug_err *err);
@@ -176,8 +176,8 @@ typedef struct {
     const char *content; /* NUL-terminated */
 } vug_message;
 
-/* Renders a conversation in the format of the checkpoint in folder `path`, of
- * which it needs only config.json or tokenizer.json. With `open_reply` the text
+/* Renders a conversation in the format of the checkpoint at `path`, a GGUF file or a
+ * folder, of which it needs only config.json or tokenizer.json. With `open_reply` the text
  * ends where the model's answer begins. The text holds the BOS token: encode it
  * with VUG_ENCODE_PARSE_SPECIAL and without VUG_ENCODE_ADD_SPECIAL. */
 VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const char *path, const vug_message *message,
@@ -209,7 +209,8 @@ typedef struct {
     void *user; /* handed to progress */
 } vug_model_options;
 
-/* `path` is a folder with config.json and *.safetensors. Without a tokenizer that
+/* `path` is a folder with config.json and *.safetensors, or a GGUF file (of a split one
+ * any part). Without a tokenizer that
  * vug reads the model opens all the same, and vug_model_tokenizer says why. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);

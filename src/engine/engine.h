@@ -35,10 +35,11 @@ typedef struct {
     vug_sampling_defaults sampling;
 } vug_checkpoint;
 
-VUG_MUST_CHECK vug_status vug_checkpoint_config(const char *folder, vug_config *out, vug_err *err);
-/* Everything in a folder but the weights' pages themselves. */
-VUG_MUST_CHECK vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out,
-                                              vug_err *err);
+/* Whether the path is a GGUF file, by its first bytes or its name. */
+bool vug_is_gguf(const char *path);
+VUG_MUST_CHECK vug_status vug_checkpoint_config(const char *path, vug_config *out, vug_err *err);
+/* Everything in a folder, or in a GGUF file, but the weights' pages themselves. */
+VUG_MUST_CHECK vug_status vug_checkpoint_open(const char *path, vug_checkpoint *out, vug_err *err);
 /* Over a directory that was made in memory; takes it, also on failure. */
 VUG_MUST_CHECK vug_status vug_checkpoint_over(const vug_config *config, vug_weights *weights,
                                               const char *name, vug_checkpoint *out, vug_err *err);

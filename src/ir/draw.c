@@ -99,6 +99,7 @@ static op_class class_of(vug_op op)
     case VUG_OP_ROUTER:
     case VUG_OP_ROUTE_SCALE:
     case VUG_OP_GAIN:
+    case VUG_OP_UNPAIR:
     case VUG_OP_HEAD:
     case VUG_OP_GEGLU:
     case VUG_OP_SWIGLU:

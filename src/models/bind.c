@@ -62,8 +62,16 @@ static size_t find(const vug_tensor_list *list, const char *prefix, const char *
     return at ? (size_t)(at - list->tensor) : list->n;
 }
 
+const vug_tensor *vug_tensor_find(const vug_tensor_list *list, const char *name)
+{
+    const size_t at = find(list, "", name);
+    return at < list->n ? list->tensor[at] : NULL;
+}
+
 static const char *find_prefix(const vug_tensor_list *list, const char *first)
 {
+    if (list->names == VUG_NAMES_GGUF)
+        return "";
     for (size_t i = 0; i < COUNT(prefixes); i++) {
         if (find(list, prefixes[i], first) < list->n)
             return prefixes[i];
@@ -73,6 +81,8 @@ static const char *find_prefix(const vug_tensor_list *list, const char *first)
 
 static size_t find_slot(const vug_tensor_list *list, const char *prefix, const vug_slot *slot)
 {
+    if (slot->name[0] == '\0')
+        return list->n;
     size_t at = find(list, prefix, slot->name);
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)
@@ -105,7 +115,7 @@ static home find_home(const vug_config *c, const vug_tensor_list *list, const ch
         const int part = vug_slot_part(pack, slot);
         if (part < 0)
             continue;
-        const vug_slot whole = vug_slot_packed(c, pack, slot);
+        const vug_slot whole = vug_slot_packed(c, list->names, pack, slot);
         const int64_t parts = pack->part[1] ? 2 : 1;
         const size_t at = find_slot(list, prefix, &whole);
         if (at < list->n)
@@ -197,29 +207,36 @@ static unsigned packs_in(const vug_config *c, const vug_tensor_list *list, const
     for (size_t p = 0; p < c->arch->n_packs; p++) {
         vug_slot slot = { .row = c->arch->row, .expert = -1 };
         for (slot.layer = 0; slot.layer < c->n_layers; slot.layer++) {
-            vug_slot_set_name(&slot, c->arch->pack[p].hf);
-            if (find_slot(list, prefix, &slot) < list->n)
+            const vug_slot whole = vug_slot_packed(c, list->names, &c->arch->pack[p], &slot);
+            if (find_slot(list, prefix, &whole) < list->n)
                 found |= 1u << p;
         }
     }
     return found;
 }
 
-/* Adds the tensor that is missing: of packed experts the pack, once, where the
- * checkpoint has its like in other layers or published ones are so. */
-static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
-                        const vug_slot *slot, name_list *missing)
+/* The pack that a slot is missed in: one whose like other layers have, or else the
+ * published one. */
+static const vug_pack_row *missing_pack(const vug_config *c, unsigned packs, vug_names names,
+                                        const vug_slot *slot)
 {
     for (size_t p = 0; slot->expert >= 0 && p < c->arch->n_packs; p++) {
-        const int part = vug_slot_part(&c->arch->pack[p], slot);
-        if (part < 0 || !(packs & 1u << p || (c->arch->packed && !packs)))
-            continue;
-        const vug_slot whole = vug_slot_packed(c, &c->arch->pack[p], slot);
-        if (part == 0 && slot->expert == 0)
-            add_name(missing, prefix, vug_str_of(whole.name));
-        return;
+        if (packs & 1u << p && vug_slot_part(&c->arch->pack[p], slot) >= 0)
+            return &c->arch->pack[p];
     }
-    add_name(missing, prefix, vug_str_of(slot->name));
+    return packs && names == VUG_NAMES_HF ? NULL : vug_slot_pack(c, names, slot);
+}
+
+/* Adds the tensor that is missing, of packed experts the pack, once. */
+static void add_missing(const vug_config *c, unsigned packs, const vug_tensor_list *list,
+                        const vug_slot *slot, name_list *missing)
+{
+    const char *prefix = find_prefix(list, vug_slot_named(c, list->names, VUG_SLOT_EMBEDDING).name);
+    const vug_pack_row *pack = missing_pack(c, packs, list->names, slot);
+    if (!pack)
+        add_name(missing, prefix, vug_str_of(slot->name));
+    else if (vug_slot_part(pack, slot) == 0 && slot->expert == 0)
+        add_name(missing, prefix, vug_str_of(vug_slot_packed(c, list->names, pack, slot).name));
 }
 
 /* Tensor `at` of the list becomes slot `i`, which begins at one of its rows. */
@@ -244,12 +261,12 @@ static vug_status bind_slot(vug_binding *b, size_t i, const vug_tensor *t, const
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
-    const char *prefix = find_prefix(list, vug_slot_at(c, VUG_SLOT_EMBEDDING).name);
+    const char *prefix = find_prefix(list, vug_slot_named(c, list->names, VUG_SLOT_EMBEDDING).name);
     const unsigned packs = packs_in(c, list, prefix);
     name_list missing = { 0 };
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
-        const vug_slot slot = vug_slot_at(c, i);
+        const vug_slot slot = vug_slot_named(c, list->names, i);
         if (slot.presence == VUG_TENSOR_NONE)
             continue;
         const home h = find_home(c, list, prefix, &slot);
@@ -261,7 +278,7 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
             st = bind_slot(b, i, list->tensor[h.at], &h, err);
             b->bound[h.at] = true;
         } else if (slot.row->need != VUG_OPTIONAL) {
-            add_missing(c, packs, prefix, &slot, &missing);
+            add_missing(c, packs, list, &slot, &missing);
         }
     }
     if (st != VUG_OK) {
@@ -274,7 +291,7 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
 vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_binding *out,
                     vug_err *err)
 {
-    vug_binding b = { .n_slots = vug_slot_count(config), .config = config };
+    vug_binding b = { .n_slots = vug_slot_count(config), .config = config, .names = list->names };
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
     b.row = vug_alloc_zero(b.n_slots, sizeof(*b.row));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));

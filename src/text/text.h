@@ -7,6 +7,7 @@
  */
 
 #include "core/bytes.h"
+#include "core/gguf.h"
 #include "core/status.h"
 #include "text/chat.h"
 
@@ -16,6 +17,11 @@
 /* A tokenizer from the text of a tokenizer.json, which is not needed afterwards.
  * `name` is for sentences. */
 VUG_MUST_CHECK vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **out,
+                                             vug_err *err);
+
+/* The tokenizer inside a GGUF file: a whole tokenizer.json, or pieces with scores
+ * (SentencePiece's). VUG_UNSUPPORTED for every other kind. */
+VUG_MUST_CHECK vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out,
                                              vug_err *err);
 
 /* The ids that VUG_ENCODE_ADD_SPECIAL puts in front of a text, such as <bos>. */

@@ -82,6 +82,12 @@ static void rotate(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, 
         memcpy(out + job->dims, x + job->dims, (size_t)(job->width - job->dims) * sizeof(float));
 }
 
+static void row_unpair(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
+{
+    (void)kernels;
+    vug_ref_unpair(in_row(job, 0, row), out_row(job, row), job->width);
+}
+
 static void row_rope(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
     rotate(kernels, job, in_row(job, 0, row), job->in[1] + row / job->heads * job->dims,

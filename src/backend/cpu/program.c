@@ -41,6 +41,7 @@ static const char *const operands[VUG_OP_COUNT] = {
     [VUG_OP_ROUTE_SCALE] = "xw",
     [VUG_OP_EXPERTS] = "xxwww",
     [VUG_OP_UNIT_NORM] = "x",
+    [VUG_OP_UNPAIR] = "x",
     [VUG_OP_GAIN] = "xw",
     [VUG_OP_HEAD] = "x",
     [VUG_OP_ATTEND] = "x",

@@ -210,6 +210,14 @@ void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out)
     }
 }
 
+void vug_ref_unpair(const float *x, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n / 2; i++) {
+        out[i] = x[2 * i];
+        out[i + n / 2] = x[2 * i + 1];
+    }
+}
+
 void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n)
 {
     const int64_t h = dims / 2;

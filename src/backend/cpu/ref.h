@@ -39,6 +39,8 @@ void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int
 void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n);
 /* [dims] of one position: dims/2 cosines, then as many sines. */
 void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out);
+/* x, out [n], n even: elements 0, 2, .., then 1, 3, .. */
+void vug_ref_unpair(const float *x, float *out, int64_t n);
 /* x, out [n], table [dims], dims <= n; elements from dims on are copied. */
 void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, int64_t n);
 
