@@ -343,7 +343,8 @@ static void test_verify_blocks(void **state)
     assert_refused(VUG("verify"), 2, "MODEL folder or --blocks");
     assert_refused(VUG("verify", GOLDEN, "--blocks", BLOCKS), 2, "not both");
     assert_refused(VUG("verify", "--blocks", BLOCKS, "--tol", "1"), 2, "belong to a MODEL");
-    assert_refused(VUG("verify", "--blocks", GOLDEN "/model.safetensors"), 2, "TYPE.blocks");
+    assert_refused(VUG("verify", "--blocks", "tests/golden/pebble/reference.safetensors"), 2,
+                   "TYPE.blocks");
 
     /* The last byte of the file is the sign of the last weight. */
     const scratch s = scratch_make();
@@ -576,6 +577,27 @@ static void test_inspect_for_a_person(void **state)
     captured_release(&c);
 }
 
+/* Of a head of 16 a key or value takes 20 bytes in 8 bits. */
+static void test_formats_of_caches(void **state)
+{
+    (void)state;
+    captured c = VUG("inspect", GOLDEN, "--context", "640", "--kv", "q8");
+    assert_fine(&c);
+    assert_has(&c.out, "keys and values in q8\n");
+    assert_has(&c.out, "1 x full   640 slots of 2 x 16, 50.00 KiB each: 5\n");
+    captured_release(&c);
+    c = VUG("inspect", GOLDEN, "--context", "640");
+    assert_has(&c.out, "keys and values in f32\n");
+    assert_has(&c.out, "1 x full   640 slots of 2 x 16, 160.00 KiB each: 5\n");
+    captured_release(&c);
+    c = VUG("verify", GOLDEN, "--kv", "f16", "--tol", "0.05");
+    assert_fine(&c);
+    assert_has(&c.out, "token by token             identical to the bit\n");
+    captured_release(&c);
+    assert_refused(VUG("verify", GOLDEN, "--kv", "q4"), 2, "f32|f16|bf16|q8");
+    assert_json(VUG("inspect", GOLDEN, "--kv", "bf16", "--json"), 0, "kv");
+}
+
 static void test_graph_to_a_file(void **state)
 {
     const scratch *tiny = *state;
@@ -713,6 +735,7 @@ int main(void)
         cmocka_unit_test(test_template_refuses),
         cmocka_unit_test(test_data_as_json),
         cmocka_unit_test(test_inspect_for_a_person),
+        cmocka_unit_test(test_formats_of_caches),
         cmocka_unit_test(test_graph_to_a_file),
         cmocka_unit_test(test_profiles_and_modes),
         cmocka_unit_test(test_bench_and_synth_refuse),

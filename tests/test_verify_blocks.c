@@ -76,9 +76,9 @@ static void make(piece *p)
     p[SCALES] = (piece){ "mlx.b4.g32.scales", VUG_DTYPE_F32, 2, { 1, 2 }, { 0 } };
     p[BIASES] = (piece){ "mlx.b4.g32.biases", VUG_DTYPE_F32, 2, { 1, 2 }, { 0 } };
     p[MLX_F32] = (piece){ "mlx.b4.g32.f32", VUG_DTYPE_F32, 2, { 1, 64 }, { 0 } };
-    for (int r = 0; r < 2; r++) {
+    for (int64_t r = 0; r < 2; r++) {
         p[BLOCKS].data[34 * r + 1] = 0x38; /* 1/2 in F16 */
-        for (int e = 0; e < 32; e++) {
+        for (int64_t e = 0; e < 32; e++) {
             const float w = (float)(e + 10 * r) / 2;
             p[BLOCKS].data[34 * r + 2 + e] = (uint8_t)(e + 10 * r);
             memcpy(p[BLOCKS_F32].data + 4 * (32 * r + e), &w, 4);
@@ -87,7 +87,7 @@ static void make(piece *p)
     static const float scale[2] = { 2, -2 }, bias[2] = { -3, 3 };
     memcpy(p[SCALES].data, scale, sizeof(scale));
     memcpy(p[BIASES].data, bias, sizeof(bias));
-    for (int e = 0; e < 64; e++) {
+    for (int64_t e = 0; e < 64; e++) {
         const float w = scale[e / 32] * (float)(e % 16) + bias[e / 32];
         p[WEIGHT].data[e / 2] |= (uint8_t)(e % 16 << (e % 2 * 4));
         memcpy(p[MLX_F32].data + 4 * e, &w, 4);
@@ -142,8 +142,8 @@ static void differences(void **state)
     assert_int_equal(h.check[1].columns, 64);
 
     /* Two weights of the second row, the lowest bit of one. */
-    put_float(p[BLOCKS_F32].data + 4 * (32 + 3), 0x40d00001); /* 6.5 and a bit */
-    put_float(p[BLOCKS_F32].data + 4 * (32 + 9), 0);
+    put_float(p[BLOCKS_F32].data + sizeof(float) * (32 + 3), 0x40d00001); /* 6.5 and a bit */
+    put_float(p[BLOCKS_F32].data + sizeof(float) * (32 + 9), 0);
     h = check(s, p);
     assert_int_equal(h.check[0].n_different, 2);
     assert_int_equal(h.check[0].row, 1);
@@ -161,7 +161,7 @@ static void differences(void **state)
     /* Which NaN it is does not. */
     make(p);
     p[BLOCKS].data[1] = 0x7e;
-    for (int e = 0; e < 32; e++)
+    for (int64_t e = 0; e < 32; e++)
         put_float(p[BLOCKS_F32].data + 4 * e, 0xff812345);
     h = check(s, p);
     assert_int_equal(h.check[0].n_different, 0);
@@ -186,48 +186,48 @@ static void other_layouts(void **state)
     const scratch *s = *state;
     static const struct {
         int piece;
-        const char *name; /* NULL: its own */
         vug_dtype dtype;  /* VUG_DTYPE_COUNT: its own */
-        int rank;         /* 0: its own */
+        const char *name; /* NULL: its own */
         int64_t dim[3];
+        int rank; /* 0: its own */
         vug_status code;
         const char *sentence;
     } rows[] = {
         /* clang-format off */
-        { BLOCKS, "Q9_0.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'Q9_0.blocks' is of no format that is known" LAYOUT },
-        { BLOCKS, "I64.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'I64.blocks' is of no format that is known" LAYOUT },
-        { BLOCKS, "MLX4.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'MLX4.blocks' is of no format that is known" LAYOUT },
-        { BLOCKS, "Q8_0", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'Q8_0' is of no format that is known" LAYOUT },
-        { BLOCKS, "Q8_0.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'Q8_0.weight' is of no format that is known" LAYOUT },
-        { BLOCKS, "a-name-that-is-longer-than-that-of-any-format.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'a-name-that-is-longer-than-that-of-any-format.blocks' is of no format that is known" LAYOUT },
-        { BLOCKS, "Q4_0.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_FORMAT, "has no tensor 'Q4_0.f32'" LAYOUT },
-        { BLOCKS_F32, "Q4_0.f32", VUG_DTYPE_COUNT, 0, { 0 }, VUG_FORMAT, "has no tensor 'Q8_0.f32'" LAYOUT },
-        { BLOCKS, NULL, VUG_DTYPE_I8, 0, { 0 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is I8, expected U8" },
-        { BLOCKS_F32, NULL, VUG_DTYPE_I32, 0, { 0 }, VUG_FORMAT, "tensor 'Q8_0.f32' is I32, expected F32" },
-        { BLOCKS, NULL, VUG_DTYPE_COUNT, 1, { 68 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is of rank 1, expected 2" },
-        { BLOCKS_F32, NULL, VUG_DTYPE_COUNT, 3, { 2, 4, 8 }, VUG_FORMAT, "tensor 'Q8_0.f32' is of rank 3, expected 2" },
-        { BLOCKS, NULL, VUG_DTYPE_COUNT, 2, { 2, 33 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is [2,33], Q8_0.f32 gives [2,34]" },
-        { BLOCKS, NULL, VUG_DTYPE_COUNT, 2, { 3, 34 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is [3,34], Q8_0.f32 gives [2,34]" },
-        { BLOCKS, NULL, VUG_DTYPE_COUNT, 2, { 0, 34 }, VUG_FORMAT, "tensor 'Q8_0.blocks' is [0,34], Q8_0.f32 gives [2,34]" },
-        { BLOCKS_F32, NULL, VUG_DTYPE_COUNT, 2, { 2, 31 }, VUG_FORMAT, "tensor 'Q8_0.f32' has rows of 31, expected a multiple of 32" },
-        { BLOCKS_F32, NULL, VUG_DTYPE_COUNT, 2, { 0, 32 }, VUG_FORMAT, "tensor 'Q8_0.f32' is empty" },
-        { BLOCKS_F32, NULL, VUG_DTYPE_COUNT, 2, { 2, 0 }, VUG_FORMAT, "tensor 'Q8_0.f32' is empty" },
-        { WEIGHT, NULL, VUG_DTYPE_I32, 0, { 0 }, VUG_FORMAT, "tensor 'mlx.b4.g32.weight' is I32, expected U32" },
-        { WEIGHT, NULL, VUG_DTYPE_COUNT, 2, { 1, 7 }, VUG_FORMAT, "tensor 'mlx.b4.g32.weight' is [1,7], mlx.b4.g32.f32 gives [1,8]" },
-        { WEIGHT, "mlx.b4.g32.blocks", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b4.g32.blocks' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b7.g32.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b7.g32.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b4.g31.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b4.g31.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b4.g0.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b4.g0.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b4.g-32.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b4.g-32.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.b.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx..weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx..weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_UNSUPPORTED, "tensor 'mlx.weight' is of no format that is known" LAYOUT },
-        { WEIGHT, "mlx.b4.g64.weight", VUG_DTYPE_COUNT, 0, { 0 }, VUG_FORMAT, "has no tensor 'mlx.b4.g64.f32'" LAYOUT },
-        { SCALES, NULL, VUG_DTYPE_I32, 0, { 0 }, VUG_FORMAT, "tensor 'mlx.b4.g32.scales' is I32, expected F32, F16 or BF16" },
-        { SCALES, NULL, VUG_DTYPE_COUNT, 2, { 2, 1 }, VUG_FORMAT, "tensor 'mlx.b4.g32.scales' is [2,1], mlx.b4.g32.f32 gives [1,2]" },
-        { BIASES, NULL, VUG_DTYPE_F16, 0, { 0 }, VUG_FORMAT, "tensor 'mlx.b4.g32.biases' is F16, expected F32" },
-        { BIASES, NULL, VUG_DTYPE_COUNT, 2, { 1, 3 }, VUG_FORMAT, "tensor 'mlx.b4.g32.biases' is [1,3], mlx.b4.g32.f32 gives [1,2]" },
-        { MLX_F32, NULL, VUG_DTYPE_COUNT, 2, { 1, 48 }, VUG_FORMAT, "tensor 'mlx.b4.g32.f32' has rows of 48, expected a multiple of 32" },
+        { BLOCKS, VUG_DTYPE_COUNT, "Q9_0.blocks", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'Q9_0.blocks' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "I64.blocks", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'I64.blocks' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "MLX4.blocks", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'MLX4.blocks' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "Q8_0", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'Q8_0' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "Q8_0.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'Q8_0.weight' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "a-name-that-is-longer-than-that-of-any-format-that-there-is-or-will-be-in-the-years-to-come.blocks", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'a-name-that-is-longer-than-that-of-any-format-that-there-is-or-will-be-in-the-years-to-come.blocks' is of no format that is known" LAYOUT },
+        { BLOCKS, VUG_DTYPE_COUNT, "Q4_0.blocks", { 0 }, 0, VUG_FORMAT, "has no tensor 'Q4_0.f32'" LAYOUT },
+        { BLOCKS_F32, VUG_DTYPE_COUNT, "Q4_0.f32", { 0 }, 0, VUG_FORMAT, "has no tensor 'Q8_0.f32'" LAYOUT },
+        { BLOCKS, VUG_DTYPE_I8, NULL, { 0 }, 0, VUG_FORMAT, "tensor 'Q8_0.blocks' is I8, expected U8" },
+        { BLOCKS_F32, VUG_DTYPE_I32, NULL, { 0 }, 0, VUG_FORMAT, "tensor 'Q8_0.f32' is I32, expected F32" },
+        { BLOCKS, VUG_DTYPE_COUNT, NULL, { 68 }, 1, VUG_FORMAT, "tensor 'Q8_0.blocks' is of rank 1, expected 2" },
+        { BLOCKS_F32, VUG_DTYPE_COUNT, NULL, { 2, 4, 8 }, 3, VUG_FORMAT, "tensor 'Q8_0.f32' is of rank 3, expected 2" },
+        { BLOCKS, VUG_DTYPE_COUNT, NULL, { 2, 33 }, 2, VUG_FORMAT, "tensor 'Q8_0.blocks' is [2,33], Q8_0.f32 gives [2,34]" },
+        { BLOCKS, VUG_DTYPE_COUNT, NULL, { 3, 34 }, 2, VUG_FORMAT, "tensor 'Q8_0.blocks' is [3,34], Q8_0.f32 gives [2,34]" },
+        { BLOCKS, VUG_DTYPE_COUNT, NULL, { 0, 34 }, 2, VUG_FORMAT, "tensor 'Q8_0.blocks' is [0,34], Q8_0.f32 gives [2,34]" },
+        { BLOCKS_F32, VUG_DTYPE_COUNT, NULL, { 2, 31 }, 2, VUG_FORMAT, "tensor 'Q8_0.f32' has rows of 31, expected a multiple of 32" },
+        { BLOCKS_F32, VUG_DTYPE_COUNT, NULL, { 0, 32 }, 2, VUG_FORMAT, "tensor 'Q8_0.f32' is empty" },
+        { BLOCKS_F32, VUG_DTYPE_COUNT, NULL, { 2, 0 }, 2, VUG_FORMAT, "tensor 'Q8_0.f32' is empty" },
+        { WEIGHT, VUG_DTYPE_I32, NULL, { 0 }, 0, VUG_FORMAT, "tensor 'mlx.b4.g32.weight' is I32, expected U32" },
+        { WEIGHT, VUG_DTYPE_COUNT, NULL, { 1, 7 }, 2, VUG_FORMAT, "tensor 'mlx.b4.g32.weight' is [1,7], mlx.b4.g32.f32 gives [1,8]" },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b4.g32.blocks", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b4.g32.blocks' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b7.g32.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b7.g32.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b4.g31.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b4.g31.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b4.g0.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b4.g0.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b4.g-32.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b4.g-32.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.b.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx..weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx..weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.weight", { 0 }, 0, VUG_UNSUPPORTED, "tensor 'mlx.weight' is of no format that is known" LAYOUT },
+        { WEIGHT, VUG_DTYPE_COUNT, "mlx.b4.g64.weight", { 0 }, 0, VUG_FORMAT, "has no tensor 'mlx.b4.g64.f32'" LAYOUT },
+        { SCALES, VUG_DTYPE_I32, NULL, { 0 }, 0, VUG_FORMAT, "tensor 'mlx.b4.g32.scales' is I32, expected F32, F16 or BF16" },
+        { SCALES, VUG_DTYPE_COUNT, NULL, { 2, 1 }, 2, VUG_FORMAT, "tensor 'mlx.b4.g32.scales' is [2,1], mlx.b4.g32.f32 gives [1,2]" },
+        { BIASES, VUG_DTYPE_F16, NULL, { 0 }, 0, VUG_FORMAT, "tensor 'mlx.b4.g32.biases' is F16, expected F32" },
+        { BIASES, VUG_DTYPE_COUNT, NULL, { 1, 3 }, 2, VUG_FORMAT, "tensor 'mlx.b4.g32.biases' is [1,3], mlx.b4.g32.f32 gives [1,2]" },
+        { MLX_F32, VUG_DTYPE_COUNT, NULL, { 1, 48 }, 2, VUG_FORMAT, "tensor 'mlx.b4.g32.f32' has rows of 48, expected a multiple of 32" },
         /* clang-format on */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -94,8 +94,9 @@ static void print_head(const vug_model_info *m, vug_buf *to)
         vug_buf_printf(to, "  %lld of %lld experts of width %lld, %s parameters for each token\n",
                        (long long)m->n_experts_chosen, (long long)m->n_experts,
                        (long long)m->d_expert, vug_human_count((double)m->n_active).text);
-    vug_buf_printf(to, "  context %lld of %lld trained, batch %lld\n", (long long)m->context,
-                   (long long)m->context_trained, (long long)m->batch);
+    vug_buf_printf(to, "  context %lld of %lld trained, batch %lld, keys and values in %s\n",
+                   (long long)m->context, (long long)m->context_trained, (long long)m->batch,
+                   m->kv);
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
 }
 
@@ -228,6 +229,7 @@ static void json_head(const vug_model *model, const vug_model_info *m, vug_js *j
     vug_js_int(js, "context_trained", m->context_trained);
     vug_js_int(js, "context", m->context);
     vug_js_int(js, "batch", m->batch);
+    vug_js_str(js, "kv", m->kv);
     vug_js_u64(js, "bytes_per_token", m->bytes_per_token);
     const vug_tokenizer *tokenizer = vug_model_tokenizer(model, NULL);
     if (tokenizer)

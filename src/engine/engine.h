@@ -96,6 +96,7 @@ struct vug_model {
     vug_device *device;
     vug_device_info device_info;
     vug_profile profile;
+    bool kv_given;     /* profile.kv is the caller's, for flows as well */
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;
@@ -216,6 +217,17 @@ typedef struct {
 } vug_step_part;
 VUG_MUST_CHECK vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts,
                                             vug_err *err);
+
+/* ---- random weights in blocks (synth_blocks.c) --------------------------------- */
+
+bool vug_random_has(vug_dtype dtype);
+/* Blocks first .. first + n - 1 of a tensor, that deviate from 0 by about `deviation`. */
+void vug_random_blocks(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *out);
+/* Likewise the scales of formats whose scales lie apart, BF16 or of MLX_FP4 E8M0, and biases,
+ * which may be NULL. */
+void vug_random_scales(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *scale, uint8_t *bias);
 
 /* ---- sampler ------------------------------------------------------------------ */
 

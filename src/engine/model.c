@@ -141,6 +141,7 @@ static void describe(vug_model *m)
         .context = m->main.limits.context,
         .batch = m->main.limits.batch,
         .threads = m->device_info.threads,
+        .kv = vug_kv_name(m->profile.kv),
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
@@ -205,13 +206,27 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
                     by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
 }
 
+/* The profile, and what the caller says in place of it. */
+static vug_status pick_profile(vug_model *m, const char *folder, const vug_model_options *o,
+                               vug_err *err)
+{
+    VUG_TRY(vug_profile_find(o->profile, folder, "prefill", &m->profile, err));
+    if (!o->kv)
+        return VUG_OK;
+    m->profile.kv = vug_kv_find(vug_str_of(o->kv));
+    m->kv_given = true;
+    if (m->profile.kv == VUG_KV_COUNT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "kv: '%s', expected %s", o->kv, VUG_KV_NAMES);
+    return VUG_OK;
+}
+
 /* Everything behind the checkpoint, which is there already; `folder` may hold a
  * profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
     vug_limits limits;
-    VUG_TRY(vug_profile_find(o->profile, folder, "prefill", &m->profile, err));
+    VUG_TRY(pick_profile(m, folder, o, err));
     VUG_TRY(vug_pick_limits(o, &m->checkpoint.config, &limits, err));
     const vug_device_options device = { .isa = o->isa, .threads = o->threads };
     m->backend = vug_pick_backend(o->device, err);

@@ -39,6 +39,8 @@ static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
     VUG_TRY(vug_fuse_by(graph, profile, &c->fused, NULL, err));
     VUG_TRY(vug_plan_make(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
     c->plan.tile_rows = profile->tile_rows;
+    c->plan.kv = profile->kv;
+    c->plan.exact_activations = profile->exact_activations;
     return compile_bound(c, m->device, &m->checkpoint.binding, err);
 }
 

@@ -163,7 +163,10 @@ static vug_status find_matrix(const format *f, vug_matrix *out, const vug_tensor
 
 static bool same(float a, float b)
 {
-    return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b));
+    uint32_t x, y;
+    memcpy(&x, &a, sizeof(x));
+    memcpy(&y, &b, sizeof(y));
+    return x == y || (isnan(a) && isnan(b));
 }
 
 static void compare_row(const float *decoded, const uint8_t *expected, vug_blocks_check *c,

@@ -20,7 +20,6 @@ static const vug_tensor_row rows[] = {
     { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
     { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
     { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
-    { "rope_freqs", "rope_freqs.weight", "rope_freqs", "P", VUG_OPTIONAL },
     { "own_embd", "embed_tokens_per_layer.weight", "per_layer_token_embd", "U L*I", VUG_NEEDED },
     { "own_model_proj", "per_layer_model_projection.weight", "per_layer_model_proj", "L*I D",
       VUG_NEEDED },
@@ -55,6 +54,7 @@ static const vug_tensor_row rows[] = {
     { "own_proj", L("per_layer_projection.weight"), "proj", "D I", VUG_NEEDED },
     { "own_post_norm", L("post_per_layer_input_norm.weight"), "post_norm", "D", VUG_NEEDED },
     { "layer_scale", L("layer_scalar"), "layer_output_scale", "1", VUG_OPTIONAL },
+    { "rope_freqs", "rope_freqs.weight", "rope_freqs", "P", VUG_OPTIONAL },
 };
 
 /* As published, and as mlx-lm saves them. */
@@ -185,7 +185,9 @@ static void narrow(vug_flow *f, vug_stages *s, vug_val wanted)
 static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unified_text",
                                            "gemma4_unified", NULL };
 
-static const vug_gguf_arch gguf = { .name = "gemma4", .two_ropes = true, .two_widths = true };
+static const vug_gguf_arch gguf = {
+    .name = "gemma4", .two_ropes = true, .two_widths = true, .bf16 = true
+};
 
 /* The reference's own rounding shows more than elsewhere: scores that are not scaled
  * are large, and exp() turns their last bits into whole parts of the logits. Computed

@@ -74,10 +74,10 @@ static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
     vug_val q = vug_model_affine(f, h, "attn_q", "attn_q_bias", c->attn_bias);
     vug_val k = vug_model_affine(f, h, "attn_k", "attn_k_bias", c->attn_bias);
     vug_val v = vug_model_affine(f, h, "attn_v", "attn_v_bias", c->attn_bias);
-    q = vug_model_halves(f, s, flow_heads(f, q, c->n_heads));
-    k = vug_model_halves(f, s, flow_heads(f, k, c->n_kv_heads));
-    q = flow_rope(f, q, s->rope_full);
-    k = flow_rope(f, k, s->rope_full);
+    q = flow_heads(f, q, c->n_heads);
+    q = flow_rope(f, vug_model_halves(f, s, q), s->rope_full);
+    k = flow_heads(f, k, c->n_kv_heads);
+    k = flow_rope(f, vug_model_halves(f, s, k), s->rope_full);
     v = flow_heads(f, v, c->n_kv_heads);
     h = flow_merge(f, flow_attention(f, q, k, v, attn));
     return vug_model_affine(f, h, "attn_output", "attn_output_bias", c->attn_bias);

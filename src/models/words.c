@@ -22,7 +22,8 @@ float vug_model_root(const vug_binding *binding, int64_t width)
     if (dtype == VUG_DTYPE_COUNT)
         dtype = format_beside(binding->tensor[VUG_SLOT_EMBEDDING]);
     /* A format that checkpoints are made smaller in says nothing of training. */
-    const bool trained_in = vug_dtype_of(dtype)->elements == 1 && vug_dtype_of(dtype)->encode;
+    const bool trained_in =
+            dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16 || dtype == VUG_DTYPE_BF16;
     const vug_dtype_info *format = vug_dtype_of(trained_in ? dtype : VUG_DTYPE_BF16);
     const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];

@@ -70,6 +70,10 @@ vug_str vug_load_copy(vug_loader *l, vug_str text);
 VUG_MUST_CHECK vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
                                              const vug_mapping *file, vug_err *err);
 
+/* tokenizer_gguf.c: of a file that begins with "GGUF". */
+VUG_MUST_CHECK vug_status vug_tokenizer_gguf_file(vug_bytes file, const char *name,
+                                                  vug_tokenizer **out, vug_err *err);
+
 /* What needs all of a tokenizer's parts: indexes, added tokens in their places. */
 VUG_MUST_CHECK vug_status vug_tokenizer_seal(vug_tokenizer *t, const char *name, vug_err *err);
 

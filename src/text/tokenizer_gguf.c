@@ -353,3 +353,25 @@ vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out, vug_err
                         gguf->file, (int)(text.len < 40 ? text.len : 40), text.ptr);
     return from_pieces(gguf, out, err);
 }
+
+vug_status vug_tokenizer_gguf_file(vug_bytes file, const char *name, vug_tokenizer **out,
+                                   vug_err *err)
+{
+    enum { HEADER = 24 };
+    vug_reader r = vug_reader_over(file);
+    if (file.len < HEADER)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: %zu bytes, a GGUF file has at least %d", name,
+                        file.len, HEADER);
+    (void)vug_read_span(&r, 4);
+    const uint32_t version = vug_read_u32le(&r);
+    (void)vug_read_u64le(&r); /* tensors */
+    const uint64_t n = vug_read_u64le(&r);
+    if (version != 2 && version != 3)
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: GGUF version %u, expected 2 or 3", name,
+                        (unsigned)version);
+    vug_gguf gguf;
+    VUG_TRY(vug_gguf_read(&r, n, name, &gguf, err));
+    const vug_status st = vug_tokenizer_gguf(&gguf, out, err);
+    vug_gguf_release(&gguf);
+    return st;
+}

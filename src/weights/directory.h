@@ -49,14 +49,14 @@ struct vug_weights {
 VUG_MUST_CHECK vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *err);
 /* Sorts the names once all entries are there; a name in two files is an error. */
 VUG_MUST_CHECK vug_status vug_weights_seal(vug_weights *weights, vug_err *err);
-/* NULL when there is none. */
-vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name);
-/* Lists the folded entries no longer. */
-void vug_weights_drop_folded(vug_weights *weights);
 /* Maps one file more; `file` and `name`, which is its base name, live as long as the
  * directory. */
 VUG_MUST_CHECK vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *file,
                                           const char **name, vug_err *err);
+/* NULL when there is none. */
+vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name);
+/* Lists the folded entries no longer. */
+void vug_weights_drop_folded(vug_weights *weights);
 /* Maps a safetensors file and appends its tensors. */
 VUG_MUST_CHECK vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err);
 

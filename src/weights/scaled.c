@@ -175,8 +175,8 @@ static vug_status fold_words(folder *f, vug_tensor *t, vug_err *err)
     const size_t stem = t->name.len - strlen(".weight");
     vug_entry *scales_at = beside(f, t->name, stem, ".scales");
     vug_entry *biases_at = beside(f, t->name, stem, ".biases");
-    if (!scales_at)
-        return VUG_OK;
+    if (!scales_at || f->name.bad)
+        return vug_buf_ok(&f->name, err);
     const vug_tensor *scales = &scales_at->tensor;
     const vug_tensor *biases = biases_at ? &biases_at->tensor : NULL;
     vug_scaled how;
@@ -249,6 +249,8 @@ static vug_status fold_fp8(folder *f, vug_tensor *t, vug_err *err)
     vug_entry *at = beside(f, t->name, t->name.len, "_scale_inv");
     if (!at)
         at = beside(f, t->name, t->name.len, "_scale");
+    if (f->name.bad)
+        return vug_buf_ok(&f->name, err);
     if (!at && f->said->all.mode == VUG_SCALED_FP8)
         return VUG_FAIL(err, VUG_FORMAT,
                         "%s: tensor '%.*s' is F8_E4M3 and has no '%.*s_scale_inv' beside it",
@@ -285,8 +287,6 @@ vug_status vug_weights_fold(vug_weights *weights, vug_quantization *said, vug_er
         else if (t->dtype == VUG_DTYPE_E4M3)
             st = fold_fp8(&f, t, err);
     }
-    if (st == VUG_OK)
-        st = vug_buf_ok(&f.name, err);
     vug_buf_release(&f.name);
     vug_weights_drop_folded(weights);
     return st;
