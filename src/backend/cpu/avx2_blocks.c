@@ -134,13 +134,13 @@ INLINE __m256 terms_q8_0(const group *g, int at)
     return times(strided_halves(g, at, 34, 0), products(g, at, unpack_q8_0, WITH_SIGN));
 }
 
-BLOCK_FORMAT(q4_0, 32, 144)
-BLOCK_FORMAT(q4_1, 32, 160)
-BLOCK_FORMAT(q5_0, 32, 176)
-BLOCK_FORMAT(q5_1, 32, 192)
-BLOCK_FORMAT(q8_0, 32, 272)
-BLOCK_FORMAT(iq4_nl, 32, 144)
-BLOCK_FORMAT(mxfp4, 32, 136)
+BLOCK_FORMAT(q4_0, 144, true, false)
+BLOCK_FORMAT(q4_1, 160, true, false)
+BLOCK_FORMAT(q5_0, 176, true, false)
+BLOCK_FORMAT(q5_1, 192, true, false)
+BLOCK_FORMAT(q8_0, 272, true, false)
+BLOCK_FORMAT(iq4_nl, 144, true, false)
+BLOCK_FORMAT(mxfp4, 136, true, false)
 
 #else
 typedef int vug_avx2_blocks_is_empty; /* ISO C wants something here */

@@ -55,6 +55,13 @@ typedef struct {
 /* Those of block `j` of the eight whose weights begin at `w`. */
 typedef halves unpack_fn(two_rows w, int j);
 
+/* What a format's rows look like. */
+typedef struct {
+    int bytes;       /* of 256 weights */
+    bool has_rest;   /* its blocks are of 32 weights, so a row may end within a group */
+    bool has_scales; /* that lie apart */
+} layout;
+
 /* What blocks at .. at + 3 of the group add to their lanes, before x's scale; anything
  * for those beyond n. */
 typedef __m256 terms_fn(const group *g, int at);
@@ -339,23 +346,34 @@ INLINE __m256 add_some(const group *g, int at, terms_fn *terms, __m256 sum)
     return _mm256_blendv_ps(sum, longer, _mm256_castsi256_ps(join_rows(mask, mask)));
 }
 
-/* `bytes` are those of a group; there is a shorter one at the end only if `has_rest`. */
-INLINE lanes lanes_of(group g, int64_t blocks, int bytes, bool has_rest, terms_fn *terms)
+/* A hint for what follows. Of scales a cache line is that of many groups. */
+INLINE void fetch(const group *g, layout l)
 {
-    enum { LINE = 64 };
-    const int64_t ahead = blocks * bytes / GROUP;
+    enum { LINE = 64, AHEAD = 320 };
+    for (int i = AHEAD; i < AHEAD + l.bytes; i += LINE) {
+        _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
+        _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);
+    }
+    if (!l.has_scales || g->first % LINE != 0)
+        return;
+    _mm_prefetch((const char *)(g->scale.a + g->first + 64), _MM_HINT_T0);
+    _mm_prefetch((const char *)(g->scale.b + g->first + 64), _MM_HINT_T0);
+    _mm_prefetch((const char *)(g->bias.a + g->first + 64), _MM_HINT_T0);
+    _mm_prefetch((const char *)(g->bias.b + g->first + 64), _MM_HINT_T0);
+}
+
+/* The sums of two rows of `blocks`. */
+INLINE lanes lanes_of(group g, int64_t blocks, layout l, terms_fn *terms)
+{
     lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() };
     g.n = GROUP;
     for (; g.first + GROUP <= blocks; g.first += GROUP) {
-        for (int i = 0; i < bytes; i += LINE) {
-            _mm_prefetch((const char *)(g.w.a + ahead + i), _MM_HINT_T0);
-            _mm_prefetch((const char *)(g.w.b + ahead + i), _MM_HINT_T0);
-        }
+        fetch(&g, l);
         sum.low = _mm256_fmadd_ps(x_scales(&g, 0), terms(&g, 0), sum.low);
         sum.high = _mm256_fmadd_ps(x_scales(&g, UNIT), terms(&g, UNIT), sum.high);
-        g.w = moved(g.w, bytes);
+        g.w = moved(g.w, l.bytes);
     }
-    if (!has_rest || g.first == blocks)
+    if (!l.has_rest || g.first == blocks)
         return sum;
     g.n = (int)(blocks - g.first);
     if (g.n >= UNIT) {
@@ -375,13 +393,13 @@ INLINE int64_t scale_bytes(vug_dtype dtype)
 }
 
 /* Rows `row` and row + apart. */
-INLINE group rows_of(const vug_cpu_gemv_q8 *g, int64_t row, int64_t stride)
+INLINE group rows_of(const vug_cpu_gemv_q8 *g, int64_t row, int64_t stride, layout l)
 {
     const vug_scales *s = &g->w->scales;
     group of = { .w = { g->w->data + row * stride, g->w->data + (row + g->apart) * stride },
                  .apart = s,
                  .x = g->x };
-    if (s->scale) {
+    if (l.has_scales) {
         const int64_t size = scale_bytes(s->dtype);
         const int64_t a = row / s->rows * s->stride * size;
         const int64_t b = (row + g->apart) / s->rows * s->stride * size;
@@ -392,21 +410,21 @@ INLINE group rows_of(const vug_cpu_gemv_q8 *g, int64_t row, int64_t stride)
     return of;
 }
 
-INLINE void gemv_as(const vug_cpu_gemv_q8 *g, int bytes, bool has_rest, terms_fn *terms)
+INLINE void gemv_as(const vug_cpu_gemv_q8 *g, layout l, terms_fn *terms)
 {
-    const int64_t blocks = g->w->columns / BLOCK, stride = blocks * bytes / GROUP;
-    const group ab = rows_of(g, g->row, stride), cd = rows_of(g, g->row + 2 * g->apart, stride);
-    const lanes first = lanes_of(ab, blocks, bytes, has_rest, terms);
-    const lanes second = lanes_of(cd, blocks, bytes, has_rest, terms);
+    const int64_t blocks = g->w->columns / BLOCK, stride = blocks * l.bytes / GROUP;
+    const group ab = rows_of(g, g->row, stride, l);
+    const group cd = rows_of(g, g->row + 2 * g->apart, stride, l);
+    const lanes first = lanes_of(ab, blocks, l, terms), second = lanes_of(cd, blocks, l, terms);
     _mm_storeu_ps(g->y, add_lanes(first, second, blocks));
 }
 
-/* `elements` are those of a block in memory, of which 256 weights have `bytes` bytes. */
-#define BLOCK_FORMAT(id, elements, bytes)                       \
-    static void gemv_##id(const vug_cpu_gemv_q8 *g)             \
-    {                                                           \
-        gemv_as(g, bytes, (elements) < GROUP_SIZE, terms_##id); \
-    }                                                           \
+/* The kernels of a format; what follows is a layout. */
+#define BLOCK_FORMAT(id, ...)                            \
+    static void gemv_##id(const vug_cpu_gemv_q8 *g)      \
+    {                                                    \
+        gemv_as(g, (layout){ __VA_ARGS__ }, terms_##id); \
+    }                                                    \
     const vug_cpu_block_format vug_avx2_##id = { gemv_##id, vug_avx2_pack_q8 };
 
 #endif

@@ -198,12 +198,12 @@ INLINE __m256 terms_iq4_xs(const group *g, int at)
     return times(one_half(g->w, 0), _mm256_mullo_epi32(p, factor));
 }
 
-BLOCK_FORMAT(q2_k, 256, 84)
-BLOCK_FORMAT(q3_k, 256, 110)
-BLOCK_FORMAT(q4_k, 256, 144)
-BLOCK_FORMAT(q5_k, 256, 176)
-BLOCK_FORMAT(q6_k, 256, 210)
-BLOCK_FORMAT(iq4_xs, 256, 136)
+BLOCK_FORMAT(q2_k, 84, false, false)
+BLOCK_FORMAT(q3_k, 110, false, false)
+BLOCK_FORMAT(q4_k, 144, false, false)
+BLOCK_FORMAT(q5_k, 176, false, false)
+BLOCK_FORMAT(q6_k, 210, false, false)
+BLOCK_FORMAT(iq4_xs, 136, false, false)
 
 #else
 typedef int vug_avx2_blocks_k_is_empty; /* ISO C wants something here */

@@ -17,38 +17,49 @@ INLINE float number_at(const uint8_t *s, vug_dtype dtype)
     return x;
 }
 
-/* 16-bit numbers of four blocks of each row, of which one holds for 32, 64 or 128 weights. */
-INLINE __m128i words_of(two_rows s, int64_t columns)
+/* 16-bit numbers of blocks first .. first + 3 in rows of numbers that hold for 32, 64 or
+ * 128 weights each. */
+INLINE __m128i words_of(two_rows row, int64_t first, int64_t columns)
 {
-    if (columns == 32)
+    if (columns == 32) {
+        const two_rows s = moved(row, first * 2);
         return _mm_unpacklo_epi64(load_8(s.a), load_8(s.b));
+    }
     if (columns == 64) {
+        const two_rows s = moved(row, first);
         const __m128i a = _mm_cvtsi32_si128((int)dword_at(s.a));
         const __m128i both = _mm_insert_epi32(a, (int)dword_at(s.b), 1);
         return _mm_unpacklo_epi16(both, both);
     }
+    const two_rows s = moved(row, first / 2);
     const __m128i both = _mm_insert_epi16(_mm_cvtsi32_si128(word_at(s.a)), word_at(s.b), 1);
     return _mm_shuffle_epi8(both, _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3));
 }
 
-/* The numbers of four blocks in rows of scales or biases; 0 beyond n. */
+/* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. */
+INLINE __m256 numbers_of(two_rows row, int64_t first, int n, const vug_scales *s)
+{
+    const int64_t size = scale_bytes(s->dtype);
+    float x[2 * UNIT] = { 0 };
+    for (int64_t j = 0; j < UNIT && j < n; j++) {
+        x[j] = number_at(row.a + (first + j) * BLOCK / s->columns * size, s->dtype);
+        x[UNIT + j] = number_at(row.b + (first + j) * BLOCK / s->columns * size, s->dtype);
+    }
+    return _mm256_loadu_ps(x);
+}
+
+/* The numbers of four blocks in rows of scales or biases. */
 INLINE __m256 apart(const group *g, two_rows row, int at)
 {
     const vug_dtype dtype = g->apart->dtype;
-    const int64_t columns = g->apart->columns, size = scale_bytes(dtype), first = g->first + at;
+    const int64_t columns = g->apart->columns;
     const bool is_usual = columns == 32 || columns == 64 || columns == 128;
-    if (g->n - at >= UNIT && dtype != VUG_DTYPE_F32 && is_usual) {
-        const __m128i words = words_of(moved(row, first * BLOCK / columns * size), columns);
-        if (dtype == VUG_DTYPE_F16)
-            return _mm256_cvtph_ps(words);
-        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
-    }
-    float x[2 * UNIT] = { 0 };
-    for (int64_t j = 0; j < UNIT && j < g->n - at; j++) {
-        x[j] = number_at(row.a + (first + j) * BLOCK / columns * size, dtype);
-        x[UNIT + j] = number_at(row.b + (first + j) * BLOCK / columns * size, dtype);
-    }
-    return _mm256_loadu_ps(x);
+    if (g->n - at < UNIT || dtype == VUG_DTYPE_F32 || !is_usual)
+        return numbers_of(row, g->first + at, g->n - at, g->apart);
+    const __m128i words = words_of(row, g->first + at, columns);
+    if (dtype == VUG_DTYPE_F16)
+        return _mm256_cvtph_ps(words);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
 }
 
 /* ---- affine ------------------------------------------------------------------- */
@@ -210,13 +221,13 @@ INLINE __m256 terms_mlx_fp4(const group *g, int at)
     return times(half_exponents(g, at), _mm256_sub_epi32(p, block_sums(g, at, 12)));
 }
 
-BLOCK_FORMAT(mlx2, 32, 64)
-BLOCK_FORMAT(mlx3, 32, 96)
-BLOCK_FORMAT(mlx4, 32, 128)
-BLOCK_FORMAT(mlx5, 32, 160)
-BLOCK_FORMAT(mlx6, 32, 192)
-BLOCK_FORMAT(mlx8, 32, 256)
-BLOCK_FORMAT(mlx_fp4, 32, 128)
+BLOCK_FORMAT(mlx2, 64, true, true)
+BLOCK_FORMAT(mlx3, 96, true, true)
+BLOCK_FORMAT(mlx4, 128, true, true)
+BLOCK_FORMAT(mlx5, 160, true, true)
+BLOCK_FORMAT(mlx6, 192, true, true)
+BLOCK_FORMAT(mlx8, 256, true, true)
+BLOCK_FORMAT(mlx_fp4, 128, true, true)
 
 #else
 typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C wants something here */
