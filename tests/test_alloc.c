@@ -19,6 +19,7 @@
 #include "flow_help.h"
 #include "text/text.h"
 #include "tiny_model.h"
+#include "vug/checkpoint.h"
 #include "vug/perplexity.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
@@ -101,6 +102,59 @@ static vug_status weights(const char *folder, vug_err *err)
     return st;
 }
 
+static vug_status zeros(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
+{
+    (void)i, (void)at, (void)user, (void)err;
+    memset(bytes, 0, n);
+    return VUG_OK;
+}
+
+/* Reads a file, writes one with its metadata, and reads that. */
+static vug_status gguf(const char *folder, vug_err *err)
+{
+    const vug_tensor_spec spec = { vug_str_of("t"), VUG_DTYPE_Q4_0, 2, { 3, 32 } };
+    const vug_tensor_stream stream = { &spec, 1, zeros, NULL, NULL };
+    vug_weights *from = NULL, *back = NULL;
+    vug_gguf_builder metadata = { 0 };
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/copy.gguf", folder);
+    vug_status st = vug_weights_open_gguf("tests/golden/gguf/python.gguf", &from, err);
+    for (size_t i = 0; st == VUG_OK && i < vug_weights_gguf(from)->n; i++)
+        vug_gguf_put_value(&metadata, &vug_weights_gguf(from)->value[i]);
+    if (st == VUG_OK)
+        st = vug_gguf_write(path, &metadata, &stream, err);
+    if (st == VUG_OK)
+        st = vug_weights_open_gguf(path, &back, err);
+    vug_gguf_builder_release(&metadata);
+    vug_weights_close(from);
+    vug_weights_close(back);
+    return st;
+}
+
+/* A file as a model: its config, its tensors, its tokenizer, its chat. */
+static vug_status gguf_model(const char *folder, vug_err *err)
+{
+    (void)folder;
+    static const char path[] = "tests/fuzz/regressions/gguf/model-gemma3-pieces.gguf";
+    const vug_message hello = { "user", "ab" };
+    vug_checkpoint c = { 0 };
+    vug_gguf_builder metadata = { 0 };
+    vug_text text = { 0 };
+    vug_status st = vug_checkpoint_open(path, &c, err);
+    if (st == VUG_OK) {
+        assert_int_equal(vug_tokenizer_find(c.tokenizer, "aba"), 7);
+        st = vug_config_put_gguf(&c.config, &metadata, err);
+    }
+    if (st == VUG_OK)
+        st = vug_buf_ok(&metadata.bytes, err);
+    if (st == VUG_OK)
+        st = vug_chat_render(path, &hello, 1, true, &text, err);
+    vug_text_release(&text);
+    vug_gguf_builder_release(&metadata);
+    vug_checkpoint_release(&c);
+    return st;
+}
+
 /* The JSON of a fuzz input ends at its NUL. */
 static vug_status tokenizer(const char *folder, vug_err *err)
 {
@@ -111,7 +165,7 @@ static vug_status tokenizer(const char *folder, vug_err *err)
     vug_tokens tokens = { 0 };
     vug_text back = { 0 };
     vug_status st =
-            vug_read_file("tests/fuzz/regressions/tokenizer/small-gemma.bin", 1 << 20, &file, err);
+            vug_read_file("tests/fuzz/regressions/tokenizer/whole-gemma.bin", 1 << 20, &file, err);
     if (st == VUG_OK)
         st = vug_tokenizer_read(vug_str_of(file.ptr), "small", &t, err);
     if (st == VUG_OK)
@@ -225,6 +279,18 @@ static vug_status verify(const char *folder, vug_err *err)
         assert_true(v.pass);
     vug_model_close(model);
     return st;
+}
+
+static void pass(const vug_blocks_check *check, void *user)
+{
+    (void)user;
+    assert_int_equal(check->n_different, 0);
+}
+
+static vug_status blocks(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return vug_verify_blocks("tests/golden/quants.safetensors", pass, NULL, err);
 }
 
 /* Against a model, into a file, and against that file. */
@@ -466,11 +532,14 @@ int main(void)
     row rows[] = {
         { "json", json, &dir },
         { "weights", weights, &dir },
+        { "gguf", gguf, &dir },
+        { "gguf_model", gguf_model, &dir },
         { "tokenizer", tokenizer, &dir },
         { "from_load_to_close", from_load_to_close, &dir },
         { "chat", chat, &dir },
         { "wide", wide, &dir },
         { "verify", verify, &dir },
+        { "blocks", blocks, &dir },
         { "graph", graph, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },

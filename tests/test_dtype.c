@@ -184,7 +184,7 @@ static uint8_t encode_e4m3(float x)
 /* OCP 8-bit Floating Point, table 1: no infinities, and one NaN of each sign. */
 static double value_of_e4m3(unsigned bits)
 {
-    const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+    const int exponent = (int)(bits >> 3 & 15), mantissa = (int)(bits & 7);
     const double sign = bits & 0x80 ? -1 : 1;
     if ((bits & 0x7f) == 0x7f)
         return NAN;

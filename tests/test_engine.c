@@ -68,8 +68,8 @@ static void folders_that_are_none(void **state)
     refuse_path("no/such/folder", NULL, VUG_IO, NULL, "no/such/folder: no such folder");
     refuse_path("", NULL, VUG_IO, NULL, ": no such folder");
     refuse_path(TEXT "/model.safetensors", NULL, VUG_ARGUMENT, NULL,
-                TEXT "/model.safetensors: is a file; expected a checkpoint folder with config.json "
-                     "and *.safetensors");
+                TEXT "/model.safetensors: is a file; expected a GGUF file, or a checkpoint folder "
+                     "with config.json and *.safetensors");
     refuse(&dir, VUG_IO, "FOLDER/config.json: cannot open: No such file or directory");
     scratch_remove(&dir);
 }
@@ -556,7 +556,9 @@ static void shapes_that_are_not_known(void **state)
     for (size_t i = 0; i < vug_shape_count(); i++)
         assert_non_null(strstr(err.msg, vug_shape_name(i)));
     help_refused(vug_model_synthesize(vug_shape_name(0), "q4", 0, NULL, &m, &err), &err,
-                 VUG_ARGUMENT, NULL, "type 'q4' is not known; expected bf16, f16 or f32");
+                 VUG_ARGUMENT, NULL,
+                 "type 'q4' is not known; expected bf16, f16, f32 or a format of blocks, as Q4_0 "
+                 "or Q4_K");
     assert_null(m);
     assert_true(strlen(vug_version()) >= 5);
 }

@@ -369,7 +369,7 @@ static vug_status bind(checkpoint *c, vug_err *err)
     for (size_t i = 0; i < n; i++)
         c->sorted[i] = vug_weights_at(c->weights, i);
     qsort(c->sorted, n, sizeof(const vug_tensor *), by_name);
-    const vug_tensor_list list = { c->sorted, n, "memory" };
+    const vug_tensor_list list = { c->sorted, n, "memory", VUG_NAMES_HF };
     return vug_bind(&c->config, &list, &c->binding, err);
 }
 

@@ -344,6 +344,8 @@ static const rule_row rule_rows[] = {
       "inputs are [T,8] and [R,1], expected [T,D] and rows [R]" },
 
     { NODE(UNIT_NORM), { "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(UNPAIR), { "T,4,8" }, "[T,4,8]", NULL },
+    { NODE(UNPAIR), { "T,4,7" }, NULL, "inputs are [T,4,7], expected an even width" },
     { NODE(GAIN), { "T,8", "1" }, "[T,8]", NULL },
     { NODE(GAIN),
       { "T,8", "8" },

@@ -126,7 +126,7 @@ static vug_status bind(checkpoint *c, vug_err *err)
     for (size_t i = 0; i < n; i++)
         c->sorted[i] = vug_weights_at(c->weights, i);
     qsort(c->sorted, n, sizeof(const vug_tensor *), by_name);
-    const vug_tensor_list list = { c->sorted, n, "memory" };
+    const vug_tensor_list list = { c->sorted, n, "memory", VUG_NAMES_HF };
     return vug_bind(&c->config, &list, &c->binding, err);
 }
 
@@ -388,7 +388,7 @@ static void other_formats(void **state)
         (void)snprintf(
                 sentence, sizeof(sentence),
                 "memory: tensor 'model.layers.0.mlp.gate_proj.weight' has format %s; weights "
-                "must be BF16, F16 or F32",
+                "must be BF16, F16, F32 or quantized (docs/formats.md)",
                 vug_dtype_of(formats[i])->name);
         assert_refused(&c, VUG_UNSUPPORTED, sentence);
     }

@@ -134,7 +134,7 @@ static const char whole_profile[] = "[fusion]\n"
                                     "add_norm = true\n"
                                     "[precision]\n"
                                     "activations = \"f32\"\n"
-                                    "kv = \"f32\"\n"
+                                    "kv = \"q8\"\n"
                                     "[weights]\n"
                                     "packing = \"none\"\n"
                                     "[attention]\n"
@@ -152,14 +152,22 @@ static void every_key(void **state)
     assert_true(vug_fusion_count() >= 3);
     for (size_t i = 0; i < vug_fusion_count(); i++)
         assert_int_equal(profile.off[vug_fusion_at(i)], vug_fusion_at(i) != VUG_OP_ADD_NORM);
+    assert_int_equal(profile.kv, VUG_KV_Q8);
     assert_int_equal(profile.tile_rows, 5);
     assert_int_equal(profile.budget, (uint64_t)3 << 30);
+    assert_true(profile.exact_activations);
     help_ok(vug_profile_read(vug_str_of("[fusion]\nnorm_rope = false\n[memory]\nbudget = 77"),
                              "p.toml", &profile, &err),
             &err);
     assert_true(profile.off[VUG_OP_NORM_ROPE] && !profile.off[VUG_OP_GEGLU]);
     assert_int_equal(profile.budget, 77);
+    assert_false(profile.exact_activations);
+    help_ok(vug_profile_read(vug_str_of("[precision]\nactivations = \"q8\""), "p.toml", &profile,
+                             &err),
+            &err);
+    assert_false(profile.exact_activations);
     assert_int_equal(profile.tile_rows, 0);
+    assert_int_equal(profile.kv, VUG_KV_F32);
 }
 
 static void keys_that_are_refused(void **state)
@@ -176,10 +184,12 @@ static void keys_that_are_refused(void **state)
         { "[fusion]\ngeglu = \"on\"", "line 2: fusion.geglu must be true or false" },
         { "[fusion]\ngeglu = true\n\ngeglu = true", "line 4: fusion.geglu was on line 2 already" },
         { "[fusion]\n[memory]\n[fusion]", "line 3: fusion was on line 1 already" },
-        { "[precision]\nkv = \"bf16\"",
-          "line 2: precision.kv must be \"f32\", which is all there is so far" },
+        { "[precision]\nkv = \"q4\"",
+          "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
+        { "[precision]\nkv = 8",
+          "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"f32\", which is all there is so far" },
+          "line 2: precision.activations must be \"q8\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: key 'weights' is not known in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",
@@ -264,6 +274,7 @@ static void beside_the_weights(void **state)
     scratch_puts(&dir, "vug.toml", "[fusion]\ngeglu = false\n");
     scratch_puts(&dir, "other.toml",
                  "[fusion]\nall = false\n[attention]\ntile_rows = 2\n"
+                 "[precision]\nactivations = \"f32\"\n"
                  "[memory]\nbudget = 4194304000\n");
     vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
     vug_text text = passes_of(m, NULL);
@@ -280,6 +291,7 @@ static void beside_the_weights(void **state)
     text = passes_of(m, scratch_at(&dir, "other.toml").path);
     assert_contains(text.ptr, "  norm_rope  0 of 16 places: off in the profile\n");
     assert_contains(text.ptr, "attention\n  tiles of at most 2 rows\n");
+    assert_contains(text.ptr, "precision\n  activations in F32\n");
     assert_contains(text.ptr, "\n  the budget is 4194.3 MB\n");
     vug_text_release(&text);
     vug_model_close(m);
@@ -368,7 +380,8 @@ static void no_profile_changes_a_result(void **state)
     static const char *const profiles[] = {
         "[fusion]\nall = false\n",
         "[attention]\ntile_rows = 1\n",
-        "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n",
+        "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n"
+        "[precision]\nactivations = \"f32\"\n",
     };
     static const int rows[] = { 0, 1, 7 };
     enum { N = 70 };
@@ -386,6 +399,7 @@ static void no_profile_changes_a_result(void **state)
                     models[k], (vug_model_options){ .isa = isa[i % 2], .profile = path.path });
             assert_int_equal(m->profile.tile_rows, m->main.plan.tile_rows);
             assert_int_equal(m->main.plan.tile_rows, rows[i / 2]);
+            assert_int_equal(m->main.plan.exact_activations, i / 2 == 2);
             float *logits = help_alone(m, id, N);
             help_same_bits(logits, want, vocab);
             vug_free(logits);

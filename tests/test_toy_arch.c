@@ -21,10 +21,10 @@
 /* ---- the architecture --------------------------------------------------------------- */
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
-    { "mix", "layers.%d.mix.weight", "D D", VUG_NEEDED },
+    { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
+    { "mix", "layers.%d.mix.weight", "mix", "D D", VUG_NEEDED },
 };
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)

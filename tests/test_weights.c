@@ -140,12 +140,15 @@ static void test_mixed_file(void **state)
 static void test_no_tensors(void **state)
 {
     (void)state;
-    const block file = file_of("{}      ", 0);
-    vug_weights *w = open_good(view(file));
-    assert_int_equal(vug_weights_count(w), 0);
-    assert_null(find(w, "a"));
-    vug_weights_close(w);
-    free(file.ptr);
+    static const char *const headers[] = { "{}      ", "{\"__metadata__\":null}" };
+    for (int i = 0; i < 2; i++) {
+        const block file = file_of(headers[i], 0);
+        vug_weights *w = open_good(view(file));
+        assert_int_equal(vug_weights_count(w), 0);
+        assert_null(find(w, "a"));
+        vug_weights_close(w);
+        free(file.ptr);
+    }
 }
 
 static void test_many_tensors_are_found(void **state)
@@ -356,6 +359,74 @@ static void test_rules(void **state)
     }
 }
 
+/* The limits that keep memory near the file's own size, far from any published file. */
+
+/* An empty tensor whose name is `width` digits. */
+static void add_tensor(vug_buf *header, int width, int number)
+{
+    vug_buf_printf(header, "%s\"%0*d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                   header->len ? "," : "{", width, number);
+}
+
+/* Closes the header; the file opens, or is refused with the sentence. */
+static void expect(vug_buf *header, const char *end, const char *sentence)
+{
+    vug_buf_puts(header, end);
+    const block file = file_of(header->ptr, 0);
+    if (sentence)
+        refuse(view(file), VUG_LIMIT, sentence);
+    else
+        vug_weights_close(open_good(view(file)));
+    free(file.ptr);
+    header->len -= strlen(end);
+}
+
+static void test_limits_of_tensors(void **state)
+{
+    (void)state;
+    vug_buf header = { 0 };
+    add_tensor(&header, 1024, 0);
+    expect(&header, "}", NULL);
+    add_tensor(&header, 1025, 0);
+    expect(&header, "}",
+           "model.safetensors: tensor '0000000000000000000000000000000000000000..': a name of 1025 "
+           "bytes, at most 1024 are read");
+    header.len = 0;
+    for (int i = 0; i < 163840; i++)
+        add_tensor(&header, 1, i);
+    expect(&header, "}", NULL);
+    add_tensor(&header, 1, 163840);
+    expect(&header, "}", "model.safetensors: more than 163840 tensors");
+    header.len = 0;
+    for (int i = 0; i < 30000; i++)
+        add_tensor(&header, 1024, i);
+    expect(&header, "}", NULL);
+    for (int i = 30000; i < 40000; i++)
+        add_tensor(&header, 1024, i);
+    expect(&header, "}",
+           "model.safetensors: the names and shapes of its tensors take more than 40 MB");
+    vug_buf_release(&header);
+}
+
+static void test_limits_of_metadata(void **state)
+{
+    (void)state;
+    vug_buf header = { 0 };
+    vug_buf_puts(&header, "{\"__metadata__\":{\"k\":\"\"");
+    for (int i = 1; i < 65536; i++)
+        vug_buf_printf(&header, ",\"%d\":\"\"", i);
+    expect(&header, "}}", NULL);
+    expect(&header, ",\"x\":\"\"}}",
+           "model.safetensors: __metadata__: line 1, column 709810: more than 65536 keys");
+    /* Values are passed over, whatever is in them. */
+    header.len = 0;
+    vug_buf_puts(&header, "{\"__metadata__\":{\"k\":\"");
+    for (int i = 0; i < 2000000; i++)
+        vug_buf_puts(&header, "\\n");
+    expect(&header, "\"}}", NULL);
+    vug_buf_release(&header);
+}
+
 static void test_deep_header(void **state)
 {
     (void)state;
@@ -488,6 +559,8 @@ int main(void)
         cmocka_unit_test(test_length_rules),
         cmocka_unit_test(test_header_limit),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_limits_of_tensors),
+        cmocka_unit_test(test_limits_of_metadata),
         cmocka_unit_test(test_deep_header),
         cmocka_unit_test(test_every_truncation),
         cmocka_unit_test(test_every_flip),

@@ -360,11 +360,11 @@ static bool advance(uint64_t done, uint64_t total, void *user)
     }
 
 static const vug_tensor_spec specs[] = {
-    { NAME("model.embed"), VUG_DTYPE_BF16, 2, { 1000, 1001 } }, /* two pieces */
+    { NAME("model.embed"), VUG_DTYPE_BF16, 2, { 3000, 1001 } }, /* two pieces */
     { NAME("scalar"), VUG_DTYPE_F32, 0, { 0 } },
     { NAME("empty"), VUG_DTYPE_F16, 3, { 4, 0, 2 } },
     { NAME("quote \" slash \\ newline \n e\xcc\x81"), VUG_DTYPE_U8, 1, { 3 } },
-    { NAME("six bits"), VUG_DTYPE_E2M3, 1, { 4194304 } }, /* blocks of three bytes, two pieces */
+    { NAME("six bits"), VUG_DTYPE_E2M3, 1, { 8388608 } }, /* blocks of three bytes, two pieces */
     { NAME(""), VUG_DTYPE_I64, 8, { 1, 2, 1, 2, 1, 2, 1, 1 } },
 };
 enum { N_SPECS = sizeof(specs) / sizeof(specs[0]) };

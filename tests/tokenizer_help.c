@@ -4,10 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "core/json.h"
+#include "core/os.h"
 #include "core/text.h"
 #include "text/text.h"
 
@@ -130,4 +133,56 @@ void tokenizer_check_decode(const vug_tokenizer *tokenizer, const int32_t *id, s
     assert_memory_equal(pieces.ptr ? pieces.ptr : "", text, len);
     vug_buf_release(&pieces);
     vug_text_release(&whole);
+}
+
+vug_tokenizer *tokenizer_gemma3(void)
+{
+    const char *const roots[] = { getenv("VUG_TOKENIZERS"), "build/tokenizers",
+                                  "../shared/tokenizers" };
+    char path[512] = "";
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && !vug_file_exists(path); i++) {
+        if (roots[i])
+            (void)snprintf(path, sizeof(path), "%s/gemma3/tokenizer.json", roots[i]);
+    }
+    if (!vug_file_exists(path)) {
+        print_message("no gemma3/tokenizer.json: tools/tokenizers fetches it\n");
+        skip();
+    }
+    vug_tokenizer *t = NULL;
+    vug_err err;
+    if (vug_tokenizer_open(path, &t, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return t;
+}
+
+static void check_line(const vug_tokenizer *t, vug_str line)
+{
+    vug_arena arena = { 0 };
+    const vug_jv *root = NULL;
+    vug_tokens ids = { 0 };
+    assert_int_equal(vug_json_tree(line, "gemma3.jsonl", &arena, &root, NULL), VUG_OK);
+    const vug_str text = vug_jv_get(root, "text")->str;
+    const vug_str decoded = vug_jv_get(root, "decoded")->str;
+    const vug_jv *want = vug_jv_get(root, "ids");
+    assert_int_equal(
+            vug_tokenizer_encode(t, text.ptr, text.len, VUG_ENCODE_PARSE_SPECIAL, &ids, NULL),
+            VUG_OK);
+    assert_int_equal(ids.n, want->n);
+    size_t i = 0;
+    for (const vug_jv *id = want->child; id; id = id->next)
+        assert_int_equal(ids.id[i++], id->i64);
+    tokenizer_check_decode(t, ids.id, ids.n, false, decoded.ptr, decoded.len);
+    vug_tokens_release(&ids);
+    vug_arena_release(&arena);
+}
+
+void tokenizer_check_golden(const vug_tokenizer *t)
+{
+    vug_text file = { 0 };
+    int lines = 0;
+    assert_int_equal(vug_read_file("tests/golden/text/gemma3.jsonl", 1 << 20, &file, NULL), VUG_OK);
+    for (const char *at = file.ptr, *end; (end = strchr(at, '\n')); at = end + 1, lines++)
+        check_line(t, (vug_str){ at, (size_t)(end - at) });
+    assert_int_equal(lines, 492);
+    vug_text_release(&file);
 }

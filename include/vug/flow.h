@@ -103,7 +103,8 @@ typedef struct {
                             VUG_SYMBOLIC: any number, none as well */
     vug_flow_outputs outputs;
     bool export_kv;      /* outputs k.N, v.N [T,K,E] of each layer N that fills a cache: the
-                         step's own keys, after RoPE, and values, as the cache has them */
+                         step's own keys, after RoPE, and values, before the cache's format
+                         rounds them: given again as a past, they are rounded to the same */
     bool custom_mask;    /* input mask [T,S] for the layers that see all tokens, mask.W for those
                          with a window of W, in place of causal order and window: what is added
                          to the score of a row's token with the token at the column's position
@@ -256,6 +257,9 @@ VUG_API vug_val flow_rms_norm(vug_flow *f, vug_val x, const char *name, vug_attr
 VUG_API vug_val flow_rope_table(vug_flow *f, vug_val positions, const char *name,
                                 vug_attr_table at);
 VUG_API vug_val flow_rope(vug_flow *f, vug_val x, vug_val table);
+/* [T,H,E]: of each head the elements 0, 2, .., then 1, 3, ..: pairs of neighbours become
+ * pairs of halves, which are what flow_rope turns. */
+VUG_API vug_val flow_unpair(vug_flow *f, vug_val x);
 /* q [T,H,E] over the layer's past and k, v [T,K,E]; once in a layer. Past and mask
  * are as the options say. */
 VUG_API vug_val flow_attention(vug_flow *f, vug_val q, vug_val k, vug_val v, vug_attr_attn at);

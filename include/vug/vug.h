@@ -121,7 +121,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_device_measure(const char *device, int thr
 
 typedef struct vug_tokenizer vug_tokenizer;
 
-/* `path` is a checkpoint folder or a tokenizer.json. Read-only afterwards:
+/* `path` is a checkpoint folder, a tokenizer.json or a GGUF file. Read-only afterwards:
  * any number of threads may use it at once. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out,
                                                      vug_err *err);
@@ -176,8 +176,8 @@ typedef struct {
     const char *content; /* NUL-terminated */
 } vug_message;
 
-/* Renders a conversation in the format of the checkpoint in folder `path`, of
- * which it needs only config.json or tokenizer.json. With `open_reply` the text
+/* Renders a conversation in the format of the checkpoint at `path`, a GGUF file or a
+ * folder, of which it needs only config.json or tokenizer.json. With `open_reply` the text
  * ends where the model's answer begins. The text holds the BOS token: encode it
  * with VUG_ENCODE_PARSE_SPECIAL and without VUG_ENCODE_ADD_SPECIAL. */
 VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const char *path, const vug_message *message,
@@ -202,12 +202,15 @@ typedef struct {
     const char *isa;       /* caps the CPU kernels: "ref", "avx2"; NULL: the best */
     const char *profile;   /* how to compile: a file, "prefill" or "decode"; NULL: the vug.toml
                               beside the weights, or else "prefill" */
+    const char *kv;        /* of keys and values in caches: "f32", "f16", "bf16", "q8"; NULL: what
+                              the profile says, or else "f32" */
     bool lazy;             /* do not read the weights ahead of their use */
     vug_progress_fn *progress;
     void *user; /* handed to progress */
 } vug_model_options;
 
-/* `path` is a folder with config.json and *.safetensors. Without a tokenizer that
+/* `path` is a folder with config.json and *.safetensors, or a GGUF file (of a split one
+ * any part). Without a tokenizer that
  * vug reads the model opens all the same, and vug_model_tokenizer says why. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);
@@ -240,6 +243,7 @@ typedef struct {
     int64_t context;                               /* tokens, of sessions of this model */
     int64_t batch;                                 /* most tokens in one step */
     int threads;
+    const char *kv; /* the format of keys and values in caches: "f32" */
     bool tied_head;
     uint64_t bytes_per_token; /* of weights, read to decode one token */
     int64_t flop_per_token;   /* of matrix products, for each token of a prompt */
@@ -265,8 +269,9 @@ typedef struct {
     const char *file;   /* base name */
     int rank;
     int64_t dim[8];
-    uint64_t bytes;
-    bool used; /* false: passed over, such as a vision tower */
+    uint64_t bytes;   /* with those of its scales, wherever they lie */
+    int64_t share[2]; /* rows and columns that share a scale which lies apart; 0: none do */
+    bool used;        /* false: passed over, such as a vision tower */
 } vug_tensor_info;
 
 VUG_API size_t vug_model_tensor_count(const vug_model *model);

@@ -38,6 +38,14 @@ static inline bool vug_str_equal(vug_str a, vug_str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* By byte value, as memcmp. */
+static inline int vug_str_compare(vug_str a, vug_str b)
+{
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool vug_str_is(vug_str a, const char *text)
 {
     return vug_str_equal(a, vug_str_of(text));

@@ -43,6 +43,18 @@ static vug_status family_of(const char *folder, const vug_tokenizer *tokenizer, 
     return st;
 }
 
+static vug_status family_of_gguf(const char *path, const char **family, vug_err *err)
+{
+    vug_weights *weights;
+    const vug_arch *arch;
+    VUG_TRY(vug_weights_open_gguf(path, &weights, err));
+    vug_status st = vug_config_arch_gguf(vug_weights_gguf(weights), path, &arch, err);
+    if (st == VUG_OK)
+        st = chat_of(arch, family, err);
+    vug_weights_close(weights);
+    return st;
+}
+
 static vug_status render(const char *family, const vug_tokenizer *tokenizer,
                          const vug_message *message, size_t n, bool open_reply, vug_text *out,
                          vug_err *err)
@@ -57,9 +69,25 @@ static vug_status render(const char *family, const vug_tokenizer *tokenizer,
     return vug_chat_turns(family, bos, message, n, open_reply, out, err);
 }
 
+static vug_status render_gguf(const char *path, const vug_message *message, size_t n,
+                              bool open_reply, vug_text *out, vug_err *err)
+{
+    vug_tokenizer *tokenizer = NULL;
+    const char *family;
+    vug_status st = vug_tokenizer_open(path, &tokenizer, err);
+    if (st == VUG_OK || st == VUG_UNSUPPORTED)
+        st = family_of_gguf(path, &family, err);
+    if (st == VUG_OK)
+        st = render(family, tokenizer, message, n, open_reply, out, err);
+    vug_tokenizer_close(tokenizer);
+    return st;
+}
+
 vug_status vug_chat_render(const char *path, const vug_message *message, size_t n, bool open_reply,
                            vug_text *out, vug_err *err)
 {
+    if (vug_is_gguf(path))
+        return render_gguf(path, message, n, open_reply, out, err);
     if (!vug_is_folder(path))
         return VUG_FAIL(err, VUG_IO, "%s: no such folder", path);
     char *file = vug_path_join(path, "tokenizer.json");

@@ -1,5 +1,6 @@
-/* A checkpoint folder: its config, its tensors bound to the architecture, its
- * tokenizer, and what its generation_config.json says. */
+/* A checkpoint: its config, its tensors bound to the architecture, its tokenizer, and
+ * what its generation_config.json says; a folder of files, or one GGUF file that has
+ * everything in it. */
 #include <stdlib.h>
 
 #include "engine/engine.h"
@@ -11,24 +12,47 @@ static const char *const turn_ends[] = { "<end_of_turn>", "<eos>" };
 
 /* ---- config files ------------------------------------------------------------ */
 
-vug_status vug_checkpoint_config(const char *folder, vug_config *out, vug_err *err)
+/* The text of the folder's config.json, and its path; both the caller's, also on failure. */
+static vug_status read_config_text(const char *folder, char **path, vug_text *text, vug_err *err)
 {
-    char *path = vug_path_join(folder, "config.json");
-    if (!path)
+    *path = vug_path_join(folder, "config.json");
+    if (!*path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
-    vug_text text = { 0 };
-    vug_status st = VUG_OK;
     if (!vug_file_exists(folder))
-        st = VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
-    else if (!vug_is_folder(folder))
-        st = VUG_FAIL(err, VUG_ARGUMENT,
-                      "%s: is a file; expected a checkpoint folder with config.json and "
-                      "*.safetensors",
-                      folder);
-    if (st == VUG_OK)
-        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
+        return VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
+    if (!vug_is_folder(folder))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s: is a file; expected a GGUF file, or a checkpoint folder with "
+                        "config.json and *.safetensors",
+                        folder);
+    return vug_read_file(*path, VUG_MAX_CONFIG, text, err);
+}
+
+static vug_status read_folder_config(const char *folder, vug_config *out, vug_err *err)
+{
+    char *path;
+    vug_text text = { 0 };
+    vug_status st = read_config_text(folder, &path, &text, err);
     if (st == VUG_OK)
         st = vug_config_read((vug_str){ text.ptr, text.len }, path, out, err);
+    vug_text_release(&text);
+    vug_free(path);
+    return st;
+}
+
+/* The config, and the weights that it describes. */
+static vug_status open_weights(const char *folder, vug_checkpoint *c, vug_err *err)
+{
+    char *path;
+    vug_text text = { 0 };
+    vug_status st = read_config_text(folder, &path, &text, err);
+    const vug_str json = { text.ptr, text.len };
+    if (st == VUG_OK)
+        st = vug_config_read(json, path, &c->config, err);
+    if (st == VUG_OK)
+        st = vug_weights_open(folder, &c->weights, err);
+    if (st == VUG_OK)
+        st = vug_checkpoint_fold(json, path, c->weights, err);
     vug_text_release(&text);
     vug_free(path);
     return st;
@@ -113,7 +137,7 @@ bool vug_checkpoint_reads(const vug_checkpoint *c, const vug_tensor *tensor)
     return at && c->binding.bound[at - c->sorted];
 }
 
-static vug_status bind_tensors(vug_checkpoint *c, const char *source, vug_err *err)
+static vug_status sort_tensors(vug_checkpoint *c, const char *source, vug_err *err)
 {
     c->n = vug_weights_count(c->weights);
     c->sorted = vug_alloc(c->n, sizeof(const vug_tensor *));
@@ -123,11 +147,51 @@ static vug_status bind_tensors(vug_checkpoint *c, const char *source, vug_err *e
         c->sorted[i] = vug_weights_at(c->weights, i);
     if (c->n)
         qsort(c->sorted, c->n, sizeof(const vug_tensor *), by_name);
-    const vug_tensor_list list = { c->sorted, c->n, source };
+    return VUG_OK;
+}
+
+static vug_tensor_list list_of(const vug_checkpoint *c, const char *source)
+{
+    const vug_names names = vug_weights_gguf(c->weights) ? VUG_NAMES_GGUF : VUG_NAMES_HF;
+    return (vug_tensor_list){ c->sorted, c->n, source, names };
+}
+
+static vug_status bind_tensors(vug_checkpoint *c, const char *source, vug_err *err)
+{
+    VUG_TRY(sort_tensors(c, source, err));
+    const vug_tensor_list list = list_of(c, source);
     return vug_bind(&c->config, &list, &c->binding, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------ */
+
+/* What came of opening the tokenizer `source`. */
+static vug_status use_tokenizer(vug_checkpoint *c, vug_status st, const char *source, vug_err *err)
+{
+    /* What is known of numbers alone, logits and speed, needs no text. */
+    if (st == VUG_UNSUPPORTED)
+        return VUG_OK;
+    if (st != VUG_OK) {
+        if (err)
+            *err = c->no_tokenizer;
+        return st;
+    }
+    const int32_t size = vug_tokenizer_size(c->tokenizer);
+    /* Multimodal checkpoints leave tokens such as the image's to another part, so a
+     * tokenizer may be a little larger than the table, never by much. */
+    enum { SPARE = 1024 };
+    if (size > c->config.n_vocab + SPARE)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: the tokenizer has %d ids, the embedding %lld rows: they do not belong "
+                        "together",
+                        source, size, (long long)c->config.n_vocab);
+    for (size_t i = 0; i < sizeof(turn_ends) / sizeof(turn_ends[0]); i++) {
+        const int32_t id = vug_tokenizer_find(c->tokenizer, turn_ends[i]);
+        if (id >= 0)
+            vug_checkpoint_add_stop(c, id);
+    }
+    return VUG_OK;
+}
 
 static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err *err)
 {
@@ -140,27 +204,7 @@ static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err 
     else
         st = VUG_FAIL(&c->no_tokenizer, VUG_UNSUPPORTED,
                       "%s: missing, so there is no text in or out", path);
-    /* What is known of numbers alone, logits and speed, needs no text. */
-    if (st == VUG_UNSUPPORTED)
-        st = VUG_OK;
-    else if (st != VUG_OK && err)
-        *err = c->no_tokenizer;
-    if (st == VUG_OK && c->tokenizer) {
-        const int32_t size = vug_tokenizer_size(c->tokenizer);
-        /* Multimodal checkpoints leave tokens such as the image's to another part,
-         * so a tokenizer may be a little larger than the table, never by much. */
-        enum { SPARE = 1024 };
-        if (size > c->config.n_vocab + SPARE)
-            st = VUG_FAIL(err, VUG_FORMAT,
-                          "%s: the tokenizer has %d ids, the embedding %lld rows: they do not "
-                          "belong together",
-                          path, size, (long long)c->config.n_vocab);
-    }
-    for (size_t i = 0; c->tokenizer && i < sizeof(turn_ends) / sizeof(turn_ends[0]); i++) {
-        const int32_t id = vug_tokenizer_find(c->tokenizer, turn_ends[i]);
-        if (id >= 0)
-            vug_checkpoint_add_stop(c, id);
-    }
+    st = use_tokenizer(c, st, path, err);
     vug_free(path);
     return st;
 }
@@ -190,20 +234,61 @@ static void set_defaults(vug_checkpoint *c)
     add_stage(&c->sampling, VUG_SAMPLER_TEMPERATURE, 1);
 }
 
-vug_status vug_checkpoint_open(const char *folder, vug_checkpoint *out, vug_err *err)
+static vug_status open_folder(const char *folder, vug_checkpoint *c, vug_err *err)
+{
+    VUG_TRY(open_weights(folder, c, err));
+    VUG_TRY(bind_tensors(c, folder, err));
+    set_defaults(c);
+    VUG_TRY(open_generation(folder, c, err));
+    return open_tokenizer(folder, c, err);
+}
+
+/* The tensors and the config that they and the metadata say. */
+static vug_status open_gguf_tensors(const char *path, vug_checkpoint *c, vug_err *err)
+{
+    VUG_TRY(vug_weights_open_gguf(path, &c->weights, err));
+    VUG_TRY(sort_tensors(c, path, err));
+    const vug_tensor_list list = list_of(c, path);
+    return vug_config_read_gguf(vug_weights_gguf(c->weights), &list, &c->config, err);
+}
+
+static vug_status open_gguf(const char *path, vug_checkpoint *c, vug_err *err)
+{
+    VUG_TRY(open_gguf_tensors(path, c, err));
+    const vug_tensor_list list = list_of(c, path);
+    VUG_TRY(vug_bind(&c->config, &list, &c->binding, err));
+    set_defaults(c);
+    const vug_status st =
+            vug_tokenizer_gguf(vug_weights_gguf(c->weights), &c->tokenizer, &c->no_tokenizer);
+    return use_tokenizer(c, st, path, err);
+}
+
+bool vug_is_gguf(const char *path)
+{
+    vug_mapping file = { 0 };
+    if (vug_is_folder(path) || vug_map_file(path, &file, NULL) != VUG_OK)
+        return false;
+    const bool magic = file.bytes.len >= 4 && memcmp(file.bytes.ptr, "GGUF", 4) == 0;
+    vug_unmap(&file);
+    return magic || vug_str_ends(vug_str_of(path), ".gguf");
+}
+
+vug_status vug_checkpoint_config(const char *path, vug_config *out, vug_err *err)
+{
+    if (!vug_is_gguf(path))
+        return read_folder_config(path, out, err);
+    vug_checkpoint c = { 0 };
+    const vug_status st = open_gguf_tensors(path, &c, err);
+    if (st == VUG_OK)
+        *out = c.config;
+    vug_checkpoint_release(&c);
+    return st;
+}
+
+vug_status vug_checkpoint_open(const char *path, vug_checkpoint *out, vug_err *err)
 {
     vug_checkpoint c = { 0 };
-    vug_status st = vug_checkpoint_config(folder, &c.config, err);
-    if (st == VUG_OK)
-        st = vug_weights_open(folder, &c.weights, err);
-    if (st == VUG_OK)
-        st = bind_tensors(&c, folder, err);
-    if (st == VUG_OK) {
-        set_defaults(&c);
-        st = open_generation(folder, &c, err);
-    }
-    if (st == VUG_OK)
-        st = open_tokenizer(folder, &c, err);
+    const vug_status st = vug_is_gguf(path) ? open_gguf(path, &c, err) : open_folder(path, &c, err);
     if (st != VUG_OK) {
         vug_checkpoint_release(&c);
         return st;

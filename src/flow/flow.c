@@ -291,6 +291,11 @@ vug_val flow_unit_norm(vug_flow *f, vug_val x, float eps)
     return emit(f, (vug_node){ .op = VUG_OP_UNIT_NORM, .in = { x }, .at.norm = { .eps = eps } });
 }
 
+vug_val flow_unpair(vug_flow *f, vug_val x)
+{
+    return emit(f, (vug_node){ .op = VUG_OP_UNPAIR, .in = { x } });
+}
+
 vug_val flow_head(vug_flow *f, vug_val x, int index)
 {
     return emit(f, (vug_node){ .op = VUG_OP_HEAD, .in = { x }, .at.head = { index } });

@@ -14,17 +14,17 @@
 /* ---- nibbles ------------------------------------------------------------------- */
 
 /* E2M1, times two. */
-static const int8_t e2m1[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+static const int16_t e2m1[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 /* The values of IQ4_NL and IQ4_XS. */
-static const int8_t iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
-                                1,    13,   25,  38,  53,  69,  89,  113 };
+static const int16_t iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                 1,    13,   25,  38,  53,  69,  89,  113 };
 
 /* The lower nibbles are the first half of a block, the upper ones the second. */
 static void split_nibbles(const uint8_t *qs, int16_t *q)
 {
     for (int e = 0; e < 16; e++) {
-        q[e] = qs[e] & 15;
-        q[e + 16] = qs[e] >> 4;
+        q[e] = (int16_t)(qs[e] & 15);
+        q[e + 16] = (int16_t)(qs[e] >> 4);
     }
 }
 
@@ -40,7 +40,7 @@ static void subtract(int16_t *q, int16_t by)
         q[e] = (int16_t)(q[e] - by);
 }
 
-static void look_up(int16_t *q, const int8_t *value)
+static void look_up(int16_t *q, const int16_t *value)
 {
     for (int e = 0; e < 32; e++)
         q[e] = value[q[e]];
@@ -99,7 +99,7 @@ void vug_block_q8_0(const uint8_t *row, int64_t i, vug_block *out)
     const uint8_t *b = row + i * 34;
     vug_block_plain(out, vug_half_at(b));
     for (int e = 0; e < 32; e++)
-        out->q[e] = (int8_t)b[2 + e];
+        out->q[e] = vug_signed_byte(b[2 + e]);
 }
 
 /* d F16, qs [16] */
@@ -116,7 +116,7 @@ void vug_block_iq4_nl(const uint8_t *row, int64_t i, vug_block *out)
 void vug_block_iq4_xs(const uint8_t *row, int64_t i, vug_block *out)
 {
     const uint8_t *b = row + i / 8 * 136;
-    const int s = (int)(i % 8);
+    const int64_t s = i % 8;
     const int low = b[4 + s / 2] >> (4 * (s % 2)) & 15, high = b[2 + s / 4] >> (2 * (s % 4)) & 3;
     vug_block_plain(out, vug_half_at(b));
     out->factor[0] = out->factor[1] = (int16_t)((low | high << 4) - 32);

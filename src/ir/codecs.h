@@ -16,6 +16,11 @@
 /* The F16 at `src`. */
 float vug_half_at(const uint8_t *src);
 
+static inline int16_t vug_signed_byte(uint8_t b)
+{
+    return (int16_t)(b < 128 ? b : b - 256);
+}
+
 /* A block of plain integers: without factors, and without a minimum. Adding the offset
  * then adds -0, which changes no number, not even the sign of a zero. */
 static inline void vug_block_plain(vug_block *out, float scale)

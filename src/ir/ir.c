@@ -60,6 +60,8 @@ static vug_status shape_declared(const vug_graph *g, vug_node *node, vug_err *er
 static vug_status shape_like_in0(const vug_graph *g, vug_node *node, vug_err *err)
 {
     node->shape = *shape_of(g, node, 0);
+    if (node->op == VUG_OP_UNPAIR && node->shape.dim[node->shape.rank - 1] % 2 != 0)
+        return refuse_shapes(g, node, err, "an even width");
     if (node->op != VUG_OP_RMS_NORM && node->op != VUG_OP_BIAS)
         return VUG_OK;
     const vug_shape *w = shape_of(g, node, 1);

@@ -26,10 +26,13 @@ static const char *const head_names[] = {
 
 /* Parts of checkpoints that the text model does not use. */
 static const char *const passed_over[] = {
-    "vision_tower", "multi_modal_projector", "audio_tower", "embed_vision",
-    "embed_audio",  "vision_embedder",       "rotary_emb",  ".input_min",
+    "vision_tower", "multi_modal_projector",
+    "audio_tower",  "embed_vision",
+    "embed_audio",  "vision_embedder",
+    "rotary_emb",   ".input_min",
     ".input_max", /* ranges of activations, left by training for few bits */
     ".output_min",  ".output_max",
+    ".input_scale", "activation_scale", /* of activations in 8 bits, which stay F32 here */
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -59,8 +62,16 @@ static size_t find(const vug_tensor_list *list, const char *prefix, const char *
     return at ? (size_t)(at - list->tensor) : list->n;
 }
 
+const vug_tensor *vug_tensor_find(const vug_tensor_list *list, const char *name)
+{
+    const size_t at = find(list, "", name);
+    return at < list->n ? list->tensor[at] : NULL;
+}
+
 static const char *find_prefix(const vug_tensor_list *list, const char *first)
 {
+    if (list->names == VUG_NAMES_GGUF)
+        return "";
     for (size_t i = 0; i < COUNT(prefixes); i++) {
         if (find(list, prefixes[i], first) < list->n)
             return prefixes[i];
@@ -87,9 +98,9 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
 
 /* Where a slot's weight lies. */
 typedef struct {
-    size_t at;         /* in the list; list->n: nowhere */
-    vug_slot tensor;   /* what the tensor must be */
-    uint64_t elements; /* before the weight in it */
+    size_t at;       /* in the list; list->n: nowhere */
+    vug_slot tensor; /* what the tensor must be */
+    int64_t row;     /* at which the weight begins in it */
 } home;
 
 /* In a tensor of its own or, of an expert, in one with others. */
@@ -102,12 +113,11 @@ static home find_home(const vug_config *c, const vug_tensor_list *list, const ch
         const int part = vug_slot_part(pack, slot);
         if (part < 0)
             continue;
-        const vug_slot whole = vug_slot_packed(c, pack, slot);
-        const uint64_t parts = pack->part[1] ? 2 : 1;
-        const uint64_t size = (uint64_t)vug_shape_elements(&slot->shape, 0, 0);
+        const vug_slot whole = vug_slot_packed(c, list->names, pack, slot);
+        const int64_t parts = pack->part[1] ? 2 : 1;
         const size_t at = find_slot(list, prefix, &whole);
         if (at < list->n)
-            own = (home){ at, whole, ((uint64_t)slot->expert * parts + (uint64_t)part) * size };
+            own = (home){ at, whole, (slot->expert * parts + part) * slot->shape.dim[0] };
     }
     return own;
 }
@@ -126,13 +136,27 @@ static bool is_passed_over(vug_str name)
 
 /* ---- checking -------------------------------------------------------------- */
 
-static vug_status check_tensor(const vug_tensor *t, const vug_slot *slot, vug_err *err)
+/* Vectors are numbers by themselves; matrices may be in blocks, and have scales. */
+static vug_status check_format(const vug_tensor *t, vug_err *err)
 {
     const vug_dtype_info *format = vug_dtype_of(t->dtype);
-    if (!format->decode)
+    const bool known = format->decode || t->scales.scale;
+    if (!known && t->dtype == VUG_DTYPE_U32)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: tensor '%.*s' has format %s; weights must be BF16, F16 or F32",
-                        t->file, VUG_STR_ARG(t->name), format->name);
+                        "%s: tensor '%.*s' has format U32 and no scales beside it; as a weight of "
+                        "MLX it would have them",
+                        t->file, VUG_STR_ARG(t->name));
+    if (!known || (t->rank < 2 && format->elements > 1))
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: tensor '%.*s' has format %s; %s", t->file,
+                        VUG_STR_ARG(t->name), format->name,
+                        known ? "a vector must be BF16, F16 or F32"
+                              : "weights must be BF16, F16, F32 or quantized (docs/formats.md)");
+    return VUG_OK;
+}
+
+static vug_status check_tensor(const vug_tensor *t, const vug_slot *slot, vug_err *err)
+{
+    VUG_TRY(check_format(t, err));
     bool same = t->rank == slot->shape.rank;
     for (int i = 0; same && i < t->rank; i++)
         same = t->dim[i] == slot->shape.dim[i];
@@ -181,53 +205,66 @@ static unsigned packs_in(const vug_config *c, const vug_tensor_list *list, const
     for (size_t p = 0; p < c->arch->n_packs; p++) {
         vug_slot slot = { .row = c->arch->row, .expert = -1 };
         for (slot.layer = 0; slot.layer < c->n_layers; slot.layer++) {
-            vug_slot_set_name(&slot, c->arch->pack[p].hf);
-            if (find_slot(list, prefix, &slot) < list->n)
+            const vug_slot whole = vug_slot_packed(c, list->names, &c->arch->pack[p], &slot);
+            if (find_slot(list, prefix, &whole) < list->n)
                 found |= 1u << p;
         }
     }
     return found;
 }
 
-/* Adds the tensor that is missing: of packed experts the pack, once, where the
- * checkpoint has its like in other layers or published ones are so. */
-static void add_missing(const vug_config *c, unsigned packs, const char *prefix,
-                        const vug_slot *slot, name_list *missing)
+/* The pack that a slot is missed in: one whose like other layers have, or else the
+ * published one. */
+static const vug_pack_row *missing_pack(const vug_config *c, unsigned packs, vug_names names,
+                                        const vug_slot *slot)
 {
     for (size_t p = 0; slot->expert >= 0 && p < c->arch->n_packs; p++) {
-        const int part = vug_slot_part(&c->arch->pack[p], slot);
-        if (part < 0 || !(packs & 1u << p || (c->arch->packed && !packs)))
-            continue;
-        const vug_slot whole = vug_slot_packed(c, &c->arch->pack[p], slot);
-        if (part == 0 && slot->expert == 0)
-            add_name(missing, prefix, vug_str_of(whole.name));
-        return;
+        if (packs & 1u << p && vug_slot_part(&c->arch->pack[p], slot) >= 0)
+            return &c->arch->pack[p];
     }
-    add_name(missing, prefix, vug_str_of(slot->name));
+    return packs && names == VUG_NAMES_HF ? NULL : vug_slot_pack(c, names, slot);
 }
 
-/* Tensor `at` of the list becomes slot `i`, which begins behind some of its elements. */
+/* Adds the tensor that is missing, of packed experts the pack, once. */
+static void add_missing(const vug_config *c, unsigned packs, const vug_tensor_list *list,
+                        const vug_slot *slot, name_list *missing)
+{
+    const char *prefix = find_prefix(list, vug_slot_named(c, list->names, VUG_SLOT_EMBEDDING).name);
+    const vug_pack_row *pack = missing_pack(c, packs, list->names, slot);
+    if (!pack)
+        add_name(missing, prefix, vug_str_of(slot->name));
+    else if (vug_slot_part(pack, slot) == 0 && slot->expert == 0)
+        add_name(missing, prefix, vug_str_of(vug_slot_packed(c, list->names, pack, slot).name));
+}
+
+/* Tensor `at` of the list becomes slot `i`, which begins at one of its rows. */
 static vug_status bind_slot(vug_binding *b, size_t i, const vug_tensor *t, const home *h,
                             vug_err *err)
 {
     VUG_TRY(check_tensor(t, &h->tensor, err));
-    b->tensor[i] = t;
-    if (!vug_dtype_size(t->dtype, h->elements, &b->offset[i]))
+    if (t->rank >= 2 && t->dim[t->rank - 1] % vug_dtype_of(t->dtype)->elements != 0)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
-                        t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
+                        "%s: tensor '%.*s': a row of %lld is no whole number of blocks of %s",
+                        t->file, VUG_STR_ARG(t->name), (long long)t->dim[t->rank - 1],
+                        vug_dtype_of(t->dtype)->name);
+    if (t->rank >= 2 && !vug_tensor_begins(t, h->row))
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: tensor '%.*s': %lld rows share a scale, and its parts begin between",
+                        t->file, VUG_STR_ARG(t->name), (long long)t->scales.rows);
+    b->tensor[i] = t;
+    b->row[i] = h->row;
     return VUG_OK;
 }
 
 static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, vug_binding *b,
                              vug_err *err)
 {
-    const char *prefix = find_prefix(list, vug_slot_at(c, VUG_SLOT_EMBEDDING).name);
+    const char *prefix = find_prefix(list, vug_slot_named(c, list->names, VUG_SLOT_EMBEDDING).name);
     const unsigned packs = packs_in(c, list, prefix);
     name_list missing = { 0 };
     vug_status st = VUG_OK;
     for (size_t i = 0; i < b->n_slots && st == VUG_OK; i++) {
-        const vug_slot slot = vug_slot_at(c, i);
+        const vug_slot slot = vug_slot_named(c, list->names, i);
         if (slot.presence == VUG_TENSOR_NONE)
             continue;
         const home h = find_home(c, list, prefix, &slot);
@@ -239,7 +276,7 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
             st = bind_slot(b, i, list->tensor[h.at], &h, err);
             b->bound[h.at] = true;
         } else if (slot.row->need != VUG_OPTIONAL) {
-            add_missing(c, packs, prefix, &slot, &missing);
+            add_missing(c, packs, list, &slot, &missing);
         }
     }
     if (st != VUG_OK) {
@@ -252,13 +289,13 @@ static vug_status bind_slots(const vug_config *c, const vug_tensor_list *list, v
 vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_binding *out,
                     vug_err *err)
 {
-    vug_binding b = { .n_slots = vug_slot_count(config), .config = config };
+    vug_binding b = { .n_slots = vug_slot_count(config), .config = config, .names = list->names };
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
-    b.offset = vug_alloc_zero(b.n_slots, sizeof(*b.offset));
+    b.row = vug_alloc_zero(b.n_slots, sizeof(*b.row));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));
     b.bound = vug_alloc_zero(list->n, sizeof(*b.bound));
     vug_status st = VUG_OK;
-    if (!b.tensor || !b.offset || !b.used || !b.bound)
+    if (!b.tensor || !b.row || !b.used || !b.bound)
         st = VUG_FAIL_NOMEM(err, list->source, b.n_slots * sizeof(void *));
     if (st == VUG_OK)
         st = bind_slots(config, list, &b, err);
@@ -307,7 +344,7 @@ vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *er
 void vug_binding_release(vug_binding *binding)
 {
     vug_free(binding->tensor);
-    vug_free(binding->offset);
+    vug_free(binding->row);
     vug_free(binding->used);
     vug_free(binding->bound);
     *binding = (vug_binding){ 0 };

@@ -6,6 +6,22 @@
 #include "models/keys.h"
 #include "models/models.h"
 
+/* ---- GGUF ----------------------------------------------------------------------- */
+
+/* What GGUF files of an architecture leave unsaid (llama.cpp: its load_arch_hparams and
+ * its converters). */
+struct vug_gguf_arch {
+    const char *name;    /* general.architecture */
+    int period;          /* one layer of so many sees everything, unless said; 0: all do */
+    int64_t window;      /* of layers that have one, unless said; 0: they have none then */
+    int64_t wide_layers; /* with so many layers scores are divided by the root of D / H */
+    bool softcapped;     /* softcaps that are not said are the defaults, not none */
+    bool two_ropes;      /* layers with a window have a base of their own */
+    bool two_widths;     /* and heads and feed-forwards of their own (Gemma 4) */
+    bool bf16;           /* unless said, it was trained in BF16 */
+    bool neighbours;     /* rows of queries and keys lie so that pairs are neighbours */
+};
+
 /* ---- common.c: keys of configs -------------------------------------------------
  *
  * Everything is sticky in `k`; `name` is the architecture's, for sentences. Sources of
@@ -94,12 +110,16 @@ vug_val vug_model_rope(vug_flow *f, const vug_stages *s, const char *name, const
                        int64_t dims);
 /* The one of a model whose layers all rotate alike: a stage `prepare`. */
 void vug_model_one_rope(vug_flow *f, vug_stages *s, vug_val x);
-/* That one, or of the divisors of its plain frequencies that the checkpoint has as
- * `rope_freqs` (as files that llama.cpp wrote have): they are the scaling then. */
-vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name);
+/* That of layers that see everything, or of the divisors of its plain frequencies that
+ * the checkpoint has as `rope_freqs` (files that llama.cpp wrote do): they are the
+ * scaling then. */
+vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name, int64_t dims);
+/* Queries or keys [T,H,E] with the pairs that a rotation turns in halves of the heads,
+ * however the checkpoint's rows lie. */
+vug_val vug_model_halves(vug_flow *f, const vug_stages *s, vug_val x);
 
 /* sqrt(width) rounded to the format that the model was made to run in, or that of the
- * stored embedding where the config does not say, because the reference holds the
+ * stored embedding where the config does not say (BF16 for blocks), because the reference holds the
  * scale of embeddings in it and checkpoints were trained so (transformers,
  * Gemma3TextScaledWordEmbedding). */
 float vug_model_root(const vug_binding *binding, int64_t width);

@@ -88,6 +88,15 @@ vug_layer_config vug_config_layer(const vug_config *c, int64_t i)
     return own;
 }
 
+int64_t vug_config_head(const vug_config *c, bool windowed)
+{
+    for (int64_t i = 0; i < c->n_layers; i++) {
+        if (c->windowed[i] == windowed)
+            return vug_config_layer(c, i).d_head;
+    }
+    return c->d_head;
+}
+
 int64_t vug_config_window(const vug_config *c, int64_t i)
 {
     return c->windowed[i] ? c->window : 0;

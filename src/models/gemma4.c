@@ -17,47 +17,53 @@
 
 #define L(name) "layers.%d." name
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
-    { "own_embd", "embed_tokens_per_layer.weight", "U L*I", VUG_NEEDED },
-    { "own_model_proj", "per_layer_model_projection.weight", "L*I D", VUG_NEEDED },
-    { "own_model_norm", "per_layer_projection_norm.weight", "I", VUG_NEEDED },
-    { "attn_norm", L("input_layernorm.weight"), "D", VUG_NEEDED },
-    { "attn_q", L("self_attn.q_proj.weight"), "H*E D", VUG_NEEDED },
-    { "attn_k", L("self_attn.k_proj.weight"), "K*E D", VUG_NEEDED },
-    { "attn_v", L("self_attn.v_proj.weight"), "K*E D", VUG_NEEDED },
-    { "attn_q_norm", L("self_attn.q_norm.weight"), "E", VUG_NEEDED },
-    { "attn_k_norm", L("self_attn.k_norm.weight"), "E", VUG_NEEDED },
-    { "attn_output", L("self_attn.o_proj.weight"), "D H*E", VUG_NEEDED },
-    { "post_attn_norm", L("post_attention_layernorm.weight"), "D", VUG_NEEDED },
-    { "ffn_norm", L("pre_feedforward_layernorm.weight"), "D", VUG_NEEDED },
-    { "ffn_gate", L("mlp.gate_proj.weight"), "F D", VUG_NEEDED },
-    { "ffn_up", L("mlp.up_proj.weight"), "F D", VUG_NEEDED },
-    { "ffn_down", L("mlp.down_proj.weight"), "D F", VUG_NEEDED },
-    { "post_ffn_norm", L("post_feedforward_layernorm.weight"), "D", VUG_NEEDED },
-    { "post_ffn_norm_1", L("post_feedforward_layernorm_1.weight"), "D", VUG_NEEDED },
-    { "router_norm", L("router.scale"), "D", VUG_NEEDED },
-    { "router", L("router.proj.weight"), "N D", VUG_NEEDED },
-    { "router_scale", L("router.per_expert_scale"), "N", VUG_NEEDED },
-    { "experts_norm", L("pre_feedforward_layernorm_2.weight"), "D", VUG_NEEDED },
-    { "experts_gate", L("experts.%d.gate_proj.weight"), "X D", VUG_NEEDED },
-    { "experts_up", L("experts.%d.up_proj.weight"), "X D", VUG_NEEDED },
-    { "experts_down", L("experts.%d.down_proj.weight"), "D X", VUG_NEEDED },
-    { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "D", VUG_NEEDED },
-    { "own_gate", L("per_layer_input_gate.weight"), "I D", VUG_NEEDED },
-    { "own_proj", L("per_layer_projection.weight"), "D I", VUG_NEEDED },
-    { "own_post_norm", L("post_per_layer_input_norm.weight"), "D", VUG_NEEDED },
-    { "layer_scale", L("layer_scalar"), "1", VUG_OPTIONAL },
+    { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
+    { "own_embd", "embed_tokens_per_layer.weight", "per_layer_token_embd", "U L*I", VUG_NEEDED },
+    { "own_model_proj", "per_layer_model_projection.weight", "per_layer_model_proj", "L*I D",
+      VUG_NEEDED },
+    { "own_model_norm", "per_layer_projection_norm.weight", "per_layer_proj_norm", "I",
+      VUG_NEEDED },
+    { "attn_norm", L("input_layernorm.weight"), "attn_norm", "D", VUG_NEEDED },
+    { "attn_q", L("self_attn.q_proj.weight"), "attn_q", "H*E D", VUG_NEEDED },
+    { "attn_k", L("self_attn.k_proj.weight"), "attn_k", "K*E D", VUG_NEEDED },
+    { "attn_v", L("self_attn.v_proj.weight"), "attn_v", "K*E D", VUG_NEEDED },
+    { "attn_q_norm", L("self_attn.q_norm.weight"), "attn_q_norm", "E", VUG_NEEDED },
+    { "attn_k_norm", L("self_attn.k_norm.weight"), "attn_k_norm", "E", VUG_NEEDED },
+    { "attn_output", L("self_attn.o_proj.weight"), "attn_output", "D H*E", VUG_NEEDED },
+    { "post_attn_norm", L("post_attention_layernorm.weight"), "post_attention_norm", "D",
+      VUG_NEEDED },
+    { "ffn_norm", L("pre_feedforward_layernorm.weight"), "ffn_norm", "D", VUG_NEEDED },
+    { "ffn_gate", L("mlp.gate_proj.weight"), "ffn_gate", "F D", VUG_NEEDED },
+    { "ffn_up", L("mlp.up_proj.weight"), "ffn_up", "F D", VUG_NEEDED },
+    { "ffn_down", L("mlp.down_proj.weight"), "ffn_down", "D F", VUG_NEEDED },
+    { "post_ffn_norm", L("post_feedforward_layernorm.weight"), "post_ffw_norm", "D", VUG_NEEDED },
+    { "post_ffn_norm_1", L("post_feedforward_layernorm_1.weight"), "post_ffw_norm_1", "D",
+      VUG_NEEDED },
+    { "router_norm", L("router.scale"), "ffn_gate_inp.scale", "D", VUG_NEEDED },
+    { "router", L("router.proj.weight"), "ffn_gate_inp", "N D", VUG_NEEDED },
+    { "router_scale", L("router.per_expert_scale"), "ffn_down_exps.scale", "N", VUG_NEEDED },
+    { "experts_norm", L("pre_feedforward_layernorm_2.weight"), "pre_ffw_norm_2", "D", VUG_NEEDED },
+    { "experts_gate", L("experts.%d.gate_proj.weight"), NULL, "X D", VUG_NEEDED },
+    { "experts_up", L("experts.%d.up_proj.weight"), NULL, "X D", VUG_NEEDED },
+    { "experts_down", L("experts.%d.down_proj.weight"), NULL, "D X", VUG_NEEDED },
+    { "post_experts_norm", L("post_feedforward_layernorm_2.weight"), "post_ffw_norm_2", "D",
+      VUG_NEEDED },
+    { "own_gate", L("per_layer_input_gate.weight"), "inp_gate", "I D", VUG_NEEDED },
+    { "own_proj", L("per_layer_projection.weight"), "proj", "D I", VUG_NEEDED },
+    { "own_post_norm", L("post_per_layer_input_norm.weight"), "post_norm", "D", VUG_NEEDED },
+    { "layer_scale", L("layer_scalar"), "layer_output_scale", "1", VUG_OPTIONAL },
+    { "rope_freqs", "rope_freqs.weight", "rope_freqs", "P", VUG_OPTIONAL },
 };
 
 /* As published, and as mlx-lm saves them. */
 static const vug_pack_row packs[] = {
-    { L("experts.gate_up_proj"), { "experts_gate", "experts_up" } },
-    { L("experts.down_proj"), { "experts_down" } },
-    { L("experts.switch_glu.gate_proj.weight"), { "experts_gate" } },
-    { L("experts.switch_glu.up_proj.weight"), { "experts_up" } },
-    { L("experts.switch_glu.down_proj.weight"), { "experts_down" } },
+    { L("experts.gate_up_proj"), "ffn_gate_up_exps", { "experts_gate", "experts_up" } },
+    { L("experts.down_proj"), "ffn_down_exps", { "experts_down" } },
+    { L("experts.switch_glu.gate_proj.weight"), "ffn_gate_exps", { "experts_gate" } },
+    { L("experts.switch_glu.up_proj.weight"), "ffn_up_exps", { "experts_up" } },
+    { L("experts.switch_glu.down_proj.weight"), "ffn_down_exps", { "experts_down" } },
 };
 #undef L
 
@@ -145,21 +151,11 @@ static vug_val own_embeddings(vug_flow *f, const vug_stages *s, vug_val x)
     return flow_scale(f, both, (float)sqrt(0.5));
 }
 
-/* Full layers have the widest heads; sliding ones those of the config. */
-static int64_t head_width(const vug_config *c, bool windowed)
-{
-    for (int64_t i = 0; i < c->n_layers; i++) {
-        if (c->windowed[i] == windowed)
-            return c->layer[i].d_head;
-    }
-    return c->d_head;
-}
-
 static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
     const vug_config *c = s->config;
-    s->rope_full = vug_model_rope(f, s, "rope_full", &c->rope_full, head_width(c, false));
-    s->rope_window = vug_model_rope(f, s, "rope_window", &c->rope_window, head_width(c, true));
+    s->rope_full = vug_model_rope_divided(f, s, "rope_full", vug_config_head(c, false));
+    s->rope_window = vug_model_rope(f, s, "rope_window", &c->rope_window, vug_config_head(c, true));
     if (c->d_per_layer)
         s->per_layer = own_embeddings(f, s, x);
 }
@@ -189,12 +185,17 @@ static void narrow(vug_flow *f, vug_stages *s, vug_val wanted)
 static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unified_text",
                                            "gemma4_unified", NULL };
 
+static const vug_gguf_arch gguf = {
+    .name = "gemma4", .two_ropes = true, .two_widths = true, .bf16 = true
+};
+
 /* The reference's own rounding shows more than elsewhere: scores that are not scaled
  * are large, and exp() turns their last bits into whole parts of the logits. Computed
  * in double, the reference is up to 2e-4 away from itself. */
 const vug_arch vug_arch_gemma4 = {
     .name = "gemma4",
     .model_types = model_types,
+    .gguf = &gguf,
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .pack = packs,

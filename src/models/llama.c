@@ -11,26 +11,27 @@
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
-    { "rope_freqs", "rope_freqs.weight", "P", VUG_OPTIONAL },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", VUG_NEEDED },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", VUG_NEEDED },
-    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", VUG_WITH_ATTN_BIAS },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", VUG_NEEDED },
-    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "D", VUG_WITH_ATTN_BIAS },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", VUG_NEEDED },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_gate_bias", "layers.%d.mlp.gate_proj.bias", "F", VUG_WITH_MLP_BIAS },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_up_bias", "layers.%d.mlp.up_proj.bias", "F", VUG_WITH_MLP_BIAS },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", VUG_NEEDED },
-    { "ffn_down_bias", "layers.%d.mlp.down_proj.bias", "D", VUG_WITH_MLP_BIAS },
+    { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
+    { "rope_freqs", "rope_freqs.weight", "rope_freqs", "P", VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "attn_norm", "D", VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "attn_q", "H*E D", VUG_NEEDED },
+    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "attn_q.bias", "H*E", VUG_WITH_ATTN_BIAS },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "attn_k", "K*E D", VUG_NEEDED },
+    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "attn_k.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "attn_v", "K*E D", VUG_NEEDED },
+    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "attn_v.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "attn_output", "D H*E", VUG_NEEDED },
+    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "attn_output.bias", "D",
+      VUG_WITH_ATTN_BIAS },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "ffn_norm", "D", VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "ffn_gate", "F D", VUG_NEEDED },
+    { "ffn_gate_bias", "layers.%d.mlp.gate_proj.bias", "ffn_gate.bias", "F", VUG_WITH_MLP_BIAS },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "ffn_up", "F D", VUG_NEEDED },
+    { "ffn_up_bias", "layers.%d.mlp.up_proj.bias", "ffn_up.bias", "F", VUG_WITH_MLP_BIAS },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "ffn_down", "D F", VUG_NEEDED },
+    { "ffn_down_bias", "layers.%d.mlp.down_proj.bias", "ffn_down.bias", "D", VUG_WITH_MLP_BIAS },
 };
 
 /* ---- config -------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static vug_status read_config(const vug_jv *text, const char *file, vug_config *
 static void prepare(vug_flow *f, vug_stages *s, vug_val x)
 {
     (void)x;
-    s->rope_full = vug_model_rope_divided(f, s, "rope");
+    s->rope_full = vug_model_rope_divided(f, s, "rope", s->config->d_head);
 }
 
 static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
@@ -73,8 +74,10 @@ static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
     vug_val q = vug_model_affine(f, h, "attn_q", "attn_q_bias", c->attn_bias);
     vug_val k = vug_model_affine(f, h, "attn_k", "attn_k_bias", c->attn_bias);
     vug_val v = vug_model_affine(f, h, "attn_v", "attn_v_bias", c->attn_bias);
-    q = flow_rope(f, flow_heads(f, q, c->n_heads), s->rope_full);
-    k = flow_rope(f, flow_heads(f, k, c->n_kv_heads), s->rope_full);
+    q = flow_heads(f, q, c->n_heads);
+    q = flow_rope(f, vug_model_halves(f, s, q), s->rope_full);
+    k = flow_heads(f, k, c->n_kv_heads);
+    k = flow_rope(f, vug_model_halves(f, s, k), s->rope_full);
     v = flow_heads(f, v, c->n_kv_heads);
     h = flow_merge(f, flow_attention(f, q, k, v, attn));
     return vug_model_affine(f, h, "attn_output", "attn_output_bias", c->attn_bias);
@@ -98,9 +101,12 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "llama", NULL };
 
+static const vug_gguf_arch gguf = { .name = "llama", .neighbours = true };
+
 const vug_arch vug_arch_llama = {
     .name = "llama",
     .model_types = model_types,
+    .gguf = &gguf,
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,

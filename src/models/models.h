@@ -7,6 +7,7 @@
  * themselves is in common.h.
  */
 
+#include "core/gguf.h"
 #include "core/json.h"
 #include "flow/flow.h"
 #include "ir/tensor.h"
@@ -40,6 +41,7 @@ typedef struct {
 } vug_layer_config;
 
 typedef struct vug_arch vug_arch;
+typedef struct vug_gguf_arch vug_gguf_arch; /* common.h */
 typedef struct vug_binding vug_binding;
 
 /* What a checkpoint's config says, in one spelling. The letters are those of shapes. */
@@ -76,6 +78,17 @@ typedef struct {
     int n_eos;
 } vug_config;
 
+/* By which names a checkpoint calls its tensors, and keeps their values. */
+typedef enum { VUG_NAMES_HF, VUG_NAMES_GGUF } vug_names;
+
+/* Those of a checkpoint. */
+typedef struct {
+    const vug_tensor *const *tensor; /* [n], sorted by name */
+    size_t n;
+    const char *source; /* folder or file, for sentences */
+    vug_names names;
+} vug_tensor_list;
+
 /* ---- an architecture --------------------------------------------------------- */
 
 /* Whether a checkpoint has a tensor; of biases the config says so. */
@@ -85,11 +98,13 @@ typedef enum { VUG_NEEDED, VUG_OPTIONAL, VUG_WITH_ATTN_BIAS, VUG_WITH_MLP_BIAS }
  * A tensor that an architecture has. Its name in Hugging Face files lies below the text
  * prefix; a "%d" in it is the layer, a second one the expert. The shape is in the
  * letters of vug_config, a product as "H*E": in a layer E, K and F are the layer's own,
- * L is the number of layers, and P is E / 2, the pairs of a rotation.
+ * L is the number of layers, and P is E / 2, the pairs of a rotation; outside the layers
+ * it is that of layers that see everything.
  */
 typedef struct {
     const char *name; /* that the flow uses */
     const char *hf;   /* also found with ".weight" behind it */
+    const char *gguf; /* below "blk.N." in layers, without ".weight"; NULL: only in packs */
     const char *shape;
     vug_need need;
 } vug_tensor_row;
@@ -100,6 +115,7 @@ typedef struct {
  */
 typedef struct {
     const char *hf;
+    const char *gguf;    /* as in vug_tensor_row */
     const char *part[2]; /* the second may be NULL */
 } vug_pack_row;
 
@@ -125,6 +141,7 @@ typedef struct {
 struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
+    const vug_gguf_arch *gguf;      /* NULL: there are no GGUF files of it */
     const char *chat;               /* family of text/chat.h; NULL: none is built in */
     const vug_tensor_row *row;      /* the first is the embedding; a head is called "output" */
     size_t n_rows;
@@ -162,11 +179,26 @@ const vug_arch *vug_arch_at(size_t i);
 /* Reads config.json's text; `file` names it in sentences. */
 VUG_MUST_CHECK vug_status vug_config_read(vug_str json, const char *file, vug_config *out,
                                           vug_err *err);
+/* The same from the metadata and the tensors of a GGUF file. */
+VUG_MUST_CHECK vug_status vug_config_read_gguf(const vug_gguf *gguf, const vug_tensor_list *list,
+                                               vug_config *out, vug_err *err);
+/* Only the config.json in between, to which `out`, all-zero before, is set. */
+VUG_MUST_CHECK vug_status vug_config_json_of_gguf(const vug_gguf *gguf, const vug_tensor_list *list,
+                                                  vug_buf *out, const vug_arch **arch,
+                                                  vug_err *err);
+/* Puts the keys from which vug_config_read_gguf reads `config`, those of other programs
+ * first of all; refuses what GGUF cannot say. */
+VUG_MUST_CHECK vug_status vug_config_put_gguf(const vug_config *config, vug_gguf_builder *to,
+                                              vug_err *err);
 /* Only the architecture, as far as a chat format needs it. */
 VUG_MUST_CHECK vug_status vug_config_arch(vug_str json, const char *file, const vug_arch **out,
                                           vug_err *err);
+VUG_MUST_CHECK vug_status vug_config_arch_gguf(const vug_gguf *gguf, const char *file,
+                                               const vug_arch **out, vug_err *err);
 /* What layer `i` has, with what the config says for all filled in; only that for -1. */
 vug_layer_config vug_config_layer(const vug_config *config, int64_t i);
+/* The width of heads of layers with a window, or of those without. */
+int64_t vug_config_head(const vug_config *config, bool windowed);
 /* How many tokens layer `i` sees; 0: all of them. */
 int64_t vug_config_window(const vug_config *config, int64_t i);
 
@@ -198,25 +230,35 @@ vug_slot vug_slot_at(const vug_config *config, size_t i);
  * shape; false where that is an earlier slot's too, or the config has none. */
 bool vug_slot_tensor(const vug_config *config, size_t i, vug_slot *out);
 
+/* How GGUF files keep a tensor's values. */
+typedef enum {
+    VUG_KEPT_AS_IT_IS,
+    VUG_KEPT_PLUS_ONE, /* 1 + w, added in F32, of norms that add 1 elsewhere */
+    VUG_KEPT_PAIRED,   /* its row is row vug_paired_row of the weight */
+    VUG_KEPT_DIVISORS, /* vug_rope_divisors, where the checkpoint has no such tensor */
+} vug_kept;
+
+/* vug_slot_tensor for GGUF files; of experts each kind is a tensor by itself. */
+bool vug_slot_gguf(const vug_config *config, size_t i, vug_slot *out, vug_kept *kept);
+int64_t vug_paired_row(int64_t row, int64_t d_head);
+/* What plain frequencies are divided by where GGUF has no key for the RoPE type: out
+ * [P], may be NULL. False where none are needed. */
+bool vug_rope_divisors(const vug_config *config, float *out);
+
 #define VUG_SLOT_EMBEDDING 0
 
 /* ---- binding: which tensor of the checkpoint is which weight ---------------- */
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
-    uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
+    int64_t *row;              /* [n_slots] of its tensor at which the weight begins */
     size_t n_slots;
     bool *used;               /* [n] of the list: bound, or known and left unread */
     bool *bound;              /* [n] likewise: bound */
     bool tied;                /* the head is the embedding */
+    vug_names names;          /* whose way of keeping values it is, too */
     const vug_config *config; /* borrowed */
 };
-
-typedef struct {
-    const vug_tensor *const *tensor; /* [n], sorted by name */
-    size_t n;
-    const char *source; /* folder or file, for sentences */
-} vug_tensor_list;
 
 /* Finds every tensor of the architecture's table and checks its shape and format.
  * Vision and audio towers are passed over; what is missing, of another shape or

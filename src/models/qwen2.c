@@ -11,21 +11,21 @@
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", VUG_NEEDED },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", VUG_NEEDED },
-    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", VUG_NEEDED },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", VUG_NEEDED },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", VUG_NEEDED },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", VUG_NEEDED },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", VUG_NEEDED },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", VUG_NEEDED },
+    { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "attn_norm", "D", VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "attn_q", "H*E D", VUG_NEEDED },
+    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "attn_q.bias", "H*E", VUG_NEEDED },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "attn_k", "K*E D", VUG_NEEDED },
+    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "attn_k.bias", "K*E", VUG_NEEDED },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "attn_v", "K*E D", VUG_NEEDED },
+    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "attn_v.bias", "K*E", VUG_NEEDED },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "attn_output", "D H*E", VUG_NEEDED },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "ffn_norm", "D", VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "ffn_gate", "F D", VUG_NEEDED },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "ffn_up", "F D", VUG_NEEDED },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "ffn_down", "D F", VUG_NEEDED },
 };
 
 /* ---- config -------------------------------------------------------------- */
@@ -76,9 +76,12 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "qwen2", NULL };
 
+static const vug_gguf_arch gguf = { .name = "qwen2" };
+
 const vug_arch vug_arch_qwen2 = {
     .name = "qwen2",
     .model_types = model_types,
+    .gguf = &gguf,
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,

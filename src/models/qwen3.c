@@ -15,37 +15,38 @@
 /* ---- tensors ------------------------------------------------------------- */
 
 static const vug_tensor_row rows[] = {
-    { "token_embd", "embed_tokens.weight", "V D", VUG_NEEDED },
-    { "output_norm", "norm.weight", "D", VUG_NEEDED },
-    { "output", "lm_head.weight", "V D", VUG_OPTIONAL },
-    { "attn_norm", "layers.%d.input_layernorm.weight", "D", VUG_NEEDED },
-    { "attn_q", "layers.%d.self_attn.q_proj.weight", "H*E D", VUG_NEEDED },
-    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "H*E", VUG_WITH_ATTN_BIAS },
-    { "attn_k", "layers.%d.self_attn.k_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
-    { "attn_v", "layers.%d.self_attn.v_proj.weight", "K*E D", VUG_NEEDED },
-    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "K*E", VUG_WITH_ATTN_BIAS },
-    { "attn_q_norm", "layers.%d.self_attn.q_norm.weight", "E", VUG_NEEDED },
-    { "attn_k_norm", "layers.%d.self_attn.k_norm.weight", "E", VUG_NEEDED },
-    { "attn_output", "layers.%d.self_attn.o_proj.weight", "D H*E", VUG_NEEDED },
-    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "D", VUG_WITH_ATTN_BIAS },
-    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "D", VUG_NEEDED },
-    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_up", "layers.%d.mlp.up_proj.weight", "F D", VUG_NEEDED },
-    { "ffn_down", "layers.%d.mlp.down_proj.weight", "D F", VUG_NEEDED },
-    { "router", "layers.%d.mlp.gate.weight", "N D", VUG_NEEDED },
-    { "experts_gate", "layers.%d.mlp.experts.%d.gate_proj.weight", "X D", VUG_NEEDED },
-    { "experts_up", "layers.%d.mlp.experts.%d.up_proj.weight", "X D", VUG_NEEDED },
-    { "experts_down", "layers.%d.mlp.experts.%d.down_proj.weight", "D X", VUG_NEEDED },
+    { "token_embd", "embed_tokens.weight", "token_embd", "V D", VUG_NEEDED },
+    { "output_norm", "norm.weight", "output_norm", "D", VUG_NEEDED },
+    { "output", "lm_head.weight", "output", "V D", VUG_OPTIONAL },
+    { "attn_norm", "layers.%d.input_layernorm.weight", "attn_norm", "D", VUG_NEEDED },
+    { "attn_q", "layers.%d.self_attn.q_proj.weight", "attn_q", "H*E D", VUG_NEEDED },
+    { "attn_q_bias", "layers.%d.self_attn.q_proj.bias", "attn_q.bias", "H*E", VUG_WITH_ATTN_BIAS },
+    { "attn_k", "layers.%d.self_attn.k_proj.weight", "attn_k", "K*E D", VUG_NEEDED },
+    { "attn_k_bias", "layers.%d.self_attn.k_proj.bias", "attn_k.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_v", "layers.%d.self_attn.v_proj.weight", "attn_v", "K*E D", VUG_NEEDED },
+    { "attn_v_bias", "layers.%d.self_attn.v_proj.bias", "attn_v.bias", "K*E", VUG_WITH_ATTN_BIAS },
+    { "attn_q_norm", "layers.%d.self_attn.q_norm.weight", "attn_q_norm", "E", VUG_NEEDED },
+    { "attn_k_norm", "layers.%d.self_attn.k_norm.weight", "attn_k_norm", "E", VUG_NEEDED },
+    { "attn_output", "layers.%d.self_attn.o_proj.weight", "attn_output", "D H*E", VUG_NEEDED },
+    { "attn_output_bias", "layers.%d.self_attn.o_proj.bias", "attn_output.bias", "D",
+      VUG_WITH_ATTN_BIAS },
+    { "ffn_norm", "layers.%d.post_attention_layernorm.weight", "ffn_norm", "D", VUG_NEEDED },
+    { "ffn_gate", "layers.%d.mlp.gate_proj.weight", "ffn_gate", "F D", VUG_NEEDED },
+    { "ffn_up", "layers.%d.mlp.up_proj.weight", "ffn_up", "F D", VUG_NEEDED },
+    { "ffn_down", "layers.%d.mlp.down_proj.weight", "ffn_down", "D F", VUG_NEEDED },
+    { "router", "layers.%d.mlp.gate.weight", "ffn_gate_inp", "N D", VUG_NEEDED },
+    { "experts_gate", "layers.%d.mlp.experts.%d.gate_proj.weight", NULL, "X D", VUG_NEEDED },
+    { "experts_up", "layers.%d.mlp.experts.%d.up_proj.weight", NULL, "X D", VUG_NEEDED },
+    { "experts_down", "layers.%d.mlp.experts.%d.down_proj.weight", NULL, "D X", VUG_NEEDED },
 };
 
 /* As transformers 5 saves them, and as mlx-lm does. */
 static const vug_pack_row packs[] = {
-    { "layers.%d.mlp.experts.gate_up_proj", { "experts_gate", "experts_up" } },
-    { "layers.%d.mlp.experts.down_proj", { "experts_down" } },
-    { "layers.%d.mlp.switch_mlp.gate_proj.weight", { "experts_gate" } },
-    { "layers.%d.mlp.switch_mlp.up_proj.weight", { "experts_up" } },
-    { "layers.%d.mlp.switch_mlp.down_proj.weight", { "experts_down" } },
+    { "layers.%d.mlp.experts.gate_up_proj", "ffn_gate_up_exps", { "experts_gate", "experts_up" } },
+    { "layers.%d.mlp.experts.down_proj", "ffn_down_exps", { "experts_down" } },
+    { "layers.%d.mlp.switch_mlp.gate_proj.weight", "ffn_gate_exps", { "experts_gate" } },
+    { "layers.%d.mlp.switch_mlp.up_proj.weight", "ffn_up_exps", { "experts_up" } },
+    { "layers.%d.mlp.switch_mlp.down_proj.weight", "ffn_down_exps", { "experts_down" } },
 };
 
 /* A layer has a plain feed-forward, or a router and experts. */
@@ -179,6 +180,8 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 static const char *const dense_types[] = { "qwen3", NULL };
 static const char *const moe_types[] = { "qwen3_moe", NULL };
 
+static const vug_gguf_arch dense_gguf = { .name = "qwen3" }, moe_gguf = { .name = "qwen3moe" };
+
 /* What the two have in common: all but the keys of their configs. */
 #define QWEN3                                                                            \
     .row = rows, .n_rows = sizeof(rows) / sizeof(rows[0]), .pack = packs,                \
@@ -187,9 +190,9 @@ static const char *const moe_types[] = { "qwen3_moe", NULL };
     .norm = vug_model_output_norm, .head = vug_model_logits
 
 const vug_arch vug_arch_qwen3 = {
-    .name = "qwen3", .model_types = dense_types, .read = read_dense, QWEN3
+    .name = "qwen3", .model_types = dense_types, .gguf = &dense_gguf, .read = read_dense, QWEN3
 };
 
 const vug_arch vug_arch_qwen3_moe = {
-    .name = "qwen3_moe", .model_types = moe_types, .read = read_moe, QWEN3
+    .name = "qwen3_moe", .model_types = moe_types, .gguf = &moe_gguf, .read = read_moe, QWEN3
 };

@@ -171,6 +171,25 @@ static void yarn_frequencies(const vug_rope *rope, int64_t dims, float *inv)
     }
 }
 
+bool vug_rope_divisors(const vug_config *c, float *out)
+{
+    enum { MAX_PAIRS = 2048 };
+    const vug_rope *rope = &c->rope_full;
+    const vug_rope plain = { .theta = rope->theta };
+    const int64_t dims = vug_config_head(c, false);
+    float inv[MAX_PAIRS];
+    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    if (rope->type != VUG_ROPE_LLAMA3 && rope->type != VUG_ROPE_PROPORTIONAL)
+        return false;
+    if (!out)
+        return true;
+    vug_rope_frequencies(&plain, dims, out);
+    vug_rope_frequencies(rope, dims, inv);
+    for (int64_t i = 0; i < dims / 2; i++)
+        out[i] = inv[i] > 0 ? out[i] / inv[i] : 1e30F;
+    return true;
+}
+
 void vug_rope_frequencies(const vug_rope *rope, int64_t dims, float *inv)
 {
     for (int64_t i = 0; i < dims / 2; i++) {

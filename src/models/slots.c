@@ -27,7 +27,7 @@ static int64_t letter_value(const vug_config *c, int layer, char letter)
     case 'N':
         return c->n_experts;
     case 'P':
-        return own.d_head / 2;
+        return (layer < 0 ? vug_config_head(c, false) : own.d_head) / 2;
     case 'U':
         return c->n_vocab_per_layer;
     case 'X':
@@ -100,7 +100,8 @@ size_t vug_slot_of(const vug_config *c, const char *name, int layer)
     return first + (size_t)layer * slots_each(c, row);
 }
 
-void vug_slot_set_name(vug_slot *slot, const char *hf)
+/* Names it by the pattern `hf`, with its layer and expert. */
+static void set_hf_name(vug_slot *slot, const char *hf)
 {
     const int number[2] = { slot->layer, slot->expert };
     size_t at = 0;
@@ -117,7 +118,24 @@ void vug_slot_set_name(vug_slot *slot, const char *hf)
     VUG_ASSERT(at < sizeof(slot->name)); /* tables are ours */
 }
 
-vug_slot vug_slot_at(const vug_config *c, size_t i)
+static void set_gguf_name(vug_slot *slot, const char *gguf)
+{
+    const char *tail = gguf && !strchr(gguf, '.') ? ".weight" : "";
+    if (slot->layer >= 0 && gguf)
+        (void)snprintf(slot->name, sizeof(slot->name), "blk.%d.%s%s", slot->layer, gguf, tail);
+    else
+        (void)snprintf(slot->name, sizeof(slot->name), "%s%s", gguf ? gguf : "", tail);
+}
+
+static void set_name(vug_slot *slot, vug_names names, const char *hf, const char *gguf)
+{
+    if (names == VUG_NAMES_GGUF)
+        set_gguf_name(slot, gguf);
+    else
+        set_hf_name(slot, hf);
+}
+
+vug_slot vug_slot_named(const vug_config *c, vug_names names, size_t i)
 {
     const vug_tensor_row *row = c->arch->row;
     for (; i >= slots_of(c, row); row++)
@@ -132,8 +150,13 @@ vug_slot vug_slot_at(const vug_config *c, size_t i)
         slot.presence = VUG_TENSOR_NONE;
     else if (c->arch->presence)
         slot.presence = c->arch->presence(c, row, slot.layer);
-    vug_slot_set_name(&slot, row->hf);
+    set_name(&slot, names, row->hf, row->gguf);
     return slot;
+}
+
+vug_slot vug_slot_at(const vug_config *c, size_t i)
+{
+    return vug_slot_named(c, VUG_NAMES_HF, i);
 }
 
 /* ---- packed experts -------------------------------------------------------- */
@@ -148,27 +171,75 @@ int vug_slot_part(const vug_pack_row *pack, const vug_slot *slot)
 }
 
 /* Every number is at most 2^24, and of the experts' own there are two parts at most. */
-vug_slot vug_slot_packed(const vug_config *c, const vug_pack_row *pack, const vug_slot *slot)
+vug_slot vug_slot_packed(const vug_config *c, vug_names names, const vug_pack_row *pack,
+                         const vug_slot *slot)
 {
     vug_slot whole = *slot;
     const int parts = pack->part[1] ? 2 : 1;
     whole.shape =
             (vug_shape){ 3, { c->n_experts, parts * slot->shape.dim[0], slot->shape.dim[1] } };
-    vug_slot_set_name(&whole, pack->hf);
+    set_name(&whole, names, pack->hf, pack->gguf);
     return whole;
+}
+
+/* In GGUF files of most architectures nothing reads two parts in one tensor. */
+const vug_pack_row *vug_slot_pack(const vug_config *c, vug_names names, const vug_slot *slot)
+{
+    const bool gguf = names == VUG_NAMES_GGUF;
+    for (size_t p = 0; slot->expert >= 0 && (gguf || c->arch->packed) && p < c->arch->n_packs;
+         p++) {
+        const vug_pack_row *pack = &c->arch->pack[p];
+        if (vug_slot_part(pack, slot) >= 0 && !(gguf && pack->part[1]))
+            return pack;
+    }
+    return NULL;
+}
+
+static bool find_tensor(const vug_config *c, vug_names names, size_t i, vug_slot *out)
+{
+    *out = vug_slot_named(c, names, i);
+    if (out->presence == VUG_TENSOR_NONE)
+        return false;
+    const vug_pack_row *pack = vug_slot_pack(c, names, out);
+    if (!pack)
+        return true;
+    const bool first = vug_slot_part(pack, out) == 0 && out->expert == 0;
+    *out = vug_slot_packed(c, names, pack, out);
+    return first;
 }
 
 bool vug_slot_tensor(const vug_config *c, size_t i, vug_slot *out)
 {
-    *out = vug_slot_at(c, i);
-    if (out->presence == VUG_TENSOR_NONE)
+    return find_tensor(c, VUG_NAMES_HF, i, out);
+}
+
+/* ---- GGUF -------------------------------------------------------------------- */
+
+static bool ends_with(const char *text, const char *tail)
+{
+    const size_t n = strlen(text), m = strlen(tail);
+    return n >= m && strcmp(text + n - m, tail) == 0;
+}
+
+/* Converters add 1 to what is called a norm, if the architecture's norms do so. */
+bool vug_slot_gguf(const vug_config *c, size_t i, vug_slot *out, vug_kept *kept)
+{
+    if (!find_tensor(c, VUG_NAMES_GGUF, i, out))
         return false;
-    for (size_t p = 0; c->arch->packed && out->expert >= 0 && p < c->arch->n_packs; p++) {
-        const int part = vug_slot_part(&c->arch->pack[p], out);
-        if (part < 0)
-            continue;
-        *out = vug_slot_packed(c, &c->arch->pack[p], out);
-        return part == 0 && out->expert == 0;
-    }
+    const char *name = out->row->name;
+    *kept = VUG_KEPT_AS_IT_IS;
+    if (c->arch->norm_weight == 0 && ends_with(out->row->hf, "norm.weight"))
+        *kept = VUG_KEPT_PLUS_ONE;
+    else if (c->arch->gguf && c->arch->gguf->neighbours &&
+             (strncmp(name, "attn_q", 6) == 0 || strncmp(name, "attn_k", 6) == 0))
+        *kept = VUG_KEPT_PAIRED;
+    else if (strcmp(name, "rope_freqs") == 0 && vug_rope_divisors(c, NULL))
+        *kept = VUG_KEPT_DIVISORS;
     return true;
+}
+
+int64_t vug_paired_row(int64_t row, int64_t d_head)
+{
+    const int64_t at = row % d_head;
+    return row - at + at % 2 * (d_head / 2) + at / 2;
 }

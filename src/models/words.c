@@ -10,18 +10,26 @@ float vug_embedding_scale(const vug_binding *binding)
     return vug_model_root(binding, binding->config->d_model);
 }
 
+/* The format that values had beside the embedding: its own, or that of its scales. */
+static vug_dtype format_beside(const vug_tensor *embedding)
+{
+    return embedding->scales.scale ? embedding->scales.dtype : embedding->dtype;
+}
+
 float vug_model_root(const vug_binding *binding, int64_t width)
 {
-    const bool said = binding->config->dtype < VUG_DTYPE_COUNT;
-    const vug_dtype_info *format = vug_dtype_of(said ? binding->config->dtype
-                                                     : binding->tensor[VUG_SLOT_EMBEDDING]->dtype);
+    vug_dtype dtype = binding->config->dtype;
+    if (dtype == VUG_DTYPE_COUNT)
+        dtype = format_beside(binding->tensor[VUG_SLOT_EMBEDDING]);
+    /* A format that checkpoints are made smaller in says nothing of training. */
+    const bool trained_in =
+            dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16 || dtype == VUG_DTYPE_BF16;
+    const vug_dtype_info *format = vug_dtype_of(trained_in ? dtype : VUG_DTYPE_BF16);
     const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];
-    float rounded = exact;
-    if (format->elements == 1) {
-        format->encode(&exact, bytes, 1);
-        format->decode(bytes, &rounded, 1);
-    }
+    float rounded;
+    format->encode(&exact, bytes, 1);
+    format->decode(bytes, &rounded, 1);
     return rounded;
 }
 
@@ -40,7 +48,8 @@ vug_val vug_model_scaled_embedding(vug_flow *f, vug_stages *s)
 vug_val vug_model_norm(vug_flow *f, const vug_stages *s, vug_val x, const char *name)
 {
     const vug_config *c = s->config;
-    const vug_attr_norm at = { .eps = c->norm_eps, .bias = 1 - c->arch->norm_weight };
+    const bool added = s->binding->names == VUG_NAMES_GGUF; /* what is to be added is in them */
+    const vug_attr_norm at = { .eps = c->norm_eps, .bias = added ? 0 : 1 - c->arch->norm_weight };
     return flow_rms_norm(f, x, name, at);
 }
 
@@ -96,23 +105,38 @@ static const vug_tensor *divisors_of(const vug_binding *binding)
     return st == VUG_OK ? binding->tensor[spec.slot] : NULL;
 }
 
-vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name)
+/* A type that says as much as divisors do, and exactly, counts before them: files that
+ * have both repeat it for programs that have no such type. */
+static bool says_divisors(const vug_rope *rope)
 {
-    const vug_config *c = s->config;
+    return rope->type == VUG_ROPE_LLAMA3 || rope->type == VUG_ROPE_PROPORTIONAL;
+}
+
+vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *name, int64_t dims)
+{
+    const vug_rope *rope = &s->config->rope_full;
     const vug_tensor *t = divisors_of(s->binding);
-    if (!t || f->st != VUG_OK)
-        return vug_model_rope(f, s, name, &c->rope_full, c->d_head);
+    if (!t || says_divisors(rope) || f->st != VUG_OK)
+        return vug_model_rope(f, s, name, rope, dims);
     float inv[MAX_PAIRS], divisor[MAX_PAIRS];
-    VUG_ASSERT(c->d_head / 2 <= MAX_PAIRS);
-    const vug_rope plain = { .theta = c->rope_full.theta };
-    vug_rope_frequencies(&plain, c->d_head, inv);
-    vug_dtype_of(t->dtype)->decode(t->data, divisor, (size_t)(c->d_head / 2));
-    for (int64_t i = 0; i < c->d_head / 2; i++) {
+    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    const vug_rope plain = { .theta = rope->theta };
+    vug_rope_frequencies(&plain, dims, inv);
+    vug_dtype_of(t->dtype)->decode(t->data, divisor, (size_t)(dims / 2));
+    for (int64_t i = 0; i < dims / 2; i++) {
         if (f->st == VUG_OK && !(divisor[i] >= 1e-6F && divisor[i] <= 1e30F))
             f->st = VUG_FAIL(&f->err, VUG_FORMAT, "%s: tensor '%.*s': divisor %lld is %g", t->file,
                              VUG_STR_ARG(t->name), (long long)i, (double)divisor[i]);
-        inv[i] /= divisor[i];
+        /* So large a one is how files say that a pair does not turn. */
+        inv[i] = divisor[i] < 1e9F ? inv[i] / divisor[i] : 0;
     }
     return flow_rope_table(f, s->positions, name,
-                           (vug_attr_table){ .dims = (int)c->d_head, .inv = inv, .factor = 1 });
+                           (vug_attr_table){ .dims = (int)dims, .inv = inv, .factor = 1 });
+}
+
+vug_val vug_model_halves(vug_flow *f, const vug_stages *s, vug_val x)
+{
+    const vug_gguf_arch *gguf = s->config->arch->gguf;
+    const bool neighbours = s->binding->names == VUG_NAMES_GGUF && gguf && gguf->neighbours;
+    return neighbours ? flow_unpair(f, x) : x;
 }

@@ -23,13 +23,15 @@ struct vug_symbol {
 void vug_bpe_release(vug_bpe *bpe)
 {
     vug_free(bpe->merge);
+    vug_free(bpe->first_alike);
     vug_index_release(&bpe->index);
     *bpe = (vug_bpe){ 0 };
 }
 
 uint64_t vug_bpe_memory(const vug_bpe *bpe)
 {
-    return bpe->cap * sizeof(*bpe->merge) + bpe->index.n_slots * sizeof(uint32_t);
+    const size_t alike = bpe->first_alike ? bpe->n_merges * sizeof(*bpe->first_alike) : 0;
+    return alike + bpe->cap * sizeof(*bpe->merge) + bpe->index.n_slots * sizeof(uint32_t);
 }
 
 bool vug_bpe_add(vug_bpe *bpe, vug_merge merge)
@@ -175,9 +177,18 @@ static void sift_up(uint64_t *heap, size_t at)
     heap[at] = key;
 }
 
-static uint64_t entry_of(uint32_t rank, uint32_t at)
+static uint64_t entry_of(const vug_bpe *bpe, uint32_t rank, uint32_t at)
 {
-    return (uint64_t)rank << 32 | at;
+    const uint32_t order = bpe->first_alike ? bpe->first_alike[rank] : rank;
+    return (uint64_t)order << 32 | at;
+}
+
+/* Whether an entry of that order may have been made for merge `rank`. */
+static bool is_of(const vug_bpe *bpe, uint32_t order, uint32_t rank)
+{
+    if (bpe->first_alike)
+        return bpe->first_alike[rank] == order;
+    return bpe->merge[rank].result == bpe->merge[order].result;
 }
 
 /* Notes what the symbol and its right neighbour merge to; returns the grown size
@@ -189,7 +200,7 @@ static size_t consider(const vug_bpe *bpe, vug_symbol *symbol, uint32_t at, uint
     left->rank = left->next == NONE ? NONE : rank_of(bpe, left->id, symbol[left->next].id);
     if (left->rank == NONE)
         return n;
-    heap[n] = entry_of(left->rank, at);
+    heap[n] = entry_of(bpe, left->rank, at);
     sift_up(heap, n);
     return n + 1;
 }
@@ -204,21 +215,21 @@ static void merge_all(const vug_bpe *bpe, vug_symbol *symbol, size_t n_symbols, 
         symbol[i].next = i + 1 < n_symbols ? i + 1 : NONE;
         symbol[i].rank = i + 1 < n_symbols ? rank_of(bpe, symbol[i].id, symbol[i + 1].id) : NONE;
         if (symbol[i].rank != NONE)
-            heap[n++] = entry_of(symbol[i].rank, i);
+            heap[n++] = entry_of(bpe, symbol[i].rank, i);
     }
     for (size_t i = n / 2; i > 0; i--)
         sift_down(heap, n, i - 1);
     while (n > 0) {
         const uint32_t at = (uint32_t)heap[0];
-        const uint32_t result = bpe->merge[heap[0] >> 32].result;
+        const uint32_t order = (uint32_t)(heap[0] >> 32);
         heap[0] = heap[--n];
         if (n > 0)
             sift_down(heap, n, 0);
         vug_symbol *left = &symbol[at];
-        if (left->id == VUG_NO_ID || left->rank == NONE || bpe->merge[left->rank].result != result)
+        if (left->id == VUG_NO_ID || left->rank == NONE || !is_of(bpe, order, left->rank))
             continue;
         vug_symbol *right = &symbol[left->next];
-        left->id = result;
+        left->id = bpe->merge[left->rank].result;
         left->next = right->next;
         right->id = VUG_NO_ID;
         if (left->next != NONE)

@@ -19,6 +19,9 @@ typedef struct {
 typedef struct {
     vug_merge *merge; /* [n_merges], by rank */
     size_t n_merges, cap;
+    /* [n_merges] of merges as good as each other, of which the leftmost place goes
+     * first, the first; NULL: every rank is one by itself. */
+    uint32_t *first_alike;
     vug_index index;       /* of merges by (left, right) */
     uint32_t byte_id[256]; /* of "<0x00>" ..; VUG_NO_ID where there is none */
     uint32_t unk;          /* or VUG_NO_ID: characters without a token are dropped */

@@ -35,10 +35,13 @@ vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out, vug_err *er
     }
     vug_mapping file = { 0 };
     vug_status st = vug_map_file(path, &file, err);
-    if (st == VUG_OK && file.bytes.len > VUG_TOKENIZER_MAX_BYTES)
+    const bool gguf = st == VUG_OK && file.bytes.len >= 4 && memcmp(file.bytes.ptr, "GGUF", 4) == 0;
+    if (gguf)
+        st = vug_tokenizer_gguf_file(file.bytes, path, out, err);
+    else if (st == VUG_OK && file.bytes.len > VUG_TOKENIZER_MAX_BYTES)
         st = VUG_FAIL(err, VUG_LIMIT, "%.200s: %zu bytes, a tokenizer.json may have %zu", path,
                       file.bytes.len, VUG_TOKENIZER_MAX_BYTES);
-    if (st == VUG_OK) {
+    if (st == VUG_OK && !gguf) {
         const vug_str json = { (const char *)file.bytes.ptr, file.bytes.len };
         st = open_from(json, path, &file, out, err);
     }

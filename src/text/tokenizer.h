@@ -56,6 +56,8 @@ void vug_load_pre_tokenizer(vug_loader *l, const vug_jv *v);
 void vug_load_post_processor(vug_loader *l, const vug_jv *v);
 void vug_load_decoder(vug_loader *l, const vug_jv *v);
 
+/* The ids of "<0x00>" to "<0xFF>", spelled in upper case. */
+void vug_find_bytes(vug_tokenizer *t);
 /* tokenizer_model.c: the "model" member, the large part. */
 void vug_load_model(vug_loader *l);
 /* Call now and then while reading: bounds what of the file and of decoded
@@ -67,5 +69,12 @@ vug_str vug_load_copy(vug_loader *l, vug_str text);
 /* tokenizer_json.c: `file` may be NULL. `t` is all-zero before. */
 VUG_MUST_CHECK vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
                                              const vug_mapping *file, vug_err *err);
+
+/* tokenizer_gguf.c: of a file that begins with "GGUF". */
+VUG_MUST_CHECK vug_status vug_tokenizer_gguf_file(vug_bytes file, const char *name,
+                                                  vug_tokenizer **out, vug_err *err);
+
+/* What needs all of a tokenizer's parts: indexes, added tokens in their places. */
+VUG_MUST_CHECK vug_status vug_tokenizer_seal(vug_tokenizer *t, const char *name, vug_err *err);
 
 #endif

@@ -240,6 +240,16 @@ static vug_status check_few(const vug_tokenizer *t, const vug_few_ids *few, cons
     return VUG_OK;
 }
 
+vug_status vug_tokenizer_seal(vug_tokenizer *t, const char *name, vug_err *err)
+{
+    VUG_TRY(vug_bpe_seal(&t->bpe, name, err));
+    VUG_TRY(check_unique(t, name, err));
+    VUG_TRY(place_added(t, name, err));
+    VUG_TRY(build_matchers(t, name, err));
+    VUG_TRY(check_few(t, &t->before, name, err));
+    return check_few(t, &t->after, name, err);
+}
+
 vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
                               const vug_mapping *file, vug_err *err)
 {
@@ -251,12 +261,5 @@ vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
     vug_status st = vug_json_finish(&l.json, err);
     vug_arena_release(&l.temp);
     vug_buf_release(&l.joined);
-    if (st != VUG_OK)
-        return st;
-    VUG_TRY(vug_bpe_seal(&t->bpe, name, err));
-    VUG_TRY(check_unique(t, name, err));
-    VUG_TRY(place_added(t, name, err));
-    VUG_TRY(build_matchers(t, name, err));
-    VUG_TRY(check_few(t, &t->before, name, err));
-    return check_few(t, &t->after, name, err);
+    return st == VUG_OK ? vug_tokenizer_seal(t, name, err) : st;
 }

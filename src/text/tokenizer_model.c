@@ -217,8 +217,7 @@ static void read_merges(vug_loader *l)
 
 /* ---- the model ----------------------------------------------------------- */
 
-/* "<0x00>" to "<0xFF>", spelled in upper case. */
-static void find_bytes(vug_tokenizer *t)
+void vug_find_bytes(vug_tokenizer *t)
 {
     static const char digit[] = "0123456789ABCDEF";
     for (unsigned b = 0; b < 256; b++) {
@@ -325,7 +324,7 @@ void vug_load_model(vug_loader *l)
                       l->has_vocab ? "merges" : "vocab");
     if (!vug_json_ok(j))
         return;
-    find_bytes(l->t);
+    vug_find_bytes(l->t);
     const int32_t unk = l->unk.ptr ? vug_vocab_find(&l->t->vocab, l->unk) : -1;
     l->t->bpe.unk = unk < 0 ? VUG_NO_ID : (uint32_t)unk;
     if (l->unk.ptr && unk < 0)

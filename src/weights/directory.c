@@ -13,17 +13,10 @@
  * small enough that a progress bar moves and a cancel is heard. */
 enum { POPULATE_PIECE = 32 * 1024 * 1024 };
 
-int vug_name_compare(vug_str a, vug_str b)
-{
-    const size_t n = a.len < b.len ? a.len : b.len;
-    const int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int by_first_name(const void *a, const void *b)
 {
     const vug_str *x = a, *y = b;
-    return vug_name_compare(*x, *y);
+    return vug_str_compare(*x, *y);
 }
 
 const vug_str *vug_sort_names(void *row, size_t n, size_t size)
@@ -59,6 +52,16 @@ bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *by
     return vug_dtype_size(dtype, n, bytes);
 }
 
+vug_status vug_refuse_pointer(vug_bytes file, const char *name, vug_err *err)
+{
+    static const char pointer[] = "version https://git-lfs";
+    if (vug_str_starts((vug_str){ (const char *)file.ptr, file.len }, pointer))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: this is a Git LFS pointer, not the weights; fetch the file itself",
+                        name);
+    return VUG_OK;
+}
+
 vug_shape_text vug_shape_print(int rank, const int64_t *dim)
 {
     vug_shape_text out = { "[" };
@@ -77,6 +80,10 @@ vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *er
 {
     if (weights->n == VUG_MAX_TENSORS)
         return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d tensors", weights->name, VUG_MAX_TENSORS);
+    if (weights->arena.held > VUG_MAX_DIRECTORY)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: the names and shapes of its tensors take more than %d MB",
+                        weights->name, VUG_MAX_DIRECTORY >> 20);
     size_t cap = weights->cap;
     vug_entry **order = vug_make_room(weights->order, &cap, weights->n, sizeof(vug_entry *));
     if (order)
@@ -101,7 +108,7 @@ vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *er
 static int by_entry_name(const void *a, const void *b)
 {
     const vug_entry *x = *(vug_entry *const *)a, *y = *(vug_entry *const *)b;
-    const int order = vug_name_compare(x->tensor.name, y->tensor.name);
+    const int order = vug_str_compare(x->tensor.name, y->tensor.name);
     return order ? order : strcmp(x->tensor.file, y->tensor.file);
 }
 
@@ -114,9 +121,13 @@ vug_status vug_weights_seal(vug_weights *weights, vug_err *err)
     qsort(weights->by_name, n, sizeof(vug_entry *), by_entry_name);
     for (size_t i = 1; i < n; i++) {
         const vug_tensor *a = &weights->by_name[i - 1]->tensor, *b = &weights->by_name[i]->tensor;
-        if (vug_str_equal(a->name, b->name))
-            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is in %s and in %s, expected once",
-                            weights->name, VUG_STR_ARG(a->name), a->file, b->file);
+        if (!vug_str_equal(a->name, b->name))
+            continue;
+        if (strcmp(a->file, b->file) == 0)
+            return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is listed twice", a->file,
+                            VUG_STR_ARG(a->name));
+        return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is in %s and in %s, expected once",
+                        weights->name, VUG_STR_ARG(a->name), a->file, b->file);
     }
     return VUG_OK;
 }
@@ -127,7 +138,7 @@ static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
     size_t low = 0, high = n;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
-        if (vug_name_compare(weights->by_name[mid]->tensor.name, name) < 0)
+        if (vug_str_compare(weights->by_name[mid]->tensor.name, name) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -135,12 +146,41 @@ static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
     return low;
 }
 
-const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
+vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name)
 {
     const size_t i = position_of(weights, weights->n, name);
     if (i == weights->n || !vug_str_equal(weights->by_name[i]->tensor.name, name))
         return NULL;
-    return &weights->by_name[i]->tensor;
+    return weights->by_name[i];
+}
+
+const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
+{
+    const vug_entry *entry = vug_weights_entry(weights, name);
+    return entry ? &entry->tensor : NULL;
+}
+
+static size_t without_folded(vug_entry **entry, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!entry[i]->folded)
+            entry[kept++] = entry[i];
+    }
+    return kept;
+}
+
+void vug_weights_drop_folded(vug_weights *weights)
+{
+    for (size_t i = 0; i < weights->n; i++) {
+        vug_entry *entry = weights->order[i];
+        if (!entry->folded)
+            continue;
+        entry->next = weights->folded;
+        weights->folded = entry;
+    }
+    (void)without_folded(weights->by_name, weights->n);
+    weights->n = without_folded(weights->order, weights->n);
 }
 
 size_t vug_weights_count(const vug_weights *weights)
@@ -151,6 +191,11 @@ size_t vug_weights_count(const vug_weights *weights)
 const vug_tensor *vug_weights_at(const vug_weights *weights, size_t i)
 {
     return &weights->order[i]->tensor;
+}
+
+const vug_gguf *vug_weights_gguf(const vug_weights *weights)
+{
+    return weights->gguf.file ? &weights->gguf : NULL;
 }
 
 uint64_t vug_weights_mapped(const vug_weights *weights)
@@ -179,25 +224,29 @@ void vug_weights_close(vug_weights *weights)
         return;
     for (size_t i = 0; i < weights->n; i++)
         vug_free(weights->order[i]->owned);
+    for (vug_entry *entry = weights->folded; entry; entry = entry->next)
+        vug_free(entry->owned);
     for (size_t i = 0; i < weights->n_files; i++)
         vug_unmap(&weights->file[i]);
     vug_free(weights->order);
     vug_free(weights->by_name);
     vug_free(weights->file);
+    vug_gguf_release(&weights->gguf);
     vug_arena_release(&weights->arena);
     vug_free(weights);
 }
 
-vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err)
+vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *file,
+                           const char **name, vug_err *err)
 {
     if (weights->n_files == VUG_MAX_WEIGHT_FILES)
         return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d files of weights", weights->name,
                         VUG_MAX_WEIGHT_FILES);
-    vug_mapping *file =
-            vug_make_room(weights->file, &weights->cap_files, weights->n_files, sizeof(*file));
-    if (!file)
-        return VUG_FAIL_NOMEM(err, weights->name, sizeof(*file));
-    weights->file = file;
+    vug_mapping *row =
+            vug_make_room(weights->file, &weights->cap_files, weights->n_files, sizeof(*row));
+    if (!row)
+        return VUG_FAIL_NOMEM(err, weights->name, sizeof(*row));
+    weights->file = row;
     const vug_str base = vug_arena_copy(&weights->arena, vug_str_of(vug_path_base(path)));
     if (!base.ptr)
         return VUG_FAIL_NOMEM(err, path, strlen(path));
@@ -205,7 +254,17 @@ vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err
     VUG_TRY(vug_map_file(path, &mapping, err));
     weights->file[weights->n_files++] = mapping;
     weights->mapped += mapping.bytes.len;
-    return vug_safetensors_read(weights, mapping.bytes, base.ptr, err);
+    *file = mapping.bytes;
+    *name = base.ptr;
+    return VUG_OK;
+}
+
+vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err)
+{
+    vug_bytes file;
+    const char *name;
+    VUG_TRY(vug_weights_map(weights, path, &file, &name, err));
+    return vug_safetensors_read(weights, file, name, err);
 }
 
 vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
@@ -283,10 +342,10 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
 
 /* ---- reading ahead ------------------------------------------------------- */
 
-/* NULL when the tensor lies in memory. */
-static const vug_mapping *mapping_of(const vug_weights *weights, const vug_tensor *tensor)
+/* NULL when they lie in memory. */
+static const vug_mapping *mapping_of(const vug_weights *weights, const uint8_t *bytes)
 {
-    const uintptr_t data = (uintptr_t)tensor->data;
+    const uintptr_t data = (uintptr_t)bytes;
     for (size_t i = 0; i < weights->n_files; i++) {
         const uintptr_t base = (uintptr_t)weights->file[i].base;
         if (base && data >= base && data - base < weights->file[i].bytes.len)
@@ -295,19 +354,38 @@ static const vug_mapping *mapping_of(const vug_weights *weights, const vug_tenso
     return NULL;
 }
 
-bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
-                          uint64_t total, vug_progress_fn *progress, void *user)
+typedef struct {
+    uint64_t done, total;
+    vug_progress_fn *progress; /* may be NULL */
+    void *user;
+} reading;
+
+static bool populate(const vug_weights *weights, const uint8_t *bytes, uint64_t size, reading *r)
 {
-    const vug_mapping *mapping = mapping_of(weights, tensor);
-    for (uint64_t at = 0; at < tensor->bytes;) {
-        const uint64_t left = tensor->bytes - at;
+    const vug_mapping *mapping = mapping_of(weights, bytes);
+    const size_t first = mapping ? (size_t)((uintptr_t)bytes - (uintptr_t)mapping->base) : 0;
+    for (uint64_t at = 0; at < size;) {
+        const uint64_t left = size - at;
         const size_t n = left < POPULATE_PIECE ? (size_t)left : POPULATE_PIECE;
         if (mapping)
-            vug_map_populate(mapping, (size_t)(tensor->offset + at), n);
+            vug_map_populate(mapping, first + (size_t)at, n);
         at += n;
-        *done += n;
-        if (progress && !progress(*done, total, user))
+        r->done += n;
+        if (r->progress && !r->progress(r->done, r->total, r->user))
             return false;
     }
     return true;
+}
+
+bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
+                          uint64_t total, vug_progress_fn *progress, void *user)
+{
+    reading r = { *done, total, progress, user };
+    const vug_scales *s = &tensor->scales;
+    const uint64_t biases = s->bias ? tensor->scale_bytes / 2 : 0;
+    const bool all = populate(weights, tensor->data, tensor->bytes, &r) &&
+                     populate(weights, s->scale, tensor->scale_bytes - biases, &r) &&
+                     populate(weights, s->bias, biases, &r);
+    *done = r.done;
+    return all;
 }

@@ -20,7 +20,7 @@
 #define INDEX_NAME  "model.safetensors.index.json"
 #define SINGLE_NAME "model.safetensors"
 
-enum { MAX_INDEX = 100000000, MAX_FILE_NAME = 255 }; /* bytes */
+enum { MAX_INDEX = 100000000, MAX_FILE_NAME = 255, MAX_ESCAPED = 1 << 20 }; /* bytes */
 
 typedef struct {
     vug_str tensor; /* first: vug_sort_names sorts by it */
@@ -177,7 +177,7 @@ static vug_status check_index(const vug_weights *weights, const weight_index *in
 static vug_status load_indexed(vug_weights *weights, const char *folder, const char *path,
                                vug_err *err)
 {
-    weight_index index = { 0 };
+    weight_index index = { .arena = { .budget = MAX_ESCAPED } };
     vug_status st = read_index(path, &index, err);
     if (st == VUG_OK)
         st = load_shards(weights, folder, &index, err);

@@ -22,12 +22,15 @@
 
 #include "core/json.h"
 
-enum { PREFIX = 8, WHERE = 320 };
+/* Keys of __metadata__ are few and names short in every published file; bounds keep what
+ * a header of the format's 100 MB can ask for far below its own size. */
+enum { PREFIX = 8, WHERE = 320, MAX_METADATA = 65536, MAX_ESCAPED = 1 << 20 };
 
 typedef struct {
     vug_weights *weights;
     const char *name; /* of the file */
     vug_json json;
+    vug_arena scratch; /* strings with escapes, of one tensor or of the metadata */
     char where[WHERE]; /* json.name while inside a tensor: "file: tensor 'name'" */
 } header;
 
@@ -100,6 +103,10 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
 {
     enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL = 7 };
     vug_json *j = &h->json;
+    if (name.len > VUG_MAX_TENSOR_NAME)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: tensor '%.*s..': a name of %zu bytes, at most %d are read", h->name,
+                        40, name.ptr, name.len, VUG_MAX_TENSOR_NAME);
     vug_tensor tensor = { .name = vug_arena_copy(&h->weights->arena, name), .file = h->name };
     vug_str dtype = { 0 }, key;
     uint64_t range[2] = { 0, 0 };
@@ -137,7 +144,8 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
                                           : "data_offsets");
     tensor.dtype = vug_dtype_find(dtype);
     /* The format spells its types in capitals only. */
-    if (!vug_dtype_in_safetensors(tensor.dtype) || !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
+    if (!vug_dtype_in_safetensors(tensor.dtype) ||
+        !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
         return fail_dtype(h, dtype, err);
     VUG_TRY(check_tensor(h, &tensor, range, err));
     j->name = h->name;
@@ -149,17 +157,29 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
 
 /* ---- the object ---------------------------------------------------------- */
 
-/* Only checked: nothing in it changes how the tensors are read. */
+/* Only checked: nothing in it changes how the tensors are read. MLX writes null where
+ * there is none, and the reference reads it so. */
 static vug_status read_metadata(header *h, vug_err *err)
 {
     vug_json *j = &h->json;
+    if (vug_json_peek(j) == VUG_JSON_NULL) {
+        vug_json_skip(j);
+        return VUG_OK;
+    }
     vug_str *keys = NULL, key;
     size_t n = 0, cap = 0;
     (void)snprintf(h->where, sizeof(h->where), "%.100s: __metadata__", h->name);
     j->name = h->where;
     vug_json_enter_object(j);
     while (vug_json_key(j, &key)) {
-        (void)vug_json_string(j);
+        if (vug_json_peek(j) == VUG_JSON_STRING)
+            vug_json_skip(j);
+        else
+            (void)vug_json_string(j); /* says what was found instead */
+        if (n == MAX_METADATA)
+            vug_json_fail(j, VUG_LIMIT, "more than %d keys", MAX_METADATA);
+        if (!vug_json_ok(j))
+            break;
         vug_str *more = vug_make_room(keys, &cap, n, sizeof(*keys));
         if (!more) {
             vug_free(keys);
@@ -189,12 +209,14 @@ static vug_status read_object(header *h, vug_err *err)
     while (vug_json_key(j, &key)) {
         if (!vug_str_is(key, "__metadata__")) {
             VUG_TRY(read_tensor(h, key, err));
-            continue;
-        }
-        if (metadata)
+        } else if (metadata) {
             return VUG_FAIL(err, VUG_FORMAT, "%s: __metadata__ is there twice", h->name);
-        metadata = true;
-        VUG_TRY(read_metadata(h, err));
+        } else {
+            metadata = true;
+            VUG_TRY(read_metadata(h, err));
+        }
+        if (h->scratch.held > MAX_ESCAPED / 2)
+            vug_arena_release(&h->scratch);
     }
     if (!vug_json_ok(j))
         return vug_json_finish(j, err);
@@ -212,7 +234,7 @@ static vug_status read_object(header *h, vug_err *err)
 static int by_name(const void *a, const void *b)
 {
     const vug_entry *x = *(vug_entry *const *)a, *y = *(vug_entry *const *)b;
-    return vug_name_compare(x->tensor.name, y->tensor.name);
+    return vug_str_compare(x->tensor.name, y->tensor.name);
 }
 
 /* Empty tensors come before the one that begins where they are. */
@@ -224,7 +246,7 @@ static int by_offset(const void *a, const void *b)
         return x->offset < y->offset ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? -1 : 1;
-    return vug_name_compare(x->name, y->name);
+    return vug_str_compare(x->name, y->name);
 }
 
 static vug_status check_names(const char *name, vug_entry **entry, size_t n, vug_err *err)
@@ -282,12 +304,7 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
 
 static vug_status find_header(vug_bytes file, const char *name, vug_str *out, vug_err *err)
 {
-    /* What a clone without the large-file extension leaves in place of weights. */
-    static const char pointer[] = "version https://git-lfs";
-    if (vug_str_starts((vug_str){ (const char *)file.ptr, file.len }, pointer))
-        return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: this is a Git LFS pointer, not the weights; fetch the file itself",
-                        name);
+    VUG_TRY(vug_refuse_pointer(file, name, err));
     vug_reader r = vug_reader_over(file);
     const uint64_t n = vug_read_u64le(&r);
     if (r.bad)
@@ -317,11 +334,13 @@ vug_status vug_safetensors_read(vug_weights *weights, vug_bytes file, const char
 {
     vug_str text;
     VUG_TRY(find_header(file, name, &text, err));
-    header h = { .weights = weights,
-                 .name = name,
-                 .json = vug_json_over(text, name, &weights->arena) };
+    header h = { .weights = weights, .name = name, .scratch = { .budget = MAX_ESCAPED } };
+    h.json = vug_json_over(text, name, &h.scratch);
     const size_t first = weights->n;
-    VUG_TRY(read_object(&h, err));
+    const vug_status st = read_object(&h, err);
+    vug_arena_release(&h.scratch);
+    if (st != VUG_OK)
+        return st;
     const size_t n = weights->n - first;
     vug_entry **entry = n ? weights->order + first : NULL;
     if (n)

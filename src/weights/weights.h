@@ -11,6 +11,7 @@
  * `bytes` bytes at `data` are readable and agree with format and shape.
  */
 
+#include "core/gguf.h"
 #include "core/mem.h"
 #include "core/os.h"
 #include "ir/tensor.h"
@@ -24,6 +25,11 @@ VUG_MUST_CHECK vug_status vug_weights_open(const char *folder, vug_weights **out
 VUG_MUST_CHECK vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err);
 VUG_MUST_CHECK vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out,
                                            vug_err *err);
+/* A GGUF file; of a split one any part, the others lie beside it. */
+VUG_MUST_CHECK vug_status vug_weights_open_gguf(const char *path, vug_weights **out, vug_err *err);
+/* One that is not split, from memory that outlives the directory. */
+VUG_MUST_CHECK vug_status vug_weights_over_gguf(vug_bytes file, const char *name, vug_weights **out,
+                                                vug_err *err);
 /* An empty directory, to which tensors in memory of its own are added. */
 VUG_MUST_CHECK vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err);
 /* `data` is zeroed, writable and owned by the directory. `name` is copied. */
@@ -37,6 +43,9 @@ size_t vug_weights_count(const vug_weights *weights);
 const vug_tensor *vug_weights_at(const vug_weights *weights, size_t i);
 /* NULL when there is none. */
 const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name);
+/* The metadata of GGUF, of a split file that of its first part; NULL for every other
+ * container. Lives as long as the directory. */
+const vug_gguf *vug_weights_gguf(const vug_weights *weights);
 /* Bytes mapped from files. */
 uint64_t vug_weights_mapped(const vug_weights *weights);
 
@@ -44,6 +53,43 @@ uint64_t vug_weights_mapped(const vug_weights *weights);
  * and `progress` (may be NULL) hears of it. False when progress said stop. */
 bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
                           uint64_t total, vug_progress_fn *progress, void *user);
+
+/* ---- scales in tensors of their own -------------------------------------- */
+
+typedef enum {
+    VUG_SCALED_NOT,    /* nothing is said */
+    VUG_SCALED_AFFINE, /* of MLX: weight = scale * q + bias */
+    VUG_SCALED_MXFP4,  /* of MLX */
+    VUG_SCALED_FP8,    /* E4M3 */
+} vug_scaled_mode;
+
+/* How weights are quantized. */
+typedef struct {
+    vug_scaled_mode mode;
+    int bits;              /* affine, mxfp4 */
+    int64_t rows, columns; /* that share a scale; fp8: 0 where it is not said */
+} vug_scaled;
+
+/* What a config says of that, for all modules and for some: a module is the name of a
+ * weight without ".weight". */
+typedef struct {
+    vug_str name; /* first: they are sorted by it */
+    vug_scaled how;
+} vug_scaled_module;
+
+typedef struct {
+    const char *file; /* of the config, for sentences */
+    vug_scaled all;
+    vug_scaled_module *module; /* [n], of different names; vug_weights_fold sorts them */
+    size_t n;
+} vug_quantization;
+
+/* Makes one tensor of each weight and the tensors with its scales and biases: `P.weight`
+ * with `P.scales` and `P.biases` of MLX, E4M3 with `P.weight_scale_inv` or
+ * `P.weight_scale`. Which weights have scales the files say, not the config. Pointers
+ * to tensors that were taken before are no longer valid. */
+VUG_MUST_CHECK vug_status vug_weights_fold(vug_weights *weights, vug_quantization *said,
+                                           vug_err *err);
 
 /* ---- writing safetensors -------------------------------------------------- */
 
@@ -54,8 +100,11 @@ typedef struct {
     int64_t dim[VUG_TENSOR_MAX_RANK];
 } vug_tensor_spec;
 
-/* Called for tensor `i` in pieces, in order: fill `n` bytes that begin `at` bytes
- * into the tensor. */
+enum { VUG_PIECE = 4 * 1024 * 1024 }; /* bytes */
+
+/* Called from the caller's thread for tensor `i` in pieces, in order: fill `n` bytes that
+ * begin `at` bytes into the tensor. A piece has at most VUG_PIECE bytes and is whole rows,
+ * or whole blocks where a row is larger. */
 typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
                                vug_err *err);
 
@@ -65,5 +114,21 @@ typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, 
 VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor,
                                                 size_t n, vug_fill_fn *fill, void *user,
                                                 vug_progress_fn *progress, vug_err *err);
+
+/* ---- writing GGUF ---------------------------------------------------------- */
+
+/* What becomes the tensors of a file. */
+typedef struct {
+    const vug_tensor_spec *tensor; /* [n] */
+    size_t n;
+    vug_fill_fn *fill;
+    vug_progress_fn *progress; /* may be NULL */
+    void *user;                /* of both */
+} vug_tensor_stream;
+
+/* Writes one GGUF file, version 3, aligned as general.alignment of the metadata says or
+ * by 32; beside the target and renamed at the end. */
+VUG_MUST_CHECK vug_status vug_gguf_write(const char *path, const vug_gguf_builder *metadata,
+                                         const vug_tensor_stream *tensors, vug_err *err);
 
 #endif

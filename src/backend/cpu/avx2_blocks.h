@@ -425,6 +425,6 @@ INLINE void gemv_as(const vug_cpu_gemv_q8 *g, layout l, terms_fn *terms)
     {                                                    \
         gemv_as(g, (layout){ __VA_ARGS__ }, terms_##id); \
     }                                                    \
-    const vug_cpu_block_format vug_avx2_##id = { .gemv = gemv_##id };
+    const vug_cpu_block_format vug_avx2_##id = { gemv_##id, vug_avx2_pack_q8 };
 
 #endif

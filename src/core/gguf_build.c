@@ -1,0 +1,144 @@
+/*
+ * Building the metadata of a GGUF file: the bytes of core/gguf.c, written. Nothing is
+ * checked here: vug_gguf_write reads what was built as it would read a file.
+ */
+#include "core/gguf.h"
+
+static void put(vug_gguf_builder *b, uint64_t value, size_t bytes)
+{
+    uint8_t out[8];
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+    vug_buf_append(&b->bytes, out, bytes);
+}
+
+static void put_bytes(vug_gguf_builder *b, const void *bytes, size_t n)
+{
+    if (n)
+        vug_buf_append(&b->bytes, bytes, n);
+}
+
+void vug_gguf_put_element(vug_gguf_builder *b, vug_str value)
+{
+    put(b, value.len, 8);
+    put_bytes(b, value.ptr, value.len);
+}
+
+static void put_key(vug_gguf_builder *b, vug_str key)
+{
+    b->bytes.max = VUG_GGUF_MAX_METADATA;
+    b->n++;
+    vug_gguf_put_element(b, key);
+}
+
+static void put_scalar(vug_gguf_builder *b, const char *key, vug_gguf_type type, uint64_t value,
+                       size_t bytes)
+{
+    put_key(b, vug_str_of(key));
+    put(b, type, 4);
+    put(b, value, bytes);
+}
+
+static void begin_array(vug_gguf_builder *b, vug_str key, vug_gguf_type type, uint64_t n)
+{
+    put_key(b, key);
+    put(b, VUG_GGUF_ARRAY, 4);
+    put(b, type, 4);
+    put(b, n, 8);
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+void vug_gguf_put_u32(vug_gguf_builder *b, const char *key, uint32_t value)
+{
+    put_scalar(b, key, VUG_GGUF_U32, value, 4);
+}
+
+void vug_gguf_put_u64(vug_gguf_builder *b, const char *key, uint64_t value)
+{
+    put_scalar(b, key, VUG_GGUF_U64, value, 8);
+}
+
+void vug_gguf_put_i32(vug_gguf_builder *b, const char *key, int32_t value)
+{
+    put_scalar(b, key, VUG_GGUF_I32, (uint32_t)value, 4);
+}
+
+void vug_gguf_put_f32(vug_gguf_builder *b, const char *key, float value)
+{
+    put_scalar(b, key, VUG_GGUF_F32, bits_of(value), 4);
+}
+
+void vug_gguf_put_bool(vug_gguf_builder *b, const char *key, bool value)
+{
+    put_scalar(b, key, VUG_GGUF_BOOL, value, 1);
+}
+
+void vug_gguf_put_string(vug_gguf_builder *b, const char *key, vug_str value)
+{
+    put_key(b, vug_str_of(key));
+    put(b, VUG_GGUF_STRING, 4);
+    vug_gguf_put_element(b, value);
+}
+
+void vug_gguf_put_u32s(vug_gguf_builder *b, const char *key, const uint32_t *values, size_t n)
+{
+    begin_array(b, vug_str_of(key), VUG_GGUF_U32, n);
+    for (size_t i = 0; i < n; i++)
+        put(b, values[i], 4);
+}
+
+void vug_gguf_put_i32s(vug_gguf_builder *b, const char *key, const int32_t *values, size_t n)
+{
+    begin_array(b, vug_str_of(key), VUG_GGUF_I32, n);
+    for (size_t i = 0; i < n; i++)
+        put(b, (uint32_t)values[i], 4);
+}
+
+void vug_gguf_put_f32s(vug_gguf_builder *b, const char *key, const float *values, size_t n)
+{
+    begin_array(b, vug_str_of(key), VUG_GGUF_F32, n);
+    for (size_t i = 0; i < n; i++)
+        put(b, bits_of(values[i]), 4);
+}
+
+void vug_gguf_put_bools(vug_gguf_builder *b, const char *key, const bool *values, size_t n)
+{
+    begin_array(b, vug_str_of(key), VUG_GGUF_BOOL, n);
+    for (size_t i = 0; i < n; i++)
+        put(b, values[i], 1);
+}
+
+void vug_gguf_begin_strings(vug_gguf_builder *b, const char *key, uint64_t n)
+{
+    begin_array(b, vug_str_of(key), VUG_GGUF_STRING, n);
+}
+
+void vug_gguf_put_strings(vug_gguf_builder *b, const char *key, const vug_str *values, size_t n)
+{
+    vug_gguf_begin_strings(b, key, n);
+    for (size_t i = 0; i < n; i++)
+        vug_gguf_put_element(b, values[i]);
+}
+
+void vug_gguf_put_value(vug_gguf_builder *b, const vug_gguf_value *value)
+{
+    if (value->is_array) {
+        begin_array(b, value->key, value->type, value->count);
+    } else {
+        put_key(b, value->key);
+        put(b, value->type, 4);
+    }
+    put_bytes(b, value->bytes.ptr, value->bytes.len);
+}
+
+void vug_gguf_builder_release(vug_gguf_builder *b)
+{
+    vug_buf_release(&b->bytes);
+    *b = (vug_gguf_builder){ 0 };
+}

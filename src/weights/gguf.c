@@ -1,0 +1,319 @@
+/*
+ * One GGUF file.
+ *
+ *     bytes 0..24   "GGUF", version u32, number of tensors u64, number of keys u64
+ *     keys          core/gguf.c
+ *     tensors       name: length u64, bytes; dimensions u32; as many sizes u64, innermost
+ *                   first; format u32; offset in the data u64
+ *     the data      from the next multiple of the alignment on
+ *
+ * Format: docs/gguf.md of https://github.com/ggml-org/ggml; checks and their order as in
+ * ggml/src/gguf.cpp of llama.cpp. Versions 2 and 3 differ in nothing that is read here.
+ *
+ * Tensors lie one after another in the order of the list, each at the next multiple of
+ * the alignment: that is llama.cpp's rule, and with it none overlap. Bytes after the last
+ * one are not looked at, which may or may not be padded.
+ */
+#include "weights/directory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/text.h"
+
+/* A tensor takes at least its length, one letter, one dimension, format and offset. */
+enum { HEADER = 24, LEAST_TENSOR = 8 + 1 + 4 + 8 + 4 + 8 };
+
+typedef struct {
+    vug_weights *weights;
+    const char *name; /* of the file */
+    vug_reader reader;
+    uint64_t alignment;
+} gguf_file;
+
+/* ---- header ---------------------------------------------------------------- */
+
+static vug_status check_version(const gguf_file *f, uint32_t version, vug_err *err)
+{
+    if (version == 2 || version == 3)
+        return VUG_OK;
+    if (version != 0 && (version & 0xffff) == 0)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: version 0x%08" PRIx32 " at byte 4: a big-endian file, expected a "
+                        "little-endian one",
+                        f->name, version);
+    return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: GGUF version %" PRIu32 " at byte 4, expected 2 or 3",
+                    f->name, version);
+}
+
+static vug_status read_header(gguf_file *f, uint64_t *n_tensors, uint64_t *n_keys, vug_err *err)
+{
+    vug_reader *r = &f->reader;
+    VUG_TRY(vug_refuse_pointer(r->src, f->name, err));
+    if (r->src.len < HEADER)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: %zu bytes, a GGUF file begins with %d", f->name,
+                        r->src.len, HEADER);
+    const vug_bytes magic = vug_read_span(r, 4);
+    if (memcmp(magic.ptr, "GGUF", 4) != 0)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: begins with bytes %02x %02x %02x %02x, expected 'GGUF'", f->name,
+                        magic.ptr[0], magic.ptr[1], magic.ptr[2], magic.ptr[3]);
+    VUG_TRY(check_version(f, vug_read_u32le(r), err));
+    *n_tensors = vug_read_u64le(r);
+    *n_keys = vug_read_u64le(r);
+    if (*n_tensors > vug_reader_left(r) / LEAST_TENSOR)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: %" PRIu64 " tensors, the %zu bytes from byte %d on cannot list them",
+                        f->name, *n_tensors, vug_reader_left(r), HEADER);
+    if (*n_tensors > VUG_GGUF_MAX_TENSORS - f->weights->n)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: %" PRIu64 " tensors, %zu before it, at most %d are read in all",
+                        f->name, *n_tensors, f->weights->n, VUG_GGUF_MAX_TENSORS);
+    return VUG_OK;
+}
+
+vug_status vug_gguf_alignment(const vug_gguf *metadata, uint64_t *out, vug_err *err)
+{
+    const vug_gguf_value *v = vug_gguf_find(metadata, vug_str_of("general.alignment"));
+    *out = VUG_GGUF_ALIGNMENT;
+    if (!v)
+        return VUG_OK;
+    uint64_t n;
+    if (v->type != VUG_GGUF_U32 || v->is_array || !vug_gguf_u64(v, 0, &n))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: key 'general.alignment': %s at byte %" PRIu64 ", expected u32",
+                        metadata->file, vug_gguf_kind(v).text, v->offset);
+    if (n == 0 || n > VUG_GGUF_MAX_ALIGNMENT || (n & (n - 1)) != 0)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: key 'general.alignment': %" PRIu64 " at byte %" PRIu64
+                        ", expected a power of two up to %d",
+                        metadata->file, n, v->offset, VUG_GGUF_MAX_ALIGNMENT);
+    *out = n;
+    return VUG_OK;
+}
+
+/* ---- one tensor ------------------------------------------------------------ */
+
+static vug_status fail_short(const gguf_file *f, uint64_t i, vug_err *err)
+{
+    return VUG_FAIL(err, VUG_FORMAT,
+                    "%s: the file ends at byte %zu, within the description of tensor %" PRIu64,
+                    f->name, f->reader.src.len, i);
+}
+
+static bool is_name(vug_bytes name)
+{
+    uint32_t code_point;
+    for (size_t at = 0; at < name.len;) {
+        const size_t n = vug_utf8_next((const char *)name.ptr + at, name.len - at, &code_point);
+        if (n == 0 || code_point == 0)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+static vug_status read_name(gguf_file *f, uint64_t i, vug_str *out, vug_err *err)
+{
+    vug_reader *r = &f->reader;
+    const size_t at = r->pos;
+    const uint64_t n = vug_read_u64le(r);
+    if (r->bad)
+        return fail_short(f, i, err);
+    if (n == 0 || n > VUG_GGUF_MAX_NAME)
+        return VUG_FAIL(err, n ? VUG_LIMIT : VUG_FORMAT,
+                        "%s: the name of tensor %" PRIu64 " at byte %zu has %" PRIu64
+                        " bytes, expected 1 to %d",
+                        f->name, i, at, n, VUG_GGUF_MAX_NAME);
+    const vug_bytes span = vug_read_span(r, n);
+    if (r->bad)
+        return fail_short(f, i, err);
+    if (!is_name(span))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: the name of tensor %" PRIu64 " at byte %zu has a NUL or is not UTF-8",
+                        f->name, i, at);
+    *out = vug_arena_copy(&f->weights->arena, (vug_str){ (const char *)span.ptr, span.len });
+    return out->ptr ? VUG_OK : VUG_FAIL_NOMEM(err, f->name, n);
+}
+
+/* Numbers that have a name and are not read, for sentences. Those of GGML_TYPE in
+ * ggml/include/ggml.h of llama.cpp. */
+static const struct {
+    uint32_t number;
+    const char *name;
+} not_read[] = {
+    { 4, "Q4_2, which was removed from the format" },
+    { 5, "Q4_3, which was removed from the format" },
+    { 9, "Q8_1" },
+    { 15, "Q8_K" },
+    { 16, "IQ2_XXS" },
+    { 17, "IQ2_XS" },
+    { 18, "IQ3_XXS" },
+    { 19, "IQ1_S" },
+    { 21, "IQ3_S" },
+    { 22, "IQ2_S" },
+    { 29, "IQ1_M" },
+    { 31, "Q4_0_4_4, which was removed from the format" },
+    { 32, "Q4_0_4_8, which was removed from the format" },
+    { 33, "Q4_0_8_8, which was removed from the format" },
+    { 34, "TQ1_0" },
+    { 35, "TQ2_0" },
+    { 36, "IQ4_NL_4_4, which was removed from the format" },
+    { 37, "IQ4_NL_4_8, which was removed from the format" },
+    { 38, "IQ4_NL_8_8, which was removed from the format" },
+    { 40, "NVFP4" },
+    { 41, "Q1_0" },
+    { 42, "Q2_0" },
+};
+
+static vug_status fail_format(const gguf_file *f, vug_str name, uint32_t number, size_t at,
+                              vug_err *err)
+{
+    const char *known = NULL;
+    for (size_t i = 0; i < sizeof(not_read) / sizeof(not_read[0]); i++)
+        if (not_read[i].number == number)
+            known = not_read[i].name;
+    if (known)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: tensor '%.*s': format %" PRIu32 " at byte %zu is %s, and is not read",
+                        f->name, VUG_STR_ARG(name), number, at, known);
+    return VUG_FAIL(err, VUG_FORMAT,
+                    "%s: tensor '%.*s': no format has the number %" PRIu32 ", at byte %zu", f->name,
+                    VUG_STR_ARG(name), number, at);
+}
+
+/* Sizes, from innermost first to outermost first. */
+static vug_status read_shape(gguf_file *f, vug_tensor *t, vug_err *err)
+{
+    vug_reader *r = &f->reader;
+    const size_t at = r->pos;
+    const uint32_t rank = vug_read_u32le(r);
+    if (!r->bad && (rank == 0 || rank > VUG_GGUF_MAX_RANK))
+        return VUG_FAIL(err, rank ? VUG_LIMIT : VUG_FORMAT,
+                        "%s: tensor '%.*s': %" PRIu32 " dimensions at byte %zu, expected 1 to %d",
+                        f->name, VUG_STR_ARG(t->name), rank, at, VUG_GGUF_MAX_RANK);
+    t->rank = (int)rank;
+    for (int i = t->rank - 1; i >= 0 && !r->bad; i--) {
+        const size_t where = r->pos;
+        const uint64_t n = vug_read_u64le(r);
+        if (!r->bad && (n == 0 || n > INT64_MAX))
+            return VUG_FAIL(err, VUG_FORMAT,
+                            "%s: tensor '%.*s': a dimension of %" PRIu64
+                            " at byte %zu, expected 1 to %" PRId64,
+                            f->name, VUG_STR_ARG(t->name), n, where, INT64_MAX);
+        t->dim[i] = (int64_t)n;
+    }
+    return VUG_OK;
+}
+
+static vug_status read_format(gguf_file *f, vug_tensor *t, vug_err *err)
+{
+    vug_reader *r = &f->reader;
+    const size_t at = r->pos;
+    const uint32_t number = vug_read_u32le(r);
+    if (r->bad)
+        return VUG_OK; /* the caller says it */
+    t->dtype = vug_dtype_of_gguf(number);
+    if (t->dtype == VUG_DTYPE_COUNT)
+        return fail_format(f, t->name, number, at, err);
+    const vug_dtype_info *info = vug_dtype_of(t->dtype);
+    if (t->dim[t->rank - 1] % info->elements != 0)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor '%.*s': rows of %" PRId64
+                        " elements, those of %s are multiples of %d (byte %zu)",
+                        f->name, VUG_STR_ARG(t->name), t->dim[t->rank - 1], info->name,
+                        info->elements, at);
+    if (!vug_tensor_size(t->dtype, t->rank, t->dim, &t->bytes) || t->bytes > INT64_MAX)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor '%.*s': %s %s is more than 63 bits can count (byte %zu)",
+                        f->name, VUG_STR_ARG(t->name), info->name,
+                        vug_shape_print(t->rank, t->dim).text, at);
+    return VUG_OK;
+}
+
+/* `end`: where the data of the tensors before this one ends, padded; moves on. */
+static vug_status read_tensor(gguf_file *f, uint64_t i, uint64_t *end, vug_err *err)
+{
+    vug_tensor t = { .file = f->name };
+    VUG_TRY(read_name(f, i, &t.name, err));
+    VUG_TRY(read_shape(f, &t, err));
+    VUG_TRY(read_format(f, &t, err));
+    const size_t at = f->reader.pos;
+    t.offset = vug_read_u64le(&f->reader);
+    if (f->reader.bad)
+        return fail_short(f, i, err);
+    if (t.offset != *end)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor '%.*s': offset %" PRIu64 " at byte %zu, expected %" PRIu64
+                        ": tensors lie one after another, aligned by %" PRIu64,
+                        f->name, VUG_STR_ARG(t.name), t.offset, at, *end, f->alignment);
+    uint64_t next;
+    if (!vug_add_size(t.offset, t.bytes, &next) || !vug_add_size(next, f->alignment - 1, &next) ||
+        next > INT64_MAX)
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: tensor '%.*s': %" PRIu64 " bytes from %" PRIu64
+                        " of the data on, more than 63 bits can count",
+                        f->name, VUG_STR_ARG(t.name), t.bytes, t.offset);
+    *end = next & ~(f->alignment - 1);
+    vug_entry *entry;
+    VUG_TRY(vug_weights_append(f->weights, &entry, err));
+    entry->tensor = t;
+    return VUG_OK;
+}
+
+/* ---- the whole file -------------------------------------------------------- */
+
+/* From offsets that count in the data to offsets in the file and pointers. */
+static vug_status place(const gguf_file *f, size_t first, vug_err *err)
+{
+    const vug_weights *weights = f->weights;
+    const size_t len = f->reader.src.len;
+    /* No overflow: the alignment is small and the position within memory. */
+    const uint64_t start = (f->reader.pos + f->alignment - 1) & ~(f->alignment - 1);
+    for (size_t i = first; i < weights->n; i++) {
+        vug_tensor *t = &weights->order[i]->tensor;
+        if (start > len || t->offset > len - start || t->bytes > len - start - t->offset)
+            return VUG_FAIL(err, VUG_FORMAT,
+                            "%s: ends at byte %zu, tensor '%.*s' needs up to byte %" PRIu64
+                            ": the file is truncated",
+                            f->name, len, VUG_STR_ARG(t->name), start + t->offset + t->bytes);
+        t->offset += start;
+        t->data = f->reader.src.ptr + t->offset;
+    }
+    return VUG_OK;
+}
+
+vug_status vug_gguf_read_file(vug_weights *weights, vug_bytes file, const char *name,
+                              vug_gguf *metadata, vug_err *err)
+{
+    gguf_file f = { .weights = weights, .name = name, .reader = vug_reader_over(file) };
+    uint64_t n_tensors, n_keys, end = 0;
+    VUG_TRY(read_header(&f, &n_tensors, &n_keys, err));
+    vug_gguf read = { 0 };
+    VUG_TRY(vug_gguf_read(&f.reader, n_keys, name, &read, err));
+    const size_t first = weights->n;
+    vug_status st = vug_gguf_alignment(&read, &f.alignment, err);
+    for (uint64_t i = 0; st == VUG_OK && i < n_tensors; i++)
+        st = read_tensor(&f, i, &end, err);
+    if (st == VUG_OK)
+        st = place(&f, first, err);
+    if (st == VUG_OK)
+        *metadata = read;
+    else
+        vug_gguf_release(&read);
+    return st;
+}
+
+vug_status vug_weights_over_gguf(vug_bytes file, const char *name, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
+    vug_status st = vug_gguf_read_file(weights, file, weights->name, &weights->gguf, err);
+    if (st == VUG_OK)
+        st = vug_weights_seal(weights, err);
+    if (st == VUG_OK)
+        *out = weights;
+    else
+        vug_weights_close(weights);
+    return st;
+}
