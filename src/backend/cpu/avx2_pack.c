@@ -13,7 +13,7 @@ enum {
 INLINE void put_units(const uint8_t *rows, void *to)
 {
     __m256i unit[8];
-    transpose_units(rows, HALF * 4, unit);
+    transpose_units(rows, sizeof(__m256i), unit);
     for (int j = 0; j < 8; j++)
         _mm256_storeu_si256((__m256i *)to + 2 * (int64_t)j, unit[j]);
 }
@@ -61,8 +61,9 @@ INLINE void put_fields(const vug_cpu_layout *layout, const vug_block *b, int64_t
             panel->offset[i] = b[c].offset;
         for (int s = 0; layout->factors && s < 2; s++) {
             panel->factor[2 * i + s] = b[c].factor[s];
-            panel->minimum[2 * i + s] =
-                    layout->offsets ? b[c].minimum[s] : (int16_t)(-layout->zero * b[c].factor[s]);
+            panel->minimum[2 * i + s] = b[c].minimum[s];
+            if (!layout->offsets)
+                panel->minimum[2 * i + s] = (int16_t)(-layout->zero * b[c].factor[s]);
         }
     }
 }
