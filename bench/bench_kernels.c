@@ -73,7 +73,7 @@ static const uint8_t *multiply(const bench *b, int product, vug_dtype dtype, int
     float *y = b->y;
     for (int j = 0; j < products[product].n; j++) {
         const int64_t out = products[product].out[j];
-        m[j] = (vug_cpu_matrix){ dtype, w, out, y };
+        m[j] = (vug_cpu_matrix){ { dtype, w, products[product].in, { 0 } }, out, y };
         w += out * products[product].in * vug_dtype_of(dtype)->bytes;
         y += rows * out;
     }
@@ -91,7 +91,7 @@ static double decode(const bench *b, vug_dtype dtype)
         for (int i = 0; i < N_PRODUCTS; i++)
             w = multiply(b, i, dtype, 1, w);
     }
-    const vug_cpu_matrix head = { dtype, w, V, b->y };
+    const vug_cpu_matrix head = { { dtype, w, D, { 0 } }, V, b->y };
     vug_cpu_linear(&b->env, &(vug_cpu_linear_job){ b->x, 1, D, &head, 1 });
     w += (int64_t)V * D * vug_dtype_of(dtype)->bytes;
     return (double)(w - b->weights) / (vug_now() - start);
@@ -107,15 +107,19 @@ static double prefill(const bench *b, vug_dtype dtype)
     return 2.0 * TOKENS * (double)layer_elements() / (vug_now() - start);
 }
 
+typedef struct {
+    int64_t past, n, window;
+} attention_case;
+
 /* Seconds of one layer's attention for `n` tokens after `past`. */
-static double attend(const bench *b, int64_t past, int64_t n, int64_t window, double *flop)
+static double attend(const bench *b, vug_kv kv, attention_case at, double *flop)
 {
+    const int64_t past = at.past, n = at.n, window = at.window;
     const vug_shape k = { 3, { VUG_DIM_T, 1, E } };
     vug_cpu_cache cache;
-    if (!vug_cpu_cache_init(&cache, &k, window, &(vug_limits){ past + n, TOKENS, 1 }))
+    if (!vug_cpu_cache_init(&cache, &k, window, kv, &(vug_limits){ past + n, TOKENS, 1 }))
         return 0;
-    cache.v = (uint64_t)(cache.slots * E);
-    vug_state state = { vug_alloc_aligned(vug_cpu_cache_floats(&cache) * sizeof(float)) };
+    vug_state state = { vug_alloc_aligned(vug_cpu_cache_bytes(&cache)) };
     vug_cpu_env env = b->env;
     env.shared = vug_alloc_aligned((size_t)vug_cpu_attention_partial(&cache) * sizeof(float));
     if (!state.data || !env.shared)
@@ -148,18 +152,24 @@ static double attend(const bench *b, int64_t past, int64_t n, int64_t window, do
 
 static void print_attention(const bench *b)
 {
-    static const struct {
-        int64_t past, n, window;
-    } cases[] = { { 0, 512, 0 }, { 0, 512, 512 },  { 4096, 512, 0 }, { 4096, 512, 512 },
-                  { 511, 1, 0 }, { 4096, 1, 512 }, { 4096, 1, 0 },   { 32000, 1, 0 } };
-    printf("\nattention of one layer   past tokens window      us   GFLOP/s  GB/s of cache\n");
+    static const attention_case cases[] = { { 0, 512, 0 },      { 0, 512, 512 }, { 4096, 512, 0 },
+                                            { 4096, 512, 512 }, { 511, 1, 0 },   { 4096, 1, 512 },
+                                            { 4096, 1, 0 },     { 32000, 1, 0 } };
+    printf("\nattention of one layer, us   past tokens window");
+    for (int kv = 0; kv < VUG_KV_COUNT; kv++)
+        printf(" %7s", vug_kv_name((vug_kv)kv));
+    printf("   of f32: GFLOP/s  GB/s of cache\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        double flop = 0;
-        const double s = attend(b, cases[i].past, cases[i].n, cases[i].window, &flop);
+        double flop = 0, seconds = 0;
+        printf("                           %6lld %6lld %6lld", (long long)cases[i].past,
+               (long long)cases[i].n, (long long)cases[i].window);
+        for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
+            const double s = attend(b, (vug_kv)kv, cases[i], &flop);
+            seconds = kv == VUG_KV_F32 ? s : seconds;
+            printf(" %7.0f", s * 1e6);
+        }
         const double bytes = flop / (4.0 * HEADS * E) / (double)cases[i].n * 2 * E * 4;
-        printf("                       %6lld %6lld %6lld %7.0f %9.1f %9.1f\n",
-               (long long)cases[i].past, (long long)cases[i].n, (long long)cases[i].window, s * 1e6,
-               flop / s * 1e-9, bytes / s * 1e-9);
+        printf(" %17.1f %14.1f\n", flop / seconds * 1e-9, bytes / seconds * 1e-9);
     }
 }
 
@@ -173,7 +183,8 @@ int main(int argc, char **argv)
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
-    const int64_t attention = vug_cpu_attention_scratch(E), linear = vug_cpu_linear_scratch();
+    const int64_t attention = vug_cpu_attention_scratch(E),
+                  linear = vug_cpu_linear_scratch(&b.env, VUG_DTYPE_F32, F);
     b.env.scratch_floats = attention > linear ? attention : linear;
     b.env.scratch = vug_alloc_aligned((size_t)(b.env.scratch_floats * threads) * sizeof(float));
     b.weights = vug_alloc_aligned(elements * sizeof(float));

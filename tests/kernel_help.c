@@ -76,6 +76,11 @@ void free_weights(const uint8_t *w, size_t shift)
     vug_free((uint8_t *)w - GUARD - shift);
 }
 
+vug_matrix matrix_over(vug_dtype dtype, const uint8_t *data, int64_t columns)
+{
+    return (vug_matrix){ .dtype = dtype, .data = data, .columns = columns };
+}
+
 /* ---- comparing ------------------------------------------------------------ */
 
 void check_bits(const float *got, const float *want, size_t n, const char *what)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ir/dtype.h"
+#include "ir/tensor.h"
 
 /* A small generator (xorshift64*); any seed but 0. */
 typedef struct {
@@ -30,6 +30,8 @@ void free_guarded(float *x);
  * decode to NaN. */
 uint8_t *random_weights(rng *r, vug_dtype dtype, size_t n, size_t shift);
 void free_weights(const uint8_t *w, size_t shift);
+/* [..,columns] of a format without scales. */
+vug_matrix matrix_over(vug_dtype dtype, const uint8_t *data, int64_t columns);
 
 /* Fails with `what` and the index of the first difference; +0 and -0 differ. */
 void check_bits(const float *got, const float *want, size_t n, const char *what);

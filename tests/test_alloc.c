@@ -19,6 +19,7 @@
 #include "flow_help.h"
 #include "text/text.h"
 #include "tiny_model.h"
+#include "vug/checkpoint.h"
 #include "vug/perplexity.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
@@ -164,7 +165,7 @@ static vug_status tokenizer(const char *folder, vug_err *err)
     vug_tokens tokens = { 0 };
     vug_text back = { 0 };
     vug_status st =
-            vug_read_file("tests/fuzz/regressions/tokenizer/small-gemma.bin", 1 << 20, &file, err);
+            vug_read_file("tests/fuzz/regressions/tokenizer/whole-gemma.bin", 1 << 20, &file, err);
     if (st == VUG_OK)
         st = vug_tokenizer_read(vug_str_of(file.ptr), "small", &t, err);
     if (st == VUG_OK)
@@ -278,6 +279,18 @@ static vug_status verify(const char *folder, vug_err *err)
         assert_true(v.pass);
     vug_model_close(model);
     return st;
+}
+
+static void pass(const vug_blocks_check *check, void *user)
+{
+    (void)user;
+    assert_int_equal(check->n_different, 0);
+}
+
+static vug_status blocks(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return vug_verify_blocks("tests/golden/quants.safetensors", pass, NULL, err);
 }
 
 /* Against a model, into a file, and against that file. */
@@ -526,6 +539,7 @@ int main(void)
         { "chat", chat, &dir },
         { "wide", wide, &dir },
         { "verify", verify, &dir },
+        { "blocks", blocks, &dir },
         { "graph", graph, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },

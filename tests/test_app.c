@@ -328,6 +328,48 @@ static void test_verify(void **state)
     assert_refused(VUG("verify", GOLDEN, "--reference", "no/such/file"), 2, "no/such/file");
 }
 
+#define BLOCKS "tests/golden/quants.safetensors"
+
+static void test_verify_blocks(void **state)
+{
+    (void)state;
+    captured c = VUG("verify", "--blocks", BLOCKS);
+    assert_fine(&c);
+    assert_has(&c.out, "Q4_K                       3 x 512, identical to the bit\n");
+    assert_has(&c.out, "mlx.b6.g128 ");
+    assert_has(&c.out, "\npass\n");
+    captured_release(&c);
+    assert_json(VUG("verify", "--blocks", BLOCKS, "--json"), 0, "formats");
+    assert_refused(VUG("verify"), 2, "MODEL folder or --blocks");
+    assert_refused(VUG("verify", GOLDEN, "--blocks", BLOCKS), 2, "not both");
+    assert_refused(VUG("verify", "--blocks", BLOCKS, "--tol", "1"), 2, "belong to a MODEL");
+    assert_refused(VUG("verify", "--blocks", "tests/golden/pebble/reference.safetensors"), 2,
+                   "TYPE.blocks");
+
+    /* The last byte of the file is the sign of the last weight. */
+    const scratch s = scratch_make();
+    vug_text file = { 0 };
+    vug_err err;
+    assert_int_equal(vug_read_file(BLOCKS, 1 << 20, &file, &err), VUG_OK);
+    char *bytes = vug_alloc(file.len, 1);
+    assert_non_null(bytes);
+    memcpy(bytes, file.ptr, file.len);
+    bytes[file.len - 1] ^= (char)0x80;
+    scratch_write(&s, "other.safetensors", bytes, file.len);
+    vug_free(bytes);
+    vug_text_release(&file);
+    const scratch_path other = scratch_at(&s, "other.safetensors");
+    c = VUG("verify", "--blocks", other.path);
+    assert_int_equal(c.code, 1);
+    assert_has(&c.out, "Q4_K                       3 x 512, identical");
+    assert_has(&c.out, "3 x 512, 1 differ: ");
+    assert_has(&c.out, " at [2,511], expected ");
+    assert_has(&c.out, "\nFAIL\n");
+    captured_release(&c);
+    assert_json(VUG("verify", "--blocks", other.path, "--json"), 1, "pass");
+    scratch_remove(&s);
+}
+
 /* ---- perplexity ------------------------------------------------------------------- */
 
 static void test_perplexity(void **state)
@@ -535,6 +577,27 @@ static void test_inspect_for_a_person(void **state)
     captured_release(&c);
 }
 
+/* Of a head of 16 a key or value takes 20 bytes in 8 bits. */
+static void test_formats_of_caches(void **state)
+{
+    (void)state;
+    captured c = VUG("inspect", GOLDEN, "--context", "640", "--kv", "q8");
+    assert_fine(&c);
+    assert_has(&c.out, "keys and values in q8\n");
+    assert_has(&c.out, "1 x full   640 slots of 2 x 16, 50.00 KiB each: 5\n");
+    captured_release(&c);
+    c = VUG("inspect", GOLDEN, "--context", "640");
+    assert_has(&c.out, "keys and values in f32\n");
+    assert_has(&c.out, "1 x full   640 slots of 2 x 16, 160.00 KiB each: 5\n");
+    captured_release(&c);
+    c = VUG("verify", GOLDEN, "--kv", "f16", "--tol", "0.05");
+    assert_fine(&c);
+    assert_has(&c.out, "token by token             identical to the bit\n");
+    captured_release(&c);
+    assert_refused(VUG("verify", GOLDEN, "--kv", "q4"), 2, "f32|f16|bf16|q8");
+    assert_json(VUG("inspect", GOLDEN, "--kv", "bf16", "--json"), 0, "kv");
+}
+
 static void test_graph_to_a_file(void **state)
 {
     const scratch *tiny = *state;
@@ -662,6 +725,7 @@ int main(void)
         cmocka_unit_test(test_missing_files),
         cmocka_unit_test(test_tokenizer_of_another_model),
         cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_verify_blocks),
         cmocka_unit_test(test_perplexity),
         cmocka_unit_test(test_perplexity_refuses),
         cmocka_unit_test(test_tokenize),
@@ -671,6 +735,7 @@ int main(void)
         cmocka_unit_test(test_template_refuses),
         cmocka_unit_test(test_data_as_json),
         cmocka_unit_test(test_inspect_for_a_person),
+        cmocka_unit_test(test_formats_of_caches),
         cmocka_unit_test(test_graph_to_a_file),
         cmocka_unit_test(test_profiles_and_modes),
         cmocka_unit_test(test_bench_and_synth_refuse),

@@ -3,6 +3,7 @@
  * ref, and the same bits however a sequence is cut into steps, with whom it
  * shares them, and whatever the unused slots of the cache hold.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +20,10 @@
 typedef struct {
     int64_t n, heads, kv_heads, width, window;
     vug_cpu_score score;
+    vug_kv kv;
     const float *mask;       /* [n,n]; NULL: order and window */
     float *q, *k, *v, *want; /* want: the bits, by ref */
+    float *rk, *rv;          /* k and v as the cache gives them back */
 } sequence;
 
 static sequence sequence_of(rng *r, int64_t n, int64_t heads, int64_t kv_heads, int64_t width)
@@ -31,6 +34,8 @@ static sequence sequence_of(rng *r, int64_t n, int64_t heads, int64_t kv_heads, 
     s.k = guarded_floats(nk);
     s.v = guarded_floats(nk);
     s.want = guarded_floats(nq);
+    s.rk = guarded_floats(nk);
+    s.rv = guarded_floats(nk);
     rng_fill(r, s.q, nq);
     rng_fill(r, s.k, nk);
     rng_fill(r, s.v, nk);
@@ -40,10 +45,14 @@ static sequence sequence_of(rng *r, int64_t n, int64_t heads, int64_t kv_heads, 
 
 static void compute_want(sequence *s)
 {
+    for (int64_t i = 0; i < s->n * s->kv_heads * s->width; i += s->width) {
+        vug_ref_kv(s->kv, s->k + i, s->width, s->rk + i);
+        vug_ref_kv(s->kv, s->v + i, s->width, s->rv + i);
+    }
     for (int64_t t = 0; t < s->n; t++) {
         for (int64_t h = 0; h < s->heads; h++) {
-            const vug_ref_history history = { .k = s->k,
-                                              .v = s->v,
+            const vug_ref_history history = { .k = s->rk,
+                                              .v = s->rv,
                                               .position = t,
                                               .heads = s->kv_heads,
                                               .head = h / (s->heads / s->kv_heads),
@@ -64,6 +73,8 @@ static void release(sequence *s)
     free_guarded(s->k);
     free_guarded(s->v);
     free_guarded(s->want);
+    free_guarded(s->rk);
+    free_guarded(s->rv);
 }
 
 /* A cache for steps of up to `batch` tokens, and a pool. */
@@ -77,8 +88,7 @@ static fixture fixture_of(const sequence *s, int64_t batch, int threads)
     fixture f = { .env.kernels = vug_cpu_choose(NULL) };
     const vug_shape shape = { 3, { VUG_DIM_T, s->kv_heads, s->width } };
     const vug_limits limits = { s->n, batch, 0 };
-    assert_true(vug_cpu_cache_init(&f.cache, &shape, s->window, &limits));
-    f.cache.v = (uint64_t)(f.cache.slots * f.cache.heads * f.cache.width);
+    assert_true(vug_cpu_cache_init(&f.cache, &shape, s->window, s->kv, &limits));
     assert_int_equal(f.cache.slots % VUG_CPU_BLOCK, 0);
     assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);
     f.env.scratch_floats = (vug_cpu_attention_scratch(s->width) + 15) / 16 * 16;
@@ -99,13 +109,15 @@ static void fixture_release(fixture *f)
 /* Every slot holds NaN until a token is written to it. */
 static vug_state state_of(const fixture *f)
 {
-    return (vug_state){ guarded_floats((size_t)vug_cpu_cache_floats(&f->cache)) };
+    assert_int_equal(vug_cpu_cache_bytes(&f->cache) % sizeof(float), 0);
+    return (vug_state){ (uint8_t *)guarded_floats(vug_cpu_cache_bytes(&f->cache) / 4) };
 }
 
 static void state_release(const fixture *f, vug_state *state)
 {
-    check_guards(state->data, (size_t)vug_cpu_cache_floats(&f->cache));
-    free_guarded(state->data);
+    float *data = (float *)(void *)state->data;
+    check_guards(data, vug_cpu_cache_bytes(&f->cache) / 4);
+    free_guarded(data);
 }
 
 static void run(const fixture *f, const vug_cpu_attention_job *job)
@@ -158,8 +170,8 @@ static double naive(const sequence *s, int64_t t, int64_t h, double *out)
         const int64_t at = (j * s->kv_heads + kv) * s->width;
         double score = 0, size = 0;
         for (int64_t e = 0; e < s->width; e++) {
-            score += (double)q[e] * (double)s->k[at + e];
-            size += fabs((double)q[e] * (double)s->k[at + e]);
+            score += (double)q[e] * (double)s->rk[at + e];
+            size += fabs((double)q[e] * (double)s->rk[at + e]);
         }
         score *= (double)s->score.scale;
         size *= (double)s->score.scale;
@@ -171,7 +183,7 @@ static double naive(const sequence *s, int64_t t, int64_t h, double *out)
         const double p = exp(score); /* scores are small here */
         sum += p;
         for (int64_t e = 0; e < s->width; e++)
-            out[e] += p * (double)s->v[at + e];
+            out[e] += p * (double)s->rv[at + e];
     }
     for (int64_t e = 0; e < s->width; e++)
         out[e] /= sum;
@@ -180,10 +192,10 @@ static double naive(const sequence *s, int64_t t, int64_t h, double *out)
 
 /* Weights are off by twice the error of a score; then come at most 64 additions
  * in a block, two roundings per later block, and the functions. Values are
- * below 1. */
+ * at most 1, and rounded upwards 127 d. */
 static void check_against_double(const sequence *s)
 {
-    double out[64];
+    double out[128];
     for (int64_t t = 0; t < s->n; t++) {
         for (int64_t h = 0; h < s->heads; h++) {
             const double scores = naive(s, t, h, out);
@@ -203,15 +215,20 @@ static const struct {
     { 70, 1, 1, 2, 0, 0 },     { 300, 4, 1, 16, 0, 0 },    { 300, 4, 2, 20, 100, 0 },
     { 600, 3, 3, 8, 16, 0 },   { 600, 8, 1, 6, 1, 0 },     { 700, 2, 1, 32, 300, 0 },
     { 1100, 2, 1, 4, 512, 0 }, { 300, 4, 1, 16, 0, 2.5f }, { 130, 28, 1, 10, 64, 0 },
+    { 200, 6, 2, 72, 90, 0 },  { 90, 7, 1, 113, 0, 0 },
 };
 
-enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]), N_CASES = N_SHAPES * VUG_KV_COUNT };
 
+/* Every shape in every format. */
 static sequence sequence_at(int i, rng *r)
 {
+    const vug_kv kv = (vug_kv)(i / N_SHAPES);
+    i %= N_SHAPES;
     sequence s = sequence_of(r, shapes[i].n, shapes[i].heads, shapes[i].kv_heads, shapes[i].width);
     s.window = shapes[i].window;
     s.score.softcap = shapes[i].softcap;
+    s.kv = kv;
     compute_want(&s);
     return s;
 }
@@ -220,7 +237,7 @@ static void test_ref_against_double(void **state)
 {
     (void)state;
     rng r = { 21 };
-    for (int i = 0; i < N_SHAPES; i++) {
+    for (int i = 0; i < N_CASES; i++) {
         sequence s = sequence_at(i, &r);
         check_against_double(&s);
         release(&s);
@@ -233,7 +250,7 @@ static void test_chunks(void **state)
 {
     (void)state;
     rng r = { 22 };
-    for (int i = 0; i < N_SHAPES; i++) {
+    for (int i = 0; i < N_CASES; i++) {
         sequence s = sequence_at(i, &r);
         const int64_t chunks[] = { 1, 3, 7, 64, s.n };
         for (size_t c = 0; c < sizeof(chunks) / sizeof(chunks[0]); c++)
@@ -246,19 +263,18 @@ static void test_rows_of_the_table(void **state)
 {
     (void)state;
     rng r = { 23 };
-    for (int i = 0; i < vug_cpu_row_count(); i++) {
-        sequence s = sequence_at(2, &r);
-        in_chunks(&s, 5, 2, vug_cpu_row(i));
-        in_chunks(&s, s.n, 2, vug_cpu_row(i));
+    for (int i = 0; i < vug_cpu_row_count() * VUG_KV_COUNT; i++) {
+        sequence s = sequence_at(2 + i % VUG_KV_COUNT * N_SHAPES, &r);
+        in_chunks(&s, 5, 2, vug_cpu_row(i / VUG_KV_COUNT));
+        in_chunks(&s, s.n, 2, vug_cpu_row(i / VUG_KV_COUNT));
         release(&s);
     }
 }
 
 /* Three sequences, a third of them behind each other, step by step together:
  * one decodes while another is prefilled. */
-static void test_several_sequences(void **state)
+static void several_sequences(vug_kv kv)
 {
-    (void)state;
     enum { N = 3, HEADS = 4, KV = 2, WIDTH = 12, LENGTH = 330 };
     static const int64_t step[N] = { 1, 7, 40 };
     rng r = { 24 };
@@ -267,6 +283,7 @@ static void test_several_sequences(void **state)
     for (int i = 0; i < N; i++) {
         s[i] = sequence_of(&r, LENGTH, HEADS, KV, WIDTH);
         s[i].window = 90;
+        s[i].kv = kv;
         compute_want(&s[i]);
     }
     fixture f = fixture_of(&s[0], 48, 2);
@@ -324,25 +341,208 @@ static void test_several_sequences(void **state)
     fixture_release(&f);
 }
 
+static void test_several_sequences(void **state)
+{
+    (void)state;
+    for (int kv = 0; kv < VUG_KV_COUNT; kv++)
+        several_sequences((vug_kv)kv);
+}
+
 /* A window's cache does not grow with the context, and holds what a step needs. */
 static void test_slots(void **state)
 {
     (void)state;
     const vug_shape k = { 3, { VUG_DIM_T, 1, 20 } };
     vug_cpu_cache c;
-    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 32768, 512, 1 }));
+    assert_true(vug_cpu_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 32768, 512, 1 }));
     assert_int_equal(c.slots, 1024);
     assert_int_equal(c.columns, 32);
-    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 1000, 512, 1 }));
+    assert_true(vug_cpu_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 1000, 512, 1 }));
     assert_int_equal(c.slots, 1024);
-    assert_true(vug_cpu_cache_init(&c, &k, 512, &(vug_limits){ 700, 100, 1 }));
+    assert_true(vug_cpu_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 700, 100, 1 }));
     assert_int_equal(c.slots, 640);
-    assert_true(vug_cpu_cache_init(&c, &k, 0, &(vug_limits){ 4000, 512, 1 }));
+    assert_true(vug_cpu_cache_init(&c, &k, 0, VUG_KV_F32, &(vug_limits){ 4000, 512, 1 }));
     assert_int_equal(c.slots, 4032);
-    assert_int_equal(vug_cpu_cache_floats(&c), 4032 * (20 + 32));
+    assert_int_equal(vug_cpu_cache_bytes(&c), 4032 * 4 * (20 + 32));
+}
+
+/* Bytes of a slot: an element is 4, 2, 2 or 1, and 32 of them have a scale of 4. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        vug_kv kv;
+        int64_t width;
+        uint64_t slot; /* key and value */
+    } rows[] = {
+        { VUG_KV_F32, 256, 2048 },         { VUG_KV_F16, 256, 1024 },
+        { VUG_KV_BF16, 256, 1024 },        { VUG_KV_Q8, 256, 576 },
+        { VUG_KV_F16, 20, 2 * (20 + 32) }, { VUG_KV_Q8, 33, 33 + 8 + 48 + 8 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const vug_shape k = { 3, { VUG_DIM_T, 3, rows[i].width } };
+        vug_cpu_cache c;
+        assert_true(vug_cpu_cache_init(&c, &k, 0, rows[i].kv, &(vug_limits){ 640, 64, 1 }));
+        assert_int_equal(vug_cpu_cache_bytes(&c), 640 * 3 * rows[i].slot);
+        assert_false(vug_cpu_cache_init(&c, &k, 0, rows[i].kv, &(vug_limits){ INT64_MAX, 1, 1 }));
+        assert_false(
+                vug_cpu_cache_init(&c, &k, 0, rows[i].kv, &(vug_limits){ INT64_MAX / 64, 1, 1 }));
+    }
+}
+
+/* ---- rounding -------------------------------------------------------------------- */
+
+/* Halfway cases, the ends of the formats, and what is no number. */
+static const float special[] = {
+    0,           -0.0f,     1,           -1,        1.00048828125f, 1.00146484375f, 1.00390625f,
+    1.01171875f, 65504,     65519.99f,   65520,     1e6f,           0x1p-14f,       0x1.8p-24f,
+    0x1p-25f,    0x1p-126f, 0x1.8p-140f, 0x1p-149f, 3e38f,          FLT_MAX,        0.49999997f,
+    63.5f,       127,       126.5f,      1e-38f,    -2.5f,          -3.5f,          0.5f,
+    1e-7f,       1.17e-38f,
+};
+enum { N_SPECIAL = sizeof(special) / sizeof(special[0]) };
+
+/* With one key its weight is 1: attention gives back the value. */
+static void give_back(vug_kv kv, const float *x, int64_t width, float *out)
+{
+    sequence s = { .n = 1, .heads = 1, .kv_heads = 1, .width = width, .kv = kv };
+    float *zero = guarded_floats((size_t)width), *value = guarded_floats((size_t)width);
+    memset(zero, 0, (size_t)width * sizeof(float));
+    memcpy(value, x, (size_t)width * sizeof(float));
+    fixture f = fixture_of(&s, 1, 1);
+    vug_state state = state_of(&f);
+    const vug_span span = { &state, 0, 1 };
+    run(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                      .span = &span,
+                                      .n_spans = 1,
+                                      .heads = 1,
+                                      .q = zero,
+                                      .k = zero,
+                                      .v = value,
+                                      .out = out,
+                                      .score = { .scale = 1 } });
+    state_release(&f, &state);
+    fixture_release(&f);
+    free_guarded(zero);
+    free_guarded(value);
+}
+
+static void check_given_back(vug_kv kv, const float *x, int64_t width)
+{
+    float want[128], got[128];
+    vug_ref_kv(kv, x, width, want);
+    give_back(kv, x, width, got);
+    for (int64_t i = 0; i < width; i++) {
+        assert_int_equal(isnan(got[i]), isnan(want[i]));
+        if (!isnan(want[i])) {
+            want[i] += 0; /* a sum from 0 has no -0 */
+            check_bits(&got[i], &want[i], 1, vug_kv_name(kv));
+        }
+    }
+}
+
+static void test_what_is_given_back(void **state)
+{
+    (void)state;
+    rng r = { 28 };
+    float x[128];
+    for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
+        for (int64_t width = 1; width <= N_SPECIAL; width++)
+            check_given_back((vug_kv)kv, special + N_SPECIAL - width, width);
+        for (int i = 0; i < N_SPECIAL; i++)
+            check_given_back((vug_kv)kv, special + i, 1);
+        for (int i = 0; i < 200; i++) {
+            rng_fill(&r, x, 128);
+            x[i % 128] *= 1e4f;
+            x[i / 2] = i % 3 ? x[i / 2] : i % 2 ? INFINITY : NAN;
+            check_given_back((vug_kv)kv, x, 1 + i % 128);
+        }
+    }
+}
+
+/* Of the definition, against double: a number of p bits is off by half a unit of its last
+ * place, the least of which is 2^-24 in F16 and 2^-133 in BF16; 8 bits are off by half of
+ * d, and by the roundings of d and of the product with 127 / most. */
+static void test_rounding(void **state)
+{
+    (void)state;
+    rng r = { 29 };
+    float x[100], y[100];
+    for (int round = 0; round < 300; round++) {
+        rng_fill(&r, x, 100);
+        for (int i = 0; i < 100; i++)
+            x[i] = ldexpf(x[i], round % 60 - 30 + i % 10);
+        vug_ref_kv(VUG_KV_F32, x, 100, y);
+        check_bits(y, x, 100, "f32");
+        vug_ref_kv(VUG_KV_F16, x, 100, y);
+        for (int i = 0; i < 100; i++)
+            assert_true(fabs((double)x[i]) >= 65520 ||
+                        fabs((double)y[i] - (double)x[i]) <=
+                                fmax(fabs((double)x[i]) * 0x1p-11, 0x1p-25));
+        vug_ref_kv(VUG_KV_BF16, x, 100, y);
+        for (int i = 0; i < 100; i++)
+            assert_true(fabs((double)y[i] - (double)x[i]) <= fabs((double)x[i]) * 0x1p-8);
+        vug_ref_kv(VUG_KV_Q8, x, 100, y);
+        for (int i = 0; i < 100; i += VUG_KV_GROUP) {
+            double most = 0;
+            for (int j = i; j < i + VUG_KV_GROUP && j < 100; j++)
+                most = fmax(most, fabs((double)x[j]));
+            for (int j = i; j < i + VUG_KV_GROUP && j < 100; j++)
+                assert_true(fabs((double)y[j] - (double)x[j]) <=
+                            most / 127 * (0.5 + 127 * 4 * 0x1p-24));
+        }
+    }
+    /* Ties go to even. */
+    const float tie[] = { 127, 0.5f, 1.5f, -2.5f, -3.5f, 126.5f };
+    const float even[] = { 127, 0, 2, -2, -4, 126 };
+    vug_ref_kv(VUG_KV_Q8, tie, 6, y);
+    check_bits(y, even, 6, "ties");
+}
+
+/* The largest error of an element that the format gives back, for elements up to 1. */
+static double unit_of(vug_kv kv)
+{
+    static const double unit[VUG_KV_COUNT] = { 0, 0x1p-11, 0x1p-8, 0.5 / 127 * (1 + 0x1p-10) };
+    return unit[kv];
+}
+
+/*
+ * Scores are off by at most e = scale sum |q| unit, so that weights are off by a factor
+ * of exp(2e) at most, and the sum of values up to 1 by exp(2e) - 1 and their own unit;
+ * beside it there is what sums in F32 are off, as above.
+ */
+static void test_error_of_rounding(void **state)
+{
+    (void)state;
+    for (int i = N_SHAPES; i < N_CASES; i++) {
+        rng r = { 30 + (uint64_t)(i % N_SHAPES) }, again = r;
+        sequence s = sequence_at(i, &r), exact = sequence_at(i % N_SHAPES, &again);
+        const double unit = unit_of(s.kv);
+        double most = 0;
+        for (int64_t row = 0; row < s.n * s.heads; row++) {
+            double e = 0;
+            for (int64_t j = 0; j < s.width; j++)
+                e += fabs((double)s.q[row * s.width + j]) * (double)s.score.scale;
+            const double f32 = e * (double)(s.width + 8) * 0x1p-24 * 4 + 600 * 0x1p-24;
+            for (int64_t j = row * s.width; j < (row + 1) * s.width; j++) {
+                const double off = fabs((double)s.want[j] - (double)exact.want[j]);
+                assert_true(off <= expm1(2 * e * unit) + unit + f32);
+                most = fmax(most, off);
+            }
+        }
+        assert_true(most > unit / 64); /* it was rounded */
+        release(&s);
+        release(&exact);
+    }
 }
 
 /* ---- masks and pasts that are given ----------------------------------------- */
+
+/* The shapes, with formats that go round. */
+static sequence sequence_in_turn(int i, rng *r)
+{
+    return sequence_at(i + i % VUG_KV_COUNT * N_SHAPES, r);
+}
 
 /* The rule of order and window, as a mask. */
 static float *rule_of(const sequence *s)
@@ -413,7 +613,7 @@ static void test_the_rule_as_a_mask(void **state)
     (void)state;
     rng r = { 25 };
     for (int i = 0; i < N_SHAPES; i++) {
-        sequence s = sequence_at(i, &r); /* want: by the rule */
+        sequence s = sequence_in_turn(i, &r); /* want: by the rule */
         float *mask = rule_of(&s);
         with_mask(&s, mask, 5, "the rule as a mask");
         free_guarded(mask);
@@ -426,7 +626,7 @@ static void test_any_mask(void **state)
     (void)state;
     rng r = { 26 };
     for (int i = 0; i < N_SHAPES; i++) {
-        sequence s = sequence_at(i, &r);
+        sequence s = sequence_in_turn(i, &r);
         float *mask = random_mask(&r, s.n);
         s.mask = mask;
         compute_want(&s);
@@ -462,10 +662,9 @@ static void test_past_in_a_window(void **state)
 {
     (void)state;
     rng r = { 27 };
-    sequence s = sequence_at(4, &r); /* a window of 1 */
-    sequence t = sequence_at(3, &r); /* of 16 */
-    for (int i = 0; i < 2; i++) {
-        const sequence *of = i ? &s : &t;
+    for (int i = 0; i < 2 * VUG_KV_COUNT; i++) {
+        sequence s = sequence_at(3 + i % 2 + i / 2 * N_SHAPES, &r); /* windows of 16 and 1 */
+        const sequence *of = &s;
         const int64_t past = of->n - 3, nq = of->heads * of->width, nk = of->kv_heads * of->width;
         fixture f = fixture_of(of, 3, 2);
         vug_state state_ = state_of(&f);
@@ -487,9 +686,8 @@ static void test_past_in_a_window(void **state)
         free_guarded(out);
         state_release(&f, &state_);
         fixture_release(&f);
+        release(&s);
     }
-    release(&s);
-    release(&t);
 }
 
 int main(void)
@@ -500,6 +698,10 @@ int main(void)
         cmocka_unit_test(test_rows_of_the_table),
         cmocka_unit_test(test_several_sequences),
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_what_is_given_back),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_error_of_rounding),
         cmocka_unit_test(test_the_rule_as_a_mask),
         cmocka_unit_test(test_any_mask),
         cmocka_unit_test(test_bad_masks),

@@ -288,8 +288,8 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     const vug_node *first = vug_graph_at(&m->graph, node->in[0]);
     if (node->op == VUG_OP_LINEAR) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
-        vug_ref_linear(in[0], TOKENS,
-                       &(vug_cpu_weight){ w->dtype, w->data, width, first->shape.dim[1] }, out);
+        const vug_matrix matrix = matrix_over(w->dtype, w->data, first->shape.dim[1]);
+        vug_ref_linear(in[0], TOKENS, &matrix, width, out);
     } else if (node->op == VUG_OP_BIAS) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)

@@ -174,6 +174,62 @@ static void test_edges(void **state)
     assert_true(isnan(value_of(f16, encode(f16, float_of(0xffffffff)))));
 }
 
+static uint8_t encode_e4m3(float x)
+{
+    uint8_t out;
+    vug_dtype_of(VUG_DTYPE_E4M3)->encode(&x, &out, 1);
+    return out;
+}
+
+/* OCP 8-bit Floating Point, table 1: no infinities, and one NaN of each sign. */
+static double value_of_e4m3(unsigned bits)
+{
+    const int exponent = (int)(bits >> 3 & 15), mantissa = (int)(bits & 7);
+    const double sign = bits & 0x80 ? -1 : 1;
+    if ((bits & 0x7f) == 0x7f)
+        return NAN;
+    return sign * (exponent ? ldexp(8 + mantissa, exponent - 10) : ldexp(mantissa, -9));
+}
+
+static void test_e4m3(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 256; bits++) {
+        const uint8_t byte = (uint8_t)bits;
+        float x;
+        vug_dtype_of(VUG_DTYPE_E4M3)->decode(&byte, &x, 1);
+        const double expected = value_of_e4m3(bits);
+        assert_int_equal(signbit(x) != 0, bits >> 7);
+        assert_true(isnan(expected) ? isnan(x) : (double)x == expected);
+        assert_int_equal(encode_e4m3(x), bits);
+    }
+    for (unsigned low = 0; low < 0x7e; low++) {
+        const float middle = (float)((value_of_e4m3(low) + value_of_e4m3(low + 1)) / 2);
+        const uint32_t up = bits_of(middle) + 1, down = up - 2;
+        assert_int_equal(encode_e4m3(middle), low + (low & 1));
+        assert_int_equal(encode_e4m3(-middle), 0x80 | (low + (low & 1)));
+        assert_int_equal(encode_e4m3(float_of(up)), low + 1);
+        assert_int_equal(encode_e4m3(float_of(down)), low);
+    }
+    static const float above[] = { 449, 464, 465, 480, 1e9f, INFINITY };
+    for (size_t i = 0; i < sizeof(above) / sizeof(above[0]); i++) {
+        assert_int_equal(encode_e4m3(above[i]), 0x7e);
+        assert_int_equal(encode_e4m3(-above[i]), 0xfe);
+    }
+    assert_int_equal(encode_e4m3(1e-40f), 0);
+}
+
+static void test_e8m0(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        float x;
+        vug_dtype_of(VUG_DTYPE_E8M0)->decode(&byte, &x, 1);
+        assert_true(i == 255 ? isnan(x) : (double)x == ldexp(1, i - 127));
+    }
+}
+
 static void test_f32_is_copied(void **state)
 {
     (void)state;
@@ -244,6 +300,8 @@ int main(void)
         cmocka_unit_test(test_ties_to_even),
         cmocka_unit_test(test_scattered_values),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_e4m3),
+        cmocka_unit_test(test_e8m0),
         cmocka_unit_test(test_f32_is_copied),
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_find),

@@ -556,7 +556,9 @@ static void shapes_that_are_not_known(void **state)
     for (size_t i = 0; i < vug_shape_count(); i++)
         assert_non_null(strstr(err.msg, vug_shape_name(i)));
     help_refused(vug_model_synthesize(vug_shape_name(0), "q4", 0, NULL, &m, &err), &err,
-                 VUG_ARGUMENT, NULL, "type 'q4' is not known; expected bf16, f16 or f32");
+                 VUG_ARGUMENT, NULL,
+                 "type 'q4' is not known; expected bf16, f16, f32 or a format of blocks, as Q4_0 "
+                 "or Q4_K");
     assert_null(m);
     assert_true(strlen(vug_version()) >= 5);
 }

@@ -119,7 +119,8 @@ static void test_route_scale(void **state)
 
 static vug_cpu_env env_of(const vug_cpu_kernels *row, int threads, uint64_t shared)
 {
-    vug_cpu_env env = { .kernels = row, .scratch_floats = vug_cpu_linear_scratch() };
+    vug_cpu_env env = { .kernels = row };
+    env.scratch_floats = vug_cpu_linear_scratch(&env, VUG_DTYPE_F32, 1);
     env.shared = guarded_floats(shared);
     assert_int_equal(vug_pool_create(threads, &env.pool, NULL), VUG_OK);
     env.scratch = vug_alloc_aligned((size_t)(env.scratch_floats * threads) * sizeof(float));
@@ -155,8 +156,8 @@ static void test_groups(void **state)
         w[g] = random_weights(&r, formats[g % 3], (size_t)OUT * IN, 1);
         for (int64_t i = 0; i < rows_of[g]; i++, row++) {
             index[row] = (int32_t)(rng_bits(&r) % X);
-            vug_ref_linear(x + (int64_t)index[row] * IN, 1,
-                           &(vug_cpu_weight){ formats[g % 3], w[g], OUT, IN }, want + row * OUT);
+            const vug_matrix m = matrix_over(formats[g % 3], w[g], IN);
+            vug_ref_linear(x + (int64_t)index[row] * IN, 1, &m, OUT, want + row * OUT);
         }
     }
     for (int kernels = 0; kernels < vug_cpu_row_count(); kernels++) {
@@ -167,7 +168,7 @@ static void test_groups(void **state)
             vug_cpu_group group[GROUPS];
             row = 0;
             for (int g = 0; g < GROUPS; g++) {
-                m[g] = (vug_cpu_matrix){ formats[g % 3], w[g], OUT, y };
+                m[g] = (vug_cpu_matrix){ matrix_over(formats[g % 3], w[g], IN), OUT, y };
                 group[g] = (vug_cpu_group){ .first = row, .rows = rows_of[g], .matrix = &m[g] };
                 row += rows_of[g];
             }
@@ -192,7 +193,7 @@ enum { MAX_EXPERTS = 40 };
 typedef struct {
     vug_cpu_experts_job job; /* of all rows */
     vug_weight weight[3][MAX_EXPERTS];
-    vug_cpu_weight ref[3][MAX_EXPERTS];
+    vug_matrix ref[3][MAX_EXPERTS];
     float *x, *route, *want;
 } mixture;
 
@@ -219,8 +220,7 @@ static mixture mixture_of(rng *r, int64_t rows, int64_t n, int64_t k, int64_t wi
             const vug_dtype dtype = formats[(e + i) % 3];
             uint8_t *w = chosen[e] ? random_weights(r, dtype, (size_t)(width * hidden), 1) : NULL;
             m.weight[i][e] = (vug_weight){ .name = "w", .dtype = dtype, .data = w };
-            m.ref[i][e] =
-                    (vug_cpu_weight){ dtype, w, i == 2 ? width : hidden, i == 2 ? hidden : width };
+            m.ref[i][e] = matrix_over(dtype, w, i == 2 ? hidden : width);
         }
     }
     float *scratch = guarded_floats((size_t)(2 * hidden + width));
@@ -253,9 +253,6 @@ static void check_rows(const vug_cpu_env *env, const mixture *m, int64_t first, 
     job.rows = rows;
     job.x = m->x + first * job.width;
     job.route = m->route + first * 2 * job.k;
-    job.gate = m->weight[0];
-    job.up = m->weight[1];
-    job.down = m->weight[2];
     job.out = guarded_floats(n);
     vug_cpu_experts(env, &job);
     check_bits(job.out, m->want + first * job.width, n, "experts");
@@ -276,8 +273,12 @@ static void test_experts(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         mixture m = mixture_of(&r, cases[i].rows, cases[i].n, cases[i].k, cases[i].width,
                                cases[i].hidden);
+        m.job.gate = m.weight[0];
+        m.job.up = m.weight[1];
+        m.job.down = m.weight[2];
+        const vug_cpu_env any = { .kernels = vug_cpu_row(0) };
         uint64_t shared;
-        assert_true(vug_cpu_experts_shared(&m.job, &shared));
+        assert_true(vug_cpu_experts_shared(&any, &m.job, &shared));
         for (int kernels = 0; kernels < vug_cpu_row_count(); kernels++) {
             for (int threads = 1; threads <= 3; threads++) {
                 vug_cpu_env env = env_of(vug_cpu_row(kernels), threads, shared);
@@ -298,23 +299,29 @@ static void test_experts(void **state)
 static void test_memory(void **state)
 {
     (void)state;
+    static const vug_weight weight[4096]; /* all in F32 */
+    const vug_cpu_env env = { .kernels = vug_cpu_row(0) };
     vug_cpu_experts_job job = { .rows = 64, .width = 512, .n = 8, .k = 2, .hidden = 128 };
+    job.gate = job.up = job.down = weight;
     uint64_t few, many, chosen, huge;
-    assert_true(vug_cpu_experts_shared(&job, &few));
+    assert_true(vug_cpu_experts_shared(&env, &job, &few));
     job.n = 800;
-    assert_true(vug_cpu_experts_shared(&job, &many));
+    assert_true(vug_cpu_experts_shared(&env, &job, &many));
     const uint64_t tables =
             (uint64_t)job.rows * 2 * (sizeof(vug_cpu_group) + 3 * sizeof(vug_cpu_matrix));
     assert_true((many - few) * sizeof(float) <= tables + 800 * sizeof(int32_t));
     job.k = 4;
-    assert_true(vug_cpu_experts_shared(&job, &chosen));
+    assert_true(vug_cpu_experts_shared(&env, &job, &chosen));
     assert_true(chosen > many * 3 / 2 && chosen <= many * 2);
 
     job = (vug_cpu_experts_job){ .rows = 1 << 20, .width = 1 << 20, .n = 4096, .k = 4096 };
     job.hidden = 1 << 24;
-    assert_false(vug_cpu_experts_shared(&job, &huge));
-    job = (vug_cpu_experts_job){ .rows = INT64_MAX, .width = 1, .n = 8, .k = 8, .hidden = 1 };
-    assert_false(vug_cpu_experts_shared(&job, &huge));
+    job.gate = job.up = job.down = weight;
+    assert_false(vug_cpu_experts_shared(&env, &job, &huge));
+    job.rows = INT64_MAX;
+    job.width = job.hidden = 1;
+    job.n = job.k = 8;
+    assert_false(vug_cpu_experts_shared(&env, &job, &huge));
 }
 
 int main(void)

@@ -42,10 +42,10 @@ static bool keep_step(const vug_step *step, void *user)
     return true;
 }
 
-static void read_texts(plain *p, const char *folder)
+static void read_texts(plain *p, const char *folder, const char *kv)
 {
     vug_err err = { 0 };
-    p->model = help_model(folder, (vug_model_options){ .context = ALL, .threads = 1 });
+    p->model = help_model(folder, (vug_model_options){ .context = ALL, .threads = 1, .kv = kv });
     const vug_model_info info = vug_model_describe(p->model);
     p->layers = (size_t)info.n_layers;
     p->width = (size_t)info.d_model;
@@ -241,7 +241,7 @@ static void run_combination(const plain *p, int tokens, int64_t batch, int past,
         run_parts(p, &o, 2);
 }
 
-static void check_model(const char *folder)
+static void check_model(const char *folder, const char *kv)
 {
     static const int64_t batches[] = { 1, TEXTS, VUG_SYMBOLIC };
     plain p = { 0 };
@@ -249,7 +249,7 @@ static void check_model(const char *folder)
     const scratch_path profile = scratch_at(&dir, "unfused.toml");
     scratch_puts(&dir, "unfused.toml", "[fusion]\nall = false\n");
     p.unfused = profile.path;
-    read_texts(&p, folder);
+    read_texts(&p, folder, kv);
     for (int tokens = 0; tokens < 3; tokens++) {
         for (int i = 0; i < 3 * 4 * 3 * 4; i++) {
             const int batch = i % 3, past = i / 3 % 4, outputs = i / 12 % 3, rest = i / 36;
@@ -268,42 +268,57 @@ static void check_model(const char *folder)
 static void gemma3(void **state)
 {
     (void)state;
-    check_model(GOLDEN("gemma3-text"));
+    check_model(GOLDEN("gemma3-text"), NULL);
 }
 
 /* Caches that layers share, heads of two widths, embeddings per layer. */
 static void gemma4_e(void **state)
 {
     (void)state;
-    check_model(GOLDEN("gemma4-e"));
+    check_model(GOLDEN("gemma4-e"), NULL);
 }
 
 /* Values that are keys, dense and expert parts in one layer. */
 static void gemma4_moe(void **state)
 {
     (void)state;
-    check_model(GOLDEN("gemma4-moe"));
+    check_model(GOLDEN("gemma4-moe"), NULL);
 }
 
 /* Experts. */
 static void qwen3_moe(void **state)
 {
     (void)state;
-    check_model(GOLDEN("qwen3-moe"));
+    check_model(GOLDEN("qwen3-moe"), NULL);
 }
 
 /* Biases, no norms of heads. */
 static void llama3(void **state)
 {
     (void)state;
-    check_model(GOLDEN("llama3-biases"));
+    check_model(GOLDEN("llama3-biases"), NULL);
+}
+
+/* Pasts that are given are rounded as those that a cache holds. */
+static void gemma3_in_8_bits(void **state)
+{
+    (void)state;
+    check_model(GOLDEN("gemma3-text"), "q8");
+}
+
+static void gemma4_e_in_f16(void **state)
+{
+    (void)state;
+    check_model(GOLDEN("gemma4-e"), "f16");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemma3),    cmocka_unit_test(gemma4_e), cmocka_unit_test(gemma4_moe),
-        cmocka_unit_test(qwen3_moe), cmocka_unit_test(llama3),
+        cmocka_unit_test(gemma3),          cmocka_unit_test(gemma4_e),
+        cmocka_unit_test(gemma4_moe),      cmocka_unit_test(qwen3_moe),
+        cmocka_unit_test(llama3),          cmocka_unit_test(gemma3_in_8_bits),
+        cmocka_unit_test(gemma4_e_in_f16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,9 +109,10 @@ static void fill_slot(const conversion *v, size_t t, size_t i, uint8_t *out)
         memcpy(out, divisor, n * sizeof(float));
         return;
     }
-    const uint8_t *data = b->tensor[i]->data + b->offset[i];
     const vug_dtype_info *format = vug_dtype_of(b->tensor[i]->dtype);
     const size_t size = (size_t)format->bytes;
+    const int64_t columns = slot.shape.rank == 2 ? slot.shape.dim[1] : 1;
+    const uint8_t *data = b->tensor[i]->data + (size_t)(b->row[i] * columns) * size;
     if (v->kept[t] == VUG_KEPT_PLUS_ONE) {
         for (size_t e = 0; e < n; e++) {
             float w;

@@ -103,6 +103,75 @@ static void tile_once(const vug_cpu_kernels *row, rng *r, int rows, int64_t k)
     free_guarded(want);
 }
 
+/* Keys of a panel, or rows of values, at random, as a cache has them. */
+static void fill_cached(rng *r, vug_kv kv, bool keys, int64_t k, uint8_t *to)
+{
+    const vug_dtype dtype = kv == VUG_KV_F16    ? VUG_DTYPE_F16
+                            : kv == VUG_KV_BF16 ? VUG_DTYPE_BF16
+                                                : VUG_DTYPE_F32;
+    for (int64_t i = 0; i < k; i++) {
+        if (kv == VUG_KV_Q8 && keys && i % VUG_KV_GROUP == 0) {
+            rng_fill(r, (float *)(void *)to, PANEL);
+            to += PANEL * sizeof(float);
+        }
+        for (int j = 0; j < PANEL; j++) {
+            const float x = rng_float(r);
+            if (kv == VUG_KV_Q8) {
+                *to++ = (uint8_t)rng_bits(r);
+            } else {
+                vug_dtype_of(dtype)->encode(&x, to, 1);
+                to += vug_dtype_of(dtype)->bytes;
+            }
+        }
+    }
+}
+
+static void cached_once(const vug_cpu_kernels *row, rng *r, vug_kv kv, int rows, int64_t k)
+{
+    const int64_t lda = k + 1, ldc = PANEL + 2;
+    const int64_t scales = (k + VUG_KV_GROUP - 1) / VUG_KV_GROUP * PANEL;
+    const size_t nb = (size_t)(k * PANEL + scales), nc = (size_t)(rows * ldc), nk = (size_t)k;
+    float *a = guarded_floats((size_t)(rows * lda)), *b = guarded_floats(nb);
+    float *scale = guarded_floats(nk), *c = guarded_floats(nc), *want = guarded_floats(nc);
+    rng_fill(r, a, (size_t)(rows * lda));
+    rng_fill(r, scale, nk);
+    for (int keys = 0; keys < 2; keys++) {
+        vug_cpu_tile t = { .a = a, .b = b, .k = k, .lda = lda, .ldb = PANEL, .ldc = ldc };
+        fill_cached(r, kv, keys, k, (uint8_t *)b);
+        t.scale = keys || kv != VUG_KV_Q8 ? NULL : scale;
+        for (int pass = 0; pass < 2; pass++) {
+            t.accumulate = pass == 1;
+            t.c = want;
+            (keys ? vug_cpu_row(0)->keys : vug_cpu_row(0)->values)[kv](rows, &t);
+            t.c = c;
+            (keys ? row->keys : row->values)[kv](rows, &t);
+            check_bits(c, want, nc, vug_kv_name(kv));
+        }
+    }
+    check_guards(c, nc);
+    free_guarded(a);
+    free_guarded(b);
+    free_guarded(scale);
+    free_guarded(c);
+    free_guarded(want);
+}
+
+/* test_attention.c compares ref's own, in a cache, with the attention of ref.c. */
+static void test_tile_of_a_cache(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 2, 16, 31, 32, 33, 64, 72, 113 };
+    rng r = { 31 };
+    for (int i = 0; i < vug_cpu_row_count(); i++) {
+        for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
+            for (int rows = 1; rows <= VUG_CPU_ROWS; rows++) {
+                for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
+                    cached_once(vug_cpu_row(i), &r, (vug_kv)kv, rows, sizes[k]);
+            }
+        }
+    }
+}
+
 static void test_tile(void **state)
 {
     (void)state;
@@ -408,7 +477,8 @@ static void test_silu_accuracy(void **state)
 static vug_cpu_env env_of(const vug_cpu_kernels *row, int threads)
 {
     enum { SHARED = 1 << 20 }; /* floats: more than rows x in of any product here */
-    vug_cpu_env env = { .kernels = row, .scratch_floats = vug_cpu_linear_scratch() };
+    vug_cpu_env env = { .kernels = row };
+    env.scratch_floats = vug_cpu_linear_scratch(&env, VUG_DTYPE_F32, 1);
     env.shared = vug_alloc_aligned(SHARED * sizeof(float));
     assert_non_null(env.shared);
     assert_int_equal(vug_pool_create(threads, &env.pool, NULL), VUG_OK);
@@ -425,48 +495,47 @@ static void env_release(vug_cpu_env *env)
 }
 
 /* `rows` rows together, then each row alone, all equal to ref. */
-static void linear_once(const vug_cpu_env *env, rng *r, int64_t rows, const vug_cpu_weight *shape,
+static void linear_once(const vug_cpu_env *env, int64_t rows, const vug_matrix *w, int64_t out,
                         const float *want, const float *x)
 {
-    const size_t ny = (size_t)(rows * shape->out);
-    (void)r;
+    const size_t ny = (size_t)(rows * out);
     float *y = guarded_floats(ny);
-    vug_cpu_matrix m = { shape->dtype, shape->data, shape->out, y };
-    vug_cpu_linear_job job = { .x = x, .rows = rows, .in = shape->in, .matrix = &m, .n = 1 };
+    vug_cpu_matrix m = { *w, out, y };
+    vug_cpu_linear_job job = { .x = x, .rows = rows, .in = w->columns, .matrix = &m, .n = 1 };
     vug_cpu_linear(env, &job);
     check_bits(y, want, ny, "linear");
     check_guards(y, ny);
     free_guarded(y);
 
-    y = guarded_floats((size_t)shape->out);
+    y = guarded_floats((size_t)out);
     m.y = y;
     job.rows = 1;
     for (int64_t t = 0; t < rows; t++) {
-        job.x = x + t * shape->in;
+        job.x = x + t * w->columns;
         vug_cpu_linear(env, &job);
-        check_bits(y, want + t * shape->out, (size_t)shape->out, "linear of one row");
-        check_guards(y, (size_t)shape->out);
+        check_bits(y, want + t * out, (size_t)out, "linear of one row");
+        check_guards(y, (size_t)out);
     }
     free_guarded(y);
 }
 
 /* The sum of k products, each within 2^-24 of exact, added in k - 1 steps:
  * |error| <= k eps sum |x||w|, eps = 2^-24, and never near it. */
-static void check_against_double(const float *x, int64_t rows, const vug_cpu_weight *w,
+static void check_against_double(const float *x, int64_t rows, const vug_matrix *w, int64_t out,
                                  const float *y)
 {
-    const int64_t row_bytes = w->in * vug_dtype_of(w->dtype)->bytes;
+    const int64_t row_bytes = w->columns * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
-        for (int64_t o = 0; o < w->out; o++) {
+        for (int64_t o = 0; o < out; o++) {
             double sum = 0, magnitude = 0;
-            for (int64_t i = 0; i < w->in; i++) {
-                const double p = (double)x[t * w->in + i] *
+            for (int64_t i = 0; i < w->columns; i++) {
+                const double p = (double)x[t * w->columns + i] *
                                  (double)vug_ref_element(w->dtype, w->data + o * row_bytes, i);
                 sum += p;
                 magnitude += fabs(p);
             }
-            const double bound = (double)w->in * 0x1p-24 * magnitude;
-            assert_true(fabs((double)y[t * w->out + o] - sum) <= bound);
+            const double bound = (double)w->columns * 0x1p-24 * magnitude;
+            assert_true(fabs((double)y[t * out + o] - sum) <= bound);
         }
     }
 }
@@ -487,14 +556,14 @@ static void test_linear(void **state)
         const vug_dtype dtype = dtypes[round % N_DTYPES];
         const size_t shift = rng_bits(&r) % 64;
         uint8_t *data = random_weights(&r, dtype, (size_t)(out * in), shift);
-        const vug_cpu_weight w = { dtype, data, out, in };
+        const vug_matrix w = matrix_over(dtype, data, in);
         float *x = guarded_floats((size_t)(rows * in));
         float *want = guarded_floats((size_t)(rows * out));
         rng_fill(&r, x, (size_t)(rows * in));
-        vug_ref_linear(x, rows, &w, want);
-        check_against_double(x, rows, &w, want);
+        vug_ref_linear(x, rows, &w, out, want);
+        check_against_double(x, rows, &w, out, want);
         for (int e = 0; e < n_envs; e++)
-            linear_once(&env[e], &r, rows, &w, want, x);
+            linear_once(&env[e], rows, &w, out, want, x);
         free_guarded(x);
         free_guarded(want);
         free_weights(data, shift);
@@ -516,21 +585,22 @@ static void test_linear_group(void **state)
     for (int64_t rows = 1; rows <= MAX_ROWS; rows += MAX_ROWS - 1) {
         vug_cpu_matrix m[N];
         for (int i = 0; i < N; i++) {
-            m[i].dtype = dtypes[i % N_DTYPES];
+            const vug_dtype dtype = dtypes[i % N_DTYPES];
+            m[i].w = matrix_over(dtype, random_weights(&r, dtype, (size_t)(out[i] * IN), (size_t)i),
+                                 IN);
             m[i].out = out[i];
-            m[i].data = random_weights(&r, m[i].dtype, (size_t)(out[i] * IN), (size_t)i);
             m[i].y = guarded_floats((size_t)(rows * out[i]));
         }
         vug_cpu_linear(&env, &(vug_cpu_linear_job){ x, rows, IN, m, N });
         for (int i = 0; i < N; i++) {
             const size_t n = (size_t)(rows * out[i]);
             float *want = guarded_floats(n);
-            vug_ref_linear(x, rows, &(vug_cpu_weight){ m[i].dtype, m[i].data, out[i], IN }, want);
+            vug_ref_linear(x, rows, &m[i].w, out[i], want);
             check_bits(m[i].y, want, n, "one of several");
             check_guards(m[i].y, n);
             free_guarded(want);
             free_guarded(m[i].y);
-            free_weights(m[i].data, (size_t)i);
+            free_weights(m[i].w.data, (size_t)i);
         }
     }
     free_guarded(x);
@@ -553,7 +623,7 @@ static void test_linear_identity(void **state)
     for (int d = 0; d < N_DTYPES; d++) {
         const vug_dtype_info *info = vug_dtype_of(dtypes[d]);
         uint8_t *data = random_weights(&r, dtypes[d], n_out * n_in, 6);
-        vug_cpu_matrix m = { dtypes[d], data, (int64_t)n_out, y };
+        vug_cpu_matrix m = { matrix_over(dtypes[d], data, (int64_t)n_in), (int64_t)n_out, y };
         vug_cpu_linear(&env, &(vug_cpu_linear_job){ x, (int64_t)n_rows, (int64_t)n_in, &m, 1 });
         memset(wu, 0, n_in * sizeof(*wu));
         memset(size, 0, n_in * sizeof(*size));
@@ -646,14 +716,23 @@ static void test_wide_rows_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),          cmocka_unit_test(test_blocks_of_sums),
-        cmocka_unit_test(test_lane_order),      cmocka_unit_test(test_tile),
-        cmocka_unit_test(test_weights),         cmocka_unit_test(test_every_half),
-        cmocka_unit_test(test_elementwise),     cmocka_unit_test(test_rope),
-        cmocka_unit_test(test_softmax),         cmocka_unit_test(test_exp_accuracy),
-        cmocka_unit_test(test_gelu_accuracy),   cmocka_unit_test(test_silu_accuracy),
-        cmocka_unit_test(test_linear),          cmocka_unit_test(test_linear_group),
-        cmocka_unit_test(test_linear_identity), cmocka_unit_test(test_wide_rows_are_cut),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_blocks_of_sums),
+        cmocka_unit_test(test_lane_order),
+        cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_tile_of_a_cache),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_every_half),
+        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_exp_accuracy),
+        cmocka_unit_test(test_gelu_accuracy),
+        cmocka_unit_test(test_silu_accuracy),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_linear_group),
+        cmocka_unit_test(test_linear_identity),
+        cmocka_unit_test(test_wide_rows_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,8 +224,10 @@ static void assert_lies(const vug_checkpoint *c, const char *weight, int e, cons
     assert_int_equal(spec.shape.dim[2], down ? X : D);
     const vug_tensor *t = c->binding.tensor[spec.slot + e];
     assert_string_equal(t->name.ptr, name);
-    assert_int_equal(c->binding.offset[spec.slot + e], elements * 2);
-    assert_true(c->binding.offset[spec.slot + e] + 2 * (uint64_t)XD <= t->bytes);
+    const vug_matrix m = vug_tensor_from(t, c->binding.row[spec.slot + e]);
+    assert_int_equal(m.data - t->data, elements * 2);
+    assert_int_equal(m.columns, down ? X : D);
+    assert_true((uint64_t)(m.data - t->data) + 2 * (uint64_t)XD <= t->bytes);
 }
 
 static void experts_one_by_one_and_packed(void **state)

@@ -374,7 +374,7 @@ static void other_shapes(void **state)
 static void other_formats(void **state)
 {
     (void)state;
-    static const vug_dtype formats[] = { VUG_DTYPE_I8, VUG_DTYPE_F64, VUG_DTYPE_E4M3,
+    static const vug_dtype formats[] = { VUG_DTYPE_I8, VUG_DTYPE_F64, VUG_DTYPE_E5M2,
                                          VUG_DTYPE_U8 };
     for (size_t i = 0; i < COUNT(formats); i++) {
         checkpoint c;

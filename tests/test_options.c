@@ -182,8 +182,8 @@ static void test_refusals(void **state)
     vug_options_release(&o);
     assert_int_equal(PARSE(&o, GRAPH, &err, "M", "--format", "tex"), VUG_ARGUMENT);
     vug_options_release(&o);
-    assert_int_equal(PARSE(&o, VERIFY, &err, "--json"), VUG_ARGUMENT);
-    assert_says(&err, "usage: vug verify MODEL");
+    assert_int_equal(PARSE(&o, INSPECT, &err, "--json"), VUG_ARGUMENT);
+    assert_says(&err, "usage: vug inspect MODEL");
     vug_options_release(&o);
     assert_int_equal(PARSE(&o, VERIFY, &err, "M", "N"), VUG_ARGUMENT);
     assert_says(&err, "'N'");

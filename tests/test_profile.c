@@ -134,7 +134,7 @@ static const char whole_profile[] = "[fusion]\n"
                                     "add_norm = true\n"
                                     "[precision]\n"
                                     "activations = \"f32\"\n"
-                                    "kv = \"f32\"\n"
+                                    "kv = \"q8\"\n"
                                     "[weights]\n"
                                     "packing = \"none\"\n"
                                     "[attention]\n"
@@ -152,6 +152,7 @@ static void every_key(void **state)
     assert_true(vug_fusion_count() >= 3);
     for (size_t i = 0; i < vug_fusion_count(); i++)
         assert_int_equal(profile.off[vug_fusion_at(i)], vug_fusion_at(i) != VUG_OP_ADD_NORM);
+    assert_int_equal(profile.kv, VUG_KV_Q8);
     assert_int_equal(profile.tile_rows, 5);
     assert_int_equal(profile.budget, (uint64_t)3 << 30);
     help_ok(vug_profile_read(vug_str_of("[fusion]\nnorm_rope = false\n[memory]\nbudget = 77"),
@@ -160,6 +161,7 @@ static void every_key(void **state)
     assert_true(profile.off[VUG_OP_NORM_ROPE] && !profile.off[VUG_OP_GEGLU]);
     assert_int_equal(profile.budget, 77);
     assert_int_equal(profile.tile_rows, 0);
+    assert_int_equal(profile.kv, VUG_KV_F32);
 }
 
 static void keys_that_are_refused(void **state)
@@ -176,10 +178,12 @@ static void keys_that_are_refused(void **state)
         { "[fusion]\ngeglu = \"on\"", "line 2: fusion.geglu must be true or false" },
         { "[fusion]\ngeglu = true\n\ngeglu = true", "line 4: fusion.geglu was on line 2 already" },
         { "[fusion]\n[memory]\n[fusion]", "line 3: fusion was on line 1 already" },
-        { "[precision]\nkv = \"bf16\"",
-          "line 2: precision.kv must be \"f32\", which is all there is so far" },
+        { "[precision]\nkv = \"q4\"",
+          "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
+        { "[precision]\nkv = 8",
+          "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"f32\", which is all there is so far" },
+          "line 2: precision.activations must be \"q8\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: key 'weights' is not known in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",

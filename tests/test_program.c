@@ -138,8 +138,8 @@ static void test_more_rows_than_tokens(void **state)
     vug_err err = { 0 };
     if (p.b->run(p.program, workspace, &step, &output, &err) != VUG_OK)
         fail_msg("%s", err.msg);
-    const vug_cpu_weight w = { m.weight[0].dtype, m.weight[0].data, FFN, D };
-    vug_ref_linear(in, ROWS, &w, want);
+    const vug_matrix w = matrix_over(m.weight[0].dtype, m.weight[0].data, D);
+    vug_ref_linear(in, ROWS, &w, FFN, want);
     check_bits(output, want, (size_t)ROWS * FFN, "more rows than tokens");
     vug_free(want);
     vug_free(in);

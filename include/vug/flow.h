@@ -103,7 +103,8 @@ typedef struct {
                             VUG_SYMBOLIC: any number, none as well */
     vug_flow_outputs outputs;
     bool export_kv;      /* outputs k.N, v.N [T,K,E] of each layer N that fills a cache: the
-                         step's own keys, after RoPE, and values, as the cache has them */
+                         step's own keys, after RoPE, and values, before the cache's format
+                         rounds them: given again as a past, they are rounded to the same */
     bool custom_mask;    /* input mask [T,S] for the layers that see all tokens, mask.W for those
                          with a window of W, in place of causal order and window: what is added
                          to the score of a row's token with the token at the column's position

@@ -202,6 +202,8 @@ typedef struct {
     const char *isa;       /* caps the CPU kernels: "ref", "avx2"; NULL: the best */
     const char *profile;   /* how to compile: a file, "prefill" or "decode"; NULL: the vug.toml
                               beside the weights, or else "prefill" */
+    const char *kv;        /* of keys and values in caches: "f32", "f16", "bf16", "q8"; NULL: what
+                              the profile says, or else "f32" */
     bool lazy;             /* do not read the weights ahead of their use */
     vug_progress_fn *progress;
     void *user; /* handed to progress */
@@ -241,6 +243,7 @@ typedef struct {
     int64_t context;                               /* tokens, of sessions of this model */
     int64_t batch;                                 /* most tokens in one step */
     int threads;
+    const char *kv; /* the format of keys and values in caches: "f32" */
     bool tied_head;
     uint64_t bytes_per_token; /* of weights, read to decode one token */
     int64_t flop_per_token;   /* of matrix products, for each token of a prompt */
@@ -266,8 +269,9 @@ typedef struct {
     const char *file;   /* base name */
     int rank;
     int64_t dim[8];
-    uint64_t bytes;
-    bool used; /* false: passed over, such as a vision tower */
+    uint64_t bytes;   /* with those of its scales, wherever they lie */
+    int64_t share[2]; /* rows and columns that share a scale which lies apart; 0: none do */
+    bool used;        /* false: passed over, such as a vision tower */
 } vug_tensor_info;
 
 VUG_API size_t vug_model_tensor_count(const vug_model *model);

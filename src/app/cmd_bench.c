@@ -209,6 +209,7 @@ static void as_text(const bench *b, vug_buf *to)
                    vug_human_count(b->limits.f32_flop_per_s).text);
     vug_buf_printf(to, "  weights            %s read per token\n",
                    vug_human_bytes(m->bytes_per_token).text);
+    vug_buf_printf(to, "  keys and values    in %s\n", m->kv);
     vug_buf_printf(to, "  memory             %s at most\n", vug_human_bytes(b->peak_bytes).text);
     vug_buf_printf(to, "  load               %.2f s\n", b->load_s);
 }
@@ -258,6 +259,7 @@ static void as_json(const bench *b, vug_js *js)
     vug_js_int(js, "threads", b->info.threads);
     vug_js_int(js, "batch", b->info.batch);
     vug_js_int(js, "depth", opt->depth);
+    vug_js_str(js, "kv", b->info.kv);
     vug_js_int(js, "parameters", b->info.n_parameters);
     vug_js_int(js, "active_parameters", b->info.n_active);
     vug_js_u64(js, "bytes_per_token", b->info.bytes_per_token);

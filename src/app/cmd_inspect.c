@@ -3,9 +3,34 @@
 #include "app/commands.h"
 #include "app/js.h"
 
+/* "MLX4/64": with the number of weights that share a scale, where it lies apart; for
+ * blocks "/128x128", where each row has one "/row", and for a matrix "/tensor". */
+typedef struct {
+    char text[48];
+} format_text;
+
+static format_text format_of(const vug_tensor_info *t)
+{
+    format_text out;
+    const long long rows = t->share[0], columns = t->share[1];
+    const bool apart = rows > 0 && t->rank >= 2;
+    const bool all_columns = apart && columns >= t->dim[t->rank - 1];
+    if (!apart)
+        (void)snprintf(out.text, sizeof(out.text), "%s", t->format);
+    else if (all_columns && rows >= t->dim[t->rank - 2])
+        (void)snprintf(out.text, sizeof(out.text), "%s/tensor", t->format);
+    else if (all_columns && rows == 1 && strncmp(t->format, "MLX", 3) != 0)
+        (void)snprintf(out.text, sizeof(out.text), "%s/row", t->format);
+    else if (rows == 1)
+        (void)snprintf(out.text, sizeof(out.text), "%s/%lld", t->format, columns);
+    else
+        (void)snprintf(out.text, sizeof(out.text), "%s/%lldx%lld", t->format, rows, columns);
+    return out;
+}
+
 /* Tensors of one format, used or passed over. */
 typedef struct {
-    const char *format;
+    format_text format;
     bool used;
     size_t n;
     uint64_t bytes;
@@ -18,13 +43,14 @@ static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS])
     size_t n = 0;
     for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
         const vug_tensor_info t = vug_model_tensor(model, i);
+        const format_text format = format_of(&t);
         size_t k = 0;
-        while (k < n && (total[k].used != t.used || strcmp(total[k].format, t.format) != 0))
+        while (k < n && (total[k].used != t.used || strcmp(total[k].format.text, format.text) != 0))
             k++;
         if (k == MAX_TOTALS)
             break;
         if (k == n)
-            total[n++] = (format_total){ .format = t.format, .used = t.used };
+            total[n++] = (format_total){ .format = format, .used = t.used };
         total[k].n++;
         total[k].bytes += t.bytes;
     }
@@ -68,8 +94,9 @@ static void print_head(const vug_model_info *m, vug_buf *to)
         vug_buf_printf(to, "  %lld of %lld experts of width %lld, %s parameters for each token\n",
                        (long long)m->n_experts_chosen, (long long)m->n_experts,
                        (long long)m->d_expert, vug_human_count((double)m->n_active).text);
-    vug_buf_printf(to, "  context %lld of %lld trained, batch %lld\n", (long long)m->context,
-                   (long long)m->context_trained, (long long)m->batch);
+    vug_buf_printf(to, "  context %lld of %lld trained, batch %lld, keys and values in %s\n",
+                   (long long)m->context, (long long)m->context_trained, (long long)m->batch,
+                   m->kv);
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
 }
 
@@ -79,7 +106,7 @@ static void print_totals(const vug_model *model, vug_buf *to)
     const size_t n = totals_of(model, total);
     vug_buf_puts(to, "\ntensors\n");
     for (size_t i = 0; i < n; i++)
-        vug_buf_printf(to, "  %-6s %6zu %12s%s\n", total[i].format, total[i].n,
+        vug_buf_printf(to, "  %-15s %6zu %12s%s\n", total[i].format.text, total[i].n,
                        vug_human_bytes(total[i].bytes).text, total[i].used ? "" : "  passed over");
 }
 
@@ -154,7 +181,7 @@ static void print_tensors(const vug_model *model, vug_buf *to)
             at += snprintf(shape + at, sizeof(shape) - (size_t)at, d ? ",%lld" : "%lld",
                            (long long)t.dim[d]);
         shape[at] = '\0';
-        vug_buf_printf(to, "  %-6s [%s] %s %s: %s%s\n", t.format, shape,
+        vug_buf_printf(to, "  %-6s [%s] %s %s: %s%s\n", format_of(&t).text, shape,
                        vug_human_bytes(t.bytes).text, t.file, t.name,
                        t.used ? "" : " (passed over)");
     }
@@ -202,6 +229,7 @@ static void json_head(const vug_model *model, const vug_model_info *m, vug_js *j
     vug_js_int(js, "context_trained", m->context_trained);
     vug_js_int(js, "context", m->context);
     vug_js_int(js, "batch", m->batch);
+    vug_js_str(js, "kv", m->kv);
     vug_js_u64(js, "bytes_per_token", m->bytes_per_token);
     const vug_tokenizer *tokenizer = vug_model_tokenizer(model, NULL);
     if (tokenizer)
@@ -247,7 +275,7 @@ static void json_tensors(const vug_model *model, vug_js *js)
         const vug_tensor_info t = vug_model_tensor(model, i);
         vug_js_open(js, NULL, '{');
         vug_js_str(js, "name", t.name);
-        vug_js_str(js, "format", t.format);
+        vug_js_str(js, "format", format_of(&t).text);
         vug_js_str(js, "file", t.file);
         vug_js_open(js, "shape", '[');
         for (int d = 0; d < t.rank; d++)
@@ -270,7 +298,7 @@ static void as_json(const vug_model *model, vug_js *js)
     vug_js_open(js, "formats", '[');
     for (size_t i = 0; i < n; i++) {
         vug_js_open(js, NULL, '{');
-        vug_js_str(js, "format", total[i].format);
+        vug_js_str(js, "format", total[i].format.text);
         vug_js_bool(js, "used", total[i].used);
         vug_js_u64(js, "tensors", total[i].n);
         vug_js_u64(js, "bytes", total[i].bytes);

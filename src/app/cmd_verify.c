@@ -1,6 +1,9 @@
 #include "app/commands.h"
 #include "app/js.h"
 #include "core/os.h"
+#include "vug/checkpoint.h"
+
+/* ---- a model -------------------------------------------------------------------- */
 
 static void as_json(vug_js *js, const vug_verification *v, const char *model, const char *reference)
 {
@@ -29,6 +32,12 @@ static void row(vug_buf *to, const vug_style *style, bool good, const char *name
 {
     vug_buf_printf(to, "  %-26s %s%s%s\n", name, good ? "" : style->bad, value,
                    good ? "" : style->off);
+}
+
+static void verdict(vug_buf *to, const vug_style *style, bool pass)
+{
+    vug_buf_printf(to, "%s%s%s\n", pass ? style->good : style->bad, pass ? "pass" : "FAIL",
+                   style->off);
 }
 
 static void as_table(vug_buf *to, const vug_style *style, const vug_verification *v,
@@ -68,11 +77,10 @@ static void as_table(vug_buf *to, const vug_style *style, const vug_verification
                            n - 1, v->departing_max_abs);
         row(to, style, false, "first to depart", text);
     }
-    vug_buf_printf(to, "%s%s%s\n", v->pass ? style->good : style->bad, v->pass ? "pass" : "FAIL",
-                   style->off);
+    verdict(to, style, v->pass);
 }
 
-int vug_cmd_verify(vug_ui *ui, const vug_options *opt)
+static int verify_model(vug_ui *ui, const vug_options *opt)
 {
     const char *path = opt->operand[0];
     vug_model_options how = vug_options_model(opt);
@@ -109,4 +117,98 @@ int vug_cmd_verify(vug_ui *ui, const vug_options *opt)
     vug_free(beside);
     vug_model_close(model);
     return code;
+}
+
+/* ---- blocks ----------------------------------------------------------------------- */
+
+typedef struct {
+    vug_js *js; /* NULL: a table */
+    vug_buf table;
+    const vug_style *style;
+    bool pass;
+} listing;
+
+static void list_as_json(vug_js *js, const vug_blocks_check *c)
+{
+    vug_js_open(js, NULL, '{');
+    vug_js_str(js, "name", c->name);
+    vug_js_int(js, "rows", c->rows);
+    vug_js_int(js, "columns", c->columns);
+    vug_js_bool(js, "pass", c->n_different == 0);
+    vug_js_int(js, "different", c->n_different);
+    if (c->n_different) {
+        vug_js_int(js, "row", c->row);
+        vug_js_int(js, "column", c->column);
+        vug_js_f64(js, "expected", (double)c->expected);
+        vug_js_f64(js, "decoded", (double)c->decoded);
+    }
+    vug_js_close(js, '}');
+}
+
+static void list(const vug_blocks_check *c, void *user)
+{
+    listing *l = user;
+    char text[160];
+    l->pass = l->pass && c->n_different == 0;
+    if (l->js) {
+        list_as_json(l->js, c);
+        return;
+    }
+    if (c->n_different == 0)
+        (void)snprintf(text, sizeof(text), "%lld x %lld, identical to the bit", (long long)c->rows,
+                       (long long)c->columns);
+    else
+        (void)snprintf(
+                text, sizeof(text), "%lld x %lld, %lld differ: %.9g at [%lld,%lld], expected %.9g",
+                (long long)c->rows, (long long)c->columns, (long long)c->n_different,
+                (double)c->decoded, (long long)c->row, (long long)c->column, (double)c->expected);
+    row(&l->table, l->style, c->n_different == 0, c->name, text);
+}
+
+static int verify_blocks(vug_ui *ui, const vug_options *opt)
+{
+    vug_js js = { 0 };
+    vug_err err;
+    listing l = { .js = opt->json ? &js : NULL, .style = &ui->out, .pass = true };
+    if (opt->json) {
+        vug_js_open(&js, NULL, '{');
+        vug_js_str(&js, "file", opt->blocks);
+        vug_js_open(&js, "formats", '[');
+    }
+    if (vug_verify_blocks(opt->blocks, list, &l, &err) != VUG_OK) {
+        vug_buf_release(&js.buf);
+        vug_buf_release(&l.table);
+        return vug_ui_fail(ui, &err);
+    }
+    const int code = l.pass ? VUG_EXIT_OK : VUG_EXIT_CHECK;
+    if (opt->json) {
+        vug_js_close(&js, ']');
+        vug_js_bool(&js, "pass", l.pass);
+        vug_js_close(&js, '}');
+        return vug_js_print(&js, ui, code);
+    }
+    verdict(&l.table, &ui->out, l.pass);
+    return vug_ui_print_styled(ui, &l.table, code);
+}
+
+/* ---- the command -------------------------------------------------------------------- */
+
+static const char *complaint(const vug_options *opt)
+{
+    if (opt->n_operands == 0 && !opt->blocks)
+        return "verify needs a MODEL folder or --blocks FILE";
+    if (opt->n_operands && opt->blocks)
+        return "verify takes a MODEL or --blocks, not both";
+    if (opt->blocks && (opt->given[VUG_OPTION_reference] || opt->given[VUG_OPTION_tol]))
+        return "--reference and --tol belong to a MODEL";
+    return NULL;
+}
+
+int vug_cmd_verify(vug_ui *ui, const vug_options *opt)
+{
+    if (complaint(opt)) {
+        vug_ui_note(ui, "%s", complaint(opt));
+        return VUG_EXIT_USAGE;
+    }
+    return opt->blocks ? verify_blocks(ui, opt) : verify_model(ui, opt);
 }

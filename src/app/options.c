@@ -350,5 +350,6 @@ vug_model_options vug_options_model(const vug_options *opt)
         .memory_limit = opt->memory_limit,
         .isa = opt->isa,
         .profile = opt->profile,
+        .kv = opt->kv,
     };
 }

@@ -12,24 +12,47 @@ static const char *const turn_ends[] = { "<end_of_turn>", "<eos>" };
 
 /* ---- config files ------------------------------------------------------------ */
 
+/* The text of the folder's config.json, and its path; both the caller's, also on failure. */
+static vug_status read_config_text(const char *folder, char **path, vug_text *text, vug_err *err)
+{
+    *path = vug_path_join(folder, "config.json");
+    if (!*path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    if (!vug_file_exists(folder))
+        return VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
+    if (!vug_is_folder(folder))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s: is a file; expected a GGUF file, or a checkpoint folder with "
+                        "config.json and *.safetensors",
+                        folder);
+    return vug_read_file(*path, VUG_MAX_CONFIG, text, err);
+}
+
 static vug_status read_folder_config(const char *folder, vug_config *out, vug_err *err)
 {
-    char *path = vug_path_join(folder, "config.json");
-    if (!path)
-        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    char *path;
     vug_text text = { 0 };
-    vug_status st = VUG_OK;
-    if (!vug_file_exists(folder))
-        st = VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
-    else if (!vug_is_folder(folder))
-        st = VUG_FAIL(err, VUG_ARGUMENT,
-                      "%s: is a file; expected a GGUF file, or a checkpoint folder with "
-                      "config.json and *.safetensors",
-                      folder);
-    if (st == VUG_OK)
-        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
+    vug_status st = read_config_text(folder, &path, &text, err);
     if (st == VUG_OK)
         st = vug_config_read((vug_str){ text.ptr, text.len }, path, out, err);
+    vug_text_release(&text);
+    vug_free(path);
+    return st;
+}
+
+/* The config, and the weights that it describes. */
+static vug_status open_weights(const char *folder, vug_checkpoint *c, vug_err *err)
+{
+    char *path;
+    vug_text text = { 0 };
+    vug_status st = read_config_text(folder, &path, &text, err);
+    const vug_str json = { text.ptr, text.len };
+    if (st == VUG_OK)
+        st = vug_config_read(json, path, &c->config, err);
+    if (st == VUG_OK)
+        st = vug_weights_open(folder, &c->weights, err);
+    if (st == VUG_OK)
+        st = vug_checkpoint_fold(json, path, c->weights, err);
     vug_text_release(&text);
     vug_free(path);
     return st;
@@ -213,8 +236,7 @@ static void set_defaults(vug_checkpoint *c)
 
 static vug_status open_folder(const char *folder, vug_checkpoint *c, vug_err *err)
 {
-    VUG_TRY(read_folder_config(folder, &c->config, err));
-    VUG_TRY(vug_weights_open(folder, &c->weights, err));
+    VUG_TRY(open_weights(folder, c, err));
     VUG_TRY(bind_tensors(c, folder, err));
     set_defaults(c);
     VUG_TRY(open_generation(folder, c, err));

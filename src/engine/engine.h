@@ -50,6 +50,9 @@ bool vug_checkpoint_reads(const vug_checkpoint *checkpoint, const vug_tensor *te
 VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
                                                 vug_err *err);
 void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
+/* Folds the directory's quantized weights as config.json, whose text is `json`, says. */
+VUG_MUST_CHECK vug_status vug_checkpoint_fold(vug_str json, const char *file, vug_weights *weights,
+                                              vug_err *err);
 
 /* By name, or the best available one for NULL; NULL and a sentence when unknown. */
 const vug_backend *vug_pick_backend(const char *name, vug_err *err);
@@ -93,6 +96,7 @@ struct vug_model {
     vug_device *device;
     vug_device_info device_info;
     vug_profile profile;
+    bool kv_given;     /* profile.kv is the caller's, for flows as well */
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;
@@ -213,6 +217,17 @@ typedef struct {
 } vug_step_part;
 VUG_MUST_CHECK vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts,
                                             vug_err *err);
+
+/* ---- random weights in blocks (synth_blocks.c) --------------------------------- */
+
+bool vug_random_has(vug_dtype dtype);
+/* Blocks first .. first + n - 1 of a tensor, that deviate from 0 by about `deviation`. */
+void vug_random_blocks(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *out);
+/* Likewise the scales of formats whose scales lie apart, BF16 or of MLX_FP4 E8M0, and biases,
+ * which may be NULL. */
+void vug_random_scales(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
+                       uint8_t *scale, uint8_t *bias);
 
 /* ---- sampler ------------------------------------------------------------------ */
 

@@ -153,8 +153,11 @@ static vug_status pick_profile(vug_flow_object *flow, const char *folder, vug_er
 {
     const vug_flow_options *o = &flow->options;
     if (o->profile || !flow->model || flow->model->profile.built_in)
-        return vug_profile_find(o->profile, folder, mode_name(o), &flow->profile, err);
-    flow->profile = flow->model->profile;
+        VUG_TRY(vug_profile_find(o->profile, folder, mode_name(o), &flow->profile, err));
+    else
+        flow->profile = flow->model->profile;
+    if (flow->model && flow->model->kv_given)
+        flow->profile.kv = flow->model->profile.kv;
     return VUG_OK;
 }
 

@@ -106,8 +106,12 @@ static vug_status report_passes(const vug_flow_object *flow, vug_buf *to, vug_er
     vug_plan_release(&plan);
     vug_graph_release(&g);
     VUG_TRY(st);
+    if (flow->profile.tile_rows || flow->profile.kv)
+        vug_buf_puts(to, "attention\n");
     if (flow->profile.tile_rows)
-        vug_buf_printf(to, "attention\n  tiles of at most %d rows\n", flow->profile.tile_rows);
+        vug_buf_printf(to, "  tiles of at most %d rows\n", flow->profile.tile_rows);
+    if (flow->profile.kv)
+        vug_buf_printf(to, "  keys and values in %s\n", vug_kv_name(flow->profile.kv));
     return report_memory(flow, to, err);
 }
 

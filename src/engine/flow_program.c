@@ -44,17 +44,12 @@ static vug_status make_inputs(vug_flow_program *p, vug_err *err)
     return VUG_OK;
 }
 
-static bool reads_past(vug_op op)
-{
-    return op == VUG_OP_ATTENTION_PAST || op == VUG_OP_ATTENTION_PAST_MASK;
-}
-
 /* The input that tells how long a symbolic past is. */
 static void find_past(vug_flow_program *p)
 {
     const vug_graph *g = &p->compiled.fused;
     for (uint32_t i = 1; i < g->n && !p->past_width; i++) {
-        if (!reads_past(g->node[i].op))
+        if (!vug_op_has_past(g->node[i].op))
             continue;
         const vug_node *past = vug_graph_at(g, g->node[i].in[3]);
         p->past_width = past->shape.dim[1] * past->shape.dim[2];

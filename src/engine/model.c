@@ -52,6 +52,15 @@ static bool is_table(const vug_graph *g, size_t slot)
     return used;
 }
 
+/* Bytes of the slot: of a tensor that has several, its share. */
+static uint64_t slot_bytes(const vug_tensor *t, uint64_t elements)
+{
+    uint64_t all = 1;
+    for (int i = 0; i < t->rank; i++)
+        all *= (uint64_t)t->dim[i]; /* binding has checked the shape */
+    return (t->bytes + t->scale_bytes) / (all / elements);
+}
+
 /* Of experts a token meets the chosen ones: all of a layer are of one size. */
 static void describe_weights(const vug_model *m, vug_model_info *info)
 {
@@ -63,9 +72,9 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
     for (size_t i = 0; i < b->n_slots; i++) {
         const vug_slot slot = vug_slot_at(c, i);
         const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
-        uint64_t bytes = 0;
-        if (!b->tensor[i] || !vug_dtype_size(b->tensor[i]->dtype, n, &bytes))
+        if (!b->tensor[i])
             continue;
+        const uint64_t bytes = slot_bytes(b->tensor[i], n);
         const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
         *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
         *(expert ? &expert_elements : &info->n_active) += (int64_t)n;
@@ -132,6 +141,7 @@ static void describe(vug_model *m)
         .context = m->main.limits.context,
         .batch = m->main.limits.batch,
         .threads = m->device_info.threads,
+        .kv = vug_kv_name(m->profile.kv),
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
@@ -196,13 +206,27 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
                     by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
 }
 
+/* The profile, and what the caller says in place of it. */
+static vug_status pick_profile(vug_model *m, const char *folder, const vug_model_options *o,
+                               vug_err *err)
+{
+    VUG_TRY(vug_profile_find(o->profile, folder, "prefill", &m->profile, err));
+    if (!o->kv)
+        return VUG_OK;
+    m->profile.kv = vug_kv_find(vug_str_of(o->kv));
+    m->kv_given = true;
+    if (m->profile.kv == VUG_KV_COUNT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "kv: '%s', expected %s", o->kv, VUG_KV_NAMES);
+    return VUG_OK;
+}
+
 /* Everything behind the checkpoint, which is there already; `folder` may hold a
  * profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
     vug_limits limits;
-    VUG_TRY(vug_profile_find(o->profile, folder, "prefill", &m->profile, err));
+    VUG_TRY(pick_profile(m, folder, o, err));
     VUG_TRY(vug_pick_limits(o, &m->checkpoint.config, &limits, err));
     const vug_device_options device = { .isa = o->isa, .threads = o->threads };
     m->backend = vug_pick_backend(o->device, err);
@@ -315,7 +339,8 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
                              .format = vug_dtype_of(t->dtype)->name,
                              .file = t->file,
                              .rank = t->rank,
-                             .bytes = t->bytes };
+                             .bytes = t->bytes + t->scale_bytes,
+                             .share = { t->scales.rows, t->scales.columns } };
     for (int d = 0; d < t->rank; d++)
         info.dim[d] = t->dim[d];
     info.used = vug_checkpoint_reads(&model->checkpoint, t);

@@ -3,6 +3,19 @@
 
 enum { ALIGN = VUG_PLAN_ALIGN };
 
+/* As the slot's own matrix has it, which may lie among others. */
+static vug_weight weight_of(const vug_binding *binding, size_t slot)
+{
+    const vug_tensor *t = binding->tensor[slot];
+    vug_weight w = { .name = t->name.ptr, .dtype = t->dtype, .data = t->data };
+    if (t->rank >= 2) {
+        const vug_matrix m = vug_tensor_from(t, binding->row[slot]);
+        w.data = m.data;
+        w.scales = m.scales;
+    }
+    return w;
+}
+
 static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_binding *binding,
                                 vug_err *err)
 {
@@ -10,12 +23,8 @@ static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_b
     if (!weight)
         return VUG_FAIL_NOMEM(err, "the table of weights", binding->n_slots * sizeof(*weight));
     for (size_t i = 0; i < binding->n_slots; i++) {
-        const vug_tensor *t = binding->tensor[i];
-        if (t)
-            weight[i] = (vug_weight){ .name = t->name.ptr,
-                                      .dtype = t->dtype,
-                                      .data = t->data + binding->offset[i],
-                                      .scales = t->scales };
+        if (binding->tensor[i])
+            weight[i] = weight_of(binding, i);
     }
     const vug_status st =
             c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits, &c->program, err);
@@ -30,6 +39,8 @@ static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
     VUG_TRY(vug_fuse_by(graph, profile, &c->fused, NULL, err));
     VUG_TRY(vug_plan_make(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
     c->plan.tile_rows = profile->tile_rows;
+    c->plan.kv = profile->kv;
+    c->plan.exact_activations = profile->exact_activations;
     return compile_bound(c, m->device, &m->checkpoint.binding, err);
 }
 

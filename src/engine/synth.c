@@ -3,7 +3,8 @@
  * speed before a download, or written as a checkpoint, to test with.
  *
  * Weights are uniform with the variance 1/in that keeps activations at the scale
- * of trained models; norms are near the value at which they do nothing.
+ * of trained models; norms are near the value at which they do nothing. Weights in blocks
+ * have about that variance (synth_blocks.c), and vectors beside them are F32.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,6 +36,16 @@ static void fill(uint64_t seed, uint64_t first, size_t n, float centre, float sc
         }
         format->encode(values, out + at * (size_t)format->bytes, k);
     }
+}
+
+/* Blocks of a tensor, which for numbers by themselves are these. */
+static void fill_blocks(uint64_t seed, uint64_t first, size_t n, float centre, float scale,
+                        vug_dtype dtype, uint8_t *out)
+{
+    if (vug_random_has(dtype))
+        vug_random_blocks(dtype, seed, first, n, scale / sqrtf(3), out);
+    else
+        fill(seed, first, n, centre, scale, vug_dtype_of(dtype), out);
 }
 
 static float scale_of(const vug_slot *slot)
@@ -69,6 +80,42 @@ typedef struct {
     uint64_t seed;
 } synth;
 
+/* F32, F16 and BF16. */
+static bool is_number(vug_dtype dtype)
+{
+    return dtype <= VUG_DTYPE_BF16;
+}
+
+/* The type of a tensor. Vectors beside weights in blocks are F32; rows that are no whole
+ * blocks of 256 get blocks of 32, of the types that llama.cpp chooses (src/llama-quant.cpp,
+ * tensor_type_fallback). */
+static vug_dtype type_of(const synth *s, const vug_slot *slot)
+{
+    static const vug_dtype instead[VUG_DTYPE_COUNT] = {
+        [VUG_DTYPE_Q2_K] = VUG_DTYPE_IQ4_NL,   [VUG_DTYPE_Q3_K] = VUG_DTYPE_IQ4_NL,
+        [VUG_DTYPE_IQ4_XS] = VUG_DTYPE_IQ4_NL, [VUG_DTYPE_Q4_K] = VUG_DTYPE_Q5_0,
+        [VUG_DTYPE_Q5_K] = VUG_DTYPE_Q5_1,     [VUG_DTYPE_Q6_K] = VUG_DTYPE_Q8_0,
+    };
+    if (is_number(s->dtype))
+        return s->dtype;
+    if (slot->shape.rank == 1)
+        return VUG_DTYPE_F32;
+    const int64_t in = slot->shape.dim[slot->shape.rank - 1];
+    return in % vug_dtype_of(s->dtype)->elements == 0 ? s->dtype : instead[s->dtype];
+}
+
+/* Its blocks. */
+static uint64_t blocks_of(const synth *s, const vug_slot *slot)
+{
+    const int elements = vug_dtype_of(type_of(s, slot))->elements;
+    return (uint64_t)vug_shape_elements(&slot->shape, 0, 0) / (uint64_t)elements;
+}
+
+static uint64_t bytes_of(const synth *s, const vug_slot *slot)
+{
+    return blocks_of(s, slot) * (uint64_t)vug_dtype_of(type_of(s, slot))->bytes;
+}
+
 static vug_status find_shape(const char *shape, const char *type, uint64_t seed, synth *out,
                              vug_err *err)
 {
@@ -86,8 +133,11 @@ static vug_status find_shape(const char *shape, const char *type, uint64_t seed,
     vug_buf_release(&known);
     VUG_TRY(st);
     out->dtype = vug_dtype_find(vug_str_of(type));
-    if (out->dtype == VUG_DTYPE_COUNT || !vug_dtype_of(out->dtype)->encode)
-        return VUG_FAIL(err, VUG_ARGUMENT, "type '%s' is not known; expected bf16, f16 or f32",
+    const bool found = out->dtype != VUG_DTYPE_COUNT;
+    if (!found || (!is_number(out->dtype) && !vug_random_has(out->dtype)))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "type '%s' is not known; expected bf16, f16, f32 or a format of blocks, "
+                        "as Q4_0 or Q4_K",
                         type);
     return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
 }
@@ -104,33 +154,32 @@ static bool is_left_out(const vug_config *c, const vug_slot *slot)
 /* ---- in memory --------------------------------------------------------------------------- */
 
 typedef struct {
-    const synth *s;
+    vug_dtype dtype;
     uint8_t *data;
     uint64_t first_seed;
-    uint64_t n;
+    uint64_t n; /* blocks */
     float centre, scale;
 } filling;
 
 static void fill_part(void *arg, int thread, int n_threads)
 {
     const filling *f = arg;
-    const vug_dtype_info *format = vug_dtype_of(f->s->dtype);
     const uint64_t from = f->n * (uint64_t)thread / (uint64_t)n_threads;
     const uint64_t to = f->n * ((uint64_t)thread + 1) / (uint64_t)n_threads;
-    fill(f->first_seed, from, (size_t)(to - from), f->centre, f->scale, format,
-         f->data + from * (uint64_t)format->bytes);
+    fill_blocks(f->first_seed, from, (size_t)(to - from), f->centre, f->scale, f->dtype,
+                f->data + from * (uint64_t)vug_dtype_of(f->dtype)->bytes);
 }
 
 /* Bytes of all weights; the sizes of published shapes fit. */
 static uint64_t weight_bytes(const synth *s)
 {
-    uint64_t elements = 0;
+    uint64_t bytes = 0;
     vug_slot slot;
     for (size_t i = 0; i < vug_slot_count(&s->config); i++) {
         if (vug_slot_tensor(&s->config, i, &slot) && !is_left_out(&s->config, &slot))
-            elements += (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+            bytes += bytes_of(s, &slot);
     }
-    return elements * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+    return bytes;
 }
 
 static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model_options *o,
@@ -145,15 +194,15 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
         vug_slot slot;
         if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
-        filling f = { .s = s,
+        filling f = { .dtype = type_of(s, &slot),
                       .first_seed = mix(s->seed + i),
                       .centre = centre_of(&slot, &s->config),
                       .scale = scale_of(&slot) };
-        f.n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
-        VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), s->dtype, slot.shape.rank,
+        f.n = blocks_of(s, &slot);
+        VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), f.dtype, slot.shape.rank,
                                 slot.shape.dim, &f.data, err));
         vug_pool_run(pool, fill_part, &f);
-        done += f.n * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+        done += bytes_of(s, &slot);
         if (o->progress && !o->progress(done, total, o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: stopped", s->row->name);
     }
@@ -262,6 +311,9 @@ vug_status vug_shape_write(const char *shape, const char *type, uint64_t seed, c
 {
     synth s;
     VUG_TRY(find_shape(shape, type, seed, &s, err));
+    if (!is_number(s.dtype))
+        return VUG_FAIL(err, VUG_ARGUMENT, "safetensors do not hold %s; expected bf16, f16 or f32",
+                        vug_dtype_of(s.dtype)->name);
     VUG_TRY(vug_make_folder(dir, err));
     VUG_TRY(write_weights(&s, dir, progress, user, err));
     /* Last, because a folder is a checkpoint once it has a config. */

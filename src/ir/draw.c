@@ -189,9 +189,7 @@ static void put_kind_title(const vug_drawing *d, int kind, vug_buf *to)
             vug_buf_printf(to, "sliding window %lld", (long long)node->at.attn.window);
             return;
         }
-        const bool mask = node->op == VUG_OP_ATTENTION_MASK ||
-                          node->op == VUG_OP_ATTENTION_PAST_MASK || node->op == VUG_OP_ATTEND_MASK;
-        title = mask ? "attention by a mask" : "full attention";
+        title = vug_op_has_mask(node->op) ? "attention by a mask" : "full attention";
     }
     vug_buf_puts(to, title);
 }

@@ -1,14 +1,14 @@
-#include "ir/dtype.h"
+#include "ir/codecs.h"
 
 #include <ctype.h>
 #include <math.h>
 
-static void decode_f32(const uint8_t *src, float *dst, size_t n)
+void vug_decode_f32(const uint8_t *src, float *dst, size_t n)
 {
     memcpy(dst, src, n * sizeof(float));
 }
 
-static void encode_f32(const float *src, uint8_t *dst, size_t n)
+void vug_encode_f32(const float *src, uint8_t *dst, size_t n)
 {
     memcpy(dst, src, n * sizeof(float));
 }
@@ -27,13 +27,13 @@ static float float_of(uint32_t u)
     return x;
 }
 
-static void decode_bf16(const uint8_t *src, float *dst, size_t n)
+void vug_decode_bf16(const uint8_t *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = float_of((uint32_t)src[2 * i] << 16 | (uint32_t)src[2 * i + 1] << 24);
 }
 
-static void encode_bf16(const float *src, uint8_t *dst, size_t n)
+void vug_encode_bf16(const float *src, uint8_t *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t u = bits_of(src[i]);
@@ -46,18 +46,22 @@ static void encode_bf16(const float *src, uint8_t *dst, size_t n)
     }
 }
 
-static void decode_f16(const uint8_t *src, float *dst, size_t n)
+float vug_half_at(const uint8_t *src)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t h = (uint32_t)src[2 * i] | (uint32_t)src[2 * i + 1] << 8;
-        const uint32_t sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
-        if (exponent == 31)
-            dst[i] = float_of(sign | 0x7f800000 | mantissa << 13);
-        else if (exponent > 0)
-            dst[i] = float_of(sign | (exponent + 112) << 23 | mantissa << 13);
-        else /* zero or subnormal: an exact multiple of 2^-24 */
-            dst[i] = float_of(sign | bits_of(ldexpf((float)mantissa, -24)));
-    }
+    const uint32_t h = (uint32_t)src[0] | (uint32_t)src[1] << 8;
+    const uint32_t sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
+    if (exponent == 31)
+        return float_of(sign | 0x7f800000 | mantissa << 13);
+    if (exponent > 0)
+        return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
+    /* zero or subnormal: an exact multiple of 2^-24 */
+    return float_of(sign | bits_of((float)mantissa * 0x1p-24f));
+}
+
+void vug_decode_f16(const uint8_t *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = vug_half_at(src + 2 * i);
 }
 
 static uint32_t half_of(float x)
@@ -75,7 +79,7 @@ static uint32_t half_of(float x)
     return sign | (uint32_t)rintf(ldexpf(float_of(magnitude), 24));
 }
 
-static void encode_f16(const float *src, uint8_t *dst, size_t n)
+void vug_encode_f16(const float *src, uint8_t *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint32_t h = half_of(src[i]);
@@ -84,15 +88,57 @@ static void encode_f16(const float *src, uint8_t *dst, size_t n)
     }
 }
 
-#define decode_none NULL
-#define encode_none NULL
-#define block_none  NULL
-#define NO_GGUF     VUG_NO_GGUF
+/* Four bits of exponent, three of mantissa; finite, but for a NaN of each sign. */
+void vug_decode_e4m3(const uint8_t *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t magnitude = src[i] & 0x7f, sign = (uint32_t)(src[i] & 0x80) << 24;
+        if (magnitude == 0x7f)
+            dst[i] = float_of(sign | 0x7fc00000);
+        else if (magnitude >= 8)
+            dst[i] = float_of(sign | ((magnitude << 20) + (120u << 23)));
+        else /* zero or subnormal: a multiple of 2^-9 */
+            dst[i] = float_of(sign | bits_of((float)magnitude * 0x1p-9f));
+    }
+}
+
+static uint32_t e4m3_of(float x)
+{
+    const uint32_t u = bits_of(x), sign = u >> 24 & 0x80, magnitude = u & 0x7fffffff;
+    if (magnitude > 0x7f800000)
+        return sign | 0x7f;
+    if (magnitude >= 0x43e00000) /* 448, the largest */
+        return sign | 0x7e;
+    if (magnitude >= 0x3c800000) { /* 2^-6, the least normal */
+        const uint32_t rounded = magnitude + 0x7ffff + (magnitude >> 20 & 1);
+        return sign | (rounded - (120u << 23)) >> 20;
+    }
+    return sign | (uint32_t)rintf(ldexpf(float_of(magnitude), 9));
+}
+
+void vug_encode_e4m3(const float *src, uint8_t *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)e4m3_of(src[i]);
+}
+
+/* A power of two, 2^(byte - 127); 255 is a NaN (OCP Microscaling Formats, 5.4.1). */
+void vug_decode_e8m0(const uint8_t *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = src[i] == 255 ? float_of(0x7fc00000) : ldexpf(1.0f, src[i] - 127);
+}
+
+#define vug_decode_none NULL
+#define vug_encode_none NULL
+#define vug_block_none  NULL
+#define NO_GGUF         VUG_NO_GGUF
 
 static const vug_dtype_info table[VUG_DTYPE_COUNT] = {
-#define DTYPE(id, name, elements, bytes, gguf, decode, encode, block)                           \
-    [VUG_DTYPE_##id] = { name,         elements, bytes, gguf, decode_##decode, encode_##encode, \
-                         block_##block },
+#define DTYPE(id, name, elements, bytes, gguf, decode, encode, block)                            \
+    [VUG_DTYPE_##id] = {                                                                         \
+        name, elements, bytes, gguf, vug_decode_##decode, vug_encode_##encode, vug_block_##block \
+    },
 #include "ir/dtypes.def"
 #undef DTYPE
 };

@@ -17,7 +17,8 @@ typedef enum {
 
 /* `src` may have any alignment. `n` is a multiple of the block's elements. */
 typedef void vug_decode_fn(const uint8_t *src, float *dst, size_t n);
-/* Rounds to nearest, ties to even; overflow gives infinity, as IEEE 754 says. */
+/* Rounds to nearest, ties to even; overflow gives infinity, as IEEE 754 says, and E4M3,
+ * which has none, the largest value, as in torch 2.15. */
 typedef void vug_encode_fn(const float *src, uint8_t *dst, size_t n);
 
 /* 32 neighbouring weights of a row as integers. Weight e, of half s = e / 16, is
@@ -25,15 +26,19 @@ typedef void vug_encode_fn(const float *src, uint8_t *dst, size_t n);
  *     scale * (factor[s] * q[e]) + offset * minimum[s]
  *
  * and products with weights in blocks are defined by these (docs/arithmetic.md). No sum
- * over a block of |factor[s] * q[e]| * 127 or |minimum[s]| * 127 passes 2^24. */
+ * over a block of |factor[s] * q[e]| * 127 or |minimum[s]| * 127 passes 2^24, whatever
+ * the bytes are: the largest is Q6_K's, 32 * 128 * 32 * 127. Decoded, the weight is
+ * (scale * factor[s]) * q[e] + offset * minimum[s], each operation in F32. A format
+ * without minima has an offset of -0, which changes nothing. */
 typedef struct {
     int16_t q[32];
     int16_t factor[2], minimum[2];
     float scale, offset;
 } vug_block;
 
-/* Block `i` of 32 weights of the row that begins at `row`; what lies apart (scales, in
- * vug_scales) is the caller's to fill. */
+/* Block `i` of 32 weights of the row that begins at `row`. Where scales lie apart
+ * (vug_scales), `scale` is what they have to be multiplied with, and the offset is the
+ * caller's to fill. */
 typedef void vug_block_fn(const uint8_t *row, int64_t i, vug_block *out);
 
 #define VUG_NO_GGUF (-1)

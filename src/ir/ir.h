@@ -103,6 +103,19 @@ static inline bool vug_op_is_attend(vug_op op)
     return op == VUG_OP_ATTEND || op == VUG_OP_ATTEND_MASK;
 }
 
+/* Attention that is given a past: its inputs 3 and 4. */
+static inline bool vug_op_has_past(vug_op op)
+{
+    return op == VUG_OP_ATTENTION_PAST || op == VUG_OP_ATTENTION_PAST_MASK;
+}
+
+/* Attention by a mask: its last input. */
+static inline bool vug_op_has_mask(vug_op op)
+{
+    return op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST_MASK ||
+           op == VUG_OP_ATTEND_MASK;
+}
+
 int vug_op_inputs(vug_op op);
 const char *vug_op_name(vug_op op);
 

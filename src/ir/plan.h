@@ -7,6 +7,7 @@
  */
 
 #include "ir/ir.h"
+#include "ir/kv.h"
 
 #define VUG_NO_OFFSET UINT64_MAX /* of PARAM and INPUT nodes */
 
@@ -15,6 +16,8 @@ typedef struct {
     uint64_t *offset; /* [nodes of the graph], bytes; owned */
     uint64_t bytes;   /* of the block */
     int tile_rows;    /* most rows of queries that attention takes at once; 0: the backend's own */
+    vug_kv kv;        /* of the caches */
+    bool exact_activations; /* of matrix products: never rounded to fewer bits */
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

@@ -12,7 +12,7 @@
 typedef struct {
     const uint8_t *scale; /* [.., stride]; of any alignment; NULL: there are none */
     const uint8_t *bias;  /* likewise, in the same format; NULL: none */
-    vug_dtype dtype;      /* F32, F16 or BF16; of MLX_FP4 E8M0 */
+    vug_dtype dtype;      /* F32, F16 or BF16; of MLX_FP4, and of some FP8, E8M0 */
     int64_t rows, columns;
     int64_t stride; /* scales of a row of them */
 } vug_scales;
@@ -35,11 +35,18 @@ typedef struct {
     vug_dtype dtype;
     int rank; /* 0: a scalar */
     int64_t dim[VUG_TENSOR_MAX_RANK];
-    const uint8_t *data; /* of any alignment */
-    uint64_t bytes;      /* at data */
-    vug_scales scales;   /* of a tensor of two dimensions or more, whose leading ones are rows */
-    const char *file;    /* base name */
-    uint64_t offset;     /* of data in the file, in bytes */
+    const uint8_t *data;  /* of any alignment */
+    uint64_t bytes;       /* at data */
+    vug_scales scales;    /* of a tensor of two dimensions or more, whose leading ones are rows */
+    uint64_t scale_bytes; /* of scales and biases together, wherever they lie */
+    const char *file;     /* base name */
+    uint64_t offset;      /* of data in the file, in bytes */
 } vug_tensor;
+
+/* The matrix that begins at row `row` of a tensor of two dimensions or more, its scales
+ * with it: each matrix of a stack [..,out,in] has scales of its own. */
+vug_matrix vug_tensor_from(const vug_tensor *t, int64_t row);
+/* Whether scales begin at that row, so that vug_tensor_from has an answer. */
+bool vug_tensor_begins(const vug_tensor *t, int64_t row);
 
 #endif

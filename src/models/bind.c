@@ -26,10 +26,13 @@ static const char *const head_names[] = {
 
 /* Parts of checkpoints that the text model does not use. */
 static const char *const passed_over[] = {
-    "vision_tower", "multi_modal_projector", "audio_tower", "embed_vision",
-    "embed_audio",  "vision_embedder",       "rotary_emb",  ".input_min",
+    "vision_tower", "multi_modal_projector",
+    "audio_tower",  "embed_vision",
+    "embed_audio",  "vision_embedder",
+    "rotary_emb",   ".input_min",
     ".input_max", /* ranges of activations, left by training for few bits */
     ".output_min",  ".output_max",
+    ".input_scale", "activation_scale", /* of activations in 8 bits, which stay F32 here */
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -95,9 +98,9 @@ static size_t find_slot(const vug_tensor_list *list, const char *prefix, const v
 
 /* Where a slot's weight lies. */
 typedef struct {
-    size_t at;         /* in the list; list->n: nowhere */
-    vug_slot tensor;   /* what the tensor must be */
-    uint64_t elements; /* before the weight in it */
+    size_t at;       /* in the list; list->n: nowhere */
+    vug_slot tensor; /* what the tensor must be */
+    int64_t row;     /* at which the weight begins in it */
 } home;
 
 /* In a tensor of its own or, of an expert, in one with others. */
@@ -111,11 +114,10 @@ static home find_home(const vug_config *c, const vug_tensor_list *list, const ch
         if (part < 0)
             continue;
         const vug_slot whole = vug_slot_packed(c, list->names, pack, slot);
-        const uint64_t parts = pack->part[1] ? 2 : 1;
-        const uint64_t size = (uint64_t)vug_shape_elements(&slot->shape, 0, 0);
+        const int64_t parts = pack->part[1] ? 2 : 1;
         const size_t at = find_slot(list, prefix, &whole);
         if (at < list->n)
-            own = (home){ at, whole, ((uint64_t)slot->expert * parts + (uint64_t)part) * size };
+            own = (home){ at, whole, (slot->expert * parts + part) * slot->shape.dim[0] };
     }
     return own;
 }
@@ -134,13 +136,27 @@ static bool is_passed_over(vug_str name)
 
 /* ---- checking -------------------------------------------------------------- */
 
-static vug_status check_tensor(const vug_tensor *t, const vug_slot *slot, vug_err *err)
+/* Vectors are numbers by themselves; matrices may be in blocks, and have scales. */
+static vug_status check_format(const vug_tensor *t, vug_err *err)
 {
     const vug_dtype_info *format = vug_dtype_of(t->dtype);
-    if (!format->decode)
+    const bool known = format->decode || t->scales.scale;
+    if (!known && t->dtype == VUG_DTYPE_U32)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: tensor '%.*s' has format %s; weights must be BF16, F16 or F32",
-                        t->file, VUG_STR_ARG(t->name), format->name);
+                        "%s: tensor '%.*s' has format U32 and no scales beside it; as a weight of "
+                        "MLX it would have them",
+                        t->file, VUG_STR_ARG(t->name));
+    if (!known || (t->rank < 2 && format->elements > 1))
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: tensor '%.*s' has format %s; %s", t->file,
+                        VUG_STR_ARG(t->name), format->name,
+                        known ? "a vector must be BF16, F16 or F32"
+                              : "weights must be BF16, F16, F32 or quantized (docs/formats.md)");
+    return VUG_OK;
+}
+
+static vug_status check_tensor(const vug_tensor *t, const vug_slot *slot, vug_err *err)
+{
+    VUG_TRY(check_format(t, err));
     bool same = t->rank == slot->shape.rank;
     for (int i = 0; same && i < t->rank; i++)
         same = t->dim[i] == slot->shape.dim[i];
@@ -221,16 +237,22 @@ static void add_missing(const vug_config *c, unsigned packs, const vug_tensor_li
         add_name(missing, prefix, vug_str_of(vug_slot_packed(c, list->names, pack, slot).name));
 }
 
-/* Tensor `at` of the list becomes slot `i`, which begins behind some of its elements. */
+/* Tensor `at` of the list becomes slot `i`, which begins at one of its rows. */
 static vug_status bind_slot(vug_binding *b, size_t i, const vug_tensor *t, const home *h,
                             vug_err *err)
 {
     VUG_TRY(check_tensor(t, &h->tensor, err));
-    b->tensor[i] = t;
-    if (!vug_dtype_size(t->dtype, h->elements, &b->offset[i]))
+    if (t->rank >= 2 && t->dim[t->rank - 1] % vug_dtype_of(t->dtype)->elements != 0)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: tensor '%.*s': its experts do not begin at whole blocks of %s",
-                        t->file, VUG_STR_ARG(t->name), vug_dtype_of(t->dtype)->name);
+                        "%s: tensor '%.*s': a row of %lld is no whole number of blocks of %s",
+                        t->file, VUG_STR_ARG(t->name), (long long)t->dim[t->rank - 1],
+                        vug_dtype_of(t->dtype)->name);
+    if (t->rank >= 2 && !vug_tensor_begins(t, h->row))
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: tensor '%.*s': %lld rows share a scale, and its parts begin between",
+                        t->file, VUG_STR_ARG(t->name), (long long)t->scales.rows);
+    b->tensor[i] = t;
+    b->row[i] = h->row;
     return VUG_OK;
 }
 
@@ -269,11 +291,11 @@ vug_status vug_bind(const vug_config *config, const vug_tensor_list *list, vug_b
 {
     vug_binding b = { .n_slots = vug_slot_count(config), .config = config, .names = list->names };
     b.tensor = vug_alloc_zero(b.n_slots, sizeof(const vug_tensor *));
-    b.offset = vug_alloc_zero(b.n_slots, sizeof(*b.offset));
+    b.row = vug_alloc_zero(b.n_slots, sizeof(*b.row));
     b.used = vug_alloc_zero(list->n, sizeof(*b.used));
     b.bound = vug_alloc_zero(list->n, sizeof(*b.bound));
     vug_status st = VUG_OK;
-    if (!b.tensor || !b.offset || !b.used || !b.bound)
+    if (!b.tensor || !b.row || !b.used || !b.bound)
         st = VUG_FAIL_NOMEM(err, list->source, b.n_slots * sizeof(void *));
     if (st == VUG_OK)
         st = bind_slots(config, list, &b, err);
@@ -322,7 +344,7 @@ vug_status vug_bind_none(const vug_config *config, vug_binding *out, vug_err *er
 void vug_binding_release(vug_binding *binding)
 {
     vug_free(binding->tensor);
-    vug_free(binding->offset);
+    vug_free(binding->row);
     vug_free(binding->used);
     vug_free(binding->bound);
     *binding = (vug_binding){ 0 };

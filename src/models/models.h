@@ -251,7 +251,7 @@ bool vug_rope_divisors(const vug_config *config, float *out);
 
 struct vug_binding {
     const vug_tensor **tensor; /* [n_slots]; NULL where an optional one is absent */
-    uint64_t *offset;          /* [n_slots] of the weight in its tensor, in bytes */
+    int64_t *row;              /* [n_slots] of its tensor at which the weight begins */
     size_t n_slots;
     bool *used;               /* [n] of the list: bound, or known and left unread */
     bool *bound;              /* [n] likewise: bound */

@@ -10,13 +10,20 @@ float vug_embedding_scale(const vug_binding *binding)
     return vug_model_root(binding, binding->config->d_model);
 }
 
+/* The format that values had beside the embedding: its own, or that of its scales. */
+static vug_dtype format_beside(const vug_tensor *embedding)
+{
+    return embedding->scales.scale ? embedding->scales.dtype : embedding->dtype;
+}
+
 float vug_model_root(const vug_binding *binding, int64_t width)
 {
     vug_dtype dtype = binding->config->dtype;
     if (dtype == VUG_DTYPE_COUNT)
-        dtype = binding->tensor[VUG_SLOT_EMBEDDING]->dtype;
+        dtype = format_beside(binding->tensor[VUG_SLOT_EMBEDDING]);
     /* A format that checkpoints are made smaller in says nothing of training. */
-    const bool trained_in = vug_dtype_of(dtype)->elements == 1 && vug_dtype_of(dtype)->encode;
+    const bool trained_in =
+            dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16 || dtype == VUG_DTYPE_BF16;
     const vug_dtype_info *format = vug_dtype_of(trained_in ? dtype : VUG_DTYPE_BF16);
     const float exact = (float)sqrt((double)width);
     uint8_t bytes[sizeof(float)];

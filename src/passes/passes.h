@@ -13,12 +13,15 @@
 
 #define VUG_MAX_PROFILE ((size_t)64 << 10) /* bytes of a file */
 
-/* All-zero is the built-in profile: every fusion, the backend's own tiles, no budget. */
+/* All-zero is the built-in profile: every fusion, keys and values in F32, the backend's
+ * own tiles, no budget. */
 typedef struct {
     char name[256];         /* "prefill", or the file; for reports; cut if longer */
     bool built_in;          /* no file: a name alone */
     bool off[VUG_OP_COUNT]; /* fusions, by the operation they make */
+    vug_kv kv;              /* of the caches */
     int tile_rows;          /* most rows of queries that attention takes at once; 0: any */
+    bool exact_activations; /* products with weights in blocks are in F32, too */
     uint64_t budget;        /* bytes for weights, caches and buffers; 0: none */
 } vug_profile;
 

@@ -48,6 +48,17 @@ static int64_t read_whole(reader *r, const vug_toml_entry *e, int64_t min, int64
     return e->whole;
 }
 
+/* One of two words; true for the second. */
+static bool read_choice(reader *r, const vug_toml_entry *e, const char *first, const char *second)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "\"%s\" or \"%s\"", first, second);
+    const bool is_second = e->type == VUG_TOML_STRING && vug_str_is(e->string, second);
+    if (!is_second && (e->type != VUG_TOML_STRING || !vug_str_is(e->string, first)))
+        expect(r, e, text);
+    return is_second;
+}
+
 /* The only word that is known for it. */
 static void read_word(reader *r, const vug_toml_entry *e, const char *word)
 {
@@ -99,11 +110,22 @@ static bool read_fusion(reader *r, const vug_toml_entry *e)
     return false;
 }
 
+static vug_kv read_kv(reader *r, const vug_toml_entry *e)
+{
+    const vug_kv kv = e->type == VUG_TOML_STRING ? vug_kv_find(e->string) : VUG_KV_COUNT;
+    if (kv == VUG_KV_COUNT)
+        expect(r, e, VUG_KV_NAMES);
+    return kv;
+}
+
 static bool read_precision(reader *r, const vug_toml_entry *e)
 {
-    if (!vug_str_is(e->key, "activations") && !vug_str_is(e->key, "kv"))
+    if (vug_str_is(e->key, "activations"))
+        r->out->exact_activations = read_choice(r, e, "q8", "f32");
+    else if (vug_str_is(e->key, "kv"))
+        r->out->kv = read_kv(r, e);
+    else
         return false;
-    read_word(r, e, "f32");
     return true;
 }
 

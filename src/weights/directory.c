@@ -146,12 +146,41 @@ static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
     return low;
 }
 
-const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
+vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name)
 {
     const size_t i = position_of(weights, weights->n, name);
     if (i == weights->n || !vug_str_equal(weights->by_name[i]->tensor.name, name))
         return NULL;
-    return &weights->by_name[i]->tensor;
+    return weights->by_name[i];
+}
+
+const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
+{
+    const vug_entry *entry = vug_weights_entry(weights, name);
+    return entry ? &entry->tensor : NULL;
+}
+
+static size_t without_folded(vug_entry **entry, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!entry[i]->folded)
+            entry[kept++] = entry[i];
+    }
+    return kept;
+}
+
+void vug_weights_drop_folded(vug_weights *weights)
+{
+    for (size_t i = 0; i < weights->n; i++) {
+        vug_entry *entry = weights->order[i];
+        if (!entry->folded)
+            continue;
+        entry->next = weights->folded;
+        weights->folded = entry;
+    }
+    (void)without_folded(weights->by_name, weights->n);
+    weights->n = without_folded(weights->order, weights->n);
 }
 
 size_t vug_weights_count(const vug_weights *weights)
@@ -195,6 +224,8 @@ void vug_weights_close(vug_weights *weights)
         return;
     for (size_t i = 0; i < weights->n; i++)
         vug_free(weights->order[i]->owned);
+    for (vug_entry *entry = weights->folded; entry; entry = entry->next)
+        vug_free(entry->owned);
     for (size_t i = 0; i < weights->n_files; i++)
         vug_unmap(&weights->file[i]);
     vug_free(weights->order);
@@ -311,10 +342,10 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
 
 /* ---- reading ahead ------------------------------------------------------- */
 
-/* NULL when the tensor lies in memory. */
-static const vug_mapping *mapping_of(const vug_weights *weights, const vug_tensor *tensor)
+/* NULL when they lie in memory. */
+static const vug_mapping *mapping_of(const vug_weights *weights, const uint8_t *bytes)
 {
-    const uintptr_t data = (uintptr_t)tensor->data;
+    const uintptr_t data = (uintptr_t)bytes;
     for (size_t i = 0; i < weights->n_files; i++) {
         const uintptr_t base = (uintptr_t)weights->file[i].base;
         if (base && data >= base && data - base < weights->file[i].bytes.len)
@@ -323,19 +354,37 @@ static const vug_mapping *mapping_of(const vug_weights *weights, const vug_tenso
     return NULL;
 }
 
-bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
-                          uint64_t total, vug_progress_fn *progress, void *user)
+typedef struct {
+    uint64_t *done;
+    uint64_t total;
+    vug_progress_fn *progress; /* may be NULL */
+    void *user;
+} reading;
+
+static bool populate(const vug_weights *weights, const uint8_t *bytes, uint64_t size, reading *r)
 {
-    const vug_mapping *mapping = mapping_of(weights, tensor);
-    for (uint64_t at = 0; at < tensor->bytes;) {
-        const uint64_t left = tensor->bytes - at;
+    const vug_mapping *mapping = mapping_of(weights, bytes);
+    const size_t first = mapping ? (size_t)((uintptr_t)bytes - (uintptr_t)mapping->base) : 0;
+    for (uint64_t at = 0; at < size;) {
+        const uint64_t left = size - at;
         const size_t n = left < POPULATE_PIECE ? (size_t)left : POPULATE_PIECE;
         if (mapping)
-            vug_map_populate(mapping, (size_t)(tensor->offset + at), n);
+            vug_map_populate(mapping, first + (size_t)at, n);
         at += n;
-        *done += n;
-        if (progress && !progress(*done, total, user))
+        *r->done += n;
+        if (r->progress && !r->progress(*r->done, r->total, r->user))
             return false;
     }
     return true;
+}
+
+bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
+                          uint64_t total, vug_progress_fn *progress, void *user)
+{
+    reading r = { done, total, progress, user };
+    const vug_scales *s = &tensor->scales;
+    const uint64_t biases = s->bias ? tensor->scale_bytes / 2 : 0;
+    return populate(weights, tensor->data, tensor->bytes, &r) &&
+           populate(weights, s->scale, tensor->scale_bytes - biases, &r) &&
+           populate(weights, s->bias, biases, &r);
 }

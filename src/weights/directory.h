@@ -20,10 +20,14 @@ enum {
     VUG_GGUF_MAX_ALIGNMENT = 65536,
 };
 
-typedef struct {
+typedef struct vug_entry vug_entry;
+
+struct vug_entry {
     vug_tensor tensor;
-    void *owned; /* the memory of an added tensor; NULL when the bytes lie in a file */
-} vug_entry;
+    void *owned;     /* the memory of an added tensor; NULL when the bytes lie in a file */
+    bool folded;     /* its bytes are another tensor's scales now */
+    vug_entry *next; /* of those */
+};
 
 /* Entries are single allocations, so that a vug_tensor never moves while others
  * are added. */
@@ -33,6 +37,7 @@ struct vug_weights {
     vug_entry **order;   /* [n], as vug_weights_at counts */
     vug_entry **by_name; /* [n], ascending, once sealed */
     size_t n, cap;
+    vug_entry *folded; /* no longer listed */
     vug_mapping *file; /* [n_files] */
     size_t n_files, cap_files;
     vug_gguf gguf;   /* all-zero: not from GGUF */
@@ -48,6 +53,10 @@ VUG_MUST_CHECK vug_status vug_weights_seal(vug_weights *weights, vug_err *err);
  * directory. */
 VUG_MUST_CHECK vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *file,
                                           const char **name, vug_err *err);
+/* NULL when there is none. */
+vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name);
+/* Lists the folded entries no longer. */
+void vug_weights_drop_folded(vug_weights *weights);
 /* Maps a safetensors file and appends its tensors. */
 VUG_MUST_CHECK vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err);
 

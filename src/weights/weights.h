@@ -54,6 +54,43 @@ uint64_t vug_weights_mapped(const vug_weights *weights);
 bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
                           uint64_t total, vug_progress_fn *progress, void *user);
 
+/* ---- scales in tensors of their own -------------------------------------- */
+
+typedef enum {
+    VUG_SCALED_NOT,    /* nothing is said */
+    VUG_SCALED_AFFINE, /* of MLX: weight = scale * q + bias */
+    VUG_SCALED_MXFP4,  /* of MLX */
+    VUG_SCALED_FP8,    /* E4M3 */
+} vug_scaled_mode;
+
+/* How weights are quantized. */
+typedef struct {
+    vug_scaled_mode mode;
+    int bits;              /* affine, mxfp4 */
+    int64_t rows, columns; /* that share a scale; fp8: 0 where it is not said */
+} vug_scaled;
+
+/* What a config says of that, for all modules and for some: a module is the name of a
+ * weight without ".weight". */
+typedef struct {
+    vug_str name; /* first: they are sorted by it */
+    vug_scaled how;
+} vug_scaled_module;
+
+typedef struct {
+    const char *file; /* of the config, for sentences */
+    vug_scaled all;
+    vug_scaled_module *module; /* [n], of different names; vug_weights_fold sorts them */
+    size_t n;
+} vug_quantization;
+
+/* Makes one tensor of each weight and the tensors with its scales and biases: `P.weight`
+ * with `P.scales` and `P.biases` of MLX, E4M3 with `P.weight_scale_inv` or
+ * `P.weight_scale`. Which weights have scales the files say, not the config. Pointers
+ * to tensors that were taken before are no longer valid. */
+VUG_MUST_CHECK vug_status vug_weights_fold(vug_weights *weights, vug_quantization *said,
+                                           vug_err *err);
+
 /* ---- writing safetensors -------------------------------------------------- */
 
 typedef struct {

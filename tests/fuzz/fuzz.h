@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VUG_FUZZ_TABLE(X) X(json) X(safetensors) X(gguf) X(config) X(tokenizer) X(profile)
+#define VUG_FUZZ_TABLE(X) \
+    X(json) X(safetensors) X(quantized) X(gguf) X(config) X(tokenizer) X(profile)
 
 typedef int vug_fuzz_fn(const uint8_t *data, size_t n);
 

@@ -14,13 +14,13 @@
  */
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/attention.h"
 
 enum {
     PANEL = VUG_CPU_PANEL,
     BLOCK = VUG_CPU_BLOCK,
     SPAN = VUG_CPU_SPAN,
-    TILE_ROWS = 24,
+    TILE_ROWS = VUG_CPU_TILE_ROWS,
     FEW_ROWS = 64, /* T * H up to which spans are dealt out */
 };
 
@@ -33,237 +33,56 @@ typedef struct {
     vug_cpu_deal deal;
 } attention;
 
-/* Rows of one kv head of one sequence. */
-typedef struct {
-    const attention *a;
-    const float *k, *v; /* of the head, in the state */
-    int64_t head;
-    int64_t first_row, rows;  /* of the sequence's n * group */
-    int64_t first_token;      /* of the sequence in the step */
-    int64_t past;             /* of the sequence */
-    float *q, *p, *o, *total; /* scratch: [24][E], [24][64], twice [24][columns] */
-    vug_cpu_softmax state[TILE_ROWS], total_state[TILE_ROWS];
-} tile;
-
+typedef vug_cpu_queries tile;
+typedef vug_cpu_query query;
 typedef vug_cpu_range range;
 
-/* ---- who sees what -------------------------------------------------------- */
-
-/* A query: its row among the step's tokens, and its place in its sequence. */
-typedef struct {
-    int64_t token, position;
-} query;
-
-static query query_of(const tile *t, int64_t row)
-{
-    const int64_t n = (t->first_row + row) / t->a->group;
-    return (query){ t->first_token + n, t->past + n };
-}
-
-/* Keys that a query sees, or with a mask the first to the last of them. */
-static range keys_seen(const vug_cpu_attention_job *job, query q)
-{
-    if (job->mask.add)
-        return job->mask.seen[q.token];
-    const int64_t window = job->cache->window, end = q.position + 1;
-    return (range){ window > 0 && end > window ? end - window : 0, end };
-}
-
-/* Those of them in [first, first + n); empty: first >= end. */
-static range keys_within(const vug_cpu_attention_job *job, query q, int64_t first, int64_t n)
-{
-    range seen = keys_seen(job, q);
-    seen.first = seen.first > first ? seen.first : first;
-    seen.end = seen.end < first + n ? seen.end : first + n;
-    return seen;
-}
+/* ---- spans ---------------------------------------------------------------- */
 
 /* Spans with keys of any row of the tile: [first, end). */
 static range spans_of(const tile *t)
 {
-    range all = keys_seen(t->a->job, query_of(t, 0));
+    range all = vug_cpu_keys_seen(t->job, vug_cpu_query_of(t, 0));
     for (int64_t r = 1; r < t->rows; r++) {
-        const range seen = keys_seen(t->a->job, query_of(t, r));
+        const range seen = vug_cpu_keys_seen(t->job, vug_cpu_query_of(t, r));
         all.first = seen.first < all.first ? seen.first : all.first;
         all.end = seen.end > all.end ? seen.end : all.end;
     }
     return (range){ all.first / SPAN, (all.end - 1) / SPAN + 1 };
 }
 
-/* ---- one block ------------------------------------------------------------ */
-
-/* The products of rows with the panels that hold the keys, which count from the block's
- * first. */
-static void multiply_keys(const tile *t, range rows, const float *k, range keys)
-{
-    const int64_t width = t->a->job->cache->width;
-    for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
-        for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_ROWS) {
-            const int64_t left = rows.end - r;
-            t->a->env->kernels->tile(left < VUG_CPU_ROWS ? (int)left : VUG_CPU_ROWS,
-                                     &(vug_cpu_tile){ .a = t->q + r * width,
-                                                      .b = k + panel * PANEL * width,
-                                                      .c = t->p + r * BLOCK + panel * PANEL,
-                                                      .k = width,
-                                                      .lda = width,
-                                                      .ldb = PANEL,
-                                                      .ldc = BLOCK });
-        }
-    }
-}
-
-/* Adds the values of the block's keys to the outputs of `n` rows from `r`. */
-static void multiply_values(const tile *t, int64_t r, int n, const float *v, range keys)
-{
-    const int64_t columns = t->a->job->cache->columns;
-    vug_cpu_tile m = { .a = t->p + r * BLOCK + keys.first,
-                       .k = keys.end - keys.first,
-                       .lda = BLOCK,
-                       .ldb = PANEL,
-                       .ldc = columns,
-                       .accumulate = true };
-    for (int64_t c = 0; c < columns; c += PANEL) {
-        m.b = v + c * BLOCK + keys.first * PANEL;
-        m.c = t->o + r * columns + c;
-        t->a->env->kernels->tile(n, &m);
-    }
-}
-
-/* What a mask adds to the scores of a row in the block that begins at `first`. */
-static const float *mask_row(const tile *t, int64_t r, int64_t first)
-{
-    const vug_cpu_mask *mask = &t->a->job->mask;
-    return mask->add + query_of(t, r).token * mask->columns + first;
-}
-
-/* The row's keys in the block; a mask may leave out more of both ends. */
-static range keys_in_block(const tile *t, int64_t r, int64_t first)
-{
-    range key = keys_within(t->a->job, query_of(t, r), first, BLOCK);
-    if (t->a->job->mask.add) {
-        const float *add = mask_row(t, r, 0);
-        while (key.first < key.end && add[key.first] == -INFINITY)
-            key.first++;
-        while (key.first < key.end && add[key.end - 1] == -INFINITY)
-            key.end--;
-    }
-    return (range){ key.first - first, key.end - first };
-}
-
-/* Products become scores, and the mask is added. */
-static void add_mask(const tile *t, float *p, const float *add, range key)
-{
-    const vug_cpu_kernels *kernels = t->a->env->kernels;
-    const vug_cpu_score *score = &t->a->job->score;
-    const int64_t n = key.end - key.first;
-    kernels->scale(p + key.first, score->scale, p + key.first, n);
-    if (score->softcap > 0)
-        kernels->softcap(p + key.first, score->softcap, p + key.first, n);
-    for (int64_t i = key.first; i < key.end; i++)
-        p[i] = add[i] == -INFINITY ? -INFINITY : p[i] + add[i];
-}
-
-/* The values of a masked row, one run of keys that are seen after the other. */
-static void multiply_runs(const tile *t, int64_t r, const float *v, const float *add, range key)
-{
-    for (int64_t i = key.first; i < key.end;) {
-        range run = { i, i };
-        while (run.end < key.end && add[run.end] != -INFINITY)
-            run.end++;
-        if (run.first < run.end)
-            multiply_values(t, r, 1, v, run);
-        i = run.end + 1;
-    }
-}
-
-/* The block's values, for rows that see the same keys side by side. */
-static void add_values(const tile *t, range rows, const float *v, const range *key, int64_t first)
-{
-    for (int64_t r = rows.first; r < rows.end;) {
-        int n = 1;
-        if (t->a->job->mask.add)
-            multiply_runs(t, r, v, mask_row(t, r, first), key[r]);
-        else {
-            while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
-                   key[r + n].end == key[r].end)
-                n++;
-            multiply_values(t, r, n, v, key[r]);
-        }
-        r += n;
-    }
-}
-
-/* `first`: the position of the block's first key. */
-static void add_block(tile *t, int64_t first)
-{
-    static const vug_cpu_score done = { .scale = 1 };
-    const vug_cpu_kernels *kernels = t->a->env->kernels;
-    const vug_cpu_cache *c = t->a->job->cache;
-    const bool masked = t->a->job->mask.add != NULL;
-    range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
-    for (int64_t r = 0; r < t->rows; r++) {
-        key[r] = keys_in_block(t, r, first);
-        if (key[r].first >= key[r].end)
-            continue;
-        if (rows.end == 0)
-            rows.first = r;
-        rows.end = r + 1;
-        any.first = key[r].first < any.first ? key[r].first : any.first;
-        any.end = key[r].end > any.end ? key[r].end : any.end;
-    }
-    if (rows.end == 0)
-        return;
-    const int64_t slot = first % c->slots;
-    multiply_keys(t, rows, t->k + slot * c->width, any);
-    for (int64_t r = rows.first; r < rows.end; r++) {
-        float *p = t->p + r * BLOCK;
-        if (key[r].first >= key[r].end)
-            continue;
-        if (masked)
-            add_mask(t, p, mask_row(t, r, first), key[r]);
-        const float rescale = kernels->softmax(p, (int)key[r].first, (int)key[r].end,
-                                               masked ? &done : &t->a->job->score, &t->state[r]);
-        if (rescale != 1.0f)
-            kernels->scale(t->o + r * c->columns, rescale, t->o + r * c->columns, c->columns);
-    }
-    add_values(t, rows, t->v + slot * c->columns, key, first);
-}
-
-/* ---- spans ---------------------------------------------------------------- */
-
 /* Leaves the tile's sums over one span in t->o and t->state; rows that see none
  * of its keys have state.max = -inf. */
 static void sum_span(tile *t, int64_t span)
 {
-    const vug_cpu_cache *c = t->a->job->cache;
+    const vug_cpu_cache *c = t->job->cache;
     for (int64_t r = 0; r < t->rows; r++)
         t->state[r] = (vug_cpu_softmax){ .max = -INFINITY };
     memset(t->o, 0, (size_t)(t->rows * c->columns) * sizeof(float));
     for (int64_t first = span * SPAN; first < (span + 1) * SPAN; first += BLOCK)
-        add_block(t, first);
+        vug_cpu_attention_block(t, first);
 }
 
 /* Of a masked row also a span between those that hold its keys, which adds nothing. */
 static bool sees(const vug_cpu_attention_job *job, query q, int64_t span)
 {
-    const range seen = keys_within(job, q, span * SPAN, SPAN);
+    const range seen = vug_cpu_keys_within(job, q, span * SPAN, SPAN);
     return seen.first < seen.end;
 }
 
 static bool is_first_span(const vug_cpu_attention_job *job, query q, int64_t span)
 {
-    return keys_seen(job, q).first / SPAN == span;
+    return vug_cpu_keys_seen(job, q).first / SPAN == span;
 }
 
 /* Joins one span's sums `o`, `state` of a row to its `total`. */
-static void join_span(const attention *a, float *total, vug_cpu_softmax *total_state,
-                      const float *o, const vug_cpu_softmax *state)
+static void join_span(const vug_cpu_kernels *kernels, float *total, vug_cpu_softmax *total_state,
+                      const float *o, const vug_cpu_softmax *state, int64_t columns)
 {
-    const vug_cpu_kernels *kernels = a->env->kernels;
     const float max = state->max > total_state->max ? state->max : total_state->max;
     float factor[2] = { total_state->max - max, state->max - max };
     kernels->exp(factor, factor, 2);
-    kernels->join(total, factor[0], o, factor[1], a->job->cache->columns);
+    kernels->join(total, factor[0], o, factor[1], columns);
     total_state->sum = fmaf(state->sum, factor[1], total_state->sum * factor[0]);
     total_state->max = max;
 }
@@ -282,9 +101,8 @@ static int64_t tiles_per_head(const attention *a, const vug_span *span)
 
 static int64_t token_row(const tile *t, int64_t row)
 {
-    const attention *a = t->a;
     const int64_t at = t->first_row + row;
-    return (t->first_token + at / a->group) * a->job->heads + t->head * a->group + at % a->group;
+    return (t->first_token + at / t->group) * t->job->heads + t->head * t->group + at % t->group;
 }
 
 /* Tile `i` of the step; scratch of one thread. */
@@ -300,14 +118,16 @@ static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
     }
     const int64_t first_row = i / c->heads * a->tile_rows;
     const int64_t left = span->n * a->group - first_row;
-    t->a = a;
+    t->env = a->env;
+    t->job = job;
+    t->group = a->group;
     t->head = i % c->heads;
     t->first_row = first_row;
     t->rows = left < a->tile_rows ? left : a->tile_rows;
     t->first_token = first_token;
     t->past = span->past;
-    t->k = span->state->data + c->k + t->head * c->slots * c->width;
-    t->v = span->state->data + c->v + t->head * c->slots * c->columns;
+    t->k = span->state->data + c->k + t->head * (c->slots / PANEL * c->panel_bytes);
+    t->v = span->state->data + c->v + t->head * (c->slots / BLOCK * c->block_bytes);
     t->p = scratch;
     t->o = t->p + (ptrdiff_t)TILE_ROWS * BLOCK;
     t->total = t->o + TILE_ROWS * c->columns;
@@ -320,15 +140,15 @@ static void open_tile(tile *t, const attention *a, int64_t i, float *scratch)
 /* Adds the sums of one span to the totals of the rows that see it. */
 static void join_tile(tile *t, int64_t span)
 {
-    const vug_cpu_cache *c = t->a->job->cache;
+    const vug_cpu_cache *c = t->job->cache;
     for (int64_t r = 0; r < t->rows; r++) {
         float *total = t->total + r * c->columns, *o = t->o + r * c->columns;
-        const query q = query_of(t, r);
-        if (is_first_span(t->a->job, q, span)) {
+        const query q = vug_cpu_query_of(t, r);
+        if (is_first_span(t->job, q, span)) {
             memcpy(total, o, (size_t)c->columns * sizeof(float));
             t->total_state[r] = t->state[r];
-        } else if (sees(t->a->job, q, span)) {
-            join_span(t->a, total, &t->total_state[r], o, &t->state[r]);
+        } else if (sees(t->job, q, span)) {
+            join_span(t->env->kernels, total, &t->total_state[r], o, &t->state[r], c->columns);
         }
     }
 }
@@ -382,7 +202,7 @@ static void one_span(void *arg, int thread, int n_threads)
             continue;
         sum_span(&t, span);
         for (int64_t r = 0; r < t.rows; r++) {
-            if (!sees(a->job, query_of(&t, r), span))
+            if (!sees(a->job, vug_cpu_query_of(&t, r), span))
                 continue;
             float *part = part_of(a, token_row(&t, r), span);
             memcpy(part, t.o + r * c->columns, (size_t)c->columns * sizeof(float));
@@ -394,7 +214,7 @@ static void one_span(void *arg, int thread, int n_threads)
 static void join_parts(attention *a, int64_t row, query q)
 {
     const vug_cpu_cache *c = a->job->cache;
-    const range seen = keys_seen(a->job, q);
+    const range seen = vug_cpu_keys_seen(a->job, q);
     const int64_t first = seen.first / SPAN, end = (seen.end - 1) / SPAN + 1;
     float *total = part_of(a, row, first);
     vug_cpu_softmax total_state, state;
@@ -402,7 +222,7 @@ static void join_parts(attention *a, int64_t row, query q)
     for (int64_t span = first + 1; span < end; span++) {
         const float *part = part_of(a, row, span);
         memcpy(&state, part + c->columns, sizeof(state));
-        join_span(a, total, &total_state, part, &state);
+        join_span(a->env->kernels, total, &total_state, part, &state, c->columns);
     }
     write_row(a, total, &total_state, a->job->out + row * c->width);
 }
@@ -450,7 +270,9 @@ static int64_t spans_in_step(const vug_cpu_attention_job *job)
     for (int s = 0; s < job->n_spans; s++) {
         const vug_span *span = &job->span[s];
         const int64_t first =
-                job->mask.add ? 0 : keys_seen(job, (query){ .position = span->past }).first / SPAN;
+                job->mask.add
+                        ? 0
+                        : vug_cpu_keys_seen(job, (query){ .position = span->past }).first / SPAN;
         const int64_t n = (span->past + span->n - 1) / SPAN + 1 - first;
         most = n > most ? n : most;
     }

@@ -336,6 +336,9 @@ static float probe_fma(int64_t rounds, double *flop)
     return add_lanes(s[0]);
 }
 
+static const vug_cpu_block_format blocks = { vug_ref_gemv_q8, vug_avx2_pack_q8 };
+#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &blocks,
+
 const vug_cpu_kernels vug_cpu_avx2_row = {
     .name = "avx2",
     .description = "AVX2 and FMA kernels",
@@ -345,7 +348,12 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
         [VUG_DTYPE_BF16] = &vug_avx2_bf16,
     },
     .fetch = vug_avx2_fetch,
+    .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .tile = vug_avx2_tile,
+    .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
+    .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
+    .tile_q8 = vug_avx2_tile_q8,
+    .round = vug_avx2_round,
     .softmax = softmax,
     .join = join,
     .sum_squares = sum_squares,

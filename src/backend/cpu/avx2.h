@@ -1,12 +1,19 @@
 #ifndef VUG_BACKEND_CPU_AVX2_H
 #define VUG_BACKEND_CPU_AVX2_H
 
-/* Between avx2.c, which has the row of the table, and avx2_linear.c. */
+/* Between avx2.c, which has the row of the table, and the other avx2*.c. */
 
 #include "backend/cpu/rows.h"
 
 void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 void vug_avx2_tile(int rows, const vug_cpu_tile *t);
+void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t);
+void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
+void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
+void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
+void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t);
+void vug_avx2_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
+void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 
 #endif

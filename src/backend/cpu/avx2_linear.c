@@ -12,9 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cpu/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "backend/cpu/avx2_transpose.h"
 
 enum {
     HALF = 8,
@@ -25,36 +23,6 @@ enum {
 };
 
 /* ---- transposing ---------------------------------------------------------- */
-
-INLINE __m256i load_row(const uint8_t *w)
-{
-    return _mm256_loadu_si256((const __m256i *)(const void *)w);
-}
-
-/* Eight units of 4 rows: pair[j] holds unit j in the low lane, j + 4 in the high. */
-INLINE void transpose_4_rows(const uint8_t *w, int64_t stride, __m256i *pair)
-{
-    const __m256i r0 = load_row(w), r1 = load_row(w + stride);
-    const __m256i r2 = load_row(w + 2 * stride), r3 = load_row(w + 3 * stride);
-    const __m256i a = _mm256_unpacklo_epi32(r0, r1), b = _mm256_unpackhi_epi32(r0, r1);
-    const __m256i c = _mm256_unpacklo_epi32(r2, r3), d = _mm256_unpackhi_epi32(r2, r3);
-    pair[0] = _mm256_unpacklo_epi64(a, c);
-    pair[1] = _mm256_unpackhi_epi64(a, c);
-    pair[2] = _mm256_unpacklo_epi64(b, d);
-    pair[3] = _mm256_unpackhi_epi64(b, d);
-}
-
-/* 32 bytes of 8 rows: unit[j] holds unit j of each. */
-INLINE void transpose_units(const uint8_t *w, int64_t stride, __m256i *unit)
-{
-    __m256i upper[4], lower[4];
-    transpose_4_rows(w, stride, upper);
-    transpose_4_rows(w + 4 * stride, stride, lower);
-    for (int j = 0; j < 4; j++) {
-        unit[j] = _mm256_permute2x128_si256(upper[j], lower[j], 0x20);
-        unit[j + 4] = _mm256_permute2x128_si256(upper[j], lower[j], 0x31);
-    }
-}
 
 /* F16 needs the halves of 8 rows side by side for the conversion: pair[j] holds
  * element j in the low lane, j + 8 in the high. */
@@ -303,93 +271,6 @@ INLINE void decode_as(vug_dtype dtype, const uint8_t *src, float by, float *dst,
 FORMAT(F32, vug_avx2_f32)
 FORMAT(F16, vug_avx2_f16)
 FORMAT(BF16, vug_avx2_bf16)
-
-/* ---- tiles ---------------------------------------------------------------- */
-
-INLINE void add_row(const float *a, __m256 b0, __m256 b1, __m256 *s0, __m256 *s1)
-{
-    const __m256 x = _mm256_broadcast_ss(a);
-    *s0 = _mm256_fmadd_ps(x, b0, *s0);
-    *s1 = _mm256_fmadd_ps(x, b1, *s1);
-}
-
-INLINE void write_row(const vug_cpu_tile *t, int64_t r, __m256 s0, __m256 s1)
-{
-    float *c = t->c + r * t->ldc;
-    if (t->accumulate) {
-        s0 = _mm256_add_ps(_mm256_loadu_ps(c), s0);
-        s1 = _mm256_add_ps(_mm256_loadu_ps(c + HALF), s1);
-    }
-    _mm256_storeu_ps(c, s0);
-    _mm256_storeu_ps(c + HALF, s1);
-}
-
-/*
- * Twelve sums, two vectors of b and one of a: 15 of the 16 registers. The sums
- * have names of their own because compilers keep an array of them in memory.
- * `rows` is a constant wherever this is inlined, and the tests on it vanish.
- */
-INLINE void tile_of(const int rows, const vug_cpu_tile *t)
-{
-    const float *b = t->b;
-    const float *a0 = t->a, *a3 = a0 + (rows > 3 ? 3 * t->lda : 0);
-    const int64_t lda = t->lda, ldb = t->ldb;
-    const __m256 zero = _mm256_setzero_ps();
-    __m256 s00 = zero, s01 = zero, s10 = zero, s11 = zero, s20 = zero, s21 = zero;
-    __m256 s30 = zero, s31 = zero, s40 = zero, s41 = zero, s50 = zero, s51 = zero;
-    for (int64_t i = t->k; i > 0; i--) {
-        const __m256 b0 = _mm256_loadu_ps(b), b1 = _mm256_loadu_ps(b + HALF);
-        add_row(a0, b0, b1, &s00, &s01);
-        if (rows > 1)
-            add_row(a0 + lda, b0, b1, &s10, &s11);
-        if (rows > 2)
-            add_row(a0 + 2 * lda, b0, b1, &s20, &s21);
-        if (rows > 3)
-            add_row(a3, b0, b1, &s30, &s31);
-        if (rows > 4)
-            add_row(a3 + lda, b0, b1, &s40, &s41);
-        if (rows > 5)
-            add_row(a3 + 2 * lda, b0, b1, &s50, &s51);
-        a0++;
-        a3++;
-        b += ldb;
-    }
-    write_row(t, 0, s00, s01);
-    if (rows > 1)
-        write_row(t, 1, s10, s11);
-    if (rows > 2)
-        write_row(t, 2, s20, s21);
-    if (rows > 3)
-        write_row(t, 3, s30, s31);
-    if (rows > 4)
-        write_row(t, 4, s40, s41);
-    if (rows > 5)
-        write_row(t, 5, s50, s51);
-}
-
-void vug_avx2_tile(int rows, const vug_cpu_tile *t)
-{
-    switch (rows) {
-    case 1:
-        tile_of(1, t);
-        break;
-    case 2:
-        tile_of(2, t);
-        break;
-    case 3:
-        tile_of(3, t);
-        break;
-    case 4:
-        tile_of(4, t);
-        break;
-    case 5:
-        tile_of(5, t);
-        break;
-    default:
-        tile_of(6, t);
-        break;
-    }
-}
 
 #else
 typedef int vug_avx2_linear_is_empty; /* ISO C wants something here */

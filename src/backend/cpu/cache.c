@@ -1,30 +1,120 @@
 /* The key/value caches: their sizes, and writing a step's tokens into them. */
+#include <math.h>
+
 #include "backend/cpu/cpu.h"
+
+enum { PANEL = VUG_CPU_PANEL, BLOCK = VUG_CPU_BLOCK, GROUP = VUG_KV_GROUP };
+
+/* ---- sizes ------------------------------------------------------------------ */
+
+static int64_t element_bytes(vug_kv format)
+{
+    return format == VUG_KV_F32 ? 4 : format == VUG_KV_Q8 ? 1 : 2;
+}
+
+/* Of a slot's scale of one group, kept apart from its elements. */
+static int64_t scale_bytes(vug_kv format)
+{
+    return format == VUG_KV_Q8 ? (int64_t)sizeof(float) : 0;
+}
+
+static int64_t groups_of(int64_t width)
+{
+    return (width + GROUP - 1) / GROUP;
+}
 
 /* A window needs the keys of all queries of a step at once: those of the first
  * query, window - 1 before it, and the step's own. */
-bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window,
-                        const vug_limits *limits)
+static int64_t slots_needed(int64_t window, const vug_limits *limits)
 {
-    int64_t slots = limits->context;
-    if (window > 0 && window - 1 < slots - limits->batch)
-        slots = window - 1 + limits->batch;
-    if (slots > INT64_MAX - VUG_CPU_BLOCK)
-        return false;
-    *cache = (vug_cpu_cache){ .window = window,
-                              .slots = vug_cpu_round_up(slots, VUG_CPU_BLOCK),
-                              .heads = k->dim[1],
-                              .width = k->dim[2],
-                              .columns = vug_cpu_round_up(k->dim[2], VUG_CPU_PANEL) };
-    uint64_t bytes = 2 * sizeof(float);
-    return vug_mul_size(bytes, (uint64_t)cache->slots, &bytes) &&
-           vug_mul_size(bytes, (uint64_t)cache->heads, &bytes) &&
-           vug_mul_size(bytes, (uint64_t)cache->columns, &bytes);
+    if (window > 0 && window - 1 < limits->context - limits->batch)
+        return window - 1 + limits->batch;
+    return limits->context;
 }
 
-uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache)
+bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window, vug_kv format,
+                        const vug_limits *limits)
 {
-    return (uint64_t)(cache->slots * cache->heads * (cache->width + cache->columns));
+    const int64_t slots = slots_needed(window, limits), width = k->dim[2];
+    const int64_t element = element_bytes(format), scale = scale_bytes(format);
+    if (slots > INT64_MAX - BLOCK)
+        return false;
+    *cache = (vug_cpu_cache){ .format = format,
+                              .window = window,
+                              .slots = vug_cpu_round_up(slots, BLOCK),
+                              .heads = k->dim[1],
+                              .width = width,
+                              .columns = vug_cpu_round_up(width, PANEL) };
+    uint64_t bytes = 2 * sizeof(float);
+    if (!vug_mul_size(bytes, (uint64_t)cache->slots, &bytes) ||
+        !vug_mul_size(bytes, (uint64_t)cache->heads, &bytes) ||
+        !vug_mul_size(bytes, (uint64_t)cache->columns, &bytes))
+        return false;
+    cache->panel_bytes = PANEL * (width * element + groups_of(width) * scale);
+    cache->block_bytes = BLOCK * (cache->columns * element + groups_of(width) * scale);
+    cache->v = (uint64_t)(cache->slots / PANEL * cache->heads * cache->panel_bytes);
+    return true;
+}
+
+uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *c)
+{
+    return (uint64_t)(c->heads *
+                      (c->slots / PANEL * c->panel_bytes + c->slots / BLOCK * c->block_bytes));
+}
+
+vug_cpu_values vug_cpu_cache_values(const vug_cpu_cache *c, const uint8_t *block, int64_t column,
+                                    int64_t row)
+{
+    const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
+    block += column / GROUP * BLOCK * (GROUP * size + scale);
+    const int64_t code = BLOCK * scale + (column % GROUP * BLOCK + row * PANEL) * size;
+    return (vug_cpu_values){ block + code,
+                             scale ? (const float *)(const void *)block + row : NULL };
+}
+
+/* ---- rounding ----------------------------------------------------------------- */
+
+/* Up to 32 neighbouring elements of a key or value, as the cache has them. */
+typedef struct {
+    uint8_t code[GROUP * sizeof(float)];
+    float scale;
+} group;
+
+/* ref.c has the definition. Adding 1.5 * 2^23 rounds to an integer, to nearest even. */
+static void round_to_8_bits(const float *x, int64_t n, group *out)
+{
+    float most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float size = fabsf(x[i]);
+        most = size > most ? size : most;
+    }
+    const float r = most > 0 ? 127 / most : 0;
+    out->scale = most / 127;
+    for (int64_t i = 0; i < n; i++) {
+        float q = x[i] * r;
+        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
+        q = (q + 0x1.8p+23f) - 0x1.8p+23f;
+        out->code[i] = (uint8_t)(int8_t)q;
+    }
+}
+
+static void round_group(vug_kv format, const float *x, int64_t n, group *out)
+{
+    switch (format) {
+    case VUG_KV_F32:
+        memcpy(out->code, x, (size_t)n * sizeof(*x));
+        break;
+    case VUG_KV_F16:
+        vug_dtype_of(VUG_DTYPE_F16)->encode(x, out->code, (size_t)n);
+        break;
+    case VUG_KV_BF16:
+        vug_dtype_of(VUG_DTYPE_BF16)->encode(x, out->code, (size_t)n);
+        break;
+    case VUG_KV_Q8:
+    case VUG_KV_COUNT:
+        round_to_8_bits(x, n, out);
+        break;
+    }
 }
 
 /* ---- appending ------------------------------------------------------------ */
@@ -38,23 +128,61 @@ typedef struct {
 
 static int64_t span_blocks(const vug_span *span)
 {
-    return (span->past + span->n - 1) / VUG_CPU_BLOCK - span->past / VUG_CPU_BLOCK + 1;
+    return (span->past + span->n - 1) / BLOCK - span->past / BLOCK + 1;
+}
+
+/* Elements of `size` bytes go to every 16th place. */
+static void spread(const uint8_t *code, int64_t size, int64_t n, uint8_t *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (size == 4)
+            memcpy(to + i * PANEL * 4, code + i * 4, 4);
+        else if (size == 2)
+            memcpy(to + i * PANEL * 2, code + i * 2, 2);
+        else
+            to[i * PANEL] = code[i];
+    }
+}
+
+static void write_key(const vug_cpu_cache *c, uint8_t *panel, int64_t lane, const float *k)
+{
+    const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
+    for (int64_t e = 0; e < c->width; e += GROUP) {
+        const int64_t n = c->width - e < GROUP ? c->width - e : GROUP;
+        group g;
+        round_group(c->format, k + e, n, &g);
+        memcpy(panel + lane * scale, &g.scale, (size_t)scale);
+        panel += PANEL * scale;
+        spread(g.code, size, n, panel + lane * size);
+        panel += n * PANEL * size;
+    }
+}
+
+static void write_value(const vug_cpu_cache *c, uint8_t *block, int64_t row, const float *v)
+{
+    const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
+    for (int64_t e = 0; e < c->width; e += GROUP) {
+        const int64_t n = c->width - e < GROUP ? c->width - e : GROUP;
+        group g;
+        round_group(c->format, v + e, n, &g);
+        memcpy(block + row * scale, &g.scale, (size_t)scale);
+        block += BLOCK * scale;
+        for (int64_t i = 0; i < n; i += PANEL) {
+            const int64_t m = n - i < PANEL ? n - i : PANEL;
+            memcpy(block + row * PANEL * size, g.code + i * size, (size_t)(m * size));
+            block += BLOCK * PANEL * size;
+        }
+    }
 }
 
 /* k, v [E] of one head become those of one slot. */
-static void write_slot(const vug_cpu_cache *c, float *data, int64_t head, int64_t slot,
+static void write_slot(const vug_cpu_cache *c, uint8_t *data, int64_t head, int64_t slot,
                        const float *kv[2])
 {
-    float *k = data + c->k + (head * c->slots + slot / VUG_CPU_PANEL * VUG_CPU_PANEL) * c->width +
-               slot % VUG_CPU_PANEL;
-    for (int64_t e = 0; e < c->width; e++)
-        k[e * VUG_CPU_PANEL] = kv[0][e];
-    float *v = data + c->v + (head * c->slots + slot / VUG_CPU_BLOCK * VUG_CPU_BLOCK) * c->columns +
-               slot % VUG_CPU_BLOCK * VUG_CPU_PANEL;
-    for (int64_t e = 0; e < c->width; e += VUG_CPU_PANEL) {
-        const int64_t n = c->width - e < VUG_CPU_PANEL ? c->width - e : VUG_CPU_PANEL;
-        memcpy(v + e * VUG_CPU_BLOCK, kv[1] + e, (size_t)n * sizeof(float));
-    }
+    const int64_t panel = head * (c->slots / PANEL) + slot / PANEL;
+    const int64_t block = head * (c->slots / BLOCK) + slot / BLOCK;
+    write_key(c, data + c->k + panel * c->panel_bytes, slot % PANEL, kv[0]);
+    write_value(c, data + c->v + block * c->block_bytes, slot % BLOCK, kv[1]);
 }
 
 static void append_block(const append *a, int64_t i)
@@ -68,10 +196,10 @@ static void append_block(const append *a, int64_t i)
         block -= span_blocks(span);
         row += span->n;
     }
-    const int64_t from = (span->past / VUG_CPU_BLOCK + block) * VUG_CPU_BLOCK;
+    const int64_t from = (span->past / BLOCK + block) * BLOCK;
     const int64_t end = span->past + span->n;
     int64_t position = from > span->past ? from : span->past;
-    for (; position < end && position < from + VUG_CPU_BLOCK; position++) {
+    for (; position < end && position < from + BLOCK; position++) {
         const int64_t at = ((row + position - span->past) * c->heads + head) * c->width;
         write_slot(c, span->state->data, head, position % c->slots,
                    (const float *[2]){ job->k + at, job->v + at });
@@ -96,7 +224,7 @@ void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *j
         tokens += job->span[i].n;
     }
     vug_cpu_deal_init(&a.deal, blocks * job->cache->heads);
-    if (tokens < VUG_CPU_BLOCK)
+    if (tokens < BLOCK)
         append_blocks(&a, 0, 1);
     else
         vug_pool_run(env->pool, append_blocks, &a);

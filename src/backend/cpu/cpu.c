@@ -59,7 +59,7 @@ static vug_program_sizes sizes(const vug_program *program)
 static vug_status state_create(const vug_program *program, vug_state **out, vug_err *err)
 {
     vug_state *state = vug_alloc_zero(1, sizeof(*state));
-    float *data = vug_alloc_aligned(program->sizes.state_bytes);
+    uint8_t *data = vug_alloc_aligned(program->sizes.state_bytes);
     if (!state || !data) {
         vug_free(state);
         vug_free(data);

@@ -19,6 +19,7 @@ typedef struct {
     float *scratch;         /* [threads][scratch_floats], aligned to 64 bytes */
     int64_t scratch_floats; /* a multiple of 16 */
     float *shared;          /* by all threads: one job's at a time (program.h) */
+    bool exact;             /* no product has activations in 8 bits */
 } vug_cpu_env;
 
 enum {
@@ -69,8 +70,7 @@ static inline void vug_cpu_spread(const vug_cpu_env *env, vug_cpu_deal *deal, in
 enum { VUG_CPU_MATRICES = 8 }; /* most products of one input that run as one job */
 
 typedef struct {
-    vug_dtype dtype;
-    const uint8_t *data; /* [out,in] */
+    vug_matrix w; /* [out,in] */
     int64_t out;
     float *y; /* [rows,out] */
 } vug_cpu_matrix;
@@ -87,7 +87,7 @@ typedef struct {
 typedef struct {
     int64_t first, rows;
     const vug_cpu_matrix *matrix; /* [n of the job]; y is that of row 0 */
-    int64_t first_chunk;          /* for linear.c */
+    int64_t first_chunk, slot;    /* for linear.c */
 } vug_cpu_group;
 
 /* Many products as one, each with its own rows and weights: groups cover the rows in
@@ -101,8 +101,28 @@ typedef struct {
     int n; /* matrices of a group */
 } vug_cpu_grouped_job;
 
-/* Floats of scratch per thread. */
-int64_t vug_cpu_linear_scratch(void);
+/* How products with a format are computed. */
+typedef enum {
+    VUG_CPU_DIRECT,  /* in F32, by kernels that read the format */
+    VUG_CPU_DECODED, /* in F32, after rows of weights were decoded */
+    VUG_CPU_ROUNDED, /* with activations in 8 bits */
+} vug_cpu_way;
+vug_cpu_way vug_cpu_way_of(const vug_cpu_env *env, vug_dtype dtype);
+
+/* Floats of scratch per thread for products with weights [..,in] of a format. */
+int64_t vug_cpu_linear_scratch(const vug_cpu_env *env, vug_dtype dtype, int64_t in);
+
+/* How the products of a job want x. */
+typedef struct {
+    bool f32;  /* in lane order */
+    bool q8;   /* in 8 bits */
+    bool wide; /* and these in 16 */
+} vug_cpu_wishes;
+void vug_cpu_linear_wish(const vug_cpu_env *env, vug_dtype dtype, vug_cpu_wishes *to);
+/* Floats of the memory that threads share for a job of `rows` rows in `groups` groups; false
+ * when they cannot be counted. */
+bool vug_cpu_linear_shared(const vug_cpu_wishes *wishes, int64_t rows, int64_t groups, int64_t in,
+                           uint64_t *floats);
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job);
 void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job);
 
@@ -119,10 +139,12 @@ typedef struct {
     vug_op activation;
 } vug_cpu_experts_job;
 
-/* Of an EXPERTS node, all but the pointers. */
-vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node, int64_t rows);
+/* Of an EXPERTS node, all but x, route and out; `weight` by slot. */
+vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node,
+                                       const vug_weight *weight, int64_t rows);
 /* Floats of the memory that threads share; false when they cannot be counted. */
-bool vug_cpu_experts_shared(const vug_cpu_experts_job *job, uint64_t *floats);
+bool vug_cpu_experts_shared(const vug_cpu_env *env, const vug_cpu_experts_job *job,
+                            uint64_t *floats);
 void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job);
 
 /* ---- cache.c -------------------------------------------------------------- */
@@ -134,25 +156,42 @@ void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job);
  * the order in which the two products of attention read them:
  *
  *     k [K][slots/16][E][16]        v [K][slots/64][columns/16][64][16]
+ *
+ * In Q8 each group of 32 elements of E, or columns, has its scales in front of its
+ * codes, 16 of a panel and 64 of a block:
+ *
+ *     k [K][slots/16][E/32] { F32 [16], I8 [32][16] }
+ *     v [K][slots/64][E/32] { F32 [64], I8 [2][64][16] }
  */
 typedef struct {
+    vug_kv format;
     int64_t window; /* 0: full */
     int64_t slots;
-    int64_t heads;   /* K */
-    int64_t width;   /* E */
-    int64_t columns; /* E rounded up to 16 */
-    uint64_t k, v;   /* where they start in a state, in floats */
+    int64_t heads;       /* K */
+    int64_t width;       /* E */
+    int64_t columns;     /* E rounded up to 16 */
+    int64_t panel_bytes; /* of the keys of 16 slots of a head */
+    int64_t block_bytes; /* of the values of 64 */
+    uint64_t k, v;       /* where they start in a state, in bytes; multiples of 16 */
 } vug_cpu_cache;
 
 struct vug_state {
-    float *data;
+    uint8_t *data;
 };
 
-/* Fills all but k and v; false when the sizes overflow. */
-bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window,
+/* With k at 0; false when the sizes overflow. */
+bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window, vug_kv format,
                         const vug_limits *limits);
-/* Floats of both. */
-uint64_t vug_cpu_cache_floats(const vug_cpu_cache *cache);
+/* Of both. */
+uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *cache);
+
+/* Where 16 columns of a block of values lie, from one of its rows on. */
+typedef struct {
+    const uint8_t *code; /* rows of 16 */
+    const float *scale;  /* of each row; NULL: the format has none */
+} vug_cpu_values;
+vug_cpu_values vug_cpu_cache_values(const vug_cpu_cache *cache, const uint8_t *block,
+                                    int64_t column, int64_t row);
 
 /* Positions first .. end-1. */
 typedef struct {
@@ -208,8 +247,7 @@ typedef struct {
     float eps;                    /* of norms */
     float by;                     /* of SCALE, SOFTCAP, EMBED, GAIN */
     const int32_t *index;         /* TAKE: [rows] of in[0]; EMBED: of the table */
-    const uint8_t *table;         /* EMBED: [.., width] */
-    vug_dtype dtype;              /* of the table */
+    vug_matrix table;             /* EMBED: [.., width] */
     int64_t heads;                /* ROPE, NORM_ROPE, HEAD: rows per token of the input */
     int64_t head;                 /* HEAD */
     int64_t dims;                 /* of the rotation */

@@ -24,9 +24,15 @@ static const float *in_row(const vug_cpu_rows_job *job, int i, int64_t row)
 
 static void row_embed(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job, int64_t row)
 {
-    const int64_t bytes = job->width * vug_dtype_of(job->dtype)->bytes;
-    kernels->format[job->dtype]->decode(job->table + job->index[row] * bytes, job->by,
-                                        out_row(job, row), job->width);
+    const vug_cpu_format *format = kernels->format[job->table.dtype];
+    const int64_t bytes = job->width * vug_dtype_of(job->table.dtype)->bytes;
+    float *out = out_row(job, row);
+    if (format) {
+        format->decode(job->table.data + job->index[row] * bytes, job->by, out, job->width);
+        return;
+    }
+    vug_matrix_decode(&job->table, job->index[row], out);
+    kernels->scale(out, job->by, out, job->width);
 }
 
 static float inverse_rms(const vug_cpu_kernels *kernels, const vug_cpu_rows_job *job,

@@ -24,7 +24,15 @@ typedef struct {
     vug_cpu_deal deal;
 } mixture;
 
-vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node, int64_t rows)
+/* The weights of input `i`. */
+static const vug_weight *weights_of(const vug_graph *g, const vug_node *node,
+                                    const vug_weight *weight, int i)
+{
+    return &weight[vug_graph_at(g, node->in[i])->at.param.slot];
+}
+
+vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node,
+                                       const vug_weight *weight, int64_t rows)
 {
     const vug_shape *route = &vug_graph_at(g, node->in[1])->shape;
     const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
@@ -33,6 +41,9 @@ vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node,
                                   .n = gate->dim[0],
                                   .k = route->dim[1] / 2,
                                   .hidden = gate->dim[1],
+                                  .gate = weights_of(g, node, weight, 2),
+                                  .up = weights_of(g, node, weight, 3),
+                                  .down = weights_of(g, node, weight, 4),
                                   .activation = node->at.experts.activation };
 }
 
@@ -53,7 +64,26 @@ typedef struct {
     uint64_t gate, up, y, row, place, start, group, matrix, end;
 } layout;
 
-static bool lay_out(const vug_cpu_experts_job *job, layout *out)
+/* Of the larger of the two jobs. */
+static bool linear_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job, int64_t pairs,
+                          uint64_t *floats)
+{
+    vug_cpu_wishes in = { 0 }, down = { 0 };
+    uint64_t second;
+    for (int64_t e = 0; e < job->n; e++) {
+        vug_cpu_linear_wish(env, job->gate[e].dtype, &in);
+        vug_cpu_linear_wish(env, job->up[e].dtype, &in);
+        vug_cpu_linear_wish(env, job->down[e].dtype, &down);
+    }
+    const int64_t groups = pairs < job->n ? pairs : job->n;
+    if (!vug_cpu_linear_shared(&in, pairs, groups, job->width, floats) ||
+        !vug_cpu_linear_shared(&down, pairs, groups, job->hidden, &second))
+        return false;
+    *floats = second > *floats ? second : *floats;
+    return true;
+}
+
+static bool lay_out(const vug_cpu_env *env, const vug_cpu_experts_job *job, layout *out)
 {
     uint64_t pairs, at = 0;
     const uint64_t width = (uint64_t)job->width, hidden = (uint64_t)job->hidden;
@@ -61,7 +91,10 @@ static bool lay_out(const vug_cpu_experts_job *job, layout *out)
     if (!vug_mul_size((uint64_t)job->rows, (uint64_t)job->k, &pairs) || pairs > INT32_MAX)
         return false;
     const uint64_t groups = pairs < n ? pairs : n;
-    bool fits = reserve(&at, pairs, (width > hidden ? width : hidden) * sizeof(float));
+    uint64_t linear;
+    if (!linear_floats(env, job, (int64_t)pairs, &linear))
+        return false;
+    bool fits = reserve(&at, linear, sizeof(float));
     out->gate = at;
     fits = fits && reserve(&at, pairs, hidden * sizeof(float));
     out->up = at;
@@ -82,10 +115,11 @@ static bool lay_out(const vug_cpu_experts_job *job, layout *out)
     return fits && at <= INT64_MAX / 16;
 }
 
-bool vug_cpu_experts_shared(const vug_cpu_experts_job *job, uint64_t *floats)
+bool vug_cpu_experts_shared(const vug_cpu_env *env, const vug_cpu_experts_job *job,
+                            uint64_t *floats)
 {
     layout l;
-    if (!lay_out(job, &l))
+    if (!lay_out(env, job, &l))
         return false;
     *floats = l.end;
     return true;
@@ -98,18 +132,18 @@ static int64_t expert_of(const vug_cpu_experts_job *job, int64_t row, int64_t j)
     return (int64_t)job->route[row * 2 * job->k + j];
 }
 
-static vug_cpu_matrix matrix_of(const vug_weight *w, int64_t out, float *y)
+static vug_cpu_matrix matrix_of(const vug_weight *w, int64_t in, int64_t out, float *y)
 {
-    return (vug_cpu_matrix){ w->dtype, w->data, out, y };
+    return (vug_cpu_matrix){ { w->dtype, w->data, in, w->scales }, out, y };
 }
 
 static void add_group(mixture *m, int64_t expert, int64_t first, int64_t rows)
 {
     const vug_cpu_experts_job *job = m->job;
     vug_cpu_matrix *matrix = m->matrix + 3 * m->n_groups;
-    matrix[0] = matrix_of(&job->gate[expert], job->hidden, m->gate);
-    matrix[1] = matrix_of(&job->up[expert], job->hidden, m->up);
-    matrix[2] = matrix_of(&job->down[expert], job->width, m->y);
+    matrix[0] = matrix_of(&job->gate[expert], job->width, job->hidden, m->gate);
+    matrix[1] = matrix_of(&job->up[expert], job->width, job->hidden, m->up);
+    matrix[2] = matrix_of(&job->down[expert], job->hidden, job->width, m->y);
     m->group[m->n_groups++] = (vug_cpu_group){ .first = first, .rows = rows, .matrix = matrix };
 }
 
@@ -201,7 +235,7 @@ static void add_up(void *arg, int thread, int n_threads)
 void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
 {
     layout l;
-    const bool fits = lay_out(job, &l);
+    const bool fits = lay_out(env, job, &l);
     VUG_ASSERT(fits); /* it did for a step as large as they get */
     float *shared = env->shared;
     mixture m = {

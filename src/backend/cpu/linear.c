@@ -1,67 +1,86 @@
 /*
  * Matrix products with weights that stay where the file mapped them.
  *
- * Several rows of x: x is put into lane order once (kernels.h). A panel of 16
- * outputs by one block of the sum is converted and transposed into scratch that
- * fits the second cache; each of its lanes fits the first, and all rows stream past
- * it. One row: every weight is used once, so it is converted on the way into the
- * sum, and all that matters is to keep memory busy.
+ * Several rows of x: x is put into the order that kernels want once. A panel of 16 outputs
+ * is converted into scratch that fits the second cache, and all rows stream past it. One
+ * row: every weight is used once, so it is converted on the way into the sum, and all that
+ * matters is to keep memory busy.
  *
- * Both take every output's sum in the same order, so a row's result is the same
- * alone and among others.
+ * Both take every output's sum in the same order, so a row's result is the same alone and
+ * among others. What a weight's format asks of x is one of three ways (vug_cpu_way).
  *
- * A job is a list of groups of rows, each with its own weights: one for a plain
- * product, one for each chosen expert. All their chunks are dealt out together, so
- * that threads are busy whether there is one group of many rows or the reverse.
+ * A job is a list of groups of rows, each with its own weights: one for a plain product, one
+ * for each chosen expert. All their chunks are dealt out together, so that threads are busy
+ * whether there is one group of many rows or the reverse.
  */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/linear.h"
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    LANES = VUG_CPU_LANES,
     STREAMS = VUG_CPU_STREAMS,
-    /* Rows of x that meet one converted panel. Their sums, 32 KiB, stay in the second
-     * cache; a lane of x streams from there or from the third for every panel. Fewer
-     * rows convert the weights more often: 48 were 10 % slower, 192 a few percent. */
-    ROW_BLOCK = 512,
+    ROW_BLOCK = VUG_CPU_ROW_BLOCK,
     CHUNK_OUTPUTS = 4 * PANEL, /* of several rows */
     /* Bytes that each of the streams of weights reads in a row: shorter runs leave
      * the hardware's prefetch behind (one thread read 21 GB/s in runs of 36 KiB, 22 in
      * runs of 72, 12 in single rows of 2 KiB). */
     RUN_BYTES = 64 * 1024,
     CHUNKS_PER_THREAD = 4, /* or more, so that threads end together */
-    ROWS_ARRANGED = 4,     /* at a time */
+    ROWS_PREPARED = 4,     /* at a time */
 };
 
-typedef struct {
-    const vug_cpu_env *env;
-    const vug_cpu_grouped_job *job;
-    int64_t bytes; /* of all weights */
-    int64_t kc;
-    vug_cpu_deal deal;
-} product;
+/* ---- ways ----------------------------------------------------------------- */
 
-/* Outputs first .. end-1 of one matrix, for rows first_row .. first_row + rows - 1. */
-typedef struct {
-    const vug_cpu_matrix *m;
-    const vug_cpu_format *format;
-    int64_t first, end;
-    int64_t first_row, rows;
-    bool single;    /* the only row of its group */
-    int64_t size;   /* bytes of a weight */
-    int64_t stride; /* bytes of a row of weights */
-} chunk;
-
-static int64_t size_of(const vug_cpu_matrix *m)
+vug_cpu_way vug_cpu_way_of(const vug_cpu_env *env, vug_dtype dtype)
 {
-    return vug_dtype_of(m->dtype)->bytes;
+    if (env->kernels->format[dtype])
+        return VUG_CPU_DIRECT;
+    return env->kernels->block[dtype] && !env->exact ? VUG_CPU_ROUNDED : VUG_CPU_DECODED;
 }
+
+int64_t vug_cpu_linear_scratch(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
+{
+    const vug_cpu_way way = vug_cpu_way_of(env, dtype);
+    return way == VUG_CPU_ROUNDED ? vug_cpu_q8_scratch(in) : vug_cpu_f32_scratch(way, in);
+}
+
+void vug_cpu_linear_wish(const vug_cpu_env *env, vug_dtype dtype, vug_cpu_wishes *to)
+{
+    const bool rounded = vug_cpu_way_of(env, dtype) == VUG_CPU_ROUNDED;
+    to->f32 |= !rounded;
+    to->q8 |= rounded;
+    to->wide |= rounded && vug_cpu_layout_of(dtype)->bits == 8;
+}
+
+static int64_t arranged_floats(int64_t rows, int64_t in)
+{
+    return vug_cpu_round_up(rows * in, VUG_CPU_LINE);
+}
+
+/* Each group begins with whole slots. */
+static int64_t slots_of(int64_t rows)
+{
+    return vug_cpu_round_up(rows, VUG_CPU_ROWS_Q8);
+}
+
+bool vug_cpu_linear_shared(const vug_cpu_wishes *wishes, int64_t rows, int64_t groups, int64_t in,
+                           uint64_t *floats)
+{
+    const uint64_t slots = (uint64_t)rows + (uint64_t)groups * (VUG_CPU_ROWS_Q8 - 1);
+    uint64_t n;
+    if (!vug_mul_size(slots, (uint64_t)in, &n) || n > INT64_MAX / 64)
+        return false;
+    *floats = (uint64_t)((wishes->f32 ? arranged_floats(rows, in) : 0) +
+                         (wishes->q8 ? vug_cpu_q8_floats((int64_t)slots, in, wishes->wide) : 0));
+    return true;
+}
+
+/* ---- chunks --------------------------------------------------------------- */
 
 /* Rows of weights of a run: about RUN_BYTES, or what is left after sharing the job
  * among the threads. */
-static int64_t run_of(const product *p, const vug_cpu_matrix *m)
+static int64_t run_of(const vug_cpu_product *p, const vug_cpu_matrix *m)
 {
-    const int64_t row_bytes = p->job->in * size_of(m);
+    const int64_t row_bytes = vug_cpu_row_bytes(&m->w);
     const int64_t threads = vug_pool_threads(p->env->pool);
     const int64_t share = p->bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
     const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
@@ -69,7 +88,7 @@ static int64_t run_of(const product *p, const vug_cpu_matrix *m)
 }
 
 /* Outputs of a chunk of matrix `m`. */
-static int64_t per_chunk(const product *p, const vug_cpu_group *g, int m)
+static int64_t per_chunk(const vug_cpu_product *p, const vug_cpu_group *g, int m)
 {
     return g->rows == 1 ? STREAMS * run_of(p, &g->matrix[m]) : CHUNK_OUTPUTS;
 }
@@ -79,13 +98,14 @@ static int64_t row_blocks(const vug_cpu_group *g)
     return (g->rows + ROW_BLOCK - 1) / ROW_BLOCK;
 }
 
-static int64_t chunks_of(const product *p, const vug_cpu_group *g, int m)
+static int64_t chunks_of(const vug_cpu_product *p, const vug_cpu_group *g, int m)
 {
     const int64_t n = per_chunk(p, g, m);
     return (g->matrix[m].out + n - 1) / n * row_blocks(g);
 }
 
-static const vug_cpu_group *group_of(const product *p, int64_t i)
+/* The group of chunk `i`. */
+static const vug_cpu_group *group_of(const vug_cpu_product *p, int64_t i)
 {
     int64_t low = 0, high = p->job->n_groups;
     while (high - low > 1) {
@@ -99,7 +119,7 @@ static const vug_cpu_group *group_of(const product *p, int64_t i)
 }
 
 /* Blocks of rows that meet the same weights follow each other. */
-static chunk chunk_at(const product *p, int64_t i)
+static vug_cpu_chunk chunk_at(const vug_cpu_product *p, int64_t i)
 {
     const vug_cpu_group *g = group_of(p, i);
     int m = 0;
@@ -109,226 +129,121 @@ static chunk chunk_at(const product *p, int64_t i)
     const vug_cpu_matrix *matrix = &g->matrix[m];
     const int64_t blocks = row_blocks(g), n = per_chunk(p, g, m);
     const int64_t first = i / blocks * n, row = i % blocks * ROW_BLOCK;
-    return (chunk){ .m = matrix,
-                    .format = p->env->kernels->format[matrix->dtype],
-                    .first = first,
-                    .end = first + n < matrix->out ? first + n : matrix->out,
-                    .first_row = g->first + row,
-                    .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
-                    .single = g->rows == 1,
-                    .size = size_of(matrix),
-                    .stride = p->job->in * size_of(matrix) };
-}
-
-/* Row `r` of the job. */
-static const float *row_at(const product *p, int64_t r)
-{
-    return p->job->x + (p->job->index ? p->job->index[r] : r) * p->job->in;
-}
-
-static const uint8_t *weights_at(const chunk *c, int64_t output, int64_t k)
-{
-    return c->m->data + output * c->stride + k * c->size;
+    return (vug_cpu_chunk){ .m = matrix,
+                            .way = vug_cpu_way_of(p->env, matrix->w.dtype),
+                            .first = first,
+                            .end = first + n < matrix->out ? first + n : matrix->out,
+                            .first_row = g->first + row,
+                            .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
+                            .slot = g->slot + row,
+                            .single = g->rows == 1,
+                            .stride = vug_cpu_row_bytes(&matrix->w) };
 }
 
 /* ---- one row -------------------------------------------------------------- */
 
 /* Outputs first, first + apart, ..; `y` [4] in that order. */
-static void four_outputs(const product *p, const chunk *c, int64_t first, int64_t apart, float *y)
+static void four_outputs(const vug_cpu_product *p, const vug_cpu_chunk *c, int64_t first,
+                         int64_t apart, float *scratch, float *y)
 {
-    c->format->gemv(&(vug_cpu_gemv){ .x = row_at(p, c->first_row),
-                                     .w = weights_at(c, first, 0),
-                                     .y = y,
-                                     .k = p->job->in,
-                                     .stride = apart * c->stride });
+    if (c->way == VUG_CPU_ROUNDED)
+        vug_cpu_q8_four(p, c, first, apart, y);
+    else
+        vug_cpu_f32_four(p, c, first, apart, scratch, y);
 }
 
 /* The rows of weights that are read side by side are not neighbours: each starts a
  * run of rows, so that memory sees a few long streams. */
-static void one_row(const product *p, const chunk *c)
+static void one_row(const vug_cpu_product *p, const vug_cpu_chunk *c, float *scratch)
 {
     const int64_t run = (c->end - c->first) / STREAMS;
     float *to = c->m->y + c->first_row * c->m->out, y[STREAMS];
     for (int64_t o = c->first; o < c->first + run; o++) {
-        four_outputs(p, c, o, run, y);
+        four_outputs(p, c, o, run, scratch, y);
         for (int64_t r = 0; r < STREAMS; r++)
             to[o + r * run] = y[r];
     }
     for (int64_t o = c->first + run * STREAMS; o < c->end; o++) {
-        four_outputs(p, c, o, 0, y);
+        four_outputs(p, c, o, 0, scratch, y);
         to[o] = y[0];
-    }
-}
-
-/* ---- several rows --------------------------------------------------------- */
-
-/* Where the elements of a block's lane lie in the arranged x, [rows][lane size]:
- * the rows of a lane are neighbours, because they are used together. */
-static float *arranged_at(const product *p, int64_t k, int64_t n, int64_t lane)
-{
-    return p->env->shared + p->job->rows * (k + vug_cpu_lane_start(n, lane));
-}
-
-static int64_t block_size(const product *p, int64_t k)
-{
-    return p->job->in - k < p->kc ? p->job->in - k : p->kc;
-}
-
-static void arrange_row(const product *p, int64_t t)
-{
-    const float *x = row_at(p, t);
-    for (int64_t k = 0; k < p->job->in; k += p->kc) {
-        const int64_t n = block_size(p, k);
-        for (int64_t j = 0; j < LANES; j++) {
-            const int64_t size = vug_cpu_lane_size(n, j);
-            float *to = arranged_at(p, k, n, j) + t * size;
-            for (int64_t i = 0; i < size; i++)
-                to[i] = x[k + j + i * LANES];
-        }
-    }
-}
-
-static void arrange(void *arg, int thread, int n_threads)
-{
-    (void)thread;
-    (void)n_threads;
-    product *p = arg;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        for (int64_t t = i * ROWS_ARRANGED; t < (i + 1) * ROWS_ARRANGED && t < p->job->rows; t++)
-            arrange_row(p, t);
-    }
-}
-
-/* Weights that are needed next, to be asked for a part at a time. */
-typedef struct {
-    const uint8_t *w; /* NULL: unknown */
-    int64_t stride, bytes;
-    int rows;
-    int64_t part, parts;
-} hint;
-
-static void fetch_part(const vug_cpu_kernels *kernels, hint *next)
-{
-    if (!next->w)
-        return;
-    const int64_t first = next->rows * next->part / next->parts;
-    const int64_t end = next->rows * ++next->part / next->parts;
-    kernels->fetch(next->w + first * next->stride, next->stride, (int)(end - first), next->bytes);
-}
-
-static int64_t tiles_of(int64_t rows)
-{
-    return (rows + VUG_CPU_ROWS - 1) / VUG_CPU_ROWS;
-}
-
-/* `rows` rows against one lane of a panel. `shape` is that of the first row. Rows are
- * shared evenly among tiles: two tiles of 4 rows keep the multipliers busy, one of 6
- * and one of 2 do not. */
-static void rows_by_lane(const vug_cpu_kernels *kernels, const vug_cpu_tile *shape, int64_t rows,
-                         hint *next)
-{
-    vug_cpu_tile t = *shape;
-    const int64_t tiles = tiles_of(rows);
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t r = rows * i / tiles;
-        fetch_part(kernels, next);
-        t.a = shape->a + r * shape->lda;
-        t.c = shape->c + r * shape->ldc;
-        kernels->tile((int)(rows * (i + 1) / tiles - r), &t);
-    }
-}
-
-static int panel_outputs(const chunk *c, int64_t output)
-{
-    return c->end - output < PANEL ? (int)(c->end - output) : PANEL;
-}
-
-/* What follows the panel at `output`, block `k` in the order of many_rows. */
-static hint after(const product *p, const chunk *c, int64_t output, int64_t k)
-{
-    const bool is_last = k + p->kc >= p->job->in;
-    const int64_t o = is_last ? output + PANEL : output, at = is_last ? 0 : k + p->kc;
-    if (o >= c->end)
-        return (hint){ 0 };
-    return (hint){ .w = weights_at(c, o, at),
-                   .stride = c->stride,
-                   .bytes = block_size(p, at) * c->size,
-                   .rows = panel_outputs(c, o),
-                   .parts = LANES * tiles_of(c->rows) };
-}
-
-/* The sums of a panel stay in `y` [rows][16] until they are whole: in the output
- * they lie far apart, often in the same set of a cache. */
-static void many_rows(const product *p, const chunk *c, float *scratch)
-{
-    float *y = scratch, *panel = scratch + (int64_t)ROW_BLOCK * PANEL;
-    for (int64_t o = c->first; o < c->end; o += PANEL) {
-        const int outputs = panel_outputs(c, o);
-        for (int64_t k = 0; k < p->job->in; k += p->kc) {
-            const int64_t n = block_size(p, k);
-            hint next = after(p, c, o, k);
-            c->format->pack(weights_at(c, o, k), c->stride, outputs, n, panel);
-            for (int64_t j = 0; j < LANES && j < n; j++) {
-                const int64_t size = vug_cpu_lane_size(n, j);
-                const vug_cpu_tile shape = {
-                    .a = arranged_at(p, k, n, j) + c->first_row * size,
-                    .b = panel + vug_cpu_lane_start(n, j) * PANEL,
-                    .c = y,
-                    .k = size,
-                    .lda = size,
-                    .ldb = PANEL,
-                    .ldc = PANEL,
-                    .accumulate = k > 0 || j > 0,
-                };
-                rows_by_lane(p->env->kernels, &shape, c->rows, &next);
-            }
-        }
-        for (int64_t r = 0; r < c->rows; r++)
-            memcpy(c->m->y + (c->first_row + r) * c->m->out + o, y + r * PANEL,
-                   (size_t)outputs * sizeof(float));
     }
 }
 
 /* ---- a job ---------------------------------------------------------------- */
 
-int64_t vug_cpu_linear_scratch(void)
+static void prepare_rows(void *arg, int thread, int n_threads)
 {
-    return ((int64_t)ROW_BLOCK + VUG_CPU_KC) * PANEL;
+    (void)thread;
+    (void)n_threads;
+    vug_cpu_product *p = arg;
+    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
+        const vug_cpu_group *g = p->job->group;
+        for (int64_t t = i * ROWS_PREPARED; t < (i + 1) * ROWS_PREPARED && t < p->job->rows; t++) {
+            while (t >= g->first + g->rows)
+                g++;
+            if (p->arranged)
+                vug_cpu_f32_prepare(p, t);
+            if (p->q)
+                vug_cpu_q8_prepare(p, t, g->slot + t - g->first, g->rows == 1);
+        }
+    }
+}
+
+/* Puts x where and how the products want it. */
+static void prepare(vug_cpu_product *p)
+{
+    vug_cpu_wishes w = { 0 };
+    bool several = false;
+    int64_t slots = 0;
+    for (int64_t g = 0; g < p->job->n_groups; g++) {
+        p->job->group[g].slot = slots;
+        slots += slots_of(p->job->group[g].rows);
+        several |= p->job->group[g].rows > 1;
+        for (int m = 0; m < p->job->n; m++)
+            vug_cpu_linear_wish(p->env, p->job->group[g].matrix[m].w.dtype, &w);
+    }
+    float *shared = p->env->shared;
+    if (w.f32 && several) {
+        p->arranged = shared;
+        shared += arranged_floats(p->job->rows, p->job->in);
+    }
+    if (w.q8)
+        vug_cpu_q8_place(p, shared, slots, w.wide && several);
+    if (p->arranged || p->q)
+        vug_cpu_spread(p->env, &p->deal, (p->job->rows + ROWS_PREPARED - 1) / ROWS_PREPARED,
+                       p->job->rows * p->job->in, prepare_rows, p);
 }
 
 static void run_chunks(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
-    product *p = arg;
+    vug_cpu_product *p = arg;
     float *scratch = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const chunk c = chunk_at(p, i);
+        const vug_cpu_chunk c = chunk_at(p, i);
         if (c.single)
-            one_row(p, &c);
+            one_row(p, &c, scratch);
+        else if (c.way == VUG_CPU_ROUNDED)
+            vug_cpu_q8_rows(p, &c, scratch);
         else
-            many_rows(p, &c, scratch);
+            vug_cpu_f32_rows(p, &c, scratch);
     }
 }
 
 void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job)
 {
-    product p = { .env = env, .job = job, .kc = vug_cpu_kc(job->in) };
+    vug_cpu_product p = { .env = env, .job = job };
     int64_t chunks = 0;
-    bool several = false;
     for (int64_t g = 0; g < job->n_groups; g++) {
         for (int m = 0; m < job->n; m++)
-            p.bytes += job->group[g].matrix[m].out * job->in * size_of(&job->group[g].matrix[m]);
+            p.bytes += job->group[g].matrix[m].out * vug_cpu_row_bytes(&job->group[g].matrix[m].w);
     }
     for (int64_t g = 0; g < job->n_groups; g++) {
-        several |= job->group[g].rows > 1;
         job->group[g].first_chunk = chunks;
         for (int m = 0; m < job->n; m++)
             chunks += chunks_of(&p, &job->group[g], m);
     }
-    if (several) {
-        vug_cpu_deal_init(&p.deal, (job->rows + ROWS_ARRANGED - 1) / ROWS_ARRANGED);
-        vug_pool_run(env->pool, arrange, &p);
-    }
+    prepare(&p);
     vug_cpu_deal_init(&p.deal, chunks);
     vug_pool_run(env->pool, run_chunks, &p);
 }

@@ -72,14 +72,37 @@ static bool is_operand(const vug_node *node, char kind)
     return node->op == VUG_OP_INPUT && node->at.input.which == input_of[(int)kind];
 }
 
+/* A weight's last dimension. */
+static int64_t columns_of(const vug_node *param)
+{
+    return param->shape.dim[param->shape.rank - 1];
+}
+
+/* Scales of weights that come in blocks belong to whole ones of a row. */
+static bool is_computed_with(const vug_weight *w)
+{
+    const vug_dtype_info *info = vug_dtype_of(w->dtype);
+    if (!info->block)
+        return info->decode != NULL;
+    if (!w->scales.scale)
+        return info->decode != NULL && vug_cpu_layout_of(w->dtype);
+    return vug_cpu_layout_of(w->dtype) && w->scales.rows == 1 &&
+           w->scales.columns % VUG_CPU_Q8 == 0;
+}
+
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const vug_weight *w = &p->weight[node->at.param.slot];
     for (int64_t i = 0; i < vug_param_slots(node); i++) {
-        if (!p->device->kernels->format[w[i].dtype])
+        const vug_dtype_info *info = vug_dtype_of(w[i].dtype);
+        if (!is_computed_with(&w[i]))
             return VUG_FAIL(err, VUG_UNSUPPORTED,
-                            "cpu: tensor '%s' is %s, expected BF16, F16 or F32", w[i].name,
-                            vug_dtype_of(w[i].dtype)->name);
+                            "cpu: tensor '%s' is %s, which is not computed with", w[i].name,
+                            info->name);
+        if (columns_of(node) % info->elements != 0)
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cpu: tensor '%s' has rows of %lld elements, %s needs a multiple of %d",
+                            w[i].name, (long long)columns_of(node), info->name, info->elements);
     }
     return VUG_OK;
 }
@@ -88,7 +111,7 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
 static vug_status check_rows(const vug_program *p, const vug_node *node, vug_err *err)
 {
     const int64_t rows = node->shape.dim[0];
-    const bool mask = vug_cpu_has_mask(node->op);
+    const bool mask = vug_op_has_mask(node->op);
     const bool attention = vug_op_is_attention(node->op), attend = vug_op_is_attend(node->op);
     if (node->op == VUG_OP_TAKE &&
         vug_graph_at(p->graph, node->in[0])->shape.dim[0] != p->token_dim)
@@ -162,7 +185,8 @@ static vug_status convert_rows(vug_program *p, vug_err *err)
         float *out = vug_arena_alloc(&p->arena, n, sizeof(*out));
         if (!out)
             return VUG_FAIL_NOMEM(err, "the weights of norms and biases", n * sizeof(*out));
-        vug_dtype_of(w->dtype)->decode(w->data, out, n);
+        const vug_matrix row = { w->dtype, w->data, param->shape.dim[0], w->scales };
+        vug_matrix_decode(&row, 0, out);
         const bool plain = node->op == VUG_OP_BIAS || node->op == VUG_OP_ROUTE_SCALE;
         for (size_t k = 0; !plain && k < n; k++)
             out[k] += node->at.norm.bias;
@@ -224,6 +248,17 @@ static int64_t to_lines(int64_t floats)
     return vug_cpu_round_up(floats, VUG_CPU_LINE);
 }
 
+/* The next part of a block, `n` items of `size` bytes from a cache line on; false when
+ * they cannot be counted. */
+static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
+{
+    const uint64_t line = VUG_CPU_LINE * sizeof(float);
+    uint64_t bytes;
+    *at = *end;
+    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
+           vug_add_size(*at, bytes / line * line, end);
+}
+
 /* Layers that read another one's cache. */
 static void note_readers(const vug_program *p, vug_cache_size *size)
 {
@@ -248,7 +283,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     p->sizes.cache = size;
     for (int i = 0; i < g->n_layers; i++)
         size[i].source = i;
-    uint64_t floats = 0;
+    uint64_t end = 0, begin;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
         if (!vug_op_is_attention(node->op))
@@ -258,77 +293,104 @@ static vug_status size_caches(vug_program *p, vug_err *err)
             return refuse(node, err, "each attention needs a layer of its own");
         vug_cpu_cache *c = &p->cache[layer];
         const vug_node *k = vug_graph_at(g, node->in[1]);
-        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, &p->limits))
+        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, p->plan->kv, &p->limits) ||
+            !add_part(vug_cpu_cache_bytes(c), 1, &end, &begin) || end > INT64_MAX / 2)
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
-        const uint64_t own = vug_cpu_cache_floats(c);
-        c->k = floats;
-        c->v = floats + (uint64_t)(c->slots * c->heads * c->width);
-        if (!vug_add_size(floats, (uint64_t)to_lines((int64_t)own), &floats) ||
-            floats > INT64_MAX / 8)
-            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
-                            (long long)p->limits.context);
-        size[layer] = (vug_cache_size){ c->window, c->slots, own * sizeof(float), layer };
+        c->k += begin;
+        c->v += begin;
+        size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_cache_bytes(c), layer };
 
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
         const int64_t partial = vug_cpu_attention_partial(c);
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
-    p->state_floats = floats;
+    p->sizes.state_bytes = end;
     note_readers(p, size);
     return VUG_OK;
 }
 
-/* Floats of the largest input of a matrix product. */
-static int64_t largest_input(const vug_program *p)
+static vug_cpu_env env_of(const vug_program *p)
 {
-    int64_t largest = 0;
-    for (uint32_t i = 1; i < p->graph->n; i++) {
-        const vug_node *node = &p->graph->node[i];
-        if (node->op != VUG_OP_LINEAR)
+    return (vug_cpu_env){ .kernels = p->device->kernels, .exact = p->plan->exact_activations };
+}
+
+static void make_room(int64_t *floats, uint64_t needed)
+{
+    *floats = (int64_t)needed > *floats ? (int64_t)needed : *floats;
+}
+
+static vug_status too_large(const vug_program *p, vug_err *err)
+{
+    return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
+                    (long long)p->limits.batch);
+}
+
+/* What jobs of matrix products need. */
+static vug_status size_linears(vug_program *p, vug_err *err)
+{
+    const vug_cpu_env env = env_of(p);
+    const vug_graph *g = p->graph;
+    for (uint32_t s = 0; s < p->n_steps; s++) {
+        const vug_cpu_step *step = &p->step[s];
+        const vug_node *first = &g->node[step->node[0]];
+        if (first->op != VUG_OP_LINEAR)
             continue;
-        const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
-        const int64_t floats = vug_shape_elements(x, p->limits.batch, p->limits.rows);
-        largest = floats > largest ? floats : largest;
+        const vug_shape *x = &vug_graph_at(g, first->in[0])->shape;
+        const int64_t in = columns_of(vug_graph_at(g, first->in[1]));
+        vug_cpu_wishes wishes = { 0 };
+        for (int i = 0; i < step->n; i++) {
+            const vug_node *w = vug_graph_at(g, g->node[step->node[i]].in[1]);
+            const vug_dtype dtype = p->weight[w->at.param.slot].dtype;
+            vug_cpu_linear_wish(&env, dtype, &wishes);
+            make_room(&p->scratch_floats, (uint64_t)vug_cpu_linear_scratch(&env, dtype, in));
+        }
+        const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / in;
+        uint64_t shared;
+        if (!vug_cpu_linear_shared(&wishes, rows, 1, in, &shared))
+            return too_large(p, err);
+        make_room(&p->shared_floats, shared);
     }
-    return largest;
+    return VUG_OK;
+}
+
+/* Of all experts' weights of input `i` of a node. */
+static void size_expert_scratch(vug_program *p, const vug_node *node, int i)
+{
+    const vug_cpu_env env = env_of(p);
+    const vug_node *param = vug_graph_at(p->graph, node->in[i]);
+    for (int64_t e = 0; e < vug_param_slots(param); e++)
+        make_room(&p->scratch_floats,
+                  (uint64_t)vug_cpu_linear_scratch(&env, p->weight[param->at.param.slot + e].dtype,
+                                                   columns_of(param)));
 }
 
 static vug_status size_experts(vug_program *p, vug_err *err)
 {
+    const vug_cpu_env env = env_of(p);
     for (uint32_t i = 1; i < p->graph->n; i++) {
         const vug_node *node = &p->graph->node[i];
         if (node->op != VUG_OP_EXPERTS)
             continue;
         const vug_shape rows = { 1, { node->shape.dim[0] } };
-        const vug_cpu_experts_job job = vug_cpu_experts_of(
-                p->graph, node, vug_shape_elements(&rows, p->limits.batch, p->limits.rows));
+        const vug_cpu_experts_job job =
+                vug_cpu_experts_of(p->graph, node, p->weight,
+                                   vug_shape_elements(&rows, p->limits.batch, p->limits.rows));
         uint64_t floats;
-        if (!vug_cpu_experts_shared(&job, &floats))
-            return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
-                            (long long)p->limits.batch);
-        p->shared_floats = (int64_t)floats > p->shared_floats ? (int64_t)floats : p->shared_floats;
+        if (!vug_cpu_experts_shared(&env, &job, &floats))
+            return too_large(p, err);
+        make_room(&p->shared_floats, floats);
+        for (int w = 2; w < 5; w++)
+            size_expert_scratch(p, node, w);
     }
     return VUG_OK;
 }
 
-/* The next part of the block, `n` items of `size` bytes from a cache line on; false when
- * they cannot be counted. */
-static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
-{
-    const uint64_t line = VUG_CPU_LINE * sizeof(float);
-    uint64_t bytes;
-    *at = *end;
-    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
-           vug_add_size(*at, bytes / line * line, end);
-}
-
 static vug_status size_workspace(vug_program *p, vug_err *err)
 {
-    const int64_t linear = vug_cpu_linear_scratch(), arranged = largest_input(p);
-    p->scratch_floats = to_lines(linear > p->scratch_floats ? linear : p->scratch_floats);
-    p->shared_floats = to_lines(arranged > p->shared_floats ? arranged : p->shared_floats);
+    p->scratch_floats = to_lines(p->scratch_floats);
+    p->shared_floats = to_lines(p->shared_floats);
     const uint64_t threads = (uint64_t)vug_pool_threads(p->device->pool);
     const uint64_t scratch = threads * (uint64_t)p->scratch_floats;
     const uint64_t batch = (uint64_t)p->limits.batch, rows = (uint64_t)p->limits.rows;
@@ -339,10 +401,8 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
         !add_part(batch, sizeof(vug_cpu_range), &end, &p->at.seen) ||
         !add_part(batch, sizeof(int32_t), &end, &p->at.position) ||
         !add_part(rows, sizeof(vug_span), &end, &p->at.query))
-        return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
-                        (long long)p->limits.batch);
+        return too_large(p, err);
     p->sizes.workspace_bytes = end;
-    p->sizes.state_bytes = p->state_floats * sizeof(float);
     p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
     return VUG_OK;
 }
@@ -387,6 +447,7 @@ static vug_status build(vug_program *p, const vug_weight *weight, vug_err *err)
     VUG_TRY(convert_rows(p, err));
     VUG_TRY(make_steps(p, err));
     VUG_TRY(size_caches(p, err));
+    VUG_TRY(size_linears(p, err));
     VUG_TRY(size_experts(p, err));
     return size_workspace(p, err);
 }

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     uint64_t scratch;  /* [threads][scratch_floats] */
     uint64_t shared;   /* [shared_floats] parts of attention that are to be joined, a product's
-                          input in lane order or, with it, what lies between the products of
+                          input as kernels want it or, with it, what lies between the products of
                           experts: one of them at a time */
     uint64_t seen;     /* [batch] vug_cpu_range */
     uint64_t position; /* [batch] int32_t */
@@ -35,8 +35,7 @@ struct vug_program {
     float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
     vug_cpu_step *step;
     uint32_t n_steps;
-    vug_cpu_cache *cache; /* [n_layers]; slots 0: no attention */
-    uint64_t state_floats;
+    vug_cpu_cache *cache;   /* [n_layers]; slots 0: no attention */
     int64_t scratch_floats; /* per thread */
     int64_t shared_floats;
     vug_cpu_parts at;
@@ -52,13 +51,6 @@ struct vug_workspace {
     int32_t *position;
     vug_span *query; /* the rows of outputs as spans */
 };
-
-/* Attention whose last input is a mask. */
-static inline bool vug_cpu_has_mask(vug_op op)
-{
-    return op == VUG_OP_ATTENTION_MASK || op == VUG_OP_ATTENTION_PAST_MASK ||
-           op == VUG_OP_ATTEND_MASK;
-}
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
                                                    vug_err *err);

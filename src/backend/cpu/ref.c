@@ -114,13 +114,63 @@ static float sum_of_products(const float *x, vug_dtype dtype, const uint8_t *w, 
     return sum;
 }
 
-void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float *y)
+void vug_ref_round(const float *x, int8_t *q, float *scale, int16_t *sum)
 {
-    const int64_t row_bytes = w->in * vug_dtype_of(w->dtype)->bytes;
+    float max = 0;
+    for (int i = 0; i < VUG_CPU_Q8; i++)
+        max = fabsf(x[i]) > max ? fabsf(x[i]) : max;
+    const float r = max > 0 ? 127 / max : 0;
+    *scale = max / 127;
+    sum[0] = sum[1] = 0;
+    for (int i = 0; i < VUG_CPU_Q8; i++) {
+        const float near = rintf(x[i] * r);
+        q[i] = (int8_t)(isnan(near) ? 0 : near > 127 ? 127 : near < -127 ? -127 : near);
+        sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
+    }
+}
+
+/* What block `i` of a row of weights adds to its lane. */
+static float add_product(const float *x, const vug_matrix *w, int64_t row, int64_t i, float lane)
+{
+    vug_block block;
+    int8_t q[VUG_CPU_Q8];
+    float scale;
+    int16_t sum[2];
+    vug_matrix_block(w, row, i, &block);
+    vug_ref_round(x + i * VUG_CPU_Q8, q, &scale, sum);
+    int32_t products = 0, minimums = 0;
+    for (int s = 0; s < 2; s++) {
+        int32_t half = 0;
+        for (int e = 16 * s; e < 16 * s + 16; e++)
+            half += block.q[e] * q[e];
+        products += block.factor[s] * half;
+        minimums += block.minimum[s] * sum[s];
+    }
+    const float t = fmaf(block.scale, (float)products, block.offset * (float)minimums);
+    return fmaf(scale, t, lane);
+}
+
+static float sum_of_blocks(const float *x, const vug_matrix *w, int64_t row)
+{
+    const int64_t blocks = w->columns / VUG_CPU_Q8;
+    float lane[VUG_CPU_LANES] = { 0 };
+    for (int64_t i = 0; i < blocks; i++)
+        lane[i % VUG_CPU_LANES] = add_product(x, w, row, i, lane[i % VUG_CPU_LANES]);
+    float sum = lane[0];
+    for (int64_t j = 1; j < VUG_CPU_LANES && j < blocks; j++)
+        sum += lane[j];
+    return sum;
+}
+
+void vug_ref_linear(const float *x, int64_t rows, const vug_matrix *w, int64_t out, float *y)
+{
+    const bool blocks = vug_cpu_layout_of(w->dtype) != NULL;
+    const int64_t in = w->columns, row_bytes = in * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
-        for (int64_t o = 0; o < w->out; o++)
-            y[t * w->out + o] =
-                    sum_of_products(x + t * w->in, w->dtype, w->data + o * row_bytes, w->in);
+        for (int64_t o = 0; o < out; o++)
+            y[t * out + o] =
+                    blocks ? sum_of_blocks(x + t * in, w, o)
+                           : sum_of_products(x + t * in, w->dtype, w->data + o * row_bytes, in);
     }
 }
 
@@ -231,19 +281,51 @@ void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_re
 {
     for (int64_t j = 0; j < k; j++) {
         const int64_t e = (int64_t)route[j];
-        const vug_cpu_weight *down = &experts->down[e];
-        float *gate = scratch, *up = gate + down->in, *y = up + down->in;
-        vug_ref_linear(x, 1, &experts->gate[e], gate);
-        vug_ref_linear(x, 1, &experts->up[e], up);
-        for (int64_t i = 0; i < down->in; i++)
+        const int64_t width = experts->gate[e].columns, hidden = experts->down[e].columns;
+        float *gate = scratch, *up = gate + hidden, *y = up + hidden;
+        vug_ref_linear(x, 1, &experts->gate[e], hidden, gate);
+        vug_ref_linear(x, 1, &experts->up[e], hidden, up);
+        for (int64_t i = 0; i < hidden; i++)
             gate[i] = activation(experts->activation, gate[i]) * up[i];
-        vug_ref_linear(gate, 1, down, y);
-        for (int64_t i = 0; i < down->out; i++)
+        vug_ref_linear(gate, 1, &experts->down[e], width, y);
+        for (int64_t i = 0; i < width; i++)
             out[i] = j == 0 ? y[i] * route[k] : fmaf(y[i], route[k + j], out[i]);
     }
 }
 
 /* ---- attention ------------------------------------------------------------ */
+
+/* 8 bits for up to 32 elements with one scale in F32, which overflows and vanishes no
+ * sooner than they do. NaN counts as 0; an infinity makes all of them NaN. */
+static void round_group(const float *x, int64_t n, float *out)
+{
+    float most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    const float d = most / 127, r = most > 0 ? 127 / most : 0;
+    for (int64_t i = 0; i < n; i++) {
+        float q = rintf(x[i] * r);
+        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
+        out[i] = (float)(int)q * d;
+    }
+}
+
+void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out)
+{
+    if (format == VUG_KV_Q8) {
+        for (int64_t i = 0; i < n; i += VUG_KV_GROUP)
+            round_group(x + i, n - i < VUG_KV_GROUP ? n - i : VUG_KV_GROUP, out + i);
+        return;
+    }
+    const vug_dtype dtype = format == VUG_KV_F16    ? VUG_DTYPE_F16
+                            : format == VUG_KV_BF16 ? VUG_DTYPE_BF16
+                                                    : VUG_DTYPE_F32;
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t bytes[4];
+        vug_dtype_of(dtype)->encode(&x[i], bytes, 1);
+        vug_dtype_of(dtype)->decode(bytes, &out[i], 1);
+    }
+}
 
 enum { MAX_WIDTH = 4096 };
 

@@ -27,13 +27,11 @@ float vug_ref_silu(float x);
 /* One element of a row of weights. */
 float vug_ref_element(vug_dtype dtype, const uint8_t *row, int64_t i);
 
-/* y [rows,out] = x [rows,in] w^T, w [out,in]. */
-typedef struct {
-    vug_dtype dtype;
-    const uint8_t *data;
-    int64_t out, in;
-} vug_cpu_weight;
-void vug_ref_linear(const float *x, int64_t rows, const vug_cpu_weight *w, float *y);
+/* y [rows,out] = x [rows,in] w^T, w [out,in]. Weights in blocks meet x in 8 bits; other
+ * formats have no scales: a product with such weights is that with their F32 values. */
+void vug_ref_linear(const float *x, int64_t rows, const vug_matrix *w, int64_t out, float *y);
+/* A block of 32 activations in 8 bits: q [32], its scale, sum [2]. */
+void vug_ref_round(const float *x, int8_t *q, float *scale, int16_t *sum);
 
 /* x, out [n]; w [n] with the bias already added. */
 void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n);
@@ -52,15 +50,18 @@ void vug_ref_router(const float *logits, int64_t n, const vug_attr_router *at, f
 void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *out);
 
 typedef struct {
-    const vug_cpu_weight *gate, *up, *down; /* [N] of [F,D], [F,D], [D,F] */
+    const vug_matrix *gate, *up, *down; /* [N] of [F,D], [F,D], [D,F] */
     vug_op activation;
 } vug_ref_ffn;
 /* x, out [D] of one row, route [2 k]; scratch [2 F + D]. */
 void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
                      float *scratch, float *out);
 
+/* What a cache of this format gives back of a head's key or value [n]. */
+void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out);
+
 /* One query at `position` against its whole history: k, v [position+1,K,E];
- * q, out [E] of a head whose kv head is `head`. With a mask k, v are [keys,K,E], and
+ * q, out [E] of a head whose kv head is `head`; k and v as the cache gives them back. With a mask k, v are [keys,K,E], and
  * mask [keys] is added to the scores in place of order and window; -inf leaves a
  * key out, and one at least is not. */
 typedef struct {

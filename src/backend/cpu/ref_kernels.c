@@ -28,8 +28,8 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
     for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
-        const vug_cpu_weight w = { dtype, g->w + r * g->stride, 1, g->k };
-        vug_ref_linear(g->x, 1, &w, &g->y[r]);
+        const vug_matrix w = { .dtype = dtype, .data = g->w + r * g->stride, .columns = g->k };
+        vug_ref_linear(g->x, 1, &w, 1, &g->y[r]);
     }
 }
 
@@ -61,18 +61,62 @@ static void fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
     (void)bytes;
 }
 
-static void tile(int rows, const vug_cpu_tile *t)
+/* Element (i,c) of B. */
+typedef float element_of(const vug_cpu_tile *t, int64_t i, int64_t c);
+
+static void tile_as(element_of *b, int rows, const vug_cpu_tile *t)
 {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < VUG_CPU_PANEL; c++) {
             float s = 0;
             for (int64_t i = 0; i < t->k; i++)
-                s = fmaf(t->a[r * t->lda + i], t->b[i * t->ldb + c], s);
+                s = fmaf(t->a[r * t->lda + i], b(t, i, c), s);
             float *out = &t->c[r * t->ldc + c];
             *out = t->accumulate ? *out + s : s;
         }
     }
 }
+
+static float f32_of(const vug_cpu_tile *t, int64_t i, int64_t c)
+{
+    return vug_ref_element(VUG_DTYPE_F32, t->b, i * t->ldb + c);
+}
+
+static float f16_of(const vug_cpu_tile *t, int64_t i, int64_t c)
+{
+    return vug_ref_element(VUG_DTYPE_F16, t->b, i * t->ldb + c);
+}
+
+static float bf16_of(const vug_cpu_tile *t, int64_t i, int64_t c)
+{
+    return vug_ref_element(VUG_DTYPE_BF16, t->b, i * t->ldb + c);
+}
+
+/* Each group of 32 rows has 16 scales in front. */
+static float q8_key_of(const vug_cpu_tile *t, int64_t i, int64_t c)
+{
+    enum { SCALES = VUG_CPU_PANEL * sizeof(float), CODES = VUG_KV_GROUP * VUG_CPU_PANEL };
+    const uint8_t *group = (const uint8_t *)t->b + i / VUG_KV_GROUP * (SCALES + CODES);
+    const int64_t at = SCALES + i % VUG_KV_GROUP * VUG_CPU_PANEL + c;
+    return (float)(int8_t)group[at] * vug_ref_element(VUG_DTYPE_F32, group, c);
+}
+
+static float q8_value_of(const vug_cpu_tile *t, int64_t i, int64_t c)
+{
+    return (float)((const int8_t *)t->b)[i * t->ldb + c] * t->scale[i];
+}
+
+#define TILE(name)                                           \
+    static void tile_##name(int rows, const vug_cpu_tile *t) \
+    {                                                        \
+        tile_as(name##_of, rows, t);                         \
+    }
+
+TILE(f32)
+TILE(f16)
+TILE(bf16)
+TILE(q8_key)
+TILE(q8_value)
 
 /* ---- attention ------------------------------------------------------------ */
 
@@ -207,8 +251,14 @@ const vug_cpu_kernels vug_cpu_ref_row = {
         [VUG_DTYPE_F16] = &format_F16,
         [VUG_DTYPE_BF16] = &format_BF16,
     },
+#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &vug_ref_block_format,
+    .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .fetch = fetch,
-    .tile = tile,
+    .tile = tile_f32,
+    .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
+    .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
+    .tile_q8 = vug_ref_tile_q8,
+    .round = vug_ref_round_row,
     .softmax = softmax,
     .join = join,
     .sum_squares = sum_squares,

@@ -21,7 +21,8 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
                              .pool = program->device->pool,
                              .scratch = (float *)(void *)(block + at->scratch),
                              .scratch_floats = program->scratch_floats,
-                             .shared = (float *)(void *)(block + at->shared) };
+                             .shared = (float *)(void *)(block + at->shared),
+                             .exact = program->plan->exact_activations };
     ws->seen = (vug_cpu_range *)(void *)(block + at->seen);
     ws->position = (int32_t *)(void *)(block + at->position);
     ws->query = (vug_span *)(void *)(block + at->query);
@@ -64,6 +65,12 @@ static const vug_weight *weight_at(const run *r, vug_val v)
     return &r->program->weight[vug_graph_at(r->program->graph, v)->at.param.slot];
 }
 
+static vug_matrix matrix_at(const run *r, vug_val v, int64_t columns)
+{
+    const vug_weight *w = weight_at(r, v);
+    return (vug_matrix){ w->dtype, w->data, columns, w->scales };
+}
+
 static int64_t first_dim(const run *r, const vug_shape *shape)
 {
     const int64_t d = shape->dim[0];
@@ -74,25 +81,24 @@ static void run_linears(const run *r, const vug_cpu_step *step)
 {
     const vug_graph *g = r->program->graph;
     const vug_node *first = &g->node[step->node[0]];
+    const int64_t in = vug_graph_at(g, first->in[0])->shape.dim[1];
     vug_cpu_matrix matrix[VUG_CPU_MATRICES];
     for (int i = 0; i < step->n; i++) {
         const vug_node *node = &g->node[step->node[i]];
-        const vug_weight *w = weight_at(r, node->in[1]);
-        matrix[i] = (vug_cpu_matrix){ w->dtype, w->data, node->shape.dim[1],
+        matrix[i] = (vug_cpu_matrix){ matrix_at(r, node->in[1], in), node->shape.dim[1],
                                       value_at(r, (vug_val){ step->node[i] }) };
     }
-    vug_cpu_linear(&r->ws->env,
-                   &(vug_cpu_linear_job){ .x = input_at(r, first->in[0]),
-                                          .rows = first_dim(r, &first->shape),
-                                          .in = vug_graph_at(g, first->in[0])->shape.dim[1],
-                                          .matrix = matrix,
-                                          .n = step->n });
+    vug_cpu_linear(&r->ws->env, &(vug_cpu_linear_job){ .x = input_at(r, first->in[0]),
+                                                       .rows = first_dim(r, &first->shape),
+                                                       .in = in,
+                                                       .matrix = matrix,
+                                                       .n = step->n });
 }
 
 /* Of a node that has one; its columns are the most keys of a span. */
 static vug_status find_mask(const run *r, const vug_node *node, vug_cpu_mask *mask, vug_err *err)
 {
-    if (!vug_cpu_has_mask(node->op))
+    if (!vug_op_has_mask(node->op))
         return VUG_OK;
     const vug_val v = node->in[vug_op_inputs(node->op) - 1];
     for (int i = 0; i < r->in->n_spans; i++) {
@@ -128,7 +134,7 @@ static vug_status run_attention(const run *r, uint32_t id, vug_err *err)
     job.k = input_at(r, node->in[1]);
     job.v = input_at(r, node->in[2]);
     VUG_TRY(find_mask(r, node, &job.mask, err));
-    if (node->op == VUG_OP_ATTENTION_PAST || node->op == VUG_OP_ATTENTION_PAST_MASK)
+    if (vug_op_has_past(node->op))
         vug_cpu_cache_load(&r->ws->env, &job, input_at(r, node->in[3]), input_at(r, node->in[4]));
     vug_cpu_cache_append(&r->ws->env, &job);
     vug_cpu_attention(&r->ws->env, &job);
@@ -155,13 +161,10 @@ static vug_status run_attend(const run *r, uint32_t id, vug_err *err)
 static void run_experts(const run *r, uint32_t id)
 {
     const vug_node *node = &r->program->graph->node[id];
-    vug_cpu_experts_job job =
-            vug_cpu_experts_of(r->program->graph, node, first_dim(r, &node->shape));
+    vug_cpu_experts_job job = vug_cpu_experts_of(r->program->graph, node, r->program->weight,
+                                                 first_dim(r, &node->shape));
     job.x = input_at(r, node->in[0]);
     job.route = input_at(r, node->in[1]);
-    job.gate = weight_at(r, node->in[2]);
-    job.up = weight_at(r, node->in[3]);
-    job.down = weight_at(r, node->in[4]);
     job.out = value_at(r, (vug_val){ id });
     vug_cpu_experts(&r->ws->env, &job);
 }
@@ -174,8 +177,7 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
     switch (node->op) {
     case VUG_OP_EMBED:
         job->by = node->at.scale.by;
-        job->table = weight_at(r, node->in[0])->data;
-        job->dtype = weight_at(r, node->in[0])->dtype;
+        job->table = matrix_at(r, node->in[0], job->width);
         job->index = r->in->token;
         break;
     case VUG_OP_UNIT_NORM:
@@ -200,8 +202,10 @@ static void set_attributes(const run *r, uint32_t id, vug_cpu_rows_job *job)
         job->by = node->at.scale.by;
         break;
     case VUG_OP_GAIN:
-        vug_dtype_of(weight_at(r, node->in[1])->dtype)
-                ->decode(weight_at(r, node->in[1])->data, &job->by, 1);
+        vug_matrix_decode(&(vug_matrix){ .dtype = weight_at(r, node->in[1])->dtype,
+                                         .data = weight_at(r, node->in[1])->data,
+                                         .columns = 1 },
+                          0, &job->by);
         break;
     case VUG_OP_HEAD:
         job->heads = vug_graph_at(p->graph, node->in[0])->shape.dim[1];

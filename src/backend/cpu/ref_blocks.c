@@ -1,0 +1,156 @@
+/* The kernels of weights in blocks for every machine and every format: the contract of
+ * kernels.h in plain C. */
+#include <math.h>
+
+#include "backend/cpu/ref.h"
+#include "backend/cpu/rows.h"
+
+enum { Q8 = VUG_CPU_Q8, ROWS = VUG_CPU_ROWS_Q8, LANES = VUG_CPU_LANES, PANEL = VUG_CPU_PANEL };
+
+const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype)
+{
+    static const vug_cpu_layout table[VUG_DTYPE_COUNT] = {
+#define LAYOUT(id, bits, zero, factors, offsets) \
+    [VUG_DTYPE_##id] = { bits, zero, factors, offsets },
+        VUG_CPU_BLOCK_FORMATS(LAYOUT)
+#undef LAYOUT
+    };
+    return table[dtype].bits ? &table[dtype] : NULL;
+}
+
+void vug_ref_round_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
+{
+    for (int64_t i = 0; i < n / Q8; i++)
+        vug_ref_round(x + i * Q8, q + i * Q8, &scale[i], &sum[2 * i]);
+}
+
+/* ---- one row of x --------------------------------------------------------- */
+
+static float product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row, int64_t i, float lane)
+{
+    vug_block block;
+    vug_matrix_block(w, row, i, &block);
+    int32_t products = 0, minimums = 0;
+    for (int s = 0; s < 2; s++) {
+        int32_t half = 0;
+        for (int e = 16 * s; e < 16 * s + 16; e++)
+            half += block.q[e] * x->q[i * Q8 + e];
+        products += block.factor[s] * half;
+        minimums += block.minimum[s] * x->sum[2 * i + s];
+    }
+    const float t = fmaf(block.scale, (float)products, block.offset * (float)minimums);
+    return fmaf(x->scale[i], t, lane);
+}
+
+void vug_ref_gemv_q8(const vug_cpu_gemv_q8 *g)
+{
+    const int64_t blocks = g->w->columns / Q8;
+    for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
+        float lane[LANES] = { 0 };
+        for (int64_t i = 0; i < blocks; i++)
+            lane[i % LANES] = product(g->x, g->w, g->row + r * g->apart, i, lane[i % LANES]);
+        g->y[r] = lane[0];
+        for (int64_t j = 1; j < LANES && j < blocks; j++)
+            g->y[r] += lane[j];
+    }
+}
+
+/* ---- panels --------------------------------------------------------------- */
+
+/* The element at place i of the four of group g. */
+static int element_of(int g, int i)
+{
+    return 16 * (i / 2) + 2 * g + i % 2;
+}
+
+static void put_weights(const vug_cpu_panel *panel, const vug_cpu_layout *layout, int64_t at, int c,
+                        const vug_block *b)
+{
+    for (int i = 0; layout->bits == 8 && i < Q8; i++)
+        panel->wide[at * Q8 * PANEL + (i / 2 * PANEL + c) * 2 + i % 2] =
+                (int16_t)(b->factor[i / 16] * (b->q[i] + layout->zero));
+    for (int i = 0; layout->bits < 8 && i < Q8; i++)
+        panel->q[at * Q8 * PANEL + (i / 4 * PANEL + c) * 4 + i % 4] =
+                (uint8_t)(b->q[element_of(i / 4, i % 4)] + layout->zero);
+}
+
+/* Block `at` of the panel, column c. */
+static void put_block(const vug_cpu_panel *panel, const vug_cpu_layout *layout, int64_t at, int c,
+                      const vug_block *b)
+{
+    put_weights(panel, layout, at, c, b);
+    panel->scale[at * PANEL + c] = b->scale;
+    if (layout->offsets)
+        panel->offset[at * PANEL + c] = b->offset;
+    for (int s = 0; layout->factors && s < 2; s++) {
+        const int64_t to = (at * PANEL + c) * 2 + s;
+        panel->factor[to] = b->factor[s];
+        panel->minimum[to] =
+                layout->offsets ? b->minimum[s] : (int16_t)(-layout->zero * b->factor[s]);
+    }
+}
+
+void vug_ref_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel)
+{
+    const vug_cpu_layout *layout = vug_cpu_layout_of(w->dtype);
+    const int64_t blocks = w->columns / Q8;
+    for (int c = 0; c < PANEL; c++) {
+        vug_block b = { .scale = 0 };
+        for (int64_t i = 0; i < blocks; i++) {
+            if (c < rows)
+                vug_matrix_block(w, row + c, i, &b);
+            put_block(panel, layout, vug_cpu_lane_start(blocks, i % LANES) + i / LANES, c, &b);
+        }
+    }
+}
+
+/* ---- several rows of x ---------------------------------------------------- */
+
+/* The sums of products of row r of x and column c over the halves of block `at`. */
+static void multiply(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, int32_t *half)
+{
+    const int64_t x = (at * ROWS + r) * Q8, w = at * Q8 * PANEL;
+    for (int i = 0; t->layout->bits == 8 && i < Q8; i++)
+        half[i / 16] += t->panel->wide[w + (i / 2 * PANEL + c) * 2 + i % 2] * t->wide[x + i];
+    for (int i = 0; t->layout->bits < 8 && i < Q8; i++)
+        half[i % 4 / 2] += t->panel->q[w + (i / 4 * PANEL + c) * 4 + i % 4] * t->q[x + i];
+}
+
+/* Row r of x times column c, block `at` of both. */
+static float panel_product(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, float lane)
+{
+    const vug_cpu_layout *layout = t->layout;
+    const int16_t *sum = t->sum + (at * ROWS + r) * 2;
+    const int64_t pair = (at * PANEL + c) * 2;
+    int32_t half[2] = { 0, 0 }, products = 0, minimums = 0;
+    multiply(t, r, c, at, half);
+    for (int s = 0; s < 2; s++) {
+        products += (layout->factors ? t->panel->factor[pair + s] : 1) *
+                    (half[s] - layout->zero * sum[s]);
+        if (layout->offsets)
+            minimums += (layout->factors ? t->panel->minimum[pair + s] : 1) * sum[s];
+    }
+    const float offset = layout->offsets ? t->panel->offset[at * PANEL + c] : 0;
+    const float p =
+            fmaf(t->panel->scale[at * PANEL + c], (float)products, offset * (float)minimums);
+    return fmaf(t->scale[at * ROWS + r], p, lane);
+}
+
+void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t)
+{
+    const int64_t blocks = t->blocks;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < PANEL; c++) {
+            float *y = &t->y[r * PANEL + c];
+            for (int64_t j = t->first; j < t->end && j < blocks; j++) {
+                const int64_t start = vug_cpu_lane_start(blocks, j);
+                float s = 0;
+                for (int64_t i = 0; i < vug_cpu_lane_size(blocks, j); i++)
+                    s = panel_product(t, r, c, start + i, s);
+                *y = j == 0 ? s : *y + s;
+            }
+        }
+    }
+}
+
+const vug_cpu_block_format vug_ref_block_format = { vug_ref_gemv_q8, vug_ref_pack_q8 };

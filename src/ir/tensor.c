@@ -1,0 +1,30 @@
+/* Matrices inside the tensors of a checkpoint. */
+#include "ir/tensor.h"
+
+static int64_t columns_of(const vug_tensor *t)
+{
+    return t->dim[t->rank - 1];
+}
+
+bool vug_tensor_begins(const vug_tensor *t, int64_t row)
+{
+    return !t->scales.scale || row % t->dim[t->rank - 2] % t->scales.rows == 0;
+}
+
+vug_matrix vug_tensor_from(const vug_tensor *t, int64_t row)
+{
+    const vug_dtype_info *format = vug_dtype_of(t->dtype);
+    const int64_t columns = columns_of(t);
+    vug_matrix m = { .dtype = t->dtype, .columns = columns, .scales = t->scales };
+    m.data = t->data + row * (columns / format->elements * format->bytes);
+    if (!t->scales.scale)
+        return m;
+    const int64_t rows = t->dim[t->rank - 2], share = t->scales.rows;
+    const int64_t each = rows / share + (rows % share > 0); /* rows of scales of a matrix */
+    const int64_t first = row / rows * each + row % rows / share;
+    const int64_t skipped = first * t->scales.stride * vug_dtype_of(t->scales.dtype)->bytes;
+    m.scales.scale += skipped;
+    if (m.scales.bias)
+        m.scales.bias += skipped;
+    return m;
+}

@@ -1,0 +1,84 @@
+#include "block_help.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/cpu/kernels.h"
+#include "core/mem.h"
+#include "engine/engine.h"
+
+enum { GUARD = 64 };
+
+int block_format_count(void)
+{
+    int n = 0;
+    for (int d = 0; d < VUG_DTYPE_COUNT; d++)
+        n += vug_cpu_layout_of((vug_dtype)d) != NULL;
+    return n;
+}
+
+vug_dtype block_format(int i)
+{
+    int d = 0;
+    for (;; d++) {
+        if (vug_cpu_layout_of((vug_dtype)d) && i-- == 0)
+            return (vug_dtype)d;
+    }
+}
+
+static uint8_t *room(size_t bytes, size_t shift)
+{
+    uint8_t *base = vug_alloc(bytes + shift + 2 * (size_t)GUARD, 1);
+    assert_non_null(base);
+    memset(base, 0xff, bytes + shift + 2 * (size_t)GUARD);
+    return base + GUARD + shift;
+}
+
+vug_matrix block_weights(rng *r, vug_dtype dtype, int64_t rows, int64_t columns, size_t shift)
+{
+    const vug_dtype_info *info = vug_dtype_of(dtype);
+    const bool apart = !info->decode;
+    const int64_t group = apart && rng_bits(r) % 2 ? 64 : info->elements;
+    columns = (columns + group - 1) / group * group;
+    const size_t blocks = (size_t)(rows * columns / info->elements);
+    const uint64_t seed = rng_bits(r);
+    const float deviation = 1 / sqrtf((float)columns);
+    uint8_t *data = room(blocks * (size_t)info->bytes, shift);
+    vug_random_blocks(dtype, seed, 0, blocks, deviation, data);
+    vug_matrix m = matrix_over(dtype, data, columns);
+    if (!apart)
+        return m;
+    const size_t n = (size_t)(rows * columns / group);
+    const bool fp4 = dtype == VUG_DTYPE_MLX_FP4;
+    uint8_t *scale = room(2 * n, shift), *bias = fp4 ? NULL : room(2 * n, shift);
+    vug_random_scales(dtype, seed, 0, n, deviation, scale, bias);
+    m.scales = (vug_scales){ .scale = scale,
+                             .bias = bias,
+                             .dtype = fp4 ? VUG_DTYPE_E8M0 : VUG_DTYPE_BF16,
+                             .rows = 1,
+                             .columns = group,
+                             .stride = columns / group };
+    return m;
+}
+
+void block_weights_free(const vug_matrix *m, size_t shift)
+{
+    const uint8_t *parts[] = { m->data, m->scales.scale, m->scales.bias };
+    for (int i = 0; i < 3; i++) {
+        if (parts[i])
+            vug_free((uint8_t *)parts[i] - GUARD - shift);
+    }
+}
+
+float *block_weights_decoded(const vug_matrix *m, int64_t rows)
+{
+    float *w = vug_alloc((size_t)(rows * m->columns), sizeof(*w));
+    assert_non_null(w);
+    for (int64_t i = 0; i < rows; i++)
+        vug_matrix_decode(m, i, w + i * m->columns);
+    return w;
+}

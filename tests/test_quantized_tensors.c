@@ -1,0 +1,672 @@
+/*
+ * Weights and the tensors with their scales become one: what the directory shows, what
+ * the rows are, what a config may say of it, and what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "engine_help.h"
+#include "kernel_help.h"
+#include "quantized_help.h"
+
+typedef struct {
+    vug_bytes bytes;
+    vug_weights *weights;
+} opened;
+
+static opened open_made(const made_file *f)
+{
+    vug_err err = { 0 };
+    opened o = { .bytes = made_bytes(f) };
+    help_ok(vug_weights_over(o.bytes, "model.safetensors", &o.weights, &err), &err);
+    return o;
+}
+
+static void close_made(opened *o)
+{
+    vug_weights_close(o->weights);
+    free((void *)(uintptr_t)o->bytes.ptr);
+}
+
+static vug_status fold(const opened *o, const char *config, vug_err *err)
+{
+    return vug_checkpoint_fold(vug_str_of(config), "config.json", o->weights, err);
+}
+
+static opened open_folded(const made_file *f, const char *config)
+{
+    vug_err err = { 0 };
+    opened o = open_made(f);
+    help_ok(fold(&o, config, &err), &err);
+    return o;
+}
+
+static void refuse(const made_file *f, const char *config, vug_status code, const char *sentence)
+{
+    vug_err err = { 0 };
+    opened o = open_made(f);
+    help_refused(fold(&o, config, &err), &err, code, NULL, sentence);
+    close_made(&o);
+}
+
+static const vug_tensor *find(const opened *o, const char *name)
+{
+    return vug_weights_find(o->weights, vug_str_of(name));
+}
+
+/* Every row of a matrix or stack, each matrix by itself. */
+static void assert_rows(const vug_tensor *t, const float *want)
+{
+    const int64_t in = t->dim[t->rank - 1], out = t->dim[t->rank - 2];
+    int64_t matrices = 1;
+    float *row = guarded_floats((size_t)in);
+    for (int i = 0; i < t->rank - 2; i++)
+        matrices *= t->dim[i];
+    for (int64_t r = 0; r < matrices * out; r++) {
+        const vug_matrix m = vug_tensor_from(t, r - r % out);
+        vug_matrix_decode(&m, r % out, row);
+        check_bits(row, want + r * in, (size_t)in, t->name.ptr);
+        check_guards(row, (size_t)in);
+    }
+    free_guarded(row);
+}
+
+static float *values(uint64_t seed, int64_t n)
+{
+    rng r = { seed };
+    float *x = malloc((size_t)n * sizeof(*x));
+    assert_non_null(x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = rng_float(&r) * ldexpf(1, (int)(rng_bits(&r) % 8) - 4);
+    return x;
+}
+
+/* ---- MLX ----------------------------------------------------------------------------- */
+
+static void every_width_and_group(void **state)
+{
+    (void)state;
+    enum { OUT = 5, IN = 256 };
+    static const int bits[] = { 2, 3, 4, 5, 6, 8 };
+    static const vug_dtype formats[] = { VUG_DTYPE_MLX2, VUG_DTYPE_MLX3, VUG_DTYPE_MLX4,
+                                         VUG_DTYPE_MLX5, VUG_DTYPE_MLX6, VUG_DTYPE_MLX8 };
+    static const vug_dtype scales[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
+    for (int i = 0; i < 6 * 3 * 3; i++) {
+        const made_how how = { VUG_SCALED_AFFINE, bits[i % 6],    1,
+                               32 << i / 6 % 3,   scales[i / 18], NULL };
+        static made_file f;
+        char config[96];
+        float *x = values((uint64_t)i + 1, OUT * IN);
+        made_matrix(&f, "a.weight", 2, (made_dims){ { OUT, IN } }, x, &how);
+        (void)made_add(&f, VUG_DTYPE_BF16, 1, (made_dims){ { OUT } }, "a.bias");
+        (void)snprintf(config, sizeof(config), "{\"quantization\":{\"bits\":%d,\"group_size\":%d}}",
+                       how.bits, (int)how.columns);
+        opened o = open_folded(&f, config);
+        const vug_tensor *t = find(&o, "a.weight");
+        assert_int_equal(vug_weights_count(o.weights), 3); /* with the odd byte and the bias */
+        assert_null(find(&o, "a.scales"));
+        assert_null(find(&o, "a.biases"));
+        assert_int_equal(find(&o, "a.bias")->dtype, VUG_DTYPE_BF16);
+        assert_int_equal(t->dtype, formats[i % 6]);
+        assert_int_equal(t->rank, 2);
+        assert_int_equal(t->dim[0], OUT);
+        assert_int_equal(t->dim[1], IN);
+        assert_int_equal(t->bytes, OUT * IN * how.bits / 8);
+        assert_int_equal(t->scale_bytes,
+                         2 * OUT * (IN / how.columns) * vug_dtype_of(how.scales)->bytes);
+        assert_int_equal((uintptr_t)(t->data - o.bytes.ptr) % 2, 1);
+        assert_int_equal((uintptr_t)(t->scales.scale - o.bytes.ptr) % 2, 0);
+        assert_rows(t, x);
+        close_made(&o);
+        made_release(&f);
+        free(x);
+    }
+}
+
+static void mxfp4(void **state)
+{
+    (void)state;
+    enum { OUT = 7, IN = 96 };
+    static const made_how how = { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL };
+    static made_file f;
+    float *x = values(9, OUT * IN);
+    made_matrix(&f, "a.weight", 2, (made_dims){ { OUT, IN } }, x, &how);
+    opened o = open_folded(&f, "{\"quantization_config\":{\"mode\":\"mxfp4\"}}");
+    const vug_tensor *t = find(&o, "a.weight");
+    assert_int_equal(t->dtype, VUG_DTYPE_MLX_FP4);
+    assert_int_equal(t->dim[1], IN);
+    assert_int_equal(t->scales.dtype, VUG_DTYPE_E8M0);
+    assert_null(t->scales.bias);
+    assert_int_equal(t->scale_bytes, OUT * 3);
+    assert_rows(t, x);
+    close_made(&o);
+    made_release(&f);
+    free(x);
+}
+
+/* The block may also lie in text_config, and MLX's wins over a foreign one. */
+static void overrides(void **state)
+{
+    (void)state;
+    enum { OUT = 3, IN = 128, EACH = OUT * IN };
+    static const char config[] =
+            "{\"text_config\":{\"quantization\":{\"group_size\":64,\"bits\":4,\"mode\":\"affine\","
+            "\"nobody\":{\"bits\":8},\"nobody.else\":false,\"f\":{},\"e\":true,"
+            "\"b\":{\"group_size\":32,\"bits\":6},\"d\":false,\"c\":{\"mode\":\"mxfp4\"},"
+            "\"g\":false}},"
+            "\"quantization_config\":null}";
+    static const made_how how[] = {
+        { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL }, /* a: as all are */
+        { VUG_SCALED_AFFINE, 6, 1, 32, VUG_DTYPE_F16, NULL },  /* b */
+        { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL },    /* c */
+        { .scales = VUG_DTYPE_BF16 },                          /* d */
+        { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_F32, NULL },  /* e */
+        { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL }, /* f */
+        { VUG_SCALED_AFFINE, 3, 1, 64, VUG_DTYPE_BF16, NULL }, /* g: by its shape */
+    };
+    static const vug_dtype formats[] = { VUG_DTYPE_MLX4, VUG_DTYPE_MLX6, VUG_DTYPE_MLX_FP4,
+                                         VUG_DTYPE_BF16, VUG_DTYPE_MLX4, VUG_DTYPE_MLX4,
+                                         VUG_DTYPE_MLX3 };
+    enum { N = sizeof(how) / sizeof(how[0]) };
+    static made_file f;
+    float *x = values(4, (int64_t)N * EACH);
+    for (int i = 0; i < N; i++) {
+        const char name[] = { (char)('a' + i), '.', 'w', 'e', 'i', 'g', 'h', 't', '\0' };
+        made_matrix(&f, name, 2, (made_dims){ { OUT, IN } }, x + (size_t)i * EACH, &how[i]);
+    }
+    opened o = open_folded(&f, config);
+    for (int i = 0; i < N; i++) {
+        const char name[] = { (char)('a' + i), '.', 'w', 'e', 'i', 'g', 'h', 't', '\0' };
+        const vug_tensor *t = find(&o, name);
+        assert_int_equal(t->dtype, formats[i]);
+        assert_rows(t, x + (size_t)i * EACH);
+    }
+    /* What the config calls not quantized and the file has with scales is quantized. */
+    close_made(&o);
+    o = open_folded(&f, "{\"quantization\":{\"b\":{\"bits\":6,\"group_size\":32},"
+                        "\"c\":{\"mode\":\"mxfp4\"},\"a\":false}}");
+    assert_int_equal(find(&o, "a.weight")->dtype, VUG_DTYPE_MLX4);
+    close_made(&o);
+    made_release(&f);
+    free(x);
+}
+
+static void stacks(void **state)
+{
+    (void)state;
+    enum { N = 3, OUT = 4, IN = 64, ALL = N * OUT * IN };
+    static const made_how affine = { VUG_SCALED_AFFINE, 5, 1, 32, VUG_DTYPE_BF16, NULL };
+    static made_file f;
+    float *x = values(5, ALL);
+    made_matrix(&f, "a.weight", 3, (made_dims){ { N, OUT, IN } }, x, &affine);
+    opened o = open_folded(&f, "{\"quantization\":{\"bits\":5,\"group_size\":32}}");
+    assert_rows(find(&o, "a.weight"), x);
+    /* A row in the middle of a matrix is where its own scales are. */
+    const vug_matrix m = vug_tensor_from(find(&o, "a.weight"), 2 * OUT + 1);
+    float row[IN];
+    vug_matrix_decode(&m, 2, row);
+    check_bits(row, x + (2 * OUT + 3) * IN, IN, "row 3 of matrix 2");
+    close_made(&o);
+    made_release(&f);
+    free(x);
+}
+
+/* ---- FP8 ------------------------------------------------------------------------------- */
+
+#define FP8(more) "{\"quantization_config\":{\"quant_method\":\"fp8\"" more "}}"
+
+static void fp8_blocks(void **state)
+{
+    (void)state;
+    enum { N = 2, OUT = 50, IN = 70, ALL = N * OUT * IN };
+    static const struct {
+        made_how how;
+        int rank;
+        const char *config;
+        int64_t rows, columns;
+    } row[] = {
+        { { VUG_SCALED_FP8, 8, 32, 32, VUG_DTYPE_F32, NULL },
+          2,
+          FP8(",\"weight_block_size\":[32,32],\"activation_scheme\":\"dynamic\""),
+          32,
+          32 },
+        { { VUG_SCALED_FP8, 8, 32, 32, VUG_DTYPE_BF16, NULL },
+          3,
+          FP8(",\"fmt\":\"e4m3\",\"weight_block_size\":[32,32]"),
+          32,
+          32 },
+        { { VUG_SCALED_FP8, 8, 32, 32, VUG_DTYPE_E8M0, NULL },
+          2,
+          FP8(",\"weight_block_size\":[32,32],\"scale_fmt\":\"ue8m0\""),
+          32,
+          32 },
+        /* Blocks of one size need no config, and may differ from it. */
+        { { VUG_SCALED_FP8, 8, 25, 35, VUG_DTYPE_F16, NULL }, 3, "{}", 25, 35 },
+        { { VUG_SCALED_FP8, 8, 25, 70, VUG_DTYPE_F32, NULL },
+          3,
+          FP8(",\"weight_block_size\":[128,128]"),
+          25,
+          70 },
+        /* Rows, and matrices. */
+        { { VUG_SCALED_FP8, 8, 1, IN, VUG_DTYPE_F32, "_scale" },
+          2,
+          FP8(",\"weight_block_size\":null"),
+          1,
+          IN },
+        { { VUG_SCALED_FP8, 8, OUT, IN, VUG_DTYPE_F32, "_scale" }, 2, FP8(""), OUT, IN },
+        { { VUG_SCALED_FP8, 8, OUT, IN, VUG_DTYPE_F32, NULL }, 3, FP8(""), OUT, IN },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        static made_file f;
+        float *x = values(i + 20, ALL);
+        const made_dims two = { { OUT, IN } }, three = { { N, OUT, IN } };
+        made_matrix(&f, "a.weight", row[i].rank, row[i].rank == 3 ? three : two, x, &row[i].how);
+        opened o = open_folded(&f, row[i].config);
+        const vug_tensor *t = find(&o, "a.weight");
+        assert_int_equal(vug_weights_count(o.weights), 1);
+        assert_int_equal(t->dtype, VUG_DTYPE_E4M3);
+        assert_int_equal(t->scales.rows, row[i].rows);
+        assert_int_equal(t->scales.columns, row[i].columns);
+        assert_rows(t, x);
+        close_made(&o);
+        made_release(&f);
+        free(x);
+    }
+}
+
+/* Scales with fewer dimensions: one number, a list of them. */
+static void fp8_lists(void **state)
+{
+    (void)state;
+    enum { N = 4, OUT = 6, IN = 40, ALL = N * OUT * IN };
+    static const struct {
+        int64_t rows;
+        int rank, scale_rank;
+        made_dims scales;
+    } row[] = {
+        { OUT, 2, 0, { { 0 } } }, { OUT, 2, 1, { { 1 } } }, { OUT, 2, 2, { { 1, 1 } } },
+        { 1, 2, 1, { { OUT } } }, { OUT, 3, 1, { { N } } },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const made_how how = { VUG_SCALED_FP8, 8, row[i].rows, IN, VUG_DTYPE_F32, NULL };
+        static made_file f;
+        float *x = values(i + 40, ALL);
+        const made_dims two = { { OUT, IN } }, three = { { N, OUT, IN } };
+        made_matrix(&f, "a.weight", row[i].rank, row[i].rank == 3 ? three : two, x, &how);
+        made_tensor *scales = made_find(&f, "a.weight_scale_inv");
+        scales->rank = row[i].scale_rank;
+        memcpy(scales->dim, row[i].scales.n, sizeof(scales->dim));
+        opened o = open_folded(&f, FP8(",\"weight_block_size\":[128,128]"));
+        assert_rows(find(&o, "a.weight"), x);
+        close_made(&o);
+        made_release(&f);
+        free(x);
+    }
+}
+
+/* ---- what is refused ------------------------------------------------------------------- */
+
+#define MLX(more) "{\"quantization\":{" more "}}"
+
+static void configs_that_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        vug_status code;
+        const char *sentence;
+    } row[] = {
+        { "{\"quantization\":4}", VUG_FORMAT, "key 'quantization' must be an object" },
+        { "{\"quantization\":[]}", VUG_FORMAT, "key 'quantization' must be an object" },
+        { "{\"quantization_config\":\"awq\"}", VUG_FORMAT,
+          "key 'quantization_config' must be an object" },
+        { "{\"text_config\":{\"quantization\":false}}", VUG_FORMAT,
+          "key 'quantization' must be an object" },
+        { "{\"text_config\":7}", VUG_FORMAT, "key 'text_config' must be an object" },
+        { MLX("\"bits\":7"), VUG_FORMAT, "quantization: bits must be 2, 3, 4, 5, 6 or 8, not '7'" },
+        { MLX("\"bits\":4.5"), VUG_FORMAT,
+          "quantization: bits must be 2, 3, 4, 5, 6 or 8, not '4.5'" },
+        { MLX("\"bits\":\"4\""), VUG_FORMAT,
+          "quantization: bits must be 2, 3, 4, 5, 6 or 8, not '4'" },
+        { MLX("\"group_size\":0"), VUG_FORMAT,
+          "quantization: group_size must be 32, 64 or 128, not '0'" },
+        { MLX("\"group_size\":9223372036854775807"), VUG_FORMAT,
+          "quantization: group_size must be 32, 64 or 128, not '9223372036854775807'" },
+        { MLX("\"group_size\":1e400"), VUG_FORMAT, NULL },
+        { MLX("\"mode\":3"), VUG_FORMAT, "key 'mode' must be a string" },
+        { MLX("\"mode\":\"nvfp4\""), VUG_UNSUPPORTED,
+          "quantization: vug reads the modes affine and mxfp4, not 'nvfp4'" },
+        { MLX("\"mode\":\"mxfp8\""), VUG_UNSUPPORTED,
+          "quantization: vug reads the modes affine and mxfp4, not 'mxfp8'" },
+        { MLX("\"mode\":\"mxfp4\",\"group_size\":64"), VUG_FORMAT,
+          "quantization: group_size of mxfp4 must be 32, not '64'" },
+        { MLX("\"mode\":\"mxfp4\",\"bits\":8"), VUG_FORMAT,
+          "quantization: bits of mxfp4 must be 4, not '8'" },
+        { MLX("\"m.x\":{\"bits\":1}"), VUG_FORMAT,
+          "quantization of 'm.x': bits must be 2, 3, 4, 5, 6 or 8, not '1'" },
+        { MLX("\"m.x\":{\"mode\":\"nvfp4\"}"), VUG_UNSUPPORTED,
+          "quantization of 'm.x': vug reads the modes affine and mxfp4, not 'nvfp4'" },
+        { "{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}", VUG_UNSUPPORTED,
+          "weights are quantized by 'awq'; vug reads those of MLX and of 'fp8'" },
+        { "{\"quantization_config\":{\"quant_method\":\"gptq\"}}", VUG_UNSUPPORTED,
+          "weights are quantized by 'gptq'; vug reads those of MLX and of 'fp8'" },
+        { "{\"text_config\":{\"quantization_config\":{\"quant_method\":\"bitsandbytes\"}}}",
+          VUG_UNSUPPORTED,
+          "weights are quantized by 'bitsandbytes'; vug reads those of MLX and of 'fp8'" },
+        { "{\"quantization_config\":{\"quant_method\":8}}", VUG_FORMAT,
+          "key 'quant_method' must be a string" },
+        { FP8(",\"fmt\":\"e5m2\""), VUG_UNSUPPORTED,
+          "quantization_config: vug reads fp8 of fmt 'e4m3', not 'e5m2'" },
+        { FP8(",\"expert_dtype\":\"fp4\""), VUG_UNSUPPORTED,
+          "quantization_config: vug reads experts of expert_dtype 'fp8', not 'fp4'" },
+        { FP8(",\"weight_block_size\":[128]"), VUG_FORMAT,
+          "key 'weight_block_size' must be two whole numbers from 1 to 1048576" },
+        { FP8(",\"weight_block_size\":[128,0]"), VUG_FORMAT,
+          "key 'weight_block_size' must be two whole numbers from 1 to 1048576" },
+        { FP8(",\"weight_block_size\":[0,128]"), VUG_FORMAT,
+          "key 'weight_block_size' must be two whole numbers from 1 to 1048576" },
+        { FP8(",\"weight_block_size\":128"), VUG_FORMAT,
+          "key 'weight_block_size' must be two whole numbers from 1 to 1048576" },
+        { FP8(",\"weight_block_size\":[1048577,1]"), VUG_FORMAT,
+          "key 'weight_block_size' must be two whole numbers from 1 to 1048576" },
+    };
+    static made_file f;
+    (void)made_add(&f, VUG_DTYPE_F32, 1, (made_dims){ { 1 } }, "a");
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        vug_err err = { 0 };
+        char sentence[256];
+        opened o = open_made(&f);
+        const vug_status st = fold(&o, row[i].config, &err);
+        (void)snprintf(sentence, sizeof(sentence), "config.json: %s",
+                       row[i].sentence ? row[i].sentence : "");
+        if (row[i].sentence)
+            help_refused(st, &err, row[i].code, NULL, sentence);
+        assert_int_equal(st, row[i].code);
+        close_made(&o);
+    }
+    made_release(&f);
+}
+
+/* What is wrong with tensor `name` of the file: another format, another shape. */
+typedef struct {
+    const char *name;
+    vug_dtype dtype;
+    int rank;
+    made_dims dim;
+    const char *config;
+    const char *sentence;
+} wrong_tensor;
+
+static void refuse_wrong(const wrong_tensor *w, made_file *good)
+{
+    made_tensor *t = made_find(good, w->name);
+    const made_tensor kept = *t;
+    uint64_t n = 1, bytes = 0;
+    t->dtype = w->dtype;
+    t->rank = w->rank;
+    for (int i = 0; i < w->rank; i++) {
+        t->dim[i] = w->dim.n[i];
+        n *= (uint64_t)t->dim[i];
+    }
+    assert_true(vug_dtype_size(t->dtype, n, &bytes));
+    t->n = (size_t)bytes;
+    t->bytes = calloc(t->n + 1, 1);
+    refuse(good, w->config, VUG_FORMAT, w->sentence);
+    free(t->bytes);
+    *t = kept;
+}
+
+#define DIMS(...)       \
+    {                   \
+        {               \
+            __VA_ARGS__ \
+        }               \
+    }
+#define WRONG(name, type, rank, dims, config, sentence)            \
+    {                                                              \
+        name, VUG_DTYPE_##type, rank, dims, config, FILE_ sentence \
+    }
+#define NO_GRID "; beside F8_E4M3 [6,4], expected a scale for each block, row or matrix"
+#define FILE_   "model.safetensors: tensor "
+#define FOUR    MLX("\"bits\":4,\"group_size\":64")
+#define NO_BITS                                                                                  \
+    "; with 64 weights for each scale, as config.json says, that is no number of bits that MLX " \
+    "has"
+
+static void tensors_that_are_refused(void **state)
+{
+    (void)state;
+    static const wrong_tensor row[] = {
+        WRONG("a.scales", BF16, 2, DIMS(3, 2), FOUR,
+              "'a.scales' is BF16 [3,2]; beside U32 [4,16], expected the same leading dimensions"),
+        WRONG("a.scales", BF16, 2, DIMS(4, 3), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,3]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(4, 0), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,0]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(4, 8), FOUR,
+              "'a.weight' has shape [4,16] and its scales [4,8]" NO_BITS),
+        WRONG("a.scales", BF16, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+              "'a.weight' has shape [4,16] and its scales [0,1152921504606846976]" NO_BITS),
+        WRONG("a.scales", BF16, 1, DIMS(8), FOUR,
+              "'a.scales' is BF16 [8]; beside U32 [4,16], expected matrices"),
+        WRONG("a.scales", BF16, 3, DIMS(1, 4, 2), FOUR,
+              "'a.scales' is BF16 [1,4,2]; beside U32 [4,16], expected the same leading "
+              "dimensions"),
+        WRONG("a.scales", U8, 2, DIMS(4, 2), FOUR,
+              "'a.scales' is U8 [4,2]; beside U32 [4,16], scales must be BF16, F16 or F32"),
+        WRONG("a.biases", F16, 2, DIMS(4, 2), FOUR,
+              "'a.biases' is F16 [4,2]; beside BF16 [4,2], biases must be as the scales are"),
+        WRONG("a.biases", BF16, 2, DIMS(4, 1), FOUR,
+              "'a.biases' is BF16 [4,1]; beside BF16 [4,2], biases must be as the scales are"),
+        WRONG("a.weight", U32, 1, DIMS(64), FOUR,
+              "'a.scales' is BF16 [4,2]; beside U32 [64], expected matrices"),
+        WRONG("a.weight", U32, 2, DIMS(4, 0), FOUR,
+              "'a.weight' has shape [4,0] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+              "'a.weight' has shape [0,1152921504606846976] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(4, 28), FOUR,
+              "'a.weight' has shape [4,28] and its scales [4,2]" NO_BITS),
+        WRONG("a.weight", U32, 2, DIMS(4, 16), "{}",
+              "'a.weight' has scales, and config.json has no 'quantization' that says how many "
+              "weights share one"),
+        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":{\"bits\":4}"),
+              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":true"),
+              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+        WRONG("a.weight", U32, 2, DIMS(4, 8), MLX("\"mode\":\"mxfp4\""),
+              "'a.scales' is BF16 [4,2]; beside U32 [4,8], scales of mxfp4 must be U8"),
+        WRONG("c_scale", U8, 2, DIMS(2, 2), FOUR,
+              "'c_scale' is U8 [2,2]; beside F8_E4M3 [6,4], scales must be F32, BF16, F16 or "
+              "F8_E8M0"),
+        WRONG("c_scale", F32, 2, DIMS(4, 2), FOUR, "'c_scale' is F32 [4,2]" NO_GRID),
+        WRONG("c_scale", F32, 2, DIMS(0, 2), FOUR, "'c_scale' is F32 [0,2]" NO_GRID),
+        WRONG("c_scale", F32, 1, DIMS(4), FOUR, "'c_scale' is F32 [4]" NO_GRID),
+        WRONG("c_scale", F32, 3, DIMS(1, 2, 2), FOUR,
+              "'c_scale' is F32 [1,2,2]; beside F8_E4M3 [6,4], expected a scale for each block, "
+              "row or matrix"),
+        WRONG("c_scale", F32, 1, DIMS(3), FOUR, "'c_scale' is F32 [3]" NO_GRID),
+        WRONG("c", E4M3, 1, DIMS(4), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [4], expected a scale for each block, row "
+              "or matrix"),
+        WRONG("c", E4M3, 2, DIMS(0, 4), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [0,4], expected a scale for each block, row "
+              "or matrix"),
+        WRONG("c", E4M3, 3, DIMS(2, 2, 2), FOUR,
+              "'c_scale' is F32 [2,2]; beside F8_E4M3 [2,2,2], expected a scale for each block, "
+              "row or matrix"),
+    };
+    static made_file f;
+    float *x = values(3, 4 * 128);
+    const made_how affine = { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL };
+    const made_how fp8 = { VUG_SCALED_FP8, 8, 3, 2, VUG_DTYPE_F32, "_scale" };
+    made_matrix(&f, "a.weight", 2, (made_dims){ { 4, 128 } }, x, &affine);
+    made_matrix(&f, "c", 2, (made_dims){ { 6, 4 } }, x, &fp8);
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        refuse_wrong(&row[i], &f);
+    (void)snprintf(made_find(&f, "a.biases")->name, 16, "b.biases");
+    refuse(&f, FOUR, VUG_FORMAT,
+           FILE_ "'a.weight' has scales and no biases beside it, expected 'a.biases'");
+    (void)snprintf(made_find(&f, "c_scale")->name, 16, "d_scale");
+    (void)snprintf(made_find(&f, "a.scales")->name, 16, "b.scales");
+    refuse(&f, FP8(""), VUG_FORMAT, FILE_ "'c' is F8_E4M3 and has no 'c_scale_inv' beside it");
+    made_release(&f);
+    made_matrix(&f, "c", 2, (made_dims){ { 5, 4 } }, x, &fp8);
+    refuse(&f, FP8(",\"weight_block_size\":[4,4]"), VUG_FORMAT,
+           FILE_ "'c_scale' is F32 [2,2]; beside F8_E4M3 [5,4], expected a scale for each block, "
+                 "row or matrix");
+    made_release(&f);
+    /* mxfp4 with biases. */
+    const made_how mx = { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL };
+    made_matrix(&f, "a.weight", 2, (made_dims){ { 4, 128 } }, x, &mx);
+    (void)made_add(&f, VUG_DTYPE_U8, 2, (made_dims){ { 4, 4 } }, "a.biases");
+    refuse(&f, MLX("\"mode\":\"mxfp4\""), VUG_FORMAT,
+           FILE_ "'a.biases' is U8 [4,4]; beside U32 [4,16], mxfp4 has no biases");
+    made_release(&f);
+    free(x);
+}
+
+/* Whatever is folded can be read, every scale of it. */
+static void read_all(const opened *o)
+{
+    float row[512];
+    for (size_t i = 0; i < vug_weights_count(o->weights); i++) {
+        const vug_tensor *t = vug_weights_at(o->weights, i);
+        assert_ptr_equal(vug_weights_find(o->weights, t->name), t);
+        if (!t->scales.scale || t->dim[t->rank - 1] > 512)
+            continue;
+        for (int64_t r = 0; r < t->dim[t->rank - 2]; r++) {
+            const vug_matrix m = vug_tensor_from(t, 0);
+            vug_matrix_decode(&m, r, row);
+        }
+    }
+}
+
+/* One file of each kind, and a config that speaks of both. */
+static void make_both(made_file *f)
+{
+    float *x = values(3, 4 * 128);
+    const made_how affine = { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL };
+    const made_how mx = { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL };
+    const made_how fp8 = { VUG_SCALED_FP8, 8, 3, 2, VUG_DTYPE_F32, NULL };
+    made_matrix(f, "a.weight", 2, (made_dims){ { 4, 128 } }, x, &affine);
+    made_matrix(f, "b.weight", 2, (made_dims){ { 2, 64 } }, x, &mx);
+    made_matrix(f, "c", 2, (made_dims){ { 6, 4 } }, x, &fp8);
+    free(x);
+}
+
+static void every_flip_of_the_config(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        MLX("\"group_size\":64,\"bits\":4,\"b\":{\"mode\":\"mxfp4\"},\"c\":false,\"x.y\":true"),
+        "{\"text_config\":{\"quantization_config\":{\"quant_method\":\"fp8\","
+        "\"weight_block_size\":[3,2]}}}",
+    };
+    static made_file f;
+    make_both(&f);
+    for (size_t c = 0; c < 2; c++) {
+        const size_t n = strlen(configs[c]);
+        char *text = malloc(n);
+        for (size_t i = 0; i < 10 * n; i++) {
+            const size_t len = i < n ? i : n;
+            vug_err err = { 0 };
+            memcpy(text, configs[c], n);
+            if (i >= n)
+                text[i % n] ^= (char)(i / n < 9 ? 1u << (i / n - 1) : 0x55);
+            opened o = open_made(&f);
+            const vug_status st =
+                    vug_checkpoint_fold((vug_str){ text, len }, "config.json", o.weights, &err);
+            assert_int_equal(st == VUG_OK, err.msg[0] == '\0');
+            if (st == VUG_OK)
+                read_all(&o);
+            close_made(&o);
+        }
+        free(text);
+    }
+    made_release(&f);
+}
+
+/* Of the weights' header; the data may be anything at all, NaN scales too. */
+static void every_flip_of_the_header(void **state)
+{
+    (void)state;
+    static made_file f;
+    make_both(&f);
+    const vug_bytes good = made_bytes(&f);
+    const size_t header = 8 + good.ptr[0] + 256u * good.ptr[1];
+    uint8_t *bytes = malloc(good.len);
+    size_t folded = 0;
+    for (size_t i = 8; i < header; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            vug_err err = { 0 };
+            opened o = { .bytes = { bytes, good.len } };
+            memcpy(bytes, good.ptr, good.len);
+            memset(bytes + header, 0xff, good.len - header);
+            bytes[i] = (uint8_t)(bytes[i] ^ 1u << bit);
+            if (vug_weights_over(o.bytes, "model.safetensors", &o.weights, &err) != VUG_OK)
+                continue;
+            if (fold(&o, MLX("\"b\":{\"mode\":\"mxfp4\"}"), &err) == VUG_OK) {
+                read_all(&o);
+                folded++;
+            }
+            vug_weights_close(o.weights);
+        }
+    }
+    assert_true(folded > 0);
+    free(bytes);
+    free((void *)(uintptr_t)good.ptr);
+    made_release(&f);
+}
+
+/* Tensors may be added to a folded directory, and what memory it had is freed. */
+static void added_ones(void **state)
+{
+    (void)state;
+    vug_weights *w;
+    vug_err err = { 0 };
+    uint8_t *data;
+    const int64_t words[2] = { 2, 8 }, scales[2] = { 2, 1 };
+    help_ok(vug_weights_create("memory", &w, &err), &err);
+    help_ok(vug_weights_add(w, vug_str_of("z.weight"), VUG_DTYPE_U32, 2, words, &data, &err), &err);
+    help_ok(vug_weights_add(w, vug_str_of("z.scales"), VUG_DTYPE_F32, 2, scales, &data, &err),
+            &err);
+    help_ok(vug_weights_add(w, vug_str_of("z.biases"), VUG_DTYPE_F32, 2, scales, &data, &err),
+            &err);
+    help_ok(vug_weights_add(w, vug_str_of("a"), VUG_DTYPE_F32, 2, scales, &data, &err), &err);
+    help_ok(vug_checkpoint_fold(vug_str_of(MLX("")), "config.json", w, &err), &err);
+    assert_int_equal(vug_weights_count(w), 2);
+    assert_string_equal(vug_weights_at(w, 0)->name.ptr, "z.weight");
+    assert_string_equal(vug_weights_at(w, 1)->name.ptr, "a");
+    help_ok(vug_weights_add(w, vug_str_of("z.scales"), VUG_DTYPE_F32, 2, scales, &data, &err),
+            &err);
+    assert_int_equal(vug_weights_count(w), 3);
+    assert_non_null(vug_weights_find(w, vug_str_of("z.scales")));
+    uint64_t done = 0;
+    assert_true(vug_weights_populate(w, vug_weights_at(w, 0), &done, 0, NULL, NULL));
+    assert_int_equal(done, 64 + 8 + 8);
+    vug_weights_close(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_width_and_group),
+        cmocka_unit_test(mxfp4),
+        cmocka_unit_test(overrides),
+        cmocka_unit_test(stacks),
+        cmocka_unit_test(fp8_blocks),
+        cmocka_unit_test(fp8_lists),
+        cmocka_unit_test(configs_that_are_refused),
+        cmocka_unit_test(tensors_that_are_refused),
+        cmocka_unit_test(every_flip_of_the_config),
+        cmocka_unit_test(every_flip_of_the_header),
+        cmocka_unit_test(added_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
