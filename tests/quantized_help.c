@@ -45,7 +45,7 @@ made_tensor *made_find(made_file *f, const char *name)
     return NULL;
 }
 
-vug_bytes made_bytes(const made_file *f)
+made_block made_bytes(const made_file *f)
 {
     vug_buf out = { 0 };
     size_t at = 0;
@@ -73,16 +73,16 @@ vug_bytes made_bytes(const made_file *f)
     uint8_t *exact = malloc(out.len);
     assert_non_null(exact);
     memcpy(exact, out.ptr, out.len);
-    const vug_bytes bytes = { exact, out.len };
+    const made_block bytes = { exact, out.len };
     vug_buf_release(&out);
     return bytes;
 }
 
 void made_write(const made_file *f, const scratch *dir, const char *name)
 {
-    const vug_bytes bytes = made_bytes(f);
+    const made_block bytes = made_bytes(f);
     scratch_write(dir, name, bytes.ptr, bytes.len);
-    free((void *)(uintptr_t)bytes.ptr);
+    free(bytes.ptr);
 }
 
 void made_release(made_file *f)

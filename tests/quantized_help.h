@@ -33,8 +33,13 @@ made_tensor *made_add(made_file *f, vug_dtype dtype, int rank, made_dims dim, co
                       ...) __attribute__((format(printf, 5, 6)));
 /* The tensor of that name; fails the test when there is none. */
 made_tensor *made_find(made_file *f, const char *name);
-/* For free: a header without padding, so that the data begins at an odd byte. */
-vug_bytes made_bytes(const made_file *f);
+typedef struct {
+    uint8_t *ptr; /* for free */
+    size_t len;
+} made_block;
+
+/* A header without padding, so that the data begins at an odd byte. */
+made_block made_bytes(const made_file *f);
 void made_write(const made_file *f, const scratch *dir, const char *name);
 void made_release(made_file *f);
 

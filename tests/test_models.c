@@ -388,7 +388,7 @@ static void other_formats(void **state)
         (void)snprintf(
                 sentence, sizeof(sentence),
                 "memory: tensor 'model.layers.0.mlp.gate_proj.weight' has format %s; weights "
-                "must be BF16, F16 or F32",
+                "must be BF16, F16, F32 or quantized (docs/formats.md)",
                 vug_dtype_of(formats[i])->name);
         assert_refused(&c, VUG_UNSUPPORTED, sentence);
     }

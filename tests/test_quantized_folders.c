@@ -67,7 +67,7 @@ static void make(maker *m, const char *name, int rank, made_dims dim)
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         n *= dim.n[i];
-    float *x = malloc((size_t)n * sizeof(*x));
+    float *x = calloc((size_t)n + 1, sizeof(*x));
     assert_non_null(x);
     for (int64_t i = 0; i < n; i++)
         x[i] = rng_float(&m->r) * (rank > 1 ? 0.15f : 1);

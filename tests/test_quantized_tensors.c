@@ -16,7 +16,7 @@
 #include "quantized_help.h"
 
 typedef struct {
-    vug_bytes bytes;
+    made_block bytes;
     vug_weights *weights;
 } opened;
 
@@ -24,14 +24,16 @@ static opened open_made(const made_file *f)
 {
     vug_err err = { 0 };
     opened o = { .bytes = made_bytes(f) };
-    help_ok(vug_weights_over(o.bytes, "model.safetensors", &o.weights, &err), &err);
+    help_ok(vug_weights_over((vug_bytes){ o.bytes.ptr, o.bytes.len }, "model.safetensors",
+                             &o.weights, &err),
+            &err);
     return o;
 }
 
 static void close_made(opened *o)
 {
     vug_weights_close(o->weights);
-    free((void *)(uintptr_t)o->bytes.ptr);
+    free(o->bytes.ptr);
 }
 
 static vug_status fold(const opened *o, const char *config, vug_err *err)
@@ -80,7 +82,7 @@ static void assert_rows(const vug_tensor *t, const float *want)
 static float *values(uint64_t seed, int64_t n)
 {
     rng r = { seed };
-    float *x = malloc((size_t)n * sizeof(*x));
+    float *x = calloc((size_t)n + 1, sizeof(*x));
     assert_non_null(x);
     for (int64_t i = 0; i < n; i++)
         x[i] = rng_float(&r) * ldexpf(1, (int)(rng_bits(&r) % 8) - 4);
@@ -92,7 +94,7 @@ static float *values(uint64_t seed, int64_t n)
 static void every_width_and_group(void **state)
 {
     (void)state;
-    enum { OUT = 5, IN = 256 };
+    enum { OUT = 5, IN = 256, SIZE = OUT * IN };
     static const int bits[] = { 2, 3, 4, 5, 6, 8 };
     static const vug_dtype formats[] = { VUG_DTYPE_MLX2, VUG_DTYPE_MLX3, VUG_DTYPE_MLX4,
                                          VUG_DTYPE_MLX5, VUG_DTYPE_MLX6, VUG_DTYPE_MLX8 };
@@ -102,7 +104,7 @@ static void every_width_and_group(void **state)
                                32 << i / 6 % 3,   scales[i / 18], NULL };
         static made_file f;
         char config[96];
-        float *x = values((uint64_t)i + 1, OUT * IN);
+        float *x = values((uint64_t)i + 1, SIZE);
         made_matrix(&f, "a.weight", 2, (made_dims){ { OUT, IN } }, x, &how);
         (void)made_add(&f, VUG_DTYPE_BF16, 1, (made_dims){ { OUT } }, "a.bias");
         (void)snprintf(config, sizeof(config), "{\"quantization\":{\"bits\":%d,\"group_size\":%d}}",
@@ -119,7 +121,7 @@ static void every_width_and_group(void **state)
         assert_int_equal(t->dim[1], IN);
         assert_int_equal(t->bytes, OUT * IN * how.bits / 8);
         assert_int_equal(t->scale_bytes,
-                         2 * OUT * (IN / how.columns) * vug_dtype_of(how.scales)->bytes);
+                         (int64_t)2 * OUT * (IN / how.columns) * vug_dtype_of(how.scales)->bytes);
         assert_int_equal((uintptr_t)(t->data - o.bytes.ptr) % 2, 1);
         assert_int_equal((uintptr_t)(t->scales.scale - o.bytes.ptr) % 2, 0);
         assert_rows(t, x);
@@ -132,10 +134,10 @@ static void every_width_and_group(void **state)
 static void mxfp4(void **state)
 {
     (void)state;
-    enum { OUT = 7, IN = 96 };
+    enum { OUT = 7, IN = 96, SIZE = OUT * IN };
     static const made_how how = { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL };
     static made_file f;
-    float *x = values(9, OUT * IN);
+    float *x = values(9, SIZE);
     made_matrix(&f, "a.weight", 2, (made_dims){ { OUT, IN } }, x, &how);
     opened o = open_folded(&f, "{\"quantization_config\":{\"mode\":\"mxfp4\"}}");
     const vug_tensor *t = find(&o, "a.weight");
@@ -211,7 +213,7 @@ static void stacks(void **state)
     const vug_matrix m = vug_tensor_from(find(&o, "a.weight"), 2 * OUT + 1);
     float row[IN];
     vug_matrix_decode(&m, 2, row);
-    check_bits(row, x + (2 * OUT + 3) * IN, IN, "row 3 of matrix 2");
+    check_bits(row, x + (size_t)(2 * OUT + 3) * IN, IN, "row 3 of matrix 2");
     close_made(&o);
     made_release(&f);
     free(x);
@@ -439,76 +441,77 @@ static void refuse_wrong(const wrong_tensor *w, made_file *good)
     "; with 64 weights for each scale, as config.json says, that is no number of bits that MLX " \
     "has"
 
+static const wrong_tensor wrong[] = {
+    WRONG("a.scales", BF16, 2, DIMS(3, 2), FOUR,
+          "'a.scales' is BF16 [3,2]; beside U32 [4,16], expected the same leading dimensions"),
+    WRONG("a.scales", BF16, 2, DIMS(4, 3), FOUR,
+          "'a.weight' has shape [4,16] and its scales [4,3]" NO_BITS),
+    WRONG("a.scales", BF16, 2, DIMS(4, 0), FOUR,
+          "'a.weight' has shape [4,16] and its scales [4,0]" NO_BITS),
+    WRONG("a.scales", BF16, 2, DIMS(4, 8), FOUR,
+          "'a.weight' has shape [4,16] and its scales [4,8]" NO_BITS),
+    WRONG("a.scales", BF16, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+          "'a.weight' has shape [4,16] and its scales [0,1152921504606846976]" NO_BITS),
+    WRONG("a.scales", BF16, 1, DIMS(8), FOUR,
+          "'a.scales' is BF16 [8]; beside U32 [4,16], expected matrices"),
+    WRONG("a.scales", BF16, 3, DIMS(1, 4, 2), FOUR,
+          "'a.scales' is BF16 [1,4,2]; beside U32 [4,16], expected the same leading "
+          "dimensions"),
+    WRONG("a.scales", U8, 2, DIMS(4, 2), FOUR,
+          "'a.scales' is U8 [4,2]; beside U32 [4,16], scales must be BF16, F16 or F32"),
+    WRONG("a.biases", F16, 2, DIMS(4, 2), FOUR,
+          "'a.biases' is F16 [4,2]; beside BF16 [4,2], biases must be as the scales are"),
+    WRONG("a.biases", BF16, 2, DIMS(4, 1), FOUR,
+          "'a.biases' is BF16 [4,1]; beside BF16 [4,2], biases must be as the scales are"),
+    WRONG("a.weight", U32, 1, DIMS(64), FOUR,
+          "'a.scales' is BF16 [4,2]; beside U32 [64], expected matrices"),
+    WRONG("a.weight", U32, 2, DIMS(4, 0), FOUR,
+          "'a.weight' has shape [4,0] and its scales [4,2]" NO_BITS),
+    WRONG("a.weight", U32, 2, DIMS(0, INT64_C(1) << 60), FOUR,
+          "'a.weight' has shape [0,1152921504606846976] and its scales [4,2]" NO_BITS),
+    WRONG("a.weight", U32, 2, DIMS(4, 28), FOUR,
+          "'a.weight' has shape [4,28] and its scales [4,2]" NO_BITS),
+    WRONG("a.weight", U32, 2, DIMS(4, 16), "{}",
+          "'a.weight' has scales, and config.json has no 'quantization' that says how many "
+          "weights share one"),
+    WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":{\"bits\":4}"),
+          "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+    WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":true"),
+          "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
+    WRONG("a.weight", U32, 2, DIMS(4, 8), MLX("\"mode\":\"mxfp4\""),
+          "'a.scales' is BF16 [4,2]; beside U32 [4,8], scales of mxfp4 must be U8"),
+    WRONG("c_scale", U8, 2, DIMS(2, 2), FOUR,
+          "'c_scale' is U8 [2,2]; beside F8_E4M3 [6,4], scales must be F32, BF16, F16 or "
+          "F8_E8M0"),
+    WRONG("c_scale", F32, 2, DIMS(4, 2), FOUR, "'c_scale' is F32 [4,2]" NO_GRID),
+    WRONG("c_scale", F32, 2, DIMS(0, 2), FOUR, "'c_scale' is F32 [0,2]" NO_GRID),
+    WRONG("c_scale", F32, 1, DIMS(4), FOUR, "'c_scale' is F32 [4]" NO_GRID),
+    WRONG("c_scale", F32, 3, DIMS(1, 2, 2), FOUR,
+          "'c_scale' is F32 [1,2,2]; beside F8_E4M3 [6,4], expected a scale for each block, "
+          "row or matrix"),
+    WRONG("c_scale", F32, 1, DIMS(3), FOUR, "'c_scale' is F32 [3]" NO_GRID),
+    WRONG("c", E4M3, 1, DIMS(4), FOUR,
+          "'c_scale' is F32 [2,2]; beside F8_E4M3 [4], expected a scale for each block, row "
+          "or matrix"),
+    WRONG("c", E4M3, 2, DIMS(0, 4), FOUR,
+          "'c_scale' is F32 [2,2]; beside F8_E4M3 [0,4], expected a scale for each block, row "
+          "or matrix"),
+    WRONG("c", E4M3, 3, DIMS(2, 2, 2), FOUR,
+          "'c_scale' is F32 [2,2]; beside F8_E4M3 [2,2,2], expected a scale for each block, "
+          "row or matrix"),
+};
+
 static void tensors_that_are_refused(void **state)
 {
     (void)state;
-    static const wrong_tensor row[] = {
-        WRONG("a.scales", BF16, 2, DIMS(3, 2), FOUR,
-              "'a.scales' is BF16 [3,2]; beside U32 [4,16], expected the same leading dimensions"),
-        WRONG("a.scales", BF16, 2, DIMS(4, 3), FOUR,
-              "'a.weight' has shape [4,16] and its scales [4,3]" NO_BITS),
-        WRONG("a.scales", BF16, 2, DIMS(4, 0), FOUR,
-              "'a.weight' has shape [4,16] and its scales [4,0]" NO_BITS),
-        WRONG("a.scales", BF16, 2, DIMS(4, 8), FOUR,
-              "'a.weight' has shape [4,16] and its scales [4,8]" NO_BITS),
-        WRONG("a.scales", BF16, 2, DIMS(0, INT64_C(1) << 60), FOUR,
-              "'a.weight' has shape [4,16] and its scales [0,1152921504606846976]" NO_BITS),
-        WRONG("a.scales", BF16, 1, DIMS(8), FOUR,
-              "'a.scales' is BF16 [8]; beside U32 [4,16], expected matrices"),
-        WRONG("a.scales", BF16, 3, DIMS(1, 4, 2), FOUR,
-              "'a.scales' is BF16 [1,4,2]; beside U32 [4,16], expected the same leading "
-              "dimensions"),
-        WRONG("a.scales", U8, 2, DIMS(4, 2), FOUR,
-              "'a.scales' is U8 [4,2]; beside U32 [4,16], scales must be BF16, F16 or F32"),
-        WRONG("a.biases", F16, 2, DIMS(4, 2), FOUR,
-              "'a.biases' is F16 [4,2]; beside BF16 [4,2], biases must be as the scales are"),
-        WRONG("a.biases", BF16, 2, DIMS(4, 1), FOUR,
-              "'a.biases' is BF16 [4,1]; beside BF16 [4,2], biases must be as the scales are"),
-        WRONG("a.weight", U32, 1, DIMS(64), FOUR,
-              "'a.scales' is BF16 [4,2]; beside U32 [64], expected matrices"),
-        WRONG("a.weight", U32, 2, DIMS(4, 0), FOUR,
-              "'a.weight' has shape [4,0] and its scales [4,2]" NO_BITS),
-        WRONG("a.weight", U32, 2, DIMS(0, INT64_C(1) << 60), FOUR,
-              "'a.weight' has shape [0,1152921504606846976] and its scales [4,2]" NO_BITS),
-        WRONG("a.weight", U32, 2, DIMS(4, 28), FOUR,
-              "'a.weight' has shape [4,28] and its scales [4,2]" NO_BITS),
-        WRONG("a.weight", U32, 2, DIMS(4, 16), "{}",
-              "'a.weight' has scales, and config.json has no 'quantization' that says how many "
-              "weights share one"),
-        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":{\"bits\":4}"),
-              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
-        WRONG("a.weight", U32, 2, DIMS(4, 24), MLX("\"a\":true"),
-              "'a.weight' has 6 bits for each weight by its shape, config.json says 4"),
-        WRONG("a.weight", U32, 2, DIMS(4, 8), MLX("\"mode\":\"mxfp4\""),
-              "'a.scales' is BF16 [4,2]; beside U32 [4,8], scales of mxfp4 must be U8"),
-        WRONG("c_scale", U8, 2, DIMS(2, 2), FOUR,
-              "'c_scale' is U8 [2,2]; beside F8_E4M3 [6,4], scales must be F32, BF16, F16 or "
-              "F8_E8M0"),
-        WRONG("c_scale", F32, 2, DIMS(4, 2), FOUR, "'c_scale' is F32 [4,2]" NO_GRID),
-        WRONG("c_scale", F32, 2, DIMS(0, 2), FOUR, "'c_scale' is F32 [0,2]" NO_GRID),
-        WRONG("c_scale", F32, 1, DIMS(4), FOUR, "'c_scale' is F32 [4]" NO_GRID),
-        WRONG("c_scale", F32, 3, DIMS(1, 2, 2), FOUR,
-              "'c_scale' is F32 [1,2,2]; beside F8_E4M3 [6,4], expected a scale for each block, "
-              "row or matrix"),
-        WRONG("c_scale", F32, 1, DIMS(3), FOUR, "'c_scale' is F32 [3]" NO_GRID),
-        WRONG("c", E4M3, 1, DIMS(4), FOUR,
-              "'c_scale' is F32 [2,2]; beside F8_E4M3 [4], expected a scale for each block, row "
-              "or matrix"),
-        WRONG("c", E4M3, 2, DIMS(0, 4), FOUR,
-              "'c_scale' is F32 [2,2]; beside F8_E4M3 [0,4], expected a scale for each block, row "
-              "or matrix"),
-        WRONG("c", E4M3, 3, DIMS(2, 2, 2), FOUR,
-              "'c_scale' is F32 [2,2]; beside F8_E4M3 [2,2,2], expected a scale for each block, "
-              "row or matrix"),
-    };
     static made_file f;
-    float *x = values(3, 4 * 128);
+    float *x = values(3, 512);
     const made_how affine = { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL };
     const made_how fp8 = { VUG_SCALED_FP8, 8, 3, 2, VUG_DTYPE_F32, "_scale" };
     made_matrix(&f, "a.weight", 2, (made_dims){ { 4, 128 } }, x, &affine);
     made_matrix(&f, "c", 2, (made_dims){ { 6, 4 } }, x, &fp8);
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        refuse_wrong(&row[i], &f);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        refuse_wrong(&wrong[i], &f);
     (void)snprintf(made_find(&f, "a.biases")->name, 16, "b.biases");
     refuse(&f, FOUR, VUG_FORMAT,
            FILE_ "'a.weight' has scales and no biases beside it, expected 'a.biases'");
@@ -550,7 +553,7 @@ static void read_all(const opened *o)
 /* One file of each kind, and a config that speaks of both. */
 static void make_both(made_file *f)
 {
-    float *x = values(3, 4 * 128);
+    float *x = values(3, 512);
     const made_how affine = { VUG_SCALED_AFFINE, 4, 1, 64, VUG_DTYPE_BF16, NULL };
     const made_how mx = { VUG_SCALED_MXFP4, 4, 1, 32, VUG_DTYPE_U8, NULL };
     const made_how fp8 = { VUG_SCALED_FP8, 8, 3, 2, VUG_DTYPE_F32, NULL };
@@ -578,7 +581,8 @@ static void every_flip_of_the_config(void **state)
             vug_err err = { 0 };
             memcpy(text, configs[c], n);
             if (i >= n)
-                text[i % n] ^= (char)(i / n < 9 ? 1u << (i / n - 1) : 0x55);
+                text[i % n] =
+                        (char)((unsigned char)text[i % n] ^ (i / n < 9 ? 1u << (i / n - 1) : 0x55));
             opened o = open_made(&f);
             const vug_status st =
                     vug_checkpoint_fold((vug_str){ text, len }, "config.json", o.weights, &err);
@@ -598,7 +602,7 @@ static void every_flip_of_the_header(void **state)
     (void)state;
     static made_file f;
     make_both(&f);
-    const vug_bytes good = made_bytes(&f);
+    const made_block good = made_bytes(&f);
     const size_t header = 8 + good.ptr[0] + 256u * good.ptr[1];
     uint8_t *bytes = malloc(good.len);
     size_t folded = 0;
@@ -609,7 +613,8 @@ static void every_flip_of_the_header(void **state)
             memcpy(bytes, good.ptr, good.len);
             memset(bytes + header, 0xff, good.len - header);
             bytes[i] = (uint8_t)(bytes[i] ^ 1u << bit);
-            if (vug_weights_over(o.bytes, "model.safetensors", &o.weights, &err) != VUG_OK)
+            if (vug_weights_over((vug_bytes){ o.bytes.ptr, o.bytes.len }, "model.safetensors",
+                                 &o.weights, &err) != VUG_OK)
                 continue;
             if (fold(&o, MLX("\"b\":{\"mode\":\"mxfp4\"}"), &err) == VUG_OK) {
                 read_all(&o);
@@ -620,7 +625,7 @@ static void every_flip_of_the_header(void **state)
     }
     assert_true(folded > 0);
     free(bytes);
-    free((void *)(uintptr_t)good.ptr);
+    free(good.ptr);
     made_release(&f);
 }
 

@@ -13,7 +13,9 @@
 #include "engine/engine.h"
 #include "models/keys.h"
 
-enum { TREE_BUDGET = 64 << 20, MAX_BLOCK = 1 << 20 };
+/* The tree lives beside the directory of tensors: together they stay below what a hostile
+ * folder may cost (docs/limits.md). 80,000 modules fit. */
+enum { TREE_BUDGET = 20 << 20, MAX_BLOCK = 1 << 20 };
 
 typedef struct {
     vug_keys *k;
@@ -79,9 +81,9 @@ static void read_mlx(vug_keys *k, const vug_jv *block, vug_arena *arena, vug_qua
     place p = { .k = &inside };
     out->all = read_module(&p);
     out->module = vug_arena_alloc(arena, block->n, sizeof(*out->module));
-    if (!out->module && inside.st == VUG_OK)
+    if (!out->module)
         vug_keys_fail(&inside, VUG_NOMEM, "out of memory for %zu quantized modules", block->n);
-    for (const vug_jv *v = block->child; v && inside.st == VUG_OK; v = v->next) {
+    for (const vug_jv *v = block->child; v && out->module && inside.st == VUG_OK; v = v->next) {
         vug_scaled how = out->all;
         if (v->type == VUG_JSON_OBJECT) {
             p.module = v->key;

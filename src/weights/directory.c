@@ -355,8 +355,7 @@ static const vug_mapping *mapping_of(const vug_weights *weights, const uint8_t *
 }
 
 typedef struct {
-    uint64_t *done;
-    uint64_t total;
+    uint64_t done, total;
     vug_progress_fn *progress; /* may be NULL */
     void *user;
 } reading;
@@ -371,8 +370,8 @@ static bool populate(const vug_weights *weights, const uint8_t *bytes, uint64_t 
         if (mapping)
             vug_map_populate(mapping, first + (size_t)at, n);
         at += n;
-        *r->done += n;
-        if (r->progress && !r->progress(*r->done, r->total, r->user))
+        r->done += n;
+        if (r->progress && !r->progress(r->done, r->total, r->user))
             return false;
     }
     return true;
@@ -381,10 +380,12 @@ static bool populate(const vug_weights *weights, const uint8_t *bytes, uint64_t 
 bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
                           uint64_t total, vug_progress_fn *progress, void *user)
 {
-    reading r = { done, total, progress, user };
+    reading r = { *done, total, progress, user };
     const vug_scales *s = &tensor->scales;
     const uint64_t biases = s->bias ? tensor->scale_bytes / 2 : 0;
-    return populate(weights, tensor->data, tensor->bytes, &r) &&
-           populate(weights, s->scale, tensor->scale_bytes - biases, &r) &&
-           populate(weights, s->bias, biases, &r);
+    const bool all = populate(weights, tensor->data, tensor->bytes, &r) &&
+                     populate(weights, s->scale, tensor->scale_bytes - biases, &r) &&
+                     populate(weights, s->bias, biases, &r);
+    *done = r.done;
+    return all;
 }
