@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "block_help.h"
 #include "graph_help.h"
 
 vug_val help_append(help_graph *m, vug_node node)
@@ -32,13 +33,22 @@ vug_val help_input(help_graph *m, vug_input which)
 
 vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
 {
-    static const vug_dtype dtypes[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
+    static const vug_dtype plain[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
+    static const vug_dtype blocks[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_BF16,   VUG_DTYPE_Q8_0,
+                                        VUG_DTYPE_MLX4, VUG_DTYPE_IQ4_NL, VUG_DTYPE_F32,
+                                        VUG_DTYPE_Q5_1, VUG_DTYPE_MLX_FP4 };
     const int slot = m->n_weights++;
-    const vug_dtype dtype = dtypes[slot % 3];
-    m->weight[slot] = (vug_weight){ .name = "w",
-                                    .dtype = dtype,
-                                    .data = random_weights(&m->r, dtype,
-                                                           (size_t)(cols * (rows ? rows : 1)), 2) };
+    const int64_t n = rows ? rows : 1;
+    const vug_dtype dtype = m->blocks && cols % 64 == 0 ? blocks[slot % 8] : plain[slot % 3];
+    vug_weight *w = &m->weight[slot];
+    *w = (vug_weight){ .name = "w", .dtype = dtype };
+    if (vug_dtype_of(dtype)->block) {
+        const vug_matrix matrix = block_weights(&m->r, dtype, n, cols, 2);
+        w->data = matrix.data;
+        w->scales = matrix.scales;
+    } else {
+        w->data = random_weights(&m->r, dtype, (size_t)(cols * n), 2);
+    }
     const vug_shape shape = rows ? (vug_shape){ 2, { rows, cols } } : (vug_shape){ 1, { cols } };
     return help_append(
             m, (vug_node){ .op = VUG_OP_PARAM, .shape = shape, .at.param = { slot, dtype } });
@@ -75,7 +85,8 @@ void help_plan(help_graph *m, int64_t most)
 void help_graph_release(help_graph *m)
 {
     for (int i = 0; i < m->n_weights; i++)
-        free_weights(m->weight[i].data, 2);
+        block_weights_free(
+                &(vug_matrix){ .data = m->weight[i].data, .scales = m->weight[i].scales }, 2);
     vug_plan_release(&m->plan);
     vug_graph_release(&m->graph);
 }

@@ -14,6 +14,7 @@ typedef struct {
     vug_graph graph;
     vug_plan plan;
     vug_weight weight[HELP_MAX_WEIGHTS];
+    bool blocks; /* weights with rows of whole 64 elements are of many formats */
     int n_weights;
     rng r;
     int layer; /* of the nodes that are appended */

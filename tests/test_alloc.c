@@ -131,6 +131,30 @@ static vug_status gguf(const char *folder, vug_err *err)
     return st;
 }
 
+/* A file as a model: its config, its tensors, its tokenizer, its chat. */
+static vug_status gguf_model(const char *folder, vug_err *err)
+{
+    (void)folder;
+    static const char path[] = "tests/fuzz/regressions/gguf/model-gemma3-pieces.gguf";
+    const vug_message hello = { "user", "ab" };
+    vug_checkpoint c = { 0 };
+    vug_gguf_builder metadata = { 0 };
+    vug_text text = { 0 };
+    vug_status st = vug_checkpoint_open(path, &c, err);
+    if (st == VUG_OK) {
+        assert_int_equal(vug_tokenizer_find(c.tokenizer, "aba"), 7);
+        st = vug_config_put_gguf(&c.config, &metadata, err);
+    }
+    if (st == VUG_OK)
+        st = vug_buf_ok(&metadata.bytes, err);
+    if (st == VUG_OK)
+        st = vug_chat_render(path, &hello, 1, true, &text, err);
+    vug_text_release(&text);
+    vug_gguf_builder_release(&metadata);
+    vug_checkpoint_release(&c);
+    return st;
+}
+
 /* The JSON of a fuzz input ends at its NUL. */
 static vug_status tokenizer(const char *folder, vug_err *err)
 {
@@ -509,6 +533,7 @@ int main(void)
         { "json", json, &dir },
         { "weights", weights, &dir },
         { "gguf", gguf, &dir },
+        { "gguf_model", gguf_model, &dir },
         { "tokenizer", tokenizer, &dir },
         { "from_load_to_close", from_load_to_close, &dir },
         { "chat", chat, &dir },

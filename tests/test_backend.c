@@ -15,9 +15,10 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/ref.h"
+#include "block_help.h"
 #include "graph_help.h"
 
-enum { D = 40, HEADS = 4, KV = 2, E = 12, FFN = 72, V = 90, LAYERS = 3 };
+enum { D = 64, HEADS = 4, KV = 2, E = 12, FFN = 128, V = 90, LAYERS = 3 };
 enum { TOKENS = 80, CONTEXT = 100, BATCH = 80 };
 
 /* ---- the model ------------------------------------------------------------ */
@@ -100,7 +101,7 @@ static vug_val reader(help_graph *m, vug_val x, vug_val table)
 static help_graph model_of(bool fused)
 {
     static const float inv[3] = { 1, 0.1f, 0.01f }; /* half of each head is rotated */
-    help_graph m = { .r = { 31 }, .layer = -1 };
+    help_graph m = { .r = { 31 }, .layer = -1, .blocks = true };
     const vug_val tokens = help_input(&m, VUG_INPUT_TOKENS);
     const vug_val positions = help_input(&m, VUG_INPUT_POSITIONS);
     const vug_val rows = help_input(&m, VUG_INPUT_ROWS);
@@ -212,12 +213,22 @@ static void check_result(const setup *s, int64_t chunk, const result *want, cons
 
 /* ---- what it should give: the definitions, node by node -------------------- */
 
+/* Element `i` of a weight. */
+static float element_of(const vug_weight *w, int64_t columns, int64_t i)
+{
+    float row[FFN];
+    const vug_matrix m = { w->dtype, w->data, columns, w->scales };
+    assert_true(columns <= FFN);
+    vug_matrix_decode(&m, i / columns, row);
+    return row[i % columns];
+}
+
 static float *evaluate_norm(const help_graph *m, const float *x, vug_val w, size_t n, int64_t width)
 {
     const vug_weight *weight = &m->weight[vug_graph_at(&m->graph, w)->at.param.slot];
     float *scale = guarded_floats((size_t)width), *out = guarded_floats(n);
     for (int64_t i = 0; i < width; i++)
-        scale[i] = vug_ref_element(weight->dtype, weight->data, i) + norm_at.bias;
+        scale[i] = element_of(weight, width, i) + norm_at.bias;
     for (size_t i = 0; i < n; i += (size_t)width)
         vug_ref_rms_norm(x + i, scale, norm_at.eps, out + i, width);
     free_guarded(scale);
@@ -288,12 +299,16 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     const vug_node *first = vug_graph_at(&m->graph, node->in[0]);
     if (node->op == VUG_OP_LINEAR) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
-        const vug_matrix matrix = matrix_over(w->dtype, w->data, first->shape.dim[1]);
+        vug_matrix matrix = { w->dtype, w->data, first->shape.dim[1], w->scales };
+        float *decoded = m->plan.exact_activations ? block_weights_decoded(&matrix, width) : NULL;
+        if (decoded)
+            matrix = matrix_over(VUG_DTYPE_F32, (uint8_t *)decoded, matrix.columns);
         vug_ref_linear(in[0], TOKENS, &matrix, width, out);
+        vug_free(decoded);
     } else if (node->op == VUG_OP_BIAS) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = in[0][i] + vug_ref_element(w->dtype, w->data, (int64_t)i % width);
+            out[i] = in[0][i] + element_of(w, width, (int64_t)i % width);
     } else if (node->op == VUG_OP_ATTENTION || node->op == VUG_OP_ATTEND) {
         evaluate_attention(node, in, out);
     } else if (node->op == VUG_OP_UNIT_NORM) {
@@ -308,12 +323,11 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     } else if (node->op == VUG_OP_GAIN) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = in[0][i] * vug_ref_element(w->dtype, w->data, 0);
+            out[i] = in[0][i] * element_of(w, 1, 0);
     } else if (node->op == VUG_OP_EMBED) {
         const vug_weight *w = &m->weight[first->at.param.slot];
         for (size_t i = 0; i < n; i++)
-            out[i] = vug_ref_element(w->dtype, w->data,
-                                     (int64_t)token_at((int64_t)i / D) * D + (int64_t)i % D) *
+            out[i] = element_of(w, D, (int64_t)token_at((int64_t)i / D) * D + (int64_t)i % D) *
                      node->at.scale.by;
     } else if (node->op == VUG_OP_ROPE_TABLE) {
         for (int32_t t = 0; t < TOKENS; t++)
@@ -329,10 +343,11 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     return out;
 }
 
-static result *expected(void)
+static result *expected_of(bool exact)
 {
     result *want = vug_alloc(1, sizeof(*want));
     help_graph m = model_of(false);
+    m.plan.exact_activations = exact;
     float **value = vug_alloc_zero(m.graph.n, sizeof(*value));
     assert_non_null(want);
     assert_non_null(value);
@@ -359,6 +374,11 @@ static result *expected(void)
     return want;
 }
 
+static result *expected(void)
+{
+    return expected_of(false);
+}
+
 /* ---- tests ---------------------------------------------------------------- */
 
 static void test_same_bits(void **state)
@@ -377,6 +397,23 @@ static void test_same_bits(void **state)
         help_graph_release(&m);
     }
     vug_free(want);
+}
+
+/* Activations in F32 give the products of the decoded weights, and so other bits. */
+static void test_exact_activations(void **state)
+{
+    (void)state;
+    result *want = expected_of(true), *rounded = expected();
+    assert_memory_not_equal(want->logits, rounded->logits, sizeof(want->logits));
+    help_graph m = model_of(true);
+    m.plan.exact_activations = true;
+    setup s = setup_of(&m, NULL, 2);
+    check_result(&s, TOKENS, want, "F32, one step");
+    check_result(&s, 1, want, "F32, token by token");
+    setup_release(&s);
+    help_graph_release(&m);
+    vug_free(want);
+    vug_free(rounded);
 }
 
 /* Which rows are wanted changes none of them, neighbours or not. */
@@ -547,6 +584,22 @@ static void test_sizes(void **state)
     help_graph_release(&m);
 }
 
+/* Weight `slot` as it should not be. */
+static void check_refused(const vug_backend *b, vug_device *device, help_graph *m, int slot,
+                          vug_weight weight, const char *why)
+{
+    const vug_limits limits = { CONTEXT, BATCH, BATCH };
+    const vug_weight good = m->weight[slot];
+    vug_program *program;
+    vug_err err;
+    m->weight[slot] = weight;
+    assert_int_equal(b->compile(device, &m->graph, &m->plan, m->weight, &limits, &program, &err),
+                     VUG_UNSUPPORTED);
+    if (!strstr(err.msg, why))
+        fail_msg("'%s' does not hold '%s'", err.msg, why);
+    m->weight[slot] = good;
+}
+
 static void test_compile_refuses(void **state)
 {
     (void)state;
@@ -556,13 +609,21 @@ static void test_compile_refuses(void **state)
     vug_program *program;
     vug_err err;
     assert_int_equal(b->open(&(vug_device_options){ NULL, 1 }, &device, &err), VUG_OK);
-    const vug_limits limits = { CONTEXT, BATCH, BATCH };
-    m.weight[3].dtype = VUG_DTYPE_I8;
-    m.weight[3].name = "layers.0.k";
-    assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &limits, &program, &err),
-                     VUG_UNSUPPORTED);
-    assert_non_null(strstr(err.msg, "'layers.0.k' is I8"));
-    m.weight[3].dtype = VUG_DTYPE_F32;
+    vug_weight w = m.weight[3];
+    w.name = "layers.0.k";
+    w.dtype = VUG_DTYPE_I8;
+    check_refused(b, device, &m, 3, w, "'layers.0.k' is I8");
+    w.dtype = VUG_DTYPE_Q6_K;
+    w.scales.scale = NULL;
+    check_refused(b, device, &m, 3, w,
+                  "'layers.0.k' has rows of 64 elements, Q6_K needs a multiple of 256");
+    w.dtype = VUG_DTYPE_MLX4; /* which is nothing without scales, or with scales of parts */
+    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
+    w.scales = (vug_scales){ w.data, NULL, VUG_DTYPE_BF16, 1, 16, 4 };
+    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
+    w.scales.rows = 2;
+    w.scales.columns = 32;
+    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
     assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &(vug_limits){ 0, 1, 1 },
                                 &program, &err),
                      VUG_ARGUMENT);
@@ -592,10 +653,11 @@ static void test_describe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_some_rows),
-        cmocka_unit_test(test_two_sequences),   cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_bad_steps),       cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_compile_refuses), cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_exact_activations),
+        cmocka_unit_test(test_some_rows), cmocka_unit_test(test_two_sequences),
+        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_bad_steps),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_compile_refuses),
+        cmocka_unit_test(test_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

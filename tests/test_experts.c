@@ -15,7 +15,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/ref.h"
-#include "kernel_help.h"
+#include "block_help.h"
 
 /* ---- the router ----------------------------------------------------------- */
 
@@ -121,6 +121,8 @@ static vug_cpu_env env_of(const vug_cpu_kernels *row, int threads, uint64_t shar
 {
     vug_cpu_env env = { .kernels = row };
     env.scratch_floats = vug_cpu_linear_scratch(&env, VUG_DTYPE_F32, 1);
+    const int64_t wide = vug_cpu_linear_scratch(&env, VUG_DTYPE_Q8_0, 128);
+    env.scratch_floats = wide > env.scratch_floats ? wide : env.scratch_floats;
     env.shared = guarded_floats(shared);
     assert_int_equal(vug_pool_create(threads, &env.pool, NULL), VUG_OK);
     env.scratch = vug_alloc_aligned((size_t)(env.scratch_floats * threads) * sizeof(float));
@@ -137,6 +139,9 @@ static void env_release(vug_cpu_env *env, uint64_t shared)
 }
 
 static const vug_dtype formats[] = { VUG_DTYPE_BF16, VUG_DTYPE_F16, VUG_DTYPE_F32 };
+/* Where rows are whole blocks. */
+static const vug_dtype blocks[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_MLX6, VUG_DTYPE_Q8_0, VUG_DTYPE_BF16,
+                                    VUG_DTYPE_MXFP4 };
 
 /* ---- products in groups --------------------------------------------------- */
 
@@ -217,10 +222,15 @@ static mixture mixture_of(rng *r, int64_t rows, int64_t n, int64_t k, int64_t wi
     }
     for (int64_t e = 0; e < n; e++) {
         for (int i = 0; i < 3; i++) {
-            const vug_dtype dtype = formats[(e + i) % 3];
-            uint8_t *w = chosen[e] ? random_weights(r, dtype, (size_t)(width * hidden), 1) : NULL;
-            m.weight[i][e] = (vug_weight){ .name = "w", .dtype = dtype, .data = w };
-            m.ref[i][e] = matrix_over(dtype, w, i == 2 ? hidden : width);
+            const bool whole = width % 64 == 0 && hidden % 64 == 0;
+            const vug_dtype dtype = whole ? blocks[(e + i) % 5] : formats[(e + i) % 3];
+            const int64_t out = i == 2 ? width : hidden, in = i == 2 ? hidden : width;
+            m.ref[i][e] = matrix_over(dtype, NULL, in);
+            if (chosen[e] && vug_dtype_of(dtype)->block)
+                m.ref[i][e] = block_weights(r, dtype, out, in, 1);
+            else if (chosen[e])
+                m.ref[i][e].data = random_weights(r, dtype, (size_t)(width * hidden), 1);
+            m.weight[i][e] = (vug_weight){ "w", dtype, m.ref[i][e].data, m.ref[i][e].scales };
         }
     }
     float *scratch = guarded_floats((size_t)(2 * hidden + width));
@@ -236,8 +246,7 @@ static void mixture_release(mixture *m)
 {
     for (int i = 0; i < 3; i++) {
         for (int64_t e = 0; e < m->job.n; e++) {
-            if (m->weight[i][e].data)
-                free_weights(m->weight[i][e].data, 1);
+            block_weights_free(&m->ref[i][e], 1);
         }
     }
     free_guarded(m->x);
@@ -266,8 +275,9 @@ static void test_experts(void **state)
     static const struct {
         int64_t rows, n, k, width, hidden;
     } cases[] = {
-        { 1, 1, 1, 1, 1 },     { 9, 5, 1, 17, 3 },    { 9, 5, 5, 16, 33 },  { 33, 7, 3, 45, 13 },
-        { 70, 40, 6, 24, 70 }, { 5, 40, 2, 1290, 9 }, { 3, 4, 2, 7, 1300 }, { 600, 2, 1, 8, 5 },
+        { 1, 1, 1, 1, 1 },    { 9, 5, 1, 17, 3 },    { 9, 5, 5, 16, 33 },
+        { 33, 7, 3, 45, 13 }, { 70, 40, 6, 24, 70 }, { 5, 40, 2, 1290, 9 },
+        { 3, 4, 2, 7, 1300 }, { 600, 2, 1, 8, 5 },   { 40, 9, 3, 128, 64 },
     };
     rng r = { 3 };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -620,6 +620,7 @@ static bool try_open(const char *bytes, size_t n)
         while (vug_gguf_next(&it, &s))
             sum += s.len ? (unsigned char)s.ptr[s.len - 1] : 0;
     }
+    (void)sum;
     vug_weights_close(w);
     free(copy);
     return true;

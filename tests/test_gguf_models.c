@@ -1,5 +1,6 @@
 /* GGUF files as models: every golden checkpoint, written as one, gives the same bits;
  * every config comes back from its keys. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -546,6 +547,112 @@ static void flipped_bytes(void **state)
     scratch_remove(&dir);
 }
 
+/* ---- what is implied ------------------------------------------------------------------------ */
+
+static void put_sizes(vug_gguf_builder *b, const char *arch, const uint32_t *n)
+{
+    static const char *const keys[] = { "block_count",          "embedding_length",
+                                        "feed_forward_length",  "attention.head_count",
+                                        "attention.key_length", "context_length" };
+    char key[96];
+    vug_gguf_put_string(b, "general.architecture", vug_str_of(arch));
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        (void)snprintf(key, sizeof(key), "%s.%s", arch, keys[i]);
+        vug_gguf_put_u32(b, key, n[i]);
+    }
+    (void)snprintf(key, sizeof(key), "%s.attention.layer_norm_rms_epsilon", arch);
+    vug_gguf_put_f32(b, key, 1e-5F);
+}
+
+/* The config that the keys say beside an embedding of 99 rows and tensors of these names. */
+static void read_keys(vug_gguf_builder *b, const char *const *name, vug_config *c)
+{
+    enum { MOST = 4 };
+    vug_tensor tensor[MOST] = {
+        { .name = vug_str_of("token_embd.weight"), .rank = 2, .dim = { 99 } }
+    };
+    imagined m = { .n = 1 };
+    const vug_tensor *sorted[MOST] = { &tensor[0] };
+    for (; name[m.n - 1]; m.n++) {
+        tensor[m.n].name = vug_str_of(name[m.n - 1]);
+        sorted[m.n] = &tensor[m.n];
+    }
+    qsort(sorted, m.n, sizeof(vug_tensor *), by_name);
+    m.sorted = sorted;
+    vug_err err;
+    help_ok(read_back(b, &m, c, &err), &err);
+    vug_gguf_builder_release(b);
+    assert_int_equal(c->n_vocab, 99);
+}
+
+/* As llama.cpp's converters leave them: its loader knows the rest. */
+static void implied(void **state)
+{
+    (void)state;
+    vug_config *c = vug_alloc(1, sizeof(*c));
+    assert_non_null(c);
+    static const char *const none[] = { NULL };
+    vug_gguf_builder b = { 0 };
+    put_sizes(&b, "gemma3", (const uint32_t[]){ 62, 5376, 21504, 32, 128, 131072 });
+    vug_gguf_put_u32(&b, "gemma3.attention.sliding_window", 1024);
+    vug_gguf_put_f32(&b, "gemma3.rope.freq_base", 1e6F);
+    vug_gguf_put_string(&b, "gemma3.rope.scaling.type", vug_str_of("linear"));
+    vug_gguf_put_f32(&b, "gemma3.rope.scaling.factor", 8);
+    vug_gguf_put_u32(&b, "tokenizer.ggml.eos_token_id", 1);
+    vug_gguf_put_u32(&b, "tokenizer.ggml.eot_token_id", 106);
+    vug_gguf_put_u32(&b, "tokenizer.ggml.eom_token_id", UINT32_MAX);
+    read_keys(&b, none, c);
+    for (int i = 0; i < 62; i++)
+        assert_int_equal(vug_config_window(c, i), i % 6 == 5 ? 0 : 1024);
+    assert_true(c->attn_scale == (float)(1 / sqrt(168)) && c->norm_eps == 1e-5F);
+    assert_int_equal(c->rope_full.type, VUG_ROPE_LINEAR);
+    assert_true(c->rope_full.factor == 8 && c->rope_full.theta == 1e6);
+    assert_int_equal(c->rope_window.type, VUG_ROPE_DEFAULT);
+    assert_true(c->rope_window.theta == 1e4);
+    assert_int_equal(c->n_kv_heads, 32);
+    assert_int_equal(c->n_eos, 2);
+    assert_int_equal(c->eos[1], 106);
+    assert_true(c->tied && c->dtype == VUG_DTYPE_BF16);
+
+    b = (vug_gguf_builder){ 0 };
+    put_sizes(&b, "gemma3", (const uint32_t[]){ 26, 1152, 6912, 4, 256, 32768 });
+    read_keys(&b, none, c);
+    for (int i = 0; i < 26; i++)
+        assert_int_equal(vug_config_window(c, i), 0);
+    assert_true(c->attn_scale == 1 / 16.0F && c->final_softcap == 0 && c->n_eos == 0);
+
+    b = (vug_gguf_builder){ 0 };
+    put_sizes(&b, "gemma2", (const uint32_t[]){ 46, 4608, 36864, 32, 128, 8192 });
+    read_keys(&b, none, c);
+    for (int i = 0; i < 46; i++)
+        assert_int_equal(vug_config_window(c, i), i % 2 ? 0 : 4096);
+    assert_true(c->attn_scale == 1 / 12.0F && c->attn_softcap == 50 && c->final_softcap == 30);
+
+    b = (vug_gguf_builder){ 0 };
+    static const char *const head[] = { "output.weight", "blk.0.attn_q.bias", NULL };
+    put_sizes(&b, "llama", (const uint32_t[]){ 2, 64, 96, 4, 16, 128 });
+    vug_gguf_put_f32(&b, "llama.rope.scale_linear", 4);
+    read_keys(&b, head, c);
+    assert_true(c->dtype == VUG_DTYPE_COUNT && !c->tied && c->attn_bias && !c->mlp_bias &&
+                c->rope_full.theta == 1e4);
+    assert_true(c->rope_full.type == VUG_ROPE_LINEAR && c->rope_full.factor == 4);
+
+    b = (vug_gguf_builder){ 0 };
+    static const char *const dense[] = { "blk.1.ffn_gate.weight", NULL };
+    put_sizes(&b, "qwen3moe", (const uint32_t[]){ 2, 64, 96, 4, 16, 128 });
+    vug_gguf_put_u32(&b, "qwen3moe.expert_count", 6);
+    vug_gguf_put_u32(&b, "qwen3moe.expert_used_count", 3);
+    vug_gguf_put_string(&b, "qwen3moe.rope.scaling.type", vug_str_of("yarn"));
+    vug_gguf_put_f32(&b, "qwen3moe.rope.scaling.factor", 4);
+    vug_gguf_put_f32(&b, "qwen3moe.rope.scaling.attn_factor", 2);
+    vug_gguf_put_u32(&b, "qwen3moe.rope.scaling.original_context_length", 32);
+    read_keys(&b, dense, c);
+    assert_true(c->renormalise && c->d_expert == 32 && c->sparse[0] && !c->sparse[1]);
+    assert_true(fabs(c->rope_full.attention - 2 * (0.1 * log(4) + 1)) < 1e-12);
+    assert_true(c->rope_full.original == 32 && c->rope_full.high == 32 && c->rope_full.low == 1);
+    vug_free(c);
+}
+
 /* ---- the golden checkpoints ---------------------------------------------------------------- */
 
 static void golden_bits(void **state)
@@ -583,6 +690,16 @@ static void golden_bits(void **state)
     scratch_remove(&dir);
 }
 
+static float last_frequency(const vug_graph *g, const char *name)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op == VUG_OP_ROPE_TABLE && strcmp(g->node[i].name, name) == 0)
+            return g->node[i].at.table.inv[g->node[i].at.table.dims / 2 - 1];
+    }
+    fail_msg("no table %s", name);
+    return 0;
+}
+
 /* Of rotations other programs write divisors alone. Those of Gemma 4 are 1, or so large
  * that a pair stands still; those of Llama 3 are rounded. */
 static void divisors(void **state)
@@ -605,6 +722,8 @@ static void divisors(void **state)
         float *x = help_alone(a, id, TOKENS), *y = help_alone(b, id, TOKENS);
         if (i == 0)
             help_same_bits(x, y, n);
+        if (i == 0)
+            assert_true(last_frequency(&b->main.graph, "rope_full") == 0);
         for (size_t k = 0; k < n; k++)
             assert_true(x[k] - y[k] < 2e-4F && y[k] - x[k] < 2e-4F);
         vug_free(x);
@@ -620,8 +739,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_shapes), cmocka_unit_test(odd_configs),
-        cmocka_unit_test(refused),          cmocka_unit_test(unsayable),
-        cmocka_unit_test(golden_bits),      cmocka_unit_test(flipped_bytes),
+        cmocka_unit_test(implied),          cmocka_unit_test(refused),
+        cmocka_unit_test(unsayable),        cmocka_unit_test(golden_bits),
+        cmocka_unit_test(divisors),         cmocka_unit_test(flipped_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,10 @@ static void order(void **state)
     };
     vug_tokenizer *t = small_tokenizer(false);
     tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, rows, sizeof(rows) / sizeof(rows[0]));
+    static const tokenizer_row kinds[] = { { "a<x>b<eos>", IDS(3, 12, 4, 2) } };
+    static const tokenizer_row plain[] = { { "a<x>b<eos>", IDS(3, 12, 4, 0) } };
+    tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, kinds, 1);
+    tokenizer_check(t, 0, plain, 1);
     static const tokenizer_row around[] = { { "ab", IDS(1, 5) } };
     tokenizer_check(t, VUG_ENCODE_ADD_SPECIAL, around, 1);
     vug_tokenizer_close(t);
@@ -313,11 +317,38 @@ static void lies(void **state)
            "than 1048576 like it");
 }
 
+/* All words of two letters up to 16: every split of each is a merge. */
+static void too_many_merges(void **state)
+{
+    (void)state;
+    enum { LONGEST = 16, N = (2 << LONGEST) - 2 };
+    char(*text)[LONGEST] = vug_alloc(N, LONGEST);
+    piece_arrays p = { vug_alloc(N, sizeof(*p.token)), vug_alloc_zero(N, sizeof(*p.score)),
+                       vug_alloc(N, sizeof(*p.kind)), N };
+    assert_true(text && p.token && p.score && p.kind);
+    for (size_t i = 0, len = 1; i < N; i++) {
+        if (i + 2 == (size_t)2 << len)
+            len++;
+        for (size_t k = 0; k < len; k++)
+            text[i][k] = (char)('a' + ((i + 2) >> k & 1));
+        p.token[i] = (vug_str){ text[i], len };
+        p.kind[i] = 1;
+    }
+    vug_gguf_builder b = { 0 };
+    put_pieces(&b, &p);
+    expect(&b, VUG_LIMIT, "t.gguf: the tokens have more than 1048576 merges");
+    vug_free(text);
+    vug_free(p.token);
+    vug_free(p.score);
+    vug_free(p.kind);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pebble),       cmocka_unit_test(gemma3), cmocka_unit_test(order),
-        cmocka_unit_test(space_before), cmocka_unit_test(kinds),  cmocka_unit_test(lies),
+        cmocka_unit_test(pebble),          cmocka_unit_test(gemma3), cmocka_unit_test(order),
+        cmocka_unit_test(space_before),    cmocka_unit_test(kinds),  cmocka_unit_test(lies),
+        cmocka_unit_test(too_many_merges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

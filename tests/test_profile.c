@@ -155,11 +155,17 @@ static void every_key(void **state)
     assert_int_equal(profile.kv, VUG_KV_Q8);
     assert_int_equal(profile.tile_rows, 5);
     assert_int_equal(profile.budget, (uint64_t)3 << 30);
+    assert_true(profile.exact_activations);
     help_ok(vug_profile_read(vug_str_of("[fusion]\nnorm_rope = false\n[memory]\nbudget = 77"),
                              "p.toml", &profile, &err),
             &err);
     assert_true(profile.off[VUG_OP_NORM_ROPE] && !profile.off[VUG_OP_GEGLU]);
     assert_int_equal(profile.budget, 77);
+    assert_false(profile.exact_activations);
+    help_ok(vug_profile_read(vug_str_of("[precision]\nactivations = \"q8\""), "p.toml", &profile,
+                             &err),
+            &err);
+    assert_false(profile.exact_activations);
     assert_int_equal(profile.tile_rows, 0);
     assert_int_equal(profile.kv, VUG_KV_F32);
 }
@@ -268,6 +274,7 @@ static void beside_the_weights(void **state)
     scratch_puts(&dir, "vug.toml", "[fusion]\ngeglu = false\n");
     scratch_puts(&dir, "other.toml",
                  "[fusion]\nall = false\n[attention]\ntile_rows = 2\n"
+                 "[precision]\nactivations = \"f32\"\n"
                  "[memory]\nbudget = 4194304000\n");
     vug_model *m = help_model(dir.path, (vug_model_options){ 0 });
     vug_text text = passes_of(m, NULL);
@@ -284,6 +291,7 @@ static void beside_the_weights(void **state)
     text = passes_of(m, scratch_at(&dir, "other.toml").path);
     assert_contains(text.ptr, "  norm_rope  0 of 16 places: off in the profile\n");
     assert_contains(text.ptr, "attention\n  tiles of at most 2 rows\n");
+    assert_contains(text.ptr, "precision\n  activations in F32\n");
     assert_contains(text.ptr, "\n  the budget is 4194.3 MB\n");
     vug_text_release(&text);
     vug_model_close(m);
@@ -372,7 +380,8 @@ static void no_profile_changes_a_result(void **state)
     static const char *const profiles[] = {
         "[fusion]\nall = false\n",
         "[attention]\ntile_rows = 1\n",
-        "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n",
+        "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n"
+        "[precision]\nactivations = \"f32\"\n",
     };
     static const int rows[] = { 0, 1, 7 };
     enum { N = 70 };
@@ -390,6 +399,7 @@ static void no_profile_changes_a_result(void **state)
                     models[k], (vug_model_options){ .isa = isa[i % 2], .profile = path.path });
             assert_int_equal(m->profile.tile_rows, m->main.plan.tile_rows);
             assert_int_equal(m->main.plan.tile_rows, rows[i / 2]);
+            assert_int_equal(m->main.plan.exact_activations, i / 2 == 2);
             float *logits = help_alone(m, id, N);
             help_same_bits(logits, want, vocab);
             vug_free(logits);

@@ -203,7 +203,7 @@ static vug_status sort_keys(vug_gguf *gguf, vug_err *err)
     for (size_t i = 0; i < gguf->n; i++)
         gguf->by_key[i] = &gguf->value[i];
     if (gguf->n)
-        qsort(gguf->by_key, gguf->n, sizeof(*gguf->by_key), by_key);
+        qsort(gguf->by_key, gguf->n, sizeof(const vug_gguf_value *), by_key);
     for (size_t i = 1; i < gguf->n; i++) {
         const vug_gguf_value *a = gguf->by_key[i - 1], *b = gguf->by_key[i];
         if (vug_str_equal(a->key, b->key))
@@ -227,10 +227,10 @@ vug_status vug_gguf_read(vug_reader *r, uint64_t n, const char *file, vug_gguf *
                         VUG_GGUF_MAX_KEYS);
     vug_gguf gguf = { .file = file, .n = (size_t)n };
     gguf.value = vug_alloc_zero(gguf.n, sizeof(*gguf.value));
-    gguf.by_key = vug_alloc_zero(gguf.n, sizeof(*gguf.by_key));
+    gguf.by_key = vug_alloc_zero(gguf.n, sizeof(const vug_gguf_value *));
     vug_status st = VUG_OK;
     if (!gguf.value || !gguf.by_key)
-        st = VUG_FAIL_NOMEM(err, file, n * (sizeof(*gguf.value) + sizeof(*gguf.by_key)));
+        st = VUG_FAIL_NOMEM(err, file, n * (sizeof(*gguf.value) + sizeof(const vug_gguf_value *)));
     context c = { .r = r, .file = file, .start = r->pos };
     for (size_t i = 0; st == VUG_OK && i < gguf.n; i++)
         st = read_pair(&c, &gguf.value[i], err);
@@ -258,7 +258,7 @@ const vug_gguf_value *vug_gguf_find(const vug_gguf *gguf, vug_str key)
     if (!gguf || gguf->n == 0)
         return NULL;
     const vug_gguf_value **found =
-            bsearch(&at, gguf->by_key, gguf->n, sizeof(*gguf->by_key), by_key);
+            bsearch(&at, gguf->by_key, gguf->n, sizeof(const vug_gguf_value *), by_key);
     return found ? *found : NULL;
 }
 
@@ -266,12 +266,12 @@ const vug_gguf_value *vug_gguf_find_in(const vug_gguf *gguf, vug_str prefix, con
 {
     char key[256];
     const size_t n = strlen(name);
-    if (prefix.len >= sizeof(key) || n >= sizeof(key) - prefix.len)
+    if (prefix.len >= sizeof(key) || n + 1 >= sizeof(key) - prefix.len)
         return NULL;
     if (prefix.len)
         memcpy(key, prefix.ptr, prefix.len);
     key[prefix.len] = '.';
-    memcpy(key + prefix.len + 1, name, n);
+    memcpy(key + prefix.len + 1, name, n + 1);
     return vug_gguf_find(gguf, (vug_str){ key, prefix.len + 1 + n });
 }
 

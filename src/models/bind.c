@@ -81,8 +81,6 @@ static const char *find_prefix(const vug_tensor_list *list, const char *first)
 
 static size_t find_slot(const vug_tensor_list *list, const char *prefix, const vug_slot *slot)
 {
-    if (slot->name[0] == '\0')
-        return list->n;
     size_t at = find(list, prefix, slot->name);
     const bool head = strcmp(slot->name, head_names[0]) == 0;
     for (size_t i = 0; head && at == list->n && i < COUNT(head_names); i++)

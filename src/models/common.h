@@ -18,6 +18,7 @@ struct vug_gguf_arch {
     bool softcapped;     /* softcaps that are not said are the defaults, not none */
     bool two_ropes;      /* layers with a window have a base of their own */
     bool two_widths;     /* and heads and feed-forwards of their own (Gemma 4) */
+    bool bf16;           /* unless said, it was trained in BF16 */
     bool neighbours;     /* rows of queries and keys lie so that pairs are neighbours */
 };
 

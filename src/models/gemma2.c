@@ -89,9 +89,12 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "gemma2", NULL };
 
-static const vug_gguf_arch gguf = {
-    .name = "gemma2", .period = 2, .window = 4096, .wide_layers = 46, .softcapped = true
-};
+static const vug_gguf_arch gguf = { .name = "gemma2",
+                                    .period = 2,
+                                    .window = 4096,
+                                    .wide_layers = 46,
+                                    .softcapped = true,
+                                    .bf16 = true };
 
 const vug_arch vug_arch_gemma2 = {
     .name = "gemma2",

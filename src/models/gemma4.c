@@ -185,7 +185,9 @@ static void narrow(vug_flow *f, vug_stages *s, vug_val wanted)
 static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unified_text",
                                            "gemma4_unified", NULL };
 
-static const vug_gguf_arch gguf = { .name = "gemma4", .two_ropes = true, .two_widths = true };
+static const vug_gguf_arch gguf = {
+    .name = "gemma4", .two_ropes = true, .two_widths = true, .bf16 = true
+};
 
 /* The reference's own rounding shows more than elsewhere: scores that are not scaled
  * are large, and exp() turns their last bits into whole parts of the logits. Computed

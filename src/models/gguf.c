@@ -501,9 +501,10 @@ static void write_ends(source *s)
 static void write_dtype(source *s)
 {
     const vug_gguf_value *v = vug_gguf_find(s->meta, vug_str_of(VUG_DTYPE_KEY));
-    vug_str dtype;
-    if (!v || !vug_gguf_string(v, &dtype))
-        return;
+    vug_str dtype = vug_str_of(s->arch->gguf->bf16 ? "bfloat16" : "");
+    if (v && !vug_gguf_string(v, &dtype))
+        refuse(s, VUG_FORMAT, "key '" VUG_DTYPE_KEY "' is %s, expected a string",
+               vug_gguf_kind(v).text);
     vug_buf_puts(&s->json, ",\"dtype\":");
     vug_json_write_string(&s->json, dtype.ptr, dtype.len);
 }

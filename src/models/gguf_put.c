@@ -207,6 +207,18 @@ static void put_ends(const target *t)
         vug_gguf_put_i32s(t->to, VUG_ALL_EOS_KEY, c->eos, (size_t)c->n_eos);
 }
 
+/* Also that the config does not say it, where another one is implied. */
+static void put_dtype(const target *t)
+{
+    const vug_dtype dtype = t->c->dtype;
+    const char *name = dtype == VUG_DTYPE_BF16  ? "bfloat16"
+                       : dtype == VUG_DTYPE_F16 ? "float16"
+                       : dtype == VUG_DTYPE_F32 ? "float32"
+                                                : "";
+    if (*name || t->a->bf16)
+        vug_gguf_put_string(t->to, VUG_DTYPE_KEY, vug_str_of(name));
+}
+
 vug_status vug_config_put_gguf(const vug_config *config, vug_gguf_builder *to, vug_err *err)
 {
     const target t = { config, config->arch->gguf, to };
@@ -221,10 +233,6 @@ vug_status vug_config_put_gguf(const vug_config *config, vug_gguf_builder *to, v
     put_scales(&t);
     put_whole(&t, "vocab_size", config->n_vocab);
     put_ends(&t);
-    if (config->dtype == VUG_DTYPE_BF16)
-        vug_gguf_put_string(to, VUG_DTYPE_KEY, vug_str_of("bfloat16"));
-    else if (config->dtype < VUG_DTYPE_COUNT)
-        vug_gguf_put_string(to, VUG_DTYPE_KEY,
-                            vug_str_of(config->dtype == VUG_DTYPE_F16 ? "float16" : "float32"));
+    put_dtype(&t);
     return VUG_OK;
 }

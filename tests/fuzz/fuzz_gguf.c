@@ -1,10 +1,15 @@
 /*
  * weights: one GGUF file in memory. Every tensor and every value of the metadata must be
- * what it says: inside the file, and reachable by its name.
+ * what it says: inside the file, and reachable by its name. Then models: its config, and
+ * the flow over its tensors; and text: its tokenizer.
  */
+
+#include <stdlib.h>
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
+#include "models/models.h"
+#include "text/text.h"
 #include "weights/weights.h"
 
 static uint8_t touch(const uint8_t *bytes, uint64_t n)
@@ -62,6 +67,68 @@ static void walk(const vug_weights *weights, size_t n)
     VUG_ASSERT(total <= n); /* nothing overlaps */
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const vug_tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name.ptr, (*y)->name.ptr);
+}
+
+static void build(const vug_config *config, const vug_tensor_list *list)
+{
+    vug_binding binding;
+    vug_graph graph;
+    vug_gguf_builder back = { 0 };
+    vug_err err = { 0 };
+    if (vug_bind(config, list, &binding, &err) != VUG_OK) {
+        VUG_ASSERT(err.msg[0] != '\0');
+        return;
+    }
+    if (vug_model_build(&binding, false, &graph, &err) == VUG_OK)
+        vug_graph_release(&graph);
+    vug_binding_release(&binding);
+    (void)!vug_config_put_gguf(config, &back, NULL);
+    vug_gguf_builder_release(&back);
+}
+
+static void read_model(const vug_weights *weights)
+{
+    const size_t n = vug_weights_count(weights);
+    const vug_tensor **sorted = vug_alloc(n ? n : 1, sizeof(vug_tensor *));
+    vug_config *config = vug_alloc(1, sizeof(*config));
+    const vug_tensor_list list = { sorted, n, "input", VUG_NAMES_GGUF };
+    vug_err err = { 0 };
+    for (size_t i = 0; sorted && i < n; i++)
+        sorted[i] = vug_weights_at(weights, i);
+    if (sorted && n)
+        qsort(sorted, n, sizeof(vug_tensor *), by_name);
+    if (sorted && config) {
+        const vug_status st = vug_config_read_gguf(vug_weights_gguf(weights), &list, config, &err);
+        VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
+        if (st == VUG_OK)
+            build(config, &list);
+    }
+    vug_free(config);
+    vug_free(sorted);
+}
+
+static void read_tokenizer(const vug_gguf *gguf)
+{
+    static const char text[] = "<bos>ab aba\n\xe2\x82\xac";
+    vug_tokenizer *t = NULL;
+    vug_tokens tokens = { 0 };
+    vug_err err = { 0 };
+    const vug_status st = vug_tokenizer_gguf(gguf, &t, &err);
+    VUG_ASSERT((st == VUG_OK) == (t != NULL));
+    VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
+    if (t && vug_tokenizer_encode(t, text, sizeof(text) - 1, 3, &tokens, NULL) == VUG_OK) {
+        vug_text back = { 0 };
+        (void)!vug_tokenizer_decode(t, tokens.id, tokens.n, false, &back, NULL);
+        vug_text_release(&back);
+    }
+    vug_tokens_release(&tokens);
+    vug_tokenizer_close(t);
+}
+
 int vug_fuzz_gguf(const uint8_t *data, size_t n)
 {
     /* A copy of exactly this size: a read past its end is a report. */
@@ -75,8 +142,11 @@ int vug_fuzz_gguf(const uint8_t *data, size_t n)
     vug_status st = vug_weights_over_gguf((vug_bytes){ file, n }, "input", &weights, &err);
     VUG_ASSERT((st == VUG_OK) == (weights != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
-    if (st == VUG_OK)
+    if (st == VUG_OK) {
         walk(weights, n);
+        read_model(weights);
+        read_tokenizer(vug_weights_gguf(weights));
+    }
     vug_weights_close(weights);
     vug_free(file);
     return 0;

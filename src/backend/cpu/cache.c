@@ -170,7 +170,7 @@ static void write_value(const vug_cpu_cache *c, uint8_t *block, int64_t row, con
         for (int64_t i = 0; i < n; i += PANEL) {
             const int64_t m = n - i < PANEL ? n - i : PANEL;
             memcpy(block + row * PANEL * size, g.code + i * size, (size_t)(m * size));
-            block += BLOCK * PANEL * size;
+            block += size * PANEL * BLOCK;
         }
     }
 }
