@@ -41,8 +41,8 @@ static uint8_t *room(size_t bytes, size_t shift)
 vug_matrix block_weights(rng *r, vug_dtype dtype, int64_t rows, int64_t columns, size_t shift)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
-    const bool apart = !info->decode;
-    const int64_t group = apart && rng_bits(r) % 2 ? 64 : info->elements;
+    const bool apart = !info->decode, fp4 = dtype == VUG_DTYPE_MLX_FP4;
+    const int64_t group = info->elements * (apart && !fp4 && rng_bits(r) % 2 ? 2 : 1);
     columns = (columns + group - 1) / group * group;
     const size_t blocks = (size_t)(rows * columns / info->elements);
     const uint64_t seed = rng_bits(r);
@@ -53,7 +53,6 @@ vug_matrix block_weights(rng *r, vug_dtype dtype, int64_t rows, int64_t columns,
     if (!apart)
         return m;
     const size_t n = (size_t)(rows * columns / group);
-    const bool fp4 = dtype == VUG_DTYPE_MLX_FP4;
     uint8_t *scale = room(2 * n, shift), *bias = fp4 ? NULL : room(2 * n, shift);
     vug_random_scales(dtype, seed, 0, n, deviation, scale, bias);
     m.scales = (vug_scales){ .scale = scale,

@@ -619,11 +619,19 @@ static void test_compile_refuses(void **state)
                   "'layers.0.k' has rows of 64 elements, Q6_K needs a multiple of 256");
     w.dtype = VUG_DTYPE_MLX4; /* which is nothing without scales, or with scales of parts */
     check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
-    w.scales = (vug_scales){ w.data, NULL, VUG_DTYPE_BF16, 1, 16, 4 };
-    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
-    w.scales.rows = 2;
-    w.scales.columns = 32;
-    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
+    const vug_scales good = { w.data, w.data, VUG_DTYPE_BF16, 1, 32, 2 };
+    vug_scales bad[4] = { good, good, good, good };
+    bad[0].columns = 16;
+    bad[1].rows = 2;
+    bad[2].bias = NULL;
+    bad[3].dtype = VUG_DTYPE_E8M0;
+    for (int i = 0; i < 4; i++) {
+        w.scales = bad[i];
+        check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX4");
+    }
+    w.dtype = VUG_DTYPE_MLX_FP4;
+    w.scales = good; /* with a bias */
+    check_refused(b, device, &m, 3, w, "'layers.0.k' is MLX_FP4");
     assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &(vug_limits){ 0, 1, 1 },
                                 &program, &err),
                      VUG_ARGUMENT);

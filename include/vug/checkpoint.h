@@ -37,6 +37,61 @@ typedef void vug_blocks_fn(const vug_blocks_check *check, void *user);
 VUG_API VUG_MUST_CHECK vug_status vug_verify_blocks(const char *file, vug_blocks_fn *each,
                                                     void *user, vug_err *err);
 
+/* ---- writing a checkpoint again ------------------------------------------------------- */
+
+/* Zeros are the defaults. */
+typedef struct {
+    /* The format of weights: NULL, as they are; bf16, f16, f32; for a GGUF file q4_0, q4_1,
+     * q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4; for a folder
+     * MLX's mlx2, mlx3, mlx4, mlx5, mlx6, mlx8, with /32, /64 (the default) or /128 weights
+     * to a scale, and mxfp4. */
+    const char *type;
+    const char *embed, *head; /* of the embedding and of the output head; NULL: by the type */
+    const char *importance;   /* a file of vug_importance_collect; NULL: all inputs alike */
+    int threads;              /* 0: the physical cores */
+    vug_progress_fn *progress;
+    void *user;
+} vug_convert_options;
+
+/*
+ * Writes the checkpoint `model`, a folder or a GGUF file, again: as one GGUF file where
+ * `out` ends in .gguf, or as a new folder of safetensors; with its config, tokenizer and
+ * chat template. Without a type nothing is lost: numbers stay in their format, or become
+ * F32 where the container does not have it; with one, the weights of matrix products are
+ * rounded so that the sum of importance * error^2 is small, and everything else stays.
+ *
+ * Needs memory for a few rows and, with MLX's formats, for the scales of one tensor. The
+ * file or folder has its name only once it is complete.
+ */
+VUG_API VUG_MUST_CHECK vug_status vug_convert(const char *model, const char *out,
+                                              const vug_convert_options *options, vug_err *err);
+
+/* ---- how much each input matters ------------------------------------------------------ */
+
+/* Zeros are the defaults. */
+typedef struct {
+    const char *name;          /* of the text, for sentences and the file; NULL: "the text" */
+    int window;                /* tokens, with those in front; 0: 512, or what the model holds */
+    vug_progress_fn *progress; /* in tokens */
+    void *user;
+} vug_importance_options;
+
+/*
+ * Runs the model over a text, UTF-8, and writes for each weight that inputs are multiplied
+ * with the sum of the squares of each input: where it is large, an error of a weight costs
+ * much. Tokens that the tokenizer puts in front of each window are not counted. All experts
+ * of a layer count every token that their gates could have read; what lies between an
+ * expert's own products is not seen, and left out.
+ *
+ * The file is GGUF as llama.cpp's imatrix tool writes it, under the names of weights in
+ * GGUF: `NAME.in_sum2` F32 [1,in] and `NAME.counts` F32 [1,1], the tokens. A head that is
+ * tied to the embedding counts for that.
+ */
+VUG_API VUG_MUST_CHECK vug_status vug_importance_collect(vug_model *model, const char *text,
+                                                         size_t len, const char *out,
+                                                         const vug_importance_options *options,
+                                                         vug_err *err);
+
 #ifdef __cplusplus
 }
 #endif

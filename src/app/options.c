@@ -11,7 +11,8 @@ enum {
 #include "app/commands.def"
 #undef COMMAND
     ALL = (1 << VUG_COMMAND_COUNT) - 1,
-    MODELS = RUN | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY, /* commands that open one */
+    MODELS = RUN | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY |
+             IMATRIX, /* commands that open one */
 };
 
 const vug_option_row vug_option_rows[VUG_OPTION_COUNT] = {

@@ -360,6 +360,53 @@ void vug_out_abandon(vug_out *out)
     release_out(out);
 }
 
+vug_status vug_folder_begin(const char *path, char **temp, vug_err *err)
+{
+    const size_t size = strlen(path) + 48;
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    *temp = vug_alloc(size, 1);
+    if (!*temp)
+        return VUG_FAIL_NOMEM(err, path, size);
+    (void)snprintf(*temp, size, "%.*s.%ld.part", (int)n, path, (long)getpid());
+    if (mkdir(*temp, 0777) == 0)
+        return VUG_OK;
+    const vug_status st =
+            VUG_FAIL(err, VUG_IO, "%s: cannot make the folder: %s", *temp, strerror(errno));
+    vug_free(*temp);
+    *temp = NULL;
+    return st;
+}
+
+vug_status vug_folder_commit(const char *temp, const char *path, vug_err *err)
+{
+    /* Onto an empty folder too, which rename would replace. */
+    if (!vug_file_exists(path) && rename(temp, path) == 0)
+        return VUG_OK;
+    const vug_status st = VUG_FAIL(err, VUG_IO, "%s: cannot rename '%s' to it: %s", path, temp,
+                                   vug_file_exists(path) ? "it exists" : strerror(errno));
+    vug_folder_abandon(temp);
+    return st;
+}
+
+void vug_folder_abandon(const char *temp)
+{
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n = 0;
+    if (vug_list_folder(temp, &arena, &name, &n, NULL) != VUG_OK)
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        char *path = vug_path_join(temp, name[i].ptr);
+        if (path)
+            (void)unlink(path);
+        vug_free(path);
+    }
+    (void)rmdir(temp);
+    vug_arena_release(&arena);
+}
+
 /* ---- machine ------------------------------------------------------------- */
 
 #if defined(__linux__)

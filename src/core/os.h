@@ -54,6 +54,13 @@ void vug_out_write(vug_out *out, const void *bytes, size_t n);
 VUG_MUST_CHECK vug_status vug_out_commit(vug_out *out, vug_err *err);
 void vug_out_abandon(vug_out *out);
 
+/* The same for a folder of files: what is written into `temp` (the caller's string), which
+ * lies beside the target, is there under its name after vug_folder_commit, and gone after
+ * vug_folder_abandon. The target must not exist. Folders inside are not looked into. */
+VUG_MUST_CHECK vug_status vug_folder_begin(const char *path, char **temp, vug_err *err);
+VUG_MUST_CHECK vug_status vug_folder_commit(const char *temp, const char *path, vug_err *err);
+void vug_folder_abandon(const char *temp);
+
 /* "folder/name" in a new string that is the caller's; NULL when out of memory. */
 char *vug_path_join(const char *folder, const char *name);
 /* The part after the last slash. */

@@ -24,6 +24,18 @@ VUG_MUST_CHECK vug_status vug_tokenizer_read(vug_str json, const char *name, vug
 VUG_MUST_CHECK vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out,
                                              vug_err *err);
 
+/* A tokenizer.json. */
+typedef struct {
+    vug_str json;
+    const char *name;               /* for sentences */
+    const vug_tokenizer *tokenizer; /* that was made of it; may be NULL */
+} vug_tokenizer_file;
+
+/* Puts it into the metadata of a GGUF file: whole, and where llama.cpp has a name for its
+ * kind as the arrays that it reads, of `n_vocab` ids. Which ids end a text is the config's. */
+VUG_MUST_CHECK vug_status vug_tokenizer_put_gguf(const vug_tokenizer_file *file, int64_t n_vocab,
+                                                 vug_gguf_builder *to, vug_err *err);
+
 /* The ids that VUG_ENCODE_ADD_SPECIAL puts in front of a text, such as <bos>. */
 const int32_t *vug_tokenizer_prefix(const vug_tokenizer *tokenizer, size_t *n);
 

@@ -336,9 +336,6 @@ static float probe_fma(int64_t rounds, double *flop)
     return add_lanes(s[0]);
 }
 
-static const vug_cpu_block_format blocks = { vug_ref_gemv_q8, vug_avx2_pack_q8 };
-#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &blocks,
-
 const vug_cpu_kernels vug_cpu_avx2_row = {
     .name = "avx2",
     .description = "AVX2 and FMA kernels",
@@ -347,8 +344,29 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
         [VUG_DTYPE_F16] = &vug_avx2_f16,
         [VUG_DTYPE_BF16] = &vug_avx2_bf16,
     },
+    .block = {
+        [VUG_DTYPE_Q4_0] = &vug_avx2_q4_0,
+        [VUG_DTYPE_Q4_1] = &vug_avx2_q4_1,
+        [VUG_DTYPE_Q5_0] = &vug_avx2_q5_0,
+        [VUG_DTYPE_Q5_1] = &vug_avx2_q5_1,
+        [VUG_DTYPE_Q8_0] = &vug_avx2_q8_0,
+        [VUG_DTYPE_Q2_K] = &vug_avx2_q2_k,
+        [VUG_DTYPE_Q3_K] = &vug_avx2_q3_k,
+        [VUG_DTYPE_Q4_K] = &vug_avx2_q4_k,
+        [VUG_DTYPE_Q5_K] = &vug_avx2_q5_k,
+        [VUG_DTYPE_Q6_K] = &vug_avx2_q6_k,
+        [VUG_DTYPE_IQ4_NL] = &vug_avx2_iq4_nl,
+        [VUG_DTYPE_IQ4_XS] = &vug_avx2_iq4_xs,
+        [VUG_DTYPE_MXFP4] = &vug_avx2_mxfp4,
+        [VUG_DTYPE_MLX2] = &vug_avx2_mlx2,
+        [VUG_DTYPE_MLX3] = &vug_avx2_mlx3,
+        [VUG_DTYPE_MLX4] = &vug_avx2_mlx4,
+        [VUG_DTYPE_MLX5] = &vug_avx2_mlx5,
+        [VUG_DTYPE_MLX6] = &vug_avx2_mlx6,
+        [VUG_DTYPE_MLX8] = &vug_avx2_mlx8,
+        [VUG_DTYPE_MLX_FP4] = &vug_avx2_mlx_fp4,
+    },
     .fetch = vug_avx2_fetch,
-    .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .tile = vug_avx2_tile,
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
     .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },

@@ -78,16 +78,23 @@ static int64_t columns_of(const vug_node *param)
     return param->shape.dim[param->shape.rank - 1];
 }
 
-/* Scales of weights that come in blocks belong to whole ones of a row. */
+/* What MLX writes: scales and biases of whole blocks of a row, exponents of single ones. */
+static bool has_scales(const vug_weight *w)
+{
+    const vug_scales *s = &w->scales;
+    if (!s->scale || s->rows != 1)
+        return false;
+    if (w->dtype == VUG_DTYPE_MLX_FP4)
+        return s->dtype == VUG_DTYPE_E8M0 && !s->bias && s->columns == VUG_CPU_Q8;
+    return s->dtype <= VUG_DTYPE_BF16 && s->bias && s->columns % VUG_CPU_Q8 == 0;
+}
+
 static bool is_computed_with(const vug_weight *w)
 {
     const vug_dtype_info *info = vug_dtype_of(w->dtype);
     if (!info->block)
         return info->decode != NULL;
-    if (!w->scales.scale)
-        return info->decode != NULL && vug_cpu_layout_of(w->dtype);
-    return vug_cpu_layout_of(w->dtype) && w->scales.rows == 1 &&
-           w->scales.columns % VUG_CPU_Q8 == 0;
+    return vug_cpu_layout_of(w->dtype) && (info->decode ? !w->scales.scale : has_scales(w));
 }
 
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)

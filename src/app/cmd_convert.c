@@ -1,0 +1,60 @@
+/* vug convert and vug quantize: a checkpoint, written again. */
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/interrupt.h"
+#include "app/js.h"
+#include "core/os.h"
+#include "vug/checkpoint.h"
+
+/* Ctrl-C gives up between pieces, so that the writer can take back what it has begun. */
+static bool step(uint64_t done, uint64_t total, void *user)
+{
+    return vug_bar_step(done, total, user) && !vug_interrupt_held();
+}
+
+static int write_again(vug_ui *ui, const vug_options *opt, vug_convert_options *o,
+                       const char *label)
+{
+    vug_err err;
+    vug_interrupt_hold();
+    vug_bar bar = vug_bar_start(ui, label, opt->quiet);
+    o->threads = opt->threads;
+    o->progress = step;
+    o->user = &bar;
+    const vug_status st = vug_convert(opt->operand[0], opt->operand[1], o, &err);
+    vug_bar_end(&bar);
+    if (st != VUG_OK) {
+        const int code = vug_ui_fail(ui, &err);
+        return st == VUG_IO ? VUG_EXIT_MACHINE : code;
+    }
+    if (!opt->json)
+        return VUG_EXIT_OK;
+    vug_js js = { 0 };
+    vug_js_open(&js, NULL, '{');
+    vug_js_str(&js, "model", opt->operand[0]);
+    vug_js_str(&js, "path", opt->operand[1]);
+    if (o->type)
+        vug_js_str(&js, "type", o->type);
+    vug_js_close(&js, '}');
+    return vug_js_print(&js, ui, VUG_EXIT_OK);
+}
+
+int vug_cmd_convert(vug_ui *ui, const vug_options *opt)
+{
+    vug_convert_options o = { 0 };
+    return write_again(ui, opt, &o, "converting");
+}
+
+int vug_cmd_quantize(vug_ui *ui, const vug_options *opt)
+{
+    vug_convert_options o = { .type = opt->weight_type,
+                              .embed = opt->embed_type,
+                              .head = opt->head_type,
+                              .importance = opt->imatrix };
+    if (!o.type) {
+        vug_ui_note(ui, "quantize: --type is missing; `vug quantize --help` lists the formats");
+        return VUG_EXIT_USAGE;
+    }
+    return write_again(ui, opt, &o, "quantizing");
+}

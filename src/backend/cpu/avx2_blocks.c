@@ -1,0 +1,147 @@
+/* Products with ggml's formats of 32 weights to a block; see avx2_blocks.h. */
+#if defined(__AVX2__)
+#include "backend/cpu/avx2_blocks.h"
+
+/* scale * p + offset * (the sum of x) */
+INLINE __m256 affine(const group *g, int at, __m256 scale, __m256i p, __m256 offset)
+{
+    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p), times(offset, block_sums(g, at, 1)));
+}
+
+/* Products with integers from which `zero` is to be taken off. */
+INLINE __m256i centred(const group *g, int at, __m256i p, int16_t zero)
+{
+    return _mm256_sub_epi32(p, block_sums(g, at, zero));
+}
+
+/* ---- four bits -------------------------------------------------------------- */
+
+INLINE halves unpack_q4_0(two_rows w, int j)
+{
+    return split_nibbles(w, j * 18 + 2);
+}
+
+INLINE __m256 terms_q4_0(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_q4_0, TO_15);
+    return times(strided_halves(g, at, 18, 0), centred(g, at, p, 8));
+}
+
+INLINE halves unpack_q4_1(two_rows w, int j)
+{
+    return split_nibbles(w, j * 20 + 4);
+}
+
+INLINE __m256 terms_q4_1(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_q4_1, TO_15);
+    return affine(g, at, strided_halves(g, at, 20, 0), p, strided_halves(g, at, 20, 2));
+}
+
+INLINE halves unpack_iq4_nl(two_rows w, int j)
+{
+    return iq4_of(unpack_q4_0(w, j));
+}
+
+INLINE __m256 terms_iq4_nl(const group *g, int at)
+{
+    return times(strided_halves(g, at, 18, 0), products(g, at, unpack_iq4_nl, WITH_SIGN));
+}
+
+INLINE halves unpack_mxfp4(two_rows w, int j)
+{
+    return e2m1_of(split_nibbles(w, j * 17 + 1));
+}
+
+/* The first bytes of four blocks; 0 beyond n. */
+INLINE int exponents_at(const uint8_t *w, int n)
+{
+    uint32_t e = w[0];
+    for (int j = 1; j < UNIT; j++)
+        e |= n > j ? (uint32_t)w[j * 17] << (8 * j) : 0;
+    return (int)e;
+}
+
+/* 2^(e - 128) */
+INLINE __m256 mxfp4_scales(const group *g, int at)
+{
+    const two_rows w = moved(g->w, at * 17);
+    const __m128i bytes =
+            _mm_setr_epi32(exponents_at(w.a, g->n - at), exponents_at(w.b, g->n - at), 0, 0);
+    const __m256i e = _mm256_cvtepu8_epi32(bytes);
+    const __m256i tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e);
+    const __m256i usual = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const __m256i is_tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(usual, tiny, is_tiny));
+}
+
+INLINE __m256 terms_mxfp4(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_mxfp4, TO_31);
+    return times(mxfp4_scales(g, at), centred(g, at, p, 12));
+}
+
+/* ---- five bits, eight bits -------------------------------------------------- */
+
+/* 16 where the bit of an integer is set, of 32 bits at byte `from` of `bytes`. */
+INLINE __m256i fifth_bits(__m256i bytes, char from)
+{
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+    const __m256i spread = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(from, from, from, from, from, from, from, from, from + 1, from + 1,
+                          from + 1, from + 1, from + 1, from + 1, from + 1, from + 1));
+    const __m256i all = _mm256_and_si256(_mm256_shuffle_epi8(bytes, spread), bit);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(all, bit), _mm256_set1_epi8(16));
+}
+
+/* From the 32 bits at `bits`, 2 or 4, of blocks whose nibbles begin at bits + 4. */
+INLINE halves unpack_five(two_rows w, int64_t block, int bits)
+{
+    const __m256i bytes = load_rows(w, block);
+    const halves fifth = { fifth_bits(bytes, (char)bits), fifth_bits(bytes, (char)(bits + 2)) };
+    return either(split_nibbles(w, block + bits + 4), fifth);
+}
+
+INLINE halves unpack_q5_0(two_rows w, int j)
+{
+    return unpack_five(w, j * 22, 2);
+}
+
+INLINE __m256 terms_q5_0(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_q5_0, TO_31);
+    return times(strided_halves(g, at, 22, 0), centred(g, at, p, 16));
+}
+
+INLINE halves unpack_q5_1(two_rows w, int j)
+{
+    return unpack_five(w, j * 24, 4);
+}
+
+INLINE __m256 terms_q5_1(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_q5_1, TO_31);
+    return affine(g, at, strided_halves(g, at, 24, 0), p, strided_halves(g, at, 24, 2));
+}
+
+INLINE halves unpack_q8_0(two_rows w, int j)
+{
+    return (halves){ load_rows(w, j * 34 + 2), load_rows(w, j * 34 + 18) };
+}
+
+INLINE __m256 terms_q8_0(const group *g, int at)
+{
+    return times(strided_halves(g, at, 34, 0), products(g, at, unpack_q8_0, WITH_SIGN));
+}
+
+BLOCK_FORMAT(q4_0, 144, true, false)
+BLOCK_FORMAT(q4_1, 160, true, false)
+BLOCK_FORMAT(q5_0, 176, true, false)
+BLOCK_FORMAT(q5_1, 192, true, false)
+BLOCK_FORMAT(q8_0, 272, true, false)
+BLOCK_FORMAT(iq4_nl, 144, true, false)
+BLOCK_FORMAT(mxfp4, 136, true, false)
+
+#else
+typedef int vug_avx2_blocks_is_empty; /* ISO C wants something here */
+#endif

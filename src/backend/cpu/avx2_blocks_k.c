@@ -1,0 +1,210 @@
+/* Products with ggml's formats of 256 weights, which are a group; see avx2_blocks.h. */
+#if defined(__AVX2__)
+#include "backend/cpu/avx2_blocks.h"
+
+/* Bits 2 j and 2 j + 1 of each byte, moved to bit `to`. */
+INLINE __m256i two_bits(__m256i bytes, int j, int to)
+{
+    const int by = 2 * j - to;
+    const __m256i moved_bits =
+            by < 0 ? _mm256_slli_epi16(bytes, -by) : _mm256_srli_epi16(bytes, by);
+    return _mm256_and_si256(moved_bits, _mm256_set1_epi8((char)(3 << to)));
+}
+
+/* Bit `from` of each byte, moved to bit `to`. */
+INLINE __m256i one_bit(__m256i bytes, int from, int to)
+{
+    const __m256i moved_bits =
+            from < to ? _mm256_slli_epi16(bytes, to - from) : _mm256_srli_epi16(bytes, from - to);
+    return _mm256_and_si256(moved_bits, _mm256_set1_epi8((char)(1 << to)));
+}
+
+/* Two bits of a block from 32 bytes that have those of four. */
+INLINE halves four_to_a_byte(two_rows w, int64_t from, int j, int to)
+{
+    return (halves){ two_bits(load_rows(w, from), j, to),
+                     two_bits(load_rows(w, from + 16), j, to) };
+}
+
+INLINE halves eight_to_a_byte(two_rows w, int64_t from, int j, int to)
+{
+    return (halves){ one_bit(load_rows(w, from), j, to), one_bit(load_rows(w, from + 16), j, to) };
+}
+
+/* A block is the lower nibbles of 32 bytes, or the upper ones. */
+INLINE halves two_to_a_byte(two_rows w, int64_t from, bool upper)
+{
+    const __m256i first = load_rows(w, from), second = load_rows(w, from + 16);
+    if (upper)
+        return (halves){ upper_nibbles(first), upper_nibbles(second) };
+    return (halves){ lower_nibbles(first), lower_nibbles(second) };
+}
+
+/* ---- a scale for 16 weights -------------------------------------------------- */
+
+/* Sums of halves that fit 16 bits, side by side for each block. */
+INLINE __m256i pairs_of(halves p)
+{
+    return _mm256_blend_epi16(p.first, _mm256_slli_epi32(p.second, 16), 0xaa);
+}
+
+/* Of 16 bytes of each row those of four blocks, in 16 bits. */
+INLINE __m256i unsigned_words(__m256i bytes, int at)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    return at ? _mm256_unpackhi_epi8(bytes, zero) : _mm256_unpacklo_epi8(bytes, zero);
+}
+
+INLINE __m256i signed_words(__m256i bytes, int at)
+{
+    return _mm256_srai_epi16(
+            at ? _mm256_unpackhi_epi8(bytes, bytes) : _mm256_unpacklo_epi8(bytes, bytes), 8);
+}
+
+INLINE halves unpack_q2_k(two_rows w, int j)
+{
+    return four_to_a_byte(w, 16 + j / 4 * 32, j % 4, 0);
+}
+
+INLINE __m256 terms_q2_k(const group *g, int at)
+{
+    const __m256i scales = load_rows(g->w, 0);
+    const __m256i factor = unsigned_words(lower_nibbles(scales), at);
+    const __m256i minimum = unsigned_words(upper_nibbles(scales), at);
+    const __m256i p = pairs_of(products_by_half(g, at, unpack_q2_k, TO_15));
+    return _mm256_fmsub_ps(one_half(g->w, 80), _mm256_cvtepi32_ps(_mm256_madd_epi16(factor, p)),
+                           times(one_half(g->w, 82), _mm256_madd_epi16(minimum, sums_of(g, at))));
+}
+
+/* The third bit comes from the mask: without it 4 is taken off, as it is from all. */
+INLINE halves unpack_q3_k(two_rows w, int j)
+{
+    return either(four_to_a_byte(w, 32 + j / 4 * 32, j % 4, 0), eight_to_a_byte(w, 0, j, 2));
+}
+
+/* Sixteen numbers of 6 bits in bytes 2 .. 13 of 16: the lower four bits are the lower, then
+ * the upper nibbles of eight bytes, the upper two lie in the last four. */
+INLINE __m256i q3_k_factors(__m256i bytes)
+{
+    const __m256i eight =
+            _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                               2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9)));
+    const __m256i four = _mm256_shuffle_epi8(bytes, _mm256_set1_epi32(0x0d0c0b0a));
+    const __m256i low = _mm256_srlv_epi32(eight, _mm256_setr_epi32(0, 0, 4, 4, 0, 0, 4, 4));
+    const __m256i high = _mm256_srlv_epi32(four, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+    const __m256i both =
+            _mm256_or_si256(lower_nibbles(low), _mm256_slli_epi16(two_bits(high, 0, 0), 4));
+    return _mm256_sub_epi8(both, _mm256_set1_epi8(32));
+}
+
+INLINE __m256 terms_q3_k(const group *g, int at)
+{
+    const __m256i p = pairs_of(products_by_half(g, at, unpack_q3_k, TO_15));
+    const __m256i centred = _mm256_sub_epi16(p, _mm256_slli_epi16(sums_of(g, at), 2));
+    const __m256i factor = signed_words(q3_k_factors(load_rows(g->w, 94)), at);
+    return times(one_half(g->w, 108), _mm256_madd_epi16(factor, centred));
+}
+
+INLINE halves unpack_q6_k(two_rows w, int j)
+{
+    return either(two_to_a_byte(w, j / 4 * 64 + j % 2 * 32, j % 4 >= 2),
+                  four_to_a_byte(w, 128 + j / 4 * 32, j % 4, 4));
+}
+
+/* A half's sum passes 16 bits. */
+INLINE __m256 terms_q6_k(const group *g, int at)
+{
+    const __m256i factor = signed_words(load_rows(g->w, 192), at);
+    const halves h = products_by_half(g, at, unpack_q6_k, TO_63);
+    const __m256i first =
+            _mm256_mullo_epi32(h.first, _mm256_srai_epi32(_mm256_slli_epi32(factor, 16), 16));
+    const __m256i second = _mm256_mullo_epi32(h.second, _mm256_srai_epi32(factor, 16));
+    const __m256i zero = _mm256_slli_epi32(_mm256_madd_epi16(factor, sums_of(g, at)), 5);
+    return times(one_half(g->w, 208), _mm256_sub_epi32(_mm256_add_epi32(first, second), zero));
+}
+
+/* ---- a scale for 32 weights -------------------------------------------------- */
+
+/* Of d, dmin and 12 bytes: eight scales of 6 bits, then eight minima. The first four of
+ * each are the lower bits of a byte; the others have their lower four bits in the last
+ * four bytes, the upper two above those of the first. */
+INLINE __m256i q4_k_scales(__m256i bytes)
+{
+    const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0xed),
+                                          _mm256_setr_epi32(0, 0, 0, 4, 0, 0, 0, 4));
+    const __m256i high = _mm256_srli_epi16(_mm256_shuffle_epi32(bytes, 0xa5), 2);
+    const __m256i low_mask = _mm256_set1_epi64x(0x0f0f0f0f3f3f3f3f);
+    const __m256i high_mask = _mm256_set1_epi64x(0x3030303000000000);
+    return _mm256_or_si256(_mm256_and_si256(low, low_mask), _mm256_and_si256(high, high_mask));
+}
+
+/* `p` are the products. */
+INLINE __m256 terms_q4_or_5(const group *g, int at, __m256i p)
+{
+    const __m256i scales = q4_k_scales(load_rows(g->w, 0));
+    /* A byte to 32 bits, and one twice to 16 bits. */
+    const __m256i to_factor = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1));
+    const __m256i to_minimum = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1));
+    const __m256i these = at ? _mm256_srli_epi64(scales, 32) : scales;
+    const __m256i factor = _mm256_shuffle_epi8(these, to_factor);
+    const __m256i minimum = _mm256_shuffle_epi8(these, to_minimum);
+    const __m256i m = _mm256_madd_epi16(sums_of(g, at), minimum);
+    return _mm256_fmsub_ps(one_half(g->w, 0), _mm256_cvtepi32_ps(_mm256_mullo_epi32(p, factor)),
+                           times(one_half(g->w, 2), m));
+}
+
+INLINE halves unpack_q4_k(two_rows w, int j)
+{
+    return two_to_a_byte(w, 16 + j / 2 * 32, j % 2);
+}
+
+INLINE __m256 terms_q4_k(const group *g, int at)
+{
+    return terms_q4_or_5(g, at, products(g, at, unpack_q4_k, TO_15));
+}
+
+INLINE halves unpack_q5_k(two_rows w, int j)
+{
+    return either(two_to_a_byte(w, 48 + j / 2 * 32, j % 2), eight_to_a_byte(w, 16, j, 4));
+}
+
+INLINE __m256 terms_q5_k(const group *g, int at)
+{
+    return terms_q4_or_5(g, at, products(g, at, unpack_q5_k, TO_31));
+}
+
+INLINE halves unpack_iq4_xs(two_rows w, int j)
+{
+    return iq4_of(split_nibbles(w, 8 + j * 16));
+}
+
+/* d; two upper bits of eight factors; four lower ones */
+INLINE __m256 terms_iq4_xs(const group *g, int at)
+{
+    const __m256i bytes = join_rows(load_8(g->w.a), load_8(g->w.b));
+    const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0x55),
+                                          at ? _mm256_setr_epi32(16, 20, 24, 28, 16, 20, 24, 28)
+                                             : _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12));
+    const __m256i high = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0x00),
+                                           at ? _mm256_setr_epi32(24, 26, 28, 30, 24, 26, 28, 30)
+                                              : _mm256_setr_epi32(16, 18, 20, 22, 16, 18, 20, 22));
+    const __m256i both =
+            _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
+                            _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
+    const __m256i factor = _mm256_sub_epi32(both, _mm256_set1_epi32(32));
+    const __m256i p = products(g, at, unpack_iq4_xs, WITH_SIGN);
+    return times(one_half(g->w, 0), _mm256_mullo_epi32(p, factor));
+}
+
+BLOCK_FORMAT(q2_k, 84, false, false)
+BLOCK_FORMAT(q3_k, 110, false, false)
+BLOCK_FORMAT(q4_k, 144, false, false)
+BLOCK_FORMAT(q5_k, 176, false, false)
+BLOCK_FORMAT(q6_k, 210, false, false)
+BLOCK_FORMAT(iq4_xs, 136, false, false)
+
+#else
+typedef int vug_avx2_blocks_k_is_empty; /* ISO C wants something here */
+#endif

@@ -1,0 +1,106 @@
+/* Writing a checkpoint again, in another container or in fewer bits. */
+#include "engine/convert.h"
+
+typedef struct {
+    vug_row_maker maker; /* first: vug_make_rows is given the whole */
+    vug_progress_fn *progress;
+    void *user;
+} writing;
+
+static bool pass_progress(uint64_t done, uint64_t total, void *user)
+{
+    const writing *w = user;
+    return !w->progress || w->progress(done, total, w->user);
+}
+
+static vug_status write_gguf(const char *model, const char *out, const vug_plan_request *r,
+                             writing *w, vug_err *err)
+{
+    const vug_target_list *list = w->maker.list;
+    vug_gguf_builder metadata = { 0 };
+    vug_status st = vug_put_metadata(model, r->checkpoint, r->types, &metadata, err);
+    const vug_tensor_stream stream = { list->spec, list->n, vug_make_rows, pass_progress, w };
+    if (st == VUG_OK)
+        st = vug_gguf_write(out, &metadata, &stream, err);
+    vug_gguf_builder_release(&metadata);
+    return st;
+}
+
+static vug_status fill_folder(const char *model, const char *folder, const vug_plan_request *r,
+                              writing *w, vug_err *err)
+{
+    const vug_target_list *list = w->maker.list;
+    char *path = vug_path_join(folder, "model.safetensors");
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_status st = vug_write_companions(model, r->checkpoint, list, folder, err);
+    if (st == VUG_OK)
+        st = vug_safetensors_write(path, list->spec, list->n, vug_make_rows, w, pass_progress, err);
+    vug_free(path);
+    return st;
+}
+
+static vug_status write_folder(const char *model, const char *out, const vug_plan_request *r,
+                               writing *w, vug_err *err)
+{
+    char *temp;
+    VUG_TRY(vug_folder_begin(out, &temp, err));
+    vug_status st = fill_folder(model, temp, r, w, err);
+    if (st == VUG_OK)
+        st = vug_folder_commit(temp, out, err);
+    else
+        vug_folder_abandon(temp);
+    vug_free(temp);
+    return st;
+}
+
+static vug_status write_all(const char *model, const char *out, const vug_plan_request *r,
+                            const vug_convert_options *o, vug_err *err)
+{
+    const bool gguf = r->types->gguf;
+    vug_target_list list = { 0 };
+    writing w = { .progress = o->progress, .user = o->user };
+    vug_status st = gguf ? vug_plan_gguf(r, &list, err) : vug_plan_safetensors(r, &list, err);
+    if (st == VUG_OK)
+        st = vug_row_maker_init(&w.maker, &list, &r->checkpoint->config, o->threads, err);
+    if (st == VUG_OK)
+        st = gguf ? write_gguf(model, out, r, &w, err) : write_folder(model, out, r, &w, err);
+    vug_row_maker_release(&w.maker);
+    vug_arena_release(&list.arena);
+    return st;
+}
+
+static vug_status check_paths(const char *model, const char *out, const vug_convert_options *o,
+                              vug_err *err)
+{
+    const bool gguf = vug_str_ends(vug_str_of(out), ".gguf");
+    if (vug_file_exists(out))
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: exists already; a new %s is written", out,
+                        gguf ? "file" : "folder");
+    if (!gguf && !o->type && vug_is_folder(model))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s: is a folder of safetensors already; to convert it, OUT ends in .gguf",
+                        model);
+    return VUG_OK;
+}
+
+vug_status vug_convert(const char *model, const char *out, const vug_convert_options *options,
+                       vug_err *err)
+{
+    const vug_convert_options none = { 0 };
+    const vug_convert_options *o = options ? options : &none;
+    vug_checkpoint c = { 0 };
+    vug_type_choice types;
+    vug_weights *importance = NULL;
+    VUG_TRY(check_paths(model, out, o, err));
+    VUG_TRY(vug_type_choose(o, vug_str_ends(vug_str_of(out), ".gguf"), &types, err));
+    vug_status st = vug_checkpoint_open(model, &c, err);
+    if (st == VUG_OK && o->importance)
+        st = vug_weights_open_gguf(o->importance, &importance, err);
+    const vug_plan_request r = { &c, &types, importance };
+    if (st == VUG_OK)
+        st = write_all(model, out, &r, o, err);
+    vug_weights_close(importance);
+    vug_checkpoint_release(&c);
+    return st;
+}

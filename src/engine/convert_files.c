@@ -1,0 +1,323 @@
+/* What stands beside the weights: GGUF's metadata, or the other files of a folder. */
+#include <stdio.h>
+
+#include "engine/convert.h"
+#include "text/text.h"
+
+/* ---- general.* of GGUF -------------------------------------------------------------------- */
+
+/* The numbers that llama.cpp gives to formats of whole files (include/llama.h, llama_ftype);
+ * nothing depends on them. */
+static uint32_t file_type(vug_dtype dtype)
+{
+    switch (dtype) {
+    case VUG_DTYPE_F16:
+        return 1;
+    case VUG_DTYPE_Q4_0:
+        return 2;
+    case VUG_DTYPE_Q4_1:
+        return 3;
+    case VUG_DTYPE_Q8_0:
+        return 7;
+    case VUG_DTYPE_Q5_0:
+        return 8;
+    case VUG_DTYPE_Q5_1:
+        return 9;
+    case VUG_DTYPE_Q2_K:
+        return 10;
+    case VUG_DTYPE_Q3_K:
+        return 11;
+    case VUG_DTYPE_Q4_K:
+        return 14;
+    case VUG_DTYPE_Q5_K:
+        return 16;
+    case VUG_DTYPE_Q6_K:
+        return 18;
+    case VUG_DTYPE_IQ4_NL:
+        return 25;
+    case VUG_DTYPE_IQ4_XS:
+        return 30;
+    case VUG_DTYPE_BF16:
+        return 32;
+    case VUG_DTYPE_MXFP4:
+        return 38;
+    default:
+        return 0;
+    }
+}
+
+static void put_formats(const vug_checkpoint *c, const vug_type_choice *types, vug_gguf_builder *to)
+{
+    vug_dtype dtype = types->all.dtype;
+    if (dtype == VUG_DTYPE_COUNT)
+        dtype = c->binding.tensor[VUG_SLOT_EMBEDDING]->dtype;
+    vug_gguf_put_u32(to, "general.file_type", file_type(dtype));
+    vug_gguf_put_u32(to, "general.quantization_version", 2);
+}
+
+/* From a GGUF file: its own metadata, but for what is said of formats and parts. */
+static void put_again(const vug_gguf *gguf, vug_gguf_builder *to)
+{
+    for (size_t i = 0; i < gguf->n; i++) {
+        const vug_str key = gguf->value[i].key;
+        if (!vug_str_is(key, "general.file_type") && !vug_str_starts(key, "split.") &&
+            !vug_str_is(key, "general.quantization_version") &&
+            !vug_str_is(key, "general.alignment"))
+            vug_gguf_put_value(to, &gguf->value[i]);
+    }
+}
+
+/* ---- files of the source -------------------------------------------------------------------- */
+
+enum { MAX_TEMPLATE = 16 << 20 };
+
+/* A file of the folder; NULL text where there is none. */
+static vug_status read_beside(const char *folder, const char *name, size_t max, vug_text *out,
+                              vug_err *err)
+{
+    char *path = vug_path_join(folder, name);
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    *out = (vug_text){ 0 };
+    const vug_status st = vug_file_exists(path) ? vug_read_file(path, max, out, err) : VUG_OK;
+    vug_free(path);
+    return st;
+}
+
+static vug_status put_tokenizer(const char *folder, const vug_checkpoint *c, vug_gguf_builder *to,
+                                vug_err *err)
+{
+    vug_text text;
+    VUG_TRY(read_beside(folder, "tokenizer.json", VUG_TOKENIZER_MAX_BYTES, &text, err));
+    const vug_tokenizer_file file = { { text.ptr, text.len }, "tokenizer.json", c->tokenizer };
+    const vug_status st =
+            text.ptr ? vug_tokenizer_put_gguf(&file, c->config.n_vocab, to, err) : VUG_OK;
+    vug_text_release(&text);
+    return st;
+}
+
+/* A string, or a list of templates with names, of which the one called default counts. */
+static vug_str template_in(const vug_jv *v)
+{
+    if (vug_jv_is(v, VUG_JSON_STRING))
+        return v->str;
+    for (const vug_jv *each = vug_jv_is(v, VUG_JSON_ARRAY) ? v->child : NULL; each;
+         each = each->next) {
+        const vug_jv *name = vug_jv_get(each, "name"), *text = vug_jv_get(each, "template");
+        if (vug_jv_is(name, VUG_JSON_STRING) && vug_str_is(name->str, "default") &&
+            vug_jv_is(text, VUG_JSON_STRING))
+            return text->str;
+    }
+    return (vug_str){ 0 };
+}
+
+static vug_status put_template(const char *folder, vug_gguf_builder *to, vug_err *err)
+{
+    vug_text text;
+    VUG_TRY(read_beside(folder, "chat_template.jinja", MAX_TEMPLATE, &text, err));
+    if (text.ptr) {
+        vug_gguf_put_string(to, "tokenizer.chat_template", (vug_str){ text.ptr, text.len });
+        vug_text_release(&text);
+        return VUG_OK;
+    }
+    VUG_TRY(read_beside(folder, "tokenizer_config.json", MAX_TEMPLATE, &text, err));
+    if (!text.ptr)
+        return VUG_OK;
+    vug_arena arena = { .budget = 4 * (size_t)MAX_TEMPLATE };
+    const vug_jv *top;
+    const vug_status st = vug_json_tree((vug_str){ text.ptr, text.len }, "tokenizer_config.json",
+                                        &arena, &top, err);
+    const vug_str found =
+            st == VUG_OK ? template_in(vug_jv_get(top, "chat_template")) : (vug_str){ 0 };
+    if (found.len)
+        vug_gguf_put_string(to, "tokenizer.chat_template", found);
+    vug_arena_release(&arena);
+    vug_text_release(&text);
+    return st;
+}
+
+vug_status vug_put_metadata(const char *model, const vug_checkpoint *c,
+                            const vug_type_choice *types, vug_gguf_builder *to, vug_err *err)
+{
+    const vug_gguf *gguf = vug_weights_gguf(c->weights);
+    if (gguf) {
+        put_again(gguf, to);
+        put_formats(c, types, to);
+        return VUG_OK;
+    }
+    VUG_TRY(vug_config_put_gguf(&c->config, to, err));
+    vug_gguf_put_string(to, "general.type", vug_str_of("model"));
+    vug_gguf_put_string(to, "general.name", vug_str_of(vug_path_base(model)));
+    put_formats(c, types, to);
+    VUG_TRY(put_tokenizer(model, c, to, err));
+    return put_template(model, to, err);
+}
+
+/* ---- a folder ---------------------------------------------------------------------------------- */
+
+static vug_status write_file(const char *folder, const char *name, vug_str text, vug_err *err)
+{
+    char *path = vug_path_join(folder, name);
+    if (!path)
+        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
+    vug_out out;
+    vug_out_open(&out, path);
+    vug_out_write(&out, text.ptr, text.len);
+    vug_free(path);
+    return vug_out_commit(&out, err);
+}
+
+static void write_type(vug_weight_type type, vug_buf *to)
+{
+    const vug_dtype_info *info = vug_dtype_of(type.dtype);
+    vug_buf_printf(to, "\"group_size\":%d,\"bits\":%d%s", type.group,
+                   info->bytes * 8 / info->elements,
+                   type.dtype == VUG_DTYPE_MLX_FP4 ? ",\"mode\":\"mxfp4\"" : "");
+}
+
+/* As mlx-lm writes it, twice (its utils.py, save_config): of all modules, and of those that
+ * differ. */
+static void write_quantization(const vug_target_list *list, vug_buf *to)
+{
+    static const char *const names[] = { "quantization", "quantization_config" };
+    vug_weight_type all = { 0 };
+    for (size_t i = list->n; i-- > 0;) {
+        /* Those of layers come last, in every way of listing tensors. */
+        if (list->target[i].type.group && !all.group)
+            all = list->target[i].type;
+    }
+    for (int k = 0; all.group && k < 2; k++) {
+        vug_buf_printf(to, ",\n\"%s\":{", names[k]);
+        write_type(all, to);
+        for (size_t i = 0; i < list->n; i++) {
+            const vug_weight_type type = list->target[i].type;
+            if (!type.group || (type.dtype == all.dtype && type.group == all.group))
+                continue;
+            const vug_str name = list->spec[i].name;
+            vug_buf_puts(to, ",");
+            vug_json_write_string(to, name.ptr, name.len - strlen(".weight"));
+            vug_buf_puts(to, ":{");
+            write_type(type, to);
+            vug_buf_puts(to, "}");
+        }
+        vug_buf_puts(to, "}");
+    }
+}
+
+/* The config as it is, but for what it says of quantization. */
+static vug_status write_config(vug_str json, const vug_target_list *list, const char *folder,
+                               vug_err *err)
+{
+    vug_arena arena = { .budget = VUG_MAX_CONFIG };
+    vug_json j = vug_json_over(json, "config.json", &arena);
+    vug_buf text = { 0 };
+    vug_str key;
+    vug_buf_puts(&text, "{");
+    vug_json_enter_object(&j);
+    for (bool first = true; vug_json_key(&j, &key);) {
+        (void)vug_json_peek(&j); /* past blanks */
+        const size_t from = j.pos;
+        vug_json_skip(&j);
+        if (vug_str_is(key, "quantization") || vug_str_is(key, "quantization_config"))
+            continue;
+        vug_buf_puts(&text, first ? "\n" : ",\n");
+        vug_json_write_string(&text, key.ptr, key.len);
+        vug_buf_puts(&text, ":");
+        vug_buf_append(&text, json.ptr + from, j.pos - from);
+        first = false;
+    }
+    write_quantization(list, &text);
+    vug_buf_puts(&text, "\n}\n");
+    vug_status st = vug_json_finish(&j, err);
+    if (st == VUG_OK)
+        st = vug_buf_ok(&text, err);
+    if (st == VUG_OK)
+        st = write_file(folder, "config.json", (vug_str){ text.ptr, text.len }, err);
+    vug_buf_release(&text);
+    vug_arena_release(&arena);
+    return st;
+}
+
+static vug_status copy_file(const char *from, const char *to, vug_str name, vug_err *err)
+{
+    char *path = vug_path_join(from, name.ptr);
+    vug_mapping file = { 0 };
+    if (!path)
+        return VUG_FAIL_NOMEM(err, from, strlen(from));
+    vug_status st = VUG_OK;
+    if (!vug_is_folder(path))
+        st = vug_map_file(path, &file, err);
+    if (st == VUG_OK && !vug_is_folder(path)) {
+        const vug_str bytes = { (const char *)file.bytes.ptr, file.bytes.len };
+        st = write_file(to, name.ptr, bytes, err);
+    }
+    vug_unmap(&file);
+    vug_free(path);
+    return st;
+}
+
+/* Weights in whatever container, and what lists them. */
+static bool is_of_weights(vug_str name)
+{
+    static const char *const tails[] = {
+        ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".gguf", ".pt", ".pth"
+    };
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+        if (vug_str_ends(name, tails[i]))
+            return true;
+    }
+    return vug_str_is(name, "config.json") || vug_str_starts(name, ".");
+}
+
+static vug_status copy_others(const char *from, const char *to, vug_err *err)
+{
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n = 0;
+    vug_status st = vug_list_folder(from, &arena, &name, &n, err);
+    for (size_t i = 0; st == VUG_OK && i < n; i++) {
+        if (!is_of_weights(name[i]))
+            st = copy_file(from, to, name[i], err);
+    }
+    vug_arena_release(&arena);
+    return st;
+}
+
+/* A string of the metadata as a file. */
+static vug_status write_value(const vug_gguf *gguf, const char *key, const char *folder,
+                              const char *name, vug_err *err)
+{
+    const vug_gguf_value *value = vug_gguf_find(gguf, vug_str_of(key));
+    vug_str text;
+    if (!value || !vug_gguf_string(value, &text))
+        return VUG_OK;
+    return write_file(folder, name, text, err);
+}
+
+static vug_status write_from_metadata(const vug_checkpoint *c, const vug_target_list *targets,
+                                      const char *folder, vug_err *err)
+{
+    const vug_gguf *gguf = vug_weights_gguf(c->weights);
+    const vug_tensor_list list = { c->sorted, c->n, gguf->file, VUG_NAMES_GGUF };
+    const vug_arch *arch;
+    vug_buf json = { 0 };
+    VUG_TRY(vug_config_json_of_gguf(gguf, &list, &json, &arch, err));
+    vug_status st = write_config((vug_str){ json.ptr, json.len }, targets, folder, err);
+    vug_buf_release(&json);
+    VUG_TRY(st);
+    VUG_TRY(write_value(gguf, "tokenizer.huggingface.json", folder, "tokenizer.json", err));
+    return write_value(gguf, "tokenizer.chat_template", folder, "chat_template.jinja", err);
+}
+
+vug_status vug_write_companions(const char *model, const vug_checkpoint *c,
+                                const vug_target_list *list, const char *folder, vug_err *err)
+{
+    if (vug_weights_gguf(c->weights))
+        return write_from_metadata(c, list, folder, err);
+    vug_text text;
+    VUG_TRY(copy_others(model, folder, err));
+    VUG_TRY(read_beside(model, "config.json", VUG_MAX_CONFIG, &text, err));
+    const vug_status st = write_config((vug_str){ text.ptr, text.len }, list, folder, err);
+    vug_text_release(&text);
+    return st;
+}

@@ -1,0 +1,206 @@
+/* Making the rows of a new checkpoint's tensors, several threads at a time. */
+#include <inttypes.h>
+
+#include "engine/convert.h"
+
+/* ---- one row ------------------------------------------------------------------------- */
+
+/* Where rows are paired, row `r` of one side is row `paired` of the other. */
+static int64_t source_row(const vug_target *t, int64_t r)
+{
+    if (!t->d_head)
+        return r;
+    if (!t->undo)
+        return vug_paired_row(r, t->d_head);
+    const int64_t first = r - r % t->d_head;
+    int64_t other = first;
+    while (vug_paired_row(other, t->d_head) != r)
+        other++;
+    return other;
+}
+
+static vug_matrix matrix_of(const vug_target *t, const vug_source *s)
+{
+    if (s->tensor->rank >= 2)
+        return vug_tensor_from(s->tensor, s->row);
+    return (vug_matrix){ .dtype = s->tensor->dtype,
+                         .data = s->tensor->data,
+                         .columns = t->columns };
+}
+
+static size_t row_bytes(const vug_target *t)
+{
+    const vug_dtype_info *info = vug_dtype_of(t->type.dtype);
+    return (size_t)(t->columns / info->elements) * (size_t)info->bytes;
+}
+
+/* Bytes of a row's scales. */
+static size_t side_bytes(const vug_target *t)
+{
+    const size_t each = t->type.dtype == VUG_DTYPE_MLX_FP4 ? 1 : 2;
+    return t->type.group ? (size_t)(t->columns / t->type.group) * each : 0;
+}
+
+/* Column of the first weight that is not finite, or the row's width. */
+static int64_t make_row(const vug_row_maker *m, const vug_target *t, int64_t r, float *row,
+                        uint8_t *dst)
+{
+    const int64_t each = t->rows / t->n_sources, source = r / each;
+    const vug_matrix from = matrix_of(t, &t->source[source]);
+    const vug_dtype_info *info = vug_dtype_of(t->type.dtype);
+    const int64_t at = source_row(t, r % each);
+    if (from.dtype == t->type.dtype && !from.scales.scale && t->add == 0) {
+        memcpy(dst, from.data + (size_t)at * row_bytes(t), row_bytes(t));
+        return t->columns;
+    }
+    vug_matrix_decode(&from, at, row);
+    for (int64_t i = 0; t->add != 0 && i < t->columns; i++)
+        row[i] += t->add;
+    if (info->encode) {
+        info->encode(row, dst, (size_t)t->columns);
+        return t->columns;
+    }
+    const float *w = t->importance;
+    if (w && t->n_importance > 1)
+        w += source * t->columns;
+    const int64_t bad = vug_finite(row, t->columns);
+    if (bad < t->columns)
+        return bad;
+    if (!t->type.group) {
+        vug_quantize_row(t->type.dtype, row, w, t->columns, dst);
+        return t->columns;
+    }
+    const bool affine = t->type.dtype != VUG_DTYPE_MLX_FP4;
+    const vug_mlx_format format = { .dtype = t->type.dtype,
+                                    .scales = affine ? VUG_DTYPE_BF16 : VUG_DTYPE_E8M0,
+                                    .group = t->type.group };
+    const size_t side = (size_t)r * side_bytes(t);
+    vug_quantize_mlx(&format, row, w, t->columns, dst, m->scale + side, m->bias + side);
+    return t->columns;
+}
+
+/* ---- pieces ---------------------------------------------------------------------------- */
+
+typedef struct {
+    const vug_row_maker *m;
+    const vug_target *target;
+    int64_t first, n; /* rows */
+    uint8_t *dst;     /* of the first */
+    int64_t *bad;     /* [threads][2] row and column; the row n: none */
+} piece;
+
+static void make_part(void *arg, int thread, int n_threads)
+{
+    const piece *p = arg;
+    const int64_t from = p->n * thread / n_threads, to = p->n * (thread + 1) / n_threads;
+    float *row = p->m->row + thread * p->m->widest;
+    int64_t *bad = p->bad + 2 * (int64_t)thread;
+    bad[0] = p->n;
+    for (int64_t r = from; r < to; r++) {
+        bad[1] = make_row(p->m, p->target, p->first + r, row,
+                          p->dst + (size_t)r * row_bytes(p->target));
+        if (bad[1] < p->target->columns) {
+            bad[0] = r;
+            return;
+        }
+    }
+}
+
+enum { MAX_THREADS = 1024 };
+
+static vug_status make_piece(const vug_row_maker *m, const vug_target *t, int64_t first, int64_t n,
+                             uint8_t *dst, vug_err *err)
+{
+    int64_t bad[2 * MAX_THREADS];
+    piece p = { m, t, first, n, dst, bad };
+    vug_pool_run(m->pool, make_part, &p);
+    for (int i = 0; i < vug_pool_threads(m->pool); i++) {
+        if (bad[2 * i] < n)
+            return VUG_FAIL(err, VUG_FORMAT,
+                            "%s: tensor '%.*s': weight [%" PRId64 ",%" PRId64
+                            "] is not finite, and has no place in %s",
+                            t->source[0].tensor->file, VUG_STR_ARG(t->source_name),
+                            first + bad[2 * i], bad[2 * i + 1], vug_dtype_of(t->type.dtype)->name);
+    }
+    return VUG_OK;
+}
+
+/* A part of one row that is larger than a piece. */
+static vug_status make_part_of_row(const vug_row_maker *m, const vug_target *t, uint64_t at,
+                                   uint8_t *bytes, size_t n, vug_err *err)
+{
+    const size_t size = row_bytes(t);
+    uint8_t *whole = vug_alloc(size, 1);
+    if (!whole)
+        return VUG_FAIL_NOMEM(err, "a row of weights", size);
+    const vug_status st = make_piece(m, t, (int64_t)(at / size), 1, whole, err);
+    if (st == VUG_OK)
+        memcpy(bytes, whole + at % size, n);
+    vug_free(whole);
+    return st;
+}
+
+/* The scales of a target of MLX are made with it, and written after it. */
+static vug_status make_room_aside(vug_row_maker *m, const vug_target *t, vug_err *err)
+{
+    const size_t size = (size_t)t->rows * side_bytes(t);
+    if (size <= m->side_bytes)
+        return VUG_OK;
+    vug_free(m->scale);
+    vug_free(m->bias);
+    m->scale = vug_alloc(size, 1);
+    m->bias = vug_alloc(size, 1);
+    m->side_bytes = m->scale && m->bias ? size : 0;
+    return m->side_bytes ? VUG_OK : VUG_FAIL_NOMEM(err, "the scales of a tensor", 2 * size);
+}
+
+vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
+{
+    vug_row_maker *m = user;
+    const vug_target *t = &m->list->target[i];
+    switch (t->make) {
+    case VUG_MAKE_COPY:
+        memcpy(bytes, t->source[0].tensor->data + at, n);
+        return VUG_OK;
+    case VUG_MAKE_SCALES:
+        memcpy(bytes, m->scale + at, n);
+        return VUG_OK;
+    case VUG_MAKE_BIASES:
+        memcpy(bytes, m->bias + at, n);
+        return VUG_OK;
+    case VUG_MAKE_DIVISORS:
+        VUG_ASSERT(at == 0); /* some hundred pairs */
+        (void)vug_rope_divisors(m->config, (float *)(void *)bytes);
+        return VUG_OK;
+    case VUG_MAKE_ROWS:
+        break;
+    }
+    const size_t row = row_bytes(t);
+    if (at == 0)
+        VUG_TRY(make_room_aside(m, t, err));
+    if (n < row)
+        return make_part_of_row(m, t, at, bytes, n, err);
+    return make_piece(m, t, (int64_t)(at / row), (int64_t)(n / row), bytes, err);
+}
+
+vug_status vug_row_maker_init(vug_row_maker *m, const vug_target_list *list,
+                              const vug_config *config, int threads, vug_err *err)
+{
+    *m = (vug_row_maker){ .list = list, .config = config };
+    for (size_t i = 0; i < list->n; i++)
+        m->widest = list->target[i].columns > m->widest ? list->target[i].columns : m->widest;
+    VUG_TRY(vug_pool_create(threads ? threads : vug_cpu_count(), &m->pool, err));
+    const size_t n = (size_t)vug_pool_threads(m->pool) * (size_t)m->widest;
+    m->row = vug_alloc(n, sizeof(*m->row));
+    return m->row ? VUG_OK : VUG_FAIL_NOMEM(err, "rows of weights", n * sizeof(*m->row));
+}
+
+void vug_row_maker_release(vug_row_maker *m)
+{
+    if (m->pool)
+        vug_pool_destroy(m->pool);
+    vug_free(m->row);
+    vug_free(m->scale);
+    vug_free(m->bias);
+    *m = (vug_row_maker){ 0 };
+}

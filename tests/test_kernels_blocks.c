@@ -1,0 +1,304 @@
+/*
+ * Kernels for weights in blocks: every row of the table gives the bits of the definition
+ * (kernels.h), for every format, length and place of a row, and reads nothing beyond the
+ * weights, which lie against pages that cannot be read, as at the end of a mapped file.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backend/cpu/cpu.h"
+#include "core/mem.h"
+#include "kernel_help.h"
+
+enum {
+    BLOCK = 32,
+    STREAMS = VUG_CPU_STREAMS,
+    LANES = VUG_CPU_LANES,
+    ROWS = 20, /* of a weight */
+};
+
+static bool has_blocks(vug_dtype dtype)
+{
+    return vug_dtype_of(dtype)->block != NULL;
+}
+
+/* ---- memory that ends where a page does ------------------------------------- */
+
+typedef struct {
+    uint8_t *map;
+    size_t bytes;
+    uint8_t *data; /* of `n` bytes that begin after, or end before, a page without rights */
+} walled;
+
+static walled walled_bytes(size_t n, bool at_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (n + page - 1) / page * page;
+    walled w = { .bytes = inner + 2 * page };
+    w.map = mmap(NULL, w.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(w.map != MAP_FAILED);
+    assert_int_equal(mprotect(w.map + page, inner, PROT_READ | PROT_WRITE), 0);
+    w.data = w.map + page + (at_end ? inner - n : 0);
+    return w;
+}
+
+static void free_walled(walled *w)
+{
+    assert_int_equal(munmap(w->map, w->bytes), 0);
+}
+
+/* ---- weights ------------------------------------------------------------------ */
+
+/* Where the F16 numbers of a block lie; any other byte of a block may be anything. */
+static const struct {
+    vug_dtype dtype;
+    int n, at[2];
+} half_fields[] = {
+    { VUG_DTYPE_Q4_0, 1, { 0 } },      { VUG_DTYPE_Q4_1, 2, { 0, 2 } },
+    { VUG_DTYPE_Q5_0, 1, { 0 } },      { VUG_DTYPE_Q5_1, 2, { 0, 2 } },
+    { VUG_DTYPE_Q8_0, 1, { 0 } },      { VUG_DTYPE_IQ4_NL, 1, { 0 } },
+    { VUG_DTYPE_Q2_K, 2, { 80, 82 } }, { VUG_DTYPE_Q3_K, 1, { 108 } },
+    { VUG_DTYPE_Q4_K, 2, { 0, 2 } },   { VUG_DTYPE_Q5_K, 2, { 0, 2 } },
+    { VUG_DTYPE_Q6_K, 1, { 208 } },    { VUG_DTYPE_IQ4_XS, 1, { 0 } },
+};
+
+typedef enum { RANDOM, ZEROS, ONES, TOP_BITS, N_FILLS } fill;
+
+static uint8_t byte_of(rng *r, fill f)
+{
+    return f == RANDOM ? (uint8_t)rng_bits(r) : f == ZEROS ? 0 : f == ONES ? 0xff : 0x80;
+}
+
+/* One in eight is 0, one in eight subnormal in F16. */
+static float scale_of(rng *r)
+{
+    const uint32_t kind = rng_bits(r) % 8;
+    const float x = rng_float(r);
+    return kind == 0 ? 0 : kind == 1 ? x * 0x1p-16f : x;
+}
+
+static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks)
+{
+    const size_t bytes = (size_t)vug_dtype_of(dtype)->bytes;
+    for (size_t i = 0; i < sizeof(half_fields) / sizeof(half_fields[0]); i++) {
+        if (half_fields[i].dtype != dtype)
+            continue;
+        for (size_t b = 0; b < blocks; b++) {
+            for (int j = 0; j < half_fields[i].n; j++) {
+                const float x = scale_of(r);
+                vug_dtype_of(VUG_DTYPE_F16)->encode(&x, w + b * bytes + half_fields[i].at[j], 1);
+            }
+        }
+    }
+}
+
+/* A scale's dtype and the weights that it holds for, in formats whose scales lie apart. */
+typedef struct {
+    vug_dtype dtype;
+    int64_t columns;
+    bool has_bias;
+} apartness;
+
+typedef struct {
+    vug_matrix m;
+    walled data, scale, bias;
+} weight;
+
+static walled scales_of(rng *r, const apartness *a, size_t n, bool at_end)
+{
+    const size_t size = (size_t)vug_dtype_of(a->dtype)->bytes;
+    walled w = walled_bytes(n * size, at_end);
+    for (size_t i = 0; i < n; i++) {
+        const float x = scale_of(r);
+        if (a->dtype == VUG_DTYPE_E8M0)
+            w.data[i] = (uint8_t)(i % 9 == 0 ? i % 2 : 100 + rng_bits(r) % 50);
+        else
+            vug_dtype_of(a->dtype)->encode(&x, w.data + i * size, 1);
+    }
+    return w;
+}
+
+static weight make_weight(rng *r, vug_dtype dtype, int64_t k, fill f, const apartness *a)
+{
+    const vug_dtype_info *info = vug_dtype_of(dtype);
+    const size_t blocks = (size_t)(ROWS * k / info->elements);
+    const size_t bytes = blocks * (size_t)info->bytes;
+    const bool at_end = rng_bits(r) % 4 != 0;
+    weight w = { .m = { .dtype = dtype, .columns = k }, .data = walled_bytes(bytes, at_end) };
+    w.m.data = w.data.data;
+    for (size_t i = 0; i < bytes; i++)
+        w.data.data[i] = byte_of(r, f);
+    fill_halves(r, dtype, w.data.data, blocks);
+    /* All but the largest exponents: infinities have no defined bits. */
+    for (size_t b = 0; dtype == VUG_DTYPE_MXFP4 && b < blocks; b++)
+        w.data.data[b * 17] = (uint8_t)(b % 9 == 0 ? b % 2 : 100 + rng_bits(r) % 50);
+    if (a) {
+        const int64_t stride = k / a->columns;
+        w.scale = scales_of(r, a, (size_t)(ROWS * stride), at_end);
+        w.m.scales = (vug_scales){ .scale = w.scale.data,
+                                   .dtype = a->dtype,
+                                   .rows = 1,
+                                   .columns = a->columns,
+                                   .stride = stride };
+        if (a->has_bias) {
+            w.bias = scales_of(r, a, (size_t)(ROWS * stride), at_end);
+            w.m.scales.bias = w.bias.data;
+        }
+    }
+    return w;
+}
+
+static void free_weight(weight *w)
+{
+    free_walled(&w->data);
+    if (w->scale.map)
+        free_walled(&w->scale);
+    if (w->bias.map)
+        free_walled(&w->bias);
+}
+
+/* ---- activations ---------------------------------------------------------------- */
+
+typedef struct {
+    vug_cpu_q8 q8;
+    walled q, scale, sum;
+} activations;
+
+static activations make_activations(rng *r, int64_t k, fill f)
+{
+    const size_t blocks = (size_t)k / BLOCK;
+    activations x = { .q = walled_bytes((size_t)k, true),
+                      .scale = walled_bytes(blocks * sizeof(float), true),
+                      .sum = walled_bytes(2 * blocks * sizeof(int16_t), true) };
+    int8_t *q = (int8_t *)x.q.data;
+    float *scale = (float *)(void *)x.scale.data;
+    int16_t *sum = (int16_t *)(void *)x.sum.data;
+    memset(sum, 0, 2 * blocks * sizeof(*sum));
+    for (size_t i = 0; i < (size_t)k; i++) {
+        q[i] = (int8_t)(f == RANDOM ? (int)(rng_bits(r) % 255) - 127 : f == ZEROS ? -127 : 127);
+        sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
+    }
+    for (size_t i = 0; i < blocks; i++)
+        scale[i] = rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
+    x.q8 = (vug_cpu_q8){ q, scale, sum };
+    return x;
+}
+
+static void free_activations(activations *x)
+{
+    free_walled(&x->q);
+    free_walled(&x->scale);
+    free_walled(&x->sum);
+}
+
+/* ---- the definition ------------------------------------------------------------- */
+
+static float defined_product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row)
+{
+    const int64_t blocks = w->columns / BLOCK;
+    float lane[LANES] = { 0 };
+    for (int64_t b = 0; b < blocks; b++) {
+        vug_block block;
+        vug_matrix_block(w, row, b, &block);
+        int32_t p = 0, m = 0;
+        for (int s = 0; s < 2; s++) {
+            for (int e = 16 * s; e < 16 * s + 16; e++)
+                p += block.factor[s] * block.q[e] * x->q[b * BLOCK + e];
+            m += block.minimum[s] * x->sum[2 * b + s];
+        }
+        const float t = fmaf(block.scale, (float)p, block.offset * (float)m);
+        lane[b % LANES] = fmaf(x->scale[b], t, lane[b % LANES]);
+    }
+    float y = lane[0];
+    for (int64_t j = 1; j < LANES && j < blocks; j++)
+        y += lane[j];
+    return y;
+}
+
+/* ---- one row of x --------------------------------------------------------------- */
+
+static void gemv_once(const vug_cpu_kernels *row, const weight *w, const activations *x)
+{
+    const vug_cpu_block_format *format = row->block[w->m.dtype];
+    for (int64_t apart = 0; apart <= 6; apart += apart ? 5 : 1) {
+        for (int64_t first = 0; first + 3 * apart < ROWS; first += ROWS - 3 * apart - 1) {
+            float *y = guarded_floats(STREAMS), want[STREAMS];
+            for (int64_t i = 0; i < STREAMS; i++)
+                want[i] = defined_product(&x->q8, &w->m, first + i * apart);
+            format->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, first, apart, y });
+            check_bits(y, want, STREAMS, vug_dtype_of(w->m.dtype)->name);
+            check_guards(y, STREAMS);
+            free_guarded(y);
+        }
+    }
+}
+
+static void product_once(rng *r, vug_dtype dtype, int64_t k, fill f, const apartness *a)
+{
+    weight w = make_weight(r, dtype, k, f, a);
+    activations x = make_activations(r, k, f);
+    for (int i = 0; i < vug_cpu_row_count(); i++) {
+        if (vug_cpu_row(i)->block[dtype])
+            gemv_once(vug_cpu_row(i), &w, &x);
+    }
+    free_weight(&w);
+    free_activations(&x);
+}
+
+static const int64_t lengths[] = { 32,  64,  96,  128, 160,  192,  224,  256, 288,
+                                   320, 512, 640, 768, 1152, 1408, 2304, 6912 };
+enum { N_LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+
+static void products_of(rng *r, vug_dtype dtype, const apartness *a)
+{
+    for (int i = 0; i < N_LENGTHS; i++) {
+        if (lengths[i] % vug_dtype_of(dtype)->elements != 0 || (a && lengths[i] % a->columns != 0))
+            continue;
+        for (fill f = RANDOM; f < N_FILLS; f++)
+            product_once(r, dtype, lengths[i], f, a);
+    }
+}
+
+static void test_gguf(void **state)
+{
+    (void)state;
+    rng r = { 21 };
+    for (vug_dtype d = VUG_DTYPE_Q4_0; d <= VUG_DTYPE_MXFP4; d++) {
+        assert_true(has_blocks(d));
+        products_of(&r, d, NULL);
+    }
+}
+
+static void test_mlx(void **state)
+{
+    (void)state;
+    rng r = { 22 };
+    static const vug_dtype of_scales[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16 };
+    for (vug_dtype d = VUG_DTYPE_MLX2; d <= VUG_DTYPE_MLX8; d++) {
+        assert_true(has_blocks(d));
+        for (int64_t columns = 32; columns <= 128; columns *= 2) {
+            for (int i = 0; i < 3; i++)
+                products_of(&r, d, &(apartness){ of_scales[i], columns, true });
+        }
+        products_of(&r, d, &(apartness){ VUG_DTYPE_BF16, 96, true });
+        products_of(&r, d, &(apartness){ VUG_DTYPE_BF16, 64, false });
+    }
+    products_of(&r, VUG_DTYPE_MLX_FP4, &(apartness){ VUG_DTYPE_E8M0, 32, false });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gguf),
+        cmocka_unit_test(test_mlx),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
