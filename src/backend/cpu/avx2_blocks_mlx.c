@@ -37,7 +37,8 @@ INLINE __m128i words_of(two_rows row, int64_t first, int64_t columns)
 }
 
 /* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. Rare, and long. */
-static __attribute__((noinline)) __m256 numbers_of(two_rows row, int64_t first, int n, const vug_scales *s)
+static __attribute__((noinline)) __m256 numbers_of(two_rows row, int64_t first, int n,
+                                                   const vug_scales *s)
 {
     const int64_t size = scale_bytes(s->dtype);
     float x[2 * UNIT] = { 0 };
