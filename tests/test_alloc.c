@@ -530,20 +530,13 @@ int main(void)
 {
     const scratch dir = scratch_make();
     row rows[] = {
-        { "json", json, &dir },
-        { "weights", weights, &dir },
-        { "gguf", gguf, &dir },
-        { "gguf_model", gguf_model, &dir },
-        { "tokenizer", tokenizer, &dir },
-        { "from_load_to_close", from_load_to_close, &dir },
-        { "chat", chat, &dir },
-        { "wide", wide, &dir },
-        { "verify", verify, &dir },
-        { "blocks", blocks, &dir },
-        { "graph", graph, &dir },
-        { "perplexity", perplexity, &dir },
-        { "flows", flows, &dir },
-        { "experts", experts, &dir },
+        { "json", json, &dir },           { "weights", weights, &dir },
+        { "gguf", gguf, &dir },           { "gguf_model", gguf_model, &dir },
+        { "tokenizer", tokenizer, &dir }, { "from_load_to_close", from_load_to_close, &dir },
+        { "chat", chat, &dir },           { "wide", wide, &dir },
+        { "verify", verify, &dir },       { "blocks", blocks, &dir },
+        { "graph", graph, &dir },         { "perplexity", perplexity, &dir },
+        { "flows", flows, &dir },         { "experts", experts, &dir },
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
     struct CMUnitTest tests[N + OTHERS] = {
