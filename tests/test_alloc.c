@@ -547,7 +547,6 @@ int main(void)
 {
     const scratch dir = scratch_make();
     row rows[] = {
-<<<<<<< HEAD
         { "json", json, &dir },
         { "weights", weights, &dir },
         { "quantized", quantized, &dir },
@@ -563,15 +562,6 @@ int main(void)
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },
         { "experts", experts, &dir },
-=======
-        { "json", json, &dir },           { "weights", weights, &dir },
-        { "gguf", gguf, &dir },           { "gguf_model", gguf_model, &dir },
-        { "tokenizer", tokenizer, &dir }, { "from_load_to_close", from_load_to_close, &dir },
-        { "chat", chat, &dir },           { "wide", wide, &dir },
-        { "verify", verify, &dir },       { "blocks", blocks, &dir },
-        { "graph", graph, &dir },         { "perplexity", perplexity, &dir },
-        { "flows", flows, &dir },         { "experts", experts, &dir },
->>>>>>> names
     };
     enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 3 };
     struct CMUnitTest tests[N + OTHERS] = {
