@@ -1,5 +1,5 @@
 /*
- * vug_model_statistics: tensors whose statistics are known, and
+ * vug_model_statistics and `vug inspect --stats`: tensors whose statistics are known, and
  * those of every kind of format against sums over the values that they stand for.
  */
 #include <setjmp.h>
@@ -12,6 +12,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "capture.h"
+#include "core/json.h"
 #include "engine_help.h"
 #include "kernel_help.h"
 #include "quantized_help.h"
@@ -318,13 +320,115 @@ static void test_progress(void **state)
     more_remove(&m);
 }
 
+/* ---- as it is shown ------------------------------------------------------------------------- */
+
+static void test_text(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "           min         max        mean         rms not finite\n",
+        /* Of -9001 .. 18001 without four of them. */
+        "  F32             [9001,3]         105.48 KiB       -9001     1.8e+04        4500        "
+        "9001          4  model-2.safetensors: vision_tower.many (passed over)\n",
+        "  F16             [2,3]                  12 B           -           -           -"
+        "           -          6  model-2.safetensors: vision_tower.bad (passed over)\n",
+        "  I64             [5]                    40 B           -           -           -"
+        "           -          -  model-2.safetensors: vision_tower.ids (passed over)\n",
+        "        -2.5        -2.5        -2.5         2.5          0  model-2.safetensors: "
+        "vision_tower.scalar (passed over)\n",
+    };
+    more m = more_make();
+    captured c = VUG("inspect", "--stats", m.dir.path);
+    assert_int_equal(c.code, 0);
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        if (!strstr(c.out.ptr, lines[i]))
+            fail_msg("no '%s' in: %s", lines[i], c.out.ptr);
+    }
+    captured_release(&c);
+    c = VUG("inspect", "--tensors", m.dir.path);
+    assert_null(strstr(c.out.ptr, "rms"));
+    captured_release(&c);
+    more_remove(&m);
+}
+
+static double number(const vug_jv *v, const char *key)
+{
+    const vug_jv *x = vug_jv_get(v, key);
+    assert_non_null(x);
+    assert_true(vug_jv_is(x, VUG_JSON_NUMBER));
+    return x->f64;
+}
+
+static const vug_jv *tensor_called(const vug_jv *top, const char *name)
+{
+    const vug_jv *t = vug_jv_get(top, "tensors")->child;
+    while (t && !vug_str_is(vug_jv_get(t, "name")->str, name))
+        t = t->next;
+    assert_non_null(t);
+    return t;
+}
+
+static void check_totals(const vug_jv *top)
+{
+    double sum[3] = { 0 };
+    for (const vug_jv *f = vug_jv_get(top, "formats")->child; f; f = f->next) {
+        sum[0] += number(f, "tensors");
+        sum[1] += number(f, "bytes");
+        sum[2] += number(f, "weights");
+        if (vug_str_is(vug_jv_get(f, "format")->str, "MLX4/32"))
+            assert_true(number(f, "weights") == 5 * 96 + 4 * 3 * 64);
+        if (vug_str_is(vug_jv_get(f, "format")->str, "BF16"))
+            assert_true(number(f, "bits_per_weight") == 16);
+    }
+    const vug_jv *total = vug_jv_get(top, "total");
+    assert_true(number(total, "tensors") == sum[0]);
+    assert_true(number(total, "bytes") == sum[1]);
+    assert_true(number(total, "weights") == sum[2]);
+    assert_true(number(total, "bits_per_weight") == sum[1] * 8 / sum[2]);
+}
+
+/* The numbers of JSON are those of the function, to the bit. */
+static void test_json(void **state)
+{
+    (void)state;
+    more m = more_make();
+    vug_model *model = open_with(m.dir.path, 2);
+    vug_tensor_statistics *s = statistics_of(model);
+    captured c = VUG("inspect", "--stats", "--json", m.dir.path);
+    vug_arena arena = { 0 };
+    const vug_jv *top;
+    vug_err err = { 0 };
+    assert_int_equal(c.code, 0);
+    help_ok(vug_json_tree((vug_str){ c.out.ptr, c.out.len }, "output", &arena, &top, &err), &err);
+    for (size_t i = 0; i < m.n; i++) {
+        const vug_tensor_statistics *want = &s[index_of(model, m.kept[i].name)];
+        const vug_jv *got = vug_jv_get(tensor_called(top, m.kept[i].name), "statistics");
+        assert_true(number(got, "min") == want->min && number(got, "max") == want->max);
+        assert_true(number(got, "mean") == want->mean && number(got, "rms") == want->rms);
+        assert_true(number(got, "not_finite") == (double)want->n_bad);
+    }
+    const vug_jv *bad = vug_jv_get(tensor_called(top, "vision_tower.bad"), "statistics");
+    assert_true(vug_jv_is(vug_jv_get(bad, "mean"), VUG_JSON_NULL));
+    assert_true(number(bad, "not_finite") == 6);
+    const vug_jv *ids = vug_jv_get(tensor_called(top, "vision_tower.ids"), "statistics");
+    assert_true(vug_jv_is(ids, VUG_JSON_NULL));
+    check_totals(top);
+    vug_arena_release(&arena);
+    captured_release(&c);
+    c = VUG("inspect", "--json", m.dir.path);
+    assert_null(strstr(c.out.ptr, "statistics"));
+    captured_release(&c);
+    vug_free(s);
+    vug_model_close(model);
+    more_remove(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_known),   cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
