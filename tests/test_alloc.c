@@ -310,6 +310,20 @@ static vug_status blocks(const char *folder, vug_err *err)
     return vug_verify_blocks("tests/golden/quants.safetensors", pass, NULL, err);
 }
 
+static vug_status statistics(const char *folder, vug_err *err)
+{
+    const vug_model_options options = { .context = 32, .threads = 2, .lazy = true };
+    static vug_tensor_statistics out[256];
+    vug_model *model = NULL;
+    vug_status st = vug_model_open(folder, &options, &model, err);
+    if (st == VUG_OK) {
+        assert_in_range(vug_model_tensor_count(model), 1, sizeof(out) / sizeof(out[0]));
+        st = vug_model_statistics(model, NULL, NULL, out, err);
+    }
+    vug_model_close(model);
+    return st;
+}
+
 /* Against a model, into a file, and against that file. */
 static vug_status perplexity(const char *folder, vug_err *err)
 {
@@ -559,6 +573,7 @@ int main(void)
         { "verify", verify, &dir },
         { "blocks", blocks, &dir },
         { "graph", graph, &dir },
+        { "statistics", statistics, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },
         { "experts", experts, &dir },
