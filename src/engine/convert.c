@@ -62,7 +62,7 @@ static vug_status write_all(const char *model, const char *out, const vug_plan_r
     writing w = { .progress = o->progress, .user = o->user };
     vug_status st = gguf ? vug_plan_gguf(r, &list, err) : vug_plan_safetensors(r, &list, err);
     if (st == VUG_OK)
-        st = vug_row_maker_init(&w.maker, &list, &r->checkpoint->config, o->threads, err);
+        st = vug_row_maker_init(&w.maker, &list, r->checkpoint, o->threads, err);
     if (st == VUG_OK)
         st = gguf ? write_gguf(model, out, r, &w, err) : write_folder(model, out, r, &w, err);
     vug_row_maker_release(&w.maker);

@@ -83,7 +83,7 @@ VUG_MUST_CHECK vug_status vug_plan_safetensors(const vug_plan_request *r, vug_ta
 /* What makes targets' bytes, on several threads. */
 typedef struct {
     const vug_target_list *list;
-    const vug_config *config;
+    const vug_checkpoint *checkpoint;
     vug_pool *pool;
     float *row; /* [threads][widest] */
     int64_t widest;
@@ -92,7 +92,8 @@ typedef struct {
 } vug_row_maker;
 
 VUG_MUST_CHECK vug_status vug_row_maker_init(vug_row_maker *m, const vug_target_list *list,
-                                             const vug_config *config, int threads, vug_err *err);
+                                             const vug_checkpoint *checkpoint, int threads,
+                                             vug_err *err);
 void vug_row_maker_release(vug_row_maker *m);
 /* A vug_fill_fn, whose `user` begins with the maker. */
 vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err);

@@ -154,6 +154,22 @@ static vug_status make_room_aside(vug_row_maker *m, const vug_target *t, vug_err
     return m->side_bytes ? VUG_OK : VUG_FAIL_NOMEM(err, "the scales of a tensor", 2 * size);
 }
 
+static vug_status make_rows(vug_row_maker *m, const vug_target *t, uint64_t at, uint8_t *bytes,
+                            size_t n, vug_err *err)
+{
+    const size_t row = row_bytes(t);
+    if (at == 0)
+        VUG_TRY(make_room_aside(m, t, err));
+    if (n < row)
+        return make_part_of_row(m, t, at, bytes, n, err);
+    VUG_TRY(make_piece(m, t, (int64_t)(at / row), (int64_t)(n / row), bytes, err));
+    if (at + n == (uint64_t)t->rows * row) { /* all of it: memory is for one tensor */
+        for (int64_t i = 0; i < t->n_sources; i++)
+            vug_weights_forget(m->checkpoint->weights, t->source[i].tensor);
+    }
+    return VUG_OK;
+}
+
 vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
 {
     vug_row_maker *m = user;
@@ -170,23 +186,18 @@ vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *
         return VUG_OK;
     case VUG_MAKE_DIVISORS:
         VUG_ASSERT(at == 0); /* some hundred pairs */
-        (void)vug_rope_divisors(m->config, (float *)(void *)bytes);
+        (void)vug_rope_divisors(&m->checkpoint->config, (float *)(void *)bytes);
         return VUG_OK;
     case VUG_MAKE_ROWS:
-        break;
+        return make_rows(m, t, at, bytes, n, err);
     }
-    const size_t row = row_bytes(t);
-    if (at == 0)
-        VUG_TRY(make_room_aside(m, t, err));
-    if (n < row)
-        return make_part_of_row(m, t, at, bytes, n, err);
-    return make_piece(m, t, (int64_t)(at / row), (int64_t)(n / row), bytes, err);
+    return VUG_OK;
 }
 
 vug_status vug_row_maker_init(vug_row_maker *m, const vug_target_list *list,
-                              const vug_config *config, int threads, vug_err *err)
+                              const vug_checkpoint *checkpoint, int threads, vug_err *err)
 {
-    *m = (vug_row_maker){ .list = list, .config = config };
+    *m = (vug_row_maker){ .list = list, .checkpoint = checkpoint };
     for (size_t i = 0; i < list->n; i++)
         m->widest = list->target[i].columns > m->widest ? list->target[i].columns : m->widest;
     VUG_TRY(vug_pool_create(threads ? threads : vug_cpu_count(), &m->pool, err));

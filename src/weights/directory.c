@@ -389,3 +389,11 @@ bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, 
     *done = r.done;
     return all;
 }
+
+void vug_weights_forget(const vug_weights *weights, const vug_tensor *tensor)
+{
+    const vug_mapping *mapping = mapping_of(weights, tensor->data);
+    if (mapping)
+        vug_map_forget(mapping, (size_t)((uintptr_t)tensor->data - (uintptr_t)mapping->base),
+                       (size_t)tensor->bytes);
+}
