@@ -134,7 +134,7 @@ static void add_panel(const vug_cpu_product *p, const vug_cpu_chunk *c, int64_t 
     for (int64_t j = 0; j < LANES && j < n; j++) {
         shape.k = shape.lda = vug_cpu_lane_size(n, j);
         shape.a = arranged_at(p, k, n, j) + c->first_row * shape.k;
-        shape.b = panel->b + vug_cpu_lane_start(n, j) * PANEL;
+        shape.b = (const float *)panel->b + vug_cpu_lane_start(n, j) * PANEL;
         shape.accumulate = k > 0 || j > 0;
         rows_by_lane(p->env->kernels, &shape, c->rows, next);
     }
