@@ -570,7 +570,7 @@ static const vug_tensor *tensor_of(const vug_model *m, const char *name)
 /* They deviate from 0 by about 1 / sqrt(in), whatever their scales. */
 static void check_spread(const vug_tensor *t)
 {
-    static float row[2048];
+    float row[2048];
     const vug_matrix w = vug_tensor_from(t, 0);
     double sum = 0, squares = 0;
     assert_true(w.columns <= 2048);
@@ -581,8 +581,8 @@ static void check_spread(const vug_tensor *t)
             squares += (double)row[k] * (double)row[k];
         }
     }
-    const double n = (double)(ROWS_SEEN * w.columns);
-    const double mean = sum / n * sqrt((double)w.columns), variance = squares / n * w.columns;
+    const double n = ROWS_SEEN * (double)w.columns, in = (double)w.columns;
+    const double mean = sum / n * sqrt(in), variance = squares / n * in;
     if (fabs(mean) > 0.1 || variance < 0.9 || variance > 1.15)
         fail_msg("%s: mean %g, variance %g of what was expected", t->name.ptr, mean, variance);
 }
@@ -645,7 +645,7 @@ static void random_weights_have_scales_apart(void **state)
         for (size_t k = 0; k < n; k++)
             assert_true(isfinite(logits[k]));
         assert_true(help_difference(logits, logits + 1, n - 1) < n - 1);
-        for (uint64_t seed = 1; seed < 3; seed++) {
+        for (uint64_t seed = 1; i == 0 && seed < 3; seed++) {
             m = synthesized(cases[i].type, seed);
             float *again = help_alone(m, ids, 4);
             assert_int_equal(help_difference(logits, again, n) == n, seed == 1);

@@ -531,9 +531,9 @@ static void test_create_and_add(void **state)
     vug_err err = { 0 };
     const vug_scales how = { .dtype = VUG_DTYPE_F32, .rows = 2, .columns = 64 };
     uint8_t *scale = NULL, *bias = NULL;
-    assert_int_equal(vug_weights_add_scales(w, vug_str_of("t130"), &how, &scale, &bias, NULL),
+    assert_int_equal(vug_weights_add_scales(w, vug_str_of("t10"), &how, &scale, &bias, NULL),
                      VUG_OK);
-    const vug_tensor *scaled = find(w, "t130"); /* [3,130] */
+    const vug_tensor *scaled = find(w, "t10"); /* [3,130] */
     assert_int_equal(scaled->scale_bytes, 2 * 2 * 3 * sizeof(float));
     assert_int_equal(scaled->scales.stride, 3);
     assert_ptr_equal(scaled->scales.scale, scale);
@@ -541,7 +541,7 @@ static void test_create_and_add(void **state)
     assert_ptr_equal(bias, scaled->scales.bias);
     for (size_t k = 0; k < scaled->scale_bytes; k++)
         assert_int_equal(scale[k], 0);
-    static const char *const without[] = { "t130", "t0", "none" };
+    static const char *const without[] = { "t10", "t0", "none" };
     for (int i = 0; i < 3; i++)
         assert_int_equal(
                 vug_weights_add_scales(w, vug_str_of(without[i]), &how, &scale, NULL, &err),
