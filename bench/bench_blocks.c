@@ -1,9 +1,10 @@
 /*
  * Products of one row with weights in blocks, next to what this machine reaches when it
- * only reads: bytes of weights (and of scales that lie apart) per second. Probe and
- * products alternate, since the speed of a shared machine drifts, and medians are printed.
+ * only reads: bytes of weights (and of scales that lie apart) per second. Pieces of some
+ * MB are read and multiplied in turn, since the speed of a shared machine drifts; medians
+ * are printed, and with "best" the best tenth, for machines with other work on them.
  *
- *     bench_blocks [threads [rounds [isa [format]]]]
+ *     bench_blocks [threads [rounds [median|best [isa [format]]]]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,15 @@
 enum {
     STREAMS = VUG_CPU_STREAMS,
     RUN_BYTES = 64 * 1024, /* that a stream reads in a row, as in linear.c */
-    MAX_ROUNDS = 101,
-    READ_BYTES = 256 << 20,
+    PIECE = 16 << 20,
+    BYTES = 512 << 20, /* far more than caches hold */
+    PIECES = BYTES / PIECE,
+    MAX_ROUNDS = 64,
+    MAX_SAMPLES = PIECES * MAX_ROUNDS,
     SCALE_COLUMNS = 64, /* of MLX, published most often */
-    N_WIDTHS = 2,
+    NARROW = 1152,      /* widths of Gemma 3 1B */
+    NARROW_K = 1280,    /* near it, where blocks have 256 weights */
+    WIDE = 6912,
 };
 
 typedef struct {
@@ -40,10 +46,11 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *v, int n)
+/* The value that a share `at` of `n` are below. */
+static double quantile(double *v, int n, double at)
 {
     qsort(v, (size_t)n, sizeof(*v), compare);
-    return v[n / 2];
+    return v[(int)((n - 1) * at)];
 }
 
 static void run_chunks(void *arg, int thread, int n_threads)
@@ -72,24 +79,43 @@ static double group_bytes(vug_dtype dtype)
     return dtype >= VUG_DTYPE_MLX2 ? bytes + 256.0 / SCALE_COLUMNS * 4 : bytes;
 }
 
-/* Bytes per second. */
-static double speed(const bench *b, vug_dtype dtype, int64_t k)
+/* Bytes per second, in a piece of the weights. */
+static double speed(const bench *b, vug_dtype dtype, int64_t k, int piece)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
     const int64_t row_bytes = k / info->elements * info->bytes;
-    product p = { .b = b, .m = { .dtype = dtype, .data = b->weights, .columns = k } };
+    const uint8_t *scale = b->apart + (int64_t)piece * (PIECE / 4);
+    product p = {
+        .b = b,
+        .m = { .dtype = dtype, .data = b->weights + (int64_t)piece * PIECE, .columns = k },
+        .run = RUN_BYTES / row_bytes
+    };
     if (dtype == VUG_DTYPE_MLX_FP4)
-        p.m.scales = (vug_scales){ b->apart, NULL, VUG_DTYPE_E8M0, 1, 32, k / 32 };
+        p.m.scales = (vug_scales){ scale, NULL, VUG_DTYPE_E8M0, 1, 32, k / 32 };
     else if (dtype >= VUG_DTYPE_MLX2)
-        p.m.scales = (vug_scales){ b->apart,      b->apart + READ_BYTES / 2, VUG_DTYPE_BF16, 1,
-                                   SCALE_COLUMNS, k / SCALE_COLUMNS };
-    p.run = RUN_BYTES / row_bytes;
-    const int64_t chunks = READ_BYTES / (STREAMS * p.run * row_bytes);
+        p.m.scales = (vug_scales){ scale, scale + PIECE / 8, VUG_DTYPE_BF16,
+                                   1,     SCALE_COLUMNS,     k / SCALE_COLUMNS };
+    const int64_t chunks = PIECE / (STREAMS * p.run * row_bytes);
     vug_cpu_deal_init(&p.deal, chunks);
     const double start = vug_now();
     vug_pool_run(b->env.pool, run_chunks, &p);
     const double seconds = vug_now() - start;
     return group_bytes(dtype) * (double)(chunks * STREAMS * p.run * k / 256) / seconds;
+}
+
+/* Prints what a format reaches at width `k`, of which share. */
+static void print_speed(const bench *b, vug_dtype dtype, int64_t k, int rounds, double share)
+{
+    static double read[MAX_SAMPLES], ours[MAX_SAMPLES];
+    const int n = rounds * PIECES;
+    for (int i = 0; i < n; i++) {
+        const int piece = i % PIECES, other = (piece + PIECES / 2) % PIECES;
+        read[i] = vug_cpu_measure_read(&b->env, b->weights + (int64_t)other * PIECE, PIECE);
+        ours[i] = speed(b, dtype, k, piece);
+    }
+    const double bandwidth = quantile(read, n, share), got = quantile(ours, n, share);
+    printf("  %5lld: %5.1f GB/s, %3.0f%% of %.1f", (long long)k, got * 1e-9, 100 * got / bandwidth,
+           bandwidth * 1e-9);
 }
 
 static bool make_x(bench *b, int64_t k)
@@ -120,45 +146,34 @@ static void free_bench(bench *b)
 
 int main(int argc, char **argv)
 {
-    enum { LONGEST = 6912 };
     const int threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : vug_cpu_count();
-    int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 9;
+    int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 2;
     rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
-    bench b = { .env.kernels = vug_cpu_choose(argc > 3 ? argv[3] : NULL) };
+    const bool best = argc > 3 && strcmp(argv[3], "best") == 0;
+    bench b = { .env.kernels = vug_cpu_choose(argc > 4 ? argv[4] : NULL) };
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
-    b.weights = vug_alloc_aligned(READ_BYTES);
-    b.apart = vug_alloc_aligned(READ_BYTES);
-    if (!make_x(&b, LONGEST) || !b.weights || !b.apart) {
-        (void)fprintf(stderr, "bench_blocks needs %d MB of memory\n", READ_BYTES / 500000);
+    b.weights = vug_alloc_aligned(BYTES);
+    b.apart = vug_alloc_aligned(BYTES / 4);
+    if (!make_x(&b, WIDE) || !b.weights || !b.apart) {
+        (void)fprintf(stderr, "bench_blocks needs %d MB of memory\n", BYTES / 800000);
         return 2;
     }
     /* Scales of any format that are small numbers. */
-    memset(b.weights, 0x2c, READ_BYTES);
-    memset(b.apart, 0x3c, READ_BYTES);
-
-    static double read[MAX_ROUNDS], of[VUG_DTYPE_COUNT][N_WIDTHS][MAX_ROUNDS];
-    for (int r = 0; r < rounds; r++) {
-        read[r] = vug_cpu_measure_read(&b.env, b.weights, READ_BYTES);
-        for (int d = 0; d < VUG_DTYPE_COUNT; d++) {
-            if (!b.env.kernels->block[d] ||
-                (argc > 4 && strcmp(vug_dtype_of((vug_dtype)d)->name, argv[4]) != 0))
-                continue;
-            of[d][0][r] = speed(&b, (vug_dtype)d,
-                                vug_dtype_of((vug_dtype)d)->elements == 32 ? 1152 : 1280);
-            of[d][1][r] = speed(&b, (vug_dtype)d, LONGEST);
-        }
-    }
-    const double bandwidth = median(read, rounds);
-    printf("%s, %d threads, median of %d: reads %.1f GB/s\n\n", b.env.kernels->description, threads,
-           rounds, bandwidth * 1e-9);
-    printf("weights   rows of 1152 (K: 1280)   rows of 6912   GB/s, %% of reads\n");
+    memset(b.weights, 0x2c, BYTES);
+    memset(b.apart, 0x3c, BYTES / 4);
+    printf("%s, %d threads, %s of %d: GB/s of weights in rows of a width, and of reads\n",
+           b.env.kernels->description, threads, best ? "best tenth" : "median", rounds * PIECES);
     for (int d = 0; d < VUG_DTYPE_COUNT; d++) {
-        const double narrow = median(of[d][0], rounds), wide = median(of[d][1], rounds);
-        if (wide > 0)
-            printf("%-8s %13.1f %8.0f%% %10.1f %4.0f%%\n", vug_dtype_of((vug_dtype)d)->name,
-                   narrow * 1e-9, 100 * narrow / bandwidth, wide * 1e-9, 100 * wide / bandwidth);
+        const vug_dtype_info *info = vug_dtype_of((vug_dtype)d);
+        if (!b.env.kernels->block[d] || (argc > 5 && strcmp(info->name, argv[5]) != 0))
+            continue;
+        printf("%-8s", info->name);
+        print_speed(&b, (vug_dtype)d, info->elements == 32 ? NARROW : NARROW_K, rounds,
+                    best ? 0.9 : 0.5);
+        print_speed(&b, (vug_dtype)d, WIDE, rounds, best ? 0.9 : 0.5);
+        printf("\n");
     }
     free_bench(&b);
     return 0;

@@ -42,7 +42,7 @@ vug_matrix block_weights(rng *r, vug_dtype dtype, int64_t rows, int64_t columns,
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
     const bool apart = !info->decode, fp4 = dtype == VUG_DTYPE_MLX_FP4;
-    const int64_t group = info->elements * (apart && !fp4 && rng_bits(r) % 2 ? 2 : 1);
+    const int64_t group = (int64_t)info->elements << (apart && !fp4 && rng_bits(r) % 2);
     columns = (columns + group - 1) / group * group;
     const size_t blocks = (size_t)(rows * columns / info->elements);
     const uint64_t seed = rng_bits(r);

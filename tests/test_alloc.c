@@ -102,6 +102,23 @@ static vug_status weights(const char *folder, vug_err *err)
     return st;
 }
 
+/* A config in the first line, and the file that it speaks of behind it. */
+static vug_status quantized(const char *folder, vug_err *err)
+{
+    (void)folder;
+    vug_text text = { 0 };
+    vug_weights *w = NULL;
+    VUG_TRY(vug_read_file("tests/fuzz/regressions/quantized/whole-mlx-mixed", 1 << 16, &text, err));
+    const size_t config = (size_t)((char *)memchr(text.ptr, '\n', text.len) - text.ptr);
+    const vug_bytes file = { (const uint8_t *)text.ptr + config + 1, text.len - config - 1 };
+    vug_status st = vug_weights_over(file, "file", &w, err);
+    if (st == VUG_OK)
+        st = vug_checkpoint_fold((vug_str){ text.ptr, config }, "config", w, err);
+    vug_weights_close(w);
+    vug_text_release(&text);
+    return st;
+}
+
 static vug_status zeros(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user, vug_err *err)
 {
     (void)i, (void)at, (void)user, (void)err;
@@ -291,6 +308,20 @@ static vug_status blocks(const char *folder, vug_err *err)
 {
     (void)folder;
     return vug_verify_blocks("tests/golden/quants.safetensors", pass, NULL, err);
+}
+
+static vug_status statistics(const char *folder, vug_err *err)
+{
+    const vug_model_options options = { .context = 32, .threads = 2, .lazy = true };
+    static vug_tensor_statistics out[256];
+    vug_model *model = NULL;
+    vug_status st = vug_model_open(folder, &options, &model, err);
+    if (st == VUG_OK) {
+        assert_in_range(vug_model_tensor_count(model), 1, sizeof(out) / sizeof(out[0]));
+        st = vug_model_statistics(model, NULL, NULL, out, err);
+    }
+    vug_model_close(model);
+    return st;
 }
 
 /* Against a model, into a file, and against that file. */
@@ -532,6 +563,7 @@ int main(void)
     row rows[] = {
         { "json", json, &dir },
         { "weights", weights, &dir },
+        { "quantized", quantized, &dir },
         { "gguf", gguf, &dir },
         { "gguf_model", gguf_model, &dir },
         { "tokenizer", tokenizer, &dir },
@@ -541,6 +573,7 @@ int main(void)
         { "verify", verify, &dir },
         { "blocks", blocks, &dir },
         { "graph", graph, &dir },
+        { "statistics", statistics, &dir },
         { "perplexity", perplexity, &dir },
         { "flows", flows, &dir },
         { "experts", experts, &dir },

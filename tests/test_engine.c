@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -546,6 +547,144 @@ static void devices_are_listed(void **state)
                  "device 'abacus' is not known; `vug devices` lists them");
 }
 
+/* ---- random weights whose scales lie apart ---------------------------------------------- */
+
+enum { WIDTH = 640, ROWS_SEEN = 64 };
+
+static vug_model *synthesized(const char *type, uint64_t seed)
+{
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    const vug_model_options options = { .context = 16, .threads = 2 };
+    help_ok(vug_model_synthesize("gemma-3-270m", type, seed, &options, &m, &err), &err);
+    return m;
+}
+
+static const vug_tensor *tensor_of(const vug_model *m, const char *name)
+{
+    const vug_tensor *t = vug_weights_find(m->checkpoint.weights, vug_str_of(name));
+    assert_non_null(t);
+    return t;
+}
+
+/* They deviate from 0 by about 1 / sqrt(in), whatever their scales. */
+static void check_spread(const vug_tensor *t)
+{
+    float row[2048];
+    const vug_matrix w = vug_tensor_from(t, 0);
+    double sum = 0, squares = 0;
+    assert_true(w.columns <= 2048);
+    for (int64_t i = 0; i < ROWS_SEEN; i++) {
+        vug_matrix_decode(&w, i, row);
+        for (int64_t k = 0; k < w.columns; k++) {
+            sum += (double)row[k];
+            squares += (double)row[k] * (double)row[k];
+        }
+    }
+    const double n = ROWS_SEEN * (double)w.columns, in = (double)w.columns;
+    const double mean = sum / n * sqrt(in), variance = squares / n * in;
+    if (fabs(mean) > 0.1 || variance < 0.9 || variance > 1.15)
+        fail_msg("%s: mean %g, variance %g of what was expected", t->name.ptr, mean, variance);
+}
+
+typedef struct {
+    const char *type;
+    vug_dtype dtype, scales, embedding;
+    int64_t rows, columns; /* that share a scale */
+    bool biases;
+} apart_case;
+
+static void check_apart(const apart_case *c, const vug_tensor *t)
+{
+    const vug_scales *s = &t->scales;
+    const int64_t out = t->dim[0], in = t->dim[1];
+    const int64_t n = (out + c->rows - 1) / c->rows * ((in + c->columns - 1) / c->columns);
+    assert_int_equal(t->dtype, c->dtype);
+    assert_int_equal(t->bytes, out * in / 32 * vug_dtype_of(c->dtype)->bytes *
+                                       (vug_dtype_of(c->dtype)->elements == 1 ? 32 : 1));
+    assert_int_equal(s->dtype, c->scales);
+    assert_int_equal(s->rows, c->rows);
+    assert_int_equal(s->columns, c->columns);
+    assert_int_equal(s->stride, (in + c->columns - 1) / c->columns);
+    assert_int_equal(s->bias != NULL, c->biases);
+    assert_int_equal(t->scale_bytes, n * vug_dtype_of(c->scales)->bytes * (c->biases ? 2 : 1));
+    /* The last one was filled as the first was, and is not the same. */
+    const size_t size = (size_t)vug_dtype_of(c->scales)->bytes;
+    const uint8_t *last = s->scale + (size_t)(n - 1) * size;
+    if (c->scales != VUG_DTYPE_E8M0)
+        assert_memory_not_equal(s->scale, last, size);
+    assert_true(last[size - 1] != 0);
+}
+
+static void random_weights_have_scales_apart(void **state)
+{
+    (void)state;
+    static const apart_case cases[] = {
+        { "mlx4", VUG_DTYPE_MLX4, VUG_DTYPE_BF16, VUG_DTYPE_MLX4, 1, 64, true },
+        { "MLX3/128", VUG_DTYPE_MLX3, VUG_DTYPE_BF16, VUG_DTYPE_MLX3, 1, 128, true },
+        { "mlx_fp4", VUG_DTYPE_MLX_FP4, VUG_DTYPE_E8M0, VUG_DTYPE_MLX_FP4, 1, 32, false },
+        { "fp8", VUG_DTYPE_E4M3, VUG_DTYPE_F32, VUG_DTYPE_BF16, 128, 128, false },
+    };
+    static const int32_t ids[] = { 2, 100, 7, 4000 };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        vug_model *m = synthesized(cases[i].type, 1);
+        const vug_tensor *embedding = tensor_of(m, "embed_tokens.weight");
+        const vug_tensor *down = tensor_of(m, "layers.17.mlp.down_proj.weight");
+        check_apart(&cases[i], down);
+        if (cases[i].scales != VUG_DTYPE_E8M0) /* whose scales are powers of two */
+            check_spread(down);
+        check_apart(&cases[i], tensor_of(m, "layers.0.self_attn.k_proj.weight"));
+        assert_int_equal(embedding->dtype, cases[i].embedding);
+        assert_int_equal(embedding->dim[1], WIDTH);
+        assert_int_equal(tensor_of(m, "norm.weight")->dtype, VUG_DTYPE_F32);
+
+        /* A program runs; the same seed says the same, another one does not. */
+        float *logits = help_alone(m, ids, 4);
+        const size_t n = (size_t)vug_model_describe(m).n_vocab;
+        vug_model_close(m);
+        for (size_t k = 0; k < n; k++)
+            assert_true(isfinite(logits[k]));
+        assert_true(help_difference(logits, logits + 1, n - 1) < n - 1);
+        for (uint64_t seed = 1; i == 0 && seed < 3; seed++) {
+            m = synthesized(cases[i].type, seed);
+            float *again = help_alone(m, ids, 4);
+            assert_int_equal(help_difference(logits, again, n) == n, seed == 1);
+            vug_free(again);
+            vug_model_close(m);
+        }
+        vug_free(logits);
+    }
+}
+
+/* A type's bytes, told by a limit that is too low. */
+static double megabytes_of(const char *shape, const char *type)
+{
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    const vug_model_options options = { .memory_limit = 1, .threads = 1 };
+    assert_int_equal(vug_model_synthesize(shape, type, 0, &options, &m, &err), VUG_LIMIT);
+    double mb = 0;
+    const char *at = strstr(err.msg, "take ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "take %lf MB", &mb), 1);
+    return mb;
+}
+
+/* Of gemma-4-26b-a4b, 30 layers have experts' and other products with rows of 704 and 2112
+ * weights, which 64 divides and 128 does not: those keep groups of 64. */
+static void groups_are_halved_where_they_have_to_be(void **state)
+{
+    (void)state;
+    const double fours = megabytes_of("gemma-4-26b-a4b", "mlx4/64");
+    const double eights = megabytes_of("gemma-4-26b-a4b", "mlx8/64");
+    const double weights = (eights - fours) * 2; /* millions; 4 bits of each */
+    const double kept = 30 * (128 * 704.0 + 2112) * 2816 / 1e6;
+    const double saved = (weights - kept) * (0.5 - 0.25) / 8;
+    const double wide = megabytes_of("gemma-4-26b-a4b", "mlx4/128");
+    if (fabs(fours - saved - wide) > 1)
+        fail_msg("%.1f MB, expected %.1f", wide, fours - saved);
+}
+
 static void shapes_that_are_not_known(void **state)
 {
     (void)state;
@@ -557,8 +696,11 @@ static void shapes_that_are_not_known(void **state)
         assert_non_null(strstr(err.msg, vug_shape_name(i)));
     help_refused(vug_model_synthesize(vug_shape_name(0), "q4", 0, NULL, &m, &err), &err,
                  VUG_ARGUMENT, NULL,
-                 "type 'q4' is not known; expected bf16, f16, f32 or a format of blocks, as Q4_0 "
-                 "or Q4_K");
+                 "type 'q4': expected bf16, f16, f32, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, "
+                 "q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, mlx_fp4, fp8, or mlx2, mlx3, mlx4, "
+                 "mlx5, mlx6, mlx8 with /32, /64 or /128");
+    help_refused(vug_shape_write(vug_shape_name(0), "q4_0", 0, "x", NULL, NULL, &err), &err,
+                 VUG_ARGUMENT, NULL, "type 'q4_0': expected bf16, f16 or f32");
     assert_null(m);
     assert_true(strlen(vug_version()) >= 5);
 }
@@ -582,6 +724,8 @@ int main(void)
         cmocka_unit_test(stop_tokens_come_from_everywhere),
         cmocka_unit_test(sampling_has_the_checkpoints_defaults),
         cmocka_unit_test(devices_are_listed),
+        cmocka_unit_test(random_weights_have_scales_apart),
+        cmocka_unit_test(groups_are_halved_where_they_have_to_be),
         cmocka_unit_test(shapes_that_are_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -471,7 +471,8 @@ static vug_status bind(checkpoint *c, vug_err *err)
     for (size_t i = 0; i < n; i++)
         c->sorted[i] = vug_weights_at(c->weights, i);
     qsort(c->sorted, n, sizeof(const vug_tensor *), by_name);
-    return vug_bind(&c->config, &(vug_tensor_list){ c->sorted, n, "memory", VUG_NAMES_HF }, &c->binding, err);
+    return vug_bind(&c->config, &(vug_tensor_list){ c->sorted, n, "memory", VUG_NAMES_HF },
+                    &c->binding, err);
 }
 
 static void end(checkpoint *c)

@@ -1,7 +1,7 @@
 /*
  * Kernels for weights in blocks: every row of the table gives the bits of the definition
- * (kernels.h), for every format, length and place of a row, and reads nothing beyond the
- * weights, which lie against pages that cannot be read, as at the end of a mapped file.
+ * that is ref, for every format, length and place of a row, in products with one row of x
+ * and in panels, and reads nothing beyond the weights, which lie against pages that cannot be read, as at the end of a mapped file.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,9 +20,9 @@
 #include "kernel_help.h"
 
 enum {
-    BLOCK = 32,
+    Q8 = VUG_CPU_Q8,
+    PANEL = VUG_CPU_PANEL,
     STREAMS = VUG_CPU_STREAMS,
-    LANES = VUG_CPU_LANES,
     ROWS = 20, /* of a weight */
 };
 
@@ -174,7 +174,7 @@ typedef struct {
 
 static activations make_activations(rng *r, int64_t k, fill f)
 {
-    const size_t blocks = (size_t)k / BLOCK;
+    const size_t blocks = (size_t)k / Q8;
     activations x = { .q = walled_bytes((size_t)k, true),
                       .scale = walled_bytes(blocks * sizeof(float), true),
                       .sum = walled_bytes(2 * blocks * sizeof(int16_t), true) };
@@ -199,40 +199,16 @@ static void free_activations(activations *x)
     free_walled(&x->sum);
 }
 
-/* ---- the definition ------------------------------------------------------------- */
-
-static float defined_product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row)
-{
-    const int64_t blocks = w->columns / BLOCK;
-    float lane[LANES] = { 0 };
-    for (int64_t b = 0; b < blocks; b++) {
-        vug_block block;
-        vug_matrix_block(w, row, b, &block);
-        int32_t p = 0, m = 0;
-        for (int s = 0; s < 2; s++) {
-            for (int e = 16 * s; e < 16 * s + 16; e++)
-                p += block.factor[s] * block.q[e] * x->q[b * BLOCK + e];
-            m += block.minimum[s] * x->sum[2 * b + s];
-        }
-        const float t = fmaf(block.scale, (float)p, block.offset * (float)m);
-        lane[b % LANES] = fmaf(x->scale[b], t, lane[b % LANES]);
-    }
-    float y = lane[0];
-    for (int64_t j = 1; j < LANES && j < blocks; j++)
-        y += lane[j];
-    return y;
-}
-
 /* ---- one row of x --------------------------------------------------------------- */
 
 static void gemv_once(const vug_cpu_kernels *row, const weight *w, const activations *x)
 {
     const vug_cpu_block_format *format = row->block[w->m.dtype];
+    const vug_cpu_block_format *ref = vug_cpu_row(0)->block[w->m.dtype];
     for (int64_t apart = 0; apart <= 6; apart += apart ? 5 : 1) {
         for (int64_t first = 0; first + 3 * apart < ROWS; first += ROWS - 3 * apart - 1) {
             float *y = guarded_floats(STREAMS), want[STREAMS];
-            for (int64_t i = 0; i < STREAMS; i++)
-                want[i] = defined_product(&x->q8, &w->m, first + i * apart);
+            ref->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, first, apart, want });
             format->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, first, apart, y });
             check_bits(y, want, STREAMS, vug_dtype_of(w->m.dtype)->name);
             check_guards(y, STREAMS);
@@ -241,13 +217,87 @@ static void gemv_once(const vug_cpu_kernels *row, const weight *w, const activat
     }
 }
 
+/* ---- panels ----------------------------------------------------------------------- */
+
+/* What a panel can have, each between guards. */
+typedef struct {
+    vug_cpu_panel p;
+    float *part[6];
+    size_t floats[6];
+} panel;
+
+static panel make_panel(int64_t blocks)
+{
+    static const size_t of_block[6] = {
+        Q8 * PANEL / 4, Q8 * PANEL / 2, PANEL, PANEL, PANEL, PANEL
+    };
+    panel p;
+    for (int i = 0; i < 6; i++) {
+        p.floats[i] = (size_t)blocks * of_block[i];
+        p.part[i] = guarded_floats(p.floats[i]);
+    }
+    p.p = (vug_cpu_panel){ .q = (uint8_t *)p.part[0],
+                           .wide = (int16_t *)(void *)p.part[1],
+                           .factor = (int16_t *)(void *)p.part[2],
+                           .minimum = (int16_t *)(void *)p.part[3],
+                           .scale = p.part[4],
+                           .offset = p.part[5] };
+    return p;
+}
+
+static void free_panel(panel *p)
+{
+    for (int i = 0; i < 6; i++) {
+        check_guards(p->part[i], p->floats[i]);
+        free_guarded(p->part[i]);
+    }
+}
+
+/* Blocks of `units` rows of units of 4 bytes, of which those of columns 0 .. rows - 1 are
+ * compared. */
+static void check_columns(const void *got, const void *want, int64_t units, int rows,
+                          const char *what)
+{
+    for (int64_t i = 0; i < units; i++) {
+        const int64_t at = i * PANEL * 4;
+        if (memcmp((const uint8_t *)got + at, (const uint8_t *)want + at, (size_t)rows * 4) != 0)
+            fail_msg("%s: unit %lld of a panel of %d rows differs", what, (long long)i, rows);
+    }
+}
+
+static void pack_once(const vug_cpu_kernels *row, const weight *w, int64_t first, int rows)
+{
+    const vug_cpu_layout *layout = vug_cpu_layout_of(w->m.dtype);
+    const char *name = vug_dtype_of(w->m.dtype)->name;
+    const int64_t blocks = w->m.columns / Q8;
+    panel got = make_panel(blocks), want = make_panel(blocks);
+    row->block[w->m.dtype]->pack(&w->m, first, rows, &got.p);
+    vug_cpu_row(0)->block[w->m.dtype]->pack(&w->m, first, rows, &want.p);
+    if (layout->bits < 8)
+        check_columns(got.p.q, want.p.q, blocks * Q8 / 4, rows, name);
+    else
+        check_columns(got.p.wide, want.p.wide, blocks * Q8 / 2, rows, name);
+    if (layout->factors) {
+        check_columns(got.p.factor, want.p.factor, blocks, rows, name);
+        check_columns(got.p.minimum, want.p.minimum, blocks, rows, name);
+    }
+    check_bits(got.p.scale, want.p.scale, (size_t)(blocks * PANEL), name);
+    if (layout->offsets)
+        check_bits(got.p.offset, want.p.offset, (size_t)(blocks * PANEL), name);
+    free_panel(&got);
+    free_panel(&want);
+}
+
 static void product_once(rng *r, vug_dtype dtype, int64_t k, fill f, const apartness *a)
 {
     weight w = make_weight(r, dtype, k, f, a);
     activations x = make_activations(r, k, f);
     for (int i = 0; i < vug_cpu_row_count(); i++) {
-        if (vug_cpu_row(i)->block[dtype])
-            gemv_once(vug_cpu_row(i), &w, &x);
+        gemv_once(vug_cpu_row(i), &w, &x);
+        for (int rows = 1; rows <= PANEL; rows += 1 + (int)(rng_bits(r) % 8))
+            pack_once(vug_cpu_row(i), &w, ROWS - PANEL, rows);
+        pack_once(vug_cpu_row(i), &w, ROWS - 3, 3);
+        pack_once(vug_cpu_row(i), &w, 0, PANEL);
     }
     free_weight(&w);
     free_activations(&x);

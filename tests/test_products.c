@@ -55,7 +55,7 @@ static void fill_row(rng *r, float *x, int64_t n)
     for (int64_t i = 0; i < n; i += 1 + rng_bits(r) % 97)
         x[i] *= 30;
     if (rng_bits(r) % 4 == 0)
-        memset(x + rng_bits(r) % (uint32_t)n / Q8 * Q8, 0, Q8 * sizeof(*x));
+        memset(x + (int64_t)(rng_bits(r) % (uint32_t)n / Q8) * Q8, 0, Q8 * sizeof(*x));
 }
 
 static float *rows_of_x(rng *r, int64_t rows, int64_t in)
@@ -198,6 +198,29 @@ static void test_products(void **state)
     every_release(&e);
 }
 
+/* Blocks whose bytes are full or empty: all, many, or 0x77, which the formats with a sign in
+ * each four bits have as their largest. Where that makes the scale no number, the block
+ * becomes an ordinary one. */
+static void make_extreme(rng *r, const vug_matrix *w, int64_t rows, int round)
+{
+    const vug_dtype_info *info = vug_dtype_of(w->dtype);
+    const int64_t blocks = rows * w->columns / info->elements;
+    const int64_t parts = info->elements / Q8, per_row = w->columns / Q8;
+    uint8_t *data = (uint8_t *)w->data;
+    for (int64_t i = 0; i < blocks * info->bytes; i++) {
+        if (round < 2)
+            data[i] = round ? 0x77 : 0xff;
+        else if (rng_bits(r) % 2)
+            data[i] = rng_bits(r) % 2 ? 0xff : 0;
+    }
+    for (int64_t i = 0; i < rows * per_row; i++) {
+        vug_block b;
+        vug_matrix_block(w, i / per_row, i % per_row, &b);
+        if (!isfinite(b.scale) || !isfinite(b.offset))
+            vug_random_blocks(w->dtype, 9, 0, 1, 1, data + i / parts * info->bytes);
+    }
+}
+
 /* The largest integers that blocks and activations can have, of either sign. */
 static void test_extremes(void **state)
 {
@@ -205,40 +228,19 @@ static void test_extremes(void **state)
     enum { OUT = 20, ROWS = 6 };
     rng r = { 3 };
     every e = every_env(false);
-    for (int f = 0; f < block_format_count(); f++) {
-        const vug_dtype dtype = block_format(f);
-        const vug_dtype_info *info = vug_dtype_of(dtype);
-        for (int round = 0; round < 8; round++) {
-            const vug_matrix w = block_weights(&r, dtype, OUT, 512, 0);
-            const int64_t blocks = OUT * w.columns / info->elements;
-            /* Each byte of a block full or empty; its scales may get any value but NaN. */
-            for (int64_t b = 0; b < blocks * info->bytes; b++) {
-                uint8_t *byte = (uint8_t *)w.data + b;
-                if (round < 2)
-                    *byte = round ? 0x77 : 0xff; /* the largest of those with a sign */
-                else if (rng_bits(&r) % 2)
-                    *byte = rng_bits(&r) % 2 ? 0xff : 0;
-            }
-            for (int64_t o = 0; o < OUT; o++) {
-                for (int64_t i = 0; i < w.columns / Q8; i++) {
-                    vug_block block;
-                    vug_matrix_block(&w, o, i, &block);
-                    if (!isfinite(block.scale) || !isfinite(block.offset))
-                        vug_random_blocks(dtype, 9, 0, 1, 1,
-                                          (uint8_t *)w.data + (o * w.columns + i * Q8) /
-                                                                      info->elements * info->bytes);
-                }
-            }
-            float *x = rows_of_x(&r, ROWS, w.columns), *want = guarded_floats(OUT * ROWS);
-            for (int64_t i = 0; i < ROWS * w.columns; i++)
-                x[i] = round < 4 || rng_bits(&r) % 2 ? 1 : -1;
-            vug_ref_linear(x, ROWS, &w, OUT, want);
-            for (int i = 0; i < e.n; i++)
-                check_product(&e.env[i], &w, OUT, x, ROWS, want);
-            free_guarded(x);
-            free_guarded(want);
-            block_weights_free(&w, 0);
-        }
+    for (int n = 0; n < 8 * block_format_count(); n++) {
+        const int round = n % 8;
+        const vug_matrix w = block_weights(&r, block_format(n / 8), OUT, 512, 0);
+        float *x = rows_of_x(&r, ROWS, w.columns), *want = guarded_floats((size_t)OUT * ROWS);
+        make_extreme(&r, &w, OUT, round);
+        for (int64_t i = 0; i < ROWS * w.columns; i++)
+            x[i] = round < 4 || rng_bits(&r) % 2 ? 1 : -1;
+        vug_ref_linear(x, ROWS, &w, OUT, want);
+        for (int i = 0; i < e.n; i++)
+            check_product(&e.env[i], &w, OUT, x, ROWS, want);
+        free_guarded(x);
+        free_guarded(want);
+        block_weights_free(&w, 0);
     }
     every_release(&e);
 }
@@ -259,51 +261,55 @@ static void test_many(void **state)
 
 /* ---- jobs of several ---------------------------------------------------------- */
 
-/* Weights of several kinds as one job: in blocks, wide ones, BF16, of scales apart, FP8. */
+enum { KINDS = 5 };
+
+/* Kinds first .. of weights w, out [..], as one job of which each y is wanted. */
+static void check_job(const vug_cpu_env *env, const float *x, int64_t rows, const vug_matrix *w,
+                      const int64_t *out, float *const *want, int first)
+{
+    vug_cpu_matrix m[KINDS];
+    for (int i = first; i < KINDS; i++)
+        m[i] = (vug_cpu_matrix){ w[i], out[i], guarded_floats((size_t)(rows * out[i])) };
+    vug_cpu_linear(env, &(vug_cpu_linear_job){ x, rows, w[0].columns, m + first, KINDS - first });
+    for (int i = first; i < KINDS; i++) {
+        check_bits(m[i].y, want[i], (size_t)(rows * out[i]), "one of several");
+        check_guards(m[i].y, (size_t)(rows * out[i]));
+        free_guarded(m[i].y);
+    }
+}
+
+/* Weights of several kinds as one job: in blocks, BF16, wide ones, with scales apart, FP8. */
 static void test_mixed(void **state)
 {
     (void)state;
-    enum { IN = 768, N = 5, MAX_ROWS = 21 };
-    static const int64_t out[N] = { 70, 7, 64, 33, 5 };
+    enum { IN = 768, MAX_ROWS = 21 };
+    static const int64_t out[KINDS] = { 70, 7, 64, 33, 5 };
     rng r = { 5 };
     every e = every_env(false);
-    float *x = rows_of_x(&r, MAX_ROWS, IN);
-    vug_matrix w[N] = {
-        block_weights(&r, VUG_DTYPE_Q4_K, out[0], IN, 1),
-        matrix_over(VUG_DTYPE_BF16, random_weights(&r, VUG_DTYPE_BF16, 7 * IN, 3), IN),
-        block_weights(&r, VUG_DTYPE_Q8_0, out[2], IN, 2),
-        block_weights(&r, VUG_DTYPE_MLX4, out[3], IN, 5),
-        matrix_over(VUG_DTYPE_E4M3, random_weights(&r, VUG_DTYPE_E4M3, 5 * IN, 1), IN)
-    };
+    float *x = rows_of_x(&r, MAX_ROWS, IN), *want[KINDS];
+    const uint8_t *plain[2] = { random_weights(&r, VUG_DTYPE_BF16, (size_t)7 * IN, 3),
+                                random_weights(&r, VUG_DTYPE_E4M3, (size_t)5 * IN, 1) };
+    const vug_matrix w[KINDS] = { block_weights(&r, VUG_DTYPE_Q4_K, out[0], IN, 1),
+                                  matrix_over(VUG_DTYPE_BF16, plain[0], IN),
+                                  block_weights(&r, VUG_DTYPE_Q8_0, out[2], IN, 2),
+                                  block_weights(&r, VUG_DTYPE_MLX4, out[3], IN, 5),
+                                  matrix_over(VUG_DTYPE_E4M3, plain[1], IN) };
     for (int64_t rows = 1; rows <= MAX_ROWS; rows += 5) {
-        float *want[N];
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < KINDS; i++) {
             want[i] = guarded_floats((size_t)(rows * out[i]));
             vug_ref_linear(x, rows, &w[i], out[i], want[i]);
         }
-        for (int k = 0; k < e.n; k++) {
-            for (int first = 0; first < N; first++) { /* every other job has fewer kinds */
-                vug_cpu_matrix m[N];
-                for (int i = first; i < N; i++)
-                    m[i] = (vug_cpu_matrix){ w[i], out[i],
-                                             guarded_floats((size_t)(rows * out[i])) };
-                vug_cpu_linear(&e.env[k],
-                               &(vug_cpu_linear_job){ x, rows, IN, m + first, N - first });
-                for (int i = first; i < N; i++) {
-                    check_bits(m[i].y, want[i], (size_t)(rows * out[i]), "one of several");
-                    check_guards(m[i].y, (size_t)(rows * out[i]));
-                    free_guarded(m[i].y);
-                }
-            }
-        }
-        for (int i = 0; i < N; i++)
+        /* Every job has one kind less. */
+        for (int i = 0; i < e.n * KINDS; i++)
+            check_job(&e.env[i / KINDS], x, rows, w, out, want, i % KINDS);
+        for (int i = 0; i < KINDS; i++)
             free_guarded(want[i]);
     }
     block_weights_free(&w[0], 1);
-    free_weights(w[1].data, 3);
+    free_weights(plain[0], 3);
     block_weights_free(&w[2], 2);
     block_weights_free(&w[3], 5);
-    free_weights(w[4].data, 1);
+    free_weights(plain[1], 1);
     free_guarded(x);
     every_release(&e);
 }
@@ -393,8 +399,27 @@ static void test_memory(void **state)
 
 /* ---- F32 ------------------------------------------------------------------------ */
 
+/* How far a product in 8 bits may be from that of the decoded weights: by half a step of x
+ * for each weight. Sums and products in F32 add to both, as do formats whose weights are
+ * rounded when they are decoded (to one part in 2^23). */
+static double allowed(const float *x, const float *w, int64_t n)
+{
+    double bound = 0;
+    for (int64_t b = 0; b < n; b += Q8) {
+        int8_t q[Q8];
+        float step;
+        int16_t sum[2];
+        vug_ref_round(x + b, q, &step, sum);
+        for (int64_t i = b; i < b + Q8; i++) {
+            bound += (0.5 + 0x1p-10) * (double)step * fabs((double)w[i]);
+            bound += (double)n * 0x1p-22 * fabs((double)w[i] * (double)x[i]);
+        }
+    }
+    return bound;
+}
+
 /* With exact activations a product is that of the decoded weights, to the bit; in 8 bits it
- * is as far from it as the steps of x allow: half of one per element. */
+ * is as far from it as the steps of x allow. */
 static void test_exact(void **state)
 {
     (void)state;
@@ -410,29 +435,10 @@ static void test_exact(void **state)
         vug_ref_linear(x, ROWS, &plain, OUT, want);
         for (int i = 0; i < exact.n; i++)
             check_product(&exact.env[i], &w, OUT, x, ROWS, want);
-
         vug_ref_linear(x, ROWS, &w, OUT, rounded);
-        for (int64_t t = 0; t < ROWS; t++) {
-            for (int64_t o = 0; o < OUT; o++) {
-                const float *row = decoded + o * w.columns;
-                double bound = 0;
-                for (int64_t b = 0; b < w.columns; b += Q8) {
-                    int8_t q[Q8];
-                    float step;
-                    int16_t sum[2];
-                    vug_ref_round(x + t * w.columns + b, q, &step, sum);
-                    for (int64_t i = b; i < b + Q8; i++) {
-                        /* Sums and products in F32 besides, and formats whose weights are
-                         * rounded when they are decoded (to one part in 2^23). */
-                        bound += (0.5 + 0x1p-10) * (double)step * fabs((double)row[i]);
-                        bound += (double)w.columns * 0x1p-22 *
-                                 fabs((double)row[i] * (double)x[t * w.columns + i]);
-                    }
-                }
-                const int64_t at = t * OUT + o;
-                assert_true(fabs((double)rounded[at] - (double)want[at]) <= bound);
-            }
-        }
+        for (int64_t i = 0; i < (int64_t)ROWS * OUT; i++)
+            assert_true(fabs((double)rounded[i] - (double)want[i]) <=
+                        allowed(x + i / OUT * w.columns, decoded + i % OUT * w.columns, w.columns));
         vug_free(decoded);
         free_guarded(x);
         free_guarded(want);
@@ -450,7 +456,7 @@ static void test_scaled_tiles(void **state)
     rng r = { 9 };
     every e = every_env(false);
     uint8_t *data = random_weights(&r, VUG_DTYPE_E4M3, (size_t)OUT * IN, 1);
-    const size_t n = (OUT + TILE_ROWS - 1) / TILE_ROWS * (IN / TILE);
+    const size_t n = (size_t)(OUT + TILE_ROWS - 1) / TILE_ROWS * (IN / TILE);
     uint8_t *scale = random_weights(&r, VUG_DTYPE_F32, n, 2);
     const vug_matrix w = {
         VUG_DTYPE_E4M3, data, IN, { scale, NULL, VUG_DTYPE_F32, TILE_ROWS, TILE, IN / TILE }
@@ -469,6 +475,35 @@ static void test_scaled_tiles(void **state)
     every_release(&e);
 }
 
+/* ---- random weights --------------------------------------------------------------- */
+
+/* They deviate from 0 as was asked for: scales differ by a quarter, which makes 1 % more,
+ * and those of MXFP4 are powers of two, the next one at most 1.42 times as far. */
+static void test_random_weights(void **state)
+{
+    (void)state;
+    enum { ROWS = 64, IN = 1024 };
+    rng r = { 10 };
+    for (int f = 0; f < block_format_count(); f++) {
+        const vug_matrix w = block_weights(&r, block_format(f), ROWS, IN, 0);
+        float *x = block_weights_decoded(&w, ROWS);
+        double sum = 0, squares = 0;
+        for (size_t i = 0; i < (size_t)ROWS * IN; i++) {
+            sum += (double)x[i];
+            squares += (double)x[i] * (double)x[i];
+        }
+        const double n = (double)ROWS * IN, wanted = 1 / sqrt((double)IN);
+        const double deviation = sqrt(squares / n) / wanted;
+        const bool power = w.dtype == VUG_DTYPE_MXFP4 || w.dtype == VUG_DTYPE_MLX_FP4;
+        if (fabs(sum / n) > 0.1 * wanted || deviation < (power ? 0.7 : 0.95) ||
+            deviation > (power ? 1.43 : 1.07))
+            fail_msg("%s: mean %g, deviation %g of what was asked for", vug_dtype_of(w.dtype)->name,
+                     sum / n / wanted, deviation);
+        vug_free(x);
+        block_weights_free(&w, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,7 +511,7 @@ int main(void)
         cmocka_unit_test(test_extremes),     cmocka_unit_test(test_many),
         cmocka_unit_test(test_mixed),        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_memory),       cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_scaled_tiles),
+        cmocka_unit_test(test_scaled_tiles), cmocka_unit_test(test_random_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

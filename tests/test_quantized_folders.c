@@ -394,14 +394,17 @@ static void inspect(void **state)
                                    .how = FP8(64, 32, F32, NULL),
                                    .part = { "down_proj", "o_proj" },
                                    .other = { FP8(1, 256, F32, NULL), FP8(128, 128, BF16, NULL) } };
-    assert_shows(&mlx, (const char *const[]){ "\n  MLX4/32             14   180.00 KiB\n",
-                                              "\n  MLX_FP4/32           1     4.65 KiB\n",
-                                              "\n  MLX4/32 [128,256] 20.00 KiB model.safetensors: "
-                                              "model.layers.1.mlp.down_proj.weight\n",
-                                              NULL });
-    assert_shows(&fp8, (const char *const[]){ "\n  F8_E4M3/64x32 [256,128] 32.06 KiB ",
-                                              "\n  F8_E4M3/row [128,256] 32.50 KiB ",
-                                              "\n  F8_E4M3/tensor [128,128] 16.00 KiB ", NULL });
+    assert_shows(&mlx,
+                 (const char *const[]){
+                         "\n  MLX4/32             14   180.00 KiB   5.00 bits per weight\n",
+                         "\n  MLX_FP4/32           1     4.65 KiB   4.25 bits per weight\n",
+                         "\n  MLX4/32         [128,256]         20.00 KiB  model.safetensors: "
+                         "model.layers.1.mlp.down_proj.weight\n",
+                         NULL });
+    assert_shows(&fp8,
+                 (const char *const[]){ "\n  F8_E4M3/64x32   [256,128]         32.06 KiB ",
+                                        "\n  F8_E4M3/row     [128,256]         32.50 KiB ",
+                                        "\n  F8_E4M3/tensor  [128,128]         16.00 KiB ", NULL });
 }
 
 /* ---- what is refused ---------------------------------------------------------------------- */

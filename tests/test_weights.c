@@ -529,6 +529,25 @@ static void test_create_and_add(void **state)
     }
     uint8_t *data = NULL;
     vug_err err = { 0 };
+    const vug_scales how = { .dtype = VUG_DTYPE_F32, .rows = 2, .columns = 64 };
+    uint8_t *scale = NULL, *bias = NULL;
+    assert_int_equal(vug_weights_add_scales(w, vug_str_of("t10"), &how, &scale, &bias, NULL),
+                     VUG_OK);
+    const vug_tensor *scaled = find(w, "t10"); /* [3,130] */
+    assert_int_equal(scaled->scale_bytes, 2 * 2 * 3 * sizeof(float));
+    assert_int_equal(scaled->scales.stride, 3);
+    assert_ptr_equal(scaled->scales.scale, scale);
+    assert_ptr_equal(scaled->scales.bias, scale + 2 * 3 * sizeof(float));
+    assert_ptr_equal(bias, scaled->scales.bias);
+    for (size_t k = 0; k < scaled->scale_bytes; k++)
+        assert_int_equal(scale[k], 0);
+    static const char *const without[] = { "t10", "t0", "none" };
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+                vug_weights_add_scales(w, vug_str_of(without[i]), &how, &scale, NULL, &err),
+                VUG_ARGUMENT);
+    assert_string_equal(err.msg, "random: tensor 'none' cannot be given scales: it has to be an "
+                                 "added matrix without them");
     int64_t dim[2] = { 1, 1 };
     assert_int_equal(vug_weights_add(w, vug_str_of("t7"), VUG_DTYPE_F32, 0, dim, &data, &err),
                      VUG_ARGUMENT);

@@ -37,6 +37,26 @@ typedef void vug_blocks_fn(const vug_blocks_check *check, void *user);
 VUG_API VUG_MUST_CHECK vug_status vug_verify_blocks(const char *file, vug_blocks_fn *each,
                                                     void *user, vug_err *err);
 
+/* ---- what its values are like ---------------------------------------------------------- */
+
+/* Of one tensor's values, decoded, as the file has them: a norm that a container stores
+ * with 1 added has it. */
+typedef struct {
+    uint64_t n;                 /* values; 0: none, or of a format that vug does not decode */
+    uint64_t n_bad;             /* that are infinite or not a number, and not in what follows */
+    double min, max, mean, rms; /* NaN where no value counts; rms: the root of the mean square */
+} vug_tensor_statistics;
+
+/*
+ * Decodes every tensor of the model, those that are passed over too, on as many threads
+ * as it was opened with: `out` has room for vug_model_tensor_count of them. Results do
+ * not depend on the number of threads. Needs memory for a row of the widest tensor per
+ * thread. `progress`, which may be NULL, hears of bytes.
+ */
+VUG_API VUG_MUST_CHECK vug_status vug_model_statistics(const vug_model *model,
+                                                       vug_progress_fn *progress, void *user,
+                                                       vug_tensor_statistics *out, vug_err *err);
+
 /* ---- writing a checkpoint again ------------------------------------------------------- */
 
 /* Zeros are the defaults. */

@@ -300,13 +300,14 @@ VUG_API VUG_MUST_CHECK vug_status vug_model_graph(const vug_model *model, vug_gr
 VUG_API size_t vug_shape_count(void);
 /* Such as "gemma-3-1b"; `i` < vug_shape_count(). */
 VUG_API const char *vug_shape_name(size_t i);
-/* A model of that shape with random weights in memory. `type` is "bf16", "f16"
- * or "f32". It has no tokenizer. */
+/* A model of that shape with random weights in memory. `type` is a format
+ * of vug_convert_options, of a file or a folder ("mxfp4" of a file, "mlx_fp4" of a folder),
+ * or "fp8". It has no tokenizer. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_synthesize(const char *shape, const char *type,
                                                        uint64_t seed,
                                                        const vug_model_options *options,
                                                        vug_model **out, vug_err *err);
-/* Writes such a checkpoint into the new folder `dir`. */
+/* Writes such a checkpoint into the new folder `dir`; `type` is "bf16", "f16" or "f32". */
 VUG_API VUG_MUST_CHECK vug_status vug_shape_write(const char *shape, const char *type,
                                                   uint64_t seed, const char *dir,
                                                   vug_progress_fn *progress, void *user,

@@ -1,7 +1,16 @@
+#include <math.h>
 #include <string.h>
 
 #include "app/commands.h"
 #include "app/js.h"
+#include "core/mem.h"
+#include "vug/checkpoint.h"
+
+typedef struct {
+    const vug_model *model;
+    const vug_tensor_statistics *statistics; /* [tensors]; NULL: not asked for */
+    bool tensors;                            /* list them */
+} looked_at;
 
 /* "MLX4/64": with the number of weights that share a scale, where it lies apart; for
  * blocks "/128x128", where each row has one "/row", and for a matrix "/tensor". */
@@ -33,26 +42,43 @@ typedef struct {
     format_text format;
     bool used;
     size_t n;
-    uint64_t bytes;
+    uint64_t bytes, weights;
 } format_total;
 
 enum { MAX_TOTALS = 64 };
 
-static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS])
+static void count(const vug_tensor_info *t, format_total *total)
+{
+    uint64_t weights = 1;
+    for (int d = 0; d < t->rank; d++)
+        weights *= (uint64_t)t->dim[d];
+    total->n++;
+    total->bytes += t->bytes;
+    total->weights += weights;
+}
+
+static double bits_per_weight(const format_total *total)
+{
+    return total->weights ? (double)total->bytes * 8 / (double)total->weights : 0;
+}
+
+/* The number of formats. `all` counts every tensor, of further formats too. */
+static size_t totals_of(const vug_model *model, format_total total[MAX_TOTALS], format_total *all)
 {
     size_t n = 0;
+    *all = (format_total){ .format = { "total" } };
     for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
         const vug_tensor_info t = vug_model_tensor(model, i);
         const format_text format = format_of(&t);
         size_t k = 0;
         while (k < n && (total[k].used != t.used || strcmp(total[k].format.text, format.text) != 0))
             k++;
+        count(&t, all);
         if (k == MAX_TOTALS)
-            break;
+            continue;
         if (k == n)
             total[n++] = (format_total){ .format = format, .used = t.used };
-        total[k].n++;
-        total[k].bytes += t.bytes;
+        count(&t, &total[k]);
     }
     return n;
 }
@@ -100,14 +126,20 @@ static void print_head(const vug_model_info *m, vug_buf *to)
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
 }
 
+static void print_total(const format_total *total, const char *note, vug_buf *to)
+{
+    vug_buf_printf(to, "  %-15s %6zu %12s %6.2f bits per weight%s\n", total->format.text, total->n,
+                   vug_human_bytes(total->bytes).text, bits_per_weight(total), note);
+}
+
 static void print_totals(const vug_model *model, vug_buf *to)
 {
-    format_total total[MAX_TOTALS];
-    const size_t n = totals_of(model, total);
+    format_total total[MAX_TOTALS], all;
+    const size_t n = totals_of(model, total, &all);
     vug_buf_puts(to, "\ntensors\n");
     for (size_t i = 0; i < n; i++)
-        vug_buf_printf(to, "  %-15s %6zu %12s%s\n", total[i].format.text, total[i].n,
-                       vug_human_bytes(total[i].bytes).text, total[i].used ? "" : "  passed over");
+        print_total(&total[i], total[i].used ? "" : "  passed over", to);
+    print_total(&all, "", to);
 }
 
 static void print_memory(const vug_memory_plan *plan, vug_buf *to)
@@ -170,25 +202,62 @@ static void print_caches(const vug_model *model, size_t n, vug_buf *to)
     }
 }
 
-static void print_tensors(const vug_model *model, vug_buf *to)
+/* "[512,256]" */
+typedef struct {
+    char text[176];
+} shape_text;
+
+static shape_text shape_of(const vug_tensor_info *t)
+{
+    shape_text out = { "[" };
+    int at = 1;
+    for (int d = 0; d < t->rank; d++)
+        at += snprintf(out.text + at, sizeof(out.text) - (size_t)at, d ? ",%lld" : "%lld",
+                       (long long)t->dim[d]);
+    (void)snprintf(out.text + at, sizeof(out.text) - (size_t)at, "]");
+    return out;
+}
+
+/* A dash where there is no such number. */
+static void print_number(double x, vug_buf *to)
+{
+    if (isnan(x))
+        vug_buf_printf(to, " %11s", "-");
+    else
+        vug_buf_printf(to, " %11.4g", x);
+}
+
+static void print_statistics(const vug_tensor_statistics *s, vug_buf *to)
+{
+    print_number(s->min, to);
+    print_number(s->max, to);
+    print_number(s->mean, to);
+    print_number(s->rms, to);
+    if (s->n)
+        vug_buf_printf(to, " %10llu", (unsigned long long)s->n_bad);
+    else
+        vug_buf_printf(to, " %10s", "-");
+}
+
+static void print_tensors(const looked_at *l, vug_buf *to)
 {
     vug_buf_puts(to, "\nall tensors\n");
-    for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
-        const vug_tensor_info t = vug_model_tensor(model, i);
-        char shape[160];
-        int at = 0;
-        for (int d = 0; d < t.rank && at < (int)sizeof(shape) - 24; d++)
-            at += snprintf(shape + at, sizeof(shape) - (size_t)at, d ? ",%lld" : "%lld",
-                           (long long)t.dim[d]);
-        shape[at] = '\0';
-        vug_buf_printf(to, "  %-6s [%s] %s %s: %s%s\n", format_of(&t).text, shape,
-                       vug_human_bytes(t.bytes).text, t.file, t.name,
-                       t.used ? "" : " (passed over)");
+    if (l->statistics)
+        vug_buf_printf(to, "  %-15s %-15s %11s %11s %11s %11s %11s %10s\n", "", "", "", "min",
+                       "max", "mean", "rms", "not finite");
+    for (size_t i = 0; i < vug_model_tensor_count(l->model); i++) {
+        const vug_tensor_info t = vug_model_tensor(l->model, i);
+        vug_buf_printf(to, "  %-15s %-15s %11s", format_of(&t).text, shape_of(&t).text,
+                       vug_human_bytes(t.bytes).text);
+        if (l->statistics)
+            print_statistics(&l->statistics[i], to);
+        vug_buf_printf(to, "  %s: %s%s\n", t.file, t.name, t.used ? "" : " (passed over)");
     }
 }
 
-static void as_text(const vug_model *model, const vug_options *opt, vug_buf *to)
+static void as_text(const looked_at *l, vug_buf *to)
 {
+    const vug_model *model = l->model;
     const vug_model_info m = vug_model_describe(model);
     vug_err why;
     const vug_tokenizer *tokenizer = vug_model_tokenizer(model, &why);
@@ -200,8 +269,8 @@ static void as_text(const vug_model *model, const vug_options *opt, vug_buf *to)
     print_totals(model, to);
     print_memory(&m.memory, to);
     print_caches(model, (size_t)m.n_layers, to);
-    if (opt->tensors)
-        print_tensors(model, to);
+    if (l->tensors)
+        print_tensors(l, to);
 }
 
 /* ---- for a program ----------------------------------------------------------------- */
@@ -268,11 +337,53 @@ static void json_layers(const vug_model *model, size_t n, vug_js *js)
     vug_js_close(js, ']');
 }
 
-static void json_tensors(const vug_model *model, vug_js *js)
+static void json_total(const format_total *total, vug_js *js)
+{
+    vug_js_u64(js, "tensors", total->n);
+    vug_js_u64(js, "bytes", total->bytes);
+    vug_js_u64(js, "weights", total->weights);
+    vug_js_f64(js, "bits_per_weight", bits_per_weight(total));
+}
+
+static void json_totals(const vug_model *model, vug_js *js)
+{
+    format_total total[MAX_TOTALS], all;
+    const size_t n = totals_of(model, total, &all);
+    vug_js_open(js, "formats", '[');
+    for (size_t i = 0; i < n; i++) {
+        vug_js_open(js, NULL, '{');
+        vug_js_str(js, "format", total[i].format.text);
+        vug_js_bool(js, "used", total[i].used);
+        json_total(&total[i], js);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+    vug_js_open(js, "total", '{');
+    json_total(&all, js);
+    vug_js_close(js, '}');
+}
+
+/* Numbers that there are not are null. */
+static void json_statistics(const vug_tensor_statistics *s, vug_js *js)
+{
+    if (s->n == 0) {
+        vug_js_str(js, "statistics", NULL);
+        return;
+    }
+    vug_js_open(js, "statistics", '{');
+    vug_js_f64(js, "min", s->min);
+    vug_js_f64(js, "max", s->max);
+    vug_js_f64(js, "mean", s->mean);
+    vug_js_f64(js, "rms", s->rms);
+    vug_js_u64(js, "not_finite", s->n_bad);
+    vug_js_close(js, '}');
+}
+
+static void json_tensors(const looked_at *l, vug_js *js)
 {
     vug_js_open(js, "tensors", '[');
-    for (size_t i = 0; i < vug_model_tensor_count(model); i++) {
-        const vug_tensor_info t = vug_model_tensor(model, i);
+    for (size_t i = 0; i < vug_model_tensor_count(l->model); i++) {
+        const vug_tensor_info t = vug_model_tensor(l->model, i);
         vug_js_open(js, NULL, '{');
         vug_js_str(js, "name", t.name);
         vug_js_str(js, "format", format_of(&t).text);
@@ -283,56 +394,80 @@ static void json_tensors(const vug_model *model, vug_js *js)
         vug_js_close(js, ']');
         vug_js_u64(js, "bytes", t.bytes);
         vug_js_bool(js, "used", t.used);
+        if (l->statistics)
+            json_statistics(&l->statistics[i], js);
         vug_js_close(js, '}');
     }
     vug_js_close(js, ']');
 }
 
-static void as_json(const vug_model *model, vug_js *js)
+static void as_json(const looked_at *l, vug_js *js)
 {
+    const vug_model *model = l->model;
     const vug_model_info m = vug_model_describe(model);
-    format_total total[MAX_TOTALS];
-    const size_t n = totals_of(model, total);
     vug_js_open(js, NULL, '{');
     json_head(model, &m, js);
-    vug_js_open(js, "formats", '[');
-    for (size_t i = 0; i < n; i++) {
-        vug_js_open(js, NULL, '{');
-        vug_js_str(js, "format", total[i].format.text);
-        vug_js_bool(js, "used", total[i].used);
-        vug_js_u64(js, "tensors", total[i].n);
-        vug_js_u64(js, "bytes", total[i].bytes);
-        vug_js_close(js, '}');
-    }
-    vug_js_close(js, ']');
+    json_totals(model, js);
     vug_js_open(js, "memory", '{');
 #define X(field, text) vug_js_u64(js, #field, m.memory.field);
     MEMORY_ROWS(X)
 #undef X
     vug_js_close(js, '}');
     json_layers(model, (size_t)m.n_layers, js);
-    json_tensors(model, js);
+    json_tensors(l, js);
     vug_js_close(js, '}');
+}
+
+/* For vug_free; NULL and a sentence when that fails. */
+static vug_tensor_statistics *read_statistics(const vug_ui *ui, const vug_options *opt,
+                                              const vug_model *model, vug_err *err)
+{
+    const size_t n = vug_model_tensor_count(model);
+    vug_tensor_statistics *out = vug_alloc(n, sizeof(*out));
+    if (!out) {
+        (void)VUG_FAIL_NOMEM(err, "statistics of tensors", n * sizeof(*out));
+        return NULL;
+    }
+    vug_bar bar = vug_bar_start(ui, "reading weights", opt->quiet);
+    const vug_status st = vug_model_statistics(model, vug_bar_step, &bar, out, err);
+    vug_bar_end(&bar);
+    if (st == VUG_OK)
+        return out;
+    vug_free(out);
+    return NULL;
+}
+
+static int show(vug_ui *ui, const vug_options *opt, const looked_at *l)
+{
+    if (opt->json) {
+        vug_js js = { 0 };
+        as_json(l, &js);
+        return vug_js_print(&js, ui, VUG_EXIT_OK);
+    }
+    vug_buf text = { 0 };
+    as_text(l, &text);
+    return vug_ui_print(ui, &text, VUG_EXIT_OK);
 }
 
 int vug_cmd_inspect(vug_ui *ui, const vug_options *opt)
 {
     vug_model_options how = vug_options_model(opt);
     vug_model *model;
+    vug_tensor_statistics *statistics = NULL;
     vug_err err;
     int code;
     how.lazy = true;
     if (vug_model_open(opt->operand[0], &how, &model, &err) != VUG_OK)
         return vug_ui_fail(ui, &err);
-    if (opt->json) {
-        vug_js js = { 0 };
-        as_json(model, &js);
-        code = vug_js_print(&js, ui, VUG_EXIT_OK);
+    if (opt->stats)
+        statistics = read_statistics(ui, opt, model, &err);
+    if (opt->stats && !statistics) {
+        code = vug_ui_fail(ui, &err);
     } else {
-        vug_buf text = { 0 };
-        as_text(model, opt, &text);
-        code = vug_ui_print(ui, &text, VUG_EXIT_OK);
+        const looked_at l = { model, statistics, opt->tensors || opt->stats };
+        code = show(ui, opt, &l);
     }
+    vug_free(statistics);
     vug_model_close(model);
     return code;
 }

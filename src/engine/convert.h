@@ -12,13 +12,7 @@
 
 /* ---- formats (convert_types.c) ------------------------------------------------------ */
 
-/* VUG_DTYPE_COUNT: as it is. */
-typedef struct {
-    vug_dtype dtype;
-    int group; /* of MLX's formats; 0 */
-} vug_weight_type;
-
-/* Which weights become what. */
+/* Which weights become what; of format VUG_DTYPE_COUNT: as it is. */
 typedef struct {
     bool gguf; /* the container; or safetensors */
     vug_weight_type all, embed, head;

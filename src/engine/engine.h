@@ -218,6 +218,28 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts,
                                             vug_err *err);
 
+/* ---- formats of weights by name (weight_types.c) -------------------------------- */
+
+typedef struct {
+    vug_dtype dtype;
+    int group; /* weights to a scale of MLX's formats, rows and columns to one of FP8; 0 */
+} vug_weight_type;
+
+/* Which formats are meant. "mxfp4" is that of the container; of all, GGUF's, and "mlx_fp4"
+ * that of MLX. */
+typedef enum {
+    VUG_TYPES_PLAIN,  /* BF16, F16, F32 */
+    VUG_TYPES_GGUF,   /* and those of GGUF */
+    VUG_TYPES_FOLDER, /* and those of MLX */
+    VUG_TYPES_ALL,    /* both, and FP8 */
+} vug_type_set;
+
+VUG_MUST_CHECK vug_status vug_weight_type_parse(const char *name, vug_type_set set,
+                                                vug_weight_type *out, vug_err *err);
+/* The format with blocks of 32 that llama.cpp takes for rows that are no whole blocks of
+ * 256 (src/llama-quant.cpp, tensor_type_fallback). */
+vug_dtype vug_without_super_blocks(vug_dtype dtype);
+
 /* ---- random weights in blocks (synth_blocks.c) --------------------------------- */
 
 bool vug_random_has(vug_dtype dtype);

@@ -11,6 +11,8 @@
 
 #include "engine/engine.h"
 
+#define E4M3_MAX 448.0f
+
 /* ---- random weights ------------------------------------------------------------------ */
 
 /* A mixing function of position and seed (the finalizer of SplitMix64), so that a
@@ -76,48 +78,73 @@ const char *vug_shape_name(size_t i)
 typedef struct {
     const vug_shape_row *row;
     vug_config config;
-    vug_dtype dtype;
+    vug_weight_type type;
     uint64_t seed;
 } synth;
 
-/* F32, F16 and BF16. */
-static bool is_number(vug_dtype dtype)
+/* The type of a tensor. Vectors beside weights in blocks are F32, the embedding and the
+ * head beside FP8 are BF16, as in published checkpoints. Rows that are no whole blocks or
+ * groups get smaller ones, or none. */
+static vug_weight_type type_of(const synth *s, const vug_slot *slot)
 {
-    return dtype <= VUG_DTYPE_BF16;
+    vug_weight_type type = s->type;
+    const int64_t in = slot->shape.dim[slot->shape.rank - 1];
+    const char *name = slot->row->name;
+    const bool end = strcmp(name, "token_embd") == 0 || strcmp(name, "output") == 0;
+    if (type.dtype <= VUG_DTYPE_BF16)
+        return type;
+    if (slot->shape.rank == 1)
+        return (vug_weight_type){ VUG_DTYPE_F32, 0 };
+    if (type.dtype == VUG_DTYPE_E4M3)
+        return end ? (vug_weight_type){ VUG_DTYPE_BF16, 0 } : type;
+    if (vug_dtype_of(type.dtype)->elements == 256 && in % 256 != 0)
+        type.dtype = vug_without_super_blocks(type.dtype);
+    while (type.group > 32 && in % type.group != 0)
+        type.group /= 2;
+    return in % 32 == 0 ? type : (vug_weight_type){ VUG_DTYPE_F32, 0 };
 }
 
-/* The type of a tensor. Vectors beside weights in blocks are F32; rows that are no whole
- * blocks of 256 get blocks of 32, of the types that llama.cpp chooses (src/llama-quant.cpp,
- * tensor_type_fallback). */
-static vug_dtype type_of(const synth *s, const vug_slot *slot)
+/* Scales that lie apart; of format VUG_DTYPE_COUNT where there are none. */
+static vug_scales scales_of(vug_weight_type type)
 {
-    static const vug_dtype instead[VUG_DTYPE_COUNT] = {
-        [VUG_DTYPE_Q2_K] = VUG_DTYPE_IQ4_NL,   [VUG_DTYPE_Q3_K] = VUG_DTYPE_IQ4_NL,
-        [VUG_DTYPE_IQ4_XS] = VUG_DTYPE_IQ4_NL, [VUG_DTYPE_Q4_K] = VUG_DTYPE_Q5_0,
-        [VUG_DTYPE_Q5_K] = VUG_DTYPE_Q5_1,     [VUG_DTYPE_Q6_K] = VUG_DTYPE_Q8_0,
-    };
-    if (is_number(s->dtype))
-        return s->dtype;
-    if (slot->shape.rank == 1)
-        return VUG_DTYPE_F32;
-    const int64_t in = slot->shape.dim[slot->shape.rank - 1];
-    return in % vug_dtype_of(s->dtype)->elements == 0 ? s->dtype : instead[s->dtype];
+    vug_scales out = { .dtype = VUG_DTYPE_BF16, .rows = 1, .columns = type.group };
+    if (!type.group)
+        out.dtype = VUG_DTYPE_COUNT;
+    if (type.dtype == VUG_DTYPE_MLX_FP4)
+        out.dtype = VUG_DTYPE_E8M0;
+    if (type.dtype == VUG_DTYPE_E4M3) {
+        out.dtype = VUG_DTYPE_F32;
+        out.rows = type.group;
+    }
+    return out;
+}
+
+/* Those of MLX's formats of whole numbers. */
+static bool has_biases(vug_weight_type type)
+{
+    return scales_of(type).dtype == VUG_DTYPE_BF16;
 }
 
 /* Its blocks. */
 static uint64_t blocks_of(const synth *s, const vug_slot *slot)
 {
-    const int elements = vug_dtype_of(type_of(s, slot))->elements;
+    const int elements = vug_dtype_of(type_of(s, slot).dtype)->elements;
     return (uint64_t)vug_shape_elements(&slot->shape, 0, 0) / (uint64_t)elements;
 }
 
 static uint64_t bytes_of(const synth *s, const vug_slot *slot)
 {
-    return blocks_of(s, slot) * (uint64_t)vug_dtype_of(type_of(s, slot))->bytes;
+    const vug_weight_type type = type_of(s, slot);
+    const vug_scales scales = scales_of(type);
+    const uint64_t bytes = blocks_of(s, slot) * (uint64_t)vug_dtype_of(type.dtype)->bytes;
+    if (!type.group)
+        return bytes;
+    const int64_t n = vug_scale_count(&scales, slot->shape.rank, slot->shape.dim);
+    return bytes +
+           (uint64_t)n * (uint64_t)vug_dtype_of(scales.dtype)->bytes * (has_biases(type) ? 2 : 1);
 }
 
-static vug_status find_shape(const char *shape, const char *type, uint64_t seed, synth *out,
-                             vug_err *err)
+static vug_status find_shape(const char *shape, uint64_t seed, synth *out, vug_err *err)
 {
     *out = (synth){ .seed = mix(seed) };
     vug_buf known = { 0 };
@@ -132,13 +159,6 @@ static vug_status find_shape(const char *shape, const char *type, uint64_t seed,
                       known.ptr ? known.ptr : "none");
     vug_buf_release(&known);
     VUG_TRY(st);
-    out->dtype = vug_dtype_find(vug_str_of(type));
-    const bool found = out->dtype != VUG_DTYPE_COUNT;
-    if (!found || (!is_number(out->dtype) && !vug_random_has(out->dtype)))
-        return VUG_FAIL(err, VUG_ARGUMENT,
-                        "type '%s' is not known; expected bf16, f16, f32 or a format of blocks, "
-                        "as Q4_0 or Q4_K",
-                        type);
     return vug_config_read(vug_str_of(out->row->config), shape, &out->config, err);
 }
 
@@ -154,20 +174,41 @@ static bool is_left_out(const vug_config *c, const vug_slot *slot)
 /* ---- in memory --------------------------------------------------------------------------- */
 
 typedef struct {
-    vug_dtype dtype;
-    uint8_t *data;
+    vug_weight_type type;
+    uint8_t *data, *scales, *biases;
     uint64_t first_seed;
-    uint64_t n; /* blocks */
+    uint64_t n, n_scales; /* blocks; or 0 */
     float centre, scale;
 } filling;
+
+/* First to last of `n` that are the thread's. */
+static void share_of(uint64_t n, int thread, int n_threads, uint64_t *from, size_t *count)
+{
+    *from = n * (uint64_t)thread / (uint64_t)n_threads;
+    *count = (size_t)(n * ((uint64_t)thread + 1) / (uint64_t)n_threads - *from);
+}
 
 static void fill_part(void *arg, int thread, int n_threads)
 {
     const filling *f = arg;
-    const uint64_t from = f->n * (uint64_t)thread / (uint64_t)n_threads;
-    const uint64_t to = f->n * ((uint64_t)thread + 1) / (uint64_t)n_threads;
-    fill_blocks(f->first_seed, from, (size_t)(to - from), f->centre, f->scale, f->dtype,
-                f->data + from * (uint64_t)vug_dtype_of(f->dtype)->bytes);
+    const vug_scales kind = scales_of(f->type);
+    const bool fp8 = f->type.dtype == VUG_DTYPE_E4M3;
+    uint64_t from;
+    size_t n;
+    share_of(f->n, thread, n_threads, &from, &n);
+    fill_blocks(f->first_seed, from, n, f->centre, fp8 ? E4M3_MAX : f->scale, f->type.dtype,
+                f->data + from * (uint64_t)vug_dtype_of(f->type.dtype)->bytes);
+    if (!f->n_scales)
+        return;
+    share_of(f->n_scales, thread, n_threads, &from, &n);
+    const uint64_t skipped = from * (uint64_t)vug_dtype_of(kind.dtype)->bytes;
+    const uint64_t seed = mix(f->first_seed);
+    if (fp8) /* no two alike */
+        fill(seed, from, n, f->scale / E4M3_MAX, f->scale / E4M3_MAX / 4, vug_dtype_of(kind.dtype),
+             f->scales + skipped);
+    else
+        vug_random_scales(f->type.dtype, seed, from, n, f->scale / sqrtf(3), f->scales + skipped,
+                          f->biases ? f->biases + skipped : NULL);
 }
 
 /* Bytes of all weights; the sizes of published shapes fit. */
@@ -182,6 +223,28 @@ static uint64_t weight_bytes(const synth *s)
     return bytes;
 }
 
+/* A tensor of the directory, filled by all threads. */
+static vug_status fill_tensor(const synth *s, size_t i, const vug_slot *slot, vug_pool *pool,
+                              vug_weights *weights, vug_err *err)
+{
+    const vug_shape *shape = &slot->shape;
+    const vug_str name = vug_str_of(slot->name);
+    filling f = { .type = type_of(s, slot),
+                  .first_seed = mix(s->seed + i),
+                  .n = blocks_of(s, slot),
+                  .centre = centre_of(slot, &s->config),
+                  .scale = scale_of(slot) };
+    VUG_TRY(vug_weights_add(weights, name, f.type.dtype, shape->rank, shape->dim, &f.data, err));
+    if (f.type.group) {
+        const vug_scales how = scales_of(f.type);
+        f.n_scales = (uint64_t)vug_scale_count(&how, shape->rank, shape->dim);
+        VUG_TRY(vug_weights_add_scales(weights, name, &how, &f.scales,
+                                       has_biases(f.type) ? &f.biases : NULL, err));
+    }
+    vug_pool_run(pool, fill_part, &f);
+    return VUG_OK;
+}
+
 static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model_options *o,
                                  vug_weights *weights, vug_err *err)
 {
@@ -194,14 +257,7 @@ static vug_status fill_directory(const synth *s, vug_pool *pool, const vug_model
         vug_slot slot;
         if (!vug_slot_tensor(&s->config, i, &slot) || is_left_out(&s->config, &slot))
             continue;
-        filling f = { .dtype = type_of(s, &slot),
-                      .first_seed = mix(s->seed + i),
-                      .centre = centre_of(&slot, &s->config),
-                      .scale = scale_of(&slot) };
-        f.n = blocks_of(s, &slot);
-        VUG_TRY(vug_weights_add(weights, vug_str_of(slot.name), f.dtype, slot.shape.rank,
-                                slot.shape.dim, &f.data, err));
-        vug_pool_run(pool, fill_part, &f);
+        VUG_TRY(fill_tensor(s, i, &slot, pool, weights, err));
         done += bytes_of(s, &slot);
         if (o->progress && !o->progress(done, total, o->user))
             return VUG_FAIL(err, VUG_CANCELLED, "%s: stopped", s->row->name);
@@ -215,7 +271,8 @@ vug_status vug_model_synthesize(const char *shape, const char *type, uint64_t se
     const vug_model_options none = { 0 };
     vug_model_options o = options ? *options : none;
     synth s;
-    VUG_TRY(find_shape(shape, type, seed, &s, err));
+    VUG_TRY(find_shape(shape, seed, &s, err));
+    VUG_TRY(vug_weight_type_parse(type, VUG_TYPES_ALL, &s.type, err));
     vug_pool *pool;
     VUG_TRY(vug_pool_create(o.threads ? o.threads : vug_cpu_count(), &pool, err));
     vug_weights *weights = NULL;
@@ -251,7 +308,7 @@ static vug_status fill_piece(size_t i, uint64_t at, uint8_t *bytes, size_t n, vo
 {
     (void)err;
     const writing *w = user;
-    const vug_dtype_info *format = vug_dtype_of(w->s->dtype);
+    const vug_dtype_info *format = vug_dtype_of(w->s->type.dtype);
     vug_slot slot;
     (void)vug_slot_tensor(&w->s->config, w->slot[i], &slot);
     const size_t size = (size_t)format->bytes;
@@ -291,7 +348,7 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
         const bool optional = slot.row->need == VUG_OPTIONAL; /* a head, outside the prefix */
         (void)snprintf(name, sizeof(name), "%s%s", optional ? "" : "model.", slot.name);
         spec[n] = (vug_tensor_spec){ .name = vug_arena_copy(&arena, vug_str_of(name)),
-                                     .dtype = s->dtype,
+                                     .dtype = s->type.dtype,
                                      .rank = slot.shape.rank };
         memcpy(spec[n].dim, slot.shape.dim, sizeof(slot.shape.dim));
         if (!spec[n].name.ptr)
@@ -310,10 +367,8 @@ vug_status vug_shape_write(const char *shape, const char *type, uint64_t seed, c
                            vug_progress_fn *progress, void *user, vug_err *err)
 {
     synth s;
-    VUG_TRY(find_shape(shape, type, seed, &s, err));
-    if (!is_number(s.dtype))
-        return VUG_FAIL(err, VUG_ARGUMENT, "safetensors do not hold %s; expected bf16, f16 or f32",
-                        vug_dtype_of(s.dtype)->name);
+    VUG_TRY(find_shape(shape, seed, &s, err));
+    VUG_TRY(vug_weight_type_parse(type, VUG_TYPES_PLAIN, &s.type, err));
     VUG_TRY(vug_make_folder(dir, err));
     VUG_TRY(write_weights(&s, dir, progress, user, err));
     /* Last, because a folder is a checkpoint once it has a config. */

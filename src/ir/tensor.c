@@ -1,6 +1,19 @@
 /* Matrices inside the tensors of a checkpoint. */
 #include "ir/tensor.h"
 
+static int64_t parts(int64_t n, int64_t each)
+{
+    return n / each + (n % each > 0);
+}
+
+int64_t vug_scale_count(const vug_scales *s, int rank, const int64_t *dim)
+{
+    int64_t n = parts(dim[rank - 2], s->rows) * parts(dim[rank - 1], s->columns);
+    for (int i = 0; i < rank - 2; i++)
+        n *= dim[i];
+    return n;
+}
+
 static int64_t columns_of(const vug_tensor *t)
 {
     return t->dim[t->rank - 1];
@@ -20,7 +33,7 @@ vug_matrix vug_tensor_from(const vug_tensor *t, int64_t row)
     if (!t->scales.scale)
         return m;
     const int64_t rows = t->dim[t->rank - 2], share = t->scales.rows;
-    const int64_t each = rows / share + (rows % share > 0); /* rows of scales of a matrix */
+    const int64_t each = parts(rows, share); /* rows of scales of a matrix */
     const int64_t first = row / rows * each + row % rows / share;
     const int64_t skipped = first * t->scales.stride * vug_dtype_of(t->scales.dtype)->bytes;
     m.scales.scale += skipped;

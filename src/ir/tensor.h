@@ -17,6 +17,9 @@ typedef struct {
     int64_t stride; /* scales of a row of them */
 } vug_scales;
 
+/* How many belong to a tensor of two dimensions or more: each of its matrices has its own. */
+int64_t vug_scale_count(const vug_scales *s, int rank, const int64_t *dim);
+
 /* A weight [rows,columns] in memory, borrowed. */
 typedef struct {
     vug_dtype dtype;

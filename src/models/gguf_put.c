@@ -69,7 +69,7 @@ static void put_each(const target *t, const char *name, const int32_t *each)
 static void put_layers(const target *t)
 {
     const vug_config *c = t->c;
-    int32_t kv[VUG_MAX_LAYERS], ffn[VUG_MAX_LAYERS];
+    int32_t kv[VUG_MAX_LAYERS] = { 0 }, ffn[VUG_MAX_LAYERS] = { 0 };
     int64_t shared = 0;
     for (int64_t i = 0; i < c->n_layers; i++) {
         kv[i] = vug_config_layer(c, i).n_kv_heads;

@@ -203,6 +203,12 @@ uint64_t vug_weights_mapped(const vug_weights *weights)
     return weights->mapped;
 }
 
+static void release_entry(vug_entry *entry)
+{
+    vug_free(entry->owned);
+    vug_free(entry->scales);
+}
+
 /* ---- life ---------------------------------------------------------------- */
 
 vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err)
@@ -223,9 +229,9 @@ void vug_weights_close(vug_weights *weights)
     if (!weights)
         return;
     for (size_t i = 0; i < weights->n; i++)
-        vug_free(weights->order[i]->owned);
+        release_entry(weights->order[i]);
     for (vug_entry *entry = weights->folded; entry; entry = entry->next)
-        vug_free(entry->owned);
+        release_entry(entry);
     for (size_t i = 0; i < weights->n_files; i++)
         vug_unmap(&weights->file[i]);
     vug_free(weights->order);
@@ -337,6 +343,35 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
             (weights->n - 1 - at) * sizeof(vug_entry *));
     weights->by_name[at] = entry;
     *data = memory;
+    return VUG_OK;
+}
+
+/* Fewer than weights, whose bytes were counted. */
+vug_status vug_weights_add_scales(vug_weights *weights, vug_str name, const vug_scales *how,
+                                  uint8_t **scale, uint8_t **bias, vug_err *err)
+{
+    vug_entry *entry = vug_weights_entry(weights, name);
+    if (!entry || !entry->owned || entry->scales || entry->tensor.rank < 2 ||
+        entry->tensor.bytes == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s: tensor '%.*s' cannot be given scales: it has to be an added matrix "
+                        "without them",
+                        weights->name, VUG_STR_ARG(name));
+    vug_tensor *t = &entry->tensor;
+    const uint64_t bytes = (uint64_t)vug_scale_count(how, t->rank, t->dim) *
+                           (uint64_t)vug_dtype_of(how->dtype)->bytes;
+    const uint64_t total = bias ? 2 * bytes : bytes;
+    entry->scales = vug_alloc_aligned((size_t)total);
+    if (!entry->scales)
+        return VUG_FAIL_NOMEM(err, weights->name, total);
+    *scale = entry->scales;
+    if (bias)
+        *bias = *scale + bytes;
+    t->scales = *how;
+    t->scales.scale = *scale;
+    t->scales.bias = bias ? *bias : NULL;
+    t->scales.stride = (t->dim[t->rank - 1] + how->columns - 1) / how->columns;
+    t->scale_bytes = total;
     return VUG_OK;
 }
 

@@ -25,6 +25,7 @@ typedef struct vug_entry vug_entry;
 struct vug_entry {
     vug_tensor tensor;
     void *owned;     /* the memory of an added tensor; NULL when the bytes lie in a file */
+    void *scales;    /* likewise, of its scales and biases */
     bool folded;     /* its bytes are another tensor's scales now */
     vug_entry *next; /* of those */
 };

@@ -175,7 +175,7 @@ static vug_status fold_words(folder *f, vug_tensor *t, vug_err *err)
     const size_t stem = t->name.len - strlen(".weight");
     vug_entry *scales_at = beside(f, t->name, stem, ".scales");
     vug_entry *biases_at = beside(f, t->name, stem, ".biases");
-    if (!scales_at || f->name.bad)
+    if (!scales_at)
         return vug_buf_ok(&f->name, err);
     const vug_tensor *scales = &scales_at->tensor;
     const vug_tensor *biases = biases_at ? &biases_at->tensor : NULL;

@@ -36,6 +36,11 @@ VUG_MUST_CHECK vug_status vug_weights_create(const char *name, vug_weights **out
 VUG_MUST_CHECK vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype,
                                           int rank, const int64_t *dim, uint8_t **data,
                                           vug_err *err);
+/* Gives an added tensor of two dimensions or more scales, of the format and for as many
+ * `rows` and `columns` as `how` says, and biases unless `bias` is NULL: zeroed likewise. */
+VUG_MUST_CHECK vug_status vug_weights_add_scales(vug_weights *weights, vug_str name,
+                                                 const vug_scales *how, uint8_t **scale,
+                                                 uint8_t **bias, vug_err *err);
 void vug_weights_close(vug_weights *weights);
 
 size_t vug_weights_count(const vug_weights *weights);

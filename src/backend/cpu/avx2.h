@@ -12,7 +12,6 @@ void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t);
-void vug_avx2_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
 void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 

@@ -1,6 +1,6 @@
 /* Products with ggml's formats of 32 weights to a block; see avx2_blocks.h. */
 #if defined(__AVX2__)
-#include "backend/cpu/avx2_blocks.h"
+#include "backend/cpu/avx2_blocks_pack.h"
 
 /* scale * p + offset * (the sum of x) */
 INLINE __m256 affine(const group *g, int at, __m256 scale, __m256i p, __m256 offset)
@@ -21,10 +21,15 @@ INLINE halves unpack_q4_0(two_rows w, int j)
     return split_nibbles(w, j * 18 + 2);
 }
 
+INLINE __m256 scale_q4_0(const group *g, int at)
+{
+    return strided_halves(g, at, 18, 0);
+}
+
 INLINE __m256 terms_q4_0(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q4_0, TO_15);
-    return times(strided_halves(g, at, 18, 0), centred(g, at, p, 8));
+    return times(scale_q4_0(g, at), centred(g, at, p, 8));
 }
 
 INLINE halves unpack_q4_1(two_rows w, int j)
@@ -32,10 +37,20 @@ INLINE halves unpack_q4_1(two_rows w, int j)
     return split_nibbles(w, j * 20 + 4);
 }
 
+INLINE __m256 scale_q4_1(const group *g, int at)
+{
+    return strided_halves(g, at, 20, 0);
+}
+
+INLINE __m256 offset_q4_1(const group *g, int at)
+{
+    return strided_halves(g, at, 20, 2);
+}
+
 INLINE __m256 terms_q4_1(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q4_1, TO_15);
-    return affine(g, at, strided_halves(g, at, 20, 0), p, strided_halves(g, at, 20, 2));
+    return affine(g, at, scale_q4_1(g, at), p, offset_q4_1(g, at));
 }
 
 INLINE halves unpack_iq4_nl(two_rows w, int j)
@@ -43,9 +58,14 @@ INLINE halves unpack_iq4_nl(two_rows w, int j)
     return iq4_of(unpack_q4_0(w, j));
 }
 
+INLINE __m256 scale_iq4_nl(const group *g, int at)
+{
+    return strided_halves(g, at, 18, 0);
+}
+
 INLINE __m256 terms_iq4_nl(const group *g, int at)
 {
-    return times(strided_halves(g, at, 18, 0), products(g, at, unpack_iq4_nl, WITH_SIGN));
+    return times(scale_iq4_nl(g, at), products(g, at, unpack_iq4_nl, WITH_SIGN));
 }
 
 INLINE halves unpack_mxfp4(two_rows w, int j)
@@ -63,7 +83,7 @@ INLINE int exponents_at(const uint8_t *w, int n)
 }
 
 /* 2^(e - 128) */
-INLINE __m256 mxfp4_scales(const group *g, int at)
+INLINE __m256 scale_mxfp4(const group *g, int at)
 {
     const two_rows w = moved(g->w, at * 17);
     const __m128i bytes =
@@ -78,7 +98,7 @@ INLINE __m256 mxfp4_scales(const group *g, int at)
 INLINE __m256 terms_mxfp4(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_mxfp4, TO_31);
-    return times(mxfp4_scales(g, at), centred(g, at, p, 12));
+    return times(scale_mxfp4(g, at), centred(g, at, p, 12));
 }
 
 /* ---- five bits, eight bits -------------------------------------------------- */
@@ -107,10 +127,15 @@ INLINE halves unpack_q5_0(two_rows w, int j)
     return unpack_five(w, j * 22, 2);
 }
 
+INLINE __m256 scale_q5_0(const group *g, int at)
+{
+    return strided_halves(g, at, 22, 0);
+}
+
 INLINE __m256 terms_q5_0(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q5_0, TO_31);
-    return times(strided_halves(g, at, 22, 0), centred(g, at, p, 16));
+    return times(scale_q5_0(g, at), centred(g, at, p, 16));
 }
 
 INLINE halves unpack_q5_1(two_rows w, int j)
@@ -118,10 +143,20 @@ INLINE halves unpack_q5_1(two_rows w, int j)
     return unpack_five(w, j * 24, 4);
 }
 
+INLINE __m256 scale_q5_1(const group *g, int at)
+{
+    return strided_halves(g, at, 24, 0);
+}
+
+INLINE __m256 offset_q5_1(const group *g, int at)
+{
+    return strided_halves(g, at, 24, 2);
+}
+
 INLINE __m256 terms_q5_1(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q5_1, TO_31);
-    return affine(g, at, strided_halves(g, at, 24, 0), p, strided_halves(g, at, 24, 2));
+    return affine(g, at, scale_q5_1(g, at), p, offset_q5_1(g, at));
 }
 
 INLINE halves unpack_q8_0(two_rows w, int j)
@@ -129,18 +164,23 @@ INLINE halves unpack_q8_0(two_rows w, int j)
     return (halves){ load_rows(w, j * 34 + 2), load_rows(w, j * 34 + 18) };
 }
 
-INLINE __m256 terms_q8_0(const group *g, int at)
+INLINE __m256 scale_q8_0(const group *g, int at)
 {
-    return times(strided_halves(g, at, 34, 0), products(g, at, unpack_q8_0, WITH_SIGN));
+    return strided_halves(g, at, 34, 0);
 }
 
-BLOCK_FORMAT(q4_0, 144, true, false)
-BLOCK_FORMAT(q4_1, 160, true, false)
-BLOCK_FORMAT(q5_0, 176, true, false)
-BLOCK_FORMAT(q5_1, 192, true, false)
-BLOCK_FORMAT(q8_0, 272, true, false)
-BLOCK_FORMAT(iq4_nl, 144, true, false)
-BLOCK_FORMAT(mxfp4, 136, true, false)
+INLINE __m256 terms_q8_0(const group *g, int at)
+{
+    return times(scale_q8_0(g, at), products(g, at, unpack_q8_0, WITH_SIGN));
+}
+
+BLOCK_FORMAT(q4_0, scale_q4_0, .bytes = 144, .has_rest = true)
+BLOCK_FORMAT(q4_1, scale_q4_1, .bytes = 160, .has_rest = true, .offset = offset_q4_1)
+BLOCK_FORMAT(q5_0, scale_q5_0, .bytes = 176, .has_rest = true)
+BLOCK_FORMAT(q5_1, scale_q5_1, .bytes = 192, .has_rest = true, .offset = offset_q5_1)
+BLOCK_FORMAT(q8_0, scale_q8_0, .bytes = 272, .has_rest = true, .is_wide = true)
+BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .bytes = 144, .has_rest = true, .is_wide = true)
+BLOCK_FORMAT(mxfp4, scale_mxfp4, .bytes = 136, .has_rest = true)
 
 #else
 typedef int vug_avx2_blocks_is_empty; /* ISO C wants something here */

@@ -1,6 +1,6 @@
 /* Products with ggml's formats of 256 weights, which are a group; see avx2_blocks.h. */
 #if defined(__AVX2__)
-#include "backend/cpu/avx2_blocks.h"
+#include "backend/cpu/avx2_blocks_pack.h"
 
 /* Bits 2 j and 2 j + 1 of each byte, moved to bit `to`. */
 INLINE __m256i two_bits(__m256i bytes, int j, int to)
@@ -40,6 +40,19 @@ INLINE halves two_to_a_byte(two_rows w, int64_t from, bool upper)
     return (halves){ lower_nibbles(first), lower_nibbles(second) };
 }
 
+INLINE __m256 negated(__m256 x)
+{
+    return _mm256_xor_ps(x, _mm256_set1_ps(-0.0f));
+}
+
+/* scale * p + offset * m */
+INLINE __m256 with_offset(const group *g, int at, __m256 scale, __m256i p, __m256 offset,
+                          __m256i minimum)
+{
+    const __m256i m = _mm256_madd_epi16(minimum, sums_of(g, at));
+    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p), times(offset, m));
+}
+
 /* ---- a scale for 16 weights -------------------------------------------------- */
 
 /* Sums of halves that fit 16 bits, side by side for each block. */
@@ -66,14 +79,34 @@ INLINE halves unpack_q2_k(two_rows w, int j)
     return four_to_a_byte(w, 16 + j / 4 * 32, j % 4, 0);
 }
 
+INLINE __m256 scale_q2_k(const group *g, int at)
+{
+    (void)at;
+    return one_half(g->w, 80);
+}
+
+/* Times -1. */
+INLINE __m256 offset_q2_k(const group *g, int at)
+{
+    (void)at;
+    return negated(one_half(g->w, 82));
+}
+
+INLINE __m256i factor_q2_k(const group *g, int at)
+{
+    return unsigned_words(lower_nibbles(load_rows(g->w, 0)), at);
+}
+
+INLINE __m256i minimum_q2_k(const group *g, int at)
+{
+    return unsigned_words(upper_nibbles(load_rows(g->w, 0)), at);
+}
+
 INLINE __m256 terms_q2_k(const group *g, int at)
 {
-    const __m256i scales = load_rows(g->w, 0);
-    const __m256i factor = unsigned_words(lower_nibbles(scales), at);
-    const __m256i minimum = unsigned_words(upper_nibbles(scales), at);
-    const __m256i p = pairs_of(products_by_half(g, at, unpack_q2_k, TO_15));
-    return _mm256_fmsub_ps(one_half(g->w, 80), _mm256_cvtepi32_ps(_mm256_madd_epi16(factor, p)),
-                           times(one_half(g->w, 82), _mm256_madd_epi16(minimum, sums_of(g, at))));
+    const __m256i pairs = pairs_of(products_by_half(g, at, unpack_q2_k, TO_15));
+    const __m256i p = _mm256_madd_epi16(factor_q2_k(g, at), pairs);
+    return with_offset(g, at, scale_q2_k(g, at), p, offset_q2_k(g, at), minimum_q2_k(g, at));
 }
 
 /* The third bit comes from the mask: without it 4 is taken off, as it is from all. */
@@ -84,25 +117,31 @@ INLINE halves unpack_q3_k(two_rows w, int j)
 
 /* Sixteen numbers of 6 bits in bytes 2 .. 13 of 16: the lower four bits are the lower, then
  * the upper nibbles of eight bytes, the upper two lie in the last four. */
-INLINE __m256i q3_k_factors(__m256i bytes)
+INLINE __m256i factor_q3_k(const group *g, int at)
 {
+    const __m256i bytes = load_rows(g->w, 94);
     const __m256i eight =
             _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(_mm_setr_epi8(
                                                2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9)));
-    const __m256i four = _mm256_shuffle_epi8(bytes, _mm256_set1_epi32(0x0d0c0b0a));
+    const __m256i last = _mm256_shuffle_epi8(bytes, _mm256_set1_epi32(0x0d0c0b0a));
     const __m256i low = _mm256_srlv_epi32(eight, _mm256_setr_epi32(0, 0, 4, 4, 0, 0, 4, 4));
-    const __m256i high = _mm256_srlv_epi32(four, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+    const __m256i high = _mm256_srlv_epi32(last, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
     const __m256i both =
             _mm256_or_si256(lower_nibbles(low), _mm256_slli_epi16(two_bits(high, 0, 0), 4));
-    return _mm256_sub_epi8(both, _mm256_set1_epi8(32));
+    return signed_words(_mm256_sub_epi8(both, _mm256_set1_epi8(32)), at);
+}
+
+INLINE __m256 scale_q3_k(const group *g, int at)
+{
+    (void)at;
+    return one_half(g->w, 108);
 }
 
 INLINE __m256 terms_q3_k(const group *g, int at)
 {
-    const __m256i p = pairs_of(products_by_half(g, at, unpack_q3_k, TO_15));
-    const __m256i centred = _mm256_sub_epi16(p, _mm256_slli_epi16(sums_of(g, at), 2));
-    const __m256i factor = signed_words(q3_k_factors(load_rows(g->w, 94)), at);
-    return times(one_half(g->w, 108), _mm256_madd_epi16(factor, centred));
+    const __m256i pairs = pairs_of(products_by_half(g, at, unpack_q3_k, TO_15));
+    const __m256i centred = _mm256_sub_epi16(pairs, _mm256_slli_epi16(sums_of(g, at), 2));
+    return times(scale_q3_k(g, at), _mm256_madd_epi16(factor_q3_k(g, at), centred));
 }
 
 INLINE halves unpack_q6_k(two_rows w, int j)
@@ -111,16 +150,27 @@ INLINE halves unpack_q6_k(two_rows w, int j)
                   four_to_a_byte(w, 128 + j / 4 * 32, j % 4, 4));
 }
 
+INLINE __m256 scale_q6_k(const group *g, int at)
+{
+    (void)at;
+    return one_half(g->w, 208);
+}
+
+INLINE __m256i factor_q6_k(const group *g, int at)
+{
+    return signed_words(load_rows(g->w, 192), at);
+}
+
 /* A half's sum passes 16 bits. */
 INLINE __m256 terms_q6_k(const group *g, int at)
 {
-    const __m256i factor = signed_words(load_rows(g->w, 192), at);
+    const __m256i factor = factor_q6_k(g, at);
     const halves h = products_by_half(g, at, unpack_q6_k, TO_63);
     const __m256i first =
             _mm256_mullo_epi32(h.first, _mm256_srai_epi32(_mm256_slli_epi32(factor, 16), 16));
     const __m256i second = _mm256_mullo_epi32(h.second, _mm256_srai_epi32(factor, 16));
     const __m256i zero = _mm256_slli_epi32(_mm256_madd_epi16(factor, sums_of(g, at)), 5);
-    return times(one_half(g->w, 208), _mm256_sub_epi32(_mm256_add_epi32(first, second), zero));
+    return times(scale_q6_k(g, at), _mm256_sub_epi32(_mm256_add_epi32(first, second), zero));
 }
 
 /* ---- a scale for 32 weights -------------------------------------------------- */
@@ -128,31 +178,55 @@ INLINE __m256 terms_q6_k(const group *g, int at)
 /* Of d, dmin and 12 bytes: eight scales of 6 bits, then eight minima. The first four of
  * each are the lower bits of a byte; the others have their lower four bits in the last
  * four bytes, the upper two above those of the first. */
-INLINE __m256i q4_k_scales(__m256i bytes)
+INLINE __m256i scales_and_minima(const group *g, int at)
 {
+    const __m256i bytes = load_rows(g->w, 0);
     const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0xed),
                                           _mm256_setr_epi32(0, 0, 0, 4, 0, 0, 0, 4));
     const __m256i high = _mm256_srli_epi16(_mm256_shuffle_epi32(bytes, 0xa5), 2);
     const __m256i low_mask = _mm256_set1_epi64x(0x0f0f0f0f3f3f3f3f);
     const __m256i high_mask = _mm256_set1_epi64x(0x3030303000000000);
-    return _mm256_or_si256(_mm256_and_si256(low, low_mask), _mm256_and_si256(high, high_mask));
+    const __m256i all =
+            _mm256_or_si256(_mm256_and_si256(low, low_mask), _mm256_and_si256(high, high_mask));
+    return at ? _mm256_srli_epi64(all, 32) : all;
+}
+
+/* Bytes first .. first + 3 of each half, twice in 16 bits. */
+INLINE __m256i twice_in_words(__m256i bytes, char first)
+{
+    const __m256i numbers = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1));
+    return _mm256_shuffle_epi8(bytes, _mm256_add_epi8(numbers, _mm256_set1_epi16(first)));
+}
+
+INLINE __m256 scale_q4_k(const group *g, int at)
+{
+    (void)at;
+    return one_half(g->w, 0);
+}
+
+INLINE __m256 offset_q4_k(const group *g, int at)
+{
+    (void)at;
+    return negated(one_half(g->w, 2));
+}
+
+INLINE __m256i factor_q4_k(const group *g, int at)
+{
+    return twice_in_words(scales_and_minima(g, at), 0);
+}
+
+INLINE __m256i minimum_q4_k(const group *g, int at)
+{
+    return twice_in_words(scales_and_minima(g, at), 8);
 }
 
 /* `p` are the products. */
 INLINE __m256 terms_q4_or_5(const group *g, int at, __m256i p)
 {
-    const __m256i scales = q4_k_scales(load_rows(g->w, 0));
-    /* A byte to 32 bits, and one twice to 16 bits. */
-    const __m256i to_factor = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1));
-    const __m256i to_minimum = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1));
-    const __m256i these = at ? _mm256_srli_epi64(scales, 32) : scales;
-    const __m256i factor = _mm256_shuffle_epi8(these, to_factor);
-    const __m256i minimum = _mm256_shuffle_epi8(these, to_minimum);
-    const __m256i m = _mm256_madd_epi16(sums_of(g, at), minimum);
-    return _mm256_fmsub_ps(one_half(g->w, 0), _mm256_cvtepi32_ps(_mm256_mullo_epi32(p, factor)),
-                           times(one_half(g->w, 2), m));
+    const __m256i factor = _mm256_srli_epi32(factor_q4_k(g, at), 16);
+    return with_offset(g, at, scale_q4_k(g, at), _mm256_mullo_epi32(p, factor), offset_q4_k(g, at),
+                       minimum_q4_k(g, at));
 }
 
 INLINE halves unpack_q4_k(two_rows w, int j)
@@ -180,8 +254,14 @@ INLINE halves unpack_iq4_xs(two_rows w, int j)
     return iq4_of(split_nibbles(w, 8 + j * 16));
 }
 
-/* d; two upper bits of eight factors; four lower ones */
-INLINE __m256 terms_iq4_xs(const group *g, int at)
+INLINE __m256 scale_iq4_xs(const group *g, int at)
+{
+    (void)at;
+    return one_half(g->w, 0);
+}
+
+/* In 32 bits: d; two upper bits of eight; four lower ones. */
+INLINE __m256i factor_of_block(const group *g, int at)
 {
     const __m256i bytes = join_rows(load_8(g->w.a), load_8(g->w.b));
     const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0x55),
@@ -193,17 +273,30 @@ INLINE __m256 terms_iq4_xs(const group *g, int at)
     const __m256i both =
             _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
                             _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
-    const __m256i factor = _mm256_sub_epi32(both, _mm256_set1_epi32(32));
-    const __m256i p = products(g, at, unpack_iq4_xs, WITH_SIGN);
-    return times(one_half(g->w, 0), _mm256_mullo_epi32(p, factor));
+    return _mm256_sub_epi32(both, _mm256_set1_epi32(32));
 }
 
-BLOCK_FORMAT(q2_k, 84, false, false)
-BLOCK_FORMAT(q3_k, 110, false, false)
-BLOCK_FORMAT(q4_k, 144, false, false)
-BLOCK_FORMAT(q5_k, 176, false, false)
-BLOCK_FORMAT(q6_k, 210, false, false)
-BLOCK_FORMAT(iq4_xs, 136, false, false)
+INLINE __m256i factor_iq4_xs(const group *g, int at)
+{
+    const __m256i factor = factor_of_block(g, at);
+    return _mm256_blend_epi16(factor, _mm256_slli_epi32(factor, 16), 0xaa);
+}
+
+INLINE __m256 terms_iq4_xs(const group *g, int at)
+{
+    const __m256i p = products(g, at, unpack_iq4_xs, WITH_SIGN);
+    return times(scale_iq4_xs(g, at), _mm256_mullo_epi32(p, factor_of_block(g, at)));
+}
+
+BLOCK_FORMAT(q2_k, scale_q2_k, .bytes = 84, .offset = offset_q2_k, .factor = factor_q2_k,
+             .minimum = minimum_q2_k)
+BLOCK_FORMAT(q3_k, scale_q3_k, .bytes = 110, .factor = factor_q3_k)
+BLOCK_FORMAT(q4_k, scale_q4_k, .bytes = 144, .offset = offset_q4_k, .factor = factor_q4_k,
+             .minimum = minimum_q4_k)
+BLOCK_FORMAT(q5_k, scale_q4_k, .bytes = 176, .offset = offset_q4_k, .factor = factor_q4_k,
+             .minimum = minimum_q4_k)
+BLOCK_FORMAT(q6_k, scale_q6_k, .bytes = 210, .factor = factor_q6_k)
+BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .bytes = 136, .is_wide = true, .factor = factor_iq4_xs)
 
 #else
 typedef int vug_avx2_blocks_k_is_empty; /* ISO C wants something here */

@@ -3,7 +3,7 @@
  * lie apart, one for 32, 64 or 128 weights; see avx2_blocks.h.
  */
 #if defined(__AVX2__)
-#include "backend/cpu/avx2_blocks.h"
+#include "backend/cpu/avx2_blocks_pack.h"
 
 /* ---- scales ------------------------------------------------------------------ */
 
@@ -36,8 +36,9 @@ INLINE __m128i words_of(two_rows row, int64_t first, int64_t columns)
     return _mm_shuffle_epi8(both, _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3));
 }
 
-/* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. */
-INLINE __m256 numbers_of(two_rows row, int64_t first, int n, const vug_scales *s)
+/* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. Rare, and long. */
+static __attribute__((noinline)) __m256 numbers_of(two_rows row, int64_t first, int n,
+                                                   const vug_scales *s)
 {
     const int64_t size = scale_bytes(s->dtype);
     float x[2 * UNIT] = { 0 };
@@ -64,12 +65,21 @@ INLINE __m256 apart(const group *g, two_rows row, int at)
 
 /* ---- affine ------------------------------------------------------------------- */
 
+INLINE __m256 scale_mlx(const group *g, int at)
+{
+    return apart(g, g->scale, at);
+}
+
+INLINE __m256 offset_mlx(const group *g, int at)
+{
+    return g->bias.a ? apart(g, g->bias, at) : _mm256_setzero_ps();
+}
+
 /* A weight is scale * q + bias. */
 INLINE __m256 affine(const group *g, int at, __m256i p)
 {
-    const __m256 bias = g->bias.a ? apart(g, g->bias, at) : _mm256_setzero_ps();
-    return _mm256_fmadd_ps(apart(g, g->scale, at), _mm256_cvtepi32_ps(p),
-                           times(bias, block_sums(g, at, 1)));
+    return _mm256_fmadd_ps(scale_mlx(g, at), _mm256_cvtepi32_ps(p),
+                           times(offset_mlx(g, at), block_sums(g, at, 1)));
 }
 
 /* Two neighbouring integers of `bits` bits, in the upper bits of 16: one in each byte. */
@@ -197,7 +207,7 @@ INLINE int bytes_at(const uint8_t *s, int n)
 }
 
 /* Halves of E8M0 numbers: the integers are E2M1 times two. */
-INLINE __m256 half_exponents(const group *g, int at)
+INLINE __m256 scale_mlx_fp4(const group *g, int at)
 {
     const two_rows s = moved(g->scale, g->first + at);
     const __m128i bytes = _mm_setr_epi32(bytes_at(s.a, g->n - at), bytes_at(s.b, g->n - at), 0, 0);
@@ -218,16 +228,19 @@ INLINE halves unpack_mlx_fp4(two_rows w, int j)
 INLINE __m256 terms_mlx_fp4(const group *g, int at)
 {
     const __m256i p = products(g, at, unpack_mlx_fp4, TO_31);
-    return times(half_exponents(g, at), _mm256_sub_epi32(p, block_sums(g, at, 12)));
+    return times(scale_mlx_fp4(g, at), _mm256_sub_epi32(p, block_sums(g, at, 12)));
 }
 
-BLOCK_FORMAT(mlx2, 64, true, true)
-BLOCK_FORMAT(mlx3, 96, true, true)
-BLOCK_FORMAT(mlx4, 128, true, true)
-BLOCK_FORMAT(mlx5, 160, true, true)
-BLOCK_FORMAT(mlx6, 192, true, true)
-BLOCK_FORMAT(mlx8, 256, true, true)
-BLOCK_FORMAT(mlx_fp4, 128, true, true)
+#define AFFINE(id, ...)                                                                     \
+    BLOCK_FORMAT(id, scale_mlx, .has_rest = true, .has_scales = true, .offset = offset_mlx, \
+                 __VA_ARGS__)
+AFFINE(mlx2, .bytes = 64)
+AFFINE(mlx3, .bytes = 96)
+AFFINE(mlx4, .bytes = 128)
+AFFINE(mlx5, .bytes = 160)
+AFFINE(mlx6, .bytes = 192)
+AFFINE(mlx8, .bytes = 256, .is_wide = true)
+BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .has_rest = true, .has_scales = true, .bytes = 128)
 
 #else
 typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C wants something here */

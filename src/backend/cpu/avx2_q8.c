@@ -55,8 +55,8 @@ void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t 
     for (int64_t i = 0; i < n; i += Q8) {
         const float max = largest(x + i);
         const __m256 r = _mm256_set1_ps(max > 0 ? 127 / max : 0);
-        const __m256i a = rounded(x + i, r), b = rounded(x + i + HALF, r);
-        const __m256i c = rounded(x + i + 2 * HALF, r), d = rounded(x + i + 3 * HALF, r);
+        const __m256i a = rounded(x + i, r), b = rounded(x + i + 8, r);
+        const __m256i c = rounded(x + i + 16, r), d = rounded(x + i + 24, r);
         const __m256i bytes =
                 _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
         _mm256_storeu_si256((__m256i *)(void *)(q + i), _mm256_permutevar8x32_epi32(bytes, order));
@@ -117,38 +117,46 @@ typedef struct {
     __m256 at[ROWS][2];
 } sums;
 
+/* Of a block, while it is taken by groups. */
+typedef struct {
+    __m256i factor[2];
+    integers part, whole; /* in 16 and in 32 bits */
+} block_sums;
+
+/* Group `g` of a block, whose four bytes of each row begin at `x`: adds to the sums in 16
+ * bits and, when these are full, these to the sums in 32. */
+INLINE void add_group(layout l, const int rows, const int8_t *x, const __m256i *w, int64_t g,
+                      block_sums *s)
+{
+    const bool is_first = g % groups_of(l) == 0, is_last = (g + 1) % groups_of(l) == 0;
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < 2 * (int64_t)rows; i++) {
+        const int64_t r = i / 2, h = i % 2;
+        const __m256i pairs = _mm256_maddubs_epi16(w[h], broadcast(x + r * Q8));
+        __m256i *sum = &s->part.at[r][h], *whole = &s->whole.at[r][h];
+        *sum = in_order(is_first ? pairs : _mm256_add_epi16(*sum, pairs));
+        if (is_last) {
+            const __m256i wide = _mm256_madd_epi16(*sum, s->factor[h]);
+            *whole = g < groups_of(l) ? wide : _mm256_add_epi32(*whole, wide);
+        }
+    }
+}
+
 /* The sums of products of block `b`, each half with its factor. */
 INLINE integers multiply(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b)
 {
     const uint8_t *w = t->panel->q + b * Q8 * PANEL;
     const int8_t *x = t->q + b * Q8 * ROWS;
     const __m256i ones = _mm256_set1_epi16(1);
-    __m256i factor[2] = { ones, ones };
-    integers product, part;
-    for (int64_t h = 0; l.factors && h < 2; h++)
-        factor[h] = load(t->panel->factor + (b * PANEL + h * HALF) * 2);
+    block_sums s;
+    for (int64_t h = 0; h < 2; h++)
+        s.factor[h] = !l.factors ? ones : load(t->panel->factor + (b * PANEL + h * HALF) * 2);
 #pragma GCC unroll 8
     for (int64_t g = 0; g < Q8 / 4; g++) {
-        const bool is_first = g % groups_of(l) == 0;
-        const bool is_last = (g + 1) % groups_of(l) == 0;
-        const __m256i w0 = load(w + g * 4 * PANEL);
-        const __m256i w1 = load(w + g * 4 * PANEL + 4 * HALF);
-#pragma GCC unroll 4
-        for (int64_t r = 0; r < rows; r++) {
-            const __m256i four = broadcast(x + r * Q8 + 4 * g);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                const __m256i pairs = _mm256_maddubs_epi16(h ? w1 : w0, four);
-                __m256i *sum = &part.at[r][h], *whole = &product.at[r][h];
-                *sum = in_order(is_first ? pairs : _mm256_add_epi16(*sum, pairs));
-                if (is_last) {
-                    const __m256i wide = _mm256_madd_epi16(*sum, factor[h]);
-                    *whole = g < groups_of(l) ? wide : _mm256_add_epi32(*whole, wide);
-                }
-            }
-        }
+        const __m256i pair[2] = { load(w + g * 64), load(w + g * 64 + 32) };
+        add_group(l, rows, x + 4 * g, pair, g, &s);
     }
-    return product;
+    return s.whole;
 }
 
 INLINE integers multiply_wide(const int rows, const vug_cpu_tile_q8 *t, int64_t b)
@@ -158,17 +166,13 @@ INLINE integers multiply_wide(const int rows, const vug_cpu_tile_q8 *t, int64_t 
     integers product;
 #pragma GCC unroll 16
     for (int64_t g = 0; g < Q8 / 2; g++) {
-        const __m256i w0 = load(w + g * 2 * PANEL);
-        const __m256i w1 = load(w + g * 2 * PANEL + 2 * HALF);
-#pragma GCC unroll 4
-        for (int64_t r = 0; r < rows; r++) {
-            const __m256i two = broadcast(x + r * Q8 + 2 * g);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                const __m256i pairs = _mm256_madd_epi16(h ? w1 : w0, two);
-                __m256i *whole = &product.at[r][h];
-                *whole = in_order(g == 0 ? pairs : _mm256_add_epi32(*whole, pairs));
-            }
+        const __m256i pair[2] = { load(w + g * 32), load(w + g * 32 + 16) };
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < 2 * (int64_t)rows; i++) {
+            const int64_t r = i / 2, h = i % 2;
+            const __m256i wide = _mm256_madd_epi16(pair[h], broadcast(x + r * Q8 + 2 * g));
+            __m256i *whole = &product.at[r][h];
+            *whole = in_order(g == 0 ? wide : _mm256_add_epi32(*whole, wide));
         }
     }
     return product;

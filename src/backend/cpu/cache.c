@@ -1,6 +1,4 @@
 /* The key/value caches: their sizes, and writing a step's tokens into them. */
-#include <math.h>
-
 #include "backend/cpu/cpu.h"
 
 enum { PANEL = VUG_CPU_PANEL, BLOCK = VUG_CPU_BLOCK, GROUP = VUG_KV_GROUP };
@@ -80,26 +78,11 @@ typedef struct {
     float scale;
 } group;
 
-/* ref.c has the definition. Adding 1.5 * 2^23 rounds to an integer, to nearest even. */
-static void round_to_8_bits(const float *x, int64_t n, group *out)
+static void round_group(const vug_cpu_kernels *kernels, vug_kv format, const float *x, int64_t n,
+                        group *out)
 {
-    float most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const float size = fabsf(x[i]);
-        most = size > most ? size : most;
-    }
-    const float r = most > 0 ? 127 / most : 0;
-    out->scale = most / 127;
-    for (int64_t i = 0; i < n; i++) {
-        float q = x[i] * r;
-        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
-        q = (q + 0x1.8p+23f) - 0x1.8p+23f;
-        out->code[i] = (uint8_t)(int8_t)q;
-    }
-}
-
-static void round_group(vug_kv format, const float *x, int64_t n, group *out)
-{
+    float whole[GROUP] = { 0 };
+    int16_t sum[GROUP / 16];
     switch (format) {
     case VUG_KV_F32:
         memcpy(out->code, x, (size_t)n * sizeof(*x));
@@ -112,7 +95,8 @@ static void round_group(vug_kv format, const float *x, int64_t n, group *out)
         break;
     case VUG_KV_Q8:
     case VUG_KV_COUNT:
-        round_to_8_bits(x, n, out);
+        memcpy(whole, x, (size_t)n * sizeof(*x));
+        kernels->round(whole, GROUP, (int8_t *)out->code, &out->scale, sum);
         break;
     }
 }
@@ -122,6 +106,7 @@ static void round_group(vug_kv format, const float *x, int64_t n, group *out)
 /* A chunk is the tokens of one span that fall into one block of 64 positions, of one kv
  * head. */
 typedef struct {
+    const vug_cpu_kernels *kernels;
     const vug_cpu_attention_job *job;
     vug_cpu_deal deal;
 } append;
@@ -144,13 +129,14 @@ static void spread(const uint8_t *code, int64_t size, int64_t n, uint8_t *to)
     }
 }
 
-static void write_key(const vug_cpu_cache *c, uint8_t *panel, int64_t lane, const float *k)
+static void write_key(const append *a, uint8_t *panel, int64_t lane, const float *k)
 {
+    const vug_cpu_cache *c = a->job->cache;
     const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
     for (int64_t e = 0; e < c->width; e += GROUP) {
         const int64_t n = c->width - e < GROUP ? c->width - e : GROUP;
         group g;
-        round_group(c->format, k + e, n, &g);
+        round_group(a->kernels, c->format, k + e, n, &g);
         memcpy(panel + lane * scale, &g.scale, (size_t)scale);
         panel += PANEL * scale;
         spread(g.code, size, n, panel + lane * size);
@@ -158,13 +144,14 @@ static void write_key(const vug_cpu_cache *c, uint8_t *panel, int64_t lane, cons
     }
 }
 
-static void write_value(const vug_cpu_cache *c, uint8_t *block, int64_t row, const float *v)
+static void write_value(const append *a, uint8_t *block, int64_t row, const float *v)
 {
+    const vug_cpu_cache *c = a->job->cache;
     const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
     for (int64_t e = 0; e < c->width; e += GROUP) {
         const int64_t n = c->width - e < GROUP ? c->width - e : GROUP;
         group g;
-        round_group(c->format, v + e, n, &g);
+        round_group(a->kernels, c->format, v + e, n, &g);
         memcpy(block + row * scale, &g.scale, (size_t)scale);
         block += BLOCK * scale;
         for (int64_t i = 0; i < n; i += PANEL) {
@@ -176,13 +163,14 @@ static void write_value(const vug_cpu_cache *c, uint8_t *block, int64_t row, con
 }
 
 /* k, v [E] of one head become those of one slot. */
-static void write_slot(const vug_cpu_cache *c, uint8_t *data, int64_t head, int64_t slot,
+static void write_slot(const append *a, uint8_t *data, int64_t head, int64_t slot,
                        const float *kv[2])
 {
+    const vug_cpu_cache *c = a->job->cache;
     const int64_t panel = head * (c->slots / PANEL) + slot / PANEL;
     const int64_t block = head * (c->slots / BLOCK) + slot / BLOCK;
-    write_key(c, data + c->k + panel * c->panel_bytes, slot % PANEL, kv[0]);
-    write_value(c, data + c->v + block * c->block_bytes, slot % BLOCK, kv[1]);
+    write_key(a, data + c->k + panel * c->panel_bytes, slot % PANEL, kv[0]);
+    write_value(a, data + c->v + block * c->block_bytes, slot % BLOCK, kv[1]);
 }
 
 static void append_block(const append *a, int64_t i)
@@ -201,7 +189,7 @@ static void append_block(const append *a, int64_t i)
     int64_t position = from > span->past ? from : span->past;
     for (; position < end && position < from + BLOCK; position++) {
         const int64_t at = ((row + position - span->past) * c->heads + head) * c->width;
-        write_slot(c, span->state->data, head, position % c->slots,
+        write_slot(a, span->state->data, head, position % c->slots,
                    (const float *[2]){ job->k + at, job->v + at });
     }
 }
@@ -217,7 +205,7 @@ static void append_blocks(void *arg, int thread, int n_threads)
 
 void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *job)
 {
-    append a = { .job = job };
+    append a = { .kernels = env->kernels, .job = job };
     int64_t blocks = 0, tokens = 0;
     for (int i = 0; i < job->n_spans; i++) {
         blocks += span_blocks(&job->span[i]);

@@ -124,23 +124,18 @@ static vug_cpu_hint after(const vug_cpu_product *p, const vug_cpu_chunk *c, int6
                            .parts = LANES * tiles_of(c->rows) };
 }
 
-/* Adds a block of a panel's sums, from `k` on, for all rows. */
+/* Adds a block of a panel's sums, from `k` on, to those of all rows; `panel` says where both
+ * lie. */
 static void add_panel(const vug_cpu_product *p, const vug_cpu_chunk *c, int64_t k,
-                      const float *panel, float *y, vug_cpu_hint *next)
+                      const vug_cpu_tile *panel, vug_cpu_hint *next)
 {
     const int64_t n = block_size(p, k, vug_cpu_kc(p->job->in));
+    vug_cpu_tile shape = *panel;
     for (int64_t j = 0; j < LANES && j < n; j++) {
-        const int64_t size = vug_cpu_lane_size(n, j);
-        const vug_cpu_tile shape = {
-            .a = arranged_at(p, k, n, j) + c->first_row * size,
-            .b = panel + vug_cpu_lane_start(n, j) * PANEL,
-            .c = y,
-            .k = size,
-            .lda = size,
-            .ldb = PANEL,
-            .ldc = PANEL,
-            .accumulate = k > 0 || j > 0,
-        };
+        shape.k = shape.lda = vug_cpu_lane_size(n, j);
+        shape.a = arranged_at(p, k, n, j) + c->first_row * shape.k;
+        shape.b = (const float *)panel->b + vug_cpu_lane_start(n, j) * PANEL;
+        shape.accumulate = k > 0 || j > 0;
         rows_by_lane(p->env->kernels, &shape, c->rows, next);
     }
 }
@@ -152,13 +147,14 @@ void vug_cpu_f32_rows(const vug_cpu_product *p, const vug_cpu_chunk *c, float *s
     float *y = scratch, *panel = y + (int64_t)ROW_BLOCK * PANEL;
     float *decoded = panel + (int64_t)VUG_CPU_KC * PANEL;
     const int64_t kc = vug_cpu_kc(p->job->in);
+    const vug_cpu_tile shape = { .b = panel, .c = y, .ldb = PANEL, .ldc = PANEL };
     for (int64_t o = c->first; o < c->end; o += PANEL) {
         const int outputs = vug_cpu_panel_outputs(c, o);
         const rows_of_weights w = weights_at(p, c, o, 1, outputs, decoded);
         for (int64_t k = 0; k < p->job->in; k += kc) {
             vug_cpu_hint next = after(p, c, o, k);
             w.format->pack(w.w + k * w.size, w.stride, outputs, block_size(p, k, kc), panel);
-            add_panel(p, c, k, panel, y, &next);
+            add_panel(p, c, k, &shape, &next);
         }
         for (int64_t r = 0; r < c->rows; r++)
             memcpy(c->m->y + (c->first_row + r) * c->m->out + o, y + r * PANEL,

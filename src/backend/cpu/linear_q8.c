@@ -98,7 +98,7 @@ static void put_block(const vug_cpu_product *p, int64_t at, const int8_t *q, flo
     p->scale[at] = scale;
     memcpy(p->sum + 2 * at, sum, 2 * sizeof(*sum));
     for (int64_t e = 0; p->wide && e < Q8; e++)
-        p->wide[at * Q8 + e] = q[e];
+        p->wide[at * Q8 + e] = (int16_t)q[e];
 }
 
 void vug_cpu_q8_prepare(const vug_cpu_product *p, int64_t t, int64_t slot, bool single)

@@ -295,19 +295,17 @@ void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_re
 
 /* ---- attention ------------------------------------------------------------ */
 
-/* 8 bits for up to 32 elements with one scale in F32, which overflows and vanishes no
- * sooner than they do. NaN counts as 0; an infinity makes all of them NaN. */
+/* Up to 32 elements, as activations are; the scale in F32 overflows and vanishes no sooner
+ * than they do. An infinity makes all of them NaN. */
 static void round_group(const float *x, int64_t n, float *out)
 {
-    float most = 0;
+    float whole[VUG_KV_GROUP] = { 0 }, scale;
+    int8_t q[VUG_KV_GROUP];
+    int16_t sum[VUG_KV_GROUP / 16];
+    memcpy(whole, x, (size_t)n * sizeof(*x));
+    vug_ref_round(whole, q, &scale, sum);
     for (int64_t i = 0; i < n; i++)
-        most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-    const float d = most / 127, r = most > 0 ? 127 / most : 0;
-    for (int64_t i = 0; i < n; i++) {
-        float q = rintf(x[i] * r);
-        q = isnan(q) ? 0 : q > 127 ? 127 : q < -127 ? -127 : q;
-        out[i] = (float)(int)q * d;
-    }
+        out[i] = (float)q[i] * scale;
 }
 
 void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out)

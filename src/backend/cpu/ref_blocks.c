@@ -58,7 +58,7 @@ void vug_ref_gemv_q8(const vug_cpu_gemv_q8 *g)
 /* ---- panels --------------------------------------------------------------- */
 
 /* The element at place i of the four of group g. */
-static int element_of(int g, int i)
+static int64_t element_of(int64_t g, int64_t i)
 {
     return 16 * (i / 2) + 2 * g + i % 2;
 }
@@ -66,10 +66,10 @@ static int element_of(int g, int i)
 static void put_weights(const vug_cpu_panel *panel, const vug_cpu_layout *layout, int64_t at, int c,
                         const vug_block *b)
 {
-    for (int i = 0; layout->bits == 8 && i < Q8; i++)
+    for (int64_t i = 0; layout->bits == 8 && i < Q8; i++)
         panel->wide[at * Q8 * PANEL + (i / 2 * PANEL + c) * 2 + i % 2] =
                 (int16_t)(b->factor[i / 16] * (b->q[i] + layout->zero));
-    for (int i = 0; layout->bits < 8 && i < Q8; i++)
+    for (int64_t i = 0; layout->bits < 8 && i < Q8; i++)
         panel->q[at * Q8 * PANEL + (i / 4 * PANEL + c) * 4 + i % 4] =
                 (uint8_t)(b->q[element_of(i / 4, i % 4)] + layout->zero);
 }
@@ -85,8 +85,9 @@ static void put_block(const vug_cpu_panel *panel, const vug_cpu_layout *layout, 
     for (int s = 0; layout->factors && s < 2; s++) {
         const int64_t to = (at * PANEL + c) * 2 + s;
         panel->factor[to] = b->factor[s];
-        panel->minimum[to] =
-                layout->offsets ? b->minimum[s] : (int16_t)(-layout->zero * b->factor[s]);
+        panel->minimum[to] = b->minimum[s];
+        if (!layout->offsets)
+            panel->minimum[to] = (int16_t)(-layout->zero * b->factor[s]);
     }
 }
 
@@ -110,9 +111,9 @@ void vug_ref_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_p
 static void multiply(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, int32_t *half)
 {
     const int64_t x = (at * ROWS + r) * Q8, w = at * Q8 * PANEL;
-    for (int i = 0; t->layout->bits == 8 && i < Q8; i++)
+    for (int64_t i = 0; t->layout->bits == 8 && i < Q8; i++)
         half[i / 16] += t->panel->wide[w + (i / 2 * PANEL + c) * 2 + i % 2] * t->wide[x + i];
-    for (int i = 0; t->layout->bits < 8 && i < Q8; i++)
+    for (int64_t i = 0; t->layout->bits < 8 && i < Q8; i++)
         half[i % 4 / 2] += t->panel->q[w + (i / 4 * PANEL + c) * 4 + i % 4] * t->q[x + i];
 }
 
