@@ -70,11 +70,15 @@ static const struct {
     { VUG_DTYPE_Q6_K, 1, { 208 } },    { VUG_DTYPE_IQ4_XS, 1, { 0 } },
 };
 
-typedef enum { RANDOM, ZEROS, ONES, TOP_BITS, N_FILLS } fill;
+/* UNDERFLOW: products that are below all floats and negative, so that sums are -0. */
+typedef enum { RANDOM, ZEROS, ONES, TOP_BITS, UNDERFLOW, N_FILLS } fill;
 
 static uint8_t byte_of(rng *r, fill f)
 {
-    return f == RANDOM ? (uint8_t)rng_bits(r) : f == ZEROS ? 0 : f == ONES ? 0xff : 0x80;
+    return f == RANDOM || f == UNDERFLOW ? (uint8_t)rng_bits(r)
+           : f == ZEROS                  ? 0
+           : f == ONES                   ? 0xff
+                                         : 0x80;
 }
 
 /* One in eight is 0, one in eight subnormal in F16. */
@@ -112,12 +116,12 @@ typedef struct {
     walled data, scale, bias;
 } weight;
 
-static walled scales_of(rng *r, const apartness *a, size_t n, bool at_end)
+static walled scales_of(rng *r, const apartness *a, size_t n, bool at_end, fill f)
 {
     const size_t size = (size_t)vug_dtype_of(a->dtype)->bytes;
     walled w = walled_bytes(n * size, at_end);
     for (size_t i = 0; i < n; i++) {
-        const float x = scale_of(r);
+        const float x = f == UNDERFLOW ? -0x1p-100f : scale_of(r);
         if (a->dtype == VUG_DTYPE_E8M0)
             w.data[i] = (uint8_t)(i % 9 == 0 ? i % 2 : 100 + rng_bits(r) % 50);
         else
@@ -142,14 +146,14 @@ static weight make_weight(rng *r, vug_dtype dtype, int64_t k, fill f, const apar
         w.data.data[b * 17] = (uint8_t)(b % 9 == 0 ? b % 2 : 100 + rng_bits(r) % 50);
     if (a) {
         const int64_t stride = k / a->columns;
-        w.scale = scales_of(r, a, (size_t)(ROWS * stride), at_end);
+        w.scale = scales_of(r, a, (size_t)(ROWS * stride), at_end, f);
         w.m.scales = (vug_scales){ .scale = w.scale.data,
                                    .dtype = a->dtype,
                                    .rows = 1,
                                    .columns = a->columns,
                                    .stride = stride };
         if (a->has_bias) {
-            w.bias = scales_of(r, a, (size_t)(ROWS * stride), at_end);
+            w.bias = scales_of(r, a, (size_t)(ROWS * stride), at_end, f);
             w.m.scales.bias = w.bias.data;
         }
     }
@@ -187,7 +191,7 @@ static activations make_activations(rng *r, int64_t k, fill f)
         sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
     }
     for (size_t i = 0; i < blocks; i++)
-        scale[i] = rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
+        scale[i] = f == UNDERFLOW ? 0x1p-100f : rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
     x.q8 = (vug_cpu_q8){ q, scale, sum };
     return x;
 }
