@@ -476,6 +476,14 @@ static void test_importance_is_used(void **state)
     to = open_gguf(out.path);
     assert_quantized(find(from, "model.layers.0.self_attn.q_proj.weight"),
                      find(to, "blk.0.attn_q.weight"), VUG_DTYPE_Q4_0, collected);
+    /* A file that holds nothing about the model is refused, not ignored. */
+    const scratch_path second = scratch_at(&s, "r.gguf");
+    help_refused(vug_convert(pebble, second.path,
+                             &(vug_convert_options){ .type = "q4_0", .importance = out.path },
+                             &err),
+                 &err, VUG_FORMAT, out.path,
+                 "FOLDER: no tensor is the '.in_sum2' of a weight of this model, as `vug imatrix` "
+                 "and llama-imatrix write them");
     vug_tokens_release(&id);
     vug_weights_close(from);
     vug_weights_close(to);

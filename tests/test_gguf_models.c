@@ -313,6 +313,55 @@ static void check_config(const char *json, const char *name)
     vug_free(c);
 }
 
+/* What transformers needs of a config.json: the class, reals with a point and no more
+ * digits than they had, a whole query_pre_attn_scalar, widths layer by layer. */
+static void configs_for_transformers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *has[6];
+    } row[] = {
+        { "{\"model_type\":\"gemma2\",\"hidden_size\":96,\"num_hidden_layers\":2,"
+          "\"num_attention_heads\":4,\"head_dim\":16,\"num_key_value_heads\":2,\"vocab_size\":50,"
+          "\"intermediate_size\":64,\"query_pre_attn_scalar\":24,\"rms_norm_eps\":1e-06,"
+          "\"final_logit_softcapping\":8.0,\"attn_logit_softcapping\":5.1}",
+          { "\"architectures\":[\"Gemma2ForCausalLM\"]", "\"query_pre_attn_scalar\":24,",
+            "\"rms_norm_eps\":1e-6,", "\"final_logit_softcapping\":8.0,",
+            "\"attn_logit_softcapping\":5.1,", "\"rope_theta\":10000.0," } },
+        { "{\"model_type\":\"gemma4_text\",\"hidden_size\":96,\"num_hidden_layers\":3,"
+          "\"num_attention_heads\":4,\"head_dim\":16,\"num_key_value_heads\":2,\"vocab_size\":50,"
+          "\"vocab_size_per_layer_input\":50,\"hidden_size_per_layer_input\":0,"
+          "\"intermediate_size\":64,\"global_head_dim\":32,\"final_logit_softcapping\":30.0,"
+          "\"num_kv_shared_layers\":0,\"sliding_window\":8,"
+          "\"layer_types\":[\"sliding_attention\",\"sliding_attention\",\"full_attention\"]}",
+          { "\"architectures\":[\"Gemma4ForCausalLM\"]",
+            "\"per_layer_config\":{\"2\":{\"head_dim\":32,\"num_key_value_heads\":2}}" } },
+    };
+    vug_config *c = vug_alloc(1, sizeof(*c));
+    assert_non_null(c);
+    for (size_t i = 0; i < COUNT(row); i++) {
+        vug_err err;
+        help_ok(vug_config_read(vug_str_of(row[i].config), "c", c, &err), &err);
+        vug_gguf_builder b = { 0 };
+        imagined m = imagine(c);
+        help_ok(vug_config_put_gguf(c, &b, &err), &err);
+        const vug_tensor_list list = { m.sorted, m.n, "t.gguf", VUG_NAMES_GGUF };
+        vug_gguf gguf = metadata_of(&b);
+        vug_buf json = { 0 };
+        const vug_arch *arch;
+        help_ok(vug_config_json_of_gguf(&gguf, &list, &json, &arch, &err), &err);
+        for (int k = 0; k < 6 && row[i].has[k]; k++) {
+            if (!strstr(json.ptr, row[i].has[k]))
+                fail_msg("%s is not in %s", row[i].has[k], json.ptr);
+        }
+        vug_buf_release(&json);
+        vug_gguf_release(&gguf);
+        forget(&m);
+        vug_gguf_builder_release(&b);
+    }
+    vug_free(c);
+}
+
 static void published_shapes(void **state)
 {
     (void)state;
@@ -738,10 +787,15 @@ static void divisors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_shapes), cmocka_unit_test(odd_configs),
-        cmocka_unit_test(implied),          cmocka_unit_test(refused),
-        cmocka_unit_test(unsayable),        cmocka_unit_test(golden_bits),
-        cmocka_unit_test(divisors),         cmocka_unit_test(flipped_bytes),
+        cmocka_unit_test(configs_for_transformers),
+        cmocka_unit_test(published_shapes),
+        cmocka_unit_test(odd_configs),
+        cmocka_unit_test(implied),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(unsayable),
+        cmocka_unit_test(golden_bits),
+        cmocka_unit_test(divisors),
+        cmocka_unit_test(flipped_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -692,6 +692,41 @@ static void test_write_f64(void **state)
     }
 }
 
+/* The F32 next to 1e-06 has seventeen digits as a double. */
+static void test_write_f32(void **state)
+{
+    (void)state;
+    static const struct {
+        float v;
+        const char *text;
+    } row[] = {
+        { 1e-06F, "1e-6" },           { 0.1F, "0.1" },     { 1.0F / 3, "0.33333334" },
+        { 16777216, "16777216" },     { -2.5F, "-2.5" },   { FLT_MAX, "3.4028235e38" },
+        { FLT_MIN, "1.1754944e-38" }, { 1e-45F, "1e-45" }, { 10000.1F, "10000.1" },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        vug_buf buf = { 0 };
+        vug_json_write_f32(&buf, row[i].v);
+        assert_string_equal(buf.ptr, row[i].text);
+        vug_buf_release(&buf);
+    }
+    uint32_t seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        float v;
+        memcpy(&v, &seed, sizeof(v));
+        if (!isfinite(v))
+            continue;
+        vug_buf buf = { 0 };
+        vug_json_write_f32(&buf, v);
+        vug_status st;
+        const float back = (float)f64_of(buf.ptr, &st);
+        assert_int_equal(st, VUG_OK);
+        assert_memory_equal(&back, &v, sizeof(v));
+        vug_buf_release(&buf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -702,6 +737,7 @@ int main(void)
         cmocka_unit_test(test_sentences),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_tree),         cmocka_unit_test(test_duplicates),
         cmocka_unit_test(test_write_string), cmocka_unit_test(test_write_f64),
+        cmocka_unit_test(test_write_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,5 +111,6 @@ static inline bool vug_jv_is(const vug_jv *v, vug_json_type type)
 void vug_json_write_string(vug_buf *to, const char *text, size_t len);
 /* The shortest form that reads back to the same value; null for inf and nan. */
 void vug_json_write_f64(vug_buf *to, double v);
+void vug_json_write_f32(vug_buf *to, float v);
 
 #endif

@@ -46,13 +46,15 @@ void vug_json_write_string(vug_buf *to, const char *text, size_t len)
 
 enum { DIGITS = 17 }; /* enough to tell any two doubles apart */
 
-/* v = d.ddd * 10^exponent with the fewest digits, up to 17, that read back as v.
+/* v = d.ddd * 10^exponent with the fewest digits, up to 17, that read back as v, or, of
+ * a `single`, as v when they are rounded to F32.
  * The digits of printf are used, its decimal point is the locale's. */
-static int shortest(double v, char digit[DIGITS], int *exponent)
+static int shortest(double v, bool single, char digit[DIGITS], int *exponent)
 {
     int n = 0;
-    /* Fifteen digits survive a double unless it is subnormal. */
-    for (int want = v < DBL_MIN ? 1 : 15; want <= DIGITS; want++) {
+    /* Fifteen digits survive a double unless it is subnormal, six an F32. */
+    const int survive = single ? FLT_DIG : DBL_DIG;
+    for (int want = v < (single ? FLT_MIN : DBL_MIN) ? 1 : survive; want <= DIGITS; want++) {
         char text[64];
         (void)snprintf(text, sizeof(text), "%.*e", want - 1, v);
         n = 0;
@@ -70,7 +72,8 @@ static int shortest(double v, char digit[DIGITS], int *exponent)
         *exponent = minus ? -e : e;
         char back[DIGITS + 16];
         (void)snprintf(back, sizeof(back), "%.*se%d", n, digit, *exponent - n + 1);
-        if (vug_decimal_f64(vug_str_of(back)) == v)
+        const double read = vug_decimal_f64(vug_str_of(back));
+        if (read == v || (single && (float)read == (float)v))
             break;
     }
     while (n > 1 && digit[n - 1] == '0')
@@ -78,7 +81,7 @@ static int shortest(double v, char digit[DIGITS], int *exponent)
     return n;
 }
 
-void vug_json_write_f64(vug_buf *to, double v)
+static void write_real(vug_buf *to, double v, bool single)
 {
     if (v != v || v - v != 0) {
         vug_buf_puts(to, "null");
@@ -94,7 +97,7 @@ void vug_json_write_f64(vug_buf *to, double v)
     }
     char digit[DIGITS];
     int exponent = 0;
-    const int n = shortest(v, digit, &exponent);
+    const int n = shortest(v, single, digit, &exponent);
     const bool positional = exponent >= -5 && exponent < DIGITS;
     const int before = positional ? exponent + 1 : 1; /* digits before the point */
     if (before <= 0)
@@ -105,4 +108,14 @@ void vug_json_write_f64(vug_buf *to, double v)
         vug_buf_printf(to, "%.*s.%.*s", before, digit, n - before, digit + before);
     if (!positional)
         vug_buf_printf(to, "e%d", exponent);
+}
+
+void vug_json_write_f64(vug_buf *to, double v)
+{
+    write_real(to, v, false);
+}
+
+void vug_json_write_f32(vug_buf *to, float v)
+{
+    write_real(to, (double)v, true);
 }

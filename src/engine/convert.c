@@ -54,6 +54,19 @@ static vug_status write_folder(const char *model, const char *out, const vug_pla
     return st;
 }
 
+/* A file of another model, or no file of sums at all, would be ignored in silence. */
+static vug_status check_importance(const vug_target_list *list, const char *file, vug_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->target[i].importance)
+            return VUG_OK;
+    }
+    return VUG_FAIL(err, VUG_FORMAT,
+                    "%s: no tensor is the '.in_sum2' of a weight of this model, as `vug imatrix` "
+                    "and llama-imatrix write them",
+                    file);
+}
+
 static vug_status write_all(const char *model, const char *out, const vug_plan_request *r,
                             const vug_convert_options *o, vug_err *err)
 {
@@ -61,6 +74,8 @@ static vug_status write_all(const char *model, const char *out, const vug_plan_r
     vug_target_list list = { 0 };
     writing w = { .progress = o->progress, .user = o->user };
     vug_status st = gguf ? vug_plan_gguf(r, &list, err) : vug_plan_safetensors(r, &list, err);
+    if (st == VUG_OK && r->importance)
+        st = check_importance(&list, o->importance, err);
     if (st == VUG_OK)
         st = vug_row_maker_init(&w.maker, &list, r->checkpoint, o->threads, err);
     if (st == VUG_OK)

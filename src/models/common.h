@@ -12,6 +12,7 @@
  * its converters). */
 struct vug_gguf_arch {
     const char *name;    /* general.architecture */
+    const char *hf;      /* the class of transformers that loads it, for a config.json */
     int period;          /* one layer of so many sees everything, unless said; 0: all do */
     int64_t window;      /* of layers that have one, unless said; 0: they have none then */
     int64_t wide_layers; /* with so many layers scores are divided by the root of D / H */

@@ -85,7 +85,7 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "gemma", NULL };
 
-static const vug_gguf_arch gguf = { .name = "gemma", .bf16 = true };
+static const vug_gguf_arch gguf = { .name = "gemma", .hf = "GemmaForCausalLM", .bf16 = true };
 
 const vug_arch vug_arch_gemma = {
     .name = "gemma",

@@ -90,6 +90,7 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 static const char *const model_types[] = { "gemma2", NULL };
 
 static const vug_gguf_arch gguf = { .name = "gemma2",
+                                    .hf = "Gemma2ForCausalLM",
                                     .period = 2,
                                     .window = 4096,
                                     .wide_layers = 46,

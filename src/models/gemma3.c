@@ -126,9 +126,12 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "gemma3_text", "gemma3", NULL };
 
-static const vug_gguf_arch gguf = {
-    .name = "gemma3", .period = 6, .wide_layers = 62, .two_ropes = true, .bf16 = true
-};
+static const vug_gguf_arch gguf = { .name = "gemma3",
+                                    .hf = "Gemma3ForCausalLM",
+                                    .period = 6,
+                                    .wide_layers = 62,
+                                    .two_ropes = true,
+                                    .bf16 = true };
 
 const vug_arch vug_arch_gemma3 = {
     .name = "gemma3",

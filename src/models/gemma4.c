@@ -186,7 +186,7 @@ static const char *const model_types[] = { "gemma4_text", "gemma4", "gemma4_unif
                                            "gemma4_unified", NULL };
 
 static const vug_gguf_arch gguf = {
-    .name = "gemma4", .two_ropes = true, .two_widths = true, .bf16 = true
+    .name = "gemma4", .hf = "Gemma4ForCausalLM", .two_ropes = true, .two_widths = true, .bf16 = true
 };
 
 /* The reference's own rounding shows more than elsewhere: scores that are not scaled

@@ -168,10 +168,26 @@ static void put_whole(source *s, const char *name, int64_t value)
     vug_buf_printf(&s->json, ",\"%s\":%lld", name, (long long)value);
 }
 
+/* With a point, because transformers refuses 12 where it expects 12.0; and 1e-06, not the
+ * F32 next to it with all its digits. */
+static void write_real(source *s, double value)
+{
+    const size_t from = s->json.len;
+    if ((double)(float)value == value)
+        vug_json_write_f32(&s->json, (float)value);
+    else
+        vug_json_write_f64(&s->json, value);
+    bool whole_number = s->json.len > from;
+    for (size_t i = from; i < s->json.len; i++)
+        whole_number = whole_number && s->json.ptr[i] != '.' && s->json.ptr[i] != 'e';
+    if (whole_number)
+        vug_buf_puts(&s->json, ".0");
+}
+
 static void put_real(source *s, const char *name, double value)
 {
     vug_buf_printf(&s->json, ",\"%s\":", name);
-    vug_json_write_f64(&s->json, value);
+    write_real(s, value);
 }
 
 static void put_truth(source *s, const char *name, bool value)
@@ -343,9 +359,11 @@ static void write_two_widths(source *s)
                    "wide as the first nor, reading another's cache, twice so",
                    s->arch->gguf->name, (long long)i);
         const int64_t own = whole(s, "attention.head_count_kv", i, s->c.n_heads);
-        if (own != kv) {
-            vug_buf_printf(&s->json, "%s\"%lld\":{\"num_key_value_heads\":%lld}", comma,
-                           (long long)i, (long long)own);
+        /* transformers takes no width from global_head_dim where this list is. */
+        if (own != kv || !s->c.windowed[i]) {
+            vug_buf_printf(&s->json, "%s\"%lld\":{\"head_dim\":%lld,\"num_key_value_heads\":%lld}",
+                           comma, (long long)i, (long long)(s->c.windowed[i] ? s->c.d_head : full),
+                           (long long)own);
             comma = ",";
         }
     }
@@ -415,7 +433,7 @@ static void write_full_rope(source *s)
     const vug_str type = text(s, "rope.scaling.type", "linear");
     const double factor = real(s, "rope.scaling.factor", real(s, "rope.scale_linear", 0));
     vug_buf_puts(&s->json, "{\"rope_theta\":");
-    vug_json_write_f64(&s->json, real(s, "rope.freq_base", 1e4));
+    write_real(s, real(s, "rope.freq_base", 1e4));
     const bool scaled = factor != 0 && factor != 1;
     if (vug_str_is(type, "yarn")) {
         vug_buf_puts(&s->json, ",\"rope_type\":\"yarn\"");
@@ -473,7 +491,11 @@ static void write_scale(source *s)
     const double scale = real(s, "attention.scale", 0);
     if (s->arch->gguf->wide_layers == 0)
         return;
-    if (scale != 0)
+    /* A whole number where one gives this scale: transformers takes no other. */
+    const double scalar = scale != 0 ? round(1 / (scale * scale)) : 0;
+    if (scalar >= 1 && scalar < 1e9 && (float)(1 / sqrt(scalar)) == (float)scale)
+        put_whole(s, "query_pre_attn_scalar", (int64_t)scalar);
+    else if (scale != 0)
         put_real(s, "query_pre_attn_scalar", 1 / (scale * scale));
     else
         put_whole(s, "query_pre_attn_scalar", vug_implied_scalar(s->arch->gguf, &s->c));
@@ -564,7 +586,8 @@ vug_status vug_config_json_of_gguf(const vug_gguf *gguf, const vug_tensor_list *
     source s = { .meta = gguf, .list = list };
     VUG_TRY(vug_config_arch_gguf(gguf, list->source, &s.arch, err));
     *arch = s.arch;
-    vug_buf_printf(&s.json, "{\"model_type\":\"%s\"", s.arch->model_types[0]);
+    vug_buf_printf(&s.json, "{\"architectures\":[\"%s\"],\"model_type\":\"%s\"", s.arch->gguf->hf,
+                   s.arch->model_types[0]);
     copy_rows(&s);
     if (s.st == VUG_OK)
         write_windows(&s);

@@ -101,7 +101,7 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "llama", NULL };
 
-static const vug_gguf_arch gguf = { .name = "llama", .neighbours = true };
+static const vug_gguf_arch gguf = { .name = "llama", .hf = "LlamaForCausalLM", .neighbours = true };
 
 const vug_arch vug_arch_llama = {
     .name = "llama",

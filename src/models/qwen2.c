@@ -76,7 +76,7 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "qwen2", NULL };
 
-static const vug_gguf_arch gguf = { .name = "qwen2" };
+static const vug_gguf_arch gguf = { .name = "qwen2", .hf = "Qwen2ForCausalLM" };
 
 const vug_arch vug_arch_qwen2 = {
     .name = "qwen2",

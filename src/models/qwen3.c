@@ -180,7 +180,8 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 static const char *const dense_types[] = { "qwen3", NULL };
 static const char *const moe_types[] = { "qwen3_moe", NULL };
 
-static const vug_gguf_arch dense_gguf = { .name = "qwen3" }, moe_gguf = { .name = "qwen3moe" };
+static const vug_gguf_arch dense_gguf = { .name = "qwen3", .hf = "Qwen3ForCausalLM" },
+                           moe_gguf = { .name = "qwen3moe", .hf = "Qwen3MoeForCausalLM" };
 
 /* What the two have in common: all but the keys of their configs. */
 #define QWEN3                                                                            \
