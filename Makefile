@@ -80,7 +80,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 # Flags of some, for the compiler and for clang-tidy alike. One file per instruction
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
-$(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c -O3)
+$(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
 $(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS)
 $(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
 

@@ -478,7 +478,8 @@ static void test_scaled_tiles(void **state)
 /* ---- random weights --------------------------------------------------------------- */
 
 /* They deviate from 0 as was asked for: scales differ by a quarter, which makes 1 % more,
- * and those of MXFP4 are powers of two, the next one at most 1.42 times as far. */
+ * and those of MXFP4 are powers of two, the next one at most 1.42 times as far. Integers
+ * from -8 to 7 have a mean of half a step, 0.11 of their deviation. */
 static void test_random_weights(void **state)
 {
     (void)state;
@@ -495,7 +496,7 @@ static void test_random_weights(void **state)
         const double n = (double)ROWS * IN, wanted = 1 / sqrt((double)IN);
         const double deviation = sqrt(squares / n) / wanted;
         const bool power = w.dtype == VUG_DTYPE_MXFP4 || w.dtype == VUG_DTYPE_MLX_FP4;
-        if (fabs(sum / n) > 0.1 * wanted || deviation < (power ? 0.7 : 0.95) ||
+        if (fabs(sum / n) > 0.12 * wanted || deviation < (power ? 0.7 : 0.95) ||
             deviation > (power ? 1.43 : 1.07))
             fail_msg("%s: mean %g, deviation %g of what was asked for", vug_dtype_of(w.dtype)->name,
                      sum / n / wanted, deviation);

@@ -522,7 +522,7 @@ static void test_mlx_plain(void **state)
             pass_through_mlx(&f, x, NULL, ROW, y);
             for (int e = 0; e < ROW; e++) {
                 float s, b;
-                reference_group(x + e / group * group, group, bits, &s, &b);
+                reference_group(x + (ptrdiff_t)(e / group) * group, group, bits, &s, &b);
                 const float q = fminf(fmaxf(rintf((x[e] - b) / s), 0), (float)((1 << bits) - 1));
                 assert_true(fabsf(y[e] - (s * q + b)) <= 1e-6f * fabsf(b));
             }

@@ -108,19 +108,20 @@ static void make_part(void *arg, int thread, int n_threads)
 
 enum { MAX_THREADS = 1024 };
 
-static vug_status make_piece(const vug_row_maker *m, const vug_target *t, int64_t first, int64_t n,
-                             uint8_t *dst, vug_err *err)
+static vug_status make_piece(piece p, vug_err *err)
 {
+    const vug_target *t = p.target;
     int64_t bad[2 * MAX_THREADS];
-    piece p = { m, t, first, n, dst, bad };
-    vug_pool_run(m->pool, make_part, &p);
-    for (int i = 0; i < vug_pool_threads(m->pool); i++) {
-        if (bad[2 * i] < n)
+    p.bad = bad;
+    vug_pool_run(p.m->pool, make_part, &p);
+    const int64_t *end = bad + 2 * (int64_t)vug_pool_threads(p.m->pool);
+    for (const int64_t *found = bad; found < end; found += 2) {
+        if (found[0] < p.n)
             return VUG_FAIL(err, VUG_FORMAT,
                             "%s: tensor '%.*s': weight [%" PRId64 ",%" PRId64
                             "] is not finite, and has no place in %s",
                             t->source[0].tensor->file, VUG_STR_ARG(t->source_name),
-                            first + bad[2 * i], bad[2 * i + 1], vug_dtype_of(t->type.dtype)->name);
+                            p.first + found[0], found[1], vug_dtype_of(t->type.dtype)->name);
     }
     return VUG_OK;
 }
@@ -133,7 +134,9 @@ static vug_status make_part_of_row(const vug_row_maker *m, const vug_target *t, 
     uint8_t *whole = vug_alloc(size, 1);
     if (!whole)
         return VUG_FAIL_NOMEM(err, "a row of weights", size);
-    const vug_status st = make_piece(m, t, (int64_t)(at / size), 1, whole, err);
+    const vug_status st = make_piece(
+            (piece){ .m = m, .target = t, .first = (int64_t)(at / size), .n = 1, .dst = whole },
+            err);
     if (st == VUG_OK)
         memcpy(bytes, whole + at % size, n);
     vug_free(whole);
@@ -162,7 +165,10 @@ static vug_status make_rows(vug_row_maker *m, const vug_target *t, uint64_t at, 
         VUG_TRY(make_room_aside(m, t, err));
     if (n < row)
         return make_part_of_row(m, t, at, bytes, n, err);
-    VUG_TRY(make_piece(m, t, (int64_t)(at / row), (int64_t)(n / row), bytes, err));
+    const piece p = {
+        .m = m, .target = t, .first = (int64_t)(at / row), .n = (int64_t)(n / row), .dst = bytes
+    };
+    VUG_TRY(make_piece(p, err));
     if (at + n == (uint64_t)t->rows * row) { /* all of it: memory is for one tensor */
         for (int64_t i = 0; i < t->n_sources; i++)
             vug_weights_forget(m->checkpoint->weights, t->source[i].tensor);

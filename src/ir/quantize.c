@@ -71,9 +71,8 @@ vug_fit vug_search_affine(const vug_span *span, const vug_levels *levels, const 
     vug_eight c;
     const int pairs = grid->n * grid->n;
     for (int i = 0; i < (pairs + 7) / 8 * 8; i++) {
-        const int pair = i < pairs ? i : pairs - 1;
-        const float a = grid->first + (float)(pair / grid->n) * step;
-        const float b = grid->first + (float)(pair % grid->n) * step;
+        const int pair = i < pairs ? i : pairs - 1, row = pair / grid->n, column = pair % grid->n;
+        const float a = grid->first + (float)row * step, b = grid->first + (float)column * step;
         const float s = vug_scale_round(format, range / (most + a + b));
         c.s[i % 8] = s;
         c.o[i % 8] = vug_scale_round(format, extent.least + a * s);

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 
+#include "core/status.h"
 #include "ir/quantize_search.h"
 
 enum { MAX_SPANS = 16 };
@@ -95,10 +96,13 @@ typedef struct {
 
 static void take_block(block *b, const recipe *r, const float *x, const float *w)
 {
+    VUG_ASSERT(r->width > 0);
     b->recipe = r;
     b->n = VUG_SUPER_BLOCK / r->width;
     for (int k = 0; k < b->n; k++) {
-        b->span[k] = (vug_span){ x + k * r->width, w + k * r->width, r->width };
+        b->span[k] = (vug_span){ x, w, r->width };
+        x += r->width;
+        w += r->width;
         b->sum_w[k] = b->sum_wx[k] = 0;
         for (int i = 0; i < r->width; i++) {
             b->sum_w[k] += b->span[k].w[i];
@@ -165,7 +169,8 @@ static void choose_span(const block *b, const choice *from, int k, choice *c)
     for (int j = 0; j < 8; j++) {
         if (r->affine) {
             /* The offset that keeps the mean where it is, for each of four scales. */
-            scale[j] = limit((float)(low - 1 + j / 2), r->least, r->most);
+            const int near = low - 1 + j / 2;
+            scale[j] = limit((float)near, r->least, r->most);
             e.s[j] = c->d * (float)scale[j];
             const float o = b->sum_wx[k] / b->sum_w[k] - e.s[j] * from->mean_q[k];
             minimum[j] = c->dmin != 0 ? limit(-o / c->dmin - 0.5f + (float)(j % 2), 0, r->most) : 0;
@@ -240,9 +245,10 @@ static void search(const block *b, choice *best)
     const int n = r->factors, m = r->affine ? n : 1;
     const float top = r->affine ? (float)r->most : (float)r->least;
     for (int i = 0; i < n * m; i++) {
-        const float d = most_s / (top * (1 - r->spread * (float)(i % n) / (float)n));
+        const int of_d = i % n, of_dmin = i / n;
+        const float d = most_s / (top * (1 - r->spread * (float)of_d / (float)n));
         const float dmin =
-                own.dmin * most_o / ((float)r->most * (1 - r->spread * (float)(i / n) / (float)n));
+                own.dmin * most_o / ((float)r->most * (1 - r->spread * (float)of_dmin / (float)n));
         choose(b, &own, vug_scale_round(VUG_DTYPE_F16, d), vug_scale_round(VUG_DTYPE_F16, dmin),
                &c);
         if (c.error < best->error)
@@ -288,7 +294,7 @@ static void put_q2_k(const choice *c, const int8_t *q, uint8_t *dst)
 {
     for (int k = 0; k < 16; k++)
         dst[k] = (uint8_t)(c->scale[k] | c->minimum[k] << 4);
-    for (int h = 0; h < 2; h++)
+    for (ptrdiff_t h = 0; h < 2; h++)
         put_pairs(q + 128 * h, 0, dst + 16 + 32 * h);
     put_f16(c->d, dst + 80);
     put_f16(c->dmin, dst + 82);
@@ -301,7 +307,7 @@ static void put_q3_k(const choice *c, int8_t *q, uint8_t *dst)
         q[e] = (int8_t)(q[e] + 4); /* its third bit lies apart */
         dst[e % 32] = (uint8_t)(dst[e % 32] | (q[e] >> 2) << e / 32);
     }
-    for (int h = 0; h < 2; h++)
+    for (ptrdiff_t h = 0; h < 2; h++)
         put_pairs(q + 128 * h, 0, dst + 32 + 32 * h);
     for (int k = 0; k < 16; k++) {
         const int s = c->scale[k] + 32;
@@ -327,7 +333,7 @@ static void put_q4_k(const choice *c, const int8_t *q, uint8_t *dst)
     put_f16(c->d, dst);
     put_f16(c->dmin, dst + 2);
     put_six_bits(c, dst + 4);
-    for (int p = 0; p < 4; p++)
+    for (ptrdiff_t p = 0; p < 4; p++)
         put_nibbles(q + 64 * p, dst + 16 + 32 * p);
 }
 
@@ -342,7 +348,7 @@ static void put_q5_k(const choice *c, const int8_t *q, uint8_t *dst)
             byte |= (q[32 * k + l] >> 4) << k;
         dst[16 + l] = (uint8_t)byte;
     }
-    for (int p = 0; p < 4; p++)
+    for (ptrdiff_t p = 0; p < 4; p++)
         put_nibbles(q + 64 * p, dst + 48 + 32 * p);
 }
 
@@ -350,7 +356,7 @@ static void put_q6_k(const choice *c, int8_t *q, uint8_t *dst)
 {
     for (int e = 0; e < VUG_SUPER_BLOCK; e++)
         q[e] = (int8_t)(q[e] + 32);
-    for (int h = 0; h < 2; h++) {
+    for (ptrdiff_t h = 0; h < 2; h++) {
         const int8_t *half = q + 128 * h;
         for (int l = 0; l < 64; l++)
             dst[64 * h + l] = (uint8_t)((half[l] & 15) | (half[l + 64] & 15) << 4);
@@ -383,7 +389,7 @@ void vug_quantize_super_block(vug_dtype dtype, const float *x, const float *w, u
     search(&b, &c);
     for (int k = 0; k < b.n; k++)
         vug_span_assign(&b.span[k], &b.recipe->levels, c.fit[k].s, c.fit[k].o,
-                        q + k * b.recipe->width);
+                        q + (ptrdiff_t)k * b.recipe->width);
     switch (dtype) {
     case VUG_DTYPE_Q2_K:
         put_q2_k(&c, q, dst);

@@ -54,8 +54,9 @@ static void try_neighbours(vug_fit *best, const vug_span *span, const vug_levels
         for (int i = 0, at = 0; i < 9; i++) {
             if (i == 4)
                 continue; /* itself */
-            c.s[at] = vug_scale_round(format, best->s * (1 + near * (float)(i / 3 - 1)));
-            c.o[at++] = vug_scale_round(format, best->o * (1 + near * (float)(i % 3 - 1)));
+            const int s = i / 3 - 1, o = i % 3 - 1;
+            c.s[at] = vug_scale_round(format, best->s * (1 + near * (float)s));
+            c.o[at++] = vug_scale_round(format, best->o * (1 + near * (float)o));
         }
         if (!vug_fit_best(best, span, levels, &c))
             return;

@@ -190,19 +190,21 @@ static void read_top(reader *r)
 static vug_str with_spaces(reader *r, vug_str text)
 {
     static const char block[] = "\xe2\x96\x81";
-    const vug_str copy = vug_arena_copy(&r->arena, text);
-    char *to = (char *)(uintptr_t)copy.ptr;
+    char *to = vug_arena_alloc(&r->arena, text.len + 1, 1);
     size_t n = 0;
-    if (!copy.ptr) {
+    if (!to) {
         vug_json_fail(&r->j, VUG_NOMEM, "out of memory for a token of %zu bytes", text.len);
         return text;
     }
     for (size_t i = 0; i < text.len; n++) {
         const bool space = text.len - i >= 3 && memcmp(text.ptr + i, block, 3) == 0;
-        to[n] = space ? ' ' : text.ptr[i];
+        const char c = text.ptr[i];
+        to[n] = c;
+        if (space)
+            to[n] = ' ';
         i += space ? 3 : 1;
     }
-    return (vug_str){ copy.ptr, n };
+    return (vug_str){ to, n };
 }
 
 static void set_kinds(reader *r)

@@ -159,8 +159,8 @@ INLINE void pack_as(const vug_matrix *w, int64_t row, int rows, const vug_cpu_pa
                                       _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
         for (int64_t p = 0; p < UNIT; p++) {
             const int64_t a = first + p, b = a + UNIT;
-            o.pair[p] =
-                    rows_of(w, row + (a < rows ? a : rows - 1), row + (b < rows ? b : rows - 1), f);
+            o.pair[p] = rows_of(w, row + (a < rows ? a : rows - 1), row + (b < rows ? b : rows - 1),
+                                f, &w->scales);
         }
         for (int64_t b = 0; b < o.blocks; b += GROUP) {
             for (int p = 0; p < UNIT; p++) {
