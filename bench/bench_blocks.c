@@ -100,7 +100,7 @@ static double speed(const bench *b, vug_dtype dtype, int64_t k, int piece)
     const double start = vug_now();
     vug_pool_run(b->env.pool, run_chunks, &p);
     const double seconds = vug_now() - start;
-    return group_bytes(dtype) * (double)(chunks * STREAMS * p.run * k / 256) / seconds;
+    return group_bytes(dtype) * (double)(chunks * STREAMS * p.run * k) / (256 * seconds);
 }
 
 /* Prints what a format reaches at width `k`, of which share. */

@@ -16,7 +16,7 @@ INLINE __m256i centred(const group *g, int at, __m256i p, int16_t zero)
 
 /* ---- four bits -------------------------------------------------------------- */
 
-INLINE halves unpack_q4_0(two_rows w, int j)
+INLINE halves unpack_q4_0(two_rows w, int64_t j)
 {
     return split_nibbles(w, j * 18 + 2);
 }
@@ -32,7 +32,7 @@ INLINE __m256 terms_q4_0(const group *g, int at)
     return times(scale_q4_0(g, at), centred(g, at, p, 8));
 }
 
-INLINE halves unpack_q4_1(two_rows w, int j)
+INLINE halves unpack_q4_1(two_rows w, int64_t j)
 {
     return split_nibbles(w, j * 20 + 4);
 }
@@ -53,7 +53,7 @@ INLINE __m256 terms_q4_1(const group *g, int at)
     return affine(g, at, scale_q4_1(g, at), p, offset_q4_1(g, at));
 }
 
-INLINE halves unpack_iq4_nl(two_rows w, int j)
+INLINE halves unpack_iq4_nl(two_rows w, int64_t j)
 {
     return iq4_of(unpack_q4_0(w, j));
 }
@@ -68,7 +68,7 @@ INLINE __m256 terms_iq4_nl(const group *g, int at)
     return times(scale_iq4_nl(g, at), products(g, at, unpack_iq4_nl, WITH_SIGN));
 }
 
-INLINE halves unpack_mxfp4(two_rows w, int j)
+INLINE halves unpack_mxfp4(two_rows w, int64_t j)
 {
     return e2m1_of(split_nibbles(w, j * 17 + 1));
 }
@@ -78,14 +78,14 @@ INLINE int exponents_at(const uint8_t *w, int n)
 {
     uint32_t e = w[0];
     for (int j = 1; j < UNIT; j++)
-        e |= n > j ? (uint32_t)w[j * 17] << (8 * j) : 0;
+        e |= n > j ? (uint32_t)w[(int64_t)j * 17] << (8 * j) : 0;
     return (int)e;
 }
 
 /* 2^(e - 128) */
 INLINE __m256 scale_mxfp4(const group *g, int at)
 {
-    const two_rows w = moved(g->w, at * 17);
+    const two_rows w = moved(g->w, (int64_t)at * 17);
     const __m128i bytes =
             _mm_setr_epi32(exponents_at(w.a, g->n - at), exponents_at(w.b, g->n - at), 0, 0);
     const __m256i e = _mm256_cvtepu8_epi32(bytes);
@@ -107,9 +107,9 @@ INLINE __m256 terms_mxfp4(const group *g, int at)
 INLINE __m256i fifth_bits(__m256i bytes, char from)
 {
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-    const __m256i spread = _mm256_broadcastsi128_si256(
-            _mm_setr_epi8(from, from, from, from, from, from, from, from, from + 1, from + 1,
-                          from + 1, from + 1, from + 1, from + 1, from + 1, from + 1));
+    const __m128i of_byte = _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const __m256i spread =
+            _mm256_add_epi8(_mm256_broadcastsi128_si256(of_byte), _mm256_set1_epi8(from));
     const __m256i all = _mm256_and_si256(_mm256_shuffle_epi8(bytes, spread), bit);
     return _mm256_and_si256(_mm256_cmpeq_epi8(all, bit), _mm256_set1_epi8(16));
 }
@@ -122,7 +122,7 @@ INLINE halves unpack_five(two_rows w, int64_t block, int bits)
     return either(split_nibbles(w, block + bits + 4), fifth);
 }
 
-INLINE halves unpack_q5_0(two_rows w, int j)
+INLINE halves unpack_q5_0(two_rows w, int64_t j)
 {
     return unpack_five(w, j * 22, 2);
 }
@@ -138,7 +138,7 @@ INLINE __m256 terms_q5_0(const group *g, int at)
     return times(scale_q5_0(g, at), centred(g, at, p, 16));
 }
 
-INLINE halves unpack_q5_1(two_rows w, int j)
+INLINE halves unpack_q5_1(two_rows w, int64_t j)
 {
     return unpack_five(w, j * 24, 4);
 }
@@ -159,7 +159,7 @@ INLINE __m256 terms_q5_1(const group *g, int at)
     return affine(g, at, scale_q5_1(g, at), p, offset_q5_1(g, at));
 }
 
-INLINE halves unpack_q8_0(two_rows w, int j)
+INLINE halves unpack_q8_0(two_rows w, int64_t j)
 {
     return (halves){ load_rows(w, j * 34 + 2), load_rows(w, j * 34 + 18) };
 }

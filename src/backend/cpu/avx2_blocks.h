@@ -53,7 +53,7 @@ typedef struct {
 } halves;
 
 /* Those of block `j` of the eight whose weights begin at `w`. */
-typedef halves unpack_fn(two_rows w, int j);
+typedef halves unpack_fn(two_rows w, int64_t j);
 
 /* Of blocks at .. at + 3 of the group, anything for those beyond n: a number for each, or
  * two of 16 bits, one for each half. */

@@ -146,7 +146,7 @@ INLINE __m256 add_some(const group *g, int at, const format *f, __m256 sum)
 /* A hint for what follows. Of scales a cache line is that of many groups. */
 INLINE void fetch(const group *g, const format *f)
 {
-    enum { LINE = 64, AHEAD = 320 };
+    enum { LINE = 64, AHEAD = 256 };
     for (int i = AHEAD; i < AHEAD + f->bytes; i += LINE) {
         _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
         _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);

@@ -3,30 +3,31 @@
 #include "backend/cpu/avx2_blocks_pack.h"
 
 /* Bits 2 j and 2 j + 1 of each byte, moved to bit `to`. */
-INLINE __m256i two_bits(__m256i bytes, int j, int to)
+INLINE __m256i two_bits(__m256i bytes, int64_t j, int to)
 {
-    const int by = 2 * j - to;
+    const int by = (int)(2 * j) - to;
     const __m256i moved_bits =
             by < 0 ? _mm256_slli_epi16(bytes, -by) : _mm256_srli_epi16(bytes, by);
     return _mm256_and_si256(moved_bits, _mm256_set1_epi8((char)(3 << to)));
 }
 
 /* Bit `from` of each byte, moved to bit `to`. */
-INLINE __m256i one_bit(__m256i bytes, int from, int to)
+INLINE __m256i one_bit(__m256i bytes, int64_t bit, int to)
 {
+    const int from = (int)bit;
     const __m256i moved_bits =
             from < to ? _mm256_slli_epi16(bytes, to - from) : _mm256_srli_epi16(bytes, from - to);
     return _mm256_and_si256(moved_bits, _mm256_set1_epi8((char)(1 << to)));
 }
 
 /* Two bits of a block from 32 bytes that have those of four. */
-INLINE halves four_to_a_byte(two_rows w, int64_t from, int j, int to)
+INLINE halves four_to_a_byte(two_rows w, int64_t from, int64_t j, int to)
 {
     return (halves){ two_bits(load_rows(w, from), j, to),
                      two_bits(load_rows(w, from + 16), j, to) };
 }
 
-INLINE halves eight_to_a_byte(two_rows w, int64_t from, int j, int to)
+INLINE halves eight_to_a_byte(two_rows w, int64_t from, int64_t j, int to)
 {
     return (halves){ one_bit(load_rows(w, from), j, to), one_bit(load_rows(w, from + 16), j, to) };
 }
@@ -74,7 +75,7 @@ INLINE __m256i signed_words(__m256i bytes, int at)
             at ? _mm256_unpackhi_epi8(bytes, bytes) : _mm256_unpacklo_epi8(bytes, bytes), 8);
 }
 
-INLINE halves unpack_q2_k(two_rows w, int j)
+INLINE halves unpack_q2_k(two_rows w, int64_t j)
 {
     return four_to_a_byte(w, 16 + j / 4 * 32, j % 4, 0);
 }
@@ -110,7 +111,7 @@ INLINE __m256 terms_q2_k(const group *g, int at)
 }
 
 /* The third bit comes from the mask: without it 4 is taken off, as it is from all. */
-INLINE halves unpack_q3_k(two_rows w, int j)
+INLINE halves unpack_q3_k(two_rows w, int64_t j)
 {
     return either(four_to_a_byte(w, 32 + j / 4 * 32, j % 4, 0), eight_to_a_byte(w, 0, j, 2));
 }
@@ -144,7 +145,7 @@ INLINE __m256 terms_q3_k(const group *g, int at)
     return times(scale_q3_k(g, at), _mm256_madd_epi16(factor_q3_k(g, at), centred));
 }
 
-INLINE halves unpack_q6_k(two_rows w, int j)
+INLINE halves unpack_q6_k(two_rows w, int64_t j)
 {
     return either(two_to_a_byte(w, j / 4 * 64 + j % 2 * 32, j % 4 >= 2),
                   four_to_a_byte(w, 128 + j / 4 * 32, j % 4, 4));
@@ -229,7 +230,7 @@ INLINE __m256 terms_q4_or_5(const group *g, int at, __m256i p)
                        minimum_q4_k(g, at));
 }
 
-INLINE halves unpack_q4_k(two_rows w, int j)
+INLINE halves unpack_q4_k(two_rows w, int64_t j)
 {
     return two_to_a_byte(w, 16 + j / 2 * 32, j % 2);
 }
@@ -239,7 +240,7 @@ INLINE __m256 terms_q4_k(const group *g, int at)
     return terms_q4_or_5(g, at, products(g, at, unpack_q4_k, TO_15));
 }
 
-INLINE halves unpack_q5_k(two_rows w, int j)
+INLINE halves unpack_q5_k(two_rows w, int64_t j)
 {
     return either(two_to_a_byte(w, 48 + j / 2 * 32, j % 2), eight_to_a_byte(w, 16, j, 4));
 }
@@ -249,7 +250,7 @@ INLINE __m256 terms_q5_k(const group *g, int at)
     return terms_q4_or_5(g, at, products(g, at, unpack_q5_k, TO_31));
 }
 
-INLINE halves unpack_iq4_xs(two_rows w, int j)
+INLINE halves unpack_iq4_xs(two_rows w, int64_t j)
 {
     return iq4_of(split_nibbles(w, 8 + j * 16));
 }

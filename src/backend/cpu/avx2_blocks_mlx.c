@@ -118,7 +118,7 @@ INLINE __m256i half_of_stream(__m256i bytes, __m128i pairs, __m128i moves, int b
     return split_pairs(_mm256_mullo_epi16(words, _mm256_broadcastsi128_si256(moves)), bits);
 }
 
-INLINE halves unpack_mlx2(two_rows w, int j)
+INLINE halves unpack_mlx2(two_rows w, int64_t j)
 {
     const __m256i bytes = join_rows(load_8(w.a + j * 8), load_8(w.b + j * 8));
     return (halves){ HALF_OF_STREAM(2, bytes, 0), HALF_OF_STREAM(2, bytes, 4) };
@@ -129,33 +129,33 @@ INLINE __m128i load_12(const uint8_t *w)
     return _mm_maskload_epi32((const int *)(const void *)w, _mm_setr_epi32(-1, -1, -1, 0));
 }
 
-INLINE halves unpack_mlx3(two_rows w, int j)
+INLINE halves unpack_mlx3(two_rows w, int64_t j)
 {
     const __m256i bytes = join_rows(load_12(w.a + j * 12), load_12(w.b + j * 12));
     return (halves){ HALF_OF_STREAM(3, bytes, 0), HALF_OF_STREAM(3, bytes, 6) };
 }
 
-INLINE halves unpack_mlx4(two_rows w, int j)
+INLINE halves unpack_mlx4(two_rows w, int64_t j)
 {
     const __m256i bytes = load_rows(w, j * 16);
     const __m256i even = lower_nibbles(bytes), odd = upper_nibbles(bytes);
     return (halves){ _mm256_unpacklo_epi8(even, odd), _mm256_unpackhi_epi8(even, odd) };
 }
 
-INLINE halves unpack_mlx5(two_rows w, int j)
+INLINE halves unpack_mlx5(two_rows w, int64_t j)
 {
     return (halves){ HALF_OF_STREAM(5, load_rows(w, j * 20), 0),
                      HALF_OF_STREAM(5, load_rows(w, j * 20 + 4), 6) };
 }
 
-INLINE halves unpack_mlx6(two_rows w, int j)
+INLINE halves unpack_mlx6(two_rows w, int64_t j)
 {
     return (halves){ HALF_OF_STREAM(6, load_rows(w, j * 24), 0),
                      HALF_OF_STREAM(6, load_rows(w, j * 24 + 8), 4) };
 }
 
 /* Less 128. */
-INLINE halves unpack_mlx8(two_rows w, int j)
+INLINE halves unpack_mlx8(two_rows w, int64_t j)
 {
     const __m256i top = _mm256_set1_epi8(-128);
     return (halves){ _mm256_xor_si256(load_rows(w, j * 32), top),
@@ -220,7 +220,7 @@ INLINE __m256 scale_mlx_fp4(const group *g, int at)
     return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0.5f));
 }
 
-INLINE halves unpack_mlx_fp4(two_rows w, int j)
+INLINE halves unpack_mlx_fp4(two_rows w, int64_t j)
 {
     return e2m1_of(unpack_mlx4(w, j));
 }
