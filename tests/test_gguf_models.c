@@ -410,13 +410,14 @@ static void odd_configs(void **state)
 
 /* ---- files that lie ------------------------------------------------------------------------- */
 
-typedef enum { GONE, U32, I32S, F32, BOOL, TEXT } value_kind;
+typedef enum { GONE, U32, I32S, I64S, F32, BOOL, TEXT } value_kind;
 
 typedef struct {
     const char *json; /* of what the file was right about */
     const char *key;
     value_kind kind;
-    double value;     /* the key's in the lying file; of I32S of both elements */
+    double value;     /* the key's in the lying file; of I32S of both elements,
+                         of I64S of the first two of three, the last is 1 */
     const char *text; /* of TEXT */
     vug_status code;
     const char *expected;
@@ -430,7 +431,23 @@ typedef struct {
     "{\"model_type\":\"llama\",\"hidden_size\":96,\"num_hidden_layers\":3," \
     "\"num_attention_heads\":4,\"vocab_size\":50,\"intermediate_size\":64}"
 
+#define GEMMA4                                                                         \
+    "{\"model_type\":\"gemma4_text\",\"hidden_size\":96,\"num_hidden_layers\":3,"      \
+    "\"num_attention_heads\":4,\"head_dim\":24,\"global_head_dim\":24,"                \
+    "\"num_key_value_heads\":2,\"vocab_size\":50,\"intermediate_size\":64,"            \
+    "\"sliding_window\":9,\"rms_norm_eps\":1e-6,\"max_position_embeddings\":4096,"     \
+    "\"final_logit_softcapping\":12,\"attention_k_eq_v\":false,"                       \
+    "\"num_kv_shared_layers\":1,\"hidden_size_per_layer_input\":6,"                    \
+    "\"vocab_size_per_layer_input\":50,\"use_double_wide_mlp\":true,"                  \
+    "\"enable_moe_block\":false,\"layer_types\":[\"sliding_attention\","               \
+    "\"full_attention\",\"full_attention\"],\"rope_parameters\":{\"full_attention\":{" \
+    "\"rope_type\":\"default\",\"rope_theta\":1e6},\"sliding_attention\":{"            \
+    "\"rope_type\":\"default\",\"rope_theta\":1e4}}}"
+
 static const lie lies[] = {
+    { GEMMA4, "gemma4.feed_forward_length", I64S, 0x1p62, NULL, VUG_UNSUPPORTED,
+      "t.gguf: key 'gemma4.feed_forward_length': layer 2 is neither as wide as the first nor, "
+      "reading another's cache, twice so" },
     { LLAMA, "general.architecture", GONE, 0, NULL, VUG_FORMAT,
       "t.gguf: key 'general.architecture' is missing" },
     { LLAMA, "general.architecture", U32, 3, NULL, VUG_FORMAT,
@@ -481,6 +498,16 @@ static const lie lies[] = {
     { GEMMA3, "vug.dtype", TEXT, 0, "a\"b\\", VUG_OK, NULL },
 };
 
+static void put_wide(vug_gguf_builder *b, const lie *l)
+{
+    const int64_t value[3] = { (int64_t)l->value, (int64_t)l->value, 1 };
+    vug_gguf_put_value(b, &(vug_gguf_value){ .key = vug_str_of(l->key),
+                                             .type = VUG_GGUF_I64,
+                                             .is_array = true,
+                                             .count = 3,
+                                             .bytes = { (const uint8_t *)value, sizeof(value) } });
+}
+
 static void put_lie(vug_gguf_builder *b, const lie *l)
 {
     const int32_t twice[2] = { (int32_t)l->value, (int32_t)l->value };
@@ -488,6 +515,8 @@ static void put_lie(vug_gguf_builder *b, const lie *l)
         vug_gguf_put_u32(b, l->key, (uint32_t)l->value);
     else if (l->kind == I32S)
         vug_gguf_put_i32s(b, l->key, twice, 2);
+    else if (l->kind == I64S)
+        put_wide(b, l);
     else if (l->kind == F32)
         vug_gguf_put_f32(b, l->key, (float)l->value);
     else if (l->kind == BOOL)

@@ -3,7 +3,9 @@
 
 #include "models/keys.h"
 
-enum { CONFIG_BUDGET = 64 << 20 };
+/* Lives beside the directory of tensors; the same as what is read of quantization may take
+ * (docs/limits.md). */
+enum { CONFIG_BUDGET = 20 << 20 };
 
 static const vug_arch *find_arch(vug_str model_type)
 {

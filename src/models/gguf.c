@@ -338,6 +338,8 @@ static void write_two_widths(source *s)
     while (seeing < n - 1 && s->c.windowed[seeing])
         seeing++;
     const bool wide = n > 1 && s->c.d_ffn != whole(s, "feed_forward_length", n - 1, 0);
+    /* Numbers beyond all sense are refused where the config is read. */
+    const int64_t readers = shared > 0 && shared <= n ? n - shared : n;
     const int64_t kv = whole(s, "attention.head_count_kv", windowed, s->c.n_heads);
     char v[64];
     (void)snprintf(v, sizeof(v), "blk.%lld.attn_v.weight", (long long)seeing);
@@ -352,8 +354,9 @@ static void write_two_widths(source *s)
     vug_buf_puts(&s->json, ",\"per_layer_config\":{");
     const char *comma = "";
     for (int64_t i = 0; i < n && s->st == VUG_OK; i++) {
-        const bool twice = wide && i >= n - shared;
-        if (whole(s, "feed_forward_length", i, 0) != (twice ? 2 * s->c.d_ffn : s->c.d_ffn))
+        const bool twice = wide && i >= readers;
+        const int64_t width = whole(s, "feed_forward_length", i, 0);
+        if (twice ? width % 2 != 0 || width / 2 != s->c.d_ffn : width != s->c.d_ffn)
             refuse(s, VUG_UNSUPPORTED,
                    "key '%s.feed_forward_length': layer %lld is neither as "
                    "wide as the first nor, reading another's cache, twice so",
