@@ -22,13 +22,14 @@ static inline float nearest(float x)
 }
 
 /* IQ4_NL's values from -127 on: where the next one is nearer, and how much more it is. */
-#define TABLE(STEP)                                                                       \
-    STEP(-115.5f, 23)                                                                     \
-    STEP(-93.5f, 21)                                                                      \
-    STEP(-74, 18)                                                                         \
-    STEP(-57, 16)                                                                         \
-    STEP(-42, 14) STEP(-28.5f, 13) STEP(-16, 12) STEP(-4.5f, 11) STEP(7, 12) STEP(19, 12) \
-            STEP(31.5f, 13) STEP(45.5f, 15) STEP(61, 16) STEP(79, 20) STEP(101, 24)
+#define TABLE(STEP)                                                                         \
+    STEP(-115.5f, 23)                                                                       \
+    STEP(-93.5f, 21)                                                                        \
+    STEP(-74, 18)                                                                           \
+    STEP(-57, 16)                                                                           \
+    STEP(-42, 14)                                                                           \
+    STEP(-28.5f, 13) STEP(-16, 12) STEP(-4.5f, 11) STEP(7, 12) STEP(19, 12) STEP(31.5f, 13) \
+            STEP(45.5f, 15) STEP(61, 16) STEP(79, 20) STEP(101, 24)
 
 static inline float nearest_of_table(float x)
 {
