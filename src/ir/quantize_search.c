@@ -21,32 +21,27 @@ static inline float nearest(float x)
     return (x + 0x1.8p23f) - 0x1.8p23f;
 }
 
-/* IQ4_NL's values from -127 on: where the next one is nearer, and how much more it is. */
-#define TABLE(STEP)                                                                         \
-    STEP(-115.5f, 23)                                                                       \
-    STEP(-93.5f, 21)                                                                        \
-    STEP(-74, 18)                                                                           \
-    STEP(-57, 16)                                                                           \
-    STEP(-42, 14)                                                                           \
-    STEP(-28.5f, 13) STEP(-16, 12) STEP(-4.5f, 11) STEP(7, 12) STEP(19, 12) STEP(31.5f, 13) \
-            STEP(45.5f, 15) STEP(61, 16) STEP(79, 20) STEP(101, 24)
-
-static inline float nearest_of_table(float x)
+/* What a value above `edge` has more than one below. */
+static inline float above(float x, float edge, float gap)
 {
-    float q = -127;
-#define STEP(edge, gap) q += x > (edge) ? (float)(gap) : 0;
-    TABLE(STEP)
-#undef STEP
-    return q;
+    return x > edge ? gap : 0;
 }
 
+/* IQ4_NL's values from -127 on: where the next one is nearer, and how much more it is. */
+static inline float nearest_of_table(float x)
+{
+    return -127 + above(x, -115.5f, 23) + above(x, -93.5f, 21) + above(x, -74, 18) +
+           above(x, -57, 16) + above(x, -42, 14) + above(x, -28.5f, 13) + above(x, -16, 12) +
+           above(x, -4.5f, 11) + above(x, 7, 12) + above(x, 19, 12) + above(x, 31.5f, 13) +
+           above(x, 45.5f, 15) + above(x, 61, 16) + above(x, 79, 20) + above(x, 101, 24);
+}
+
+/* Which of them it is. */
 static inline int place_in_table(float x)
 {
-    int place = 0;
-#define STEP(edge, gap) place += x > (edge);
-    TABLE(STEP)
-#undef STEP
-    return place;
+    return (x > -115.5f) + (x > -93.5f) + (x > -74) + (x > -57) + (x > -42) + (x > -28.5f) +
+           (x > -16) + (x > -4.5f) + (x > 7) + (x > 19) + (x > 31.5f) + (x > 45.5f) + (x > 61) +
+           (x > 79) + (x > 101);
 }
 
 static inline float reciprocal(float s)
