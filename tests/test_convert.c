@@ -79,6 +79,40 @@ static void test_there_and_back(void **state)
     scratch_remove(&s);
 }
 
+/* In 8 bits an architecture's tensors, stacks of experts too, say about what they said:
+ * logits of unrelated weights would be off by more than their size, and Gemma 4's, whose
+ * attention has a scale of 1, by an eighth. */
+static void assert_near(const char *model, const char *out, const char *type)
+{
+    size_t n, m;
+    double off = 0, size = 0;
+    convert(model, out, &(vug_convert_options){ .type = type });
+    float *x = logits_of(model, &n), *y = logits_of(out, &m);
+    assert_int_equal(n, m);
+    for (size_t i = 0; i < n; i++) {
+        off += fabs((double)x[i] - (double)y[i]);
+        size += fabs((double)x[i]);
+    }
+    if (!(off < 0.3 * size))
+        fail_msg("%s in %s: logits are off by %.3g of their size", model, type, off / size);
+    vug_free(x);
+    vug_free(y);
+}
+
+static void test_every_architecture(void **state)
+{
+    (void)state;
+    scratch s = scratch_make();
+    for (size_t i = 0; i < COUNT(golden); i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "%zu.gguf", i);
+        assert_near(golden[i], scratch_at(&s, name).path, "q8_0");
+        (void)snprintf(name, sizeof(name), "%zu", i);
+        assert_near(golden[i], scratch_at(&s, name).path, "mlx8/32");
+    }
+    scratch_remove(&s);
+}
+
 /* ---- the tensors of a file ----------------------------------------------------------------- */
 
 static vug_weights *open_gguf(const char *path)
@@ -596,6 +630,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_every_architecture),
         cmocka_unit_test(test_formats_are_kept),
         cmocka_unit_test(test_every_type),
         cmocka_unit_test(test_rows_without_super_blocks),

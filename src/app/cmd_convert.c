@@ -26,7 +26,7 @@ static int write_again(vug_ui *ui, const vug_options *opt, vug_convert_options *
     vug_bar_end(&bar);
     if (st != VUG_OK) {
         const int code = vug_ui_fail(ui, &err);
-        return st == VUG_IO ? VUG_EXIT_MACHINE : code;
+        return st == VUG_IO && vug_file_exists(opt->operand[0]) ? VUG_EXIT_MACHINE : code;
     }
     if (!opt->json)
         return VUG_EXIT_OK;

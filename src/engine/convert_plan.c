@@ -65,7 +65,9 @@ static vug_status describe(planner *p, vug_target *t, const vug_tensor_row *row,
         t->rows = t->columns;
         t->columns = 1;
     }
-    t->type = vug_type_of(p->r->types, row, rank, t->columns, t->source[0].tensor);
+    /* Scales are called after a weight, so what is called otherwise keeps its format. */
+    const int products = vug_str_ends(spec->name, ".weight") ? rank : 1;
+    t->type = vug_type_of(p->r->types, row, products, t->columns, t->source[0].tensor);
     t->source_name = t->source[0].tensor->name;
     set_shape(spec, t->type.dtype, rank, dim);
     if (!t->type.group)
@@ -212,7 +214,6 @@ static vug_status plan_tensor(planner *p, const vug_tensor *tensor, vug_err *err
 {
     const size_t i = slot_in(p->b, tensor);
     const bool weight = i < p->b->n_slots && vug_checkpoint_reads(p->r->checkpoint, tensor);
-    const bool named = vug_str_ends(tensor->name, ".weight");
     vug_target *t = add(p, tensor->name.ptr, weight ? VUG_MAKE_ROWS : VUG_MAKE_COPY, 1);
     if (!t)
         return no_memory(err);
@@ -221,7 +222,7 @@ static vug_status plan_tensor(planner *p, const vug_tensor *tensor, vug_err *err
     if (!weight)
         return VUG_OK;
     const vug_slot slot = vug_slot_at(p->c, i);
-    VUG_TRY(describe(p, t, slot.row, named ? tensor->rank : 1, tensor->dim, err));
+    VUG_TRY(describe(p, t, slot.row, tensor->rank, tensor->dim, err));
     vug_slot kept_as;
     vug_kept how;
     if (!vug_slot_gguf(p->c, i, &kept_as, &how) || tensor->rank != 2)
