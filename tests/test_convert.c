@@ -438,7 +438,7 @@ static void test_metadata(void **state)
     for (uint64_t id = 0; vug_gguf_next(&it, &piece); id++) {
         for (size_t k = 0; k < COUNT(known); k++) {
             int64_t kind;
-            double score;
+            double score = 0;
             if (!vug_str_is(piece, known[k].piece))
                 continue;
             assert_true(vug_gguf_i64(kinds, id, &kind) && vug_gguf_f64(scores, id, &score));

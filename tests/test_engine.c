@@ -589,8 +589,8 @@ static void check_spread(const vug_tensor *t)
 
 typedef struct {
     const char *type;
-    vug_dtype dtype, scales, embedding;
     int64_t rows, columns; /* that share a scale */
+    vug_dtype dtype, scales, embedding;
     bool biases;
 } apart_case;
 
@@ -620,10 +620,10 @@ static void random_weights_have_scales_apart(void **state)
 {
     (void)state;
     static const apart_case cases[] = {
-        { "mlx4", VUG_DTYPE_MLX4, VUG_DTYPE_BF16, VUG_DTYPE_MLX4, 1, 64, true },
-        { "MLX3/128", VUG_DTYPE_MLX3, VUG_DTYPE_BF16, VUG_DTYPE_MLX3, 1, 128, true },
-        { "mlx_fp4", VUG_DTYPE_MLX_FP4, VUG_DTYPE_E8M0, VUG_DTYPE_MLX_FP4, 1, 32, false },
-        { "fp8", VUG_DTYPE_E4M3, VUG_DTYPE_F32, VUG_DTYPE_BF16, 128, 128, false },
+        { "mlx4", 1, 64, VUG_DTYPE_MLX4, VUG_DTYPE_BF16, VUG_DTYPE_MLX4, true },
+        { "MLX3/128", 1, 128, VUG_DTYPE_MLX3, VUG_DTYPE_BF16, VUG_DTYPE_MLX3, true },
+        { "mlx_fp4", 1, 32, VUG_DTYPE_MLX_FP4, VUG_DTYPE_E8M0, VUG_DTYPE_MLX_FP4, false },
+        { "fp8", 128, 128, VUG_DTYPE_E4M3, VUG_DTYPE_F32, VUG_DTYPE_BF16, false },
     };
     static const int32_t ids[] = { 2, 100, 7, 4000 };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -663,10 +663,11 @@ static double megabytes_of(const char *shape, const char *type)
     vug_err err = { 0 };
     const vug_model_options options = { .memory_limit = 1, .threads = 1 };
     assert_int_equal(vug_model_synthesize(shape, type, 0, &options, &m, &err), VUG_LIMIT);
-    double mb = 0;
     const char *at = strstr(err.msg, "take ");
+    char *end = NULL;
     assert_non_null(at);
-    assert_int_equal(sscanf(at, "take %lf MB", &mb), 1);
+    const double mb = strtod(at + strlen("take "), &end);
+    assert_memory_equal(end, " MB", 3);
     return mb;
 }
 

@@ -121,7 +121,7 @@ static imagined imagine(const vug_config *c)
     imagined m = { .n = 0 };
     m.slot = vug_alloc(n, sizeof(*m.slot));
     m.tensor = vug_alloc_zero(n, sizeof(*m.tensor));
-    m.sorted = vug_alloc(n, sizeof(*m.sorted));
+    m.sorted = vug_alloc(n, sizeof(const vug_tensor *));
     assert_true(m.slot && m.tensor && m.sorted);
     for (size_t i = 0; i < n; i++) {
         vug_kept kept;
@@ -277,10 +277,10 @@ typedef struct {
     const char *json; /* of what the file was right about */
     const char *key;
     value_kind kind;
+    vug_status code;
     double value;     /* the key's in the lying file; of I32S of both elements,
                          of I64S of the first two of three, the last is 1 */
     const char *text; /* of TEXT */
-    vug_status code;
     const char *expected;
 } lie;
 
@@ -306,57 +306,57 @@ typedef struct {
     "\"rope_type\":\"default\",\"rope_theta\":1e4}}}"
 
 static const lie lies[] = {
-    { GEMMA4, "gemma4.feed_forward_length", I64S, 0x1p62, NULL, VUG_UNSUPPORTED,
+    { GEMMA4, "gemma4.feed_forward_length", I64S, VUG_UNSUPPORTED, 0x1p62, NULL,
       "t.gguf: key 'gemma4.feed_forward_length': layer 2 is neither as wide as the first nor, "
       "reading another's cache, twice so" },
-    { LLAMA, "general.architecture", GONE, 0, NULL, VUG_FORMAT,
+    { LLAMA, "general.architecture", GONE, VUG_FORMAT, 0, NULL,
       "t.gguf: key 'general.architecture' is missing" },
-    { LLAMA, "general.architecture", U32, 3, NULL, VUG_FORMAT,
+    { LLAMA, "general.architecture", U32, VUG_FORMAT, 3, NULL,
       "t.gguf: key 'general.architecture' is no string" },
-    { LLAMA, "general.architecture", TEXT, 0, "mamba", VUG_UNSUPPORTED,
+    { LLAMA, "general.architecture", TEXT, VUG_UNSUPPORTED, 0, "mamba",
       "t.gguf: architecture 'mamba' is not known in GGUF; vug knows gemma, gemma2, gemma3, gemma4, "
       "llama, qwen2, qwen3, qwen3moe" },
-    { LLAMA, "llama.block_count", GONE, 0, NULL, VUG_FORMAT,
+    { LLAMA, "llama.block_count", GONE, VUG_FORMAT, 0, NULL,
       "t.gguf: key 'llama.block_count' is missing" },
-    { LLAMA, "llama.block_count", TEXT, 0, "3", VUG_FORMAT,
+    { LLAMA, "llama.block_count", TEXT, VUG_FORMAT, 0, "3",
       "t.gguf: key 'llama.block_count' is string, expected whole numbers" },
-    { LLAMA, "llama.block_count", F32, 3, NULL, VUG_FORMAT,
+    { LLAMA, "llama.block_count", F32, VUG_FORMAT, 3, NULL,
       "t.gguf: key 'llama.block_count' is f32, expected whole numbers" },
-    { LLAMA, "llama.block_count", U32, 1e9, NULL, VUG_FORMAT,
+    { LLAMA, "llama.block_count", U32, VUG_FORMAT, 1e9, NULL,
       "t.gguf: key 'llama.block_count' must be a whole number from 1 to 1024" },
-    { LLAMA, "llama.context_length", U32, 0, NULL, VUG_FORMAT,
+    { LLAMA, "llama.context_length", U32, VUG_FORMAT, 0, NULL,
       "t.gguf: key 'llama.context_length' must be a whole number from 1 to 1073741824" },
-    { LLAMA, "llama.attention.head_count", U32, 0, NULL, VUG_FORMAT,
+    { LLAMA, "llama.attention.head_count", U32, VUG_FORMAT, 0, NULL,
       "t.gguf: keys 'llama.attention.head_count' and 'llama.embedding_length' must be above 0" },
-    { LLAMA, "llama.attention.head_count_kv", U32, 3, NULL, VUG_FORMAT,
+    { LLAMA, "llama.attention.head_count_kv", U32, VUG_FORMAT, 3, NULL,
       "t.gguf: 4 query heads do not divide among 3 key/value heads" },
-    { LLAMA, "llama.attention.head_count_kv", I32S, 4, NULL, VUG_FORMAT,
+    { LLAMA, "llama.attention.head_count_kv", I32S, VUG_FORMAT, 4, NULL,
       "t.gguf: key 'llama.attention.head_count_kv' has 2 elements for 3 layers" },
-    { LLAMA, "llama.feed_forward_length", U32, 0, NULL, VUG_FORMAT,
+    { LLAMA, "llama.feed_forward_length", U32, VUG_FORMAT, 0, NULL,
       "t.gguf: key 'llama.feed_forward_length' must be a whole number from 1 to 16777216" },
-    { LLAMA, "llama.attention.value_length", U32, 12, NULL, VUG_UNSUPPORTED,
+    { LLAMA, "llama.attention.value_length", U32, VUG_UNSUPPORTED, 12, NULL,
       "t.gguf: key 'llama.attention.value_length' is not the 24 of 'attention.key_length'" },
-    { LLAMA, "llama.rope.dimension_count", U32, 12, NULL, VUG_UNSUPPORTED,
+    { LLAMA, "llama.rope.dimension_count", U32, VUG_UNSUPPORTED, 12, NULL,
       "t.gguf: key 'llama.rope.dimension_count' is not the 24 of 'attention.key_length'" },
-    { LLAMA, "llama.rope.scaling.type", TEXT, 0, "longrope", VUG_UNSUPPORTED,
+    { LLAMA, "llama.rope.scaling.type", TEXT, VUG_UNSUPPORTED, 0, "longrope",
       "t.gguf: key 'llama.rope.scaling.type': 'longrope' is not known (none, linear, yarn)" },
-    { LLAMA, "llama.rope.freq_base", F32, 0.5, NULL, VUG_FORMAT,
+    { LLAMA, "llama.rope.freq_base", F32, VUG_FORMAT, 0.5, NULL,
       "t.gguf: key 'llama.rope.freq_base' must be a number from 1 to 1e+12" },
-    { LLAMA, "llama.expert_count", U32, 8, NULL, VUG_UNSUPPORTED,
+    { LLAMA, "llama.expert_count", U32, VUG_UNSUPPORTED, 8, NULL,
       "t.gguf: key 'llama.expert_count' is 8: llama models with experts are not known" },
-    { LLAMA, "llama.attention.causal", BOOL, 0, NULL, VUG_UNSUPPORTED,
+    { LLAMA, "llama.attention.causal", BOOL, VUG_UNSUPPORTED, 0, NULL,
       "t.gguf: key 'llama.attention.causal' is false: embedding models are not supported" },
-    { GEMMA3, "gemma3.attention.layer_norm_rms_epsilon", GONE, 0, NULL, VUG_FORMAT,
+    { GEMMA3, "gemma3.attention.layer_norm_rms_epsilon", GONE, VUG_FORMAT, 0, NULL,
       "t.gguf: key 'gemma3.attention.layer_norm_rms_epsilon' is missing" },
-    { GEMMA3, "gemma3.attention.sliding_window_pattern", I32S, 1, NULL, VUG_FORMAT,
+    { GEMMA3, "gemma3.attention.sliding_window_pattern", I32S, VUG_FORMAT, 1, NULL,
       "t.gguf: key 'gemma3.attention.sliding_window_pattern' has 2 elements for 3 layers" },
-    { GEMMA3, "gemma3.attention.sliding_window", U32, 4e9, NULL, VUG_FORMAT,
+    { GEMMA3, "gemma3.attention.sliding_window", U32, VUG_FORMAT, 4e9, NULL,
       "t.gguf: key 'gemma3.attention.sliding_window' must be a whole number from 1 to 1073741824" },
-    { GEMMA3, "gemma3.attention.causal", TEXT, 0, "yes", VUG_FORMAT,
+    { GEMMA3, "gemma3.attention.causal", TEXT, VUG_FORMAT, 0, "yes",
       "t.gguf: key 'gemma3.attention.causal' is string, expected true or false" },
-    { GEMMA3, "gemma3.final_logit_softcapping", TEXT, 0, "30", VUG_FORMAT,
+    { GEMMA3, "gemma3.final_logit_softcapping", TEXT, VUG_FORMAT, 0, "30",
       "t.gguf: key 'gemma3.final_logit_softcapping' is string, expected a number" },
-    { GEMMA3, "vug.dtype", TEXT, 0, "a\"b\\", VUG_OK, NULL },
+    { GEMMA3, "vug.dtype", TEXT, VUG_OK, 0, "a\"b\\", NULL },
 };
 
 static void put_wide(vug_gguf_builder *b, const lie *l)

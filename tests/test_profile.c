@@ -380,8 +380,8 @@ static void no_profile_changes_a_result(void **state)
     static const char *const profiles[] = {
         "[fusion]\nall = false\n",
         "[attention]\ntile_rows = 1\n",
-        "[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n"
-        "[precision]\nactivations = \"f32\"\n",
+        ("[fusion]\nadd_norm = false\n[attention]\ntile_rows = 7\n"
+         "[precision]\nactivations = \"f32\"\n"),
     };
     static const int rows[] = { 0, 1, 7 };
     enum { N = 70 };

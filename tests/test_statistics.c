@@ -115,22 +115,25 @@ static void add_random(more *m, made_file *f, const char *name, int rank, made_d
     for (int i = 0; i < rank; i++)
         n *= (uint64_t)dim.n[i];
     float *x = keep(m, name, n);
-    for (uint64_t i = 0; i < n; i++)
-        x[i] = rng_float(&r) * (float)(1 + i * 9 / n) + 0.25f;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t part = 1 + i * 9 / n;
+        x[i] = rng_float(&r) * (float)part + 0.25f;
+    }
     made_matrix(f, name, rank, dim, x, &how);
 }
 
 static void add_known(more *m, made_file *f)
 {
+    enum { ALL = 3 * MANY };
     made_tensor *t = made_add(f, VUG_DTYPE_F32, 2, (made_dims){ { MANY, 3 } }, "vision_tower.many");
-    float *x = keep(m, "vision_tower.many", 3 * MANY);
-    for (int i = 0; i < 3 * MANY; i++)
+    float *x = keep(m, "vision_tower.many", ALL);
+    for (int i = 0; i < ALL; i++)
         x[i] = (float)(i - MANY);
     x[1] = NAN;
     x[3 * 4097] = INFINITY;
     x[3 * 4097 + 2] = -INFINITY;
-    x[3 * MANY - 1] = -NAN;
-    vug_dtype_of(VUG_DTYPE_F32)->encode(x, t->bytes, 3 * MANY);
+    x[ALL - 1] = -NAN;
+    vug_dtype_of(VUG_DTYPE_F32)->encode(x, t->bytes, ALL);
 
     t = made_add(f, VUG_DTYPE_F16, 2, (made_dims){ { 2, 3 } }, "vision_tower.bad");
     const float bad[6] = { NAN, INFINITY, -INFINITY, NAN, 65520, -1e9f };

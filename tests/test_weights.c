@@ -534,10 +534,10 @@ static void test_create_and_add(void **state)
     assert_int_equal(vug_weights_add_scales(w, vug_str_of("t10"), &how, &scale, &bias, NULL),
                      VUG_OK);
     const vug_tensor *scaled = find(w, "t10"); /* [3,130] */
-    assert_int_equal(scaled->scale_bytes, 2 * 2 * 3 * sizeof(float));
+    assert_int_equal(scaled->scale_bytes, 12 * sizeof(float));
     assert_int_equal(scaled->scales.stride, 3);
     assert_ptr_equal(scaled->scales.scale, scale);
-    assert_ptr_equal(scaled->scales.bias, scale + 2 * 3 * sizeof(float));
+    assert_ptr_equal(scaled->scales.bias, scale + 6 * sizeof(float));
     assert_ptr_equal(bias, scaled->scales.bias);
     for (size_t k = 0; k < scaled->scale_bytes; k++)
         assert_int_equal(scale[k], 0);

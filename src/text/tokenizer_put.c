@@ -67,7 +67,7 @@ static void set_piece(reader *r, int64_t id, vug_str text, piece_kind kind)
     if (id >= r->n)
         return; /* no row of the embedding is its own */
     r->piece[id] = text;
-    r->kind[id] = kind;
+    r->kind[id] = (int32_t)kind;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
