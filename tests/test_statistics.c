@@ -124,14 +124,14 @@ static void add_random(more *m, made_file *f, const char *name, int rank, made_d
 
 static void add_known(more *m, made_file *f)
 {
-    enum { ALL = 3 * MANY };
+    enum { ALL = 3 * MANY, BAD = 3 * 4097 };
     made_tensor *t = made_add(f, VUG_DTYPE_F32, 2, (made_dims){ { MANY, 3 } }, "vision_tower.many");
     float *x = keep(m, "vision_tower.many", ALL);
     for (int i = 0; i < ALL; i++)
         x[i] = (float)(i - MANY);
     x[1] = NAN;
-    x[3 * 4097] = INFINITY;
-    x[3 * 4097 + 2] = -INFINITY;
+    x[BAD] = INFINITY;
+    x[BAD + 2] = -INFINITY;
     x[ALL - 1] = -NAN;
     vug_dtype_of(VUG_DTYPE_F32)->encode(x, t->bytes, ALL);
 
