@@ -266,11 +266,15 @@ static vug_status open_gguf(const char *path, vug_checkpoint *c, vug_err *err)
 bool vug_is_gguf(const char *path)
 {
     vug_mapping file = { 0 };
-    if (vug_is_folder(path) || vug_map_file(path, &file, NULL) != VUG_OK)
+    if (vug_is_folder(path))
+        return false;
+    if (vug_str_ends(vug_str_of(path), ".gguf"))
+        return true;
+    if (vug_map_file(path, &file, NULL) != VUG_OK)
         return false;
     const bool magic = file.bytes.len >= 4 && memcmp(file.bytes.ptr, "GGUF", 4) == 0;
     vug_unmap(&file);
-    return magic || vug_str_ends(vug_str_of(path), ".gguf");
+    return magic;
 }
 
 vug_status vug_checkpoint_config(const char *path, vug_config *out, vug_err *err)
