@@ -143,6 +143,16 @@ void vug_map_populate(const vug_mapping *mapping, size_t at, size_t n)
         (void)*(volatile char *)(from + i);
 }
 
+void vug_map_expect(const vug_mapping *mapping, size_t at, size_t n)
+{
+    if (!mapping->base || n == 0)
+        return;
+    char *from;
+    size_t len;
+    page_range(mapping, at, n, &from, &len);
+    (void)madvise(from, len, MADV_WILLNEED);
+}
+
 void vug_map_forget(const vug_mapping *mapping, size_t at, size_t n)
 {
     if (!mapping->base || n == 0)
@@ -318,10 +328,30 @@ void vug_out_open(vug_out *out, const char *path)
     vug_free(temp);
 }
 
+/* Lets the disk work while the next bytes are made: a system may otherwise keep gigabytes
+ * until vug_out_commit waits for all of them. */
+static void begin_writing(vug_out *out)
+{
+#if defined(__linux__)
+    static const uint64_t each = (uint64_t)32 << 20;
+    if (out->n - out->n_begun < each)
+        return;
+    (void)sync_file_range(fileno(out->file), (off_t)out->n_begun, (off_t)(out->n - out->n_begun),
+                          SYNC_FILE_RANGE_WRITE);
+#endif
+    out->n_begun = out->n;
+}
+
 void vug_out_write(vug_out *out, const void *bytes, size_t n)
 {
-    if (out->st == VUG_OK && n && fwrite(bytes, 1, n, out->file) != n)
+    if (out->st != VUG_OK || n == 0)
+        return;
+    if (fwrite(bytes, 1, n, out->file) != n) {
         out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+        return;
+    }
+    out->n += n;
+    begin_writing(out);
 }
 
 static void release_out(vug_out *out)

@@ -30,6 +30,8 @@ VUG_MUST_CHECK vug_status vug_map_file(const char *path, vug_mapping *out, vug_e
 void vug_unmap(vug_mapping *mapping);
 /* Reads part of a mapping into memory now. `at` + `n` within the mapping. */
 void vug_map_populate(const vug_mapping *mapping, size_t at, size_t n);
+/* Begins to read it, and does not wait. */
+void vug_map_expect(const vug_mapping *mapping, size_t at, size_t n);
 /* Gives the memory of a part back that is not needed again soon. */
 void vug_map_forget(const vug_mapping *mapping, size_t at, size_t n);
 
@@ -44,6 +46,8 @@ VUG_MUST_CHECK vug_status vug_make_folder(const char *path, vug_err *err);
 typedef struct {
     void *file;
     char *path, *temp;
+    uint64_t n;       /* bytes written */
+    uint64_t n_begun; /* of them on their way to the disk */
     vug_status st;
     vug_err err;
 } vug_out;

@@ -157,6 +157,28 @@ static vug_status make_room_aside(vug_row_maker *m, const vug_target *t, vug_err
     return m->side_bytes ? VUG_OK : VUG_FAIL_NOMEM(err, "the scales of a tensor", 2 * size);
 }
 
+/* While rows are made, the disk reads those that come next. */
+enum { READ_AHEAD = 16 << 20 };
+
+static void read_from(const vug_row_maker *m, const vug_target *t, int64_t r)
+{
+    const int64_t each = t->rows / t->n_sources;
+    const vug_source *s = &t->source[r / each];
+    uint64_t rows = 1;
+    for (int i = 0; i + 1 < s->tensor->rank; i++)
+        rows *= (uint64_t)s->tensor->dim[i];
+    const uint64_t at = (uint64_t)(s->row + r % each) * (s->tensor->bytes / rows);
+    vug_weights_expect(m->checkpoint->weights, s->tensor, at, READ_AHEAD);
+}
+
+static void read_ahead(const vug_row_maker *m, const vug_target *t, const piece *p)
+{
+    if (p->first == 0)
+        read_from(m, t, 0);
+    if (p->first + p->n < t->rows)
+        read_from(m, t, p->first + p->n);
+}
+
 static vug_status make_rows(vug_row_maker *m, const vug_target *t, uint64_t at, uint8_t *bytes,
                             size_t n, vug_err *err)
 {
@@ -168,6 +190,7 @@ static vug_status make_rows(vug_row_maker *m, const vug_target *t, uint64_t at, 
     const piece p = {
         .m = m, .target = t, .first = (int64_t)(at / row), .n = (int64_t)(n / row), .dst = bytes
     };
+    read_ahead(m, t, &p);
     VUG_TRY(make_piece(p, err));
     if (at + n == (uint64_t)t->rows * row) { /* all of it: memory is for one tensor */
         for (int64_t i = 0; i < t->n_sources; i++)

@@ -49,123 +49,150 @@ static inline float reciprocal(float s)
     return s != 0 ? 1 / s : 0;
 }
 
-static float join(const float lane[LANES])
+/* Sums in eight lanes, in two fours: a loop over four is one vector of every processor, and
+ * its sums stay in registers. */
+enum { FOUR = LANES / 2 };
+
+static float join(const float lo[FOUR], const float hi[FOUR])
 {
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    return ((lo[0] + hi[0]) + (lo[2] + hi[2])) + ((lo[1] + hi[1]) + (lo[3] + hi[3]));
 }
 
-/* Errors in units of the scale. With a scale of 0 nothing here is finite, and no comparison
- * prefers it. */
-static void errors_of_eight(const vug_span *span, const vug_levels *levels, const vug_eight *c,
-                            float sum[LANES])
+/* Errors in units of the scale of four candidates. With a scale of 0 nothing here is finite,
+ * and no comparison prefers it. */
+static void errors_of_four(const vug_span *span, const vug_levels *levels, const float s[FOUR],
+                           const float o[FOUR], float sum[FOUR])
 {
     const float least = levels->least, most = levels->most;
-    float r[LANES], shift[LANES];
-    for (int j = 0; j < LANES; j++) {
-        sum[j] = 0;
-        r[j] = 1 / c->s[j];
-        shift[j] = c->o[j] * r[j];
+    float r[FOUR], shift[FOUR], total[FOUR] = { 0 };
+    for (int j = 0; j < FOUR; j++) {
+        r[j] = 1 / s[j];
+        shift[j] = o[j] * r[j];
     }
     if (levels->table) {
         for (int i = 0; i < span->n; i++) {
             const float x = span->x[i], w = span->w[i];
-            for (int j = 0; j < LANES; j++) {
+            for (int j = 0; j < FOUR; j++) {
                 const float e = x * r[j] - nearest_of_table(x * r[j]);
-                sum[j] += w * e * e;
+                total[j] += w * e * e;
             }
         }
     } else {
         for (int i = 0; i < span->n; i++) {
             const float x = span->x[i], w = span->w[i];
-            for (int j = 0; j < LANES; j++) {
+            for (int j = 0; j < FOUR; j++) {
                 const float v = x * r[j] - shift[j];
                 const float e = v - nearest(clamp(v, least, most));
-                sum[j] += w * e * e;
+                total[j] += w * e * e;
             }
         }
     }
+    memcpy(sum, total, sizeof(total));
 }
 
 bool vug_fit_best(vug_fit *best, const vug_span *span, const vug_levels *levels, const vug_eight *c)
 {
     float sum[LANES];
-    errors_of_eight(span, levels, c, sum);
+    errors_of_four(span, levels, c->s, c->o, sum);
+    errors_of_four(span, levels, c->s + FOUR, c->o + FOUR, sum + FOUR);
+    float error = best->error;
     int least = -1;
     for (int j = 0; j < LANES; j++) {
-        const float error = sum[j] * (c->s[j] * c->s[j]);
-        if (error < best->error) {
-            best->error = error;
-            least = j;
-        }
+        const float e = sum[j] * (c->s[j] * c->s[j]);
+        least = e < error ? j : least;
+        error = e < error ? e : error;
     }
     if (least < 0)
         return false;
-    best->s = c->s[least];
-    best->o = c->o[least];
+    *best = (vug_fit){ c->s[least], c->o[least], error };
     return true;
+}
+
+static inline void add_errors(const float *x, const float *w, const vug_levels *levels, float r,
+                              float shift, float sum[FOUR])
+{
+    const float least = levels->least, most = levels->most;
+    if (levels->table) {
+        for (int j = 0; j < FOUR; j++) {
+            const float e = x[j] * r - nearest_of_table(x[j] * r);
+            sum[j] += w[j] * e * e;
+        }
+    } else {
+        for (int j = 0; j < FOUR; j++) {
+            const float v = x[j] * r - shift;
+            const float e = v - nearest(clamp(v, least, most));
+            sum[j] += w[j] * e * e;
+        }
+    }
 }
 
 bool vug_fit_try(vug_fit *best, const vug_span *span, const vug_levels *levels, float s, float o)
 {
-    const float r = 1 / s, shift = o * r, least = levels->least, most = levels->most;
-    float sum[LANES] = { 0 };
+    const float r = 1 / s, shift = o * r;
+    float lo[FOUR] = { 0 }, hi[FOUR] = { 0 };
     for (int i = 0; i < span->n; i += LANES) {
-        const float *x = span->x + i, *w = span->w + i;
-        if (levels->table) {
-            for (int j = 0; j < LANES; j++) {
-                const float e = x[j] * r - nearest_of_table(x[j] * r);
-                sum[j] += w[j] * e * e;
-            }
-        } else {
-            for (int j = 0; j < LANES; j++) {
-                const float v = x[j] * r - shift;
-                const float e = v - nearest(clamp(v, least, most));
-                sum[j] += w[j] * e * e;
-            }
-        }
+        add_errors(span->x + i, span->w + i, levels, r, shift, lo);
+        add_errors(span->x + i + FOUR, span->w + i + FOUR, levels, r, shift, hi);
     }
-    const float error = join(sum) * (s * s);
+    const float error = join(lo, hi) * (s * s);
     if (!(error < best->error))
         return false;
     *best = (vug_fit){ s, o, error };
     return true;
 }
 
+static inline void add_squares(const float *x, const float *w, float o, float sum[FOUR])
+{
+    for (int j = 0; j < FOUR; j++) {
+        const float e = x[j] - o;
+        sum[j] += w[j] * e * e;
+    }
+}
+
 vug_fit vug_fit_flat(const vug_span *span, float o)
 {
-    float sum[LANES] = { 0 };
+    float lo[FOUR] = { 0 }, hi[FOUR] = { 0 };
     for (int i = 0; i < span->n; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            const float e = span->x[i + j] - o;
-            sum[j] += span->w[i + j] * e * e;
-        }
+        add_squares(span->x + i, span->w + i, o, lo);
+        add_squares(span->x + i + FOUR, span->w + i + FOUR, o, hi);
     }
-    return (vug_fit){ 0, o, join(sum) };
+    return (vug_fit){ 0, o, join(lo, hi) };
+}
+
+typedef struct {
+    float qq[FOUR], q[FOUR], qx[FOUR];
+} four_moments;
+
+static inline void add_moments(const float *x, const float *w, const vug_levels *levels, float r,
+                               float o, four_moments *sum)
+{
+    float q[FOUR];
+    if (levels->table) {
+        for (int j = 0; j < FOUR; j++)
+            q[j] = nearest_of_table((x[j] - o) * r);
+    } else {
+        for (int j = 0; j < FOUR; j++)
+            q[j] = nearest(clamp((x[j] - o) * r, levels->least, levels->most));
+    }
+    for (int j = 0; j < FOUR; j++) {
+        const float wq = w[j] * q[j];
+        sum->q[j] += wq;
+        sum->qq[j] += wq * q[j];
+        sum->qx[j] += wq * x[j];
+    }
 }
 
 vug_moments vug_span_moments(const vug_span *span, const vug_levels *levels, float s, float o)
 {
-    const float r = reciprocal(s), least = levels->least, most = levels->most;
-    float qq[LANES] = { 0 }, q1[LANES] = { 0 }, qx[LANES] = { 0 };
+    const float r = reciprocal(s);
+    four_moments lo = { 0 }, hi = { 0 };
     for (int i = 0; i < span->n; i += LANES) {
-        const float *x = span->x + i, *w = span->w + i;
-        float q[LANES];
-        if (levels->table) {
-            for (int j = 0; j < LANES; j++)
-                q[j] = nearest_of_table((x[j] - o) * r);
-        } else {
-            for (int j = 0; j < LANES; j++)
-                q[j] = nearest(clamp((x[j] - o) * r, least, most));
-        }
-        for (int j = 0; j < LANES; j++) {
-            const float wq = w[j] * q[j];
-            q1[j] += wq;
-            qq[j] += wq * q[j];
-            qx[j] += wq * x[j];
-        }
+        add_moments(span->x + i, span->w + i, levels, r, o, &lo);
+        add_moments(span->x + i + FOUR, span->w + i + FOUR, levels, r, o, &hi);
     }
-    return (vug_moments){ .qq = join(qq), .q = join(q1), .qx = join(qx) };
+    return (vug_moments){ .qq = join(lo.qq, hi.qq),
+                          .q = join(lo.q, hi.q),
+                          .qx = join(lo.qx, hi.qx) };
 }
 
 void vug_span_assign(const vug_span *span, const vug_levels *levels, float s, float o, int8_t *q)
@@ -199,22 +226,25 @@ void vug_span_take(const float *x, const float *importance, int n, float *to, fl
         w[i] = clamp(importance[i] * r, 0x1p-20f, 1);
 }
 
+static inline void widen(const float *x, float least[FOUR], float most[FOUR])
+{
+    for (int j = 0; j < FOUR; j++) {
+        least[j] = x[j] < least[j] ? x[j] : least[j];
+        most[j] = x[j] > most[j] ? x[j] : most[j];
+    }
+}
+
 vug_extent vug_span_extent(const vug_span *span)
 {
-    float lo[LANES], hi[LANES];
-    for (int j = 0; j < LANES; j++)
-        lo[j] = hi[j] = span->x[j];
-    for (int i = LANES; i < span->n; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            const float x = span->x[i + j];
-            lo[j] = x < lo[j] ? x : lo[j];
-            hi[j] = x > hi[j] ? x : hi[j];
-        }
-    }
-    vug_extent e = { lo[0], hi[0] };
-    for (int j = 1; j < LANES; j++) {
-        e.least = lo[j] < e.least ? lo[j] : e.least;
-        e.most = hi[j] > e.most ? hi[j] : e.most;
+    float least[FOUR], most[FOUR];
+    memcpy(least, span->x, sizeof(least));
+    memcpy(most, span->x, sizeof(most));
+    for (int i = FOUR; i < span->n; i += FOUR)
+        widen(span->x + i, least, most);
+    vug_extent e = { least[0], most[0] };
+    for (int j = 1; j < FOUR; j++) {
+        e.least = least[j] < e.least ? least[j] : e.least;
+        e.most = most[j] > e.most ? most[j] : e.most;
     }
     return e;
 }

@@ -425,6 +425,17 @@ bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, 
     return all;
 }
 
+void vug_weights_expect(const vug_weights *weights, const vug_tensor *tensor, uint64_t at,
+                        uint64_t n)
+{
+    const vug_mapping *mapping = mapping_of(weights, tensor->data);
+    if (!mapping || at >= tensor->bytes)
+        return;
+    const size_t first = (size_t)((uintptr_t)tensor->data - (uintptr_t)mapping->base);
+    vug_map_expect(mapping, first + (size_t)at,
+                   (size_t)(tensor->bytes - at < n ? tensor->bytes - at : n));
+}
+
 void vug_weights_forget(const vug_weights *weights, const vug_tensor *tensor)
 {
     const vug_mapping *mapping = mapping_of(weights, tensor->data);

@@ -59,6 +59,9 @@ uint64_t vug_weights_mapped(const vug_weights *weights);
 bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
                           uint64_t total, vug_progress_fn *progress, void *user);
 
+/* Begins to read `n` of its bytes from `at` on, as far as there are so many; does not wait. */
+void vug_weights_expect(const vug_weights *weights, const vug_tensor *tensor, uint64_t at,
+                        uint64_t n);
 /* Gives the memory of a tensor's bytes back, which are read from the file again when they
  * are needed again. */
 void vug_weights_forget(const vug_weights *weights, const vug_tensor *tensor);
