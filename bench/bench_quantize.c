@@ -1,0 +1,163 @@
+/*
+ * What rounding to each format costs, on the matrices of a model: the root of the squared
+ * error over that of the weights, all alike and weighted by an importance of log-normal
+ * random numbers for each column, and million weights a second of one core.
+ *
+ *     bench_quantize [MODEL [LIBGGML.so]]
+ *
+ * LIBGGML is a shared library with llama.cpp's ggml_quantize_chunk, to compare with: its
+ * blocks are read by our decoders.
+ */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/os.h"
+#include "ir/quantize.h"
+#include "weights/weights.h"
+
+/* ggml_quantize_chunk of ggml.h, and ggml_quantize_init, which some types need before it. */
+typedef size_t ggml_quantize_fn(int type, const float *src, void *dst, int64_t start,
+                                int64_t n_rows, int64_t n_per_row, const float *imatrix);
+typedef void ggml_init_fn(int type);
+
+typedef struct {
+    double error, size;                   /* sums of squares */
+    double weighted_error, weighted_size; /* of squares times importance */
+    double seconds;
+    int64_t n;
+} sums;
+
+/* Rounds `rows` rows from x to dst. */
+typedef struct {
+    vug_dtype dtype;
+    ggml_quantize_fn *ggml; /* NULL: ours */
+} quantizer;
+
+static void quantize(const quantizer *q, const float *x, const float *importance, int64_t rows,
+                     int64_t columns, uint8_t *dst)
+{
+    const vug_dtype_info *info = vug_dtype_of(q->dtype);
+    const size_t row = (size_t)(columns / info->elements * info->bytes);
+    if (q->ggml) {
+        (void)q->ggml(info->gguf, x, dst, 0, rows, columns, importance);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        vug_quantize_row(q->dtype, x + r * columns, importance, columns, dst + (size_t)r * row);
+}
+
+static void add_errors(vug_dtype dtype, const float *x, const uint8_t *bytes, const float *w,
+                       int64_t rows, int64_t columns, double *error, double *size)
+{
+    const vug_dtype_info *info = vug_dtype_of(dtype);
+    float *y = vug_alloc((size_t)columns, sizeof(*y));
+    if (!y)
+        exit(1);
+    for (int64_t r = 0; r < rows; r++) {
+        info->decode(bytes + (size_t)(r * (columns / info->elements) * info->bytes), y,
+                     (size_t)columns);
+        for (int64_t i = 0; i < columns; i++) {
+            const double v = (double)x[r * columns + i], e = v - (double)y[i];
+            *error += (w ? (double)w[i] : 1) * e * e;
+            *size += (w ? (double)w[i] : 1) * v * v;
+        }
+    }
+    vug_free(y);
+}
+
+/* Log-normal numbers, the same for every format. */
+static void make_importance(float *w, int64_t n)
+{
+    uint64_t state = 1;
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int k = 0; k < 12; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            sum += (double)(state >> 11) * 0x1p-53;
+        }
+        w[i] = (float)exp(sum - 6);
+    }
+}
+
+static void measure(const quantizer *q, const vug_tensor *t, sums *s)
+{
+    const int64_t rows = t->dim[0], columns = t->dim[1];
+    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    float *w = vug_alloc((size_t)columns, sizeof(*w));
+    uint8_t *dst = vug_alloc((size_t)(rows * columns), sizeof(float));
+    if (!x || !w || !dst)
+        exit(1);
+    const vug_matrix m = vug_tensor_from(t, 0);
+    for (int64_t r = 0; r < rows; r++)
+        vug_matrix_decode(&m, r, x + r * columns);
+    make_importance(w, columns);
+    const double start = vug_now();
+    quantize(q, x, NULL, rows, columns, dst);
+    s->seconds += vug_now() - start;
+    s->n += rows * columns;
+    add_errors(q->dtype, x, dst, NULL, rows, columns, &s->error, &s->size);
+    quantize(q, x, w, rows, columns, dst);
+    add_errors(q->dtype, x, dst, w, rows, columns, &s->weighted_error, &s->weighted_size);
+    vug_free(x);
+    vug_free(w);
+    vug_free(dst);
+}
+
+static sums measure_all(const vug_weights *weights, const quantizer *q)
+{
+    sums s = { 0 };
+    for (size_t i = 0; i < vug_weights_count(weights); i++) {
+        const vug_tensor *t = vug_weights_at(weights, i);
+        if (t->rank == 2 && t->dim[1] % vug_dtype_of(q->dtype)->elements == 0)
+            measure(q, t, &s);
+    }
+    return s;
+}
+
+static void print(const sums *s)
+{
+    printf(" %8.5f %8.5f %6.0f", sqrt(s->error / s->size),
+           sqrt(s->weighted_error / s->weighted_size), (double)s->n / s->seconds / 1e6);
+}
+
+int main(int argc, char **argv)
+{
+    vug_weights *weights;
+    vug_err err;
+    if (vug_weights_open(argc > 1 ? argv[1] : "models/pebble", &weights, &err) != VUG_OK) {
+        fprintf(stderr, "bench_quantize: %s\n", err.msg);
+        return 1;
+    }
+    void *library = argc > 2 ? dlopen(argv[2], RTLD_NOW) : NULL;
+    ggml_quantize_fn *ggml = NULL;
+    ggml_init_fn *init = NULL;
+    if (library) {
+        *(void **)&ggml = dlsym(library, "ggml_quantize_chunk");
+        *(void **)&init = dlsym(library, "ggml_quantize_init");
+    }
+    if (argc > 2 && (!ggml || !init)) {
+        fprintf(stderr, "bench_quantize: %s has no ggml_quantize_chunk\n", argv[2]);
+        return 1;
+    }
+    printf("format      error weighted Mw/s%s\n", ggml ? "; of ggml" : "");
+    for (vug_dtype d = 0; d < VUG_DTYPE_COUNT; d++) {
+        if (!vug_quantizes(d))
+            continue;
+        const sums ours = measure_all(weights, &(quantizer){ d, NULL });
+        printf("%-8s", vug_dtype_of(d)->name);
+        print(&ours);
+        if (ggml) {
+            init(vug_dtype_of(d)->gguf);
+            const sums theirs = measure_all(weights, &(quantizer){ d, ggml });
+            print(&theirs);
+        }
+        printf("\n");
+    }
+    if (library)
+        (void)dlclose(library);
+    vug_weights_close(weights);
+    return 0;
+}
