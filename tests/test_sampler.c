@@ -28,7 +28,7 @@ static vug_sampler make(const vug_sampler_stage *stage, size_t n, uint64_t seed,
 static int32_t draw_once(const vug_sampler_stage *stage, size_t n, const float *logits, int64_t v)
 {
     vug_sampler s = make(stage, n, 0, v, v);
-    const int32_t id = vug_sampler_draw(&s, logits);
+    const int32_t id = vug_sampler_draw(&s, logits, NULL);
     vug_sampler_release(&s);
     return id;
 }
@@ -197,6 +197,19 @@ static void random_logits(float *logits, size_t n, uint64_t *random)
     }
 }
 
+/* Some tokens may come, one of them with a sound logit; of the others nothing is left. */
+static void mask(float *logits, float *rest, uint32_t *allowed, uint64_t n, uint64_t *random)
+{
+    memset(allowed, 0, MOST / 8);
+    const uint64_t one = help_random(random, n), share = 1 + help_random(random, 4);
+    logits[one] = isnan(logits[one]) ? 0 : logits[one];
+    for (uint64_t i = 0; i < n; i++) {
+        const bool may = i == one || help_random(random, share) == 0;
+        allowed[i / 32] |= (uint32_t)may << (i % 32);
+        rest[i] = may ? logits[i] : NAN;
+    }
+}
+
 static void random_chains_agree_with_the_obvious_ones(void **state)
 {
     (void)state;
@@ -224,8 +237,12 @@ static void random_chains_agree_with_the_obvious_ones(void **state)
         for (int i = 0; i < DRAWS; i++) {
             float logits[MOST];
             random_logits(logits, (size_t)v, &random);
-            const int32_t got = vug_sampler_draw(&s, logits);
-            const int32_t expected = plain_draw(&p, logits, (size_t)usable);
+            float rest[MOST];
+            uint32_t allowed[MOST / 32];
+            const bool masked = help_random(&random, 2);
+            mask(logits, rest, allowed, (uint64_t)usable, &random);
+            const int32_t got = vug_sampler_draw(&s, logits, masked ? allowed : NULL);
+            const int32_t expected = plain_draw(&p, masked ? rest : logits, (size_t)usable);
             if (got != expected)
                 fail_msg("chain %d, draw %d: token %d, expected %d", chain, i, got, expected);
         }
@@ -252,6 +269,9 @@ static void greedy_takes_the_best_and_lowest(void **state)
     assert_int_equal(draw_once(&greedy, 1, infinite, 4), 1);
     const float nothing[] = { NAN, NAN, NAN };
     assert_int_equal(draw_once(&greedy, 1, nothing, 3), 0);
+    vug_sampler s = make(&greedy, 1, 0, 3, 3);
+    assert_int_equal(vug_sampler_draw(&s, nothing, (const uint32_t[]){ 4 }), 2);
+    vug_sampler_release(&s);
     const float hopeless[] = { NAN, -INFINITY, -INFINITY };
     assert_int_equal(draw_once(&greedy, 1, hopeless, 3), 1);
     /* Wherever the temperature stands, and whatever cuts there are. */
@@ -268,11 +288,11 @@ static void ids_without_a_token_are_never_drawn(void **state)
     (void)state;
     const float logits[] = { 1, 2, 0, 50, 60 };
     vug_sampler s = make(&greedy, 1, 0, 5, 3);
-    assert_int_equal(vug_sampler_draw(&s, logits), 1);
+    assert_int_equal(vug_sampler_draw(&s, logits, NULL), 1);
     vug_sampler_release(&s);
     s = make(NULL, 0, 0, 5, 3);
     for (int i = 0; i < 200; i++)
-        assert_in_range(vug_sampler_draw(&s, logits), 0, 2);
+        assert_in_range(vug_sampler_draw(&s, logits, NULL), 0, 2);
     vug_sampler_release(&s);
 }
 
@@ -297,9 +317,9 @@ static void penalties_know_prompt_and_answer(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         vug_sampler s = make(CHAIN(rows[i].stage, greedy), 2, 0, 3, 3);
         vug_sampler_see_prompt(&s, prompt, 3);
-        assert_int_equal(vug_sampler_draw(&s, logits), rows[i].first);
-        assert_int_equal(vug_sampler_draw(&s, logits), rows[i].second);
-        assert_int_equal(vug_sampler_draw(&s, logits), rows[i].third);
+        assert_int_equal(vug_sampler_draw(&s, logits, NULL), rows[i].first);
+        assert_int_equal(vug_sampler_draw(&s, logits, NULL), rows[i].second);
+        assert_int_equal(vug_sampler_draw(&s, logits, NULL), rows[i].third);
         vug_sampler_release(&s);
     }
     /* Six times a token: presence takes 1 off, frequency 6. */
@@ -309,7 +329,7 @@ static void penalties_know_prompt_and_answer(void **state)
         vug_sampler s = make(CHAIN({ kind, 1, 0 }, greedy), 2, 0, 2, 2);
         int zeros = 0;
         for (int i = 0; i < 6; i++)
-            zeros += vug_sampler_draw(&s, two) == 0;
+            zeros += vug_sampler_draw(&s, two, NULL) == 0;
         assert_int_equal(zeros, frequency ? 5 : 6);
         vug_sampler_release(&s);
     }
@@ -318,7 +338,7 @@ static void penalties_know_prompt_and_answer(void **state)
     const int32_t zero = 0;
     vug_sampler s = make(CHAIN({ VUG_SAMPLER_REPETITION, 2, 0 }, greedy), 2, 0, 2, 2);
     vug_sampler_see_prompt(&s, &zero, 1);
-    assert_int_equal(vug_sampler_draw(&s, low), 1);
+    assert_int_equal(vug_sampler_draw(&s, low, NULL), 1);
     vug_sampler_release(&s);
 }
 
@@ -345,7 +365,7 @@ static unsigned reach(const vug_sampler_stage *stage, size_t n, const float *log
     vug_sampler s = make(stage, n, 5, v, v);
     unsigned seen = 0;
     for (int i = 0; i < 2000; i++)
-        seen |= 1u << vug_sampler_draw(&s, logits);
+        seen |= 1u << vug_sampler_draw(&s, logits, NULL);
     vug_sampler_release(&s);
     return seen;
 }
@@ -429,9 +449,9 @@ static void a_seed_decides_the_draws(void **state)
     vug_sampler a = make(NULL, 0, 42, 32, 32), b = make(NULL, 0, 42, 32, 32);
     vug_sampler c = make(NULL, 0, 43, 32, 32);
     for (int i = 0; i < N; i++) {
-        const int32_t drawn = vug_sampler_draw(&a, logits);
-        assert_int_equal(vug_sampler_draw(&b, logits), drawn);
-        equal += vug_sampler_draw(&c, logits) == drawn;
+        const int32_t drawn = vug_sampler_draw(&a, logits, NULL);
+        assert_int_equal(vug_sampler_draw(&b, logits, NULL), drawn);
+        equal += vug_sampler_draw(&c, logits, NULL) == drawn;
     }
     assert_in_range(equal, 0, N / 4);
     vug_sampler_release(&a);
@@ -453,7 +473,7 @@ static void draws_have_the_right_distribution(void **state)
         const vug_sampler_stage stage = { VUG_SAMPLER_TEMPERATURE, temperatures[t], 0 };
         vug_sampler s = make(&stage, 1, 2024 + t, V, V);
         for (int i = 0; i < N; i++)
-            count[vug_sampler_draw(&s, logits)]++;
+            count[vug_sampler_draw(&s, logits, NULL)]++;
         vug_sampler_release(&s);
         for (int i = 0; i < V; i++)
             sum += exp((double)logits[i] / (double)temperatures[t]);

@@ -50,7 +50,7 @@ static vug_status take_token(answering *g, const float *logits, bool *more, vug_
 {
     const vug_generate_options *o = g->o;
     const vug_model *m = g->session->model;
-    const int32_t id = vug_sampler_draw(&g->sampler, logits);
+    const int32_t id = vug_sampler_draw(&g->sampler, logits, NULL);
     if (!o->ignore_stop && is_stop(m, id)) {
         g->out->finish = VUG_FINISH_STOP;
         *more = false;

@@ -190,30 +190,44 @@ static void adjust(const vug_sampler *s, const vug_sampler_stage *stage, size_t 
     }
 }
 
-/* A request may name hundreds of tokens: most are where their id says. */
+/* The place of a token among the candidates, or n. */
+static size_t place_of(const vug_sampler *s, int32_t token, size_t n)
+{
+    const vug_candidate *c = s->candidate;
+    size_t from = 0, to = n;
+    while (s->by_id && from < to) { /* a request may name hundreds of tokens */
+        const size_t middle = from + (to - from) / 2;
+        if (c[middle].id < token)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    while (!s->by_id && from < n && c[from].id != token)
+        from++;
+    return from < n && c[from].id == token ? from : n;
+}
+
 static void add_bias(const vug_sampler *s, const vug_sampler_stage *stage, size_t n)
 {
-    vug_candidate *c = s->candidate;
-    size_t at = (size_t)stage->token;
-    if (at >= n || c[at].id != stage->token)
-        for (at = 0; at < n && c[at].id != stage->token;)
-            at++;
+    const size_t at = place_of(s, stage->token, n);
     if (at < n)
-        c[at].logit += stage->value;
+        s->candidate[at].logit += stage->value;
 }
 
 /* Returns how many candidates are left, at least one. */
-static size_t apply(const vug_sampler *s, const vug_sampler_stage *stage, size_t n)
+static size_t apply(vug_sampler *s, const vug_sampler_stage *stage, size_t n)
 {
     vug_candidate *c = s->candidate;
     switch (stage->kind) {
     case VUG_SAMPLER_TOP_K:
         if (stage->value < 1 || (double)stage->value >= (double)n)
             return n;
+        s->by_id = false;
         return take_best(c, n, (size_t)stage->value, INFINITY);
     case VUG_SAMPLER_TOP_P:
         if (stage->value >= 1)
             return n;
+        s->by_id = false;
         return take_best(c, n, n, (double)stage->value * weight_sum(c, n, best_logit(c, n)));
     case VUG_SAMPLER_MIN_P: {
         const float best = best_logit(c, n), least = logf(stage->value);
@@ -251,15 +265,34 @@ static int32_t draw(vug_sampler *s, size_t n)
     return c[drawn].id;
 }
 
-int32_t vug_sampler_draw(vug_sampler *s, const float *logits)
+static bool is_allowed(const uint32_t *allowed, int64_t id)
+{
+    return !allowed || (allowed[id / 32] >> (id % 32) & 1);
+}
+
+/* Returns how many candidates there are. Of a model that computes only NaN the first token
+ * that may come is as good as any. */
+static size_t take_candidates(vug_sampler *s, const float *logits, const uint32_t *allowed)
 {
     size_t n = 0;
+    int64_t first = s->n_usable;
     for (int64_t i = 0; i < s->n_usable; i++) {
+        if (!is_allowed(allowed, i))
+            continue;
+        first = i < first ? i : first;
         if (!isnan(logits[i]))
             s->candidate[n++] = (vug_candidate){ (int32_t)i, logits[i] };
     }
-    if (n == 0) /* a model that computes only NaN has no best token */
-        s->candidate[n++] = (vug_candidate){ 0, 0 };
+    VUG_ASSERT(first < s->n_usable);
+    if (n == 0)
+        s->candidate[n++] = (vug_candidate){ (int32_t)first, 0 };
+    s->by_id = true;
+    return n;
+}
+
+int32_t vug_sampler_draw(vug_sampler *s, const float *logits, const uint32_t *allowed)
+{
+    size_t n = take_candidates(s, logits, allowed);
     for (size_t i = 0; i < s->n; i++) {
         const bool cut = s->stage[i].kind >= VUG_SAMPLER_TEMPERATURE;
         if (!s->greedy || !cut)
