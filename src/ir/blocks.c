@@ -230,6 +230,19 @@ static float apart(const vug_scales *s, const uint8_t *from, int64_t row, int64_
     return x;
 }
 
+/* A bias of -0 changes nothing, not even the sign of a zero. */
+static void scale_run(float *w, int64_t n, float scale, float bias)
+{
+    enum { EIGHT = 8 }; /* at a time, for vectors */
+    int64_t e = 0;
+    for (; e + EIGHT <= n; e += EIGHT) {
+        for (int j = 0; j < EIGHT; j++)
+            w[e + j] = w[e + j] * scale + bias;
+    }
+    for (; e < n; e++)
+        w[e] = w[e] * scale + bias;
+}
+
 /* By tiles; the last one of a row may be narrower. */
 static void apply_scales(const vug_scales *s, int64_t row, int64_t columns, float *w)
 {
@@ -237,8 +250,7 @@ static void apply_scales(const vug_scales *s, int64_t row, int64_t columns, floa
         const float scale = apart(s, s->scale, row, first);
         const float bias = s->bias ? apart(s, s->bias, row, first) : -0.0f;
         n = columns - first < s->columns ? columns - first : s->columns;
-        for (int64_t e = first; e < first + n; e++)
-            w[e] = w[e] * scale + bias;
+        scale_run(w + first, n, scale, bias);
     }
 }
 

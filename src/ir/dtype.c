@@ -89,17 +89,24 @@ void vug_encode_f16(const float *src, uint8_t *dst, size_t n)
 }
 
 /* Four bits of exponent, three of mantissa; finite, but for a NaN of each sign. */
+/* The value of a byte: sign, four bits of exponent, three of fraction; no infinities. */
+#define E4M3_EXPONENT(b) ((b) >> 3 & 15)
+#define E4M3_FRACTION(b) (float)((b)&7)
+#define E4M3_MAGNITUDE(b)                                                                    \
+    (((b)&127) == 127   ? NAN                                                                \
+     : E4M3_EXPONENT(b) ? (8 + E4M3_FRACTION(b)) * (float)(1 << E4M3_EXPONENT(b)) * 0x1p-10f \
+                        : E4M3_FRACTION(b) * 0x1p-9f)
+#define E4M3(b)    ((b) < 128 ? E4M3_MAGNITUDE(b) : -E4M3_MAGNITUDE(b))
+#define E4M3_4(b)  E4M3(b), E4M3((b) + 1), E4M3((b) + 2), E4M3((b) + 3)
+#define E4M3_16(b) E4M3_4(b), E4M3_4((b) + 4), E4M3_4((b) + 8), E4M3_4((b) + 12)
+#define E4M3_64(b) E4M3_16(b), E4M3_16((b) + 16), E4M3_16((b) + 32), E4M3_16((b) + 48)
+
+static const float e4m3[256] = { E4M3_64(0), E4M3_64(64), E4M3_64(128), E4M3_64(192) };
+
 void vug_decode_e4m3(const uint8_t *src, float *dst, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t magnitude = src[i] & 0x7f, sign = (uint32_t)(src[i] & 0x80) << 24;
-        if (magnitude == 0x7f)
-            dst[i] = float_of(sign | 0x7fc00000);
-        else if (magnitude >= 8)
-            dst[i] = float_of(sign | ((magnitude << 20) + (120u << 23)));
-        else /* zero or subnormal: a multiple of 2^-9 */
-            dst[i] = float_of(sign | bits_of((float)magnitude * 0x1p-9f));
-    }
+    for (size_t i = 0; i < n; i++)
+        dst[i] = e4m3[src[i]];
 }
 
 static uint32_t e4m3_of(float x)
