@@ -165,7 +165,7 @@ static vug_status gguf_model(const char *folder, vug_err *err)
     if (st == VUG_OK)
         st = vug_buf_ok(&metadata.bytes, err);
     if (st == VUG_OK)
-        st = vug_chat_render(path, &hello, 1, true, &text, err);
+        st = vug_render_at(path, &hello, 1, true, &text, err);
     vug_text_release(&text);
     vug_gguf_builder_release(&metadata);
     vug_checkpoint_release(&c);
@@ -250,7 +250,7 @@ static vug_status chat(const char *folder, vug_err *err)
         st = vug_generate_chat(session, &hello, 1, &generate, &out, err);
     vug_generation_release(&out);
     if (st == VUG_OK)
-        st = vug_chat_render(folder, &hello, 1, true, &rendered, err);
+        st = vug_render_at(folder, &hello, 1, true, &rendered, err);
     vug_text_release(&rendered);
     vug_session_destroy(session);
     vug_model_close(model);

@@ -487,7 +487,7 @@ static void a_conversation_is_answered(void **state)
                         "<bos><start_of_turn>user\nBe brief.\n\nhello<end_of_turn>\n"
                         "<start_of_turn>model\nhi<end_of_turn>\n"
                         "<start_of_turn>user\nand?<end_of_turn>\n<start_of_turn>model\n");
-    help_ok(vug_chat_render(f.dir.path, talk, 4, true, &same, &err), &err);
+    help_ok(vug_render_at(f.dir.path, talk, 4, true, &same, &err), &err);
     assert_string_equal(same.ptr, prompt.ptr);
     help_ok(vug_generate_chat(f.session, talk, 4, &o, &g, &err), &err);
     assert_same_answer(&f, &g, prompt.ptr, VUG_ENCODE_PARSE_SPECIAL, &o);
@@ -508,11 +508,11 @@ static void folders_render_without_a_model(void **state)
     const vug_message hello = { "user", "hello" };
     vug_text text = { 0 };
     vug_err err = { 0 };
-    help_refused(vug_chat_render(dir.path, &hello, 1, true, &text, &err), &err, VUG_IO, dir.path,
+    help_refused(vug_render_at(dir.path, &hello, 1, true, &text, &err), &err, VUG_IO, dir.path,
                  "FOLDER: has neither config.json nor a tokenizer with chat turns");
     tiny_tokenizer(&dir, V);
     for (int i = 0; i < 3; i++) {
-        help_ok(vug_chat_render(dir.path, &hello, 1, false, &text, &err), &err);
+        help_ok(vug_render_at(dir.path, &hello, 1, false, &text, &err), &err);
         assert_string_equal(text.ptr, "<bos><start_of_turn>user\nhello<end_of_turn>\n");
         vug_text_release(&text);
         if (i == 0)
@@ -521,10 +521,10 @@ static void folders_render_without_a_model(void **state)
             assert_int_equal(remove(scratch_at(&dir, "tokenizer.json").path), i == 1 ? 0 : -1);
     }
     scratch_remove(&dir);
-    help_refused(vug_chat_render(dir.path, &hello, 1, true, &text, &err), &err, VUG_IO, dir.path,
+    help_refused(vug_render_at(dir.path, &hello, 1, true, &text, &err), &err, VUG_IO, dir.path,
                  "FOLDER: no such folder");
     help_refused(
-            vug_chat_render(GOLDEN("llama3"), &hello, 1, true, &text, &err), &err, VUG_UNSUPPORTED,
+            vug_render_at(GOLDEN("llama3"), &hello, 1, true, &text, &err), &err, VUG_UNSUPPORTED,
             NULL,
             "no chat format is built in for llama models: their prompts have to be given whole, "
             "with the tokens of the turns (--raw)");

@@ -180,7 +180,7 @@ typedef struct {
  * folder, of which it needs only config.json or tokenizer.json. With `open_reply` the text
  * ends where the model's answer begins. The text holds the BOS token: encode it
  * with VUG_ENCODE_PARSE_SPECIAL and without VUG_ENCODE_ADD_SPECIAL. */
-VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const char *path, const vug_message *message,
+VUG_API VUG_MUST_CHECK vug_status vug_render_at(const char *path, const vug_message *message,
                                                   size_t n, bool open_reply, vug_text *out,
                                                   vug_err *err);
 
@@ -258,7 +258,7 @@ VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err
 /* Ids that end a generation: of generation_config.json, config.json and the end
  * of a chat turn. Ascending. */
 VUG_API const int32_t *vug_model_stop_tokens(const vug_model *model, size_t *n);
-/* As vug_chat_render, for an open model. */
+/* As vug_render_at, for an open model. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_render(const vug_model *model,
                                                    const vug_message *message, size_t n,
                                                    bool open_reply, vug_text *out, vug_err *err);

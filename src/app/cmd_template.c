@@ -30,7 +30,7 @@ int vug_cmd_template(vug_ui *ui, const vug_options *opt)
     }
     vug_status st = read_messages(ui, opt->messages, &c, &err);
     if (st == VUG_OK)
-        st = vug_chat_render(opt->operand[0], c.message, c.n, !opt->no_generation_prompt, &text,
+        st = vug_render_at(opt->operand[0], c.message, c.n, !opt->no_generation_prompt, &text,
                              &err);
     vug_conversation_release(&c);
     if (st != VUG_OK)

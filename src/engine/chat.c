@@ -83,7 +83,7 @@ static vug_status render_gguf(const char *path, const vug_message *message, size
     return st;
 }
 
-vug_status vug_chat_render(const char *path, const vug_message *message, size_t n, bool open_reply,
+vug_status vug_render_at(const char *path, const vug_message *message, size_t n, bool open_reply,
                            vug_text *out, vug_err *err)
 {
     if (vug_is_gguf(path))

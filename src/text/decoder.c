@@ -141,28 +141,51 @@ static int byte_of(vug_str s)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-static void put_token(vug_decoder *d, uint32_t id)
+/* The bytes that a spelling stands for, in `one`, in a work buffer or as it is. */
+static vug_str bytes_of(const vug_decoding *how, vug_str s, vug_buf work[2], char *one)
 {
-    const vug_decoding *how = &d->t->decoding;
-    vug_str s = vug_vocab_text(&d->t->vocab, id);
-    if (!s.ptr || (d->skip_special && vug_is_special(d->t, id)))
-        return;
     int turn = 0;
     for (size_t i = 0; i < how->n; i++) {
         const vug_decode_step *step = &how->step[i];
         if (step->kind == VUG_DECODE_STRIP) {
             s = strip_token(s, step);
-        } else if (vug_replace(&d->work[turn], s, step->from, step->to)) {
-            s = (vug_str){ d->work[turn].ptr, d->work[turn].len };
+        } else if (vug_replace(&work[turn], s, step->from, step->to)) {
+            s = (vug_str){ work[turn].ptr, work[turn].len };
             turn = !turn;
         }
     }
-    if (how->spaced && d->begun)
+    const int byte = how->byte_fallback ? byte_of(s) : -1;
+    if (byte < 0)
+        return s;
+    *one = (char)byte;
+    return (vug_str){ one, 1 };
+}
+
+static void put_token(vug_decoder *d, uint32_t id)
+{
+    const vug_str s = vug_vocab_text(&d->t->vocab, id);
+    if (!s.ptr || (d->skip_special && vug_is_special(d->t, id)))
+        return;
+    if (d->t->decoding.spaced && d->begun)
         put_character(d, " ", 1);
     d->begun = true;
-    const int byte = how->byte_fallback ? byte_of(s) : -1;
-    const char one = (char)byte;
-    put_bytes(d, byte < 0 ? s : (vug_str){ &one, 1 });
+    char one;
+    put_bytes(d, bytes_of(&d->t->decoding, s, d->work, &one));
+}
+
+bool vug_token_bytes(const vug_tokenizer *t, int32_t id, vug_buf *to)
+{
+    const vug_str s = id < 0 ? (vug_str){ 0 } : vug_vocab_text(&t->vocab, (uint32_t)id);
+    if (!s.ptr)
+        return false;
+    vug_buf work[2] = { 0 };
+    char one;
+    const vug_str bytes = bytes_of(&t->decoding, s, work, &one);
+    vug_buf_append(to, bytes.ptr, bytes.len);
+    to->bad = to->bad || work[0].bad || work[1].bad;
+    vug_buf_release(&work[0]);
+    vug_buf_release(&work[1]);
+    return true;
 }
 
 static vug_status push(vug_decoder *d, int32_t id, vug_err *err)

@@ -8,6 +8,7 @@
 
 #include "core/bytes.h"
 #include "core/gguf.h"
+#include "core/mem.h"
 #include "core/status.h"
 #include "text/chat.h"
 
@@ -38,5 +39,11 @@ VUG_MUST_CHECK vug_status vug_tokenizer_put_gguf(const vug_tokenizer_file *file,
 
 /* The ids that VUG_ENCODE_ADD_SPECIAL puts in front of a text, such as <bos>. */
 const int32_t *vug_tokenizer_prefix(const vug_tokenizer *tokenizer, size_t *n);
+
+/* Appends the bytes that a token stands for inside a text, which may be part of a
+ * character. False for an id without a spelling. */
+bool vug_token_bytes(const vug_tokenizer *tokenizer, int32_t id, vug_buf *to);
+/* Whether it is a control token, such as <eos>, which decoded text leaves out on request. */
+bool vug_token_is_special(const vug_tokenizer *tokenizer, int32_t id);
 
 #endif

@@ -90,6 +90,11 @@ int32_t vug_tokenizer_find(const vug_tokenizer *t, const char *token)
     return id;
 }
 
+bool vug_token_is_special(const vug_tokenizer *t, int32_t id)
+{
+    return id >= 0 && (size_t)id < t->vocab.n_ids && vug_is_special(t, (uint32_t)id);
+}
+
 uint64_t vug_tokenizer_memory(const vug_tokenizer *t)
 {
     return sizeof(*t) + t->arena.held + vug_vocab_memory(&t->vocab) + vug_bpe_memory(&t->bpe) +

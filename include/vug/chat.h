@@ -1,0 +1,127 @@
+#ifndef VUG_CHAT_H
+#define VUG_CHAT_H
+
+/*
+ * Conversations: from messages to the prompt that a checkpoint was trained on,
+ * and from its answer back to content, thinking and tool calls.
+ *
+ *     messages, tools ─► vug_chat_render ─► prompt ─► vug_prompt_encode ─► tokens
+ *     tokens of the answer ─► vug_reply ─► content, thinking, calls
+ *
+ * Errors, ownership and threads are as vug.h says. Of a template that raises, or
+ * that is wrong, the sentence gives its line and its message.
+ */
+
+#include "vug/vug.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- how a checkpoint speaks ---------------------------------------------- */
+
+/* A chat template with what belongs to it. Read-only: any number of threads may
+ * use it at once. */
+typedef struct vug_chat vug_chat;
+
+/* Of the checkpoint at `path`, a GGUF file or a folder, of which no weights are
+ * needed: its chat_template.jinja, the template in its tokenizer_config.json or
+ * in the GGUF file, or else the documented format of its family.
+ * `template_file`, a Jinja template, comes before all of them; NULL: none. */
+VUG_API VUG_MUST_CHECK vug_status vug_chat_open(const char *path, const char *template_file,
+                                                vug_chat **out, vug_err *err);
+VUG_API void vug_chat_close(vug_chat *chat);
+/* Of an open model, which owns it; NULL where it has none, and `why`, which may be
+ * NULL, then says so. */
+VUG_API const vug_chat *vug_model_chat(const vug_model *model, vug_err *why);
+/* Where the template came from, for a person: a file, or "built in: gemma3". */
+VUG_API const char *vug_chat_source(const vug_chat *chat);
+
+/* ---- prompts --------------------------------------------------------------- */
+
+/* JSON texts; NULL where there is none. `messages` is an array as the OpenAI API
+ * has it: roles user, assistant, system, developer and tool; content as a string,
+ * null or a list of parts; tool_calls, tool_call_id, name, reasoning_content. */
+typedef struct {
+    const char *messages;
+    size_t messages_len;
+    const char *tools; /* an array, likewise */
+    size_t tools_len;
+    const char *variables; /* an object: what else the template may ask for, "enable_thinking" */
+    size_t variables_len;
+    bool no_reply; /* without the tokens that open the answer */
+    bool strict;   /* roles go to the template as they are. Otherwise those that it
+                      refuses are made to fit: a system message joins the first user's,
+                      neighbours of one role become one */
+} vug_conversation;
+
+typedef struct {
+    size_t from, to; /* bytes; `to` is behind the last */
+} vug_range;
+
+/* The rendered text, with its BOS where the family has one. In `plain`, ascending
+ * and apart, lies what came from messages and tools: special tokens that are spelled
+ * there are text, so that nobody's message can end a turn. */
+typedef struct {
+    vug_text text;
+    vug_range *plain; /* [n_plain] */
+    size_t n_plain;
+} vug_prompt;
+
+VUG_API void vug_prompt_release(vug_prompt *prompt);
+VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const vug_chat *chat,
+                                                  const vug_conversation *conversation,
+                                                  vug_prompt *out, vug_err *err);
+/* The tokens of a prompt: special ones outside of `plain` become the tokens that they
+ * name, nothing is added in front. */
+VUG_API VUG_MUST_CHECK vug_status vug_prompt_encode(const vug_tokenizer *tokenizer,
+                                                    const vug_prompt *prompt, vug_tokens *out,
+                                                    vug_err *err);
+
+/* ---- answers --------------------------------------------------------------- */
+
+typedef enum {
+    VUG_PART_CONTENT,   /* text for the user */
+    VUG_PART_THINKING,  /* text of the model to itself */
+    VUG_PART_CALL,      /* a tool call begins; text: its name, whole */
+    VUG_PART_ARGUMENTS, /* JSON text, the next stretch of the call's arguments */
+    VUG_PART_CALL_END,  /* the call is complete: its arguments are one JSON object */
+    VUG_PART_CALL_DROP, /* it was malformed: forget it; its text follows as content */
+} vug_part_kind;
+
+typedef struct {
+    vug_part_kind kind;
+    size_t call;      /* which one, from 0, of the kinds that belong to a call */
+    const char *text; /* UTF-8, never cut inside a character; not NUL-terminated */
+    size_t len;
+} vug_part;
+
+/* Return false to hear no more; later calls on the reply then do nothing. */
+typedef bool vug_part_fn(const vug_part *part, void *user);
+
+/* Takes a generation apart, as it comes. Used by one thread at a time. */
+typedef struct vug_reply vug_reply;
+
+/* `prompt` says how the answer begins (some templates open the thinking), `tools`,
+ * which may be NULL, which types the arguments of calls have where the syntax does not
+ * say; both are needed during this call only. */
+VUG_API VUG_MUST_CHECK vug_status vug_reply_create(const vug_chat *chat,
+                                                   const vug_tokenizer *tokenizer,
+                                                   const vug_prompt *prompt, const char *tools,
+                                                   size_t tools_len, vug_part_fn *on_part,
+                                                   void *user, vug_reply **out, vug_err *err);
+VUG_API void vug_reply_destroy(vug_reply *reply);
+/* The next generated token; a stop token may be among them. */
+VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, vug_err *err);
+/* What was held back. A call that is cut short keeps the arguments that came, without
+ * VUG_PART_CALL_END. */
+VUG_API VUG_MUST_CHECK vug_status vug_reply_finish(vug_reply *reply, vug_err *err);
+/* Whether the answer is inside its thinking, and the text that closes it properly. */
+VUG_API bool vug_reply_is_thinking(const vug_reply *reply);
+VUG_API const char *vug_chat_thinking_end(const vug_chat *chat);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+#ifndef VUG_TEXT_RULES_H
+#define VUG_TEXT_RULES_H
+
+/*
+ * A context-free grammar while it is put together: what a JSON schema, a regular
+ * expression and a GBNF text have in common. Expressions are nodes, made bottom up and
+ * named by numbers; characters are Unicode scalar values, which become bytes later.
+ *
+ * Sticky: the first failure (out of memory, more nodes than VUG_RULES_MAX_NODES) is
+ * kept, later calls give node 0, which is the empty text, and vug_rules_ok reports it.
+ */
+
+#include "core/mem.h"
+
+#define VUG_RULES_MAX_NODES  ((uint32_t)1 << 18)
+#define VUG_RULES_MAX_REPEAT 100000
+
+typedef uint32_t vug_node;
+#define VUG_NODE_EMPTY     ((vug_node)0)
+#define VUG_REPEAT_FOREVER UINT32_MAX
+
+typedef struct {
+    uint32_t from, to; /* both are in it */
+} vug_char_range;
+
+typedef struct vug_rules vug_rules;
+
+/* NULL when out of memory. */
+vug_rules *vug_rules_create(void);
+void vug_rules_destroy(vug_rules *rules);
+VUG_MUST_CHECK vug_status vug_rules_ok(const vug_rules *rules, vug_err *err);
+
+/* `text` is UTF-8, or else any bytes; they come as they are. */
+vug_node vug_rules_literal(vug_rules *rules, vug_str text);
+/* One character of the ranges, or with `negated` any other. */
+vug_node vug_rules_class(vug_rules *rules, const vug_char_range *range, size_t n, bool negated);
+vug_node vug_rules_sequence(vug_rules *rules, const vug_node *part, size_t n);
+/* n = 0: nothing matches. */
+vug_node vug_rules_choice(vug_rules *rules, const vug_node *part, size_t n);
+vug_node vug_rules_repeat(vug_rules *rules, vug_node what, uint32_t min, uint32_t max);
+
+/* A node that stands for an expression which is given later, so that rules can call
+ * each other and themselves. */
+vug_node vug_rules_declare(vug_rules *rules);
+/* Once for each that is declared. */
+void vug_rules_define(vug_rules *rules, vug_node declared, vug_node as);
+
+/* Any JSON value, object, string, number; whitespace as vug writes it is the compiler's
+ * decision, and in one place: json_rules.c. */
+
+/* ---- front ends: the root of what `text` says -------------------------------- */
+
+VUG_MUST_CHECK vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root,
+                                           vug_err *err);
+VUG_MUST_CHECK vug_status vug_rules_regex(vug_rules *rules, vug_str text, vug_node *root,
+                                          vug_err *err);
+VUG_MUST_CHECK vug_status vug_rules_gbnf(vug_rules *rules, vug_str text, vug_node *root,
+                                         vug_err *err);
+
+#endif
