@@ -42,8 +42,12 @@ static void test_model(void **state)
     (void)state;
     static const bad rows[] = {
         { { .model = "\"type\":\"Unigram\"" },
+          VUG_FORMAT,
+          "the model that ends here is of a type whose \"vocab\" is another kind" },
+        { { .model = "\"type\":\"WordPiece\"" },
           VUG_UNSUPPORTED,
-          "line 13, column 17: a model of type \"Unigram\" is not supported, only BPE is" },
+          "line 13, column 17: a model of type \"WordPiece\" is not supported, only BPE and "
+          "Unigram are" },
         { { .model = "\"dropout\":0.1" }, VUG_UNSUPPORTED, "\"dropout\" is not supported" },
         { { .model = "\"end_of_word_suffix\":\"</w>\"" },
           VUG_UNSUPPORTED,
@@ -70,7 +74,7 @@ static void test_model(void **state)
         { "{\"model\":{}}", "lacks its \"vocab\"" },
         { "{\"model\":{\"vocab\":{\"a\":0}}}", "lacks its \"merges\"" },
         { "{\"model\":{\"merges\":[]}}", "lacks its \"vocab\"" },
-        { "{\"model\":{\"vocab\":[],\"merges\":[]}}", "expected an object, found an array" },
+        { "{\"model\":{\"vocab\":[],\"merges\":[]}}", "of a type whose \"vocab\" is another kind" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}} x", "expected the end, found 'x'" },
         { "{\"model\":{\"vocab\":{},\"merges\":[]},\"model\":{}}", "a second \"model\"" },
         { "{\"decoder\":null,\"decoder\":null}", "a second \"decoder\"" },

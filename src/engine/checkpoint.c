@@ -195,7 +195,7 @@ static vug_status use_tokenizer(vug_checkpoint *c, vug_status st, const char *so
 
 static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err *err)
 {
-    char *path = vug_path_join(folder, "tokenizer.json");
+    char *path = vug_tokenizer_path(folder);
     if (!path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
     vug_status st;

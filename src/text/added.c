@@ -61,7 +61,6 @@ static uint32_t above(const vug_matcher *m, uint32_t lo, uint32_t hi, size_t dep
     return lo;
 }
 
-/* The longest token whose pattern begins the text, or NULL. */
 static const vug_added_token *longest(const vug_matcher *m, const char *text, size_t n)
 {
     const unsigned char head = (unsigned char)text[0];
@@ -81,6 +80,11 @@ static const vug_added_token *longest(const vug_matcher *m, const char *text, si
         hi = above(m, lo, hi, depth, c);
     }
     return best;
+}
+
+const vug_added_token *vug_matcher_longest(const vug_matcher *matcher, vug_str text)
+{
+    return matcher->n > 0 && text.len > 0 ? longest(matcher, text.ptr, text.len) : NULL;
 }
 
 /* ---- splitting ----------------------------------------------------------- */

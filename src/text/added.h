@@ -36,6 +36,9 @@ bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t
                       bool normalized);
 void vug_matcher_release(vug_matcher *matcher);
 
+/* The longest token whose pattern begins the text, or NULL. */
+const vug_added_token *vug_matcher_longest(const vug_matcher *matcher, vug_str text);
+
 /* A stretch of text, and the token that it is or NULL. */
 typedef struct {
     vug_str text;

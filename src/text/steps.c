@@ -50,6 +50,11 @@ bool vug_normalize(const vug_normalizer *normalizer, vug_str text, vug_buf work[
                 vug_buf_append(to, text.ptr, text.len);
             }
             break;
+        case VUG_NORMAL_SENTENCEPIECE:
+            to->len = 0;
+            vug_spm_normalize(step->spm, text, to);
+            changed = true;
+            break;
         }
         if (to->bad)
             return false;

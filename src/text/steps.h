@@ -8,6 +8,7 @@
  */
 
 #include "core/mem.h"
+#include "text/spm_normal.h"
 
 #define VUG_MAX_STEPS        16
 #define VUG_STEP_MAX_BYTES   256 /* of a pattern: searching stays linear in the text */
@@ -16,13 +17,15 @@
 /* ---- normalizer ---------------------------------------------------------- */
 
 typedef enum {
-    VUG_NORMAL_REPLACE, /* each `from` by `to` */
-    VUG_NORMAL_PREPEND, /* `to` before a text that is not empty */
+    VUG_NORMAL_REPLACE,       /* each `from` by `to` */
+    VUG_NORMAL_PREPEND,       /* `to` before a text that is not empty */
+    VUG_NORMAL_SENTENCEPIECE, /* all that a tokenizer.model says */
 } vug_normal_kind;
 
 typedef struct {
     vug_normal_kind kind;
     vug_str from, to;
+    const vug_spm_normal *spm; /* of SENTENCEPIECE */
 } vug_normal_step;
 
 typedef struct {

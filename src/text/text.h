@@ -20,6 +20,16 @@
 VUG_MUST_CHECK vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **out,
                                              vug_err *err);
 
+/* A tokenizer from a tokenizer.model of SentencePiece and the text of the
+ * tokenizer_config.json beside it, which may be empty. */
+VUG_MUST_CHECK vug_status vug_tokenizer_sentencepiece(vug_bytes model, vug_str config,
+                                                      const char *name, vug_tokenizer **out,
+                                                      vug_err *err);
+
+/* FOLDER/tokenizer.json, or FOLDER/tokenizer.model where there is only that; NULL when out
+ * of memory. To be freed. */
+char *vug_tokenizer_path(const char *folder);
+
 /* The tokenizer inside a GGUF file: a whole tokenizer.json, or pieces with scores
  * (SentencePiece's). VUG_UNSUPPORTED for every other kind. */
 VUG_MUST_CHECK vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out,

@@ -2,6 +2,8 @@
 
 #include "core/text.h"
 
+enum { MAX_CONFIG = 16 << 20 }; /* bytes of a tokenizer_config.json */
+
 /* ---- life ---------------------------------------------------------------- */
 
 static vug_status open_from(vug_str json, const char *name, const vug_mapping *file,
@@ -24,29 +26,64 @@ vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **ou
     return open_from(json, name, NULL, out, err);
 }
 
+char *vug_tokenizer_path(const char *folder)
+{
+    char *json = vug_path_join(folder, "tokenizer.json");
+    char *model = json && !vug_file_exists(json) ? vug_path_join(folder, "tokenizer.model") : NULL;
+    if (model && vug_file_exists(model)) {
+        vug_free(json);
+        return model;
+    }
+    vug_free(model);
+    return json;
+}
+
+/* A tokenizer.model with the tokenizer_config.json beside it, if there is one. */
+static vug_status open_model(vug_bytes model, const char *path, vug_tokenizer **out, vug_err *err)
+{
+    static const char name[] = "tokenizer_config.json";
+    const size_t folder = (size_t)(vug_path_base(path) - path);
+    char *config = vug_alloc(folder + sizeof(name), 1);
+    vug_text text = { 0 };
+    if (!config)
+        return VUG_FAIL_NOMEM(err, path, folder + sizeof(name));
+    memcpy(config, path, folder);
+    memcpy(config + folder, name, sizeof(name));
+    vug_status st = VUG_OK;
+    if (vug_file_exists(config))
+        st = vug_read_file(config, MAX_CONFIG, &text, err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_sentencepiece(model, (vug_str){ text.ptr, text.len }, path, out, err);
+    vug_text_release(&text);
+    vug_free(config);
+    return st;
+}
+
+static vug_status open_file(const vug_mapping *file, const char *path, vug_tokenizer **out,
+                            vug_err *err)
+{
+    const vug_bytes bytes = file->bytes;
+    if (bytes.len >= 4 && memcmp(bytes.ptr, "GGUF", 4) == 0)
+        return vug_tokenizer_gguf_file(bytes, path, out, err);
+    if (bytes.len > VUG_TOKENIZER_MAX_BYTES)
+        return VUG_FAIL(err, VUG_LIMIT, "%.200s: %zu bytes, a tokenizer.json may have %zu", path,
+                        bytes.len, VUG_TOKENIZER_MAX_BYTES);
+    if (vug_str_ends(vug_str_of(path), ".model"))
+        return open_model(bytes, path, out, err);
+    return open_from((vug_str){ (const char *)bytes.ptr, bytes.len }, path, file, out, err);
+}
+
 vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out, vug_err *err)
 {
-    char *joined = NULL;
-    if (vug_is_folder(path)) {
-        joined = vug_path_join(path, "tokenizer.json");
-        if (!joined)
-            return VUG_FAIL_NOMEM(err, path, strlen(path));
-        path = joined;
-    }
+    char *found = vug_is_folder(path) ? vug_tokenizer_path(path) : vug_strdup(path);
+    if (!found)
+        return VUG_FAIL_NOMEM(err, path, strlen(path));
     vug_mapping file = { 0 };
-    vug_status st = vug_map_file(path, &file, err);
-    const bool gguf = st == VUG_OK && file.bytes.len >= 4 && memcmp(file.bytes.ptr, "GGUF", 4) == 0;
-    if (gguf)
-        st = vug_tokenizer_gguf_file(file.bytes, path, out, err);
-    else if (st == VUG_OK && file.bytes.len > VUG_TOKENIZER_MAX_BYTES)
-        st = VUG_FAIL(err, VUG_LIMIT, "%.200s: %zu bytes, a tokenizer.json may have %zu", path,
-                      file.bytes.len, VUG_TOKENIZER_MAX_BYTES);
-    if (st == VUG_OK && !gguf) {
-        const vug_str json = { (const char *)file.bytes.ptr, file.bytes.len };
-        st = open_from(json, path, &file, out, err);
-    }
+    vug_status st = vug_map_file(found, &file, err);
+    if (st == VUG_OK)
+        st = open_file(&file, found, out, err);
     vug_unmap(&file);
-    vug_free(joined);
+    vug_free(found);
     return st;
 }
 
@@ -56,6 +93,8 @@ void vug_tokenizer_close(vug_tokenizer *t)
         return;
     vug_vocab_release(&t->vocab);
     vug_bpe_release(&t->bpe);
+    vug_unigram_release(&t->unigram);
+    vug_matcher_release(&t->spm.user);
     vug_matcher_release(&t->raw);
     vug_matcher_release(&t->normalized);
     vug_free(t->added);
@@ -98,6 +137,7 @@ bool vug_token_is_special(const vug_tokenizer *t, int32_t id)
 uint64_t vug_tokenizer_memory(const vug_tokenizer *t)
 {
     return sizeof(*t) + t->arena.held + vug_vocab_memory(&t->vocab) + vug_bpe_memory(&t->bpe) +
+           vug_unigram_memory(&t->unigram) +
            t->n_added * (sizeof(*t->added) + 2 * sizeof(const vug_added_token *)) +
            t->vocab.n_ids / 8 + 1;
 }
@@ -116,6 +156,7 @@ typedef struct {
     vug_buf clean;   /* the text, where it was not UTF-8 */
     vug_buf work[2]; /* of the normalizer */
     vug_bpe_work bpe;
+    vug_unigram_work unigram;
     vug_id_list ids;
 } encoding;
 
@@ -143,13 +184,20 @@ static bool make_valid(encoding *e, vug_str *text)
     return !e->clean.bad;
 }
 
+static bool encode_word(encoding *e, vug_str word)
+{
+    const vug_tokenizer *t = e->t;
+    return t->is_unigram ? vug_unigram_encode(&t->unigram, &t->vocab, word, &e->unigram, &e->ids)
+                         : vug_bpe_encode(&t->bpe, &t->vocab, word, &e->bpe, &e->ids);
+}
+
 /* Text without added tokens of either kind. */
 static bool encode_words(encoding *e, vug_str text)
 {
     vug_words words = { &e->t->pre_tokenizer, text };
     vug_str word;
     while (vug_words_next(&words, &word)) {
-        if (!vug_bpe_encode(&e->t->bpe, &e->t->vocab, word, &e->bpe, &e->ids))
+        if (!encode_word(e, word))
             return false;
     }
     return true;
@@ -172,9 +220,15 @@ static bool encode_text(encoding *e, vug_str text)
     return true;
 }
 
+/* Whether the normalizer is the one that makes UTF-8 of what is none. */
+static bool takes_bytes(const vug_tokenizer *t)
+{
+    return t->normalizer.n > 0 && t->normalizer.step[0].kind == VUG_NORMAL_SENTENCEPIECE;
+}
+
 static bool encode_all(encoding *e, vug_str text)
 {
-    if (!make_valid(e, &text))
+    if (!takes_bytes(e->t) && !make_valid(e, &text))
         return false;
     vug_split split = { .matcher = &e->t->raw, .text = text, .keep_special = e->parse_special };
     vug_span span;
@@ -209,6 +263,7 @@ vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t
     vug_buf_release(&e.work[0]);
     vug_buf_release(&e.work[1]);
     vug_bpe_work_release(&e.bpe);
+    vug_unigram_work_release(&e.unigram);
     if (!fits) {
         vug_free(e.ids.id);
         return VUG_FAIL_NOMEM(err, "encoding a text", len);

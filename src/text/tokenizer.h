@@ -9,6 +9,7 @@
 #include "text/bpe.h"
 #include "text/steps.h"
 #include "text/text.h"
+#include "text/unigram.h"
 #include "text/vocab.h"
 
 typedef struct {
@@ -20,12 +21,15 @@ struct vug_tokenizer {
     vug_arena arena; /* strings of added tokens and steps */
     vug_vocab vocab;
     vug_bpe bpe;
+    vug_unigram unigram; /* instead of it, where `is_unigram` */
+    bool is_unigram;
     vug_added_token *added; /* [n_added] */
     size_t n_added;
     uint8_t *special;       /* a bit per id: left out of decoded text on request */
     vug_matcher raw;        /* of added tokens found before the normalizer */
     vug_matcher normalized; /* and after it */
     vug_normalizer normalizer;
+    vug_spm_normal spm; /* of a tokenizer.model, in a step of the normalizer */
     vug_pre_tokenizer pre_tokenizer;
     vug_few_ids before, after; /* what the post-processor adds */
     vug_decoding decoding;
@@ -46,6 +50,9 @@ typedef struct {
     size_t added_cap;
     vug_str unk; /* in the tokenizer's arena; ptr NULL for none */
     bool has_vocab, has_merges;
+    bool says_unigram; /* the model's "type" */
+    int64_t unk_id;    /* of a Unigram model; -1: none */
+    size_t score_cap;  /* likewise, of its scores */
     vug_buf joined;
 } vug_loader;
 
@@ -56,10 +63,13 @@ void vug_load_pre_tokenizer(vug_loader *l, const vug_jv *v);
 void vug_load_post_processor(vug_loader *l, const vug_jv *v);
 void vug_load_decoder(vug_loader *l, const vug_jv *v);
 
-/* The ids of "<0x00>" to "<0xFF>", spelled in upper case. */
-void vug_find_bytes(vug_tokenizer *t);
+/* The ids of "<0x00>" to "<0xFF>", spelled in upper case, or VUG_NO_ID. */
+void vug_find_bytes(const vug_vocab *vocab, uint32_t id[256]);
 /* tokenizer_model.c: the "model" member, the large part. */
 void vug_load_model(vug_loader *l);
+/* tokenizer_unigram.c: the "vocab" of a Unigram model, and what is made of it at the end. */
+void vug_load_unigram_vocab(vug_loader *l);
+void vug_load_unigram(vug_loader *l);
 /* Call now and then while reading: bounds what of the file and of decoded
  * strings is in memory. No string of the reader may be held across. */
 void vug_load_breathe(vug_loader *l);

@@ -59,7 +59,8 @@ static void read_added_token(vug_loader *l)
             vug_json_fail(j, VUG_NOMEM, "out of memory for the added tokens");
         }
     }
-    a.content = a.pattern = vug_load_copy(l, a.content);
+    a.content = vug_load_copy(l, a.content);
+    a.pattern = a.normalized ? (vug_str){ 0 } : a.content;
     if (!vug_json_ok(j))
         return;
     j->pos = end;
@@ -188,17 +189,18 @@ static vug_status place_added(vug_tokenizer *t, const char *name, vug_err *err)
     return VUG_OK;
 }
 
+/* Those that are looked for in the normalized text and do not say how they look there. */
 static vug_status normalize_patterns(vug_tokenizer *t, const char *name, vug_err *err)
 {
     vug_buf work[2] = { { 0 }, { 0 } };
     bool fits = true;
     for (size_t i = 0; i < t->n_added && fits; i++) {
         vug_str pattern;
-        if (!t->added[i].normalized)
+        if (t->added[i].pattern.ptr)
             continue;
         fits = vug_normalize(&t->normalizer, t->added[i].content, work, &pattern) &&
                pattern.len <= (size_t)4 * VUG_ADDED_MAX_BYTES;
-        if (fits && pattern.ptr != t->added[i].content.ptr)
+        if (fits)
             t->added[i].pattern = vug_arena_copy(&t->arena, pattern);
         fits = fits && t->added[i].pattern.ptr;
     }
@@ -254,7 +256,7 @@ vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
                               const vug_mapping *file, vug_err *err)
 {
     enum { TEMP = 64 << 20 };
-    vug_loader l = { .t = t, .file = file, .temp = { .budget = TEMP } };
+    vug_loader l = { .t = t, .file = file, .temp = { .budget = TEMP }, .unk_id = -1 };
     l.json = vug_json_over(json, name, &l.temp);
     vug_load_breathe(&l);
     read_file(&l);
