@@ -1,5 +1,6 @@
 #include "text/pieces.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/text.h"
@@ -19,6 +20,17 @@ void vug_pieces_release(vug_pieces *p)
 static bool is_whole(vug_piece_kind kind)
 {
     return kind == VUG_PIECE_CONTROL || kind == VUG_PIECE_UNKNOWN || kind == VUG_PIECE_USER;
+}
+
+/* A run of spaces as pieces spell it; `marks` has room for those that may be found whole. */
+static vug_str with_marks(vug_str text, char *marks)
+{
+    size_t n = 0;
+    while (n < text.len && n < VUG_ADDED_MAX_BYTES && text.ptr[n] == ' ') {
+        memcpy(marks + 3 * n, "\xe2\x96\x81", 3);
+        n++;
+    }
+    return n == text.len ? (vug_str){ marks, 3 * n } : text;
 }
 
 static vug_status grow(vug_pieces *p)
@@ -55,10 +67,14 @@ vug_status vug_pieces_add(vug_pieces *p, vug_str text, double score, vug_piece_k
         return VUG_FAIL(p->err, VUG_FORMAT, "%s: token %u, of a kind of its own, is not UTF-8",
                         p->file, id);
     VUG_TRY(grow(p));
+    char marks[3 * VUG_ADDED_MAX_BYTES];
+    if (kind == VUG_PIECE_USER && p->spaces_spelled)
+        text = with_marks(text, marks);
+    const vug_vocab_result added = vug_vocab_add(vocab, text, id);
     p->score[p->n] = (float)score;
     p->kind[p->n] = (uint8_t)kind;
     p->n++;
-    if (vug_vocab_add(vocab, text, id) != VUG_VOCAB_ADDED)
+    if (added != VUG_VOCAB_ADDED)
         return VUG_FAIL_NOMEM(p->err, "the vocabulary", vocab->pool.len);
     return VUG_OK;
 }
@@ -126,6 +142,7 @@ vug_status vug_pieces_find_whole(vug_pieces *p, vug_user_place user)
 
 typedef struct {
     float score;
+    uint32_t len; /* bytes of the result */
     vug_merge merge;
 } candidate;
 
@@ -167,7 +184,9 @@ static vug_status split_piece(const vug_pieces *p, uint32_t id, candidates *all)
 {
     const vug_vocab *vocab = &p->t->vocab;
     const vug_str text = vug_vocab_text(vocab, id);
-    candidate c = { .score = p->score[id], .merge = { .result = id } };
+    /* What a user defined is found before anything else is merged. */
+    const float score = p->kind[id] == VUG_PIECE_USER ? INFINITY : p->score[id];
+    candidate c = { .score = score, .len = (uint32_t)text.len, .merge = { .result = id } };
     if (!can_merge(p, (int32_t)id))
         return VUG_OK;
     if (text.len > VUG_PIECE_MAX_BYTES)
@@ -188,12 +207,15 @@ static vug_status split_piece(const vug_pieces *p, uint32_t id, candidates *all)
     return VUG_OK;
 }
 
-/* Best scores first; the rest only so that the order is always the same. */
+/* Best scores first. Of equal ones the order is that of ranks where every merge has one of
+ * its own: by it, too, runs become pieces that are as long as possible. */
 static int by_score(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
+    if (x->len != y->len)
+        return x->len > y->len ? -1 : 1;
     if (x->merge.result != y->merge.result)
         return x->merge.result < y->merge.result ? -1 : 1;
     return (x->merge.left > y->merge.left) - (x->merge.left < y->merge.left);

@@ -27,7 +27,9 @@ typedef struct {
     float *score;     /* [n] */
     uint8_t *kind;    /* [n], vug_piece_kind */
     size_t n, cap;
-    bool unused_merge; /* unused pieces take part in merges, and are split again at the end */
+    bool spaces_spelled; /* a run of spaces that a user defined may be spelled as such: it is a
+                            piece of as many U+2581 */
+    bool unused_merge;   /* unused pieces take part in merges, and are split again at the end */
     vug_err *err;
 } vug_pieces;
 
