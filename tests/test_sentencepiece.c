@@ -12,8 +12,8 @@
 #include "core/json.h"
 #include "core/os.h"
 #include "scratch.h"
-#include "text/pieces.h"
 #include "text/proto.h"
+#include "text/spm_pieces.h"
 #include "text/text.h"
 #include "tokenizer_help.h"
 

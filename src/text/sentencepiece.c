@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "core/text.h"
-#include "text/pieces.h"
 #include "text/proto.h"
+#include "text/spm_pieces.h"
 
 /*
  * A tokenizer.model: the message ModelProto of sentencepiece_model.proto, whose fields
@@ -134,7 +134,7 @@ static vug_status read_specs(source *s, vug_bytes model)
 
 /* ---- pieces ---------------------------------------------------------------------------- */
 
-static vug_status read_piece(const source *s, vug_bytes message, vug_pieces *to)
+static vug_status read_piece(const source *s, vug_bytes message, vug_spm_pieces *to)
 {
     vug_proto m = vug_proto_over(message);
     vug_str text = { 0 };
@@ -153,21 +153,21 @@ static vug_status read_piece(const source *s, vug_bytes message, vug_pieces *to)
                         s->file, to->n);
     if (!vug_utf8_valid(text))
         return VUG_FAIL(s->err, VUG_FORMAT, "%s: piece %zu is not UTF-8", s->file, to->n);
-    return vug_pieces_add(to, text, (double)score, (vug_piece_kind)kind);
+    return vug_spm_add(to, text, (double)score, (vug_piece_kind)kind);
 }
 
-static vug_status read_pieces(const source *s, vug_bytes model, vug_pieces *to)
+static vug_status read_pieces(const source *s, vug_bytes model, vug_spm_pieces *to)
 {
     vug_proto m = vug_proto_over(model);
     for (vug_proto_field f; vug_proto_next(&m, &f);) {
         if (f.number == 1)
             VUG_TRY(read_piece(s, vug_proto_bytes(&f), to));
     }
-    return vug_pieces_seal(to);
+    return vug_spm_seal(to);
 }
 
 /* The one piece that stands for what is unknown, and the 256 of bytes. */
-static vug_status find_special(const source *s, const vug_pieces *p, uint32_t *unk,
+static vug_status find_special(const source *s, const vug_spm_pieces *p, uint32_t *unk,
                                uint32_t byte_id[256])
 {
     size_t n_unk = 0;
@@ -195,7 +195,7 @@ static vug_status find_special(const source *s, const vug_pieces *p, uint32_t *u
 /* Of pieces that a user defined as unigram_model.cc has it, so that one always wins. (The
  * release 0.2.3, on which the tests stand; before it 0.1 was next to nothing, which matters
  * where sums would be equal but for their rounding.) */
-static void set_scores(vug_unigram *u, const vug_pieces *p)
+static void set_scores(vug_unigram *u, const vug_spm_pieces *p)
 {
     float least = FLT_MAX, most = 0.1F;
     for (size_t id = 0; id < p->n; id++) {
@@ -212,7 +212,7 @@ static void set_scores(vug_unigram *u, const vug_pieces *p)
     u->unk_score = (double)(least - (float)VUG_UNIGRAM_PENALTY);
 }
 
-static vug_status list_pieces(const vug_pieces *p, vug_unigram_piece *piece, size_t *n)
+static vug_status list_pieces(const vug_spm_pieces *p, vug_unigram_piece *piece, size_t *n)
 {
     for (uint32_t id = 0; id < p->n; id++) {
         const vug_str text = vug_vocab_text(&p->t->vocab, id);
@@ -226,7 +226,7 @@ static vug_status list_pieces(const vug_pieces *p, vug_unigram_piece *piece, siz
     return VUG_OK;
 }
 
-static vug_status make_unigram(source *s, vug_pieces *p)
+static vug_status make_unigram(source *s, vug_spm_pieces *p)
 {
     vug_unigram *u = &s->t->unigram;
     size_t n = 0;
@@ -235,7 +235,7 @@ static vug_status make_unigram(source *s, vug_pieces *p)
     u->fuse_unk = !s->byte_fallback;
     u->sentencepiece = true;
     VUG_TRY(find_special(s, p, &u->unk, u->byte_id));
-    VUG_TRY(vug_pieces_find_whole(p, VUG_USER_SCORED));
+    VUG_TRY(vug_spm_find_whole(p, VUG_USER_SCORED));
     u->score = vug_alloc(p->n, sizeof(*u->score));
     u->n_ids = p->n;
     vug_unigram_piece *piece = vug_alloc(p->n, sizeof(*piece));
@@ -254,21 +254,21 @@ static vug_status make_unigram(source *s, vug_pieces *p)
 
 /* ---- byte pairs ---------------------------------------------------------------------- */
 
-static vug_status make_bpe(source *s, vug_pieces *p)
+static vug_status make_bpe(source *s, vug_spm_pieces *p)
 {
     vug_bpe *bpe = &s->t->bpe;
     bpe->byte_fallback = s->byte_fallback;
     bpe->fuse_unk = true;
     p->unused_merge = true;
     VUG_TRY(find_special(s, p, &bpe->unk, bpe->byte_id));
-    VUG_TRY(vug_pieces_find_whole(p, VUG_USER_NORMALIZED));
-    return vug_pieces_merge(p);
+    VUG_TRY(vug_spm_find_whole(p, VUG_USER_NORMALIZED));
+    return vug_spm_merge(p);
 }
 
 /* ---- around the model -------------------------------------------------------------------- */
 
 /* The normalizer leaves symbols of the user as they are. */
-static vug_status set_user(const source *s, const vug_pieces *p)
+static vug_status set_user(const source *s, const vug_spm_pieces *p)
 {
     size_t n = 0;
     for (size_t id = 0; id < p->n; id++)
@@ -292,7 +292,7 @@ static vug_status set_user(const source *s, const vug_pieces *p)
     return VUG_OK;
 }
 
-static vug_status set_steps(const source *s, const vug_pieces *p)
+static vug_status set_steps(const source *s, const vug_spm_pieces *p)
 {
     static const vug_str space = { " ", 1 }, mark = { "\xe2\x96\x81", 3 };
     vug_tokenizer *t = s->t;
@@ -318,12 +318,12 @@ static vug_status set_steps(const source *s, const vug_pieces *p)
     return VUG_OK;
 }
 
-static bool is_control(const vug_pieces *p, int64_t id)
+static bool is_control(const vug_spm_pieces *p, int64_t id)
 {
     return id >= 0 && (uint64_t)id < p->n && p->kind[id] == VUG_PIECE_CONTROL;
 }
 
-static vug_status set_ends(source *s, const vug_pieces *p)
+static vug_status set_ends(source *s, const vug_spm_pieces *p)
 {
     vug_tokenizer *t = s->t;
     if (s->add_bos && is_control(p, s->bos))
@@ -387,7 +387,7 @@ static vug_status add_extra(const source *s, const vug_jv *v, vug_str text)
 }
 
 /* "added_tokens_decoder": what is special, whatever the model says, and what it lacks. */
-static vug_status read_added(const source *s, const vug_jv *top, vug_pieces *p)
+static vug_status read_added(const source *s, const vug_jv *top, vug_spm_pieces *p)
 {
     const vug_jv *list = vug_jv_get(top, "added_tokens_decoder");
     for (const vug_jv *each = list ? list->child : NULL; each; each = each->next) {
@@ -402,7 +402,7 @@ static vug_status read_added(const source *s, const vug_jv *top, vug_pieces *p)
     return VUG_OK;
 }
 
-static vug_status read_config(source *s, vug_str config, vug_pieces *p)
+static vug_status read_config(source *s, vug_str config, vug_spm_pieces *p)
 {
     enum { BUDGET = 64 << 20 };
     if (config.len == 0)
@@ -423,7 +423,7 @@ static vug_status read_config(source *s, vug_str config, vug_pieces *p)
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
-static vug_status make(source *s, vug_bytes model, vug_str config, vug_pieces *p)
+static vug_status make(source *s, vug_bytes model, vug_str config, vug_spm_pieces *p)
 {
     VUG_TRY(read_pieces(s, model, p));
     VUG_TRY(read_config(s, config, p));
@@ -450,11 +450,11 @@ vug_status vug_tokenizer_sentencepiece(vug_bytes model, vug_str config, const ch
                  .remove_extra = true,
                  .escape = true,
                  .add_bos = true };
-    vug_pieces p = { .t = t, .file = name, .err = err };
+    vug_spm_pieces p = { .t = t, .file = name, .err = err };
     vug_status st = read_specs(&s, model);
     if (st == VUG_OK)
         st = make(&s, model, config, &p);
-    vug_pieces_release(&p);
+    vug_spm_release(&p);
     if (st != VUG_OK) {
         vug_tokenizer_close(t);
         return st;

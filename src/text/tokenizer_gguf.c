@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "text/pieces.h"
 #include "text/splits.h"
+#include "text/spm_pieces.h"
 
 /*
  * The tokenizer inside a GGUF file. One that vug wrote is a tokenizer.json as it was.
@@ -89,7 +89,7 @@ static vug_piece_kind kind_of(const source *p, uint64_t id)
                                                                        : VUG_PIECE_UNUSED;
 }
 
-static vug_status add_pieces(const source *p, vug_pieces *to)
+static vug_status add_pieces(const source *p, vug_spm_pieces *to)
 {
     vug_gguf_strings it = vug_gguf_strings_of(p->tokens);
     uint64_t id = 0;
@@ -97,10 +97,10 @@ static vug_status add_pieces(const source *p, vug_pieces *to)
         double score = 0;
         if (p->scores && !vug_gguf_f64(p->scores, id, &score))
             score = NAN;
-        VUG_TRY(vug_pieces_add(to, text, score, kind_of(p, id)));
+        VUG_TRY(vug_spm_add(to, text, score, kind_of(p, id)));
     }
-    VUG_TRY(vug_pieces_seal(to));
-    return vug_pieces_find_whole(to, VUG_USER_RAW);
+    VUG_TRY(vug_spm_seal(to));
+    return vug_spm_find_whole(to, VUG_USER_RAW);
 }
 
 /* "left right", by rank; a left token may begin with a space. */
@@ -176,20 +176,20 @@ static vug_status set_ends(const source *p, ends otherwise)
 
 /* The defaults are llama.cpp's (src/llama-vocab.cpp, llama_vocab::impl::load). */
 
-static vug_status make_llama(const source *p, vug_pieces *all)
+static vug_status make_llama(const source *p, vug_spm_pieces *all)
 {
     all->spaces_spelled = true;
     if (!p->scores)
         return wrong(p, KEY("scores"), "an array with a score for each token");
     VUG_TRY(add_pieces(p, all));
-    VUG_TRY(vug_pieces_merge(all));
+    VUG_TRY(vug_spm_merge(all));
     VUG_TRY(set_steps(p, true));
     VUG_TRY(set_ends(p, (ends){ true, 1, 2 }));
     return read_id(p, KEY("unknown_token_id"), 0, &p->t->bpe.unk);
 }
 
 /* A text for Gemma begins with BOS, whatever the file says. */
-static vug_status make_gemma4(const source *p, vug_pieces *all)
+static vug_status make_gemma4(const source *p, vug_spm_pieces *all)
 {
     vug_tokenizer *t = p->t;
     all->spaces_spelled = true;
@@ -208,7 +208,7 @@ static vug_status make_gemma4(const source *p, vug_pieces *all)
                    : VUG_OK;
 }
 
-static vug_status make_gpt2(const source *p, vug_pieces *all)
+static vug_status make_gpt2(const source *p, vug_spm_pieces *all)
 {
     const vug_gguf_value *pre = find(p->gguf, KEY("pre"));
     vug_str name;
@@ -231,7 +231,7 @@ static vug_status make_gpt2(const source *p, vug_pieces *all)
 
 static const struct {
     const char *name;
-    vug_status (*make)(const source *p, vug_pieces *all);
+    vug_status (*make)(const source *p, vug_spm_pieces *all);
 } kinds[] = {
     { "llama", make_llama },
     { "gemma4", make_gemma4 },
@@ -243,9 +243,9 @@ enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 static vug_status make(source *p, size_t kind)
 {
     VUG_TRY(find_arrays(p));
-    vug_pieces all = { .t = p->t, .file = p->gguf->file, .err = p->err };
+    vug_spm_pieces all = { .t = p->t, .file = p->gguf->file, .err = p->err };
     const vug_status st = kinds[kind].make(p, &all);
-    vug_pieces_release(&all);
+    vug_spm_release(&all);
     return st == VUG_OK ? vug_tokenizer_seal(p->t, p->gguf->file, p->err) : st;
 }
 

@@ -1,5 +1,5 @@
-#ifndef VUG_TEXT_PIECES_H
-#define VUG_TEXT_PIECES_H
+#ifndef VUG_TEXT_SPM_PIECES_H
+#define VUG_TEXT_SPM_PIECES_H
 
 /*
  * Pieces with scores and kinds, as SentencePiece has them (Kudo and Richardson 2018): in a
@@ -31,14 +31,14 @@ typedef struct {
                             piece of as many U+2581 */
     bool unused_merge;   /* unused pieces take part in merges, and are split again at the end */
     vug_err *err;
-} vug_pieces;
+} vug_spm_pieces;
 
-void vug_pieces_release(vug_pieces *p);
+void vug_spm_release(vug_spm_pieces *p);
 /* The piece of the next id. */
-VUG_MUST_CHECK vug_status vug_pieces_add(vug_pieces *p, vug_str text, double score,
-                                         vug_piece_kind kind);
+VUG_MUST_CHECK vug_status vug_spm_add(vug_spm_pieces *p, vug_str text, double score,
+                                      vug_piece_kind kind);
 /* After the last one: the vocabulary can be searched. */
-VUG_MUST_CHECK vug_status vug_pieces_seal(vug_pieces *p);
+VUG_MUST_CHECK vug_status vug_spm_seal(vug_spm_pieces *p);
 
 /* Where pieces that a user defined are found. */
 typedef enum {
@@ -48,13 +48,13 @@ typedef enum {
 } vug_user_place;
 
 /* Pieces that are found in a text as a whole become added tokens. */
-VUG_MUST_CHECK vug_status vug_pieces_find_whole(vug_pieces *p, vug_user_place user);
+VUG_MUST_CHECK vug_status vug_spm_find_whole(vug_spm_pieces *p, vug_user_place user);
 
 /*
  * Their byte-pair encoding (bpe_model.cc): of all pairs of neighbours that join to a
  * piece, the one of the best score goes first, of equal ones the leftmost. So any split of
  * a piece into two pieces is a merge, and its rank is the score of what comes out.
  */
-VUG_MUST_CHECK vug_status vug_pieces_merge(vug_pieces *p);
+VUG_MUST_CHECK vug_status vug_spm_merge(vug_spm_pieces *p);
 
 #endif

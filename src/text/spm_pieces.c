@@ -1,4 +1,4 @@
-#include "text/pieces.h"
+#include "text/spm_pieces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 enum { MAX_MERGES = 1 << 20 }; /* twice those of the largest published vocabulary */
 
-void vug_pieces_release(vug_pieces *p)
+void vug_spm_release(vug_spm_pieces *p)
 {
     vug_free(p->score);
     vug_free(p->kind);
-    *p = (vug_pieces){ 0 };
+    *p = (vug_spm_pieces){ 0 };
 }
 
 /* ---- vocabulary -------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static vug_str with_marks(vug_str text, char *marks)
     return n == text.len ? (vug_str){ marks, 3 * n } : text;
 }
 
-static vug_status grow(vug_pieces *p)
+static vug_status grow(vug_spm_pieces *p)
 {
     if (p->n < p->cap)
         return VUG_OK;
@@ -48,7 +48,7 @@ static vug_status grow(vug_pieces *p)
     return VUG_OK;
 }
 
-vug_status vug_pieces_add(vug_pieces *p, vug_str text, double score, vug_piece_kind kind)
+vug_status vug_spm_add(vug_spm_pieces *p, vug_str text, double score, vug_piece_kind kind)
 {
     vug_vocab *vocab = &p->t->vocab;
     const unsigned id = (unsigned)p->n;
@@ -79,7 +79,7 @@ vug_status vug_pieces_add(vug_pieces *p, vug_str text, double score, vug_piece_k
     return VUG_OK;
 }
 
-vug_status vug_pieces_seal(vug_pieces *p)
+vug_status vug_spm_seal(vug_spm_pieces *p)
 {
     vug_vocab *vocab = &p->t->vocab;
     uint32_t which = 0;
@@ -97,7 +97,7 @@ vug_status vug_pieces_seal(vug_pieces *p)
 
 /* ---- pieces that are found as a whole ------------------------------------------------ */
 
-static vug_status add_whole(vug_pieces *p, uint32_t id, vug_user_place place)
+static vug_status add_whole(vug_spm_pieces *p, uint32_t id, vug_user_place place)
 {
     vug_tokenizer *t = p->t;
     const vug_str text = vug_vocab_text(&t->vocab, id);
@@ -120,7 +120,7 @@ static vug_status add_whole(vug_pieces *p, uint32_t id, vug_user_place place)
     return VUG_OK;
 }
 
-vug_status vug_pieces_find_whole(vug_pieces *p, vug_user_place user)
+vug_status vug_spm_find_whole(vug_spm_pieces *p, vug_user_place user)
 {
     size_t n = 0;
     for (uint32_t id = 0; id < p->n; id++)
@@ -151,13 +151,13 @@ typedef struct {
     size_t n, cap;
 } candidates;
 
-static bool can_merge(const vug_pieces *p, int32_t id)
+static bool can_merge(const vug_spm_pieces *p, int32_t id)
 {
     return id >= 0 && (p->kind[id] == VUG_PIECE_NORMAL || p->kind[id] == VUG_PIECE_USER ||
                        (p->kind[id] == VUG_PIECE_UNUSED && p->unused_merge));
 }
 
-static vug_status add_candidate(const vug_pieces *p, candidates *all, candidate c)
+static vug_status add_candidate(const vug_spm_pieces *p, candidates *all, candidate c)
 {
     if (p->kind[c.merge.result] == VUG_PIECE_UNUSED)
         return VUG_FAIL(p->err, VUG_UNSUPPORTED,
@@ -180,7 +180,7 @@ static vug_status add_candidate(const vug_pieces *p, candidates *all, candidate 
 }
 
 /* Every way to put the piece together from two. */
-static vug_status split_piece(const vug_pieces *p, uint32_t id, candidates *all)
+static vug_status split_piece(const vug_spm_pieces *p, uint32_t id, candidates *all)
 {
     const vug_vocab *vocab = &p->t->vocab;
     const vug_str text = vug_vocab_text(vocab, id);
@@ -221,7 +221,7 @@ static int by_score(const void *a, const void *b)
     return (x->merge.left > y->merge.left) - (x->merge.left < y->merge.left);
 }
 
-static vug_status put_merges(const vug_pieces *p, const candidates *all)
+static vug_status put_merges(const vug_spm_pieces *p, const candidates *all)
 {
     vug_bpe *bpe = &p->t->bpe;
     bpe->first_alike = vug_alloc(all->n ? all->n : 1, sizeof(*bpe->first_alike));
@@ -236,7 +236,7 @@ static vug_status put_merges(const vug_pieces *p, const candidates *all)
     return VUG_OK;
 }
 
-vug_status vug_pieces_merge(vug_pieces *p)
+vug_status vug_spm_merge(vug_spm_pieces *p)
 {
     candidates all = { 0 };
     vug_status st = VUG_OK;
