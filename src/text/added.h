@@ -20,6 +20,7 @@ typedef struct {
     bool lstrip, rstrip; /* takes the whitespace before, after it along */
     bool normalized;     /* looked for after the normalizer, else before */
     bool special;        /* not part of decoded text; not parsed on request */
+    bool single_word;    /* not within a word */
 } vug_added_token;
 
 /* The tokens of one kind by the bytes of their patterns: those that share a
