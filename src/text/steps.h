@@ -17,8 +17,8 @@
 /* Working memory of the steps, of one thread. All-zero is empty. */
 typedef struct {
     vug_regex_work regex;
-    vug_buf normal[2];             /* of the normalizer */
-    vug_buf words[VUG_MAX_STEPS];  /* of the pre-tokenizer, one per step */
+    vug_buf normal[2];            /* of the normalizer */
+    vug_buf words[VUG_MAX_STEPS]; /* of the pre-tokenizer, one per step */
 } vug_steps_work;
 
 void vug_steps_work_release(vug_steps_work *work);

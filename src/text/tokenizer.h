@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/os.h"
 #include "text/added.h"
-#include "text/bpe.h"
+#include "text/pieces.h"
 #include "text/steps.h"
 #include "text/text.h"
 #include "text/vocab.h"
@@ -19,11 +19,12 @@ typedef struct {
 #define VUG_MAX_REGEXES (3 * VUG_MAX_STEPS)
 
 struct vug_tokenizer {
-    vug_arena arena; /* strings of added tokens and steps */
+    vug_arena arena;                   /* strings of added tokens and steps */
     vug_regex *regex[VUG_MAX_REGEXES]; /* of steps; closed with the tokenizer */
     size_t n_regexes;
     vug_vocab vocab;
     vug_bpe bpe;
+    vug_cuts cuts;
     vug_added_token *added; /* [n_added] */
     size_t n_added;
     uint8_t *special;       /* a bit per id: left out of decoded text on request */
@@ -67,8 +68,6 @@ VUG_MUST_CHECK vug_status vug_tokenizer_add_merge(vug_tokenizer *t, vug_str left
 /* A regular expression for a step; the tokenizer owns it. */
 VUG_MUST_CHECK vug_status vug_tokenizer_regex(vug_tokenizer *t, vug_str pattern, const char *what,
                                               const vug_regex **out, vug_err *err);
-
-/* ---- encoding -------------------------------------------------------------- */
 
 /* GPT-2's expression for words (its encoder.py), which ByteLevel goes by on request. */
 extern const char vug_gpt2_expression[];
