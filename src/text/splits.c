@@ -12,21 +12,21 @@ static const char qwen35[] = CONTRACTIONS
 /* Of each expression the family that it is from comes first. Names whose expression in
  * llama.cpp is only near what the tokenizer says, "default" among them, are not here. */
 static const vug_split_rule rules[] = {
-    { "llama-bpe", llama3, .ignore_merges = true, .add_bos = true },
-    { "llama3", llama3, .ignore_merges = true, .add_bos = true },
-    { "llama-v3", llama3, .ignore_merges = true, .add_bos = true },
-    { "falcon3", llama3, .ignore_merges = true, .add_bos = true },
-    { "falcon-h1", llama3, .ignore_merges = true, .add_bos = true },
-    { "lfm2", llama3, .ignore_merges = true, .add_bos = true },
-    { "smaug-bpe", llama3 },
-    { "dbrx", llama3 },
-    { "qwen2", qwen2, .nfc = true },
-    { "deepseek-r1-qwen", qwen2 },
-    { "megrez", qwen2 },
-    { "stablelm2", qwen2 },
-    { "qwen35", qwen35, .nfc = true },
-    { "gpt-2", "" },
-    { "phi-2", "" },
+    { .name = "llama-bpe", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "llama3", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "llama-v3", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "falcon3", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "falcon-h1", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "lfm2", .expression = llama3, .ignore_merges = true, .add_bos = true },
+    { .name = "smaug-bpe", .expression = llama3 },
+    { .name = "dbrx", .expression = llama3 },
+    { .name = "qwen2", .expression = qwen2, .nfc = true },
+    { .name = "deepseek-r1-qwen", .expression = qwen2 },
+    { .name = "megrez", .expression = qwen2 },
+    { .name = "stablelm2", .expression = qwen2 },
+    { .name = "qwen35", .expression = qwen35, .nfc = true },
+    { .name = "gpt-2", .expression = "" },
+    { .name = "phi-2", .expression = "" },
 };
 
 enum { N_RULES = sizeof(rules) / sizeof(rules[0]) };
