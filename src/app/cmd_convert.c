@@ -7,10 +7,22 @@
 #include "core/os.h"
 #include "vug/checkpoint.h"
 
+typedef struct {
+    vug_ui *ui;
+    vug_bar bar;
+} display;
+
 /* Ctrl-C gives up between pieces, so that the writer can take back what it has begun. */
 static bool step(uint64_t done, uint64_t total, void *user)
 {
-    return vug_bar_step(done, total, user) && !vug_interrupt_held();
+    display *d = user;
+    return vug_bar_step(done, total, &d->bar) && !vug_interrupt_held();
+}
+
+static void note(const char *sentence, void *user)
+{
+    const display *d = user;
+    vug_ui_note(d->ui, "%s", sentence);
 }
 
 static int write_again(vug_ui *ui, const vug_options *opt, vug_convert_options *o,
@@ -18,12 +30,13 @@ static int write_again(vug_ui *ui, const vug_options *opt, vug_convert_options *
 {
     vug_err err;
     vug_interrupt_hold();
-    vug_bar bar = vug_bar_start(ui, label, opt->quiet);
+    display d = { ui, vug_bar_start(ui, label, opt->quiet) };
     o->threads = opt->threads;
     o->progress = step;
-    o->user = &bar;
+    o->note = note;
+    o->user = &d;
     const vug_status st = vug_convert(opt->operand[0], opt->operand[1], o, &err);
-    vug_bar_end(&bar);
+    vug_bar_end(&d.bar);
     if (st != VUG_OK) {
         const int code = vug_ui_fail(ui, &err);
         return st == VUG_IO && vug_file_exists(opt->operand[0]) ? VUG_EXIT_MACHINE : code;

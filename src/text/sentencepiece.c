@@ -364,11 +364,11 @@ static vug_status add_extra(const source *s, const vug_jv *v, vug_str text)
     int64_t id = -1;
     (void)snprintf(digits, sizeof(digits), "%.*s", VUG_STR_ARG(v->key));
     if (!vug_parse_i64(digits, &id) || id < 0 || id >= VUG_MAX_IDS ||
-        text.len > VUG_ADDED_MAX_BYTES || flag_of(v, "single_word", false))
+        text.len > VUG_ADDED_MAX_BYTES)
         return VUG_FAIL(
                 s->err, VUG_UNSUPPORTED,
-                "tokenizer_config.json: the added token \"%.*s\" has an impossible id, more "
-                "than %d bytes, or is a single_word, which is not supported",
+                "tokenizer_config.json: the added token \"%.*s\" has an impossible id, or more "
+                "than %d bytes",
                 VUG_STR_ARG(text), VUG_ADDED_MAX_BYTES);
     vug_added_token *more = t->n_added < VUG_ADDED_MAX_TOKENS
                                     ? vug_realloc(t->added, t->n_added + 1, sizeof(*more))
@@ -380,6 +380,7 @@ static vug_status add_extra(const source *s, const vug_jv *v, vug_str text)
     t->added[t->n_added++] = (vug_added_token){ .content = copy,
                                                 .pattern = copy,
                                                 .id = (uint32_t)id,
+                                                .single_word = flag_of(v, "single_word", false),
                                                 .lstrip = flag_of(v, "lstrip", false),
                                                 .rstrip = flag_of(v, "rstrip", false),
                                                 .special = flag_of(v, "special", false) };

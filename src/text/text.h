@@ -35,6 +35,12 @@ char *vug_tokenizer_path(const char *folder);
 VUG_MUST_CHECK vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out,
                                              vug_err *err);
 
+/* The text of a tokenizer.json that gives the ids of a tokenizer which was made of something
+ * else: the arrays of a GGUF file, or a tokenizer.model. VUG_UNSUPPORTED says what it has no
+ * words for. `name` is for sentences. */
+VUG_MUST_CHECK vug_status vug_tokenizer_write(const vug_tokenizer *tokenizer, const char *name,
+                                              vug_text *out, vug_err *err);
+
 /* A tokenizer.json. */
 typedef struct {
     vug_str json;

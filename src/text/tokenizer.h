@@ -33,6 +33,7 @@ struct vug_tokenizer {
     uint8_t *special;       /* a bit per id: left out of decoded text on request */
     vug_matcher raw;        /* of added tokens found before the normalizer */
     vug_matcher normalized; /* and after it */
+    vug_str expression;     /* of a byte-level model that GGUF names: how words are found */
     vug_normalizer normalizer;
     vug_spm_normal spm; /* of a tokenizer.model, in a step of the normalizer */
     vug_pre_tokenizer pre_tokenizer;

@@ -226,6 +226,7 @@ static vug_status make_gpt2(const source *p, vug_spm_pieces *all)
                                  .ignore_merges = rule->ignore_merges };
     VUG_TRY(vug_tokenizer_set_byte_level(p->t, &how, p->gguf->file, p->err));
     p->t->bpe.unk = VUG_NO_ID;
+    p->t->expression = how.expression;
     return set_ends(p, (ends){ rule->add_bos, 11, 11 });
 }
 
