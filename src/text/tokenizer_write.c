@@ -82,6 +82,11 @@ static vug_status put_spm(const writer *w, const vug_spm_normal *how)
     /* The patterns of added tokens would have the prefix too. */
     if (how->dummy_prefix && how->user.n > 0)
         return refuse(w, "it has symbols of the user, and a space before every text");
+    for (uint32_t i = 0; i < how->user.n; i++) {
+        const vug_str text = how->user.sorted[i]->pattern;
+        if (memchr(text.ptr, ' ', text.len))
+            return refuse(w, "a symbol of the user has a space");
+    }
     if (how->dummy_prefix) {
         put_prepend(w, mark);
         put(w, ",");
