@@ -1,5 +1,5 @@
 /* Tokenizers of SentencePiece: models that its trainer made, with what its library makes
- * of texts (tools/sentencepiece), small ones by hand, and unigram models of tokenizer.json. */
+ * of texts (tools/tokenizers/sentencepiece), small ones by hand, and unigram models of tokenizer.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,6 +64,7 @@ static void golden(void **state)
 {
     (void)state;
     check_model("bpe-bytes");
+    check_model("bpe-llama");
     check_model("bpe-map");
     check_model("unigram-map");
     check_model("unigram-bytes");
