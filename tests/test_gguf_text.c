@@ -238,9 +238,9 @@ static void kinds(void **state)
     vug_gguf_builder b = { 0 };
     expect(&b, VUG_UNSUPPORTED, "t.gguf: has no tokenizer, so there is no text in or out");
     b = (vug_gguf_builder){ 0 };
-    vug_gguf_put_string(&b, KEY("model"), vug_str_of("gpt2"));
+    vug_gguf_put_string(&b, KEY("model"), vug_str_of("bert"));
     expect(&b, VUG_UNSUPPORTED,
-           "t.gguf: a tokenizer of kind 'gpt2' is not read yet, so there is no text in or out");
+           "t.gguf: a tokenizer of kind 'bert' is not read, so there is no text in or out");
 
     /* A whole tokenizer.json counts before everything else. */
     vug_text json = tokenizer_json((tokenizer_parts){ 0 });
@@ -317,6 +317,134 @@ static void lies(void **state)
            "than 1048576 like it");
 }
 
+static void byte_level_lies(void **state)
+{
+    (void)state;
+    static const vug_str token[] = { { "a", 1 }, { "b", 1 }, { "ab", 2 } };
+    static const struct {
+        const char *pre, *merge, *sentence;
+        vug_status code;
+    } rows[] = {
+        { NULL, "a b", "t.gguf: key 'tokenizer.ggml.pre' is missing", VUG_FORMAT },
+        { "default", "a b",
+          "t.gguf: key 'tokenizer.ggml.pre': the split into words 'default' is not known",
+          VUG_UNSUPPORTED },
+        { "qwen2", NULL, "t.gguf: key 'tokenizer.ggml.merges' is missing", VUG_FORMAT },
+        { "qwen2", "ab", "t.gguf: merge 0 is no two tokens with a space", VUG_FORMAT },
+        { "llama-bpe", "a b",
+          "t.gguf: key 'tokenizer.ggml.bos_token_id' is 11, and there are 3 tokens", VUG_FORMAT },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_gguf_builder b = { 0 };
+        vug_gguf_put_string(&b, KEY("model"), vug_str_of("gpt2"));
+        vug_gguf_put_strings(&b, KEY("tokens"), token, 3);
+        if (rows[i].pre)
+            vug_gguf_put_string(&b, KEY("pre"), vug_str_of(rows[i].pre));
+        const vug_str merge = vug_str_of(rows[i].merge ? rows[i].merge : "");
+        if (rows[i].merge)
+            vug_gguf_put_strings(&b, KEY("merges"), &merge, 1);
+        expect(&b, rows[i].code, rows[i].sentence);
+    }
+}
+
+/* ---- tokenizers that are arrays, and written again ------------------------------------------- */
+
+/* The arrays that a tokenizer.json becomes, without itself. */
+static vug_tokenizer *as_arrays(const char *path, const vug_tokenizer *t, const char *kind)
+{
+    vug_gguf_builder all = { 0 }, arrays = { 0 };
+    vug_text json = { 0 };
+    vug_tokenizer *out = NULL;
+    vug_str model = { 0 };
+    vug_err err;
+    assert_int_equal(vug_read_file(path, (size_t)1 << 28, &json, NULL), VUG_OK);
+    const vug_tokenizer_file file = { { json.ptr, json.len }, path, t };
+    assert_int_equal(vug_tokenizer_put_gguf(&file, vug_tokenizer_size(t), &all, NULL), VUG_OK);
+    vug_gguf gguf = metadata_of(&all);
+    for (size_t i = 0; i < gguf.n; i++) {
+        if (!vug_str_is(gguf.value[i].key, "tokenizer.huggingface.json"))
+            vug_gguf_put_value(&arrays, &gguf.value[i]);
+    }
+    assert_true(vug_gguf_string(vug_gguf_find(&gguf, vug_str_of(KEY("model"))), &model));
+    assert_true(vug_str_is(model, kind));
+    vug_gguf_release(&gguf);
+    if (read_tokenizer(&arrays, &out, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    vug_gguf_builder_release(&all);
+    vug_gguf_builder_release(&arrays);
+    vug_text_release(&json);
+    return out;
+}
+
+static vug_tokenizer *written_again(const vug_tokenizer *t)
+{
+    vug_tokenizer *out = NULL;
+    vug_text json = { 0 };
+    vug_err err;
+    if (vug_tokenizer_write(t, "t", &json, &err) != VUG_OK ||
+        vug_tokenizer_read((vug_str){ json.ptr, json.len }, "written", &out, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    vug_text_release(&json);
+    return out;
+}
+
+static void byte_level(void **state)
+{
+    (void)state;
+    static const char path[] = "tests/golden/text/byte_level.json";
+    vug_tokenizer *t = NULL;
+    assert_int_equal(vug_tokenizer_open(path, &t, NULL), VUG_OK);
+    vug_tokenizer *arrays = as_arrays(path, t, "gpt2");
+    vug_tokenizer *again = written_again(arrays);
+    tokenizer_check_lines(arrays, "byte_level", 92);
+    tokenizer_check_lines(again, "byte_level", 92);
+    vug_tokenizer_close(again);
+    vug_tokenizer_close(arrays);
+    vug_tokenizer_close(t);
+}
+
+static void text_level(void **state)
+{
+    (void)state;
+    static const char path[] = "models/pebble/tokenizer.json";
+    vug_tokenizer *t = NULL;
+    vug_text text = { 0 };
+    assert_int_equal(vug_tokenizer_open(path, &t, NULL), VUG_OK);
+    vug_tokenizer *arrays = as_arrays(path, t, "gemma4");
+    vug_tokenizer *again = written_again(arrays);
+    assert_int_equal(vug_read_file("docs/architecture.md", 1 << 20, &text, NULL), VUG_OK);
+    check_equal(t, arrays, text.ptr, text.len);
+    check_equal(t, again, text.ptr, text.len);
+    vug_text_release(&text);
+    vug_tokenizer_close(again);
+    vug_tokenizer_close(arrays);
+    vug_tokenizer_close(t);
+}
+
+/* The one of pieces with scores, too: what is merged first has the first rank. */
+static void scored_again(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = NULL;
+    vug_err err = { 0 };
+    vug_text json = { 0 };
+    assert_int_equal(vug_tokenizer_open("models/pebble", &t, NULL), VUG_OK);
+    vug_tokenizer *p = as_pieces(t);
+    vug_tokenizer *again = written_again(p);
+    static const char text[] = "  a b\n\nthe model";
+    check_equal(p, again, text, sizeof(text) - 1);
+    check_equal(t, again, text, sizeof(text) - 1);
+    vug_tokenizer_close(again);
+    vug_tokenizer_close(p);
+    vug_tokenizer_close(t);
+    /* Here ab and ba have one score. */
+    t = small_tokenizer(false);
+    assert_int_equal(vug_tokenizer_write(t, "t", &json, &err), VUG_UNSUPPORTED);
+    assert_string_equal(err.msg, "t: no tokenizer.json says the same: different tokens have the "
+                                 "same score");
+    vug_tokenizer_close(t);
+}
+
 /* All words of two letters up to 16: every split of each is a merge. */
 static void too_many_merges(void **state)
 {
@@ -346,9 +474,12 @@ static void too_many_merges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pebble),          cmocka_unit_test(gemma3), cmocka_unit_test(order),
-        cmocka_unit_test(space_before),    cmocka_unit_test(kinds),  cmocka_unit_test(lies),
-        cmocka_unit_test(too_many_merges),
+        cmocka_unit_test(pebble),          cmocka_unit_test(gemma3),
+        cmocka_unit_test(order),           cmocka_unit_test(space_before),
+        cmocka_unit_test(kinds),           cmocka_unit_test(lies),
+        cmocka_unit_test(too_many_merges), cmocka_unit_test(byte_level_lies),
+        cmocka_unit_test(byte_level),      cmocka_unit_test(text_level),
+        cmocka_unit_test(scored_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

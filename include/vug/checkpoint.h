@@ -71,6 +71,9 @@ typedef struct {
     int threads;              /* 0: the physical cores */
     vug_progress_fn *progress;
     void *user;
+    /* Hears, in a sentence, of what the new checkpoint lacks though the old one had it, such
+     * as a tokenizer of a kind that the container has no words for; NULL: nobody. */
+    void (*note)(const char *sentence, void *user);
 } vug_convert_options;
 
 /*

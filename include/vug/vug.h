@@ -121,8 +121,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_device_measure(const char *device, int thr
 
 typedef struct vug_tokenizer vug_tokenizer;
 
-/* `path` is a checkpoint folder, a tokenizer.json or a GGUF file. Read-only afterwards:
- * any number of threads may use it at once. */
+/* `path` is a checkpoint folder, a tokenizer.json, a tokenizer.model or a GGUF file.
+ * Read-only afterwards: any number of threads may use it at once. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out,
                                                      vug_err *err);
 VUG_API void vug_tokenizer_close(vug_tokenizer *tokenizer);

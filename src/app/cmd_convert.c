@@ -8,6 +8,7 @@
 #include "vug/checkpoint.h"
 
 typedef struct {
+    vug_ui *ui;
     vug_bar bar;
     uint64_t bytes; /* of all tensors */
 } writing;
@@ -18,6 +19,12 @@ static bool step(uint64_t done, uint64_t total, void *user)
     writing *w = user;
     w->bytes = total;
     return vug_bar_step(done, total, &w->bar) && !vug_interrupt_held();
+}
+
+static void note(const char *sentence, void *user)
+{
+    const writing *w = user;
+    vug_ui_note(w->ui, "%s", sentence);
 }
 
 static int report(vug_ui *ui, const vug_options *opt, const char *type, uint64_t bytes,
@@ -47,10 +54,11 @@ static int write_again(vug_ui *ui, const vug_options *opt, vug_convert_options *
 {
     vug_err err;
     vug_interrupt_hold();
-    writing w = { .bar = vug_bar_start(ui, label, opt->quiet) };
+    writing w = { .ui = ui, .bar = vug_bar_start(ui, label, opt->quiet) };
     const double start = vug_now();
     o->threads = opt->threads;
     o->progress = step;
+    o->note = note;
     o->user = &w;
     const vug_status st = vug_convert(opt->operand[0], opt->operand[1], o, &err);
     vug_bar_end(&w.bar);

@@ -37,6 +37,18 @@ size_t vug_utf8_next(const char *text, size_t n, uint32_t *code_point)
     return len;
 }
 
+bool vug_utf8_valid(vug_str text)
+{
+    uint32_t cp;
+    for (size_t at = 0; at < text.len;) {
+        const size_t n = vug_utf8_next(text.ptr + at, text.len - at, &cp);
+        if (n == 0)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
 bool vug_utf8_incomplete(const char *text, size_t n)
 {
     const unsigned char *s = (const unsigned char *)text;

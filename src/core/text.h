@@ -8,6 +8,8 @@
 /* Length 1..4 of the well-formed sequence at `text` (Unicode 15, table 3-7: no
  * overlong forms, no surrogates), or 0. `n` bytes are readable. */
 size_t vug_utf8_next(const char *text, size_t n, uint32_t *code_point);
+/* Whether all of it is well-formed. */
+bool vug_utf8_valid(vug_str text);
 /* True when the `n` bytes could begin a longer well-formed sequence. */
 bool vug_utf8_incomplete(const char *text, size_t n);
 /* Where vug_utf8_next gives 0 and n > 0: the length 1..3 of the part that one

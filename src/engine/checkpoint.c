@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "engine/engine.h"
-#include "models/keys.h"
 #include "text/text.h"
 
 /* Tokens with which a model ends its turn, whatever the configs list. */
@@ -68,55 +67,6 @@ void vug_checkpoint_add_stop(vug_checkpoint *c, int32_t id)
     memmove(c->stop + at + 1, c->stop + at, (c->n_stop - at) * sizeof(*c->stop));
     c->stop[at] = id;
     c->n_stop++;
-}
-
-static void add_stage(vug_sampling_defaults *s, vug_sampler_kind kind, double value)
-{
-    s->stage[s->n++] = (vug_sampler_stage){ .kind = kind, .value = (float)value };
-}
-
-static vug_status read_generation(const vug_jv *top, const char *file, vug_checkpoint *c,
-                                  vug_err *err)
-{
-    vug_keys k = { .object = top, .file = file };
-    int32_t eos[VUG_MAX_EOS];
-    const int n_eos = vug_key_ids(&k, "eos_token_id", eos, VUG_MAX_EOS);
-    for (int i = 0; i < n_eos; i++)
-        vug_checkpoint_add_stop(c, eos[i]);
-    const double repetition = vug_key_number(&k, "repetition_penalty", 1, 0.01, 100);
-    const double temperature = vug_key_number(&k, "temperature", 1, 0, 100);
-    const double top_k = vug_key_number(&k, "top_k", 0, 0, 1e9);
-    const double top_p = vug_key_number(&k, "top_p", 1, 0, 1);
-    const double min_p = vug_key_number(&k, "min_p", 0, 0, 1);
-    /* transformers is greedy unless do_sample is set; a file that names a
-     * temperature without it is taken to mean it. */
-    const bool sample = vug_key_bool(&k, "do_sample", vug_key(&k, "temperature") != NULL);
-    c->sampling = (vug_sampling_defaults){ 0 };
-    if (repetition != 1)
-        add_stage(&c->sampling, VUG_SAMPLER_REPETITION, repetition);
-    add_stage(&c->sampling, VUG_SAMPLER_TEMPERATURE, sample ? temperature : 0);
-    if (sample && top_k > 0)
-        add_stage(&c->sampling, VUG_SAMPLER_TOP_K, top_k);
-    if (sample && top_p < 1)
-        add_stage(&c->sampling, VUG_SAMPLER_TOP_P, top_p);
-    if (sample && min_p > 0)
-        add_stage(&c->sampling, VUG_SAMPLER_MIN_P, min_p);
-    if (k.st != VUG_OK && err)
-        *err = k.err;
-    return k.st;
-}
-
-vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)
-{
-    vug_arena arena = { .budget = VUG_MAX_CONFIG };
-    const vug_jv *top;
-    vug_status st = vug_json_tree(json, file, &arena, &top, err);
-    if (st == VUG_OK && top->type != VUG_JSON_OBJECT)
-        st = VUG_FAIL(err, VUG_FORMAT, "%s: expected an object", file);
-    if (st == VUG_OK)
-        st = read_generation(top, file, out, err);
-    vug_arena_release(&arena);
-    return st;
 }
 
 /* ---- tensors ------------------------------------------------------------------ */
@@ -195,7 +145,7 @@ static vug_status use_tokenizer(vug_checkpoint *c, vug_status st, const char *so
 
 static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err *err)
 {
-    char *path = vug_path_join(folder, "tokenizer.json");
+    char *path = vug_tokenizer_path(folder);
     if (!path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
     vug_status st;
@@ -209,29 +159,12 @@ static vug_status open_tokenizer(const char *folder, vug_checkpoint *c, vug_err 
     return st;
 }
 
-static vug_status open_generation(const char *folder, vug_checkpoint *c, vug_err *err)
-{
-    char *path = vug_path_join(folder, "generation_config.json");
-    if (!path)
-        return VUG_FAIL_NOMEM(err, folder, strlen(folder));
-    vug_text text = { 0 };
-    vug_status st = VUG_OK;
-    if (vug_file_exists(path)) {
-        st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
-        if (st == VUG_OK)
-            st = vug_generation_config((vug_str){ text.ptr, text.len }, path, c, err);
-    }
-    vug_text_release(&text);
-    vug_free(path);
-    return st;
-}
-
 static void set_defaults(vug_checkpoint *c)
 {
     for (int i = 0; i < c->config.n_eos; i++)
         vug_checkpoint_add_stop(c, c->config.eos[i]);
-    c->sampling = (vug_sampling_defaults){ 0 };
-    add_stage(&c->sampling, VUG_SAMPLER_TEMPERATURE, 1);
+    c->sampling = (vug_sampling_defaults){ .n = 1 };
+    c->sampling.stage[0] = (vug_sampler_stage){ .kind = VUG_SAMPLER_TEMPERATURE, .value = 1 };
 }
 
 static vug_status open_folder(const char *folder, vug_checkpoint *c, vug_err *err)
@@ -239,7 +172,7 @@ static vug_status open_folder(const char *folder, vug_checkpoint *c, vug_err *er
     VUG_TRY(open_weights(folder, c, err));
     VUG_TRY(bind_tensors(c, folder, err));
     set_defaults(c);
-    VUG_TRY(open_generation(folder, c, err));
+    VUG_TRY(vug_generation_open(folder, c, err));
     return open_tokenizer(folder, c, err);
 }
 
@@ -258,6 +191,7 @@ static vug_status open_gguf(const char *path, vug_checkpoint *c, vug_err *err)
     const vug_tensor_list list = list_of(c, path);
     VUG_TRY(vug_bind(&c->config, &list, &c->binding, err));
     set_defaults(c);
+    VUG_TRY(vug_generation_read_gguf(vug_weights_gguf(c->weights), c, err));
     const vug_status st =
             vug_tokenizer_gguf(vug_weights_gguf(c->weights), &c->tokenizer, &c->no_tokenizer);
     return use_tokenizer(c, st, path, err);

@@ -18,7 +18,7 @@ static vug_status write_gguf(const char *model, const char *out, const vug_plan_
 {
     const vug_target_list *list = w->maker.list;
     vug_gguf_builder metadata = { 0 };
-    vug_status st = vug_put_metadata(model, r->checkpoint, r->types, &metadata, err);
+    vug_status st = vug_put_metadata(model, r, &metadata, err);
     const vug_tensor_stream stream = { list->spec, list->n, vug_make_rows, pass_progress, w };
     if (st == VUG_OK)
         st = vug_gguf_write(out, &metadata, &stream, err);
@@ -33,7 +33,7 @@ static vug_status fill_folder(const char *model, const char *folder, const vug_p
     char *path = vug_path_join(folder, "model.safetensors");
     if (!path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
-    vug_status st = vug_write_companions(model, r->checkpoint, list, folder, err);
+    vug_status st = vug_write_companions(model, r, list, folder, err);
     if (st == VUG_OK)
         st = vug_safetensors_write(path, list->spec, list->n, vug_make_rows, w, pass_progress, err);
     vug_free(path);
@@ -112,7 +112,7 @@ vug_status vug_convert(const char *model, const char *out, const vug_convert_opt
     vug_status st = vug_checkpoint_open(model, &c, err);
     if (st == VUG_OK && o->importance)
         st = vug_weights_open_gguf(o->importance, &importance, err);
-    const vug_plan_request r = { &c, &types, importance };
+    const vug_plan_request r = { &c, &types, importance, o };
     if (st == VUG_OK)
         st = write_all(model, out, &r, o, err);
     vug_weights_close(importance);

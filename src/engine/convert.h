@@ -65,6 +65,7 @@ typedef struct {
     const vug_checkpoint *checkpoint;
     const vug_type_choice *types;
     const vug_weights *importance; /* NULL: none */
+    const vug_convert_options *options;
 } vug_plan_request;
 
 VUG_MUST_CHECK vug_status vug_plan_gguf(const vug_plan_request *r, vug_target_list *out,
@@ -95,11 +96,10 @@ vug_status vug_make_rows(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *
 /* ---- files (convert_files.c) -------------------------------------------------------------- */
 
 /* What stands in GGUF's metadata. */
-VUG_MUST_CHECK vug_status vug_put_metadata(const char *model, const vug_checkpoint *c,
-                                           const vug_type_choice *types, vug_gguf_builder *to,
-                                           vug_err *err);
+VUG_MUST_CHECK vug_status vug_put_metadata(const char *model, const vug_plan_request *r,
+                                           vug_gguf_builder *to, vug_err *err);
 /* Everything beside the weights, into the new folder. */
-VUG_MUST_CHECK vug_status vug_write_companions(const char *model, const vug_checkpoint *c,
+VUG_MUST_CHECK vug_status vug_write_companions(const char *model, const vug_plan_request *r,
                                                const vug_target_list *list, const char *folder,
                                                vug_err *err);
 

@@ -84,17 +84,51 @@ static vug_status read_beside(const char *folder, const char *name, size_t max, 
     return st;
 }
 
-static vug_status put_tokenizer(const char *folder, const vug_checkpoint *c, vug_gguf_builder *to,
+/* ---- tokenizers ------------------------------------------------------------------------------ */
+
+static void note(const vug_plan_request *r, const char *sentence)
+{
+    if (r->options->note)
+        r->options->note(sentence, r->options->user);
+}
+
+/* Of a checkpoint without a tokenizer.json: one that says the same, or NULL text and a note. */
+static vug_status write_tokenizer(const vug_plan_request *r, const char *source, vug_text *out,
+                                  vug_err *err)
+{
+    const vug_checkpoint *c = r->checkpoint;
+    vug_err why = c->no_tokenizer;
+    *out = (vug_text){ 0 };
+    const vug_status st =
+            c->tokenizer ? vug_tokenizer_write(c->tokenizer, source, out, &why) : VUG_UNSUPPORTED;
+    if (st == VUG_UNSUPPORTED) {
+        char sentence[sizeof(why.msg) + 64];
+        (void)snprintf(sentence, sizeof(sentence), "the new checkpoint has no tokenizer: %s",
+                       why.msg);
+        note(r, sentence);
+        return VUG_OK;
+    }
+    if (st != VUG_OK && err)
+        *err = why;
+    return st;
+}
+
+static vug_status put_tokenizer(const char *folder, const vug_plan_request *r, vug_gguf_builder *to,
                                 vug_err *err)
 {
+    const vug_checkpoint *c = r->checkpoint;
     vug_text text;
     VUG_TRY(read_beside(folder, "tokenizer.json", VUG_TOKENIZER_MAX_BYTES, &text, err));
+    if (!text.ptr)
+        VUG_TRY(write_tokenizer(r, folder, &text, err));
     const vug_tokenizer_file file = { { text.ptr, text.len }, "tokenizer.json", c->tokenizer };
     const vug_status st =
             text.ptr ? vug_tokenizer_put_gguf(&file, c->config.n_vocab, to, err) : VUG_OK;
     vug_text_release(&text);
     return st;
 }
+
+/* ---- templates ------------------------------------------------------------------------------- */
 
 /* A string, or a list of templates with names, of which the one called default counts. */
 static vug_str template_in(const vug_jv *v)
@@ -136,20 +170,24 @@ static vug_status put_template(const char *folder, vug_gguf_builder *to, vug_err
     return st;
 }
 
-vug_status vug_put_metadata(const char *model, const vug_checkpoint *c,
-                            const vug_type_choice *types, vug_gguf_builder *to, vug_err *err)
+vug_status vug_put_metadata(const char *model, const vug_plan_request *r, vug_gguf_builder *to,
+                            vug_err *err)
 {
+    const vug_checkpoint *c = r->checkpoint;
     const vug_gguf *gguf = vug_weights_gguf(c->weights);
     if (gguf) {
         put_again(gguf, to);
-        put_formats(c, types, to);
+        put_formats(c, r->types, to);
         return VUG_OK;
     }
-    VUG_TRY(vug_config_put_gguf(&c->config, to, err));
+    vug_config config = c->config;
+    vug_generation_add_eos(c, &config);
+    VUG_TRY(vug_config_put_gguf(&config, to, err));
     vug_gguf_put_string(to, "general.type", vug_str_of("model"));
     vug_gguf_put_string(to, "general.name", vug_str_of(vug_path_base(model)));
-    put_formats(c, types, to);
-    VUG_TRY(put_tokenizer(model, c, to, err));
+    vug_generation_put_gguf(c, to);
+    put_formats(c, r->types, to);
+    VUG_TRY(put_tokenizer(model, r, to, err));
     return put_template(model, to, err);
 }
 
@@ -294,9 +332,36 @@ static vug_status write_value(const vug_gguf *gguf, const char *key, const char 
     return write_file(folder, name, text, err);
 }
 
-static vug_status write_from_metadata(const vug_checkpoint *c, const vug_target_list *targets,
+static vug_status write_generation(const vug_checkpoint *c, const char *folder, vug_err *err)
+{
+    vug_buf json = { 0 };
+    vug_status st =
+            vug_generation_json_of_gguf(vug_weights_gguf(c->weights), &c->config, &json, err);
+    if (st == VUG_OK && json.len > 0)
+        st = write_file(folder, "generation_config.json", (vug_str){ json.ptr, json.len }, err);
+    vug_buf_release(&json);
+    return st;
+}
+
+/* The tokenizer.json that is there, or one made of arrays. */
+static vug_status write_tokenizer_file(const vug_plan_request *r, const char *folder, vug_err *err)
+{
+    static const char key[] = "tokenizer.huggingface.json";
+    const vug_gguf *gguf = vug_weights_gguf(r->checkpoint->weights);
+    if (vug_gguf_find(gguf, vug_str_of(key)))
+        return write_value(gguf, key, folder, "tokenizer.json", err);
+    vug_text text;
+    vug_status st = write_tokenizer(r, gguf->file, &text, err);
+    if (st == VUG_OK && text.ptr)
+        st = write_file(folder, "tokenizer.json", (vug_str){ text.ptr, text.len }, err);
+    vug_text_release(&text);
+    return st;
+}
+
+static vug_status write_from_metadata(const vug_plan_request *r, const vug_target_list *targets,
                                       const char *folder, vug_err *err)
 {
+    const vug_checkpoint *c = r->checkpoint;
     const vug_gguf *gguf = vug_weights_gguf(c->weights);
     const vug_tensor_list list = { c->sorted, c->n, gguf->file, VUG_NAMES_GGUF };
     const vug_arch *arch;
@@ -305,15 +370,16 @@ static vug_status write_from_metadata(const vug_checkpoint *c, const vug_target_
     vug_status st = write_config((vug_str){ json.ptr, json.len }, targets, folder, err);
     vug_buf_release(&json);
     VUG_TRY(st);
-    VUG_TRY(write_value(gguf, "tokenizer.huggingface.json", folder, "tokenizer.json", err));
+    VUG_TRY(write_generation(c, folder, err));
+    VUG_TRY(write_tokenizer_file(r, folder, err));
     return write_value(gguf, "tokenizer.chat_template", folder, "chat_template.jinja", err);
 }
 
-vug_status vug_write_companions(const char *model, const vug_checkpoint *c,
+vug_status vug_write_companions(const char *model, const vug_plan_request *r,
                                 const vug_target_list *list, const char *folder, vug_err *err)
 {
-    if (vug_weights_gguf(c->weights))
-        return write_from_metadata(c, list, folder, err);
+    if (vug_weights_gguf(r->checkpoint->weights))
+        return write_from_metadata(r, list, folder, err);
     vug_text text;
     VUG_TRY(copy_others(model, folder, err));
     VUG_TRY(read_beside(model, "config.json", VUG_MAX_CONFIG, &text, err));

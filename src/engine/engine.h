@@ -33,6 +33,9 @@ typedef struct {
     int32_t stop[VUG_MAX_STOP];
     size_t n_stop;
     vug_sampling_defaults sampling;
+    bool has_generation;                 /* sampling is not only what vug does without being told */
+    int32_t generation_eos[VUG_MAX_EOS]; /* [n_generation_eos], in the order of the file */
+    int n_generation_eos;
 } vug_checkpoint;
 
 /* Whether the path is a GGUF file, by its first bytes or its name. */
@@ -49,6 +52,19 @@ bool vug_checkpoint_reads(const vug_checkpoint *checkpoint, const vug_tensor *te
 /* Adds the stop ids and sampling defaults of a generation_config.json. */
 VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
                                                 vug_err *err);
+/* Those of FOLDER/generation_config.json, if there is one. */
+VUG_MUST_CHECK vug_status vug_generation_open(const char *folder, vug_checkpoint *out,
+                                              vug_err *err);
+/* The same in GGUF's metadata: from there, to there (stop ids are the config's), and from
+ * there as the text of a generation_config.json, which stays empty where nothing is said. */
+VUG_MUST_CHECK vug_status vug_generation_read_gguf(const vug_gguf *gguf, vug_checkpoint *out,
+                                                   vug_err *err);
+void vug_generation_put_gguf(const vug_checkpoint *checkpoint, vug_gguf_builder *to);
+VUG_MUST_CHECK vug_status vug_generation_json_of_gguf(const vug_gguf *gguf,
+                                                      const vug_config *config, vug_buf *out,
+                                                      vug_err *err);
+/* Adds the stop ids that only the generation_config.json has. */
+void vug_generation_add_eos(const vug_checkpoint *checkpoint, vug_config *config);
 void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
 /* Folds the directory's quantized weights as config.json, whose text is `json`, says. */
 VUG_MUST_CHECK vug_status vug_checkpoint_fold(vug_str json, const char *file, vug_weights *weights,

@@ -504,6 +504,21 @@ static void write_scale(source *s)
         put_whole(s, "query_pre_attn_scalar", vug_implied_scalar(s->arch->gguf, &s->c));
 }
 
+/* What no model needs, and other programs look for. */
+static void write_bos(source *s)
+{
+    static const char *const keys[][2] = {
+        { "tokenizer.ggml.bos_token_id", "bos_token_id" },
+        { "tokenizer.ggml.padding_token_id", "pad_token_id" },
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const vug_gguf_value *v = vug_gguf_find(s->meta, vug_str_of(keys[i][0]));
+        int64_t id;
+        if (v && !v->is_array && vug_gguf_i64(v, 0, &id) && id >= 0 && id < INT32_MAX)
+            put_whole(s, keys[i][1], id);
+    }
+}
+
 static void write_ends(source *s)
 {
     const vug_gguf_value *all = vug_gguf_find(s->meta, vug_str_of(VUG_ALL_EOS_KEY));
@@ -530,6 +545,8 @@ static void write_dtype(source *s)
     if (v && !vug_gguf_string(v, &dtype))
         refuse(s, VUG_FORMAT, "key '" VUG_DTYPE_KEY "' is %s, expected a string",
                vug_gguf_kind(v).text);
+    if (dtype.len == 0)
+        return;
     vug_buf_puts(&s->json, ",\"dtype\":");
     vug_json_write_string(&s->json, dtype.ptr, dtype.len);
 }
@@ -607,6 +624,7 @@ vug_status vug_config_json_of_gguf(const vug_gguf *gguf, const vug_tensor_list *
         write_vocabulary(&s);
         write_scale(&s);
         write_ends(&s);
+        write_bos(&s);
         write_dtype(&s);
         vug_buf_puts(&s.json, "}");
     }

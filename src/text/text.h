@@ -20,10 +20,26 @@
 VUG_MUST_CHECK vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **out,
                                              vug_err *err);
 
+/* A tokenizer from a tokenizer.model of SentencePiece and the text of the
+ * tokenizer_config.json beside it, which may be empty. */
+VUG_MUST_CHECK vug_status vug_tokenizer_sentencepiece(vug_bytes model, vug_str config,
+                                                      const char *name, vug_tokenizer **out,
+                                                      vug_err *err);
+
+/* FOLDER/tokenizer.json, or FOLDER/tokenizer.model where there is only that; NULL when out
+ * of memory. To be freed. */
+char *vug_tokenizer_path(const char *folder);
+
 /* The tokenizer inside a GGUF file: a whole tokenizer.json, or pieces with scores
  * (SentencePiece's). VUG_UNSUPPORTED for every other kind. */
 VUG_MUST_CHECK vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out,
                                              vug_err *err);
+
+/* The text of a tokenizer.json that gives the ids of a tokenizer which was made of something
+ * else: the arrays of a GGUF file, or a tokenizer.model. VUG_UNSUPPORTED says what it has no
+ * words for. `name` is for sentences. */
+VUG_MUST_CHECK vug_status vug_tokenizer_write(const vug_tokenizer *tokenizer, const char *name,
+                                              vug_text *out, vug_err *err);
 
 /* A tokenizer.json. */
 typedef struct {

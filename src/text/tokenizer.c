@@ -1,6 +1,6 @@
 #include "text/tokenizer.h"
 
-#include "core/text.h"
+enum { MAX_CONFIG = 16 << 20 }; /* bytes of a tokenizer_config.json */
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -24,29 +24,64 @@ vug_status vug_tokenizer_read(vug_str json, const char *name, vug_tokenizer **ou
     return open_from(json, name, NULL, out, err);
 }
 
+char *vug_tokenizer_path(const char *folder)
+{
+    char *json = vug_path_join(folder, "tokenizer.json");
+    char *model = json && !vug_file_exists(json) ? vug_path_join(folder, "tokenizer.model") : NULL;
+    if (model && vug_file_exists(model)) {
+        vug_free(json);
+        return model;
+    }
+    vug_free(model);
+    return json;
+}
+
+/* A tokenizer.model with the tokenizer_config.json beside it, if there is one. */
+static vug_status open_model(vug_bytes model, const char *path, vug_tokenizer **out, vug_err *err)
+{
+    static const char name[] = "tokenizer_config.json";
+    const size_t folder = (size_t)(vug_path_base(path) - path);
+    char *config = vug_alloc(folder + sizeof(name), 1);
+    vug_text text = { 0 };
+    if (!config)
+        return VUG_FAIL_NOMEM(err, path, folder + sizeof(name));
+    memcpy(config, path, folder);
+    memcpy(config + folder, name, sizeof(name));
+    vug_status st = VUG_OK;
+    if (vug_file_exists(config))
+        st = vug_read_file(config, MAX_CONFIG, &text, err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_sentencepiece(model, (vug_str){ text.ptr, text.len }, path, out, err);
+    vug_text_release(&text);
+    vug_free(config);
+    return st;
+}
+
+static vug_status open_file(const vug_mapping *file, const char *path, vug_tokenizer **out,
+                            vug_err *err)
+{
+    const vug_bytes bytes = file->bytes;
+    if (bytes.len >= 4 && memcmp(bytes.ptr, "GGUF", 4) == 0)
+        return vug_tokenizer_gguf_file(bytes, path, out, err);
+    if (bytes.len > VUG_TOKENIZER_MAX_BYTES)
+        return VUG_FAIL(err, VUG_LIMIT, "%.200s: %zu bytes, a tokenizer.json may have %zu", path,
+                        bytes.len, VUG_TOKENIZER_MAX_BYTES);
+    if (vug_str_ends(vug_str_of(path), ".model"))
+        return open_model(bytes, path, out, err);
+    return open_from((vug_str){ (const char *)bytes.ptr, bytes.len }, path, file, out, err);
+}
+
 vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out, vug_err *err)
 {
-    char *joined = NULL;
-    if (vug_is_folder(path)) {
-        joined = vug_path_join(path, "tokenizer.json");
-        if (!joined)
-            return VUG_FAIL_NOMEM(err, path, strlen(path));
-        path = joined;
-    }
+    char *found = vug_is_folder(path) ? vug_tokenizer_path(path) : vug_strdup(path);
+    if (!found)
+        return VUG_FAIL_NOMEM(err, path, strlen(path));
     vug_mapping file = { 0 };
-    vug_status st = vug_map_file(path, &file, err);
-    const bool gguf = st == VUG_OK && file.bytes.len >= 4 && memcmp(file.bytes.ptr, "GGUF", 4) == 0;
-    if (gguf)
-        st = vug_tokenizer_gguf_file(file.bytes, path, out, err);
-    else if (st == VUG_OK && file.bytes.len > VUG_TOKENIZER_MAX_BYTES)
-        st = VUG_FAIL(err, VUG_LIMIT, "%.200s: %zu bytes, a tokenizer.json may have %zu", path,
-                      file.bytes.len, VUG_TOKENIZER_MAX_BYTES);
-    if (st == VUG_OK && !gguf) {
-        const vug_str json = { (const char *)file.bytes.ptr, file.bytes.len };
-        st = open_from(json, path, &file, out, err);
-    }
+    vug_status st = vug_map_file(found, &file, err);
+    if (st == VUG_OK)
+        st = open_file(&file, found, out, err);
     vug_unmap(&file);
-    vug_free(joined);
+    vug_free(found);
     return st;
 }
 
@@ -56,10 +91,14 @@ void vug_tokenizer_close(vug_tokenizer *t)
         return;
     vug_vocab_release(&t->vocab);
     vug_bpe_release(&t->bpe);
+    vug_unigram_release(&t->unigram);
+    vug_matcher_release(&t->spm.user);
     vug_matcher_release(&t->raw);
     vug_matcher_release(&t->normalized);
     vug_free(t->added);
     vug_free(t->special);
+    for (size_t i = 0; i < t->n_regexes; i++)
+        vug_regex_destroy(t->regex[i]);
     vug_arena_release(&t->arena);
     vug_free(t);
 }
@@ -98,6 +137,7 @@ bool vug_token_is_special(const vug_tokenizer *t, int32_t id)
 uint64_t vug_tokenizer_memory(const vug_tokenizer *t)
 {
     return sizeof(*t) + t->arena.held + vug_vocab_memory(&t->vocab) + vug_bpe_memory(&t->bpe) +
+           vug_unigram_memory(&t->unigram) +
            t->n_added * (sizeof(*t->added) + 2 * sizeof(const vug_added_token *)) +
            t->vocab.n_ids / 8 + 1;
 }
@@ -106,113 +146,4 @@ const int32_t *vug_tokenizer_prefix(const vug_tokenizer *t, size_t *n)
 {
     *n = t->before.n;
     return t->before.id;
-}
-
-/* ---- encoding ------------------------------------------------------------ */
-
-typedef struct {
-    const vug_tokenizer *t;
-    bool parse_special;
-    vug_buf clean;   /* the text, where it was not UTF-8 */
-    vug_buf work[2]; /* of the normalizer */
-    vug_bpe_work bpe;
-    vug_id_list ids;
-} encoding;
-
-/* The text with one U+FFFD for every maximal part that is not UTF-8. */
-static bool make_valid(encoding *e, vug_str *text)
-{
-    const vug_str raw = *text;
-    size_t done = 0;
-    uint32_t cp;
-    for (size_t i = 0; i < raw.len;) {
-        const size_t n = vug_utf8_next(raw.ptr + i, raw.len - i, &cp);
-        if (n > 0) {
-            i += n;
-            continue;
-        }
-        vug_buf_append(&e->clean, raw.ptr + done, i - done);
-        vug_buf_puts(&e->clean, "\xef\xbf\xbd");
-        i += vug_utf8_bad(raw.ptr + i, raw.len - i);
-        done = i;
-    }
-    if (done == 0)
-        return true;
-    vug_buf_append(&e->clean, raw.ptr + done, raw.len - done);
-    *text = (vug_str){ e->clean.ptr, e->clean.len };
-    return !e->clean.bad;
-}
-
-/* Text without added tokens of either kind. */
-static bool encode_words(encoding *e, vug_str text)
-{
-    vug_words words = { &e->t->pre_tokenizer, text };
-    vug_str word;
-    while (vug_words_next(&words, &word)) {
-        if (!vug_bpe_encode(&e->t->bpe, &e->t->vocab, word, &e->bpe, &e->ids))
-            return false;
-    }
-    return true;
-}
-
-/* Text without the added tokens that are found before the normalizer. */
-static bool encode_text(encoding *e, vug_str text)
-{
-    vug_str normal;
-    if (!vug_normalize(&e->t->normalizer, text, e->work, &normal))
-        return false;
-    vug_split split = { .matcher = &e->t->normalized,
-                        .text = normal,
-                        .keep_special = e->parse_special };
-    vug_span span;
-    while (vug_split_next(&split, &span)) {
-        if (!(span.token ? vug_id_push(&e->ids, span.token->id) : encode_words(e, span.text)))
-            return false;
-    }
-    return true;
-}
-
-static bool encode_all(encoding *e, vug_str text)
-{
-    if (!make_valid(e, &text))
-        return false;
-    vug_split split = { .matcher = &e->t->raw, .text = text, .keep_special = e->parse_special };
-    vug_span span;
-    while (vug_split_next(&split, &span)) {
-        if (!(span.token ? vug_id_push(&e->ids, span.token->id) : encode_text(e, span.text)))
-            return false;
-    }
-    return true;
-}
-
-static bool push_few(vug_id_list *list, const vug_few_ids *few)
-{
-    for (size_t i = 0; i < few->n; i++) {
-        if (!vug_id_push(list, (uint32_t)few->id[i]))
-            return false;
-    }
-    return true;
-}
-
-vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t len,
-                                unsigned flags, vug_tokens *out, vug_err *err)
-{
-    if (len > VUG_ENCODE_MAX_BYTES)
-        return VUG_FAIL(err, VUG_LIMIT, "a text of %zu bytes, at most %zu are encoded at once", len,
-                        VUG_ENCODE_MAX_BYTES);
-    encoding e = { .t = t, .parse_special = (flags & VUG_ENCODE_PARSE_SPECIAL) != 0 };
-    const bool around = (flags & VUG_ENCODE_ADD_SPECIAL) != 0;
-    const bool fits = (!around || push_few(&e.ids, &t->before)) &&
-                      encode_all(&e, (vug_str){ text, len }) &&
-                      (!around || push_few(&e.ids, &t->after));
-    vug_buf_release(&e.clean);
-    vug_buf_release(&e.work[0]);
-    vug_buf_release(&e.work[1]);
-    vug_bpe_work_release(&e.bpe);
-    if (!fits) {
-        vug_free(e.ids.id);
-        return VUG_FAIL_NOMEM(err, "encoding a text", len);
-    }
-    *out = (vug_tokens){ e.ids.id, e.ids.n };
-    return VUG_OK;
 }

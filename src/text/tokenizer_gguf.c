@@ -1,47 +1,29 @@
-#include "text/tokenizer.h"
+#include <math.h>
 
-#include <stdlib.h>
-
-#include "core/text.h"
+#include "text/splits.h"
+#include "text/spm_pieces.h"
 
 /*
  * The tokenizer inside a GGUF file. One that vug wrote is a tokenizer.json as it was.
- * Others are arrays: of SentencePiece, the pieces with their scores and kinds, from
- * which its byte-pair encoding is made (Kudo and Richardson 2018; bpe_model.cc): of all
- * pairs of neighbours that join to a piece, the one of the best score goes first, of
- * equal ones the leftmost. So any split of a piece into two pieces is a merge, and its
- * rank is the score of what comes out.
+ * Others are arrays, of three kinds:
+ *
+ *     llama    pieces of SentencePiece with scores
+ *     gemma4   merges over text as it is, where U+2581 is a space and bytes are fallen back on
+ *     gpt2     merges over bytes, after a split into words that `pre` names
+ *
+ * Where llama.cpp and the tokenizer.json of the family differ, it is done as there: texts
+ * for Qwen become NFC, and words are not split at newlines for Gemma.
  */
 
 #define KEY(name) "tokenizer.ggml." name
 
-enum {
-    MAX_PIECE = 256,      /* bytes of one that is split, which takes their square */
-    MAX_MERGES = 1 << 20, /* twice those of the largest published vocabulary */
-};
-
-typedef enum {
-    KIND_NORMAL = 1,
-    KIND_UNKNOWN = 2,
-    KIND_CONTROL = 3,
-    KIND_USER = 4,
-    KIND_UNUSED = 5,
-    KIND_BYTE = 6,
-} piece_kind;
-
-typedef struct {
-    double score;
-    vug_merge merge;
-} candidate;
-
 typedef struct {
     const vug_gguf *gguf;
     vug_tokenizer *t;
-    const vug_gguf_value *tokens, *scores, *kinds; /* of as many elements; kinds may be NULL */
-    candidate *candidate;                          /* [n] */
-    size_t n, cap;
+    const vug_gguf_value *tokens;
+    const vug_gguf_value *scores, *kinds; /* of as many elements, or NULL */
     vug_err *err;
-} pieces;
+} source;
 
 /* ---- keys ------------------------------------------------------------------------ */
 
@@ -50,7 +32,7 @@ static const vug_gguf_value *find(const vug_gguf *gguf, const char *key)
     return vug_gguf_find(gguf, vug_str_of(key));
 }
 
-static vug_status wrong(const pieces *p, const char *key, const char *wanted)
+static vug_status wrong(const source *p, const char *key, const char *wanted)
 {
     const vug_gguf_value *v = find(p->gguf, key);
     if (!v)
@@ -59,7 +41,7 @@ static vug_status wrong(const pieces *p, const char *key, const char *wanted)
                     vug_gguf_kind(v).text, wanted);
 }
 
-static vug_status read_flag(const pieces *p, const char *key, bool *out)
+static vug_status read_flag(const source *p, const char *key, bool *out)
 {
     const vug_gguf_value *v = find(p->gguf, key);
     if (v && (v->is_array || !vug_gguf_bool(v, 0, out)))
@@ -68,7 +50,7 @@ static vug_status read_flag(const pieces *p, const char *key, bool *out)
 }
 
 /* The id of a token; `otherwise` where no key says it. */
-static vug_status read_id(const pieces *p, const char *key, uint32_t otherwise, uint32_t *out)
+static vug_status read_id(const source *p, const char *key, uint32_t otherwise, uint32_t *out)
 {
     const vug_gguf_value *v = find(p->gguf, key);
     uint64_t id = otherwise;
@@ -82,7 +64,7 @@ static vug_status read_id(const pieces *p, const char *key, uint32_t otherwise, 
     return VUG_OK;
 }
 
-static vug_status find_arrays(pieces *p)
+static vug_status find_arrays(source *p)
 {
     p->tokens = find(p->gguf, KEY("tokens"));
     p->scores = find(p->gguf, KEY("scores"));
@@ -92,186 +74,62 @@ static vug_status find_arrays(pieces *p)
     if (p->tokens->count == 0 || p->tokens->count >= VUG_MAX_IDS)
         return VUG_FAIL(p->err, VUG_LIMIT, "%s: %llu tokens, expected 1 to %d", p->gguf->file,
                         (unsigned long long)p->tokens->count, VUG_MAX_IDS - 1);
-    if (!p->scores || !p->scores->is_array || p->scores->count != p->tokens->count)
+    if (p->scores && (!p->scores->is_array || p->scores->count != p->tokens->count))
         return wrong(p, KEY("scores"), "an array with a score for each token");
     if (p->kinds && (!p->kinds->is_array || p->kinds->count != p->tokens->count))
         return wrong(p, KEY("token_type"), "an array with a number for each token");
     return VUG_OK;
 }
 
-/* Old files have Gemma's turns as pieces like any other. */
-static piece_kind kind_of(const pieces *p, uint32_t id)
+static vug_piece_kind kind_of(const source *p, uint64_t id)
 {
-    int64_t kind = KIND_NORMAL;
-    const vug_str text = vug_vocab_text(&p->t->vocab, id);
-    if (p->kinds && !vug_gguf_i64(p->kinds, id, &kind))
-        return KIND_UNUSED;
-    if (vug_str_is(text, "<start_of_turn>") || vug_str_is(text, "<end_of_turn>"))
-        return KIND_CONTROL;
-    return kind >= KIND_NORMAL && kind <= KIND_BYTE ? (piece_kind)kind : KIND_UNUSED;
+    int64_t kind = VUG_PIECE_NORMAL;
+    const bool known = !p->kinds || vug_gguf_i64(p->kinds, id, &kind);
+    return known && kind >= VUG_PIECE_NORMAL && kind <= VUG_PIECE_BYTE ? (vug_piece_kind)kind
+                                                                       : VUG_PIECE_UNUSED;
 }
 
-/* ---- vocabulary -------------------------------------------------------------------- */
-
-static vug_status read_vocabulary(pieces *p)
+static vug_status add_pieces(const source *p, vug_spm_pieces *to)
 {
-    vug_vocab *vocab = &p->t->vocab;
     vug_gguf_strings it = vug_gguf_strings_of(p->tokens);
-    uint32_t id = 0;
+    uint64_t id = 0;
     for (vug_str text; vug_gguf_next(&it, &text); id++) {
-        if (text.len > VUG_TOKEN_MAX_BYTES)
-            return VUG_FAIL(p->err, VUG_LIMIT, "%s: token %u has %zu bytes, at most %d are allowed",
-                            p->gguf->file, (unsigned)id, text.len, VUG_TOKEN_MAX_BYTES);
-        if (vug_vocab_add(vocab, text, id) != VUG_VOCAB_ADDED)
-            return VUG_FAIL_NOMEM(p->err, "the vocabulary", vocab->pool.len);
+        double score = 0;
+        if (p->scores && !vug_gguf_f64(p->scores, id, &score))
+            score = NAN;
+        VUG_TRY(vug_spm_add(to, text, score, kind_of(p, id)));
     }
-    uint32_t which = 0;
-    const vug_vocab_result sealed = vug_vocab_seal(vocab, &which);
-    if (sealed == VUG_VOCAB_ADDED)
-        return VUG_OK;
-    if (sealed == VUG_VOCAB_NOMEM)
-        return VUG_FAIL_NOMEM(p->err, "the vocabulary", vocab->pool.len);
-    const vug_str text = vug_vocab_text(vocab, which);
-    return VUG_FAIL(p->err, sealed == VUG_VOCAB_DUPLICATE ? VUG_FORMAT : VUG_LIMIT,
-                    "%s: token %u, \"%.*s\", %s", p->gguf->file, (unsigned)which,
-                    (int)(text.len < 60 ? text.len : 60), text.ptr,
-                    sealed == VUG_VOCAB_DUPLICATE ? "comes twice" : "is made to collide");
+    VUG_TRY(vug_spm_seal(to));
+    return vug_spm_find_whole(to, VUG_USER_RAW);
 }
 
-static vug_status add_added(pieces *p, uint32_t id, bool special)
+/* "left right", by rank; a left token may begin with a space. */
+static vug_status read_merges(const source *p)
 {
-    vug_tokenizer *t = p->t;
-    const vug_str text = vug_vocab_text(&t->vocab, id);
-    if (text.len == 0)
-        return VUG_OK;
-    if (text.len > VUG_ADDED_MAX_BYTES || t->n_added == VUG_ADDED_MAX_TOKENS)
-        return VUG_FAIL(p->err, VUG_LIMIT,
-                        "%s: token %u, of a kind of its own, has %zu bytes (at most %d), or there "
-                        "are more than %zu like it",
-                        p->gguf->file, (unsigned)id, text.len, VUG_ADDED_MAX_BYTES,
-                        VUG_ADDED_MAX_TOKENS);
-    const vug_str copy = vug_arena_copy(&t->arena, text);
-    if (!copy.ptr)
-        return VUG_FAIL_NOMEM(p->err, "the added tokens", text.len);
-    t->added[t->n_added++] =
-            (vug_added_token){ .content = copy, .pattern = copy, .id = id, .special = special };
-    return VUG_OK;
-}
-
-static vug_status read_added(pieces *p)
-{
-    size_t n = 0;
-    for (uint32_t id = 0; id < p->tokens->count; id++) {
-        const piece_kind kind = kind_of(p, id);
-        n += kind == KIND_CONTROL || kind == KIND_UNKNOWN || kind == KIND_USER;
-    }
-    if (n == 0)
-        return VUG_OK;
-    p->t->added = vug_alloc(n, sizeof(*p->t->added));
-    if (!p->t->added)
-        return VUG_FAIL_NOMEM(p->err, "the added tokens", n * sizeof(*p->t->added));
-    for (uint32_t id = 0; id < p->tokens->count; id++) {
-        const piece_kind kind = kind_of(p, id);
-        if (kind == KIND_CONTROL || kind == KIND_UNKNOWN || kind == KIND_USER)
-            VUG_TRY(add_added(p, id, kind != KIND_USER));
+    const vug_gguf_value *merges = find(p->gguf, KEY("merges"));
+    if (!merges || !merges->is_array || merges->type != VUG_GGUF_STRING)
+        return wrong(p, KEY("merges"), "an array of strings");
+    vug_gguf_strings it = vug_gguf_strings_of(merges);
+    uint64_t rank = 0;
+    for (vug_str text; vug_gguf_next(&it, &text); rank++) {
+        const char *space = text.len > 1 ? memchr(text.ptr + 1, ' ', text.len - 1) : NULL;
+        if (!space)
+            return VUG_FAIL(p->err, VUG_FORMAT, "%s: merge %llu is no two tokens with a space",
+                            p->gguf->file, (unsigned long long)rank);
+        const vug_str left = { text.ptr, (size_t)(space - text.ptr) };
+        VUG_TRY(vug_tokenizer_add_merge(p->t, left, vug_str_from(text, left.len + 1), p->gguf->file,
+                                        p->err));
     }
     return VUG_OK;
 }
 
-/* ---- merges -------------------------------------------------------------------------- */
-
-static bool can_merge(const pieces *p, int32_t id)
-{
-    if (id < 0)
-        return false;
-    const piece_kind kind = kind_of(p, (uint32_t)id);
-    return kind == KIND_NORMAL || kind == KIND_USER;
-}
-
-static vug_status add_candidate(pieces *p, candidate c)
-{
-    if (p->n == MAX_MERGES)
-        return VUG_FAIL(p->err, VUG_LIMIT, "%s: the tokens have more than %d merges", p->gguf->file,
-                        MAX_MERGES);
-    if (p->n == p->cap) {
-        const size_t cap = p->cap ? 2 * p->cap : 1024;
-        candidate *more = vug_realloc(p->candidate, cap, sizeof(*more));
-        if (!more)
-            return VUG_FAIL_NOMEM(p->err, "the merges", cap * sizeof(*more));
-        p->candidate = more;
-        p->cap = cap;
-    }
-    p->candidate[p->n++] = c;
-    return VUG_OK;
-}
-
-/* Every way to put the piece together from two. */
-static vug_status split_piece(pieces *p, uint32_t id)
-{
-    const vug_vocab *vocab = &p->t->vocab;
-    const vug_str text = vug_vocab_text(vocab, id);
-    candidate c = { .merge = { .result = id } };
-    if (!can_merge(p, (int32_t)id))
-        return VUG_OK;
-    if (!vug_gguf_f64(p->scores, id, &c.score) || c.score != c.score)
-        return VUG_FAIL(p->err, VUG_FORMAT, "%s: the score of token %u is no number", p->gguf->file,
-                        (unsigned)id);
-    if (text.len > MAX_PIECE)
-        return VUG_FAIL(p->err, VUG_LIMIT, "%s: token %u has %zu bytes, at most %d can be merged",
-                        p->gguf->file, (unsigned)id, text.len, MAX_PIECE);
-    uint32_t cp;
-    for (size_t at = vug_utf8_next(text.ptr, text.len, &cp); at > 0 && at < text.len;) {
-        const int32_t left = vug_vocab_find(vocab, (vug_str){ text.ptr, at });
-        const vug_str rest = { text.ptr + at, text.len - at };
-        const int32_t right = can_merge(p, left) ? vug_vocab_find(vocab, rest) : -1;
-        c.merge.left = (uint32_t)left;
-        c.merge.right = (uint32_t)right;
-        if (can_merge(p, right))
-            VUG_TRY(add_candidate(p, c));
-        const size_t next = vug_utf8_next(rest.ptr, rest.len, &cp);
-        at = next > 0 ? at + next : text.len;
-    }
-    return VUG_OK;
-}
-
-/* Best scores first; the rest only so that the order is always the same. */
-static int by_score(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    if (x->score != y->score)
-        return x->score > y->score ? -1 : 1;
-    if (x->merge.result != y->merge.result)
-        return x->merge.result < y->merge.result ? -1 : 1;
-    return (x->merge.left > y->merge.left) - (x->merge.left < y->merge.left);
-}
-
-static vug_status make_merges(pieces *p)
-{
-    vug_bpe *bpe = &p->t->bpe;
-    for (uint32_t id = 0; id < p->tokens->count; id++)
-        VUG_TRY(split_piece(p, id));
-    if (p->n > 1)
-        qsort(p->candidate, p->n, sizeof(*p->candidate), by_score);
-    bpe->first_alike = vug_alloc(p->n ? p->n : 1, sizeof(*bpe->first_alike));
-    if (!bpe->first_alike)
-        return VUG_FAIL_NOMEM(p->err, "the merges", p->n * sizeof(*bpe->first_alike));
-    for (size_t i = 0; i < p->n; i++) {
-        const bool alike = i > 0 && p->candidate[i].score == p->candidate[i - 1].score;
-        bpe->first_alike[i] = alike ? bpe->first_alike[i - 1] : (uint32_t)i;
-        if (!vug_bpe_add(bpe, p->candidate[i].merge))
-            return VUG_FAIL_NOMEM(p->err, "the merges", p->n * sizeof(vug_merge));
-    }
-    return VUG_OK;
-}
-
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- around the model ------------------------------------------------------------------ */
 
 /* A space is U+2581 in pieces; older models have one before every text, too. */
-static vug_status set_steps(pieces *p)
+static vug_status set_steps(const source *p, bool prefix)
 {
     static const vug_str space = { " ", 1 }, mark = { "\xe2\x96\x81", 3 };
     vug_tokenizer *t = p->t;
-    bool prefix = true;
     VUG_TRY(read_flag(p, KEY("add_space_prefix"), &prefix));
     if (prefix)
         t->normalizer.step[t->normalizer.n++] =
@@ -284,50 +142,121 @@ static vug_status set_steps(pieces *p)
     t->decoding.fused = true;
     t->decoding.strips = prefix;
     t->decoding.strip = (vug_decode_step){ .kind = VUG_DECODE_STRIP, .from = space, .start = 1 };
+    t->bpe.byte_fallback = true;
+    t->bpe.fuse_unk = true;
+    vug_find_bytes(&t->vocab, t->bpe.byte_id);
     return VUG_OK;
 }
 
-static vug_status set_ends(pieces *p)
+/* What stands around a text where no key says it. */
+typedef struct {
+    bool add_bos;
+    uint32_t bos, eos;
+} ends;
+
+static vug_status set_ends(const source *p, ends otherwise)
 {
     vug_tokenizer *t = p->t;
-    bool bos = true, eos = false;
+    bool bos = otherwise.add_bos, eos = false;
     uint32_t id;
     VUG_TRY(read_flag(p, KEY("add_bos_token"), &bos));
     VUG_TRY(read_flag(p, KEY("add_eos_token"), &eos));
     if (bos) {
-        VUG_TRY(read_id(p, KEY("bos_token_id"), 1, &id));
+        VUG_TRY(read_id(p, KEY("bos_token_id"), otherwise.bos, &id));
         t->before.id[t->before.n++] = (int32_t)id;
     }
     if (eos) {
-        VUG_TRY(read_id(p, KEY("eos_token_id"), 2, &id));
+        VUG_TRY(read_id(p, KEY("eos_token_id"), otherwise.eos, &id));
         t->after.id[t->after.n++] = (int32_t)id;
     }
-    VUG_TRY(read_id(p, KEY("unknown_token_id"), 0, &t->bpe.unk));
-    t->bpe.byte_fallback = true;
-    t->bpe.fuse_unk = true;
-    vug_find_bytes(t);
     return VUG_OK;
 }
 
-static vug_status read_pieces(pieces *p)
+/* ---- kinds ------------------------------------------------------------------------------ */
+
+/* The defaults are llama.cpp's (src/llama-vocab.cpp, llama_vocab::impl::load). */
+
+static vug_status make_llama(const source *p, vug_spm_pieces *all)
 {
-    VUG_TRY(find_arrays(p));
-    VUG_TRY(read_vocabulary(p));
-    VUG_TRY(read_added(p));
-    VUG_TRY(make_merges(p));
-    VUG_TRY(set_steps(p));
-    VUG_TRY(set_ends(p));
-    return vug_tokenizer_seal(p->t, p->gguf->file, p->err);
+    all->spaces_spelled = true;
+    if (!p->scores)
+        return wrong(p, KEY("scores"), "an array with a score for each token");
+    VUG_TRY(add_pieces(p, all));
+    VUG_TRY(vug_spm_merge(all));
+    VUG_TRY(set_steps(p, true));
+    VUG_TRY(set_ends(p, (ends){ true, 1, 2 }));
+    return read_id(p, KEY("unknown_token_id"), 0, &p->t->bpe.unk);
 }
 
-static vug_status from_pieces(const vug_gguf *gguf, vug_tokenizer **out, vug_err *err)
+/* A text for Gemma begins with BOS, whatever the file says. */
+static vug_status make_gemma4(const source *p, vug_spm_pieces *all)
+{
+    vug_tokenizer *t = p->t;
+    all->spaces_spelled = true;
+    VUG_TRY(add_pieces(p, all));
+    VUG_TRY(read_merges(p));
+    VUG_TRY(set_steps(p, false));
+    VUG_TRY(set_ends(p, (ends){ true, 2, 1 }));
+    if (t->before.n == 0) {
+        uint32_t bos;
+        VUG_TRY(read_id(p, KEY("bos_token_id"), 2, &bos));
+        t->before.id[t->before.n++] = (int32_t)bos;
+    }
+    t->bpe.unk = VUG_NO_ID;
+    return find(p->gguf, KEY("unknown_token_id"))
+                   ? read_id(p, KEY("unknown_token_id"), 0, &t->bpe.unk)
+                   : VUG_OK;
+}
+
+static vug_status make_gpt2(const source *p, vug_spm_pieces *all)
+{
+    const vug_gguf_value *pre = find(p->gguf, KEY("pre"));
+    vug_str name;
+    if (!pre || !vug_gguf_string(pre, &name))
+        return wrong(p, KEY("pre"), "the name of a split into words");
+    const vug_split_rule *rule = vug_split_by_name(name);
+    if (!rule)
+        return VUG_FAIL(p->err, VUG_UNSUPPORTED,
+                        "%s: key '" KEY("pre") "': the split into words '%.*s' is not known",
+                        p->gguf->file, (int)(name.len < 40 ? name.len : 40), name.ptr);
+    VUG_TRY(add_pieces(p, all));
+    VUG_TRY(read_merges(p));
+    const vug_byte_level how = { .expression = vug_str_of(rule->expression),
+                                 .nfc = rule->nfc,
+                                 .ignore_merges = rule->ignore_merges };
+    VUG_TRY(vug_tokenizer_set_byte_level(p->t, &how, p->gguf->file, p->err));
+    p->t->bpe.unk = VUG_NO_ID;
+    p->t->expression = how.expression;
+    return set_ends(p, (ends){ rule->add_bos, 11, 11 });
+}
+
+static const struct {
+    const char *name;
+    vug_status (*make)(const source *p, vug_spm_pieces *all);
+} kinds[] = {
+    { "llama", make_llama },
+    { "gemma4", make_gemma4 },
+    { "gpt2", make_gpt2 },
+};
+
+enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static vug_status make(source *p, size_t kind)
+{
+    VUG_TRY(find_arrays(p));
+    vug_spm_pieces all = { .t = p->t, .file = p->gguf->file, .err = p->err };
+    const vug_status st = kinds[kind].make(p, &all);
+    vug_spm_release(&all);
+    return st == VUG_OK ? vug_tokenizer_seal(p->t, p->gguf->file, p->err) : st;
+}
+
+static vug_status from_arrays(const vug_gguf *gguf, size_t kind, vug_tokenizer **out, vug_err *err)
 {
     vug_tokenizer *t = vug_alloc_zero(1, sizeof(*t));
     if (!t)
         return VUG_FAIL_NOMEM(err, "a tokenizer", sizeof(*t));
-    pieces p = { .gguf = gguf, .t = t, .err = err };
-    const vug_status st = read_pieces(&p);
-    vug_free(p.candidate);
+    source p = { .gguf = gguf, .t = t, .err = err };
+    const vug_status st = make(&p, kind);
     if (st != VUG_OK) {
         vug_tokenizer_close(t);
         return st;
@@ -346,12 +275,13 @@ vug_status vug_tokenizer_gguf(const vug_gguf *gguf, vug_tokenizer **out, vug_err
     if (!model || !vug_gguf_string(model, &text))
         return VUG_FAIL(err, VUG_UNSUPPORTED, "%s: has no tokenizer, so there is no text in or out",
                         gguf->file);
-    if (!vug_str_is(text, "llama"))
-        return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "%s: a tokenizer of kind '%.*s' is not read yet, so there is no text in or "
-                        "out",
-                        gguf->file, (int)(text.len < 40 ? text.len : 40), text.ptr);
-    return from_pieces(gguf, out, err);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (vug_str_is(text, kinds[i].name))
+            return from_arrays(gguf, i, out, err);
+    }
+    return VUG_FAIL(err, VUG_UNSUPPORTED,
+                    "%s: a tokenizer of kind '%.*s' is not read, so there is no text in or out",
+                    gguf->file, (int)(text.len < 40 ? text.len : 40), text.ptr);
 }
 
 vug_status vug_tokenizer_gguf_file(vug_bytes file, const char *name, vug_tokenizer **out,

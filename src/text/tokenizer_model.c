@@ -57,7 +57,8 @@ static void fail_vocab(vug_loader *l, vug_vocab_result result, uint32_t id)
     }
 }
 
-static void read_vocab(vug_loader *l)
+/* {"token": id} */
+static void read_tokens(vug_loader *l)
 {
     vug_json *j = &l->json;
     vug_str token;
@@ -76,7 +77,15 @@ static void read_vocab(vug_loader *l)
             fail_vocab(l, result, id);
         vug_load_breathe(l);
     }
-    if (!vug_json_ok(j))
+}
+
+static void read_vocab(vug_loader *l)
+{
+    if (vug_json_peek(&l->json) == VUG_JSON_ARRAY)
+        vug_load_unigram_vocab(l);
+    else
+        read_tokens(l);
+    if (!vug_json_ok(&l->json))
         return;
     uint32_t which = 0;
     const vug_vocab_result sealed = vug_vocab_seal(&l->t->vocab, &which);
@@ -217,13 +226,13 @@ static void read_merges(vug_loader *l)
 
 /* ---- the model ----------------------------------------------------------- */
 
-void vug_find_bytes(vug_tokenizer *t)
+void vug_find_bytes(const vug_vocab *vocab, uint32_t id[256])
 {
     static const char digit[] = "0123456789ABCDEF";
     for (unsigned b = 0; b < 256; b++) {
         const char text[] = { '<', '0', 'x', digit[b / 16], digit[b % 16], '>' };
-        const int32_t id = vug_vocab_find(&t->vocab, (vug_str){ text, sizeof(text) });
-        t->bpe.byte_id[b] = id < 0 ? VUG_NO_ID : (uint32_t)id;
+        const int32_t found = vug_vocab_find(vocab, (vug_str){ text, sizeof(text) });
+        id[b] = found < 0 ? VUG_NO_ID : (uint32_t)found;
     }
 }
 
@@ -253,14 +262,17 @@ static void want_nothing(vug_json *j, vug_str key)
     vug_json_fail(j, VUG_UNSUPPORTED, "the model's \"%.*s\" is not supported", VUG_STR_ARG(key));
 }
 
-static void read_type(vug_json *j)
+static void read_type(vug_loader *l)
 {
+    vug_json *j = &l->json;
     const size_t at = j->pos;
     const vug_str type = vug_json_string(j);
-    if (!vug_json_ok(j) || vug_str_is(type, "BPE"))
+    l->says_unigram = vug_str_is(type, "Unigram");
+    if (!vug_json_ok(j) || l->says_unigram || vug_str_is(type, "BPE"))
         return;
     j->pos = at;
-    vug_json_fail(j, VUG_UNSUPPORTED, "a model of type \"%.*s\" is not supported, only BPE is",
+    vug_json_fail(j, VUG_UNSUPPORTED,
+                  "a model of type \"%.*s\" is not supported, only BPE and Unigram are",
                   VUG_STR_ARG(type));
 }
 
@@ -270,7 +282,7 @@ static void read_member(vug_loader *l, vug_str key, vug_json *later)
     vug_json *j = &l->json;
     vug_bpe *bpe = &l->t->bpe;
     if (vug_str_is(key, "type")) {
-        read_type(j);
+        read_type(l);
     } else if (vug_str_is(key, "vocab")) {
         if (l->has_vocab)
             vug_json_fail(j, VUG_FORMAT, "a second \"vocab\"");
@@ -289,6 +301,11 @@ static void read_member(vug_loader *l, vug_str key, vug_json *later)
             vug_json_skip(j);
         else
             l->unk = vug_load_copy(l, vug_json_string(j));
+    } else if (vug_str_is(key, "unk_id")) {
+        if (vug_json_peek(j) == VUG_JSON_NULL)
+            vug_json_skip(j);
+        else
+            l->unk_id = vug_json_i64(j, 0, VUG_MAX_IDS - 1);
     } else if (vug_str_is(key, "byte_fallback")) {
         bpe->byte_fallback = read_flag(j);
     } else if (vug_str_is(key, "fuse_unk")) {
@@ -319,12 +336,18 @@ void vug_load_model(vug_loader *l)
         if (vug_json_ok(j))
             *j = end;
     }
-    if (vug_json_ok(j) && (!l->has_vocab || !l->has_merges))
+    const bool unigram = l->t->is_unigram;
+    if (vug_json_ok(j) && (!l->has_vocab || (!l->has_merges && !unigram)))
         vug_json_fail(j, VUG_FORMAT, "the model that ends here lacks its \"%s\"",
                       l->has_vocab ? "merges" : "vocab");
-    if (!vug_json_ok(j))
+    else if (vug_json_ok(j) && l->says_unigram != unigram)
+        vug_json_fail(j, VUG_FORMAT,
+                      "the model that ends here is of a type whose \"vocab\" is another kind");
+    if (vug_json_ok(j) && unigram)
+        vug_load_unigram(l);
+    if (!vug_json_ok(j) || unigram)
         return;
-    vug_find_bytes(l->t);
+    vug_find_bytes(&l->t->vocab, l->t->bpe.byte_id);
     const int32_t unk = l->unk.ptr ? vug_vocab_find(&l->t->vocab, l->unk) : -1;
     l->t->bpe.unk = unk < 0 ? VUG_NO_ID : (uint32_t)unk;
     if (l->unk.ptr && unk < 0)

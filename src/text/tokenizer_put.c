@@ -10,18 +10,10 @@
 
 #include "core/json.h"
 #include "core/mem.h"
-#include "text/vocab.h"
+#include "text/splits.h"
+#include "text/spm_pieces.h"
 
 #define KEY(name) "tokenizer.ggml." name
-
-typedef enum {
-    KIND_NORMAL = 1,
-    KIND_UNKNOWN = 2,
-    KIND_CONTROL = 3,
-    KIND_USER = 4,
-    KIND_UNUSED = 5,
-    KIND_BYTE = 6,
-} piece_kind;
 
 typedef struct {
     uint32_t id;
@@ -43,7 +35,10 @@ typedef struct {
     merge *merges;  /* [n_merges] */
     added *added;   /* [n_added] */
     size_t n_merges, cap_merges, n_added, cap_added;
-    bool bpe, byte_fallback, byte_level;
+    bool bpe, byte_fallback, byte_level, ignore_merges;
+    bool prefix; /* a space comes before every text */
+    bool other;  /* of the steps, something that no name stands for */
+    int n_splits;
     vug_str unknown, regex;
 } reader;
 
@@ -62,7 +57,7 @@ static bool grow(reader *r, void **ptr, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-static void set_piece(reader *r, int64_t id, vug_str text, piece_kind kind)
+static void set_piece(reader *r, int64_t id, vug_str text, vug_piece_kind kind)
 {
     if (id >= r->n)
         return; /* no row of the embedding is its own */
@@ -106,7 +101,7 @@ static void read_vocab(reader *r)
     vug_json_enter_object(&r->j);
     while (vug_json_key(&r->j, &text)) {
         const int64_t id = vug_json_i64(&r->j, 0, VUG_MAX_IDS - 1);
-        set_piece(r, id, text, KIND_NORMAL);
+        set_piece(r, id, text, VUG_PIECE_NORMAL);
     }
 }
 
@@ -142,6 +137,8 @@ static void read_model(reader *r)
             r->bpe = vug_str_is(vug_json_string(j), "BPE");
         else if (vug_str_is(key, "byte_fallback"))
             r->byte_fallback = vug_json_bool(j);
+        else if (vug_str_is(key, "ignore_merges") && vug_json_peek(j) != VUG_JSON_NULL)
+            r->ignore_merges = vug_json_bool(j);
         else if (vug_str_is(key, "unk_token") && vug_json_peek(j) == VUG_JSON_STRING)
             r->unknown = vug_json_string(j);
         else if (vug_str_is(key, "vocab") && vug_json_peek(j) == VUG_JSON_OBJECT)
@@ -153,19 +150,56 @@ static void read_model(reader *r)
     }
 }
 
-/* The regular expression and the kind of pieces, wherever they stand. */
-static void look_for_splits(reader *r, const vug_jv *v)
+static bool is_true(const vug_jv *v, const char *key, bool otherwise)
 {
-    if (!v)
-        return;
-    const vug_jv *type = vug_jv_get(v, "type");
-    if (vug_jv_is(type, VUG_JSON_STRING) && vug_str_is(type->str, "ByteLevel"))
+    const vug_jv *flag = vug_jv_get(v, key);
+    return vug_jv_is(flag, VUG_JSON_BOOL) ? flag->boolean : otherwise;
+}
+
+static bool says(const vug_jv *v, const char *key, const char *text)
+{
+    const vug_jv *member = vug_jv_get(v, key);
+    return vug_jv_is(member, VUG_JSON_STRING) && vug_str_is(member->str, text);
+}
+
+static void read_split(reader *r, const vug_jv *v)
+{
+    const vug_jv *regex = vug_jv_get(vug_jv_get(v, "pattern"), "Regex");
+    if (says(v, "type", "ByteLevel")) {
         r->byte_level = true;
-    const vug_jv *regex = vug_jv_get(v, "Regex");
-    if (vug_jv_is(regex, VUG_JSON_STRING))
+        r->n_splits += is_true(v, "use_regex", true);
+        r->other = r->other || is_true(v, "add_prefix_space", true);
+    } else if (says(v, "type", "Split") && vug_jv_is(regex, VUG_JSON_STRING) &&
+               says(v, "behavior", "Isolated") && !is_true(v, "invert", false)) {
         r->regex = regex->str;
-    for (const vug_jv *child = v->child; child; child = child->next)
-        look_for_splits(r, child);
+        r->n_splits++;
+    } else if (says(v, "type", "Metaspace")) {
+        r->prefix = r->prefix || !says(v, "prepend_scheme", "never");
+    } else {
+        r->other = true;
+    }
+}
+
+static void read_normal(reader *r, const vug_jv *v)
+{
+    if (says(v, "type", "Prepend"))
+        r->prefix = true;
+    else if (!says(v, "type", "NFC"))
+        r->other = true;
+}
+
+/* Each of a Sequence, or the one there is. */
+static void read_steps(reader *r, const char *list, void read(reader *r, const vug_jv *v))
+{
+    const vug_jv *v = vug_json_value(&r->j);
+    if (!says(v, "type", "Sequence")) {
+        if (vug_jv_is(v, VUG_JSON_OBJECT))
+            read(r, v);
+        return;
+    }
+    const vug_jv *steps = vug_jv_get(v, list);
+    for (const vug_jv *each = steps ? steps->child : NULL; each; each = each->next)
+        read(r, each);
 }
 
 static void read_top(reader *r)
@@ -178,7 +212,9 @@ static void read_top(reader *r)
         else if (vug_str_is(key, "model"))
             read_model(r);
         else if (vug_str_is(key, "pre_tokenizer"))
-            look_for_splits(r, vug_json_value(&r->j));
+            read_steps(r, "pretokenizers", read_split);
+        else if (vug_str_is(key, "normalizer"))
+            read_steps(r, "normalizers", read_normal);
         else
             vug_json_skip(&r->j);
     }
@@ -211,14 +247,14 @@ static void set_kinds(reader *r)
 {
     for (int64_t id = 0; id < r->n; id++) {
         if (!r->piece[id].ptr)
-            r->kind[id] = KIND_UNUSED;
+            r->kind[id] = VUG_PIECE_UNUSED;
         else if (r->byte_fallback && is_byte_piece(r->piece[id]))
-            r->kind[id] = KIND_BYTE;
+            r->kind[id] = VUG_PIECE_BYTE;
     }
     for (size_t i = 0; i < r->n_added; i++) {
         const added *a = &r->added[i];
         const vug_str text = a->special ? a->text : with_spaces(r, a->text);
-        set_piece(r, a->id, text, a->special ? KIND_CONTROL : KIND_USER);
+        set_piece(r, a->id, text, a->special ? VUG_PIECE_CONTROL : VUG_PIECE_USER);
     }
 }
 
@@ -294,23 +330,21 @@ static void put_pieces(const reader *r, vug_gguf_builder *to)
     vug_buf_release(&text);
 }
 
-static bool contains(vug_str s, const char *part)
-{
-    const size_t n = strlen(part);
-    for (size_t i = 0; i + n <= s.len; i++) {
-        if (memcmp(s.ptr + i, part, n) == 0)
-            return true;
-    }
-    return false;
-}
+/* What llama.cpp calls a tokenizer of this kind; NULL: nothing. */
+typedef struct {
+    const char *model, *pre;
+} kind_names;
 
-/* llama.cpp goes by names for what regular expressions say: of those that split before
- * byte pairs, Llama 3's keeps three digits together, Qwen's none. */
-static const char *split_name(const reader *r)
+static kind_names names_of(const reader *r)
 {
-    if (contains(r->regex, "\\p{N}{1,3}"))
-        return "llama-bpe";
-    return contains(r->regex, "\\p{N}") ? "qwen2" : "gpt-2";
+    /* Merges over text as it is, with bytes to fall back on, are called by the first of its
+     * architectures that had them, and scores by the first of all. */
+    if (r->bpe && r->byte_fallback)
+        return r->prefix ? (kind_names){ "llama", "default" } : (kind_names){ "gemma4", "gemma4" };
+    if (!r->bpe || !r->byte_level || r->other || r->prefix || r->n_splits != 1)
+        return (kind_names){ 0 };
+    const vug_split_rule *rule = vug_split_by_expression(r->regex, r->ignore_merges);
+    return rule ? (kind_names){ "gpt2", rule->name } : (kind_names){ 0 };
 }
 
 static void put_ids(const reader *r, const vug_tokenizer *t, const named *row, vug_gguf_builder *to)
@@ -331,21 +365,20 @@ static void put_ids(const reader *r, const vug_tokenizer *t, const named *row, v
 
 static void put_arrays(reader *r, const vug_tokenizer *t, named *row, vug_gguf_builder *to)
 {
+    const kind_names names = names_of(r);
     for (int64_t id = 0; id < r->n; id++)
         row[id] = (named){ r->piece[id].ptr ? r->piece[id] : vug_str_of(""), id };
     qsort(row, (size_t)r->n, sizeof(*row), by_text);
     set_scores(r, row);
     const int64_t unknown = r->unknown.len ? find_id(row, r->n, r->unknown) : -1;
     if (unknown >= 0)
-        r->kind[unknown] = KIND_UNKNOWN;
-    /* Merges over text as it is, with bytes to fall back on: llama.cpp calls that by the
-     * first of its architectures that had it. */
-    vug_gguf_put_string(to, KEY("model"), vug_str_of(r->byte_fallback ? "gemma4" : "gpt2"));
-    vug_gguf_put_string(to, KEY("pre"), vug_str_of(r->byte_fallback ? "gemma4" : split_name(r)));
+        r->kind[unknown] = VUG_PIECE_UNKNOWN;
+    vug_gguf_put_string(to, KEY("model"), vug_str_of(names.model));
+    vug_gguf_put_string(to, KEY("pre"), vug_str_of(names.pre));
     put_pieces(r, to);
     put_ids(r, t, row, to);
     if (r->byte_fallback)
-        vug_gguf_put_bool(to, KEY("add_space_prefix"), false);
+        vug_gguf_put_bool(to, KEY("add_space_prefix"), r->prefix);
 }
 
 static vug_status read_all(reader *r, vug_str json, const char *name, vug_err *err)
@@ -367,7 +400,7 @@ vug_status vug_tokenizer_put_gguf(const vug_tokenizer_file *file, int64_t n_voca
     reader r = { .n = n_vocab };
     vug_status st = read_all(&r, file->json, file->name, err);
     named *row = NULL;
-    if (st == VUG_OK && r.bpe && (r.byte_fallback || r.byte_level)) {
+    if (st == VUG_OK && names_of(&r).model) {
         row = vug_alloc((size_t)n_vocab, sizeof(*row));
         if (row)
             put_arrays(&r, file->tokenizer, row, to);

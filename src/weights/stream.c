@@ -6,22 +6,10 @@
 
 #include "core/text.h"
 
-static bool is_utf8(vug_str s)
-{
-    uint32_t code_point;
-    for (size_t at = 0; at < s.len;) {
-        const size_t n = vug_utf8_next(s.ptr + at, s.len - at, &code_point);
-        if (n == 0)
-            return false;
-        at += n;
-    }
-    return true;
-}
-
 vug_status vug_stream_check_names(const vug_tensor_stream *s, const char *path, vug_err *err)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (!is_utf8(s->tensor[i].name))
+        if (!vug_utf8_valid(s->tensor[i].name))
             return VUG_FAIL(err, VUG_ARGUMENT, "%.200s: tensor %zu: '%.*s' cannot be a name", path,
                             i, VUG_STR_ARG(s->tensor[i].name));
     vug_str *name = vug_alloc(s->n, sizeof(*name));
