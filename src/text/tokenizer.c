@@ -99,6 +99,7 @@ void vug_tokenizer_close(vug_tokenizer *t)
     vug_free(t->special);
     for (size_t i = 0; i < t->n_regexes; i++)
         vug_regex_destroy(t->regex[i]);
+    vug_trie_keeper_destroy(t->trie);
     vug_arena_release(&t->arena);
     vug_free(t);
 }
