@@ -106,6 +106,37 @@ static vug_schema_set tidy(vug_schema *s, vug_schema_set set)
     return (vug_schema_set){ of, n };
 }
 
+static uint64_t hash_of(vug_schema_set set)
+{
+    return vug_hash_bytes((const char *)set.of, set.n * sizeof(const vug_jv *));
+}
+
+/* Twice as many sets may be kept. */
+static bool make_room(vug_schema *s)
+{
+    const uint32_t room = s->room ? 2 * s->room : 64;
+    vug_schema_rule *rule = vug_schema_alloc(s, room, sizeof(*rule));
+    vug_index sets;
+    if (!rule || !vug_index_init(&sets, room)) {
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
+        return false;
+    }
+    if (s->n_rules > 0)
+        memcpy(rule, s->rule, s->n_rules * sizeof(*rule));
+    bool fits = true;
+    for (uint32_t i = 0; i < s->n_rules && fits; i++) {
+        vug_probe p = vug_probe_start(&sets, hash_of(rule[i].set));
+        while (vug_probe_next(&p))
+            continue;
+        fits = vug_probe_insert(&sets, &p, i);
+    }
+    vug_index_release(&s->sets);
+    s->sets = sets;
+    s->rule = rule;
+    s->room = room;
+    return fits;
+}
+
 vug_node vug_schema_node(vug_schema *s, vug_schema_set set)
 {
     set = tidy(s, set);
@@ -113,12 +144,12 @@ vug_node vug_schema_node(vug_schema *s, vug_schema_set set)
         return VUG_NODE_EMPTY;
     if (set.n == 0)
         return s->json.value;
-    const uint64_t hash = vug_hash_bytes((const char *)set.of, set.n * sizeof(const vug_jv *));
-    vug_probe p = vug_probe_start(&s->sets, hash);
+    const bool fits = s->n_rules < s->room || make_room(s);
+    vug_probe p = vug_probe_start(&s->sets, hash_of(set));
     while (vug_probe_next(&p))
         if (same_set(s->rule[p.entry].set, set))
             return s->rule[p.entry].rule;
-    if (s->n_rules == VUG_SCHEMA_MAX_SETS || !vug_probe_insert(&s->sets, &p, s->n_rules)) {
+    if (!fits || s->n_rules == VUG_SCHEMA_MAX_SETS || !vug_probe_insert(&s->sets, &p, s->n_rules)) {
         vug_schema_fail(s, VUG_LIMIT, set.of[0], "more than %u different values",
                         (unsigned)VUG_SCHEMA_MAX_SETS);
         return VUG_NODE_EMPTY;
@@ -195,10 +226,12 @@ vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_
     s->rules = rules;
     s->arena.budget = VUG_SCHEMA_MAX_MEMORY;
     s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
-    s->entry = vug_schema_alloc(s, VUG_SCHEMA_MAX_SCHEMAS, sizeof(*s->entry));
-    s->rule = vug_schema_alloc(s, VUG_SCHEMA_MAX_SETS, sizeof(*s->rule));
-    if (vug_schema_ok(s) && (!vug_index_init(&s->known, VUG_SCHEMA_MAX_SCHEMAS) ||
-                             !vug_index_init(&s->sets, VUG_SCHEMA_MAX_SETS)))
+    /* A schema takes two bytes at least. */
+    s->max_entries = (uint32_t)(text.len / 2 + 1);
+    if (s->max_entries > VUG_SCHEMA_MAX_SCHEMAS)
+        s->max_entries = VUG_SCHEMA_MAX_SCHEMAS;
+    s->entry = vug_schema_alloc(s, s->max_entries, sizeof(*s->entry));
+    if (vug_schema_ok(s) && !vug_index_init(&s->known, s->max_entries))
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
     if (vug_schema_ok(s)) {
         s->ref_is_alone = is_old(s->root);

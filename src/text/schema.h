@@ -75,10 +75,10 @@ typedef struct {
     bool ref_is_alone; /* up to draft 7, nothing beside a $ref counts */
     vug_index known;   /* entry */
     vug_schema_entry *entry;
-    uint32_t n_entries;
+    uint32_t n_entries, max_entries;
     vug_index sets; /* rule; those from n_done on are still to be made */
     vug_schema_rule *rule;
-    uint32_t n_rules, n_done;
+    uint32_t n_rules, n_done, room;
     vug_schema_anchor *anchor; /* by name; collected with the first that is asked for */
     size_t n_anchors;
     bool has_anchors;

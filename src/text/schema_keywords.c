@@ -209,7 +209,7 @@ static uint32_t check_joined(vug_schema *s, const vug_jv *list, // NOLINT(misc-n
 
 static vug_schema_entry *new_entry(vug_schema *s, const vug_jv *schema, const vug_probe *p)
 {
-    if (s->n_entries == VUG_SCHEMA_MAX_SCHEMAS || !vug_probe_insert(&s->known, p, s->n_entries)) {
+    if (s->n_entries == s->max_entries || !vug_probe_insert(&s->known, p, s->n_entries)) {
         vug_schema_fail(s, VUG_LIMIT, schema, "more than %u schemas",
                         (unsigned)VUG_SCHEMA_MAX_SCHEMAS);
         return NULL;
