@@ -60,6 +60,7 @@ void vug_tokenizer_close(vug_tokenizer *t)
     vug_matcher_release(&t->normalized);
     vug_free(t->added);
     vug_free(t->special);
+    vug_trie_keeper_destroy(t->trie);
     vug_arena_release(&t->arena);
     vug_free(t);
 }

@@ -9,6 +9,7 @@
 #include "text/bpe.h"
 #include "text/steps.h"
 #include "text/text.h"
+#include "text/trie.h"
 #include "text/vocab.h"
 
 typedef struct {
@@ -29,6 +30,7 @@ struct vug_tokenizer {
     vug_pre_tokenizer pre_tokenizer;
     vug_few_ids before, after; /* what the post-processor adds */
     vug_decoding decoding;
+    vug_trie_keeper *trie; /* for grammars */
 };
 
 static inline bool vug_is_special(const vug_tokenizer *t, uint32_t id)

@@ -247,7 +247,8 @@ vug_status vug_tokenizer_seal(vug_tokenizer *t, const char *name, vug_err *err)
     VUG_TRY(place_added(t, name, err));
     VUG_TRY(build_matchers(t, name, err));
     VUG_TRY(check_few(t, &t->before, name, err));
-    return check_few(t, &t->after, name, err);
+    VUG_TRY(check_few(t, &t->after, name, err));
+    return vug_trie_keeper_create(&t->trie, err);
 }
 
 vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,

@@ -1,0 +1,55 @@
+#ifndef VUG_TEXT_MASK_H
+#define VUG_TEXT_MASK_H
+
+/*
+ * Which tokens may come at a place, as bits.
+ *
+ * What a token may be depends on the whole stack, but mostly only its top frame is ever
+ * looked at. So the vocabulary is tried once for each frame that occurs, with nothing
+ * known of what is below: tokens that stay inside are allowed wherever that frame is on
+ * top, and where a frame ends within a token, that node of the tree of tokens is noted,
+ * for what is below to be tried from there on (Dong et al. 2024, "XGrammar", call these
+ * tokens context-dependent). A mask of a place is the union over its stacks.
+ *
+ * Frames of counted bodies are known by their counts, as far as a token can count: what
+ * is more than the longest token has bytes makes no difference.
+ */
+
+#include "core/os.h"
+#include "text/trie.h"
+#include "text/walk.h"
+
+/* What is kept of a grammar's masks; past it they are made anew whenever they are needed. */
+#define VUG_MASKS_MAX_BYTES ((size_t)96 << 20)
+
+/* Tokens that a frame allows, whatever is below. */
+typedef struct {
+    uint32_t *word;   /* [(vocabulary + 31) / 32], or NULL where there are few: then ... */
+    int32_t *id;      /* ... these */
+    uint32_t *resume; /* nodes at which the frame ends, and that have children */
+    size_t n_ids, n_resume;
+} vug_frame_mask;
+
+typedef struct {
+    const vug_trie *trie;
+    size_t n_words;
+    vug_lock *lock;  /* over all that follows */
+    vug_sets frames; /* state, min and max; their ids are those of ... */
+    vug_buf masks;   /* vug_frame_mask *, each as it is, once it is here */
+    size_t bytes;
+} vug_mask_cache;
+
+VUG_MUST_CHECK vug_status vug_mask_cache_init(vug_mask_cache *cache, const vug_trie *trie,
+                                              size_t n_words, vug_err *err);
+void vug_mask_cache_release(vug_mask_cache *cache);
+
+/* `word` has the cache's n_words. The cache may be shared by threads, the walk not. */
+VUG_MUST_CHECK vug_status vug_mask_fill(vug_mask_cache *cache, vug_walk *walk, vug_place place,
+                                        uint32_t *word, vug_err *err);
+
+/* Whether a token goes through `node` and on from there, if `place` is where it stands. */
+VUG_MUST_CHECK vug_status vug_mask_goes_on(const vug_mask_cache *cache, vug_walk *walk,
+                                           vug_place place, uint32_t node, bool *goes_on,
+                                           vug_err *err);
+
+#endif

@@ -1,0 +1,372 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "grammar_help.h"
+
+/*
+ * Which texts grammars match: tables of regular expressions and GBNF, what both refuse,
+ * and grammars that are made to be expensive.
+ */
+
+enum { MAX_TEXTS = 12 };
+
+typedef struct {
+    const char *grammar;
+    const char *whole[MAX_TEXTS]; /* match */
+    const char *begun[MAX_TEXTS]; /* could go on to match */
+    const char *dead[MAX_TEXTS];
+} row;
+
+static void check_fate(const char *grammar, const vug_automaton *a, const char *text,
+                       text_fate wanted)
+{
+    const text_fate fate = automaton_fate(a, vug_str_of(text));
+    if (fate != wanted)
+        fail_msg("'%s' with '%s': %d, expected %d", grammar, text, (int)fate, (int)wanted);
+}
+
+static void check(grammar_front *front, const row *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        vug_automaton *a = automaton_of(front, table[i].grammar);
+        for (size_t j = 0; j < MAX_TEXTS && table[i].whole[j]; j++)
+            check_fate(table[i].grammar, a, table[i].whole[j], TEXT_WHOLE);
+        for (size_t j = 0; j < MAX_TEXTS && table[i].begun[j]; j++)
+            check_fate(table[i].grammar, a, table[i].begun[j], TEXT_BEGUN);
+        for (size_t j = 0; j < MAX_TEXTS && table[i].dead[j]; j++)
+            check_fate(table[i].grammar, a, table[i].dead[j], TEXT_DEAD);
+        vug_automaton_destroy(a);
+    }
+}
+
+#define CHECK(front, table) check(front, table, sizeof(table) / sizeof(*(table)))
+
+static void test_regex(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "", { "" }, { 0 }, { "a" } },
+        { "abc", { "abc" }, { "", "a", "ab" }, { "b", "abcd" } },
+        { "^abc$", { "abc" }, { "ab" }, { "abcd" } },
+        { "a|bc|", { "", "a", "bc" }, { "b" }, { "c", "ab" } },
+        { "(a|b)*c", { "c", "abc", "aababc" }, { "", "ab" }, { "d", "cc" } },
+        { "(?:ab)+?", { "ab", "abab" }, { "", "aba" }, { "b", "abb" } },
+        { "(?<name>x)(?P<n2>y)?", { "x", "xy" }, { "" }, { "y", "xyy" } },
+        { "a{3}", { "aaa" }, { "aa" }, { "aaaa" } },
+        { "a{2,}", { "aa", "aaaaaaa" }, { "a" }, { "b" } },
+        { "a{0,2}b", { "b", "aab" }, { "aa" }, { "aaa" } },
+        { "a{0}b{1}", { "b" }, { "" }, { "a" } },
+        { "a{,b}{x}", { "a{,b}{x}" }, { "a{," }, { "aa" } },
+        { "(ab){70}?c", { 0 }, { "ababab" }, { "ababc", "abb" } },
+        { "\\d{2}-\\w\\s", { "12-_ ", "00-a\t", "99-Z\xe3\x80\x80" }, { "12-" }, { "1a", "12--" } },
+        { "\\D\\W\\S", { "a-a", "\xc3\xa9\xc3\xa9\xc3\xa9" }, { "a" }, { "1", "aa", "a- " } },
+        { "[a-c\\-x]+", { "a-x", "cba" }, { "" }, { "d", "ad" } },
+        { "[^a-c\\s]",
+          { "d", "\xf0\x9f\x98\x80" },
+          { "\xf0\x9f", "\xed" },
+          { "a", " ", "\xed\xa0" } },
+        { "[\\w-.]", { "-", ".", "w" }, { 0 }, { ",", "/" } },
+        { "[-a]|[b-]", { "-", "a", "b" }, { 0 }, { "c" } },
+        { "[\\b\\]\\\\^]", { "\b", "]", "\\", "^" }, { 0 }, { "b" } },
+        { ".", { "a", "\xc3\xa9" }, { "\xc3" }, { "\n", "\r", "\xe2\x80\xa8" } },
+        { "\\u00e9\\xe9\\u{1F600}\\ud83d\\ude00\\t\\n\\/\\.\\0\\cA",
+          { 0 },
+          { "\xc3\xa9\xc3\xa9\xf0\x9f\x98\x80\xf0\x9f\x98\x80\t\n/." },
+          { "e" } },
+        { "[\\u0370-\\u{10ffff}]",
+          { "\xcd\xb0", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf" },
+          { "\xcd", "\xf4\x8f" },
+          { "\xcd\xaf", "\xf4\x90", "\xed\xa0", "\xf5", "\xe0\x9f", "\xf0\x8f" } },
+        { "(a*)*b", { "b", "aab" }, { "aaaa" }, { "c" } },
+        { "(a?){3}b", { "b", "aaab" }, { "aa" }, { "aaaa" } },
+        { "(a?){80}b", { "b", "aaab" }, { "aa" }, { "c" } },
+        { "(a|ab)(c|bcd)", { "ac", "abc", "abcd", "abbcd" }, { "abb" }, { "abd" } },
+        { "x{3,70}", { "xxx", "xxxx" }, { "xx" }, { "y" } },
+        { "([a-z]{2,3}){30,40}", { 0 }, { "abcdef" }, { "a1" } },
+    };
+    CHECK(vug_rules_regex, table);
+}
+
+static vug_status search(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    return vug_rules_regex_part(rules, text, &(vug_regex_use){ .search = true }, root, err);
+}
+
+static void test_search(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "b",
+          { "b", "ab", "bc",
+            "\n\xc3\xa9"
+            "b\n" },
+          { "", "a" },
+          { "\xff" } },
+        { "^b", { "b", "bc" }, { "" }, { "ab" } },
+        { "b$", { "b", "ab", "bb" }, { "", "ba" }, { 0 } },
+        { "^a|b$", { "a", "ax", "xb", "b" }, { "xbx", "" }, { 0 } },
+        { "^(a|b)$", { "a", "b" }, { "" }, { "ab" } },
+        { "", { "", "x" }, { 0 }, { "\xff" } },
+    };
+    CHECK(search, table);
+}
+
+/* Letters are written twice. */
+static vug_node twice(vug_rules *rules, const vug_char_range *range, size_t n, void *user)
+{
+    (void)user;
+    const vug_node one = vug_rules_class(rules, range, n, false);
+    return vug_rules_sequence(rules, (vug_node[]){ one, one }, 2);
+}
+
+static vug_status regex_twice(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    return vug_rules_regex_part(rules, text, &(vug_regex_use){ .character = twice }, root, err);
+}
+
+static void test_characters_spelled_otherwise(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "a[b-c]*\\d", { "aa11", "aabcbb12" }, { "a", "aab" }, { "ab", "aa1a" } },
+    };
+    CHECK(regex_twice, table);
+}
+
+typedef struct {
+    const char *grammar;
+    vug_status st;
+    const char *sentence; /* a part of it */
+} refusal;
+
+static void check_refusals(grammar_front *front, const refusal *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        vug_automaton *a = NULL;
+        vug_err err = { 0 };
+        const vug_status st = automaton_try(front, vug_str_of(table[i].grammar), &a, &err);
+        if (st != table[i].st || !strstr(err.msg, table[i].sentence))
+            fail_msg("'%s': status %d, '%s'", table[i].grammar, (int)st, err.msg);
+        assert_null(a);
+    }
+}
+
+#define REFUSED(front, table) check_refusals(front, table, sizeof(table) / sizeof(*(table)))
+
+static void test_regex_refusals(void **state)
+{
+    (void)state;
+    static const refusal table[] = {
+        { "a(?=b)", VUG_UNSUPPORTED, "byte 1: lookahead" },
+        { "(?!b)", VUG_UNSUPPORTED, "byte 0: lookahead" },
+        { "(?<=b)", VUG_UNSUPPORTED, "lookbehind" },
+        { "(?<!b)", VUG_UNSUPPORTED, "lookbehind" },
+        { "(?>b)", VUG_UNSUPPORTED, "atomic" },
+        { "(?i)b", VUG_UNSUPPORTED, "flags" },
+        { "(?<n", VUG_ARGUMENT, "without its >" },
+        { "(*FAIL)", VUG_UNSUPPORTED, "verbs" },
+        { "(a)\\1", VUG_UNSUPPORTED, "byte 3: backreferences" },
+        { "\\bx", VUG_UNSUPPORTED, "word boundaries" },
+        { "\\p{L}", VUG_UNSUPPORTED, "Unicode properties" },
+        { "a++", VUG_UNSUPPORTED, "possessive" },
+        { "a**", VUG_ARGUMENT, "behind a quantifier" },
+        { "a{2}{3}", VUG_ARGUMENT, "behind a quantifier" },
+        { "*a", VUG_ARGUMENT, "nothing before" },
+        { "a|+", VUG_ARGUMENT, "byte 2: a quantifier with nothing" },
+        { "a{3,2}", VUG_ARGUMENT, "not in order" },
+        { "a{,3}", VUG_UNSUPPORTED, "{0,n}" },
+        { "a{200000}", VUG_LIMIT, "more than 100000" },
+        { "a{99999999999999999999}", VUG_LIMIT, "more than 100000" },
+        { "a^b", VUG_UNSUPPORTED, "byte 1: anchors" },
+        { "a$b", VUG_UNSUPPORTED, "byte 1: anchors" },
+        { "(^a)", VUG_UNSUPPORTED, "anchors" },
+        { "(a", VUG_ARGUMENT, "byte 0: a group without its )" },
+        { "a)", VUG_ARGUMENT, "byte 1: a ) without" },
+        { "[a", VUG_ARGUMENT, "without its ]" },
+        { "[]", VUG_ARGUMENT, "empty class" },
+        { "[^]", VUG_ARGUMENT, "empty class" },
+        { "[b-a]", VUG_ARGUMENT, "not in order" },
+        { "[a-\\d]", VUG_ARGUMENT, "not in order" },
+        { "[[:alpha:]]", VUG_UNSUPPORTED, "POSIX" },
+        { "\\q", VUG_ARGUMENT, "an escape that is none" },
+        { "\\", VUG_ARGUMENT, "an escape that is none" },
+        { "\\u12", VUG_ARGUMENT, "an escape that is none" },
+        { "\\ud800", VUG_ARGUMENT, "an escape that is none" },
+        { "\\u{110000}", VUG_ARGUMENT, "an escape that is none" },
+        { "\\01", VUG_ARGUMENT, "an escape that is none" },
+        { "a\xff", VUG_ARGUMENT, "byte 1: bytes that are no UTF-8" },
+    };
+    REFUSED(vug_rules_regex, table);
+}
+
+static void test_gbnf(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "root ::= \"a\"", { "a" }, { "" }, { "b", "aa" } },
+        { "root ::=", { "" }, { 0 }, { "a" } },
+        { "# c\nroot ::= # d\n  x \"b\" | # e\n y\r\nx ::= \"a\"?\n\ny ::= (\n\"c\" # f\n \"d\" "
+          ")+\n",
+          { "ab", "b", "cd", "cdcd" },
+          { "a", "c" },
+          { "ac", "abb" } },
+        { "root ::= [a-c0-9_-]+ [^a\\n] .",
+          { "ab-", "a_9b\xc3\xa9\n" },
+          { "a", "-_" },
+          { "\n", "zz" } },
+        { "root ::= \"\\x41\\u00e9\\U0001F600\\t\\r\\n\\\\\\\"[]\" [\\]\\[]",
+          { "A\xc3\xa9\xf0\x9f\x98\x80\t\r\n\\\"[]]" },
+          { "A" },
+          { "B" } },
+        { "root ::= \"ab\"{2} \"c\"{1,} \"d\"{0,2} [e]{ 1 , 2 }",
+          { "ababce", "ababcccddee" },
+          { "abab", "ababcd" },
+          { "aba ", "ababcddd" } },
+        { "root ::= \"a\"*?", { "", "aa" }, { 0 }, { "b" } },
+        { "root ::= value\n"
+          "value ::= \"[\" (value (\",\" value)*)? \"]\" | [0-9]+",
+          { "[]", "12", "[[1,2],[],[[3]]]" },
+          { "[[", "[1,", "[1" },
+          { "]", "[,", "[1]]", "[1,]" } },
+        { "root ::= \"(\" root \")\" | \"x\"", { "x", "((x))" }, { "((x)" }, { "(x))", "()" } },
+        { "root ::= \"a\" root | \"b\"", { "b", "aaaab" }, { "aaa" }, { "bb" } },
+        { "root ::= a-1 A2\na-1 ::= \"x\"\nA2 ::= \"y\" | ", { "x", "xy" }, { "" }, { "y" } },
+        { "root ::= ws \"a\" ws\nws ::= | \" \" ws", { "a", "  a  " }, { "  " }, { "b" } },
+        { "root ::= e (\"+\" e)*\ne ::= [0-9] | \"(\" root \")\"",
+          { "1+2", "(1+2)+3", "((1))" },
+          { "(1+2", "1+" },
+          { "+", "(1))" } },
+        { "root ::= (\"a\" root \"b\")?", { "", "ab", "aabb" }, { "aab" }, { "abb", "ba" } },
+        { "root ::= x{70}\nx ::= \"a\" | \"(\" x{2,3} \")\"", { 0 }, { "aa(aa(aaa))" }, { "(a)" } },
+    };
+    CHECK(vug_rules_gbnf, table);
+}
+
+static void test_gbnf_refusals(void **state)
+{
+    (void)state;
+    static const refusal table[] = {
+        { "", VUG_ARGUMENT, "no rule root" },
+        { "x ::= \"a\"", VUG_ARGUMENT, "no rule root" },
+        { "root ::= x", VUG_ARGUMENT, "line 1, column 10: no definition of x" },
+        { "root ::= \"a\"\nroot ::= \"b\"", VUG_ARGUMENT, "line 2, column 1: a second definition" },
+        { "root := \"a\"", VUG_ARGUMENT, "expected ::=" },
+        { "root ::= \"a", VUG_ARGUMENT, "a literal without its end" },
+        { "root ::= [a", VUG_ARGUMENT, "a class without its ]" },
+        { "root ::= []", VUG_ARGUMENT, "an empty class" },
+        { "root ::= [b-a]", VUG_ARGUMENT, "not in order" },
+        { "root ::= (\"a\"", VUG_ARGUMENT, "expected )" },
+        { "root ::= \"a\")", VUG_ARGUMENT, "expected a symbol" },
+        { "root ::= * \"a\"", VUG_ARGUMENT, "nothing before" },
+        { "root ::= \"a\"{", VUG_ARGUMENT, "expected a number" },
+        { "root ::= \"a\"{1", VUG_ARGUMENT, "expected }" },
+        { "root ::= \"a\"{2,1}", VUG_LIMIT, "repetition of 2 to 1" },
+        { "root ::= \"\\q\"", VUG_ARGUMENT, "an escape that is none" },
+        { "root ::= \"\\u12\"", VUG_ARGUMENT, "hexadecimal" },
+        { "root ::= \"\\ud800\"", VUG_ARGUMENT, "no character" },
+        { "root ::= <think>", VUG_UNSUPPORTED, "references to tokens" },
+        { "root ::= !<[12]>", VUG_UNSUPPORTED, "references to tokens" },
+        { "root ::= \"\xff\"", VUG_ARGUMENT, "no UTF-8" },
+        { "root ::= root \"a\" | \"b\"", VUG_UNSUPPORTED, "'root' can begin with itself" },
+        { "root ::= x\nx ::= y \"a\" | \"b\"\ny ::= \"c\"? x", VUG_UNSUPPORTED, "left recursion" },
+        { "root ::= root | \"a\"", VUG_UNSUPPORTED, "left recursion" },
+        { "root ::= \"a\" root", VUG_ARGUMENT, "no text matches" },
+    };
+    REFUSED(vug_rules_gbnf, table);
+}
+
+static vug_status until(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    const vug_node part[2] = { vug_rules_until(rules, text),
+                               vug_rules_literal(rules, vug_str_of("!")) };
+    *root = vug_rules_sequence(rules, part, 2);
+    return vug_rules_ok(rules, err);
+}
+
+static void test_until(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "abab",
+          { "abab!", "xabab!", "aabab!", "abaabab!", "\xc3\xa9\nabab!" },
+          { "", "aba", "ab!aba", "abab" },
+          { "ababx", "\xff", "abab!!" } },
+        { "<\xc3\xa9>",
+          { "<\xc3\xa9>!", "<<\xc3\xa9<\xc3\xa9>!" },
+          { "<\xc3" },
+          { "<\xc3\xa9>x" } },
+    };
+    CHECK(until, table);
+    static const refusal refused[] = {
+        { "", VUG_ARGUMENT, "a trigger of 0 bytes" },
+        { "a\xff", VUG_ARGUMENT, "a trigger of 2 bytes" },
+    };
+    REFUSED(until, refused);
+}
+
+static vug_status of_nodes(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    (void)text;
+    const vug_char_range overlap[] = {
+        { 'c', 'z' }, { 'a', 'd' }, { 0xd000, 0xe000 }, { 'b', 'a' }
+    };
+    vug_node x = vug_rules_class(rules, overlap, 4, false);
+    const vug_node nothing = vug_rules_choice(rules, NULL, 0);
+    x = vug_rules_choice(rules, (vug_node[]){ x, nothing }, 2);
+    /* Each holds the one before twice: 2^20 in all, if it were written out. */
+    for (int i = 0; i < 20; i++)
+        x = vug_rules_sequence(rules, (vug_node[]){ x, x }, 2);
+    *root = x;
+    return vug_rules_ok(rules, err);
+}
+
+static void test_shared_nodes(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "", { 0 }, { "", "abz", "\xed\x9f\xbf", "\xee\x80\x80" }, { "A", "\xed\xa0" } },
+    };
+    CHECK(of_nodes, table);
+}
+
+static void test_builder_limits(void **state)
+{
+    (void)state;
+    vug_err err = { 0 };
+    vug_rules *r = vug_rules_create();
+    vug_node x = vug_rules_literal(r, vug_str_of("x"));
+    for (int i = 0; i < VUG_RULES_MAX_DEPTH + 1; i++)
+        x = vug_rules_sequence(r, (vug_node[]){ x, x }, 2);
+    assert_int_equal(x, VUG_NODE_EMPTY);
+    assert_int_equal(vug_rules_ok(r, &err), VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "more than 500 deep"));
+    assert_int_equal(vug_rules_literal(r, vug_str_of("y")), VUG_NODE_EMPTY);
+    vug_rules_destroy(r);
+    r = vug_rules_create();
+    for (uint32_t i = 0; i < VUG_RULES_MAX_NODES; i++)
+        (void)vug_rules_literal(r, vug_str_of("x"));
+    assert_int_equal(vug_rules_ok(r, &err), VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "more than 262144 expressions"));
+    vug_rules_destroy(r);
+    vug_rules_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_regex),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_characters_spelled_otherwise),
+        cmocka_unit_test(test_regex_refusals),
+        cmocka_unit_test(test_gbnf),
+        cmocka_unit_test(test_gbnf_refusals),
+        cmocka_unit_test(test_until),
+        cmocka_unit_test(test_shared_nodes),
+        cmocka_unit_test(test_builder_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
