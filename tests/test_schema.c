@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "grammar_help.h"
 #include "rules_help.h"
 #include "text/json_rules.h"
 #include "text/rule_nodes.h"
@@ -77,11 +78,22 @@ static vug_str read_file(const char *path, vug_buf *buf)
     return (vug_str){ buf->ptr, buf->len };
 }
 
-static size_t try_documents(const compiled *c, const vug_jv *list, bool accept, vug_str schema)
+/* By the plain meaning of the rules, and by the automaton; NULL where nothing matches. */
+static bool accepted(const compiled *c, const vug_automaton *a, vug_str text)
+{
+    const bool yes = rules_match(c->rules, c->root, text);
+    const text_fate fate = a ? automaton_fate(a, text) : TEXT_DEAD;
+    if (yes != (fate == TEXT_WHOLE))
+        fail_msg("%.*s: the rules say %d, the automaton %d", VUG_STR_ARG(text), yes, (int)fate);
+    return yes;
+}
+
+static size_t try_documents(const compiled *c, const vug_automaton *a, const vug_jv *list,
+                            bool accept, vug_str schema)
 {
     size_t wrong = 0;
     for (const vug_jv *d = list ? list->child : NULL; d; d = d->next) {
-        if (rules_match(c->rules, c->root, d->str) == accept)
+        if (accepted(c, a, d->str) == accept)
             continue;
         print_message("%.*s %s %.*s\n", VUG_STR_ARG(schema), accept ? "does not accept" : "accepts",
                       VUG_STR_ARG(d->str));
@@ -90,8 +102,20 @@ static size_t try_documents(const compiled *c, const vug_jv *list, bool accept, 
     return wrong;
 }
 
+/* Random texts of the rules are the automaton's, too. */
+static void try_random(const compiled *c, const vug_automaton *a, uint64_t *seed, vug_str schema)
+{
+    for (int i = 0; a && i < 5; i++) {
+        vug_buf text = { 0 };
+        if (rules_generate(c->rules, c->root, seed, 300, &text) &&
+            automaton_fate(a, (vug_str){ text.ptr, text.len }) != TEXT_WHOLE)
+            fail_msg("%.*s: the automaton refuses %s", VUG_STR_ARG(schema), text.ptr);
+        vug_buf_release(&text);
+    }
+}
+
 /* A case's schema is a string of JSON, as are its documents. */
-static size_t try_case(const vug_jv *row)
+static size_t try_case(const vug_jv *row, uint64_t *seed)
 {
     const vug_jv *schema = vug_jv_get(row, "schema"), *refused = vug_jv_get(row, "refused");
     assert_non_null(schema);
@@ -112,9 +136,16 @@ static size_t try_case(const vug_jv *row)
         print_message("%.*s: %s\n", VUG_STR_ARG(schema->str), err.msg);
         return 1;
     }
-    size_t wrong = try_documents(&c, vug_jv_get(row, "valid"), true, schema->str);
-    wrong += try_documents(&c, vug_jv_get(row, "invalid"), false, schema->str);
-    wrong += try_documents(&c, vug_jv_get(row, "otherwise"), false, schema->str);
+    const vug_jv *valid = vug_jv_get(row, "valid");
+    vug_automaton *a = NULL;
+    const vug_status made = vug_automaton_create(c.rules, c.root, &a, &err);
+    if ((made == VUG_OK) != (valid && valid->n > 0))
+        fail_msg("%.*s: %s", VUG_STR_ARG(schema->str), made ? err.msg : "an automaton");
+    size_t wrong = try_documents(&c, a, valid, true, schema->str);
+    wrong += try_documents(&c, a, vug_jv_get(row, "invalid"), false, schema->str);
+    wrong += try_documents(&c, a, vug_jv_get(row, "otherwise"), false, schema->str);
+    try_random(&c, a, seed, schema->str);
+    vug_automaton_destroy(a);
     vug_rules_destroy(c.rules);
     return wrong;
 }
@@ -130,8 +161,9 @@ static void test_golden(void **state)
     if (st != VUG_OK)
         fail_msg("%s", err.msg);
     size_t wrong = 0;
+    uint64_t seed = 1;
     for (const vug_jv *row = root->child; row; row = row->next)
-        wrong += try_case(row);
+        wrong += try_case(row, &seed);
     assert_int_equal(wrong, 0);
     assert_true(root->n > 100);
     vug_arena_release(&arena);
@@ -281,7 +313,7 @@ static void test_limits(void **state)
     refuses_long("{\"allOf\":[", "{\"anyOf\":[{\"minimum\":%d}]},", 70, "true]}", VUG_LIMIT,
                  "more than 64 of anyOf and oneOf at once");
     refuses_long("{\"items\":{\"prefixItems\":[", "{\"const\":%d},", 20000, "true]}}", VUG_LIMIT,
-                 "schema: #/items/prefixItems/16382: more than 16384 different values");
+                 "more than 16384 different values");
     refuses("{\"minProperties\":70000,\"additionalProperties\":false}", VUG_LIMIT,
             "too many properties to count");
     refuses("{\"items\":[{\"a~/b\":1}]}", VUG_UNSUPPORTED,

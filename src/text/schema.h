@@ -150,8 +150,6 @@ unsigned vug_schema_type_of(vug_str name);
 bool vug_schema_impossible(vug_schema *s, vug_schema_case base, vug_schema_set more);
 /* The schemas that a case has for the property of that name. */
 vug_schema_set vug_schema_member(vug_schema *s, vug_schema_case c, vug_str name);
-/* Likewise for the item at `i`. */
-vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i);
 
 /* ---- schema_value.c: given values ------------------------------------------------- */
 
@@ -179,6 +177,8 @@ vug_node vug_schema_string(vug_schema *s, vug_schema_case c);
 bool vug_schema_is_string_format(vug_str name);
 bool vug_schema_is_number_format(vug_str name);
 vug_node vug_schema_array(vug_schema *s, vug_schema_case c);
+/* The schemas that a case has for the item at `i`. */
+vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i);
 vug_node vug_schema_object(vug_schema *s, vug_schema_case c);
 
 /* ---- schema_decimal.c: numbers as they are spelled --------------------------------- */

@@ -30,34 +30,6 @@ vug_schema_set vug_schema_member(vug_schema *s, vug_schema_case c, vug_str name)
     return (vug_schema_set){ of, n };
 }
 
-/* Draft 2020-12: prefixItems, then items; before it: a list of items, then
- * additionalItems. */
-static const vug_jv *item_of(const vug_jv *schema, size_t i)
-{
-    const vug_jv *first = vug_jv_get(schema, "prefixItems"), *rest = vug_jv_get(schema, "items");
-    if (!first && vug_jv_is(rest, VUG_JSON_ARRAY)) {
-        first = rest;
-        rest = vug_jv_get(schema, "additionalItems");
-    }
-    const vug_jv *v = first && i < first->n ? first->child : NULL;
-    for (size_t k = 0; v && k < i; k++)
-        v = v->next;
-    return v ? v : rest;
-}
-
-vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i)
-{
-    const vug_jv **of = vug_schema_alloc(s, c.n, sizeof(*of));
-    size_t n = 0;
-    for (size_t k = 0; of && k < c.n; k++) {
-        const vug_jv *v = item_of(c.of[k], i);
-        if (v)
-            of[n++] = v;
-        (void)vug_schema_step(s, i + 1);
-    }
-    return (vug_schema_set){ of, n };
-}
-
 /* ---- a type at a time ------------------------------------------------------------------ */
 
 static bool no_value(vug_schema *s, vug_schema_case c)
