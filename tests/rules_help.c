@@ -113,7 +113,7 @@ static const uint64_t *ends_of(recognizer *r, vug_node node, size_t at)
         break;
     case VUG_RULE_LITERAL:
         if (rest.len >= rule->n &&
-            memcmp(rest.ptr, vug_rule_text(r->rules, rule).ptr, rule->n) == 0)
+            vug_str_equal((vug_str){ rest.ptr, rule->n }, vug_rule_text(r->rules, rule)))
             put(to, at + rule->n);
         break;
     case VUG_RULE_CLASS:
@@ -127,7 +127,7 @@ static const uint64_t *ends_of(recognizer *r, vug_node node, size_t at)
         match_repeat(r, rule, at, to);
         break;
     case VUG_RULE_DECLARED:
-        r->ends[node][at] = (uint64_t *)(uintptr_t)ends_of(r, rule->at, at);
+        memcpy(to, ends_of(r, rule->at, at), r->words * sizeof(*to));
         break;
     }
     return r->ends[node][at];
@@ -281,7 +281,8 @@ static void derive(generator *g, vug_node node)
     }
 }
 
-bool rules_generate(const vug_rules *rules, vug_node root, uint64_t *seed, size_t max, vug_buf *to)
+bool rules_generate(const vug_rules *rules, vug_node root, // NOLINT(readability-*)
+                    uint64_t *seed, size_t max, vug_buf *to)
 {
     generator g = { .rules = rules, .seed = seed, .max = max, .to = to };
     g.least = vug_alloc_zero(vug_rules_count(rules), sizeof(*g.least));

@@ -177,9 +177,9 @@ static void test_numbers(void **state)
 {
     (void)state;
     static const int bound[] = { -1001, -100, -99, -12, -1, 0, 1, 9, 10, 12, 99, 101, 110, 999 };
-    enum { N = sizeof(bound) / sizeof(*bound) };
-    for (size_t i = 0; i < N * N; i++) {
-        const int low = bound[i / N], high = bound[i % N], by = i % 5 ? (int)(i % 11) + 1 : 1;
+    const size_t n = sizeof(bound) / sizeof(*bound);
+    for (size_t i = 0; i < n * n; i++) {
+        const int low = bound[i / n], high = bound[i % n], by = i % 5 ? (int)(i % 11) + 1 : 1;
         char schema[200];
         (void)snprintf(schema, sizeof(schema),
                        "{\"type\":\"integer\",\"minimum\":%d,\"exclusiveMaximum\":%d,"
@@ -403,13 +403,14 @@ static int generate(const char *count)
 {
     static char line[1 << 20];
     uint64_t seed = 1;
+    const long n = strtol(count, NULL, 10);
     while (fgets(line, sizeof(line), stdin)) {
         compiled c;
         vug_err err = { 0 };
         if (compile(vug_str_of(line), &c, &err) != VUG_OK) {
             put_line("error", vug_str_of(err.msg));
         } else {
-            for (int i = 0; i < atoi(count); i++) {
+            for (long i = 0; i < n; i++) {
                 vug_buf text = { 0 };
                 if (rules_generate(c.rules, c.root, &seed, 4000, &text))
                     put_line("text", (vug_str){ text.ptr, text.len });
@@ -436,9 +437,12 @@ static int match_lines(void)
         vug_err err = { 0 };
         if (vug_json_tree(vug_str_of(line), "line", &arena, &root, &err) != VUG_OK)
             return 1;
+        vug_automaton *a = NULL;
         if (compile(vug_jv_get(root, "schema")->str, &c, &err) == VUG_OK) {
+            const vug_status st = vug_automaton_create(c.rules, c.root, &a, &err);
             for (const vug_jv *t = vug_jv_get(root, "texts")->child; t; t = t->next)
-                putchar(rules_match(c.rules, c.root, t->str) ? '1' : '0');
+                putchar(st == VUG_OK && automaton_fate(a, t->str) == TEXT_WHOLE ? '1' : '0');
+            vug_automaton_destroy(a);
             vug_rules_destroy(c.rules);
         } else {
             putchar('-');

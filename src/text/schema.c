@@ -91,7 +91,7 @@ static bool same_set(vug_schema_set a, vug_schema_set b)
 /* Without doubles, and without what always holds. */
 static vug_schema_set tidy(vug_schema *s, vug_schema_set set)
 {
-    const vug_jv **of = vug_schema_alloc(s, set.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, set.n);
     size_t n = 0;
     for (size_t i = 0; of && i < set.n; i++) {
         const vug_jv *v = set.of[i];

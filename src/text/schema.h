@@ -100,6 +100,10 @@ static inline bool vug_schema_ok(const vug_schema *s)
 bool vug_schema_step(vug_schema *s, size_t n);
 /* Of the arena; NULL after a failure. */
 void *vug_schema_alloc(vug_schema *s, size_t n, size_t size);
+static inline const vug_jv **vug_schema_list(vug_schema *s, size_t n)
+{
+    return vug_schema_alloc(s, n, sizeof(const vug_jv *));
+}
 /* The rule of the set; its members are copied. */
 vug_node vug_schema_node(vug_schema *s, vug_schema_set set);
 

@@ -18,7 +18,7 @@ static const vug_jv *additional(const vug_jv *schema)
 
 vug_schema_set vug_schema_member(vug_schema *s, vug_schema_case c, vug_str name)
 {
-    const vug_jv **of = vug_schema_alloc(s, c.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, c.n);
     size_t n = 0;
     for (size_t i = 0; of && i < c.n; i++) {
         const vug_jv *v = vug_schema_get(s, vug_jv_get(c.of[i], "properties"), name);

@@ -26,7 +26,7 @@ static const vug_jv *first_items(const vug_jv *schema, const vug_jv **rest)
 
 vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i)
 {
-    const vug_jv **of = vug_schema_alloc(s, c.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, c.n);
     size_t n = 0;
     for (size_t k = 0; of && k < c.n; k++) {
         const vug_jv *rest, *first = first_items(c.of[k], &rest);
@@ -53,7 +53,7 @@ static void read_items(vug_schema *s, vug_schema_case c, list *l)
 {
     const size_t n = l->n_first + 1;
     l->item = vug_schema_alloc(s, n, sizeof(*l->item));
-    const vug_jv **of = vug_schema_alloc(s, n * c.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, n * c.n);
     for (size_t i = 0; of && i < n; i++)
         l->item[i].of = of + i * c.n;
     for (size_t k = 0; of && k < c.n; k++) {

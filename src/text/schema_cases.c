@@ -41,7 +41,7 @@ unsigned vug_schema_types(vug_schema_case c)
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *type = vug_jv_get(c.of[i], "type");
         unsigned of_this = type ? 0 : VUG_TYPE_ALL;
-        if (vug_jv_is(type, VUG_JSON_STRING))
+        if (type && type->type == VUG_JSON_STRING)
             of_this = vug_schema_type_of(type->str);
         for (const vug_jv *t = type ? type->child : NULL; t; t = t->next)
             of_this |= vug_schema_type_of(t->str);
@@ -128,7 +128,7 @@ static void keep_case(expansion *e)
         out->of = of;
         out->cap = cap;
     }
-    const vug_jv **together = vug_schema_alloc(e->s, e->n, sizeof(*together));
+    const vug_jv **together = vug_schema_list(e->s, e->n);
     if (!together)
         return;
     if (e->n > 0)

@@ -186,7 +186,7 @@ static void check_keyword(vug_schema *s, const vug_jv *schema, const vug_jv *mem
 
 static vug_schema_entry *find_entry(vug_schema *s, const vug_jv *schema, vug_probe *p)
 {
-    const uint64_t hash = vug_hash_bytes((const char *)&schema, sizeof(schema));
+    const uint64_t hash = vug_hash_step(0, (uint64_t)(uintptr_t)schema) * VUG_HASH_FACTOR;
     *p = vug_probe_start(&s->known, hash);
     while (vug_probe_next(p))
         if (s->entry[p->entry].schema == schema)

@@ -16,7 +16,7 @@ enum {
     PLACES = WHOLE + FRACTION,
     EXACT = 15, /* digits that a double tells apart */
     MAX_MULTIPLE = 1000,
-    MAX_PRIME_PART = 64, /* of it, without its factors 2 and 5, which end early */
+    MAX_PRIME_PART = 16, /* of it, without its factors 2 and 5, which end early */
 };
 
 static const vug_node DEAD = UINT32_MAX - 1; /* no digits do it */
@@ -355,7 +355,9 @@ static void spread(const vug_decimal *at, int n_whole, char to[PLACES])
 {
     for (int i = 0; i < PLACES; i++) {
         const int k = i - (n_whole - at->point);
-        to[i] = at->n > 0 && k >= 0 && k < at->n ? at->digit[k] : 0;
+        to[i] = 0;
+        if (at->n > 0 && k >= 0 && k < at->n)
+            to[i] = at->digit[k];
     }
 }
 

@@ -101,7 +101,7 @@ static void collect(object *o, const vug_jv *names)
 /* What the names of all properties have to satisfy. */
 static vug_schema_set name_set(vug_schema *s, vug_schema_case c)
 {
-    const vug_jv **of = vug_schema_alloc(s, c.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, c.n);
     size_t n = 0;
     for (size_t i = 0; of && i < c.n; i++) {
         of[n] = vug_jv_get(c.of[i], "propertyNames");
@@ -235,7 +235,7 @@ static vug_node other_name(object *o)
 /* What the values of properties that are not named have to satisfy. */
 static vug_schema_set other_set(vug_schema *s, vug_schema_case c)
 {
-    const vug_jv **of = vug_schema_alloc(s, c.n, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, c.n);
     size_t n = 0;
     for (size_t i = 0; of && i < c.n; i++) {
         of[n] = vug_jv_get(c.of[i], "additionalProperties");
@@ -265,7 +265,7 @@ static bool read_patterns(object *o)
     if (!patterns || patterns->n == 0)
         return false;
     vug_schema *s = o->s;
-    const vug_jv **of = vug_schema_alloc(s, o->c.n + 1, sizeof(*of));
+    const vug_jv **of = vug_schema_list(s, o->c.n + 1);
     size_t n = 0, with = 0;
     bool closed = false;
     for (size_t i = 0; of && i < o->c.n; i++) {

@@ -125,7 +125,7 @@ static bool read_number(vug_str text, size_t *i, uint64_t *out)
 /* "*", "+", "?", "{2}", "{2,}", "{2,3}" or nothing; false where it is something else. */
 static bool read_times(vug_str text, size_t *i, uint64_t *min, uint64_t *max)
 {
-    const char c = *i < text.len ? text.ptr[*i] : '\0';
+    const int c = *i < text.len ? text.ptr[*i] : 0;
     *min = c == '*' || c == '?' ? 0 : 1;
     *max = c == '*' || c == '+' ? UINT64_MAX : 1;
     if (c == '*' || c == '+' || c == '?')
