@@ -281,8 +281,8 @@ static void derive(generator *g, vug_node node)
     }
 }
 
-bool rules_generate(const vug_rules *rules, vug_node root, // NOLINT(readability-*)
-                    uint64_t *seed, size_t max, vug_buf *to)
+/* NOLINTNEXTLINE(readability-non-const-parameter): draw() goes on from it */
+bool rules_generate(const vug_rules *rules, vug_node root, uint64_t *seed, size_t max, vug_buf *to)
 {
     generator g = { .rules = rules, .seed = seed, .max = max, .to = to };
     g.least = vug_alloc_zero(vug_rules_count(rules), sizeof(*g.least));
