@@ -14,7 +14,9 @@ typedef struct {
     uint32_t *seen;    /* [NFA states]: the number of the closure that met it last */
     uint32_t *pending; /* [NFA states] */
     uint32_t *list;    /* [NFA states]: the set that is put together */
-    uint32_t *sorted;  /* [NFA states]: those of a set that are calls, by rule */
+    uint32_t *target;  /* [NFA states]: where something leads from the states of a set */
+    uint32_t *rule;    /* [NFA states]: what is called in a set */
+    uint32_t *alone;   /* [NFA states]: the state of what one leads to, + 1; 0: not yet known */
     uint32_t n_closures;
     uint64_t work;
     bool counted; /* of the body that is made */
@@ -28,11 +30,6 @@ static bool stuck(const builder *b)
 }
 
 /* ---- sets of states --------------------------------------------------------- */
-
-static void begin_set(builder *b)
-{
-    b->n_closures++;
-}
 
 static void visit(builder *b, uint32_t state, size_t *n_pending)
 {
@@ -76,6 +73,22 @@ static uint32_t intern(builder *b, size_t n)
     return id;
 }
 
+/* The state in which all the targets are, VUG_SETS_NONE for none. One alone is what most
+ * are, and many sets lead to the same one, as to the beginning of a large choice. */
+static uint32_t join(builder *b, size_t n_targets)
+{
+    size_t n = 0;
+    if (n_targets == 1 && b->alone[b->target[0]] != 0)
+        return b->alone[b->target[0]] - 1;
+    b->n_closures++;
+    for (size_t i = 0; i < n_targets; i++)
+        n = add_closure(b, b->target[i], n);
+    const uint32_t id = intern(b, n);
+    if (n_targets == 1 && id != VUG_SETS_NONE)
+        b->alone[b->target[0]] = id + 1;
+    return id;
+}
+
 /* ---- what leaves a state ------------------------------------------------------ */
 
 static void add_edge(builder *b, unsigned from, unsigned to, uint32_t state)
@@ -109,15 +122,14 @@ static void add_edges(builder *b, const uint32_t *member, size_t n)
         unsigned end = from + 1;
         while (end < 256 && !cut[end])
             end++;
-        size_t n_list = 0;
-        begin_set(b);
+        size_t n_targets = 0;
         for (size_t i = 0; i < n; i++) {
             const vug_nfa_state *s = &nfa[member[i]];
             if (s->kind == VUG_NFA_BYTES && s->from <= from && from <= s->upto)
-                n_list = add_closure(b, s->to, n_list);
+                b->target[n_targets++] = s->to;
         }
         b->work += n;
-        const uint32_t to = intern(b, n_list);
+        const uint32_t to = join(b, n_targets);
         if (to != VUG_SETS_NONE)
             add_edge(b, from, end - 1, to);
         from = end;
@@ -131,19 +143,18 @@ static void add_calls(builder *b, const uint32_t *member, size_t n)
     size_t n_rules = 0;
     for (size_t i = 0; i < n; i++) {
         if (nfa[member[i]].kind == VUG_NFA_CALL)
-            b->sorted[n_rules++] = nfa[member[i]].other;
+            b->rule[n_rules++] = nfa[member[i]].other;
     }
-    n_rules = vug_sort_unique(b->sorted, n_rules);
+    n_rules = vug_sort_unique(b->rule, n_rules);
     for (size_t r = 0; r < n_rules && !stuck(b); r++) {
-        size_t n_list = 0;
-        begin_set(b);
+        size_t n_targets = 0;
         for (size_t i = 0; i < n; i++) {
             const vug_nfa_state *s = &nfa[member[i]];
-            if (s->kind == VUG_NFA_CALL && s->other == b->sorted[r])
-                n_list = add_closure(b, s->to, n_list);
+            if (s->kind == VUG_NFA_CALL && s->other == b->rule[r])
+                b->target[n_targets++] = s->to;
         }
         b->work += n;
-        const vug_call_edge call = { b->sorted[r], intern(b, n_list) };
+        const vug_call_edge call = { b->rule[r], join(b, n_targets) };
         if (call.back != VUG_SETS_NONE)
             vug_buf_append(&b->call, &call, sizeof(call));
     }
@@ -175,7 +186,7 @@ static vug_status build(builder *b, uint32_t *start_of, uint32_t *copy, vug_err 
     for (size_t i = 0; i < n_bodies && !stuck(b); i++) {
         const vug_nfa_body *body = &VUG_NFA_BODY(b->nfa)[i];
         b->counted = body->counted;
-        begin_set(b);
+        b->n_closures++;
         size_t n = add_closure(b, body->start, 0);
         if (n == 0) /* nothing matches: a state that nothing leaves */
             b->list[n++] = body->start;
@@ -222,18 +233,20 @@ vug_status vug_dfa_make(const vug_nfa *nfa, vug_automaton *automaton, vug_err *e
     const size_t n = nfa->state.len / sizeof(vug_nfa_state);
     const size_t n_bodies = nfa->body.len / sizeof(vug_nfa_body);
     builder b = { .nfa = nfa, .a = automaton };
-    uint32_t *room = vug_alloc_zero(5 * n + n_bodies, sizeof(*room));
+    uint32_t *room = vug_alloc_zero(7 * n + n_bodies, sizeof(*room));
     vug_status st = VUG_OK;
     if (room) {
         b.seen = room;
         b.pending = room + n;
         b.list = room + 2 * n;
-        b.sorted = room + 3 * n;
-        st = build(&b, room + 5 * n, room + 4 * n, err);
+        b.target = room + 3 * n;
+        b.rule = room + 4 * n;
+        b.alone = room + 5 * n;
+        st = build(&b, room + 7 * n, room + 6 * n, err);
         if (st == VUG_OK)
-            st = hand_over(&b, room + 5 * n, err);
+            st = hand_over(&b, room + 7 * n, err);
     } else {
-        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 5 * n * sizeof(*room));
+        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 7 * n * sizeof(*room));
     }
     vug_free(room);
     vug_sets_release(&b.sets);

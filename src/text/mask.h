@@ -7,35 +7,28 @@
  * What a token may be depends on the whole stack, but mostly only its top frame is ever
  * looked at. So the vocabulary is tried once for each frame that occurs, with nothing
  * known of what is below: tokens that stay inside are allowed wherever that frame is on
- * top, and where a frame ends within a token, that node of the tree of tokens is noted,
- * for what is below to be tried from there on (Dong et al. 2024, "XGrammar", call these
- * tokens context-dependent). A mask of a place is the union over its stacks.
+ * top, and where a frame may end within a token, the nodes of the tree of tokens that
+ * come next are noted, for what is below to be tried from there on (Dong et al. 2024,
+ * "XGrammar", call these tokens context-dependent). They are noted by byte: a string's
+ * end is one byte. A mask of a place is the union over its stacks.
  *
- * Frames of counted bodies are known by their counts, as far as a token can count: what
- * is more than the longest token has bytes makes no difference.
+ * Counted frames are tried once for all counts, noting how often a token goes through the
+ * body. Where that depends on how the token is read, there is a mask for each pair of
+ * counts, as far as a token can count.
  */
 
 #include "core/os.h"
-#include "text/trie.h"
-#include "text/walk.h"
+#include "text/frame_mask.h"
 
 /* What is kept of a grammar's masks; past it they are made anew whenever they are needed. */
 #define VUG_MASKS_MAX_BYTES ((size_t)96 << 20)
 
-/* Tokens that a frame allows, whatever is below. */
-typedef struct {
-    uint32_t *word;   /* [(vocabulary + 31) / 32], or NULL where there are few: then ... */
-    int32_t *id;      /* ... these */
-    uint32_t *resume; /* nodes at which the frame ends, and that have children */
-    size_t n_ids, n_resume;
-} vug_frame_mask;
-
 typedef struct {
     const vug_trie *trie;
-    size_t n_words;
+    size_t n_words;  /* of a mask: (vocabulary + 31) / 32 */
     vug_lock *lock;  /* over all that follows */
     vug_sets frames; /* state, min and max; their ids are those of ... */
-    vug_buf masks;   /* vug_frame_mask *, each as it is, once it is here */
+    vug_buf masks;   /* ... vug_frame_mask *, which stay as they are */
     size_t bytes;
 } vug_mask_cache;
 

@@ -38,10 +38,37 @@ static uint64_t prefix_of(const char *ptr, size_t len)
 static int by_bytes(const void *a, const void *b)
 {
     const spelling *x = a, *y = b;
-    if (x->prefix != y->prefix)
-        return x->prefix < y->prefix ? -1 : 1;
     const int order = vug_str_compare((vug_str){ x->ptr, x->len }, (vug_str){ y->ptr, y->len });
     return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* By prefix, byte by byte from the last one (a radix sort), then what has the same one. */
+static bool sort_tokens(builder *b)
+{
+    spelling *from = b->token;
+    spelling *to = vug_alloc(b->n + 1, sizeof(*to));
+    if (!to)
+        return false;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        size_t place[257] = { 0 };
+        for (size_t i = 0; i < b->n; i++)
+            place[(from[i].prefix >> shift & 0xff) + 1]++;
+        for (size_t i = 0; i < 256; i++)
+            place[i + 1] += place[i];
+        for (size_t i = 0; i < b->n; i++)
+            to[place[from[i].prefix >> shift & 0xff]++] = from[i];
+        spelling *const next = from;
+        from = to;
+        to = next;
+    }
+    vug_free(to); /* eight times over: the tokens are where they were */
+    for (size_t i = 0, end; i < b->n; i = end) {
+        for (end = i + 1; end < b->n && from[end].prefix == from[i].prefix;)
+            end++;
+        if (end - i > 1)
+            qsort(from + i, end - i, sizeof(*from), by_bytes);
+    }
+    return true;
 }
 
 /* The bytes may move while they are collected: pointers come afterwards. */
@@ -68,7 +95,8 @@ static vug_status collect(builder *b, const vug_tokenizer *t, vug_err *err)
         b->token[i].prefix = prefix_of(at, b->token[i].len);
         at += b->token[i].len;
     }
-    qsort(b->token, b->n, sizeof(*b->token), by_bytes);
+    if (!sort_tokens(b))
+        return VUG_FAIL_NOMEM(err, "the spellings of tokens", b->n * sizeof(*b->token));
     return VUG_OK;
 }
 

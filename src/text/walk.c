@@ -151,16 +151,19 @@ static vug_place finish(vug_walk *w, closure *c)
     return keep_place(w, 1 + vug_sort_unique(w->list + 1, c->n_list));
 }
 
-vug_place vug_walk_alone(vug_walk *w, uint32_t state, uint32_t min, uint32_t max)
+vug_place vug_walk_alone(vug_walk *w, vug_frame frame)
 {
-    closure c = begin(w);
-    visit_new(w, &c, (vug_frame){ state, min, max, VUG_FRAME_BOTTOM });
-    return finish(w, &c);
+    frame.below = VUG_FRAME_BOTTOM;
+    w->list[0] = 0;
+    w->list[1] = intern_frame(w, frame);
+    return keep_place(w, 2);
 }
 
 vug_place vug_walk_start(vug_walk *w)
 {
-    return vug_walk_alone(w, w->a->rule[0].start, 1, 1);
+    closure c = begin(w);
+    visit_new(w, &c, (vug_frame){ w->a->rule[0].start, 1, 1, VUG_FRAME_BOTTOM });
+    return finish(w, &c);
 }
 
 vug_place vug_walk_below(vug_walk *w, uint32_t frame)

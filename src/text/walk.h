@@ -61,8 +61,9 @@ VUG_MUST_CHECK vug_status vug_walk_begin(vug_walk *walk, vug_place *place, bool 
 
 /* Before the root, over the bottom. */
 vug_place vug_walk_start(vug_walk *walk);
-/* A frame alone over the bottom, and where a frame comes back to. */
-vug_place vug_walk_alone(vug_walk *walk, uint32_t state, uint32_t min, uint32_t max);
+/* A frame alone over the bottom, without the rules that it may call; bytes lead on from it. */
+vug_place vug_walk_alone(vug_walk *walk, vug_frame frame);
+/* What a frame of a place comes back to when it ends. */
 vug_place vug_walk_below(vug_walk *walk, uint32_t frame);
 /* What vug_walk_step does where it is not known yet. */
 vug_place vug_walk_compute(vug_walk *walk, vug_place place, uint32_t byte_class);
