@@ -27,32 +27,40 @@ typedef struct vug_chat vug_chat;
 /* Of the checkpoint at `path`, a GGUF file or a folder, of which no weights are
  * needed: its chat_template.jinja, the template in its tokenizer_config.json or
  * in the GGUF file, or else the documented format of its family.
- * `template_file`, a Jinja template, comes before all of them; NULL: none. */
+ * `template_file`, a Jinja template, comes before all of them; NULL: none. Without a
+ * checkpoint, `path` NULL, it stands alone. */
 VUG_API VUG_MUST_CHECK vug_status vug_chat_open(const char *path, const char *template_file,
                                                 vug_chat **out, vug_err *err);
+/* Of a template's text alone; `name` is for sentences. Its bos_token and the like are
+ * variables of the conversation. */
+VUG_API VUG_MUST_CHECK vug_status vug_chat_parse(const char *source, size_t len, const char *name,
+                                                 vug_chat **out, vug_err *err);
 VUG_API void vug_chat_close(vug_chat *chat);
 /* Of an open model, which owns it; NULL where it has none, and `why`, which may be
  * NULL, then says so. */
 VUG_API const vug_chat *vug_model_chat(const vug_model *model, vug_err *why);
 /* Where the template came from, for a person: a file, or "built in: gemma3". */
 VUG_API const char *vug_chat_source(const vug_chat *chat);
+/* Whether the template tells the model of tools; one that does not leaves them out. */
+VUG_API bool vug_chat_prints_tools(const vug_chat *chat);
 
 /* ---- prompts --------------------------------------------------------------- */
 
 /* JSON texts; NULL where there is none. `messages` is an array as the OpenAI API
- * has it: roles user, assistant, system, developer and tool; content as a string,
- * null or a list of parts; tool_calls, tool_call_id, name, reasoning_content. */
+ * has it, or an object with that under "messages": roles user, assistant, system,
+ * developer and tool; content as a string, null or a list of parts; tool_calls,
+ * tool_call_id, name, reasoning_content. docs/chat.md has all of it. */
 typedef struct {
     const char *messages;
     size_t messages_len;
-    const char *tools; /* an array, likewise */
+    const char *tools; /* an array, or an object with that under "tools" */
     size_t tools_len;
     const char *variables; /* an object: what else the template may ask for, "enable_thinking" */
     size_t variables_len;
     bool no_reply; /* without the tokens that open the answer */
     bool strict;   /* roles go to the template as they are. Otherwise those that it
-                      refuses are made to fit: a system message joins the first user's,
-                      neighbours of one role become one */
+                      refuses are made to fit: a system message joins the user's that
+                      follows, neighbours of one role become one */
 } vug_conversation;
 
 typedef struct {
