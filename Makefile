@@ -31,13 +31,15 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 MATH = -ffp-contract=off -fno-math-errno
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(MATH) $(OPT) $(SAN) -fvisibility=hidden -pthread \
              -Iinclude -Isrc $(CFLAGS) $(EXTRA)
-LIBS = -lm -pthread
+LIBS = $(TEXT_LIBS) -lm -pthread
 
 # Packages, asked for once and only by what needs them.
 once = $(eval $(1) := $(2))$($(1))
 package = $(or $(shell pkg-config --libs $(1) 2>/dev/null),$(error $(1) is missing: run make deps))
 EDIT_CFLAGS = $(call once,EDIT_CFLAGS,$(shell pkg-config --cflags libedit))
 EDIT_LIBS   = $(call once,EDIT_LIBS,$(call package,libedit))
+TEXT_CFLAGS = $(call once,TEXT_CFLAGS,$(shell pkg-config --cflags libpcre2-8 libutf8proc))
+TEXT_LIBS   = $(call once,TEXT_LIBS,$(call package,libpcre2-8) $(call package,libutf8proc))
 TEST_CFLAGS = $(call once,TEST_CFLAGS,$(shell pkg-config --cflags cmocka))
 TEST_LIBS   = $(call once,TEST_LIBS,$(call package,cmocka))
 # Linux distributions keep several LLVMs side by side, under names with a number.
@@ -81,6 +83,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
+$(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
 $(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS)
 $(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
 
@@ -223,7 +226,8 @@ Description: inference engine for language models
 Version: $(VERSION)
 Cflags: -I$${includedir}
 Libs: -L$${libdir} -lvug
-Libs.private: $(LIBS)
+Requires.private: libpcre2-8 libutf8proc
+Libs.private: -lm -pthread
 endef
 export PC
 AT = $(DESTDIR)$(PREFIX)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/text.h"
+#include "text/normal.h"
 #include "text/unicode.h"
 
 /* By pattern; of equal ones the special one, then the one of the lower id. */
@@ -110,6 +111,41 @@ static size_t space_after(vug_str text, size_t at)
     return at;
 }
 
+static bool is_within_word(vug_str text, size_t from, size_t to)
+{
+    uint32_t cp;
+    size_t start = from;
+    while (start > 0 && ((unsigned char)text.ptr[--start] & 0xc0) == 0x80)
+        continue;
+    if (from > 0 && vug_utf8_next(text.ptr + start, from - start, &cp) > 0 && vug_is_word(cp))
+        return true;
+    return vug_utf8_next(text.ptr + to, text.len - to, &cp) > 0 && vug_is_word(cp);
+}
+
+/* The plain range that text[from..to) overlaps, or NULL. `from` never goes back. */
+static const vug_range *plain_at(vug_split *s, size_t from, size_t to)
+{
+    for (; s->n_past < s->plain.n; s->n_past++) {
+        const vug_range *r = &s->plain.range[s->n_past];
+        if (r->to > from && r->from < r->to)
+            return r->from < to ? r : NULL;
+    }
+    return NULL;
+}
+
+/* Whether the token that lies at text[from..to) stays text; then `at` moves on. */
+static bool is_refused(vug_split *s, const vug_added_token *token, size_t from, size_t to)
+{
+    const vug_range *plain = token->control ? plain_at(s, from, to) : NULL;
+    if (plain) {
+        s->at = plain->to < to ? plain->to : to;
+        return true;
+    }
+    s->at = to;
+    return (token->special && !s->keep_special) ||
+           (token->single_word && is_within_word(s->text, from, to));
+}
+
 static bool find_next(vug_split *s)
 {
     const vug_matcher *m = s->matcher;
@@ -123,8 +159,7 @@ static bool find_next(vug_split *s)
             continue;
         }
         s->found_from = s->at;
-        s->at += token->pattern.len;
-        if (token->special && !s->keep_special)
+        if (is_refused(s, token, s->at, s->at + token->pattern.len))
             continue;
         s->found_to = token->rstrip ? space_after(s->text, s->at) : s->at;
         /* Whitespace that the token before has taken can be a token itself, but

@@ -7,6 +7,7 @@
  */
 
 #include "text/vocab.h"
+#include "vug/chat.h"
 
 #define VUG_ADDED_MAX_TOKENS ((size_t)1 << 20)
 /* A match looks at no more bytes than this per place, which keeps encoding
@@ -20,6 +21,8 @@ typedef struct {
     bool lstrip, rstrip; /* takes the whitespace before, after it along */
     bool normalized;     /* looked for after the normalizer, else before */
     bool special;        /* not part of decoded text; not parsed on request */
+    bool single_word;    /* not within a word */
+    bool control;        /* text where somebody else wrote it; see vug_tokenizer_seal */
 } vug_added_token;
 
 /* The tokens of one kind by the bytes of their patterns: those that share a
@@ -36,6 +39,12 @@ bool vug_matcher_init(vug_matcher *matcher, const vug_added_token *token, size_t
                       bool normalized);
 void vug_matcher_release(vug_matcher *matcher);
 
+/* Of a text, ascending and apart. */
+typedef struct {
+    const vug_range *range; /* [n] */
+    size_t n;
+} vug_ranges;
+
 /* A stretch of text, and the token that it is or NULL. */
 typedef struct {
     vug_str text;
@@ -43,11 +52,15 @@ typedef struct {
 } vug_span;
 
 /* Walks over a text. With `keep_special` false, special tokens that are found
- * stay text, and what overlaps them is not looked for, as in the reference. */
+ * stay text, and what overlaps them is not looked for, as in the reference. Control
+ * tokens that overlap a plain range stay text, too; what follows the range is looked at
+ * as if it began there. */
 typedef struct {
     const vug_matcher *matcher;
     vug_str text;
     bool keep_special;
+    vug_ranges plain;
+    size_t n_past;                /* of `plain`: those that end before `at` */
     size_t done;                  /* bytes of text that spans were given out for */
     size_t at;                    /* where the search goes on */
     const vug_added_token *found; /* to be given out after the text before it */

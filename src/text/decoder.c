@@ -1,12 +1,13 @@
 #include "text/tokenizer.h"
 
 #include "core/text.h"
+#include "text/bytelevel.h"
 
 /*
  * From ids to text, a token at a time; the text of many ids is all their pieces
  * and the last one, so there is no second way that could differ.
  *
- *     spelling ─► steps per token ─► byte of "<0x41>" ─► whole characters ─► strip ─► text
+ *     spelling ─► steps per token ─► bytes it stands for ─► whole characters ─► strip ─► text
  *
  * Bytes that begin a character wait for the rest of it (at most three). Bytes
  * that cannot become one are U+FFFD, one for each maximal part. The reference
@@ -14,6 +15,13 @@
  * anything in it is wrong; that needs the end of the run, which a stream does not
  * have, and loses what was right. For valid text both agree.
  */
+
+/* Working memory for the bytes of one token. */
+typedef struct {
+    vug_buf buf[2];
+    vug_regex_work regex;
+    char one;
+} spelling;
 
 struct vug_decoder {
     const vug_tokenizer *t;
@@ -23,7 +31,7 @@ struct vug_decoder {
     size_t n_pending;    /* at most 3 */
     uint32_t strip_left; /* occurrences still taken away at the start */
     uint32_t held;       /* occurrences that are taken away if the text ends now */
-    vug_buf work[2];     /* of the steps */
+    spelling work;
     vug_buf out;
 };
 
@@ -36,10 +44,16 @@ static void reset(vug_decoder *d)
     d->out.len = 0;
 }
 
+static void release_spelling(spelling *work)
+{
+    vug_buf_release(&work->buf[0]);
+    vug_buf_release(&work->buf[1]);
+    vug_regex_work_release(&work->regex);
+}
+
 static void release(vug_decoder *d)
 {
-    vug_buf_release(&d->work[0]);
-    vug_buf_release(&d->work[1]);
+    release_spelling(&d->work);
     vug_buf_release(&d->out);
 }
 
@@ -141,50 +155,78 @@ static int byte_of(vug_str s)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* The bytes that a spelling stands for, in `one`, in a work buffer or as it is. */
-static vug_str bytes_of(const vug_decoding *how, vug_str s, vug_buf work[2], char *one)
+/* The bytes that the characters of a spelling stand for, in `to`; false where one of
+ * them stands for none, and the spelling is what it says. */
+static bool unmap(vug_str s, vug_buf *to)
+{
+    to->len = 0;
+    for (size_t i = 0, n; i < s.len; i += n) {
+        uint32_t cp = 0;
+        n = vug_utf8_next(s.ptr + i, s.len - i, &cp);
+        const int byte = n ? vug_byte_of_char(cp) : -1;
+        if (byte < 0)
+            return false;
+        const char c = (char)byte;
+        vug_buf_append(to, &c, 1);
+    }
+    return true;
+}
+
+/* What the bytes of a spelling stand for, in `work` or as it is. */
+static vug_status bytes_of(const vug_decoding *how, vug_str *s, bool first, spelling *work,
+                           vug_err *err)
 {
     int turn = 0;
     for (size_t i = 0; i < how->n; i++) {
         const vug_decode_step *step = &how->step[i];
-        if (step->kind == VUG_DECODE_STRIP) {
-            s = strip_token(s, step);
-        } else if (vug_replace(&work[turn], s, step->from, step->to)) {
-            s = (vug_str){ work[turn].ptr, work[turn].len };
+        const vug_pattern pattern = { step->from, step->regex };
+        bool changed = false;
+        if (step->kind == VUG_DECODE_STRIP)
+            *s = strip_token(*s, step);
+        else if (step->kind != VUG_DECODE_DROP_FIRST || first)
+            VUG_TRY(vug_pattern_replace(&pattern, &work->regex, *s, step->to, &work->buf[turn],
+                                        &changed, err));
+        if (changed) {
+            *s = (vug_str){ work->buf[turn].len ? work->buf[turn].ptr : "", work->buf[turn].len };
             turn = !turn;
         }
     }
-    const int byte = how->byte_fallback ? byte_of(s) : -1;
-    if (byte < 0)
-        return s;
-    *one = (char)byte;
-    return (vug_str){ one, 1 };
+    const int byte = how->byte_fallback ? byte_of(*s) : -1;
+    if (byte >= 0) {
+        work->one = (char)byte;
+        *s = (vug_str){ &work->one, 1 };
+    } else if (how->byte_level && s->len > 0 && unmap(*s, &work->buf[turn])) {
+        *s = (vug_str){ work->buf[turn].ptr, work->buf[turn].len };
+    }
+    VUG_TRY(vug_buf_ok(&work->buf[0], err));
+    return vug_buf_ok(&work->buf[1], err);
 }
 
-static void put_token(vug_decoder *d, uint32_t id)
+static vug_status put_token(vug_decoder *d, uint32_t id, vug_err *err)
 {
-    const vug_str s = vug_vocab_text(&d->t->vocab, id);
+    vug_str s = vug_vocab_text(&d->t->vocab, id);
     if (!s.ptr || (d->skip_special && vug_is_special(d->t, id)))
-        return;
+        return VUG_OK;
     if (d->t->decoding.spaced && d->begun)
         put_character(d, " ", 1);
+    const bool first = !d->begun;
     d->begun = true;
-    char one;
-    put_bytes(d, bytes_of(&d->t->decoding, s, d->work, &one));
+    VUG_TRY(bytes_of(&d->t->decoding, &s, first, &d->work, err));
+    put_bytes(d, s);
+    return VUG_OK;
 }
 
 bool vug_token_bytes(const vug_tokenizer *t, int32_t id, vug_buf *to)
 {
-    const vug_str s = id < 0 ? (vug_str){ 0 } : vug_vocab_text(&t->vocab, (uint32_t)id);
+    vug_str s = id < 0 ? (vug_str){ 0 } : vug_vocab_text(&t->vocab, (uint32_t)id);
     if (!s.ptr)
         return false;
-    vug_buf work[2] = { 0 };
-    char one;
-    const vug_str bytes = bytes_of(&t->decoding, s, work, &one);
-    vug_buf_append(to, bytes.ptr, bytes.len);
-    to->bad = to->bad || work[0].bad || work[1].bad;
-    vug_buf_release(&work[0]);
-    vug_buf_release(&work[1]);
+    spelling work = { 0 };
+    if (bytes_of(&t->decoding, &s, false, &work, NULL) == VUG_OK)
+        vug_buf_append(to, s.ptr, s.len);
+    else
+        to->bad = true;
+    release_spelling(&work);
     return true;
 }
 
@@ -193,9 +235,7 @@ static vug_status push(vug_decoder *d, int32_t id, vug_err *err)
     if (id < 0 || (size_t)id >= d->t->vocab.n_ids)
         return VUG_FAIL(err, VUG_ARGUMENT, "token %d is not in the vocabulary of %zu", (int)id,
                         d->t->vocab.n_ids);
-    put_token(d, (uint32_t)id);
-    if (d->work[0].bad || d->work[1].bad)
-        return VUG_FAIL(err, VUG_NOMEM, "out of memory: decoding token %d", (int)id);
+    VUG_TRY(put_token(d, (uint32_t)id, err));
     return vug_buf_ok(&d->out, err);
 }
 

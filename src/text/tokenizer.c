@@ -1,7 +1,5 @@
 #include "text/tokenizer.h"
 
-#include "core/text.h"
-
 /* ---- life ---------------------------------------------------------------- */
 
 static vug_status open_from(vug_str json, const char *name, const vug_mapping *file,
@@ -60,6 +58,8 @@ void vug_tokenizer_close(vug_tokenizer *t)
     vug_matcher_release(&t->normalized);
     vug_free(t->added);
     vug_free(t->special);
+    for (size_t i = 0; i < t->n_regexes; i++)
+        vug_regex_destroy(t->regex[i]);
     vug_arena_release(&t->arena);
     vug_free(t);
 }
@@ -106,113 +106,4 @@ const int32_t *vug_tokenizer_prefix(const vug_tokenizer *t, size_t *n)
 {
     *n = t->before.n;
     return t->before.id;
-}
-
-/* ---- encoding ------------------------------------------------------------ */
-
-typedef struct {
-    const vug_tokenizer *t;
-    bool parse_special;
-    vug_buf clean;   /* the text, where it was not UTF-8 */
-    vug_buf work[2]; /* of the normalizer */
-    vug_bpe_work bpe;
-    vug_id_list ids;
-} encoding;
-
-/* The text with one U+FFFD for every maximal part that is not UTF-8. */
-static bool make_valid(encoding *e, vug_str *text)
-{
-    const vug_str raw = *text;
-    size_t done = 0;
-    uint32_t cp;
-    for (size_t i = 0; i < raw.len;) {
-        const size_t n = vug_utf8_next(raw.ptr + i, raw.len - i, &cp);
-        if (n > 0) {
-            i += n;
-            continue;
-        }
-        vug_buf_append(&e->clean, raw.ptr + done, i - done);
-        vug_buf_puts(&e->clean, "\xef\xbf\xbd");
-        i += vug_utf8_bad(raw.ptr + i, raw.len - i);
-        done = i;
-    }
-    if (done == 0)
-        return true;
-    vug_buf_append(&e->clean, raw.ptr + done, raw.len - done);
-    *text = (vug_str){ e->clean.ptr, e->clean.len };
-    return !e->clean.bad;
-}
-
-/* Text without added tokens of either kind. */
-static bool encode_words(encoding *e, vug_str text)
-{
-    vug_words words = { &e->t->pre_tokenizer, text };
-    vug_str word;
-    while (vug_words_next(&words, &word)) {
-        if (!vug_bpe_encode(&e->t->bpe, &e->t->vocab, word, &e->bpe, &e->ids))
-            return false;
-    }
-    return true;
-}
-
-/* Text without the added tokens that are found before the normalizer. */
-static bool encode_text(encoding *e, vug_str text)
-{
-    vug_str normal;
-    if (!vug_normalize(&e->t->normalizer, text, e->work, &normal))
-        return false;
-    vug_split split = { .matcher = &e->t->normalized,
-                        .text = normal,
-                        .keep_special = e->parse_special };
-    vug_span span;
-    while (vug_split_next(&split, &span)) {
-        if (!(span.token ? vug_id_push(&e->ids, span.token->id) : encode_words(e, span.text)))
-            return false;
-    }
-    return true;
-}
-
-static bool encode_all(encoding *e, vug_str text)
-{
-    if (!make_valid(e, &text))
-        return false;
-    vug_split split = { .matcher = &e->t->raw, .text = text, .keep_special = e->parse_special };
-    vug_span span;
-    while (vug_split_next(&split, &span)) {
-        if (!(span.token ? vug_id_push(&e->ids, span.token->id) : encode_text(e, span.text)))
-            return false;
-    }
-    return true;
-}
-
-static bool push_few(vug_id_list *list, const vug_few_ids *few)
-{
-    for (size_t i = 0; i < few->n; i++) {
-        if (!vug_id_push(list, (uint32_t)few->id[i]))
-            return false;
-    }
-    return true;
-}
-
-vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t len,
-                                unsigned flags, vug_tokens *out, vug_err *err)
-{
-    if (len > VUG_ENCODE_MAX_BYTES)
-        return VUG_FAIL(err, VUG_LIMIT, "a text of %zu bytes, at most %zu are encoded at once", len,
-                        VUG_ENCODE_MAX_BYTES);
-    encoding e = { .t = t, .parse_special = (flags & VUG_ENCODE_PARSE_SPECIAL) != 0 };
-    const bool around = (flags & VUG_ENCODE_ADD_SPECIAL) != 0;
-    const bool fits = (!around || push_few(&e.ids, &t->before)) &&
-                      encode_all(&e, (vug_str){ text, len }) &&
-                      (!around || push_few(&e.ids, &t->after));
-    vug_buf_release(&e.clean);
-    vug_buf_release(&e.work[0]);
-    vug_buf_release(&e.work[1]);
-    vug_bpe_work_release(&e.bpe);
-    if (!fits) {
-        vug_free(e.ids.id);
-        return VUG_FAIL_NOMEM(err, "encoding a text", len);
-    }
-    *out = (vug_tokens){ e.ids.id, e.ids.n };
-    return VUG_OK;
 }

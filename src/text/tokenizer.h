@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/os.h"
 #include "text/added.h"
-#include "text/bpe.h"
+#include "text/pieces.h"
 #include "text/steps.h"
 #include "text/text.h"
 #include "text/vocab.h"
@@ -16,10 +16,15 @@ typedef struct {
     size_t n;
 } vug_few_ids;
 
+#define VUG_MAX_REGEXES (3 * VUG_MAX_STEPS)
+
 struct vug_tokenizer {
-    vug_arena arena; /* strings of added tokens and steps */
+    vug_arena arena;                   /* strings of added tokens and steps */
+    vug_regex *regex[VUG_MAX_REGEXES]; /* of steps; closed with the tokenizer */
+    size_t n_regexes;
     vug_vocab vocab;
     vug_bpe bpe;
+    vug_cuts cuts;
     vug_added_token *added; /* [n_added] */
     size_t n_added;
     uint8_t *special;       /* a bit per id: left out of decoded text on request */
@@ -35,6 +40,37 @@ static inline bool vug_is_special(const vug_tokenizer *t, uint32_t id)
 {
     return t->special[id / 8] >> (id % 8) & 1;
 }
+
+/* ---- a tokenizer without a tokenizer.json --------------------------------
+ *
+ * It is put together from parts, in this order: vug_vocab_add for every token of the
+ * model and vug_vocab_seal; vug_tokenizer_add_merge by rank; the steps around the
+ * model, set in place or by vug_tokenizer_set_byte_level; t->added with n_added;
+ * t->before and t->after; vug_tokenizer_seal. `name` is for sentences. */
+
+/* What is around a byte-level model (GPT-2, Llama 3, Qwen), whose vocabulary and merges
+ * are spelled in characters that stand for bytes (text/bytelevel.h). */
+typedef struct {
+    vug_str expression;    /* of words (Oniguruma's syntax); empty: GPT-2's */
+    bool nfc;              /* the text is normalized first (Qwen) */
+    bool add_prefix_space; /* each text begins with a space */
+    bool ignore_merges;    /* a word that is a token is that token (Llama 3) */
+} vug_byte_level;
+
+/* Adds the normalizer, the pre-tokenizer and the decoder to `t`, which has none yet.
+ * VUG_UNSUPPORTED names what of the expression is not supported. */
+VUG_MUST_CHECK vug_status vug_tokenizer_set_byte_level(vug_tokenizer *t, const vug_byte_level *how,
+                                                       const char *name, vug_err *err);
+/* The merge of the next rank, of two tokens that join to a third: all three are in the
+ * sealed vocabulary. */
+VUG_MUST_CHECK vug_status vug_tokenizer_add_merge(vug_tokenizer *t, vug_str left, vug_str right,
+                                                  const char *name, vug_err *err);
+/* A regular expression for a step; the tokenizer owns it. */
+VUG_MUST_CHECK vug_status vug_tokenizer_regex(vug_tokenizer *t, vug_str pattern, const char *what,
+                                              const vug_regex **out, vug_err *err);
+
+/* GPT-2's expression for words (its encoder.py), which ByteLevel goes by on request. */
+extern const char vug_gpt2_expression[];
 
 /* While a tokenizer.json is read. */
 typedef struct {

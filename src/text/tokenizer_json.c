@@ -11,7 +11,6 @@ static void read_added_token(vug_loader *l)
 {
     vug_json *j = &l->json;
     vug_added_token a = { .id = VUG_NO_ID };
-    bool single_word = false;
     vug_str key;
     const size_t at = j->pos;
     vug_json_enter_object(j);
@@ -21,7 +20,7 @@ static void read_added_token(vug_loader *l)
         else if (vug_str_is(key, "content"))
             a.content = vug_json_string(j);
         else if (vug_str_is(key, "single_word"))
-            single_word = vug_json_bool(j);
+            a.single_word = vug_json_bool(j);
         else if (vug_str_is(key, "lstrip"))
             a.lstrip = vug_json_bool(j);
         else if (vug_str_is(key, "rstrip"))
@@ -43,10 +42,6 @@ static void read_added_token(vug_loader *l)
     else if (a.content.len > VUG_ADDED_MAX_BYTES)
         vug_json_fail(j, VUG_LIMIT, "an added token of %zu bytes, at most %d are allowed",
                       a.content.len, VUG_ADDED_MAX_BYTES);
-    else if (single_word)
-        vug_json_fail(j, VUG_UNSUPPORTED,
-                      "\"single_word\" of the added token \"%.*s\" is not supported",
-                      VUG_STR_ARG(a.content));
     else if (t->n_added == VUG_ADDED_MAX_TOKENS)
         vug_json_fail(j, VUG_LIMIT, "more than %zu added tokens", VUG_ADDED_MAX_TOKENS);
     if (t->n_added == l->added_cap && vug_json_ok(j)) {
@@ -190,30 +185,56 @@ static vug_status place_added(vug_tokenizer *t, const char *name, vug_err *err)
 
 static vug_status normalize_patterns(vug_tokenizer *t, const char *name, vug_err *err)
 {
-    vug_buf work[2] = { { 0 }, { 0 } };
-    bool fits = true;
-    for (size_t i = 0; i < t->n_added && fits; i++) {
+    enum { LONGEST = 4 * VUG_ADDED_MAX_BYTES };
+    vug_steps_work work = { 0 };
+    vug_status st = VUG_OK;
+    for (size_t i = 0; i < t->n_added && st == VUG_OK; i++) {
+        vug_added_token *a = &t->added[i];
         vug_str pattern;
-        if (!t->added[i].normalized)
+        if (!a->normalized)
             continue;
-        fits = vug_normalize(&t->normalizer, t->added[i].content, work, &pattern) &&
-               pattern.len <= (size_t)4 * VUG_ADDED_MAX_BYTES;
-        if (fits && pattern.ptr != t->added[i].content.ptr)
-            t->added[i].pattern = vug_arena_copy(&t->arena, pattern);
-        fits = fits && t->added[i].pattern.ptr;
+        st = vug_normalize(&t->normalizer, a->content, &work, &pattern, err);
+        if (st == VUG_OK && pattern.len > LONGEST)
+            st = VUG_FAIL(err, VUG_LIMIT, "%.200s: a normalized added token has more than %d bytes",
+                          name, LONGEST);
+        if (st == VUG_OK && pattern.ptr != a->content.ptr) {
+            a->pattern = vug_arena_copy(&t->arena, pattern);
+            if (!a->pattern.ptr)
+                st = VUG_FAIL_NOMEM(err, "the added tokens", pattern.len);
+        }
     }
-    vug_buf_release(&work[0]);
-    vug_buf_release(&work[1]);
-    if (!fits)
-        return VUG_FAIL(err, VUG_LIMIT,
-                        "%.200s: a normalized added token has more than %d bytes, or memory is out",
-                        name, 4 * VUG_ADDED_MAX_BYTES);
+    vug_steps_work_release(&work);
+    return st;
+}
+
+/* Which added tokens stay text where somebody else wrote them: all special ones, and of
+ * the others, which the reference always matches, those that mark the structure of a
+ * conversation. Qwen's <tool_call> or </tool_response> are not special: a web page that
+ * a tool fetched and that spells the latter would step out of its frame, and speak as
+ * the user. Two things tell them from tokens that merely are words of the text, such as
+ * Gemma's runs of newlines and <h1>: no merge of a byte-level model makes them, though
+ * merges make all its words; or they are spelled <|so> or <so|>. */
+static vug_status mark_control(vug_tokenizer *t, vug_err *err)
+{
+    uint8_t *made = vug_alloc_zero(t->vocab.n_ids + 1, 1);
+    if (!made)
+        return VUG_FAIL_NOMEM(err, "the added tokens", t->vocab.n_ids);
+    for (size_t i = 0; i < t->bpe.n_merges; i++)
+        made[t->bpe.merge[i].result] = 1;
+    for (size_t i = 0; i < t->n_added; i++) {
+        vug_added_token *a = &t->added[i];
+        const bool word = a->content.len == 1 || made[a->id];
+        a->control = a->special || (t->decoding.byte_level && !word) ||
+                     vug_str_starts(a->content, "<|") || vug_str_ends(a->content, "|>");
+    }
+    vug_free(made);
     return VUG_OK;
 }
 
 static vug_status build_matchers(vug_tokenizer *t, const char *name, vug_err *err)
 {
     VUG_TRY(normalize_patterns(t, name, err));
+    VUG_TRY(mark_control(t, err));
     if (!vug_matcher_init(&t->raw, t->added, t->n_added, false) ||
         !vug_matcher_init(&t->normalized, t->added, t->n_added, true))
         return VUG_FAIL_NOMEM(err, "the added tokens", t->n_added * sizeof(void *));
@@ -243,6 +264,7 @@ static vug_status check_few(const vug_tokenizer *t, const vug_few_ids *few, cons
 vug_status vug_tokenizer_seal(vug_tokenizer *t, const char *name, vug_err *err)
 {
     VUG_TRY(vug_bpe_seal(&t->bpe, name, err));
+    vug_cuts_init(&t->cuts, &t->bpe, &t->vocab);
     VUG_TRY(check_unique(t, name, err));
     VUG_TRY(place_added(t, name, err));
     VUG_TRY(build_matchers(t, name, err));

@@ -1,156 +1,92 @@
-#include "text/tokenizer.h"
+#include "text/components.h"
 
 #include "core/text.h"
 
-/*
- * The small members of a tokenizer.json around its model. Each is null, one
- * component {"type": ...} or a Sequence of them, and each kind that is supported
- * is a row. A kind, or an option of a kind, that is declared and not supported is
- * an error that names it: ignoring it would give other ids than the model was
- * trained with.
- */
-
-typedef void read_component(vug_loader *l, const vug_jv *v);
-
-typedef struct {
-    const char *type;
-    read_component *read;
-} component;
-
-typedef struct {
-    const char *what; /* for sentences */
-    const char *list; /* member of a Sequence that holds the components */
-    const component *row;
-    size_t n_rows;
-} component_kind;
-
-#define KIND(what, list, rows)                           \
-    {                                                    \
-        what, list, rows, sizeof(rows) / sizeof(*(rows)) \
-    }
-
-static void read_components(vug_loader *l, const component_kind *kind, const vug_jv *v)
-{
-    if (!vug_json_ok(&l->json) || vug_jv_is(v, VUG_JSON_NULL))
-        return;
-    const vug_jv *type = vug_jv_get(v, "type");
-    if (!vug_jv_is(type, VUG_JSON_STRING)) {
-        vug_json_fail(&l->json, VUG_FORMAT, "the %s is no object with a \"type\"", kind->what);
-        return;
-    }
-    if (vug_str_is(type->str, "Sequence")) {
-        const vug_jv *list = vug_jv_get(v, kind->list);
-        if (!vug_jv_is(list, VUG_JSON_ARRAY)) {
-            vug_json_fail(&l->json, VUG_FORMAT, "the %s Sequence lacks its list \"%s\"", kind->what,
-                          kind->list);
-            return;
-        }
-        for (const vug_jv *e = list->child; e; e = e->next)
-            read_components(l, kind, e);
-        return;
-    }
-    for (size_t i = 0; i < kind->n_rows; i++) {
-        if (vug_str_is(type->str, kind->row[i].type)) {
-            kind->row[i].read(l, v);
-            return;
-        }
-    }
-    vug_json_fail(&l->json, VUG_UNSUPPORTED, "the %s \"%.*s\" is not supported", kind->what,
-                  VUG_STR_ARG(type->str));
-}
-
-/* A string member; empty, with a failure, where there is none. */
-static vug_str string_of(vug_loader *l, const vug_jv *v, const char *of, const char *key)
-{
-    const vug_jv *member = vug_jv_get(v, key);
-    if (vug_jv_is(member, VUG_JSON_STRING) && member->str.len <= VUG_STEP_MAX_BYTES)
-        return vug_load_copy(l, member->str);
-    vug_json_fail(&l->json, VUG_FORMAT, "%s: \"%s\" is no string of at most %d bytes", of, key,
-                  VUG_STEP_MAX_BYTES);
-    return (vug_str){ 0 };
-}
-
-/* The literal of {"pattern": {"String": ...}}. */
-static vug_str pattern_of(vug_loader *l, const vug_jv *v, const char *of)
-{
-    const vug_jv *pattern = vug_jv_get(v, "pattern");
-    if (vug_jv_get(pattern, "Regex")) {
-        vug_json_fail(&l->json, VUG_UNSUPPORTED, "%s with a regular expression is not supported",
-                      of);
-        return (vug_str){ 0 };
-    }
-    const vug_str literal = string_of(l, pattern, of, "String");
-    if (literal.len == 0)
-        vug_json_fail(&l->json, VUG_FORMAT, "%s: the pattern is empty", of);
-    return literal;
-}
-
-static bool is_full(vug_loader *l, size_t n, const char *what)
-{
-    if (n < VUG_MAX_STEPS)
-        return false;
-    vug_json_fail(&l->json, VUG_LIMIT, "more than %d steps in the %s", VUG_MAX_STEPS, what);
-    return true;
-}
+/* The normalizer, the post-processor and the decoder of a tokenizer.json; what splits a
+ * text into words is in tokenizer_words.c. */
 
 /* ---- normalizer ---------------------------------------------------------- */
 
 static void add_normal(vug_loader *l, vug_normal_step step)
 {
     vug_normalizer *to = &l->t->normalizer;
-    if (!is_full(l, to->n, "normalizer"))
+    if (!vug_component_full(l, to->n, "normalizer"))
         to->step[to->n++] = step;
 }
 
 static void normal_replace(vug_loader *l, const vug_jv *v)
 {
-    add_normal(l, (vug_normal_step){ .kind = VUG_NORMAL_REPLACE,
-                                     .from = pattern_of(l, v, "normalizer Replace"),
-                                     .to = string_of(l, v, "normalizer Replace", "content") });
+    const vug_pattern pattern = vug_component_pattern(l, v, "normalizer Replace");
+    add_normal(l, (vug_normal_step){
+                          .kind = pattern.regex ? VUG_NORMAL_MATCHES : VUG_NORMAL_REPLACE,
+                          .from = pattern.literal,
+                          .regex = pattern.regex,
+                          .to = vug_component_string(l, v, "normalizer Replace", "content") });
 }
 
 static void normal_prepend(vug_loader *l, const vug_jv *v)
 {
-    add_normal(l, (vug_normal_step){ .kind = VUG_NORMAL_PREPEND,
-                                     .to = string_of(l, v, "normalizer Prepend", "prepend") });
+    add_normal(l, (vug_normal_step){
+                          .kind = VUG_NORMAL_PREPEND,
+                          .to = vug_component_string(l, v, "normalizer Prepend", "prepend") });
+}
+
+static void normal_form(vug_loader *l, const vug_jv *v)
+{
+    static const char *const names[] = {
+        [VUG_NFC] = "NFC", [VUG_NFD] = "NFD", [VUG_NFKC] = "NFKC", [VUG_NFKD] = "NFKD"
+    };
+    const vug_str type = vug_jv_get(v, "type")->str;
+    for (int form = VUG_NFC; form <= VUG_NFKD; form++) {
+        if (vug_str_is(type, names[form]))
+            add_normal(l,
+                       (vug_normal_step){ .kind = VUG_NORMAL_FORM, .form = (vug_normal_form)form });
+    }
+}
+
+static void normal_lowercase(vug_loader *l, const vug_jv *v)
+{
+    (void)v;
+    add_normal(l, (vug_normal_step){ .kind = VUG_NORMAL_LOWERCASE });
+}
+
+static void normal_strip_accents(vug_loader *l, const vug_jv *v)
+{
+    (void)v;
+    add_normal(l, (vug_normal_step){ .kind = VUG_NORMAL_UNMARK });
+}
+
+static void normal_strip(vug_loader *l, const vug_jv *v)
+{
+    add_normal(l, (vug_normal_step){
+                          .kind = VUG_NORMAL_STRIP,
+                          .left = vug_component_flag(l, v, "normalizer Strip", "strip_left", true),
+                          .right = vug_component_flag(l, v, "normalizer Strip", "strip_right",
+                                                      true) });
+}
+
+static void normal_bytes(vug_loader *l, const vug_jv *v)
+{
+    (void)v;
+    add_normal(l, (vug_normal_step){ .kind = VUG_NORMAL_BYTES });
 }
 
 void vug_load_normalizer(vug_loader *l, const vug_jv *v)
 {
-    static const component rows[] = {
+    static const vug_component rows[] = {
         { "Replace", normal_replace },
         { "Prepend", normal_prepend },
+        { "NFC", normal_form },
+        { "NFD", normal_form },
+        { "NFKC", normal_form },
+        { "NFKD", normal_form },
+        { "Lowercase", normal_lowercase },
+        { "StripAccents", normal_strip_accents },
+        { "Strip", normal_strip },
+        { "ByteLevel", normal_bytes },
     };
-    static const component_kind kind = KIND("normalizer", "normalizers", rows);
-    read_components(l, &kind, v);
-}
-
-/* ---- pre-tokenizer ------------------------------------------------------- */
-
-static void words_split(vug_loader *l, const vug_jv *v)
-{
-    static const char name[] = "pre-tokenizer Split";
-    if (l->t->pre_tokenizer.kind != VUG_WORDS_WHOLE) {
-        vug_json_fail(&l->json, VUG_UNSUPPORTED, "more than one %s is not supported", name);
-        return;
-    }
-    const vug_str behavior = string_of(l, v, name, "behavior");
-    const vug_jv *invert = vug_jv_get(v, "invert");
-    if (behavior.ptr && !vug_str_is(behavior, "MergedWithPrevious"))
-        vug_json_fail(&l->json, VUG_UNSUPPORTED, "%s with the behavior \"%.*s\" is not supported",
-                      name, VUG_STR_ARG(behavior));
-    if (invert && (invert->type != VUG_JSON_BOOL || invert->boolean))
-        vug_json_fail(&l->json, VUG_UNSUPPORTED, "%s with \"invert\" is not supported", name);
-    l->t->pre_tokenizer = (vug_pre_tokenizer){ VUG_WORDS_SPLIT, pattern_of(l, v, name) };
-}
-
-void vug_load_pre_tokenizer(vug_loader *l, const vug_jv *v)
-{
-    static const component rows[] = {
-        { "Split", words_split },
-    };
-    static const component_kind kind = KIND("pre-tokenizer", "pretokenizers", rows);
-    read_components(l, &kind, v);
+    static const vug_component_kind kind = VUG_COMPONENTS("normalizer", "normalizers", rows);
+    vug_read_components(l, &kind, v);
 }
 
 /* ---- post-processor ------------------------------------------------------ */
@@ -175,7 +111,7 @@ static void add_named(vug_loader *l, const vug_jv *v, vug_str name, vug_few_ids 
                           VUG_STR_ARG(name));
             return;
         }
-        if (is_full(l, to->n, "post-processor"))
+        if (vug_component_full(l, to->n, "post-processor"))
             return;
         to->id[to->n++] = (int32_t)e->i64;
     }
@@ -216,34 +152,77 @@ static void post_template(vug_loader *l, const vug_jv *v)
                       texts);
 }
 
+/* {"sep": ["</s>", 2], "cls": ["<s>", 0]} */
+static void post_pair(vug_loader *l, const vug_jv *v)
+{
+    static const char *const keys[] = { "cls", "sep" };
+    vug_few_ids *const to[] = { &l->t->before, &l->t->after };
+    for (int i = 0; i < 2; i++) {
+        const vug_jv *list = vug_jv_get(v, keys[i]);
+        const vug_jv *token = vug_jv_is(list, VUG_JSON_ARRAY) ? list->child : NULL;
+        const vug_jv *id = token ? token->next : NULL;
+        if (!id || id->next || !id->is_int || id->i64 < 0 || id->i64 >= VUG_MAX_IDS)
+            vug_json_fail(&l->json, VUG_FORMAT, "post-processor: \"%s\" is no token with its id",
+                          keys[i]);
+        else if (to[i]->n > 0)
+            vug_json_fail(&l->json, VUG_UNSUPPORTED,
+                          "more than one post-processor that adds tokens is not supported");
+        else
+            to[i]->id[to[i]->n++] = (int32_t)id->i64;
+    }
+}
+
+/* Offsets, which nobody asks for. */
+static void post_nothing(vug_loader *l, const vug_jv *v)
+{
+    (void)l;
+    (void)v;
+}
+
 void vug_load_post_processor(vug_loader *l, const vug_jv *v)
 {
-    static const component rows[] = {
+    static const vug_component rows[] = {
         { "TemplateProcessing", post_template },
+        { "RobertaProcessing", post_pair },
+        { "BertProcessing", post_pair },
+        { "ByteLevel", post_nothing },
     };
-    static const component_kind kind = KIND("post-processor", "processors", rows);
-    read_components(l, &kind, v);
+    static const vug_component_kind kind = VUG_COMPONENTS("post-processor", "processors", rows);
+    vug_read_components(l, &kind, v);
 }
 
 /* ---- decoder ------------------------------------------------------------- */
 
-static void add_decode(vug_loader *l, vug_decode_step step)
+/* What acts on single tokens comes before what makes bytes of them, or one text. */
+static void add_decode(vug_loader *l, const char *name, vug_decode_step step)
 {
     vug_decoding *to = &l->t->decoding;
-    if (!is_full(l, to->n, "decoder"))
+    if (to->byte_fallback || to->byte_level || to->fused)
+        vug_json_fail(&l->json, VUG_UNSUPPORTED,
+                      "decoder %s after ByteFallback, ByteLevel or Fuse is not supported", name);
+    else if (!vug_component_full(l, to->n, "decoder"))
         to->step[to->n++] = step;
 }
 
 static void decode_replace(vug_loader *l, const vug_jv *v)
 {
-    if (l->t->decoding.byte_fallback || l->t->decoding.fused) {
-        vug_json_fail(&l->json, VUG_UNSUPPORTED,
-                      "decoder Replace after ByteFallback or Fuse is not supported");
-        return;
-    }
-    add_decode(l, (vug_decode_step){ .kind = VUG_DECODE_REPLACE,
-                                     .from = pattern_of(l, v, "decoder Replace"),
-                                     .to = string_of(l, v, "decoder Replace", "content") });
+    const vug_pattern pattern = vug_component_pattern(l, v, "decoder Replace");
+    add_decode(l, "Replace",
+               (vug_decode_step){ .kind = pattern.regex ? VUG_DECODE_MATCHES : VUG_DECODE_REPLACE,
+                                  .from = pattern.literal,
+                                  .regex = pattern.regex,
+                                  .to = vug_component_string(l, v, "decoder Replace", "content") });
+}
+
+static void decode_metaspace(vug_loader *l, const vug_jv *v)
+{
+    static const vug_str space = { " ", 1 };
+    const vug_metaspace m = vug_component_metaspace(l, v, "decoder Metaspace");
+    if (m.prepend)
+        add_decode(l, "Metaspace",
+                   (vug_decode_step){ .kind = VUG_DECODE_DROP_FIRST, .from = m.replacement });
+    add_decode(l, "Metaspace",
+               (vug_decode_step){ .kind = VUG_DECODE_REPLACE, .from = m.replacement, .to = space });
 }
 
 static void decode_bytes(vug_loader *l, const vug_jv *v)
@@ -253,6 +232,17 @@ static void decode_bytes(vug_loader *l, const vug_jv *v)
         vug_json_fail(&l->json, VUG_UNSUPPORTED,
                       "decoder ByteFallback after Fuse is not supported");
     l->t->decoding.byte_fallback = true;
+}
+
+/* It fuses, too. */
+static void decode_byte_level(vug_loader *l, const vug_jv *v)
+{
+    (void)v;
+    if (l->t->decoding.fused || l->t->decoding.byte_fallback)
+        vug_json_fail(&l->json, VUG_UNSUPPORTED,
+                      "decoder ByteLevel after ByteFallback, ByteLevel or Fuse is not supported");
+    l->t->decoding.byte_level = true;
+    l->t->decoding.fused = true;
 }
 
 static void decode_fuse(vug_loader *l, const vug_jv *v)
@@ -275,7 +265,7 @@ static void decode_strip(vug_loader *l, const vug_jv *v)
 {
     vug_decoding *to = &l->t->decoding;
     const vug_decode_step step = { .kind = VUG_DECODE_STRIP,
-                                   .from = string_of(l, v, "decoder Strip", "content"),
+                                   .from = vug_component_string(l, v, "decoder Strip", "content"),
                                    .start = count_of(l, v, "start"),
                                    .stop = count_of(l, v, "stop") };
     uint32_t cp;
@@ -288,20 +278,19 @@ static void decode_strip(vug_loader *l, const vug_jv *v)
         vug_json_fail(&l->json, VUG_UNSUPPORTED,
                       "more than one decoder Strip after Fuse is not supported");
     else if (!to->fused)
-        add_decode(l, step);
+        add_decode(l, "Strip", step);
     else
         to->strip = step, to->strips = true;
 }
 
 void vug_load_decoder(vug_loader *l, const vug_jv *v)
 {
-    static const component rows[] = {
-        { "Replace", decode_replace },
-        { "ByteFallback", decode_bytes },
-        { "Fuse", decode_fuse },
-        { "Strip", decode_strip },
+    static const vug_component rows[] = {
+        { "Replace", decode_replace },      { "Metaspace", decode_metaspace },
+        { "ByteFallback", decode_bytes },   { "Fuse", decode_fuse },
+        { "ByteLevel", decode_byte_level }, { "Strip", decode_strip },
     };
-    static const component_kind kind = KIND("decoder", "decoders", rows);
-    read_components(l, &kind, v);
+    static const vug_component_kind kind = VUG_COMPONENTS("decoder", "decoders", rows);
+    vug_read_components(l, &kind, v);
     l->t->decoding.spaced = vug_jv_is(v, VUG_JSON_NULL);
 }
