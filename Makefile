@@ -199,7 +199,7 @@ lint-headers:
 	@for h in include/vug/*.h; do $(CXX) -fsyntax-only -Wall -Wextra -Wpedantic -Werror -Iinclude \
 	    -x c++ $$h || exit 1; done
 lint-shell:
-	@if command -v shellcheck >/dev/null; then shellcheck tests/run tools/deps tools/demo tools/tokenizers .ci/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck tests/run tools/deps tools/demo tools/tokenizers/fetch .ci/run; fi
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/clang CC=$(CLANG) everything
 # One file per process; again only when the file or one of its headers has changed,

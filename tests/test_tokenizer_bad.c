@@ -173,8 +173,8 @@ static void test_added(void **state)
           "the added token \"x\" comes twice" },
         { ADDED("\"id\":20,\"content\":\"x\"},{\"id\":20,\"content\":\"y\""), VUG_FORMAT,
           "the added token \"y\" has id 20, which is that of \"x\"" },
-        { ADDED("\"id\":20,\"content\":\"x\",\"single_word\":true"), VUG_UNSUPPORTED,
-          "\"single_word\" of the added token \"x\" is not supported" },
+        { ADDED("\"id\":20,\"content\":\"x\",\"single_word\":1"), VUG_FORMAT,
+          "expected true or false, found a number" },
         { ADDED("\"id\":20,\"content\":\"x\",\"special\":1"), VUG_FORMAT,
           "expected true or false, found a number" },
         { ADDED("\"id\":16777214,\"content\":\"x\""), VUG_FORMAT, "from 0 to 16777213" },
@@ -193,46 +193,69 @@ static void test_added(void **state)
 
 #define REPLACE(from, to) "{\"type\":\"Replace\",\"pattern\":{" from "},\"content\":" to "}"
 #define SPLIT(rest)       "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"}," rest "}"
-#define DECODERS(list)    "{\"type\":\"Sequence\",\"decoders\":[" list "]}"
-#define STRIP             "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}"
-#define FUSE              "{\"type\":\"Fuse\"}"
-#define BYTES             "{\"type\":\"ByteFallback\"}"
-#define RENAME            "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"b\"}"
+#define METASPACE(mark, scheme) \
+    "{\"type\":\"Metaspace\",\"replacement\":" mark ",\"prepend_scheme\":\"" scheme "\"}"
+#define DECODERS(list) "{\"type\":\"Sequence\",\"decoders\":[" list "]}"
+#define STRIP          "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}"
+#define FUSE           "{\"type\":\"Fuse\"}"
+#define BYTES          "{\"type\":\"ByteFallback\"}"
+#define RENAME         "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"b\"}"
 #define TEMPLATE(single)                                  \
     "{\"type\":\"TemplateProcessing\",\"single\":" single \
     ",\"special_tokens\":{\"B\":{\"ids\":[2]},\"far\":{\"ids\":[99]},\"no\":{}}}"
 #define SEQUENCE "{\"Sequence\":{\"id\":\"A\"}}"
 
 static const bad components[] = {
-    { { .normalizer = "{\"type\":\"NFC\"}" },
+    { { .normalizer = "{\"type\":\"Nmt\"}" },
       VUG_UNSUPPORTED,
-      "line 9, column 14: the normalizer \"NFC\" is not supported" },
+      "line 9, column 14: the normalizer \"Nmt\" is not supported" },
     { { .normalizer = "{}" }, VUG_FORMAT, "the normalizer is no object with a \"type\"" },
     { { .normalizer = "[]" }, VUG_FORMAT, "the normalizer is no object with a \"type\"" },
     { { .normalizer = "{\"type\":\"Sequence\"}" }, VUG_FORMAT, "its list \"normalizers\"" },
-    { { .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Lowercase\"}]}" },
+    { { .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\"}]}" },
       VUG_UNSUPPORTED,
-      "the normalizer \"Lowercase\" is not supported" },
-    { { .normalizer = REPLACE("\"Regex\":\"a\"", "\"\"") },
+      "the normalizer \"Precompiled\" is not supported" },
+    { { .normalizer = REPLACE("\"Regex\":\"(a)\\\\1\"", "\"\"") },
       VUG_UNSUPPORTED,
-      "normalizer Replace with a regular expression is not supported" },
+      "normalizer Replace: the regular expression \"(a)\\1\" is not supported: a backslash "
+      "before this letter or digit (byte 3)" },
+    { { .normalizer = REPLACE("\"Regex\":\"(a\"", "\"\"") },
+      VUG_UNSUPPORTED,
+      "is not supported: missing closing parenthesis" },
+    { { .normalizer = REPLACE("\"Regex\":1", "\"\"") }, VUG_FORMAT, "\"Regex\" is no string" },
+    { { .normalizer = "{\"type\":\"Strip\",\"strip_left\":1}" },
+      VUG_FORMAT,
+      "normalizer Strip: \"strip_left\" is neither true nor false" },
     { { .normalizer = REPLACE("\"String\":\"\"", "\"\"") }, VUG_FORMAT, "pattern is empty" },
     { { .normalizer = REPLACE("", "\"\"") }, VUG_FORMAT, "\"String\" is no string of at most" },
     { { .normalizer = REPLACE("\"String\":\"a\"", "null") }, VUG_FORMAT, "\"content\" is no" },
     { { .normalizer = "{\"type\":\"Prepend\"}" }, VUG_FORMAT, "\"prepend\" is no string" },
-    { { .pre = "{\"type\":\"ByteLevel\"}" },
+    { { .pre = "{\"type\":\"UnicodeScripts\"}" },
       VUG_UNSUPPORTED,
-      "the pre-tokenizer \"ByteLevel\" is not supported" },
-    { { .pre = SPLIT("\"behavior\":\"Isolated\",\"invert\":false") },
+      "the pre-tokenizer \"UnicodeScripts\" is not supported" },
+    { { .pre = SPLIT("\"behavior\":\"Joined\",\"invert\":false") },
       VUG_UNSUPPORTED,
-      "pre-tokenizer Split with the behavior \"Isolated\" is not supported" },
-    { { .pre = SPLIT("\"behavior\":\"MergedWithPrevious\",\"invert\":true") },
+      "pre-tokenizer Split with the behavior \"Joined\" is not supported" },
+    { { .pre = SPLIT("\"behavior\":\"Isolated\",\"invert\":0") },
+      VUG_FORMAT,
+      "pre-tokenizer Split: \"invert\" is neither true nor false" },
+    { { .pre = METASPACE("\"ab\"", "always") }, VUG_FORMAT, "is no single character" },
+    { { .pre = METASPACE("\"_\"", "last") },
       VUG_UNSUPPORTED,
-      "pre-tokenizer Split with \"invert\" is not supported" },
+      "pre-tokenizer Metaspace with the prepend_scheme \"last\" is not supported" },
+    { { .pre = "{\"type\":\"CharDelimiterSplit\",\"delimiter\":\"\"}" },
+      VUG_FORMAT,
+      "the delimiter is empty" },
     { { .pre = SPLIT("\"invert\":false") }, VUG_FORMAT, "\"behavior\" is no string" },
-    { { .post = "{\"type\":\"BertProcessing\"}" },
+    { { .post = "{\"type\":\"Other\"}" },
       VUG_UNSUPPORTED,
-      "the post-processor \"BertProcessing\" is not supported" },
+      "the post-processor \"Other\" is not supported" },
+    { { .post = "{\"type\":\"BertProcessing\",\"cls\":[\"a\",10],\"sep\":[\"a\"]}" },
+      VUG_FORMAT,
+      "post-processor: \"sep\" is no token with its id" },
+    { { .post = "{\"type\":\"RobertaProcessing\",\"cls\":[\"a\",10],\"sep\":[\"a\",99]}" },
+      VUG_FORMAT,
+      "the post-processor adds id 99, which is no token" },
     { { .post = TEMPLATE("null") }, VUG_FORMAT, "lacks \"single\"" },
     { { .post = TEMPLATE("[]") }, VUG_FORMAT, "has the Sequence A 0 times" },
     { { .post = TEMPLATE("[" SEQUENCE "," SEQUENCE "]") }, VUG_FORMAT, "Sequence A 2 times" },
@@ -246,15 +269,18 @@ static const bad components[] = {
     { { .post = TEMPLATE("[{\"SpecialToken\":{\"id\":\"far\"}}," SEQUENCE "]") },
       VUG_FORMAT,
       "the post-processor adds id 99, which is no token" },
-    { { .decoder = "{\"type\":\"ByteLevel\"}" },
+    { { .decoder = "{\"type\":\"WordPiece\"}" },
       VUG_UNSUPPORTED,
-      "the decoder \"ByteLevel\" is not supported" },
+      "the decoder \"WordPiece\" is not supported" },
     { { .decoder = DECODERS(FUSE "," RENAME) },
       VUG_UNSUPPORTED,
-      "decoder Replace after ByteFallback or Fuse is not supported" },
+      "decoder Replace after ByteFallback, ByteLevel or Fuse is not supported" },
     { { .decoder = DECODERS(BYTES "," RENAME) },
       VUG_UNSUPPORTED,
-      "decoder Replace after ByteFallback or Fuse is not supported" },
+      "decoder Replace after ByteFallback, ByteLevel or Fuse is not supported" },
+    { { .decoder = DECODERS(FUSE ",{\"type\":\"ByteLevel\"}") },
+      VUG_UNSUPPORTED,
+      "decoder ByteLevel after ByteFallback, ByteLevel or Fuse is not supported" },
     { { .decoder = DECODERS(FUSE "," BYTES) },
       VUG_UNSUPPORTED,
       "decoder ByteFallback after Fuse is not supported" },

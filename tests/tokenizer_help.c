@@ -135,17 +135,17 @@ void tokenizer_check_decode(const vug_tokenizer *tokenizer, const int32_t *id, s
     vug_text_release(&whole);
 }
 
-vug_tokenizer *tokenizer_gemma3(void)
+vug_tokenizer *tokenizer_real(const char *name)
 {
     const char *const roots[] = { getenv("VUG_TOKENIZERS"), "build/tokenizers",
                                   "../shared/tokenizers" };
     char path[512] = "";
     for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && !vug_file_exists(path); i++) {
         if (roots[i])
-            (void)snprintf(path, sizeof(path), "%s/gemma3/tokenizer.json", roots[i]);
+            (void)snprintf(path, sizeof(path), "%s/%s/tokenizer.json", roots[i], name);
     }
     if (!vug_file_exists(path)) {
-        print_message("no gemma3/tokenizer.json: tools/tokenizers fetches it\n");
+        print_message("no %s/tokenizer.json: tools/tokenizers/fetch gets it\n", name);
         skip();
     }
     vug_tokenizer *t = NULL;
@@ -155,12 +155,17 @@ vug_tokenizer *tokenizer_gemma3(void)
     return t;
 }
 
+vug_tokenizer *tokenizer_gemma3(void)
+{
+    return tokenizer_real("gemma3");
+}
+
 static void check_line(const vug_tokenizer *t, vug_str line)
 {
     vug_arena arena = { 0 };
     const vug_jv *root = NULL;
     vug_tokens ids = { 0 };
-    assert_int_equal(vug_json_tree(line, "gemma3.jsonl", &arena, &root, NULL), VUG_OK);
+    assert_int_equal(vug_json_tree(line, "golden line", &arena, &root, NULL), VUG_OK);
     const vug_str text = vug_jv_get(root, "text")->str;
     const vug_str decoded = vug_jv_get(root, "decoded")->str;
     const vug_jv *want = vug_jv_get(root, "ids");
@@ -176,13 +181,20 @@ static void check_line(const vug_tokenizer *t, vug_str line)
     vug_arena_release(&arena);
 }
 
-void tokenizer_check_golden(const vug_tokenizer *t)
+void tokenizer_check_lines(const vug_tokenizer *t, const char *name, int n)
 {
     vug_text file = { 0 };
     int lines = 0;
-    assert_int_equal(vug_read_file("tests/golden/text/gemma3.jsonl", 1 << 20, &file, NULL), VUG_OK);
+    char path[200];
+    (void)snprintf(path, sizeof(path), "tests/golden/text/%s.jsonl", name);
+    assert_int_equal(vug_read_file(path, 1 << 20, &file, NULL), VUG_OK);
     for (const char *at = file.ptr, *end; (end = strchr(at, '\n')); at = end + 1, lines++)
         check_line(t, (vug_str){ at, (size_t)(end - at) });
-    assert_int_equal(lines, 492);
+    assert_int_equal(lines, n);
     vug_text_release(&file);
+}
+
+void tokenizer_check_golden(const vug_tokenizer *t)
+{
+    tokenizer_check_lines(t, "gemma3", 492);
 }

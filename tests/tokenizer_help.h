@@ -54,9 +54,12 @@ void tokenizer_check(const vug_tokenizer *tokenizer, unsigned flags, const token
 void tokenizer_check_decode(const vug_tokenizer *tokenizer, const int32_t *id, size_t n,
                             bool skip_special, const char *text, size_t len);
 
-/* The real one of Gemma 3; where it is not there the test is skipped. */
+/* A real one, "gemma3" or "qwen3"; where it is not there the test is skipped. */
+vug_tokenizer *tokenizer_real(const char *name);
 vug_tokenizer *tokenizer_gemma3(void);
-/* The lines of tests/golden/text/gemma3.jsonl, of such a one. */
+/* The lines of tests/golden/text/NAME.jsonl, which are so many. */
+void tokenizer_check_lines(const vug_tokenizer *tokenizer, const char *name, int n);
+/* Those of gemma3.jsonl. */
 void tokenizer_check_golden(const vug_tokenizer *tokenizer);
 
 #endif
