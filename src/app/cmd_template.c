@@ -115,7 +115,7 @@ static void read_options(vug_json *j, task *t)
 }
 
 /* {"template": NAME, "messages": [..], "options": {..}}; other members are passed over. */
-static vug_status read_job(vug_str line, vug_arena *arena, task *t, vug_err *err)
+static vug_status read_task(vug_str line, vug_arena *arena, task *t, vug_err *err)
 {
     vug_json j = vug_json_over(line, "JSON", arena);
     vug_str key;
@@ -185,7 +185,7 @@ static vug_status find_chat(library *l, vug_str name, vug_setting *to, const vug
     return VUG_FAIL(err, VUG_ARGUMENT, "there is no template \"%.*s\"", VUG_STR_ARG(name));
 }
 
-static vug_status render_job(library *l, task *t, vug_prompt *out, vug_err *err)
+static vug_status render_task(library *l, task *t, vug_prompt *out, vug_err *err)
 {
     const vug_chat *chat;
     VUG_TRY(find_chat(l, t->name, &t->setting, &chat, err));
@@ -209,9 +209,9 @@ static vug_status render_line(library *l, bool strict, vug_str line, vug_buf *to
     vug_prompt prompt = { 0 };
     task t = { .strict = strict };
     vug_err refused;
-    vug_status st = read_job(line, &arena, &t, err);
+    vug_status st = read_task(line, &arena, &t, err);
     if (st == VUG_OK) {
-        const vug_status rendered = render_job(l, &t, &prompt, &refused);
+        const vug_status rendered = render_task(l, &t, &prompt, &refused);
         vug_buf_puts(to, rendered == VUG_OK ? "{\"text\":" : "{\"error\":");
         if (rendered == VUG_OK)
             vug_json_write_string(to, prompt.text.ptr, prompt.text.len);
