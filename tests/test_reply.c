@@ -383,7 +383,7 @@ static void tools_that_are_none(void **state)
     vug_err err;
     assert_int_equal(vug_reply_over(&syntax, false, vug_str_of("{}"), reply_fold, NULL, &r, &err),
                      VUG_FORMAT);
-    assert_string_equal(err.msg, "tools: expected an array");
+    assert_string_equal(err.msg, "tools: expected an array of tools");
     assert_int_equal(vug_reply_over(&syntax, false, vug_str_of("["), reply_fold, NULL, &r, &err),
                      VUG_FORMAT);
     assert_null(r);

@@ -110,14 +110,19 @@ typedef bool vug_part_fn(const vug_part *part, void *user);
 /* Takes a generation apart, as it comes. Used by one thread at a time. */
 typedef struct vug_reply vug_reply;
 
-/* `prompt` says how the answer begins (some templates open the thinking), `tools`,
- * which may be NULL, which types the arguments of calls have where the syntax does not
- * say; both are needed during this call only. */
-VUG_API VUG_MUST_CHECK vug_status vug_reply_create(const vug_chat *chat,
-                                                   const vug_tokenizer *tokenizer,
-                                                   const vug_prompt *prompt, const char *tools,
-                                                   size_t tools_len, vug_part_fn *on_part,
-                                                   void *user, vug_reply **out, vug_err *err);
+/* `tools` and `prompt` are needed while the reply is made only. */
+typedef struct {
+    const vug_chat *chat;
+    const vug_tokenizer *tokenizer;
+    const vug_prompt *prompt; /* says how the answer begins: some templates open the thinking */
+    const char *tools;        /* JSON: types of arguments where the syntax does not say; NULL */
+    size_t tools_len;
+    vug_part_fn *on_part;
+    void *user; /* handed to on_part */
+} vug_reply_options;
+
+VUG_API VUG_MUST_CHECK vug_status vug_reply_create(const vug_reply_options *options,
+                                                   vug_reply **out, vug_err *err);
 VUG_API void vug_reply_destroy(vug_reply *reply);
 /* The next generated token; a stop token may be among them. */
 VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, vug_err *err);

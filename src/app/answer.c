@@ -209,8 +209,16 @@ static vug_status generate(vug_answerer *a, const vug_prompt *prompt,
     vug_tokens tokens = { 0 };
     if (!tokenizer)
         return VUG_UNSUPPORTED;
-    VUG_TRY(vug_reply_create(a->chat, tokenizer, prompt, a->setting.tools.ptr, a->setting.tools.len,
-                             on_part, a, &a->reply, err));
+    const vug_reply_options taking = {
+        .chat = a->chat,
+        .tokenizer = tokenizer,
+        .prompt = prompt,
+        .tools = a->setting.tools.ptr,
+        .tools_len = a->setting.tools.len,
+        .on_part = on_part,
+        .user = a,
+    };
+    VUG_TRY(vug_reply_create(&taking, &a->reply, err));
     vug_status st = vug_prompt_encode(tokenizer, prompt, &tokens, err);
     if (st == VUG_OK)
         st = vug_generate(a->session, tokens.id, tokens.n, how, out, err);

@@ -109,7 +109,7 @@ static const trial trials[VUG_REFUSAL_COUNT][2] = {
     [VUG_REFUSES_PARTS] = { { PARTS, "vug-1", NULL, "'type'" },
                             { PARTS, "vug-1", NULL, "\"type\"" } },
     [VUG_REFUSES_DEVELOPER] = { { "[" DEVELOPER("vug-1") "," USER("vug-2") "]", "vug-1", NULL,
-                                  "developer" } },
+                                  NULL } },
     [VUG_REFUSES_SYSTEM] = { { "[" SYSTEM("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                NULL } },
     [VUG_REFUSES_LATE_SYSTEM] = { { "[" USER("vug-2") "," ASSISTANT("vug-3") "," SYSTEM(
@@ -166,14 +166,23 @@ static vug_status try_all(const vug_chat *chat, voice *v, vug_err *err)
     return VUG_OK;
 }
 
+static bool holds(vug_str text, const char *part)
+{
+    return text.len && memmem(text.ptr, text.len, part, strlen(part)) != NULL;
+}
+
 static vug_status open_voice(const vug_chat *chat, vug_str source, voice *out, vug_err *err)
 {
     if (source.len > VUG_CHAT_MAX_TEMPLATE)
         return VUG_FAIL(err, VUG_LIMIT, "%s: a template of %zu bytes, at most %zu are read",
                         chat->name, source.len, VUG_CHAT_MAX_TEMPLATE);
     VUG_TRY(vug_template_parse(source, chat->name, &out->tmpl, err));
-    out->prints_tools = memmem(source.ptr, source.len, "tools", 5) != NULL;
-    return try_all(chat, out, err);
+    out->prints_tools = holds(source, "tools");
+    VUG_TRY(try_all(chat, out, err));
+    /* One that prints every role as it is called need not be of a model that knows it. */
+    if (!holds(source, "developer"))
+        out->refusals.refuses[VUG_REFUSES_DEVELOPER] = true;
+    return VUG_OK;
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */

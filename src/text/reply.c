@@ -1,14 +1,13 @@
 #include "text/reply.h"
 
 #include "core/text.h"
+#include "text/messages.h"
 
 /*
  * An answer is content until a mark opens thinking or a call. It is looked at byte by
  * byte, so that how it was cut into tokens cannot matter; what might become a mark, and
  * blanks that might lie in front of one, wait until that is known.
  */
-
-enum { MAX_TOOLS = 16 << 20 };
 
 /* ---- parts ---------------------------------------------------------------------------- */
 
@@ -444,20 +443,10 @@ bool vug_reply_is_thinking(const vug_reply *r)
 
 static vug_status read_tools(vug_reply *r, vug_str json, vug_err *err)
 {
-    if (json.len == 0)
-        return VUG_OK;
-    if (json.len > MAX_TOOLS)
-        return VUG_FAIL(err, VUG_LIMIT, "tools: %zu bytes, at most %d are read", json.len,
-                        (int)MAX_TOOLS);
-    const vug_str copy = vug_arena_copy(&r->arena, json);
-    if (!copy.ptr)
+    const vug_str copy = json.len ? vug_arena_copy(&r->arena, json) : json;
+    if (json.len && !copy.ptr)
         return VUG_FAIL_NOMEM(err, "tools", json.len);
-    VUG_TRY(vug_json_tree(copy, "tools", &r->arena, &r->tools, err));
-    if (r->tools->type == VUG_JSON_NULL)
-        r->tools = NULL;
-    else if (r->tools->type != VUG_JSON_ARRAY)
-        return VUG_FAIL(err, VUG_FORMAT, "tools: expected an array");
-    return VUG_OK;
+    return vug_tools_read(copy, true, &r->arena, &r->tools, err);
 }
 
 vug_status vug_reply_over(const vug_syntax *syntax, bool thinking, vug_str tools,

@@ -3,23 +3,23 @@
 #include "text/reply.h"
 #include "text/text.h"
 
-vug_status vug_reply_create(const vug_chat *chat, const vug_tokenizer *tokenizer,
-                            const vug_prompt *prompt, const char *tools, size_t tools_len,
-                            vug_part_fn *on_part, void *user, vug_reply **out, vug_err *err)
+vug_status vug_reply_create(const vug_reply_options *options, vug_reply **out, vug_err *err)
 {
-    const vug_syntax *syntax = vug_chat_syntax(chat);
+    const vug_syntax *syntax = vug_chat_syntax(options->chat);
+    const vug_prompt *prompt = options->prompt;
     /* What somebody wrote at the end of a prompt opens nothing. */
     const size_t spoken = prompt->n_plain ? prompt->plain[prompt->n_plain - 1].to : 0;
     const vug_str end = { prompt->text.ptr + spoken, prompt->text.len - spoken };
+    const vug_str tools = { options->tools, options->tools_len };
     vug_reply *r;
-    VUG_TRY(vug_reply_over(syntax, vug_syntax_is_open(syntax, end), (vug_str){ tools, tools_len },
-                           on_part, user, &r, err));
-    r->tokenizer = tokenizer;
+    VUG_TRY(vug_reply_over(syntax, vug_syntax_is_open(syntax, end), tools, options->on_part,
+                           options->user, &r, err));
+    r->tokenizer = options->tokenizer;
     for (int m = 0; m < VUG_MARK_COUNT; m++) {
-        r->id[m] = syntax->mark[m] ? vug_tokenizer_find(tokenizer, syntax->mark[m]) : -1;
+        r->id[m] = syntax->mark[m] ? vug_tokenizer_find(r->tokenizer, syntax->mark[m]) : -1;
         r->by_id[m] = r->id[m] >= 0;
     }
-    const vug_status st = vug_decoder_create(tokenizer, false, &r->decoder, err);
+    const vug_status st = vug_decoder_create(r->tokenizer, false, &r->decoder, err);
     if (st != VUG_OK) {
         vug_reply_destroy(r);
         return st;
