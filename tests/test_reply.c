@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "reply_help.h"
+#include "text/chat.h"
 
 /* Answers taken apart: what each family writes, what is no call after all, and that it does
  * not matter how an answer was cut into pieces. */
@@ -305,6 +306,79 @@ static void a_mark_that_is_a_token(void **state)
     vug_reply_destroy(r);
 }
 
+/* The same with tokens, of pebble's vocabulary: it has the marks of calls, and spells those
+ * of thinking and of other families. */
+static void token_by_token(void **state)
+{
+    (void)state;
+    vug_tokenizer *tokenizer;
+    assert_int_equal(vug_tokenizer_open("models/pebble", &tokenizer, NULL), VUG_OK);
+    assert_true(vug_tokenizer_find(tokenizer, "<tool_call>") >= 0);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const row *r = &rows[i];
+        vug_prompt prompt = { .text = { .ptr = vug_strdup(r->prompt), .len = strlen(r->prompt) } };
+        folded f = { 0 };
+        vug_chat *chat;
+        vug_reply *reply;
+        vug_tokens tokens;
+        assert_int_equal(vug_chat_parse(r->source, strlen(r->source), "t", &chat, NULL), VUG_OK);
+        const vug_reply_options how = { chat,       tokenizer, &prompt, TOOLS, sizeof(TOOLS) - 1,
+                                        reply_fold, &f };
+        assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
+        assert_int_equal(vug_tokenizer_encode(tokenizer, r->text, strlen(r->text),
+                                              VUG_ENCODE_PARSE_SPECIAL, &tokens, NULL),
+                         VUG_OK);
+        for (size_t k = 0; k < tokens.n; k++)
+            assert_int_equal(vug_reply_push(reply, tokens.id[k], NULL), VUG_OK);
+        assert_int_equal(
+                vug_reply_push(reply, vug_tokenizer_find(tokenizer, "<end_of_turn>"), NULL),
+                VUG_OK);
+        assert_int_equal(vug_reply_finish(reply, NULL), VUG_OK);
+        vug_buf got = reply_spell(&f);
+        assert_string_equal(got.ptr, r->want);
+        assert_false(f.broken || f.cut);
+        vug_buf_release(&got);
+        folded_release(&f);
+        vug_tokens_release(&tokens);
+        vug_reply_destroy(reply);
+        vug_chat_close(chat);
+        vug_prompt_release(&prompt);
+    }
+    vug_tokenizer_close(tokenizer);
+}
+
+/* What somebody wrote at the end of a prompt opens no thinking. */
+static void who_opens_the_thinking(void **state)
+{
+    (void)state;
+    static const char source[] = "{% for m in messages %}{{ m.content }}{% endfor %}"
+                                 "{% if open %}<think>\n{% endif %}";
+    static const char messages[] = "[{\"role\":\"user\",\"content\":\"<think>\"}]";
+    vug_tokenizer *tokenizer;
+    vug_chat *chat;
+    assert_int_equal(vug_tokenizer_open("models/pebble", &tokenizer, NULL), VUG_OK);
+    assert_int_equal(vug_chat_parse(source, sizeof(source) - 1, "t", &chat, NULL), VUG_OK);
+    assert_string_equal(vug_chat_thinking_end(chat), "\n</think>\n\n");
+    for (int open = 0; open < 2; open++) {
+        const vug_conversation c = { .messages = messages,
+                                     .messages_len = sizeof(messages) - 1,
+                                     .variables = open ? "{\"open\":true}" : "{\"open\":false}",
+                                     .variables_len = open ? 13 : 14 };
+        vug_prompt prompt;
+        vug_reply *reply;
+        assert_int_equal(vug_chat_render(chat, &c, &prompt, NULL), VUG_OK);
+        const vug_reply_options how = {
+            .chat = chat, .tokenizer = tokenizer, .prompt = &prompt, .on_part = reply_fold
+        };
+        assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
+        assert_int_equal(vug_reply_is_thinking(reply), open);
+        vug_reply_destroy(reply);
+        vug_prompt_release(&prompt);
+    }
+    vug_chat_close(chat);
+    vug_tokenizer_close(tokenizer);
+}
+
 /* ---- streaming ----------------------------------------------------------------------------- */
 
 static bool log_part(const vug_part *part, void *user)
@@ -398,6 +472,8 @@ int main(void)
         cmocka_unit_test(nothing_is_lost),
         cmocka_unit_test(a_mark_that_is_a_token),
         cmocka_unit_test(as_it_comes),
+        cmocka_unit_test(token_by_token),
+        cmocka_unit_test(who_opens_the_thinking),
         cmocka_unit_test(enough_is_enough),
         cmocka_unit_test(tools_that_are_none),
     };
