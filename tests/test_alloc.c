@@ -153,10 +153,9 @@ static vug_status gguf_model(const char *folder, vug_err *err)
 {
     (void)folder;
     static const char path[] = "tests/fuzz/regressions/gguf/model-gemma3-pieces.gguf";
-    const vug_message hello = { "user", "ab" };
     vug_checkpoint c = { 0 };
     vug_gguf_builder metadata = { 0 };
-    vug_text text = { 0 };
+    vug_chat *chat = NULL;
     vug_status st = vug_checkpoint_open(path, &c, err);
     if (st == VUG_OK) {
         assert_int_equal(vug_tokenizer_find(c.tokenizer, "aba"), 7);
@@ -165,8 +164,8 @@ static vug_status gguf_model(const char *folder, vug_err *err)
     if (st == VUG_OK)
         st = vug_buf_ok(&metadata.bytes, err);
     if (st == VUG_OK)
-        st = vug_render_at(path, &hello, 1, true, &text, err);
-    vug_text_release(&text);
+        st = vug_chat_open(path, "tools/pebble/chat_template.jinja", &chat, err);
+    vug_chat_close(chat);
     vug_gguf_builder_release(&metadata);
     vug_checkpoint_release(&c);
     return st;
@@ -230,6 +229,49 @@ static vug_status from_load_to_close(const char *folder, vug_err *err)
     return st;
 }
 
+static bool heard(const vug_part *part, void *user)
+{
+    *(size_t *)user += part->len;
+    return true;
+}
+
+/* A conversation with everything in it, and an answer to it that is taken apart. */
+static vug_status prompts(const vug_chat *of, const vug_tokenizer *tokenizer, vug_err *err)
+{
+    static const char messages[] =
+            "[{\"role\":\"developer\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]},"
+            "{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":\"b\"},"
+            "{\"role\":\"assistant\",\"reasoning\":\"hm\",\"tool_calls\":[{\"function\":"
+            "{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"}}]},"
+            "{\"role\":\"tool\",\"content\":\"2\"}]";
+    static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
+    const vug_conversation c = { .messages = messages,
+                                 .messages_len = sizeof(messages) - 1,
+                                 .tools = tools,
+                                 .tools_len = sizeof(tools) - 1,
+                                 .variables = "{\"x\":1}",
+                                 .variables_len = 7 };
+    vug_prompt whole = { 0 };
+    vug_tokens tokens = { 0 };
+    vug_reply *reply = NULL;
+    size_t said = 0;
+    vug_status st = vug_chat_render(of, &c, &whole, err);
+    if (st == VUG_OK)
+        st = vug_prompt_encode(tokenizer, &whole, &tokens, err);
+    if (st == VUG_OK)
+        st = vug_reply_create(&(vug_reply_options){ of, tokenizer, &whole, tools, sizeof(tools) - 1,
+                                                    heard, &said },
+                              &reply, err);
+    for (size_t i = 0; st == VUG_OK && i < tokens.n; i++)
+        st = vug_reply_push(reply, tokens.id[i], err);
+    if (st == VUG_OK)
+        st = vug_reply_finish(reply, err);
+    vug_reply_destroy(reply);
+    vug_tokens_release(&tokens);
+    vug_prompt_release(&whole);
+    return st;
+}
+
 /* With text on both sides. */
 static vug_status chat(const char *folder, vug_err *err)
 {
@@ -239,7 +281,6 @@ static vug_status chat(const char *folder, vug_err *err)
     vug_model *model = NULL;
     vug_session *session = NULL;
     vug_generation out = { 0 };
-    vug_text rendered = { 0 };
     vug_status st = vug_model_open(folder, &options, &model, err);
     if (st == VUG_OK)
         st = vug_session_create(model, &session, err);
@@ -250,8 +291,7 @@ static vug_status chat(const char *folder, vug_err *err)
         st = vug_generate_chat(session, &hello, 1, &generate, &out, err);
     vug_generation_release(&out);
     if (st == VUG_OK)
-        st = vug_render_at(folder, &hello, 1, true, &rendered, err);
-    vug_text_release(&rendered);
+        st = prompts(vug_model_chat(model, err), vug_model_tokenizer(model, err), err);
     vug_session_destroy(session);
     vug_model_close(model);
     return st;

@@ -530,10 +530,9 @@ static void test_template_refuses(void **state)
         { "{}", "messages" },
         { "[7]", "message 1: " },
         { "[{\"content\":\"x\"}]", "\"role\"" },
-        { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\"}]", "message 2: " },
+        { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"oracle\"}]", "message 2: " },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"smell\"}]}]", "\"smell\"" },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", "part 1" },
-        { "[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]", "NUL" },
         { "[{\"role\":\"assistant\",\"content\":\"x\"}]", "" },
     };
     const scratch *tiny = *state;

@@ -7,151 +7,418 @@
 
 #include "core/json.h"
 #include "core/os.h"
-#include "text/chat.h"
+#include "engine_help.h"
+#include "tiny_model.h"
+#include "vug/chat.h"
 
-/* Gemma turns: what the vendor's template rendered, then what it was not asked. */
+/* Conversations as prompts: where a template comes from, what of messages is checked, and
+ * how they are made to fit a template that refuses them. */
 
-enum { MAX_MESSAGES = 8 };
-
-/* The text of a content: a string, or a list of parts, which the template trims
- * one by one and puts together. */
-static const char *content_of(const vug_jv *content, vug_arena *arena)
+static vug_str str(const char *text)
 {
-    vug_buf joined = { 0 };
-    if (vug_jv_is(content, VUG_JSON_STRING))
-        return vug_arena_copy(arena, content->str).ptr;
-    for (const vug_jv *part = content->child; part; part = part->next) {
-        const vug_str text = vug_jv_get(part, "text")->str;
-        assert_true(text.len > 0 && text.ptr[0] != ' ' && text.ptr[text.len - 1] != ' ');
-        vug_buf_append(&joined, text.ptr, text.len);
-    }
-    const vug_str copy = vug_arena_copy(arena, (vug_str){ joined.ptr, joined.len });
-    vug_buf_release(&joined);
-    return copy.ptr;
+    return vug_str_of(text);
 }
 
-static void check_line(vug_str line)
+/* ---- the formats that are built in ------------------------------------------------------ */
+
+static vug_status render(const vug_chat *chat, vug_str messages, const vug_conversation *how,
+                         vug_text *out, vug_err *err)
+{
+    vug_conversation c = how ? *how : (vug_conversation){ 0 };
+    vug_prompt prompt = { 0 };
+    c.messages = messages.ptr;
+    c.messages_len = messages.len;
+    const vug_status st = vug_chat_render(chat, &c, &prompt, err);
+    *out = prompt.text;
+    prompt.text = (vug_text){ 0 };
+    for (size_t i = 0; i < prompt.n_plain; i++) {
+        assert_true(prompt.plain[i].from < prompt.plain[i].to && prompt.plain[i].to <= out->len);
+        assert_true(i == 0 || prompt.plain[i - 1].to < prompt.plain[i].from);
+    }
+    vug_prompt_release(&prompt);
+    return st;
+}
+
+/* The chat of a folder that has nothing but a config of that type. */
+static vug_chat *chat_of(const char *model_type)
+{
+    scratch dir = scratch_make();
+    char config[100];
+    vug_chat *chat = NULL;
+    vug_err err = { 0 };
+    (void)snprintf(config, sizeof(config), "{\"model_type\":\"%s\"}", model_type);
+    scratch_puts(&dir, "config.json", config);
+    help_ok(vug_chat_open(dir.path, NULL, &chat, &err), &err);
+    scratch_remove(&dir);
+    return chat;
+}
+
+static void check_line(const vug_chat *chat, vug_str line)
 {
     vug_arena arena = { 0 };
-    vug_message message[MAX_MESSAGES];
     const vug_jv *root = NULL;
-    size_t n = 0;
-    assert_int_equal(vug_json_tree(line, "chat.jsonl", &arena, &root, NULL), VUG_OK);
-    for (const vug_jv *m = vug_jv_get(root, "messages")->child; m; m = m->next) {
-        assert_true(n < MAX_MESSAGES);
-        message[n++] = (vug_message){
-            .role = vug_arena_copy(&arena, vug_jv_get(m, "role")->str).ptr,
-            .content = content_of(vug_jv_get(m, "content"), &arena),
-        };
-    }
-    const vug_jv *open = vug_jv_get(vug_jv_get(root, "options"), "add_generation_prompt");
-    const vug_jv *want = vug_jv_get(root, "text");
     vug_text text = { 0 };
     vug_err err = { 0 };
-    const vug_status st =
-            vug_chat_turns("gemma3", "<bos>", message, n, !open || open->boolean, &text, &err);
-    assert_int_equal(st, want ? VUG_OK : VUG_ARGUMENT);
+    assert_int_equal(vug_json_tree(line, "chat.jsonl", &arena, &root, NULL), VUG_OK);
+    const vug_jv *open = vug_jv_get(vug_jv_get(root, "options"), "add_generation_prompt");
+    const vug_jv *want = vug_jv_get(root, "text");
+    const vug_conversation how = { .no_reply = open && !open->boolean, .strict = true };
+    const vug_status st = render(chat, line, &how, &text, &err);
+    if ((st == VUG_OK) != (want != NULL))
+        fail_msg("%.*s: %s", (int)line.len, line.ptr, err.msg);
     if (want) {
         assert_int_equal(text.len, want->str.len);
         assert_memory_equal(text.ptr, want->str.ptr, text.len);
-    } else {
-        assert_non_null(strstr(err.msg, n ? "must alternate" : "at least one message"));
     }
     vug_text_release(&text);
     vug_arena_release(&arena);
 }
 
-static void test_golden(void **state)
+/* Gemma 3's own template, as the reference renders it, against ours of the same format. */
+static void ours_is_the_vendors(void **state)
 {
     (void)state;
     vug_text file = { 0 };
     int lines = 0;
+    vug_chat *chat = chat_of("gemma3_text");
+    assert_string_equal(vug_chat_source(chat), "built in: gemma3");
     assert_int_equal(vug_read_file("tests/golden/text/chat.jsonl", 1 << 20, &file, NULL), VUG_OK);
-    for (const char *at = file.ptr, *end; (end = strchr(at, '\n')); at = end + 1, lines++)
-        check_line((vug_str){ at, (size_t)(end - at) });
-    assert_int_equal(lines, 13);
-    vug_text_release(&file);
-}
-
-static void expect(const char *family, const vug_message *message, size_t n, const char *want)
-{
-    vug_text text = { 0 };
-    assert_int_equal(vug_chat_turns(family, "<bos>", message, n, true, &text, NULL), VUG_OK);
-    assert_string_equal(text.ptr, want);
-    vug_text_release(&text);
-}
-
-static void test_families(void **state)
-{
-    (void)state;
-    static const char *const known[] = { "gemma", "gemma2", "gemma3" };
-    const vug_message message[] = {
-        { "system", " S " }, { "user", " Hi " }, { "model", "Yo " }, { "user", "Bye" }
-    };
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-        assert_true(vug_chat_known(known[i]));
-        /* The system text is not trimmed. */
-        expect(known[i], message, 4,
-               "<bos><start_of_turn>user\n S \n\nHi<end_of_turn>\n<start_of_turn>model\nYo"
-               "<end_of_turn>\n<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n");
+    for (const char *at = file.ptr, *end; (end = strchr(at, '\n')); at = end + 1) {
+        const vug_str line = { at, (size_t)(end - at) };
+        if (memmem(line.ptr, line.len, "\"gemma3\"", 8)) {
+            check_line(chat, line);
+            lines++;
+        }
     }
-    vug_text text = { 0 };
-    vug_err err;
-    assert_false(vug_chat_known("llama9"));
-    assert_int_equal(vug_chat_turns("llama9", "", message, 4, true, &text, &err), VUG_UNSUPPORTED);
-    assert_string_equal(err.msg, "no chat format is known for \"llama9\"");
+    assert_true(lines >= 13);
+    vug_text_release(&file);
+    vug_chat_close(chat);
 }
 
-static void test_trim(void **state)
-{
-    (void)state;
-    /* All that Python calls whitespace, and two that look like it: U+200B, U+180E. */
-    const vug_message m = { "user", "\t\n\v\f\r\x1c\x1d\x1e\x1f \xc2\x85\xc2\xa0\xe1\x9a\x80"
-                                    "\xe2\x80\x80\xe2\x80\x8a\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaf"
-                                    "\xe2\x81\x9f\xe3\x80\x80"
-                                    "\xe2\x80\x8b a b \xe1\xa0\x8e"
-                                    "\xe3\x80\x80 \n" };
-    expect("gemma3", &m, 1,
-           "<bos><start_of_turn>user\n\xe2\x80\x8b a b \xe1\xa0\x8e<end_of_turn>\n"
-           "<start_of_turn>model\n");
-    const vug_message blank = { "user", " \n \xc2\xa0" };
-    expect("gemma3", &blank, 1, "<bos><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\n");
-    const vug_message only_system = { "system", "S" };
-    expect("gemma3", &only_system, 1, "<bos><start_of_turn>model\n");
-}
+typedef struct {
+    const char *type, *source; /* of the config, of the chat */
+    const char *messages, *tools, *variables;
+    const char *want;
+} format_row;
 
-static void test_roles(void **state)
+#define USER   "{\"role\":\"user\",\"content\":\" Hi \"}"
+#define SYSTEM "{\"role\":\"system\",\"content\":\"S\"}"
+#define CALL                                                                                 \
+    "{\"role\":\"assistant\",\"reasoning\":\"so\",\"tool_calls\":[{\"id\":\"1\",\"type\":"   \
+    "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"s\\\":\\\"x\\\"}\"}}]}," \
+    "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"20\"}"
+#define TOOL                                                                      \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"D\"," \
+    "\"parameters\":{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"}}}}}]"
+
+static void the_formats(void **state)
 {
-    (void)state;
-    const struct {
-        vug_message message[3];
-        size_t n;
-        const char *sentence;
-    } row[] = {
-        { { { "assistant", "a" } }, 1, "message 1 is of role \"assistant\" where \"user\"" },
-        { { { "user", "a" }, { "user", "b" } }, 2, "message 2 is of role \"user\" where \"assist" },
-        { { { "user", "a" }, { "system", "b" } }, 2, "message 2 is of role \"system\"" },
-        { { { "system", "a" }, { "system", "b" } }, 2, "message 2 is of role \"system\"" },
-        { { { "user", "a" }, { "tool", "b" } }, 2, "message 2 is of role \"tool\"" },
-        { { { "user", NULL } }, 1, "message 1 lacks its role or its content" },
-        { { { NULL, "a" } }, 1, "message 1 lacks its role or its content" },
+    static const format_row rows[] = {
+        { "gemma", "built in: gemma", "[" SYSTEM "," USER "]", NULL, NULL,
+          "<bos><start_of_turn>user\nS\n\nHi<end_of_turn>\n<start_of_turn>model\n" },
+        { "gemma2", "built in: gemma2", "[" USER "]", NULL, NULL,
+          "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n" },
+        { "gemma3_text", "built in: gemma3", "[" USER "," CALL "]", NULL, NULL,
+          "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n<tool_call>\n"
+          "{\"name\": \"f\", \"arguments\": {\"s\": \"x\"}}\n</tool_call><end_of_turn>\n"
+          "<start_of_turn>user\n<tool_response>\n20\n</tool_response><end_of_turn>\n"
+          "<start_of_turn>model\n" },
+        { "gemma4", "built in: gemma4", "[" USER "]", NULL, "{\"enable_thinking\":true}",
+          "<bos><|turn>system\n<|think|>\n<turn|>\n<|turn>user\nHi<turn|>\n<|turn>model\n" },
+        { "gemma4", "built in: gemma4", "[" SYSTEM "," USER "," CALL "]", TOOL, NULL,
+          "<bos><|turn>system\nS<|tool>declaration:f{description:<|\"|>D<|\"|>,parameters:{"
+          "properties:{s:{type:<|\"|>STRING<|\"|>}},type:<|\"|>OBJECT<|\"|>}}<tool|><turn|>\n"
+          "<|turn>user\nHi<turn|>\n<|turn>model\n<|channel>thought\nso\n<channel|>"
+          "<|tool_call>call:f{s:<|\"|>x<|\"|>}<tool_call|>"
+          "<|tool_response>response:f{value:<|\"|>20<|\"|>}<tool_response|>" },
+        { "qwen2", "built in: qwen2", "[" USER "]", NULL, NULL,
+          "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful "
+          "assistant.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n" },
+        { "qwen3", "built in: qwen3", "[" USER "," CALL "]", NULL, NULL,
+          "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n<think>\nso\n</think>\n\n"
+          "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"s\": \"x\"}}\n</tool_call><|im_end|>\n"
+          "<|im_start|>user\n<tool_response>\n20\n</tool_response><|im_end|>\n"
+          "<|im_start|>assistant\n" },
+        { "qwen3_moe", "built in: qwen3", "[" SYSTEM "," USER "]", NULL,
+          "{\"enable_thinking\":false}",
+          "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n"
+          "<|im_start|>assistant\n<think>\n\n</think>\n\n" },
+        { "llama", "built in: llama3", "[" SYSTEM "," USER "]", NULL, NULL,
+          "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|>"
+          "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+          "<|start_header_id|>assistant<|end_header_id|>\n\n" },
     };
-    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const format_row *r = &rows[i];
+        vug_chat *chat = chat_of(r->type);
         vug_text text = { 0 };
-        vug_err err;
-        assert_int_equal(vug_chat_turns("gemma3", "", row[i].message, row[i].n, true, &text, &err),
-                         VUG_ARGUMENT);
-        assert_non_null(strstr(err.msg, row[i].sentence));
+        vug_err err = { 0 };
+        const vug_conversation how = { .tools = r->tools,
+                                       .tools_len = r->tools ? strlen(r->tools) : 0,
+                                       .variables = r->variables,
+                                       .variables_len = r->variables ? strlen(r->variables) : 0 };
+        assert_string_equal(vug_chat_source(chat), r->source);
+        help_ok(render(chat, str(r->messages), &how, &text, &err), &err);
+        assert_string_equal(text.ptr, r->want);
+        vug_text_release(&text);
+        vug_chat_close(chat);
+    }
+}
+
+/* ---- where a template comes from ---------------------------------------------------------- */
+
+static void source_is(const scratch *dir, const char *file, const char *tools, const char *want,
+                      const char *from)
+{
+    vug_chat *chat = NULL;
+    vug_text text = { 0 };
+    vug_err err = { 0 };
+    help_ok(vug_chat_open(dir->path, file, &chat, &err), &err);
+    const vug_conversation how = { .tools = tools, .tools_len = tools ? strlen(tools) : 0 };
+    help_ok(render(chat, str("[" USER "]"), &how, &text, &err), &err);
+    assert_string_equal(text.ptr, want);
+    assert_non_null(strstr(vug_chat_source(chat), from));
+    vug_text_release(&text);
+    vug_chat_close(chat);
+}
+
+static void where_it_comes_from(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_chat *chat = NULL;
+    vug_err err = { 0 };
+    help_refused(vug_chat_open(dir.path, NULL, &chat, &err), &err, VUG_IO, dir.path,
+                 "FOLDER: has neither config.json nor a tokenizer with chat turns");
+    tiny_tokenizer(&dir, TINY_VOCAB);
+    source_is(&dir, NULL, NULL, "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n",
+              "built in: gemma3");
+    scratch_puts(&dir, "chat_template.json", "{\"chat_template\":\"p{{ bos_token }}\"}");
+    source_is(&dir, NULL, NULL, "p<bos>", "/chat_template.json");
+    scratch_puts(&dir, "tokenizer_config.json",
+                 "{\"bos_token\":{\"content\":\"B\"},\"eos_token\":\"E\",\"pad_token\":null,"
+                 "\"chat_template\":\"c{{ bos_token }}{{ eos_token }}{{ pad_token }}\"}");
+    source_is(&dir, NULL, NULL, "cBE", "/tokenizer_config.json");
+    scratch_puts(&dir, "tokenizer_config.json",
+                 "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"t{{ tools }}\"},"
+                 "{\"name\":\"default\",\"template\":\"d{{ bos_token }}\"}]}");
+    source_is(&dir, NULL, NULL, "d<bos>", "/tokenizer_config.json");
+    source_is(&dir, NULL, "[]", "d<bos>", "");
+    source_is(&dir, NULL, "[{\"function\":{\"name\":\"f\"}}]", "t[{'function': {'name': 'f'}}]",
+              "");
+    scratch_puts(&dir, "chat_template.jinja", "j{{ messages[0].content }}");
+    source_is(&dir, NULL, NULL, "j Hi ", "/chat_template.jinja");
+    scratch_puts(&dir, "mine", "m{{ bos_token }}");
+    source_is(&dir, scratch_at(&dir, "mine").path, NULL, "m<bos>", "/mine");
+    scratch_puts(&dir, "chat_template.jinja", "{% if %}");
+    assert_int_equal(vug_chat_open(dir.path, NULL, &chat, &err), VUG_FORMAT);
+    assert_non_null(strstr(err.msg, "chat_template.jinja: line 1"));
+    assert_int_equal(remove(scratch_at(&dir, "chat_template.jinja").path), 0);
+    scratch_puts(&dir, "tokenizer_config.json", "{\"chat_template\":[]}");
+    assert_int_equal(vug_chat_open(dir.path, NULL, &chat, &err), VUG_FORMAT);
+    assert_non_null(strstr(err.msg, "\"default\""));
+    scratch_remove(&dir);
+    help_refused(vug_chat_open(dir.path, NULL, &chat, &err), &err, VUG_IO, dir.path,
+                 "FOLDER: no such folder");
+    assert_null(chat);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static void what_is_refused(void **state)
+{
+    static const struct {
+        const char *messages, *tools, *variables, *sentence;
+    } rows[] = {
+        { "[]", NULL, NULL, "a conversation needs at least one message" },
+        { "7", NULL, NULL, "messages: expected an array" },
+        { "[7]", NULL, NULL, "message 1: expected an object" },
+        { "[{}]", NULL, NULL, "message 1: \"role\" is missing" },
+        { "[{\"role\":\"user\"}]", NULL, NULL, "message 1: \"content\" is missing" },
+        { "[{\"role\":\"oracle\",\"content\":\"\"}]", NULL, NULL,
+          "message 1: role \"oracle\" is not known" },
+        { "[" USER ",{\"role\":\"user\",\"content\":{}}]", NULL, NULL,
+          "message 2: \"content\" is neither" },
+        { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"\"},{\"type\":"
+          "\"image_url\"}]}]",
+          NULL, NULL, "message 1: part 2: type \"image_url\"" },
+        { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", NULL, NULL,
+          "message 1: part 1: \"text\" is missing" },
+        { "[{\"role\":\"assistant\",\"tool_calls\":[{}]}]", NULL, NULL,
+          "message 1: tool call 1: expected an object with a \"function\"" },
+        { "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":"
+          "\"{\"}}]}]",
+          NULL, NULL, "message 1: tool call 1: \"arguments\": line 1, column 2" },
+        { "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":"
+          "[]}}]}]",
+          NULL, NULL, "message 1: tool call 1: \"arguments\" are no object" },
+        { "[{\"role\":\"user\",\"content\":\"\",\"tool_calls\":[{}]}]", NULL, NULL,
+          "message 1: \"tool_calls\" in a message of role \"user\"" },
+        { "[" USER "]", "{}", NULL, "tools: expected an array" },
+        { "[" USER "]", "[{\"name\":\"f\"}]", NULL, "tool 1: expected {\"type\"" },
+        { "[" USER "]", "[{\"function\":{}}]", NULL, "tool 1: its function has no \"name\"" },
+        { "[" USER "]", NULL, "[]", "variables: expected an object" },
+        { "[" USER "]", NULL, "{\"messages\":1}", "'messages' follows from the conversation" },
+        { "[" USER "]", NULL, "{", "variables: line 1" },
+    };
+    (void)state;
+    vug_chat *chat = chat_of("qwen3");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_text text = { 0 };
+        vug_err err = { 0 };
+        const vug_conversation how = {
+            .tools = rows[i].tools,
+            .tools_len = rows[i].tools ? strlen(rows[i].tools) : 0,
+            .variables = rows[i].variables,
+            .variables_len = rows[i].variables ? strlen(rows[i].variables) : 0,
+        };
+        assert_int_not_equal(render(chat, str(rows[i].messages), &how, &text, &err), VUG_OK);
+        if (!strstr(err.msg, rows[i].sentence))
+            fail_msg("'%s', expected '%s'", err.msg, rows[i].sentence);
+    }
+    vug_chat_close(chat);
+}
+
+/* ---- made to fit ------------------------------------------------------------------------------ */
+
+#define EACH        "{% for m in messages %}"
+#define SHOW        "{{ m.role }}:{{ m.content }};"
+#define END         "{% endfor %}"
+#define ONLY(roles) "{% if m.role not in " roles " %}{{ raise_exception('no') }}{% endif %}"
+
+static void made_to_fit(void **state)
+{
+    static const struct {
+        const char *source, *messages, *want;
+    } rows[] = {
+        /* nothing is refused, nothing is changed */
+        { EACH SHOW END, "[" SYSTEM "," USER "," USER "," SYSTEM "]",
+          "system:S;user: Hi ;user: Hi ;system:S;" },
+        /* no system, no neighbours */
+        { EACH ONLY("['user','assistant']") "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+                                            "{{ raise_exception('order') }}{% endif %}" SHOW END,
+          "[" SYSTEM "," USER "," USER ",{\"role\":\"assistant\",\"content\":\"A\"},{\"role\":"
+          "\"developer\",\"content\":\"D\"}," USER "]",
+          "user:S\n\n Hi \n\n Hi ;assistant:A;user:D\n\n Hi ;" },
+        /* late system messages alone */
+        { EACH "{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}"
+               "{% endif %}" SHOW END,
+          "[" SYSTEM "," USER "," SYSTEM "]", "system:S;user: Hi ;user:S;" },
+        /* a role that is left out */
+        { EACH "{% if m.role != 'developer' %}" SHOW "{% endif %}" END,
+          "[{\"role\":\"developer\",\"content\":\"D\"}," USER "]", "system:D;user: Hi ;" },
+        { EACH "{% if m.role == 'developer' %}dev{% endif %}" SHOW END,
+          "[{\"role\":\"developer\",\"content\":\"D\"}]", "devdeveloper:D;" },
+        /* parts where strings are wanted, and the other way round */
+        { EACH "{{ m.content + ';' }}" END,
+          "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","
+          "\"text\":\"b\"}]}]",
+          "a\nb;" },
+        { EACH SHOW END, "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}]",
+          "user:a;" },
+        { EACH "{% for p in m.content %}{{ p.text }};{% endfor %}" END, "[" USER "]", " Hi ;" },
+        /* null is nothing, and other members go along */
+        { EACH "{{ m.content }}{{ m.name }};" END,
+          "[{\"role\":\"assistant\",\"content\":null,\"name\":\"n\"}]", "n;" },
+        /* arguments become objects */
+        { EACH "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments.s }}"
+               "{% endfor %}{{ m.content }};" END,
+          "[" CALL "]", "fx;20;" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_chat *chat = NULL;
+        vug_text text = { 0 };
+        vug_err err = { 0 };
+        help_ok(vug_chat_parse(rows[i].source, strlen(rows[i].source), "t", &chat, &err), &err);
+        help_ok(render(chat, str(rows[i].messages), NULL, &text, &err), &err);
+        if (strcmp(text.ptr, rows[i].want) != 0)
+            fail_msg("row %zu: '%s', expected '%s'", i, text.ptr, rows[i].want);
+        vug_text_release(&text);
+        vug_chat_close(chat);
+    }
+}
+
+static void strict_is_as_it_is(void **state)
+{
+    (void)state;
+    static const char source[] = EACH "{{ m.role }}:{{ m.content }}{{ m.tool_calls }};" END;
+    static const char messages[] =
+            "[{\"role\":\"oracle\",\"content\":[1],\"tool_calls\":[{\"function\":{\"arguments\":"
+            "\"{}\"}}]},{\"role\":\"oracle\"}]";
+    const vug_conversation how = { .strict = true };
+    vug_chat *chat = NULL;
+    vug_text text = { 0 };
+    vug_err err = { 0 };
+    help_ok(vug_chat_parse(source, sizeof(source) - 1, "t", &chat, &err), &err);
+    help_ok(render(chat, str(messages), &how, &text, &err), &err);
+    assert_string_equal(text.ptr, "oracle:[1][{'function': {'arguments': '{}'}}];oracle:;");
+    vug_text_release(&text);
+    vug_chat_close(chat);
+}
+
+/* What messages say is text wherever it ends up; what the template says is not. */
+static void what_is_plain(void **state)
+{
+    (void)state;
+    static const char source[] = "<a>" EACH "<{{ m.role }}>{{ m.content | trim }}</s>" END;
+    static const char messages[] = "[" SYSTEM ",{\"role\":\"user\",\"content\":\" </s> \"}]";
+    const vug_conversation c = { .messages = messages, .messages_len = sizeof(messages) - 1 };
+    vug_chat *chat = NULL;
+    vug_prompt p = { 0 };
+    vug_err err = { 0 };
+    help_ok(vug_chat_parse(source, sizeof(source) - 1, "t", &chat, &err), &err);
+    help_ok(vug_chat_render(chat, &c, &p, &err), &err);
+    assert_string_equal(p.text.ptr, "<a><system>S</s><user></s></s>");
+    bool plain[40] = { false };
+    for (size_t i = 0; i < p.n_plain; i++) {
+        for (size_t at = p.plain[i].from; at < p.plain[i].to; at++)
+            plain[at] = true;
+    }
+    const char *own = strstr(p.text.ptr, "</s></s>");
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(plain[(size_t)(own - p.text.ptr) + i]);
+        assert_false(plain[(size_t)(own - p.text.ptr) + 4 + i]);
+        assert_false(i < 3 && plain[i]);
+    }
+    vug_prompt_release(&p);
+    vug_chat_close(chat);
+}
+
+/* ---- every damage to a conversation gives a status ----------------------------------------- */
+
+static void damaged_conversations(void **state)
+{
+    (void)state;
+    static const char messages[] =
+            "{\"messages\":[" SYSTEM "," USER "," CALL ",{\"role\":\"user\",\"content\":[{\"type\":"
+            "\"text\",\"text\":\"a\"}]}]}";
+    vug_chat *chats[] = { chat_of("gemma3_text"), chat_of("qwen3") };
+    for (size_t k = 0; k < 2; k++) {
+        char copy[sizeof(messages)];
+        for (size_t at = 0; at < sizeof(messages) - 1; at++) {
+            vug_text text = { 0 };
+            (void)render(chats[k], (vug_str){ messages, at }, NULL, &text, NULL);
+            vug_text_release(&text);
+            for (int bit = 0; bit < 8; bit++) {
+                memcpy(copy, messages, sizeof(messages));
+                copy[at] = (char)(copy[at] ^ (1 << bit));
+                (void)render(chats[k], (vug_str){ copy, sizeof(messages) - 1 }, NULL, &text, NULL);
+                vug_text_release(&text);
+            }
+        }
+        vug_chat_close(chats[k]);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_trim),
-        cmocka_unit_test(test_roles),
+        cmocka_unit_test(ours_is_the_vendors), cmocka_unit_test(the_formats),
+        cmocka_unit_test(where_it_comes_from), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(made_to_fit),         cmocka_unit_test(strict_is_as_it_is),
+        cmocka_unit_test(what_is_plain),       cmocka_unit_test(damaged_conversations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,32 +27,40 @@ typedef struct vug_chat vug_chat;
 /* Of the checkpoint at `path`, a GGUF file or a folder, of which no weights are
  * needed: its chat_template.jinja, the template in its tokenizer_config.json or
  * in the GGUF file, or else the documented format of its family.
- * `template_file`, a Jinja template, comes before all of them; NULL: none. */
+ * `template_file`, a Jinja template, comes before all of them; NULL: none. Without a
+ * checkpoint, `path` NULL, it stands alone. */
 VUG_API VUG_MUST_CHECK vug_status vug_chat_open(const char *path, const char *template_file,
                                                 vug_chat **out, vug_err *err);
+/* Of a template's text alone; `name` is for sentences. Its bos_token and the like are
+ * variables of the conversation. */
+VUG_API VUG_MUST_CHECK vug_status vug_chat_parse(const char *source, size_t len, const char *name,
+                                                 vug_chat **out, vug_err *err);
 VUG_API void vug_chat_close(vug_chat *chat);
 /* Of an open model, which owns it; NULL where it has none, and `why`, which may be
  * NULL, then says so. */
 VUG_API const vug_chat *vug_model_chat(const vug_model *model, vug_err *why);
 /* Where the template came from, for a person: a file, or "built in: gemma3". */
 VUG_API const char *vug_chat_source(const vug_chat *chat);
+/* Whether the template tells the model of tools; one that does not leaves them out. */
+VUG_API bool vug_chat_prints_tools(const vug_chat *chat);
 
 /* ---- prompts --------------------------------------------------------------- */
 
 /* JSON texts; NULL where there is none. `messages` is an array as the OpenAI API
- * has it: roles user, assistant, system, developer and tool; content as a string,
- * null or a list of parts; tool_calls, tool_call_id, name, reasoning_content. */
+ * has it, or an object with that under "messages": roles user, assistant, system,
+ * developer and tool; content as a string, null or a list of parts; tool_calls,
+ * tool_call_id, name, reasoning_content. docs/chat.md has all of it. */
 typedef struct {
     const char *messages;
     size_t messages_len;
-    const char *tools; /* an array, likewise */
+    const char *tools; /* an array, or an object with that under "tools" */
     size_t tools_len;
     const char *variables; /* an object: what else the template may ask for, "enable_thinking" */
     size_t variables_len;
     bool no_reply; /* without the tokens that open the answer */
     bool strict;   /* roles go to the template as they are. Otherwise those that it
-                      refuses are made to fit: a system message joins the first user's,
-                      neighbours of one role become one */
+                      refuses are made to fit: a system message joins the user's that
+                      follows, neighbours of one role become one */
 } vug_conversation;
 
 typedef struct {
@@ -102,14 +110,19 @@ typedef bool vug_part_fn(const vug_part *part, void *user);
 /* Takes a generation apart, as it comes. Used by one thread at a time. */
 typedef struct vug_reply vug_reply;
 
-/* `prompt` says how the answer begins (some templates open the thinking), `tools`,
- * which may be NULL, which types the arguments of calls have where the syntax does not
- * say; both are needed during this call only. */
-VUG_API VUG_MUST_CHECK vug_status vug_reply_create(const vug_chat *chat,
-                                                   const vug_tokenizer *tokenizer,
-                                                   const vug_prompt *prompt, const char *tools,
-                                                   size_t tools_len, vug_part_fn *on_part,
-                                                   void *user, vug_reply **out, vug_err *err);
+/* `tools` and `prompt` are needed while the reply is made only. */
+typedef struct {
+    const vug_chat *chat;
+    const vug_tokenizer *tokenizer;
+    const vug_prompt *prompt; /* says how the answer begins: some templates open the thinking */
+    const char *tools;        /* JSON: types of arguments where the syntax does not say; NULL */
+    size_t tools_len;
+    vug_part_fn *on_part;
+    void *user; /* handed to on_part */
+} vug_reply_options;
+
+VUG_API VUG_MUST_CHECK vug_status vug_reply_create(const vug_reply_options *options,
+                                                   vug_reply **out, vug_err *err);
 VUG_API void vug_reply_destroy(vug_reply *reply);
 /* The next generated token; a stop token may be among them. */
 VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, vug_err *err);

@@ -169,20 +169,12 @@ VUG_API VUG_MUST_CHECK vug_status vug_decoder_push(vug_decoder *decoder, int32_t
 VUG_API VUG_MUST_CHECK vug_status vug_decoder_finish(vug_decoder *decoder, const char **text,
                                                      size_t *len, vug_err *err);
 
-/* ---- chat -------------------------------------------------------------- */
+/* ---- chat: the simple door; chat.h is the whole one --------------------- */
 
 typedef struct {
     const char *role;    /* "system", "user", "assistant" */
-    const char *content; /* NUL-terminated */
+    const char *content; /* NUL-terminated; special tokens that it spells are text */
 } vug_message;
-
-/* Renders a conversation in the format of the checkpoint at `path`, a GGUF file or a
- * folder, of which it needs only config.json or tokenizer.json. With `open_reply` the text
- * ends where the model's answer begins. The text holds the BOS token: encode it
- * with VUG_ENCODE_PARSE_SPECIAL and without VUG_ENCODE_ADD_SPECIAL. */
-VUG_API VUG_MUST_CHECK vug_status vug_render_at(const char *path, const vug_message *message,
-                                                  size_t n, bool open_reply, vug_text *out,
-                                                  vug_err *err);
 
 /* ---- model ------------------------------------------------------------- */
 
@@ -258,11 +250,6 @@ VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err
 /* Ids that end a generation: of generation_config.json, config.json and the end
  * of a chat turn. Ascending. */
 VUG_API const int32_t *vug_model_stop_tokens(const vug_model *model, size_t *n);
-/* As vug_render_at, for an open model. */
-VUG_API VUG_MUST_CHECK vug_status vug_model_render(const vug_model *model,
-                                                   const vug_message *message, size_t n,
-                                                   bool open_reply, vug_text *out, vug_err *err);
-
 typedef struct {
     const char *name;   /* in the file */
     const char *format; /* "BF16" */
@@ -476,7 +463,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate(vug_session *session, const int32
 VUG_API VUG_MUST_CHECK vug_status vug_generate_text(vug_session *session, const char *text,
                                                     size_t len, const vug_generate_options *options,
                                                     vug_generation *out, vug_err *err);
-/* Answers a conversation. */
+/* Answers a conversation, in the checkpoint's own format. The text of the answer is all
+ * that was generated, with thinking and tool calls; vug_reply of chat.h takes it apart. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
                                                     const vug_message *message, size_t n,
                                                     const vug_generate_options *options,

@@ -12,15 +12,49 @@ static const char *const finish_name[] = {
     [VUG_FINISH_CANCELLED] = "cancelled",
 };
 
+/* The template of the conversation, and whether it can do what is asked. */
+static vug_status open_chat(vug_answerer *a, vug_err *err)
+{
+    const vug_options *opt = a->opt;
+    if (opt->raw)
+        return VUG_OK;
+    VUG_TRY(vug_setting_init(&a->setting, opt, err));
+    if (opt->chat_template)
+        VUG_TRY(vug_chat_open(vug_model_describe(a->model).path, opt->chat_template, &a->own, err));
+    a->chat = a->own ? a->own : vug_model_chat(a->model, err);
+    if (!a->chat)
+        return VUG_UNSUPPORTED;
+    if (opt->tools && !vug_chat_prints_tools(a->chat))
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "%s: this chat template does not tell the model of tools",
+                        vug_chat_source(a->chat));
+    return VUG_OK;
+}
+
 vug_status vug_answerer_init(vug_answerer *a, vug_ui *ui, const vug_options *opt,
                              const vug_model *model, vug_err *err)
 {
     *a = (vug_answerer){ .ui = ui, .opt = opt, .model = model };
-    return vug_sampling_of(opt, model, &a->arena, &a->sampling, err);
+    VUG_TRY(vug_sampling_of(opt, model, &a->arena, &a->sampling, err));
+    return open_chat(a, err);
+}
+
+static void forget(vug_answerer *a)
+{
+    vug_buf_release(&a->content);
+    vug_buf_release(&a->thinking);
+    vug_buf_release(&a->calls.buf);
+    vug_buf_release(&a->name);
+    vug_buf_release(&a->arguments);
+    a->calls.more = false;
+    a->n_calls = 0;
 }
 
 void vug_answerer_release(vug_answerer *a)
 {
+    forget(a);
+    vug_chat_close(a->own);
+    vug_setting_release(&a->setting);
     vug_arena_release(&a->arena);
     vug_buf_release(&a->logprobs.buf);
     *a = (vug_answerer){ 0 };
@@ -75,6 +109,81 @@ static void print_logprobs(const vug_answerer *a, const vug_piece *piece)
     vug_buf_release(&line);
 }
 
+/* ---- parts ------------------------------------------------------------------- */
+
+/* Thoughts go to stderr, the rest to stdout; where both are one terminal, lines are kept
+ * apart. */
+static bool print(vug_answerer *a, bool thought, const char *text, size_t len)
+{
+    if (a->opt->json || len == 0)
+        return true;
+    if (thought != a->thought && a->last != '\n') {
+        if (a->thought)
+            (void)fputc('\n', stderr);
+        else if (a->ui->out_terminal)
+            (void)vug_ui_text(a->ui, "\n", 1);
+    }
+    a->thought = thought;
+    a->last = text[len - 1];
+    if (!thought)
+        return vug_ui_text(a->ui, text, len);
+    vug_ui_dim(a->ui, text, len);
+    return true;
+}
+
+/* Kept in the form in which it is sent back; a person reads a line of it. */
+static bool end_call(vug_answerer *a)
+{
+    vug_js *js = &a->calls;
+    vug_js line = { 0 };
+    vug_js_open(js, NULL, '{');
+    vug_buf id = { 0 };
+    vug_buf_printf(&id, "call_%zu", a->n_calls++);
+    vug_js_str(js, "id", id.ptr ? id.ptr : "");
+    vug_js_str(js, "type", "function");
+    vug_js_open(js, "function", '{');
+    vug_js_text(js, "name", a->name.ptr, a->name.len);
+    vug_js_text(js, "arguments", a->arguments.ptr, a->arguments.len);
+    vug_js_close(js, '}');
+    vug_js_close(js, '}');
+    vug_js_open(&line, NULL, '{');
+    vug_js_text(&line, "name", a->name.ptr, a->name.len);
+    vug_js_raw(&line, "arguments", a->arguments.ptr, a->arguments.len);
+    vug_js_close(&line, '}');
+    vug_buf_puts(&line.buf, "\n");
+    bool good = !js->buf.bad && !line.buf.bad;
+    if (good && a->last != '\n')
+        good = print(a, a->thought, "\n", 1);
+    good = good && print(a, false, line.buf.ptr, line.buf.len);
+    vug_buf_release(&line.buf);
+    vug_buf_release(&id);
+    return good;
+}
+
+static bool on_part(const vug_part *part, void *user)
+{
+    vug_answerer *a = user;
+    switch (part->kind) {
+    case VUG_PART_CONTENT:
+        vug_buf_append(&a->content, part->text, part->len);
+        return print(a, false, part->text, part->len);
+    case VUG_PART_THINKING:
+        vug_buf_append(&a->thinking, part->text, part->len);
+        return print(a, true, part->text, part->len);
+    case VUG_PART_CALL:
+        a->name.len = a->arguments.len = 0;
+        vug_buf_append(&a->name, part->text, part->len);
+        return true;
+    case VUG_PART_ARGUMENTS:
+        vug_buf_append(&a->arguments, part->text, part->len);
+        return true;
+    case VUG_PART_CALL_END:
+        return end_call(a);
+    default:
+        return true;
+    }
+}
+
 /* ---- one answer ------------------------------------------------------------ */
 
 static bool on_piece(const vug_piece *piece, void *user)
@@ -86,13 +195,66 @@ static bool on_piece(const vug_piece *piece, void *user)
         else
             print_logprobs(a, piece);
     }
-    if (a->opt->json || piece->len == 0)
-        return true;
-    a->last = piece->text[piece->len - 1];
-    return vug_ui_text(a->ui, piece->text, piece->len);
+    if (!a->reply)
+        return print(a, false, piece->text, piece->len);
+    if (piece->token >= 0)
+        a->st = vug_reply_push(a->reply, piece->token, &a->err);
+    return a->st == VUG_OK && !a->ui->out_errno;
 }
 
-vug_status vug_answer(vug_answerer *a, const vug_conversation *c, const vug_str *raw,
+static vug_status generate(vug_answerer *a, const vug_prompt *prompt,
+                           const vug_generate_options *how, vug_generation *out, vug_err *err)
+{
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model, err);
+    vug_tokens tokens = { 0 };
+    if (!tokenizer)
+        return VUG_UNSUPPORTED;
+    const vug_reply_options taking = {
+        .chat = a->chat,
+        .tokenizer = tokenizer,
+        .prompt = prompt,
+        .tools = a->setting.tools.ptr,
+        .tools_len = a->setting.tools.len,
+        .on_part = on_part,
+        .user = a,
+    };
+    VUG_TRY(vug_reply_create(&taking, &a->reply, err));
+    vug_status st = vug_prompt_encode(tokenizer, prompt, &tokens, err);
+    if (st == VUG_OK)
+        st = vug_generate(a->session, tokens.id, tokens.n, how, out, err);
+    if (st == VUG_OK && a->st == VUG_OK)
+        a->st = vug_reply_finish(a->reply, &a->err);
+    if (st == VUG_OK && a->st != VUG_OK) {
+        vug_generation_release(out);
+        st = a->st;
+        *err = a->err;
+    }
+    vug_reply_destroy(a->reply);
+    a->reply = NULL;
+    vug_tokens_release(&tokens);
+    return st;
+}
+
+static vug_status converse(vug_answerer *a, const vug_talk *talk, const vug_generate_options *how,
+                           vug_generation *out, vug_err *err)
+{
+    vug_buf messages = { 0 };
+    vug_prompt prompt = { 0 };
+    vug_buf_puts(&messages, "[");
+    vug_buf_append(&messages, talk->json.ptr ? talk->json.ptr : "", talk->json.len);
+    vug_buf_puts(&messages, "]");
+    vug_status st = talk->json.bad ? vug_buf_ok(&talk->json, err) : vug_buf_ok(&messages, err);
+    if (st == VUG_OK)
+        st = vug_setting_render(&a->setting, a->chat, (vug_str){ messages.ptr, messages.len },
+                                &prompt, err);
+    if (st == VUG_OK)
+        st = generate(a, &prompt, how, out, err);
+    vug_prompt_release(&prompt);
+    vug_buf_release(&messages);
+    return st;
+}
+
+vug_status vug_answer(vug_answerer *a, const vug_talk *talk, const vug_str *raw,
                       vug_generation *out, vug_err *err)
 {
     const vug_generate_options how = {
@@ -105,18 +267,39 @@ vug_status vug_answer(vug_answerer *a, const vug_conversation *c, const vug_str 
         .user = a,
     };
     vug_status st;
+    forget(a);
     a->last = '\n';
+    a->thought = false;
+    a->st = VUG_OK;
     vug_interrupt_watch(a->session);
     if (raw)
         st = vug_generate_text(a->session, raw->ptr, raw->len, &how, out, err);
     else
-        st = vug_generate_chat(a->session, c->message, c->n, &how, out, err);
+        st = converse(a, talk, &how, out, err);
     vug_interrupt_watch(NULL);
-    if (a->last != '\n') {
-        (void)vug_ui_out(a->ui, "\n", 1);
-        (void)vug_ui_flush(a->ui);
-    }
+    if (a->last != '\n')
+        (void)print(a, a->thought, "\n", 1);
     return st;
+}
+
+bool vug_answer_keep(const vug_answerer *a, vug_talk *talk)
+{
+    vug_buf more = { 0 };
+    if (a->thinking.len) {
+        vug_buf_puts(&more, ",\"reasoning_content\":");
+        vug_json_write_string(&more, a->thinking.ptr, a->thinking.len);
+    }
+    if (a->calls.buf.len) {
+        vug_buf_puts(&more, ",\"tool_calls\":[");
+        vug_buf_append(&more, a->calls.buf.ptr, a->calls.buf.len);
+        vug_buf_puts(&more, "]");
+    }
+    const bool any = a->content.len || a->calls.buf.len;
+    if (any && !more.bad)
+        vug_talk_add(talk, "assistant", (vug_str){ a->content.ptr, a->content.len },
+                     more.ptr ? more.ptr : "");
+    vug_buf_release(&more);
+    return any;
 }
 
 /* ---- what it took ---------------------------------------------------------- */
@@ -161,6 +344,14 @@ void vug_answer_json(const vug_answerer *a, const vug_generation *g, double load
 {
     vug_js_open(js, NULL, '{');
     vug_js_text(js, "text", g->text.ptr ? g->text.ptr : "", g->text.len);
+    if (a->chat) {
+        vug_js_text(js, "content", a->content.ptr ? a->content.ptr : "", a->content.len);
+        vug_js_text(js, "thinking", a->thinking.ptr ? a->thinking.ptr : "", a->thinking.len);
+        vug_js_open(js, "tool_calls", '[');
+        if (a->calls.buf.len)
+            vug_js_raw(js, NULL, a->calls.buf.ptr, a->calls.buf.len);
+        vug_js_close(js, ']');
+    }
     vug_js_ids(js, "tokens", g->tokens.id, g->tokens.n);
     vug_js_str(js, "finish", finish_name[g->finish]);
     vug_js_u64(js, "prompt_tokens", g->n_prompt);

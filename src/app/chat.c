@@ -8,7 +8,7 @@ typedef struct {
     vug_answerer *answerer;
     vug_ui *ui;
     vug_line *line;
-    vug_conversation talk;
+    vug_talk talk;
     uint64_t seed; /* of the first answer; each later one counts on */
     bool leave;
 } chat;
@@ -50,25 +50,21 @@ static void do_help(chat *c, const char *rest)
     vug_buf_release(&text);
 }
 
-static vug_status begin(chat *c, vug_err *err)
+static void begin(chat *c)
 {
     const vug_options *opt = c->answerer->opt;
-    vug_conversation_release(&c->talk);
+    vug_talk_release(&c->talk);
     c->answerer->sampling.seed = c->seed;
-    if (!opt->system)
-        return VUG_OK;
-    return vug_conversation_add(&c->talk, "system", opt->system, strlen(opt->system), err);
+    if (opt->system)
+        vug_talk_add(&c->talk, "system", vug_str_of(opt->system), "");
 }
 
 static void do_reset(chat *c, const char *rest)
 {
-    vug_err err;
     (void)rest;
     vug_session_reset(c->answerer->session);
-    if (begin(c, &err) != VUG_OK)
-        (void)vug_ui_fail(c->ui, &err);
-    else
-        say(c, "a new conversation");
+    begin(c);
+    say(c, "a new conversation");
 }
 
 static void do_save(chat *c, const char *rest)
@@ -78,7 +74,7 @@ static void do_save(chat *c, const char *rest)
         vug_ui_note(c->ui, "/save needs the name of a file");
     } else if (c->answerer->opt->raw) {
         vug_ui_note(c->ui, "/save: with --raw there is no conversation to save");
-    } else if (vug_conversation_save(&c->talk, rest, &err) != VUG_OK) {
+    } else if (vug_talk_save(&c->talk, rest, &err) != VUG_OK) {
         (void)vug_ui_fail(c->ui, &err);
     } else {
         char text[600];
@@ -115,23 +111,21 @@ static void take_turn(chat *c, vug_str text)
     vug_answerer *a = c->answerer;
     vug_generation g = { 0 };
     vug_err err;
-    vug_status st = VUG_OK;
     const bool raw = a->opt->raw;
-    const size_t n_before = c->talk.n;
+    const size_t n = c->talk.n, len = c->talk.json.len;
     if (!raw)
-        st = vug_conversation_add(&c->talk, "user", text.ptr, text.len, &err);
-    if (st == VUG_OK)
-        st = vug_answer(a, &c->talk, raw ? &text : NULL, &g, &err);
-    if (st == VUG_OK && !raw && g.text.len > 0)
-        st = vug_conversation_add(&c->talk, "assistant", g.text.ptr, g.text.len, &err);
+        vug_talk_add(&c->talk, "user", text, "");
+    const vug_status st = vug_answer(a, &c->talk, raw ? &text : NULL, &g, &err);
     if (st == VUG_OK) {
         vug_answer_speed(a, &g);
         a->sampling.seed++;
     } else {
         (void)vug_ui_fail(c->ui, &err);
     }
-    if (c->talk.n == n_before + 1)
-        vug_conversation_pop(&c->talk);
+    if (st != VUG_OK || raw || !vug_answer_keep(a, &c->talk)) {
+        c->talk.n = n;
+        c->talk.json.len = len;
+    }
     vug_generation_release(&g);
 }
 
@@ -189,19 +183,18 @@ static void serve(chat *c)
     }
 }
 
-int vug_chat(vug_answerer *a)
+int vug_chat_with(vug_answerer *a)
 {
     chat c = { .answerer = a, .ui = a->ui, .seed = a->sampling.seed };
     vug_err err;
-    vug_status st = begin(&c, &err);
-    if (st == VUG_OK)
-        st = vug_line_open(c.ui, &c.line, &err);
+    begin(&c);
+    const vug_status st = vug_line_open(c.ui, &c.line, &err);
     if (st == VUG_OK) {
         if (!a->opt->quiet)
             say(&c, "/help lists the commands, Ctrl-D leaves");
         serve(&c);
         vug_line_close(c.line);
     }
-    vug_conversation_release(&c.talk);
+    vug_talk_release(&c.talk);
     return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(c.ui, &err);
 }

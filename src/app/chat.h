@@ -6,6 +6,6 @@
 #include "app/answer.h"
 
 /* Until the user leaves; an exit code. `a` has a session. */
-int vug_chat(vug_answerer *a);
+int vug_chat_with(vug_answerer *a);
 
 #endif

@@ -38,17 +38,14 @@ static vug_status find_prompt(const vug_options *opt, vug_text *piped, vug_str *
 static int answer_once(vug_answerer *a, vug_str prompt, double load_s)
 {
     const vug_options *opt = a->opt;
-    vug_conversation c = { 0 };
+    vug_talk talk = { 0 };
     vug_generation g = { 0 };
     vug_err err;
-    vug_status st = VUG_OK;
-    if (opt->system && !opt->raw)
-        st = vug_conversation_add(&c, "system", opt->system, strlen(opt->system), &err);
-    if (st == VUG_OK && !opt->raw)
-        st = vug_conversation_add(&c, "user", prompt.ptr, prompt.len, &err);
-    if (st == VUG_OK)
-        st = vug_answer(a, &c, opt->raw ? &prompt : NULL, &g, &err);
-    vug_conversation_release(&c);
+    if (opt->system)
+        vug_talk_add(&talk, "system", vug_str_of(opt->system), "");
+    vug_talk_add(&talk, "user", prompt, "");
+    const vug_status st = vug_answer(a, &talk, opt->raw ? &prompt : NULL, &g, &err);
+    vug_talk_release(&talk);
     if (st != VUG_OK)
         return vug_ui_fail(a->ui, &err);
     int code = g.finish == VUG_FINISH_CANCELLED ? VUG_EXIT_INTERRUPTED : VUG_EXIT_OK;
@@ -77,7 +74,7 @@ static int with_model(vug_ui *ui, const vug_options *opt, vug_model *model, vug_
         code = vug_ui_fail(ui, &err);
     } else {
         vug_interrupt_install();
-        code = prompt.ptr ? answer_once(&a, prompt, load_s) : vug_chat(&a);
+        code = prompt.ptr ? answer_once(&a, prompt, load_s) : vug_chat_with(&a);
         vug_interrupt_restore();
         vug_session_destroy(a.session);
     }
@@ -108,8 +105,14 @@ int vug_cmd_run(vug_ui *ui, const vug_options *opt)
     vug_text piped;
     vug_str prompt;
     vug_err err;
-    if (opt->raw && opt->system) {
-        vug_ui_note(ui, "--system needs the chat template, which --raw turns off");
+    const char *const needs_template[] = { opt->system ? "--system" : NULL,
+                                           opt->tools ? "--tools" : NULL,
+                                           opt->thinking ? "--thinking" : NULL,
+                                           opt->chat_template ? "--chat-template" : NULL };
+    for (size_t i = 0; opt->raw && i < sizeof(needs_template) / sizeof(needs_template[0]); i++) {
+        if (!needs_template[i])
+            continue;
+        vug_ui_note(ui, "%s needs the chat template, which --raw turns off", needs_template[i]);
         return VUG_EXIT_USAGE;
     }
     int code;

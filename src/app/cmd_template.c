@@ -1,50 +1,291 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "app/commands.h"
-#include "app/conversation.h"
 #include "app/input.h"
 #include "app/js.h"
+#include "app/talk.h"
+#include "core/json.h"
 
-static const size_t max_file = (size_t)256 << 20;
+static const size_t max_file = (size_t)64 << 20, max_line = (size_t)128 << 20;
 
-static vug_status read_messages(const vug_ui *ui, const char *path, vug_conversation *c,
-                                vug_err *err)
+/* ---- one conversation ---------------------------------------------------------------- */
+
+static int print_prompt(vug_ui *ui, const vug_options *opt, const vug_text *text)
 {
-    vug_text json;
-    VUG_TRY(vug_input_read(path, max_file, &json, err));
-    const vug_status st =
-            vug_conversation_parse(c, (vug_str){ json.ptr, json.len }, vug_input_name(path), err);
+    if (!opt->json) {
+        (void)vug_ui_text(ui, text->ptr, text->len);
+        return VUG_EXIT_OK;
+    }
+    vug_js js = { 0 };
+    vug_js_open(&js, NULL, '{');
+    vug_js_text(&js, "text", text->ptr, text->len);
+    vug_js_close(&js, '}');
+    return vug_js_print(&js, ui, VUG_EXIT_OK);
+}
+
+static int render_file(vug_ui *ui, const vug_options *opt, const vug_chat *chat)
+{
+    vug_setting setting;
+    vug_text json = { 0 };
+    vug_prompt prompt = { 0 };
+    vug_err err;
+    vug_status st = vug_setting_init(&setting, opt, &err);
+    if (st != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    st = vug_input_read(opt->messages, max_file, &json, &err);
+    if (st == VUG_OK) {
+        st = vug_setting_render(&setting, chat, (vug_str){ json.ptr, json.len }, &prompt, &err);
+        if (st != VUG_OK)
+            (void)vug_fail_within(&err, st, vug_input_name(opt->messages));
+    }
+    const int code = st == VUG_OK ? print_prompt(ui, opt, &prompt.text) : vug_ui_fail(ui, &err);
+    vug_prompt_release(&prompt);
     vug_text_release(&json);
-    if (st == VUG_OK && c->dropped_parts)
-        vug_ui_note(ui, "%s: the template takes the first part of the system message alone",
-                    vug_input_name(path));
+    vug_setting_release(&setting);
+    return code;
+}
+
+/* ---- many lines ------------------------------------------------------------------------ */
+
+/* {"NAME": {"template": .., "bos_token": ..}}, or {"NAME": "template"}. Opened when a line
+ * first names it. */
+typedef struct {
+    vug_arena arena;
+    const vug_jv *root; /* NULL: the model's template is that of every line */
+    vug_chat **chat;    /* [root->n] */
+    vug_text file;
+    const vug_chat *model;
+} library;
+
+static void library_release(library *l)
+{
+    for (size_t i = 0; l->chat && i < l->root->n; i++)
+        vug_chat_close(l->chat[i]);
+    vug_arena_release(&l->arena);
+    vug_text_release(&l->file);
+}
+
+static vug_status library_open(library *l, const vug_options *opt, vug_err *err)
+{
+    if (!opt->templates)
+        return VUG_OK;
+    VUG_TRY(vug_input_read(opt->templates, max_file, &l->file, err));
+    VUG_TRY(vug_json_tree((vug_str){ l->file.ptr, l->file.len }, opt->templates, &l->arena,
+                          &l->root, err));
+    if (l->root->type != VUG_JSON_OBJECT)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: expected an object with a template for each name",
+                        opt->templates);
+    l->chat = vug_arena_alloc(&l->arena, l->root->n + 1, sizeof(vug_chat *));
+    return l->chat ? VUG_OK : VUG_FAIL_NOMEM(err, opt->templates, l->root->n);
+}
+
+/* A part of a line, as the JSON that it is. */
+typedef struct {
+    vug_str name; /* of the template */
+    vug_str messages, tools;
+    bool strict;
+    vug_setting setting;
+} task;
+
+/* The next value of a reader, as it is written. */
+static vug_str raw(vug_json *j)
+{
+    (void)vug_json_peek(j);
+    const size_t from = j->pos;
+    vug_json_skip(j);
+    return (vug_str){ j->src.ptr + from, j->pos - from };
+}
+
+static void read_options(vug_json *j, task *t)
+{
+    vug_str key;
+    vug_json_enter_object(j);
+    while (vug_json_key(j, &key)) {
+        if (vug_str_is(key, "add_generation_prompt")) {
+            t->setting.no_reply = !vug_json_bool(j);
+            continue;
+        }
+        const vug_str value = raw(j);
+        if (vug_str_is(key, "tools"))
+            t->tools = value;
+        else
+            vug_setting_add(&t->setting, key, value);
+    }
+}
+
+/* {"template": NAME, "messages": [..], "options": {..}}; other members are passed over. */
+static vug_status read_task(vug_str line, vug_arena *arena, task *t, vug_err *err)
+{
+    vug_json j = vug_json_over(line, "JSON", arena);
+    vug_str key;
+    vug_json_enter_object(&j);
+    while (vug_json_key(&j, &key)) {
+        if (vug_str_is(key, "template"))
+            t->name = vug_json_string(&j);
+        else if (vug_str_is(key, "messages"))
+            t->messages = raw(&j);
+        else if (vug_str_is(key, "options"))
+            read_options(&j, t);
+        else
+            vug_json_skip(&j);
+    }
+    VUG_TRY(vug_json_finish(&j, err));
+    if (!t->messages.ptr)
+        return VUG_FAIL(err, VUG_FORMAT, "expected \"messages\"");
+    return VUG_OK;
+}
+
+static bool has_variable(const vug_setting *s, vug_str name)
+{
+    char key[80];
+    const int n = snprintf(key, sizeof(key), "\"%.*s\":", VUG_STR_ARG(name));
+    return n > 0 && n < (int)sizeof(key) && s->variables.len &&
+           strstr(s->variables.ptr, key) != NULL;
+}
+
+/* The tokens beside a template are variables of it, unless the line has its own. */
+static vug_status add_tokens(const vug_jv *entry, vug_setting *to, vug_err *err)
+{
+    for (const vug_jv *m = vug_jv_is(entry, VUG_JSON_OBJECT) ? entry->child : NULL; m;
+         m = m->next) {
+        vug_buf value = { 0 };
+        if (!vug_str_ends(m->key, "_token") || m->type != VUG_JSON_STRING ||
+            has_variable(to, m->key))
+            continue;
+        vug_json_write_string(&value, m->str.ptr, m->str.len);
+        vug_setting_add(to, m->key, (vug_str){ value.ptr ? value.ptr : "null", value.len });
+        vug_buf_release(&value);
+    }
+    return vug_buf_ok(&to->variables, err);
+}
+
+static vug_status find_chat(library *l, vug_str name, vug_setting *to, const vug_chat **out,
+                            vug_err *err)
+{
+    size_t i = 0;
+    char label[128];
+    *out = l->model;
+    if (!l->root)
+        return VUG_OK;
+    for (const vug_jv *entry = l->root->child; entry; entry = entry->next, i++) {
+        if (!vug_str_equal(entry->key, name))
+            continue;
+        const vug_jv *source =
+                entry->type == VUG_JSON_STRING ? entry : vug_jv_get(entry, "template");
+        if (!vug_jv_is(source, VUG_JSON_STRING))
+            break;
+        (void)snprintf(label, sizeof(label), "%.*s", (int)(name.len < 100 ? name.len : 100),
+                       name.ptr);
+        if (!l->chat[i])
+            VUG_TRY(vug_chat_parse(source->str.ptr, source->str.len, label, &l->chat[i], err));
+        *out = l->chat[i];
+        return add_tokens(entry, to, err);
+    }
+    return VUG_FAIL(err, VUG_ARGUMENT, "there is no template \"%.*s\"", VUG_STR_ARG(name));
+}
+
+static vug_status render_task(library *l, task *t, vug_prompt *out, vug_err *err)
+{
+    const vug_chat *chat;
+    VUG_TRY(find_chat(l, t->name, &t->setting, &chat, err));
+    const vug_conversation c = {
+        .messages = t->messages.ptr,
+        .messages_len = t->messages.len,
+        .tools = t->tools.ptr,
+        .tools_len = t->tools.len,
+        .variables = t->setting.variables.ptr,
+        .variables_len = t->setting.variables.len,
+        .no_reply = t->setting.no_reply,
+        .strict = t->strict,
+    };
+    return vug_chat_render(chat, &c, out, err);
+}
+
+/* Fails only where the line itself is wrong: what a template says is its result. */
+static vug_status render_line(library *l, bool strict, vug_str line, vug_buf *to, vug_err *err)
+{
+    vug_arena arena = { 0 };
+    vug_prompt prompt = { 0 };
+    task t = { .strict = strict };
+    vug_err refused;
+    vug_status st = read_task(line, &arena, &t, err);
+    if (st == VUG_OK) {
+        const vug_status rendered = render_task(l, &t, &prompt, &refused);
+        vug_buf_puts(to, rendered == VUG_OK ? "{\"text\":" : "{\"error\":");
+        if (rendered == VUG_OK)
+            vug_json_write_string(to, prompt.text.ptr, prompt.text.len);
+        else
+            vug_json_write_string(to, refused.msg, strlen(refused.msg));
+        vug_buf_puts(to, "}\n");
+        st = vug_buf_ok(to, err);
+    }
+    vug_prompt_release(&prompt);
+    vug_setting_release(&t.setting);
+    vug_arena_release(&arena);
     return st;
 }
 
+static vug_status render_lines(vug_ui *ui, library *l, bool strict, vug_lines *lines, vug_err *err)
+{
+    vug_buf out = { 0 };
+    vug_status st = VUG_OK;
+    for (;;) {
+        vug_str line;
+        bool more = false;
+        st = vug_lines_next(lines, &line, &more, err);
+        if (st != VUG_OK || !line.ptr)
+            break;
+        out.len = 0;
+        st = render_line(l, strict, line, &out, err);
+        if (st != VUG_OK || !vug_ui_out(ui, out.ptr, out.len) || (!more && !vug_ui_flush(ui)))
+            break;
+    }
+    vug_buf_release(&out);
+    if (st == VUG_OK)
+        return VUG_OK;
+    char where[300];
+    (void)snprintf(where, sizeof(where), "%.250s:%llu", lines->name,
+                   (unsigned long long)lines->number);
+    return vug_fail_within(err, st, where);
+}
+
+static int render_all(vug_ui *ui, const vug_options *opt, const vug_chat *chat)
+{
+    library l = { .model = chat };
+    vug_lines lines;
+    vug_err err;
+    vug_status st = library_open(&l, opt, &err);
+    if (st == VUG_OK)
+        st = vug_lines_open(&lines, opt->jsonl, max_line, &err);
+    if (st == VUG_OK) {
+        st = render_lines(ui, &l, opt->strict_template, &lines, &err);
+        vug_lines_close(&lines);
+    }
+    library_release(&l);
+    (void)vug_ui_flush(ui);
+    return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(ui, &err);
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
 int vug_cmd_template(vug_ui *ui, const vug_options *opt)
 {
-    vug_conversation c = { 0 };
-    vug_text text = { 0 };
+    const char *model = opt->n_operands ? opt->operand[0] : NULL;
+    vug_chat *chat = NULL;
     vug_err err;
-    if (!opt->messages) {
-        vug_ui_note(ui, "--messages FILE is missing; usage: vug template MODEL --messages FILE");
+    if (!opt->messages == !opt->jsonl) {
+        vug_ui_note(ui, "template takes --messages FILE or --jsonl FILE");
         return VUG_EXIT_USAGE;
     }
-    vug_status st = read_messages(ui, opt->messages, &c, &err);
-    if (st == VUG_OK)
-        st = vug_render_at(opt->operand[0], c.message, c.n, !opt->no_generation_prompt, &text,
-                             &err);
-    vug_conversation_release(&c);
-    if (st != VUG_OK)
-        return vug_ui_fail(ui, &err);
-    int code = VUG_EXIT_OK;
-    if (opt->json) {
-        vug_js js = { 0 };
-        vug_js_open(&js, NULL, '{');
-        vug_js_text(&js, "text", text.ptr, text.len);
-        vug_js_close(&js, '}');
-        code = vug_js_print(&js, ui, code);
-    } else {
-        (void)vug_ui_text(ui, text.ptr, text.len);
+    if (!model && !opt->template_file && (!opt->templates || opt->messages)) {
+        vug_ui_note(ui, "template needs a MODEL or --template FILE, or --templates with --jsonl");
+        return VUG_EXIT_USAGE;
     }
-    vug_text_release(&text);
+    if ((model || opt->template_file) && !(opt->templates && opt->jsonl) &&
+        vug_chat_open(model, opt->template_file, &chat, &err) != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    const int code = opt->jsonl ? render_all(ui, opt, chat) : render_file(ui, opt, chat);
+    vug_chat_close(chat);
     return code;
 }

@@ -100,6 +100,16 @@ bool vug_ui_text(vug_ui *ui, const char *text, size_t n)
     return vug_ui_flush(ui);
 }
 
+void vug_ui_dim(const vug_ui *ui, const char *text, size_t n)
+{
+    (void)fputs(ui->err.dim, stderr);
+    if (ui->err_terminal)
+        (void)sanitise(text, n, put_err, NULL);
+    else
+        (void)put_err(NULL, text, n);
+    (void)fputs(ui->err.off, stderr);
+}
+
 static int print(vug_ui *ui, vug_buf *buf, int code, bool put(vug_ui *, const char *, size_t))
 {
     vug_err err;

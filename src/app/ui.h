@@ -39,6 +39,8 @@ bool vug_ui_flush(vug_ui *ui);
  * than line ends and tabs become U+FFFD, so that it cannot steer the terminal.
  * Flushed. */
 bool vug_ui_text(vug_ui *ui, const char *text, size_t n);
+/* The same to stderr, dimmed. */
+void vug_ui_dim(const vug_ui *ui, const char *text, size_t n);
 /* All of `buf`, as vug_ui_text, and releases it; `code`, or what went wrong. */
 int vug_ui_print(vug_ui *ui, vug_buf *buf, int code);
 /* The same for text that has styles and nothing from a file or a model. */

@@ -520,6 +520,13 @@ uint64_t vug_memory_peak(void)
 #endif
 }
 
+int64_t vug_local_time(void)
+{
+    const time_t now = time(NULL);
+    struct tm local;
+    return localtime_r(&now, &local) ? (int64_t)timegm(&local) : (int64_t)now;
+}
+
 double vug_now(void)
 {
     struct timespec now;

@@ -12,7 +12,7 @@
 #include "core/os.h"
 #include "models/models.h"
 #include "passes/passes.h"
-#include "text/chat.h"
+#include "vug/chat.h"
 #include "vug/flow.h"
 #include "weights/weights.h"
 
@@ -116,7 +116,16 @@ struct vug_model {
     vug_compiled main; /* one row of logits per sequence */
     vug_lock *turn;    /* held for a step: sessions share the device's threads */
     vug_model_info info;
+    vug_chat *chat;  /* NULL where it has none */
+    vug_err no_chat; /* and why */
 };
+
+/* Finds the chat template of the model, which was opened from `path`; fails only where
+ * memory is short. */
+VUG_MUST_CHECK vug_status vug_model_find_chat(vug_model *model, const char *path, vug_err *err);
+/* The tokens of a conversation, up to where the answer begins. */
+VUG_MUST_CHECK vug_status vug_model_prompt(const vug_model *model, const vug_message *message,
+                                           size_t n, vug_tokens *out, vug_err *err);
 
 VUG_MUST_CHECK vug_status vug_pick_limits(const vug_model_options *o, const vug_config *c,
                                           vug_limits *out, vug_err *err);

@@ -179,36 +179,28 @@ void vug_generation_release(vug_generation *generation)
     vug_text_release(&generation->text);
 }
 
-static vug_status generate_encoded(vug_session *session, const char *text, size_t len,
-                                   unsigned flags, const vug_generate_options *options,
-                                   vug_generation *out, vug_err *err)
+vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
+                             const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
+    vug_tokens tokens;
+    if (len == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
     const vug_tokenizer *tokenizer = vug_model_tokenizer(session->model, err);
     if (!tokenizer)
         return VUG_UNSUPPORTED;
-    vug_tokens tokens;
-    VUG_TRY(vug_tokenizer_encode(tokenizer, text, len, flags, &tokens, err));
+    VUG_TRY(vug_tokenizer_encode(tokenizer, text, len,
+                                 VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL, &tokens, err));
     const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
     vug_tokens_release(&tokens);
     return st;
 }
 
-vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
-                             const vug_generate_options *options, vug_generation *out, vug_err *err)
-{
-    if (len == 0)
-        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
-    return generate_encoded(session, text, len, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL,
-                            options, out, err);
-}
-
 vug_status vug_generate_chat(vug_session *session, const vug_message *message, size_t n,
                              const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
-    vug_text prompt;
-    VUG_TRY(vug_model_render(session->model, message, n, true, &prompt, err));
-    const vug_status st = generate_encoded(session, prompt.ptr, prompt.len,
-                                           VUG_ENCODE_PARSE_SPECIAL, options, out, err);
-    vug_text_release(&prompt);
+    vug_tokens tokens;
+    VUG_TRY(vug_model_prompt(session->model, message, n, &tokens, err));
+    const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
+    vug_tokens_release(&tokens);
     return st;
 }

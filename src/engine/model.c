@@ -260,6 +260,8 @@ vug_status vug_model_open(const char *path, const vug_model_options *options, vu
     vug_status st = vug_checkpoint_open(path, &m->checkpoint, err);
     if (st == VUG_OK)
         st = open_program(m, path, options ? options : &none, err);
+    if (st == VUG_OK)
+        st = vug_model_find_chat(m, path, err);
     if (st != VUG_OK) {
         vug_model_close(m);
         return st;
@@ -278,6 +280,8 @@ vug_status vug_model_over(const vug_config *config, vug_weights *weights, const 
         vug_weights_close(weights);
         return st;
     }
+    (void)VUG_FAIL(&m->no_chat, VUG_UNSUPPORTED, "%s: made in memory, so there is no chat template",
+                   name);
     st = vug_checkpoint_over(config, weights, name, &m->checkpoint, err);
     if (st == VUG_OK)
         st = open_program(m, NULL, options ? options : &none, err);
@@ -297,6 +301,7 @@ void vug_model_close(vug_model *m)
     vug_lock_destroy(m->turn);
     if (m->device)
         m->backend->close(m->device);
+    vug_chat_close(m->chat);
     vug_checkpoint_release(&m->checkpoint);
     vug_free(m->path);
     vug_free(m);

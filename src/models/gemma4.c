@@ -196,6 +196,7 @@ const vug_arch vug_arch_gemma4 = {
     .name = "gemma4",
     .model_types = model_types,
     .gguf = &gguf,
+    .chat = "gemma4",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .pack = packs,

@@ -107,6 +107,7 @@ const vug_arch vug_arch_llama = {
     .name = "llama",
     .model_types = model_types,
     .gguf = &gguf,
+    .chat = "llama3",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,

@@ -82,6 +82,7 @@ const vug_arch vug_arch_qwen2 = {
     .name = "qwen2",
     .model_types = model_types,
     .gguf = &gguf,
+    .chat = "qwen2",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,

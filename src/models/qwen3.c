@@ -184,10 +184,10 @@ static const vug_gguf_arch dense_gguf = { .name = "qwen3", .hf = "Qwen3ForCausal
                            moe_gguf = { .name = "qwen3moe", .hf = "Qwen3MoeForCausalLM" };
 
 /* What the two have in common: all but the keys of their configs. */
-#define QWEN3                                                                            \
-    .row = rows, .n_rows = sizeof(rows) / sizeof(rows[0]), .pack = packs,                \
-    .n_packs = sizeof(packs) / sizeof(packs[0]), .presence = presence, .norm_weight = 1, \
-    .embed = vug_model_embedding, .prepare = vug_model_one_rope, .layer = layer,         \
+#define QWEN3                                                                                     \
+    .row = rows, .n_rows = sizeof(rows) / sizeof(rows[0]), .pack = packs,                         \
+    .n_packs = sizeof(packs) / sizeof(packs[0]), .presence = presence, .norm_weight = 1,          \
+    .chat = "qwen3", .embed = vug_model_embedding, .prepare = vug_model_one_rope, .layer = layer, \
     .norm = vug_model_output_norm, .head = vug_model_logits
 
 const vug_arch vug_arch_qwen3 = {

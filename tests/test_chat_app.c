@@ -1,0 +1,185 @@
+/*
+ * Chats on the command line: `vug template` with its options, and what `vug run` makes of
+ * templates, tools and thinking. A tiny checkpoint answers AAA; pebble calls tools.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "core/mem.h"
+#include "tiny_model.h"
+
+#define REAL "models/pebble"
+/* Whatever the prompt, the answer is AAA. */
+#define ALWAYS_A "-q", "-n", "3", "--temperature", "0", "--logit-bias", "296=1000"
+
+static void gives(captured c, const char *out, const char *err)
+{
+    if (c.code != 0 || strcmp(c.out.ptr, out) != 0 || strcmp(c.err.ptr, err) != 0)
+        fail_msg("exit code %d: '%.600s', expected '%.600s'; '%.600s', expected '%.600s'", c.code,
+                 c.out.ptr, out, c.err.ptr, err);
+    captured_release(&c);
+}
+
+static void refuses(captured c, const char *part)
+{
+    if (c.code != 2 || !strstr(c.err.ptr, part))
+        fail_msg("exit code %d: '%.600s', expected '%s'", c.code, c.err.ptr, part);
+    assert_int_equal(c.out.len, 0);
+    captured_release(&c);
+}
+
+static int make_tiny(void **state)
+{
+    scratch *tiny = vug_alloc(1, sizeof(*tiny));
+    assert_non_null(tiny);
+    *tiny = scratch_make();
+    tiny_model(tiny, TINY_VOCAB);
+    scratch_puts(tiny, "t.jinja",
+                 "{{ bos_token }}{{ x }}{% for m in messages %}[{{ m.role }} {{ m.content }}]"
+                 "{% endfor %}{{ tools | length if tools }}{{ '>' if add_generation_prompt }}\n");
+    scratch_puts(tiny, "think.jinja",
+                 "{{ messages[0].content }}{{ '<think>' if enable_thinking }}\n");
+    scratch_puts(tiny, "tools.json", "[{\"function\":{\"name\":\"f\"}}]");
+    *state = tiny;
+    return 0;
+}
+
+static int remove_tiny(void **state)
+{
+    scratch_remove(*state);
+    vug_free(*state);
+    return 0;
+}
+
+#define FILE_AT(name) scratch_at(tiny, name).path
+#define HELLO         "[{\"role\":\"user\",\"content\":\"hi\"}]"
+
+static void template_options(void **state)
+{
+    const scratch *tiny = *state;
+    gives(VUG_IN(HELLO, "template", tiny->path, "--template", FILE_AT("t.jinja"), "--messages",
+                 "-"),
+          "<bos>[user hi]>", "");
+    gives(VUG_IN(HELLO, "template", "--template", FILE_AT("t.jinja"), "--messages", "-", "--tools",
+                 FILE_AT("tools.json"), "--var", "x=[1, null]", "--var", "bos_token=\"B\"",
+                 "--no-generation-prompt"),
+          "B[1, None][user hi]1", "");
+    /* Gemma's template refuses two messages of one role; without --strict-template they are one. */
+    static const char two[] =
+            "[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":"
+            "\"b\"}]";
+    gives(VUG_IN(two, "template", tiny->path, "--messages", "-"),
+          "<bos><start_of_turn>user\na\n\nb<end_of_turn>\n<start_of_turn>model\n", "");
+    refuses(VUG_IN(two, "template", tiny->path, "--messages", "-", "--strict-template"),
+            "must alternate");
+    refuses(VUG_IN(HELLO, "template", tiny->path, "--messages", "-", "--var", "x"),
+            "--var x: expected NAME=JSON");
+    refuses(VUG_IN(HELLO, "template", tiny->path, "--messages", "-", "--var", "x=a"), "--var x: ");
+    refuses(VUG_IN("[{\"role\":\"x\"}]", "template", tiny->path, "--messages", "-"),
+            "standard input: message 1: role \"x\"");
+    refuses(VUG("template", tiny->path, "--messages", "a", "--jsonl", "b"), "--messages FILE or");
+    refuses(VUG("template", "--messages", "a"), "needs a MODEL or --template");
+}
+
+static void template_lines(void **state)
+{
+    const scratch *tiny = *state;
+    scratch_puts(tiny, "all.json",
+                 "{\"a\":{\"template\":\"{{ bos_token }}{{ messages[0].content }}{{ x }}{{ tools }}"
+                 "{{ add_generation_prompt }}\",\"bos_token\":\"B\",\"eos_token\":\"E\"},"
+                 "\"b\":\"{{ raise_exception('no') }}\",\"c\":\"{% if\",\"d\":{}}");
+    gives(VUG_IN("{\"template\":\"a\",\"messages\":" HELLO "}\n"
+                 "{\"template\":\"a\",\"messages\":" HELLO ",\"text\":7,\"options\":{\"x\":[1],"
+                 "\"add_generation_prompt\":false,\"tools\":[{\"function\":{\"name\":\"f\"}}],"
+                 "\"bos_token\":\"C\"}}\n"
+                 "{\"messages\":" HELLO ",\"template\":\"b\"}\n"
+                 "{\"messages\":" HELLO ",\"template\":\"c\"}\n"
+                 "{\"messages\":" HELLO ",\"template\":\"d\"}\n"
+                 "{\"messages\":" HELLO ",\"template\":\"e\"}\n"
+                 "{\"messages\":[],\"template\":\"a\"}\n",
+                 "template", "--templates", FILE_AT("all.json"), "--jsonl", "-"),
+          "{\"text\":\"BhiNoneTrue\"}\n"
+          "{\"text\":\"Chi[1][{'function': {'name': 'f'}}]False\"}\n"
+          "{\"error\":\"b: line 1: no\"}\n"
+          "{\"error\":\"c: line 1, column 6: unexpected end inside of a tag\"}\n"
+          "{\"error\":\"there is no template \\\"d\\\"\"}\n"
+          "{\"error\":\"there is no template \\\"e\\\"\"}\n"
+          "{\"error\":\"a conversation needs at least one message\"}\n",
+          "");
+    gives(VUG_IN("{\"messages\":" HELLO "}\n", "template", tiny->path, "--jsonl", "-"),
+          "{\"text\":\"<bos><start_of_turn>user\\nhi<end_of_turn>\\n<start_of_turn>model\\n\"}\n",
+          "");
+    captured c = VUG_IN("{\"messages\":" HELLO "}\n{}\n", "template", tiny->path, "--jsonl", "-");
+    assert_int_equal(c.code, 2);
+    assert_non_null(strstr(c.err.ptr, "standard input:2: expected \"messages\""));
+    captured_release(&c);
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static void templates_of_a_run(void **state)
+{
+    const scratch *tiny = *state;
+    gives(VUG("run", tiny->path, "hi", ALWAYS_A, "--chat-template", FILE_AT("t.jinja")), "AAA\n",
+          "");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--chat-template", "no/such/file"), "no/such/file");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--tools", FILE_AT("tools.json")),
+            "built in: gemma3: this chat template does not tell the model of tools");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--raw", "--tools", "x"), "--tools needs the chat");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--thinking", "some"),
+            "--thinking some: expected on, off, or a number of tokens");
+}
+
+/* Thoughts are apart from the answer. */
+static void thinking(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path path = scratch_at(tiny, "think.jinja");
+    const char *file = path.path;
+    gives(VUG("run", tiny->path, "hi", ALWAYS_A, "--chat-template", file, "--thinking", "on"), "",
+          "AAA\n");
+    gives(VUG("run", tiny->path, "hi", ALWAYS_A, "--chat-template", file, "--thinking", "off"),
+          "AAA\n", "");
+    captured c = VUG("run", tiny->path, "hi", ALWAYS_A, "--chat-template", file, "--thinking", "on",
+                     "--json");
+    assert_non_null(strstr(c.out.ptr, "\"content\":\"\",\"thinking\":\"AAA\",\"tool_calls\":[]"));
+    captured_release(&c);
+}
+
+#define WEATHER                                                                                   \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"description\":\"Current "   \
+    "weather in a city\",\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":" \
+    "\"string\",\"description\":\"Name of the city\"}},\"required\":[\"city\"]}}}]"
+
+static void pebble_calls_a_tool(void **state)
+{
+    const scratch *tiny = *state;
+    scratch_puts(tiny, "weather.json", WEATHER);
+    const scratch_path path = scratch_at(tiny, "weather.json");
+    const char *file = path.path;
+    gives(VUG("run", REAL, "What is the weather in Paris?", "--tools", file, "--temperature", "0",
+              "-q"),
+          "{\"name\":\"get_weather\",\"arguments\":{\"city\": \"Paris\"}}\n", "");
+    captured c = VUG("run", REAL, "What is the weather in Paris?", "--tools", file, "--temperature",
+                     "0", "--json");
+    assert_non_null(strstr(c.out.ptr,
+                           "\"content\":\"\",\"thinking\":\"\",\"tool_calls\":[{\"id\":\"call_0\","
+                           "\"type\":\"function\",\"function\":{\"name\":\"get_weather\","
+                           "\"arguments\":\"{\\\"city\\\": \\\"Paris\\\"}\"}}]"));
+    captured_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(template_options),    cmocka_unit_test(template_lines),
+        cmocka_unit_test(templates_of_a_run),  cmocka_unit_test(thinking),
+        cmocka_unit_test(pebble_calls_a_tool),
+    };
+    return cmocka_run_group_tests(tests, make_tiny, remove_tiny);
+}

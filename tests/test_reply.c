@@ -1,0 +1,481 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/text.h"
+#include "reply_help.h"
+#include "text/chat.h"
+
+/* Answers taken apart: what each family writes, what is no call after all, and that it does
+ * not matter how an answer was cut into pieces. */
+
+#define TOOLS                                                                                   \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\"," \
+    "\"properties\":{\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\"},\"b\":{\"type\":" \
+    "\"boolean\"},\"o\":{\"type\":\"object\"},\"z\":{\"type\":[\"string\",\"null\"]},\"a\":{"   \
+    "\"anyOf\":[{\"type\":\"array\"},{\"type\":\"null\"}]},\"d\":{}}}}}]"
+
+/* What a template must hold for a syntax to be meant. */
+#define QWEN  "<think></think><tool_call>"
+#define CALLS "<tool_call>"
+#define GEMMA "<|channel><|tool_call>"
+#define LLAMA "<|start_header_id|>"
+
+typedef struct {
+    const char *source;
+    const char *prompt; /* how it ends */
+    const char *text;
+    const char *want;
+} row;
+
+#define H(body)       "<tool_call>\n" body "\n</tool_call>"
+#define X(body)       "<tool_call>\n<function=f>\n" body "</function>\n</tool_call>"
+#define P(key, value) "<parameter=" key ">\n" value "\n</parameter>\n"
+#define G(body)       "<|tool_call>call:" body "<tool_call|>"
+#define Q(text)       "<|\"|>" text "<|\"|>"
+
+static const row rows[] = {
+    /* content */
+    { QWEN, "", "", "" },
+    { QWEN, "", " Hello,\n world \n", "C: Hello,\n world \n\n" },
+    { "", "", "<think>a</think><tool_call>{}", "C:<think>a</think><tool_call>{}\n" },
+    { QWEN, "", "a < b, <thin, <<", "C:a < b, <thin, <<\n" },
+    { QWEN, "", "\xe2\x82\xac\xf0\x9f\x92\x8e<", "C:\xe2\x82\xac\xf0\x9f\x92\x8e<\n" },
+    /* thinking */
+    { QWEN, "", "<think>\nhm\n\nso\n</think>\n\nYes.", "T:hm\n\nso\nC:Yes.\n" },
+    { QWEN, "<think>\n", "hm\n</think>\n\n  Yes.", "T:hm\nC:  Yes.\n" },
+    { QWEN, "<think>\n\n</think>\n\n", "Yes.", "C:Yes.\n" },
+    { QWEN, "", "<think>\n\n</think>\n\nYes.\n", "C:Yes.\n\n" },
+    { QWEN, "", "<think>cut\n", "T:cut\n\n" },
+    { QWEN, "", "Say <think> and </think>.", "C:Say <think> and </think>.\n" },
+    { QWEN, "", "<think>a <tool_call> b</think>c", "T:a <tool_call> b\nC:c\n" },
+    { QWEN, "<think>", "</thin</think>x", "T:</thin\nC:x\n" },
+    { GEMMA, "", "<|channel>thought\nhm\n<channel|>Yes.", "T:hm\nC:Yes.\n" },
+    { GEMMA, "", "<|channel>thought\n<channel|>Yes.", "C:Yes.\n" },
+    { GEMMA, "", "<|channel>thought<channel|>Yes.", "C:Yes.\n" },
+    { GEMMA, "", "<|channel>though<channel|>Yes.", "T:though\nC:Yes.\n" },
+    { GEMMA, "", "<|channel>thoughts differ<channel|>x", "T:thoughts differ\nC:x\n" },
+    { GEMMA, "<|channel>thought\n", "hm\n<channel|>x", "T:hm\nC:x\n" },
+    /* JSON in marks */
+    { QWEN, "", H("{\"name\": \"f\", \"arguments\": {\"s\": \"x\"}}"), "F:f {\"s\": \"x\"}\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":{}}"), "F:f {}\n" },
+    { CALLS, "", H("{\"name\":\"f\"}"), "F:f {}\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":null}"), "F:f {}\n" },
+    { CALLS, "", H("{\"arguments\":{\"a\":[1,-2.5e3,true,null,{}]},\"name\":\"f\",\"id\":7}"),
+      "F:f {\"a\":[1,-2.5e3,true,null,{}]}\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":\"{\\\"s\\\":1}\"}"), "F:f {\"s\":1}\n" },
+    { CALLS, "", H("{\"name\":\"\\u0066\",\"parameters\":{\"s\":\"}</tool_call>\"}}"),
+      "F:f {\"s\":\"}</tool_call>\"}\n" },
+    { CALLS, "", "I look.\n" H("{\"name\":\"f\"}") "\n" H("{\"name\":\"g\"}"),
+      "C:I look.\nF:f {}\nF:g {}\n" },
+    { CALLS, "", H("{\"name\":\"f\"}") "\nDone.", "C:Done.\nF:f {}\n" },
+    { CALLS, "", "A\n" H("{\"name\":\"f\"}") "\nB", "C:A\n\nB\nF:f {}\n" },
+    { CALLS, "", "<tool_call>{\"name\":\"f\"}", "F:f {}\n" },
+    { CALLS, "", "<tool_call>{\"name\":\"f\"}</tool", "F:f {}\n" },
+    { CALLS, "", "<tool_call>{\"name\":\"f\"}\n<tool_call>{\"name\":\"g\"}</tool_call>",
+      "F:f {}\nF:g {}\n" },
+    { CALLS, "", "<tool_call>{\"name\":\"f\",\"arguments\":{\"s\":\"x", "F:f {\"s\":\"x..\n" },
+    /* no calls after all */
+    { CALLS, "", "<tool_call>{\"nam", "C:<tool_call>{\"nam\n" },
+    { CALLS, "", "a\n<tool_call>", "C:a\n<tool_call>\n" },
+    { CALLS, "", H("{\"name\":\"\"}"), "C:" H("{\"name\":\"\"}") "\n" },
+    { CALLS, "", H("{\"name\":1}"), "C:" H("{\"name\":1}") "\n" },
+    { CALLS, "", H("{}"), "C:" H("{}") "\n" },
+    { CALLS, "", H("[]"), "C:" H("[]") "\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":[]}"),
+      "C:" H("{\"name\":\"f\",\"arguments\":[]}") "\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":{\"a\":01}}"),
+      "C:" H("{\"name\":\"f\",\"arguments\":{\"a\":01}}") "\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":{\"a\":1,\"a\":2}}"),
+      "C:" H("{\"name\":\"f\",\"arguments\":{\"a\":1,\"a\":2}}") "\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"name\":\"g\"}"),
+      "C:" H("{\"name\":\"f\",\"name\":\"g\"}") "\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":{\"s\":\"\n\"}}"),
+      "C:" H("{\"name\":\"f\",\"arguments\":{\"s\":\"\n\"}}") "\n" },
+    { CALLS, "", H("{\"name\":\"f\"} x"), "C:" H("{\"name\":\"f\"} x") "\n" },
+    { CALLS, "", "<tool_call>\n<tool_call>\n{\"name\":\"f\"}</tool_call>",
+      "C:<tool_call>\nF:f {}\n" },
+    { CALLS, "", "<tool_call>oops" H("{\"name\":\"f\"}"), "C:<tool_call>oops\nF:f {}\n" },
+    { CALLS, "", H("{\"name\":\"f\",\"arguments\":{\"a\":}}") H("{\"name\":\"g\"}"),
+      "C:" H("{\"name\":\"f\",\"arguments\":{\"a\":}}") "\nF:g {}\n" },
+    /* functions and parameters */
+    { QWEN, "", X(P("s", "two\nlines") P("n", "3")), "F:f {\"s\": \"two\\nlines\", \"n\": 3}\n" },
+    { QWEN, "", X(""), "F:f {}\n" },
+    { QWEN, "", X(P("s", "")), "F:f {\"s\": \"\"}\n" },
+    { QWEN, "", X(P("s", "7") P("x", "7")), "F:f {\"s\": \"7\", \"x\": \"7\"}\n" },
+    { QWEN, "", X(P("b", "True") P("z", "null") P("a", "None") P("o", "{\"k\": [1]}")),
+      "F:f {\"b\": true, \"z\": null, \"a\": null, \"o\": {\"k\": [1]}}\n" },
+    { QWEN, "", X(P("n", "three") P("z", "nulls") P("d", "4")),
+      "F:f {\"n\": \"three\", \"z\": \"nulls\", \"d\": \"4\"}\n" },
+    { QWEN, "", X(P("s", "<b>\n</param\n</x>\t\"\\")),
+      "F:f {\"s\": \"<b>\\n</param\\n</x>\\t\\\"\\\\\"}\n" },
+    { QWEN, "", X(P("s", "a") P("s", "b")), "C:" X(P("s", "a") P("s", "b")) "\n" },
+    { QWEN, "", "<tool_call><function=>", "C:<tool_call><function=>\n" },
+    { QWEN, "", "<tool_call><function=f>x", "C:<tool_call><function=f>x\n" },
+    { QWEN, "", "<tool_call><tool_call>{\"name\":\"f\"}", "C:<tool_call>\nF:f {}\n" },
+    { QWEN, "", "<tool_call><function=f><parameter=s>\nab", "F:f {\"s\": \"ab..\n" },
+    /* Gemma 4 */
+    { GEMMA, "", G("f{}"), "F:f {}\n" },
+    { GEMMA, "", G("f{s:" Q("x, \"y\"\n{z}") ",n:-1.5,b:true}"),
+      "F:f {\"s\": \"x, \\\"y\\\"\\n{z}\", \"n\": -1.5, \"b\": true}\n" },
+    { GEMMA, "", G("f{a:[1,[],{" Q("k k") ":None,j:null}," Q("<|") "],o:{}}") G("g{}"),
+      "F:f {\"a\": [1, [], {\"k k\": null, \"j\": null}, \"<|\"], \"o\": {}}\nF:g {}\n" },
+    { GEMMA, "", G("f{ a : 1 , b : [ 2 , 3 ] }"), "F:f {\"a\": 1, \"b\": [2, 3]}\n" },
+    { GEMMA, "", "<|channel>thought\nhm\n<channel|>" G("f{}"), "T:hm\nF:f {}\n" },
+    { GEMMA, "", "<|tool_call>call:f{s:" Q("x") ",t:<|\"|>y", "F:f {\"s\": \"x\", \"t\": \"y..\n" },
+    { GEMMA, "", G("f{a:}"), "C:" G("f{a:}") "\n" },
+    { GEMMA, "", G("f{a:1,}"), "C:" G("f{a:1,}") "\n" },
+    { GEMMA, "", G("f{a:b}"), "C:" G("f{a:b}") "\n" },
+    { GEMMA, "", G("f{a:1,a:2}"), "C:" G("f{a:1,a:2}") "\n" },
+    { GEMMA, "", G("f{:1}"), "C:" G("f{:1}") "\n" },
+    { GEMMA, "", G("f{a:[1}"), "C:" G("f{a:[1}") "\n" },
+    { GEMMA, "", G("{}"), "C:" G("{}") "\n" },
+    { GEMMA, "", G("f"), "C:" G("f") "\n" },
+    { GEMMA, "", "<|tool_call>xall:f{}<tool_call|>", "C:<|tool_call>xall:f{}<tool_call|>\n" },
+    { GEMMA, "", G("f{a:<|tool_call>call:g{}"), "C:<|tool_call>call:f{a:\nF:g {}\n" },
+    /* Llama 3 */
+    { LLAMA, "", "{\"name\": \"f\", \"parameters\": {\"s\": 1}}", "F:f {\"s\": 1}\n" },
+    { LLAMA, "", "\n<|python_tag|>{\"name\": \"f\"}; {\"name\": \"f\"}", "F:f {}\nF:f {}\n" },
+    { LLAMA, "", "{\"name\": \"Ada\", \"age\": 7}", "C:{\"name\": \"Ada\", \"age\": 7}\n" },
+    { LLAMA, "", "{\"name\": \"f\"} is it", "C:{\"name\": \"f\"} is it\n" },
+    { LLAMA, "", "It is {\"name\": \"f\"}", "C:It is {\"name\": \"f\"}\n" },
+    { LLAMA, "", "<|python_tag|>print(1)", "C:<|python_tag|>print(1)\n" },
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static bool is_utf8(vug_str s)
+{
+    uint32_t c;
+    size_t n = 1;
+    while (s.len && (n = vug_utf8_next(s.ptr, s.len, &c)) > 0)
+        s = vug_str_from(s, n);
+    return n > 0;
+}
+
+/* The answer in pieces of at most `most` bytes, by `random` where that is not 0. */
+static vug_buf take_apart(const row *r, vug_str text, size_t most, uint64_t random)
+{
+    const vug_syntax syntax = vug_syntax_of(vug_str_of(r->source));
+    const bool open = vug_syntax_is_open(&syntax, vug_str_of(r->prompt));
+    folded f = { 0 };
+    vug_reply *reply;
+    vug_err err;
+    assert_int_equal(vug_reply_over(&syntax, open, vug_str_of(TOOLS), reply_fold, &f, &reply, &err),
+                     VUG_OK);
+    for (size_t at = 0; at < text.len;) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t n = most > 1 ? 1 + (size_t)(random >> 33) % most : 1;
+        n = n < text.len - at ? n : text.len - at;
+        assert_int_equal(vug_reply_feed(reply, (vug_str){ text.ptr + at, n }, &err), VUG_OK);
+        at += n;
+    }
+    assert_int_equal(vug_reply_finish(reply, &err), VUG_OK);
+    vug_reply_destroy(reply);
+    assert_false(f.broken);
+    assert_false(f.cut && is_utf8(text));
+    const vug_buf spelled = reply_spell(&f);
+    folded_release(&f);
+    return spelled;
+}
+
+static void what_families_write(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        vug_buf got = take_apart(&rows[i], vug_str_of(rows[i].text), SIZE_MAX / 2, 0);
+        if (strcmp(got.ptr ? got.ptr : "", rows[i].want) != 0)
+            print_error("row %zu: %s\n", i, rows[i].text);
+        assert_string_equal(got.ptr ? got.ptr : "", rows[i].want);
+        vug_buf_release(&got);
+    }
+}
+
+static void assert_same(const row *r, vug_str text)
+{
+    vug_buf whole = take_apart(r, text, text.len + 1, 0);
+    for (uint64_t k = 0; k < 4; k++) {
+        vug_buf pieces = take_apart(r, text, k ? 2 * k + 1 : 1, k);
+        assert_int_equal(pieces.len, whole.len);
+        if (whole.len)
+            assert_memory_equal(pieces.ptr, whole.ptr, whole.len);
+        vug_buf_release(&pieces);
+    }
+    vug_buf_release(&whole);
+}
+
+static void pieces_do_not_matter(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ROWS; i++)
+        assert_same(&rows[i], vug_str_of(rows[i].text));
+}
+
+/* Whatever becomes of an answer, it is taken apart; and the same way in pieces. */
+static void mutations(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const size_t len = strlen(rows[i].text);
+        for (size_t n = 0; n < len; n++)
+            assert_same(&rows[i], (vug_str){ rows[i].text, n });
+        char *copy = vug_strdup(rows[i].text);
+        assert_non_null(copy);
+        for (size_t at = 0; at < len; at++) {
+            for (int bit = 0; bit < 8; bit++) {
+                copy[at] = (char)(rows[i].text[at] ^ (1 << bit));
+                vug_buf got = take_apart(&rows[i], (vug_str){ copy, len }, len, 0);
+                vug_buf_release(&got);
+            }
+            copy[at] = rows[i].text[at];
+        }
+        vug_free(copy);
+    }
+}
+
+/* A text in which nothing is a call or thinking comes out as it went in. */
+static void nothing_is_lost(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = { "<tool_call>", "</tool_call>", "{\"name\":", "\"f\"",
+                                          "{",           "\n",           " ",          "</think>",
+                                          "<function=",  "<|tool_call>", "call:",      "<",
+                                          "x",           "<|\"|>",       "\xc3\xa9",   ";" };
+    uint64_t random = 7;
+    for (int k = 0; k < 20000; k++) {
+        const row *r = &rows[k % N_ROWS];
+        const bool open = strstr(r->prompt, "<") != NULL;
+        vug_buf text = { 0 }, want = { 0 };
+        for (int i = 0; i < 12; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            vug_buf_puts(&text, pieces[(random >> 40) % (sizeof(pieces) / sizeof(pieces[0]))]);
+        }
+        vug_buf got = take_apart(r, (vug_str){ text.ptr, text.len }, 9, random);
+        vug_buf_printf(&want, "C:%s\n", text.ptr);
+        if (!open && !strstr(got.ptr, "\nF:") && strncmp(got.ptr, "F:", 2) != 0)
+            assert_string_equal(got.ptr, want.ptr);
+        vug_buf_release(&got);
+        vug_buf_release(&want);
+        vug_buf_release(&text);
+    }
+}
+
+/* ---- tokens of marks -------------------------------------------------------------------- */
+
+static void a_mark_that_is_a_token(void **state)
+{
+    (void)state;
+    const vug_syntax syntax = vug_syntax_of(vug_str_of(GEMMA));
+    folded f = { 0 };
+    vug_reply *r;
+    assert_int_equal(vug_reply_over(&syntax, false, (vug_str){ 0 }, reply_fold, &f, &r, NULL),
+                     VUG_OK);
+    for (int m = 0; m < VUG_MARK_COUNT; m++)
+        r->by_id[m] = true;
+#define TEXT(s) assert_int_equal(vug_reply_feed(r, vug_str_of(s), NULL), VUG_OK)
+#define MARK(m) assert_int_equal(vug_reply_feed_mark(r, VUG_MARK_##m, true, NULL), VUG_OK)
+    MARK(THINK);
+    assert_true(vug_reply_is_thinking(r));
+    TEXT("thought\nnot <channel|> here\n");
+    MARK(THINK_END);
+    assert_false(vug_reply_is_thinking(r));
+    TEXT("I say <|tool_call>call:f{}<tool_call|>.");
+    MARK(THINK_END); /* alone it says nothing */
+    MARK(CALL);
+    TEXT("call:f{s:");
+    MARK(QUOTE);
+    TEXT("a <|\"|> b ");
+    MARK(CALL_END); /* in a string it is one of its characters */
+    MARK(QUOTE);
+    TEXT("}");
+    MARK(CALL_END);
+    MARK(CALL);
+    TEXT("call:g{");
+    MARK(CALL_END); /* too soon: no call */
+    assert_int_equal(vug_reply_finish(r, NULL), VUG_OK);
+    vug_buf got = reply_spell(&f);
+    assert_string_equal(got.ptr, "T:not <channel|> here\n"
+                                 "C:I say <|tool_call>call:f{}<tool_call|>.<|tool_call>call:g{\n"
+                                 "F:f {\"s\": \"a <|\\\"|> b <tool_call|>\"}\n");
+    assert_false(f.broken);
+    vug_buf_release(&got);
+    folded_release(&f);
+    vug_reply_destroy(r);
+}
+
+/* The same with tokens, of pebble's vocabulary: it has the marks of calls, and spells those
+ * of thinking and of other families. */
+static void token_by_token(void **state)
+{
+    (void)state;
+    vug_tokenizer *tokenizer;
+    assert_int_equal(vug_tokenizer_open("models/pebble", &tokenizer, NULL), VUG_OK);
+    assert_true(vug_tokenizer_find(tokenizer, "<tool_call>") >= 0);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const row *r = &rows[i];
+        vug_prompt prompt = { .text = { .ptr = vug_strdup(r->prompt), .len = strlen(r->prompt) } };
+        folded f = { 0 };
+        vug_chat *chat;
+        vug_reply *reply;
+        vug_tokens tokens;
+        assert_int_equal(vug_chat_parse(r->source, strlen(r->source), "t", &chat, NULL), VUG_OK);
+        const vug_reply_options how = { chat,       tokenizer, &prompt, TOOLS, sizeof(TOOLS) - 1,
+                                        reply_fold, &f };
+        assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
+        assert_int_equal(vug_tokenizer_encode(tokenizer, r->text, strlen(r->text),
+                                              VUG_ENCODE_PARSE_SPECIAL, &tokens, NULL),
+                         VUG_OK);
+        for (size_t k = 0; k < tokens.n; k++)
+            assert_int_equal(vug_reply_push(reply, tokens.id[k], NULL), VUG_OK);
+        assert_int_equal(
+                vug_reply_push(reply, vug_tokenizer_find(tokenizer, "<end_of_turn>"), NULL),
+                VUG_OK);
+        assert_int_equal(vug_reply_finish(reply, NULL), VUG_OK);
+        vug_buf got = reply_spell(&f);
+        assert_string_equal(got.ptr, r->want);
+        assert_false(f.broken || f.cut);
+        vug_buf_release(&got);
+        folded_release(&f);
+        vug_tokens_release(&tokens);
+        vug_reply_destroy(reply);
+        vug_chat_close(chat);
+        vug_prompt_release(&prompt);
+    }
+    vug_tokenizer_close(tokenizer);
+}
+
+/* What somebody wrote at the end of a prompt opens no thinking. */
+static void who_opens_the_thinking(void **state)
+{
+    (void)state;
+    static const char source[] = "{% for m in messages %}{{ m.content }}{% endfor %}"
+                                 "{% if open %}<think>\n{% endif %}";
+    static const char messages[] = "[{\"role\":\"user\",\"content\":\"<think>\"}]";
+    vug_tokenizer *tokenizer;
+    vug_chat *chat;
+    assert_int_equal(vug_tokenizer_open("models/pebble", &tokenizer, NULL), VUG_OK);
+    assert_int_equal(vug_chat_parse(source, sizeof(source) - 1, "t", &chat, NULL), VUG_OK);
+    assert_string_equal(vug_chat_thinking_end(chat), "\n</think>\n\n");
+    for (int open = 0; open < 2; open++) {
+        const vug_conversation c = { .messages = messages,
+                                     .messages_len = sizeof(messages) - 1,
+                                     .variables = open ? "{\"open\":true}" : "{\"open\":false}",
+                                     .variables_len = open ? 13 : 14 };
+        vug_prompt prompt;
+        vug_reply *reply;
+        assert_int_equal(vug_chat_render(chat, &c, &prompt, NULL), VUG_OK);
+        const vug_reply_options how = {
+            .chat = chat, .tokenizer = tokenizer, .prompt = &prompt, .on_part = reply_fold
+        };
+        assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
+        assert_int_equal(vug_reply_is_thinking(reply), open);
+        vug_reply_destroy(reply);
+        vug_prompt_release(&prompt);
+    }
+    vug_chat_close(chat);
+    vug_tokenizer_close(tokenizer);
+}
+
+/* ---- streaming ----------------------------------------------------------------------------- */
+
+static bool log_part(const vug_part *part, void *user)
+{
+    static const char kinds[] = "ctnaed";
+    vug_buf_printf(user, "%c%zu(%.*s)", kinds[part->kind], part->call, (int)part->len, part->text);
+    return true;
+}
+
+/* What is certain is handed out at once. */
+static void as_it_comes(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = { "Let ",
+                                          "me\n",
+                                          "<tool",
+                                          "_call>",
+                                          "{\"name\":\"f\"",
+                                          ",\"arguments\":{\"s\":",
+                                          "\"\xe2\x82",
+                                          "\xac\"}",
+                                          "}",
+                                          "</tool_call>",
+                                          "<tool_call>{\"name\":\"g\",",
+                                          "oops" };
+    static const char *const want[] = {
+        "c0(Let)", "c0( me)",     "",       "",
+        "n0(f)",   "a0({\"s\":)", "a0(\")", "a0(\xe2\x82\xac\"})",
+        "",        "e0()",        "n1(g)",  "d1()c1(\n<tool_call>{\"name\":\"g\",oops)"
+    };
+    const vug_syntax syntax = vug_syntax_of(vug_str_of(CALLS));
+    vug_buf log = { 0 };
+    vug_reply *r;
+    assert_int_equal(vug_reply_over(&syntax, false, (vug_str){ 0 }, log_part, &log, &r, NULL),
+                     VUG_OK);
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        log.len = 0;
+        vug_buf_puts(&log, "");
+        assert_int_equal(vug_reply_feed(r, vug_str_of(pieces[i]), NULL), VUG_OK);
+        assert_int_equal(log.len, strlen(want[i]));
+        if (log.len)
+            assert_memory_equal(log.ptr, want[i], log.len);
+    }
+    vug_buf_release(&log);
+    vug_reply_destroy(r);
+}
+
+static bool once(const vug_part *part, void *user)
+{
+    (void)part;
+    ++*(int *)user;
+    return false;
+}
+
+static void enough_is_enough(void **state)
+{
+    (void)state;
+    const vug_syntax syntax = vug_syntax_of(vug_str_of(QWEN));
+    int calls = 0;
+    vug_reply *r;
+    assert_int_equal(vug_reply_over(&syntax, false, (vug_str){ 0 }, once, &calls, &r, NULL),
+                     VUG_OK);
+    assert_int_equal(vug_reply_feed(r, vug_str_of("<think>a</think>b" H("{\"name\":\"f\"}")), NULL),
+                     VUG_OK);
+    assert_int_equal(vug_reply_feed_mark(r, VUG_MARK_CALL, false, NULL), VUG_OK);
+    assert_int_equal(vug_reply_finish(r, NULL), VUG_OK);
+    assert_int_equal(calls, 1);
+    vug_reply_destroy(r);
+}
+
+static void tools_that_are_none(void **state)
+{
+    (void)state;
+    const vug_syntax syntax = vug_syntax_of(vug_str_of(QWEN));
+    vug_reply *r = NULL;
+    vug_err err;
+    assert_int_equal(vug_reply_over(&syntax, false, vug_str_of("{}"), reply_fold, NULL, &r, &err),
+                     VUG_FORMAT);
+    assert_string_equal(err.msg, "tools: expected an array of tools");
+    assert_int_equal(vug_reply_over(&syntax, false, vug_str_of("["), reply_fold, NULL, &r, &err),
+                     VUG_FORMAT);
+    assert_null(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_families_write),
+        cmocka_unit_test(pieces_do_not_matter),
+        cmocka_unit_test(mutations),
+        cmocka_unit_test(nothing_is_lost),
+        cmocka_unit_test(a_mark_that_is_a_token),
+        cmocka_unit_test(as_it_comes),
+        cmocka_unit_test(token_by_token),
+        cmocka_unit_test(who_opens_the_thinking),
+        cmocka_unit_test(enough_is_enough),
+        cmocka_unit_test(tools_that_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
