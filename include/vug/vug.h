@@ -181,8 +181,8 @@ typedef struct {
  * ends where the model's answer begins. The text holds the BOS token: encode it
  * with VUG_ENCODE_PARSE_SPECIAL and without VUG_ENCODE_ADD_SPECIAL. */
 VUG_API VUG_MUST_CHECK vug_status vug_render_at(const char *path, const vug_message *message,
-                                                  size_t n, bool open_reply, vug_text *out,
-                                                  vug_err *err);
+                                                size_t n, bool open_reply, vug_text *out,
+                                                vug_err *err);
 
 /* ---- model ------------------------------------------------------------- */
 
@@ -436,12 +436,17 @@ typedef struct {
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
+/* All-zero is a valid choice of every default. */
 typedef struct {
-    int max_tokens;        /* 0: until the context is full */
-    vug_sampling sampling; /* n = 0: the model's defaults */
-    int n_top;             /* log-probabilities to report per token, 0..20 */
-    bool logprobs;         /* report the chosen token's too; implied by n_top */
-    bool ignore_stop;      /* go on past the stop tokens */
+    int max_tokens;                    /* 0: until the context is full */
+    vug_sampling sampling;             /* n = 0: the model's defaults */
+    int n_top;                         /* log-probabilities to report per token, 0..20 */
+    bool logprobs;                     /* report the chosen token's too; implied by n_top */
+    bool ignore_stop;                  /* go on past the stop tokens */
+    const struct vug_grammar *grammar; /* of vug/grammar.h: what the answer must be */
+    struct vug_reply *reply; /* of vug/chat.h, as new: hears the tokens; the grammar is for what
+                                follows the thinking */
+    int thinking_budget;     /* tokens, then it is closed; 0: no limit; needs `reply` */
     vug_piece_fn *on_piece;
     void *user;
 } vug_generate_options;
