@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/sampler.h"
 #include "engine_help.h"
 
 static vug_sampler make(const vug_sampler_stage *stage, size_t n, uint64_t seed, int64_t n_vocab,

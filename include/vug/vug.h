@@ -423,12 +423,17 @@ typedef struct {
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
+/* All-zero is a valid choice of every default. */
 typedef struct {
-    int max_tokens;        /* 0: until the context is full */
-    vug_sampling sampling; /* n = 0: the model's defaults */
-    int n_top;             /* log-probabilities to report per token, 0..20 */
-    bool logprobs;         /* report the chosen token's too; implied by n_top */
-    bool ignore_stop;      /* go on past the stop tokens */
+    int max_tokens;                    /* 0: until the context is full */
+    vug_sampling sampling;             /* n = 0: the model's defaults */
+    int n_top;                         /* log-probabilities to report per token, 0..20 */
+    bool logprobs;                     /* report the chosen token's too; implied by n_top */
+    bool ignore_stop;                  /* go on past the stop tokens */
+    const struct vug_grammar *grammar; /* of vug/grammar.h: what the answer must be */
+    struct vug_reply *reply; /* of vug/chat.h, as new: hears the tokens; the grammar is for what
+                                follows the thinking */
+    int thinking_budget;     /* tokens, then it is closed; 0: no limit; needs `reply` */
     vug_piece_fn *on_piece;
     void *user;
 } vug_generate_options;

@@ -276,34 +276,4 @@ void vug_random_blocks(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n,
 void vug_random_scales(vug_dtype dtype, uint64_t seed, uint64_t first, size_t n, float deviation,
                        uint8_t *scale, uint8_t *bias);
 
-/* ---- sampler ------------------------------------------------------------------ */
-
-typedef struct {
-    int32_t id;
-    float logit;
-} vug_candidate;
-
-/* The state of one generation's sampling. */
-typedef struct {
-    const vug_sampler_stage *stage; /* [n], borrowed */
-    size_t n;
-    uint64_t random;
-    int64_t n_vocab;  /* rows of logits */
-    int64_t n_usable; /* ids the tokenizer has; the rest is padding */
-    bool greedy;
-    bool by_id;                    /* candidates are still in the order of their ids */
-    vug_candidate *candidate;      /* [n_vocab] */
-    uint32_t *n_prompt, *n_answer; /* [n_vocab] how often a token came */
-} vug_sampler;
-
-VUG_MUST_CHECK vug_status vug_sampler_init(vug_sampler *sampler, const vug_sampling *sampling,
-                                           int64_t n_vocab, int64_t n_usable, vug_err *err);
-void vug_sampler_release(vug_sampler *sampler);
-void vug_sampler_see_prompt(vug_sampler *sampler, const int32_t *id, size_t n);
-/* Draws a token from logits [n_vocab] and counts it as part of the answer. `allowed`: a bit
- * for each usable id, at least one of them set; NULL: all may come. */
-int32_t vug_sampler_draw(vug_sampler *sampler, const float *logits, const uint32_t *allowed);
-/* The log-probability of `token` and of the `n_top` best, best first. */
-float vug_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *top, size_t n_top);
-
 #endif

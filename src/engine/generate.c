@@ -1,12 +1,13 @@
 /* Generation: sampling a token, decoding it, extending the session, until
  * something ends it. */
-#include "engine/engine.h"
+#include "engine/sampler.h"
 
 /* One generation on its way. */
 typedef struct {
     vug_session *session;
     const vug_generate_options *o;
     vug_sampler sampler;
+    vug_bounds bounds;
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
     vug_buf text;
@@ -45,23 +46,41 @@ static bool deliver(answering *g, vug_piece *piece)
     return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
 }
 
+/* The token that comes next; *ended when none may. */
+static vug_status choose(answering *g, int32_t *id, bool *ended, vug_err *err)
+{
+    vug_next next;
+    VUG_TRY(vug_bounds_next(&g->bounds, &next, err));
+    *ended = next.ended;
+    *id = next.forced;
+    if (next.forced >= 0)
+        vug_sampler_see(&g->sampler, next.forced);
+    else if (!next.ended)
+        *id = vug_sampler_draw(&g->sampler, g->session->logits, next.allowed);
+    *ended = *ended || (!g->o->ignore_stop && is_stop(g->session->model, *id));
+    return VUG_OK;
+}
+
 /* `more` is false when the generation ends with this token. */
-static vug_status take_token(answering *g, const float *logits, bool *more, vug_err *err)
+static vug_status take_token(answering *g, bool *more, vug_err *err)
 {
     const vug_generate_options *o = g->o;
-    const vug_model *m = g->session->model;
-    const int32_t id = vug_sampler_draw(&g->sampler, logits, NULL);
-    if (!o->ignore_stop && is_stop(m, id)) {
+    int32_t id;
+    bool ended;
+    VUG_TRY(choose(g, &id, &ended, err));
+    *more = !ended;
+    if (ended) {
         g->out->finish = VUG_FINISH_STOP;
-        *more = false;
         return VUG_OK;
     }
     vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)o->n_top };
     if ((int64_t)piece.n_top > g->sampler.n_usable)
         piece.n_top = (size_t)g->sampler.n_usable;
     if (o->logprobs || o->n_top)
-        piece.logprob = vug_logprobs(logits, g->sampler.n_usable, id, g->top, piece.n_top);
+        piece.logprob =
+                vug_logprobs(g->session->logits, g->sampler.n_usable, id, g->top, piece.n_top);
     VUG_TRY(keep_token(g, id, err));
+    VUG_TRY(vug_bounds_take(&g->bounds, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
     *more = deliver(g, &piece);
@@ -70,21 +89,34 @@ static vug_status take_token(answering *g, const float *logits, bool *more, vug_
     return VUG_OK;
 }
 
+/* Whether another token may be taken while `pending` of them are not in the cache yet. */
+static bool has_room(const answering *g, size_t pending)
+{
+    const int64_t held = (int64_t)(g->session->n + pending);
+    return held < g->session->model->info.context &&
+           (g->o->max_tokens == 0 || g->out->tokens.n < (size_t)g->o->max_tokens);
+}
+
+/* Tokens that are certain go through the model together, unless their logits are wanted. */
 static vug_status decode_loop(answering *g, vug_err *err)
 {
     vug_session *s = g->session;
     const vug_forward_options each = { 0 };
+    const bool together = !g->o->logprobs && !g->o->n_top;
     for (bool more = true; more;) {
-        VUG_TRY(take_token(g, s->logits, &more, err));
-        const vug_tokens *t = &g->out->tokens;
+        size_t pending = 0;
+        do {
+            VUG_TRY(take_token(g, &more, err));
+            pending += more;
+        } while (more && together && has_room(g, pending) && vug_bounds_is_forced(&g->bounds));
         if (!more)
             break;
-        if ((g->o->max_tokens && t->n >= (size_t)g->o->max_tokens) ||
-            s->n >= (size_t)s->model->info.context) {
+        if (!has_room(g, pending - 1)) {
             g->out->finish = VUG_FINISH_LENGTH;
             break;
         }
-        VUG_TRY(vug_session_extend(s, &t->id[t->n - 1], 1, &each, err));
+        const vug_tokens *t = &g->out->tokens;
+        VUG_TRY(vug_session_extend(s, &t->id[t->n - pending], pending, &each, err));
     }
     return VUG_OK;
 }
@@ -154,8 +186,8 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         sampling.n = m->checkpoint.sampling.n;
     }
     VUG_TRY(vug_sampler_init(&g.sampler, &sampling, m->info.n_vocab, usable, err));
-    vug_status st = VUG_OK;
-    if (tokenizer)
+    vug_status st = vug_bounds_init(&g.bounds, g.o, m, err);
+    if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
         st = run(&g, id, n, err);
@@ -164,6 +196,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);
     vug_decoder_destroy(g.decoder);
+    vug_bounds_release(&g.bounds);
     vug_sampler_release(&g.sampler);
     if (st != VUG_OK) {
         vug_generation_release(&result);

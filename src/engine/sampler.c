@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "engine/engine.h"
+#include "engine/sampler.h"
 
 static const struct {
     const char *name;
@@ -81,6 +81,11 @@ void vug_sampler_see_prompt(vug_sampler *sampler, const int32_t *id, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         sampler->n_prompt[id[i]]++;
+}
+
+void vug_sampler_see(vug_sampler *sampler, int32_t id)
+{
+    sampler->n_answer[id]++;
 }
 
 /* SplitMix64 (Steele, Lea, Flood 2014): 64 random bits. */
@@ -309,7 +314,7 @@ int32_t vug_sampler_draw(vug_sampler *s, const float *logits, const uint32_t *al
     } else {
         id = draw(s, n);
     }
-    s->n_answer[id]++;
+    vug_sampler_see(s, id);
     return id;
 }
 
