@@ -193,15 +193,12 @@ static void test_hostile(void **state)
 static void test_cost(void **state)
 {
     (void)state;
+    static const char llama[] = "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
+                                "| ?[^\\s\\p{L}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
     static const char *const simple[] = {
-        "(?i:'s|'t)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-        "?[^\\s\\p{L}]+[\\r\\n]*|\\s*[\\r\\n]+|"
-        "\\s+(?!\\S)|\\s+",
-        "x?[\\p{Lu}\\p{M}]*[\\p{Ll}\\p{M}]+(?i:'s|'t)?|[^\\]\\[]+",
-        "(?:ab)+c",
-        "a++b++c",
-        "a+b|c+d",
-        "a{1,15}b{1,15}c",
+        llama,      "x?[\\p{Lu}\\p{M}]*[\\p{Ll}\\p{M}]+(?i:'s|'t)?|[^\\]\\[]+",
+        "(?:ab)+c", "a++b++c",
+        "a+b|c+d",  "a{1,15}b{1,15}c",
     };
     static const char *const other[] = { "a*a*b",
                                          "a+b+c",

@@ -64,7 +64,9 @@ static vug_status refuse(const translation *t, size_t at, const char *why)
 
 static char look(const translation *t, size_t ahead)
 {
-    return ahead < t->in.len - t->at ? t->in.ptr[t->at + ahead] : '\0';
+    if (ahead >= t->in.len - t->at)
+        return '\0';
+    return t->in.ptr[t->at + ahead];
 }
 
 static bool comes(const translation *t, const char *text)
@@ -149,7 +151,8 @@ static vug_status put_property(translation *t, bool in_class)
         vug_buf_printf(t->to, "\\%c{sc:%.*s}", negated ? 'P' : 'p', VUG_STR_ARG(name));
         return VUG_OK;
     }
-    const char category[3] = { name.ptr[0], name.len > 1 ? name.ptr[1] : '\0', '\0' };
+    char category[3] = { 0 };
+    memcpy(category, name.ptr, name.len);
     if (in_class && negated) { /* a newer code point counts as one that PCRE2 does not know */
         vug_buf_printf(t->to, "\\P{%s}", category);
         return VUG_OK;

@@ -58,7 +58,9 @@ static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
 static void encode_prompt(const vug_tokenizer *tokenizer, vug_str text)
 {
     vug_tokens whole = { 0 }, prompted = { 0 };
-    vug_prompt prompt = { .text = { (char *)(uintptr_t)text.ptr, text.len } };
+    vug_buf copy = { 0 };
+    vug_buf_append(&copy, text.ptr, text.len);
+    vug_prompt prompt = { .text = { copy.ptr, copy.len } };
     vug_range plain[] = { { text.len / 4, text.len / 3 },
                           { text.len / 2, text.len - text.len / 4 } };
     const vug_status st = vug_tokenizer_encode(tokenizer, text.ptr, text.len,
@@ -72,6 +74,7 @@ static void encode_prompt(const vug_tokenizer *tokenizer, vug_str text)
     prompt.n_plain = 2;
     if (vug_prompt_encode(tokenizer, &prompt, &prompted, NULL) == VUG_OK)
         vug_tokens_release(&prompted);
+    vug_buf_release(&copy);
 }
 
 int vug_fuzz_tokenizer(const uint8_t *data, size_t n)
