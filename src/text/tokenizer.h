@@ -18,7 +18,7 @@ typedef struct {
     size_t n;
 } vug_few_ids;
 
-#define VUG_MAX_REGEXES (3 * VUG_MAX_STEPS)
+#define VUG_MAX_REGEXES 48
 
 struct vug_tokenizer {
     vug_arena arena;                   /* strings of added tokens and steps */
