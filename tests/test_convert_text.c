@@ -69,14 +69,12 @@ static void assert_same_ids(const char *a, const char *b)
 static void spoil(const scratch *s, const char *from, const char *to, const char *where, size_t at)
 {
     vug_text file = read(scratch_at(s, from).path);
-    char *found = NULL;
     const size_t n = strlen(where);
-    for (size_t i = 0; i + n <= file.len && !found; i++) {
-        if (memcmp(file.ptr + i, where, n) == 0)
-            found = file.ptr + i;
-    }
-    assert_non_null(found);
-    found[at] = 'X';
+    size_t i = 0;
+    while (i + n <= file.len && memcmp(file.ptr + i, where, n) != 0)
+        i++;
+    assert_true(i + n <= file.len);
+    file.ptr[i + at] = 'X';
     scratch_write(s, to, file.ptr, file.len);
     vug_text_release(&file);
 }
