@@ -445,6 +445,58 @@ static void scored_again(void **state)
     vug_tokenizer_close(t);
 }
 
+/* Runs of spaces, spelled as such with a score that says nothing, come before all else and
+ * are as long as possible; BOS comes whatever the file says. */
+static void runs_of_spaces(void **state)
+{
+    (void)state;
+    enum { N = 9 };
+    static const char *const text[N] = { "<unk>",
+                                         "<bos>",
+                                         "<eos>",
+                                         "a",
+                                         "\xe2\x96\x81",
+                                         "\xe2\x96\x81"
+                                         "a",
+                                         "  ",
+                                         "   ",
+                                         "b" };
+    static const float score[N] = { 0, 0, 0, -3, -3, -1, -1000, -1000, -4 };
+    static const int32_t kind[N] = { 2, 3, 3, 1, 1, 1, 4, 4, 1 };
+    static const vug_str merge[] = { { "\xe2\x96\x81 a", 5 } };
+    static const tokenizer_row rows[] = {
+        { " a", IDS(5) },       { "  a", IDS(6, 3) },       { "   a", IDS(7, 3) },
+        { "    a", IDS(7, 5) }, { "     b", IDS(7, 6, 8) }, { "      b", IDS(7, 7, 8) },
+    };
+    static const tokenizer_row around[] = { { "b", IDS(1, 8) } };
+    static const char *const kinds[] = { "llama", "gemma4" };
+    vug_str token[N];
+    for (int i = 0; i < N; i++)
+        token[i] = vug_str_of(text[i]);
+    for (int i = 0; i < 2; i++) {
+        vug_gguf_builder b = { 0 };
+        vug_tokenizer *t = NULL;
+        vug_gguf_put_string(&b, KEY("model"), vug_str_of(kinds[i]));
+        vug_gguf_put_strings(&b, KEY("tokens"), token, N);
+        vug_gguf_put_f32s(&b, KEY("scores"), score, N);
+        vug_gguf_put_i32s(&b, KEY("token_type"), kind, N);
+        vug_gguf_put_strings(&b, KEY("merges"), merge, 1);
+        vug_gguf_put_bool(&b, KEY("add_space_prefix"), false);
+        vug_gguf_put_bool(&b, KEY("add_bos_token"), i == 0);
+        vug_gguf_put_u32(&b, KEY("bos_token_id"), 1);
+        assert_int_equal(read_tokenizer(&b, &t, NULL), VUG_OK);
+        tokenizer_check(t, VUG_ENCODE_ADD_SPECIAL, around, 1);
+        if (i == 0) {
+            vug_tokenizer *again = written_again(t);
+            tokenizer_check(t, 0, rows, sizeof(rows) / sizeof(rows[0]));
+            tokenizer_check(again, 0, rows, sizeof(rows) / sizeof(rows[0]));
+            vug_tokenizer_close(again);
+        }
+        vug_tokenizer_close(t);
+        vug_gguf_builder_release(&b);
+    }
+}
+
 /* All words of two letters up to 16: every split of each is a merge. */
 static void too_many_merges(void **state)
 {
@@ -479,7 +531,7 @@ int main(void)
         cmocka_unit_test(kinds),           cmocka_unit_test(lies),
         cmocka_unit_test(too_many_merges), cmocka_unit_test(byte_level_lies),
         cmocka_unit_test(byte_level),      cmocka_unit_test(text_level),
-        cmocka_unit_test(scored_again),
+        cmocka_unit_test(scored_again),    cmocka_unit_test(runs_of_spaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,6 +178,32 @@ static void by_hand(void **state)
     }
 }
 
+/* Sums are floats: after x, by how much ab is worse is nothing, and it came first; after two
+ * of them the count begins anew. A symbol of the user is better than its letters. The
+ * library gives the same ids. */
+static void unigram_sums(void **state)
+{
+    (void)state;
+    static const tokenizer_row rows[] = { { "xab", IDS(1, 4) },
+                                          { "ab", IDS(2, 3) },
+                                          { "xxab", IDS(1, 1, 2, 3) },
+                                          { "<b>", IDS(7) },
+                                          { "a<b>b", IDS(2, 7, 3) } };
+    model m = { 0 };
+    put_piece(&m, "<unk>", 0, VUG_PIECE_UNKNOWN);
+    put_piece(&m, "x", -100000, VUG_PIECE_NORMAL);
+    put_piece(&m, "a", -0.25F, VUG_PIECE_NORMAL);
+    put_piece(&m, "b", -0.25F, VUG_PIECE_NORMAL);
+    put_piece(&m, "ab", -0.501F, VUG_PIECE_NORMAL);
+    put_piece(&m, "<", -0.01F, VUG_PIECE_NORMAL);
+    put_piece(&m, ">", -0.01F, VUG_PIECE_NORMAL);
+    put_piece(&m, "<b>", 0, VUG_PIECE_USER);
+    put_specs(&m, UNIGRAM);
+    vug_tokenizer *t = must_open(&m, "");
+    tokenizer_check(t, VUG_ENCODE_PLAIN, rows, sizeof(rows) / sizeof(rows[0]));
+    vug_tokenizer_close(t);
+}
+
 static void config_beside(void **state)
 {
     (void)state;
@@ -421,10 +447,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden),        cmocka_unit_test(by_hand),
-        cmocka_unit_test(config_beside), cmocka_unit_test(folder),
-        cmocka_unit_test(lies),          cmocka_unit_test(fields),
-        cmocka_unit_test(long_runs),     cmocka_unit_test(unigram_json),
-        cmocka_unit_test(unigram_lies),
+        cmocka_unit_test(config_beside), cmocka_unit_test(unigram_sums),
+        cmocka_unit_test(folder),        cmocka_unit_test(lies),
+        cmocka_unit_test(fields),        cmocka_unit_test(long_runs),
+        cmocka_unit_test(unigram_json),  cmocka_unit_test(unigram_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

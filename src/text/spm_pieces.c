@@ -25,12 +25,13 @@ static bool is_whole(vug_piece_kind kind)
 /* A run of spaces as pieces spell it; `marks` has room for those that may be found whole. */
 static vug_str with_marks(vug_str text, char *marks)
 {
+    static const vug_str mark = { "\xe2\x96\x81", 3 };
     size_t n = 0;
     while (n < text.len && n < VUG_ADDED_MAX_BYTES && text.ptr[n] == ' ') {
-        memcpy(marks + 3 * n, "\xe2\x96\x81", 3);
+        memcpy(marks + mark.len * n, mark.ptr, mark.len);
         n++;
     }
-    return n == text.len ? (vug_str){ marks, 3 * n } : text;
+    return n == text.len ? (vug_str){ marks, mark.len * n } : text;
 }
 
 static vug_status grow(vug_spm_pieces *p)

@@ -150,7 +150,7 @@ static vug_status set_steps(const source *p, bool prefix)
 
 /* What stands around a text where no key says it. */
 typedef struct {
-    bool add_bos;
+    bool add_bos, always; /* whatever a key says */
     uint32_t bos, eos;
 } ends;
 
@@ -161,7 +161,7 @@ static vug_status set_ends(const source *p, ends otherwise)
     uint32_t id;
     VUG_TRY(read_flag(p, KEY("add_bos_token"), &bos));
     VUG_TRY(read_flag(p, KEY("add_eos_token"), &eos));
-    if (bos) {
+    if (bos || otherwise.always) {
         VUG_TRY(read_id(p, KEY("bos_token_id"), otherwise.bos, &id));
         t->before.id[t->before.n++] = (int32_t)id;
     }
@@ -184,7 +184,7 @@ static vug_status make_llama(const source *p, vug_spm_pieces *all)
     VUG_TRY(add_pieces(p, all));
     VUG_TRY(vug_spm_merge(all));
     VUG_TRY(set_steps(p, true));
-    VUG_TRY(set_ends(p, (ends){ true, 1, 2 }));
+    VUG_TRY(set_ends(p, (ends){ .add_bos = true, .bos = 1, .eos = 2 }));
     return read_id(p, KEY("unknown_token_id"), 0, &p->t->bpe.unk);
 }
 
@@ -196,12 +196,7 @@ static vug_status make_gemma4(const source *p, vug_spm_pieces *all)
     VUG_TRY(add_pieces(p, all));
     VUG_TRY(read_merges(p));
     VUG_TRY(set_steps(p, false));
-    VUG_TRY(set_ends(p, (ends){ true, 2, 1 }));
-    if (t->before.n == 0) {
-        uint32_t bos;
-        VUG_TRY(read_id(p, KEY("bos_token_id"), 2, &bos));
-        t->before.id[t->before.n++] = (int32_t)bos;
-    }
+    VUG_TRY(set_ends(p, (ends){ .always = true, .bos = 2, .eos = 1 }));
     t->bpe.unk = VUG_NO_ID;
     return find(p->gguf, KEY("unknown_token_id"))
                    ? read_id(p, KEY("unknown_token_id"), 0, &t->bpe.unk)
@@ -227,7 +222,7 @@ static vug_status make_gpt2(const source *p, vug_spm_pieces *all)
     VUG_TRY(vug_tokenizer_set_byte_level(p->t, &how, p->gguf->file, p->err));
     p->t->bpe.unk = VUG_NO_ID;
     p->t->expression = how.expression;
-    return set_ends(p, (ends){ rule->add_bos, 11, 11 });
+    return set_ends(p, (ends){ .add_bos = rule->add_bos, .bos = 11, .eos = 11 });
 }
 
 static const struct {

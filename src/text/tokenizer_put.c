@@ -363,9 +363,9 @@ static void put_ids(const reader *r, const vug_tokenizer *t, const named *row, v
     vug_gguf_put_bool(to, KEY("add_eos_token"), false);
 }
 
-static void put_arrays(reader *r, const vug_tokenizer *t, named *row, vug_gguf_builder *to)
+static void put_arrays(reader *r, const vug_tokenizer *t, kind_names names, named *row,
+                       vug_gguf_builder *to)
 {
-    const kind_names names = names_of(r);
     for (int64_t id = 0; id < r->n; id++)
         row[id] = (named){ r->piece[id].ptr ? r->piece[id] : vug_str_of(""), id };
     qsort(row, (size_t)r->n, sizeof(*row), by_text);
@@ -400,10 +400,11 @@ vug_status vug_tokenizer_put_gguf(const vug_tokenizer_file *file, int64_t n_voca
     reader r = { .n = n_vocab };
     vug_status st = read_all(&r, file->json, file->name, err);
     named *row = NULL;
-    if (st == VUG_OK && names_of(&r).model) {
+    const kind_names names = names_of(&r);
+    if (st == VUG_OK && names.model) {
         row = vug_alloc((size_t)n_vocab, sizeof(*row));
         if (row)
-            put_arrays(&r, file->tokenizer, row, to);
+            put_arrays(&r, file->tokenizer, names, row, to);
         else
             st = VUG_FAIL_NOMEM(err, file->name, (uint64_t)n_vocab * sizeof(*row));
     }

@@ -152,6 +152,20 @@ static void offer(const vug_unigram *u, vug_unigram_end *end, double score, uint
     end->id = id;
 }
 
+/* SentencePiece starts to count anew where a sum has become so small that floats say
+ * little of what is added to it (seen of its release 0.2.3). No end is further away than a
+ * piece. */
+static void count_anew(vug_unigram_end *end, size_t left)
+{
+    const float least = -1e5F, base = (float)end->score;
+    if (base >= least)
+        return;
+    for (size_t i = 0; i <= left && i <= VUG_UNIGRAM_MAX_PIECE; i++) {
+        if (end[i].from != NOWHERE)
+            end[i].score = (double)((float)end[i].score - base);
+    }
+}
+
 /* All pieces that begin at `from`; a character that is none is unknown. */
 static void offer_pieces(const vug_unigram *u, vug_str word, size_t from, size_t character,
                          vug_unigram_end *end)
@@ -174,12 +188,13 @@ static void offer_pieces(const vug_unigram *u, vug_str word, size_t from, size_t
 static void find_best(const vug_unigram *u, vug_str word, vug_unigram_end *end)
 {
     for (size_t i = 0; i <= word.len; i++)
-        end[i].from = NOWHERE;
-    end[0].score = 0;
+        end[i] = (vug_unigram_end){ .from = NOWHERE };
     for (size_t from = 0; from < word.len;) {
         uint32_t cp;
         const size_t n = vug_utf8_next(word.ptr + from, word.len - from, &cp);
         VUG_ASSERT(n > 0);
+        if (u->sentencepiece)
+            count_anew(&end[from], word.len - from);
         offer_pieces(u, word, from, n, end);
         from += n;
     }
