@@ -295,7 +295,9 @@ vug_tv vug_tstr_percent(vug_run *run, vug_tstr s, vug_tv values)
         if (vug_run_ok(run))
             put_percent(run, f, v);
     }
-    if (used < n && !named && values.kind != VUG_TV_DICT && values.kind != VUG_TV_LIST)
+    const bool mapping = values.kind == VUG_TV_DICT || values.kind == VUG_TV_LIST ||
+                         values.kind == VUG_TV_RANGE || values.kind == VUG_TV_UNDEFINED;
+    if (used < n && !named && !mapping) /* what has keys may have too many */
         return bad(run, "not all arguments converted during string formatting");
     return vug_made(run, from);
 }
