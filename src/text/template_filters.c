@@ -213,12 +213,13 @@ static vug_tv filter_urlencode(vug_run *run, vug_tv self, const vug_tv *arg, int
             pair = vug_tv_pair(run, self.dict->key[i], self.dict->value[i]);
         else
             pair = all.item[i];
-        if ((pair.kind != VUG_TV_TUPLE && pair.kind != VUG_TV_LIST) || pair.seq->n != 2)
+        const vug_tseq both = vug_tv_elements(run, pair);
+        if (both.n != 2)
             return vug_run_fail(run, VUG_FORMAT, "urlencode: expected pairs");
         vug_put_text(run, i > 0 ? "&" : "");
-        put_quoted(run, pair.seq->item[0], true);
+        put_quoted(run, both.item[0], true);
         vug_put_text(run, "=");
-        put_quoted(run, pair.seq->item[1], true);
+        put_quoted(run, both.item[1], true);
     }
     return vug_made(run, from);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small templates and what Jinja, as transformers sets it up, makes of them.
 
-    tools/templates/cases.py            writes tests/golden/text/templates.jsonl
+    tools/templates/cases.py            writes tests/golden/text/jinja.jsonl
     tools/templates/cases.py --check    says what is no longer so
 
 Needs jinja2 and transformers. The templates are in expressions.txt; of a failure only that
@@ -17,7 +17,7 @@ import sys
 import transformers.utils.chat_template_utils as chat
 
 HERE = pathlib.Path(__file__).resolve().parent
-TABLE = HERE.parent.parent / "tests" / "golden" / "text" / "templates.jsonl"
+TABLE = HERE.parent.parent / "tests" / "golden" / "text" / "jinja.jsonl"
 
 VARIABLES = {
     "n": 5, "s": "foo bar", "x": None, "big": 123456789012345678901234567890,
