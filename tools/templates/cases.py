@@ -54,7 +54,7 @@ def render(template, variables):
 def templates():
     for line in (HERE / "expressions.txt").read_text(encoding="utf-8").split("\n"):
         if line and not line.startswith("# "):
-            yield line.replace("⏎", "\n")
+            yield line.replace("⏎", "\n").replace("⇥", "\t")
 
 
 def table():
