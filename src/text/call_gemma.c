@@ -29,6 +29,12 @@ static bool is_blank(int c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+/* What a number, true, false or null may begin with. */
+static bool is_bare(int c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || (c && strchr("tfnN", c));
+}
+
 static bool go(vug_call *c, int state)
 {
     c->state = state;
@@ -147,9 +153,7 @@ static bool value_step(vug_call *c, int b)
         return open_container(c, b == '[');
     c->word.len = 0;
     vug_buf_append(&c->word, &(char){ (char)b }, 1);
-    return ((b | 0x20) >= 'a' && (b | 0x20) <= 'z') || (b >= '0' && b <= '9') || b == '-'
-                   ? go(c, AT_BARE)
-                   : false;
+    return is_bare(b) && go(c, AT_BARE);
 }
 
 /* What is gathered until a byte that ends it. */
