@@ -195,14 +195,6 @@ static void define(vug_schema *s, vug_schema_rule rule)
         vug_rules_define(s->rules, rule.rule, vug_rules_choice(s->rules, part, cases.n));
 }
 
-static void compile(vug_schema *s, vug_node *root)
-{
-    vug_json_rules_init(&s->json, s->rules);
-    *root = vug_schema_node(s, (vug_schema_set){ &s->root, 1 });
-    while (vug_schema_ok(s) && s->n_done < s->n_rules)
-        define(s, s->rule[s->n_done++]);
-}
-
 /* Of the drafts that have one name, "http://json-schema.org/draft-07/schema#". */
 static bool is_old(const vug_jv *root)
 {
@@ -215,30 +207,30 @@ static bool is_old(const vug_jv *root)
     return false;
 }
 
-vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+static void compile(vug_schema *s, vug_schema_set set, vug_node *root)
 {
-    if (text.len > VUG_SCHEMA_MAX_BYTES)
-        return VUG_FAIL(err, VUG_LIMIT, "schema: %zu bytes, at most %zu are read", text.len,
-                        VUG_SCHEMA_MAX_BYTES);
-    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
-    if (!s)
-        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
-    s->rules = rules;
+    s->ref_is_alone = is_old(s->root);
+    *root = vug_schema_node(s, set);
+    while (vug_schema_ok(s) && s->n_done < s->n_rules)
+        define(s, s->rule[s->n_done++]);
+}
+
+/* `n`: no more schemas than that can be in it. */
+static void init(vug_schema *s, const vug_json_rules *json, size_t n)
+{
+    s->json = *json;
+    s->rules = json->rules;
     s->arena.budget = VUG_SCHEMA_MAX_MEMORY;
-    s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
-    /* A schema takes two bytes at least. */
-    s->max_entries = (uint32_t)(text.len / 2 + 1);
-    if (s->max_entries > VUG_SCHEMA_MAX_SCHEMAS)
-        s->max_entries = VUG_SCHEMA_MAX_SCHEMAS;
+    s->max_entries = n < VUG_SCHEMA_MAX_SCHEMAS ? (uint32_t)n : VUG_SCHEMA_MAX_SCHEMAS;
     s->entry = vug_schema_alloc(s, s->max_entries, sizeof(*s->entry));
     if (vug_schema_ok(s) && !vug_index_init(&s->known, s->max_entries))
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
-    if (vug_schema_ok(s)) {
-        s->ref_is_alone = is_old(s->root);
-        compile(s, root);
-    }
+}
+
+static vug_status finish(vug_schema *s, vug_err *err)
+{
     if (s->st == VUG_OK)
-        s->st = vug_rules_ok(rules, &s->err);
+        s->st = vug_rules_ok(s->rules, &s->err);
     const vug_status st = s->st;
     if (st != VUG_OK && err)
         *err = s->err;
@@ -247,4 +239,47 @@ vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_
     vug_arena_release(&s->arena);
     vug_free(s);
     return st;
+}
+
+vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    if (text.len > VUG_SCHEMA_MAX_BYTES)
+        return VUG_FAIL(err, VUG_LIMIT, "schema: %zu bytes, at most %zu are read", text.len,
+                        VUG_SCHEMA_MAX_BYTES);
+    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
+    if (!s)
+        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
+    vug_json_rules json;
+    vug_json_rules_init(&json, rules);
+    init(s, &json, text.len / 2 + 1); /* "{}" is the shortest */
+    if (vug_schema_ok(s))
+        s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
+    if (vug_schema_ok(s))
+        compile(s, (vug_schema_set){ &s->root, 1 }, root);
+    return finish(s, err);
+}
+
+/* The depth of JSON bounds that of the calls. */
+static size_t count_values(const vug_jv *v) // NOLINT(misc-no-recursion)
+{
+    size_t n = 1;
+    for (const vug_jv *m = v->child; m; m = m->next)
+        n += count_values(m);
+    return n;
+}
+
+vug_status vug_rules_object(const vug_json_rules *json, const vug_jv *schema, vug_node *root,
+                            vug_err *err)
+{
+    vug_jv type = { .type = VUG_JSON_STRING, .key = { "type", 4 }, .str = { "object", 6 } };
+    const vug_jv object = { .type = VUG_JSON_OBJECT, .child = &type, .n = 1 };
+    const vug_jv *both[2] = { schema, &object };
+    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
+    if (!s)
+        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
+    init(s, json, count_values(schema) + 2);
+    s->root = schema;
+    if (vug_schema_ok(s))
+        compile(s, (vug_schema_set){ both, 2 }, root);
+    return finish(s, err);
 }

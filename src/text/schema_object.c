@@ -185,14 +185,16 @@ static vug_node not_name(vug_schema *s, const letter *tree, const vug_node *rest
     vug_node out = VUG_NODE_EMPTY;
     size_t n = 0, n_used = 0;
     if (used && part) {
-        if (!tree[at].ends)
+        if (!tree[at].ends && !(at == 0 && s->json.bare))
             part[n++] = VUG_NODE_EMPTY;
         for (uint32_t k = tree[at].child; k; k = tree[k].next) {
+            if (s->json.bare && !vug_json_is_bare(tree[k].c))
+                continue;
             used[n_used++] = (vug_char_range){ tree[k].c, tree[k].c };
             part[n++] =
                     VUG_SEQUENCE(s->rules, vug_json_class(&s->json, &used[n_used - 1], 1), rest[k]);
         }
-        part[n++] = VUG_SEQUENCE(s->rules, vug_json_class_but(&s->json, used, n_used), anything);
+        part[n++] = VUG_SEQUENCE(s->rules, vug_json_name_but(&s->json, used, n_used), anything);
         out = vug_rules_choice(s->rules, part, n);
     } else {
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
@@ -219,15 +221,17 @@ static vug_node other_name(object *o)
             at = find_child(s, tree, at, next_character(o->property[i].name, &k), &n);
         tree[at].ends = true;
     }
-    const vug_node anything = vug_rules_repeat(s->rules, s->json.character, 0, VUG_REPEAT_FOREVER);
+    const vug_node anything =
+            vug_rules_repeat(s->rules, vug_json_name_but(&s->json, NULL, 0), 0, VUG_REPEAT_FOREVER);
     /* Children have higher numbers than their parents. Rules, or the expression would be
      * as deep as the longest name. */
     for (uint32_t at = n; at-- > 0 && vug_schema_ok(s);) {
         rest[at] = vug_rules_declare(s->rules);
         vug_rules_define(s->rules, rest[at], not_name(s, tree, rest, at, anything));
     }
-    const vug_node quote = vug_rules_text(s->rules, "\"");
-    return VUG_SEQUENCE(s->rules, quote, rest[0], quote);
+    if (s->json.bare)
+        return rest[0];
+    return VUG_SEQUENCE(s->rules, s->json.quote, rest[0], s->json.quote);
 }
 
 /* ---- others ------------------------------------------------------------------------- */
@@ -315,7 +319,7 @@ static void read_others(object *o, vug_schema_set names, bool listed)
         o->other = pair_of(s, allowed_name(s, names), values);
         return;
     }
-    o->other = pair_of(s, o->n > 0 ? other_name(o) : s->json.string, values);
+    o->other = pair_of(s, o->n > 0 ? other_name(o) : s->json.name, values);
 }
 
 /* ---- members in their order ---------------------------------------------------------- */
@@ -493,7 +497,7 @@ static bool make_pairs(object *o)
         if (never && p->required)
             return false;
         if (!never)
-            p->pair = pair_of(o->s, vug_json_literal(&o->s->json, p->name), values);
+            p->pair = pair_of(o->s, vug_json_name(&o->s->json, p->name), values);
     }
     return true;
 }
