@@ -241,6 +241,12 @@ static void test_gbnf(void **state)
           { "(1+2", "1+" },
           { "+", "(1))" } },
         { "root ::= (\"a\" root \"b\")?", { "", "ab", "aabb" }, { "aab" }, { "abb", "ba" } },
+        /* A call at the end of a body that is counted has to come back. */
+        { "root ::= x{3,5} \"!\"\nx ::= \"c\" y | \"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\"\n"
+          "y ::= \"(\" y \")\" | \"a\"",
+          { "cacaca!", "c(a)cac((a))ca!" },
+          { "caca" },
+          { "ca!", "caca!", "cacacacacaca" } },
         { "root ::= x{70}\nx ::= \"a\" | \"(\" x{2,3} \")\"", { 0 }, { "aa(aa(aaa))" }, { "(a)" } },
     };
     CHECK(vug_rules_gbnf, table);

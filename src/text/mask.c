@@ -103,7 +103,7 @@ static void unite(filler *f, const vug_frame_mask *m)
 /* Those that go through the body `max` times at most. */
 static void unite_counted(filler *f, const vug_frame_mask *m, uint32_t max)
 {
-    if (max + 1 >= m->n_needs) {
+    if (max >= m->n_needs - 1) {
         unite(f, m);
     } else if (!m->fit || m->n_needs <= VUG_MASK_FITS) {
         unite_ids(f, m->by_need, m->need_first[max + 1]);
