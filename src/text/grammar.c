@@ -210,18 +210,30 @@ static vug_place walk_bytes(vug_grammar_state *s, vug_place at, vug_str bytes)
     return at;
 }
 
+/* A token that the grammar names is that, where its letters would do as well. */
+static vug_place walk_itself(vug_grammar_state *s, int32_t id)
+{
+    s->bytes.len = 0;
+    if (!vug_token_itself(s->grammar->tokenizer, id, &s->bytes) || s->bytes.bad)
+        return VUG_PLACE_DEAD;
+    return walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+}
+
 vug_status vug_grammar_accept(vug_grammar_state *s, int32_t id, vug_err *err)
 {
     const vug_tokenizer *tokenizer = s->grammar->tokenizer;
     VUG_TRY(begin(s, err));
-    s->bytes.len = 0;
-    const bool text = id >= 0 && !vug_token_is_special(tokenizer, id) &&
-                      vug_token_bytes(tokenizer, id, &s->bytes) && s->bytes.len > 0;
-    VUG_TRY(vug_buf_ok(&s->bytes, err));
-    if (!text)
-        return VUG_FAIL(err, VUG_ARGUMENT,
-                        "token %d is no text, which is all that a grammar allows", (int)id);
-    const vug_place to = walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+    vug_place to = walk_itself(s, id);
+    if (to == VUG_PLACE_DEAD) {
+        s->bytes.len = 0;
+        const bool text = id >= 0 && !vug_token_is_special(tokenizer, id) &&
+                          vug_token_bytes(tokenizer, id, &s->bytes) && s->bytes.len > 0;
+        VUG_TRY(vug_buf_ok(&s->bytes, err));
+        if (!text)
+            return VUG_FAIL(err, VUG_ARGUMENT, "token %d is no text, and not named by the grammar",
+                            (int)id);
+        to = walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+    }
     if (to == VUG_PLACE_FAILED)
         return vug_walk_why(&s->walk, err);
     if (to == VUG_PLACE_DEAD)
