@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "grammar_help.h"
-#include "rules_help.h"
+#include "text/grammar.h"
 #include "text/tool_rules.h"
 
 /*
@@ -192,12 +192,110 @@ static void test_refused(void **state)
     refused(use, VUG_UNSUPPORTED, "tool 'f{': a name of other than");
 }
 
+/* ---- with a vocabulary ------------------------------------------------------------ */
+
+typedef struct {
+    vug_tokenizer *tokenizer;
+    vug_grammar *grammar;
+    vug_grammar_state *at;
+    uint32_t *mask;
+    size_t n_words;
+} answer;
+
+static answer open_answer(const vug_tool_use *use)
+{
+    answer a = { 0 };
+    vug_node root;
+    vug_rules *rules = vug_rules_create();
+    assert_int_equal(vug_tokenizer_open("models/pebble", &a.tokenizer, NULL), VUG_OK);
+    assert_int_equal(vug_rules_tools(rules, use, &root, NULL), VUG_OK);
+    assert_int_equal(vug_grammar_over(rules, root, a.tokenizer, &a.grammar, NULL), VUG_OK);
+    assert_int_equal(vug_grammar_start(a.grammar, &a.at, NULL), VUG_OK);
+    a.n_words = ((size_t)vug_tokenizer_size(a.tokenizer) + 31) / 32;
+    a.mask = vug_alloc_zero(a.n_words, sizeof(*a.mask));
+    assert_non_null(a.mask);
+    vug_rules_destroy(rules);
+    return a;
+}
+
+static void close_answer(answer *a)
+{
+    vug_free(a->mask);
+    vug_grammar_state_destroy(a->at);
+    vug_grammar_destroy(a->grammar);
+    vug_tokenizer_close(a->tokenizer);
+}
+
+static bool may_come(answer *a, int32_t id)
+{
+    assert_int_equal(vug_grammar_mask(a->at, a->mask, a->n_words, NULL), VUG_OK);
+    return id >= 0 && (a->mask[id / 32] >> (id % 32) & 1) != 0;
+}
+
+static void say(answer *a, const char *text)
+{
+    vug_tokens tokens = { 0 };
+    assert_int_equal(
+            vug_tokenizer_encode(a->tokenizer, text, strlen(text), VUG_ENCODE_PLAIN, &tokens, NULL),
+            VUG_OK);
+    for (size_t i = 0; i < tokens.n; i++) {
+        if (!may_come(a, tokens.id[i]))
+            fail_msg("'%s': token %zu may not come", text, i);
+        assert_int_equal(vug_grammar_accept(a->at, tokens.id[i], NULL), VUG_OK);
+    }
+    vug_tokens_release(&tokens);
+}
+
+/* The marks are tokens of pebble's, and their letters are text. */
+static void test_tokens(void **state)
+{
+    (void)state;
+    const vug_tool_use use = use_of(VUG_TOOL_HERMES, true, false);
+    answer a = open_answer(&use);
+    const int32_t begin = vug_tokenizer_find(a.tokenizer, "<tool_call>");
+    const int32_t end = vug_tokenizer_find(a.tokenizer, "</tool_call>");
+    assert_true(begin >= 0 && end >= 0);
+    assert_true(may_come(&a, begin));
+    assert_false(may_come(&a, end));
+    assert_false(may_come(&a, vug_tokenizer_find(a.tokenizer, "<")));
+    assert_int_equal(vug_grammar_accept(a.at, end, NULL), VUG_ARGUMENT);
+    assert_int_equal(vug_grammar_accept(a.at, begin, NULL), VUG_OK);
+    say(&a, "\n{\"name\": \"weather\", \"arguments\": {\"city\": \"</tool");
+    assert_true(may_come(&a, end)); /* inside a string it is text */
+    assert_int_equal(vug_grammar_accept(a.at, end, NULL), VUG_OK);
+    say(&a, "\"}}\n");
+    assert_false(vug_grammar_may_end(a.at));
+    assert_false(may_come(&a, begin));
+    assert_true(may_come(&a, end));
+    assert_int_equal(vug_grammar_accept(a.at, end, NULL), VUG_OK);
+    assert_true(vug_grammar_may_end(a.at));
+    close_answer(&a);
+}
+
+/* Where calls are not required, the token begins one, and nothing else does. */
+static void test_tokens_of_free_text(void **state)
+{
+    (void)state;
+    const vug_tool_use use = use_of(VUG_TOOL_HERMES, false, false);
+    answer a = open_answer(&use);
+    const int32_t begin = vug_tokenizer_find(a.tokenizer, "<tool_call>");
+    const int32_t bos = vug_tokenizer_find(a.tokenizer, "<bos>");
+    say(&a, "Let me see");
+    assert_true(vug_grammar_may_end(a.at));
+    assert_false(may_come(&a, bos));
+    assert_int_equal(vug_grammar_accept(a.at, begin, NULL), VUG_OK);
+    assert_false(vug_grammar_may_end(a.at));
+    say(&a, "\n{\"name\"");
+    close_answer(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hermes), cmocka_unit_test(test_letters),
         cmocka_unit_test(test_named),  cmocka_unit_test(test_llama),
         cmocka_unit_test(test_gemma),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tokens), cmocka_unit_test(test_tokens_of_free_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
