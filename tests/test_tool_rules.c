@@ -153,6 +153,37 @@ static void test_gemma(void **state)
                                  GEMMA("f{" Q "a b" Q ":" Q "x" Q "}"), GEMMA("f{}{}") } });
 }
 
+#define CODER(text)      T "<tool_call>" T "\n<function=" text "</function>\n" T "</tool_call>" T
+#define PUT(name, value) "<parameter=" name ">\n" value "\n</parameter>\n"
+
+static void test_qwen3_coder(void **state)
+{
+    (void)state;
+    check(&(row){ .use = use_of(VUG_TOOL_QWEN3_CODER, true, true),
+                  .whole = { CODER("now>\n"), CODER("weather>\n" PUT("city", "a \"b\"\n<c>")),
+                             CODER("weather>\n" PUT("city", "") PUT("days", "12")),
+                             CODER("now>\n") "\n" CODER("now>\n") },
+                  .not_whole = { CODER("weather>\n"), CODER("weather>\n" PUT("days", "12")),
+                                 CODER("weather>\n" PUT("city", "a") PUT("days", "0")),
+                                 CODER("weather>\n" PUT("city", "a") PUT("days", "\"1\"")),
+                                 CODER("now>\n" PUT("a", "1")), CODER("now>") } });
+    vug_tool_use any = use_of(VUG_TOOL_QWEN3_CODER, true, false);
+    any.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"e\":{\"enum\":["
+                           "\"x\",\"y z\"]},\"n\":"
+                           "{\"type\":[\"string\",\"null\"],\"maxLength\":5},\"l\":{\"type\":"
+                           "\"array\",\"items\":{\"type\":"
+                           "\"string\"}}}}}]");
+    check(&(row){ .use = any,
+                  .whole = { CODER("f>\n"), CODER("f>\n" PUT("e", "y z") PUT("n", "null")),
+                             CODER("f>\n" PUT("n", "abcde") PUT("l", "[\"a\", \"b\"]")),
+                             CODER("f>\n" PUT("other", "text")) },
+                  .not_whole = { CODER("f>\n" PUT("e", "\"x\"")), CODER("f>\n" PUT("e", "z")),
+                                 CODER("f>\n" PUT("n", "abcdef")), CODER("f>\n" PUT("n", "a<")),
+                                 CODER("f>\n" PUT("l", "a")), CODER("f>\n" PUT("l", "[1]")),
+                                 CODER("f>\n" PUT("l", "[\"</parameter>\"]")),
+                                 CODER("f>\n" PUT("e", "x") PUT("e", "x")) } });
+}
+
 static void refused(vug_tool_use use, vug_status st, const char *sentence)
 {
     vug_err err = { 0 };
@@ -190,6 +221,15 @@ static void test_refused(void **state)
     use = use_of(VUG_TOOL_GEMMA4, true, false);
     use.tools = vug_str_of("[{\"name\":\"f{\"}]");
     refused(use, VUG_UNSUPPORTED, "tool 'f{': a name of other than");
+    use = use_of(VUG_TOOL_QWEN3_CODER, true, false);
+    use.tools =
+            vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"enum\":[1]}}}}]");
+    refused(use, VUG_UNSUPPORTED, "tool 'f': schema: #/properties/a: as a parameter it needs");
+    use.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a b\":{}}}}]");
+    refused(use, VUG_UNSUPPORTED, "the name 'a b' is not supported for a parameter");
+    use.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"const\":\"</"
+                           "parameter>\"}}}}]");
+    refused(use, VUG_UNSUPPORTED, "a value with '</' in it");
 }
 
 /* ---- with a vocabulary ------------------------------------------------------------ */
@@ -292,10 +332,15 @@ static void test_tokens_of_free_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hermes), cmocka_unit_test(test_letters),
-        cmocka_unit_test(test_named),  cmocka_unit_test(test_llama),
-        cmocka_unit_test(test_gemma),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_tokens), cmocka_unit_test(test_tokens_of_free_text),
+        cmocka_unit_test(test_hermes),
+        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_llama),
+        cmocka_unit_test(test_gemma),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_qwen3_coder),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_tokens_of_free_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,13 +31,15 @@ vug_node vug_rules_digit(vug_rules *rules, unsigned from, unsigned to)
 vug_node vug_json_brackets(const vug_json_rules *json, char open, vug_node inside)
 {
     vug_rules *r = json->rules;
+    if (json->xml)
+        return inside;
     return VUG_SEQUENCE(r, vug_rules_text(r, open == '{' ? "{" : "["), json->gap, inside, json->gap,
                         vug_rules_text(r, open == '{' ? "}" : "]"));
 }
 
 vug_node vug_json_empty(const vug_json_rules *json, char open)
 {
-    return vug_rules_text(json->rules, open == '{' ? "{}" : "[]");
+    return json->xml ? VUG_NODE_EMPTY : vug_rules_text(json->rules, open == '{' ? "{}" : "[]");
 }
 
 /* A rule of its own, so that what uses it in many places holds it once. */
@@ -121,15 +123,36 @@ static void init_values(vug_json_rules *json)
                                 json->boolean, json->null));
 }
 
-void vug_json_rules_init(vug_json_rules *json, vug_rules *rules)
+static void init_json(vug_json_rules *json)
 {
-    *json = (vug_json_rules){ .rules = rules,
-                              .escapes = true,
-                              .quote = vug_rules_text(rules, "\"") };
+    json->escapes = true;
+    json->quote = vug_rules_text(json->rules, "\"");
     init_spaces(json);
     init_numbers(json);
     init_strings(json);
     init_values(json);
+}
+
+void vug_json_rules_init(vug_json_rules *json, vug_rules *rules)
+{
+    *json = (vug_json_rules){ .rules = rules };
+    init_json(json);
+}
+
+void vug_json_rules_init_inside(vug_json_rules *json, vug_rules *rules)
+{
+    *json = (vug_json_rules){ .rules = rules, .no_tags = true };
+    init_json(json);
+}
+
+void vug_json_rules_init_parameters(vug_json_rules *json, const vug_json_rules *inside)
+{
+    *json = *inside;
+    json->escapes = false;
+    json->bare = json->xml = true;
+    json->quote = json->gap = json->comma = VUG_NODE_EMPTY;
+    json->colon = vug_rules_text(json->rules, "\n");
+    init_strings(json);
 }
 
 void vug_json_rules_init_gemma4(vug_json_rules *json, vug_rules *rules, vug_node quote)

@@ -24,6 +24,8 @@ typedef struct {
     vug_rules *rules;
     bool escapes;   /* strings have them */
     bool bare;      /* names of letters stand without quotes */
+    bool no_tags;   /* strings are without '<' */
+    bool xml;       /* members are parameters, as below */
     vug_node quote; /* around a string */
     vug_node gap;   /* the space before a member and before the end */
     vug_node colon; /* with the space after it */
@@ -40,6 +42,16 @@ void vug_json_rules_init(vug_json_rules *json, vug_rules *rules);
 /* As Gemma 4 writes the arguments of tool calls: without spaces, names without quotes, and
  * strings without escapes between quotes that are a token of their own. */
 void vug_json_rules_init_gemma4(vug_json_rules *json, vug_rules *rules, vug_node quote);
+/* JSON inside of a parameter of Qwen3-Coder's calls, whose end is a tag. */
+void vug_json_rules_init_inside(vug_json_rules *json, vug_rules *rules);
+/* The parameters themselves: the members of one object, as
+ *
+ *     <parameter=NAME>
+ *     VALUE
+ *     </parameter>
+ *
+ * each with a line end, nothing around them, and strings as they are. */
+void vug_json_rules_init_parameters(vug_json_rules *json, const vug_json_rules *inside);
 
 /* One character of the ranges, which ascend and are apart, as a string may spell it: as
  * itself; as '\' and a letter; control characters, and those from U+0080 on, also as
@@ -68,6 +80,9 @@ vug_node vug_json_empty(const vug_json_rules *json, char open);
  * call. */
 VUG_MUST_CHECK vug_status vug_rules_object(const vug_json_rules *json, const vug_jv *schema,
                                            vug_node *root, vug_err *err);
+/* The same as parameters. */
+VUG_MUST_CHECK vug_status vug_rules_parameters(const vug_json_rules *inside, const vug_jv *schema,
+                                               vug_node *root, vug_err *err);
 
 /* ---- short words for the builder ---------------------------------------- */
 

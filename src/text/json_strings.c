@@ -199,18 +199,37 @@ static void fail_nomem(vug_rules *r)
         r->st = VUG_FAIL(&r->err, VUG_NOMEM, "out of memory: a grammar of JSON");
 }
 
+/* All of them, or those but '<'; `to` has room for n + 1. */
+static size_t keep(const vug_char_range *range, size_t n, bool no_tags, vug_char_range *to)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        vug_char_range here = range[i];
+        if (no_tags && here.from <= '<' && here.to >= '<') {
+            if (here.from < '<')
+                to[count++] = (vug_char_range){ here.from, '<' - 1 };
+            here.from = '<' + 1;
+        }
+        if (here.from <= here.to)
+            to[count++] = here;
+    }
+    return count;
+}
+
 vug_node vug_json_class(const vug_json_rules *json, const vug_char_range *range, size_t n)
 {
-    if (!json->escapes)
-        return vug_rules_class(json->rules, range, n, false);
-    const char_set set = { range, n };
-    vug_char_range *scratch = vug_alloc(3 * n + 1, sizeof(*scratch));
-    vug_node *part = vug_alloc(5 * n + 3, sizeof(*part));
+    vug_char_range *kept = vug_alloc(n + 1, sizeof(*kept));
+    vug_char_range *scratch = vug_alloc(3 * (n + 1) + 1, sizeof(*scratch));
+    vug_node *part = vug_alloc(5 * (n + 1) + 3, sizeof(*part));
     vug_node out = VUG_NODE_EMPTY;
-    if (scratch && part)
-        out = spellings(json, &set, part, scratch);
-    else
+    if (kept && scratch && part) {
+        const char_set set = { kept, keep(range, n, json->no_tags, kept) };
+        out = json->escapes ? spellings(json, &set, part, scratch)
+                            : vug_rules_class(json->rules, kept, set.n, false);
+    } else {
         fail_nomem(json->rules);
+    }
+    vug_free(kept);
     vug_free(scratch);
     vug_free(part);
     return out;
@@ -234,8 +253,19 @@ vug_node vug_json_class_but(const vug_json_rules *json, const vug_char_range *ra
     return out;
 }
 
+/* A given string that would end the parameter that it is in. */
+static void refuse_tags(const vug_json_rules *json, vug_str text)
+{
+    vug_rules *r = json->rules;
+    for (size_t i = 0; json->no_tags && i < text.len; i++)
+        if (vug_str_starts(vug_str_from(text, i), "</") && r->st == VUG_OK)
+            r->st = VUG_FAIL(&r->err, VUG_UNSUPPORTED, "a value with '</' in it: '%.*s'",
+                             VUG_STR_ARG(text));
+}
+
 vug_node vug_json_literal(const vug_json_rules *json, vug_str text)
 {
+    refuse_tags(json, text);
     if (!json->escapes)
         return VUG_SEQUENCE(json->rules, json->quote, vug_rules_literal(json->rules, text),
                             json->quote);

@@ -69,6 +69,7 @@ typedef struct {
 
 typedef struct {
     vug_json_rules json;
+    const vug_json_rules *inside; /* of parameters, while they are written; else NULL */
     vug_rules *rules;
     vug_arena arena;
     const vug_jv *root;
@@ -184,6 +185,12 @@ vug_node vug_schema_array(vug_schema *s, vug_schema_case c);
 /* The schemas that a case has for the item at `i`. */
 vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i);
 vug_node vug_schema_object(vug_schema *s, vug_schema_case c);
+
+/* ---- schema_parameter.c ------------------------------------------------------------- */
+
+/* The value of a parameter of Qwen3-Coder's calls, with the tag that ends it. The name is
+ * empty where the schema has none. */
+vug_node vug_schema_parameter(vug_schema *s, vug_str name, vug_schema_set values);
 
 /* ---- schema_decimal.c: numbers as they are spelled --------------------------------- */
 

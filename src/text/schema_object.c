@@ -256,9 +256,16 @@ static bool has_false(vug_schema_set set)
     return false;
 }
 
-static vug_node pair_of(vug_schema *s, vug_node name, vug_schema_set values)
+static const vug_str unknown = { 0 };
+
+/* `known`: the name where it is one; empty for a rule of names. */
+static vug_node pair_of(vug_schema *s, vug_str known, vug_node name, vug_schema_set values)
 {
-    return VUG_SEQUENCE(s->rules, name, s->json.colon, vug_schema_node(s, values));
+    if (!s->inside)
+        return VUG_SEQUENCE(s->rules, name, s->json.colon, vug_schema_node(s, values));
+    return VUG_SEQUENCE(s->rules, vug_rules_text(s->rules, "<parameter="), name,
+                        vug_rules_text(s->rules, ">"), s->json.colon,
+                        vug_schema_parameter(s, known, values));
 }
 
 /* "patternProperties" with one pattern, nothing named beside it, and nothing else
@@ -297,7 +304,7 @@ static bool read_patterns(object *o)
     const vug_jv *only = &names;
     o->open = !has_false(values);
     if (o->open)
-        o->other = pair_of(s, vug_schema_string(s, (vug_schema_case){ &only, 1 }), values);
+        o->other = pair_of(s, unknown, vug_schema_string(s, (vug_schema_case){ &only, 1 }), values);
     return true;
 }
 
@@ -316,10 +323,10 @@ static void read_others(object *o, vug_schema_set names, bool listed)
                 vug_schema_fail(s, VUG_UNSUPPORTED, names.of[0],
                                 "propertyNames beside properties that are named, with others "
                                 "allowed, is not supported");
-        o->other = pair_of(s, allowed_name(s, names), values);
+        o->other = pair_of(s, unknown, allowed_name(s, names), values);
         return;
     }
-    o->other = pair_of(s, o->n > 0 ? other_name(o) : s->json.name, values);
+    o->other = pair_of(s, unknown, o->n > 0 ? other_name(o) : s->json.name, values);
 }
 
 /* ---- members in their order ---------------------------------------------------------- */
@@ -487,6 +494,14 @@ static bool is_any(vug_schema_case c)
     return true;
 }
 
+static bool is_bare(vug_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!vug_json_is_bare((unsigned char)name.ptr[i]))
+            return false;
+    return name.len > 0;
+}
+
 /* False where one that is required may not be there. */
 static bool make_pairs(object *o)
 {
@@ -496,8 +511,12 @@ static bool make_pairs(object *o)
         const bool never = p->forbidden || has_false(values);
         if (never && p->required)
             return false;
+        if (!never && o->s->inside && !is_bare(p->name))
+            vug_schema_fail(o->s, VUG_UNSUPPORTED, o->c.of[0],
+                            "the name '%.*s' is not supported for a parameter",
+                            VUG_STR_ARG(p->name));
         if (!never)
-            p->pair = pair_of(o->s, vug_json_name(&o->s->json, p->name), values);
+            p->pair = pair_of(o->s, p->name, vug_json_name(&o->s->json, p->name), values);
     }
     return true;
 }
@@ -511,6 +530,10 @@ vug_node vug_schema_object(vug_schema *s, vug_schema_case c)
                  .min = vug_schema_count(c, "minProperties", false, 0),
                  .max = vug_schema_count(c, "maxProperties", true, UINT64_MAX) };
     const vug_schema_set names = name_set(s, c);
+    const vug_jv *patterns = vug_schema_find(c, "patternProperties");
+    if (s->inside && (names.n > 0 || patterns))
+        vug_schema_fail(s, VUG_UNSUPPORTED, names.n ? names.of[0] : patterns,
+                        "patterns of names are not supported for parameters");
     const vug_jv *listed = listed_names(names);
     collect(&o, listed);
     check_names(&o, names);

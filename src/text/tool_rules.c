@@ -7,7 +7,7 @@
 /*
  * Sources of the forms: Hermes, the function-calling format of Nous Research, as the
  * templates of Qwen 2.5 and 3 write it; "Llama 3.1 prompt formats"; Gemma 4, the vendor's
- * "Prompt formatting" page. The readers of the same forms are in call_*.c.
+ * "Prompt formatting" page; Qwen3-Coder, its template. The readers of the same forms are in call_*.c.
  */
 
 typedef struct {
@@ -46,10 +46,13 @@ static vug_status arguments(tools *t, const vug_jv *function, vug_str name, vug_
     char prefix[128];
     vug_err why = { 0 };
     if (!schema || schema->type == VUG_JSON_NULL) {
-        *out = vug_json_empty(&t->json, '{');
+        if (t->use->form != VUG_TOOL_QWEN3_CODER)
+            *out = vug_json_empty(&t->json, '{');
         return VUG_OK;
     }
-    const vug_status st = vug_rules_object(&t->json, schema, out, &why);
+    const vug_status st = t->use->form == VUG_TOOL_QWEN3_CODER
+                                  ? vug_rules_parameters(&t->json, schema, out, &why)
+                                  : vug_rules_object(&t->json, schema, out, &why);
     if (st == VUG_OK)
         return VUG_OK;
     (void)snprintf(prefix, sizeof(prefix), "tool '%.*s'", (int)(name.len < 64 ? name.len : 64),
@@ -66,6 +69,9 @@ static vug_node body(tools *t, vug_str name, vug_node args)
     vug_rules *r = t->rules;
     if (t->use->form == VUG_TOOL_GEMMA4)
         return VUG_SEQUENCE(r, vug_rules_text(r, "call:"), vug_rules_literal(r, name), args);
+    if (t->use->form == VUG_TOOL_QWEN3_CODER)
+        return VUG_SEQUENCE(r, vug_rules_text(r, "\n<function="), vug_rules_literal(r, name),
+                            vug_rules_text(r, ">\n"), args, vug_rules_text(r, "</function>\n"));
     const bool hermes = t->use->form == VUG_TOOL_HERMES;
     const vug_node line = vug_rules_text(r, hermes ? "\n" : "");
     const vug_node key = vug_rules_text(r, hermes ? "\"arguments\"" : "\"parameters\"");
@@ -73,6 +79,11 @@ static vug_node body(tools *t, vug_str name, vug_node args)
                         vug_json_literal(&t->json, name), vug_rules_text(r, ","),
                         vug_rules_optional(r, vug_rules_text(r, " ")), key, t->json.colon, args,
                         vug_rules_text(r, "}"), line);
+}
+
+static bool named_bare(vug_tool_form form)
+{
+    return form == VUG_TOOL_GEMMA4 || form == VUG_TOOL_QWEN3_CODER;
 }
 
 /* May stand without quotes. */
@@ -99,7 +110,7 @@ static vug_status one_of(tools *t, const vug_jv *list, vug_arena *arena, vug_nod
             return VUG_FAIL(err, VUG_FORMAT, "tools: one has no name");
         if (t->use->name.len > 0 && !vug_str_equal(name, t->use->name))
             continue;
-        if (t->use->form == VUG_TOOL_GEMMA4 && !is_plain(name))
+        if (named_bare(t->use->form) && !is_plain(name))
             return VUG_FAIL(err, VUG_UNSUPPORTED,
                             "tool '%.*s': a name of other than letters, digits, '_', '-' and '.'",
                             VUG_STR_ARG(name));
@@ -137,7 +148,7 @@ static vug_node answer(tools *t, vug_node call)
             vug_rules_repeat(r, vug_rules_class(r, NULL, 0, true), 0, VUG_REPEAT_FOREVER);
     if (use->form == VUG_TOOL_LLAMA3)
         return use->required ? call : llama_answer(t, call, any);
-    const vug_node between = use->form == VUG_TOOL_HERMES ? line : VUG_NODE_EMPTY;
+    const vug_node between = use->form == VUG_TOOL_GEMMA4 ? VUG_NODE_EMPTY : line;
     if (use->parallel)
         call = VUG_SEQUENCE(
                 r, call,
@@ -156,6 +167,8 @@ static vug_status compile(tools *t, const vug_jv *list, vug_arena *arena, vug_no
         return VUG_FAIL(err, VUG_FORMAT, "tools: expected a list of at most %d", VUG_TOOLS_MAX);
     if (t->use->form == VUG_TOOL_GEMMA4)
         vug_json_rules_init_gemma4(&t->json, t->rules, mark_of(t, t->use->quote));
+    else if (t->use->form == VUG_TOOL_QWEN3_CODER)
+        vug_json_rules_init_inside(&t->json, t->rules);
     else
         vug_json_rules_init(&t->json, t->rules);
     VUG_TRY(one_of(t, list, arena, &call, err));

@@ -13,9 +13,10 @@
 #define VUG_TOOLS_MAX_CALLS 128 /* in one answer */
 
 /* X(id, what stands between the marks of a call) */
-#define VUG_TOOL_FORM_TABLE(X)                                        \
-    X(HERMES, "line end, {\"name\": N, \"arguments\": {}}, line end") \
-    X(LLAMA3, "{\"name\": N, \"parameters\": {}}")                    \
+#define VUG_TOOL_FORM_TABLE(X)                                                                 \
+    X(HERMES, "line end, {\"name\": N, \"arguments\": {}}, line end")                          \
+    X(LLAMA3, "{\"name\": N, \"parameters\": {}}")                                             \
+    X(QWEN3_CODER, "<function=N>, <parameter=K>, values, closing tags, on lines of their own") \
     X(GEMMA4, "call:N{key:value}, strings between quote marks")
 
 typedef enum {
