@@ -92,6 +92,20 @@ vug_node vug_rules_literal(vug_rules *r, vug_str text)
     return add(r, (vug_rule){ .kind = VUG_RULE_LITERAL, .at = at, .n = (uint32_t)text.len });
 }
 
+vug_node vug_rules_token(vug_rules *r, vug_str spelling)
+{
+    vug_buf bytes = { 0 };
+    const char mark = (char)VUG_RULES_TOKEN_BYTE;
+    vug_buf_append(&bytes, &mark, 1);
+    vug_buf_append(&bytes, spelling.ptr, spelling.len);
+    vug_buf_append(&bytes, &mark, 1);
+    if (bytes.bad)
+        REFUSE(r, VUG_NOMEM, "out of memory: a grammar");
+    const vug_node node = vug_rules_literal(r, (vug_str){ bytes.ptr, bytes.len });
+    vug_buf_release(&bytes);
+    return node;
+}
+
 static int by_start(const void *a, const void *b)
 {
     const vug_char_range *x = a, *y = b;

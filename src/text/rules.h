@@ -50,6 +50,12 @@ vug_node vug_rules_repeat(vug_rules *rules, vug_node what, uint32_t min, uint32_
  * comes before a tool call that is announced by a word. */
 vug_node vug_rules_until(vug_rules *rules, vug_str trigger);
 
+/* A token of its own, by its spelling, as <tool_call>: an added or special token of the
+ * vocabulary, for which its letters do not stand. Inside of rules, automata and the tree of
+ * tokens it is its spelling between two bytes 0xff, which no text has. */
+vug_node vug_rules_token(vug_rules *rules, vug_str spelling);
+#define VUG_RULES_TOKEN_BYTE 0xff
+
 /* A node that stands for an expression which is given later, so that rules can call
  * each other and themselves. */
 vug_node vug_rules_declare(vug_rules *rules);
