@@ -160,6 +160,7 @@ static const char *const grammars[] = {
     "root ::= (\"a\" root)? (\"b\" root)?",
     "root ::= x{3,70} [b\\n]\nx ::= [a-c] | \"\xc3\xa9\" | \"\xe2\x82\xac\"",
     "root ::= x{2,6}\nx ::= [a-c] | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
+    "root ::= x{3,70} \"b\" [a-c]*\nx ::= [ac] | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
     "root ::= x{9} x{5,} \" \"\nx ::= [a-c] | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
     "root ::= x{3,5} \"c\"\nx ::= [a-b]+ | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
     "root ::= x{3,5} \"c\"\nx ::= [a-b]* | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
@@ -249,6 +250,27 @@ static void test_forced(void **state)
           { 12, 14, 9, 12, 12, -1 } },
     };
     vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        check_forced(t, &rows[i]);
+    vug_tokenizer_close(t);
+}
+
+/* The end of what is forced may change more than its last token: a, b, c and then d are
+ * a and bcd. */
+static void test_forced_backwards(void **state)
+{
+    (void)state;
+    static const forced_row rows[] = {
+        { VUG_GRAMMAR_REGEX, "abc[ad]", { 0, -1 } },
+        { VUG_GRAMMAR_REGEX, "abc[ab]", { 0, 1, -1 } },
+        { VUG_GRAMMAR_REGEX, "abcd", { 0, 5, -1 } },
+    };
+    vug_tokenizer *t = tokenizer_of(
+            (tokenizer_parts){ .added = "",
+                               .post = "null",
+                               .model = "\"type\":\"BPE\"",
+                               .vocab = "\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"cd\":4,\"bcd\":5",
+                               .merges = "[\"c\",\"d\"],[\"b\",\"cd\"]" });
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         check_forced(t, &rows[i]);
     vug_tokenizer_close(t);
@@ -435,9 +457,13 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks),    cmocka_unit_test(test_masks_of_gemma3),
-        cmocka_unit_test(test_forced),   cmocka_unit_test(test_forced_of_gemma3),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_masks_of_gemma3),
+        cmocka_unit_test(test_forced),
+        cmocka_unit_test(test_forced_backwards),
+        cmocka_unit_test(test_forced_of_gemma3),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

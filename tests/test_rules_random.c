@@ -14,7 +14,7 @@
  * may end, again and again until nothing changes.
  */
 
-enum { NODES = 24, RULES = 4, LONGEST = 7, GRAMMARS = 1500 };
+enum { NODES = 24, RULES = 4, LONGEST = 7, GRAMMARS = 4000 };
 
 typedef enum { EMPTY, LETTER, EITHER, SEQUENCE, CHOICE, REPEAT, BULKY, CALL } kind;
 

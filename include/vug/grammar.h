@@ -42,8 +42,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_grammar_start(const vug_grammar *grammar,
 VUG_API void vug_grammar_state_destroy(vug_grammar_state *state);
 VUG_API void vug_grammar_restart(vug_grammar_state *state);
 
-/* Bit id % 32 of word id / 32 says whether the token may come next; special tokens never
- * may. `n_words` is at least (vug_tokenizer_size + 31) / 32. */
+/* Bit id % 32 of word id / 32 says whether the token may come next; special tokens may
+ * only where the grammar names them, as the marks of a tool call. `n_words` is at least (vug_tokenizer_size + 31) / 32. */
 VUG_API VUG_MUST_CHECK vug_status vug_grammar_mask(vug_grammar_state *state, uint32_t *word,
                                                    size_t n_words, vug_err *err);
 /* Goes on by a token. VUG_ARGUMENT, with the state as it was, for one that may not come. */

@@ -37,8 +37,9 @@ typedef struct {
 } vug_automaton_state;
 
 typedef struct {
-    uint32_t start;    /* of the body; nothing leads back into it where max > 1 */
-    uint32_t min, max; /* 1, 1 of an ordinary rule; max may be VUG_REPEAT_FOREVER */
+    uint32_t start;    /* of the body */
+    uint32_t min, max; /* 1, 1 of an ordinary rule; max may be VUG_REPEAT_FOREVER; min is 0 where
+                          the body may be empty */
 } vug_automaton_rule;
 
 typedef struct {

@@ -19,7 +19,6 @@ typedef struct {
     uint32_t *alone;   /* [NFA states]: the state of what one leads to, + 1; 0: not yet known */
     uint32_t n_closures;
     uint64_t work;
-    bool counted; /* of the body that is made */
     vug_buf state, edge, call;
 } builder;
 
@@ -54,10 +53,7 @@ static size_t add_closure(builder *b, uint32_t state, size_t n)
             visit(b, s->to, &n_pending);
             continue;
         }
-        if (s->kind == VUG_NFA_ENTER)
-            visit(b, s->to, &n_pending);
-        if (s->kind != VUG_NFA_ENTER || b->counted)
-            b->list[n++] = at;
+        b->list[n++] = at;
     }
     return n;
 }
@@ -185,7 +181,6 @@ static vug_status build(builder *b, uint32_t *start_of, uint32_t *copy, vug_err 
     size_t made = 0;
     for (size_t i = 0; i < n_bodies && !stuck(b); i++) {
         const vug_nfa_body *body = &VUG_NFA_BODY(b->nfa)[i];
-        b->counted = body->counted;
         b->n_closures++;
         size_t n = add_closure(b, body->start, 0);
         if (n == 0) /* nothing matches: a state that nothing leaves */

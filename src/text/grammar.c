@@ -1,4 +1,4 @@
-#include "vug/grammar.h"
+#include "text/grammar.h"
 
 #include "core/text.h"
 #include "text/mask.h"
@@ -53,25 +53,11 @@ static vug_status read_rules(vug_rules *rules, vug_grammar_kind kind, vug_str te
                     (int)kind);
 }
 
-static vug_status make_automaton(vug_grammar_kind kind, vug_str text, vug_automaton **out,
-                                 vug_err *err)
-{
-    vug_node root = VUG_NODE_EMPTY;
-    vug_rules *rules = vug_rules_create();
-    if (!rules)
-        return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
-    vug_status st = read_rules(rules, kind, text, &root, err);
-    if (st == VUG_OK)
-        st = vug_automaton_create(rules, root, out, err);
-    vug_rules_destroy(rules);
-    return st;
-}
-
 /* Destroyed by the caller after a failure. */
-static vug_status fill(vug_grammar *g, vug_grammar_kind kind, vug_str text, vug_err *err)
+static vug_status fill(vug_grammar *g, const vug_rules *rules, vug_node root, vug_err *err)
 {
     const vug_trie *trie = NULL;
-    VUG_TRY(make_automaton(kind, text, &g->automaton, err));
+    VUG_TRY(vug_automaton_create(rules, root, &g->automaton, err));
     VUG_TRY(vug_trie_of(g->tokenizer, &trie, err));
     g->cache = vug_alloc_zero(1, sizeof(*g->cache));
     if (!g->cache)
@@ -80,23 +66,36 @@ static vug_status fill(vug_grammar *g, vug_grammar_kind kind, vug_str text, vug_
     return vug_mask_cache_init(g->cache, trie, n_words, err);
 }
 
+vug_status vug_grammar_over(const vug_rules *rules, vug_node root, const vug_tokenizer *tokenizer,
+                            vug_grammar **out, vug_err *err)
+{
+    vug_grammar *g = vug_alloc_zero(1, sizeof(*g));
+    if (!g)
+        return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
+    g->tokenizer = tokenizer;
+    const vug_status st = fill(g, rules, root, err);
+    if (st == VUG_OK)
+        *out = g;
+    else
+        vug_grammar_destroy(g);
+    return st;
+}
+
 vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t len,
                               const vug_tokenizer *tokenizer, vug_grammar **out, vug_err *err)
 {
+    vug_node root = VUG_NODE_EMPTY;
     if (len > MAX_TEXT)
         return VUG_FAIL(err, VUG_LIMIT, "a grammar of %zu bytes, at most %d are read", len,
                         MAX_TEXT);
-    vug_grammar *g = vug_alloc_zero(1, sizeof(*g));
-    if (!g)
-        return VUG_FAIL_NOMEM(err, "a grammar", sizeof(*g));
-    g->tokenizer = tokenizer;
-    const vug_status st = fill(g, kind, (vug_str){ text, len }, err);
-    if (st != VUG_OK) {
-        vug_grammar_destroy(g);
-        return st;
-    }
-    *out = g;
-    return VUG_OK;
+    vug_rules *rules = vug_rules_create();
+    if (!rules)
+        return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
+    vug_status st = read_rules(rules, kind, (vug_str){ text, len }, &root, err);
+    if (st == VUG_OK)
+        st = vug_grammar_over(rules, root, tokenizer, out, err);
+    vug_rules_destroy(rules);
+    return st;
 }
 
 void vug_grammar_destroy(vug_grammar *g)
@@ -210,18 +209,30 @@ static vug_place walk_bytes(vug_grammar_state *s, vug_place at, vug_str bytes)
     return at;
 }
 
+/* A token that the grammar names is that, where its letters would do as well. */
+static vug_place walk_itself(vug_grammar_state *s, int32_t id)
+{
+    s->bytes.len = 0;
+    if (!vug_token_itself(s->grammar->tokenizer, id, &s->bytes) || s->bytes.bad)
+        return VUG_PLACE_DEAD;
+    return walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+}
+
 vug_status vug_grammar_accept(vug_grammar_state *s, int32_t id, vug_err *err)
 {
     const vug_tokenizer *tokenizer = s->grammar->tokenizer;
     VUG_TRY(begin(s, err));
-    s->bytes.len = 0;
-    const bool text = id >= 0 && !vug_token_is_special(tokenizer, id) &&
-                      vug_token_bytes(tokenizer, id, &s->bytes) && s->bytes.len > 0;
-    VUG_TRY(vug_buf_ok(&s->bytes, err));
-    if (!text)
-        return VUG_FAIL(err, VUG_ARGUMENT,
-                        "token %d is no text, which is all that a grammar allows", (int)id);
-    const vug_place to = walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+    vug_place to = walk_itself(s, id);
+    if (to == VUG_PLACE_DEAD) {
+        s->bytes.len = 0;
+        const bool text = id >= 0 && !vug_token_is_special(tokenizer, id) &&
+                          vug_token_bytes(tokenizer, id, &s->bytes) && s->bytes.len > 0;
+        VUG_TRY(vug_buf_ok(&s->bytes, err));
+        if (!text)
+            return VUG_FAIL(err, VUG_ARGUMENT, "token %d is no text, and not named by the grammar",
+                            (int)id);
+        to = walk_bytes(s, s->at, (vug_str){ s->bytes.ptr, s->bytes.len });
+    }
     if (to == VUG_PLACE_FAILED)
         return vug_walk_why(&s->walk, err);
     if (to == VUG_PLACE_DEAD)

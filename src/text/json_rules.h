@@ -13,6 +13,7 @@
  * model cannot walk in circles there.
  */
 
+#include "core/json.h"
 #include "text/rules.h"
 
 #define VUG_JSON_MAX_INDENT   40
@@ -21,17 +22,36 @@
 
 typedef struct {
     vug_rules *rules;
+    bool escapes;   /* strings have them */
+    bool bare;      /* names of letters stand without quotes */
+    bool no_tags;   /* strings are without '<' */
+    bool xml;       /* members are parameters, as below */
+    vug_node quote; /* around a string */
     vug_node gap;   /* the space before a member and before the end */
     vug_node colon; /* with the space after it */
     vug_node comma; /* likewise */
     vug_node digit;
     vug_node high;      /* any character from U+0080 on, as an escape */
     vug_node character; /* any, in each of its spellings */
+    vug_node name;      /* of a member */
     vug_node string, number, integer, boolean, null;
     vug_node object, array, value; /* any */
 } vug_json_rules;
 
 void vug_json_rules_init(vug_json_rules *json, vug_rules *rules);
+/* As Gemma 4 writes the arguments of tool calls: without spaces, names without quotes, and
+ * strings without escapes between quotes that are a token of their own. */
+void vug_json_rules_init_gemma4(vug_json_rules *json, vug_rules *rules, vug_node quote);
+/* JSON inside of a parameter of Qwen3-Coder's calls, whose end is a tag. */
+void vug_json_rules_init_inside(vug_json_rules *json, vug_rules *rules);
+/* The parameters themselves: the members of one object, as
+ *
+ *     <parameter=NAME>
+ *     VALUE
+ *     </parameter>
+ *
+ * each with a line end, nothing around them, and strings as they are. */
+void vug_json_rules_init_parameters(vug_json_rules *json, const vug_json_rules *inside);
 
 /* One character of the ranges, which ascend and are apart, as a string may spell it: as
  * itself; as '\' and a letter; control characters, and those from U+0080 on, also as
@@ -43,10 +63,26 @@ vug_node vug_json_character(vug_rules *rules, const vug_char_range *range, size_
 vug_node vug_json_class_but(const vug_json_rules *json, const vug_char_range *range, size_t n);
 /* A given string with its quotes, in one spelling: with escapes where they must be. */
 vug_node vug_json_literal(const vug_json_rules *json, vug_str text);
+/* The name of a member, with quotes where they must be. */
+vug_node vug_json_name(const vug_json_rules *json, vug_str text);
+/* Whether a name may have the character where names stand without quotes. */
+bool vug_json_is_bare(uint32_t c);
+/* Any other character of a name that stands without quotes, or of a string. */
+vug_node vug_json_name_but(const vug_json_rules *json, const vug_char_range *range, size_t n);
+/* Any character from U+0080 on, as an escape. */
+vug_node vug_json_high(vug_rules *rules);
 /* '{' or '[', then `inside` with a gap on both sides, then the bracket's end. */
 vug_node vug_json_brackets(const vug_json_rules *json, char open, vug_node inside);
 /* The same without anything inside. */
 vug_node vug_json_empty(const vug_json_rules *json, char open);
+
+/* An object that satisfies the schema, whose tree must last until then: the arguments of a
+ * call. */
+VUG_MUST_CHECK vug_status vug_rules_object(const vug_json_rules *json, const vug_jv *schema,
+                                           vug_node *root, vug_err *err);
+/* The same as parameters. */
+VUG_MUST_CHECK vug_status vug_rules_parameters(const vug_json_rules *inside, const vug_jv *schema,
+                                               vug_node *root, vug_err *err);
 
 /* ---- short words for the builder ---------------------------------------- */
 

@@ -50,22 +50,20 @@ static uint32_t bytes(maker *m, uint8_t from, uint8_t upto, uint32_t next)
 
 /* ---- rules and bodies ----------------------------------------------------- */
 
-static uint32_t body_of(maker *m, vug_node node, bool counted)
+static uint32_t body_of(maker *m, vug_node node)
 {
     if (m->body_of[node] == VUG_NFA_NONE) {
         m->body_of[node] = (uint32_t)(m->nfa->body.len / sizeof(vug_nfa_body));
         const vug_nfa_body body = { .node = node };
         vug_buf_append(&m->nfa->body, &body, sizeof(body));
     }
-    if (counted && !m->nfa->body.bad)
-        VUG_NFA_BODY(m->nfa)[m->body_of[node]].counted = true;
     return m->body_of[node];
 }
 
 static uint32_t add_rule(maker *m, vug_node node, uint32_t min, uint32_t max)
 {
     const uint32_t n = (uint32_t)(m->nfa->rule.len / sizeof(vug_nfa_rule));
-    const vug_nfa_rule rule = { body_of(m, node, max > 1), min, max };
+    const vug_nfa_rule rule = { body_of(m, node), min, max };
     vug_buf_append(&m->nfa->rule, &rule, sizeof(rule));
     return n;
 }
@@ -233,8 +231,7 @@ static vug_status make_bodies(maker *m, vug_node root, vug_err *err)
         const vug_node node = VUG_NFA_BODY(m->nfa)[i].node;
         const uint32_t final = add(m, (vug_nfa_state){ .kind = VUG_NFA_FINAL });
         /* What is counted may be a rule, too; then its body is the inside of that one. */
-        const uint32_t inside = emit_inside(m, node, final);
-        const uint32_t start = add(m, (vug_nfa_state){ .kind = VUG_NFA_ENTER, .to = inside });
+        const uint32_t start = emit_inside(m, node, final);
         if (!m->nfa->body.bad)
             VUG_NFA_BODY(m->nfa)[i].start = start;
     }

@@ -34,7 +34,6 @@ typedef enum {
     VUG_NFA_BYTES, /* a byte of `from` to `upto` */
     VUG_NFA_CALL,  /* the rule `rule` */
     VUG_NFA_FINAL, /* the end of the body */
-    VUG_NFA_ENTER, /* goes on at `to`; where a counted body starts, and never again */
 } vug_nfa_kind;
 
 typedef struct {
@@ -47,7 +46,6 @@ typedef struct {
 typedef struct {
     vug_node node;
     uint32_t start; /* in the NFA */
-    bool counted;   /* by one of its rules */
 } vug_nfa_body;
 
 typedef struct {

@@ -5,7 +5,8 @@
  * A context-free grammar while it is put together: what a JSON schema, a regular
  * expression and a GBNF text have in common. Expressions are nodes, made bottom up and
  * named by numbers; characters are Unicode scalar values, which become bytes later.
- * A node may be a part of many others.
+ * A node may be a part of many others, and equal expressions are one node: what is used
+ * in many places is compiled once, however it was put together.
  *
  * Sticky: the first failure (out of memory, past a limit) is kept, later calls give
  * node 0, which is the empty text, and vug_rules_ok reports it.
@@ -49,6 +50,12 @@ vug_node vug_rules_repeat(vug_rules *rules, vug_node what, uint32_t min, uint32_
 /* Any text that ends with the first `trigger` in it, which is UTF-8 and not empty: what
  * comes before a tool call that is announced by a word. */
 vug_node vug_rules_until(vug_rules *rules, vug_str trigger);
+
+/* A token of its own, by its spelling, as <tool_call>: an added or special token of the
+ * vocabulary, for which its letters do not stand. Inside of rules, automata and the tree of
+ * tokens it is its spelling between two bytes 0xff, which no text has. */
+vug_node vug_rules_token(vug_rules *rules, vug_str spelling);
+#define VUG_RULES_TOKEN_BYTE 0xff
 
 /* A node that stands for an expression which is given later, so that rules can call
  * each other and themselves. */

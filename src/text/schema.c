@@ -184,23 +184,24 @@ static vug_node case_node(vug_schema *s, vug_schema_case c)
     return vug_rules_choice(s->rules, part, n);
 }
 
-static void define(vug_schema *s, vug_schema_rule rule)
+static vug_node all_cases(vug_schema *s, vug_schema_set set)
 {
     vug_schema_cases cases = { 0 };
-    vug_schema_expand(s, (vug_schema_case){ 0 }, rule.set, false, &cases);
+    vug_schema_expand(s, (vug_schema_case){ 0 }, set, false, &cases);
     vug_node *part = vug_schema_alloc(s, cases.n, sizeof(*part));
     for (size_t i = 0; i < cases.n && vug_schema_ok(s); i++)
         part[i] = case_node(s, cases.of[i]);
-    if (vug_schema_ok(s))
-        vug_rules_define(s->rules, rule.rule, vug_rules_choice(s->rules, part, cases.n));
+    return vug_schema_ok(s) ? vug_rules_choice(s->rules, part, cases.n) : VUG_NODE_EMPTY;
 }
 
-static void compile(vug_schema *s, vug_node *root)
+static void compile_rest(vug_schema *s)
 {
-    vug_json_rules_init(&s->json, s->rules);
-    *root = vug_schema_node(s, (vug_schema_set){ &s->root, 1 });
-    while (vug_schema_ok(s) && s->n_done < s->n_rules)
-        define(s, s->rule[s->n_done++]);
+    while (vug_schema_ok(s) && s->n_done < s->n_rules) {
+        const vug_schema_rule rule = s->rule[s->n_done++];
+        const vug_node as = all_cases(s, rule.set);
+        if (vug_schema_ok(s))
+            vug_rules_define(s->rules, rule.rule, as);
+    }
 }
 
 /* Of the drafts that have one name, "http://json-schema.org/draft-07/schema#". */
@@ -215,30 +216,29 @@ static bool is_old(const vug_jv *root)
     return false;
 }
 
-vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+static void compile(vug_schema *s, vug_schema_set set, vug_node *root)
 {
-    if (text.len > VUG_SCHEMA_MAX_BYTES)
-        return VUG_FAIL(err, VUG_LIMIT, "schema: %zu bytes, at most %zu are read", text.len,
-                        VUG_SCHEMA_MAX_BYTES);
-    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
-    if (!s)
-        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
-    s->rules = rules;
+    s->ref_is_alone = is_old(s->root);
+    *root = vug_schema_node(s, set);
+    compile_rest(s);
+}
+
+/* `n`: no more schemas than that can be in it. */
+static void init(vug_schema *s, const vug_json_rules *json, size_t n)
+{
+    s->json = *json;
+    s->rules = json->rules;
     s->arena.budget = VUG_SCHEMA_MAX_MEMORY;
-    s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
-    /* A schema takes two bytes at least. */
-    s->max_entries = (uint32_t)(text.len / 2 + 1);
-    if (s->max_entries > VUG_SCHEMA_MAX_SCHEMAS)
-        s->max_entries = VUG_SCHEMA_MAX_SCHEMAS;
+    s->max_entries = n < VUG_SCHEMA_MAX_SCHEMAS ? (uint32_t)n : VUG_SCHEMA_MAX_SCHEMAS;
     s->entry = vug_schema_alloc(s, s->max_entries, sizeof(*s->entry));
     if (vug_schema_ok(s) && !vug_index_init(&s->known, s->max_entries))
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
-    if (vug_schema_ok(s)) {
-        s->ref_is_alone = is_old(s->root);
-        compile(s, root);
-    }
+}
+
+static vug_status finish(vug_schema *s, vug_err *err)
+{
     if (s->st == VUG_OK)
-        s->st = vug_rules_ok(rules, &s->err);
+        s->st = vug_rules_ok(s->rules, &s->err);
     const vug_status st = s->st;
     if (st != VUG_OK && err)
         *err = s->err;
@@ -247,4 +247,82 @@ vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_
     vug_arena_release(&s->arena);
     vug_free(s);
     return st;
+}
+
+vug_status vug_rules_schema(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)
+{
+    if (text.len > VUG_SCHEMA_MAX_BYTES)
+        return VUG_FAIL(err, VUG_LIMIT, "schema: %zu bytes, at most %zu are read", text.len,
+                        VUG_SCHEMA_MAX_BYTES);
+    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
+    if (!s)
+        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
+    vug_json_rules json;
+    vug_json_rules_init(&json, rules);
+    init(s, &json, text.len / 2 + 1); /* "{}" is the shortest */
+    if (vug_schema_ok(s))
+        s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
+    if (vug_schema_ok(s))
+        compile(s, (vug_schema_set){ &s->root, 1 }, root);
+    return finish(s, err);
+}
+
+static vug_schema_set object_set(vug_schema *s, const vug_jv *schema)
+{
+    const vug_jv **both = vug_schema_list(s, 2);
+    vug_jv *type = vug_schema_alloc(s, 2, sizeof(*type));
+    if (!both || !type)
+        return (vug_schema_set){ 0 };
+    type[0] = (vug_jv){ .type = VUG_JSON_STRING, .key = { "type", 4 }, .str = { "object", 6 } };
+    type[1] = (vug_jv){ .type = VUG_JSON_OBJECT, .child = &type[0], .n = 1 };
+    both[0] = schema;
+    both[1] = &type[1];
+    return (vug_schema_set){ both, 2 };
+}
+
+/* The depth of JSON bounds that of the calls. */
+static size_t count_values(const vug_jv *v) // NOLINT(misc-no-recursion)
+{
+    size_t n = 1;
+    for (const vug_jv *m = v->child; m; m = m->next)
+        n += count_values(m);
+    return n;
+}
+
+/* Objects only. */
+static vug_status compile_object(const vug_json_rules *json, const vug_json_rules *parameters,
+                                 const vug_jv *schema, vug_node *root, vug_err *err)
+{
+    vug_schema *s = vug_alloc_zero(1, sizeof(*s));
+    if (!s)
+        return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
+    init(s, json, count_values(schema) + 2);
+    s->root = schema;
+    const vug_schema_set set = object_set(s, schema);
+    if (vug_schema_ok(s) && parameters) {
+        s->ref_is_alone = is_old(schema);
+        s->inside = json;
+        s->json = *parameters;
+        *root = all_cases(s, set);
+        s->json = *json;
+        s->inside = NULL;
+        compile_rest(s);
+    } else if (vug_schema_ok(s)) {
+        compile(s, set, root);
+    }
+    return finish(s, err);
+}
+
+vug_status vug_rules_object(const vug_json_rules *json, const vug_jv *schema, vug_node *root,
+                            vug_err *err)
+{
+    return compile_object(json, NULL, schema, root, err);
+}
+
+vug_status vug_rules_parameters(const vug_json_rules *inside, const vug_jv *schema, vug_node *root,
+                                vug_err *err)
+{
+    vug_json_rules parameters;
+    vug_json_rules_init_parameters(&parameters, inside);
+    return compile_object(inside, &parameters, schema, root, err);
 }

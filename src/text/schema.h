@@ -69,6 +69,7 @@ typedef struct {
 
 typedef struct {
     vug_json_rules json;
+    const vug_json_rules *inside; /* of parameters, while they are written; else NULL */
     vug_rules *rules;
     vug_arena arena;
     const vug_jv *root;
@@ -184,6 +185,14 @@ vug_node vug_schema_array(vug_schema *s, vug_schema_case c);
 /* The schemas that a case has for the item at `i`. */
 vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i);
 vug_node vug_schema_object(vug_schema *s, vug_schema_case c);
+/* A name, with its quotes, that is none of these (schema_names.c). */
+vug_node vug_schema_other_name(vug_schema *s, const vug_str *name, size_t n);
+
+/* ---- schema_parameter.c ------------------------------------------------------------- */
+
+/* The value of a parameter of Qwen3-Coder's calls, with the tag that ends it. The name is
+ * empty where the schema has none. */
+vug_node vug_schema_parameter(vug_schema *s, vug_str name, vug_schema_set values);
 
 /* ---- schema_decimal.c: numbers as they are spelled --------------------------------- */
 
@@ -202,5 +211,21 @@ int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b);
 bool vug_decimal_is_integer(const vug_decimal *a);
 /* The remainder of an integer, by 1 to 2^31; its sign does not count. */
 uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by);
+
+/* ---- schema_digits.c: numbers of a range ------------------------------------------- */
+
+typedef struct {
+    bool given, open; /* open: the bound itself is not in it */
+    vug_decimal at;
+} vug_bound;
+
+typedef struct {
+    vug_bound low, high;
+    uint32_t multiple;
+    int n_fraction; /* digits behind the point, at most */
+} vug_number_range;
+
+/* Which is not empty. */
+vug_node vug_schema_digits(vug_schema *s, const vug_number_range *r);
 
 #endif

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "core/text.h"
-
 /*
  * Objects. Properties are written in the order in which the schema names them, those that
  * it only requires after them, and others, where they are allowed, at the end.
@@ -143,93 +141,6 @@ static vug_node allowed_name(vug_schema *s, vug_schema_set names)
     return vug_rules_choice(s->rules, part, part ? n : 0);
 }
 
-/* ---- names that are none of the properties' ---------------------------------------- */
-
-/* A tree of the names, character by character. */
-typedef struct {
-    uint32_t c;
-    uint32_t child, next; /* numbers of nodes; 0: none */
-    bool ends;            /* a name ends here */
-} letter;
-
-static uint32_t find_child(vug_schema *s, letter *tree, uint32_t parent, uint32_t c, uint32_t *n)
-{
-    uint32_t *to = &tree[parent].child;
-    while (*to && tree[*to].c != c && vug_schema_step(s, 1))
-        to = &tree[*to].next;
-    if (*to == 0) {
-        tree[*n] = (letter){ .c = c };
-        *to = (*n)++;
-    }
-    return *to;
-}
-
-static uint32_t next_character(vug_str text, size_t *i)
-{
-    uint32_t c = 0;
-    const size_t n = vug_utf8_next(text.ptr + *i, text.len - *i, &c);
-    *i += n ? n : 1;
-    return c;
-}
-
-/* What may follow after the letters so far: nothing more, where they are no name; a letter
- * that no name has here and then anything; or a letter that one has. */
-static vug_node not_name(vug_schema *s, const letter *tree, const vug_node *rest, uint32_t at,
-                         vug_node anything)
-{
-    size_t n_children = 0;
-    for (uint32_t k = tree[at].child; k; k = tree[k].next)
-        n_children++;
-    vug_char_range *used = vug_alloc(n_children + 1, sizeof(*used));
-    vug_node *part = vug_alloc(n_children + 2, sizeof(*part));
-    vug_node out = VUG_NODE_EMPTY;
-    size_t n = 0, n_used = 0;
-    if (used && part) {
-        if (!tree[at].ends)
-            part[n++] = VUG_NODE_EMPTY;
-        for (uint32_t k = tree[at].child; k; k = tree[k].next) {
-            used[n_used++] = (vug_char_range){ tree[k].c, tree[k].c };
-            part[n++] =
-                    VUG_SEQUENCE(s->rules, vug_json_class(&s->json, &used[n_used - 1], 1), rest[k]);
-        }
-        part[n++] = VUG_SEQUENCE(s->rules, vug_json_class_but(&s->json, used, n_used), anything);
-        out = vug_rules_choice(s->rules, part, n);
-    } else {
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
-    }
-    vug_free(used);
-    vug_free(part);
-    return out;
-}
-
-static vug_node other_name(object *o)
-{
-    vug_schema *s = o->s;
-    size_t most = 1;
-    for (size_t i = 0; i < o->n; i++)
-        most += o->property[i].name.len;
-    letter *tree = vug_schema_alloc(s, most, sizeof(*tree));
-    vug_node *rest = vug_schema_alloc(s, most, sizeof(*rest));
-    if (!rest)
-        return VUG_NODE_EMPTY;
-    uint32_t n = 1;
-    for (size_t i = 0; i < o->n; i++) {
-        uint32_t at = 0;
-        for (size_t k = 0; k < o->property[i].name.len;)
-            at = find_child(s, tree, at, next_character(o->property[i].name, &k), &n);
-        tree[at].ends = true;
-    }
-    const vug_node anything = vug_rules_repeat(s->rules, s->json.character, 0, VUG_REPEAT_FOREVER);
-    /* Children have higher numbers than their parents. Rules, or the expression would be
-     * as deep as the longest name. */
-    for (uint32_t at = n; at-- > 0 && vug_schema_ok(s);) {
-        rest[at] = vug_rules_declare(s->rules);
-        vug_rules_define(s->rules, rest[at], not_name(s, tree, rest, at, anything));
-    }
-    const vug_node quote = vug_rules_text(s->rules, "\"");
-    return VUG_SEQUENCE(s->rules, quote, rest[0], quote);
-}
-
 /* ---- others ------------------------------------------------------------------------- */
 
 /* What the values of properties that are not named have to satisfy. */
@@ -252,9 +163,16 @@ static bool has_false(vug_schema_set set)
     return false;
 }
 
-static vug_node pair_of(vug_schema *s, vug_node name, vug_schema_set values)
+static const vug_str unknown = { 0 };
+
+/* `known`: the name where it is one; empty for a rule of names. */
+static vug_node pair_of(vug_schema *s, vug_str known, vug_node name, vug_schema_set values)
 {
-    return VUG_SEQUENCE(s->rules, name, s->json.colon, vug_schema_node(s, values));
+    if (!s->inside)
+        return VUG_SEQUENCE(s->rules, name, s->json.colon, vug_schema_node(s, values));
+    return VUG_SEQUENCE(s->rules, vug_rules_text(s->rules, "<parameter="), name,
+                        vug_rules_text(s->rules, ">"), s->json.colon,
+                        vug_schema_parameter(s, known, values));
 }
 
 /* "patternProperties" with one pattern, nothing named beside it, and nothing else
@@ -293,8 +211,16 @@ static bool read_patterns(object *o)
     const vug_jv *only = &names;
     o->open = !has_false(values);
     if (o->open)
-        o->other = pair_of(s, vug_schema_string(s, (vug_schema_case){ &only, 1 }), values);
+        o->other = pair_of(s, unknown, vug_schema_string(s, (vug_schema_case){ &only, 1 }), values);
     return true;
+}
+
+static vug_node other_name(object *o)
+{
+    vug_str *name = vug_schema_alloc(o->s, o->n, sizeof(*name));
+    for (size_t i = 0; name && i < o->n; i++)
+        name[i] = o->property[i].name;
+    return vug_schema_other_name(o->s, name, name ? o->n : 0);
 }
 
 static void read_others(object *o, vug_schema_set names, bool listed)
@@ -312,10 +238,10 @@ static void read_others(object *o, vug_schema_set names, bool listed)
                 vug_schema_fail(s, VUG_UNSUPPORTED, names.of[0],
                                 "propertyNames beside properties that are named, with others "
                                 "allowed, is not supported");
-        o->other = pair_of(s, allowed_name(s, names), values);
+        o->other = pair_of(s, unknown, allowed_name(s, names), values);
         return;
     }
-    o->other = pair_of(s, o->n > 0 ? other_name(o) : s->json.string, values);
+    o->other = pair_of(s, unknown, o->n > 0 ? other_name(o) : s->json.name, values);
 }
 
 /* ---- members in their order ---------------------------------------------------------- */
@@ -483,6 +409,14 @@ static bool is_any(vug_schema_case c)
     return true;
 }
 
+static bool is_bare(vug_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!vug_json_is_bare((unsigned char)name.ptr[i]))
+            return false;
+    return name.len > 0;
+}
+
 /* False where one that is required may not be there. */
 static bool make_pairs(object *o)
 {
@@ -492,8 +426,12 @@ static bool make_pairs(object *o)
         const bool never = p->forbidden || has_false(values);
         if (never && p->required)
             return false;
+        if (!never && o->s->inside && !is_bare(p->name))
+            vug_schema_fail(o->s, VUG_UNSUPPORTED, o->c.of[0],
+                            "the name '%.*s' is not supported for a parameter",
+                            VUG_STR_ARG(p->name));
         if (!never)
-            p->pair = pair_of(o->s, vug_json_literal(&o->s->json, p->name), values);
+            p->pair = pair_of(o->s, p->name, vug_json_name(&o->s->json, p->name), values);
     }
     return true;
 }
@@ -507,6 +445,10 @@ vug_node vug_schema_object(vug_schema *s, vug_schema_case c)
                  .min = vug_schema_count(c, "minProperties", false, 0),
                  .max = vug_schema_count(c, "maxProperties", true, UINT64_MAX) };
     const vug_schema_set names = name_set(s, c);
+    const vug_jv *patterns = vug_schema_find(c, "patternProperties");
+    if (s->inside && (names.n > 0 || patterns))
+        vug_schema_fail(s, VUG_UNSUPPORTED, names.n ? names.of[0] : patterns,
+                        "patterns of names are not supported for parameters");
     const vug_jv *listed = listed_names(names);
     collect(&o, listed);
     check_names(&o, names);

@@ -219,6 +219,5 @@ vug_node vug_schema_string(vug_schema *s, vug_schema_case c)
     else
         inside = vug_rules_repeat(s->rules, s->json.character, (uint32_t)w.min,
                                   w.max == UINT64_MAX ? VUG_REPEAT_FOREVER : (uint32_t)w.max);
-    const vug_node quote = vug_rules_text(s->rules, "\"");
-    return VUG_SEQUENCE(s->rules, quote, inside, quote);
+    return VUG_SEQUENCE(s->rules, s->json.quote, inside, s->json.quote);
 }

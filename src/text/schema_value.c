@@ -277,7 +277,7 @@ static vug_node written_members(vug_schema *s, const vug_jv *v) // NOLINT(misc-n
         if (n > 0)
             part[n++] = s->json.comma;
         if (v->type == VUG_JSON_OBJECT) {
-            part[n++] = vug_json_literal(&s->json, m->key);
+            part[n++] = vug_json_name(&s->json, m->key);
             part[n++] = s->json.colon;
         }
         part[n++] = written(s, m);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "text/rules.h"
 #include "text/tokenizer.h"
 
 struct vug_trie_keeper {
@@ -24,6 +25,19 @@ typedef struct {
     uint32_t *level; /* [longest + 2]: the next node of each depth */
     vug_trie *trie;
 } builder;
+
+bool vug_token_itself(const vug_tokenizer *t, int32_t id, vug_buf *to)
+{
+    static const char mark = (char)VUG_RULES_TOKEN_BYTE;
+    size_t len = 0;
+    const char *name = vug_tokenizer_token(t, id, &len);
+    if (!name || len == 0)
+        return false;
+    vug_buf_append(to, &mark, 1);
+    vug_buf_append(to, name, len);
+    vug_buf_append(to, &mark, 1);
+    return true;
+}
 
 /* ---- tokens in order --------------------------------------------------------- */
 
@@ -71,23 +85,54 @@ static bool sort_tokens(builder *b)
     return true;
 }
 
+/* What has been appended since `before`. */
+static void put_spelling(builder *b, int32_t id, size_t before)
+{
+    const size_t len = b->bytes.len - before;
+    if (b->bytes.bad)
+        return;
+    if (len > 0)
+        b->token[b->n++] = (spelling){ .len = (uint32_t)len, .id = id };
+    if (len > b->trie->longest)
+        b->trie->longest = len;
+}
+
+/* The byte that only tokens themselves have, in what has been appended: it is taken away. */
+static bool has_mark(builder *b, size_t before)
+{
+    if (b->bytes.bad || b->bytes.len == before ||
+        !memchr(b->bytes.ptr + before, VUG_RULES_TOKEN_BYTE, b->bytes.len - before))
+        return false;
+    b->bytes.len = before;
+    return true;
+}
+
+/* The token itself, and not its letters. */
+static void put_itself(builder *b, const vug_tokenizer *t, int32_t id)
+{
+    const size_t before = b->bytes.len;
+    if (vug_token_itself(t, id, &b->bytes))
+        put_spelling(b, id, before);
+}
+
 /* The bytes may move while they are collected: pointers come afterwards. */
 static vug_status collect(builder *b, const vug_tokenizer *t, vug_err *err)
 {
     const int32_t size = vug_tokenizer_size(t);
-    b->token = vug_alloc((size_t)size + 1, sizeof(*b->token));
+    const size_t most = (size_t)size + t->n_added + 1;
+    b->token = vug_alloc(most, sizeof(*b->token));
     if (!b->token)
-        return VUG_FAIL_NOMEM(err, "the spellings of tokens", (size_t)size * sizeof(*b->token));
+        return VUG_FAIL_NOMEM(err, "the spellings of tokens", most * sizeof(*b->token));
     for (int32_t id = 0; id < size; id++) {
         const size_t before = b->bytes.len;
-        if (vug_token_is_special(t, id) || !vug_token_bytes(t, id, &b->bytes))
-            continue;
-        const size_t len = b->bytes.len - before;
-        if (len > 0)
-            b->token[b->n++] = (spelling){ .len = (uint32_t)len, .id = id };
-        if (len > b->trie->longest)
-            b->trie->longest = len;
+        if (vug_token_is_special(t, id))
+            put_itself(b, t, id);
+        else if (vug_token_bytes(t, id, &b->bytes) && !has_mark(b, before))
+            put_spelling(b, id, before);
     }
+    for (size_t i = 0; i < t->n_added; i++)
+        if (!t->added[i].special)
+            put_itself(b, t, (int32_t)t->added[i].id);
     VUG_TRY(vug_buf_ok(&b->bytes, err));
     const char *at = b->bytes.ptr;
     for (size_t i = 0; i < b->n; i++) {

@@ -3,7 +3,8 @@
 
 /*
  * All tokens of a vocabulary by their bytes, as a tree of bytes: what a grammar walks to
- * see which tokens may come. Special tokens and those without bytes are not in it.
+ * see which tokens may come. Added and special tokens are in it as vug_rules_token spells
+ * them; special ones are nothing else, and those without bytes are not in it.
  *
  * Nodes are numbered level by level, each level in the order of bytes. So the children
  * of a node are consecutive, and a walk in depth goes through every level from left to
@@ -26,6 +27,10 @@ typedef struct {
     size_t n_nodes, n_tokens;
     size_t longest; /* bytes of a token */
 } vug_trie;
+
+/* Appends an added or special token as vug_rules_token spells it. False where it has no
+ * spelling. */
+bool vug_token_itself(const vug_tokenizer *tokenizer, int32_t id, vug_buf *to);
 
 /* Made when it is asked for first, and kept with the tokenizer, whatever the number of
  * grammars. From any thread. */

@@ -80,7 +80,8 @@ static void leave(vug_walk *w, closure *c, const vug_frame *f)
     const uint32_t max = f->max == VUG_REPEAT_FOREVER ? f->max : f->max - 1;
     if (min == 0)
         visit(w, c, f->below);
-    /* At its start a body was gone through without a byte: again would be the same. */
+    /* A body that may end at its start may be empty, so that its minimum is 0: to begin it
+     * once more would allow nothing that it does not allow now. */
     if (max > 0 && f->state != start)
         visit_new(w, c, (vug_frame){ start, min, max, f->below });
 }
