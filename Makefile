@@ -171,6 +171,7 @@ fuzz-%: $(BUILD)/fuzz/%
 	@echo "fuzz $*: $(SECONDS) s"
 	@ASAN_OPTIONS=allocator_may_return_null=1 $< -max_total_time=$(SECONDS) -timeout=10 \
 	    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/findings/$*- \
+	    $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) \
 	    $(BUILD)/corpus/$* tests/fuzz/regressions/$* >$<.log 2>&1 || { tail -n 60 $<.log; exit 1; }
 	@sed -n 's/^stat::number_of_executed_units: */fuzz $*: inputs tried: /p' $<.log
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libvug.a

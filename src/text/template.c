@@ -16,7 +16,12 @@ static vug_status parse_into(vug_template *tmpl, vug_str source, vug_err *err)
     if (!tmpl->name)
         return VUG_FAIL_NOMEM(err, "the name of a template", 0);
     VUG_TRY(vug_lexer_init(&p.lex, source, tmpl->name, &tmpl->arena, err));
-    tmpl->body = vug_parse_body(&p);
+    vug_tnode *body = vug_parse_body(&p);
+    vug_tnode *hidden = NULL;
+    if (vug_parse_ok(&p))
+        vug_parse_scopes(&p, body, &hidden);
+    tmpl->body = body;
+    tmpl->hidden = hidden;
     return p.lex.st;
 }
 
@@ -130,6 +135,7 @@ vug_status vug_template_render(const vug_template *tmpl, const vug_template_var 
     for (size_t i = 0; i < n; i++)
         vug_tvars_set(&run, &globals.vars, vug_str_of(var[i].name),
                       vug_tv_json(&run, var[i].value, var[i].foreign, 0));
+    vug_hide(&run, &scope, tmpl->hidden);
     if (vug_run_ok(&run))
         (void)vug_exec(&run, &scope, tmpl->body);
     const vug_status st = finish(&run, out, err);

@@ -68,12 +68,13 @@ typedef struct vug_tnode {
     vug_tv constant;
     struct vug_tnode *next;
     struct vug_tnode *kid[5];
+    struct vug_tnode *hidden; /* of what has a scope: list of N_NAME, undefined at first */
 } vug_tnode;
 
 struct vug_template {
     vug_arena arena;
     const char *name;
-    const vug_tnode *body;
+    const vug_tnode *body, *hidden;
 };
 
 /* ---- tokens ---------------------------------------------------------------------- */
@@ -168,6 +169,8 @@ vug_tnode *vug_parse_expression(vug_parser *p, bool conditional);
 vug_tnode *vug_parse_tuple(vug_parser *p, bool conditional, const char *until, bool parens);
 vug_tnode *vug_parse_filters(vug_parser *p, vug_tnode *operand); /* begins at a name */
 vug_tnode *vug_parse_body(vug_parser *p);                        /* the whole template */
+/* Finds what each scope of a parsed body hides, and what the body itself does. */
+void vug_parse_scopes(vug_parser *p, vug_tnode *body, vug_tnode **hidden);
 
 /* ---- running it ------------------------------------------------------------------- */
 
@@ -198,6 +201,8 @@ vug_targs vug_eval_args(vug_run *run, vug_tscope *scope, const vug_tnode *arg);
 /* Statements; what they print is put. Nothing more runs after a failure. */
 vug_flow vug_exec(vug_run *run, vug_tscope *scope, const vug_tnode *body);
 void vug_assign(vug_run *run, vug_tscope *scope, const vug_tnode *target, vug_tv value);
+/* Names that are undefined until they are assigned to. */
+void vug_hide(vug_run *run, vug_tscope *scope, const vug_tnode *hidden);
 bool vug_run_enter(vug_run *run); /* one level down, or a failure */
 static inline void vug_run_leave(vug_run *run)
 {

@@ -3,11 +3,19 @@
 #include "text/template_ast.h"
 #include "text/template_text.h"
 
-static vug_tscope *new_scope(vug_run *run, vug_tscope *outer)
+void vug_hide(vug_run *run, vug_tscope *scope, const vug_tnode *hidden)
+{
+    for (; hidden && vug_run_ok(run); hidden = hidden->next)
+        vug_tvars_set(run, &scope->vars, hidden->name, vug_tv_undefined(run, NULL, hidden->name));
+}
+
+static vug_tscope *new_scope(vug_run *run, vug_tscope *outer, const vug_tnode *hidden)
 {
     vug_tscope *scope = vug_run_alloc(run, 1, sizeof(*scope));
-    if (scope)
-        scope->outer = outer;
+    if (!scope)
+        return NULL;
+    scope->outer = outer;
+    vug_hide(run, scope, hidden);
     return scope;
 }
 
@@ -94,7 +102,7 @@ static vug_tv filtered(vug_run *run, vug_tscope *scope, const vug_tnode *filters
 static vug_flow exec_setblock(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
     vug_flow flow = VUG_FLOW_ON;
-    vug_tscope *inner = new_scope(run, scope);
+    vug_tscope *inner = new_scope(run, scope, node->hidden);
     if (!inner)
         return flow;
     const vug_tv text = captured(run, inner, node->kid[1], &flow);
@@ -106,7 +114,7 @@ static vug_flow exec_setblock(vug_run *run, vug_tscope *scope, const vug_tnode *
 static vug_flow exec_filterblock(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
     vug_flow flow = VUG_FLOW_ON;
-    vug_tscope *inner = new_scope(run, scope);
+    vug_tscope *inner = new_scope(run, scope, node->hidden);
     if (!inner)
         return flow;
     const vug_tv text = captured(run, inner, node->kid[1], &flow);
@@ -117,7 +125,7 @@ static vug_flow exec_filterblock(vug_run *run, vug_tscope *scope, const vug_tnod
 
 static vug_flow exec_with(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
-    vug_tscope *inner = new_scope(run, scope);
+    vug_tscope *inner = new_scope(run, scope, node->hidden);
     if (!inner)
         return VUG_FLOW_ON;
     for (const vug_tnode *set = node->kid[0]; set && vug_run_ok(run); set = set->next)
@@ -238,6 +246,7 @@ static vug_flow exec_rounds(vug_run *run, vug_tscope *scope, vug_tloop *loop)
         vug_tvars_set(run, &loop->scope->vars, vug_str_of("loop"),
                       (vug_tv){ .kind = VUG_TV_LOOP, .loop = loop });
         vug_assign(run, loop->scope, node->kid[0], loop->now);
+        vug_hide(run, loop->scope, node->hidden);
         const vug_flow flow = vug_exec(run, loop->scope, node->kid[3]);
         whole |= flow == VUG_FLOW_ON;
         if (flow == VUG_FLOW_BREAK)
@@ -245,7 +254,7 @@ static vug_flow exec_rounds(vug_run *run, vug_tscope *scope, vug_tloop *loop)
     }
     if (whole || !node->kid[4] || !vug_run_ok(run))
         return VUG_FLOW_ON;
-    vug_tscope *inner = new_scope(run, scope);
+    vug_tscope *inner = new_scope(run, scope, NULL);
     return inner ? vug_exec(run, inner, node->kid[4]) : VUG_FLOW_ON;
 }
 
@@ -253,8 +262,8 @@ static vug_flow exec_loop(vug_run *run, vug_tscope *scope, const vug_tnode *node
                           int64_t depth0)
 {
     vug_tloop *loop = vug_run_alloc(run, 1, sizeof(*loop));
-    vug_tscope *body = new_scope(run, scope);
-    vug_tscope *filter = node->kid[2] ? new_scope(run, scope) : NULL;
+    vug_tscope *body = new_scope(run, scope, NULL);
+    vug_tscope *filter = node->kid[2] ? new_scope(run, scope, NULL) : NULL;
     if (!loop || !body || !vug_run_ok(run))
         return VUG_FLOW_ON;
     *loop = (vug_tloop){ .node = node, .scope = body, .filter = filter, .index0 = -1 };
@@ -377,7 +386,7 @@ vug_tv vug_macro_call(vug_run *run, vug_tmacro *macro, const vug_targs *args)
 {
     vug_flow flow;
     vug_tv out = vug_tv_none();
-    vug_tscope *scope = new_scope(run, macro->scope);
+    vug_tscope *scope = new_scope(run, macro->scope, macro->node->hidden);
     if (!scope || !vug_run_enter(run))
         return out;
     bind_params(run, scope, macro->node, args);

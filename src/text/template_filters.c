@@ -32,23 +32,20 @@ static vug_tv filter_title(vug_run *run, vug_tv self, const vug_tv *arg, int dat
     (void)arg, (void)data;
     const vug_tstr s = vug_tv_str(run, self).str;
     const size_t from = vug_make(run);
-    bool first = true;
     for (size_t at = 0; at < s.len && vug_run_ok(run);) {
         uint32_t cp;
-        const size_t n = vug_tstr_char(s, at, &cp);
-        size_t end = at + n;
-        if (!first) { /* the rest of the word */
-            for (; end < s.len; end += vug_tstr_char(s, end, &cp)) {
-                (void)vug_tstr_char(s, end, &cp);
-                if (begins_word(cp))
-                    break;
-            }
+        const size_t first = at + vug_tstr_char(s, at, &cp);
+        size_t end = first;
+        for (size_t n = 0; !begins_word(cp) && end < s.len; end += n) {
+            n = vug_tstr_char(s, end, &cp);
+            if (begins_word(cp))
+                break;
         }
-        const bool gap = begins_word(cp) && end == at + n;
-        const vug_tv part = vug_tstr_case(run, vug_tstr_cut(s, at, end),
-                                          first ? VUG_CASE_UPPER : VUG_CASE_LOWER);
-        vug_put(run, gap ? vug_tstr_cut(s, at, end) : part.str);
-        first = end < s.len && (gap || begins_word(cp));
+        const vug_tstr rest = vug_tstr_cut(s, first, end);
+        const vug_tv head = vug_tstr_case(run, vug_tstr_cut(s, at, first), VUG_CASE_UPPER);
+        const vug_tv tail = vug_tstr_case(run, rest, VUG_CASE_LOWER);
+        vug_put(run, head.str);
+        vug_put(run, tail.str);
         at = end;
     }
     return vug_made(run, from);
@@ -216,12 +213,13 @@ static vug_tv filter_urlencode(vug_run *run, vug_tv self, const vug_tv *arg, int
             pair = vug_tv_pair(run, self.dict->key[i], self.dict->value[i]);
         else
             pair = all.item[i];
-        if ((pair.kind != VUG_TV_TUPLE && pair.kind != VUG_TV_LIST) || pair.seq->n != 2)
+        const vug_tseq both = vug_tv_elements(run, pair);
+        if (both.n != 2)
             return vug_run_fail(run, VUG_FORMAT, "urlencode: expected pairs");
         vug_put_text(run, i > 0 ? "&" : "");
-        put_quoted(run, pair.seq->item[0], true);
+        put_quoted(run, both.item[0], true);
         vug_put_text(run, "=");
-        put_quoted(run, pair.seq->item[1], true);
+        put_quoted(run, both.item[1], true);
     }
     return vug_made(run, from);
 }

@@ -127,7 +127,7 @@ static void put_integer(vug_run *run, const spec *f, int64_t v)
 
 static void put_real(vug_run *run, const spec *f, double v)
 {
-    char text[512];
+    char text[512] = "";
     const char type = f->type == '%' ? 'f' : f->type;
     const int precision = f->precision < 0 ? 6 : f->precision > 100 ? 100 : (int)f->precision;
     const char fmt[] = { '%', '.', '*', type, '\0' };
@@ -136,7 +136,7 @@ static void put_real(vug_run *run, const spec *f, double v)
     else
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        (void)snprintf(text, sizeof(text) - 2, fmt, precision,
+        (void)snprintf(text, sizeof(text) - 1, fmt, precision,
                        fabs(v) * (f->type == '%' ? 100 : 1));
 #pragma GCC diagnostic pop
     for (char *c = text; *c; c++) {
@@ -144,7 +144,7 @@ static void put_real(vug_run *run, const spec *f, double v)
             *c = '.'; /* the locale's */
     }
     if (f->type == '%')
-        (void)strncat(text, "%", 2);
+        text[strlen(text) + 1] = '\0', text[strlen(text)] = '%';
     put_number(run, f, signbit(v) && !isnan(v), "", text);
 }
 
@@ -295,7 +295,9 @@ vug_tv vug_tstr_percent(vug_run *run, vug_tstr s, vug_tv values)
         if (vug_run_ok(run))
             put_percent(run, f, v);
     }
-    if (used < n && !named && values.kind != VUG_TV_DICT && values.kind != VUG_TV_LIST)
+    const bool mapping = values.kind == VUG_TV_DICT || values.kind == VUG_TV_LIST ||
+                         values.kind == VUG_TV_RANGE || values.kind == VUG_TV_UNDEFINED;
+    if (used < n && !named && !mapping) /* what has keys may have too many */
         return bad(run, "not all arguments converted during string formatting");
     return vug_made(run, from);
 }

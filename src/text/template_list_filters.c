@@ -227,7 +227,12 @@ static vug_tv filter_sort(vug_run *run, vug_tv self, const vug_tv *arg, int data
     const vug_tv *key = keys_of(run, all, arg[2], vug_tv_none(), sensitive);
     if (!item || !key || !vug_run_ok(run))
         return vug_tv_none();
-    vug_tv_sort(run, item, key, all.n, vug_arg_bool(run, arg[0], false));
+    /* As parts of a list: what is equal needs no order. */
+    vug_tv *list = vug_run_alloc(run, all.n, sizeof(*list));
+    for (size_t i = 0; list && i < all.n; i++)
+        list[i] = vug_tv_seq(run, VUG_TV_LIST, &key[i], 1);
+    if (list && vug_run_ok(run))
+        vug_tv_sort(run, item, list, all.n, vug_arg_bool(run, arg[0], false));
     return vug_tv_seq(run, VUG_TV_LIST, item, all.n);
 }
 

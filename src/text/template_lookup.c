@@ -188,7 +188,7 @@ vug_tv vug_tv_slice(vug_run *run, vug_tv obj, const vug_tv bound[3])
     const bool sliced = obj.kind == VUG_TV_STRING || obj.kind == VUG_TV_LIST ||
                         obj.kind == VUG_TV_TUPLE || obj.kind == VUG_TV_RANGE;
     if (!sliced || !vug_tv_length(run, obj, &n))
-        return vug_tv_undefined(run, vug_tv_object(obj), vug_str_of("slice"));
+        return vug_run_fail(run, VUG_FORMAT, "a %s cannot be sliced", vug_tv_type(obj));
     const int64_t step =
             vug_given_some(bound[2]) && vug_tv_is_int(bound[2]) ? vug_tv_i64(bound[2]) : 1;
     if (step == 0 || step == INT64_MIN)
@@ -207,7 +207,7 @@ vug_tv vug_tv_slice(vug_run *run, vug_tv obj, const vug_tv bound[3])
         vug_trange *r = vug_run_alloc(run, 1, sizeof(*r));
         if (!r)
             return vug_tv_none();
-        *r = (vug_trange){ obj.range->start + from * obj.range->step, obj.range->step * at[1],
+        *r = (vug_trange){ obj.range->start + from * obj.range->step, obj.range->step * step,
                            (size_t)count };
         return (vug_tv){ .kind = VUG_TV_RANGE, .range = r };
     }

@@ -13,6 +13,17 @@ static vug_tv like(vug_tv self, vug_tstr s)
     return out;
 }
 
+/* The pieces of markup are markup. */
+static vug_tv pieces_like(vug_run *run, vug_tv self, vug_tv list)
+{
+    if (!self.safe || !vug_run_ok(run))
+        return list;
+    vug_tlist out = { 0 };
+    for (size_t i = 0; i < list.seq->n && vug_run_ok(run); i++)
+        vug_tlist_add(run, &out, like(self, list.seq->item[i].str));
+    return vug_tv_seq(run, VUG_TV_LIST, out.item, out.n);
+}
+
 /* ---- strings -------------------------------------------------------------------------------- */
 
 static vug_tv str_strip(vug_run *run, vug_tv self, const vug_tv *arg, int sides)
@@ -31,13 +42,14 @@ static vug_tv str_split(vug_run *run, vug_tv self, const vug_tv *arg, int from_r
     const int64_t max = vug_arg_int(run, arg[1], -1);
     if (!vug_run_ok(run))
         return self;
-    return vug_tstr_split(run, self.str, vug_given_some(arg[0]) ? &by : NULL, max, from_right);
+    const vug_tstr *sep = vug_given_some(arg[0]) ? &by : NULL;
+    return pieces_like(run, self, vug_tstr_split(run, self.str, sep, max, from_right));
 }
 
 static vug_tv str_splitlines(vug_run *run, vug_tv self, const vug_tv *arg, int data)
 {
     (void)data;
-    return vug_tstr_lines(run, self.str, vug_arg_bool(run, arg[0], false));
+    return pieces_like(run, self, vug_tstr_lines(run, self.str, vug_arg_bool(run, arg[0], false)));
 }
 
 /* The part of a string that a method's start and end name, in characters. */
@@ -184,7 +196,7 @@ static vug_tv str_partition(vug_run *run, vug_tv self, const vug_tv *arg, int fr
         part[i] = vug_tv_text("");
     if (found) {
         part[0] = like(self, vug_tstr_cut(s, 0, at));
-        part[1] = arg[0];
+        part[1] = like(self, by);
         part[2] = like(self, vug_tstr_cut(s, at + by.len, s.len));
     } else {
         part[from_right ? 2 : 0] = self;
@@ -400,25 +412,28 @@ static vug_tv dict_get(vug_run *run, vug_tv self, const vug_tv *arg, int data)
     return vug_given(arg[1]) ? arg[1] : vug_tv_none();
 }
 
-enum { KEYS, VALUES, ITEMS };
-
 static vug_tv dict_view(vug_run *run, vug_tv self, const vug_tv *arg, int what)
 {
     (void)arg;
     const vug_tdict *dict = self.dict;
-    if (what != ITEMS)
-        return vug_tv_seq(run, VUG_TV_VIEW, what == KEYS ? dict->key : dict->value, dict->n);
-    vug_tv *item = vug_run_alloc(run, dict->n, sizeof(*item));
-    for (size_t i = 0; item && i < dict->n && vug_run_spend(run, 1); i++)
-        item[i] = vug_tv_pair(run, dict->key[i], dict->value[i]);
-    return item ? vug_tv_seq(run, VUG_TV_VIEW, item, dict->n) : vug_tv_none();
+    const vug_tv *of = what == VUG_VIEW_KEYS ? dict->key : dict->value;
+    if (what == VUG_VIEW_ITEMS) {
+        vug_tv *item = vug_run_alloc(run, dict->n, sizeof(*item));
+        for (size_t i = 0; item && i < dict->n && vug_run_spend(run, 1); i++)
+            item[i] = vug_tv_pair(run, dict->key[i], dict->value[i]);
+        of = item;
+    }
+    const vug_tv view = vug_tv_seq(run, VUG_TV_VIEW, of, dict->n);
+    if (vug_run_ok(run))
+        view.seq->at = (size_t)what;
+    return view;
 }
 
 const vug_row vug_dict_methods[] = {
     { "get", "key default?", dict_get, 0 },
-    { "keys", "", dict_view, KEYS },
-    { "values", "", dict_view, VALUES },
-    { "items", "", dict_view, ITEMS },
+    { "keys", "", dict_view, VUG_VIEW_KEYS },
+    { "values", "", dict_view, VUG_VIEW_VALUES },
+    { "items", "", dict_view, VUG_VIEW_ITEMS },
     { "copy", "", itself, 0 },
     { "clear", "", NULL, 0 },
     { "pop", "", NULL, 0 },

@@ -115,24 +115,26 @@ static vug_tv repeat(vug_run *run, vug_tv v, int64_t times)
     return item ? vug_tv_seq(run, v.kind, item, n * (size_t)times) : vug_tv_none();
 }
 
-/* The tail of the run holds `a`, with room for `more` bytes behind it; false: there is no
- * memory. */
-static bool extend_tail(vug_run *run, vug_tstr a, size_t more)
+/* The tail of the run holds `a`, with room for `more` bytes behind it and, where `marked`,
+ * with marks; false: there is no memory. What is added to again gets room to spare. */
+static bool extend_tail(vug_run *run, vug_tstr a, size_t more, bool marked)
 {
     vug_ttail *tail = &run->tail;
-    if (tail->ptr && a.ptr == tail->ptr && a.len == tail->used && more <= tail->cap - tail->used)
-        return true;
-    const size_t cap = (a.len + more) * 2;
-    char *ptr = vug_run_alloc(run, cap, 1);
-    uint8_t *mark = vug_run_alloc(run, cap, 1);
-    if (!ptr || !mark)
-        return false;
-    *tail = (vug_ttail){ ptr, mark, a.len, cap };
-    if (a.len)
+    const bool is_tail = tail->ptr && a.ptr == tail->ptr && a.len == tail->used;
+    if (!is_tail || more > tail->cap - tail->used) {
+        const size_t cap = (a.len + more) * (is_tail ? 2 : 1);
+        char *ptr = vug_run_alloc(run, cap, 1);
+        if (!ptr || !vug_run_spend_bytes(run, a.len))
+            return false;
         memcpy(ptr, a.ptr, a.len);
-    for (size_t i = 0; a.mark && i < a.len; i++)
-        mark[i] = vug_tstr_foreign(a, i);
-    return true;
+        *tail = (vug_ttail){ .ptr = ptr, .used = a.len, .cap = cap };
+    }
+    if (!marked || tail->mark)
+        return true;
+    tail->mark = vug_run_alloc(run, tail->cap, 1);
+    for (size_t i = 0; tail->mark && a.mark && i < a.len; i++)
+        tail->mark[i] = vug_tstr_foreign(a, i);
+    return tail->mark != NULL;
 }
 
 static vug_tv concat(vug_run *run, vug_tv a, vug_tv b)
@@ -154,15 +156,15 @@ static vug_tv concat(vug_run *run, vug_tv a, vug_tv b)
         return vug_run_fail(run, VUG_FORMAT, "a string of more than %zu bytes", VUG_RUN_MAX_OUTPUT);
     if (a.str.len == 0 || b.str.len == 0)
         return a.str.len == 0 ? b : a;
-    if (!vug_run_spend_bytes(run, b.str.len) || !extend_tail(run, a.str, b.str.len))
+    const bool clean = !a.str.mark && !b.str.mark;
+    const bool all = a.str.mark == VUG_MARK_ALL && b.str.mark == VUG_MARK_ALL;
+    if (!vug_run_spend_bytes(run, b.str.len) || !extend_tail(run, a.str, b.str.len, !clean && !all))
         return vug_tv_none();
     vug_ttail *tail = &run->tail;
     memcpy(tail->ptr + tail->used, b.str.ptr, b.str.len);
-    for (size_t i = 0; b.str.mark && i < b.str.len; i++)
+    for (size_t i = 0; tail->mark && i < b.str.len; i++)
         tail->mark[tail->used + i] = vug_tstr_foreign(b.str, i);
     tail->used += b.str.len;
-    const bool clean = !a.str.mark && !b.str.mark;
-    const bool all = a.str.mark == VUG_MARK_ALL && b.str.mark == VUG_MARK_ALL;
     vug_tv out = vug_tv_string((vug_tstr){ tail->ptr, tail->used,
                                            clean ? NULL
                                            : all ? VUG_MARK_ALL
@@ -171,17 +173,25 @@ static vug_tv concat(vug_run *run, vug_tv a, vug_tv b)
     return out;
 }
 
+/* Lists that are added to again and again grow at their end, as strings do. */
 static vug_tv join_lists(vug_run *run, vug_tv a, vug_tv b)
 {
-    const size_t n = a.seq->n + b.seq->n;
-    vug_tv *item = vug_run_alloc(run, n, sizeof(*item));
-    if (!item || !vug_run_spend(run, n / 8))
-        return vug_tv_none();
-    if (a.seq->n)
-        memcpy(item, a.seq->item, a.seq->n * sizeof(*item));
+    const size_t n = a.seq->n;
+    vug_tlist *tail = &run->list_tail;
+    const bool is_tail = tail->item && a.seq->item == tail->item && n == tail->n;
+    if (!is_tail || b.seq->n > tail->cap - n) {
+        const size_t cap = (n + b.seq->n) * (is_tail ? 2 : 1);
+        vug_tv *item = vug_run_alloc(run, cap, sizeof(*item));
+        if (!item || !vug_run_spend(run, n / 8))
+            return vug_tv_none();
+        if (n)
+            memcpy(item, a.seq->item, n * sizeof(*item));
+        *tail = (vug_tlist){ item, n, cap };
+    }
     if (b.seq->n)
-        memcpy(item + a.seq->n, b.seq->item, b.seq->n * sizeof(*item));
-    return vug_tv_seq(run, a.kind, item, n);
+        memcpy(tail->item + n, b.seq->item, b.seq->n * sizeof(*tail->item));
+    tail->n += b.seq->n;
+    return vug_tv_seq(run, a.kind, tail->item, tail->n);
 }
 
 static bool can_repeat(vug_tv v)

@@ -478,7 +478,9 @@ static vug_tnode *parse_subscript(vug_parser *p, vug_tnode *of)
     vug_tnode *node = node_with(p, VUG_N_ITEM, of, NULL);
     if (!node)
         return NULL;
-    if (!vug_parse_is_op(p, ':'))
+    if (vug_parse_is_op(p, ']')) /* Jinja takes it for an empty tuple */
+        node->kid[1] = vug_parse_node(p, VUG_N_TUPLE);
+    else if (!vug_parse_is_op(p, ':'))
         node->kid[1] = vug_parse_expression(p, true);
     if (vug_parse_skip_op(p, ':')) {
         node->kind = VUG_N_SLICE;

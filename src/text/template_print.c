@@ -163,6 +163,7 @@ static void put_range(vug_run *run, const vug_trange *r)
 
 static void put_nested(vug_run *run, vug_tv v)
 {
+    static const char *const view[] = { "dict_keys([", "dict_values([", "dict_items([" };
     if (!enter(run))
         return;
     if (v.kind == VUG_TV_DICT)
@@ -172,7 +173,7 @@ static void put_nested(vug_run *run, vug_tv v)
     else if (v.kind == VUG_TV_TUPLE)
         put_items(run, v.seq, "(", v.seq->n == 1 ? ",)" : ")");
     else if (v.kind == VUG_TV_VIEW)
-        put_items(run, v.seq, "dict_view([", "])");
+        put_items(run, v.seq, view[v.seq->at], "])");
     run->depth--;
 }
 

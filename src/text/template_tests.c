@@ -39,8 +39,7 @@ static vug_tv is_sequence(vug_run *run, vug_tv self, const vug_tv *arg, int data
 {
     (void)arg, (void)data;
     size_t n;
-    return vug_tv_bool(self.kind != VUG_TV_VIEW && self.kind != VUG_TV_UNDEFINED &&
-                       vug_tv_length(run, self, &n));
+    return vug_tv_bool(self.kind != VUG_TV_VIEW && vug_tv_length(run, self, &n));
 }
 
 static vug_tv is_iterable(vug_run *run, vug_tv self, const vug_tv *arg, int data)

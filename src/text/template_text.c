@@ -13,7 +13,7 @@
 /* Room for `n` bytes more, in the text and its marks. */
 static bool room(vug_run *run, size_t n)
 {
-    if (!vug_run_spend_bytes(run, n))
+    if (!vug_run_spend(run, 1 + n / VUG_BYTES_PER_STEP))
         return false;
     if (n > VUG_RUN_MAX_OUTPUT || run->out.len > VUG_RUN_MAX_OUTPUT - n) {
         (void)vug_run_fail(run, VUG_FORMAT, "a text of more than %zu bytes", VUG_RUN_MAX_OUTPUT);
@@ -235,8 +235,8 @@ static bool stripped(vug_run *run, uint32_t cp, const vug_tstr *set)
 {
     if (!set)
         return vug_py_is_space(cp);
-    if (run)
-        (void)vug_run_spend_bytes(run, set->len);
+    if (run && !vug_run_spend(run, set->len / 4))
+        return false;
     uint32_t one;
     for (size_t at = 0; at < set->len;) {
         at += vug_tstr_char(*set, at, &one);
@@ -378,8 +378,6 @@ static void split_space_right(vug_run *run, vug_tstr s, int64_t max, vug_tlist *
 {
     vug_tstr rest = vug_tstr_strip(run, s, NULL, VUG_STRIP_RIGHT);
     for (; rest.len > 0 && vug_run_ok(run); max--) {
-        if (max == 0)
-            rest = vug_tstr_strip(run, rest, NULL, VUG_STRIP_LEFT);
         size_t word = rest.len;
         uint32_t cp;
         while (word > 0) {

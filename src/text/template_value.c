@@ -417,7 +417,8 @@ int vug_tv_compare(vug_run *run, vug_tv a, vug_tv b, const char *op)
     }
     if (vug_tv_is_string(a) && vug_tv_is_string(b)) {
         (void)vug_run_spend_bytes(run, a.str.len);
-        return vug_str_compare(vug_tv_bytes(a), vug_tv_bytes(b));
+        const int order = vug_str_compare(vug_tv_bytes(a), vug_tv_bytes(b));
+        return (order > 0) - (order < 0);
     }
     if (a.kind != b.kind || (a.kind != VUG_TV_LIST && a.kind != VUG_TV_TUPLE)) {
         (void)vug_run_fail(run, VUG_FORMAT, "'%s' not supported between instances of '%s' and '%s'",
@@ -512,7 +513,6 @@ bool vug_titer_next(vug_run *run, vug_titer *it, vug_tv *out)
             return false;
         const size_t n = vug_tstr_char(v.str, it->at, &cp);
         *out = vug_tv_string(vug_tstr_cut(v.str, it->at, it->at + n));
-        out->safe = v.safe;
         it->at += n;
         return true;
     }

@@ -20,7 +20,7 @@
 
 /* ---- limits of a rendering -------------------------------------------------- */
 
-#define VUG_RUN_MAX_STEPS  ((uint64_t)1 << 25) /* nodes evaluated, with what takes as long */
+#define VUG_RUN_MAX_STEPS  ((uint64_t)1 << 24) /* nodes evaluated, with what takes as long */
 #define VUG_RUN_MAX_VALUES ((size_t)256 << 20) /* bytes of all values */
 #define VUG_RUN_MAX_OUTPUT ((size_t)64 << 20)  /* bytes of the text, or of a string in the making */
 #define VUG_RUN_MAX_DEPTH  1000                /* nodes inside of nodes, through macros too */
@@ -74,7 +74,9 @@ typedef struct vug_tv vug_tv;
 typedef struct vug_run vug_run;
 typedef struct vug_row vug_row;
 
-/* Elements in a row. Of an iterator `at` is the next one, and what it shows is gone. */
+/* Elements in a row. Of an iterator `at` is the next one, and what it shows is gone; of a
+ * view it is what it shows. */
+enum { VUG_VIEW_KEYS, VUG_VIEW_VALUES, VUG_VIEW_ITEMS };
 typedef struct {
     const vug_tv *item; /* [n] */
     size_t n, at;
@@ -134,6 +136,12 @@ struct vug_tv {
     };
 };
 
+/* A list that grows. */
+typedef struct {
+    vug_tv *item;
+    size_t n, cap;
+} vug_tlist;
+
 /* ---- the run ---------------------------------------------------------------- */
 
 /* The string that was made last by adding: what is added to it next goes behind it, so
@@ -160,6 +168,7 @@ struct vug_run {
     uint32_t line;
     int64_t now;
     vug_ttail tail;
+    vug_tlist list_tail; /* likewise */
     vug_tcursor cursor;
     vug_tv held;   /* what a filter block filters */
     vug_status st; /* sticky */
@@ -216,12 +225,6 @@ vug_tv vug_tv_dict(vug_run *run, vug_tv *key, vug_tv *value, size_t n);
 vug_tv vug_tv_json(vug_run *run, const vug_jv *v, bool foreign, int depth);
 void vug_tvars_set(vug_run *run, vug_tvars *vars, vug_str name, vug_tv value);
 vug_tv *vug_tvars_get(vug_run *run, const vug_tvars *vars, vug_str name);
-
-/* A list that grows. */
-typedef struct {
-    vug_tv *item;
-    size_t n, cap;
-} vug_tlist;
 void vug_tlist_add(vug_run *run, vug_tlist *list, vug_tv v);
 
 /* ---- asking values ---------------------------------------------------------- */

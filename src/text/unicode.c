@@ -54,7 +54,7 @@ static size_t folded(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 size_t vug_char_upper(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 {
     out[0] = (uint32_t)utf8proc_toupper((utf8proc_int32_t)cp);
-    if (cp < 0x80 || out[0] != cp)
+    if (cp < 0x80 || (out[0] != cp && cp != 0xdf)) /* the sharp s has a new capital, and two S */
         return 1;
     const size_t n = folded(cp, out);
     for (size_t i = 0; i < n; i++)
@@ -75,7 +75,7 @@ size_t vug_char_lower(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 size_t vug_char_title(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 {
     out[0] = (uint32_t)utf8proc_totitle((utf8proc_int32_t)cp);
-    if (cp < 0x80 || out[0] != cp)
+    if (cp < 0x80 || (out[0] != cp && cp != 0xdf))
         return 1;
     const size_t n = folded(cp, out);
     if (n == 0 || (vug_char_class(cp) & VUG_CHAR_LOWER) == 0) {

@@ -17,8 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VUG_FUZZ_TABLE(X) \
-    X(json) X(safetensors) X(quantized) X(gguf) X(config) X(tokenizer) X(profile) X(reply) X(messages)
+#define VUG_FUZZ_TABLE(X)                                                                      \
+    X(json)                                                                                    \
+    X(safetensors) X(quantized) X(gguf) X(config) X(tokenizer) X(profile) X(template) X(reply) \
+            X(messages)
 
 typedef int vug_fuzz_fn(const uint8_t *data, size_t n);
 

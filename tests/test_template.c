@@ -1,0 +1,174 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/os.h"
+#include "template_help.h"
+
+/*
+ * Templates against Jinja as transformers sets it up: small ones, a construct each
+ * (tools/templates/cases.py wrote what they give), and published chat templates with
+ * conversations. Where the reference refuses, vug does too.
+ */
+
+static vug_text read(const char *path)
+{
+    vug_text file = { 0 };
+    vug_err err = { 0 };
+    if (vug_read_file(path, 1 << 20, &file, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return file;
+}
+
+static const vug_jv *parse(vug_str text, vug_arena *arena)
+{
+    const vug_jv *root = NULL;
+    vug_err err = { 0 };
+    if (vug_json_tree(text, "golden", arena, &root, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return root;
+}
+
+/* The next line of a file, or false. */
+static bool next_line(const char **at, vug_str *line)
+{
+    const char *end = strchr(*at, '\n');
+    if (!end)
+        return false;
+    *line = (vug_str){ *at, (size_t)(end - *at) };
+    *at = end + 1;
+    return true;
+}
+
+/* Whether a rendering is what the row, {"text": ..} or {"error": ..}, wants. */
+static void check(const vug_jv *row, vug_str source, const vug_template_var *var, size_t n)
+{
+    vug_template *tmpl = NULL;
+    vug_prompt prompt = { 0 };
+    vug_err err = { 0 };
+    const vug_jv *want = vug_jv_get(row, "text");
+    vug_status st = vug_template_parse(source, "t", &tmpl, &err);
+    if (st == VUG_OK)
+        st = vug_template_render(tmpl, var, n, 1700000000, &prompt, &err);
+    if (want && st != VUG_OK)
+        fail_msg("%.*s: %s", VUG_STR_ARG(source), err.msg);
+    if (!want && st == VUG_OK)
+        fail_msg("%.*s: not refused, but %s", VUG_STR_ARG(source), prompt.text.ptr);
+    if (want && (prompt.text.len != want->str.len ||
+                 memcmp(prompt.text.ptr, want->str.ptr, prompt.text.len) != 0))
+        fail_msg("%.*s\nwant: %.*s\ngot:  %s", VUG_STR_ARG(source), (int)want->str.len,
+                 want->str.ptr, prompt.text.ptr);
+    vug_template_destroy(tmpl);
+    template_release(&prompt);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_template_var var[TEMPLATE_MAX_VARIABLES];
+    vug_text file = read("tests/golden/text/jinja.jsonl");
+    const char *at = file.ptr;
+    vug_str line;
+    assert_true(next_line(&at, &line));
+    const size_t n = template_variables(vug_jv_get(parse(line, &arena), "variables"), &arena, var);
+    int rows = 0;
+    for (; next_line(&at, &line); rows++) {
+        const vug_jv *row = parse(line, &arena);
+        check(row, vug_jv_get(row, "template")->str, var, n);
+    }
+    assert_true(rows > 300);
+    vug_arena_release(&arena);
+    vug_text_release(&file);
+}
+
+/* What transformers gives a template, by the members of a row. */
+static void check_chat(const vug_jv *row, const vug_jv *templates, vug_arena *arena)
+{
+    static const vug_jv none = { .type = VUG_JSON_NULL };
+    static const vug_jv yes = { .type = VUG_JSON_BOOL, .boolean = true };
+    vug_template_var var[TEMPLATE_MAX_VARIABLES + 6];
+    const vug_jv *options = vug_jv_get(row, "options");
+    const char *name = vug_arena_copy(arena, vug_jv_get(row, "template")->str).ptr;
+    const vug_jv *tmpl = vug_jv_get(templates, name);
+    size_t n = template_variables(options, arena, var);
+    const vug_template_var more[] = {
+        { "messages", vug_jv_get(row, "messages"), true },
+        { "bos_token", vug_jv_get(tmpl, "bos_token"), false },
+        { "eos_token", vug_jv_get(tmpl, "eos_token"), false },
+        { "tools", &none, true },
+        { "documents", &none, true },
+        { "add_generation_prompt", &yes, false },
+    };
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        if (!vug_jv_get(options, more[i].name) && more[i].value)
+            var[n++] = more[i];
+    }
+    check(row, vug_jv_get(tmpl, "template")->str, var, n);
+}
+
+static void check_chats(const char *templates_path, const char *rows_path, int at_least)
+{
+    vug_arena arena = { 0 };
+    vug_text templates = read(templates_path);
+    vug_text rows = read(rows_path);
+    const vug_jv *all = parse((vug_str){ templates.ptr, templates.len }, &arena);
+    const char *at = rows.ptr;
+    vug_str line;
+    int n = 0;
+    for (; next_line(&at, &line); n++)
+        check_chat(parse(line, &arena), all, &arena);
+    assert_true(n >= at_least);
+    vug_arena_release(&arena);
+    vug_text_release(&templates);
+    vug_text_release(&rows);
+}
+
+static void test_chats(void **state)
+{
+    (void)state;
+    check_chats("tests/golden/text/chat_templates.json", "tests/golden/text/chat_templates.jsonl",
+                30);
+}
+
+static void test_more_chats(void **state)
+{
+    (void)state;
+    const char *templates = "../shared/golden/text/templates.json";
+    if (!vug_file_exists(templates)) {
+        print_message("the larger set of conversations is not here\n");
+        skip();
+    }
+    check_chats(templates, "../shared/golden/text/chat.jsonl", 200);
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    template_expect("{{ strftime_now('%Y') }}", "{}", "2023");
+    template_expect("[{{ strftime_now('') }}] {{ strftime_now('100%%') }}", "{}", "[] 100%");
+}
+
+/* What Jinja prints with an address, and what is one sentence there and another here. */
+static void test_own_words(void **state)
+{
+    (void)state;
+    template_expect("{{ m }}{% macro m() %}{% endmacro %}", "{}", "");
+    template_expect("{% macro m() %}{% endmacro %}{{ m }} {{ range }} {{ 'a'.upper }}", "{}",
+                    "<Macro object> <function object> <method object>");
+    template_expect("{% for x in [1] %}{{ loop }}{% endfor %}", "{}", "<LoopContext object>");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),      cmocka_unit_test(test_chats),
+        cmocka_unit_test(test_more_chats), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_own_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "template_help.h"
+#include "text/template_ast.h"
+
+/* What is refused, and in which words; and that nothing takes the machine away. */
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *sentence;
+    } row[] = {
+        { "a\n{% if n %}\n{{ raise_exception('No ' ~ n) }}{% endif %}", "t: line 3: No 7" },
+        { "\n\n{{ x.y }}", "t: line 3: 'x' is undefined" },
+        { "{{ d.a.b }}", "t: line 1: 'dict object' has no attribute 'a'" },
+        { "{{ [][0]['a'] }}", "t: line 1: 'list object' has no attribute '0'" },
+        { "{{ n.append(1) }}", "t: line 1: 'int object' has no attribute 'append'" },
+        { "{{ 1 +\n none }}",
+          "t: line 1: unsupported operand type(s) for +: 'int' and 'NoneType'" },
+        { "{{ 'x'|tojson(nope=1) }}",
+          "t: line 1: filter 'tojson' has no argument 'nope', or has it twice" },
+        { "{% macro m() %}\n{{ y() }}{% endmacro %}\n{{ m() }}", "t: line 2: 'y' is undefined" },
+        { "{{ 9223372036854775807 + 1 }}", "t: line 1: a whole number of more than 64 bits" },
+        { "{% include 'x' %}",
+          "t: line 1, column 4: Jinja's statement 'include' is not supported" },
+        { "{% import 'x' as y %}",
+          "t: line 1, column 4: Jinja's statement 'import' is not supported" },
+        { "{% extends 'x' %}",
+          "t: line 1, column 4: Jinja's statement 'extends' is not supported" },
+        { "{% block x %}", "t: line 1, column 4: Jinja's statement 'block' is not supported" },
+        { "{% autoescape true %}",
+          "t: line 1, column 4: Jinja's statement 'autoescape' is not supported" },
+        { "{{ 1|pprint }}", "t: line 1, column 6: Jinja's filter 'pprint' is not supported" },
+        { "{% if 1 %}{{ 1|random }}{% endif %}",
+          "t: line 1: Jinja's filter 'random' is not supported" },
+        { "{{ lipsum() }}", "t: line 1: Jinja's function 'lipsum' is not supported" },
+        { "{{ 1|nope }}", "t: line 1, column 6: there is no filter 'nope'" },
+        { "{{ 1 is nope }}", "t: line 1, column 9: there is no test 'nope'" },
+        { "{% if 1 %}{{ 1|nope }}{% endif %}", "t: line 1: there is no filter 'nope'" },
+        { "{% nope %}", "t: line 1, column 4: there is no statement 'nope' here" },
+        { "a\n b {% if n %}c",
+          "t: line 2, column 15: expected 'endif', found the end of the template" },
+        { "{{ n", "t: line 1, column 5: unexpected end inside of a tag" },
+        { "{{ (n }}", "t: line 1, column 7: unexpected '}'" },
+        { "{{ n n }}", "t: line 1, column 6: expected '}}', found n" },
+        { "{{ }}", "t: line 1, column 4: expected an expression, found }}" },
+        { "{% set 1 = 2 %}", "t: line 1, column 8: expected a name, found 1" },
+        { "{# a", "t: line 1, column 1: a comment that has no end" },
+        { "{{ 'a }}", "t: line 1, column 4: a string that has no end" },
+        { "{% break %}", "t: line 1, column 10: break or continue outside of a loop" },
+        { "{{ '\\N{BULLET}' }}", "t: line 1, column 5: characters by name, \\N, are not read" },
+        { "{{ 99999999999999999999 }}",
+          "t: line 1, column 4: expected a whole number of at most 64 bits, found "
+          "99999999999999999999" },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        template_refuse(row[i].source, "{\"n\":7,\"d\":{}}", row[i].sentence);
+}
+
+static void test_steps(void **state)
+{
+    (void)state;
+    template_refuse("{% for i in range(10**9) %}{% endfor %}", "{}",
+                    "t: line 1: range() of 1000000000 elements, at most 100000 are allowed");
+    template_refuse("{% for i in range(100000) %}\n{% for j in range(100000) %}{% endfor %}"
+                    "{% endfor %}",
+                    "{}", "t: line 2: more than 16777216 steps");
+    template_refuse("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}",
+                    "t: line 1: nested deeper than 1000 levels");
+    template_refuse("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "{}",
+                    "t: line 1: nested deeper than 1000 levels");
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    template_refuse("{{ 'ab' * 10**9 }}", "{}", "t: line 1: a string of 2 bytes 1000000000 times");
+    template_refuse("{{ [1] * 10**12 }}", "{}",
+                    "t: line 1: a list of 1 elements 1000000000000 times");
+    template_refuse("{% set ns = namespace(x='ab') %}{% for i in range(60) %}"
+                    "{% set ns.x = ns.x + ns.x %}{% endfor %}",
+                    "{}", "t: line 1: a string of more than 67108864 bytes");
+    template_refuse("{% set ns = namespace(x='ab') %}{% for i in range(60) %}"
+                    "{% set ns.x = ns.x.replace('a', ns.x) %}{% endfor %}",
+                    "{}", "t: line 1: a text of more than 67108864 bytes");
+    template_refuse("{% set ns = namespace(x='') %}{% for i in range(100000) %}"
+                    "{% set ns.x = 'abcdefgh' + ns.x %}{% endfor %}",
+                    "{}", "t: line 1: out of memory: values of more than 268435456 bytes");
+    template_refuse("{{ '{:9999999}'.format(1) }}", "{}",
+                    "t: line 1: format: a field wider than a million");
+    /* What grows at its end does so in linear time and space. */
+    template_expect("{% set ns = namespace(x='', l=[]) %}{% for i in range(100000) %}"
+                    "{% set ns.x = ns.x ~ 'abcdefgh' %}{% set ns.l = ns.l + [i] %}{% endfor %}"
+                    "{{ ns.x|length }} {{ ns.l|length }}",
+                    "{}", "800000 100000");
+}
+
+/* `n` times `part` between the others. */
+static char *repeated(const char *before, const char *part, size_t n, const char *after)
+{
+    vug_buf buf = { 0 };
+    vug_buf_puts(&buf, before);
+    for (size_t i = 0; i < n; i++)
+        vug_buf_puts(&buf, part);
+    vug_buf_puts(&buf, after);
+    assert_false(buf.bad);
+    return buf.ptr;
+}
+
+static void test_nesting(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *part, *after;
+    } row[] = {
+        { "{{ ", "(", "" },
+        { "{{ ", "[", "" },
+        { "{{ ", "not ", "1 }}" },
+        { "{{ ", "-", "1 }}" },
+        { "{{ a", ".b", " }}" },
+        { "{{ a", "|upper", " }}" },
+        { "{{ a", "()", " }}" },
+        { "{{ a", "[0]", " }}" },
+        { "{{ 1", " if 1", " }}" },
+        { "", "{% if 1 %}", "" },
+        { "{% for ", "(", "" },
+        { "{% set ", "(", "" },
+        { "{{ 1", " if 0 else 1", " }}" },
+    };
+    vug_prompt prompt = { 0 };
+    vug_err err = { 0 };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        char *source = repeated(row[i].before, row[i].part, 50000, row[i].after);
+        assert_int_equal(template_render(source, "{}", &prompt, &err), VUG_FORMAT);
+        assert_true(strstr(err.msg, "nested deeper than") || strstr(err.msg, "more than 200"));
+        vug_free(source);
+    }
+    /* Chains are no nesting. */
+    char *source = repeated("{{ 0", " + 1", 50000, " }}");
+    template_expect(source, "{}", "50000");
+    vug_free(source);
+    source = repeated("{% if 0 %}", "{% elif 0 %}", 10000, "{% else %}x{% endif %}");
+    template_expect(source, "{}", "x");
+    vug_free(source);
+    /* A value nested as deeply as nobody writes one. */
+    template_refuse("{% set ns = namespace(x=[]) %}{% for i in range(5000) %}"
+                    "{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
+                    "{}", "t: line 1: a value nested deeper than 1000 levels");
+}
+
+static void test_source(void **state)
+{
+    (void)state;
+    vug_template *tmpl = NULL;
+    vug_err err = { 0 };
+    char *source = repeated("", "0123456789abcdef", VUG_TPL_MAX_SOURCE / 16, "");
+    assert_int_equal(vug_template_parse(vug_str_of(source), "t", &tmpl, &err), VUG_OK);
+    vug_template_destroy(tmpl);
+    vug_free(source);
+    source = repeated("x", "0123456789abcdef", VUG_TPL_MAX_SOURCE / 16, "");
+    assert_int_equal(vug_template_parse(vug_str_of(source), "t", &tmpl, &err), VUG_FORMAT);
+    assert_string_equal(err.msg, "t: 1048577 bytes, a template may have 1048576");
+    vug_free(source);
+    source = repeated("{{ [", "1,", VUG_TPL_MAX_NODES, "] }}");
+    assert_int_equal(vug_template_parse(vug_str_of(source), "t", &tmpl, &err), VUG_FORMAT);
+    assert_non_null(strstr(err.msg, "more than 262144 nodes"));
+    vug_free(source);
+    assert_int_equal(vug_template_parse(vug_str_of("a\xff"), "t", &tmpl, &err), VUG_FORMAT);
+    assert_string_equal(err.msg, "t: not UTF-8: byte 0xff at offset 1");
+}
+
+/* Every truncation, and every byte with each of its bits turned over. */
+static void test_spoiled(void **state)
+{
+    (void)state;
+    static const char source[] =
+            "{% macro m(a, b=1) -%} {{ a[1:] ~ b|upper }} {%- endmacro %}\n"
+            "{% set ns = namespace(x='\xc3\xa9') %}{# c #}{% raw %}{{{% endraw %}"
+            "{% for k, v in {'a': [1, 2.5e1]}.items() if v is sequence %}{{ loop.index }}"
+            "{{ m('%s' % k) }}{% else %}-{% endfor %}{% call m(1) %}x{% endcall %}"
+            "{% filter replace('a', \"b\\n\") %}{% if not n in [1] and n < 8 %}{% set ns.x = n // "
+            "2 %}"
+            "{% elif n %}e{% endif %}{{ ns.x }}{% endfilter %}{{ [n]|tojson(indent=1) }}";
+    char copy[sizeof(source)];
+    size_t rendered = 0;
+    for (size_t i = 0; i < 2 * 8 * sizeof(source); i++) {
+        const size_t at = i / 16;
+        vug_prompt prompt = { 0 };
+        memcpy(copy, source, sizeof(source));
+        if (i & 1)
+            copy[at] = (char)(copy[at] ^ (1 << (i / 2 % 8)));
+        else
+            copy[at] = '\0';
+        if (template_render(copy, "{\"n\":7}", &prompt, NULL) == VUG_OK)
+            rendered++;
+        template_release(&prompt);
+    }
+    assert_true(rendered > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sentences), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_nesting),
+        cmocka_unit_test(test_source),    cmocka_unit_test(test_spoiled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
