@@ -172,32 +172,48 @@ static vug_status gguf_model(const char *folder, vug_err *err)
 }
 
 /* The JSON of a fuzz input ends at its NUL. */
-static vug_status tokenizer(const char *folder, vug_err *err)
+static vug_status tokenizer_file(const char *path, vug_str text, vug_err *err)
 {
-    (void)folder;
-    static const char text[] = "<bos>hi hi\n\n\xe2\x82\xac";
     vug_text file = { 0 };
     vug_tokenizer *t = NULL;
     vug_tokens tokens = { 0 };
     vug_text back = { 0 };
-    vug_status st =
-            vug_read_file("tests/fuzz/regressions/tokenizer/whole-gemma.bin", 1 << 20, &file, err);
+    vug_status st = vug_read_file(path, 1 << 20, &file, err);
     if (st == VUG_OK)
         st = vug_tokenizer_read(vug_str_of(file.ptr), "small", &t, err);
     if (st == VUG_OK)
-        st = vug_tokenizer_encode(t, text, sizeof(text) - 1, VUG_ENCODE_PARSE_SPECIAL, &tokens,
-                                  err);
+        st = vug_tokenizer_encode(t, text.ptr, text.len, VUG_ENCODE_PARSE_SPECIAL, &tokens, err);
     if (st == VUG_OK)
         st = vug_tokenizer_decode(t, tokens.id, tokens.n, false, &back, err);
     if (st == VUG_OK) {
-        assert_int_equal(back.len, sizeof(text) - 1);
-        assert_memory_equal(back.ptr, text, back.len);
+        assert_int_equal(back.len, text.len);
+        assert_memory_equal(back.ptr, text.ptr, back.len);
     }
     vug_text_release(&back);
     vug_tokens_release(&tokens);
     vug_tokenizer_close(t);
     vug_text_release(&file);
     return st;
+}
+
+#define TOKENIZERS "tests/fuzz/regressions/tokenizer/"
+
+static vug_status tokenizer(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return tokenizer_file(TOKENIZERS "whole-gemma.bin", vug_str_of("<bos>hi hi\n\n\xe2\x82\xac"),
+                          err);
+}
+
+/* With a regular expression, marks to be put in order, and a memory of words. */
+static vug_status tokenizer_of_bytes(const char *folder, vug_err *err)
+{
+    (void)folder;
+    static const char head[] = "the ab<|e|>\xc3\x89";
+    char text[3000];
+    memset(text, 'a', sizeof(text));
+    memcpy(text, head, sizeof(head) - 1);
+    return tokenizer_file(TOKENIZERS "whole-byte-level.bin", (vug_str){ text, sizeof(text) }, err);
 }
 
 static const int32_t prompt[] = { 2, 5, 7, 11, 13, 17, 19, 23 };
@@ -607,6 +623,7 @@ int main(void)
         { "gguf", gguf, &dir },
         { "gguf_model", gguf_model, &dir },
         { "tokenizer", tokenizer, &dir },
+        { "byte-level tokenizer", tokenizer_of_bytes, &dir },
         { "from_load_to_close", from_load_to_close, &dir },
         { "chat", chat, &dir },
         { "wide", wide, &dir },

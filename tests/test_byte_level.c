@@ -107,7 +107,7 @@ static void test_components(void **state)
     (void)state;
     vug_text file = { 0 };
     vug_arena arena = { 0 };
-    model models[4];
+    model models[4] = { 0 };
     size_t n = 0, cases = 0;
     assert_int_equal(vug_read_file("tests/golden/text/components.jsonl", 1 << 20, &file, NULL),
                      VUG_OK);
@@ -181,9 +181,7 @@ static void test_token_bytes(void **state)
 static void test_parts(void **state)
 {
     (void)state;
-    static const char *const words[] = { "a", "b", "\xc4\xa0", "ab",
-                                         "\xc4\xa0"
-                                         "ab" };
+    static const char *const words[] = { "a", "b", "\u0120", "ab", "\u0120ab" };
     vug_tokenizer *t = vug_alloc_zero(1, sizeof(*t));
     assert_non_null(t);
     uint32_t which = 0;
@@ -332,14 +330,16 @@ static void test_prompt_structure(void **state)
 #define ADDED(id, content, rest) \
     "{\"id\":" id ",\"content\":\"" content "\",\"special\":true," rest "}"
 
+#define PREPEND "{\"type\":\"Prepend\",\"prepend\":\"\\u2581\"}"
+#define SPACES  "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\\u2581\"}"
+
 /* Tokens that are looked for in the normalized text, whose ranges lie elsewhere. */
 static void test_prompt_normalized(void **state)
 {
     (void)state;
     static const char *const normalizers[] = {
-        "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\\u2581\"}",
-        "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"\\u2581\"},"
-        "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\\u2581\"}]}",
+        SPACES,
+        "{\"type\":\"Sequence\",\"normalizers\":[" PREPEND "," SPACES "]}",
         "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Strip\"},{\"type\":\"NFC\"}]}",
     };
     char text[64];
@@ -356,6 +356,24 @@ static void test_prompt_normalized(void **state)
     }
 }
 
+/* A normalized token decodes to what it was looked for as. */
+static void test_renamed(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = tokenizer_of(
+            (tokenizer_parts){ .added = ADDED("20", "<Tb>", "\"normalized\":true") "," ADDED(
+                                       "21", "<tA>", "\"normalized\":false"),
+                               .post = "null",
+                               .decoder = "{\"type\":\"Fuse\"}",
+                               .normalizer = "{\"type\":\"Lowercase\"}" });
+    static const tokenizer_row rows[] = { { "<TB><tA><tb>", IDS(20, 21, 20) } };
+    tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, rows, 1);
+    tokenizer_check_decode(t, rows[0].id, 3, false, "<tb><tA><tb>", 12);
+    check_bytes(t, "<Tb>", "<tb>");
+    assert_string_equal(vug_tokenizer_token(t, 20, NULL), "<Tb>");
+    vug_tokenizer_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_prompt_structure),
         cmocka_unit_test(test_prompt_normalized),
+        cmocka_unit_test(test_renamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

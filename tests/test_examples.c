@@ -66,9 +66,10 @@ static scratch_path build_example(const scratch *dir, const char *name)
     (void)snprintf(library.path, sizeof(library.path), "%s/libvug.a", build);
     (void)snprintf(source.path, sizeof(source.path), "docs/examples/%s.c", name);
     program = scratch_at(dir, name);
-    must_compile((const char *const[]){
-            environment("CC", "cc"), "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-            "-Iinclude", source.path, library.path, "-lm", "-pthread", "-o", program.path, NULL });
+    must_compile((const char *const[]){ environment("CC", "cc"), "-std=c17", "-Wall", "-Wextra",
+                                        "-Wpedantic", "-Werror", "-Iinclude", source.path,
+                                        library.path, "-lpcre2-8", "-lutf8proc", "-lm", "-pthread",
+                                        "-o", program.path, NULL });
     return program;
 }
 

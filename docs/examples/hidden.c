@@ -1,5 +1,5 @@
 /* The hidden states of every layer, by a hook that makes each layer's input an output.
- *     cc -Iinclude docs/examples/hidden.c build/libvug.a -lm -pthread -o hidden
+ *     cc -Iinclude docs/examples/hidden.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o hidden
  *     ./hidden MODEL TOKEN... */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A model without one layer, with another's attention turned down: the patch is the first
  * 30 lines. Prints what it changed in the graph, then the best token with and without it.
- *     cc -Iinclude docs/examples/patch.c build/libvug.a -lm -pthread -o patch
+ *     cc -Iinclude docs/examples/patch.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o patch
  *     ./patch MODEL SKIPPED SCALED FACTOR TOKEN... */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Decoding with nothing kept in the program: each step is given the past that the steps
  * before exported, and masks of our own. Beside it runs a program that keeps a cache.
- *     cc -Iinclude docs/examples/stateless.c build/libvug.a -lm -pthread -o stateless
+ *     cc -Iinclude docs/examples/stateless.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o stateless
  *     ./stateless MODEL STEPS TOKEN... */
 #include <math.h>
 #include <stdio.h>

@@ -3,26 +3,31 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "core/text.h"
+
 /*
- * A match is looked for in a window of the text that is doubled as long as PCRE2 says
- * that more text could matter (PCRE2_PARTIAL_HARD). So a match costs what it and its
- * lookahead reach over and not what is left of the text, and what expressions look at
- * beyond the matches that they give can be counted: it may be a multiple of the text,
- * not its square. Within a window PCRE2 counts the steps.
+ * A match is looked for in a small window of the text. Where PCRE2 says that more text
+ * could matter (PCRE2_PARTIAL_HARD) it also says from where: from there alone the
+ * window is doubled until it is large enough. So a match costs what it and its lookahead
+ * reach over and not what is left of the text, and what expressions look at beyond
+ * first windows can be counted: it may be a multiple of the text, not its square.
+ * Within a window PCRE2 counts the steps.
  */
 
 enum {
     FIRST_WINDOW = 256,    /* bytes */
-    LOOK_FACTOR = 64,      /* bytes looked at per byte of the text, beyond first windows */
+    FAR_WINDOW = 1024,     /* of an expression that is not simple (regex_cost.c) */
+    LOOK_FACTOR = 16,      /* bytes looked at per byte of the text, beyond first windows */
     LOOK_BASE = 1 << 20,   /* and this many more */
-    STEP_FACTOR = 64,      /* steps of a match per byte of its window */
-    STEP_BASE = 10000,     /* and this many more */
+    STEP_FACTOR = 8,       /* steps of a match per byte of its window */
+    STEP_BASE = 1000,      /* and this many more */
     HEAP_KIB = 64 << 10,   /* of the interpreter, where there is no machine code */
     MAX_LOOKBEHIND = 1000, /* characters */
 };
 
 struct vug_regex {
     pcre2_code *code;
+    bool simple;
     char what[80]; /* for sentences */
 };
 
@@ -115,6 +120,7 @@ vug_status vug_regex_compile(vug_str pattern, const char *what, vug_regex **out,
     }
     for (size_t i = 0; what[i] && i + 1 < sizeof(regex->what); i++)
         regex->what[i] = what[i];
+    regex->simple = vug_regex_is_simple(pattern);
     *out = regex;
     return VUG_OK;
 }
@@ -174,20 +180,40 @@ static size_t window_end(vug_str text, size_t from, size_t window)
     return end;
 }
 
+/* `options` of PCRE2 besides those that say what the end of the window is. */
 static int match_in(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
-                    size_t end)
+                    size_t end, uint32_t options)
 {
     const uint64_t steps = STEP_BASE + STEP_FACTOR * (uint64_t)(end - from);
-    const uint32_t partial = end < text.len ? PCRE2_PARTIAL_HARD : 0;
-    PCRE2_SPTR subject = (PCRE2_SPTR)text.ptr;
+    PCRE2_SPTR subject = (PCRE2_SPTR)(text.ptr ? text.ptr : "");
+    options |= PCRE2_NO_UTF_CHECK | (end < text.len ? PCRE2_PARTIAL_HARD : 0);
     (void)pcre2_set_match_limit(work->limits, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
-    int n = pcre2_match(regex->code, subject, end, from, PCRE2_NO_UTF_CHECK | partial, work->match,
-                        work->limits);
+    const int n = pcre2_match(regex->code, subject, end, from, options, work->match, work->limits);
     /* Machine code has a small stack, the interpreter a limited heap. */
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT)
-        n = pcre2_match(regex->code, subject, end, from,
-                        PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT | partial, work->match, work->limits);
-    return n;
+    if (n != PCRE2_ERROR_JIT_STACKLIMIT)
+        return n;
+    return pcre2_match(regex->code, subject, end, from, options | PCRE2_NO_JIT, work->match,
+                       work->limits);
+}
+
+/* The match that begins at `from`, or PCRE2_ERROR_NOMATCH; a first window is too small
+ * to tell. */
+static vug_status match_at(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
+                           int *n, vug_err *err)
+{
+    const uint64_t most = LOOK_BASE + LOOK_FACTOR * (uint64_t)text.len;
+    size_t window = FIRST_WINDOW;
+    do {
+        window *= 2;
+        const size_t end = window_end(text, from, window);
+        work->looked += end - from;
+        if (work->looked > most || (window > FAR_WINDOW && !regex->simple))
+            return VUG_FAIL(err, VUG_LIMIT,
+                            "%s: the regular expression looks too far ahead, at byte %zu of a text",
+                            regex->what, from);
+        *n = match_in(regex, work, text, from, end, PCRE2_ANCHORED);
+    } while (*n == PCRE2_ERROR_PARTIAL);
+    return VUG_OK;
 }
 
 vug_status vug_regex_find(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
@@ -196,34 +222,26 @@ vug_status vug_regex_find(const vug_regex *regex, vug_regex_work *work, vug_str 
     *found = false;
     if (!prepare(work))
         return VUG_FAIL_NOMEM(err, regex->what, sizeof(*work));
-    const uint64_t most = LOOK_BASE + LOOK_FACTOR * (uint64_t)text.len;
-    size_t window = FIRST_WINDOW;
-    for (;;) {
-        const size_t end = window_end(text, from, window);
-        const int n = match_in(regex, work, text.ptr ? text : (vug_str){ "", 0 }, from, end);
+    const size_t *at = pcre2_get_ovector_pointer(work->match);
+    while (from <= text.len) {
+        const size_t end = window_end(text, from, FIRST_WINDOW);
+        int n = match_in(regex, work, text, from, end, 0);
+        size_t next = end < text.len ? end : text.len + 1; /* nothing begins before */
+        if (n == PCRE2_ERROR_PARTIAL) {
+            const size_t start = at[0];
+            uint32_t cp;
+            VUG_TRY(match_at(regex, work, text, start, &n, err));
+            next = start + vug_utf8_next(text.ptr + start, text.len - start, &cp);
+        }
         if (n > 0) {
-            const size_t *at = pcre2_get_ovector_pointer(work->match);
             hit[0] = at[0];
             hit[1] = at[1];
-            /* \K could put the beginning anywhere; it is not translated. */
-            *found = hit[0] >= from && hit[1] >= hit[0];
+            *found = true;
             return VUG_OK;
         }
-        if (n == PCRE2_ERROR_NOMATCH && end == text.len)
-            return VUG_OK;
-        if (n != PCRE2_ERROR_NOMATCH && n != PCRE2_ERROR_PARTIAL)
+        if (n != PCRE2_ERROR_NOMATCH)
             return fail_match(regex, n, from, err);
-        if (n == PCRE2_ERROR_NOMATCH) {
-            /* Nothing begins before the end of the window. */
-            from = end;
-            window = FIRST_WINDOW;
-            continue;
-        }
-        work->looked += end - from;
-        if (work->looked > most)
-            return VUG_FAIL(err, VUG_LIMIT,
-                            "%s: the regular expression looks too far ahead, at byte %zu of a text",
-                            regex->what, from);
-        window *= 2;
+        from = next > from ? next : from + 1;
     }
+    return VUG_OK;
 }

@@ -41,4 +41,8 @@ VUG_MUST_CHECK vug_status vug_regex_find(const vug_regex *regex, vug_regex_work 
 VUG_MUST_CHECK vug_status vug_regex_translate(vug_str pattern, const char *what, vug_buf *to,
                                               vug_err *err);
 
+/* regex_cost.c: whether a match of the expression, which has been translated, takes time
+ * in proportion to what it reaches over. */
+bool vug_regex_is_simple(vug_str pattern);
+
 #endif

@@ -15,6 +15,10 @@
  * an expression cannot do more than a finite automaton with lookaround.
  */
 
+/* A class of characters becomes a list of ranges, a kilobyte or two. PCRE2 would not
+ * compile more than a part of this. */
+enum { MAX_SPELLING = 256 << 10 };
+
 typedef struct {
     vug_str in;
     size_t at;
@@ -60,7 +64,9 @@ static vug_status refuse(const translation *t, size_t at, const char *why)
 
 static char look(const translation *t, size_t ahead)
 {
-    return ahead < t->in.len - t->at ? t->in.ptr[t->at + ahead] : '\0';
+    if (ahead >= t->in.len - t->at)
+        return '\0';
+    return t->in.ptr[t->at + ahead];
 }
 
 static bool comes(const translation *t, const char *text)
@@ -145,7 +151,8 @@ static vug_status put_property(translation *t, bool in_class)
         vug_buf_printf(t->to, "\\%c{sc:%.*s}", negated ? 'P' : 'p', VUG_STR_ARG(name));
         return VUG_OK;
     }
-    const char category[3] = { name.ptr[0], name.len > 1 ? name.ptr[1] : '\0', '\0' };
+    char category[3] = { 0 };
+    memcpy(category, name.ptr, name.len);
     if (in_class && negated) { /* a newer code point counts as one that PCRE2 does not know */
         vug_buf_printf(t->to, "\\P{%s}", category);
         return VUG_OK;
@@ -356,8 +363,6 @@ static vug_status put_braces(translation *t)
 vug_status vug_regex_translate(vug_str pattern, const char *what, vug_buf *to, vug_err *err)
 {
     translation t = { .in = pattern, .to = to, .what = what, .err = err };
-    /* Brackets become many bytes, and there may be a category per byte or two. */
-    to->max = (size_t)4 << 20;
     uint32_t cp;
     for (size_t i = 0, n; i < pattern.len; i += n) {
         n = vug_utf8_next(pattern.ptr + i, pattern.len - i, &cp);
@@ -366,6 +371,11 @@ vug_status vug_regex_translate(vug_str pattern, const char *what, vug_buf *to, v
     }
     while (t.at < pattern.len) {
         const char c = look(&t, 0);
+        if (to->len > MAX_SPELLING)
+            return VUG_FAIL(err, VUG_LIMIT,
+                            "%s: the regular expression \"%.*s\" has more than %d bytes when its "
+                            "classes are written out",
+                            what, VUG_STR_ARG(pattern), MAX_SPELLING);
         if (c == '\\')
             VUG_TRY(put_escape(&t, false));
         else if (c == '[')

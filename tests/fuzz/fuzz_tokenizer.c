@@ -1,12 +1,14 @@
 /*
  * text: a tokenizer.json, then a text for it. The input is both, with a NUL
- * between. Whatever vocabulary was accepted: ids are in range, any id decodes, and
- * the pieces of a stream are together the text of the whole.
+ * between. Whatever vocabulary was accepted: ids are in range, any id decodes, the
+ * pieces of a stream are together the text of the whole, and a prompt without plain
+ * ranges is that text.
  */
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
 #include "text/text.h"
+#include "vug/chat.h"
 
 static void append(vug_buf *to, const char *text, size_t len)
 {
@@ -52,6 +54,29 @@ static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
     vug_tokens_release(&tokens);
 }
 
+/* As a prompt: all of it the template's, then its middle somebody else's. */
+static void encode_prompt(const vug_tokenizer *tokenizer, vug_str text)
+{
+    vug_tokens whole = { 0 }, prompted = { 0 };
+    vug_buf copy = { 0 };
+    vug_buf_append(&copy, text.ptr, text.len);
+    vug_prompt prompt = { .text = { copy.ptr, copy.len } };
+    vug_range plain[] = { { text.len / 4, text.len / 3 },
+                          { text.len / 2, text.len - text.len / 4 } };
+    const vug_status st = vug_tokenizer_encode(tokenizer, text.ptr, text.len,
+                                               VUG_ENCODE_PARSE_SPECIAL, &whole, NULL);
+    VUG_ASSERT(vug_prompt_encode(tokenizer, &prompt, &prompted, NULL) == st);
+    VUG_ASSERT(prompted.n == whole.n);
+    VUG_ASSERT(whole.n == 0 || memcmp(prompted.id, whole.id, whole.n * sizeof(*whole.id)) == 0);
+    vug_tokens_release(&whole);
+    vug_tokens_release(&prompted);
+    prompt.plain = plain;
+    prompt.n_plain = 2;
+    if (vug_prompt_encode(tokenizer, &prompt, &prompted, NULL) == VUG_OK)
+        vug_tokens_release(&prompted);
+    vug_buf_release(&copy);
+}
+
 int vug_fuzz_tokenizer(const uint8_t *data, size_t n)
 {
     const char *bytes = (const char *)data;
@@ -66,12 +91,16 @@ int vug_fuzz_tokenizer(const uint8_t *data, size_t n)
     if (st == VUG_OK) {
         encode(tokenizer, text, VUG_ENCODE_PLAIN);
         encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
+        encode_prompt(tokenizer, text);
         const int32_t size = vug_tokenizer_size(tokenizer);
+        vug_buf spelled = { 0 };
         for (int32_t id = 0; id < size && id < 1000; id++) {
             size_t len = 0;
             (void)vug_tokenizer_token(tokenizer, id, &len);
+            (void)vug_token_bytes(tokenizer, id, &spelled);
             decode(tokenizer, &id, 1, false);
         }
+        vug_buf_release(&spelled);
         vug_tokenizer_close(tokenizer);
     }
     return 0;
