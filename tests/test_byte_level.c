@@ -356,6 +356,24 @@ static void test_prompt_normalized(void **state)
     }
 }
 
+/* A normalized token decodes to what it was looked for as. */
+static void test_renamed(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = tokenizer_of(
+            (tokenizer_parts){ .added = ADDED("20", "<Tb>", "\"normalized\":true") "," ADDED(
+                                       "21", "<tA>", "\"normalized\":false"),
+                               .post = "null",
+                               .decoder = "{\"type\":\"Fuse\"}",
+                               .normalizer = "{\"type\":\"Lowercase\"}" });
+    static const tokenizer_row rows[] = { { "<TB><tA><tb>", IDS(20, 21, 20) } };
+    tokenizer_check(t, VUG_ENCODE_PARSE_SPECIAL, rows, 1);
+    tokenizer_check_decode(t, rows[0].id, 3, false, "<tb><tA><tb>", 12);
+    check_bytes(t, "<Tb>", "<tb>");
+    assert_string_equal(vug_tokenizer_token(t, 20, NULL), "<Tb>");
+    vug_tokenizer_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_prompt_structure),
         cmocka_unit_test(test_prompt_normalized),
+        cmocka_unit_test(test_renamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

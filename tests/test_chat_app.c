@@ -174,12 +174,29 @@ static void pebble_calls_a_tool(void **state)
     captured_release(&c);
 }
 
+/* The template goes along into a GGUF file, and is read there. */
+static void the_template_of_a_gguf_file(void **state)
+{
+    const scratch *tiny = *state;
+    const scratch_path path = scratch_at(tiny, "pebble.gguf");
+    scratch_puts(tiny, "weather.json", WEATHER);
+    captured c = VUG("convert", REAL, path.path, "-q");
+    assert_int_equal(c.code, 0);
+    captured_release(&c);
+    c = VUG_IN(HELLO, "template", REAL, "--messages", "-", "--tools", FILE_AT("weather.json"));
+    assert_non_null(strstr(c.out.ptr, "You can call these tools:\n"));
+    gives(VUG_IN(HELLO, "template", path.path, "--messages", "-", "--tools",
+                 FILE_AT("weather.json")),
+          c.out.ptr, "");
+    captured_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(template_options),    cmocka_unit_test(template_lines),
         cmocka_unit_test(templates_of_a_run),  cmocka_unit_test(thinking),
-        cmocka_unit_test(pebble_calls_a_tool),
+        cmocka_unit_test(pebble_calls_a_tool), cmocka_unit_test(the_template_of_a_gguf_file),
     };
     return cmocka_run_group_tests(tests, make_tiny, remove_tiny);
 }

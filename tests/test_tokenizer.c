@@ -144,6 +144,25 @@ static void test_unknown(void **state)
     vug_tokenizer_close(t);
 }
 
+/* What is left of a text when a character is dropped are neighbours. */
+static void test_dropped(void **state)
+{
+    (void)state;
+    static const tokenizer_row rows[] = {
+        { "a\xe2\x96\x81", IDS(2) },
+        { "a\xc3\x9f\xe2\x96\x81", IDS(2) },
+        { "\xc3\x9f\xe2\x96\x81\xe2\x96\x81", IDS(1, 1) },
+    };
+    vug_tokenizer *t =
+            tokenizer_of((tokenizer_parts){ .added = "",
+                                            .post = "null",
+                                            .model = "\"type\":\"BPE\"",
+                                            .vocab = "\"a\":0,\"\\u2581\":1,\"a\\u2581\":2",
+                                            .merges = "[\"a\",\"\\u2581\"]" });
+    CHECK(t, 0, rows);
+    vug_tokenizer_close(t);
+}
+
 static void test_ignore_merges(void **state)
 {
     (void)state;
@@ -572,13 +591,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),        cmocka_unit_test(test_merging),
         cmocka_unit_test(test_merge_order),   cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_ignore_merges), cmocka_unit_test(test_added),
-        cmocka_unit_test(test_added_flags),   cmocka_unit_test(test_pre_tokenizer),
-        cmocka_unit_test(test_normalizer),    cmocka_unit_test(test_not_utf8),
-        cmocka_unit_test(test_decode),        cmocka_unit_test(test_decoders),
-        cmocka_unit_test(test_stream),        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_open),          cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_real_facts),
+        cmocka_unit_test(test_ignore_merges), cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_added),         cmocka_unit_test(test_added_flags),
+        cmocka_unit_test(test_pre_tokenizer), cmocka_unit_test(test_normalizer),
+        cmocka_unit_test(test_not_utf8),      cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_decoders),      cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_long),          cmocka_unit_test(test_open),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_real_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

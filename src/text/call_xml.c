@@ -197,7 +197,7 @@ static bool body_step(vug_call *c, char b)
         return true;
     /* The tags part at their second byte, which `field` keeps. */
     if (c->matched == 1)
-        c->field = b;
+        c->field = (unsigned char)b;
     const bool parameter = c->matched && c->field == parameter_open[1];
     const char *tag = parameter ? parameter_open : function_close;
     if (b != tag[c->matched])

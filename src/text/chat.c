@@ -150,7 +150,7 @@ static vug_status try_one(const vug_chat *chat, voice *v, const trial *t, bool *
         *refused = true;
     vug_prompt_release(&prompt);
     vug_arena_release(&arena);
-    return st == VUG_NOMEM ? st : VUG_OK;
+    return st == VUG_NOMEM || st == VUG_LIMIT ? st : VUG_OK; /* no matter of messages */
 }
 
 static vug_status try_all(const vug_chat *chat, voice *v, vug_err *err)

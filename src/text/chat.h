@@ -11,7 +11,7 @@
 #include "text/syntax.h"
 #include "vug/chat.h"
 
-#define VUG_CHAT_MAX_TEMPLATE ((size_t)4 << 20) /* bytes of its source */
+#define VUG_CHAT_MAX_TEMPLATE ((size_t)1 << 20) /* bytes of its source, as of any template */
 #define VUG_CHAT_MAX_TOKENS   64
 
 /* A variable such as bos_token, and how the token is spelled. */

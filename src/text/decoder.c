@@ -202,9 +202,24 @@ static vug_status bytes_of(const vug_decoding *how, vug_str *s, bool first, spel
     return vug_buf_ok(&work->buf[1], err);
 }
 
+vug_str vug_decoded_spelling(const vug_tokenizer *t, uint32_t id)
+{
+    size_t low = 0, high = t->n_renamed;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (t->renamed[mid]->id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low < t->n_renamed && t->renamed[low]->id == id)
+        return t->renamed[low]->pattern;
+    return vug_vocab_text(&t->vocab, id);
+}
+
 static vug_status put_token(vug_decoder *d, uint32_t id, vug_err *err)
 {
-    vug_str s = vug_vocab_text(&d->t->vocab, id);
+    vug_str s = vug_decoded_spelling(d->t, id);
     if (!s.ptr || (d->skip_special && vug_is_special(d->t, id)))
         return VUG_OK;
     if (d->t->decoding.spaced && d->begun)
@@ -218,7 +233,7 @@ static vug_status put_token(vug_decoder *d, uint32_t id, vug_err *err)
 
 bool vug_token_bytes(const vug_tokenizer *t, int32_t id, vug_buf *to)
 {
-    vug_str s = id < 0 ? (vug_str){ 0 } : vug_vocab_text(&t->vocab, (uint32_t)id);
+    vug_str s = id < 0 ? (vug_str){ 0 } : vug_decoded_spelling(t, (uint32_t)id);
     if (!s.ptr)
         return false;
     spelling work = { 0 };

@@ -12,10 +12,19 @@ static bool is_spelled(const vug_bpe *bpe, const vug_vocab *vocab, uint32_t id)
     return text.len > 0 && id != bpe->unk && !(text.len >= 6 && memcmp(text.ptr, "<0x", 3) == 0);
 }
 
+/* Whether a character without a token is dropped, and its neighbours become each other's. */
+static bool drops_characters(const vug_bpe *bpe)
+{
+    bool all = bpe->byte_fallback;
+    for (size_t b = 0; b < 256; b++)
+        all = all && bpe->byte_id[b] != VUG_NO_ID;
+    return !all && bpe->unk == VUG_NO_ID;
+}
+
 void vug_cuts_init(vug_cuts *cuts, const vug_bpe *bpe, const vug_vocab *vocab)
 {
     *cuts = (vug_cuts){ 0 };
-    if (bpe->ignore_merges || vug_vocab_find(vocab, mark) < 0)
+    if (bpe->ignore_merges || drops_characters(bpe) || vug_vocab_find(vocab, mark) < 0)
         return;
     for (size_t i = 0; i < bpe->n_merges; i++) {
         const vug_merge m = bpe->merge[i];

@@ -33,12 +33,14 @@ static size_t unfinished(const char *text, size_t n)
 /* What was gathered; with `all` also a character that is not complete. */
 static void flush(vug_reply *r, bool all)
 {
-    const size_t keep = all ? 0 : unfinished(r->out.ptr ? r->out.ptr : "", r->out.len);
-    const size_t n = r->out.len - keep;
-    if (n == 0)
+    char *text = r->out.ptr;
+    if (!text)
         return;
-    hand(r, r->kind, r->out.ptr, n);
-    memmove(r->out.ptr, r->out.ptr + n, keep);
+    const size_t keep = all ? 0 : unfinished(text, r->out.len);
+    const size_t n = r->out.len - keep;
+    if (n)
+        hand(r, r->kind, text, n);
+    memmove(text, text + n, keep);
     r->out.len = keep;
 }
 

@@ -96,6 +96,7 @@ void vug_tokenizer_close(vug_tokenizer *t)
     vug_matcher_release(&t->raw);
     vug_matcher_release(&t->normalized);
     vug_free(t->added);
+    vug_free(t->renamed);
     vug_free(t->special);
     for (size_t i = 0; i < t->n_regexes; i++)
         vug_regex_destroy(t->regex[i]);

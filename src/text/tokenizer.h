@@ -31,6 +31,8 @@ struct vug_tokenizer {
     vug_cuts cuts;
     vug_added_token *added; /* [n_added] */
     size_t n_added;
+    const vug_added_token **renamed; /* [n_renamed] by id: whose pattern is not the content */
+    size_t n_renamed;
     uint8_t *special;       /* a bit per id: left out of decoded text on request */
     vug_matcher raw;        /* of added tokens found before the normalizer */
     vug_matcher normalized; /* and after it */
@@ -78,6 +80,10 @@ VUG_MUST_CHECK vug_status vug_tokenizer_regex(vug_tokenizer *t, vug_str pattern,
 
 /* GPT-2's expression for words (its encoder.py), which ByteLevel goes by on request. */
 extern const char vug_gpt2_expression[];
+
+/* What the decoder goes by: a normalized added token is what it was looked for as, which
+ * the decoder can turn back (HF tokenizers, AddedVocabulary::simple_id_to_token). */
+vug_str vug_decoded_spelling(const vug_tokenizer *t, uint32_t id);
 
 /* While a tokenizer.json is read. */
 typedef struct {

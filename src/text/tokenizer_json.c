@@ -1,5 +1,7 @@
 #include "text/tokenizer.h"
 
+#include <stdlib.h>
+
 /*
  * The top level of a tokenizer.json: the order of its members is free, so added
  * tokens and the post-processor are checked against the vocabulary at the end.
@@ -233,10 +235,35 @@ static vug_status mark_control(vug_tokenizer *t, vug_err *err)
     return VUG_OK;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const vug_added_token *x = *(const vug_added_token *const *)a;
+    const vug_added_token *y = *(const vug_added_token *const *)b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static vug_status list_renamed(vug_tokenizer *t, vug_err *err)
+{
+    for (size_t i = 0; i < t->n_added; i++)
+        t->n_renamed += t->added[i].pattern.ptr != t->added[i].content.ptr;
+    if (t->n_renamed == 0)
+        return VUG_OK;
+    t->renamed = vug_alloc(t->n_renamed, sizeof(*t->renamed));
+    if (!t->renamed)
+        return VUG_FAIL_NOMEM(err, "the added tokens", t->n_renamed * sizeof(void *));
+    for (size_t i = 0, n = 0; i < t->n_added; i++) {
+        if (t->added[i].pattern.ptr != t->added[i].content.ptr)
+            t->renamed[n++] = &t->added[i];
+    }
+    qsort(t->renamed, t->n_renamed, sizeof(const vug_added_token *), by_id);
+    return VUG_OK;
+}
+
 static vug_status build_matchers(vug_tokenizer *t, const char *name, vug_err *err)
 {
     VUG_TRY(normalize_patterns(t, name, err));
     VUG_TRY(mark_control(t, err));
+    VUG_TRY(list_renamed(t, err));
     if (!vug_matcher_init(&t->raw, t->added, t->n_added, false) ||
         !vug_matcher_init(&t->normalized, t->added, t->n_added, true))
         return VUG_FAIL_NOMEM(err, "the added tokens", t->n_added * sizeof(void *));
