@@ -451,16 +451,9 @@ static void runs_of_spaces(void **state)
 {
     (void)state;
     enum { N = 9 };
-    static const char *const text[N] = { "<unk>",
-                                         "<bos>",
-                                         "<eos>",
-                                         "a",
-                                         "\xe2\x96\x81",
-                                         "\xe2\x96\x81"
-                                         "a",
-                                         "  ",
-                                         "   ",
-                                         "b" };
+    static const char *const text[N] = { "<unk>", "<bos>",        "<eos>",
+                                         "a",     "\xe2\x96\x81", "\xe2\x96\x81\x61",
+                                         "  ",    "   ",          "b" };
     static const float score[N] = { 0, 0, 0, -3, -3, -1, -1000, -1000, -4 };
     static const int32_t kind[N] = { 2, 3, 3, 1, 1, 1, 4, 4, 1 };
     static const vug_str merge[] = { { "\xe2\x96\x81 a", 5 } };

@@ -41,22 +41,34 @@ static void check_line(const vug_tokenizer *t, vug_str line)
     vug_arena_release(&arena);
 }
 
-static void check_model(const char *name)
+static vug_tokenizer *open_golden(const char *name)
 {
     char path[200];
     vug_tokenizer *t = NULL;
-    vug_text lines = { 0 };
     vug_err err;
-    int n = 0;
     (void)snprintf(path, sizeof(path), FOLDER "%s.model", name);
     if (vug_tokenizer_open(path, &t, &err) != VUG_OK)
         fail_msg("%s", err.msg);
+    return t;
+}
+
+static void check_lines(const vug_tokenizer *t, const char *name)
+{
+    char path[200];
+    vug_text lines = { 0 };
+    int n = 0;
     (void)snprintf(path, sizeof(path), FOLDER "%s.jsonl", name);
     assert_int_equal(vug_read_file(path, 1 << 20, &lines, NULL), VUG_OK);
     for (const char *at = lines.ptr, *end; (end = strchr(at, '\n')); at = end + 1, n++)
         check_line(t, (vug_str){ at, (size_t)(end - at) });
     assert_int_equal(n, 57);
     vug_text_release(&lines);
+}
+
+static void check_model(const char *name)
+{
+    vug_tokenizer *t = open_golden(name);
+    check_lines(t, name);
     vug_tokenizer_close(t);
 }
 
@@ -68,6 +80,39 @@ static void golden(void **state)
     check_model("bpe-map");
     check_model("unigram-map");
     check_model("unigram-bytes");
+}
+
+/* As a tokenizer.json, or why not. */
+static void written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *sentence;
+    } rows[] = {
+        { "bpe-llama", NULL },
+        { "bpe-bytes", "t: no tokenizer.json says the same: a symbol of the user has a space" },
+        { "bpe-map", "t: no tokenizer.json says the same: it has a precompiled_charsmap" },
+        { "unigram-bytes", "t: no tokenizer.json says the same: spaces are taken out, put at the "
+                           "end, or kept as they are" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_tokenizer *t = open_golden(rows[i].name), *again = NULL;
+        vug_text json = { 0 };
+        vug_err err = { 0 };
+        const vug_status st = vug_tokenizer_write(t, "t", &json, &err);
+        assert_int_equal(st, rows[i].sentence ? VUG_UNSUPPORTED : VUG_OK);
+        if (rows[i].sentence) {
+            assert_string_equal(err.msg, rows[i].sentence);
+        } else {
+            assert_int_equal(
+                    vug_tokenizer_read((vug_str){ json.ptr, json.len }, "again", &again, NULL),
+                    VUG_OK);
+            check_lines(again, rows[i].name);
+            vug_tokenizer_close(again);
+        }
+        vug_text_release(&json);
+        vug_tokenizer_close(t);
+    }
 }
 
 /* ---- messages ---------------------------------------------------------------------------- */
@@ -350,10 +395,7 @@ static void long_runs(void **state)
     static const char *const parts[] = { "a", " ", "\n", "\xf0\x9f\xa6\x99", "\xff", "<t" };
     enum { N = 1 << 20 };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char path[200];
-        vug_tokenizer *t = NULL;
-        (void)snprintf(path, sizeof(path), FOLDER "%s.model", names[i]);
-        assert_int_equal(vug_tokenizer_open(path, &t, NULL), VUG_OK);
+        vug_tokenizer *t = open_golden(names[i]);
         for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
             vug_buf text = { 0 };
             vug_tokens got = { 0 };
@@ -446,11 +488,12 @@ static void unigram_lies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden),        cmocka_unit_test(by_hand),
-        cmocka_unit_test(config_beside), cmocka_unit_test(unigram_sums),
-        cmocka_unit_test(folder),        cmocka_unit_test(lies),
-        cmocka_unit_test(fields),        cmocka_unit_test(long_runs),
-        cmocka_unit_test(unigram_json),  cmocka_unit_test(unigram_lies),
+        cmocka_unit_test(golden),       cmocka_unit_test(written),
+        cmocka_unit_test(by_hand),      cmocka_unit_test(config_beside),
+        cmocka_unit_test(unigram_sums), cmocka_unit_test(folder),
+        cmocka_unit_test(lies),         cmocka_unit_test(fields),
+        cmocka_unit_test(long_runs),    cmocka_unit_test(unigram_json),
+        cmocka_unit_test(unigram_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "core/text.h"
 #include "text/proto.h"
@@ -26,11 +25,10 @@ typedef struct {
     vug_tokenizer *t;
     vug_err *err;
     int64_t type;
-    int64_t bos, eos; /* ids, or -1 */
     bool byte_fallback, suffix;
     bool dummy_prefix, remove_extra, escape;
     vug_bytes charsmap, back; /* of the normalizer and the denormalizer */
-    bool add_bos, add_eos;
+    vug_spm_ends ends;
 } source;
 
 static vug_status broken(const source *s, const char *what)
@@ -53,10 +51,10 @@ static vug_status read_trainer(source *s, vug_bytes message)
             s->byte_fallback = vug_proto_bool(&f, s->byte_fallback);
             break;
         case 41: /* bos_id */
-            s->bos = vug_proto_int(&f, s->bos);
+            s->ends.bos = vug_proto_int(&f, s->ends.bos);
             break;
         case 42: /* eos_id */
-            s->eos = vug_proto_int(&f, s->eos);
+            s->ends.eos = vug_proto_int(&f, s->ends.eos);
             break;
         default: /* how it was trained */
             break;
@@ -323,103 +321,14 @@ static bool is_control(const vug_spm_pieces *p, int64_t id)
     return id >= 0 && (uint64_t)id < p->n && p->kind[id] == VUG_PIECE_CONTROL;
 }
 
-static vug_status set_ends(source *s, const vug_spm_pieces *p)
+static void set_ends(const source *s, const vug_spm_pieces *p)
 {
     vug_tokenizer *t = s->t;
-    if (s->add_bos && is_control(p, s->bos))
-        t->before.id[t->before.n++] = (int32_t)s->bos;
-    if (s->add_eos && is_control(p, s->eos))
-        t->after.id[t->after.n++] = (int32_t)s->eos;
-    return VUG_OK;
-}
-
-/* ---- tokenizer_config.json ---------------------------------------------------------------- */
-
-/* A token as a string or as an object with "content". */
-static vug_str content_of(const vug_jv *v)
-{
-    const vug_jv *content = vug_jv_is(v, VUG_JSON_OBJECT) ? vug_jv_get(v, "content") : v;
-    return vug_jv_is(content, VUG_JSON_STRING) ? content->str : (vug_str){ 0 };
-}
-
-static void read_end(const source *s, const vug_jv *top, const char *key, int64_t *id)
-{
-    const vug_str text = content_of(vug_jv_get(top, key));
-    const int32_t found = text.len ? vug_vocab_find(&s->t->vocab, text) : -1;
-    if (found >= 0)
-        *id = found;
-}
-
-static bool flag_of(const vug_jv *v, const char *key, bool otherwise)
-{
-    const vug_jv *flag = vug_jv_get(v, key);
-    return vug_jv_is(flag, VUG_JSON_BOOL) ? flag->boolean : otherwise;
-}
-
-/* A token that the model does not have. */
-static vug_status add_extra(const source *s, const vug_jv *v, vug_str text)
-{
-    vug_tokenizer *t = s->t;
-    char digits[16];
-    int64_t id = -1;
-    (void)snprintf(digits, sizeof(digits), "%.*s", VUG_STR_ARG(v->key));
-    if (!vug_parse_i64(digits, &id) || id < 0 || id >= VUG_MAX_IDS ||
-        text.len > VUG_ADDED_MAX_BYTES)
-        return VUG_FAIL(
-                s->err, VUG_UNSUPPORTED,
-                "tokenizer_config.json: the added token \"%.*s\" has an impossible id, or more "
-                "than %d bytes",
-                VUG_STR_ARG(text), VUG_ADDED_MAX_BYTES);
-    vug_added_token *more = t->n_added < VUG_ADDED_MAX_TOKENS
-                                    ? vug_realloc(t->added, t->n_added + 1, sizeof(*more))
-                                    : NULL;
-    const vug_str copy = vug_arena_copy(&t->arena, text);
-    t->added = more ? more : t->added;
-    if (!more || !copy.ptr)
-        return VUG_FAIL_NOMEM(s->err, "the added tokens", t->n_added * sizeof(*more));
-    t->added[t->n_added++] = (vug_added_token){ .content = copy,
-                                                .pattern = copy,
-                                                .id = (uint32_t)id,
-                                                .single_word = flag_of(v, "single_word", false),
-                                                .lstrip = flag_of(v, "lstrip", false),
-                                                .rstrip = flag_of(v, "rstrip", false),
-                                                .special = flag_of(v, "special", false) };
-    return VUG_OK;
-}
-
-/* "added_tokens_decoder": what is special, whatever the model says, and what it lacks. */
-static vug_status read_added(const source *s, const vug_jv *top, vug_spm_pieces *p)
-{
-    const vug_jv *list = vug_jv_get(top, "added_tokens_decoder");
-    for (const vug_jv *each = list ? list->child : NULL; each; each = each->next) {
-        const vug_str text = content_of(each);
-        const int32_t id = text.len ? vug_vocab_find(&p->t->vocab, text) : -1;
-        if (id < 0 && text.len)
-            VUG_TRY(add_extra(s, each, text));
-        else if (id >= 0 && p->kind[id] != VUG_PIECE_UNKNOWN && p->kind[id] != VUG_PIECE_BYTE &&
-                 flag_of(each, "special", false))
-            p->kind[id] = VUG_PIECE_CONTROL;
-    }
-    return VUG_OK;
-}
-
-static vug_status read_config(source *s, vug_str config, vug_spm_pieces *p)
-{
-    enum { BUDGET = 64 << 20 };
-    if (config.len == 0)
-        return VUG_OK;
-    vug_arena arena = { .budget = BUDGET };
-    const vug_jv *top;
-    vug_status st = vug_json_tree(config, "tokenizer_config.json", &arena, &top, s->err);
-    if (st == VUG_OK) {
-        s->add_bos = flag_of(top, "add_bos_token", s->add_bos);
-        s->add_eos = flag_of(top, "add_eos_token", s->add_eos);
-        read_end(s, top, "bos_token", &s->bos);
-        read_end(s, top, "eos_token", &s->eos);
-        st = read_added(s, top, p);
-    }
-    vug_arena_release(&arena);
-    return st;
+    const vug_spm_ends *e = &s->ends;
+    if (e->add_bos && is_control(p, e->bos))
+        t->before.id[t->before.n++] = (int32_t)e->bos;
+    if (e->add_eos && is_control(p, e->eos))
+        t->after.id[t->after.n++] = (int32_t)e->eos;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */
@@ -427,10 +336,10 @@ static vug_status read_config(source *s, vug_str config, vug_spm_pieces *p)
 static vug_status make(source *s, vug_bytes model, vug_str config, vug_spm_pieces *p)
 {
     VUG_TRY(read_pieces(s, model, p));
-    VUG_TRY(read_config(s, config, p));
+    VUG_TRY(vug_spm_config(config, p, &s->ends));
     VUG_TRY(s->type == TYPE_BPE ? make_bpe(s, p) : make_unigram(s, p));
     VUG_TRY(set_steps(s, p));
-    VUG_TRY(set_ends(s, p));
+    set_ends(s, p);
     return vug_tokenizer_seal(s->t, s->file, s->err);
 }
 
@@ -445,12 +354,10 @@ vug_status vug_tokenizer_sentencepiece(vug_bytes model, vug_str config, const ch
                  .t = t,
                  .err = err,
                  .type = TYPE_UNIGRAM,
-                 .bos = 1,
-                 .eos = 2,
                  .dummy_prefix = true,
                  .remove_extra = true,
                  .escape = true,
-                 .add_bos = true };
+                 .ends = { .add_bos = true, .bos = 1, .eos = 2 } };
     vug_spm_pieces p = { .t = t, .file = name, .err = err };
     vug_status st = read_specs(&s, model);
     if (st == VUG_OK)

@@ -57,4 +57,16 @@ VUG_MUST_CHECK vug_status vug_spm_find_whole(vug_spm_pieces *p, vug_user_place u
  */
 VUG_MUST_CHECK vug_status vug_spm_merge(vug_spm_pieces *p);
 
+/* ---- tokenizer_config.json (spm_config.c) --------------------------------------------- */
+
+/* What stands around a text. */
+typedef struct {
+    bool add_bos, add_eos;
+    int64_t bos, eos; /* ids, if they are those of pieces */
+} vug_spm_ends;
+
+/* Changes what the text of a tokenizer_config.json, which may be empty, says otherwise; also
+ * which pieces are special. Tokens that the model does not have become added tokens. */
+VUG_MUST_CHECK vug_status vug_spm_config(vug_str json, vug_spm_pieces *p, vug_spm_ends *ends);
+
 #endif
