@@ -353,8 +353,14 @@ static void test_builder_limits(void **state)
     assert_int_equal(vug_rules_literal(r, vug_str_of("y")), VUG_NODE_EMPTY);
     vug_rules_destroy(r);
     r = vug_rules_create();
+    const vug_node y = vug_rules_literal(r, vug_str_of("y"));
+    x = vug_rules_repeat(r, y, 2, 3);
+    assert_int_equal(vug_rules_repeat(r, vug_rules_literal(r, vug_str_of("y")), 2, 3), x);
+    assert_int_not_equal(vug_rules_repeat(r, y, 2, 4), x);
+    assert_int_not_equal(vug_rules_sequence(r, (vug_node[]){ x, y }, 2),
+                         vug_rules_choice(r, (vug_node[]){ x, y }, 2));
     for (uint32_t i = 0; i < VUG_RULES_MAX_NODES; i++)
-        (void)vug_rules_literal(r, vug_str_of("x"));
+        (void)vug_rules_declare(r);
     assert_int_equal(vug_rules_ok(r, &err), VUG_LIMIT);
     assert_non_null(strstr(err.msg, "more than 262144 expressions"));
     vug_rules_destroy(r);

@@ -51,6 +51,17 @@ typedef struct {
     vug_buf counts; /* int32_t for each place: how often the body was gone through */
 } hunt;
 
+/* Half a million times for a large mask. */
+static inline void push(vug_buf *list, const void *element, size_t size)
+{
+    if (list->len + size >= list->cap) {
+        vug_buf_append(list, element, size);
+        return;
+    }
+    memcpy(list->ptr + list->len, element, size);
+    list->len += size;
+}
+
 /* How often the counted body over the bottom was gone through, if all stacks agree. */
 static int32_t count_stacks(const vug_walk *w, vug_place place)
 {
@@ -93,11 +104,11 @@ static void note(hunt *h, uint32_t node, vug_place place)
     }
     for (uint32_t i = all[node].first; i < all[node + 1].first; i++) {
         const found_token t = { (uint32_t)h->trie->id[i], done ? count : count + 1 };
-        vug_buf_append(&h->tokens, &t, sizeof(t));
+        push(&h->tokens, &t, sizeof(t));
     }
     for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
         const vug_mask_exit e = { c, count };
-        vug_buf_append(&h->exits, &e, sizeof(e));
+        push(&h->exits, &e, sizeof(e));
     }
 }
 

@@ -4,6 +4,7 @@
 /* The inside of vug_rules: written by rules.c, read by what makes automata of them. */
 
 #include "text/rules.h"
+#include "text/sets.h"
 
 #define VUG_RULE_UNDEFINED UINT32_MAX
 
@@ -29,6 +30,9 @@ struct vug_rules {
     vug_buf part;  /* vug_node */
     vug_buf range; /* vug_char_range; those of a class ascend and are apart */
     vug_buf bytes;
+    vug_sets known; /* what makes a node; of all but declared ones */
+    vug_buf nodes;  /* vug_node, of each of those */
+    vug_buf key;
     vug_status st;
     vug_err err;
 };

@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "text/nfa.h"
 
 /*
@@ -148,6 +149,7 @@ static void measure(planner *p, vug_node node)
 {
     const vug_rule *rule = vug_rule_at(p->rules, node);
     note *n = &p->note[node];
+    char utf8[4];
     n->depth = 1;
     for (uint32_t i = 0; i < count_parts(rule); i++) {
         const vug_node part = part_of(p->rules, rule, i);
@@ -161,8 +163,8 @@ static void measure(planner *p, vug_node node)
         n->size = n->bytes = rule->n;
         break;
     case VUG_RULE_CLASS:
-        n->size = product(rule->n, vug_rule_ranges(p->rules, rule)[rule->n - 1].to < 0x80 ? 2 : 6);
-        n->bytes = 4;
+        n->bytes = (uint32_t)vug_utf8_put(vug_rule_ranges(p->rules, rule)[rule->n - 1].to, utf8);
+        n->size = product(rule->n, 2 * n->bytes);
         break;
     case VUG_RULE_SEQUENCE:
     case VUG_RULE_CHOICE:

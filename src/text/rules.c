@@ -8,6 +8,7 @@
  * The builder of grammars. What is trivial is made simple at once, so that those who
  * read the nodes meet fewer kinds of them: a sequence of one part is that part, an empty
  * literal is the empty text, a class without characters is the choice among nothing.
+ * What was made before is found again (hash-consing).
  */
 
 enum { LAST_CHARACTER = 0x10ffff, FIRST_SURROGATE = 0xd800, LAST_SURROGATE = 0xdfff };
@@ -40,6 +41,9 @@ void vug_rules_destroy(vug_rules *r)
     vug_buf_release(&r->part);
     vug_buf_release(&r->range);
     vug_buf_release(&r->bytes);
+    vug_sets_release(&r->known);
+    vug_buf_release(&r->nodes);
+    vug_buf_release(&r->key);
     vug_free(r);
 }
 
@@ -73,6 +77,40 @@ static uint32_t keep(vug_rules *r, vug_buf *list, const void *element, size_t n,
     return (uint32_t)at;
 }
 
+/* A list of numbers that two nodes share if they are equal: what is in `rule`, where
+ * `content` of `size` bytes stands for `at`. */
+static void make_key(vug_rules *r, const vug_rule *rule, const void *content, size_t size)
+{
+    const uint32_t head[] = { rule->kind, rule->n, rule->max };
+    const uint32_t zero = 0;
+    r->key.len = 0;
+    vug_buf_append(&r->key, head, sizeof(head));
+    vug_buf_append(&r->key, content, size);
+    vug_buf_append(&r->key, &zero, (sizeof(zero) - size % sizeof(zero)) % sizeof(zero));
+}
+
+/* Whether there is such a node; else what makes it is noted for the next one. */
+static bool find(vug_rules *r, const vug_rule *rule, const void *content, size_t size,
+                 vug_node *node)
+{
+    if (r->st != VUG_OK)
+        return false;
+    make_key(r, rule, content, size);
+    const size_t before = r->known.n;
+    const vug_node next = (vug_node)vug_rules_count(r);
+    const uint32_t id = r->key.bad ? VUG_SETS_NONE
+                                   : vug_sets_intern(&r->known, (const void *)r->key.ptr,
+                                                     r->key.len / sizeof(uint32_t));
+    if (r->known.n > before)
+        vug_buf_append(&r->nodes, &next, sizeof(next));
+    if (id == VUG_SETS_NONE || r->nodes.bad) {
+        REFUSE(r, VUG_NOMEM, "out of memory: a grammar of %u expressions", next);
+        return false;
+    }
+    *node = ((vug_node *)(void *)r->nodes.ptr)[id];
+    return *node != next;
+}
+
 static vug_node add(vug_rules *r, vug_rule rule)
 {
     if (rule.depth > VUG_RULES_MAX_DEPTH)
@@ -88,8 +126,12 @@ vug_node vug_rules_literal(vug_rules *r, vug_str text)
 {
     if (text.len == 0)
         return VUG_NODE_EMPTY;
-    const uint32_t at = keep(r, &r->bytes, text.ptr, text.len, 1, "bytes");
-    return add(r, (vug_rule){ .kind = VUG_RULE_LITERAL, .at = at, .n = (uint32_t)text.len });
+    vug_node known;
+    vug_rule rule = { .kind = VUG_RULE_LITERAL, .n = (uint32_t)text.len };
+    if (find(r, &rule, text.ptr, text.len, &known))
+        return known;
+    rule.at = keep(r, &r->bytes, text.ptr, text.len, 1, "bytes");
+    return add(r, rule);
 }
 
 vug_node vug_rules_token(vug_rules *r, vug_str spelling)
@@ -168,8 +210,12 @@ static vug_node add_class(vug_rules *r, const vug_char_range *range, size_t n)
 {
     if (n == 0)
         return vug_rules_choice(r, NULL, 0);
-    const uint32_t at = keep(r, &r->range, range, n, sizeof(*range), "ranges of characters");
-    return add(r, (vug_rule){ .kind = VUG_RULE_CLASS, .at = at, .n = (uint32_t)n });
+    vug_node known;
+    vug_rule rule = { .kind = VUG_RULE_CLASS, .n = (uint32_t)n };
+    if (find(r, &rule, range, n * sizeof(*range), &known))
+        return known;
+    rule.at = keep(r, &r->range, range, n, sizeof(*range), "ranges of characters");
+    return add(r, rule);
 }
 
 vug_node vug_rules_class(vug_rules *r, const vug_char_range *range, size_t n, bool negated)
@@ -203,8 +249,12 @@ static vug_node add_parts(vug_rules *r, vug_rule_kind kind, const vug_node *part
         const uint32_t below = vug_rule_at(r, part[i])->depth;
         depth = below > depth ? below : depth;
     }
-    const uint32_t at = keep(r, &r->part, part, n, sizeof(*part), "parts of expressions");
-    return add(r, (vug_rule){ .kind = kind, .at = at, .n = (uint32_t)n, .depth = depth + 1 });
+    vug_node known;
+    vug_rule rule = { .kind = kind, .n = (uint32_t)n, .depth = depth + 1 };
+    if (find(r, &rule, part, n * sizeof(*part), &known))
+        return known;
+    rule.at = keep(r, &r->part, part, n, sizeof(*part), "parts of expressions");
+    return add(r, rule);
 }
 
 vug_node vug_rules_sequence(vug_rules *r, const vug_node *part, size_t n)
@@ -232,11 +282,13 @@ vug_node vug_rules_repeat(vug_rules *r, vug_node what, uint32_t min, uint32_t ma
     if (min == 1 && max == 1)
         return what;
     VUG_ASSERT(what < vug_rules_count(r));
-    return add(r, (vug_rule){ .kind = VUG_RULE_REPEAT,
-                              .at = what,
-                              .n = min,
-                              .max = max,
-                              .depth = vug_rule_at(r, what)->depth + 1 });
+    vug_node known;
+    const vug_rule rule = { .kind = VUG_RULE_REPEAT,
+                            .at = what,
+                            .n = min,
+                            .max = max,
+                            .depth = vug_rule_at(r, what)->depth + 1 };
+    return find(r, &rule, &what, sizeof(what), &known) ? known : add(r, rule);
 }
 
 /* ---- rules --------------------------------------------------------------- */

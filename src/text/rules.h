@@ -5,7 +5,8 @@
  * A context-free grammar while it is put together: what a JSON schema, a regular
  * expression and a GBNF text have in common. Expressions are nodes, made bottom up and
  * named by numbers; characters are Unicode scalar values, which become bytes later.
- * A node may be a part of many others.
+ * A node may be a part of many others, and equal expressions are one node: what is used
+ * in many places is compiled once, however it was put together.
  *
  * Sticky: the first failure (out of memory, past a limit) is kept, later calls give
  * node 0, which is the empty text, and vug_rules_ok reports it.
