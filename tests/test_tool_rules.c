@@ -221,6 +221,8 @@ static void test_refused(void **state)
     use = use_of(VUG_TOOL_GEMMA4, true, false);
     use.tools = vug_str_of("[{\"name\":\"f{\"}]");
     refused(use, VUG_UNSUPPORTED, "tool 'f{': a name of other than");
+    use.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"\":{}}}}]");
+    refused(use, VUG_UNSUPPORTED, "tool 'f': an empty name");
     use = use_of(VUG_TOOL_QWEN3_CODER, true, false);
     use.tools =
             vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"enum\":[1]}}}}]");

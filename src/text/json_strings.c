@@ -193,10 +193,15 @@ static vug_node spellings(const vug_json_rules *json, const char_set *set, vug_n
     return vug_rules_choice(r, part, n);
 }
 
-static void fail_nomem(vug_rules *r)
+static void refuse(vug_rules *r, vug_status st, const char *why)
 {
     if (r->st == VUG_OK)
-        r->st = VUG_FAIL(&r->err, VUG_NOMEM, "out of memory: a grammar of JSON");
+        r->st = VUG_FAIL(&r->err, st, "%s", why);
+}
+
+static void fail_nomem(vug_rules *r)
+{
+    refuse(r, VUG_NOMEM, "out of memory: a grammar of JSON");
 }
 
 /* All of them, or those but '<'; `to` has room for n + 1. */
@@ -256,11 +261,9 @@ vug_node vug_json_class_but(const vug_json_rules *json, const vug_char_range *ra
 /* A given string that would end the parameter that it is in. */
 static void refuse_tags(const vug_json_rules *json, vug_str text)
 {
-    vug_rules *r = json->rules;
     for (size_t i = 0; json->no_tags && i < text.len; i++)
-        if (vug_str_starts(vug_str_from(text, i), "</") && r->st == VUG_OK)
-            r->st = VUG_FAIL(&r->err, VUG_UNSUPPORTED, "a value with '</' in it: '%.*s'",
-                             VUG_STR_ARG(text));
+        if (vug_str_starts(vug_str_from(text, i), "</"))
+            refuse(json->rules, VUG_UNSUPPORTED, "a value with '</' in it, which ends a parameter");
 }
 
 vug_node vug_json_literal(const vug_json_rules *json, vug_str text)
@@ -296,6 +299,8 @@ bool vug_json_is_bare(uint32_t c)
 vug_node vug_json_name(const vug_json_rules *json, vug_str text)
 {
     bool bare = json->bare && text.len > 0;
+    if (json->bare && text.len == 0)
+        refuse(json->rules, VUG_UNSUPPORTED, "an empty name, where names stand without quotes");
     for (size_t i = 0; i < text.len; i++)
         bare = bare && vug_json_is_bare((unsigned char)text.ptr[i]);
     return bare ? vug_rules_literal(json->rules, text) : vug_json_literal(json, text);
