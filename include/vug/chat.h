@@ -12,6 +12,7 @@
  * that is wrong, the sentence gives its line and its message.
  */
 
+#include "vug/grammar.h"
 #include "vug/vug.h"
 
 #ifdef __cplusplus
@@ -85,6 +86,25 @@ VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const vug_chat *chat,
 VUG_API VUG_MUST_CHECK vug_status vug_prompt_encode(const vug_tokenizer *tokenizer,
                                                     const vug_prompt *prompt, vug_tokens *out,
                                                     vug_err *err);
+
+/* ---- tool calls ------------------------------------------------------------ */
+
+/* Which of the tools an answer calls. */
+typedef struct {
+    const char *tools; /* a JSON array, as in vug_conversation */
+    size_t tools_len;
+    const char *name; /* the only one, which is then called; NULL: any */
+    bool required;    /* at least one call; else text will do, and may stand before a call */
+    bool parallel;    /* more than one */
+} vug_tool_choice;
+
+/* The grammar of such answers, from behind their thinking, in the way that the checkpoint
+ * writes calls, with arguments as each tool's schema has them. VUG_UNSUPPORTED where that
+ * way is not known, or a schema says what is not supported. */
+VUG_API VUG_MUST_CHECK vug_status vug_chat_grammar(const vug_chat *chat,
+                                                   const vug_tokenizer *tokenizer,
+                                                   const vug_tool_choice *choice, vug_grammar **out,
+                                                   vug_err *err);
 
 /* ---- answers --------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@ vug_status vug_answerer_init(vug_answerer *a, vug_ui *ui, const vug_options *opt
 {
     *a = (vug_answerer){ .ui = ui, .opt = opt, .model = model };
     VUG_TRY(vug_sampling_of(opt, model, &a->arena, &a->sampling, err));
-    return open_chat(a, err);
+    VUG_TRY(open_chat(a, err));
+    return vug_form_of(a, &a->grammar, err);
 }
 
 static void forget(vug_answerer *a)
@@ -53,6 +54,7 @@ static void forget(vug_answerer *a)
 void vug_answerer_release(vug_answerer *a)
 {
     forget(a);
+    vug_grammar_destroy(a->grammar);
     vug_chat_close(a->own);
     vug_setting_release(&a->setting);
     vug_arena_release(&a->arena);
@@ -197,13 +199,11 @@ static bool on_piece(const vug_piece *piece, void *user)
     }
     if (!a->reply)
         return print(a, false, piece->text, piece->len);
-    if (piece->token >= 0)
-        a->st = vug_reply_push(a->reply, piece->token, &a->err);
-    return a->st == VUG_OK && !a->ui->out_errno;
+    return !a->ui->out_errno;
 }
 
-static vug_status generate(vug_answerer *a, const vug_prompt *prompt,
-                           const vug_generate_options *how, vug_generation *out, vug_err *err)
+static vug_status generate(vug_answerer *a, const vug_prompt *prompt, vug_generate_options how,
+                           vug_generation *out, vug_err *err)
 {
     const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model, err);
     vug_tokens tokens = { 0 };
@@ -219,15 +219,15 @@ static vug_status generate(vug_answerer *a, const vug_prompt *prompt,
         .user = a,
     };
     VUG_TRY(vug_reply_create(&taking, &a->reply, err));
+    how.reply = a->reply;
+    how.thinking_budget = a->setting.thinking;
     vug_status st = vug_prompt_encode(tokenizer, prompt, &tokens, err);
     if (st == VUG_OK)
-        st = vug_generate(a->session, tokens.id, tokens.n, how, out, err);
-    if (st == VUG_OK && a->st == VUG_OK)
-        a->st = vug_reply_finish(a->reply, &a->err);
-    if (st == VUG_OK && a->st != VUG_OK) {
-        vug_generation_release(out);
-        st = a->st;
-        *err = a->err;
+        st = vug_generate(a->session, tokens.id, tokens.n, &how, out, err);
+    if (st == VUG_OK) {
+        st = vug_reply_finish(a->reply, err);
+        if (st != VUG_OK)
+            vug_generation_release(out);
     }
     vug_reply_destroy(a->reply);
     a->reply = NULL;
@@ -248,7 +248,7 @@ static vug_status converse(vug_answerer *a, const vug_talk *talk, const vug_gene
         st = vug_setting_render(&a->setting, a->chat, (vug_str){ messages.ptr, messages.len },
                                 &prompt, err);
     if (st == VUG_OK)
-        st = generate(a, &prompt, how, out, err);
+        st = generate(a, &prompt, *how, out, err);
     vug_prompt_release(&prompt);
     vug_buf_release(&messages);
     return st;
@@ -263,6 +263,7 @@ vug_status vug_answer(vug_answerer *a, const vug_talk *talk, const vug_str *raw,
         .n_top = a->opt->logprobs,
         .logprobs = a->opt->given[VUG_OPTION_logprobs],
         .ignore_stop = a->opt->ignore_eos,
+        .grammar = a->grammar,
         .on_piece = on_piece,
         .user = a,
     };
@@ -270,7 +271,6 @@ vug_status vug_answer(vug_answerer *a, const vug_talk *talk, const vug_str *raw,
     forget(a);
     a->last = '\n';
     a->thought = false;
-    a->st = VUG_OK;
     vug_interrupt_watch(a->session);
     if (raw)
         st = vug_generate_text(a->session, raw->ptr, raw->len, &how, out, err);

@@ -19,9 +19,8 @@ typedef struct {
     const vug_chat *chat; /* NULL with --raw */
     vug_chat *own;        /* of --chat-template */
     vug_setting setting;
-    vug_reply *reply; /* while an answer of a conversation comes */
-    vug_status st;    /* of the reply */
-    vug_err err;
+    vug_grammar *grammar;      /* NULL: anything */
+    vug_reply *reply;          /* while an answer of a conversation comes */
     vug_buf content, thinking; /* of the last answer */
     vug_js calls;              /* likewise: the elements of tool_calls */
     size_t n_calls;
@@ -45,6 +44,8 @@ bool vug_answer_keep(const vug_answerer *a, vug_talk *talk);
 void vug_answer_speed(const vug_answerer *a, const vug_generation *g);
 void vug_answer_json(const vug_answerer *a, const vug_generation *g, double load_s, vug_js *js);
 
+/* form.c: the grammar of --schema and its like, or NULL. */
+VUG_MUST_CHECK vug_status vug_form_of(const vug_answerer *a, vug_grammar **out, vug_err *err);
 /* sampling.c: a chain in the user's order or the default one. */
 VUG_MUST_CHECK vug_status vug_sampling_of(const vug_options *opt, const vug_model *model,
                                           vug_arena *arena, vug_sampling *out, vug_err *err);

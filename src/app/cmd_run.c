@@ -108,6 +108,7 @@ int vug_cmd_run(vug_ui *ui, const vug_options *opt)
     const char *const needs_template[] = { opt->system ? "--system" : NULL,
                                            opt->tools ? "--tools" : NULL,
                                            opt->thinking ? "--thinking" : NULL,
+                                           opt->tool_choice ? "--tool-choice" : NULL,
                                            opt->chat_template ? "--chat-template" : NULL };
     for (size_t i = 0; opt->raw && i < sizeof(needs_template) / sizeof(needs_template[0]); i++) {
         if (!needs_template[i])

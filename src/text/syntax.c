@@ -52,6 +52,7 @@ vug_syntax vug_syntax_of(vug_str source)
             s.mark[VUG_MARK_CALL_END] = calls[i].end;
             s.mark[VUG_MARK_QUOTE] = calls[i].quote;
             s.form = calls[i].form;
+            s.tagged = s.form == VUG_CALL_HERMES && holds(source, "<function=");
         }
     }
     return s;

@@ -31,6 +31,7 @@ typedef struct {
     const char *label;                /* in front of the thinking, no part of it; NULL: none */
     const char *thinking_end;         /* what closes the thinking properly; NULL: none */
     vug_call_form form;               /* where there is a mark of calls */
+    bool tagged;                      /* of HERMES: the model is asked for <function=NAME> */
 } vug_syntax;
 
 /* Of a chat template's text. */
