@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/sampler.h"
 #include "engine_help.h"
 #include "tiny_model.h"
 

@@ -151,7 +151,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, v
 VUG_API VUG_MUST_CHECK vug_status vug_reply_finish(vug_reply *reply, vug_err *err);
 /* Whether the answer is inside its thinking, and the text that closes it properly. */
 VUG_API bool vug_reply_is_thinking(const vug_reply *reply);
-VUG_API const char *vug_chat_thinking_end(const vug_chat *chat);
+VUG_API const char *vug_reply_thinking_end(const vug_reply *reply);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,6 @@
  * its budget is spent. */
 #include "engine/sampler.h"
 
-enum { MOST_FORCED = 256 }; /* tokens, asked for at once */
-
 vug_status vug_bounds_init(vug_bounds *b, const vug_generate_options *o, const vug_model *model,
                            vug_err *err)
 {
@@ -24,9 +22,8 @@ vug_status vug_bounds_init(vug_bounds *b, const vug_generate_options *o, const v
     const int64_t size = vug_tokenizer_size(tokenizer), rows = model->info.n_vocab;
     b->n_words = (size_t)((size > rows ? size : rows) + 31) / 32;
     b->allowed = vug_alloc_zero(b->n_words, sizeof(*b->allowed));
-    b->forced.id = vug_alloc(MOST_FORCED, sizeof(*b->forced.id));
     vug_status st = VUG_OK;
-    if (!b->allowed || !b->forced.id)
+    if (!b->allowed)
         st = VUG_FAIL_NOMEM(err, "the mask of a grammar", b->n_words * sizeof(*b->allowed));
     if (st == VUG_OK)
         st = vug_grammar_start(o->grammar, &b->state, err);
@@ -39,7 +36,6 @@ void vug_bounds_release(vug_bounds *b)
 {
     vug_grammar_state_destroy(b->state);
     vug_free(b->allowed);
-    vug_tokens_release(&b->forced);
     *b = (vug_bounds){ 0 };
 }
 
@@ -48,18 +44,32 @@ static bool is_thinking(const vug_bounds *b)
     return b->reply && vug_reply_is_thinking(b->reply);
 }
 
-/* The text that closes the thinking becomes the tokens that come next. */
-static vug_status close_thinking(vug_bounds *b, vug_err *err)
+/* `text`, of what closes the thinking, becomes the tokens that come next. */
+static vug_status force(vug_bounds *b, const char *text, vug_err *err)
 {
-    const vug_chat *chat = vug_model_chat(b->model, err);
     const vug_tokenizer *tokenizer = vug_model_tokenizer(b->model, err);
-    if (!chat || !tokenizer)
+    if (!tokenizer)
         return VUG_UNSUPPORTED;
-    const char *end = vug_chat_thinking_end(chat);
-    vug_tokens_release(&b->forced);
+    vug_tokens id;
+    VUG_TRY(vug_tokenizer_encode(tokenizer, text, strlen(text), VUG_ENCODE_PARSE_SPECIAL, &id,
+                                 err));
+    VUG_ASSERT(id.n <= VUG_MOST_FORCED); /* a few words of the table in text/syntax.c */
+    memcpy(b->forced, id.id, id.n * sizeof(*id.id));
+    b->n_forced = id.n;
     b->next = 0;
-    return vug_tokenizer_encode(tokenizer, end, strlen(end), VUG_ENCODE_PARSE_SPECIAL, &b->forced,
-                                err);
+    b->closing = true;
+    vug_tokens_release(&id);
+    return VUG_OK;
+}
+
+/* What the model was trained to write between the thinking that it has ended by itself and
+ * the content: no part of the grammar's text. */
+static const char *gap(const vug_reply *reply)
+{
+    const char *end = vug_reply_thinking_end(reply), *at = end + strlen(end);
+    while (at > end && (at[-1] == '\n' || at[-1] == ' '))
+        at--;
+    return at;
 }
 
 static bool any(const vug_bounds *b)
@@ -84,9 +94,9 @@ static void allow_stops(vug_bounds *b)
 static vug_status ask_grammar(vug_bounds *b, vug_next *out, vug_err *err)
 {
     b->next = 0;
-    VUG_TRY(vug_grammar_forced(b->state, b->forced.id, MOST_FORCED, &b->forced.n, err));
-    if (b->forced.n > 0) {
-        out->forced = b->forced.id[0];
+    VUG_TRY(vug_grammar_forced(b->state, b->forced, VUG_MOST_FORCED, &b->n_forced, err));
+    if (b->n_forced > 0) {
+        out->forced = b->forced[0];
         return VUG_OK;
     }
     VUG_TRY(vug_grammar_mask(b->state, b->allowed, b->n_words, err));
@@ -107,9 +117,9 @@ vug_status vug_bounds_next(vug_bounds *b, vug_next *out, vug_err *err)
 {
     *out = (vug_next){ .forced = -1 };
     if (!vug_bounds_is_forced(b) && is_thinking(b) && b->thinking_left == 0)
-        VUG_TRY(close_thinking(b, err));
+        VUG_TRY(force(b, vug_reply_thinking_end(b->reply), err));
     if (vug_bounds_is_forced(b))
-        out->forced = b->forced.id[b->next];
+        out->forced = b->forced[b->next];
     else if (b->state && !is_thinking(b))
         return ask_grammar(b, out, err);
     return VUG_OK;
@@ -122,7 +132,13 @@ vug_status vug_bounds_take(vug_bounds *b, int32_t id, vug_err *err)
         b->next++;
     if (thinking && b->thinking_left > 0)
         b->thinking_left--;
-    if (b->state && !thinking)
+    if (b->state && !thinking && !b->closing)
         VUG_TRY(vug_grammar_accept(b->state, id, err));
-    return b->reply ? vug_reply_push(b->reply, id, err) : VUG_OK;
+    b->closing = b->closing && vug_bounds_is_forced(b);
+    if (!b->reply)
+        return VUG_OK;
+    VUG_TRY(vug_reply_push(b->reply, id, err));
+    if (b->state && thinking && !is_thinking(b) && !b->closing && *gap(b->reply))
+        return force(b, gap(b->reply), err);
+    return VUG_OK;
 }

@@ -9,6 +9,8 @@
 
 /* ---- bounds of an answer (bounds.c) --------------------------------------------- */
 
+enum { VUG_MOST_FORCED = 256 }; /* tokens that are certain, at once */
+
 /* What a grammar and a budget of thinking let come next, token by token. */
 typedef struct {
     const vug_model *model;
@@ -16,8 +18,9 @@ typedef struct {
     vug_grammar_state *state; /* NULL: no grammar */
     uint32_t *allowed;        /* [n_words], a bit per id */
     size_t n_words;
-    vug_tokens forced; /* they come next, from `next` on, whatever the model thinks */
-    size_t next;
+    int32_t forced[VUG_MOST_FORCED]; /* [n_forced]: what comes next, from `next` on */
+    size_t n_forced, next;
+    bool closing;          /* they close the thinking: no part of the grammar's text */
     int64_t thinking_left; /* tokens; below 0: no limit */
     bool may_stop;         /* stop tokens end the answer */
 } vug_bounds;
@@ -36,7 +39,7 @@ VUG_MUST_CHECK vug_status vug_bounds_next(vug_bounds *bounds, vug_next *out, vug
 /* Whether the next token is certain already. */
 static inline bool vug_bounds_is_forced(const vug_bounds *bounds)
 {
-    return bounds->next < bounds->forced.n;
+    return bounds->next < bounds->n_forced;
 }
 
 /* Goes on by a token that was allowed and ends nothing. */

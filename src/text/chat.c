@@ -256,11 +256,6 @@ const vug_syntax *vug_chat_syntax(const vug_chat *chat)
     return &chat->syntax;
 }
 
-const char *vug_chat_thinking_end(const vug_chat *chat)
-{
-    return chat->syntax.thinking_end;
-}
-
 bool vug_chat_prints_tools(const vug_chat *chat)
 {
     return chat->with_tools.tmpl ? chat->with_tools.prints_tools : chat->plain.prints_tools;

@@ -443,6 +443,11 @@ bool vug_reply_is_thinking(const vug_reply *r)
     return r->place == VUG_IN_THINKING;
 }
 
+const char *vug_reply_thinking_end(const vug_reply *r)
+{
+    return r->syntax.thinking_end;
+}
+
 static vug_status read_tools(vug_reply *r, vug_str json, vug_err *err)
 {
     const vug_str copy = json.len ? vug_arena_copy(&r->arena, json) : json;

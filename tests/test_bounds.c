@@ -1,0 +1,257 @@
+/* Answers under a grammar and with a budget of thinking: what comes out has the form, is the
+ * model's choice where there is one, and does not depend on what is certain being computed
+ * together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine_help.h"
+#include "vug/chat.h"
+#include "vug/grammar.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+typedef struct {
+    vug_model *model;
+    vug_session *session;
+    const vug_tokenizer *tokenizer;
+} fixture;
+
+static fixture open_pebble(void)
+{
+    fixture f = { .model = help_model("models/pebble",
+                                      (vug_model_options){ .threads = 1, .context = 400 }) };
+    f.session = help_session(f.model);
+    f.tokenizer = vug_model_tokenizer(f.model, NULL);
+    assert_non_null(f.tokenizer);
+    return f;
+}
+
+static void close_pebble(fixture *f)
+{
+    vug_session_destroy(f->session);
+    vug_model_close(f->model);
+}
+
+static vug_grammar *grammar_of(const fixture *f, vug_grammar_kind kind, const char *text)
+{
+    vug_grammar *g;
+    vug_err err = { 0 };
+    help_ok(vug_grammar_create(kind, text, strlen(text), f->tokenizer, &g, &err), &err);
+    return g;
+}
+
+static const vug_message question = { "user", "Tell me of a fox, in JSON." };
+
+static vug_generation answer(const fixture *f, vug_generate_options how, uint64_t seed)
+{
+    static const vug_sampler_stage warm = { VUG_SAMPLER_TEMPERATURE, 1.5f, 0 };
+    vug_generation g = { 0 };
+    vug_err err = { 0 };
+    how.sampling = (vug_sampling){ &warm, 1, seed };
+    help_ok(vug_generate_chat(f->session, &question, 1, &how, &g, &err), &err);
+    return g;
+}
+
+/* The tokens are a text of the grammar, whole where the answer stopped by itself. */
+static void assert_accepted(const vug_grammar *grammar, const vug_generation *g)
+{
+    vug_grammar_state *s;
+    vug_err err = { 0 };
+    help_ok(vug_grammar_start(grammar, &s, &err), &err);
+    for (size_t i = 0; i < g->tokens.n; i++)
+        help_ok(vug_grammar_accept(s, g->tokens.id[i], &err), &err);
+    if (g->finish == VUG_FINISH_STOP)
+        assert_true(vug_grammar_may_end(s));
+    vug_grammar_state_destroy(s);
+}
+
+static const struct {
+    vug_grammar_kind kind;
+    const char *text;
+} grammars[] = {
+    { VUG_GRAMMAR_JSON, "" },
+    { VUG_GRAMMAR_SCHEMA,
+      "{\"type\":\"object\",\"properties\":{\"animal\":{\"const\":\"the quick brown fox\"},"
+      "\"legs\":{\"type\":\"integer\",\"minimum\":2,\"maximum\":8},"
+      "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":9},"
+      "\"maxItems\":3}},\"required\":[\"animal\",\"legs\",\"names\"],"
+      "\"additionalProperties\":false}" },
+    { VUG_GRAMMAR_REGEX, "(red|brown|grey) foxes have [1-9] (legs|tails)\\." },
+    { VUG_GRAMMAR_GBNF, "root ::= \"(\" root \")\" | \"fox\"" },
+};
+
+static void answers_have_the_form(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    for (size_t i = 0; i < COUNT(grammars); i++) {
+        vug_grammar *grammar = grammar_of(&f, grammars[i].kind, grammars[i].text);
+        size_t stopped = 0;
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            vug_generation g = answer(
+                    &f, (vug_generate_options){ .grammar = grammar, .max_tokens = 150 }, seed);
+            assert_accepted(grammar, &g);
+            stopped += g.finish == VUG_FINISH_STOP;
+            vug_generation_release(&g);
+        }
+        assert_true(stopped > 0);
+        vug_grammar_destroy(grammar);
+    }
+    close_pebble(&f);
+}
+
+/* With log-probabilities every token goes through the model by itself. */
+static void certain_tokens_change_nothing(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    vug_grammar *grammar = grammar_of(&f, grammars[1].kind, grammars[1].text);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        const int most = 4 + 17 * (int)seed; /* some end within what is certain */
+        vug_generate_options how = { .grammar = grammar, .max_tokens = most };
+        vug_generation together = answer(&f, how, seed);
+        how.logprobs = true;
+        vug_generation single = answer(&f, how, seed);
+        assert_int_equal(together.tokens.n, single.tokens.n);
+        assert_memory_equal(together.tokens.id, single.tokens.id,
+                            single.tokens.n * sizeof(*single.tokens.id));
+        assert_int_equal(together.finish, single.finish);
+        assert_string_equal(together.text.ptr, single.text.ptr);
+        vug_generation_release(&together);
+        vug_generation_release(&single);
+    }
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+}
+
+/* A model that begins a text of the grammar by itself is not disturbed. */
+static void a_wide_grammar_leaves_the_choice(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    vug_grammar *grammar = grammar_of(&f, VUG_GRAMMAR_REGEX, "[\\s\\S]*");
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        vug_generation free = answer(&f, (vug_generate_options){ .max_tokens = 60 }, seed);
+        vug_generation held =
+                answer(&f, (vug_generate_options){ .grammar = grammar, .max_tokens = 60 }, seed);
+        bool special = false; /* a grammar forbids these, and what comes after them differs */
+        for (size_t i = 0; i < free.tokens.n; i++)
+            special = special || free.tokens.id[i] < 12;
+        if (!special)
+            assert_string_equal(free.text.ptr, held.text.ptr);
+        vug_generation_release(&free);
+        vug_generation_release(&held);
+    }
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+}
+
+/* ---- thinking --------------------------------------------------------------------------- */
+
+typedef struct {
+    vug_buf thinking, content;
+} heard;
+
+static bool hear(const vug_part *part, void *user)
+{
+    heard *h = user;
+    vug_buf_append(part->kind == VUG_PART_THINKING ? &h->thinking : &h->content, part->text,
+                   part->len);
+    return true;
+}
+
+static const char thinker[] = "{{ bos_token }}{% for m in messages %}<start_of_turn>user\n"
+                              "{{ m.content }}<end_of_turn>\n{% endfor %}"
+                              "<start_of_turn>model\n<think>\n";
+
+static void think(const fixture *f, int budget, const vug_grammar *grammar, heard *h,
+                  vug_generation *g)
+{
+    vug_chat *chat;
+    vug_err err = { 0 };
+    help_ok(vug_chat_parse(thinker, sizeof(thinker) - 1, "t", &chat, &err), &err);
+    static const char messages[] = "[{\"role\":\"user\",\"content\":\"Tell me a story.\"}]";
+    const vug_conversation c = { .messages = messages, .messages_len = sizeof(messages) - 1 };
+    vug_prompt prompt;
+    help_ok(vug_chat_render(chat, &c, &prompt, &err), &err);
+    vug_reply *reply;
+    const vug_reply_options o = {
+        .chat = chat, .tokenizer = f->tokenizer, .prompt = &prompt, .on_part = hear, .user = h
+    };
+    help_ok(vug_reply_create(&o, &reply, &err), &err);
+    vug_tokens id;
+    help_ok(vug_prompt_encode(f->tokenizer, &prompt, &id, &err), &err);
+    const vug_sampler_stage greedy = { VUG_SAMPLER_TEMPERATURE, 0, 0 };
+    const vug_generate_options how = { .max_tokens = 80,
+                                       .sampling = { &greedy, 1, 0 },
+                                       .grammar = grammar,
+                                       .reply = reply,
+                                       .thinking_budget = budget,
+                                       .ignore_stop = true };
+    help_ok(vug_generate(f->session, id.id, id.n, &how, g, &err), &err);
+    help_ok(vug_reply_finish(reply, &err), &err);
+    vug_reply_destroy(reply);
+    vug_tokens_release(&id);
+    vug_prompt_release(&prompt);
+    vug_chat_close(chat);
+}
+
+static void thinking_is_closed(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    vug_grammar *grammar = grammar_of(&f, VUG_GRAMMAR_REGEX, "a (red|brown) fox");
+    for (int budget = 1; budget < 9; budget += 3) {
+        heard h = { 0 };
+        vug_generation g = { 0 };
+        think(&f, budget, grammar, &h, &g);
+        vug_tokens thought;
+        vug_err err = { 0 };
+        help_ok(vug_tokenizer_encode(f.tokenizer, h.thinking.ptr, h.thinking.len, 0, &thought,
+                                     &err),
+                &err);
+        assert_int_equal(thought.n, budget);
+        assert_true(strncmp(h.content.ptr, "a red fox", 9) == 0 ||
+                    strncmp(h.content.ptr, "a brown fox", 11) == 0);
+        assert_non_null(strstr(g.text.ptr, "\n</think>\n\na "));
+        vug_tokens_release(&thought);
+        vug_generation_release(&g);
+        vug_buf_release(&h.thinking);
+        vug_buf_release(&h.content);
+    }
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+}
+
+static void bad_budgets_are_refused(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    static const int budgets[] = { -1, 5 };
+    for (size_t i = 0; i < COUNT(budgets); i++) {
+        vug_generation g;
+        vug_err err = { 0 };
+        const vug_generate_options how = { .thinking_budget = budgets[i] };
+        assert_int_equal(vug_generate_chat(f.session, &question, 1, &how, &g, &err), VUG_ARGUMENT);
+        assert_non_null(strstr(err.msg, "thinking_budget"));
+    }
+    close_pebble(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_have_the_form),
+        cmocka_unit_test(certain_tokens_change_nothing),
+        cmocka_unit_test(a_wide_grammar_leaves_the_choice),
+        cmocka_unit_test(thinking_is_closed),
+        cmocka_unit_test(bad_budgets_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
