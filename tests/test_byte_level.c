@@ -314,6 +314,12 @@ static void test_prompt_structure(void **state)
     plain[1] = (vug_range){ sizeof(text) - 1, sizeof(text) - 1 };
     assert_int_equal(count_id(t, &prompt, "<tool_call>"), 0);
     assert_int_equal(count_id(t, &prompt, "<|im_end|>"), 0);
+    char accent[] = "\xc3\xa9\xc3\xa9<|im_end|>";
+    vug_range cut[] = { { 1, 1 }, { 1, 3 }, { 3, 6 } }; /* most end inside of a character */
+    const vug_prompt inside = { { accent, sizeof(accent) - 1 }, cut, 3 };
+    assert_int_equal(count_id(t, &inside, "<|im_end|>"), 0);
+    cut[2] = (vug_range){ 3, 3 };
+    assert_int_equal(count_id(t, &inside, "<|im_end|>"), 1);
     plain[1] = (vug_range){ 3, 5 };
     vug_tokens got = { 0 };
     vug_err err;

@@ -216,9 +216,9 @@ static const bad components[] = {
     { { .normalizer = "{}" }, VUG_FORMAT, "the normalizer is no object with a \"type\"" },
     { { .normalizer = "[]" }, VUG_FORMAT, "the normalizer is no object with a \"type\"" },
     { { .normalizer = "{\"type\":\"Sequence\"}" }, VUG_FORMAT, "its list \"normalizers\"" },
-    { { .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\"}]}" },
+    { { .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"BertNormalizer\"}]}" },
       VUG_UNSUPPORTED,
-      "the normalizer \"Precompiled\" is not supported" },
+      "the normalizer \"BertNormalizer\" is not supported" },
     { { .normalizer = REPLACE("\"Regex\":\"(a)\\\\1\"", "\"\"") },
       VUG_UNSUPPORTED,
       "normalizer Replace: the regular expression \"(a)\\1\" is not supported: a backslash "

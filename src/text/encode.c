@@ -87,6 +87,27 @@ static bool make_valid(encoding *e, vug_str *text)
     return !e->clean.bad;
 }
 
+static bool is_inside(vug_str text, size_t at)
+{
+    return at < text.len && ((unsigned char)text.ptr[at] & 0xc0) == 0x80;
+}
+
+/* Ranges that begin or end inside of a character have all of it. */
+static void round_ranges(encoding *e, vug_str text)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < e->plain.n; i++) {
+        vug_range *r = &e->moved[i];
+        while (is_inside(text, r->from))
+            r->from--;
+        while (is_inside(text, r->to))
+            r->to++;
+        r->from = r->from > before ? r->from : before;
+        r->to = r->to > r->from ? r->to : r->from;
+        before = r->to;
+    }
+}
+
 /* ---- plain ranges of a normalized text ----------------------------------------- */
 
 /* The length of the normalized text[from..to). */
@@ -224,6 +245,7 @@ static vug_status encode_all(encoding *e, vug_str text)
 {
     if ((!takes_bytes(e->t) && !make_valid(e, &text)) || !vug_pieces_prepare(&e->pieces, text.len))
         return out_of_memory(e);
+    round_ranges(e, text);
     vug_split split = {
         .matcher = &e->t->raw, .text = text, .keep_special = e->parse_special, .plain = e->plain
     };

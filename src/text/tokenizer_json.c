@@ -248,7 +248,7 @@ static vug_status list_renamed(vug_tokenizer *t, vug_err *err)
         t->n_renamed += t->added[i].pattern.ptr != t->added[i].content.ptr;
     if (t->n_renamed == 0)
         return VUG_OK;
-    t->renamed = vug_alloc(t->n_renamed, sizeof(*t->renamed));
+    t->renamed = vug_alloc(t->n_renamed, sizeof(const vug_added_token *));
     if (!t->renamed)
         return VUG_FAIL_NOMEM(err, "the added tokens", t->n_renamed * sizeof(void *));
     for (size_t i = 0, n = 0; i < t->n_added; i++) {
