@@ -164,8 +164,7 @@ static const char *const grammars[] = {
     "root ::= x{9} x{5,} \" \"\nx ::= [a-c] | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
     "root ::= x{3,5} \"c\"\nx ::= [a-b]+ | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
     "root ::= x{3,5} \"c\"\nx ::= [a-b]* | \"zzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
-    "root ::= (x{2,4} \" \"){3,90}\nx ::= \"ab\" | \"c\" x | \"(\" root \")\" "
-    "| \"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\"",
+    "root ::= (x{2,4} \" \"){3,90}\nx ::= \"ab\" | \"c\" x | \"(\" root \")\" | [z]{40}",
     "root ::= item*\nitem ::= (\"ab\" | \"c\" ws) item?\nws ::= \" \"*",
     "root ::= [^b]* \"b\" [a-c]{4}",
     "root ::= .{1,3} | \"aaaaaaaaaaaa\"",

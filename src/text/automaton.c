@@ -86,11 +86,12 @@ static void spread(search *s)
 static vug_status find_ends(const vug_automaton *a, bool bytes, bool *reaches, vug_err *err)
 {
     const size_t n = a->n_states, n_list = (size_t)a->n_edges + 2 * (size_t)a->n_calls;
-    search s = { .a = a, .bytes = bytes, .reaches = reaches };
+    search s = { .a = a, .bytes = bytes };
+    s.reaches = reaches;
     s.first = vug_alloc_zero(n + 2, sizeof(*s.first));
-    s.list = vug_alloc(n_list, sizeof(*s.list));
+    s.list = vug_alloc(n_list + 1, sizeof(*s.list));
     s.pending = vug_alloc(n, sizeof(*s.pending));
-    const bool fits = s.first && (s.list || n_list == 0) && s.pending;
+    const bool fits = s.first && s.list && s.pending;
     if (fits) {
         each_support(&s, count_support);
         for (size_t i = 0; i < n; i++)

@@ -55,7 +55,9 @@ static void fail(parser *p, vug_status st, const char *what)
 /* NUL at the end, and where something failed. */
 static char peek(const parser *p)
 {
-    return p->st == VUG_OK && p->at < p->text.len ? p->text.ptr[p->at] : '\0';
+    if (p->st != VUG_OK || p->at >= p->text.len)
+        return '\0';
+    return p->text.ptr[p->at];
 }
 
 static bool skip(parser *p, const char *text)

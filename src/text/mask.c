@@ -12,7 +12,7 @@ vug_status vug_mask_cache_init(vug_mask_cache *c, const vug_trie *trie, size_t n
 void vug_mask_cache_release(vug_mask_cache *c)
 {
     vug_frame_mask **mask = (void *)c->masks.ptr;
-    for (size_t i = 0; i < c->masks.len / sizeof(*mask); i++)
+    for (size_t i = 0; i < c->frames.n; i++)
         vug_frame_mask_destroy(mask[i]);
     vug_buf_release(&c->masks);
     vug_sets_release(&c->frames);

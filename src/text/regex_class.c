@@ -147,7 +147,9 @@ static int64_t escaped(vug_regex *r, char letter)
 static int64_t escape(vug_regex *r, vug_buf *ranges, bool in_class)
 {
     const size_t start = r->at - 1;
-    const char letter = r->at < r->text.len ? r->text.ptr[r->at++] : '\0';
+    char letter = '\0';
+    if (r->at < r->text.len)
+        letter = r->text.ptr[r->at++];
     if (in_class && letter == 'b')
         return '\b';
     for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {

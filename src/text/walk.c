@@ -231,7 +231,7 @@ vug_status vug_walk_init(vug_walk *w, const vug_automaton *automaton, vug_err *e
     if (!w->pending || !w->list || !put_first(w)) {
         vug_walk_release(w);
         return VUG_FAIL_NOMEM(err, "a walk over a grammar",
-                              2 * VUG_WALK_MAX_STACKS * sizeof(*w->list));
+                              (size_t)2 * VUG_WALK_MAX_STACKS * sizeof(*w->list));
     }
     return VUG_OK;
 }
