@@ -152,7 +152,7 @@ static void test_nesting(void **state)
     /* A value nested as deeply as nobody writes one. */
     template_refuse("{% set ns = namespace(x=[]) %}{% for i in range(5000) %}"
                     "{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
-                    "{}", "t: line 1: a value nested deeper than 1000 levels");
+                    "{}", "t: line 1: nested deeper than 1000 levels");
 }
 
 static void test_source(void **state)
