@@ -190,7 +190,7 @@ static void test_spoiled(void **state)
             "{% elif n %}e{% endif %}{{ ns.x }}{% endfilter %}{{ [n]|tojson(indent=1) }}";
     char copy[sizeof(source)];
     size_t rendered = 0;
-    for (size_t i = 0; i < 2 * 8 * sizeof(source); i++) {
+    for (size_t i = 0; i < 16 * (sizeof(source) - 1); i++) {
         const size_t at = i / 16;
         vug_prompt prompt = { 0 };
         memcpy(copy, source, sizeof(source));

@@ -113,7 +113,6 @@ typedef struct {
 
 struct vug_tmacro;
 struct vug_tloop;
-
 struct vug_tv {
     vug_tv_kind kind;
     bool safe;  /* of a string: it is markup, and what is added to it is escaped */
