@@ -1,7 +1,12 @@
 #ifndef VUG_TEXT_TEMPLATE_AST_H
 #define VUG_TEXT_TEMPLATE_AST_H
 
-/* From the source of a template to its tree: tokens, nodes, the parser. */
+/*
+ * A template's way: template_lex.c makes tokens of it, template_nodes.c, _parse.c, _primary.c
+ * and _stmt.c a tree, template_scope.c finds what its scopes hide; template_eval.c, _exec.c,
+ * _loop.c and _macro.c walk the tree. What it can call stands in the tables of
+ * template_rows.h, what it works on in template_value.h and template_text.h.
+ */
 
 #include "text/template_rows.h"
 
@@ -141,6 +146,8 @@ typedef struct {
 } vug_parser;
 
 vug_tnode *vug_parse_node(vug_parser *p, vug_node_kind kind);
+/* With two kids, on the line of the first. */
+vug_tnode *vug_parse_with(vug_parser *p, vug_node_kind kind, vug_tnode *a, vug_tnode *b);
 void vug_parse_next(vug_parser *p);
 const vug_token *vug_parse_ahead(vug_parser *p);
 bool vug_parse_is_op(const vug_parser *p, int op);
@@ -165,6 +172,8 @@ static inline bool vug_parse_ok(const vug_parser *p)
 /* At the end of a statement: fails if it has something unknown. */
 void vug_parse_settle(vug_parser *p);
 vug_tnode *vug_parse_expression(vug_parser *p, bool conditional);
+/* What operators stand between; with the filters and tests behind it. */
+vug_tnode *vug_parse_unary(vug_parser *p, bool filters);
 /* Expressions with commas between are a tuple. `until`: a name that ends it, or NULL. */
 vug_tnode *vug_parse_tuple(vug_parser *p, bool conditional, const char *until, bool parens);
 vug_tnode *vug_parse_filters(vug_parser *p, vug_tnode *operand); /* begins at a name */
@@ -201,12 +210,15 @@ vug_targs vug_eval_args(vug_run *run, vug_tscope *scope, const vug_tnode *arg);
 /* Statements; what they print is put. Nothing more runs after a failure. */
 vug_flow vug_exec(vug_run *run, vug_tscope *scope, const vug_tnode *body);
 void vug_assign(vug_run *run, vug_tscope *scope, const vug_tnode *target, vug_tv value);
+/* A scope with the names that it hides. */
+vug_tscope *vug_scope_inside(vug_run *run, vug_tscope *outer, const vug_tnode *hidden);
+/* What a body prints, as a string. */
+vug_tv vug_captured(vug_run *run, vug_tscope *scope, const vug_tnode *body, vug_flow *flow);
+vug_flow vug_exec_loop(vug_run *run, vug_tscope *scope, const vug_tnode *node, vug_tv over,
+                       int64_t depth0);
+vug_flow vug_exec_call(vug_run *run, vug_tscope *scope, const vug_tnode *node); /* call block */
+vug_tv vug_macro_of(vug_run *run, vug_tscope *scope, const vug_tnode *node);
 /* Names that are undefined until they are assigned to. */
 void vug_hide(vug_run *run, vug_tscope *scope, const vug_tnode *hidden);
-bool vug_run_enter(vug_run *run); /* one level down, or a failure */
-static inline void vug_run_leave(vug_run *run)
-{
-    run->depth--;
-}
 
 #endif

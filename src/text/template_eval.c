@@ -4,18 +4,6 @@
 #include "text/template_ast.h"
 #include "text/template_text.h"
 
-bool vug_run_enter(vug_run *run)
-{
-    if (!vug_run_spend(run, 1))
-        return false;
-    if (run->depth >= VUG_RUN_MAX_DEPTH) {
-        (void)vug_run_fail(run, VUG_FORMAT, "nested deeper than %d levels", VUG_RUN_MAX_DEPTH);
-        return false;
-    }
-    run->depth++;
-    return true;
-}
-
 static size_t count(const vug_tnode *list)
 {
     size_t n = 0;
@@ -290,11 +278,11 @@ static vug_tv eval_kind(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 vug_tv vug_eval(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
     const uint32_t line = run->line;
-    if (!vug_run_enter(run))
+    if (!vug_deeper(run))
         return vug_tv_none();
     run->line = node->line;
     const vug_tv v = eval_kind(run, scope, node);
     run->line = line;
-    vug_run_leave(run);
+    run->depth--;
     return v;
 }

@@ -361,13 +361,14 @@ const vug_row vug_string_methods[] = {
 static vug_tv list_index(vug_run *run, vug_tv self, const vug_tv *arg, int data)
 {
     (void)data;
-    const int64_t n = (int64_t)self.seq->n;
+    const vug_tseq all = vug_tv_elements(run, self);
+    const int64_t n = (int64_t)all.n;
     int64_t from = vug_arg_int(run, arg[1], 0);
     int64_t to = vug_arg_int(run, arg[2], n);
     from = from < 0 ? (from < -n ? 0 : from + n) : from;
     to = to < 0 ? to + n : to > n ? n : to;
     for (int64_t i = from; i < to && vug_run_spend(run, 1); i++) {
-        if (vug_tv_equal(run, self.seq->item[i], arg[0]))
+        if (vug_tv_equal(run, all.item[i], arg[0]))
             return vug_tv_int(i);
     }
     return vug_run_fail(run, VUG_FORMAT, "what is looked for is not in the list");
@@ -377,8 +378,9 @@ static vug_tv list_count(vug_run *run, vug_tv self, const vug_tv *arg, int data)
 {
     (void)data;
     int64_t n = 0;
-    for (size_t i = 0; i < self.seq->n && vug_run_spend(run, 1); i++)
-        n += vug_tv_equal(run, self.seq->item[i], arg[0]);
+    const vug_tseq all = vug_tv_elements(run, self);
+    for (size_t i = 0; i < all.n && vug_run_spend(run, 1); i++)
+        n += vug_tv_equal(run, all.item[i], arg[0]);
     return vug_tv_int(n);
 }
 
@@ -400,6 +402,12 @@ const vug_row vug_list_methods[] = {
     { "remove", "", NULL, 0 },
     { "reverse", "", NULL, 0 },
     { "sort", "", NULL, 0 },
+    { NULL, NULL, NULL, 0 },
+};
+
+const vug_row vug_range_methods[] = {
+    { "index", "value", list_index, 0 },
+    { "count", "value", list_count, 0 },
     { NULL, NULL, NULL, 0 },
 };
 

@@ -38,6 +38,8 @@ const vug_row *vug_method_row(vug_tv_kind kind, vug_str name)
     case VUG_TV_LIST:
     case VUG_TV_TUPLE:
         return find(vug_list_methods, name);
+    case VUG_TV_RANGE:
+        return find(vug_range_methods, name);
     case VUG_TV_DICT:
         return find(vug_dict_methods, name);
     case VUG_TV_LOOP:

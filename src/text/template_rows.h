@@ -52,6 +52,7 @@ vug_tv vug_loop_attr(vug_run *run, struct vug_tloop *loop, vug_str name); /* or 
 
 /* The tables, of which the last row has no name. */
 extern const vug_row vug_string_methods[], vug_list_methods[], vug_dict_methods[];
+extern const vug_row vug_range_methods[];
 extern const vug_row vug_text_filters[], vug_list_filters[], vug_tests[], vug_functions[];
 extern const vug_row vug_loop_methods[], vug_cycler_methods[];
 

@@ -50,6 +50,10 @@ static inline vug_str vug_tstr_bytes(vug_tstr s)
     return (vug_str){ s.ptr, s.len };
 }
 vug_tstr vug_tstr_cut(vug_tstr s, size_t from, size_t to); /* in bytes */
+static inline bool vug_begins_char(char c)                 /* or goes on inside of one */
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
 /* The character at byte `at`, with its length; a byte alone where it is none. */
 size_t vug_tstr_char(vug_tstr s, size_t at, uint32_t *cp);
 size_t vug_tstr_chars(vug_run *run, vug_tstr s);                /* how many */
@@ -77,5 +81,11 @@ vug_tv vug_tstr_lines(vug_run *run, vug_tstr s, bool keep_ends);
 /* format % values, and format.format(..). */
 vug_tv vug_tstr_percent(vug_run *run, vug_tstr format, vug_tv values);
 vug_tv vug_tstr_format(vug_run *run, vug_tstr format, vug_tseq positional, const vug_tdict *named);
+
+/* ---- numbers in text ---------------------------------------------------------------- */
+
+/* Python's float(text) and int(text, base); false when it is none. */
+bool vug_parse_py_float(vug_str s, double *out);
+bool vug_parse_py_int(vug_str s, int base, int64_t *out);
 
 #endif

@@ -1,9 +1,6 @@
-/* Values: making them, comparing them, going through them. */
+/* Values: making them, asking and comparing them. */
 
 #include "text/template_value.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 #include "text/template_text.h"
 
@@ -118,9 +115,9 @@ static vug_tv json_members(vug_run *run, const vug_jv *v, bool foreign, int dept
 
 vug_tv vug_tv_json(vug_run *run, const vug_jv *v, bool foreign, int depth)
 {
-    if (depth > VUG_RUN_MAX_NESTED)
+    if (depth > VUG_RUN_MAX_DEPTH)
         return vug_run_fail(run, VUG_FORMAT, "a variable is nested deeper than %d levels",
-                            VUG_RUN_MAX_NESTED);
+                            VUG_RUN_MAX_DEPTH);
     switch (v->type) {
     case VUG_JSON_BOOL:
         return vug_tv_bool(v->boolean);
@@ -136,131 +133,6 @@ vug_tv vug_tv_json(vug_run *run, const vug_jv *v, bool foreign, int depth)
         break;
     }
     return vug_tv_none();
-}
-
-/* ---- dictionaries -------------------------------------------------------------------- */
-
-/* An order of keys that has nothing to do with Python's: what is equal is next to each
- * other, and kinds are apart. */
-static int key_rank(vug_tv v)
-{
-    return vug_tv_is_number(v) ? VUG_TV_INT : (int)v.kind;
-}
-
-static int key_order(vug_tv a, vug_tv b)
-{
-    const int rank = key_rank(a) - key_rank(b);
-    if (rank)
-        return rank;
-    if (vug_tv_is_number(a)) {
-        if (vug_tv_is_int(a) && vug_tv_is_int(b))
-            return (vug_tv_i64(a) > vug_tv_i64(b)) - (vug_tv_i64(a) < vug_tv_i64(b));
-        return (vug_tv_f64(a) > vug_tv_f64(b)) - (vug_tv_f64(a) < vug_tv_f64(b));
-    }
-    if (a.kind == VUG_TV_STRING || a.kind == VUG_TV_BIG)
-        return vug_str_compare(vug_tv_bytes(a), vug_tv_bytes(b));
-    if (a.kind != VUG_TV_TUPLE)
-        return 0;
-    for (size_t i = 0; i < a.seq->n && i < b.seq->n; i++) {
-        const int order = key_order(a.seq->item[i], b.seq->item[i]);
-        if (order)
-            return order;
-    }
-    return (a.seq->n > b.seq->n) - (a.seq->n < b.seq->n);
-}
-
-/* Whether it can be a key; tuples can when what they hold can. */
-static bool is_key(vug_tv v, int depth)
-{
-    if (v.kind == VUG_TV_LIST || v.kind == VUG_TV_DICT || depth > 8)
-        return false;
-    for (size_t i = 0; v.kind == VUG_TV_TUPLE && i < v.seq->n; i++) {
-        if (!is_key(v.seq->item[i], depth + 1))
-            return false;
-    }
-    return true;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const vug_tv *x = *(const vug_tv *const *)a;
-    const vug_tv *y = *(const vug_tv *const *)b;
-    const int order = key_order(*x, *y);
-    return order ? order : (x > y) - (x < y);
-}
-
-static void sort_keys(vug_tdict *d)
-{
-    for (size_t i = 0; i < d->n; i++)
-        d->sorted[i] = &d->key[i];
-    if (d->n > 1)
-        qsort(d->sorted, d->n, sizeof(*d->sorted), by_key);
-}
-
-/* Merges equal keys, which `sorted` has next to each other. */
-static void unite(vug_tdict *d, vug_tv *key, vug_tv *value)
-{
-    size_t gone = 0;
-    for (size_t i = 1, first = 0; i < d->n; i++) {
-        if (key_order(*d->sorted[first], *d->sorted[i]) != 0) {
-            first = i;
-            continue;
-        }
-        value[d->sorted[first] - key] = value[d->sorted[i] - key];
-        gone++;
-        d->sorted[i] = d->sorted[first];
-    }
-    if (gone == 0)
-        return;
-    for (size_t i = 0; i < d->n; i++)
-        key[i].named = true; /* goes, unless .. */
-    for (size_t i = 0; i < d->n; i++)
-        key[d->sorted[i] - key].named = false;
-    size_t n = 0;
-    for (size_t i = 0; i < d->n; i++) {
-        if (key[i].named)
-            continue;
-        key[n] = key[i];
-        value[n++] = value[i];
-    }
-    d->n = n;
-    sort_keys(d);
-}
-
-vug_tv vug_tv_dict(vug_run *run, vug_tv *key, vug_tv *value, size_t n)
-{
-    vug_tdict *d = vug_run_alloc(run, 1, sizeof(*d));
-    const vug_tv **sorted = vug_run_alloc(run, n, sizeof(*sorted));
-    if (!d || !sorted)
-        return vug_tv_none();
-    for (size_t i = 0; i < n; i++) {
-        if (!is_key(key[i], 0))
-            return vug_run_fail(run, VUG_FORMAT, "unhashable type: '%s'", vug_tv_type(key[i]));
-    }
-    *d = (vug_tdict){ key, value, sorted, n };
-    (void)vug_run_spend(run, n / 4);
-    sort_keys(d);
-    unite(d, key, value);
-    return (vug_tv){ .kind = VUG_TV_DICT, .dict = d };
-}
-
-vug_tv vug_tdict_get(vug_run *run, const vug_tdict *dict, vug_tv key)
-{
-    if (!is_key(key, 0))
-        return vug_run_fail(run, VUG_FORMAT, "unhashable type: '%s'", vug_tv_type(key));
-    size_t from = 0;
-    size_t to = dict->n;
-    while (from < to) {
-        const size_t mid = from + (to - from) / 2;
-        const int order = key_order(*dict->sorted[mid], key);
-        if (order == 0)
-            return dict->value[dict->sorted[mid] - dict->key];
-        if (order < 0)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return (vug_tv){ .kind = VUG_TV_ABSENT };
 }
 
 /* ---- asking --------------------------------------------------------------------------- */
@@ -285,17 +157,12 @@ const char *vug_tv_object(vug_tv v)
     return v.kind == VUG_TV_NONE ? "None" : name[v.kind];
 }
 
-static bool is_seq(vug_tv v)
-{
-    return v.kind == VUG_TV_LIST || v.kind == VUG_TV_TUPLE || v.kind == VUG_TV_VIEW;
-}
-
 bool vug_tv_length(vug_run *run, vug_tv v, size_t *out)
 {
     *out = 0;
     if (v.kind == VUG_TV_STRING)
         *out = vug_tstr_chars(run, v.str);
-    else if (is_seq(v))
+    else if (vug_tv_has_items(v))
         *out = v.seq->n;
     else if (v.kind == VUG_TV_DICT)
         *out = v.dict->n;
@@ -335,15 +202,16 @@ bool vug_tv_truth(vug_run *run, vug_tv v)
     }
 }
 
-static bool deeper(vug_run *run)
+bool vug_deeper(vug_run *run)
 {
+    if (!vug_run_spend(run, 1))
+        return false;
     if (run->depth >= VUG_RUN_MAX_DEPTH) {
-        (void)vug_run_fail(run, VUG_FORMAT, "values nested deeper than %d levels",
-                           VUG_RUN_MAX_DEPTH);
+        (void)vug_run_fail(run, VUG_FORMAT, "nested deeper than %d levels", VUG_RUN_MAX_DEPTH);
         return false;
     }
     run->depth++;
-    return vug_run_spend(run, 1);
+    return true;
 }
 
 static bool equal_items(vug_run *run, const vug_tv *a, const vug_tv *b, size_t n)
@@ -381,12 +249,12 @@ bool vug_tv_equal(vug_run *run, vug_tv a, vug_tv b)
     if (a.kind != b.kind)
         return false;
     bool equal = false;
-    if (!deeper(run)) {
+    if (!vug_deeper(run)) {
         return false;
     } else if (a.kind == VUG_TV_STRING || a.kind == VUG_TV_BIG) {
         (void)vug_run_spend_bytes(run, a.str.len);
         equal = vug_str_equal(vug_tv_bytes(a), vug_tv_bytes(b));
-    } else if (is_seq(a)) {
+    } else if (vug_tv_has_items(a)) {
         equal = a.seq->n == b.seq->n &&
                 (a.seq == b.seq || equal_items(run, a.seq->item, b.seq->item, a.seq->n));
     } else if (a.kind == VUG_TV_DICT) {
@@ -426,7 +294,7 @@ int vug_tv_compare(vug_run *run, vug_tv a, vug_tv b, const char *op)
         return 0;
     }
     int order = 0;
-    if (!deeper(run))
+    if (!vug_deeper(run))
         return 0;
     size_t i = 0;
     while (i < a.seq->n && i < b.seq->n && vug_run_ok(run) &&
@@ -462,112 +330,4 @@ bool vug_tv_in(vug_run *run, vug_tv what, vug_tv where)
             return true;
     }
     return false;
-}
-
-/* ---- going through ---------------------------------------------------------------------- */
-
-bool vug_tv_is_iterable(vug_tv v)
-{
-    return is_seq(v) || v.kind == VUG_TV_STRING || v.kind == VUG_TV_DICT ||
-           v.kind == VUG_TV_RANGE || v.kind == VUG_TV_ITERATOR || v.kind == VUG_TV_UNDEFINED;
-}
-
-vug_titer vug_tv_iterate(vug_run *run, vug_tv v)
-{
-    if (!vug_tv_is_iterable(v))
-        (void)vug_run_fail(run, VUG_FORMAT, "'%s' object is not iterable", vug_tv_type(v));
-    return (vug_titer){ .of = v };
-}
-
-bool vug_titer_next(vug_run *run, vug_titer *it, vug_tv *out)
-{
-    const vug_tv v = it->of;
-    if (!vug_run_spend(run, 1))
-        return false;
-    switch (v.kind) {
-    case VUG_TV_LIST:
-    case VUG_TV_TUPLE:
-    case VUG_TV_VIEW:
-        if (it->at >= v.seq->n)
-            return false;
-        *out = v.seq->item[it->at++];
-        return true;
-    case VUG_TV_ITERATOR:
-        if (v.seq->at >= v.seq->n)
-            return false;
-        *out = v.seq->item[v.seq->at++];
-        return true;
-    case VUG_TV_DICT:
-        if (it->at >= v.dict->n)
-            return false;
-        *out = v.dict->key[it->at++];
-        return true;
-    case VUG_TV_RANGE:
-        if (it->at >= v.range->n)
-            return false;
-        *out = vug_tv_int(v.range->start + (int64_t)it->at++ * v.range->step);
-        return true;
-    case VUG_TV_STRING: {
-        uint32_t cp;
-        if (it->at >= v.str.len)
-            return false;
-        const size_t n = vug_tstr_char(v.str, it->at, &cp);
-        *out = vug_tv_string(vug_tstr_cut(v.str, it->at, it->at + n));
-        it->at += n;
-        return true;
-    }
-    default:
-        return false;
-    }
-}
-
-vug_tseq vug_tv_elements(vug_run *run, vug_tv v)
-{
-    if (is_seq(v))
-        return *v.seq;
-    if (v.kind == VUG_TV_DICT)
-        return (vug_tseq){ .item = v.dict->key, .n = v.dict->n };
-    vug_tlist list = { 0 };
-    vug_titer it = vug_tv_iterate(run, v);
-    for (vug_tv item; vug_titer_next(run, &it, &item);)
-        vug_tlist_add(run, &list, item);
-    return (vug_tseq){ .item = list.item, .n = list.n };
-}
-
-/* Merges the sorted halves of `order`, which are numbers of keys. */
-static void merge(vug_run *run, const vug_tv *key, uint32_t *order, uint32_t *spare,
-                  const size_t bound[3], bool reverse)
-{
-    size_t a = bound[0];
-    size_t b = bound[1];
-    for (size_t i = bound[0]; i < bound[2]; i++) {
-        bool take_b = a >= bound[1];
-        if (!take_b && b < bound[2] && vug_run_spend(run, 1)) {
-            const int c = reverse ? vug_tv_compare(run, key[order[a]], key[order[b]], "<")
-                                  : vug_tv_compare(run, key[order[b]], key[order[a]], "<");
-            take_b = c < 0;
-        }
-        spare[i] = order[take_b ? b++ : a++];
-    }
-    memcpy(order + bound[0], spare + bound[0], (bound[2] - bound[0]) * sizeof(*order));
-}
-
-void vug_tv_sort(vug_run *run, vug_tv *item, const vug_tv *key, size_t n, bool reverse)
-{
-    uint32_t *order = vug_run_alloc(run, n, sizeof(*order));
-    uint32_t *spare = vug_run_alloc(run, n, sizeof(*spare));
-    vug_tv *copy = vug_run_alloc(run, n, sizeof(*copy));
-    if (!order || !spare || !copy || n == 0)
-        return;
-    for (size_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
-    for (size_t width = 1; width < n && vug_run_ok(run); width *= 2) {
-        for (size_t from = 0; from + width < n; from += 2 * width) {
-            const size_t end = from + 2 * width < n ? from + 2 * width : n;
-            merge(run, key, order, spare, (const size_t[]){ from, from + width, end }, reverse);
-        }
-    }
-    memcpy(copy, item, n * sizeof(*item));
-    for (size_t i = 0; i < n; i++)
-        item[i] = copy[order[i]];
 }

@@ -24,7 +24,6 @@
 #define VUG_RUN_MAX_VALUES ((size_t)256 << 20) /* bytes of all values */
 #define VUG_RUN_MAX_OUTPUT ((size_t)64 << 20)  /* bytes of the text, or of a string in the making */
 #define VUG_RUN_MAX_DEPTH  1000                /* nodes inside of nodes, through macros too */
-#define VUG_RUN_MAX_NESTED 200                 /* levels of a value that is printed or compared */
 #define VUG_RUN_MAX_RANGE  100000              /* elements of range(), as Jinja's sandbox has it */
 #define VUG_BYTES_PER_STEP 32                  /* of a string that is copied or searched */
 
@@ -114,7 +113,6 @@ typedef struct {
 
 struct vug_tmacro;
 struct vug_tloop;
-
 struct vug_tv {
     vug_tv_kind kind;
     bool safe;  /* of a string: it is markup, and what is added to it is escaped */
@@ -187,7 +185,10 @@ static inline bool vug_run_spend_bytes(vug_run *run, size_t bytes)
 {
     return vug_run_spend(run, bytes / VUG_BYTES_PER_STEP);
 }
-/* Zeroed; NULL and a failure when the run has had its share. */
+/* One level down, which is a step too; the caller takes it from run->depth again. False
+ * after a failure. */
+bool vug_deeper(vug_run *run);
+/* Zeroed; NULL and a failure past VUG_RUN_MAX_VALUES. */
 void *vug_run_alloc(vug_run *run, size_t n, size_t size);
 
 /* ---- making values ---------------------------------------------------------- */
@@ -235,6 +236,10 @@ const char *vug_tv_type(vug_tv v);
 static inline bool vug_tv_is_string(vug_tv v)
 {
     return v.kind == VUG_TV_STRING;
+}
+static inline bool vug_tv_has_items(vug_tv v) /* which lie in a row */
+{
+    return v.kind == VUG_TV_LIST || v.kind == VUG_TV_TUPLE || v.kind == VUG_TV_VIEW;
 }
 static inline bool vug_tv_is_int(vug_tv v) /* True is 1 */
 {
@@ -291,8 +296,5 @@ void vug_tv_sort(vug_run *run, vug_tv *item, const vug_tv *key, size_t n, bool r
 #define VUG_POWER (('*') << 8 | '*')
 vug_tv vug_tv_binary(vug_run *run, int op, vug_tv a, vug_tv b);
 vug_tv vug_tv_negate(vug_run *run, vug_tv v, bool minus);
-/* Python's float(text) and int(text, base); false when it is none. */
-bool vug_parse_py_float(vug_str s, double *out);
-bool vug_parse_py_int(vug_str s, int base, int64_t *out);
 
 #endif

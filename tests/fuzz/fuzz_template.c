@@ -33,8 +33,10 @@ static void render(const vug_template *tmpl, const vug_jv *object, vug_arena *ar
     size_t n = 0;
     for (const vug_jv *m = object ? object->child : NULL; m && n < MAX_VARIABLES; m = m->next) {
         const char *name = vug_arena_copy(arena, m->key).ptr;
-        if (name)
-            var[n++] = (vug_template_var){ name, m, n % 2 == 0 };
+        if (name) {
+            var[n] = (vug_template_var){ name, m, n % 2 == 0 };
+            n++;
+        }
     }
     const vug_status st = vug_template_render(tmpl, var, n, 1700000000, &prompt, &err);
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
