@@ -36,7 +36,7 @@ static const vug_api_usage usage = { 12, 8, 7, 2 };
     "\"created\":1760000000,\"model\":\"m\",\"choices\":["
 #define DELTA(delta, reason)                                                                     \
     EVENT "{\"index\":0,\"delta\":{" delta "},\"logprobs\":null,\"finish_reason\":" reason "}]}" \
-                                                                                           "\n\n"
+          "\n\n"
 #define ROLE DELTA("\"role\":\"assistant\",\"content\":\"\"", "null")
 
 /* ---- scripts ------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static void play(const script *s, vug_chat_choice *c)
         if (!more)
             assert_false(vug_chat_choice_part(&part, c));
     }
-    vug_chat_choice_finish(c, more ? s->finish : VUG_FINISH_CALLBACK);
+    vug_chat_choice_finish(c, s->finish);
     assert_true(vug_chat_choice_ok(c));
 }
 
@@ -460,6 +460,7 @@ static const script scripts[] = {
       .reason = "length" },
     { .part = { { 'c', "one E" }, { 'c', "N" }, { 'c', "D two" }, { 'c', "never" } },
       .stop = { "END" },
+      .finish = VUG_FINISH_LENGTH, /* the limit was reached with the stop, which counts */
       .logprobs = true,
       .text = "one ",
       .reason = "stop" },
@@ -532,6 +533,16 @@ static const script scripts[] = {
     { .part = { { 'n', "f" }, { 'a', "{oh" }, { 'd', NULL }, { 'c', "f{oh" } },
       .text = "f{oh",
       .reason = "stop" },
+    /* What has gone out as a call stays one. */
+    { .part = { { 'n', "f" },
+                { 'a', "{oh" },
+                { 'd', NULL },
+                { 'n', "g" },
+                { 'a', "{}" },
+                { 'e', NULL } },
+      .sure = true,
+      .calls = "f({oh) g({}) ",
+      .reason = "tool_calls" },
     { .part = { { 't', "hm" },
                 { 'c', "\xc3\xa9\xf0\x9f\x98\x80" },
                 { 'n', "f" },
