@@ -86,8 +86,10 @@ bool vug_stops_push(vug_stops *stops, const char *text, size_t len, vug_buf *to)
 
 void vug_stops_flush(vug_stops *stops, vug_buf *to)
 {
-    const vug_stop *held = stops->found ? NULL : longest(stops);
-    if (held)
+    if (stops->n == 0)
+        return;
+    const vug_stop *held = longest(stops);
+    if (!stops->found)
         vug_buf_append(to, held->text.ptr, held->matched);
     for (size_t i = 0; i < stops->n; i++)
         stops->stop[i].matched = 0;
