@@ -52,7 +52,7 @@ CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 # What is not a test_*.c in tests/ is help for those that are: an archive, from
 # which each takes what it calls. The same goes for the program without its main.
 LIB_SRC     := $(filter-out src/app/%,$(wildcard src/*/*.c src/*/*/*.c))
-APP_SRC     := $(wildcard src/app/*.c)
+APP_SRC     := $(wildcard src/app/*.c src/app/*/*.c)
 TEST_SRC    := $(wildcard tests/test_*.c)
 HELP_SRC    := $(filter-out tests/test_%,$(wildcard tests/*.c))
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -124,7 +124,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(BUILD)/libvug.a
 # Every fuzz target as a plain program over files, build/tests/fuzz NAME FILE...,
 # and as a test over the files that are kept for it.
 $(BUILD)/tests/fuzz $(BUILD)/tests/test_regressions: $(call obj,$(FUZZ_SRC))
-$(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libvug.a
+$(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
 
 # ---- the main job -----------------------------------------------------------
@@ -174,7 +174,7 @@ fuzz-%: $(BUILD)/fuzz/%
 	    $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) \
 	    $(BUILD)/corpus/$* tests/fuzz/regressions/$* >$<.log 2>&1 || { tail -n 60 $<.log; exit 1; }
 	@sed -n 's/^stat::number_of_executed_units: */fuzz $*: inputs tried: /p' $<.log
-$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libvug.a
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a $(BUILD)/libvug.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer,address,undefined -DFUZZ_ENTRY=vug_fuzz_$* -Itests \
 	    -o $@ tests/fuzz/entry.c $^ $(LIBS)
