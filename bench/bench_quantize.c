@@ -23,9 +23,13 @@ typedef size_t ggml_quantize_fn(int type, const float *src, void *dst, int64_t s
                                 int64_t n_rows, int64_t n_per_row, const float *imatrix);
 typedef void ggml_init_fn(int type);
 
+/* Sums of squares. */
 typedef struct {
-    double error, size;                   /* sums of squares */
-    double weighted_error, weighted_size; /* of squares times importance */
+    double error, size;
+} loss;
+
+typedef struct {
+    loss plain, weighted; /* weighted: times importance */
     double seconds;
     int64_t n;
 } sums;
@@ -49,20 +53,21 @@ static void quantize(const quantizer *q, const float *x, const float *importance
         vug_quantize_row(q->dtype, x + r * columns, importance, columns, dst + (size_t)r * row);
 }
 
-static void add_errors(vug_dtype dtype, const float *x, const uint8_t *bytes, const float *w,
-                       int64_t rows, int64_t columns, double *error, double *size)
+static void add_loss(vug_dtype dtype, const vug_tensor *t, const float *x, const uint8_t *bytes,
+                     const float *w, loss *to)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
+    const int64_t columns = t->dim[1];
     float *y = vug_alloc((size_t)columns, sizeof(*y));
     if (!y)
         exit(1);
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < t->dim[0]; r++) {
         info->decode(bytes + (size_t)(r * (columns / info->elements) * info->bytes), y,
                      (size_t)columns);
         for (int64_t i = 0; i < columns; i++) {
             const double v = (double)x[r * columns + i], e = v - (double)y[i];
-            *error += (w ? (double)w[i] : 1) * e * e;
-            *size += (w ? (double)w[i] : 1) * v * v;
+            to->error += (w ? (double)w[i] : 1) * e * e;
+            to->size += (w ? (double)w[i] : 1) * v * v;
         }
     }
     vug_free(y);
@@ -98,9 +103,9 @@ static void measure(const quantizer *q, const vug_tensor *t, sums *s)
     quantize(q, x, NULL, rows, columns, dst);
     s->seconds += vug_now() - start;
     s->n += rows * columns;
-    add_errors(q->dtype, x, dst, NULL, rows, columns, &s->error, &s->size);
+    add_loss(q->dtype, t, x, dst, NULL, &s->plain);
     quantize(q, x, w, rows, columns, dst);
-    add_errors(q->dtype, x, dst, w, rows, columns, &s->weighted_error, &s->weighted_size);
+    add_loss(q->dtype, t, x, dst, w, &s->weighted);
     vug_free(x);
     vug_free(w);
     vug_free(dst);
@@ -119,8 +124,8 @@ static sums measure_all(const vug_weights *weights, const quantizer *q)
 
 static void print(const sums *s)
 {
-    printf(" %8.5f %8.5f %6.0f", sqrt(s->error / s->size),
-           sqrt(s->weighted_error / s->weighted_size), (double)s->n / s->seconds / 1e6);
+    printf(" %8.5f %8.5f %6.0f", sqrt(s->plain.error / s->plain.size),
+           sqrt(s->weighted.error / s->weighted.size), (double)s->n / s->seconds / 1e6);
 }
 
 int main(int argc, char **argv)

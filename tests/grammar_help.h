@@ -3,7 +3,7 @@
 
 /* Automata without a vocabulary, for tests: which texts they match. */
 
-#include "text/walk.h"
+#include "text/grammar/walk.h"
 
 typedef vug_status grammar_front(vug_rules *rules, vug_str text, vug_node *root, vug_err *err);
 

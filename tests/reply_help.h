@@ -4,7 +4,7 @@
 /* The parts of an answer put together again, as a server would. */
 
 #include "core/mem.h"
-#include "text/reply.h"
+#include "text/chat/reply.h"
 
 enum { REPLY_CALLS = 64 };
 

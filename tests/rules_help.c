@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/text.h"
-#include "text/rule_nodes.h"
+#include "text/grammar/rule_nodes.h"
 
 /* ---- recognizer --------------------------------------------------------------- */
 

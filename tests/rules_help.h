@@ -9,7 +9,7 @@
 
 #include "core/bytes.h"
 #include "core/mem.h"
-#include "text/rules.h"
+#include "text/grammar/rules.h"
 
 /* Whether the whole text is what the node says. */
 bool rules_match(const vug_rules *rules, vug_node root, vug_str text);

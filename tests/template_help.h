@@ -3,7 +3,7 @@
 
 /* Templates, rendered for a test. */
 
-#include "text/template.h"
+#include "text/template/template.h"
 
 enum { TEMPLATE_MAX_VARIABLES = 24 };
 

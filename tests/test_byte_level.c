@@ -8,8 +8,8 @@
 
 #include "core/json.h"
 #include "core/os.h"
-#include "text/bytelevel.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/bytelevel.h"
+#include "text/tokenizer/tokenizer.h"
 #include "tokenizer_help.h"
 #include "vug/chat.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/gguf.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 #include "tokenizer_help.h"
 
 #define KEY(name) "tokenizer.ggml." name
@@ -119,7 +119,7 @@ static void pebble(void **state)
 {
     (void)state;
     static const char *const files[] = { "tests/golden/text/gemma3.jsonl", "README.md",
-                                         "src/text/tokenizer_gguf.c", "docs/architecture.md" };
+                                         "src/text/tokenizer/gguf.c", "docs/architecture.md" };
     vug_tokenizer *t = NULL;
     assert_int_equal(vug_tokenizer_open("models/pebble", &t, NULL), VUG_OK);
     vug_tokenizer *p = as_pieces(t);

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "text/normal.h"
-#include "text/pattern.h"
+#include "text/tokenizer/normal.h"
+#include "text/tokenizer/pattern.h"
 
 /*
  * Regular expressions as Oniguruma understands them, and normal forms as the reference

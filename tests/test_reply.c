@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 #include "reply_help.h"
-#include "text/chat.h"
+#include "text/chat/chat.h"
 
 /* Answers taken apart: what each family writes, what is no call after all, and that it does
  * not matter how an answer was cut into pieces. */

@@ -11,8 +11,8 @@
 #include "core/text.h"
 #include "grammar_help.h"
 #include "rules_help.h"
-#include "text/json_rules.h"
-#include "text/rule_nodes.h"
+#include "text/grammar/json_rules.h"
+#include "text/grammar/rule_nodes.h"
 
 /*
  * JSON schemas as grammars. tests/golden/text/schemas.json has schemas with documents that

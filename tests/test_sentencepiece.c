@@ -12,9 +12,9 @@
 #include "core/json.h"
 #include "core/os.h"
 #include "scratch.h"
-#include "text/proto.h"
-#include "text/spm_pieces.h"
 #include "text/text.h"
+#include "text/tokenizer/proto.h"
+#include "text/tokenizer/spm_pieces.h"
 #include "tokenizer_help.h"
 
 #define FOLDER "tests/golden/text/sentencepiece/"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "template_help.h"
-#include "text/template_ast.h"
+#include "text/template/ast.h"
 
 /* What is refused, and in which words; and that nothing takes the machine away. */
 

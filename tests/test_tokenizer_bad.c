@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "text/index.h"
 #include "text/text.h"
-#include "text/vocab.h"
+#include "text/tokenizer/index.h"
+#include "text/tokenizer/vocab.h"
 #include "tokenizer_help.h"
 
 /* Tokenizers that lie, that ask for what is not there, and damaged ones. */

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "grammar_help.h"
-#include "text/grammar.h"
-#include "text/tool_rules.h"
+#include "text/grammar/grammar.h"
+#include "text/grammar/tool_rules.h"
 
 /*
  * Tool calls as grammars: answers of each form that are calls, and those that are not. T

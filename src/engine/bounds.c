@@ -53,7 +53,7 @@ static vug_status force(vug_bounds *b, const char *text, vug_err *err)
     vug_tokens id;
     VUG_TRY(vug_tokenizer_encode(tokenizer, text, strlen(text), VUG_ENCODE_PARSE_SPECIAL, &id,
                                  err));
-    VUG_ASSERT(id.n <= VUG_MOST_FORCED); /* a few words of the table in text/syntax.c */
+    VUG_ASSERT(id.n <= VUG_MOST_FORCED); /* a few words of the table in text/chat/syntax.c */
     memcpy(b->forced, id.id, id.n * sizeof(*id.id));
     b->n_forced = id.n;
     b->next = 0;

@@ -142,7 +142,7 @@ struct vug_arch {
     const char *name;               /* "gemma3" */
     const char *const *model_types; /* of config.json; NULL-terminated */
     const vug_gguf_arch *gguf;      /* NULL: there are no GGUF files of it */
-    const char *chat;               /* family of text/formats.h; NULL: none is built in */
+    const char *chat;               /* family of text/chat/formats.h; NULL: none is built in */
     const vug_tensor_row *row;      /* the first is the embedding; a head is called "output" */
     size_t n_rows;
     const vug_pack_row *pack;

@@ -10,7 +10,7 @@
 #include "core/gguf.h"
 #include "core/mem.h"
 #include "core/status.h"
-#include "text/chat.h"
+#include "text/chat/chat.h"
 
 #define VUG_TOKENIZER_MAX_BYTES ((size_t)256 << 20) /* of a tokenizer.json */
 #define VUG_ENCODE_MAX_BYTES    ((size_t)64 << 20)  /* of a text */

@@ -6,7 +6,7 @@
  */
 
 #include "fuzz/fuzz.h"
-#include "text/walk.h"
+#include "text/grammar/walk.h"
 
 enum { MAX_STEPS = 400 };
 

@@ -6,7 +6,7 @@
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
-#include "text/messages.h"
+#include "text/chat/messages.h"
 
 static void check_calls(const vug_jv *calls)
 {

@@ -6,7 +6,7 @@
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
-#include "text/reply.h"
+#include "text/chat/reply.h"
 
 /* Parts as text, neighbours of one kind joined; a call that was dropped is forgotten. */
 typedef struct {

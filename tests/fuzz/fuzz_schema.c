@@ -5,7 +5,7 @@
  */
 
 #include "fuzz/fuzz.h"
-#include "text/tool_rules.h"
+#include "text/grammar/tool_rules.h"
 
 static void check(vug_rules *rules, vug_status st, const vug_err *err)
 {

@@ -5,7 +5,7 @@
 
 #include "core/text.h"
 #include "fuzz/fuzz.h"
-#include "text/template.h"
+#include "text/template/template.h"
 
 enum { MAX_VARIABLES = 16 };
 

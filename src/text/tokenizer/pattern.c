@@ -1,0 +1,70 @@
+#include "text/tokenizer/pattern.h"
+
+#include "core/text.h"
+
+size_t vug_find(vug_str text, size_t from, vug_str needle)
+{
+    while (needle.len <= text.len - from) {
+        const char *head = memchr(text.ptr + from, needle.ptr[0], text.len - from - needle.len + 1);
+        if (!head)
+            break;
+        from = (size_t)(head - text.ptr);
+        if (memcmp(head, needle.ptr, needle.len) == 0)
+            return from;
+        from++;
+    }
+    return text.len;
+}
+
+static vug_status search(vug_matches *m, size_t hit[2], bool *found, vug_err *err)
+{
+    const vug_pattern *p = m->pattern;
+    if (p->regex)
+        return vug_regex_find(p->regex, m->work, m->text, m->at, hit, found, err);
+    hit[0] = m->at < m->text.len ? vug_find(m->text, m->at, p->literal) : m->text.len;
+    *found = hit[0] < m->text.len;
+    hit[1] = hit[0] + p->literal.len;
+    return VUG_OK;
+}
+
+vug_status vug_matches_next(vug_matches *m, size_t hit[2], bool *found, vug_err *err)
+{
+    while (m->at <= m->text.len) {
+        VUG_TRY(search(m, hit, found, err));
+        if (!*found)
+            return VUG_OK;
+        if (hit[0] < hit[1] || !m->any || hit[1] != m->last) {
+            m->at = m->last = hit[1];
+            m->any = true;
+            return VUG_OK;
+        }
+        uint32_t cp;
+        const size_t n = vug_utf8_next(m->text.ptr + m->at, m->text.len - m->at, &cp);
+        m->at += n ? n : 1;
+    }
+    *found = false;
+    return VUG_OK;
+}
+
+vug_status vug_pattern_replace(const vug_pattern *pattern, vug_regex_work *work, vug_str text,
+                               vug_str with, vug_buf *to, bool *changed, vug_err *err)
+{
+    vug_matches m = { .pattern = pattern, .work = work, .text = text };
+    size_t done = 0, hit[2];
+    bool found = false;
+    *changed = false;
+    for (;;) {
+        VUG_TRY(vug_matches_next(&m, hit, &found, err));
+        if (!found)
+            break;
+        if (!*changed)
+            to->len = 0;
+        *changed = true;
+        vug_buf_append(to, text.ptr + done, hit[0] - done);
+        vug_buf_append(to, with.ptr, with.len);
+        done = hit[1];
+    }
+    if (*changed)
+        vug_buf_append(to, text.ptr + done, text.len - done);
+    return VUG_OK;
+}

@@ -1,0 +1,252 @@
+#include "text/tokenizer/spm_pieces.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/text.h"
+
+enum { MAX_MERGES = 1 << 20 }; /* twice those of the largest published vocabulary */
+
+void vug_spm_release(vug_spm_pieces *p)
+{
+    vug_free(p->score);
+    vug_free(p->kind);
+    *p = (vug_spm_pieces){ 0 };
+}
+
+/* ---- vocabulary -------------------------------------------------------------------- */
+
+/* Found as a whole, wherever it stands. */
+static bool is_whole(vug_piece_kind kind)
+{
+    return kind == VUG_PIECE_CONTROL || kind == VUG_PIECE_UNKNOWN || kind == VUG_PIECE_USER;
+}
+
+/* A run of spaces as pieces spell it; `marks` has room for those that may be found whole. */
+static vug_str with_marks(vug_str text, char *marks)
+{
+    static const vug_str mark = { "\xe2\x96\x81", 3 };
+    size_t n = 0;
+    while (n < text.len && n < VUG_ADDED_MAX_BYTES && text.ptr[n] == ' ') {
+        memcpy(marks + mark.len * n, mark.ptr, mark.len);
+        n++;
+    }
+    return n == text.len ? (vug_str){ marks, mark.len * n } : text;
+}
+
+static vug_status grow(vug_spm_pieces *p)
+{
+    if (p->n < p->cap)
+        return VUG_OK;
+    const size_t cap = p->cap ? 2 * p->cap : 1024;
+    float *score = vug_realloc(p->score, cap, sizeof(*score));
+    p->score = score ? score : p->score;
+    uint8_t *kind = score ? vug_realloc(p->kind, cap, 1) : NULL;
+    if (!kind)
+        return VUG_FAIL_NOMEM(p->err, "the pieces", cap * (sizeof(*score) + 1));
+    p->kind = kind;
+    p->cap = cap;
+    return VUG_OK;
+}
+
+vug_status vug_spm_add(vug_spm_pieces *p, vug_str text, double score, vug_piece_kind kind)
+{
+    vug_vocab *vocab = &p->t->vocab;
+    const unsigned id = (unsigned)p->n;
+    if (id >= VUG_MAX_IDS - 1)
+        return VUG_FAIL(p->err, VUG_LIMIT, "%s: more than %d tokens", p->file, VUG_MAX_IDS - 1);
+    if (text.len > VUG_TOKEN_MAX_BYTES)
+        return VUG_FAIL(p->err, VUG_LIMIT, "%s: token %u has %zu bytes, at most %d are allowed",
+                        p->file, id, text.len, VUG_TOKEN_MAX_BYTES);
+    if (score != score)
+        return VUG_FAIL(p->err, VUG_FORMAT, "%s: the score of token %u is no number", p->file, id);
+    /* Files of Gemma have its turns as pieces like any other. */
+    if (vug_str_is(text, "<start_of_turn>") || vug_str_is(text, "<end_of_turn>"))
+        kind = VUG_PIECE_CONTROL;
+    /* One of these found inside a character would leave the rest of it. */
+    if (is_whole(kind) && !vug_utf8_valid(text))
+        return VUG_FAIL(p->err, VUG_FORMAT, "%s: token %u, of a kind of its own, is not UTF-8",
+                        p->file, id);
+    VUG_TRY(grow(p));
+    char marks[3 * VUG_ADDED_MAX_BYTES];
+    if (kind == VUG_PIECE_USER && p->spaces_spelled)
+        text = with_marks(text, marks);
+    const vug_vocab_result added = vug_vocab_add(vocab, text, id);
+    p->score[p->n] = (float)score;
+    p->kind[p->n] = (uint8_t)kind;
+    p->n++;
+    if (added != VUG_VOCAB_ADDED)
+        return VUG_FAIL_NOMEM(p->err, "the vocabulary", vocab->pool.len);
+    return VUG_OK;
+}
+
+vug_status vug_spm_seal(vug_spm_pieces *p)
+{
+    vug_vocab *vocab = &p->t->vocab;
+    uint32_t which = 0;
+    const vug_vocab_result sealed = vug_vocab_seal(vocab, &which);
+    if (sealed == VUG_VOCAB_ADDED)
+        return VUG_OK;
+    if (sealed == VUG_VOCAB_NOMEM)
+        return VUG_FAIL_NOMEM(p->err, "the vocabulary", vocab->pool.len);
+    const vug_str text = vug_vocab_text(vocab, which);
+    return VUG_FAIL(p->err, sealed == VUG_VOCAB_DUPLICATE ? VUG_FORMAT : VUG_LIMIT,
+                    "%s: token %u, \"%.*s\", %s", p->file, (unsigned)which,
+                    (int)(text.len < 60 ? text.len : 60), text.ptr,
+                    sealed == VUG_VOCAB_DUPLICATE ? "comes twice" : "is made to collide");
+}
+
+/* ---- pieces that are found as a whole ------------------------------------------------ */
+
+static vug_status add_whole(vug_spm_pieces *p, uint32_t id, vug_user_place place)
+{
+    vug_tokenizer *t = p->t;
+    const vug_str text = vug_vocab_text(&t->vocab, id);
+    const bool user = p->kind[id] == VUG_PIECE_USER;
+    if (text.len == 0 || (user && place == VUG_USER_SCORED))
+        return VUG_OK;
+    if (text.len > VUG_ADDED_MAX_BYTES || t->n_added == VUG_ADDED_MAX_TOKENS)
+        return VUG_FAIL(p->err, VUG_LIMIT,
+                        "%s: token %u, of a kind of its own, has %zu bytes (at most %d), or there "
+                        "are more than %zu like it",
+                        p->file, (unsigned)id, text.len, VUG_ADDED_MAX_BYTES, VUG_ADDED_MAX_TOKENS);
+    const vug_str copy = vug_arena_copy(&t->arena, text);
+    if (!copy.ptr)
+        return VUG_FAIL_NOMEM(p->err, "the added tokens", text.len);
+    t->added[t->n_added++] = (vug_added_token){ .content = copy,
+                                                .pattern = copy,
+                                                .id = id,
+                                                .normalized = user && place == VUG_USER_NORMALIZED,
+                                                .special = !user };
+    return VUG_OK;
+}
+
+vug_status vug_spm_find_whole(vug_spm_pieces *p, vug_user_place user)
+{
+    size_t n = 0;
+    for (uint32_t id = 0; id < p->n; id++)
+        n += is_whole(p->kind[id]);
+    if (n == 0)
+        return VUG_OK;
+    vug_added_token *more = vug_realloc(p->t->added, p->t->n_added + n, sizeof(*more));
+    if (!more)
+        return VUG_FAIL_NOMEM(p->err, "the added tokens", n * sizeof(*more));
+    p->t->added = more;
+    for (uint32_t id = 0; id < p->n; id++) {
+        if (is_whole(p->kind[id]))
+            VUG_TRY(add_whole(p, id, user));
+    }
+    return VUG_OK;
+}
+
+/* ---- merges -------------------------------------------------------------------------- */
+
+typedef struct {
+    float score;
+    uint32_t len; /* bytes of the result */
+    vug_merge merge;
+} candidate;
+
+typedef struct {
+    candidate *row; /* [n] */
+    size_t n, cap;
+} candidates;
+
+static bool can_merge(const vug_spm_pieces *p, int32_t id)
+{
+    return id >= 0 && (p->kind[id] == VUG_PIECE_NORMAL || p->kind[id] == VUG_PIECE_USER ||
+                       (p->kind[id] == VUG_PIECE_UNUSED && p->unused_merge));
+}
+
+static vug_status add_candidate(const vug_spm_pieces *p, candidates *all, candidate c)
+{
+    if (p->kind[c.merge.result] == VUG_PIECE_UNUSED)
+        return VUG_FAIL(p->err, VUG_UNSUPPORTED,
+                        "%s: token %u is unused and is what others merge to, which is not "
+                        "supported",
+                        p->file, (unsigned)c.merge.result);
+    if (all->n == MAX_MERGES)
+        return VUG_FAIL(p->err, VUG_LIMIT, "%s: the tokens have more than %d merges", p->file,
+                        MAX_MERGES);
+    if (all->n == all->cap) {
+        const size_t cap = all->cap ? 2 * all->cap : 1024;
+        candidate *more = vug_realloc(all->row, cap, sizeof(*more));
+        if (!more)
+            return VUG_FAIL_NOMEM(p->err, "the merges", cap * sizeof(*more));
+        all->row = more;
+        all->cap = cap;
+    }
+    all->row[all->n++] = c;
+    return VUG_OK;
+}
+
+/* Every way to put the piece together from two. */
+static vug_status split_piece(const vug_spm_pieces *p, uint32_t id, candidates *all)
+{
+    const vug_vocab *vocab = &p->t->vocab;
+    const vug_str text = vug_vocab_text(vocab, id);
+    /* What a user defined is found before anything else is merged. */
+    const float score = p->kind[id] == VUG_PIECE_USER ? INFINITY : p->score[id];
+    candidate c = { .score = score, .len = (uint32_t)text.len, .merge = { .result = id } };
+    if (!can_merge(p, (int32_t)id))
+        return VUG_OK;
+    if (text.len > VUG_PIECE_MAX_BYTES)
+        return VUG_FAIL(p->err, VUG_LIMIT, "%s: token %u has %zu bytes, at most %d can be merged",
+                        p->file, (unsigned)id, text.len, VUG_PIECE_MAX_BYTES);
+    uint32_t cp;
+    for (size_t at = vug_utf8_next(text.ptr, text.len, &cp); at > 0 && at < text.len;) {
+        const int32_t left = vug_vocab_find(vocab, (vug_str){ text.ptr, at });
+        const vug_str rest = { text.ptr + at, text.len - at };
+        const int32_t right = can_merge(p, left) ? vug_vocab_find(vocab, rest) : -1;
+        c.merge.left = (uint32_t)left;
+        c.merge.right = (uint32_t)right;
+        if (can_merge(p, right))
+            VUG_TRY(add_candidate(p, all, c));
+        const size_t next = vug_utf8_next(rest.ptr, rest.len, &cp);
+        at = next > 0 ? at + next : text.len;
+    }
+    return VUG_OK;
+}
+
+/* Best scores first. Of equal ones the order is that of ranks where every merge has one of
+ * its own: by it, too, runs become pieces that are as long as possible. */
+static int by_score(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    if (x->len != y->len)
+        return x->len > y->len ? -1 : 1;
+    if (x->merge.result != y->merge.result)
+        return x->merge.result < y->merge.result ? -1 : 1;
+    return (x->merge.left > y->merge.left) - (x->merge.left < y->merge.left);
+}
+
+static vug_status put_merges(const vug_spm_pieces *p, const candidates *all)
+{
+    vug_bpe *bpe = &p->t->bpe;
+    bpe->first_alike = vug_alloc(all->n ? all->n : 1, sizeof(*bpe->first_alike));
+    if (!bpe->first_alike)
+        return VUG_FAIL_NOMEM(p->err, "the merges", all->n * sizeof(*bpe->first_alike));
+    for (size_t i = 0; i < all->n; i++) {
+        const bool alike = i > 0 && all->row[i].score == all->row[i - 1].score;
+        bpe->first_alike[i] = alike ? bpe->first_alike[i - 1] : (uint32_t)i;
+        if (!vug_bpe_add(bpe, all->row[i].merge))
+            return VUG_FAIL_NOMEM(p->err, "the merges", all->n * sizeof(vug_merge));
+    }
+    return VUG_OK;
+}
+
+vug_status vug_spm_merge(vug_spm_pieces *p)
+{
+    candidates all = { 0 };
+    vug_status st = VUG_OK;
+    for (uint32_t id = 0; id < p->n && st == VUG_OK; id++)
+        st = split_piece(p, id, &all);
+    if (st == VUG_OK && all.n > 1)
+        qsort(all.row, all.n, sizeof(*all.row), by_score);
+    if (st == VUG_OK)
+        st = put_merges(p, &all);
+    vug_free(all.row);
+    return st;
+}
