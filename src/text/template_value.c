@@ -5,6 +5,7 @@
 #include "text/template_text.h"
 
 const uint8_t vug_mark_all[1] = { 1 };
+const vug_tv vug_tv_nothing = { 0 };
 
 /* ---- making ------------------------------------------------------------------------ */
 
@@ -21,7 +22,7 @@ vug_tv vug_tv_seq(vug_run *run, vug_tv_kind kind, const vug_tv *item, size_t n)
     vug_tseq *seq = vug_run_alloc(run, 1, sizeof(*seq));
     if (!seq)
         return vug_tv_none();
-    *seq = (vug_tseq){ .item = item, .n = n };
+    *seq = (vug_tseq){ .item = item ? item : &vug_tv_nothing, .n = n };
     return (vug_tv){ .kind = kind, .seq = seq };
 }
 
@@ -67,13 +68,13 @@ void vug_tvars_set(vug_run *run, vug_tvars *vars, vug_str name, vug_tv value)
         *is = value;
         return;
     }
-    if (vars->n == vars->cap) {
+    if (vars->n == vars->cap || !vars->name || !vars->value) {
         const size_t cap = vars->cap ? vars->cap * 2 : 4;
         vug_str *names = vug_run_alloc(run, cap, sizeof(*names));
         vug_tv *values = vug_run_alloc(run, cap, sizeof(*values));
         if (!names || !values)
             return;
-        if (vars->n) {
+        if (vars->name && vars->value) {
             memcpy(names, vars->name, vars->n * sizeof(*names));
             memcpy(values, vars->value, vars->n * sizeof(*values));
         }
