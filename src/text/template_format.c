@@ -61,7 +61,7 @@ static void put_field(vug_run *run, const spec *f, vug_tstr head, vug_tstr body,
 
 static char align_of(const spec *f, int otherwise)
 {
-    return f->align ? f->align : (char)otherwise;
+    return (char)(f->align ? f->align : otherwise);
 }
 
 static void put_string(vug_run *run, const spec *f, vug_tstr s)

@@ -68,10 +68,12 @@ void vug_tvars_set(vug_run *run, vug_tvars *vars, vug_str name, vug_tv value)
         *is = value;
         return;
     }
-    if (vars->n == vars->cap || !vars->name || !vars->value) {
+    vug_str *names = vars->name;
+    vug_tv *values = vars->value;
+    if (vars->n == vars->cap || !names || !values) {
         const size_t cap = vars->cap ? vars->cap * 2 : 4;
-        vug_str *names = vug_run_alloc(run, cap, sizeof(*names));
-        vug_tv *values = vug_run_alloc(run, cap, sizeof(*values));
+        names = vug_run_alloc(run, cap, sizeof(*names));
+        values = vug_run_alloc(run, cap, sizeof(*values));
         if (!names || !values)
             return;
         if (vars->name && vars->value) {
@@ -80,8 +82,8 @@ void vug_tvars_set(vug_run *run, vug_tvars *vars, vug_str name, vug_tv value)
         }
         *vars = (vug_tvars){ names, values, vars->n, cap };
     }
-    vars->name[vars->n] = name;
-    vars->value[vars->n++] = value;
+    names[vars->n] = name;
+    values[vars->n++] = value;
 }
 
 static vug_tv json_number(const vug_jv *v, bool foreign)
