@@ -58,7 +58,7 @@ static void check(const vug_jv *row, vug_str source, const vug_template_var *var
         fail_msg("%.*s: %s", VUG_STR_ARG(source), err.msg);
     if (!want && st == VUG_OK)
         fail_msg("%.*s: not refused, but %s", VUG_STR_ARG(source), prompt.text.ptr);
-    if (want && (prompt.text.len != want->str.len ||
+    if (want && (!prompt.text.ptr || prompt.text.len != want->str.len ||
                  memcmp(prompt.text.ptr, want->str.ptr, prompt.text.len) != 0))
         fail_msg("%.*s\nwant: %.*s\ngot:  %s", VUG_STR_ARG(source), (int)want->str.len,
                  want->str.ptr, prompt.text.ptr);
@@ -73,7 +73,7 @@ static void test_small(void **state)
     vug_template_var var[TEMPLATE_MAX_VARIABLES];
     vug_text file = read("tests/golden/text/jinja.jsonl");
     const char *at = file.ptr;
-    vug_str line;
+    vug_str line = { 0 };
     assert_true(next_line(&at, &line));
     const size_t n = template_variables(vug_jv_get(parse(line, &arena), "variables"), &arena, var);
     int rows = 0;
@@ -118,7 +118,7 @@ static void check_chats(const char *templates_path, const char *rows_path, int a
     vug_text rows = read(rows_path);
     const vug_jv *all = parse((vug_str){ templates.ptr, templates.len }, &arena);
     const char *at = rows.ptr;
-    vug_str line;
+    vug_str line = { 0 };
     int n = 0;
     for (; next_line(&at, &line); n++)
         check_chat(parse(line, &arena), all, &arena);

@@ -59,7 +59,7 @@ static void sort_keys(vug_tdict *d)
     for (size_t i = 0; i < d->n; i++)
         d->sorted[i] = &d->key[i];
     if (d->n > 1)
-        qsort(d->sorted, d->n, sizeof(*d->sorted), by_key);
+        qsort(d->sorted, d->n, sizeof(const vug_tv *), by_key);
 }
 
 /* Merges equal keys, which `sorted` has next to each other. */
@@ -95,7 +95,7 @@ static void unite(vug_tdict *d, vug_tv *key, vug_tv *value)
 vug_tv vug_tv_dict(vug_run *run, vug_tv *key, vug_tv *value, size_t n)
 {
     vug_tdict *d = vug_run_alloc(run, 1, sizeof(*d));
-    const vug_tv **sorted = vug_run_alloc(run, n, sizeof(*sorted));
+    const vug_tv **sorted = vug_run_alloc(run, n, sizeof(const vug_tv *));
     if (!d || !sorted)
         return vug_tv_none();
     for (size_t i = 0; i < n; i++) {

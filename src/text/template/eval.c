@@ -195,7 +195,7 @@ vug_targs vug_eval_args(vug_run *run, vug_tscope *scope, const vug_tnode *arg)
             vug_tlist_add(run, &pos, v);
         }
     }
-    args.pos = pos.item;
+    args.pos = pos.item ? pos.item : &vug_tv_nothing;
     args.n = pos.n;
     return args;
 }

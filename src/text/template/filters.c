@@ -208,11 +208,11 @@ static vug_tv filter_urlencode(vug_run *run, vug_tv self, const vug_tv *arg, int
     const size_t n = self.kind == VUG_TV_DICT ? self.dict->n : all.n;
     const size_t from = vug_make(run);
     for (size_t i = 0; i < n && vug_run_ok(run); i++) {
-        vug_tv pair = self;
-        if (self.kind == VUG_TV_DICT)
-            pair = vug_tv_pair(run, self.dict->key[i], self.dict->value[i]);
-        else
-            pair = all.item[i];
+        const vug_tv pair = self.kind == VUG_TV_DICT
+                                    ? vug_tv_pair(run, self.dict->key[i], self.dict->value[i])
+                                    : all.item[i];
+        if (!vug_run_ok(run))
+            break;
         const vug_tseq both = vug_tv_elements(run, pair);
         if (both.n != 2)
             return vug_run_fail(run, VUG_FORMAT, "urlencode: expected pairs");

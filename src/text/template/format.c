@@ -59,11 +59,16 @@ static void put_field(vug_run *run, const spec *f, vug_tstr head, vug_tstr body,
     put_fill(run, f, align == '=' ? 0 : pad - left);
 }
 
+static char align_of(const spec *f, int otherwise)
+{
+    return (char)(f->align ? f->align : otherwise);
+}
+
 static void put_string(vug_run *run, const spec *f, vug_tstr s)
 {
     if (f->precision >= 0)
         s = vug_tstr_cut(s, 0, vug_tstr_offset(run, s, (size_t)f->precision));
-    put_field(run, f, (vug_tstr){ "", 0, NULL }, s, f->align ? f->align : '<');
+    put_field(run, f, (vug_tstr){ "", 0, NULL }, s, align_of(f, '<'));
 }
 
 /* Separators into the whole part of a number's spelling. */
@@ -94,9 +99,7 @@ static void put_number(vug_run *run, const spec *f, bool negative, const char *p
                    prefix);
     const vug_tstr body = grouped(run, f, digits);
     put_field(run, f, (vug_tstr){ head, strlen(head), NULL }, body,
-              f->align  ? f->align
-              : f->zero ? '='
-                        : '>');
+              align_of(f, f->zero ? '=' : '>'));
 }
 
 static void put_integer(vug_run *run, const spec *f, int64_t v)
@@ -128,7 +131,7 @@ static void put_integer(vug_run *run, const spec *f, int64_t v)
 static void put_real(vug_run *run, const spec *f, double v)
 {
     char text[512] = "";
-    const char type = f->type == '%' ? 'f' : f->type;
+    const char type = (char)(f->type == '%' ? 'f' : f->type);
     const int precision = f->precision < 0 ? 6 : f->precision > 100 ? 100 : (int)f->precision;
     const char fmt[] = { '%', '.', '*', type, '\0' };
     if (!isfinite(v))
@@ -165,8 +168,7 @@ static void put_value(vug_run *run, const spec *f, vug_tv v)
         if (f->precision >= 0)
             put_real(run, &as, v.f64);
         else
-            put_field(run, f, (vug_tstr){ "", 0, NULL }, vug_tv_repr(run, v).str,
-                      f->align ? f->align : '>');
+            put_field(run, f, (vug_tstr){ "", 0, NULL }, vug_tv_repr(run, v).str, align_of(f, '>'));
     } else if (f->type && f->type != 's') {
         (void)vug_run_fail(run, VUG_FORMAT, "format code '%c' is not for a %s", f->type,
                            vug_tv_type(v));
@@ -183,8 +185,10 @@ static spec percent_spec(vug_run *run, vug_tstr s, size_t *at)
     spec f = { .fill = ' ', .align = '>', .precision = -1 };
     for (; *at < s.len && strchr("-+ #0", s.ptr[*at]) && s.ptr[*at]; (*at)++) {
         const char c = s.ptr[*at];
-        f.align = c == '-' ? '<' : f.align;
-        f.sign = c == '+' || (c == ' ' && !f.sign) ? c : f.sign;
+        if (c == '-')
+            f.align = '<';
+        if (c == '+' || (c == ' ' && !f.sign))
+            f.sign = c;
         f.alternate |= c == '#';
         f.zero |= c == '0';
     }
@@ -318,7 +322,7 @@ static spec format_spec(vug_run *run, vug_tstr s)
         f.align = s.ptr[at++];
     }
     if (at < s.len && strchr("+- ", s.ptr[at]) && s.ptr[at])
-        f.sign = s.ptr[at] == '-' ? 0 : s.ptr[at], at++;
+        f.sign = (char)(s.ptr[at] == '-' ? 0 : s.ptr[at]), at++;
     if (at < s.len && s.ptr[at] == '#')
         f.alternate = true, at++;
     if (at < s.len && s.ptr[at] == '0') {

@@ -67,7 +67,7 @@ vug_tseq vug_tv_elements(vug_run *run, vug_tv v)
     vug_titer it = vug_tv_iterate(run, v);
     for (vug_tv item; vug_titer_next(run, &it, &item);)
         vug_tlist_add(run, &list, item);
-    return (vug_tseq){ .item = list.item, .n = list.n };
+    return (vug_tseq){ .item = list.item ? list.item : &vug_tv_nothing, .n = list.n };
 }
 
 /* Merges the sorted halves of `order`, which are numbers of keys. */

@@ -73,7 +73,7 @@ static bool looking_at(const vug_lexer *lex, size_t at, const char *text)
 
 static char byte_at(const vug_lexer *lex, size_t at)
 {
-    return at < lex->src.len ? lex->src.ptr[at] : '\0';
+    return (char)(at < lex->src.len ? lex->src.ptr[at] : '\0');
 }
 
 /* Behind the white space at `at`. */
@@ -147,7 +147,7 @@ static size_t skip_comment(vug_lexer *lex, size_t tag, size_t at)
     for (size_t end = at; end + 1 < lex->src.len; end++) {
         if (!looking_at(lex, end, "#}"))
             continue;
-        const char sign = end > at ? lex->src.ptr[end - 1] : '\0';
+        const char sign = (char)(end > at ? lex->src.ptr[end - 1] : '\0');
         if (sign == '-')
             return skip_space(lex, end + 2);
         return end + 2 + (sign != '+' && byte_at(lex, end + 2) == '\n');
@@ -168,6 +168,12 @@ static bool has_sign(const vug_lexer *lex, size_t at)
     return byte_at(lex, at) == '-' || byte_at(lex, at) == '+';
 }
 
+/* '-', '+' or '\0'. */
+static char sign_at(const vug_lexer *lex, size_t at)
+{
+    return (char)(has_sign(lex, at) ? byte_at(lex, at) : '\0');
+}
+
 /* The text of a raw block, whose opening tag ends at `from`. */
 static vug_token raw_text(vug_lexer *lex, size_t from)
 {
@@ -179,7 +185,7 @@ static vug_token raw_text(vug_lexer *lex, size_t from)
         const size_t end = name ? close_tag(lex, name) : 0;
         if (!end)
             continue;
-        const size_t stop = text_end(lex, from, tag, sign ? byte_at(lex, tag + 2) : '\0', false);
+        const size_t stop = text_end(lex, from, tag, sign_at(lex, tag + 2), false);
         move(lex, end);
         return token_of(lex, VUG_T_TEXT, from, stop);
     }
@@ -226,7 +232,7 @@ static vug_token next_outside(vug_lexer *lex)
         move(lex, lex->src.len);
         return token_of(lex, from < lex->src.len ? VUG_T_TEXT : VUG_T_END, from, lex->src.len);
     }
-    const char sign = has_sign(lex, tag + 2) ? lex->src.ptr[tag + 2] : '\0';
+    const char sign = sign_at(lex, tag + 2);
     const size_t end = text_end(lex, from, tag, sign, lex->src.ptr[tag + 1] == '{');
     if (end > from) {
         const vug_token text = token_of(lex, VUG_T_TEXT, from, end);
@@ -405,7 +411,7 @@ static bool bracket(vug_lexer *lex, size_t at, char c)
                            VUG_TPL_MAX_DEPTH);
             return false;
         }
-        lex->open[lex->n_open++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+        lex->open[lex->n_open++] = (char)(c == '(' ? ')' : c == '[' ? ']' : '}');
     } else if (c == ')' || c == ']' || c == '}') {
         if (lex->n_open == 0 || lex->open[lex->n_open - 1] != c) {
             vug_lexer_fail(lex, at, VUG_FORMAT, "unexpected '%c'", c);
@@ -436,7 +442,7 @@ static vug_token operator_at(vug_lexer *lex)
     if (!bracket(lex, from, c))
         return (vug_token){ 0 };
     vug_token t = token_of(lex, VUG_T_OP, from, from + 1);
-    t.op = c;
+    t.op = (unsigned char)c;
     move(lex, from + 1);
     return t;
 }

@@ -67,8 +67,9 @@ static void bind_special(vug_run *run, vug_tscope *scope, const vug_tnode *node,
                                VUG_STR_ARG(node->name), VUG_STR_ARG(args->name[i]));
     }
     if (uses & VUG_USES_VARARGS)
-        vug_tvars_set(run, &scope->vars, vug_str_of("varargs"),
-                      vug_tv_seq(run, VUG_TV_TUPLE, args->pos + n, args->n - n));
+        vug_tvars_set(
+                run, &scope->vars, vug_str_of("varargs"),
+                vug_tv_seq(run, VUG_TV_TUPLE, args->n > n ? args->pos + n : NULL, args->n - n));
     else if (args->n > n)
         (void)vug_run_fail(run, VUG_FORMAT, "macro '%.*s' takes not more than %zu argument(s)",
                            VUG_STR_ARG(node->name), n);

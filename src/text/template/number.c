@@ -222,7 +222,7 @@ vug_tv vug_tv_binary(vug_run *run, int op, vug_tv a, vug_tv b)
     if (op == '+' && vug_tv_is_string(a))
         return vug_run_fail(run, VUG_FORMAT, "can only concatenate str (not \"%s\") to str",
                             vug_tv_type(b));
-    const char text[] = { op == VUG_FLOOR ? '/' : op == VUG_POWER ? '*' : (char)op, '\0' };
+    const char text[] = { (char)(op == VUG_FLOOR || op == VUG_POWER ? op >> 8 : op), '\0' };
     return vug_run_fail(run, VUG_FORMAT, "unsupported operand type(s) for %s%s: '%s' and '%s'",
                         text, op == VUG_FLOOR || op == VUG_POWER ? text : "", vug_tv_type(a),
                         vug_tv_type(b));

@@ -142,7 +142,7 @@ static void put_dict(vug_run *run, const vug_tdict *dict)
 
 static void put_range(vug_run *run, const vug_trange *r)
 {
-    const long long stop = (long long)(r->start + (int64_t)r->n * r->step);
+    const long long stop = r->start + (long long)r->n * r->step;
     if (r->step == 1)
         vug_put_printf(run, "range(%lld, %lld)", (long long)r->start, stop);
     else

@@ -137,7 +137,8 @@ static bool bind(vug_run *run, const char *what, const vug_row *row, const vug_t
     for (int i = 0; next_param(&params, &p).len > 0; i++) {
         VUG_ASSERT(i < VUG_ROW_MAX_ARGS);
         if (vug_str_is(p.name, "*")) {
-            arg[i] = vug_tv_seq(run, VUG_TV_TUPLE, args->pos + at, args->n - at);
+            const bool some = args->n > at;
+            arg[i] = vug_tv_seq(run, VUG_TV_TUPLE, some ? args->pos + at : NULL, args->n - at);
             at = args->n;
         } else if (vug_str_is(p.name, "**")) {
             arg[i] = named_dict(run, args);

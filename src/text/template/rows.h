@@ -69,4 +69,10 @@ int64_t vug_arg_int(vug_run *run, vug_tv arg, int64_t otherwise);
 vug_tstr vug_arg_string(vug_run *run, vug_tv arg);
 bool vug_arg_bool(vug_run *run, vug_tv arg, bool otherwise);
 
+/* a + b and the rest of arithmetic, by the tokens of the operators. */
+#define VUG_FLOOR (('/') << 8 | '/')
+#define VUG_POWER (('*') << 8 | '*')
+vug_tv vug_tv_binary(vug_run *run, int op, vug_tv a, vug_tv b);
+vug_tv vug_tv_negate(vug_run *run, vug_tv v, bool minus);
+
 #endif

@@ -78,9 +78,9 @@ typedef enum {
 vug_tv vug_tstr_case(vug_run *run, vug_tstr s, vug_case how);
 vug_tv vug_tstr_split(vug_run *run, vug_tstr s, const vug_tstr *by, int64_t max, bool from_right);
 vug_tv vug_tstr_lines(vug_run *run, vug_tstr s, bool keep_ends);
-/* format % values, and format.format(..). */
-vug_tv vug_tstr_percent(vug_run *run, vug_tstr format, vug_tv values);
-vug_tv vug_tstr_format(vug_run *run, vug_tstr format, vug_tseq positional, const vug_tdict *named);
+/* s % values, and s.format(..). */
+vug_tv vug_tstr_percent(vug_run *run, vug_tstr s, vug_tv values);
+vug_tv vug_tstr_format(vug_run *run, vug_tstr s, vug_tseq positional, const vug_tdict *named);
 
 /* ---- numbers in text ---------------------------------------------------------------- */
 

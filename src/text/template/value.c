@@ -5,6 +5,7 @@
 #include "text/template/text.h"
 
 const uint8_t vug_mark_all[1] = { 1 };
+const vug_tv vug_tv_nothing = { 0 };
 
 /* ---- making ------------------------------------------------------------------------ */
 
@@ -21,7 +22,7 @@ vug_tv vug_tv_seq(vug_run *run, vug_tv_kind kind, const vug_tv *item, size_t n)
     vug_tseq *seq = vug_run_alloc(run, 1, sizeof(*seq));
     if (!seq)
         return vug_tv_none();
-    *seq = (vug_tseq){ .item = item, .n = n };
+    *seq = (vug_tseq){ .item = item ? item : &vug_tv_nothing, .n = n };
     return (vug_tv){ .kind = kind, .seq = seq };
 }
 
@@ -67,20 +68,22 @@ void vug_tvars_set(vug_run *run, vug_tvars *vars, vug_str name, vug_tv value)
         *is = value;
         return;
     }
-    if (vars->n == vars->cap) {
+    vug_str *names = vars->name;
+    vug_tv *values = vars->value;
+    if (vars->n == vars->cap || !names || !values) {
         const size_t cap = vars->cap ? vars->cap * 2 : 4;
-        vug_str *names = vug_run_alloc(run, cap, sizeof(*names));
-        vug_tv *values = vug_run_alloc(run, cap, sizeof(*values));
+        names = vug_run_alloc(run, cap, sizeof(*names));
+        values = vug_run_alloc(run, cap, sizeof(*values));
         if (!names || !values)
             return;
-        if (vars->n) {
+        if (vars->name && vars->value) {
             memcpy(names, vars->name, vars->n * sizeof(*names));
             memcpy(values, vars->value, vars->n * sizeof(*values));
         }
         *vars = (vug_tvars){ names, values, vars->n, cap };
     }
-    vars->name[vars->n] = name;
-    vars->value[vars->n++] = value;
+    names[vars->n] = name;
+    values[vars->n++] = value;
 }
 
 static vug_tv json_number(const vug_jv *v, bool foreign)

@@ -99,7 +99,7 @@ typedef struct {
     vug_str name;
 } vug_tmissing;
 
-/* A name, attributes of a namespace, variables: few, in the order of their making. */
+/* Attributes of a namespace, variables of a scope. */
 typedef struct vug_tvars {
     vug_str *name;
     vug_tv *value;
@@ -139,6 +139,8 @@ typedef struct {
     vug_tv *item;
     size_t n, cap;
 } vug_tlist;
+
+extern const vug_tv vug_tv_nothing; /* ABSENT; what rows of none point at */
 
 /* ---- the run ---------------------------------------------------------------- */
 
@@ -290,11 +292,5 @@ bool vug_tv_is_iterable(vug_tv v);
 /* All elements as a list; its memory may be the value's own. */
 vug_tseq vug_tv_elements(vug_run *run, vug_tv v);
 void vug_tv_sort(vug_run *run, vug_tv *item, const vug_tv *key, size_t n, bool reverse);
-
-/* a + b and the rest of arithmetic, by the tokens of the operators. */
-#define VUG_FLOOR (('/') << 8 | '/')
-#define VUG_POWER (('*') << 8 | '*')
-vug_tv vug_tv_binary(vug_run *run, int op, vug_tv a, vug_tv b);
-vug_tv vug_tv_negate(vug_run *run, vug_tv v, bool minus);
 
 #endif
