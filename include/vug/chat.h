@@ -149,6 +149,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, v
 /* What was held back. A call that is cut short keeps the arguments that came, without
  * VUG_PART_CALL_END. */
 VUG_API VUG_MUST_CHECK vug_status vug_reply_finish(vug_reply *reply, vug_err *err);
+/* Whether on_part has asked to hear no more. */
+VUG_API bool vug_reply_is_over(const vug_reply *reply);
 /* Whether the answer is inside its thinking, and the text that closes it properly. */
 VUG_API bool vug_reply_is_thinking(const vug_reply *reply);
 VUG_API const char *vug_reply_thinking_end(const vug_reply *reply);

@@ -431,8 +431,9 @@ typedef struct {
     bool logprobs;                     /* report the chosen token's too; implied by n_top */
     bool ignore_stop;                  /* go on past the stop tokens */
     const struct vug_grammar *grammar; /* of vug/grammar.h: what the answer must be */
-    struct vug_reply *reply; /* of vug/chat.h, as new: hears the tokens; the grammar is for what
-                                follows the thinking */
+    struct vug_reply *reply; /* of vug/chat.h, as new: hears each token behind on_piece, and
+                                may end the generation as that may; the grammar is for what
+                                follows its thinking */
     int thinking_budget;     /* tokens, then it is closed; 0: no limit; needs `reply` */
     vug_piece_fn *on_piece;
     void *user;
@@ -443,7 +444,7 @@ typedef struct {
 typedef enum {
     VUG_FINISH_STOP,     /* a stop token */
     VUG_FINISH_LENGTH,   /* max_tokens or the context */
-    VUG_FINISH_CALLBACK, /* on_piece returned false */
+    VUG_FINISH_CALLBACK, /* on_piece or the on_part of `reply` returned false */
     VUG_FINISH_CANCELLED,
 } vug_finish;
 

@@ -80,10 +80,11 @@ static vug_status take_token(answering *g, bool *more, vug_err *err)
         piece.logprob =
                 vug_logprobs(g->session->logits, g->sampler.n_usable, id, g->top, piece.n_top);
     VUG_TRY(keep_token(g, id, err));
-    VUG_TRY(vug_bounds_take(&g->bounds, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
     *more = deliver(g, &piece);
+    VUG_TRY(vug_bounds_take(&g->bounds, id, err));
+    *more = *more && !(o->reply && vug_reply_is_over(o->reply));
     if (!*more)
         g->out->finish = VUG_FINISH_CALLBACK;
     return VUG_OK;

@@ -443,6 +443,11 @@ bool vug_reply_is_thinking(const vug_reply *r)
     return r->place == VUG_IN_THINKING;
 }
 
+bool vug_reply_is_over(const vug_reply *r)
+{
+    return r->deaf;
+}
+
 const char *vug_reply_thinking_end(const vug_reply *r)
 {
     return r->syntax.thinking_end;
