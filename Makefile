@@ -38,6 +38,10 @@ once = $(eval $(1) := $(2))$($(1))
 package = $(or $(shell pkg-config --libs $(1) 2>/dev/null),$(error $(1) is missing: run make deps))
 EDIT_CFLAGS = $(call once,EDIT_CFLAGS,$(shell pkg-config --cflags libedit))
 EDIT_LIBS   = $(call once,EDIT_LIBS,$(call package,libedit))
+HTTP_PACKAGES = libevent libevent_openssl libevent_pthreads openssl
+HTTP_CFLAGS = $(call once,HTTP_CFLAGS,$(shell pkg-config --cflags $(HTTP_PACKAGES)))
+HTTP_LIBS   = $(call once,HTTP_LIBS,$(call package,$(HTTP_PACKAGES)))
+APP_LIBS    = $(EDIT_LIBS) $(HTTP_LIBS)
 TEST_CFLAGS = $(call once,TEST_CFLAGS,$(shell pkg-config --cflags cmocka))
 TEST_LIBS   = $(call once,TEST_LIBS,$(call package,cmocka))
 # Linux distributions keep several LLVMs side by side, under names with a number.
@@ -50,7 +54,7 @@ CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 # What is not a test_*.c in tests/ is help for those that are: an archive, from
 # which each takes what it calls. The same goes for the program without its main.
 LIB_SRC     := $(filter-out src/app/%,$(wildcard src/*/*.c src/*/*/*.c))
-APP_SRC     := $(wildcard src/app/*.c)
+APP_SRC     := $(wildcard src/app/*.c src/app/*/*.c)
 TEST_SRC    := $(wildcard tests/test_*.c)
 HELP_SRC    := $(filter-out tests/test_%,$(wildcard tests/*.c))
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -81,8 +85,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
-$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS)
-$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
+$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS)
+$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
 
 define archive
 	@rm -f $@
@@ -105,10 +109,10 @@ $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 $(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
 $(BUILD)/libvug.so: $(call obj,$(LIB_SRC))
 	$(link)
-$(BUILD)/vug: LINK_LIBS = $(EDIT_LIBS)
+$(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
-$(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(EDIT_LIBS)
+$(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
 # tests/alloc_hook.c stands between this one test and the heap.
 $(BUILD)/tests/test_alloc: LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
@@ -121,7 +125,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(BUILD)/libvug.a
 # Every fuzz target as a plain program over files, build/tests/fuzz NAME FILE...,
 # and as a test over the files that are kept for it.
 $(BUILD)/tests/fuzz $(BUILD)/tests/test_regressions: $(call obj,$(FUZZ_SRC))
-$(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libvug.a
+$(BUILD)/tests/fuzz: $(BUILD)/obj/tests/fuzz/plain.o $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
 
 # ---- the main job -----------------------------------------------------------
@@ -170,7 +174,7 @@ fuzz-%: $(BUILD)/fuzz/%
 	    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/findings/$*- \
 	    $(BUILD)/corpus/$* tests/fuzz/regressions/$* >$<.log 2>&1 || { tail -n 60 $<.log; exit 1; }
 	@sed -n 's/^stat::number_of_executed_units: */fuzz $*: inputs tried: /p' $<.log
-$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libvug.a
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a $(BUILD)/libvug.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer,address,undefined -DFUZZ_ENTRY=vug_fuzz_$* -Itests \
 	    -o $@ tests/fuzz/entry.c $^ $(LIBS)
