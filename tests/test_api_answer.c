@@ -36,7 +36,7 @@ static const vug_api_usage usage = { 12, 8, 7, 2 };
     "\"created\":1760000000,\"model\":\"m\",\"choices\":["
 #define DELTA(delta, reason)                                                                     \
     EVENT "{\"index\":0,\"delta\":{" delta "},\"logprobs\":null,\"finish_reason\":" reason "}]}" \
-                                                                                           "\n\n"
+          "\n\n"
 #define ROLE DELTA("\"role\":\"assistant\",\"content\":\"\"", "null")
 
 /* ---- scripts ------------------------------------------------------------------------- */

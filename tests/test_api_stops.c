@@ -85,7 +85,9 @@ static const example examples[] = {
     { { "abab" }, "abaabab!", "aba" },
     { { "abcd", "bc" }, "xabcd", "xa" }, /* the one that ends first */
     { { "bc", "abc" }, "xabc", "x" },    /* of those the longest */
-    { { "abcX", "bcd" }, "abcd", "a" },  /* held for one, ended by another */
+    { { "abc", "bc" }, "xabc", "x" },
+    { { "ababac" }, "abababac", "ab" },
+    { { "abcX", "bcd" }, "abcd", "a" }, /* held for one, ended by another */
     { { "aaaaaaaX", "aab" }, "aaaaaab", "aaaa" },
     { { "\xc3\xa8" }, "caf\xc3\xa9 tr\xc3\xa8s", "caf\xc3\xa9 tr" },
     { { "x" }, "x", "" },
@@ -106,7 +108,7 @@ static void finds_stops_across_borders(void **state)
 static void agrees_with_a_plain_search(void **state)
 {
     (void)state;
-    static const char *const words[] = { "a", "ab", "aba", "bb", "abab", "aabaa", "babba" };
+    static const char *const words[] = { "a", "ab", "aba", "bb", "abab", "ababaa", "babba" };
     enum { WORDS = sizeof(words) / sizeof(words[0]), LENGTH = 10 };
     for (unsigned bits = 0; bits < 1u << LENGTH; bits++) {
         char text[LENGTH + 1] = { 0 };
