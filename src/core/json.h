@@ -87,7 +87,7 @@ struct vug_jv {
     int64_t i64;   /* of an is_int number */
     double f64;    /* of any number */
     vug_str key;   /* of a member of an object */
-    vug_str str;   /* of a string; of a number its spelling */
+    vug_str str;   /* of a string; of anything else its spelling in the source */
     vug_jv *child; /* first member or element */
     vug_jv *next;  /* sibling */
     size_t n;      /* members or elements */

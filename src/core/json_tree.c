@@ -69,13 +69,13 @@ static void read_number(vug_json *j, vug_jv *v)
 {
     const size_t at = j->pos;
     v->f64 = vug_json_f64(j);
-    v->str = (vug_str){ j->src.ptr + at, j->pos - at };
+    const vug_str spelling = { j->src.ptr + at, j->pos - at };
     /* "-9223372036854775808" has 20 characters. */
     char text[24];
-    if (v->str.len >= sizeof(text))
+    if (spelling.len >= sizeof(text))
         return;
-    memcpy(text, v->str.ptr, v->str.len);
-    text[v->str.len] = '\0';
+    memcpy(text, spelling.ptr, spelling.len);
+    text[spelling.len] = '\0';
     v->is_int = vug_parse_i64(text, &v->i64);
 }
 
@@ -87,6 +87,7 @@ static vug_jv *read_value(vug_json *j)
         return NULL;
     }
     v->type = vug_json_peek(j);
+    const size_t at = j->pos;
     switch (v->type) {
     case VUG_JSON_OBJECT:
     case VUG_JSON_ARRAY:
@@ -106,6 +107,8 @@ static vug_jv *read_value(vug_json *j)
         vug_json_skip(j);
         break;
     }
+    if (v->type != VUG_JSON_STRING)
+        v->str = (vug_str){ j->src.ptr + at, j->pos - at };
     return vug_json_ok(j) ? v : NULL;
 }
 

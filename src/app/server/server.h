@@ -57,5 +57,17 @@ typedef struct {
 int vug_api_error_status(vug_api_error_kind kind);
 /* {"error":{..}} */
 void vug_api_error_write(const vug_api_error *error, vug_buf *to);
+/* The same as an event, of a stream that has begun; it ends the stream without [DONE]. */
+void vug_api_error_event(const vug_api_error *error, vug_buf *to);
+/* `param` may be NULL. */
+void vug_api_error_set(vug_api_error *error, vug_api_error_kind kind, const char *param,
+                       const char *fmt, ...) VUG_PRINTF(4, 5);
+/* What the library said: bad input is the client's (400), memory the moment's (503), and
+ * the rest ours (500). */
+void vug_api_error_take(vug_api_error *error, const vug_err *err, const char *param);
+/* In the words that clients look for. `param` is "messages" or "prompt". */
+void vug_api_error_context(vug_api_error *error, size_t limit, size_t n_prompt, size_t n_answer,
+                           const char *param);
+void vug_api_error_model(vug_api_error *error, vug_str model);
 
 #endif
