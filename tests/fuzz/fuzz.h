@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VUG_FUZZ_TABLE(X) \
-    X(json) X(safetensors) X(quantized) X(gguf) X(config) X(tokenizer) X(profile) X(request)
+    X(json) X(safetensors) X(quantized) X(gguf) X(config) X(tokenizer) X(profile) X(request) X(http)
 
 typedef int vug_fuzz_fn(const uint8_t *data, size_t n);
 

@@ -147,7 +147,7 @@ static bool parse_target(vug_str target, vug_arena *arena, vug_http_request *r,
             return bad(error, "a byte in the target that no URL has");
     }
     if (vug_str_is(target, "*")) {
-        r->path = target;
+        r->path = vug_str_of("*");
         return true;
     }
     if (target.len > 7 && *target.ptr != '/') {
