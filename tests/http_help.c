@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "http_help.h"
 
 enum { PATIENCE_MS = 10000, MAX_IN = 1 << 20 };
@@ -369,5 +370,35 @@ void http_expect(http_client *c, int status, const char *part)
     const char *text = a.body.ptr ? a.body.ptr : "";
     if (a.status != status || (part && !strstr(text, part)))
         fail_msg("expected %d with '%s', got %d: %.300s", status, part ? part : "", a.status, text);
+    http_answer_release(&a);
+}
+
+void http_check_error(const http_answer *a, int status, const char *type, const char *code)
+{
+    const vug_jv *root;
+    vug_arena arena = { 0 };
+    vug_err err;
+    assert_true(http_header_is(a, "Content-Type", "application/json"));
+    if (a->status != status)
+        fail_msg("expected %d, got %s%s", status, a->head.ptr, a->body.ptr);
+    assert_int_equal(
+            vug_json_tree((vug_str){ a->body.ptr, a->body.len }, "error", &arena, &root, &err),
+            VUG_OK);
+    const vug_jv *e = vug_jv_get(root, "error");
+    assert_true(vug_jv_is(vug_jv_get(e, "message"), VUG_JSON_STRING));
+    assert_true(vug_jv_get(e, "message")->str.len > 10);
+    assert_true(vug_str_is(vug_jv_get(e, "type")->str, type));
+    assert_true(vug_jv_is(vug_jv_get(e, "param"), VUG_JSON_NULL));
+    if (code)
+        assert_true(vug_str_is(vug_jv_get(e, "code")->str, code));
+    else
+        assert_true(vug_jv_is(vug_jv_get(e, "code"), VUG_JSON_NULL));
+    vug_arena_release(&arena);
+}
+
+void http_expect_error(http_client *c, int status)
+{
+    http_answer a = http_read_answer(c, true);
+    http_check_error(&a, status, "invalid_request_error", NULL);
     http_answer_release(&a);
 }

@@ -71,5 +71,9 @@ bool http_has_header(const http_answer *a, const char *name);
 void http_answer_release(http_answer *a);
 /* Reads an answer, compares its status and, unless NULL, a part of its body. */
 void http_expect(http_client *c, int status, const char *part);
+/* Whether it is an error as clients know them; `code` NULL: null. */
+void http_check_error(const http_answer *a, int status, const char *type, const char *code);
+/* Reads an invalid_request_error without a code. */
+void http_expect_error(http_client *c, int status);
 
 #endif
