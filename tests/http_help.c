@@ -316,6 +316,8 @@ static void take_chunks(http_client *c, vug_buf *to)
 static const char *find_header(const http_answer *a, const char *name)
 {
     const size_t n = strlen(name);
+    if (!a->head.ptr)
+        return NULL;
     for (const char *at = strstr(a->head.ptr, "\r\n"); at; at = strstr(at + 2, "\r\n")) {
         if (strncasecmp(at + 2, name, n) == 0 && at[2 + n] == ':')
             return at + 2 + n + 1 + strspn(at + 2 + n + 1, " ");
@@ -378,6 +380,7 @@ void http_check_error(const http_answer *a, int status, const char *type, const 
     const vug_jv *root;
     vug_arena arena = { 0 };
     vug_err err;
+    assert_non_null(a->body.ptr);
     assert_true(http_header_is(a, "Content-Type", "application/json"));
     if (a->status != status)
         fail_msg("expected %d, got %s%s", status, a->head.ptr, a->body.ptr);

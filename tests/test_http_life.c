@@ -285,7 +285,7 @@ static void test_flood(void **state)
 static void test_idle_connections_are_cheap(void **state)
 {
     enum { N = 500 };
-    static http_client c[N];
+    http_client c[N];
     struct rlimit files = { 0 };
     (void)state;
     http_server *s = http_start(NULL); /* which raises the limit on files */
@@ -305,8 +305,11 @@ static void test_idle_connections_are_cheap(void **state)
     }
     assert_int_equal(vug_metrics_get(s->metrics, VUG_METRIC_CONNECTIONS, NULL), N);
     const uint64_t taken = vug_memory_resident() - before;
-    print_message("%d idle connections: %.1f KB\n", N, (double)taken / 1e3);
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what was freed */
     assert_true(taken < (uint64_t)20 << 20);
+#else
+    (void)taken;
+#endif
     for (int i = 0; i < N; i++)
         http_close(&c[i]);
     http_stop(s);

@@ -67,6 +67,7 @@ void vug_http_call_destroy(vug_http_call *call)
     atomic_fetch_sub(&call->http->bodies, call->body.cap);
     vug_buf_release(&call->body);
     vug_buf_release(&call->out);
+    vug_free(call->type);
     vug_free(call->headers);
     vug_arena_release(&call->arena);
     vug_free(call);
@@ -149,22 +150,18 @@ bool vug_http_gone(vug_http_call *call)
 
 /* ---- the answer -------------------------------------------------------------------------------- */
 
-/* Under the lock. A head that there is no memory for becomes an empty 500. */
+/* Under the lock. A head that there is no memory for becomes a plain 500. */
 static void set_head(vug_http_call *call, int status, const char *type, const char *headers,
                      const char *more)
 {
-    const size_t n_type = strlen(type) + 1, n_more = strlen(more);
-    const size_t n = headers ? strlen(headers) : 0;
-    char *copy = vug_alloc(n_type + n + n_more + 1, 1);
-    call->status = copy ? status : 500;
-    call->type = copy ? copy : json_type;
-    call->headers = copy;
-    if (!copy)
-        return;
-    memcpy(copy, type, n_type);
-    if (n)
-        memcpy(copy + n_type, headers, n);
-    memcpy(copy + n_type + n, more, n_more + 1);
+    vug_buf lines = { 0 };
+    vug_buf_puts(&lines, headers ? headers : "");
+    vug_buf_puts(&lines, more);
+    call->type = vug_strdup(type);
+    call->status = call->type && !lines.bad ? status : 500;
+    if (lines.bad)
+        vug_buf_release(&lines);
+    call->headers = lines.ptr;
 }
 
 /* Under the lock; it is the loop's from now on. */

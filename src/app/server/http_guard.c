@@ -93,11 +93,13 @@ bool vug_http_guard_key(const vug_http *http, const vug_http_call *call, vug_api
 /* Without the port, and the brackets of an IPv6 address. */
 static vug_str host_name(vug_str host)
 {
-    if (host.len && *host.ptr == '[') {
+    if (!host.ptr || !host.len)
+        return (vug_str){ 0 };
+    if (*host.ptr == '[') {
         const char *end = memchr(host.ptr, ']', host.len);
         return end ? (vug_str){ host.ptr + 1, (size_t)(end - host.ptr - 1) } : (vug_str){ 0 };
     }
-    const char *colon = host.len ? memchr(host.ptr, ':', host.len) : NULL;
+    const char *colon = memchr(host.ptr, ':', host.len);
     return (vug_str){ host.ptr, colon ? (size_t)(colon - host.ptr) : host.len };
 }
 

@@ -97,9 +97,8 @@ struct vug_http_call {
     bool queued; /* in the ready list */
     bool gone, begun, ended, calling;
     int status;
-    char *headers;    /* of the answer */
-    const char *type; /* points into `headers`, or a constant */
-    vug_buf out;      /* the body of a reply; events that the loop has not taken */
+    char *type, *headers; /* of the answer; NULL where memory ran out */
+    vug_buf out;          /* the body of a reply; events that the loop has not taken */
     void (*on_gone)(void *arg);
     void *on_gone_arg;
     vug_http_call *next_ready, *next_queued;

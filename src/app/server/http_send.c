@@ -75,7 +75,8 @@ static void say_head(vug_http_conn *conn, const vug_http_call *call, size_t leng
     (void)evbuffer_add_printf(to, "HTTP/1.1 %d %s\r\n", call->status, phrase(call->status));
     add_date(to);
     if (call->status != 204)
-        (void)evbuffer_add_printf(to, "Content-Type: %s\r\n", call->type);
+        (void)evbuffer_add_printf(to, "Content-Type: %s\r\n",
+                                  call->type ? call->type : "application/json");
     if (conn->stream && !old)
         add(to, "Transfer-Encoding: chunked\r\n");
     else if (!conn->stream && call->status != 204)
@@ -83,7 +84,7 @@ static void say_head(vug_http_conn *conn, const vug_http_call *call, size_t leng
     (void)evbuffer_add_printf(to, "x-request-id: %s\r\n", call->id);
     add_origin(to, conn->http, call->origin);
     if (call->headers)
-        add(to, call->headers + strlen(call->headers) + 1);
+        add(to, call->headers);
     if (!conn->keep)
         add(to, "Connection: close\r\n");
     else if (old)
