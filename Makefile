@@ -40,6 +40,10 @@ EDIT_CFLAGS = $(call once,EDIT_CFLAGS,$(shell pkg-config --cflags libedit))
 EDIT_LIBS   = $(call once,EDIT_LIBS,$(call package,libedit))
 TEXT_CFLAGS = $(call once,TEXT_CFLAGS,$(shell pkg-config --cflags libpcre2-8 libutf8proc))
 TEXT_LIBS   = $(call once,TEXT_LIBS,$(call package,libpcre2-8) $(call package,libutf8proc))
+HTTP_PACKAGES = libevent libevent_openssl libevent_pthreads openssl
+HTTP_CFLAGS = $(call once,HTTP_CFLAGS,$(shell pkg-config --cflags $(HTTP_PACKAGES)))
+HTTP_LIBS   = $(call once,HTTP_LIBS,$(call package,$(HTTP_PACKAGES)))
+APP_LIBS    = $(EDIT_LIBS) $(HTTP_LIBS)
 TEST_CFLAGS = $(call once,TEST_CFLAGS,$(shell pkg-config --cflags cmocka))
 TEST_LIBS   = $(call once,TEST_LIBS,$(call package,cmocka))
 # Linux distributions keep several LLVMs side by side, under names with a number.
@@ -84,8 +88,8 @@ $(BUILD)/obj/%.o: %.c Makefile
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
-$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS)
-$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
+$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS)
+$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
 
 define archive
 	@rm -f $@
@@ -108,10 +112,10 @@ $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 $(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
 $(BUILD)/libvug.so: $(call obj,$(LIB_SRC))
 	$(link)
-$(BUILD)/vug: LINK_LIBS = $(EDIT_LIBS)
+$(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
-$(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(EDIT_LIBS)
+$(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
 # tests/alloc_hook.c stands between this one test and the heap.
 $(BUILD)/tests/test_alloc: LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))

@@ -11,7 +11,7 @@ enum {
 #include "app/commands.def"
 #undef COMMAND
     ALL = (1 << VUG_COMMAND_COUNT) - 1,
-    MODELS = RUN | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY |
+    MODELS = RUN | SERVE | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY |
              IMATRIX, /* commands that open one */
 };
 

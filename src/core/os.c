@@ -18,6 +18,7 @@
 #include <sched.h>
 #elif defined(__APPLE__)
 #include <mach-o/dyld.h>
+#include <mach/mach.h>
 #endif
 
 /* ---- files --------------------------------------------------------------- */
@@ -525,6 +526,26 @@ int64_t vug_local_time(void)
     const time_t now = time(NULL);
     struct tm local;
     return localtime_r(&now, &local) ? (int64_t)timegm(&local) : (int64_t)now;
+}
+
+uint64_t vug_memory_resident(void)
+{
+#if defined(__linux__)
+    char line[64];
+    read_line("/proc/self/statm", line, sizeof(line)); /* "SIZE RESIDENT ..", in pages */
+    char *end;
+    (void)strtoull(line, &end, 10);
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > 0 ? strtoull(end, NULL, 10) * (uint64_t)page : 0;
+#elif defined(__APPLE__)
+    struct mach_task_basic_info info;
+    mach_msg_type_number_t n = MACH_TASK_BASIC_INFO_COUNT;
+    return task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&info, &n) == KERN_SUCCESS
+                   ? info.resident_size
+                   : 0;
+#else
+    return 0;
+#endif
 }
 
 double vug_now(void)

@@ -75,10 +75,11 @@ VUG_MUST_CHECK vug_status vug_program_path(char **out, vug_err *err);
 
 /* ---- machine ------------------------------------------------------------- */
 
-int vug_cpu_count(void);        /* physical cores this process may use, >= 1 */
-uint64_t vug_memory_size(void); /* bytes of physical memory */
-uint64_t vug_memory_peak(void); /* most bytes this process had resident */
-double vug_now(void);           /* seconds, monotonic */
+int vug_cpu_count(void);            /* physical cores this process may use, >= 1 */
+uint64_t vug_memory_size(void);     /* bytes of physical memory */
+uint64_t vug_memory_peak(void);     /* most bytes this process had resident */
+uint64_t vug_memory_resident(void); /* bytes it has now; 0 where the system does not say */
+double vug_now(void);               /* seconds, monotonic */
 /* What a clock on the wall shows, as seconds since it showed the beginning of 1970. */
 int64_t vug_local_time(void);
 

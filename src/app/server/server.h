@@ -28,12 +28,18 @@
     X(NO_PATH, 404, "not_found_error", NULL)                            \
     X(NO_MODEL, 404, "not_found_error", "model_not_found")              \
     X(METHOD, 405, "invalid_request_error", "method_not_allowed")       \
+    X(TOO_SLOW, 408, "invalid_request_error", NULL)                     \
+    X(NO_LENGTH, 411, "invalid_request_error", NULL)                    \
     X(TOO_LARGE, 413, "invalid_request_error", NULL)                    \
+    X(TARGET, 414, "invalid_request_error", NULL)                       \
     X(MEDIA_TYPE, 415, "invalid_request_error", NULL)                   \
+    X(EXPECTATION, 417, "invalid_request_error", NULL)                  \
     X(BUSY, 429, "rate_limit_error", NULL)                              \
     X(HEADERS, 431, "invalid_request_error", NULL)                      \
     X(INTERNAL, 500, "server_error", NULL)                              \
-    X(UNAVAILABLE, 503, "overloaded_error", NULL)
+    X(NOT_DONE, 501, "invalid_request_error", NULL)                     \
+    X(UNAVAILABLE, 503, "overloaded_error", NULL)                       \
+    X(VERSION, 505, "invalid_request_error", NULL)
 
 typedef enum {
 #define X(id, status, type, code) VUG_API_##id,

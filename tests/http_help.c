@@ -1,0 +1,407 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "http_help.h"
+
+enum { PATIENCE_MS = 10000, MAX_IN = 1 << 20 };
+
+/* ---- toy routes ------------------------------------------------------------------------------ */
+
+static void reply_text(vug_http_call *call, vug_str text)
+{
+    const vug_http_head head = { .type = "text/plain" };
+    vug_buf body = { 0 };
+    if (text.len)
+        vug_buf_append(&body, text.ptr, text.len);
+    vug_http_reply(call, &head, &body);
+}
+
+static void health(vug_http_call *call, void *user)
+{
+    const http_server *s = user;
+    const bool draining = vug_http_draining(s->http);
+    const vug_http_head head = { .status = draining ? 503 : 200, .type = "text/plain" };
+    vug_buf body = { 0 };
+    vug_buf_puts(&body, draining ? "draining" : "ok");
+    vug_http_reply(call, &head, &body);
+}
+
+static void echo_query(vug_http_call *call, void *user)
+{
+    (void)user;
+    reply_text(call, vug_http_query(call));
+}
+
+static void echo_rest(vug_http_call *call, void *user)
+{
+    (void)user;
+    reply_text(call, vug_http_rest(call));
+}
+
+static void echo_body(vug_http_call *call, void *user)
+{
+    (void)user;
+    reply_text(call, vug_http_body(call));
+}
+
+static void big(vug_http_call *call, void *user)
+{
+    vug_buf body = { 0 };
+    char line[64];
+    (void)user;
+    memset(line, 'x', sizeof(line));
+    while (body.len < HTTP_BIG)
+        vug_buf_append(&body, line, sizeof(line));
+    vug_http_reply(call, NULL, &body);
+}
+
+void http_count(void *counter)
+{
+    atomic_fetch_add((atomic_int *)counter, 1);
+}
+
+static void keep(vug_http_call *call, http_server *s)
+{
+    vug_http_on_gone(call, http_count, &s->n_gone);
+    const int at = atomic_load(&s->n_held);
+    assert_in_range(at, 0, HTTP_MAX_HELD - 1);
+    s->held[at] = call;
+    atomic_fetch_add(&s->n_held, 1);
+}
+
+static void hold(vug_http_call *call, void *user)
+{
+    keep(call, user);
+}
+
+static void hold_stream(vug_http_call *call, void *user)
+{
+    vug_http_stream_begin(call, "x-toy: yes\r\n");
+    keep(call, user);
+}
+
+static void stream(vug_http_call *call, void *user)
+{
+    const vug_str body = vug_http_body(call);
+    const long n = body.len ? strtol(body.ptr, NULL, 10) : 0;
+    (void)user;
+    vug_http_stream_begin(call, NULL);
+    for (long i = 0; i < n; i++) {
+        char event[32];
+        (void)snprintf(event, sizeof(event), "data: %ld\n\n", i);
+        if (!vug_http_stream_event(call, vug_str_of(event)))
+            break;
+    }
+    vug_http_stream_end(call);
+}
+
+/* Far more than sockets and `max_unsent` hold, if nobody reads. */
+static void gush(vug_http_call *call, void *user)
+{
+    http_server *s = user;
+    char event[4096];
+    int n = 0;
+    memset(event, 'x', sizeof(event));
+    vug_http_stream_begin(call, NULL);
+    while (n < 1 << 18 && vug_http_stream_event(call, (vug_str){ event, sizeof(event) }))
+        n++;
+    s->unbounded = n == 1 << 18;
+    vug_http_stream_end(call);
+    atomic_fetch_add(&s->n_gushed, 1);
+}
+
+static const vug_http_route routes[] = {
+    { "GET", "/health", VUG_HTTP_OPEN, health },
+    { "GET", "/echo", 0, echo_query },
+    { "GET", "/named/", VUG_HTTP_PREFIX, echo_rest },
+    { "GET", "/big", VUG_HTTP_QUEUED, big },
+    { "POST", "/echo", 0, echo_body },
+    { "POST", "/queued-echo", VUG_HTTP_QUEUED, echo_body },
+    { "POST", "/hold", 0, hold },
+    { "POST", "/held-stream", 0, hold_stream },
+    { "POST", "/stream", VUG_HTTP_QUEUED, stream },
+    { "POST", "/gush", VUG_HTTP_QUEUED, gush },
+};
+
+/* ---- the server -------------------------------------------------------------------------------- */
+
+static void *run(void *arg)
+{
+    http_server *s = arg;
+    vug_err err;
+    if (vug_http_run(s->http, &err) != VUG_OK)
+        (void)fprintf(stderr, "%s\n", err.msg);
+    atomic_store(&s->done, 1);
+    return NULL;
+}
+
+http_server *http_start(const vug_http_options *options)
+{
+    vug_http_options how = options ? *options : (vug_http_options){ 0 };
+    vug_err err = { 0 };
+    http_server *s = vug_alloc_zero(1, sizeof(*s));
+    assert_non_null(s);
+    assert_int_equal(vug_metrics_create(&s->metrics, &err), VUG_OK);
+    how.metrics = s->metrics;
+    if (vug_http_open(&how, routes, sizeof(routes) / sizeof(routes[0]), s, &s->http, &err) !=
+        VUG_OK)
+        fail_msg("%s", err.msg);
+    const char *colon = strrchr(vug_http_address(s->http, 0), ':');
+    s->port = (int)strtol(colon + 1, NULL, 10);
+    assert_int_equal(pthread_create(&s->thread, NULL, run, s), 0);
+    return s;
+}
+
+void http_stop(http_server *s)
+{
+    if (!vug_http_draining(s->http))
+        vug_http_drain(s->http);
+    assert_int_equal(pthread_join(s->thread, NULL), 0);
+    vug_http_close(s->http);
+    vug_metrics_destroy(s->metrics);
+    vug_free(s);
+}
+
+void http_await(atomic_int *what, int n)
+{
+    for (int i = 0; i < PATIENCE_MS && atomic_load(what) < n; i++) {
+        const struct timespec ms = { 0, 1000000 };
+        (void)nanosleep(&ms, NULL);
+    }
+    assert_true(atomic_load(what) >= n);
+}
+
+/* ---- the client -------------------------------------------------------------------------------- */
+
+http_client http_connect(const http_server *s)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->port) };
+    http_client c = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(c.fd >= 0);
+    assert_int_equal(connect(c.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    return c;
+}
+
+bool http_send_bytes(http_client *c, const void *bytes, size_t n)
+{
+    for (size_t sent = 0; sent < n;) {
+        const ssize_t now = send(c->fd, (const char *)bytes + sent, n - sent, MSG_NOSIGNAL);
+        if (now <= 0)
+            return false;
+        sent += (size_t)now;
+    }
+    return true;
+}
+
+void http_send_text(http_client *c, const char *text)
+{
+    assert_true(http_send_bytes(c, text, strlen(text)));
+}
+
+void http_ask(http_client *c, const char *path, const char *body)
+{
+    char head[512];
+    const int n =
+            body ? snprintf(head, sizeof(head),
+                            "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n"
+                            "Content-Type: application/json\r\n\r\n",
+                            path, strlen(body))
+                 : snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    assert_in_range(n, 1, sizeof(head) - 1);
+    http_send_text(c, head);
+    if (body)
+        http_send_text(c, body);
+}
+
+void http_close(http_client *c)
+{
+    vug_buf_release(&c->in);
+    assert_int_equal(close(c->fd), 0);
+    c->fd = -1;
+}
+
+/* False at the end, also when the server has reset the connection. */
+static bool more(http_client *c)
+{
+    char bytes[65536];
+    struct pollfd p = { .fd = c->fd, .events = POLLIN };
+    if (poll(&p, 1, PATIENCE_MS) != 1)
+        fail_msg("nothing came for %d ms after: %.200s", PATIENCE_MS, c->in.ptr ? c->in.ptr : "");
+    const ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);
+    if (n <= 0)
+        return false;
+    vug_buf_append(&c->in, bytes, (size_t)n);
+    assert_false(c->in.bad);
+    return true;
+}
+
+static void drop(http_client *c, size_t n)
+{
+    memmove(c->in.ptr, c->in.ptr + n, c->in.len - n + 1);
+    c->in.len -= n;
+}
+
+void http_expect_end(http_client *c)
+{
+    while (more(c))
+        continue;
+    if (c->in.len)
+        fail_msg("unexpected: %.300s", c->in.ptr);
+}
+
+void http_expect_text(http_client *c, const char *text)
+{
+    const char *at;
+    while (!c->in.ptr || !(at = strstr(c->in.ptr, text))) {
+        if (c->in.len > MAX_IN || !more(c))
+            fail_msg("no '%s' in: %.500s", text, c->in.ptr ? c->in.ptr : "");
+    }
+    drop(c, (size_t)(at - c->in.ptr) + strlen(text));
+}
+
+/* ---- answers ------------------------------------------------------------------------------------- */
+
+static void take(http_client *c, size_t n, vug_buf *to)
+{
+    while (c->in.len < n)
+        assert_true(more(c));
+    vug_buf_append(to, c->in.ptr, n);
+    drop(c, n);
+}
+
+static void take_line(http_client *c, char *line, size_t size)
+{
+    const char *at;
+    while (!c->in.ptr || !(at = strstr(c->in.ptr, "\r\n")))
+        assert_true(more(c));
+    const size_t n = (size_t)(at - c->in.ptr);
+    assert_true(n < size);
+    memcpy(line, c->in.ptr, n);
+    line[n] = '\0';
+    drop(c, n + 2);
+}
+
+static void take_chunks(http_client *c, vug_buf *to)
+{
+    char line[64];
+    for (;;) {
+        take_line(c, line, sizeof(line));
+        const size_t n = strtoul(line, NULL, 16);
+        if (n)
+            take(c, n, to);
+        take_line(c, line, sizeof(line));
+        assert_string_equal(line, "");
+        if (!n)
+            return;
+    }
+}
+
+static const char *find_header(const http_answer *a, const char *name)
+{
+    const size_t n = strlen(name);
+    if (!a->head.ptr)
+        return NULL;
+    for (const char *at = strstr(a->head.ptr, "\r\n"); at; at = strstr(at + 2, "\r\n")) {
+        if (strncasecmp(at + 2, name, n) == 0 && at[2 + n] == ':')
+            return at + 2 + n + 1 + strspn(at + 2 + n + 1, " ");
+    }
+    return NULL;
+}
+
+bool http_has_header(const http_answer *a, const char *name)
+{
+    return find_header(a, name) != NULL;
+}
+
+bool http_header_is(const http_answer *a, const char *name, const char *value)
+{
+    const char *at = find_header(a, name);
+    const size_t n = strlen(value);
+    return at && strncmp(at, value, n) == 0 && strncmp(at + n, "\r\n", 2) == 0;
+}
+
+http_answer http_read_answer(http_client *c, bool has_body)
+{
+    http_answer a = { 0 };
+    vug_buf head = { 0 }, body = { 0 };
+    const char *end;
+    while (!c->in.ptr || !(end = strstr(c->in.ptr, "\r\n\r\n"))) {
+        if (!more(c))
+            return a;
+    }
+    take(c, (size_t)(end - c->in.ptr) + 4, &head);
+    assert_int_equal(vug_buf_take(&head, &a.head, NULL), VUG_OK);
+    assert_int_equal(strncmp(a.head.ptr, "HTTP/1.1 ", 9), 0);
+    a.status = (int)strtol(a.head.ptr + 9, NULL, 10);
+    const char *length = find_header(&a, "content-length");
+    if (has_body && length)
+        take(c, strtoul(length, NULL, 10), &body);
+    else if (has_body && http_header_is(&a, "transfer-encoding", "chunked"))
+        take_chunks(c, &body);
+    vug_buf_append(&body, "", 0);
+    assert_int_equal(vug_buf_take(&body, &a.body, NULL), VUG_OK);
+    return a;
+}
+
+void http_answer_release(http_answer *a)
+{
+    vug_text_release(&a->head);
+    vug_text_release(&a->body);
+}
+
+void http_expect(http_client *c, int status, const char *part)
+{
+    http_answer a = http_read_answer(c, true);
+    const char *text = a.body.ptr ? a.body.ptr : "";
+    if (a.status != status || (part && !strstr(text, part)))
+        fail_msg("expected %d with '%s', got %d: %.300s", status, part ? part : "", a.status, text);
+    http_answer_release(&a);
+}
+
+void http_check_error(const http_answer *a, int status, const char *type, const char *code)
+{
+    const vug_jv *root;
+    vug_arena arena = { 0 };
+    vug_err err;
+    assert_non_null(a->body.ptr);
+    assert_true(http_header_is(a, "Content-Type", "application/json"));
+    if (a->status != status)
+        fail_msg("expected %d, got %s%s", status, a->head.ptr, a->body.ptr);
+    assert_int_equal(
+            vug_json_tree((vug_str){ a->body.ptr, a->body.len }, "error", &arena, &root, &err),
+            VUG_OK);
+    const vug_jv *e = vug_jv_get(root, "error");
+    assert_true(vug_jv_is(vug_jv_get(e, "message"), VUG_JSON_STRING));
+    assert_true(vug_jv_get(e, "message")->str.len > 10);
+    assert_true(vug_str_is(vug_jv_get(e, "type")->str, type));
+    assert_true(vug_jv_is(vug_jv_get(e, "param"), VUG_JSON_NULL));
+    if (code)
+        assert_true(vug_str_is(vug_jv_get(e, "code")->str, code));
+    else
+        assert_true(vug_jv_is(vug_jv_get(e, "code"), VUG_JSON_NULL));
+    vug_arena_release(&arena);
+}
+
+void http_expect_error(http_client *c, int status)
+{
+    http_answer a = http_read_answer(c, true);
+    http_check_error(&a, status, "invalid_request_error", NULL);
+    http_answer_release(&a);
+}

@@ -1,0 +1,499 @@
+/*
+ * The life of a connection: clients that are slow, that leave, that are many; pings, the
+ * end of the server, and its figures. Limits are short, and nothing measures time.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/os.h"
+#include "http_help.h"
+
+#define HOST "Host: localhost\r\n"
+#define JSON "Content-Type: application/json\r\n"
+
+/* ---- slow clients -------------------------------------------------------------------------- */
+
+/* Bytes come and come, but the request does not. */
+static void send_slowly(http_client *c, const char *start)
+{
+    http_send_text(c, start);
+    const struct timespec pause = { 0, 20000000 };
+    for (int i = 0; i < 500; i++) {
+        char byte;
+        if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+            return; /* an answer, or the end */
+        if (!http_send_bytes(c, "a", 1))
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void test_slow_requests(void **state)
+{
+    const vug_http_options how = { .head_s = 0.3, .body_s = 0.3, .idle_s = 0.3 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client c = http_connect(s);
+    send_slowly(&c, "GET /health HTTP/1.1\r\nX: ");
+    http_expect_error(&c, 408);
+    http_close(&c);
+    c = http_connect(s);
+    send_slowly(&c, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 100000\r\n\r\n");
+    http_expect_error(&c, 408);
+    http_close(&c);
+    c = http_connect(s); /* says nothing */
+    http_expect_end(&c);
+    http_close(&c);
+    c = http_connect(s); /* nothing more */
+    http_ask(&c, "/health", NULL);
+    http_expect(&c, 200, "ok");
+    http_expect_end(&c);
+    http_close(&c);
+    http_stop(s);
+}
+
+/* The limits on requests are none on answers. */
+static void test_slow_answers_are_waited_for(void **state)
+{
+    const vug_http_options how = { .head_s = 0.1, .body_s = 0.1, .idle_s = 0.1, .stall_s = 0.1 };
+    const struct timespec pause = { 0, 400000000 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client c = http_connect(s);
+    http_ask(&c, "/hold", "{}");
+    http_await(&s->n_held, 1);
+    (void)nanosleep(&pause, NULL);
+    vug_buf body = { 0 };
+    vug_buf_puts(&body, "at last");
+    vug_http_reply(s->held[0], NULL, &body);
+    http_expect(&c, 200, "at last");
+    assert_int_equal(atomic_load(&s->n_gone), 0);
+    http_close(&c);
+    http_stop(s);
+}
+
+static void test_client_that_does_not_read(void **state)
+{
+    const vug_http_options how = { .stall_s = 0.5, .max_unsent = 1 << 20 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client stuck = http_connect(s), big = http_connect(s), c = http_connect(s);
+    const uint64_t before = vug_memory_resident();
+    http_ask(&stuck, "/gush", "{}");
+    http_ask(&big, "/big", NULL);
+    http_await(&s->n_gushed, 1); /* the writer was not held, and told */
+    assert_false(s->unbounded);
+    assert_true(vug_memory_resident() < before + ((uint64_t)64 << 20));
+    http_ask(&c, "/queued-echo", "{}"); /* nobody else waits */
+    http_expect(&c, 200, "{}");
+    http_close(&c);
+    http_close(&stuck);
+    /* A whole answer that nobody takes goes with its connection. */
+    const struct timespec pause = { 1, 0 };
+    (void)nanosleep(&pause, NULL);
+    http_answer a = http_read_answer(&big, false);
+    assert_int_equal(a.status, 200);
+    http_answer_release(&a);
+    size_t n = big.in.len;
+    char bytes[65536];
+    for (ssize_t got; (got = recv(big.fd, bytes, sizeof(bytes), 0)) > 0;)
+        n += (size_t)got;
+    assert_true(n < HTTP_BIG);
+    http_close(&big);
+    http_stop(s);
+}
+
+static void test_pings(void **state)
+{
+    const vug_http_options how = { .ping_s = 0.1 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client c = http_connect(s);
+    http_ask(&c, "/held-stream", "{}");
+    http_answer a = http_read_answer(&c, false);
+    assert_int_equal(a.status, 200);
+    assert_true(http_header_is(&a, "x-toy", "yes"));
+    http_answer_release(&a);
+    http_expect_text(&c, "8\r\n: ping\n\n\r\n8\r\n: ping\n\n\r\n");
+    vug_http_call *call = s->held[0];
+    assert_true(vug_http_stream_event(call, vug_str_of("data: 1\n\n")));
+    http_expect_text(&c, "data: 1\n\n\r\n");
+    http_expect_text(&c, ": ping\n\n");
+    vug_http_stream_end(call);
+    http_expect_text(&c, "0\r\n\r\n");
+    http_ask(&c, "/health", NULL);
+    http_expect(&c, 200, "ok");
+    http_close(&c);
+    http_stop(s);
+}
+
+/* ---- clients that leave ----------------------------------------------------------------------- */
+
+enum { CLOSES, RESETS, HALF_CLOSES, SENT_AHEAD, WAYS };
+
+static void leave(http_client *c, int way)
+{
+    const struct linger reset = { 1, 0 };
+    static const char ahead[4 * VUG_HTTP_MAX_AHEAD];
+    if (way == SENT_AHEAD) /* more than the server keeps before it has answered */
+        assert_true(http_send_bytes(c, ahead, sizeof(ahead)));
+    if (way == RESETS)
+        assert_int_equal(setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+    if (way == HALF_CLOSES)
+        assert_int_equal(shutdown(c->fd, SHUT_WR), 0);
+    else
+        http_close(c);
+}
+
+static void test_leaving_is_noticed(void **state)
+{
+    (void)state;
+    for (int phase = 0; phase < 2; phase++) {
+        http_server *s = http_start(NULL);
+        for (int way = 0; way < WAYS; way++) {
+            http_client c = http_connect(s);
+            http_ask(&c, phase ? "/held-stream" : "/hold", "{}");
+            http_await(&s->n_held, way + 1);
+            if (phase)
+                http_expect_text(&c, "\r\n\r\n");
+            vug_http_call *call = s->held[way];
+            assert_false(vug_http_gone(call));
+            assert_int_equal(atomic_load(&s->n_gone), way);
+            leave(&c, way);
+            http_await(&s->n_gone, way + 1);
+            assert_true(vug_http_gone(call));
+            if (phase) {
+                assert_false(vug_http_stream_event(call, vug_str_of("data: x\n\n")));
+                vug_http_stream_end(call);
+            } else {
+                vug_buf body = { 0 };
+                vug_buf_puts(&body, "for nobody");
+                vug_http_reply(call, NULL, &body);
+            }
+            if (c.fd >= 0)
+                http_close(&c);
+        }
+        assert_int_equal(vug_metrics_get(s->metrics, VUG_METRIC_GONE, NULL), WAYS);
+        http_stop(s);
+    }
+}
+
+static void test_leaving_before_the_request_is_whole(void **state)
+{
+    static const char *const parts[] = { "", "GET", "GET /health HTTP/1.1\r\n" HOST,
+                                         "POST /echo HTTP/1.1\r\n" HOST JSON
+                                         "Content-Length: 100\r\n\r\n{",
+                                         "POST /echo HTTP/1.1\r\n" HOST JSON
+                                         "Transfer-Encoding: chunked\r\n\r\n5\r\nab" };
+    (void)state;
+    http_server *s = http_start(NULL);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        for (int way = 0; way < SENT_AHEAD; way++) {
+            http_client c = http_connect(s);
+            http_send_text(&c, parts[i]);
+            leave(&c, way);
+            if (c.fd >= 0) {
+                http_expect_end(&c);
+                http_close(&c);
+            }
+        }
+    }
+    http_client c = http_connect(s);
+    http_ask(&c, "/health", NULL);
+    http_expect(&c, 200, "ok");
+    http_close(&c);
+    http_stop(s);
+}
+
+/* As `printf .. | nc` does: what can be answered at once is. */
+static void test_answer_after_half_close(void **state)
+{
+    (void)state;
+    http_server *s = http_start(NULL);
+    http_client c = http_connect(s);
+    http_ask(&c, "/health", NULL);
+    http_ask(&c, "/echo?last", NULL);
+    assert_int_equal(shutdown(c.fd, SHUT_WR), 0);
+    http_expect(&c, 200, "ok");
+    http_expect(&c, 200, "last");
+    http_expect_end(&c);
+    http_close(&c);
+    http_stop(s);
+}
+
+static void test_on_gone_told_late(void **state)
+{
+    atomic_int told = 0;
+    (void)state;
+    http_server *s = http_start(NULL);
+    http_client c = http_connect(s);
+    http_ask(&c, "/hold", "{}");
+    http_await(&s->n_held, 1);
+    http_close(&c);
+    http_await(&s->n_gone, 1);
+    vug_http_on_gone(s->held[0], http_count, &told);
+    assert_int_equal(atomic_load(&told), 1);
+    vug_api_error error = { .kind = VUG_API_INTERNAL, .message = "nobody reads this" };
+    vug_http_fail(s->held[0], &error);
+    http_stop(s);
+}
+
+/* ---- many clients ------------------------------------------------------------------------------ */
+
+static void test_flood(void **state)
+{
+    enum { N = 100 };
+    const vug_http_options how = { .max_connections = 8 };
+    http_client flood[N];
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client held = http_connect(s);
+    http_ask(&held, "/hold", "{}");
+    http_await(&s->n_held, 1);
+    for (int i = 0; i < N; i++) {
+        flood[i] = http_connect(s);
+        if (i % 2)
+            http_send_text(&flood[i], "GET /hea");
+    }
+    http_client c = http_connect(s);
+    http_ask(&c, "/health", NULL);
+    http_expect(&c, 200, "ok");
+    vug_buf body = { 0 };
+    vug_buf_puts(&body, "still here");
+    vug_http_reply(s->held[0], NULL, &body); /* who is being answered is not thrown out */
+    http_expect(&held, 200, "still here");
+    for (int i = 0; i < N; i++)
+        http_close(&flood[i]);
+    http_close(&held);
+    http_close(&c);
+    http_stop(s);
+}
+
+/* 500 connections that had a request and wait for another. */
+static void test_idle_connections_are_cheap(void **state)
+{
+    enum { N = 500 };
+    http_client c[N];
+    struct rlimit files = { 0 };
+    (void)state;
+    http_server *s = http_start(NULL); /* which raises the limit on files */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    if (files.rlim_cur < 2 * N + 100) {
+        http_stop(s);
+        print_message("this system gives a process only %llu files\n",
+                      (unsigned long long)files.rlim_cur);
+        skip();
+    }
+    const uint64_t before = vug_memory_resident();
+    for (int i = 0; i < N; i++) {
+        c[i] = http_connect(s);
+        http_ask(&c[i], "/echo", "{}");
+        http_expect(&c[i], 200, "{}");
+        vug_buf_release(&c[i].in);
+    }
+    assert_int_equal(vug_metrics_get(s->metrics, VUG_METRIC_CONNECTIONS, NULL), N);
+    const uint64_t taken = vug_memory_resident() - before;
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what was freed */
+    assert_true(taken < (uint64_t)20 << 20);
+#else
+    (void)taken;
+#endif
+    for (int i = 0; i < N; i++)
+        http_close(&c[i]);
+    http_stop(s);
+}
+
+/* Many at a time, each of which gets what belongs to it. */
+static void *ask_often(void *arg)
+{
+    http_server *s = arg;
+    http_client c = http_connect(s);
+    for (int i = 0; i < 50; i++) {
+        char body[32];
+        (void)snprintf(body, sizeof(body), "%p %d", (void *)&c, i);
+        http_ask(&c, i % 2 ? "/queued-echo" : "/echo", body);
+        http_expect(&c, 200, body);
+        http_ask(&c, "/stream", "3");
+        http_expect(&c, 200, "data: 0\n\ndata: 1\n\ndata: 2\n\n");
+    }
+    http_close(&c);
+    return NULL;
+}
+
+static void test_many_clients(void **state)
+{
+    enum { N = 16 };
+    pthread_t thread[N];
+    (void)state;
+    http_server *s = http_start(NULL);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, ask_often, s), 0);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(
+            vug_metrics_get(s->metrics, VUG_METRIC_REQUESTS, "route=\"/stream\",status=\"200\""),
+            N * 50);
+    http_stop(s);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static void test_draining(void **state)
+{
+    (void)state;
+    http_server *s = http_start(NULL);
+    http_client stream = http_connect(s), idle = http_connect(s), late = http_connect(s);
+    http_ask(&idle, "/health", NULL);
+    http_expect(&idle, 200, "ok");
+    http_ask(&stream, "/held-stream", "{}");
+    http_await(&s->n_held, 1);
+    http_send_text(&late, "GET /echo HTTP/1.1\r\n");
+    http_ask(&idle, "/health", NULL);
+    http_expect(&idle, 200, "ok");
+    vug_http_drain(s->http);
+    http_expect_end(&idle);
+    http_send_text(&late, HOST "\r\n"); /* half a request was there */
+    http_answer a = http_read_answer(&late, true);
+    http_check_error(&a, 503, "overloaded_error", NULL);
+    assert_true(http_has_header(&a, "Retry-After"));
+    assert_true(http_header_is(&a, "Connection", "close"));
+    http_answer_release(&a);
+    http_client check = http_connect(s);
+    http_ask(&check, "/health", NULL);
+    http_expect(&check, 503, "draining");
+    http_expect_end(&check);
+    assert_int_equal(atomic_load(&s->done), 0);
+    assert_true(vug_http_stream_event(s->held[0], vug_str_of("data: end\n\n")));
+    vug_http_stream_end(s->held[0]);
+    http_expect_text(&stream, "data: end\n\n");
+    http_expect_text(&stream, "0\r\n\r\n");
+    http_expect_end(&stream);
+    http_client *all[] = { &stream, &idle, &late, &check };
+    for (int i = 0; i < 4; i++)
+        http_close(all[i]);
+    http_await(&s->done, 1);
+    http_stop(s);
+}
+
+/* Answers that do not end in time, or when it is asked twice, are given up. */
+static void test_draining_gives_up(void **state)
+{
+    const vug_http_options how = { .drain_s = 0.2 };
+    (void)state;
+    for (int twice = 0; twice < 2; twice++) {
+        http_server *s = http_start(twice ? NULL : &how);
+        http_client c = http_connect(s);
+        http_ask(&c, "/hold", "{}");
+        http_await(&s->n_held, 1);
+        vug_http_drain(s->http);
+        if (twice)
+            vug_http_drain(s->http);
+        http_await(&s->n_gone, 1);
+        http_expect_end(&c);
+        assert_int_equal(atomic_load(&s->done), 0); /* the owner has not ended its call */
+        vug_api_error error = { .kind = VUG_API_UNAVAILABLE };
+        vug_http_fail(s->held[0], &error);
+        http_await(&s->done, 1);
+        http_close(&c);
+        http_stop(s);
+    }
+}
+
+static void test_signals(void **state)
+{
+    const vug_http_options how = { .signals = true };
+    static const int ends[] = { SIGTERM, SIGINT };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        http_server *s = http_start(&how);
+        http_client c = http_connect(s);
+        http_ask(&c, "/health", NULL);
+        http_expect(&c, 200, "ok");
+        assert_int_equal(kill(getpid(), SIGHUP), 0);
+        http_ask(&c, "/health", NULL);
+        http_expect(&c, 200, "ok");
+        assert_int_equal(kill(getpid(), ends[i]), 0);
+        http_await(&s->done, 1);
+        http_close(&c);
+        http_stop(s);
+    }
+}
+
+/* ---- figures ----------------------------------------------------------------------------------- */
+
+static void test_metrics(void **state)
+{
+    vug_metrics *m;
+    vug_buf text = { 0 };
+    vug_err err;
+    char labels[64];
+    (void)state;
+    assert_int_equal(vug_metrics_create(&m, &err), VUG_OK);
+    vug_metrics_add(m, VUG_METRIC_REQUESTS, "route=\"/a\",status=\"200\"", 2);
+    vug_metrics_add(m, VUG_METRIC_GENERATED_TOKENS, NULL, 12);
+    vug_metrics_set(m, VUG_METRIC_QUEUE, 3);
+    vug_metrics_set(m, VUG_METRIC_QUEUE, 1);
+    vug_metrics_observe(m, VUG_METRIC_FIRST_TOKEN, 0.25);
+    vug_metrics_observe(m, VUG_METRIC_FIRST_TOKEN, 1e6);
+    vug_metrics_write(m, &text);
+    static const char *const wanted[] = {
+        "# TYPE vug_http_requests_total counter\n"
+        "vug_http_requests_total{route=\"/a\",status=\"200\"} 2\n",
+        "\nvug_generated_tokens_total 12\n",
+        "\nvug_prompt_tokens_total 0\n",
+        "# TYPE vug_queue_requests gauge\nvug_queue_requests 1\n",
+        "\nvug_time_to_first_token_seconds_bucket{le=\"0.1\"} 0\n"
+        "vug_time_to_first_token_seconds_bucket{le=\"0.25\"} 1\n",
+        "_bucket{le=\"+Inf\"} 2\nvug_time_to_first_token_seconds_sum 1000000.25\n"
+        "vug_time_to_first_token_seconds_count 2\n",
+        "\nprocess_resident_memory_bytes ",
+    };
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (!strstr(text.ptr, wanted[i]))
+            fail_msg("no '%s' in\n%s", wanted[i], text.ptr);
+    }
+    for (int i = 0; i < 2 * VUG_METRIC_MAX_SERIES; i++) { /* labels without end */
+        (void)snprintf(labels, sizeof(labels), "route=\"%d\"", i);
+        vug_metrics_add(m, VUG_METRIC_REQUESTS, labels, 1);
+    }
+    assert_true(vug_metrics_get(m, VUG_METRIC_REQUESTS, "route=\"3\"") == 1);
+    assert_true(vug_metrics_get(m, VUG_METRIC_REQUESTS, "route=\"2000\"") == 0);
+    vug_buf_release(&text);
+    vug_metrics_destroy(m);
+    vug_metrics_add(NULL, VUG_METRIC_QUEUE, NULL, 1); /* without a registry */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slow_requests),
+        cmocka_unit_test(test_slow_answers_are_waited_for),
+        cmocka_unit_test(test_client_that_does_not_read),
+        cmocka_unit_test(test_pings),
+        cmocka_unit_test(test_leaving_is_noticed),
+        cmocka_unit_test(test_leaving_before_the_request_is_whole),
+        cmocka_unit_test(test_answer_after_half_close),
+        cmocka_unit_test(test_on_gone_told_late),
+        cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_idle_connections_are_cheap),
+        cmocka_unit_test(test_many_clients),
+        cmocka_unit_test(test_draining),
+        cmocka_unit_test(test_draining_gives_up),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_metrics),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
