@@ -7,7 +7,7 @@
 #include "app/talk.h"
 #include "core/json.h"
 
-static const size_t max_file = (size_t)64 << 20, max_line = (size_t)128 << 20;
+static const size_t max_file = (size_t)64 << 20;
 
 /* ---- one conversation ---------------------------------------------------------------- */
 
@@ -56,6 +56,7 @@ typedef struct {
     vug_chat **chat;    /* [root->n] */
     vug_text file;
     const vug_chat *model;
+    bool strict;
 } library;
 
 static void library_release(library *l)
@@ -203,11 +204,12 @@ static vug_status render_task(library *l, task *t, vug_prompt *out, vug_err *err
 }
 
 /* Fails only where the line itself is wrong: what a template says is its result. */
-static vug_status render_line(library *l, bool strict, vug_str line, vug_buf *to, vug_err *err)
+static vug_status render_line(vug_str line, vug_buf *to, void *user, vug_err *err)
 {
+    library *l = user;
     vug_arena arena = { 0 };
     vug_prompt prompt = { 0 };
-    task t = { .strict = strict };
+    task t = { .strict = l->strict };
     vug_err refused;
     vug_status st = read_task(line, &arena, &t, err);
     if (st == VUG_OK) {
@@ -218,7 +220,6 @@ static vug_status render_line(library *l, bool strict, vug_str line, vug_buf *to
         else
             vug_json_write_string(to, refused.msg, strlen(refused.msg));
         vug_buf_puts(to, "}\n");
-        st = vug_buf_ok(to, err);
     }
     vug_prompt_release(&prompt);
     vug_setting_release(&t.setting);
@@ -226,45 +227,15 @@ static vug_status render_line(library *l, bool strict, vug_str line, vug_buf *to
     return st;
 }
 
-static vug_status render_lines(vug_ui *ui, library *l, bool strict, vug_lines *lines, vug_err *err)
-{
-    vug_buf out = { 0 };
-    vug_status st = VUG_OK;
-    for (;;) {
-        vug_str line;
-        bool more = false;
-        st = vug_lines_next(lines, &line, &more, err);
-        if (st != VUG_OK || !line.ptr)
-            break;
-        out.len = 0;
-        st = render_line(l, strict, line, &out, err);
-        if (st != VUG_OK || !vug_ui_out(ui, out.ptr, out.len) || (!more && !vug_ui_flush(ui)))
-            break;
-    }
-    vug_buf_release(&out);
-    if (st == VUG_OK)
-        return VUG_OK;
-    char where[300];
-    (void)snprintf(where, sizeof(where), "%.250s:%llu", lines->name,
-                   (unsigned long long)lines->number);
-    return vug_fail_within(err, st, where);
-}
-
 static int render_all(vug_ui *ui, const vug_options *opt, const vug_chat *chat)
 {
-    library l = { .model = chat };
-    vug_lines lines;
+    library l = { .model = chat, .strict = opt->strict_template };
     vug_err err;
-    vug_status st = library_open(&l, opt, &err);
-    if (st == VUG_OK)
-        st = vug_lines_open(&lines, opt->jsonl, max_line, &err);
-    if (st == VUG_OK) {
-        st = render_lines(ui, &l, opt->strict_template, &lines, &err);
-        vug_lines_close(&lines);
-    }
+    const int code = library_open(&l, opt, &err) == VUG_OK
+                             ? vug_lines_answer(ui, opt->jsonl, render_line, &l)
+                             : vug_ui_fail(ui, &err);
     library_release(&l);
-    (void)vug_ui_flush(ui);
-    return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(ui, &err);
+    return code;
 }
 
 /* ---- the command -------------------------------------------------------------------------- */

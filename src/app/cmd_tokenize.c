@@ -5,7 +5,7 @@
 #include "app/js.h"
 #include "core/json.h"
 
-static const size_t max_text = (size_t)1 << 30, max_line = (size_t)128 << 20;
+static const size_t max_text = (size_t)1 << 30;
 
 static unsigned flags_of(const vug_options *opt)
 {
@@ -112,18 +112,23 @@ static void put_id(vug_buf *to, int32_t id)
     vug_buf_append(to, digits + at, sizeof(digits) - at);
 }
 
-static vug_status convert_line(const vug_tokenizer *tokenizer, unsigned flags, vug_str line,
-                               vug_buf *to, vug_err *err)
+typedef struct {
+    const vug_tokenizer *tokenizer;
+    unsigned flags;
+} conversion;
+
+static vug_status convert_line(vug_str line, vug_buf *to, void *user, vug_err *err)
 {
+    const conversion *c = user;
     vug_arena arena = { 0 };
     vug_tokens tokens = { 0 };
     vug_text decoded = { 0 };
     vug_str text = { 0 };
     vug_status st = read_text(line, &arena, &text, err);
     if (st == VUG_OK)
-        st = vug_tokenizer_encode(tokenizer, text.ptr, text.len, flags, &tokens, err);
+        st = vug_tokenizer_encode(c->tokenizer, text.ptr, text.len, c->flags, &tokens, err);
     if (st == VUG_OK)
-        st = vug_tokenizer_decode(tokenizer, tokens.id, tokens.n, false, &decoded, err);
+        st = vug_tokenizer_decode(c->tokenizer, tokens.id, tokens.n, false, &decoded, err);
     if (st == VUG_OK) {
         vug_buf_puts(to, "{\"ids\":[");
         for (size_t i = 0; i < tokens.n; i++) {
@@ -134,7 +139,6 @@ static vug_status convert_line(const vug_tokenizer *tokenizer, unsigned flags, v
         vug_buf_puts(to, "],\"decoded\":");
         vug_json_write_string(to, decoded.ptr, decoded.len);
         vug_buf_puts(to, "}\n");
-        st = vug_buf_ok(to, err);
     }
     vug_arena_release(&arena);
     vug_tokens_release(&tokens);
@@ -142,42 +146,10 @@ static vug_status convert_line(const vug_tokenizer *tokenizer, unsigned flags, v
     return st;
 }
 
-static vug_status convert_lines(vug_ui *ui, const vug_options *opt, const vug_tokenizer *tokenizer,
-                                vug_lines *lines, vug_err *err)
-{
-    vug_buf out = { 0 };
-    vug_status st = VUG_OK;
-    for (;;) {
-        vug_str line;
-        bool more = false;
-        st = vug_lines_next(lines, &line, &more, err);
-        if (st != VUG_OK || !line.ptr)
-            break;
-        out.len = 0;
-        st = convert_line(tokenizer, flags_of(opt), line, &out, err);
-        if (st != VUG_OK || !vug_ui_out(ui, out.ptr, out.len) || (!more && !vug_ui_flush(ui)))
-            break;
-    }
-    vug_buf_release(&out);
-    if (st == VUG_OK)
-        return VUG_OK;
-    char where[300];
-    (void)snprintf(where, sizeof(where), "%.250s:%llu", lines->name,
-                   (unsigned long long)lines->number);
-    return vug_fail_within(err, st, where);
-}
-
 static int tokenize_lines(vug_ui *ui, const vug_options *opt, const vug_tokenizer *tokenizer)
 {
-    vug_lines lines;
-    vug_err err;
-    vug_status st = vug_lines_open(&lines, opt->jsonl, max_line, &err);
-    if (st != VUG_OK)
-        return vug_ui_fail(ui, &err);
-    st = convert_lines(ui, opt, tokenizer, &lines, &err);
-    vug_lines_close(&lines);
-    (void)vug_ui_flush(ui);
-    return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(ui, &err);
+    conversion c = { tokenizer, flags_of(opt) };
+    return vug_lines_answer(ui, opt->jsonl, convert_line, &c);
 }
 
 int vug_cmd_tokenize(vug_ui *ui, const vug_options *opt)

@@ -71,68 +71,120 @@ vug_status vug_input_read(const char *path, size_t max, vug_text *out, vug_err *
 
 /* ---- line by line ---------------------------------------------------------- */
 
-vug_status vug_lines_open(vug_lines *lines, const char *path, size_t max, vug_err *err)
+typedef struct {
+    const char *name; /* for sentences; borrowed */
+    int fd;
+    char *block; /* [cap] */
+    size_t cap, begin, end;
+    bool ended;
+    uint64_t number; /* of the last line, from 1 */
+} lines;
+
+static vug_status open_lines(lines *l, const char *path, vug_err *err)
 {
-    *lines = (vug_lines){ .name = vug_input_name(path), .max = max, .cap = BLOCK_BYTES };
-    VUG_TRY(open_input(path, &lines->fd, err));
-    lines->block = vug_alloc(lines->cap, 1);
-    if (lines->block)
+    *l = (lines){ .name = vug_input_name(path), .cap = BLOCK_BYTES };
+    VUG_TRY(open_input(path, &l->fd, err));
+    l->block = vug_alloc(l->cap, 1);
+    if (l->block)
         return VUG_OK;
-    close_input(lines->fd);
-    return VUG_FAIL_NOMEM(err, lines->name, lines->cap);
+    close_input(l->fd);
+    return VUG_FAIL_NOMEM(err, l->name, l->cap);
 }
 
-void vug_lines_close(vug_lines *lines)
+static void close_lines(lines *l)
 {
-    close_input(lines->fd);
-    vug_free(lines->block);
-    *lines = (vug_lines){ 0 };
+    close_input(l->fd);
+    vug_free(l->block);
+}
+
+static vug_status too_long(vug_err *err)
+{
+    return VUG_FAIL(err, VUG_LIMIT, "the line is longer than %zu bytes", VUG_LINE_MAX_BYTES);
 }
 
 /* Reads on behind what is there, which is a line that has not ended. */
-static vug_status fill(vug_lines *lines, vug_err *err)
+static vug_status fill(lines *l, vug_err *err)
 {
-    const size_t held = lines->end - lines->begin;
-    if (held > lines->max)
-        return VUG_FAIL(err, VUG_LIMIT, "the line is longer than %zu bytes", lines->max);
-    if (lines->begin > 0)
-        memmove(lines->block, lines->block + lines->begin, held);
-    lines->begin = 0;
-    lines->end = held;
-    if (held == lines->cap) {
-        char *bigger = vug_realloc(lines->block, lines->cap, 2);
+    const size_t held = l->end - l->begin;
+    if (held > VUG_LINE_MAX_BYTES)
+        return too_long(err);
+    if (l->begin > 0)
+        memmove(l->block, l->block + l->begin, held);
+    l->begin = 0;
+    l->end = held;
+    if (held == l->cap) {
+        char *bigger = vug_realloc(l->block, l->cap, 2);
         if (!bigger)
-            return VUG_FAIL_NOMEM(err, "a line", lines->cap * 2);
-        lines->block = bigger;
-        lines->cap *= 2;
+            return VUG_FAIL_NOMEM(err, "a line", l->cap * 2);
+        l->block = bigger;
+        l->cap *= 2;
     }
     size_t n = 0;
-    VUG_TRY(read_some(lines->fd, lines->name, lines->block + held, lines->cap - held, &n, err));
-    lines->end += n;
-    lines->ended = n == 0;
+    VUG_TRY(read_some(l->fd, l->name, l->block + held, l->cap - held, &n, err));
+    l->end += n;
+    l->ended = n == 0;
     return VUG_OK;
 }
 
-vug_status vug_lines_next(vug_lines *lines, vug_str *line, bool *more, vug_err *err)
+/* The next line without its end, valid until the next call; ptr is NULL at the end of the
+ * input. `more`: another one is in memory already. */
+static vug_status next_line(lines *l, vug_str *line, bool *more, vug_err *err)
 {
     size_t searched = 0; /* bytes without a line end */
     const char *newline = NULL;
-    lines->number++;
+    l->number++;
     for (;;) {
-        const char *from = lines->block + lines->begin;
-        const size_t held = lines->end - lines->begin;
+        const char *from = l->block + l->begin;
+        const size_t held = l->end - l->begin;
         newline = memchr(from + searched, '\n', held - searched);
-        if (newline || lines->ended)
+        if (newline || l->ended)
             break;
         searched = held;
-        VUG_TRY(fill(lines, err));
+        VUG_TRY(fill(l, err));
     }
-    const char *from = lines->block + lines->begin;
-    size_t len = newline ? (size_t)(newline - from) : lines->end - lines->begin;
-    lines->begin += len + (newline != NULL);
+    const char *from = l->block + l->begin;
+    size_t len = newline ? (size_t)(newline - from) : l->end - l->begin;
+    l->begin += len + (newline != NULL);
     *line = newline || len ? (vug_str){ from, len } : (vug_str){ 0 };
-    *more = memchr(lines->block + lines->begin, '\n', lines->end - lines->begin) != NULL;
-    if (len > lines->max)
-        return VUG_FAIL(err, VUG_LIMIT, "the line is longer than %zu bytes", lines->max);
-    return VUG_OK;
+    *more = memchr(l->block + l->begin, '\n', l->end - l->begin) != NULL;
+    return len > VUG_LINE_MAX_BYTES ? too_long(err) : VUG_OK;
+}
+
+/* Flushes before a read that may block. */
+static vug_status answer_lines(vug_ui *ui, lines *l, vug_line_fn *fn, void *user, vug_err *err)
+{
+    vug_buf out = { 0 };
+    vug_status st = VUG_OK;
+    for (;;) {
+        vug_str line;
+        bool more = false;
+        st = next_line(l, &line, &more, err);
+        if (st != VUG_OK || !line.ptr)
+            break;
+        out.len = 0;
+        st = fn(line, &out, user, err);
+        if (st == VUG_OK)
+            st = vug_buf_ok(&out, err);
+        if (st != VUG_OK || !vug_ui_out(ui, out.ptr, out.len) || (!more && !vug_ui_flush(ui)))
+            break;
+    }
+    vug_buf_release(&out);
+    return st;
+}
+
+int vug_lines_answer(vug_ui *ui, const char *path, vug_line_fn *fn, void *user)
+{
+    lines l;
+    vug_err err;
+    if (open_lines(&l, path, &err) != VUG_OK)
+        return vug_ui_fail(ui, &err);
+    vug_status st = answer_lines(ui, &l, fn, user, &err);
+    if (st != VUG_OK) {
+        char where[300];
+        (void)snprintf(where, sizeof(where), "%.250s:%llu", l.name, (unsigned long long)l.number);
+        st = vug_fail_within(&err, st, where);
+    }
+    close_lines(&l);
+    (void)vug_ui_flush(ui);
+    return st == VUG_OK ? VUG_EXIT_OK : vug_ui_fail(ui, &err);
 }

@@ -3,32 +3,21 @@
 
 /* Files, pipes and standard input, which a user names "-". */
 
+#include "app/ui.h"
 #include "core/mem.h"
-#include "core/status.h"
 
 /* How a sentence calls it. */
 const char *vug_input_name(const char *path);
 /* All of it; more than `max` bytes are refused. */
 VUG_MUST_CHECK vug_status vug_input_read(const char *path, size_t max, vug_text *out, vug_err *err);
 
-/*
- * Lines, as they come: `more` is true of a line when another one is in memory
- * already, so that a caller knows when to flush before a read that may block.
- */
-typedef struct {
-    const char *name; /* for sentences; borrowed */
-    int fd;
-    char *block; /* [cap] */
-    size_t cap, max, begin, end;
-    bool ended;
-    uint64_t number; /* of the last line, from 1 */
-} vug_lines;
+#define VUG_LINE_MAX_BYTES ((size_t)128 << 20)
 
-VUG_MUST_CHECK vug_status vug_lines_open(vug_lines *lines, const char *path, size_t max,
-                                         vug_err *err);
-/* The next line without its end, valid until the next call; ptr is NULL at the
- * end of the input. */
-VUG_MUST_CHECK vug_status vug_lines_next(vug_lines *lines, vug_str *line, bool *more, vug_err *err);
-void vug_lines_close(vug_lines *lines);
+/* Appends to `to` what a line of the input becomes, whole lines themselves. */
+typedef vug_status vug_line_fn(vug_str line, vug_buf *to, void *user, vug_err *err);
+
+/* Prints what `fn` makes of each line of the file, as soon as there is no further line in
+ * memory; the first failure, with the line's number, ends it. Returns an exit code. */
+int vug_lines_answer(vug_ui *ui, const char *path, vug_line_fn *fn, void *user);
 
 #endif
