@@ -17,7 +17,7 @@
 #include "text/grammar/rules.h"
 
 #define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 20) /* before and after it is deterministic */
-#define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 27) /* steps to make it so */
+#define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps to make it so */
 
 typedef struct {
     uint8_t from, to; /* both are in it */

@@ -88,15 +88,17 @@ void vug_pieces_release(vug_pieces_work *work)
     *work = (vug_pieces_work){ 0 };
 }
 
-static void remember(memo_entry *entry, vug_str piece, const int32_t *id, size_t n)
+/* A piece became the ids from `first` on. */
+static void remember(memo_entry *entry, vug_str piece, const vug_id_list *ids, size_t first)
 {
+    const size_t n = ids->n - first;
     if (n > MEMO_IDS)
         return;
     entry->len = (uint8_t)piece.len;
     entry->n = (uint8_t)n;
     memcpy(entry->text, piece.ptr, piece.len);
     if (n > 0)
-        memcpy(entry->id, id, n * sizeof(*id));
+        memcpy(entry->id, ids->id + first, n * sizeof(*ids->id));
 }
 
 static bool encode_piece(const vug_pieces *how, vug_str piece, vug_pieces_work *work,
@@ -116,7 +118,7 @@ static bool encode_piece(const vug_pieces *how, vug_str piece, vug_pieces_work *
     const size_t before = out->n;
     if (!vug_bpe_encode(how->bpe, how->vocab, piece, &work->bpe, out))
         return false;
-    remember(entry, piece, out->id + before, out->n - before);
+    remember(entry, piece, out, before);
     return true;
 }
 
