@@ -10,6 +10,8 @@
 #include "text/tokenizer/vocab.h"
 
 #define VUG_NO_ID UINT32_MAX
+/* Four times those of the largest published vocabulary, 514,906; they take 40 MB. */
+#define VUG_BPE_MAX_MERGES (1 << 21)
 
 /* The pair (left, right) becomes `result`; the rank is the place in the list. */
 typedef struct {

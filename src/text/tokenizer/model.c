@@ -147,8 +147,8 @@ static void add_merge(vug_loader *l, merge_batch *batch, const vug_str *side, co
                       bpe->n_merges, VUG_STR_ARG(side[0]), VUG_STR_ARG(side[1]));
         return;
     }
-    if (bpe->n_merges == VUG_INDEX_MAX_ENTRIES) {
-        vug_json_fail(&l->json, VUG_LIMIT, "more than %zu merges", VUG_INDEX_MAX_ENTRIES);
+    if (bpe->n_merges == VUG_BPE_MAX_MERGES) {
+        vug_json_fail(&l->json, VUG_LIMIT, "more than %d merges", VUG_BPE_MAX_MERGES);
         return;
     }
     batch->hint = (uint32_t)result;
