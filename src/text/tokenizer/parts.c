@@ -68,9 +68,8 @@ vug_status vug_tokenizer_add_merge(vug_tokenizer *t, vug_str left, vug_str right
                         "%.200s: merge %zu: \"%.*s\" and \"%.*s\" do not join to a token of the "
                         "vocabulary",
                         name, rank, VUG_STR_ARG(left), VUG_STR_ARG(right));
-    if (rank == VUG_INDEX_MAX_ENTRIES)
-        return VUG_FAIL(err, VUG_LIMIT, "%.200s: more than %zu merges", name,
-                        VUG_INDEX_MAX_ENTRIES);
+    if (rank == VUG_BPE_MAX_MERGES)
+        return VUG_FAIL(err, VUG_LIMIT, "%.200s: more than %d merges", name, VUG_BPE_MAX_MERGES);
     if (!vug_bpe_add(&t->bpe, (vug_merge){ (uint32_t)id[0], (uint32_t)id[1], (uint32_t)id[2] }))
         return VUG_FAIL_NOMEM(err, "the merges", rank * sizeof(vug_merge));
     return VUG_OK;
