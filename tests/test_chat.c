@@ -301,6 +301,15 @@ static void made_to_fit(void **state)
           "[" SYSTEM "," USER "," USER ",{\"role\":\"assistant\",\"content\":\"A\"},{\"role\":"
           "\"developer\",\"content\":\"D\"}," USER "]",
           "user:S\n\n Hi \n\n Hi ;assistant:A;user:D\n\n Hi ;" },
+        /* a user who does not wait for the answer to a result, a model that speaks first */
+        { EACH "{% set user = m.role in ['user','tool'] %}{% if user != (loop.index0 % 2 == 0) %}"
+               "{{ raise_exception('order') }}{% endif %}{% for c in m.tool_calls or [] %}"
+               "{{ c.function.name }}{% endfor %}" SHOW END,
+          "[" USER "," CALL "," USER "]",
+          "user: Hi ;fassistant:;user:<tool_response>\n20\n</tool_response>\n\n Hi ;" },
+        { EACH "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('order') }}"
+               "{% endif %}" SHOW END,
+          "[{\"role\":\"assistant\",\"content\":\"A\"}," USER "]", "user:;assistant:A;user: Hi ;" },
         /* late system messages alone */
         { EACH "{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}"
                "{% endif %}" SHOW END,

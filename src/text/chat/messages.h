@@ -17,9 +17,13 @@
  *   SYSTEM        at the beginning: the role becomes user
  *   LATE_SYSTEM   behind other messages: likewise
  *   CALLS         calls become text of the assistant, and results messages of the user
- *   NEIGHBOURS    messages of one role that follow each other become one */
-#define VUG_REFUSAL_TABLE(X) \
-    X(STRING) X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS) X(NEIGHBOURS)
+ *   INTERRUPTION  of a user, behind results of tools: these become text of that message
+ *   NEIGHBOURS    messages of one role that follow each other become one
+ *   GREETING      a model that speaks first: an empty message of the user precedes it */
+#define VUG_REFUSAL_TABLE(X)                                                              \
+    X(STRING)                                                                             \
+    X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS) X(INTERRUPTION) X(NEIGHBOURS) \
+            X(GREETING)
 
 typedef enum {
 #define X(id) VUG_REFUSES_##id,

@@ -135,6 +135,15 @@ static void fit_calls(fitting *f, vug_fit_turn *turn)
 
 /* ---- neighbours ---------------------------------------------------------------------------- */
 
+/* Results of tools that a user's message follows become messages of the user. */
+static void fit_interruptions(fitting *f, vug_fit_turn *turn, size_t n)
+{
+    for (size_t i = n; i-- > 1;) {
+        if (vug_str_is(turn[i].role, "user") && vug_str_is(turn[i - 1].role, "tool"))
+            fit_calls(f, &turn[i - 1]);
+    }
+}
+
 /* The elements of a list behind those of another. */
 static void add_all(fitting *f, vug_jv *to, vug_jv **last, const vug_jv *from)
 {
@@ -227,6 +236,20 @@ static vug_jv *message_of(fitting *f, const vug_fit_turn *turn)
     return f->good ? m : NULL;
 }
 
+/* A user who says nothing. */
+static void add_silence(fitting *f, vug_jv *list, vug_jv **last)
+{
+    vug_jv *m = vug_fit_new(f->arena, VUG_JSON_OBJECT, ""), *member = NULL;
+    vug_jv *role = vug_fit_string(f->arena, "role", vug_str_of("user"));
+    vug_jv *content = vug_fit_string(f->arena, "content", vug_str_of(""));
+    f->good = f->good && list && m && role && content;
+    if (!f->good)
+        return;
+    vug_fit_add(m, &member, role);
+    vug_fit_add(m, &member, content);
+    vug_fit_add(list, last, m);
+}
+
 const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *refusals,
                             vug_arena *arena)
 {
@@ -237,8 +260,12 @@ const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *re
         if (refuses(&f, VUG_REFUSES_CALLS))
             fit_calls(&f, &turn[i]);
     }
-    if (refuses(&f, VUG_REFUSES_NEIGHBOURS) && f.good)
+    if (refuses(&f, VUG_REFUSES_INTERRUPTION))
+        fit_interruptions(&f, turn, n);
+    if ((refuses(&f, VUG_REFUSES_NEIGHBOURS) || refuses(&f, VUG_REFUSES_INTERRUPTION)) && f.good)
         n = fit_neighbours(&f, turn, n);
+    if (refuses(&f, VUG_REFUSES_GREETING) && n > 0 && vug_str_is(turn[0].role, "assistant"))
+        add_silence(&f, list, &last);
     for (size_t i = 0; i < n && list && f.good; i++) {
         fit_content(&f, &turn[i]);
         vug_jv *m = f.good ? message_of(&f, &turn[i]) : NULL;
