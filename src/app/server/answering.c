@@ -154,12 +154,34 @@ static vug_generate_options options_of(speech *s, int choice)
 static void count_prompt(vug_asked *a, int choice, const vug_generation *g)
 {
     vug_metrics *metrics = a->service->opt.metrics;
+    /* What echo has just read, to score it, was not there before. */
+    const size_t cached = a->request.echo && a->request.logprobs ? 0 : g->n_cached;
     if (choice > 0)
         return;
     a->usage.prompt += g->n_prompt;
-    a->usage.cached += g->n_cached;
+    a->usage.cached += cached;
     vug_metrics_add(metrics, VUG_METRIC_PROMPT_TOKENS, NULL, (double)g->n_prompt);
-    vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)g->n_cached);
+    vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
+}
+
+/* What a failed call has left behind is not known. */
+static vug_status forget(vug_kept *kept, vug_status st)
+{
+    if (st != VUG_CANCELLED) {
+        kept->n = 0;
+        vug_session_reset(kept->session);
+    }
+    return st;
+}
+
+static vug_status attempt(vug_asked *a, vug_kept *kept, const vug_tokens *prompt,
+                          const vug_generate_options *how, vug_generation *g, vug_err *err)
+{
+    if (!vug_worker_enter(&a->job, kept->session))
+        return VUG_FAIL(err, VUG_CANCELLED, "the client has left");
+    const vug_status st = vug_generate(kept->session, prompt->id, prompt->n, how, g, err);
+    kept->cancelled = vug_worker_leave(&a->job);
+    return st;
 }
 
 /* On the session that has most of the prompt. A client that left makes it VUG_CANCELLED. */
@@ -172,20 +194,15 @@ static vug_status generate(speech *s, const vug_tokens *prompt, int choice, vug_
     vug_kept *kept;
     s->last = 0;
     VUG_TRY(vug_sessions_take(&a->service->sessions, prompt->id, prompt->n, &kept, err));
-    if (!vug_worker_enter(&a->job, kept->session))
-        return VUG_FAIL(err, VUG_CANCELLED, "the client has left");
-    vug_status st = vug_generate(kept->session, prompt->id, prompt->n, &how, &g, err);
-    if (st == VUG_OK && g.finish == VUG_FINISH_CANCELLED && kept->cancelled && g.tokens.n == 0) {
-        /* That was meant for the one before, who had ended already. */
+    const bool was_told = kept->cancelled;
+    vug_status st = attempt(a, kept, prompt, &how, &g, err);
+    if (st == VUG_OK && g.finish == VUG_FINISH_CANCELLED && was_told && g.tokens.n == 0) {
+        /* Perhaps that was meant for the one before, who had ended already. */
         vug_generation_release(&g);
-        st = vug_generate(kept->session, prompt->id, prompt->n, &how, &g, err);
+        st = attempt(a, kept, prompt, &how, &g, err);
     }
-    kept->cancelled = vug_worker_leave(&a->job);
-    if (st != VUG_OK) {
-        kept->n = 0;
-        vug_session_reset(kept->session);
-        return st;
-    }
+    if (st != VUG_OK)
+        return forget(kept, st);
     vug_sessions_keep(kept, prompt->id, prompt->n, &g.tokens);
     count_prompt(a, choice, &g);
     *finish = g.finish;

@@ -15,7 +15,7 @@ typedef struct {
     vug_api_token room[VUG_MAX_TOP_LOGPROBS];
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     size_t n_top;
-    bool first;
+    bool first, stepped;
     vug_status st;
     vug_err err;
 } scorer;
@@ -37,9 +37,11 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
         return false;
     const char *bytes = to->ptr ? to->ptr : "";
     for (size_t i = 0; i < n_top; i++)
-        room[i] = (vug_api_token){ { bytes + from[i + 1], from[i + 2] - from[i + 1] },
-                                   top[i].logprob };
-    out->token = (vug_api_token){ { bytes, from[1] }, token->logprob };
+        room[i] = (vug_api_token){ .text = { bytes + from[i + 1], from[i + 2] - from[i + 1] },
+                                   .logprob = top[i].logprob };
+    out->token = (vug_api_token){ .text = { bytes, from[1] },
+                                  .logprob = token->logprob,
+                                  .is_control = vug_tokenizer_is_special(tokenizer, token->token) };
     out->top = room;
     out->n_top = n_top;
     return true;
@@ -99,6 +101,7 @@ static vug_status put(scorer *s, int32_t id, float logprob)
 static bool on_step(const vug_step *step, void *user)
 {
     scorer *s = user;
+    s->stepped = true;
     const size_t n_vocab = (size_t)s->asked->service->info.n_vocab;
     size_t usable = (size_t)vug_tokenizer_size(s->asked->service->tokenizer);
     if (usable > n_vocab)
@@ -117,22 +120,31 @@ static bool on_step(const vug_step *step, void *user)
     return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
 }
 
+static vug_status attempt(scorer *s, vug_kept *kept)
+{
+    vug_asked *a = s->asked;
+    const vug_forward_options how = {
+        .chunk = ROWS, .all_logits = true, .on_step = on_step, .user = s
+    };
+    if (!vug_worker_enter(&a->job, kept->session))
+        return VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");
+    const vug_status st =
+            vug_session_forward(kept->session, s->prompt->id, s->prompt->n, &how, &s->err);
+    kept->cancelled = vug_worker_leave(&a->job);
+    return st;
+}
+
 static vug_status score(scorer *s)
 {
     vug_asked *a = s->asked;
     const vug_tokens *prompt = s->prompt;
     const vug_tokens none = { 0 };
-    const vug_forward_options how = {
-        .chunk = ROWS, .all_logits = true, .on_step = on_step, .user = s
-    };
     vug_kept *kept;
     VUG_TRY(vug_sessions_take(&a->service->sessions, prompt->id, prompt->n, &kept, &s->err));
-    if (!vug_worker_enter(&a->job, kept->session))
-        return VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");
-    vug_status st = vug_session_forward(kept->session, prompt->id, prompt->n, &how, &s->err);
-    if (st == VUG_CANCELLED && kept->cancelled && vug_session_length(kept->session) == 0)
-        st = vug_session_forward(kept->session, prompt->id, prompt->n, &how, &s->err);
-    kept->cancelled = vug_worker_leave(&a->job);
+    const bool was_told = kept->cancelled;
+    vug_status st = attempt(s, kept);
+    if (st == VUG_CANCELLED && was_told && !s->stepped)
+        st = attempt(s, kept); /* perhaps that was meant for the one before */
     vug_sessions_keep(kept, prompt->id, prompt->n, &none);
     if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_gone(&a->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");

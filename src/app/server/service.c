@@ -92,7 +92,8 @@ vug_status vug_service_create(const vug_service_options *options, vug_service **
 
 void vug_service_start(vug_service *s)
 {
-    vug_worker_push(s->worker, &s->loading);
+    if (vug_worker_admit(s->worker)) /* it is the first */
+        vug_worker_push(s->worker, &s->loading);
 }
 
 void vug_service_serve(vug_service *s, vug_http *http)

@@ -256,6 +256,11 @@ vug_status vug_tokenizer_bytes(const vug_tokenizer *t, int32_t id, vug_text *out
     return st;
 }
 
+bool vug_tokenizer_is_special(const vug_tokenizer *t, int32_t id)
+{
+    return vug_token_is_special(t, id);
+}
+
 static vug_status push(vug_decoder *d, int32_t id, vug_err *err)
 {
     if (id < 0 || (size_t)id >= d->t->vocab.n_ids)
