@@ -39,9 +39,8 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
     for (size_t i = 0; i < n_top; i++)
         room[i] = (vug_api_token){ .text = { bytes + from[i + 1], from[i + 2] - from[i + 1] },
                                    .logprob = top[i].logprob };
-    out->token = (vug_api_token){ .text = { bytes, from[1] },
-                                  .logprob = token->logprob,
-                                  .is_control = vug_tokenizer_is_special(tokenizer, token->token) };
+    out->token = (vug_api_token){ .text = { bytes, from[1] }, .logprob = token->logprob };
+    out->is_control = vug_tokenizer_is_special(tokenizer, token->token);
     out->top = room;
     out->n_top = n_top;
     return true;
