@@ -282,7 +282,7 @@ static void test_echo_agrees(void **state)
 {
     char body[1024];
     said a = serve_ask(*state, "/v1/completions",
-                       "{\"model\":\"pebble\",\"prompt\":\"vug is\",\"max_tokens\":8,"
+                       "{\"model\":\"pebble\",\"prompt\":\"vug is\",\"max_tokens\":5,"
                        "\"temperature\":0,\"logprobs\":3}");
     const vug_str text = said_at(&a, "choices.0.text")->str;
     (void)snprintf(body, sizeof(body),
@@ -292,7 +292,7 @@ static void test_echo_agrees(void **state)
     said b = serve_ask(*state, "/v1/completions", body);
     const vug_jv *x = said_at(&a, "choices.0.logprobs.token_logprobs")->child;
     const vug_jv *y = said_at(&b, "choices.0.logprobs.token_logprobs")->child;
-    const size_t skip = said_at(&b, "choices.0.logprobs.tokens")->n - 8;
+    const size_t skip = said_at(&b, "choices.0.logprobs.tokens")->n - 5;
     for (size_t i = 0; i < skip; i++)
         y = y->next;
     for (; x; x = x->next, y = y->next)

@@ -48,7 +48,7 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
 
 /* ---- a row of logits ---------------------------------------------------------------- */
 
-static float log_sum(const float *logit, size_t n)
+static double log_sum(const float *logit, size_t n)
 {
     float most = logit[0];
     double sum = 0;
@@ -56,11 +56,11 @@ static float log_sum(const float *logit, size_t n)
         most = logit[i] > most ? logit[i] : most;
     for (size_t i = 0; i < n; i++)
         sum += exp((double)(logit[i] - most));
-    return most + (float)log(sum);
+    return (double)most + log(sum);
 }
 
 /* The best ones, by insertion: there are at most 20. Among equals the lower id. */
-static void find_top(scorer *s, const float *logit, size_t n, float total)
+static void find_top(scorer *s, const float *logit, size_t n, double total)
 {
     size_t have = 0;
     for (size_t i = 0; i < n && s->n_top; i++) {
@@ -72,7 +72,7 @@ static void find_top(scorer *s, const float *logit, size_t n, float total)
         s->top[at] = (vug_logprob){ (int32_t)i, logit[i] };
     }
     for (size_t i = 0; i < have; i++)
-        s->top[i].logprob -= total;
+        s->top[i].logprob = (float)((double)s->top[i].logprob - total);
 }
 
 /* ---- tokens ------------------------------------------------------------------------- */
@@ -112,9 +112,9 @@ static bool on_step(const vug_step *step, void *user)
         if (next >= s->prompt->n)
             break;
         const int32_t id = s->prompt->id[next];
-        const float total = log_sum(logit, usable);
+        const double total = log_sum(logit, usable);
         find_top(s, logit, usable, total);
-        s->st = put(s, id, logit[id] - total);
+        s->st = put(s, id, (float)((double)logit[id] - total));
     }
     return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
 }
