@@ -52,7 +52,7 @@ static void run_loading(vug_job *job)
                         (double)(s->info.memory.total - s->sessions.bytes));
     atomic_store(&s->state, st == VUG_OK ? VUG_SERVICE_READY : VUG_SERVICE_FAILED);
     if (s->opt.loaded)
-        s->opt.loaded(s->model, s->sessions.max, st == VUG_OK ? NULL : &err, s->opt.user);
+        s->opt.loaded(s->name, s->model, s->sessions.max, st == VUG_OK ? NULL : &err, s->opt.user);
 }
 
 /* The folder's or the file's name, without slashes behind it. */
