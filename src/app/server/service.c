@@ -214,7 +214,7 @@ void vug_serve_props(vug_http_call *call, void *service)
     const vug_api_props props = {
         .model = name,
         .architecture = s->info.architecture,
-        .template_source = s->chat ? vug_chat_source(s->chat) : NULL,
+        .template_source = s->chat ? vug_path_base(vug_chat_source(s->chat)) : NULL,
         .context = s->info.context,
         .slots = s->sessions.max,
         .sampling = &s->sampling,
