@@ -92,8 +92,9 @@ vug_status vug_service_create(const vug_service_options *options, vug_service **
 
 void vug_service_start(vug_service *s)
 {
+    s->loading.worker = s->worker;
     if (vug_worker_admit(s->worker)) /* it is the first */
-        vug_worker_push(s->worker, &s->loading);
+        vug_worker_push(&s->loading);
 }
 
 void vug_service_serve(vug_service *s, vug_http *http)
@@ -265,7 +266,7 @@ static void queue(vug_service *s, vug_http_call *call, vug_api_endpoint endpoint
     if (asked->head.stream)
         vug_http_stream_begin(call, NULL);
     vug_http_on_gone(call, vug_worker_abandon, &asked->job);
-    vug_worker_push(s->worker, &asked->job);
+    vug_worker_push(&asked->job);
 }
 
 void vug_serve_chat(vug_http_call *call, void *service)

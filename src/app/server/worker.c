@@ -90,10 +90,10 @@ bool vug_worker_admit(vug_worker *w)
     return ok;
 }
 
-void vug_worker_push(vug_worker *w, vug_job *job)
+void vug_worker_push(vug_job *job)
 {
+    vug_worker *w = job->worker;
     (void)pthread_mutex_lock(&w->lock);
-    job->worker = w;
     job->waiting = !job->gone;
     w->n_waiting -= job->gone;
     *w->last = job;

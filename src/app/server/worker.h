@@ -22,7 +22,7 @@ typedef struct vug_job vug_job;
 
 struct vug_job {
     void (*run)(vug_job *job); /* frees it */
-    vug_worker *worker;
+    vug_worker *worker;        /* set by who makes it */
     /* behind the worker's lock */
     vug_job *next;
     vug_session *session; /* that computes for it */
@@ -38,7 +38,7 @@ void vug_worker_destroy(vug_worker *worker);
 
 /* False when the queue is full; otherwise one vug_worker_push must follow. */
 VUG_MUST_CHECK bool vug_worker_admit(vug_worker *worker);
-void vug_worker_push(vug_worker *worker, vug_job *job);
+void vug_worker_push(vug_job *job);
 /* A `vug_http_on_gone` function; `job` is one that will be or was pushed. */
 void vug_worker_abandon(void *job);
 bool vug_worker_is_gone(vug_job *job);
