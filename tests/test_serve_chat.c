@@ -177,9 +177,6 @@ static void test_errors(void **state)
           CHAT("x", ",\"stream\":true,\"response_format\":{\"type\":\"json_schema\","
                     "\"json_schema\":{\"name\":\"x\",\"schema\":{\"unevaluatedItems\":false}}}"),
           400, "invalid_request_error", "response_format", NULL, "unevaluatedItems" },
-        { "/v1/chat/completions",
-          CHAT("x", ",\"tools\":[" WEATHER "],\"response_format\":{\"type\":\"json_object\"}"), 400,
-          "invalid_request_error", "response_format", NULL, "tool_choice" },
         { "/v1/completions", "{\"model\":\"pebble\",\"prompt\":[1,999999]}", 400,
           "invalid_request_error", "prompt", NULL, "999999" },
         { "/v1/models/nothing/here", NULL, 404, "not_found_error", "model", "model_not_found",
@@ -344,6 +341,25 @@ static void test_metrics(void **state)
     said_release(&a);
 }
 
+/* Free to call, and held to a schema where it does not. */
+static void test_tools_or_schema(void **state)
+{
+    heard h = serve_hear_whole(*state, CHAT("What is the weather in Paris?",
+                                            ",\"temperature\":0,\"tools\":[" WEATHER
+                                            "],\"response_format\":{\"type\":\"json_object\"}"));
+    assert_string_equal(text_of(&h.calls[0]), "get_weather({\"city\": \"Paris\"})");
+    heard_release(&h);
+    h = serve_hear_whole(
+            *state,
+            CHAT("Hello",
+                 ",\"temperature\":0,\"tools\":[" WEATHER
+                 "],\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"p\","
+                 "\"schema\":{\"type\":\"object\",\"properties\":{\"age\":{\"enum\":[7]}},"
+                 "\"required\":[\"age\"],\"additionalProperties\":false}}}"));
+    assert_true(h.calls[0].len || (strchr(h.content[0].ptr, '7') && h.content[0].ptr[0] == '{'));
+    heard_release(&h);
+}
+
 /* Histories that templates refuse are made to fit: a user behind a tool's result, an
  * assistant who speaks first. */
 static void test_odd_histories(void **state)
@@ -426,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_fills_context),
         cmocka_unit_test(test_odd_histories),
+        cmocka_unit_test(test_tools_or_schema),
         cmocka_unit_test(test_cut_call),
         cmocka_unit_test(test_tells_no_paths),
     };

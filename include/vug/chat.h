@@ -93,9 +93,11 @@ VUG_API VUG_MUST_CHECK vug_status vug_prompt_encode(const vug_tokenizer *tokeniz
 typedef struct {
     const char *tools; /* a JSON array, as in vug_conversation */
     size_t tools_len;
-    const char *name; /* the only one, which is then called; NULL: any */
-    bool required;    /* at least one call; else text will do, and may stand before a call */
-    bool parallel;    /* more than one */
+    const char *name;      /* the only one, which is then called; NULL: any */
+    bool required;         /* at least one call; else text will do, and may stand before a call */
+    bool parallel;         /* more than one */
+    const char *otherwise; /* a JSON schema, of an answer that calls nothing; NULL: any text */
+    size_t otherwise_len;
 } vug_tool_choice;
 
 /* The grammar of such answers, from behind their thinking, in the way that the checkpoint

@@ -195,31 +195,30 @@ static bool make_tool_grammar(vug_asked *a, vug_api_error *error)
     vug_err err;
     if (named && !name.ptr)
         return no_memory(error);
+    const bool formed = r->choice == VUG_TOOLS_AUTO && r->format != VUG_FORMAT_TEXT;
+    const vug_str form =
+            r->format == VUG_FORMAT_SCHEMA ? r->schema : vug_str_of("{\"type\":\"object\"}");
     const vug_tool_choice choice = { .tools = r->tools.ptr,
                                      .tools_len = r->tools.len,
                                      .name = name.ptr,
                                      .required = r->choice != VUG_TOOLS_AUTO,
-                                     .parallel = !r->one_call && !named };
+                                     .parallel = !r->one_call && !named,
+                                     .otherwise = formed ? form.ptr : NULL,
+                                     .otherwise_len = form.len };
     const vug_status st =
             vug_chat_grammar(a->service->chat, a->service->tokenizer, &choice, &a->grammar, &err);
     if (st == VUG_OK)
         return true;
     /* Where the model is free to call, calls that no grammar guards will do. */
-    if (r->choice == VUG_TOOLS_AUTO && st == VUG_UNSUPPORTED)
+    if (r->choice == VUG_TOOLS_AUTO && !formed && st == VUG_UNSUPPORTED)
         return true;
-    return refuse(error, &err, "tools");
+    return refuse(error, &err, formed ? "response_format" : "tools");
 }
 
 static bool make_grammar(vug_asked *a, vug_api_error *error)
 {
     const vug_api_request *r = &a->request;
     vug_err err;
-    if (r->choice == VUG_TOOLS_AUTO && r->format != VUG_FORMAT_TEXT) {
-        vug_api_error_set(error, VUG_API_BAD_REQUEST, "response_format",
-                          "response_format cannot be held to while tools may be called; set "
-                          "tool_choice to none or to required");
-        return false;
-    }
     if (r->choice != VUG_TOOLS_NONE)
         return make_tool_grammar(a, error);
     if (r->format == VUG_FORMAT_TEXT)
