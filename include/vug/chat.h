@@ -93,9 +93,11 @@ VUG_API VUG_MUST_CHECK vug_status vug_prompt_encode(const vug_tokenizer *tokeniz
 typedef struct {
     const char *tools; /* a JSON array, as in vug_conversation */
     size_t tools_len;
-    const char *name; /* the only one, which is then called; NULL: any */
-    bool required;    /* at least one call; else text will do, and may stand before a call */
-    bool parallel;    /* more than one */
+    const char *name;      /* the only one, which is then called; NULL: any */
+    bool required;         /* at least one call; else text will do, and may stand before a call */
+    bool parallel;         /* more than one */
+    const char *otherwise; /* a JSON schema, of an answer that calls nothing; NULL: any text */
+    size_t otherwise_len;
 } vug_tool_choice;
 
 /* The grammar of such answers, from behind their thinking, in the way that the checkpoint
@@ -137,6 +139,7 @@ typedef struct {
     const vug_prompt *prompt; /* says how the answer begins: some templates open the thinking */
     const char *tools;        /* JSON: types of arguments where the syntax does not say; NULL */
     size_t tools_len;
+    bool no_calls; /* what looks like a call is content */
     vug_part_fn *on_part;
     void *user; /* handed to on_part */
 } vug_reply_options;

@@ -7,8 +7,8 @@
 #include "text/text.h"
 
 /* Tokens with which a model ends its turn, whatever the configs list. */
-static const char *const turn_ends[] = { "<end_of_turn>", "<eos>", "<turn|>", "<|im_end|>",
-                                         "<|eot_id|>", "<|eom_id|>" };
+static const char *const turn_ends[] = { "<end_of_turn>", "<eos>",      "<turn|>",
+                                         "<|im_end|>",    "<|eot_id|>", "<|eom_id|>" };
 
 /* ---- config files ------------------------------------------------------------ */
 

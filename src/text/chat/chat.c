@@ -103,7 +103,6 @@ typedef struct {
 #define SYSTEM(text)    "{\"role\":\"system\",\"content\":\"" text "\"}"
 #define DEVELOPER(text) "{\"role\":\"developer\",\"content\":\"" text "\"}"
 #define PARTS           "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"vug-1\"}]}]"
-
 #define CALLED                                                                                  \
     USER("vug-2")                                                                               \
     ",{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"call00001\",\"type\":" \
@@ -122,12 +121,12 @@ static const trial trials[VUG_REFUSAL_COUNT][2] = {
                                             "vug-1") "," USER("vug-4") "]",
                                     "vug-1", NULL, NULL } },
     [VUG_REFUSES_CALLS] = { { "[" CALLED "]", "vug-1", "vug-3", NULL } },
-    [VUG_REFUSES_INTERRUPTION] = { { "[" CALLED "," USER("vug-4") "]", "vug-3", "vug-4", NULL } },
     [VUG_REFUSES_NEIGHBOURS] = { { "[" USER("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                    NULL },
                                  { "[" USER("vug-3") "," ASSISTANT("vug-1") "," ASSISTANT(
                                            "vug-2") "]",
                                    "vug-1", "vug-2", NULL } },
+    [VUG_REFUSES_AFTER_RESULT] = { { "[" CALLED "," USER("vug-4") "]", "vug-3", "vug-4", NULL } },
     [VUG_REFUSES_GREETING] = { { "[" ASSISTANT("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                  NULL } },
 };

@@ -23,6 +23,23 @@ static vug_tool_mark mark_of(const vug_syntax *syntax, vug_mark mark,
     return (vug_tool_mark){ spelling, spelling && vug_tokenizer_find(tokenizer, spelling) >= 0 };
 }
 
+/* Either calls, or a value of the schema. */
+static vug_status either(vug_rules *rules, const vug_tool_use *use, const vug_tool_choice *choice,
+                         vug_node *root, vug_err *err)
+{
+    vug_tool_use calls = *use;
+    vug_node value;
+    if (use->form == VUG_TOOL_LLAMA3)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "calls without marks cannot be told from an answer of another schema");
+    calls.required = true;
+    VUG_TRY(vug_rules_tools(rules, &calls, root, err));
+    VUG_TRY(vug_rules_schema(rules, (vug_str){ choice->otherwise, choice->otherwise_len }, &value,
+                             err));
+    *root = vug_rules_choice(rules, (vug_node[]){ *root, value }, 2);
+    return vug_rules_ok(rules, err);
+}
+
 vug_status vug_chat_grammar(const vug_chat *chat, const vug_tokenizer *tokenizer,
                             const vug_tool_choice *choice, vug_grammar **out, vug_err *err)
 {
@@ -45,7 +62,8 @@ vug_status vug_chat_grammar(const vug_chat *chat, const vug_tokenizer *tokenizer
     if (!rules)
         return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar of tool calls");
     vug_node root;
-    vug_status st = vug_rules_tools(rules, &use, &root, err);
+    vug_status st = choice->otherwise && !use.required ? either(rules, &use, choice, &root, err)
+                                                       : vug_rules_tools(rules, &use, &root, err);
     if (st == VUG_OK)
         st = vug_grammar_over(rules, root, tokenizer, out, err);
     vug_rules_destroy(rules);

@@ -17,13 +17,14 @@
  *   SYSTEM        at the beginning: the role becomes user
  *   LATE_SYSTEM   behind other messages: likewise
  *   CALLS         calls become text of the assistant, and results messages of the user
- *   INTERRUPTION  of a user, behind results of tools: these become text of that message
+ *   AFTER_RESULT  of a user, behind results of tools: these become text of that message
  *   NEIGHBOURS    messages of one role that follow each other become one
- *   GREETING      a model that speaks first: an empty message of the user precedes it */
-#define VUG_REFUSAL_TABLE(X)                                                              \
-    X(STRING)                                                                             \
-    X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS) X(INTERRUPTION) X(NEIGHBOURS) \
-            X(GREETING)
+ *   GREETING      in front of an assistant who speaks first comes an empty message of a user */
+/* clang-format off */
+#define VUG_REFUSAL_TABLE(X)                                               \
+    X(STRING) X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS)      \
+    X(AFTER_RESULT) X(NEIGHBOURS) X(GREETING)
+/* clang-format on */
 
 typedef enum {
 #define X(id) VUG_REFUSES_##id,

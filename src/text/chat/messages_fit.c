@@ -13,6 +13,11 @@ static bool refuses(const fitting *f, vug_refusal what)
     return f->refusals->refuses[what];
 }
 
+static bool is_system(vug_str role)
+{
+    return vug_str_is(role, "system") || vug_str_is(role, "developer");
+}
+
 static const vug_jv *keep(fitting *f, const vug_jv *v)
 {
     f->good = f->good && v;
@@ -51,7 +56,7 @@ static const vug_jv *said(fitting *f)
 static void fit_content(fitting *f, vug_fit_turn *turn)
 {
     const bool parts = turn->content->type == VUG_JSON_ARRAY;
-    const bool system = vug_str_is(turn->role, "system") || vug_str_is(turn->role, "developer");
+    const bool system = is_system(turn->role);
     if (parts && !refuses(f, VUG_REFUSES_STRING) && (refuses(f, VUG_REFUSES_PARTS) || system)) {
         say(f, turn->content, "\n");
         turn->content = said(f);
@@ -77,7 +82,7 @@ static void fit_role(fitting *f, vug_fit_turn *turn, bool first)
 {
     if (refuses(f, VUG_REFUSES_DEVELOPER) && vug_str_is(turn->role, "developer"))
         turn->role = vug_str_of("system");
-    const bool system = vug_str_is(turn->role, "system") || vug_str_is(turn->role, "developer");
+    const bool system = is_system(turn->role);
     if (system && refuses(f, first ? VUG_REFUSES_SYSTEM : VUG_REFUSES_LATE_SYSTEM))
         turn->role = vug_str_of("user");
 }
@@ -135,15 +140,6 @@ static void fit_calls(fitting *f, vug_fit_turn *turn)
 
 /* ---- neighbours ---------------------------------------------------------------------------- */
 
-/* Results of tools that a user's message follows become messages of the user. */
-static void fit_interruptions(fitting *f, vug_fit_turn *turn, size_t n)
-{
-    for (size_t i = n; i-- > 1;) {
-        if (vug_str_is(turn[i].role, "user") && vug_str_is(turn[i - 1].role, "tool"))
-            fit_calls(f, &turn[i - 1]);
-    }
-}
-
 /* The elements of a list behind those of another. */
 static void add_all(fitting *f, vug_jv *to, vug_jv **last, const vug_jv *from)
 {
@@ -177,6 +173,15 @@ static void join(fitting *f, vug_fit_turn *turn, size_t from, size_t to)
     }
     turn[from].calls = f->good && calls->n ? calls : NULL;
     turn[from].content = said(f);
+}
+
+/* Results of tools that a user's message follows become messages of the user. */
+static void fit_interruptions(fitting *f, vug_fit_turn *turn, size_t n)
+{
+    for (size_t i = n; i-- > 1;) {
+        if (vug_str_is(turn[i].role, "user") && vug_str_is(turn[i - 1].role, "tool"))
+            fit_calls(f, &turn[i - 1]);
+    }
 }
 
 static size_t fit_neighbours(fitting *f, vug_fit_turn *turn, size_t n)
@@ -239,14 +244,14 @@ static vug_jv *message_of(fitting *f, const vug_fit_turn *turn)
 /* A user who says nothing. */
 static void add_silence(fitting *f, vug_jv *list, vug_jv **last)
 {
-    vug_jv *m = vug_fit_new(f->arena, VUG_JSON_OBJECT, ""), *member = NULL;
+    vug_jv *m = vug_fit_new(f->arena, VUG_JSON_OBJECT, ""), *end = NULL;
     vug_jv *role = vug_fit_string(f->arena, "role", vug_str_of("user"));
     vug_jv *content = vug_fit_string(f->arena, "content", vug_str_of(""));
-    f->good = f->good && list && m && role && content;
+    f->good = f->good && m && role && content;
     if (!f->good)
         return;
-    vug_fit_add(m, &member, role);
-    vug_fit_add(m, &member, content);
+    vug_fit_add(m, &end, role);
+    vug_fit_add(m, &end, content);
     vug_fit_add(list, last, m);
 }
 
@@ -260,13 +265,15 @@ const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *re
         if (refuses(&f, VUG_REFUSES_CALLS))
             fit_calls(&f, &turn[i]);
     }
-    if (refuses(&f, VUG_REFUSES_INTERRUPTION))
+    if (refuses(&f, VUG_REFUSES_AFTER_RESULT))
         fit_interruptions(&f, turn, n);
-    if ((refuses(&f, VUG_REFUSES_NEIGHBOURS) || refuses(&f, VUG_REFUSES_INTERRUPTION)) && f.good)
+    if ((refuses(&f, VUG_REFUSES_NEIGHBOURS) || refuses(&f, VUG_REFUSES_AFTER_RESULT)) && f.good)
         n = fit_neighbours(&f, turn, n);
-    if (refuses(&f, VUG_REFUSES_GREETING) && n > 0 && vug_str_is(turn[0].role, "assistant"))
-        add_silence(&f, list, &last);
+    bool begun = !refuses(&f, VUG_REFUSES_GREETING);
     for (size_t i = 0; i < n && list && f.good; i++) {
+        if (!begun && vug_str_is(turn[i].role, "assistant"))
+            add_silence(&f, list, &last);
+        begun = begun || !is_system(turn[i].role);
         fit_content(&f, &turn[i]);
         vug_jv *m = f.good ? message_of(&f, &turn[i]) : NULL;
         if (m)
