@@ -373,7 +373,7 @@ static void test_odd_histories(void **state)
             "\"one\"},"
             "{\"role\":\"user\",\"content\":\"hm\"}]}");
     assert_int_equal(a.status, 200);
-    assert_non_null(strstr(a.text.ptr, "one\\n\\nhm"));
+    assert_non_null(strstr(a.text.ptr, "one\\n</tool_response>\\n\\nhm"));
     said_release(&a);
     a = serve_ask(*state, "/apply-template",
                   "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Hi\"},{\"role\":\"user\","
