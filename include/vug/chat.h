@@ -137,6 +137,7 @@ typedef struct {
     const vug_prompt *prompt; /* says how the answer begins: some templates open the thinking */
     const char *tools;        /* JSON: types of arguments where the syntax does not say; NULL */
     size_t tools_len;
+    bool no_calls; /* what looks like a call is content */
     vug_part_fn *on_part;
     void *user; /* handed to on_part */
 } vug_reply_options;

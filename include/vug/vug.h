@@ -148,6 +148,11 @@ VUG_API int32_t vug_tokenizer_size(const vug_tokenizer *tokenizer);
 /* The token's own spelling, as the vocabulary has it; NULL for an id without one.
  * `len` may be NULL. */
 VUG_API const char *vug_tokenizer_token(const vug_tokenizer *tokenizer, int32_t id, size_t *len);
+/* The bytes that it stands for inside a text, which may be part of a character. */
+VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_bytes(const vug_tokenizer *tokenizer, int32_t id,
+                                                      vug_text *out, vug_err *err);
+/* Whether it is a control token, such as <eos>, which `skip_special` drops. */
+VUG_API bool vug_tokenizer_is_special(const vug_tokenizer *tokenizer, int32_t id);
 /* The id of a token by its exact spelling, or -1. */
 VUG_API int32_t vug_tokenizer_find(const vug_tokenizer *tokenizer, const char *token);
 /* Bytes of memory that the tokenizer holds. */

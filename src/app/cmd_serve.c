@@ -1,35 +1,29 @@
 /* `vug serve`: the options, the routes, and what is said at the start. */
 #include "app/commands.h"
-#include "app/server/http.h"
+#include "app/server/service.h"
+#include "core/os.h"
 
 typedef struct {
-    vug_http *http;
+    vug_ui *ui;
+    const vug_options *opt;
     vug_metrics *metrics;
+    vug_service *service;
+    vug_http *http;
+    vug_err why; /* the model is not there */
+    bool failed;
 } server;
 
-/* 200 while requests are taken; 503 tells who spreads them over servers to go elsewhere. */
-static void answer_health(vug_http_call *call, void *user)
-{
-    const server *s = user;
-    const bool draining = vug_http_draining(s->http);
-    const vug_http_head head = { .status = draining ? 503 : 200 };
-    vug_buf body = { 0 };
-    vug_buf_printf(&body, "{\"status\":\"%s\"}\n", draining ? "shutting down" : "ok");
-    vug_http_reply(call, &head, &body);
-}
-
-static void answer_metrics(vug_http_call *call, void *user)
-{
-    const server *s = user;
-    const vug_http_head head = { .type = "text/plain; version=0.0.4; charset=utf-8" };
-    vug_buf body = { 0 };
-    vug_metrics_write(s->metrics, &body);
-    vug_http_reply(call, &head, &body);
-}
-
 static const vug_http_route routes[] = {
-    { "GET", "/health", VUG_HTTP_OPEN, answer_health },
-    { "GET", "/metrics", 0, answer_metrics },
+    { "GET", "/health", VUG_HTTP_OPEN, vug_serve_health },
+    { "POST", "/v1/chat/completions", VUG_HTTP_QUEUED, vug_serve_chat },
+    { "POST", "/v1/completions", VUG_HTTP_QUEUED, vug_serve_text },
+    { "GET", "/v1/models", 0, vug_serve_models },
+    { "GET", "/v1/models/", VUG_HTTP_PREFIX, vug_serve_model },
+    { "POST", "/tokenize", VUG_HTTP_QUEUED, vug_serve_tokenize },
+    { "POST", "/detokenize", VUG_HTTP_QUEUED, vug_serve_detokenize },
+    { "POST", "/apply-template", VUG_HTTP_QUEUED, vug_serve_template },
+    { "GET", "/props", 0, vug_serve_props },
+    { "GET", "/metrics", 0, vug_serve_metrics },
 };
 
 static vug_http_options http_options(const vug_options *opt, vug_metrics *metrics)
@@ -63,27 +57,88 @@ static int say_addresses(vug_ui *ui, const vug_http *http)
     return vug_ui_print(ui, &text, VUG_EXIT_OK);
 }
 
-static int serve(vug_ui *ui, const vug_options *opt, server *s)
+/* On the worker; the main thread prints nothing meanwhile. */
+static void on_loaded(const vug_model *model, int sessions, const vug_err *err, void *user)
+{
+    server *s = user;
+    vug_buf text = { 0 };
+    if (err) {
+        s->why = *err;
+        s->failed = true;
+        vug_http_drain(s->http);
+        return;
+    }
+    const vug_model_info info = vug_model_describe(model);
+    vug_buf_printf(&text, "ready: %s, %s, context %lld, sessions %d\n", info.path,
+                   info.architecture, (long long)info.context, sessions);
+    if (s->opt->quiet)
+        vug_buf_release(&text);
+    else
+        (void)vug_ui_print(s->ui, &text, VUG_EXIT_OK);
+}
+
+static vug_service_options service_options(server *s)
+{
+    const vug_options *opt = s->opt;
+    return (vug_service_options){
+        .path = opt->operand[0],
+        .model = vug_options_model(opt),
+        .chat_template = opt->chat_template,
+        .aliases = { opt->alias.item, opt->alias.n },
+        .trace = opt->trace,
+        .max_waiting = opt->queue,
+        .max_sessions = opt->sessions,
+        .max_tokens = opt->max_tokens,
+        .also_reasoning = opt->also_reasoning,
+        .metrics = s->metrics,
+        .loaded = on_loaded,
+        .user = s,
+    };
+}
+
+static int run(server *s)
 {
     vug_err err;
-    const vug_http_options how = http_options(opt, s->metrics);
-    if (vug_http_open(&how, routes, sizeof(routes) / sizeof(routes[0]), s, &s->http, &err) !=
-        VUG_OK)
-        return vug_ui_fail(ui, &err);
-    int code = opt->quiet ? VUG_EXIT_OK : say_addresses(ui, s->http);
-    if (code == VUG_EXIT_OK && vug_http_run(s->http, &err) != VUG_OK)
-        code = vug_ui_fail(ui, &err);
-    vug_http_close(s->http);
+    int code = s->opt->quiet ? VUG_EXIT_OK : say_addresses(s->ui, s->http);
+    if (code != VUG_EXIT_OK)
+        return code;
+    vug_service_start(s->service);
+    if (vug_http_run(s->http, &err) != VUG_OK)
+        code = vug_ui_fail(s->ui, &err);
+    vug_service_give_up(s->service);
     return code;
+}
+
+static int serve(server *s)
+{
+    vug_err err;
+    const vug_http_options how = http_options(s->opt, s->metrics);
+    const vug_service_options what = service_options(s);
+    if (s->opt->trace && !vug_is_folder(s->opt->trace) &&
+        vug_make_folder(s->opt->trace, &err) != VUG_OK)
+        return vug_ui_fail(s->ui, &err);
+    if (vug_service_create(&what, &s->service, &err) != VUG_OK)
+        return vug_ui_fail(s->ui, &err);
+    int code = VUG_EXIT_OK;
+    if (vug_http_open(&how, routes, sizeof(routes) / sizeof(routes[0]), s->service, &s->http,
+                      &err) != VUG_OK) {
+        code = vug_ui_fail(s->ui, &err);
+    } else {
+        vug_service_serve(s->service, s->http);
+        code = run(s);
+    }
+    vug_service_destroy(s->service); /* which waits for the worker, who may drain */
+    vug_http_close(s->http);
+    return s->failed && s->why.code != VUG_CANCELLED ? vug_ui_fail(s->ui, &s->why) : code;
 }
 
 int vug_cmd_serve(vug_ui *ui, const vug_options *opt)
 {
-    server s = { 0 };
+    server s = { .ui = ui, .opt = opt };
     vug_err err;
     if (vug_metrics_create(&s.metrics, &err) != VUG_OK)
         return vug_ui_fail(ui, &err);
-    const int code = serve(ui, opt, &s);
+    const int code = serve(&s);
     vug_metrics_destroy(s.metrics);
     return code;
 }

@@ -42,6 +42,7 @@ typedef struct {
 typedef struct {
     vug_str text; /* its bytes, which may be part of a character */
     float logprob;
+    bool is_control; /* its text is a name, no part of the answer */
 } vug_api_token;
 
 typedef struct {

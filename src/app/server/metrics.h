@@ -28,6 +28,8 @@
       "From the arrival of a request to its first token")                                          \
     X(BETWEEN_TOKENS, HISTOGRAM, "vug_time_between_tokens_seconds", "From one token to the next")  \
     X(CACHE_BYTES, GAUGE, "vug_cache_bytes", "Memory of the caches of kept sessions")              \
+    X(SESSIONS, GAUGE, "vug_sessions", "Sessions that are kept")                                   \
+    X(MODEL_BYTES, GAUGE, "vug_model_bytes", "Memory of weights, tables and the tokenizer")        \
     X(RESIDENT, GAUGE, "process_resident_memory_bytes", "Resident memory")
 
 typedef enum {

@@ -15,8 +15,10 @@ vug_status vug_reply_create(const vug_reply_options *options, vug_reply **out, v
     VUG_TRY(vug_reply_over(syntax, vug_syntax_is_open(syntax, end), tools, options->on_part,
                            options->user, &r, err));
     r->tokenizer = options->tokenizer;
+    if (options->no_calls)
+        r->syntax.mark[VUG_MARK_CALL] = NULL;
     for (int m = 0; m < VUG_MARK_COUNT; m++) {
-        r->id[m] = syntax->mark[m] ? vug_tokenizer_find(r->tokenizer, syntax->mark[m]) : -1;
+        r->id[m] = r->syntax.mark[m] ? vug_tokenizer_find(r->tokenizer, r->syntax.mark[m]) : -1;
         r->by_id[m] = r->id[m] >= 0;
     }
     const vug_status st = vug_decoder_create(r->tokenizer, false, &r->decoder, err);

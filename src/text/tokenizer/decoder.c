@@ -245,6 +245,22 @@ bool vug_token_bytes(const vug_tokenizer *t, int32_t id, vug_buf *to)
     return true;
 }
 
+vug_status vug_tokenizer_bytes(const vug_tokenizer *t, int32_t id, vug_text *out, vug_err *err)
+{
+    vug_buf bytes = { 0 };
+    if (!vug_token_bytes(t, id, &bytes))
+        return VUG_FAIL(err, VUG_ARGUMENT, "token %d has no spelling", (int)id);
+    vug_buf_puts(&bytes, ""); /* which a token may be */
+    const vug_status st = vug_buf_take(&bytes, out, err);
+    vug_buf_release(&bytes);
+    return st;
+}
+
+bool vug_tokenizer_is_special(const vug_tokenizer *t, int32_t id)
+{
+    return vug_token_is_special(t, id);
+}
+
 static vug_status push(vug_decoder *d, int32_t id, vug_err *err)
 {
     if (id < 0 || (size_t)id >= d->t->vocab.n_ids)

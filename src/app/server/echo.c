@@ -1,0 +1,175 @@
+#include <math.h>
+
+#include "app/server/service_own.h"
+
+/* Prompts that are given back, each token with what the model thought of it. */
+
+enum { ROWS = 32 }; /* of logits at a time: 32 MiB for a vocabulary of 262,144 */
+
+typedef struct {
+    vug_asked *asked;
+    const vug_tokens *prompt;
+    vug_text_choice *choice;
+    vug_decoder *decoder;
+    vug_buf spelled;
+    vug_api_token room[VUG_MAX_TOP_LOGPROBS];
+    vug_logprob top[VUG_MAX_TOP_LOGPROBS];
+    size_t n_top;
+    bool first, stepped;
+    vug_status st;
+    vug_err err;
+} scorer;
+
+bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
+                       const vug_logprob *top, size_t n_top, vug_buf *to, vug_api_token *room,
+                       vug_api_logprob *out)
+{
+    size_t from[VUG_MAX_TOP_LOGPROBS + 2] = { 0 };
+    for (size_t i = 0; i <= n_top; i++) {
+        vug_text text = { 0 };
+        const int32_t id = i ? top[i - 1].token : token->token;
+        if (vug_tokenizer_bytes(tokenizer, id, &text, NULL) == VUG_OK)
+            vug_buf_append(to, text.ptr, text.len);
+        vug_text_release(&text);
+        from[i + 1] = to->len;
+    }
+    if (to->bad)
+        return false;
+    const char *bytes = to->ptr ? to->ptr : "";
+    for (size_t i = 0; i < n_top; i++)
+        room[i] = (vug_api_token){ .text = { bytes + from[i + 1], from[i + 2] - from[i + 1] },
+                                   .logprob = top[i].logprob };
+    out->token = (vug_api_token){ .text = { bytes, from[1] },
+                                  .logprob = token->logprob,
+                                  .is_control = vug_tokenizer_is_special(tokenizer, token->token) };
+    out->top = room;
+    out->n_top = n_top;
+    return true;
+}
+
+/* ---- a row of logits ---------------------------------------------------------------- */
+
+static float log_sum(const float *logit, size_t n)
+{
+    float most = logit[0];
+    double sum = 0;
+    for (size_t i = 1; i < n; i++)
+        most = logit[i] > most ? logit[i] : most;
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)(logit[i] - most));
+    return most + (float)log(sum);
+}
+
+/* The best ones, by insertion: there are at most 20. Among equals the lower id. */
+static void find_top(scorer *s, const float *logit, size_t n, float total)
+{
+    size_t have = 0;
+    for (size_t i = 0; i < n && s->n_top; i++) {
+        if (have == s->n_top && logit[i] <= s->top[have - 1].logprob)
+            continue;
+        size_t at = have < s->n_top ? have++ : have - 1;
+        for (; at > 0 && s->top[at - 1].logprob < logit[i]; at--)
+            s->top[at] = s->top[at - 1];
+        s->top[at] = (vug_logprob){ (int32_t)i, logit[i] };
+    }
+    for (size_t i = 0; i < have; i++)
+        s->top[i].logprob -= total;
+}
+
+/* ---- tokens ------------------------------------------------------------------------- */
+
+static vug_status put(scorer *s, int32_t id, float logprob)
+{
+    const vug_logprob token = { id, logprob };
+    vug_api_logprob out = { .is_first = s->first };
+    const char *text;
+    size_t len;
+    s->spelled.len = 0;
+    if (s->choice->logprobs) {
+        if (!vug_spell_logprob(s->asked->service->tokenizer, &token, s->top,
+                               s->first ? 0 : s->n_top, &s->spelled, s->room, &out))
+            return VUG_FAIL_NOMEM(&s->err, "log-probabilities", 0);
+        vug_text_choice_logprob(s->choice, &out);
+    }
+    s->first = false;
+    VUG_TRY(vug_decoder_push(s->decoder, id, &text, &len, &s->err));
+    vug_text_choice_echo(s->choice, text, len);
+    return VUG_OK;
+}
+
+/* Row t foretells token t + 1. */
+static bool on_step(const vug_step *step, void *user)
+{
+    scorer *s = user;
+    s->stepped = true;
+    const size_t n_vocab = (size_t)s->asked->service->info.n_vocab;
+    size_t usable = (size_t)vug_tokenizer_size(s->asked->service->tokenizer);
+    if (usable > n_vocab)
+        usable = n_vocab;
+    const int64_t first = step->first + step->n - step->n_logits;
+    for (int64_t t = 0; t < step->n_logits && s->st == VUG_OK; t++) {
+        const float *logit = step->logits + (size_t)t * n_vocab;
+        const size_t next = (size_t)(first + t + 1);
+        if (next >= s->prompt->n)
+            break;
+        const int32_t id = s->prompt->id[next];
+        const float total = log_sum(logit, usable);
+        find_top(s, logit, usable, total);
+        s->st = put(s, id, logit[id] - total);
+    }
+    return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
+}
+
+static vug_status attempt(scorer *s, vug_kept *kept)
+{
+    vug_asked *a = s->asked;
+    const vug_forward_options how = {
+        .chunk = ROWS, .all_logits = true, .on_step = on_step, .user = s
+    };
+    if (!vug_worker_enter(&a->job, kept->session))
+        return VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");
+    const vug_status st =
+            vug_session_forward(kept->session, s->prompt->id, s->prompt->n, &how, &s->err);
+    kept->cancelled = vug_worker_leave(&a->job);
+    return st;
+}
+
+static vug_status score(scorer *s)
+{
+    vug_asked *a = s->asked;
+    const vug_tokens *prompt = s->prompt;
+    const vug_tokens none = { 0 };
+    vug_kept *kept;
+    VUG_TRY(vug_sessions_take(&a->service->sessions, prompt->id, prompt->n, &kept, &s->err));
+    const bool was_told = kept->cancelled;
+    vug_status st = attempt(s, kept);
+    if (st == VUG_CANCELLED && was_told && !s->stepped)
+        st = attempt(s, kept); /* perhaps that was meant for the one before */
+    vug_sessions_keep(kept, prompt->id, prompt->n, &none);
+    if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_gone(&a->job))
+        st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");
+    return st == VUG_OK ? s->st : st;
+}
+
+vug_status vug_echo(vug_asked *a, const vug_tokens *prompt, vug_text_choice *choice, vug_err *err)
+{
+    scorer s = { .asked = a, .prompt = prompt, .choice = choice, .first = true };
+    const char *text;
+    size_t len;
+    s.n_top = a->request.logprobs ? (size_t)a->request.top_logprobs : 0;
+    VUG_TRY(vug_decoder_create(a->service->tokenizer, true, &s.decoder, err));
+    s.st = put(&s, prompt->id[0], 0);
+    if (s.st == VUG_OK && a->request.logprobs)
+        s.st = score(&s);
+    for (size_t i = 1; i < prompt->n && s.st == VUG_OK && !a->request.logprobs; i++)
+        s.st = put(&s, prompt->id[i], 0);
+    if (s.st == VUG_OK)
+        s.st = vug_decoder_finish(s.decoder, &text, &len, &s.err);
+    if (s.st == VUG_OK)
+        vug_text_choice_echo(choice, text, len);
+    vug_decoder_destroy(s.decoder);
+    vug_buf_release(&s.spelled);
+    if (s.st != VUG_OK && err)
+        *err = s.err;
+    return s.st;
+}
