@@ -276,7 +276,7 @@ static vug_status prompts(const vug_chat *of, const vug_tokenizer *tokenizer, vu
         st = vug_prompt_encode(tokenizer, &whole, &tokens, err);
     if (st == VUG_OK)
         st = vug_reply_create(&(vug_reply_options){ of, tokenizer, &whole, tools, sizeof(tools) - 1,
-                                                    heard, &said },
+                                                    false, heard, &said },
                               &reply, err);
     for (size_t i = 0; st == VUG_OK && i < tokens.n; i++)
         st = vug_reply_push(reply, tokens.id[i], err);

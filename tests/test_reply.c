@@ -322,8 +322,8 @@ static void token_by_token(void **state)
         vug_reply *reply;
         vug_tokens tokens;
         assert_int_equal(vug_chat_parse(r->source, strlen(r->source), "t", &chat, NULL), VUG_OK);
-        const vug_reply_options how = { chat,       tokenizer, &prompt, TOOLS, sizeof(TOOLS) - 1,
-                                        reply_fold, &f };
+        const vug_reply_options how = { chat,  tokenizer,  &prompt, TOOLS, sizeof(TOOLS) - 1,
+                                        false, reply_fold, &f };
         assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
         assert_int_equal(vug_tokenizer_encode(tokenizer, r->text, strlen(r->text),
                                               VUG_ENCODE_PARSE_SPECIAL, &tokens, NULL),

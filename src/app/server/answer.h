@@ -42,12 +42,12 @@ typedef struct {
 typedef struct {
     vug_str text; /* its bytes, which may be part of a character */
     float logprob;
-    bool is_control; /* its text is a name, no part of the answer */
 } vug_api_token;
 
 typedef struct {
     vug_api_token token;
     bool is_first;            /* of a prompt: nothing foretold it */
+    bool is_control;          /* its text is a name, no part of the answer */
     const vug_api_token *top; /* [n_top], best first */
     size_t n_top;
 } vug_api_logprob;

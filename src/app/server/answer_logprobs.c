@@ -135,7 +135,7 @@ void vug_logprobs_text(vug_logprob_lists *lists, const vug_api_logprob *logprob)
         write_tops(logprob, &lists->list[TOPS]);
     }
     vug_buf_printf(&lists->list[OFFSETS], "%zu", lists->offset);
-    for (size_t i = 0; i < text.len && !logprob->token.is_control; i++)
+    for (size_t i = 0; i < text.len && !logprob->is_control; i++)
         lists->offset += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
 }
 

@@ -39,9 +39,8 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
     for (size_t i = 0; i < n_top; i++)
         room[i] = (vug_api_token){ .text = { bytes + from[i + 1], from[i + 2] - from[i + 1] },
                                    .logprob = top[i].logprob };
-    out->token = (vug_api_token){ .text = { bytes, from[1] },
-                                  .logprob = token->logprob,
-                                  .is_control = vug_tokenizer_is_special(tokenizer, token->token) };
+    out->token = (vug_api_token){ .text = { bytes, from[1] }, .logprob = token->logprob };
+    out->is_control = vug_tokenizer_is_special(tokenizer, token->token);
     out->top = room;
     out->n_top = n_top;
     return true;
@@ -49,7 +48,7 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
 
 /* ---- a row of logits ---------------------------------------------------------------- */
 
-static float log_sum(const float *logit, size_t n)
+static double log_sum(const float *logit, size_t n)
 {
     float most = logit[0];
     double sum = 0;
@@ -57,11 +56,11 @@ static float log_sum(const float *logit, size_t n)
         most = logit[i] > most ? logit[i] : most;
     for (size_t i = 0; i < n; i++)
         sum += exp((double)(logit[i] - most));
-    return most + (float)log(sum);
+    return (double)most + log(sum);
 }
 
 /* The best ones, by insertion: there are at most 20. Among equals the lower id. */
-static void find_top(scorer *s, const float *logit, size_t n, float total)
+static void find_top(scorer *s, const float *logit, size_t n, double total)
 {
     size_t have = 0;
     for (size_t i = 0; i < n && s->n_top; i++) {
@@ -73,7 +72,7 @@ static void find_top(scorer *s, const float *logit, size_t n, float total)
         s->top[at] = (vug_logprob){ (int32_t)i, logit[i] };
     }
     for (size_t i = 0; i < have; i++)
-        s->top[i].logprob -= total;
+        s->top[i].logprob = (float)((double)s->top[i].logprob - total);
 }
 
 /* ---- tokens ------------------------------------------------------------------------- */
@@ -113,9 +112,9 @@ static bool on_step(const vug_step *step, void *user)
         if (next >= s->prompt->n)
             break;
         const int32_t id = s->prompt->id[next];
-        const float total = log_sum(logit, usable);
+        const double total = log_sum(logit, usable);
         find_top(s, logit, usable, total);
-        s->st = put(s, id, logit[id] - total);
+        s->st = put(s, id, (float)((double)logit[id] - total));
     }
     return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
 }

@@ -173,14 +173,14 @@ void vug_serve_models(vug_http_call *call, void *service)
     vug_api_model *model = vug_alloc_zero(aliases->n + 1, sizeof(*model));
     if (!model)
         body.bad = true; /* which is a 500 */
+    if (model)
+        model[n++] = describe(s, s->name);
     for (size_t i = 0; model && i < aliases->n; i++) {
         if (strcmp(aliases->item[i], "*") != 0)
             model[n++] = describe(s, vug_str_of(aliases->item[i]));
     }
-    if (model) {
-        model[n++] = describe(s, s->name);
+    if (model)
         vug_api_models_write(model, n, &body);
-    }
     vug_free(model);
     vug_http_reply(call, NULL, &body);
 }
