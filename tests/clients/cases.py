@@ -12,6 +12,7 @@ MODEL = os.environ["VUG_MODEL"]
 
 # What pebble was trained to do, so that at temperature 0 its answers are known.
 SUM = [{"role": "user", "content": "What is 12 plus 30?"}]
+ABOUT = [{"role": "user", "content": "What is vug?"}]
 STORY = [{"role": "user", "content": "Tell me a short story about a fox named Mira."}]
 CALL = [{"role": "user", "content": "Set the volume to 9"}]
 VOLUME = {"type": "function", "function": {

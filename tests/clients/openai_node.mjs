@@ -137,7 +137,7 @@ test('parse the arguments of a call', async () => {
     name: 'set_volume', description: 'Sets the volume of the speaker',
     parameters: z.object({ level: z.number().int() }),
   });
-  const answer = await chat.parse(asked(CALL, { tools: [tool] }));
+  const answer = await chat.parse(asked(CALL, { tools: [tool], tool_choice: 'required' }));
   same(answer.choices[0].message.tool_calls[0].function.parsed_arguments, { level: 9 });
 });
 
