@@ -266,5 +266,5 @@ help: ## this list
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all everything demo check run-tests clients load san fuzz lint lint-rules lint-format format lint-headers \
-        lint-shell lint-clang lint-tidy bench install deps clean help
+.PHONY: all everything demo check run-tests clients load san fuzz lint lint-rules lint-format format \
+        lint-headers lint-shell lint-clang lint-tidy bench install deps clean help
