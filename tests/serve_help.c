@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +32,9 @@ serving serve_begin(const char *const *more)
     serving s = { .process = fork(), .out = out[0] };
     assert_true(s.process >= 0);
     if (s.process == 0) {
+#if defined(__linux__)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop it */
+#endif
         (void)dup2(out[1], STDOUT_FILENO);
         (void)close(out[0]);
         (void)execv(capture_program(), (char *const *)(uintptr_t)argv);

@@ -344,6 +344,46 @@ static void test_metrics(void **state)
     said_release(&a);
 }
 
+/* Without a limit the answer ends where the context does. */
+static void test_fills_context(void **state)
+{
+    vug_buf body = { 0 };
+    vug_buf_puts(&body,
+                 "{\"model\":\"pebble\",\"max_tokens\":-1,\"ignore_eos\":true,\"prompt\":[2");
+    for (int i = 1; i < 2040; i++)
+        vug_buf_printf(&body, ",%d", 300 + i);
+    vug_buf_puts(&body, "]}");
+    said a = serve_ask(*state, "/v1/completions", body.ptr);
+    said_is(&a, "choices.0.finish_reason", "length");
+    assert_true(said_number(&a, "usage.total_tokens") == 2048);
+    said_release(&a);
+    vug_buf_release(&body);
+}
+
+/* A call that must come and is cut short before its name is not told as text. */
+static void test_cut_call(void **state)
+{
+    heard h = serve_hear_whole(*state, CHAT("Hello", ",\"max_tokens\":4,\"tools\":[" WEATHER
+                                                     "],\"tool_choice\":\"required\""));
+    assert_int_equal(h.content[0].len, 0);
+    assert_string_equal(h.finish[0], "length");
+    heard_release(&h);
+}
+
+/* Nor is where the model lies. */
+static void test_tells_no_paths(void **state)
+{
+    said a = serve_ask(*state, "/v1/chat/completions",
+                       "{\"model\":\"pebble\",\"messages\":[{\"role\":\"tool\",\"content\":\"x\","
+                       "\"tool_call_id\":\"1\"},{\"role\":\"tool\",\"content\":\"x\","
+                       "\"tool_call_id\":\"1\"}]}");
+    assert_null(strstr(a.text.ptr, "models/"));
+    said_release(&a);
+    a = serve_ask(*state, "/props", NULL);
+    assert_null(strstr(a.text.ptr, "models/"));
+    said_release(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +399,9 @@ int main(void)
         cmocka_unit_test(test_echo_agrees),
         cmocka_unit_test(test_plain_endpoints),
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_fills_context),
+        cmocka_unit_test(test_cut_call),
+        cmocka_unit_test(test_tells_no_paths),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

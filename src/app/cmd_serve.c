@@ -58,7 +58,8 @@ static int say_addresses(vug_ui *ui, const vug_http *http)
 }
 
 /* On the worker; the main thread prints nothing meanwhile. */
-static void on_loaded(const vug_model *model, int sessions, const vug_err *err, void *user)
+static void on_loaded(vug_str name, const vug_model *model, int sessions, const vug_err *err,
+                      void *user)
 {
     server *s = user;
     vug_buf text = { 0 };
@@ -69,7 +70,7 @@ static void on_loaded(const vug_model *model, int sessions, const vug_err *err, 
         return;
     }
     const vug_model_info info = vug_model_describe(model);
-    vug_buf_printf(&text, "ready: %s, %s, context %lld, sessions %d\n", info.path,
+    vug_buf_printf(&text, "ready: %.*s, %s, context %lld, sessions %d\n", VUG_STR_ARG(name),
                    info.architecture, (long long)info.context, sessions);
     if (s->opt->quiet)
         vug_buf_release(&text);

@@ -125,18 +125,25 @@ static bool on_piece(const vug_piece *piece, void *user)
 static bool on_part(const vug_part *part, void *user)
 {
     speech *s = user;
+    const vug_api_tool_choice choice = s->asked->request.choice;
+    /* Where a call must come, text is the beginning of one that was cut short. */
+    if (part->kind == VUG_PART_CONTENT &&
+        (choice == VUG_TOOLS_REQUIRED || choice == VUG_TOOLS_NAMED))
+        return true;
     const bool more = vug_chat_choice_part(part, s->chat);
     return send_events(s) && more;
 }
 
 /* ---- one generation ----------------------------------------------------------------- */
 
-static vug_generate_options options_of(speech *s, int choice)
+static vug_generate_options options_of(speech *s, const vug_tokens *prompt, int choice)
 {
     const vug_asked *a = s->asked;
+    /* As many as could have been asked for; see `fits` in ask.c. */
+    const int room = (int)(a->service->info.context - (int64_t)prompt->n);
     const vug_api_request *r = &a->request;
     vug_generate_options how = {
-        .max_tokens = r->max_tokens < 0 ? 0 : (int)r->max_tokens,
+        .max_tokens = r->max_tokens < 0 ? room : (int)r->max_tokens,
         .sampling = a->sampling,
         .n_top = r->logprobs ? r->top_logprobs : 0,
         .logprobs = r->logprobs,
@@ -189,7 +196,7 @@ static vug_status generate(speech *s, const vug_tokens *prompt, int choice, vug_
                            vug_err *err)
 {
     vug_asked *a = s->asked;
-    const vug_generate_options how = options_of(s, choice);
+    const vug_generate_options how = options_of(s, prompt, choice);
     vug_generation g = { 0 };
     vug_kept *kept;
     s->last = 0;

@@ -1,4 +1,5 @@
 #include "app/server/service_own.h"
+#include "core/os.h"
 
 #include <string.h>
 #include <time.h>
@@ -104,9 +105,16 @@ bool vug_ask_render(vug_asked *a, vug_api_error *error)
         .variables_len = r->variables.len,
         .no_reply = r->no_reply,
     };
-    if (vug_chat_render(s->chat, &conversation, &a->prompt, &err) != VUG_OK)
-        return refuse(error, &err, "messages");
-    return true;
+    if (vug_chat_render(s->chat, &conversation, &a->prompt, &err) == VUG_OK)
+        return true;
+    /* Where the template lies is no client's business. */
+    const char *source = vug_chat_source(s->chat);
+    const bool told = vug_str_starts(vug_str_of(err.msg), source);
+    vug_api_error_take(error, &err, "messages");
+    if (told)
+        vug_api_error_set(error, error->kind, "messages", "%s%s", vug_path_base(source),
+                          err.msg + strlen(source));
+    return false;
 }
 
 static bool encode(const vug_asked *a, const vug_api_prompt *prompt, vug_tokens *out,

@@ -202,7 +202,8 @@ static const struct {
 } efforts[] = {
     { "none", VUG_THINKING_OFF, -1 }, { "minimal", VUG_THINKING_ON, 256 },
     { "low", VUG_THINKING_ON, 1024 }, { "medium", VUG_THINKING_ON, 8192 },
-    { "high", VUG_THINKING_ON, -1 },
+    { "high", VUG_THINKING_ON, -1 },  { "xhigh", VUG_THINKING_ON, -1 },
+    { "max", VUG_THINKING_ON, -1 },
 };
 
 void vug_take_effort(vug_taker *t, const vug_field *field, const vug_jv *v)

@@ -52,7 +52,7 @@ static void run_loading(vug_job *job)
                         (double)(s->info.memory.total - s->sessions.bytes));
     atomic_store(&s->state, st == VUG_OK ? VUG_SERVICE_READY : VUG_SERVICE_FAILED);
     if (s->opt.loaded)
-        s->opt.loaded(s->model, s->sessions.max, st == VUG_OK ? NULL : &err, s->opt.user);
+        s->opt.loaded(s->name, s->model, s->sessions.max, st == VUG_OK ? NULL : &err, s->opt.user);
 }
 
 /* The folder's or the file's name, without slashes behind it. */
@@ -214,7 +214,7 @@ void vug_serve_props(vug_http_call *call, void *service)
     const vug_api_props props = {
         .model = name,
         .architecture = s->info.architecture,
-        .template_source = s->chat ? vug_chat_source(s->chat) : NULL,
+        .template_source = s->chat ? vug_path_base(vug_chat_source(s->chat)) : NULL,
         .context = s->info.context,
         .slots = s->sessions.max,
         .sampling = &s->sampling,

@@ -29,7 +29,8 @@ typedef struct {
     bool also_reasoning;
     vug_metrics *metrics;
     /* On the worker, once: the model is there, or `err` says why it is not. */
-    void (*loaded)(const vug_model *model, int sessions, const vug_err *err, void *user);
+    void (*loaded)(vug_str name, const vug_model *model, int sessions, const vug_err *err,
+                   void *user);
     void *user;
 } vug_service_options;
 
