@@ -147,6 +147,34 @@ test('parse in a stream', async () => {
     { name: 'Mina Flola', age: 27 });
 });
 
+// What zod writes for each, with its patterns, formats and bounds, is taken and held to; an answer
+// that the limit cuts off is none.
+test('parse: what zod can describe', async () => {
+  const kinds = {
+    uuid: z.uuid(), date: z.iso.date(), datetime: z.iso.datetime(), ipv4: z.ipv4(), email: z.email(),
+    starts: z.string().startsWith('ab'), regex: z.string().regex(/^[A-Z]{3}-\d+$/),
+    length: z.string().min(2).max(5), int: z.int(), range: z.number().min(0).max(1),
+    enum: z.enum(['a', 'b']), literal: z.literal(5), nullable: z.string().nullable(),
+    union: z.union([z.boolean(), z.number()]), list: z.array(z.boolean()).min(1).max(3),
+    cases: z.discriminatedUnion('k', [
+      z.object({ k: z.literal('a'), x: z.number() }), z.object({ k: z.literal('b'), y: z.boolean() }),
+    ]),
+  };
+  let parsed = 0;
+  for (const [name, kind] of Object.entries(kinds)) {
+    const response_format = zodResponseFormat(z.object({ v: kind }), 'v');
+    try {
+      const fields = { response_format, max_tokens: 150, temperature: 1, seed: 1 };
+      const answer = await chat.parse(asked('Fill this in: {"v": "..."}', fields));
+      ok(kind.safeParse(answer.choices[0].message.parsed.v).success, answer.choices[0].message);
+      parsed++;
+    } catch (e) {
+      ok(e.constructor.name === 'LengthFinishReasonError', `${name}: ${e.message}`);
+    }
+  }
+  ok(parsed > 8, `only ${parsed} were not cut off`);
+});
+
 test('runTools: call, result, answer', async () => {
   const levels = [];
   const tool = {

@@ -1,14 +1,17 @@
 """The `openai` package for Python: create, stream, parse, tools, log-probabilities, errors."""
 
 import asyncio
+import datetime
+import enum
 import json
 import math
 import time
-from typing import Literal
+import uuid
+from typing import Annotated, Any, Literal, Optional, Union
 
 import openai
 from openai.lib.streaming._deltas import accumulate_delta
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 from cases import (ABOUT, BASE, CALL, DOOR, KEY, MODEL, PERSON, STORY, SUM, URL, VOLUME, Skip, case, run, same)
 
@@ -19,6 +22,11 @@ chat = client.chat.completions
 class Person(BaseModel):
     name: str
     age: int
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
 
 
 class set_volume(BaseModel):
@@ -363,6 +371,25 @@ def a_schema_holds_whatever_is_drawn():
         except openai.LengthFinishReasonError:
             continue
         assert isinstance(answer.choices[0].message.parsed, Light)
+
+
+@case
+def parse_takes_what_pydantic_can_describe():
+    kinds = [datetime.datetime, datetime.date, datetime.time, uuid.UUID, Optional[int],
+             Literal["a", 1, None], Color, Person, list[Person], dict[str, int], tuple[int, str],
+             Annotated[int, Field(ge=1, le=9)], Annotated[float, Field(gt=0, lt=1)],
+             Annotated[str, Field(pattern=r"^\d{3}$")], Union[int, Person], bool, float, Any,
+             Annotated[list[int], Field(min_length=2, max_length=4)]]
+    parsed = 0
+    for kind in kinds:
+        wanted = create_model("Wanted", v=(kind, ...))
+        try:
+            chat.parse(model=MODEL, temperature=1, seed=1, max_tokens=150, response_format=wanted,
+                       messages=[{"role": "user", "content": "Fill this in: {\"v\": \"...\"}"}])
+            parsed += 1
+        except openai.LengthFinishReasonError:
+            pass
+    assert parsed > len(kinds) // 2, f"only {parsed} were not cut off"
 
 
 @case
