@@ -344,6 +344,31 @@ static void test_metrics(void **state)
     said_release(&a);
 }
 
+/* Histories that templates refuse are made to fit: a user behind a tool's result, an
+ * assistant who speaks first. */
+static void test_odd_histories(void **state)
+{
+    said a = serve_ask(
+            *state, "/apply-template",
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\","
+            "\"content\":"
+            "null,\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+            "\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":"
+            "\"one\"},"
+            "{\"role\":\"user\",\"content\":\"hm\"}]}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(strstr(a.text.ptr, "one\\n\\nhm"));
+    said_release(&a);
+    a = serve_ask(*state, "/apply-template",
+                  "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Hi\"},{\"role\":\"user\","
+                  "\"content\":\"x\"}]}");
+    assert_int_equal(a.status, 200);
+    said_is(&a, "prompt",
+            "<bos><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\nHi<end_of_turn>\n"
+            "<start_of_turn>user\nx<end_of_turn>\n<start_of_turn>model\n");
+    said_release(&a);
+}
+
 /* Without a limit the answer ends where the context does. */
 static void test_fills_context(void **state)
 {
@@ -400,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_plain_endpoints),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_fills_context),
+        cmocka_unit_test(test_odd_histories),
         cmocka_unit_test(test_cut_call),
         cmocka_unit_test(test_tells_no_paths),
     };

@@ -17,9 +17,13 @@
  *   SYSTEM        at the beginning: the role becomes user
  *   LATE_SYSTEM   behind other messages: likewise
  *   CALLS         calls become text of the assistant, and results messages of the user
- *   NEIGHBOURS    messages of one role that follow each other become one */
-#define VUG_REFUSAL_TABLE(X) \
-    X(STRING) X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS) X(NEIGHBOURS)
+ *   NEIGHBOURS    messages of one role that follow each other become one
+ *   AFTER_RESULT  what a user says behind a tool's result goes into that message
+ *   GREETING      in front of an assistant who speaks first comes an empty message of a user */
+#define VUG_REFUSAL_TABLE(X)                                                              \
+    X(STRING)                                                                             \
+    X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(CALLS) X(NEIGHBOURS) X(AFTER_RESULT) \
+            X(GREETING)
 
 typedef enum {
 #define X(id) VUG_REFUSES_##id,

@@ -13,6 +13,11 @@ static bool refuses(const fitting *f, vug_refusal what)
     return f->refusals->refuses[what];
 }
 
+static bool is_system(vug_str role)
+{
+    return vug_str_is(role, "system") || vug_str_is(role, "developer");
+}
+
 static const vug_jv *keep(fitting *f, const vug_jv *v)
 {
     f->good = f->good && v;
@@ -51,7 +56,7 @@ static const vug_jv *said(fitting *f)
 static void fit_content(fitting *f, vug_fit_turn *turn)
 {
     const bool parts = turn->content->type == VUG_JSON_ARRAY;
-    const bool system = vug_str_is(turn->role, "system") || vug_str_is(turn->role, "developer");
+    const bool system = is_system(turn->role);
     if (parts && !refuses(f, VUG_REFUSES_STRING) && (refuses(f, VUG_REFUSES_PARTS) || system)) {
         say(f, turn->content, "\n");
         turn->content = said(f);
@@ -77,7 +82,7 @@ static void fit_role(fitting *f, vug_fit_turn *turn, bool first)
 {
     if (refuses(f, VUG_REFUSES_DEVELOPER) && vug_str_is(turn->role, "developer"))
         turn->role = vug_str_of("system");
-    const bool system = vug_str_is(turn->role, "system") || vug_str_is(turn->role, "developer");
+    const bool system = is_system(turn->role);
     if (system && refuses(f, first ? VUG_REFUSES_SYSTEM : VUG_REFUSES_LATE_SYSTEM))
         turn->role = vug_str_of("user");
 }
@@ -170,12 +175,19 @@ static void join(fitting *f, vug_fit_turn *turn, size_t from, size_t to)
     turn[from].content = said(f);
 }
 
+/* Whether a turn, behind `first` and those that it took in, becomes part of it. */
+static bool joins(const fitting *f, const vug_fit_turn *first, const vug_fit_turn *next)
+{
+    if (vug_str_is(first->role, "tool"))
+        return refuses(f, VUG_REFUSES_AFTER_RESULT) && vug_str_is(next->role, "user");
+    return refuses(f, VUG_REFUSES_NEIGHBOURS) && vug_str_equal(first->role, next->role);
+}
+
 static size_t fit_neighbours(fitting *f, vug_fit_turn *turn, size_t n)
 {
     size_t to = 0;
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && vug_str_equal(turn[i].role, turn[end].role) &&
-                          !vug_str_is(turn[i].role, "tool");)
+        for (end = i + 1; end < n && joins(f, &turn[i], &turn[end]);)
             end++;
         if (end > i + 1)
             join(f, turn, i, end);
@@ -227,6 +239,20 @@ static vug_jv *message_of(fitting *f, const vug_fit_turn *turn)
     return f->good ? m : NULL;
 }
 
+/* A user who says nothing. */
+static void add_silence(fitting *f, vug_jv *list, vug_jv **last)
+{
+    vug_jv *m = vug_fit_new(f->arena, VUG_JSON_OBJECT, ""), *end = NULL;
+    vug_jv *role = vug_fit_string(f->arena, "role", vug_str_of("user"));
+    vug_jv *content = vug_fit_string(f->arena, "content", vug_str_of(""));
+    f->good = f->good && m && role && content;
+    if (!f->good)
+        return;
+    vug_fit_add(m, &end, role);
+    vug_fit_add(m, &end, content);
+    vug_fit_add(list, last, m);
+}
+
 const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *refusals,
                             vug_arena *arena)
 {
@@ -237,9 +263,13 @@ const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *re
         if (refuses(&f, VUG_REFUSES_CALLS))
             fit_calls(&f, &turn[i]);
     }
-    if (refuses(&f, VUG_REFUSES_NEIGHBOURS) && f.good)
+    if (f.good)
         n = fit_neighbours(&f, turn, n);
+    bool begun = !refuses(&f, VUG_REFUSES_GREETING);
     for (size_t i = 0; i < n && list && f.good; i++) {
+        if (!begun && vug_str_is(turn[i].role, "assistant"))
+            add_silence(&f, list, &last);
+        begun = begun || !is_system(turn[i].role);
         fit_content(&f, &turn[i]);
         vug_jv *m = f.good ? message_of(&f, &turn[i]) : NULL;
         if (m)
