@@ -117,6 +117,10 @@ def messages_of_every_role_and_shape():
     for messages in (
             SUM + [{"role": "system", "content": "You are a friendly assistant."}] + SUM,
             SUM + SUM,
+            [{"role": "assistant", "content": "Hello! Ask me."}] + SUM,
+            CALL + [{"role": "assistant", "content": None, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "done"}] + SUM,
             SUM + [{"role": "assistant", "content": "42", "reasoning_content": "12+30"}] + SUM,
             SUM + [{"role": "assistant", "content": "42", "reasoning": "12+30"}] + SUM,
             SUM + [{"role": "assistant", "content": [{"type": "text", "text": "42"}]}] + SUM):
@@ -151,6 +155,12 @@ def stop_ends_the_text_before_it():
         same(answer.choices[0].finish_reason, "stop")
         streamed = chunks_of(STORY, max_tokens=60, stop=stop)
         same(text_of(streamed), whole[:first])
+
+
+@case
+def every_effort_that_the_package_knows():
+    for effort in ("none", "minimal", "low", "medium", "high", "xhigh", "max", None):
+        assert create(SUM, reasoning_effort=effort, max_tokens=2).usage.completion_tokens == 2
 
 
 @case
