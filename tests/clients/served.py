@@ -29,6 +29,8 @@ class Served:
         command = [*before, program, "serve", model, "--port", "0", *args]
         if key:
             command += ["--api-key", key]
+        if not os.access(program, os.X_OK):
+            raise SystemExit(f"{program} is not there: run make, or say where with --program")
         self.key = key
         self.program = program
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
