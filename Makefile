@@ -147,6 +147,11 @@ check: ## build everything, run the whole suite (T=part of a name)
 WANTED = $(foreach t,$(TESTS),$(if $(findstring $(or $(T),test_),$(notdir $(t))),$(t)))
 run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
 	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
+clients: $(BUILD)/vug ## real OpenAI clients against vug serve; installs them, needs the network
+	@VUG_BUILD=$(BUILD) tests/clients/run
+load: $(BUILD)/vug ## 100 clients at once, then clients that misbehave, against vug serve
+	@VUG_BUILD=$(BUILD) tests/clients/load
+	@VUG_BUILD=$(BUILD) tests/clients/faults
 
 # Memory errors and undefined behaviour over everything, races over what has threads.
 # The second program runs without address randomisation where that is allowed: older
@@ -261,5 +266,5 @@ help: ## this list
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all everything demo check run-tests san fuzz lint lint-rules lint-format format lint-headers \
-        lint-shell lint-clang lint-tidy bench install deps clean help
+.PHONY: all everything demo check run-tests clients load san fuzz lint lint-rules lint-format format \
+        lint-headers lint-shell lint-clang lint-tidy bench install deps clean help

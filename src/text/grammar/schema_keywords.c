@@ -173,7 +173,7 @@ static void check_keyword(vug_schema *s, const vug_jv *schema, const vug_jv *mem
     else if (kind == TYPES)
         check_types(s, member);
     else if (kind == FORMAT && !vug_schema_is_string_format(member->str) &&
-             !vug_schema_is_number_format(member->str))
+             !vug_schema_is_number_format(member->str) && !vug_jv_get(schema, "pattern"))
         vug_schema_fail(s, VUG_UNSUPPORTED, member, "the format '%.*s' is not supported",
                         VUG_STR_ARG(member->str));
     else if (kind == ROOT_ONLY && schema != s->root && !vug_str_starts(member->str, "#"))

@@ -179,9 +179,6 @@ static void read_pattern(vug_schema *s, const vug_jv *schema, wanted *w)
         vug_schema_fail(s, VUG_UNSUPPORTED, format, "a second format for the same string");
     w->pattern = pattern ? pattern : w->pattern;
     w->format = row ? row : w->format;
-    if (w->pattern && w->format)
-        vug_schema_fail(s, VUG_UNSUPPORTED, pattern ? pattern : format,
-                        "a pattern and a format for the same string");
 }
 
 static vug_node formatted(vug_schema *s, vug_schema_case c, const wanted *w)
@@ -212,10 +209,12 @@ vug_node vug_schema_string(vug_schema *s, vug_schema_case c)
     const bool bounded = w.min > 0 || w.max != UINT64_MAX;
     if (!w.pattern && !w.format && !bounded)
         return s->json.string;
-    if (w.format)
-        inside = formatted(s, c, &w);
-    else if (w.pattern)
+    /* Libraries write the pattern of a format beside its name (zod: email, uuid, ipv4), and
+     * for JSON Schema a format is a remark: where there is a pattern, it decides. */
+    if (w.pattern)
         inside = bounded ? bounded_pattern(s, &w) : regex(s, w.pattern->str, true, w.pattern);
+    else if (w.format)
+        inside = formatted(s, c, &w);
     else
         inside = vug_rules_repeat(s->rules, s->json.character, (uint32_t)w.min,
                                   w.max == UINT64_MAX ? VUG_REPEAT_FOREVER : (uint32_t)w.max);
