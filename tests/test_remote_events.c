@@ -27,6 +27,8 @@ static const struct {
     { "data:a\n\ndata:  b\n\n", "<a>< b>" },
     { "data: a\r\n\r\ndata: b\r\rdata: c\n\n", "<a><b><c>" },
     { "data: a\ndata: b\n\n", "<a\nb>" },
+    { "data: a\r\ndata: b\r\n\r\ndata: c\rdata: d\r\r", "<a\nb><c\nd>" },
+    { "data:\ndata: b\n\n", "<\nb>" },
     { "data\n\ndata:\n\n", "<><>" },
     { ": ping\n\n:\n\ndata: a\n: in between\n\n", "<a>" },
     { "event: x\nid: 3\nretry: 5\n\ndata: a\nnonsense\n\n", "<a>" },
