@@ -43,7 +43,9 @@ TEXT_LIBS   = $(call once,TEXT_LIBS,$(call package,libpcre2-8) $(call package,li
 HTTP_PACKAGES = libevent libevent_openssl libevent_pthreads openssl
 HTTP_CFLAGS = $(call once,HTTP_CFLAGS,$(shell pkg-config --cflags $(HTTP_PACKAGES)))
 HTTP_LIBS   = $(call once,HTTP_LIBS,$(call package,$(HTTP_PACKAGES)))
-APP_LIBS    = $(EDIT_LIBS) $(HTTP_LIBS)
+CURL_CFLAGS = $(call once,CURL_CFLAGS,$(shell pkg-config --cflags libcurl))
+CURL_LIBS   = $(call once,CURL_LIBS,$(call package,libcurl))
+APP_LIBS    = $(EDIT_LIBS) $(HTTP_LIBS) $(CURL_LIBS)
 TEST_CFLAGS = $(call once,TEST_CFLAGS,$(shell pkg-config --cflags cmocka))
 TEST_LIBS   = $(call once,TEST_LIBS,$(call package,cmocka))
 # Linux distributions keep several LLVMs side by side, under names with a number.
@@ -88,7 +90,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
-$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS)
+$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
 $(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
 
 define archive

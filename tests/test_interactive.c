@@ -1,4 +1,4 @@
-/* The chat of `vug run`, on a terminal of its own. */
+/* The chat of `vug run` and of `vug chat`, on a terminal of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +19,7 @@
 #include "capture.h"
 #include "core/json.h"
 #include "core/os.h"
+#include "serve_help.h"
 #include "tiny_model.h"
 
 /* Long enough for a crowded machine under a sanitizer; nothing waits for it to
@@ -358,6 +359,37 @@ static void test_json_is_not_for_a_chat(void **state)
     assert_int_equal(finish(t), 2);
 }
 
+/* The same over HTTP: turns, the server's cache, commands, Ctrl-C. */
+static void test_of_a_server(void **state)
+{
+    terminal *t = *state;
+    char url[64];
+    serving s = SERVE("--threads", "1");
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", s.at.port);
+    start(t, VUG_ARGV("chat", "--url", url, "--temperature", "0"));
+    expect(t, "pebble at http://127.0.0.1:");
+    expect(t, prompt);
+    type(t, "What is vug?\r");
+    expect(t, "vug is a native inference engine");
+    expect(t, "prompt 13 tokens; answer 38 tokens");
+    expect(t, prompt);
+    type(t, "Thanks!\r");
+    expect(t, " cached); answer ");
+    expect(t, prompt);
+    type(t, "/reset\r");
+    expect(t, "a new conversation");
+    expect(t, prompt);
+    type(t, "What is vug?\r");
+    expect(t, "prompt 13 tokens");
+    expect(t, prompt);
+    assert_int_equal(serve_end(&s), 0);
+    type(t, "Thanks!\r");
+    expect(t, "no connection: Connection refused");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_terminal, close_terminal)
@@ -373,6 +405,7 @@ int main(void)
         CASE(test_too_long_is_survived),
         CASE(test_ctrl_c_without_a_chat),
         CASE(test_json_is_not_for_a_chat),
+        CASE(test_of_a_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

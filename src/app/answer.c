@@ -34,26 +34,19 @@ static vug_status open_chat(vug_answerer *a, vug_err *err)
 vug_status vug_answerer_init(vug_answerer *a, vug_ui *ui, const vug_options *opt,
                              const vug_model *model, vug_err *err)
 {
-    *a = (vug_answerer){ .ui = ui, .opt = opt, .model = model };
+    *a = (vug_answerer){
+        .ui = ui, .opt = opt, .model = model, .shown = { .ui = ui, .silent = opt->json }
+    };
     VUG_TRY(vug_sampling_of(opt, model, &a->arena, &a->sampling, err));
+    a->first_seed = a->next_seed = a->sampling.seed;
     VUG_TRY(open_chat(a, err));
     return vug_form_of(a, &a->grammar, err);
 }
 
-static void forget(vug_answerer *a)
-{
-    vug_buf_release(&a->content);
-    vug_buf_release(&a->thinking);
-    vug_buf_release(&a->calls.buf);
-    vug_buf_release(&a->name);
-    vug_buf_release(&a->arguments);
-    a->calls.more = false;
-    a->n_calls = 0;
-}
-
 void vug_answerer_release(vug_answerer *a)
 {
-    forget(a);
+    vug_generation_release(&a->last);
+    vug_shown_release(&a->shown);
     vug_grammar_destroy(a->grammar);
     vug_chat_close(a->own);
     vug_setting_release(&a->setting);
@@ -111,81 +104,6 @@ static void print_logprobs(const vug_answerer *a, const vug_piece *piece)
     vug_buf_release(&line);
 }
 
-/* ---- parts ------------------------------------------------------------------- */
-
-/* Thoughts go to stderr, the rest to stdout; where both are one terminal, lines are kept
- * apart. */
-static bool print(vug_answerer *a, bool thought, const char *text, size_t len)
-{
-    if (a->opt->json || len == 0)
-        return true;
-    if (thought != a->thought && a->last != '\n') {
-        if (a->thought)
-            (void)fputc('\n', stderr);
-        else if (a->ui->out_terminal)
-            (void)vug_ui_text(a->ui, "\n", 1);
-    }
-    a->thought = thought;
-    a->last = text[len - 1];
-    if (!thought)
-        return vug_ui_text(a->ui, text, len);
-    vug_ui_dim(a->ui, text, len);
-    return true;
-}
-
-/* Kept in the form in which it is sent back; a person reads a line of it. */
-static bool end_call(vug_answerer *a)
-{
-    vug_js *js = &a->calls;
-    vug_js line = { 0 };
-    vug_js_open(js, NULL, '{');
-    vug_buf id = { 0 };
-    vug_buf_printf(&id, "call_%zu", a->n_calls++);
-    vug_js_str(js, "id", id.ptr ? id.ptr : "");
-    vug_js_str(js, "type", "function");
-    vug_js_open(js, "function", '{');
-    vug_js_text(js, "name", a->name.ptr, a->name.len);
-    vug_js_text(js, "arguments", a->arguments.ptr, a->arguments.len);
-    vug_js_close(js, '}');
-    vug_js_close(js, '}');
-    vug_js_open(&line, NULL, '{');
-    vug_js_text(&line, "name", a->name.ptr, a->name.len);
-    vug_js_raw(&line, "arguments", a->arguments.ptr, a->arguments.len);
-    vug_js_close(&line, '}');
-    vug_buf_puts(&line.buf, "\n");
-    bool good = !js->buf.bad && !line.buf.bad;
-    if (good && a->last != '\n')
-        good = print(a, a->thought, "\n", 1);
-    good = good && print(a, false, line.buf.ptr, line.buf.len);
-    vug_buf_release(&line.buf);
-    vug_buf_release(&id);
-    return good;
-}
-
-static bool on_part(const vug_part *part, void *user)
-{
-    vug_answerer *a = user;
-    switch (part->kind) {
-    case VUG_PART_CONTENT:
-        vug_buf_append(&a->content, part->text, part->len);
-        return print(a, false, part->text, part->len);
-    case VUG_PART_THINKING:
-        vug_buf_append(&a->thinking, part->text, part->len);
-        return print(a, true, part->text, part->len);
-    case VUG_PART_CALL:
-        a->name.len = a->arguments.len = 0;
-        vug_buf_append(&a->name, part->text, part->len);
-        return true;
-    case VUG_PART_ARGUMENTS:
-        vug_buf_append(&a->arguments, part->text, part->len);
-        return true;
-    case VUG_PART_CALL_END:
-        return end_call(a);
-    default:
-        return true;
-    }
-}
-
 /* ---- one answer ------------------------------------------------------------ */
 
 static bool on_piece(const vug_piece *piece, void *user)
@@ -198,7 +116,7 @@ static bool on_piece(const vug_piece *piece, void *user)
             print_logprobs(a, piece);
     }
     if (!a->reply)
-        return print(a, false, piece->text, piece->len);
+        return vug_shown_text(&a->shown, piece->text, piece->len);
     return !a->ui->out_errno;
 }
 
@@ -215,8 +133,8 @@ static vug_status generate(vug_answerer *a, const vug_prompt *prompt, vug_genera
         .prompt = prompt,
         .tools = a->setting.tools.ptr,
         .tools_len = a->setting.tools.len,
-        .on_part = on_part,
-        .user = a,
+        .on_part = vug_shown_part,
+        .user = &a->shown,
     };
     VUG_TRY(vug_reply_create(&taking, &a->reply, err));
     how.reply = a->reply;
@@ -254,9 +172,12 @@ static vug_status converse(vug_answerer *a, const vug_talk *talk, const vug_gene
     return st;
 }
 
-vug_status vug_answer(vug_answerer *a, const vug_talk *talk, const vug_str *raw,
-                      vug_generation *out, vug_err *err)
+static vug_status answer(void *self, const vug_talk *talk, const vug_str *raw, bool *interrupted,
+                         vug_err *err)
 {
+    vug_answerer *a = self;
+    vug_generation *out = &a->last;
+    a->sampling.seed = a->next_seed;
     const vug_generate_options how = {
         .max_tokens = a->opt->max_tokens,
         .sampling = a->sampling,
@@ -268,38 +189,27 @@ vug_status vug_answer(vug_answerer *a, const vug_talk *talk, const vug_str *raw,
         .user = a,
     };
     vug_status st;
-    forget(a);
-    a->last = '\n';
-    a->thought = false;
+    vug_generation_release(out);
+    vug_shown_begin(&a->shown);
     vug_interrupt_watch(a->session);
     if (raw)
         st = vug_generate_text(a->session, raw->ptr, raw->len, &how, out, err);
     else
         st = converse(a, talk, &how, out, err);
     vug_interrupt_watch(NULL);
-    if (a->last != '\n')
-        (void)print(a, a->thought, "\n", 1);
+    vug_shown_end(&a->shown);
+    if (st == VUG_OK) {
+        a->next_seed++;
+        *interrupted = out->finish == VUG_FINISH_CANCELLED;
+    }
     return st;
 }
 
-bool vug_answer_keep(const vug_answerer *a, vug_talk *talk)
+static void reset(void *self)
 {
-    vug_buf more = { 0 };
-    if (a->thinking.len) {
-        vug_buf_puts(&more, ",\"reasoning_content\":");
-        vug_json_write_string(&more, a->thinking.ptr, a->thinking.len);
-    }
-    if (a->calls.buf.len) {
-        vug_buf_puts(&more, ",\"tool_calls\":[");
-        vug_buf_append(&more, a->calls.buf.ptr, a->calls.buf.len);
-        vug_buf_puts(&more, "]");
-    }
-    const bool any = a->content.len || a->calls.buf.len;
-    if (any && !more.bad)
-        vug_talk_add(talk, "assistant", (vug_str){ a->content.ptr, a->content.len },
-                     more.ptr ? more.ptr : "");
-    vug_buf_release(&more);
-    return any;
+    vug_answerer *a = self;
+    vug_session_reset(a->session);
+    a->next_seed = a->first_seed;
 }
 
 /* ---- what it took ---------------------------------------------------------- */
@@ -322,11 +232,11 @@ static double decode_speed(const vug_generation *g)
     return steps > 1 ? per_second((double)(steps - 1), g->decode_s) : 0;
 }
 
-void vug_answer_speed(const vug_answerer *a, const vug_generation *g)
+static void figures(const void *self)
 {
+    const vug_answerer *a = self;
+    const vug_generation *g = &a->last;
     const vug_style *style = &a->ui->err;
-    if (a->opt->quiet || a->opt->json)
-        return;
     (void)fprintf(stderr, "%sprompt %zu tokens", style->dim, g->n_prompt);
     if (g->n_cached)
         (void)fprintf(stderr, " (%zu cached)", g->n_cached);
@@ -340,18 +250,14 @@ void vug_answer_speed(const vug_answerer *a, const vug_generation *g)
     (void)fprintf(stderr, "%s\n", style->off);
 }
 
-void vug_answer_json(const vug_answerer *a, const vug_generation *g, double load_s, vug_js *js)
+static void json(const void *self, vug_js *js)
 {
+    const vug_answerer *a = self;
+    const vug_generation *g = &a->last;
     vug_js_open(js, NULL, '{');
     vug_js_text(js, "text", g->text.ptr ? g->text.ptr : "", g->text.len);
-    if (a->chat) {
-        vug_js_text(js, "content", a->content.ptr ? a->content.ptr : "", a->content.len);
-        vug_js_text(js, "thinking", a->thinking.ptr ? a->thinking.ptr : "", a->thinking.len);
-        vug_js_open(js, "tool_calls", '[');
-        if (a->calls.buf.len)
-            vug_js_raw(js, NULL, a->calls.buf.ptr, a->calls.buf.len);
-        vug_js_close(js, ']');
-    }
+    if (a->chat)
+        vug_shown_json(&a->shown, js);
     vug_js_ids(js, "tokens", g->tokens.id, g->tokens.n);
     vug_js_str(js, "finish", finish_name[g->finish]);
     vug_js_u64(js, "prompt_tokens", g->n_prompt);
@@ -364,11 +270,24 @@ void vug_answer_json(const vug_answerer *a, const vug_generation *g, double load
         vug_js_close(js, ']');
     }
     vug_js_open(js, "timings", '{');
-    vug_js_f64(js, "load_s", load_s);
+    vug_js_f64(js, "load_s", a->load_s);
     vug_js_f64(js, "prompt_s", g->prompt_s);
     vug_js_f64(js, "decode_s", g->decode_s);
     vug_js_f64(js, "prompt_tokens_per_s", prompt_speed(g));
     vug_js_f64(js, "decode_tokens_per_s", decode_speed(g));
     vug_js_close(js, '}');
     vug_js_close(js, '}');
+}
+
+vug_partner vug_answerer_partner(vug_answerer *a)
+{
+    return (vug_partner){
+        .self = a,
+        .shown = &a->shown,
+        .opt = a->opt,
+        .answer = answer,
+        .figures = figures,
+        .json = json,
+        .reset = reset,
+    };
 }

@@ -5,11 +5,10 @@
 #include "app/line.h"
 
 typedef struct {
-    vug_answerer *answerer;
+    vug_partner *partner;
     vug_ui *ui;
     vug_line *line;
     vug_talk talk;
-    uint64_t seed; /* of the first answer; each later one counts on */
     bool leave;
 } chat;
 
@@ -52,9 +51,8 @@ static void do_help(chat *c, const char *rest)
 
 static void begin(chat *c)
 {
-    const vug_options *opt = c->answerer->opt;
+    const vug_options *opt = c->partner->opt;
     vug_talk_release(&c->talk);
-    c->answerer->sampling.seed = c->seed;
     if (opt->system)
         vug_talk_add(&c->talk, "system", vug_str_of(opt->system), "");
 }
@@ -62,7 +60,7 @@ static void begin(chat *c)
 static void do_reset(chat *c, const char *rest)
 {
     (void)rest;
-    vug_session_reset(c->answerer->session);
+    c->partner->reset(c->partner->self);
     begin(c);
     say(c, "a new conversation");
 }
@@ -72,7 +70,7 @@ static void do_save(chat *c, const char *rest)
     vug_err err;
     if (!*rest) {
         vug_ui_note(c->ui, "/save needs the name of a file");
-    } else if (c->answerer->opt->raw) {
+    } else if (c->partner->opt->raw) {
         vug_ui_note(c->ui, "/save: with --raw there is no conversation to save");
     } else if (vug_talk_save(&c->talk, rest, &err) != VUG_OK) {
         (void)vug_ui_fail(c->ui, &err);
@@ -108,25 +106,22 @@ static void run_command(chat *c, const char *text)
  * the question is taken back, so that the turns still alternate. */
 static void take_turn(chat *c, vug_str text)
 {
-    vug_answerer *a = c->answerer;
-    vug_generation g = { 0 };
+    vug_partner *p = c->partner;
     vug_err err;
-    const bool raw = a->opt->raw;
+    bool interrupted = false;
+    const bool raw = p->opt->raw;
     const size_t n = c->talk.n, len = c->talk.json.len;
     if (!raw)
         vug_talk_add(&c->talk, "user", text, "");
-    const vug_status st = vug_answer(a, &c->talk, raw ? &text : NULL, &g, &err);
-    if (st == VUG_OK) {
-        vug_answer_speed(a, &g);
-        a->sampling.seed++;
-    } else {
+    const vug_status st = p->answer(p->self, &c->talk, raw ? &text : NULL, &interrupted, &err);
+    if (st != VUG_OK)
         (void)vug_ui_fail(c->ui, &err);
-    }
-    if (st != VUG_OK || raw || !vug_answer_keep(a, &c->talk)) {
+    else if (!p->opt->quiet)
+        p->figures(p->self);
+    if (st != VUG_OK || raw || !vug_shown_keep(p->shown, &c->talk)) {
         c->talk.n = n;
         c->talk.json.len = len;
     }
-    vug_generation_release(&g);
 }
 
 typedef enum {
@@ -183,14 +178,14 @@ static void serve(chat *c)
     }
 }
 
-int vug_chat_with(vug_answerer *a)
+int vug_chat_with(vug_partner *p)
 {
-    chat c = { .answerer = a, .ui = a->ui, .seed = a->sampling.seed };
+    chat c = { .partner = p, .ui = p->shown->ui };
     vug_err err;
     begin(&c);
     const vug_status st = vug_line_open(c.ui, &c.line, &err);
     if (st == VUG_OK) {
-        if (!a->opt->quiet)
+        if (!p->opt->quiet)
             say(&c, "/help lists the commands, Ctrl-D leaves");
         serve(&c);
         vug_line_close(c.line);

@@ -1,11 +1,11 @@
 #ifndef VUG_APP_CHAT_H
 #define VUG_APP_CHAT_H
 
-/* The interactive chat of `vug run`. */
+/* The interactive chat of `vug run` and `vug chat`. */
 
-#include "app/answer.h"
+#include "app/partner.h"
 
-/* Until the user leaves; an exit code. `a` has a session. */
-int vug_chat_with(vug_answerer *a);
+/* Until the user leaves; an exit code. */
+int vug_chat_with(vug_partner *partner);
 
 #endif

@@ -1,0 +1,34 @@
+#ifndef VUG_APP_PARTNER_H
+#define VUG_APP_PARTNER_H
+
+/*
+ * Who answers: a model in this process (answer.h) or a server (remote/remote.h). What a
+ * person meets of `vug run` and `vug chat`, a prompt or a conversation, is written once,
+ * over this.
+ */
+
+#include "app/shown.h"
+
+typedef struct {
+    void *self;
+    vug_shown *shown; /* of the last answer */
+    const vug_options *opt;
+    /* Answers the conversation, or continues `raw` when that is not NULL, streamed. Ctrl-C
+     * ends it early, which is no failure. */
+    vug_status (*answer)(void *self, const vug_talk *talk, const vug_str *raw, bool *interrupted,
+                         vug_err *err);
+    /* What the last answer took: a line on stderr, or the object of --json. */
+    void (*figures)(const void *self);
+    void (*json)(const void *self, vug_js *js);
+    /* A new conversation begins. */
+    void (*reset)(void *self);
+} vug_partner;
+
+/* The prompt that stands at operand `at`, or is piped in; `piped` is the caller's. ptr is NULL
+ * when there is none: a chat. */
+VUG_MUST_CHECK vug_status vug_partner_prompt(const vug_options *opt, size_t at, vug_text *piped,
+                                             vug_str *prompt, vug_err *err);
+/* Answers the prompt, or chats; an exit code. Meanwhile Ctrl-C ends answers, not the program. */
+int vug_partner_meet(vug_partner *partner, vug_str prompt);
+
+#endif

@@ -1,0 +1,339 @@
+/* `vug chat`: against `vug serve` with pebble, and against servers that behave badly. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "scratch.h"
+#include "serve_help.h"
+
+typedef struct {
+    char text[64];
+} url;
+
+static url url_of(int port, const char *path)
+{
+    url u;
+    (void)snprintf(u.text, sizeof(u.text), "http://127.0.0.1:%d%s", port, path);
+    return u;
+}
+
+static void gives(captured c, const char *out, const char *err)
+{
+    if (c.code != 0 || strcmp(c.out.ptr, out) != 0 || !strstr(c.err.ptr, err))
+        fail_msg("exit code %d: '%.600s', expected '%.600s'; '%.600s', expected '%.600s'", c.code,
+                 c.out.ptr, out, c.err.ptr, err);
+    captured_release(&c);
+}
+
+static void refuses(captured c, const char *part)
+{
+    if (c.code != 2 || !strstr(c.err.ptr, part))
+        fail_msg("exit code %d: '%.600s', expected '%s'", c.code, c.err.ptr, part);
+    captured_release(&c);
+}
+
+/* ---- our own server ----------------------------------------------------------------------- */
+
+#define GREEDY   "--temperature", "0"
+#define QUESTION "What is vug?"
+
+/* The same words as `vug run`, whichever way the server is named. */
+static void test_answers(void **state)
+{
+    static const char *const paths[] = { "", "/", "/v1", "/v1/" };
+    (void)state;
+    serving s = SERVE("--threads", "1");
+    captured local = VUG("run", SERVE_MODEL, QUESTION, GREEDY, "-q");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        gives(VUG("chat", "--url", url_of(s.at.port, paths[i]).text, QUESTION, GREEDY, "-q"),
+              local.out.ptr, "");
+    const url u = url_of(s.at.port, "");
+    gives(VUG_IN(QUESTION "\n", "chat", "--url", u.text, GREEDY), local.out.ptr,
+          "prompt 13 tokens");
+    gives(VUG("chat", "--url", u.text, QUESTION, GREEDY, "-n", "3"), "vug is a\n",
+          "answer 3 tokens");
+    captured_release(&local);
+    refuses(VUG("chat", "--url", u.text, "hi", "--model", "nope"),
+            "answers 404: The model 'nope' does not exist");
+    refuses(VUG("chat", "--url", url_of(s.at.port, "/v2").text, "hi"), "answers 404");
+    refuses(VUG("chat", "--url", u.text, "hi", "--temperature", "3"), "answers 400: ");
+    assert_int_equal(serve_end(&s), 0);
+}
+
+static void test_json(void **state)
+{
+    vug_arena arena = { 0 };
+    const vug_jv *v;
+    vug_err err;
+    (void)state;
+    serving s = SERVE("--threads", "1");
+    captured c = VUG("chat", "--url", url_of(s.at.port, "").text, QUESTION, "--json", "-n", "3",
+                     GREEDY, "--system", "Be brief.");
+    assert_int_equal(c.code, 0);
+    assert_string_equal(c.err.ptr, "");
+    assert_int_equal(vug_json_tree((vug_str){ c.out.ptr, c.out.len }, "out", &arena, &v, &err),
+                     VUG_OK);
+    assert_true(vug_str_is(vug_jv_get(v, "model")->str, "pebble"));
+    assert_true(vug_jv_get(v, "content")->str.len > 0);
+    assert_true(vug_str_is(vug_jv_get(v, "finish")->str, "length"));
+    assert_int_equal(vug_jv_get(v, "completion_tokens")->i64, 3);
+    assert_true(vug_jv_get(v, "prompt_tokens")->i64 > 13);
+    vug_arena_release(&arena);
+    captured_release(&c);
+    assert_int_equal(serve_end(&s), 0);
+}
+
+#define WEATHER                                                                                \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"description\":\"Weather" \
+    " of a city\",\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":"     \
+    "\"string\"}},\"required\":[\"city\"]}}}]"
+
+static void test_tools_and_forms(void **state)
+{
+    scratch dir = scratch_make();
+    (void)state;
+    scratch_puts(&dir, "tools.json", WEATHER);
+    scratch_puts(&dir, "schema.json",
+                 "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":7}},"
+                 "\"required\":[\"a\"],\"additionalProperties\":false}");
+    scratch_puts(&dir, "bad.json", "{\"a\":");
+    const scratch_path tools = scratch_at(&dir, "tools.json");
+    const scratch_path schema = scratch_at(&dir, "schema.json");
+    const scratch_path bad = scratch_at(&dir, "bad.json");
+    serving s = SERVE("--threads", "1");
+    const url u = url_of(s.at.port, "");
+    gives(VUG("chat", "--url", u.text, "What is the weather in Paris?", "--tools", tools.path,
+              GREEDY, "-q"),
+          "{\"name\":\"get_weather\",\"arguments\":{\"city\": \"Paris\"}}\n", "");
+    captured c = VUG("chat", "--url", u.text, "Hello!", "--tools", tools.path, "--tool-choice",
+                     "get_weather", GREEDY, "-q");
+    assert_int_equal(c.code, 0);
+    assert_int_equal(strncmp(c.out.ptr, "{\"name\":\"get_weather\",", 22), 0);
+    captured_release(&c);
+    c = VUG("chat", "--url", u.text, "Hello!", "--schema", schema.path, GREEDY, "-q");
+    assert_int_equal(c.code, 0);
+    assert_non_null(strstr(c.out.ptr, "7"));
+    captured_release(&c);
+    refuses(VUG("chat", "--url", u.text, "hi", "--tools", bad.path), bad.path);
+    refuses(VUG("chat", "--url", u.text, "hi", "--tools", schema.path), "an array of tools");
+    refuses(VUG("chat", "--url", u.text, "hi", "--schema", tools.path), "a JSON schema");
+    refuses(VUG("chat", "--url", u.text, "hi", "--tool-choice", "auto"), "there are no --tools");
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
+static void test_keys(void **state)
+{
+    static const char *const env[] = { "OPENAI_API_KEY=right", NULL };
+    scratch dir = scratch_make();
+    (void)state;
+    scratch_puts(&dir, "key", "# ours\n\nright\nother\n");
+    scratch_puts(&dir, "none", "# ours\n\n");
+    const scratch_path file = scratch_at(&dir, "key"), none = scratch_at(&dir, "none");
+    serving s = SERVE("--threads", "1", "--api-key", "right");
+    const url u = url_of(s.at.port, "");
+    refuses(VUG("chat", "--url", u.text, "hi", "--api-key", "wrong"), "answers 401: ");
+    gives(VUG("chat", "--url", u.text, QUESTION, GREEDY, "-n", "1", "-q", "--api-key", "right"),
+          "vug\n", "");
+    gives(VUG("chat", "--url", u.text, QUESTION, GREEDY, "-n", "1", "-q", "--api-key-file",
+              file.path),
+          "vug\n", "");
+    gives(capture(NULL, env, VUG_ARGV("chat", "--url", u.text, QUESTION, GREEDY, "-n", "1", "-q")),
+          "vug\n", "");
+    refuses(VUG("chat", "--url", u.text, "hi", "--api-key-file", none.path), "no key in it");
+    refuses(VUG("chat", "--url", u.text, "hi", "--api-key", "a\r\nX: y"), "control characters");
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
+static void test_socket(void **state)
+{
+    scratch dir = scratch_make();
+    const scratch_path at = scratch_at(&dir, "s");
+    char name[600];
+    (void)state;
+    (void)snprintf(name, sizeof(name), "unix:%s", at.path);
+    refuses(VUG("chat", "--url", name, "hi"), "no connection: No such file");
+    serving s = SERVE("--threads", "1", "--unix", at.path);
+    gives(VUG("chat", "--url", name, QUESTION, GREEDY, "-n", "3", "-q"), "vug is a\n", "");
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
+/* ---- others --------------------------------------------------------------------------------- */
+
+typedef struct {
+    pid_t process;
+    url at;
+} canned;
+
+/* In the child: one connection. True when the client was the first to close it. */
+static bool answer(int listener, const char *text, bool hold)
+{
+    char block[4096];
+    const int fd = accept(listener, NULL, NULL);
+    size_t n = 0;
+    ssize_t got = 1;
+    while (got > 0 && !(n >= 4 && memmem(block, n, "\r\n\r\n", 4))) {
+        got = read(fd, block + n, sizeof(block) - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    if (write(fd, text, strlen(text)) < 0)
+        return false;
+    if (!hold)
+        (void)shutdown(fd, SHUT_WR);
+    while (got > 0)
+        got = read(fd, block, sizeof(block));
+    return true;
+}
+
+static canned serve_text(const char *text, bool hold)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(at);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    canned c = { .process = fork(), .at = url_of(ntohs(at.sin_port), "") };
+    assert_true(c.process >= 0);
+    if (c.process == 0)
+        _exit(answer(fd, text, hold) ? 0 : 1);
+    (void)close(fd);
+    return c;
+}
+
+static void ended(const canned *c)
+{
+    int status = -1;
+    assert_int_equal(waitpid(c->process, &status, 0), c->process);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define HEAD(status, type) "HTTP/1.1 " status "\r\nContent-Type: " type "\r\n\r\n"
+#define STREAM             HEAD("200 OK", "text/event-stream")
+#define SAYS(text)         "data: {\"choices\":[{\"delta\":{\"content\":\"" text "\"}}]}\n\n"
+#define ENDS(reason)       "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}\n\n"
+
+static const struct {
+    const char *bytes;
+    bool hold; /* the connection stays open */
+    int code;
+    const char *out, *err;
+} others[] = {
+    { STREAM SAYS("Hi") ENDS("stop"), false, 0, "Hi\n", "" },
+    { STREAM SAYS("Hi") "data: [DONE]\n\n", true, 0, "Hi\n", "" },
+    { STREAM SAYS("Hi"), false, 2, "Hi\n", ": the answer broke off" },
+    { "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "ff\r\n" SAYS("Hi"),
+      false, 2, "Hi\n", ": the answer broke off" },
+    { STREAM SAYS("Hi") "data: {\"error\":{\"message\":\"out of \\u001b[31mmemory\"}}\n\n", true, 2,
+      "Hi\n", "gave up: out of \xef\xbf\xbd[31mmemory" },
+    { STREAM "data: nonsense\n\n", true, 2, "", "line 1" },
+    { HEAD("200 OK", "application/json") "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_"
+                                         "reason\":\"stop\"}]}",
+      false, 0, "Hi\n", "" },
+    { HEAD("200 OK", "text/html") "<html>", false, 2, "", "line 1" },
+    { HEAD("404 Not Found", "text/html") "<html>", false, 2, "",
+      "answers 404 to http://127.0.0.1" },
+    { HEAD("503 Busy", "application/json") "{\"error\":{\"message\":\"later\"}}", false, 2, "",
+      "answers 503: later" },
+    { "HTTP/1.1 307 Elsewhere\r\nLocation: http://example.com/x\r\nContent-Length: 0\r\n\r\n", true,
+      2, "", "which has moved to http://example.com/x" },
+    { "nonsense\r\n\r\n", true, 2, "", "vug: http://127.0.0.1" },
+    { "", false, 2, "", "vug: http://127.0.0.1" },
+};
+
+static void test_others(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        const canned s = serve_text(others[i].bytes, others[i].hold);
+        captured c = VUG("chat", "--url", s.at.text, "--model", "m", "hi", "-q");
+        if (c.code != others[i].code || strcmp(c.out.ptr, others[i].out) != 0 ||
+            !strstr(c.err.ptr, others[i].err))
+            fail_msg("%zu: exit code %d, '%s', '%s'", i, c.code, c.out.ptr, c.err.ptr);
+        captured_release(&c);
+        ended(&s);
+    }
+}
+
+/* The answer so far is there, the exit code says so, and the server sees it at once. */
+static void test_ctrl_c(void **state)
+{
+    static const char *const texts[] = { STREAM SAYS("Hi\\n"), "" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const canned s = serve_text(texts[i], true);
+        int out[2], status = -1;
+        char block[16] = "";
+        assert_int_equal(pipe(out), 0);
+        const char *const *argv = VUG_ARGV("chat", "--url", s.at.text, "--model", "m", "hi", "-q");
+        const pid_t process = fork();
+        assert_true(process >= 0);
+        if (process == 0) {
+            (void)dup2(out[1], STDOUT_FILENO);
+            (void)execv(argv[0], (char *const *)(uintptr_t)argv);
+            _exit(127);
+        }
+        (void)close(out[1]);
+        if (*texts[i]) {
+            assert_int_equal(read(out[0], block, sizeof(block)), 3);
+            assert_string_equal(block, "Hi\n");
+        }
+        assert_int_equal(kill(process, SIGINT), 0);
+        assert_int_equal(waitpid(process, &status, 0), process);
+        if (*texts[i]) {
+            assert_true(WIFEXITED(status));
+            assert_int_equal(WEXITSTATUS(status), 130);
+            ended(&s);
+        } else { /* perhaps before the program looked for signals */
+            assert_true(WIFEXITED(status) ? WEXITSTATUS(status) == 130
+                                          : WTERMSIG(status) == SIGINT);
+            (void)kill(s.process, SIGKILL);
+            (void)waitpid(s.process, NULL, 0);
+        }
+        (void)close(out[0]);
+    }
+}
+
+static void test_urls(void **state)
+{
+    static const char *const bad[] = { "",           "x",          "ftp://x",     "http://",
+                                       "http:///x",  "http://:80", "unix:",       "http://a b",
+                                       "http://a?b", "http://a#b", "file:///etc", "http://a\\b" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        refuses(VUG("chat", "--url", bad[i], "hi"), "expected http://HOST:PORT");
+    refuses(VUG("chat", "--url", "http://127.0.0.1:1", "hi"), "no connection: Connection refused");
+    refuses(VUG("chat", "--thinking", "7", "hi"), "on or off");
+    refuses(VUG_IN(" \n", "chat"), "the prompt is empty");
+}
+
+int main(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_tools_and_forms), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_socket),          cmocka_unit_test(test_others),
+        cmocka_unit_test(test_ctrl_c),          cmocka_unit_test(test_urls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
