@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     vug_weights *weights;
     vug_err err;
     if (vug_weights_open(argc > 1 ? argv[1] : "models/pebble", &weights, &err) != VUG_OK) {
-        fprintf(stderr, "bench_quantize: %s\n", err.msg);
+        (void)fprintf(stderr, "bench_quantize: %s\n", err.msg);
         return 1;
     }
     void *library = argc > 2 ? dlopen(argv[2], RTLD_NOW) : NULL;
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         *(void **)&init = dlsym(library, "ggml_quantize_init");
     }
     if (argc > 2 && (!ggml || !init)) {
-        fprintf(stderr, "bench_quantize: %s has no ggml_quantize_chunk\n", argv[2]);
+        (void)fprintf(stderr, "bench_quantize: %s has no ggml_quantize_chunk\n", argv[2]);
         return 1;
     }
     printf("format      error weighted Mw/s%s\n", ggml ? "; of ggml" : "");

@@ -52,10 +52,10 @@ enum { MAX_LINES = 24 };
 
 typedef struct {
     line part[MAX_LINES];
-    vug_finish finish;
     const char *stop[3];
-    bool logprobs, is_named, one_call, sure;
     const char *text, *thinking, *calls, *reason; /* what must come out; "name(arguments) " */
+    vug_finish finish;
+    bool logprobs, is_named, one_call, sure;
 } script;
 
 static vug_part_kind kind_of(char c)
