@@ -84,7 +84,7 @@ vug_status vug_remote_init(vug_remote *r, vug_ui *ui, const vug_options *opt, vu
     *r = (vug_remote){ .opt = opt, .shown = { .ui = ui, .silent = opt->json } };
     VUG_TRY(find_key(r, &key, err));
     VUG_TRY(read_files(r, err));
-    return vug_link_open(opt->url ? opt->url : DEFAULT_URL, key, &r->link, err);
+    return vug_link_open(opt->url ? opt->url : DEFAULT_URL, key, opt->tls_ca, &r->link, err);
 }
 
 void vug_remote_release(vug_remote *r)
@@ -214,7 +214,7 @@ static vug_status answer(void *self, const vug_talk *talk, const vug_str *raw, b
     vug_shown_end(&r->shown);
     r->total_s = vug_now() - l.start;
     if (st == VUG_CANCELLED) {
-        *interrupted = true;
+        *interrupted = !r->last.over; /* a reader of ours who left is no Ctrl-C */
         st = VUG_OK;
     }
     r->last.user = NULL;
