@@ -7,6 +7,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -404,4 +407,35 @@ void http_expect_error(http_client *c, int status)
     http_answer a = http_read_answer(c, true);
     http_check_error(&a, status, "invalid_request_error", NULL);
     http_answer_release(&a);
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+void http_write_certificate(const char *cert, const char *key)
+{
+    EVP_PKEY *pair = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    X509 *x = X509_new();
+    assert_non_null(pair);
+    assert_non_null(x);
+    assert_int_equal(X509_set_version(x, 2), 1);
+    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(x), 1), 1);
+    assert_non_null(X509_gmtime_adj(X509_getm_notBefore(x), -3600));
+    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(x), 3600));
+    assert_int_equal(X509_set_pubkey(x, pair), 1);
+    X509_NAME *name = X509_get_subject_name(x);
+    assert_int_equal(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                                (const unsigned char *)"localhost", -1, -1, 0),
+                     1);
+    assert_int_equal(X509_set_issuer_name(x, name), 1);
+    assert_true(X509_sign(x, pair, EVP_sha256()) > 0);
+    FILE *file = fopen(cert, "w");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_X509(file, x), 1);
+    assert_int_equal(fclose(file), 0);
+    file = fopen(key, "w");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(fclose(file), 0);
+    X509_free(x);
+    EVP_PKEY_free(pair);
 }

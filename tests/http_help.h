@@ -76,4 +76,7 @@ void http_check_error(const http_answer *a, int status, const char *type, const 
 /* Reads an invalid_request_error without a code. */
 void http_expect_error(http_client *c, int status);
 
+/* A certificate for localhost that nobody has signed, and its key, as PEM files. */
+void http_write_certificate(const char *cert, const char *key);
+
 #endif

@@ -42,7 +42,7 @@ serving serve_begin(const char *const *more)
     }
     assert_int_equal(close(out[1]), 0);
     serve_await(&s, "\n");
-    const char *port = strstr(s.text, "listening on http://127.0.0.1:");
+    const char *port = strstr(s.text, "://127.0.0.1:");
     assert_non_null(port);
     s.at.port = (int)strtol(strrchr(port, ':') + 1, NULL, 10);
     return s;

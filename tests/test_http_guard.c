@@ -7,10 +7,7 @@
 
 #include <cmocka.h>
 
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -311,35 +308,6 @@ static void test_unix_socket(void **state)
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
-static void write_certificate(const char *cert, const char *key)
-{
-    EVP_PKEY *pair = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
-    X509 *x = X509_new();
-    assert_non_null(pair);
-    assert_non_null(x);
-    assert_int_equal(X509_set_version(x, 2), 1);
-    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(x), 1), 1);
-    assert_non_null(X509_gmtime_adj(X509_getm_notBefore(x), -3600));
-    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(x), 3600));
-    assert_int_equal(X509_set_pubkey(x, pair), 1);
-    X509_NAME *name = X509_get_subject_name(x);
-    assert_int_equal(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                                (const unsigned char *)"localhost", -1, -1, 0),
-                     1);
-    assert_int_equal(X509_set_issuer_name(x, name), 1);
-    assert_true(X509_sign(x, pair, EVP_sha256()) > 0);
-    FILE *file = fopen(cert, "w");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_X509(file, x), 1);
-    assert_int_equal(fclose(file), 0);
-    file = fopen(key, "w");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_PrivateKey(file, pair, NULL, NULL, 0, NULL, NULL), 1);
-    assert_int_equal(fclose(file), 0);
-    X509_free(x);
-    EVP_PKEY_free(pair);
-}
-
 static SSL *handshake(SSL_CTX *ctx, const http_client *c)
 {
     SSL *ssl = SSL_new(ctx);
@@ -374,8 +342,8 @@ static void test_tls(void **state)
     const scratch_path cert = scratch_at(&dir, "cert.pem"), key = scratch_at(&dir, "key.pem");
     const scratch_path other = scratch_at(&dir, "other.pem"), gone = scratch_at(&dir, "gone.pem");
     (void)state;
-    write_certificate(other.path, key.path);
-    write_certificate(cert.path, key.path);
+    http_write_certificate(other.path, key.path);
+    http_write_certificate(cert.path, key.path);
     assert_refused(&(vug_http_options){ .tls_cert = cert.path }, "--tls-key");
     assert_refused(&(vug_http_options){ .tls_cert = gone.path, .tls_key = key.path }, gone.path);
     assert_refused(&(vug_http_options){ .tls_cert = cert.path, .tls_key = gone.path }, gone.path);

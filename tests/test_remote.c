@@ -174,6 +174,27 @@ static void test_socket(void **state)
     scratch_remove(&dir);
 }
 
+/* A certificate counts when somebody who is trusted has signed it, and for its own name only. */
+static void test_tls(void **state)
+{
+    scratch dir = scratch_make();
+    const scratch_path cert = scratch_at(&dir, "cert.pem"), key = scratch_at(&dir, "key.pem");
+    const scratch_path none = scratch_at(&dir, "none.pem");
+    char name[64], other[64];
+    (void)state;
+    http_write_certificate(cert.path, key.path);
+    serving s = SERVE("--threads", "1", "--tls-cert", cert.path, "--tls-key", key.path);
+    (void)snprintf(name, sizeof(name), "https://localhost:%d", s.at.port);
+    (void)snprintf(other, sizeof(other), "https://127.0.0.1:%d", s.at.port);
+    gives(VUG("chat", "--url", name, "--tls-ca", cert.path, QUESTION, GREEDY, "-n", "3", "-q"),
+          "vug is a\n", "");
+    refuses(VUG("chat", "--url", name, "hi"), "SSL certificate problem");
+    refuses(VUG("chat", "--url", other, "--tls-ca", cert.path, "hi"), "127.0.0.1");
+    refuses(VUG("chat", "--url", name, "--tls-ca", none.path, "hi"), none.path);
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
 /* ---- others --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -330,10 +351,15 @@ int main(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),         cmocka_unit_test(test_json),
-        cmocka_unit_test(test_tools_and_forms), cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_socket),          cmocka_unit_test(test_others),
-        cmocka_unit_test(test_ctrl_c),          cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_tools_and_forms),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_socket),
+        cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_ctrl_c),
+        cmocka_unit_test(test_urls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

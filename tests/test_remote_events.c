@@ -160,7 +160,7 @@ static const struct {
       "mine|" },
     { { "{}", "[]", "3", "null", "{\"choices\":3}", "{\"choices\":[3,{\"delta\":3}]}",
         CALLS("3,{\"index\":-1},{\"index\":\"a\"}"), "" },
-      "|:()|" },
+      "|" },
 };
 
 static void test_answers(void **state)
@@ -199,9 +199,9 @@ static void test_failures(void **state)
     assert_fails("{\"error\":{\"code\":3}}", "server gave up: an error without a sentence");
     assert_fails("{\"choices\":[", "server: line 1");
     vug_buf many = { 0 };
-    vug_buf_puts(&many, "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0}");
+    vug_buf_puts(&many, "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"0\"}");
     for (int i = 1; i <= VUG_HEARD_MAX_CALLS; i++)
-        vug_buf_printf(&many, ",{\"index\":%d}", i);
+        vug_buf_printf(&many, ",{\"id\":\"%d\"}", i);
     vug_buf_puts(&many, "]}}]}");
     assert_fails(many.ptr, "more than 128 tool calls");
     vug_buf_release(&many);

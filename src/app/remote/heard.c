@@ -111,6 +111,8 @@ static vug_status take_call(vug_heard *h, const vug_jv *v, vug_err *err)
     if (index && (!index->is_int || index->i64 < 0 || index->i64 > VUG_HEARD_MAX_INDEX))
         index = NULL;
     vug_heard_call *call = find_call(h, index, id, name);
+    if (!call && !id.len && !name.len)
+        return VUG_OK; /* of a call that never began */
     if (!call)
         VUG_TRY(add_call(h, index ? index->i64 : (int64_t)h->n_calls, &call, err));
     set_once(&call->id, id);

@@ -16,10 +16,11 @@ enum {
 static const curl_off_t max_answer = (curl_off_t)256 << 20;
 
 struct vug_link {
-    vug_buf base;  /* without a slash at the end */
-    char *name;    /* the URL as it was given */
-    char *socket;  /* of unix: */
-    bool loopback; /* no proxy is asked */
+    vug_buf base;   /* without a slash at the end */
+    char *name;     /* the URL as it was given */
+    const char *ca; /* or NULL */
+    char *socket;   /* of unix: */
+    bool loopback;  /* no proxy is asked */
     CURLM *multi;
     struct curl_slist *headers;
 };
@@ -96,13 +97,15 @@ static vug_status set_headers(vug_link *l, const char *key, vug_err *err)
     return st;
 }
 
-vug_status vug_link_open(const char *url, const char *key, vug_link **out, vug_err *err)
+vug_status vug_link_open(const char *url, const char *key, const char *ca, vug_link **out,
+                         vug_err *err)
 {
     vug_link *l = vug_alloc_zero(1, sizeof(*l));
     *out = NULL;
     if (!l)
         return VUG_FAIL_NOMEM(err, "a connection", sizeof(*l));
     l->name = vug_strdup(url);
+    l->ca = ca;
     vug_status st = VUG_OK;
     if (!l->name)
         st = VUG_FAIL_NOMEM(err, "a name", strlen(url));
@@ -205,6 +208,8 @@ static vug_status set_up(exchange *x, vug_err *err)
         bad = bad || curl_easy_setopt(e, CURLOPT_POST, 1L) ||
               curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->request->body_len) ||
               curl_easy_setopt(e, CURLOPT_POSTFIELDS, x->request->body);
+    if (l->ca)
+        bad = bad || curl_easy_setopt(e, CURLOPT_CAINFO, l->ca);
     if (l->socket)
         bad = bad || curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, l->socket);
     if (l->socket || l->loopback)

@@ -12,9 +12,9 @@
 typedef struct vug_link vug_link;
 
 /* http://HOST[:PORT][/PATH], https likewise, or unix:PATH; without a path it is /v1. `key` may
- * be NULL. */
-VUG_MUST_CHECK vug_status vug_link_open(const char *url, const char *key, vug_link **out,
-                                        vug_err *err);
+ * be NULL; so may `ca`, a PEM file of certificates to trust, borrowed, for the system's. */
+VUG_MUST_CHECK vug_status vug_link_open(const char *url, const char *key, const char *ca,
+                                        vug_link **out, vug_err *err);
 void vug_link_close(vug_link *link);
 /* How a sentence calls the server. */
 const char *vug_link_name(const vug_link *link);

@@ -84,7 +84,7 @@ vug_status vug_remote_init(vug_remote *r, vug_ui *ui, const vug_options *opt, vu
     *r = (vug_remote){ .opt = opt, .shown = { .ui = ui, .silent = opt->json } };
     VUG_TRY(find_key(r, &key, err));
     VUG_TRY(read_files(r, err));
-    return vug_link_open(opt->url ? opt->url : DEFAULT_URL, key, &r->link, err);
+    return vug_link_open(opt->url ? opt->url : DEFAULT_URL, key, opt->tls_ca, &r->link, err);
 }
 
 void vug_remote_release(vug_remote *r)
@@ -136,7 +136,7 @@ typedef struct {
 static bool on_part(const vug_part *part, void *user)
 {
     listening *l = user;
-    if (!l->r->first_s)
+    if (l->r->first_s < 0)
         l->r->first_s = vug_now() - l->start;
     return vug_shown_part(part, &l->r->shown);
 }
@@ -208,13 +208,15 @@ static vug_status answer(void *self, const vug_talk *talk, const vug_str *raw, b
     (void)raw; /* there is no --raw here */
     vug_heard_release(&r->last);
     r->last = (vug_heard){ .name = vug_link_name(r->link), .on_part = on_part, .user = &l };
-    r->first_s = 0;
+    r->first_s = -1;
     vug_shown_begin(&r->shown);
     vug_status st = ask(&l, talk, err);
     vug_shown_end(&r->shown);
     r->total_s = vug_now() - l.start;
+    if (r->first_s < 0) /* a call, or nothing */
+        r->first_s = r->total_s;
     if (st == VUG_CANCELLED) {
-        *interrupted = true;
+        *interrupted = !r->last.over; /* a reader of ours who left is no Ctrl-C */
         st = VUG_OK;
     }
     r->last.user = NULL;
@@ -252,7 +254,7 @@ static void figures(const void *self)
     } else {
         (void)fprintf(stderr, "answer in %.1f s", r->total_s);
     }
-    (void)fprintf(stderr, "; first after %.2f s", r->first_s ? r->first_s : r->total_s);
+    (void)fprintf(stderr, "; first after %.2f s", r->first_s);
     if (strcmp(h->finish, "length") == 0)
         (void)fputs("; stopped at the length limit", stderr);
     if (strcmp(finish_of(r), "cancelled") == 0)
@@ -274,7 +276,7 @@ static void json(const void *self, vug_js *js)
         vug_js_int(js, "completion_tokens", h->completion_tokens);
     }
     vug_js_open(js, "timings", '{');
-    vug_js_f64(js, "first_s", r->first_s ? r->first_s : r->total_s);
+    vug_js_f64(js, "first_s", r->first_s);
     vug_js_f64(js, "total_s", r->total_s);
     vug_js_close(js, '}');
     vug_js_close(js, '}');
