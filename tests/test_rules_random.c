@@ -79,14 +79,14 @@ static uint8_t repeated(const grammar *g, const expression *e, uint8_t from)
 static uint8_t ends_of(const grammar *g, const expression *e, unsigned at, const char *text,
                        unsigned n)
 {
-    const uint8_t here = (uint8_t)(1u << at);
+    const uint8_t here = (uint8_t)(1u << at), behind = (uint8_t)(2u << at);
     switch (e->kind) {
     case EMPTY:
         return here;
     case LETTER:
-        return at < n && text[at] == (char)('a' + (int)e->a) ? (uint8_t)(here << 1) : 0;
+        return at < n && text[at] == (char)('a' + (int)e->a) ? behind : 0;
     case EITHER:
-        return at < n ? (uint8_t)(here << 1) : 0;
+        return at < n ? behind : 0;
     case SEQUENCE:
         return after(g, e->b, g->ends[e->a][at]);
     case CHOICE:
