@@ -37,7 +37,7 @@ serving serve_begin(const char *const *more)
 #endif
         (void)dup2(out[1], STDOUT_FILENO);
         (void)close(out[0]);
-        (void)execv(capture_program(), (char *const *)(uintptr_t)argv);
+        (void)execv(capture_program(), (char *const *)argv);
         _exit(127);
     }
     assert_int_equal(close(out[1]), 0);

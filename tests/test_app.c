@@ -533,7 +533,6 @@ static void test_template_refuses(void **state)
         { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"oracle\"}]", "message 2: " },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"smell\"}]}]", "\"smell\"" },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", "part 1" },
-        { "[{\"role\":\"assistant\",\"content\":\"x\"}]", "" },
     };
     const scratch *tiny = *state;
     const scratch_path path = scratch_at(tiny, "chat.json");
@@ -541,6 +540,9 @@ static void test_template_refuses(void **state)
         scratch_puts(tiny, "chat.json", cases[i].json);
         assert_refused(VUG("template", tiny->path, "--messages", path.path), 2, cases[i].part);
     }
+    scratch_puts(tiny, "chat.json", "[{\"role\":\"assistant\",\"content\":\"x\"}]");
+    assert_refused(VUG("template", tiny->path, "--messages", path.path, "--strict-template"), 2,
+                   "alternate");
     assert_refused(VUG("template", tiny->path), 2, "--messages");
     assert_refused(VUG("template", tiny->path, "--messages", "no/such/file"), 2, "no/such/file");
 }

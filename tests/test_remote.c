@@ -310,7 +310,7 @@ static void test_ctrl_c(void **state)
         assert_true(process >= 0);
         if (process == 0) {
             (void)dup2(out[1], STDOUT_FILENO);
-            (void)execv(argv[0], (char *const *)(uintptr_t)argv);
+            (void)execv(argv[0], (char *const *)argv);
             _exit(127);
         }
         (void)close(out[1]);

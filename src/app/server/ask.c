@@ -67,8 +67,10 @@ static bool modern_roles(vug_asked *a, vug_api_error *error)
             at >= a->messages.len)
             continue;
         if (!copy) {
-            copy = (char *)(uintptr_t)vug_arena_copy(&a->arena, a->messages).ptr;
+            copy = vug_arena_alloc(&a->arena, a->messages.len, 1);
             ok = copy != NULL;
+            if (ok)
+                memcpy(copy, a->messages.ptr, a->messages.len);
         }
         if (ok)
             memcpy(copy + at - 1, role, sizeof(old_role) - 1);

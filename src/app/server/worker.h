@@ -39,8 +39,8 @@ void vug_worker_destroy(vug_worker *worker);
 /* False when the queue is full; otherwise one vug_worker_push must follow. */
 VUG_MUST_CHECK bool vug_worker_admit(vug_worker *worker);
 void vug_worker_push(vug_job *job);
-/* A `vug_http_on_gone` function; `job` is one that will be or was pushed. */
-void vug_worker_abandon(void *job);
+/* A `vug_http_on_gone` function; `arg` is a job that will be or was pushed. */
+void vug_worker_abandon(void *arg);
 bool vug_worker_is_gone(vug_job *job);
 
 /* False when the job was abandoned: then there is no call to make, nor to leave. */
