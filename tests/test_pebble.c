@@ -186,6 +186,11 @@ static void what_a_single_operand_is(void **state)
         captured_release(&c);
     }
     refuses(RUN(vug, "run", "nowhere", "hi"), "vug: nowhere: no such folder\n");
+    /* A command without a prompt takes its operand for a model, blank or not. */
+    captured served = RUN(vug, "serve", "no where", "--port", "0");
+    assert_int_equal(served.code, 2);
+    assert_string_equal(served.err.ptr, "vug: no where: no such folder\n");
+    captured_release(&served);
     scratch_remove(&tree);
 }
 

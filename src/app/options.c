@@ -58,6 +58,8 @@ vug_command vug_command_find(const char *name)
 vug_model_use vug_command_model(vug_command command)
 {
     const char *operands = commands[command].operands;
+    if (strcmp(operands, "[MODEL] [PROMPT]") == 0)
+        return VUG_MODEL_OR_PROMPT;
     if (strncmp(operands, "[MODEL]", 7) == 0)
         return VUG_MODEL_OR_PEBBLE;
     return strncmp(operands, "MODEL", 5) == 0 ? VUG_MODEL_FIRST : VUG_MODEL_NONE;

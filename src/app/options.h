@@ -65,6 +65,7 @@ typedef enum {
     VUG_MODEL_NONE,
     VUG_MODEL_FIRST,
     VUG_MODEL_OR_PEBBLE, /* may be left out */
+    VUG_MODEL_OR_PROMPT, /* likewise, and a single operand may be the prompt */
 } vug_model_use;
 vug_model_use vug_command_model(vug_command command);
 

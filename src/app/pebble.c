@@ -115,10 +115,10 @@ vug_status vug_pebble_operands(vug_options *o, vug_command command, vug_err *err
     if (use == VUG_MODEL_NONE)
         return VUG_OK;
     VUG_TRY(name(o, &o->against, err));
-    if (use == VUG_MODEL_OR_PEBBLE && (n == 0 || (n == 1 && is_text(o->operand[0]))))
+    const bool may_be_prompt = use == VUG_MODEL_OR_PROMPT && n == 1;
+    if ((use != VUG_MODEL_FIRST && n == 0) || (may_be_prompt && is_text(o->operand[0])))
         return put_in_front(o, err);
-    if (use == VUG_MODEL_OR_PEBBLE && n == 1 && strcmp(o->operand[0], VUG_PEBBLE) != 0 &&
-        !vug_file_exists(o->operand[0]))
+    if (may_be_prompt && strcmp(o->operand[0], VUG_PEBBLE) != 0 && !vug_file_exists(o->operand[0]))
         return VUG_FAIL(err, VUG_IO,
                         "%.200s: no such folder; a prompt of one word needs a MODEL "
                         "before it, such as pebble",

@@ -144,24 +144,24 @@ void vug_map_populate(const vug_mapping *mapping, size_t at, size_t n)
         (void)*(volatile char *)(from + i);
 }
 
-void vug_map_expect(const vug_mapping *mapping, size_t at, size_t n)
+static void advise(const vug_mapping *mapping, size_t at, size_t n, int advice)
 {
     if (!mapping->base || n == 0)
         return;
     char *from;
     size_t len;
     page_range(mapping, at, n, &from, &len);
-    (void)madvise(from, len, MADV_WILLNEED);
+    (void)madvise(from, len, advice);
+}
+
+void vug_map_expect(const vug_mapping *mapping, size_t at, size_t n)
+{
+    advise(mapping, at, n, MADV_WILLNEED);
 }
 
 void vug_map_forget(const vug_mapping *mapping, size_t at, size_t n)
 {
-    if (!mapping->base || n == 0)
-        return;
-    char *from;
-    size_t len;
-    page_range(mapping, at, n, &from, &len);
-    (void)madvise(from, len, MADV_DONTNEED);
+    advise(mapping, at, n, MADV_DONTNEED);
 }
 
 static int by_bytes(const void *a, const void *b)
