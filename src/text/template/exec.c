@@ -98,27 +98,36 @@ static vug_tv filtered(vug_run *run, vug_tscope *scope, const vug_tnode *filters
     return v;
 }
 
+/* What the body of a block says, filtered; false where it did not come to its end. */
+static bool block_text(vug_run *run, vug_tscope *scope, const vug_tnode *node,
+                       const vug_tnode *filters, vug_tv *out, vug_flow *flow)
+{
+    vug_tscope *inner = vug_scope_inside(run, scope, node->hidden);
+    *flow = VUG_FLOW_ON;
+    if (!inner)
+        return false;
+    const vug_tv text = vug_captured(run, inner, node->kid[1], flow);
+    if (*flow != VUG_FLOW_ON)
+        return false;
+    *out = filtered(run, scope, filters, text);
+    return true;
+}
+
 static vug_flow exec_setblock(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
-    vug_flow flow = VUG_FLOW_ON;
-    vug_tscope *inner = vug_scope_inside(run, scope, node->hidden);
-    if (!inner)
-        return flow;
-    const vug_tv text = vug_captured(run, inner, node->kid[1], &flow);
-    if (flow == VUG_FLOW_ON)
-        vug_assign(run, scope, node->kid[0], filtered(run, scope, node->kid[2], text));
+    vug_flow flow;
+    vug_tv text;
+    if (block_text(run, scope, node, node->kid[2], &text, &flow))
+        vug_assign(run, scope, node->kid[0], text);
     return flow;
 }
 
 static vug_flow exec_filterblock(vug_run *run, vug_tscope *scope, const vug_tnode *node)
 {
-    vug_flow flow = VUG_FLOW_ON;
-    vug_tscope *inner = vug_scope_inside(run, scope, node->hidden);
-    if (!inner)
-        return flow;
-    const vug_tv text = vug_captured(run, inner, node->kid[1], &flow);
-    if (flow == VUG_FLOW_ON)
-        vug_put_str(run, filtered(run, scope, node->kid[0], text));
+    vug_flow flow;
+    vug_tv text;
+    if (block_text(run, scope, node, node->kid[0], &text, &flow))
+        vug_put_str(run, text);
     return flow;
 }
 
