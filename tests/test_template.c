@@ -163,12 +163,60 @@ static void test_own_words(void **state)
     template_expect("{% for x in [1] %}{{ loop }}{% endfor %}", "{}", "<LoopContext object>");
 }
 
+/* Whole numbers at the ends of 64 bits, and beside doubles that cannot tell them apart. The
+ * texts are Jinja's. */
+static void test_large_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *text;
+    } row[] = {
+        { "{{ 9007199254740993 == 9007199254740992.0 }} {{ 9007199254740993 > 9007199254740992.0 }}"
+          " {{ 9007199254740992.0 < 9007199254740993 }} {{ 9223372036854775807 < 2.0 ** 63 }}"
+          " {{ -1e300 < -9223372036854775807 }} {{ 1 == 1.0 }} {{ -1 > -1.5 }} {{ -1.5 < -1 }}",
+          "False True True True True True True True" },
+        { "{{ {9007199254740993: 1, 9007199254740992.0: 2}|length }} {{ {1: 'i', 1.0: 'f'} }}"
+          " {{ {9007199254740993: 'i'}[9007199254740992.0] }}",
+          "2 {1: 'f'} " },
+        { "{{ [3.5, 9007199254740993, 9007199254740992.0, 2]|sort }}"
+          " {{ [9007199254740992.0, 9007199254740993]|max }}",
+          "[2, 3.5, 9007199254740992.0, 9007199254740993] 9007199254740993" },
+        { "{% set x = 'nan'|float %}{{ x == x }} {{ x < 1 }} {{ 1 < x }} {{ x != 1 }} {{ [x] < [1] "
+          "}}"
+          " {{ {1: 1, x: 2, 0: 3}[0] }}",
+          "False False False True False 3" },
+        { "{{ (-9223372036854775807 - 1) % 3 }} {{ (-9223372036854775807 - 1) // 3 }}"
+          " {{ -9223372036854775807 % 5000000000000000000 }}"
+          " {{ 9223372036854775807 % -5000000000000000000 }} {{ -7 % 3 }} {{ 7 % -3 }}",
+          "1 -3074457345618258603 776627963145224193 -776627963145224193 2 -2" },
+        { "{{ 9223372036854775807|round(-2) }} {{ (-9223372036854775807 - 1)|round(-2) }}"
+          " {{ 15|round(-1) }} {{ 25|round(-1) }} {{ -15|round(-1) }} {{ 149|round(-2) }}"
+          " {{ 7|round(-30) }} {{ 4611686018427387904|round(-19) }}"
+          " {{ 1.5|round(-9223372036854775807 - 1) }}",
+          "9223372036854775800 -9223372036854775800 20 20 -20 100 0 0 0.0" },
+        { "{{ range(0, 5, 2) }} {{ range(5) }} {{ range(0, 10, 3)[1:] }} {{ range(0, 10, 3)[::-2] "
+          "}}"
+          " {{ range(0, 9223372036854775807, 9223372036854775806) }}",
+          "range(0, 5, 2) range(0, 5) range(3, 12, 3) range(9, -3, -6)"
+          " range(0, 9223372036854775807, 9223372036854775806)" },
+        { "{% set r = range(-9000000000000000000, 9000000000000000000, 4000000000000000000) %}"
+          "{{ r[::3]|list }} {{ r[4] }} {% for i in r %}{{ i // 10 ** 18 }} {% endfor %}",
+          "[-9000000000000000000, 3000000000000000000] 7000000000000000000 -9 -5 -1 3 7 " },
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        template_expect(row[i].source, "{}", row[i].text);
+    template_refuse("{{ 9223372036854775807|round(-1) }}", "{}",
+                    "t: line 1: a whole number of more than 64 bits");
+    template_refuse("{{ 9223372036854775807|round(-19) }}", "{}",
+                    "t: line 1: a whole number of more than 64 bits");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),      cmocka_unit_test(test_chats),
         cmocka_unit_test(test_more_chats), cmocka_unit_test(test_time),
-        cmocka_unit_test(test_own_words),
+        cmocka_unit_test(test_own_words),  cmocka_unit_test(test_large_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,27 @@ static void test_steps(void **state)
                     "t: line 1: nested deeper than 1000 levels");
 }
 
+/* What takes long because its operands are long counts by their length; else each of these
+ * would be a few steps, and could be done a million times. */
+static void test_long_operands(void **state)
+{
+    (void)state;
+    static const char head[] = "{% set q = 'a' * 200000 %}{% set w = ' ' * 200000 %}"
+                               "{% set z = '0' * 200000 %}{% set d = {q ~ 'b': 1} %}"
+                               "{% set ns = namespace(**{q: 1}) %}{% set t = (1,) * 100000 %}"
+                               "{% set u = (1,) * 100000 %}{% for i in range(3000) %}";
+    static const char *const row[] = {
+        "d[q]",  "ns[q]",   "q.startswith(q)", "w.split()", "w.rsplit(none, 1)",
+        "z|int", "w|float", "t == u",          "t < u",     "t in {}",
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        vug_buf source = { 0 };
+        vug_buf_printf(&source, "%s{%% set x = %s %%}{%% endfor %%}", head, row[i]);
+        template_refuse(source.ptr, "{}", "t: line 1: more than 16777216 steps");
+        vug_buf_release(&source);
+    }
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -172,6 +193,15 @@ static void test_source(void **state)
     assert_int_equal(vug_template_parse(vug_str_of(source), "t", &tmpl, &err), VUG_FORMAT);
     assert_non_null(strstr(err.msg, "more than 262144 nodes"));
     vug_free(source);
+    /* Names of scopes inside of each other, which each name that is read is looked for in. */
+    vug_buf names = { 0 };
+    for (int i = 0; i <= 2048; i++)
+        vug_buf_printf(&names, i % 20 ? "{{ n%d }}" : "{%% with %%}{{ n%d }}", i);
+    for (int i = 0; i <= 2048; i += 20)
+        vug_buf_puts(&names, "{% endwith %}");
+    assert_int_equal(vug_template_parse(vug_str_of(names.ptr), "t", &tmpl, &err), VUG_FORMAT);
+    assert_non_null(strstr(err.msg, "more than 2048 names in a scope and those around it"));
+    vug_buf_release(&names);
     assert_int_equal(vug_template_parse(vug_str_of("a\xff"), "t", &tmpl, &err), VUG_FORMAT);
     assert_string_equal(err.msg, "t: not UTF-8: byte 0xff at offset 1");
 }
@@ -208,9 +238,10 @@ static void test_spoiled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sentences), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_source),    cmocka_unit_test(test_spoiled),
+        cmocka_unit_test(test_sentences),     cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_long_operands), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_nesting),       cmocka_unit_test(test_source),
+        cmocka_unit_test(test_spoiled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,18 @@
 
 /*
  * What the engine needs of this folder beyond the tokenizer of vug.h: a
- * tokenizer from memory, what it puts around a text, and chat turns.
+ * tokenizer from memory, what it puts around a text, chat turns, and grammars that heed a
+ * wish to stop.
  */
+
+#include <stdatomic.h>
 
 #include "core/bytes.h"
 #include "core/gguf.h"
 #include "core/mem.h"
 #include "core/status.h"
 #include "text/chat/chat.h"
+#include "vug/grammar.h"
 
 #define VUG_TOKENIZER_MAX_BYTES ((size_t)256 << 20) /* of a tokenizer.json */
 #define VUG_ENCODE_MAX_BYTES    ((size_t)64 << 20)  /* of a text */
@@ -61,5 +65,8 @@ const int32_t *vug_tokenizer_prefix(const vug_tokenizer *tokenizer, size_t *n);
 bool vug_token_bytes(const vug_tokenizer *tokenizer, int32_t id, vug_buf *to);
 /* Whether it is a control token, such as <eos>, which decoded text leaves out on request. */
 bool vug_token_is_special(const vug_tokenizer *tokenizer, int32_t id);
+
+/* From now on the calls of `state` end soon with VUG_CANCELLED while `cancel` is true. */
+void vug_grammar_heed(vug_grammar_state *state, const atomic_bool *cancel);
 
 #endif

@@ -2,10 +2,9 @@
 #define VUG_TEXT_TEMPLATE_AST_H
 
 /*
- * A template's way: template_lex.c makes tokens of it, template_nodes.c, _parse.c, _primary.c
- * and _stmt.c a tree, template_scope.c finds what its scopes hide; template_eval.c, _exec.c,
- * _loop.c and _macro.c walk the tree. What it can call stands in the tables of
- * template_rows.h, what it works on in template_value.h and template_text.h.
+ * A template's way: lex.c makes tokens of it, nodes.c, parse.c, primary.c and stmt.c a tree,
+ * scope.c finds what its scopes hide; eval.c, exec.c, loop.c and macro.c walk the tree. What
+ * it can call stands in the tables of rows.h, what it works on in value.h and text.h.
  */
 
 #include "text/template/rows.h"

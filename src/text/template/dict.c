@@ -1,6 +1,7 @@
 /* Dictionaries: in the order of insertion, found through keys that are sorted, so that no
  * choice of keys makes them slow. */
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "text/template/value.h"
@@ -18,9 +19,9 @@ static int key_order(vug_tv a, vug_tv b)
     if (rank)
         return rank;
     if (vug_tv_is_number(a)) {
-        if (vug_tv_is_int(a) && vug_tv_is_int(b))
-            return (vug_tv_i64(a) > vug_tv_i64(b)) - (vug_tv_i64(a) < vug_tv_i64(b));
-        return (vug_tv_f64(a) > vug_tv_f64(b)) - (vug_tv_f64(a) < vug_tv_f64(b));
+        const int order = vug_tv_order(a, b);
+        /* Behind all others, and one key: sorting needs an order of everything. */
+        return order != 2 ? order : isnan(vug_tv_f64(a)) - isnan(vug_tv_f64(b));
     }
     if (a.kind == VUG_TV_STRING || a.kind == VUG_TV_BIG)
         return vug_str_compare(vug_tv_bytes(a), vug_tv_bytes(b));
@@ -34,13 +35,16 @@ static int key_order(vug_tv a, vug_tv b)
     return (a.seq->n > b.seq->n) - (a.seq->n < b.seq->n);
 }
 
-/* Whether it can be a key; tuples can when what they hold can. */
-static bool is_key(vug_tv v, int depth)
+/* Whether it can be a key; tuples can when what they hold can. Long ones take as many steps
+ * as comparing them once: keys are compared a few times each. */
+static bool is_key(vug_run *run, vug_tv v, int depth)
 {
     if (v.kind == VUG_TV_LIST || v.kind == VUG_TV_DICT || depth > 8)
         return false;
+    if (v.kind == VUG_TV_STRING || v.kind == VUG_TV_BIG)
+        (void)vug_run_spend_bytes(run, v.str.len);
     for (size_t i = 0; v.kind == VUG_TV_TUPLE && i < v.seq->n; i++) {
-        if (!is_key(v.seq->item[i], depth + 1))
+        if (!vug_run_spend(run, 1) || !is_key(run, v.seq->item[i], depth + 1))
             return false;
     }
     return true;
@@ -99,7 +103,7 @@ vug_tv vug_tv_dict(vug_run *run, vug_tv *key, vug_tv *value, size_t n)
     if (!d || !sorted)
         return vug_tv_none();
     for (size_t i = 0; i < n; i++) {
-        if (!is_key(key[i], 0))
+        if (!is_key(run, key[i], 0))
             return vug_run_fail(run, VUG_FORMAT, "unhashable type: '%s'", vug_tv_type(key[i]));
     }
     *d = (vug_tdict){ key, value, sorted, n };
@@ -111,7 +115,7 @@ vug_tv vug_tv_dict(vug_run *run, vug_tv *key, vug_tv *value, size_t n)
 
 vug_tv vug_tdict_get(vug_run *run, const vug_tdict *dict, vug_tv key)
 {
-    if (!is_key(key, 0))
+    if (!is_key(run, key, 0))
         return vug_run_fail(run, VUG_FORMAT, "unhashable type: '%s'", vug_tv_type(key));
     size_t from = 0;
     size_t to = dict->n;

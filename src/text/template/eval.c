@@ -14,7 +14,10 @@ static size_t count(const vug_tnode *list)
 
 static vug_tv eval_name(vug_run *run, vug_tscope *scope, vug_str name)
 {
+    size_t scopes = 0;
     for (; scope; scope = scope->outer) {
+        if (++scopes % 4 == 0) /* seldom so many are inside of each other */
+            (void)vug_run_spend(run, 1);
         const vug_tv *v = vug_tvars_get(run, &scope->vars, name);
         if (v)
             return *v;

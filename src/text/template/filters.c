@@ -265,6 +265,8 @@ static vug_tv filter_int(vug_run *run, vug_tv self, const vug_tv *arg, int data)
     if (self.kind == VUG_TV_BIG)
         return self;
     const int64_t base = vug_arg_int(run, arg[1], 10);
+    if (vug_tv_is_string(self))
+        (void)vug_run_spend(run, self.str.len / VUG_CHARS_PER_STEP);
     if (vug_tv_is_string(self) && base >= 0 && base <= 36 && base != 1 &&
         vug_parse_py_int(vug_tv_bytes(self), (int)base, &v))
         return vug_tv_int(v);
@@ -288,6 +290,7 @@ static vug_tv filter_float(vug_run *run, vug_tv self, const vug_tv *arg, int dat
     if (vug_tv_is_number(self))
         return vug_tv_float(vug_tv_f64(self));
     if ((vug_tv_is_string(self) || self.kind == VUG_TV_BIG) &&
+        vug_run_spend(run, self.str.len / VUG_CHARS_PER_STEP) &&
         vug_parse_py_float(vug_tv_bytes(self), &v))
         return vug_tv_float(v);
     return vug_given(arg[0]) ? arg[0] : vug_tv_float(0);
@@ -300,7 +303,7 @@ static double round_to(double v, int64_t places)
     if (!isfinite(v) || places > 300)
         return v;
     if (places < 0) {
-        const double unit = pow(10, (double)-places);
+        const double unit = pow(10, -(double)places);
         return isinf(unit) ? 0 : nearbyint(v / unit) * unit;
     }
     (void)snprintf(text, sizeof(text), "%.*f", (int)places, fabs(v));
@@ -311,6 +314,25 @@ static double round_to(double v, int64_t places)
     double out = v;
     (void)vug_parse_py_float(vug_str_of(text), &out);
     return copysign(out, v);
+}
+
+/* To a multiple of 10^digits; of two that are as near, to the even one. */
+static vug_tv round_whole(vug_run *run, int64_t v, uint64_t digits)
+{
+    uint64_t unit = 1;
+    for (uint64_t i = 0; i < digits && i < 19; i++)
+        unit *= 10;
+    const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    const uint64_t rest = size % unit, below = size - rest;
+    const bool up = rest > unit / 2 || (rest == unit / 2 && below / unit % 2 == 1);
+    if (digits == 0)
+        return vug_tv_int(v);
+    if (digits > 19)
+        return vug_tv_int(0);
+    if (up && below + unit > INT64_MAX)
+        return vug_run_fail(run, VUG_FORMAT, "a whole number of more than 64 bits");
+    const int64_t out = (int64_t)(up ? below + unit : below);
+    return vug_tv_int(v < 0 ? -out : out);
 }
 
 static vug_tv filter_round(vug_run *run, vug_tv self, const vug_tv *arg, int data)
@@ -327,8 +349,7 @@ static vug_tv filter_round(vug_run *run, vug_tv self, const vug_tv *arg, int dat
     if (vug_str_is(vug_tstr_bytes(name), "common")) {
         if (self.kind == VUG_TV_FLOAT)
             return vug_tv_float(round_to(self.f64, places));
-        return vug_tv_int(places < 0 ? (int64_t)round_to(vug_tv_f64(self), places)
-                                     : vug_tv_i64(self));
+        return round_whole(run, vug_tv_i64(self), places < 0 ? 0 - (uint64_t)places : 0);
     }
     const double unit = pow(10, (double)places);
     if (vug_str_is(vug_tstr_bytes(name), "ceil"))

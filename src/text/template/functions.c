@@ -33,7 +33,7 @@ static vug_tv fn_range(vug_run *run, vug_tv self, const vug_tv *arg, int data)
     vug_trange *range = vug_run_alloc(run, 1, sizeof(*range));
     if (!range)
         return vug_tv_none();
-    *range = (vug_trange){ start, step, (size_t)n };
+    *range = (vug_trange){ start, stop, step, (size_t)n };
     return (vug_tv){ .kind = VUG_TV_RANGE, .range = range };
 }
 

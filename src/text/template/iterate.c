@@ -15,6 +15,12 @@ vug_titer vug_tv_iterate(vug_run *run, vug_tv v)
     return (vug_titer){ .of = v };
 }
 
+/* Modulo 2^64: elements fit into 64 bits, what lies between two of them may not. */
+int64_t vug_range_at(const vug_trange *range, int64_t i)
+{
+    return (int64_t)((uint64_t)range->start + (uint64_t)i * (uint64_t)range->step);
+}
+
 bool vug_titer_next(vug_run *run, vug_titer *it, vug_tv *out)
 {
     const vug_tv v = it->of;
@@ -41,7 +47,7 @@ bool vug_titer_next(vug_run *run, vug_titer *it, vug_tv *out)
     case VUG_TV_RANGE:
         if (it->at >= v.range->n)
             return false;
-        *out = vug_tv_int(v.range->start + (int64_t)it->at++ * v.range->step);
+        *out = vug_tv_int(vug_range_at(v.range, (int64_t)it->at++));
         return true;
     case VUG_TV_STRING: {
         uint32_t cp;

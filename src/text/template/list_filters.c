@@ -272,7 +272,7 @@ static vug_tv filter_extreme(vug_run *run, vug_tv self, const vug_tv *arg, int m
     size_t best = 0;
     for (size_t i = 1; key && i < all.n && vug_run_spend(run, 1); i++) {
         const int order = vug_tv_compare(run, key[i], key[best], max ? ">" : "<");
-        if (max ? order == 1 || (order > 0 && order != 2) : order < 0)
+        if (max ? order == 1 : order < 0)
             best = i;
     }
     return all.item[best];

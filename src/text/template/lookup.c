@@ -69,7 +69,7 @@ static vug_tv element(vug_run *run, vug_tv obj, int64_t index)
     if (obj.kind == VUG_TV_LIST || obj.kind == VUG_TV_TUPLE)
         return obj.seq->item[index];
     if (obj.kind == VUG_TV_RANGE)
-        return vug_tv_int(obj.range->start + index * obj.range->step);
+        return vug_tv_int(vug_range_at(obj.range, index));
     if (obj.kind != VUG_TV_STRING)
         return absent;
     const size_t from = vug_tstr_offset(run, obj.str, (size_t)index);
@@ -207,8 +207,10 @@ vug_tv vug_tv_slice(vug_run *run, vug_tv obj, const vug_tv bound[3])
         vug_trange *r = vug_run_alloc(run, 1, sizeof(*r));
         if (!r)
             return vug_tv_none();
-        *r = (vug_trange){ obj.range->start + from * obj.range->step, obj.range->step * step,
-                           (size_t)count };
+        *r = (vug_trange){ .start = vug_range_at(obj.range, from),
+                           .stop = vug_range_at(obj.range, to),
+                           .step = (int64_t)((uint64_t)obj.range->step * (uint64_t)step),
+                           .n = (size_t)count };
         return (vug_tv){ .kind = VUG_TV_RANGE, .range = r };
     }
     if (at[1] == 1) /* lists do not change: a part of one is a look into it */

@@ -72,9 +72,9 @@ static vug_tstr window(vug_run *run, vug_tstr s, const vug_tv *bound, size_t *st
     return vug_tstr_cut(s, from, to);
 }
 
-static bool begins(vug_tstr s, vug_tstr with, bool at_end)
+static bool begins(vug_run *run, vug_tstr s, vug_tstr with, bool at_end)
 {
-    if (with.len > s.len)
+    if (with.len > s.len || !vug_run_spend_bytes(run, with.len))
         return false;
     return with.len == 0 ||
            memcmp(s.ptr + (at_end ? s.len - with.len : 0), with.ptr, with.len) == 0;
@@ -87,9 +87,9 @@ static vug_tv str_begins(vug_run *run, vug_tv self, const vug_tv *arg, int at_en
     if (start == SIZE_MAX)
         return vug_tv_bool(false);
     if (arg[0].kind != VUG_TV_TUPLE)
-        return vug_tv_bool(begins(s, vug_arg_string(run, arg[0]), at_end));
+        return vug_tv_bool(begins(run, s, vug_arg_string(run, arg[0]), at_end));
     for (size_t i = 0; i < arg[0].seq->n && vug_run_spend(run, 1); i++) {
-        if (begins(s, vug_arg_string(run, arg[0].seq->item[i]), at_end))
+        if (begins(run, s, vug_arg_string(run, arg[0].seq->item[i]), at_end))
             return vug_tv_bool(vug_run_ok(run));
     }
     return vug_tv_bool(false);
@@ -174,7 +174,7 @@ static vug_tv str_without(vug_run *run, vug_tv self, const vug_tv *arg, int at_e
 {
     const vug_tstr part = vug_arg_string(run, arg[0]);
     const vug_tstr s = self.str;
-    if (!begins(s, part, at_end) || part.len == 0)
+    if (!begins(run, s, part, at_end) || part.len == 0)
         return self;
     return like(self,
                 at_end ? vug_tstr_cut(s, 0, s.len - part.len) : vug_tstr_cut(s, part.len, s.len));

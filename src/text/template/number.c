@@ -12,9 +12,16 @@ static vug_tv too_large(vug_run *run)
     return vug_run_fail(run, VUG_FORMAT, "a whole number of more than 64 bits");
 }
 
+/* Rounded down, and what is left, which has the sign of `b`. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t floor_rest(int64_t a, int64_t b)
+{
+    const int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 static vug_tv power(vug_run *run, int64_t base, int64_t exponent)
@@ -88,8 +95,7 @@ static vug_tv integer(vug_run *run, int op, int64_t a, int64_t b)
         return vug_run_fail(run, VUG_FORMAT, "integer modulo by zero");
     if (b == -1) /* the smallest number has no negative */
         return op == '%' ? vug_tv_int(0) : integer(run, '-', 0, a);
-    v = floor_div(a, b);
-    return vug_tv_int(op == '%' ? a - v * b : v);
+    return vug_tv_int(op == '%' ? floor_rest(a, b) : floor_div(a, b));
 }
 
 /* ---- sequences ----------------------------------------------------------------------- */

@@ -157,6 +157,8 @@ vug_tv vug_tstr_split(vug_run *run, vug_tstr s, const vug_tstr *by, int64_t max,
     vug_tlist out = { 0 };
     if (by && by->len == 0)
         return vug_run_fail(run, VUG_FORMAT, "empty separator");
+    if (!by)
+        (void)vug_run_spend(run, s.len / VUG_CHARS_PER_STEP);
     if (!by && from_right && max >= 0)
         split_space_right(run, s, max, &out);
     else if (!by)
@@ -193,7 +195,7 @@ vug_tv vug_tstr_lines(vug_run *run, vug_tstr s, bool keep_ends)
     }
     if (line < s.len)
         add_cut(run, &out, s, line, s.len);
-    (void)vug_run_spend_bytes(run, s.len);
+    (void)vug_run_spend(run, s.len / VUG_CHARS_PER_STEP);
     return vug_tv_seq(run, VUG_TV_LIST, out.item, out.n);
 }
 
@@ -226,7 +228,7 @@ vug_tv vug_tstr_case(vug_run *run, vug_tstr s, vug_case how)
 {
     const size_t from = vug_make(run);
     bool after_letter = false;
-    (void)vug_run_spend(run, s.len / 4);
+    (void)vug_run_spend(run, s.len / VUG_CHARS_PER_STEP);
     for (size_t at = 0; at < s.len && vug_run_ok(run);) {
         uint32_t cp;
         uint32_t to[VUG_MAX_CASE];

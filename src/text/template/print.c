@@ -142,12 +142,10 @@ static void put_dict(vug_run *run, const vug_tdict *dict)
 
 static void put_range(vug_run *run, const vug_trange *r)
 {
-    const long long stop = r->start + (long long)r->n * r->step;
-    if (r->step == 1)
-        vug_put_printf(run, "range(%lld, %lld)", (long long)r->start, stop);
-    else
-        vug_put_printf(run, "range(%lld, %lld, %lld)", (long long)r->start, stop,
-                       (long long)r->step);
+    vug_put_printf(run, "range(%lld, %lld", (long long)r->start, (long long)r->stop);
+    if (r->step != 1)
+        vug_put_printf(run, ", %lld", (long long)r->step);
+    vug_put_text(run, ")");
 }
 
 static void put_nested(vug_run *run, vug_tv v)

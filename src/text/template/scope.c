@@ -7,14 +7,15 @@
 
 #include "text/template/ast.h"
 
-/* Of one scope. */
-#define MAX_NAMES 1024
+/* Of a scope and those around it: each name that is read is looked for among them. */
+#define MAX_NAMES 2048
 
 typedef struct frame {
     struct frame *outer;
     vug_parser *p;
     vug_str *name; /* [n], those that the scope knows */
     size_t n, cap;
+    size_t around;   /* names of the scopes around it */
     vug_tnode **end; /* of the list of those that are hidden; NULL: nobody asks */
     bool branch;     /* inside an if */
     int depth;
@@ -33,8 +34,8 @@ static bool known(const frame *f, vug_str name, bool outside)
 
 static void know(frame *f, vug_str name)
 {
-    if (f->n == MAX_NAMES) {
-        (void)vug_parse_fail(f->p, "more than %d names in one scope", MAX_NAMES);
+    if (f->around + f->n >= MAX_NAMES) {
+        (void)vug_parse_fail(f->p, "more than %d names in a scope and those around it", MAX_NAMES);
         return;
     }
     if (f->n == f->cap) {
@@ -159,6 +160,7 @@ static void enter_scopes(frame *f, vug_tnode *body);
 static void enter(frame *outer, const vug_tnode *params, vug_tnode *body, vug_tnode **hidden)
 {
     frame f = { .outer = outer, .p = outer->p, .end = hidden };
+    f.around = outer->around + outer->n;
     for (const vug_tnode *param = params; param; param = param->next) {
         vug_tnode **end = f.end;
         f.end = NULL; /* they have values */

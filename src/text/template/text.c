@@ -230,7 +230,7 @@ static bool stripped(vug_run *run, uint32_t cp, const vug_tstr *set)
 {
     if (!set)
         return vug_py_is_space(cp);
-    if (run && !vug_run_spend(run, set->len / 4))
+    if (run && !vug_run_spend(run, set->len / VUG_CHARS_PER_STEP))
         return false;
     uint32_t one;
     for (size_t at = 0; at < set->len;) {
@@ -262,6 +262,6 @@ vug_tstr vug_tstr_strip(vug_run *run, vug_tstr s, const vug_tstr *set, int sides
         to = start;
     }
     if (run)
-        (void)vug_run_spend_bytes(run, s.len - (to - from));
+        (void)vug_run_spend(run, (s.len - (to - from)) / VUG_CHARS_PER_STEP);
     return vug_tstr_cut(s, from, to);
 }

@@ -2,6 +2,8 @@
 
 #include "text/template/value.h"
 
+#include <math.h>
+
 #include "text/template/text.h"
 
 const uint8_t vug_mark_all[1] = { 1 };
@@ -53,7 +55,7 @@ void vug_tlist_add(vug_run *run, vug_tlist *list, vug_tv v)
 
 vug_tv *vug_tvars_get(vug_run *run, const vug_tvars *vars, vug_str name)
 {
-    (void)vug_run_spend(run, vars->n / 16);
+    (void)vug_run_spend(run, vars->n / 16 + name.len / VUG_BYTES_PER_STEP);
     for (size_t i = 0; i < vars->n; i++) {
         if (vug_str_equal(vars->name[i], name))
             return &vars->value[i];
@@ -219,7 +221,7 @@ bool vug_deeper(vug_run *run)
 
 static bool equal_items(vug_run *run, const vug_tv *a, const vug_tv *b, size_t n)
 {
-    for (size_t i = 0; i < n && vug_run_ok(run); i++) {
+    for (size_t i = 0; i < n && vug_run_spend(run, 1); i++) {
         if (!vug_tv_equal(run, a[i], b[i]))
             return false;
     }
@@ -230,7 +232,7 @@ static bool equal_dicts(vug_run *run, const vug_tdict *a, const vug_tdict *b)
 {
     if (a->n != b->n)
         return false;
-    for (size_t i = 0; i < a->n && vug_run_ok(run); i++) {
+    for (size_t i = 0; i < a->n && vug_run_spend(run, 1); i++) {
         const vug_tv other = vug_tdict_get(run, b, a->key[i]);
         if (other.kind == VUG_TV_ABSENT || !vug_tv_equal(run, a->value[i], other))
             return false;
@@ -238,17 +240,36 @@ static bool equal_dicts(vug_run *run, const vug_tdict *a, const vug_tdict *b)
     return true;
 }
 
-static bool equal_numbers(vug_tv a, vug_tv b)
+/* Of a whole number and a double that is not NaN: 2^53 + 1 is more than 2.0^53, which it would
+ * become as a double. */
+static int order_mixed(int64_t a, double b)
+{
+    if (b >= 0x1p63)
+        return -1;
+    if (b < -0x1p63)
+        return 1;
+    const int64_t whole = (int64_t)b; /* towards 0 */
+    const double rest = b - (double)whole;
+    return a != whole ? (a > whole) - (a < whole) : (rest < 0) - (rest > 0);
+}
+
+int vug_tv_order(vug_tv a, vug_tv b)
 {
     if (vug_tv_is_int(a) && vug_tv_is_int(b))
-        return vug_tv_i64(a) == vug_tv_i64(b);
-    return vug_tv_f64(a) == vug_tv_f64(b);
+        return (vug_tv_i64(a) > vug_tv_i64(b)) - (vug_tv_i64(a) < vug_tv_i64(b));
+    if (isnan(vug_tv_f64(a)) || isnan(vug_tv_f64(b)))
+        return 2;
+    if (vug_tv_is_int(a))
+        return order_mixed(vug_tv_i64(a), b.f64);
+    if (vug_tv_is_int(b))
+        return -order_mixed(vug_tv_i64(b), a.f64);
+    return (a.f64 > b.f64) - (a.f64 < b.f64);
 }
 
 bool vug_tv_equal(vug_run *run, vug_tv a, vug_tv b)
 {
     if (vug_tv_is_number(a) && vug_tv_is_number(b))
-        return equal_numbers(a, b);
+        return vug_tv_order(a, b) == 0;
     if (a.kind != b.kind)
         return false;
     bool equal = false;
@@ -275,13 +296,8 @@ bool vug_tv_equal(vug_run *run, vug_tv a, vug_tv b)
 
 int vug_tv_compare(vug_run *run, vug_tv a, vug_tv b, const char *op)
 {
-    if (vug_tv_is_int(a) && vug_tv_is_int(b))
-        return (vug_tv_i64(a) > vug_tv_i64(b)) - (vug_tv_i64(a) < vug_tv_i64(b));
-    if (vug_tv_is_number(a) && vug_tv_is_number(b)) {
-        const double x = vug_tv_f64(a);
-        const double y = vug_tv_f64(b);
-        return x < y ? -1 : x > y ? 1 : x == y ? 0 : 2; /* 2: nan, no comparison is true */
-    }
+    if (vug_tv_is_number(a) && vug_tv_is_number(b))
+        return vug_tv_order(a, b);
     if (a.kind == VUG_TV_UNDEFINED || b.kind == VUG_TV_UNDEFINED) {
         (void)vug_tv_fail_undefined(run, a.kind == VUG_TV_UNDEFINED ? a : b);
         return 0;
@@ -300,7 +316,7 @@ int vug_tv_compare(vug_run *run, vug_tv a, vug_tv b, const char *op)
     if (!vug_deeper(run))
         return 0;
     size_t i = 0;
-    while (i < a.seq->n && i < b.seq->n && vug_run_ok(run) &&
+    while (i < a.seq->n && i < b.seq->n && vug_run_spend(run, 1) &&
            vug_tv_equal(run, a.seq->item[i], b.seq->item[i]))
         i++;
     if (i < a.seq->n && i < b.seq->n)

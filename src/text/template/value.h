@@ -26,6 +26,7 @@
 #define VUG_RUN_MAX_DEPTH  1000                /* nodes inside of nodes, through macros too */
 #define VUG_RUN_MAX_RANGE  100000              /* elements of range(), as Jinja's sandbox has it */
 #define VUG_BYTES_PER_STEP 32                  /* of a string that is copied or searched */
+#define VUG_CHARS_PER_STEP 4                   /* of one that is read character by character */
 
 /* ---- values ----------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ typedef struct {
 } vug_tdict;
 
 typedef struct {
-    int64_t start, step;
+    int64_t start, stop, step; /* as they were given */
     size_t n;
 } vug_trange;
 
@@ -264,8 +265,9 @@ static inline vug_str vug_tv_bytes(vug_tv v)
     return (vug_str){ v.str.ptr, v.str.len };
 }
 bool vug_tv_truth(vug_run *run, vug_tv v);
+int vug_tv_order(vug_tv a, vug_tv b); /* of two numbers, exactly; 2: one of them is NaN */
 bool vug_tv_equal(vug_run *run, vug_tv a, vug_tv b);
-/* Below, at or above 0; a failure where Python has no order. `op` is for the sentence. */
+/* Below, at or above 0, or 2 as vug_tv_order; a failure where Python has no order. `op` is for the sentence. */
 int vug_tv_compare(vug_run *run, vug_tv a, vug_tv b, const char *op);
 bool vug_tv_in(vug_run *run, vug_tv what, vug_tv where);
 /* False, and no failure, for what has no length. */
@@ -288,6 +290,7 @@ typedef struct {
 /* A failure when there is nothing to go through. */
 vug_titer vug_tv_iterate(vug_run *run, vug_tv v);
 bool vug_titer_next(vug_run *run, vug_titer *it, vug_tv *out);
+int64_t vug_range_at(const vug_trange *range, int64_t i);
 bool vug_tv_is_iterable(vug_tv v);
 /* All elements as a list; its memory may be the value's own. */
 vug_tseq vug_tv_elements(vug_run *run, vug_tv v);
