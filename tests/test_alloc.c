@@ -20,6 +20,7 @@
 #include "text/text.h"
 #include "tiny_model.h"
 #include "vug/checkpoint.h"
+#include "vug/grammar.h"
 #include "vug/perplexity.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
@@ -203,6 +204,26 @@ static vug_status tokenizer(const char *folder, vug_err *err)
     (void)folder;
     return tokenizer_file(TOKENIZERS "whole-gemma.bin", vug_str_of("<bos>hi hi\n\n\xe2\x82\xac"),
                           err);
+}
+
+/* A grammar of it: conditions of a string that are made into one graph. */
+static vug_status grammar(const char *folder, vug_err *err)
+{
+    (void)folder;
+    static const char schema[] = "{\"type\":\"string\",\"pattern\":\"^(?!b)(?=.*x)[a-z]+$\","
+                                 "\"maxLength\":5,\"allOf\":[{\"pattern\":\"[ay]$\"}]}";
+    vug_text file = { 0 };
+    vug_tokenizer *tok = NULL;
+    vug_grammar *made = NULL;
+    vug_status st = vug_read_file(TOKENIZERS "whole-byte-level.bin", 1 << 20, &file, err);
+    if (st == VUG_OK)
+        st = vug_tokenizer_read(vug_str_of(file.ptr), "small", &tok, err);
+    if (st == VUG_OK)
+        st = vug_grammar_create(VUG_GRAMMAR_SCHEMA, schema, sizeof(schema) - 1, tok, &made, err);
+    vug_grammar_destroy(made);
+    vug_tokenizer_close(tok);
+    vug_text_release(&file);
+    return st;
 }
 
 /* With a regular expression, marks to be put in order, and a memory of words. */
@@ -618,6 +639,7 @@ int main(void)
     const scratch dir = scratch_make();
     row rows[] = {
         { "json", json, &dir },
+        { "grammar", grammar, &dir },
         { "weights", weights, &dir },
         { "quantized", quantized, &dir },
         { "gguf", gguf, &dir },

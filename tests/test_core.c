@@ -134,6 +134,11 @@ static void test_buffer(void **state)
     assert_string_equal(text.ptr + 1998, "9,end");
     assert_null(buf.ptr);
     vug_text_release(&text);
+    vug_buf_puts(&buf, "all but this");
+    buf.len = 3;
+    assert_int_equal(vug_buf_take(&buf, &text, NULL), VUG_OK); /* what was taken away is gone */
+    assert_string_equal(text.ptr, "all");
+    vug_text_release(&text);
     assert_int_equal(vug_buf_take(&buf, &text, NULL), VUG_OK); /* empty, and still a string */
     assert_string_equal(text.ptr, "");
     vug_text_release(&text);
@@ -462,6 +467,12 @@ static void test_paths(void **state)
         assert_string_equal(path, row[i][2]);
         vug_free(path);
     }
+    char *plain = vug_path_plain("tests/../tests/.");
+    assert_non_null(plain);
+    assert_int_equal(plain[0], '/');
+    assert_string_equal(vug_path_base(plain), "tests");
+    vug_free(plain);
+    assert_null(vug_path_plain("no/such/path"));
     assert_string_equal(vug_path_base("a/b/c"), "c");
     assert_string_equal(vug_path_base("c"), "c");
     assert_string_equal(vug_path_base("a/"), "");

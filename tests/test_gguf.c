@@ -560,7 +560,7 @@ static void test_short_files(void **state)
     static const char pointer[] = "version https://git-lfs.github.com/spec/v1\n";
     vug_buf_puts(&f, pointer);
     refuse(&f, f.len, VUG_FORMAT,
-           "m.gguf: this is a Git LFS pointer, not the weights; fetch the file itself");
+           "m.gguf: this is a Git LFS pointer, not the file; git lfs pull fetches that");
     vug_buf_release(&f);
 }
 

@@ -205,7 +205,13 @@ static void test_length_rules(void **state)
     free(file.ptr);
     static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n";
     refuse((vug_bytes){ (const uint8_t *)pointer, strlen(pointer) }, VUG_FORMAT,
-           "model.safetensors: this is a Git LFS pointer, not the weights; fetch the file itself");
+           "model.safetensors: this is a Git LFS pointer, not the file; git lfs pull fetches that");
+    static const char *const page[] = { "<!DOCTYPE html>\n<html>", "<!doctype html>",
+                                        "<html lang=en>" };
+    for (size_t i = 0; i < sizeof(page) / sizeof(*page); i++)
+        refuse((vug_bytes){ (const uint8_t *)page[i], strlen(page[i]) }, VUG_FORMAT,
+               "model.safetensors: this is a web page, not the file; where that must be asked for, "
+               "log in first");
 }
 
 static void test_header_limit(void **state)

@@ -13,10 +13,8 @@ static vug_jv *read_value(vug_json *j);
 
 static int by_key(const void *a, const void *b)
 {
-    const vug_str x = (*(const vug_jv *const *)a)->key;
-    const vug_str y = (*(const vug_jv *const *)b)->key;
-    const int order = memcmp(x.ptr, y.ptr, x.len < y.len ? x.len : y.len);
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    const vug_jv *const *x = a, *const *y = b;
+    return vug_str_compare((*x)->key, (*y)->key);
 }
 
 /* Sorting keeps a file of a million keys from taking a million times a million

@@ -191,6 +191,7 @@ vug_status vug_buf_take(vug_buf *buf, vug_text *out, vug_err *err)
         vug_buf_release(buf);
         return st;
     }
+    buf->ptr[buf->len] = '\0'; /* of more, if the owner took something away */
     *out = (vug_text){ .ptr = buf->ptr, .len = buf->len };
     *buf = (vug_buf){ .max = buf->max };
     return VUG_OK;

@@ -50,8 +50,8 @@ void vug_arena_release(vug_arena *arena);
 /* The first failure is kept: appends after it do nothing, and vug_buf_ok or
  * vug_buf_take reports it. All-zero is an empty buffer with a maximum of 1 GiB. */
 typedef struct {
-    char *ptr; /* NUL-terminated whenever it is not NULL */
-    size_t len;
+    char *ptr;  /* NUL-terminated behind what was appended last; NULL: nothing was */
+    size_t len; /* may be made less, to take away what is at the end */
     size_t cap;
     size_t max; /* bytes; 0: VUG_BUF_MAX */
     bool bad;
@@ -63,7 +63,7 @@ void vug_buf_append(vug_buf *buf, const void *bytes, size_t n);
 void vug_buf_puts(vug_buf *buf, const char *text);
 void vug_buf_printf(vug_buf *buf, const char *fmt, ...) VUG_PRINTF(2, 3);
 VUG_MUST_CHECK vug_status vug_buf_ok(const vug_buf *buf, vug_err *err);
-/* Moves the contents into `out` and leaves an empty buffer. */
+/* Moves the contents, NUL-terminated, into `out` and leaves an empty buffer. */
 VUG_MUST_CHECK vug_status vug_buf_take(vug_buf *buf, vug_text *out, vug_err *err);
 void vug_buf_release(vug_buf *buf);
 

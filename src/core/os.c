@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -33,6 +34,26 @@ bool vug_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool begins(vug_bytes file, const char *text)
+{
+    const size_t n = strlen(text);
+    return file.len >= n && strncasecmp((const char *)file.ptr, text, n) == 0;
+}
+
+vug_status vug_refuse_stand_in(vug_bytes file, const char *name, vug_err *err)
+{
+    if (begins(file, "version https://git-lfs"))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: this is a Git LFS pointer, not the file; git lfs pull fetches that",
+                        name);
+    if (begins(file, "<!doctype html") || begins(file, "<html"))
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: this is a web page, not the file; where that must be asked for, log "
+                        "in first",
+                        name);
+    return VUG_OK;
 }
 
 /* A regular file opened for reading, and its size. */
@@ -250,6 +271,12 @@ const char *vug_path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+char *vug_path_plain(const char *path)
+{
+    char plain[PATH_MAX];
+    return realpath(path, plain) ? vug_strdup(plain) : NULL;
+}
+
 enum { MAX_PATH_BYTES = 16384 };
 
 /* The bytes of the path written to `path`, without a NUL; 0 when there is none. */
@@ -292,19 +319,19 @@ vug_status vug_program_path(char **out, vug_err *err)
 /* A new file "path.PID-I.part", in the folder of the target so that the rename
  * cannot cross devices. Unlike mkstemp this leaves the permissions to the umask,
  * which a library cannot ask for without changing it for every thread. */
-static int open_beside(const char *path, char *temp, size_t size)
+static int open_beside(const char *path, mode_t mode, char *temp, size_t size)
 {
     enum { TRIES = 1000 };
     for (int i = 0; i < TRIES; i++) {
         (void)snprintf(temp, size, "%s.%ld-%d.part", path, (long)getpid(), i);
-        const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
     return -1;
 }
 
-void vug_out_open(vug_out *out, const char *path)
+static void open_out(vug_out *out, const char *path, mode_t mode)
 {
     const size_t size = strlen(path) + 48;
     *out = (vug_out){ .path = vug_strdup(path) };
@@ -314,7 +341,7 @@ void vug_out_open(vug_out *out, const char *path)
         vug_free(temp);
         return;
     }
-    const int fd = open_beside(path, temp, size);
+    const int fd = open_beside(path, mode, temp, size);
     if (fd >= 0)
         out->file = fdopen(fd, "wb");
     if (out->file) {
@@ -327,6 +354,17 @@ void vug_out_open(vug_out *out, const char *path)
         (void)unlink(temp);
     }
     vug_free(temp);
+}
+
+void vug_out_open(vug_out *out, const char *path)
+{
+    open_out(out, path, 0666);
+}
+
+void vug_out_open_record(vug_out *out, const char *path)
+{
+    open_out(out, path, 0600);
+    out->is_record = true;
 }
 
 /* Lets the disk work while the next bytes are made: a system may otherwise keep gigabytes
@@ -364,7 +402,8 @@ static void release_out(vug_out *out)
 
 vug_status vug_out_commit(vug_out *out, vug_err *err)
 {
-    if (out->st == VUG_OK && (fflush(out->file) != 0 || fsync(fileno(out->file)) != 0))
+    if (out->st == VUG_OK &&
+        (fflush(out->file) != 0 || (!out->is_record && fsync(fileno(out->file)) != 0)))
         out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
     if (out->st != VUG_OK) {
         vug_out_abandon(out);

@@ -15,6 +15,9 @@
 
 bool vug_file_exists(const char *path);
 bool vug_is_folder(const char *path);
+/* Fails for what a download leaves in the place of a file that was not fetched: the pointer
+ * of a clone without Git LFS, the page that asks to log in. */
+VUG_MUST_CHECK vug_status vug_refuse_stand_in(vug_bytes file, const char *name, vug_err *err);
 /* The whole file, at most `max` bytes, NUL-terminated; the caller's. */
 VUG_MUST_CHECK vug_status vug_read_file(const char *path, size_t max, vug_text *out, vug_err *err);
 
@@ -48,11 +51,14 @@ typedef struct {
     char *path, *temp;
     uint64_t n;       /* bytes written */
     uint64_t n_begun; /* of them on their way to the disk */
+    bool is_record;
     vug_status st;
     vug_err err;
 } vug_out;
 
 void vug_out_open(vug_out *out, const char *path);
+/* A note of what went on, which this user alone may read: nobody waits for the disk. */
+void vug_out_open_record(vug_out *out, const char *path);
 void vug_out_write(vug_out *out, const void *bytes, size_t n);
 /* Releases everything; after a failure the temporary file is removed. */
 VUG_MUST_CHECK vug_status vug_out_commit(vug_out *out, vug_err *err);
@@ -69,6 +75,9 @@ void vug_folder_abandon(const char *temp);
 char *vug_path_join(const char *folder, const char *name);
 /* The part after the last slash. */
 const char *vug_path_base(const char *path);
+/* Absolute, without links and dots, in a new string that is the caller's; NULL where there is
+ * nothing, or no memory. */
+char *vug_path_plain(const char *path);
 /* The file of the running program, as the system knows it: absolute, without symbolic
  * links, whatever it was called as. The caller's. */
 VUG_MUST_CHECK vug_status vug_program_path(char **out, vug_err *err);

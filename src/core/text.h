@@ -18,7 +18,8 @@ size_t vug_utf8_bad(const char *text, size_t n);
 /* Writes 1..4 bytes and returns how many; surrogates and values past U+10FFFF
  * give U+FFFD. */
 size_t vug_utf8_put(uint32_t cp, char out[4]);
-/* Strict numbers; false on anything but one whole number. */
+/* The whole text as one decimal number; false for anything else, space around it too, and for
+ * one that does not fit. */
 bool vug_parse_f64(const char *text, double *out);
 bool vug_parse_i64(const char *text, int64_t *out);
 /* The value of a number spelled as in JSON (digits, '.', an exponent), correctly

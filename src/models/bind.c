@@ -41,13 +41,8 @@ static const char *const passed_over[] = {
 
 static int by_name(const void *key, const void *element)
 {
-    const vug_str *name = key;
     const vug_tensor *const *tensor = element;
-    const size_t n = name->len < (*tensor)->name.len ? name->len : (*tensor)->name.len;
-    const int order = memcmp(name->ptr, (*tensor)->name.ptr, n);
-    if (order)
-        return order;
-    return name->len < (*tensor)->name.len ? -1 : name->len > (*tensor)->name.len;
+    return vug_str_compare(*(const vug_str *)key, (*tensor)->name);
 }
 
 /* Index in the list, or list->n. */

@@ -10,7 +10,7 @@ void vug_read_sizes(vug_keys *k, const vug_size_defaults *defaults, vug_config *
     c->n_kv_heads = vug_key_int(k, "num_key_value_heads", alike ? c->n_heads : defaults->kv_heads,
                                 1, 1 << 12);
     const int64_t head = defaults->d_head ? defaults->d_head : c->d_model / c->n_heads;
-    c->d_head = vug_key_int(k, "head_dim", head, 2, 1 << 12);
+    c->d_head = vug_key_int(k, "head_dim", head, 2, VUG_MAX_HEAD);
     c->d_ffn = vug_key_int(k, "intermediate_size", defaults->d_ffn, 1, 1 << 24);
     c->n_vocab = vug_key_int(k, "vocab_size", defaults->vocab, 1, 1 << 24);
     c->context = vug_key_int(k, "max_position_embeddings", defaults->context, 1, 1 << 30);
@@ -20,15 +20,16 @@ void vug_read_sizes(vug_keys *k, const vug_size_defaults *defaults, vug_config *
     if (c->n_heads % c->n_kv_heads != 0)
         vug_keys_fail(k, VUG_FORMAT, "%lld query heads do not divide among %lld key/value heads",
                       (long long)c->n_heads, (long long)c->n_kv_heads);
-    const bool usable = c->d_head % 2 == 0 && c->d_head >= 2 && c->d_head <= 1 << 12;
+    const bool usable = c->d_head % 2 == 0 && c->d_head >= 2 && c->d_head <= VUG_MAX_HEAD;
     if (vug_key(k, "head_dim") && !usable)
         vug_keys_fail(k, VUG_FORMAT, "key 'head_dim' must be even, it is %lld",
                       (long long)c->d_head);
     else if (!usable)
         vug_keys_fail(k, VUG_FORMAT,
                       "key 'head_dim' is missing, and %lld over %lld heads gives %lld, expected an "
-                      "even number from 2 to 4096",
-                      (long long)c->d_model, (long long)c->n_heads, (long long)c->d_head);
+                      "even number from 2 to %d",
+                      (long long)c->d_model, (long long)c->n_heads, (long long)c->d_head,
+                      VUG_MAX_HEAD);
 }
 
 void vug_read_activation(vug_keys *k, const char *key, const char *known, const char *name)

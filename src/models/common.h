@@ -6,6 +6,9 @@
 #include "models/keys.h"
 #include "models/models.h"
 
+/* The widest head that a config may have, which is rotated in pairs. */
+enum { VUG_MAX_HEAD = 4096, VUG_MAX_PAIRS = VUG_MAX_HEAD / 2 };
+
 /* ---- GGUF ----------------------------------------------------------------------- */
 
 /* What GGUF files of an architecture leave unsaid (llama.cpp: its load_arch_hparams and

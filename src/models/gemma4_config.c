@@ -75,7 +75,7 @@ static void read_per_layer(vug_keys *k, vug_config *c)
                               "key 'per_layer_config': '%.*s' is not known for a layer",
                               VUG_STR_ARG(v->key));
         }
-        layer->d_head = (int32_t)vug_key_int(&own, "head_dim", layer->d_head, 2, 1 << 12);
+        layer->d_head = (int32_t)vug_key_int(&own, "head_dim", layer->d_head, 2, VUG_MAX_HEAD);
         layer->n_kv_heads =
                 (int32_t)vug_key_int(&own, "num_key_value_heads", layer->n_kv_heads, 1, 1 << 12);
         vug_keys_leave(k, &own);
@@ -121,7 +121,7 @@ static int64_t read_global_head(vug_keys *k, const vug_config *c)
 {
     const bool null = vug_jv_is(vug_jv_get(k->object, "global_head_dim"), VUG_JSON_NULL);
     const int64_t otherwise = null || vug_key(k, "per_layer_config") ? c->d_head : 512;
-    return vug_key_int(k, "global_head_dim", otherwise, 2, 1 << 12);
+    return vug_key_int(k, "global_head_dim", otherwise, 2, VUG_MAX_HEAD);
 }
 
 static void read_layers(vug_keys *k, vug_config *c, int64_t shared)

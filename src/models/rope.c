@@ -173,12 +173,11 @@ static void yarn_frequencies(const vug_rope *rope, int64_t dims, float *inv)
 
 bool vug_rope_divisors(const vug_config *c, float *out)
 {
-    enum { MAX_PAIRS = 2048 };
     const vug_rope *rope = &c->rope_full;
     const vug_rope plain = { .theta = rope->theta };
     const int64_t dims = vug_config_head(c, false);
-    float inv[MAX_PAIRS];
-    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    float inv[VUG_MAX_PAIRS];
+    VUG_ASSERT(dims / 2 <= VUG_MAX_PAIRS);
     if (rope->type != VUG_ROPE_LLAMA3 && rope->type != VUG_ROPE_PROPORTIONAL)
         return false;
     if (!out)

@@ -79,13 +79,11 @@ vug_val vug_model_logits(vug_flow *f, vug_stages *s, vug_val x)
 
 /* ---- rotation ---------------------------------------------------------------- */
 
-enum { MAX_PAIRS = 2048 };
-
 vug_val vug_model_rope(vug_flow *f, const vug_stages *s, const char *name, const vug_rope *rope,
                        int64_t dims)
 {
-    float inv[MAX_PAIRS];
-    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    float inv[VUG_MAX_PAIRS];
+    VUG_ASSERT(dims / 2 <= VUG_MAX_PAIRS);
     vug_rope_frequencies(rope, dims, inv);
     const float factor = (float)rope->attention;
     return flow_rope_table(f, s->positions, name,
@@ -118,8 +116,8 @@ vug_val vug_model_rope_divided(vug_flow *f, const vug_stages *s, const char *nam
     const vug_tensor *t = divisors_of(s->binding);
     if (!t || says_divisors(rope) || f->st != VUG_OK)
         return vug_model_rope(f, s, name, rope, dims);
-    float inv[MAX_PAIRS], divisor[MAX_PAIRS];
-    VUG_ASSERT(dims / 2 <= MAX_PAIRS);
+    float inv[VUG_MAX_PAIRS], divisor[VUG_MAX_PAIRS];
+    VUG_ASSERT(dims / 2 <= VUG_MAX_PAIRS);
     const vug_rope plain = { .theta = rope->theta };
     vug_rope_frequencies(&plain, dims, inv);
     vug_dtype_of(t->dtype)->decode(t->data, divisor, (size_t)(dims / 2));

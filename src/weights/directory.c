@@ -52,16 +52,6 @@ bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *by
     return vug_dtype_size(dtype, n, bytes);
 }
 
-vug_status vug_refuse_pointer(vug_bytes file, const char *name, vug_err *err)
-{
-    static const char pointer[] = "version https://git-lfs";
-    if (vug_str_starts((vug_str){ (const char *)file.ptr, file.len }, pointer))
-        return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: this is a Git LFS pointer, not the weights; fetch the file itself",
-                        name);
-    return VUG_OK;
-}
-
 vug_shape_text vug_shape_print(int rank, const int64_t *dim)
 {
     vug_shape_text out = { "[" };
@@ -273,11 +263,8 @@ vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err
     return vug_safetensors_read(weights, file, name, err);
 }
 
-vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
+vug_status vug_weights_finish(vug_weights *weights, vug_status st, vug_weights **out, vug_err *err)
 {
-    vug_weights *weights;
-    VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
-    vug_status st = vug_weights_load(weights, path, err);
     if (st == VUG_OK)
         st = vug_weights_seal(weights, err);
     if (st == VUG_OK)
@@ -287,18 +274,19 @@ vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *e
     return st;
 }
 
+vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
+    return vug_weights_finish(weights, vug_weights_load(weights, path, err), out, err);
+}
+
 vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out, vug_err *err)
 {
     vug_weights *weights;
     VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
-    vug_status st = vug_safetensors_read(weights, file, weights->name, err);
-    if (st == VUG_OK)
-        st = vug_weights_seal(weights, err);
-    if (st == VUG_OK)
-        *out = weights;
-    else
-        vug_weights_close(weights);
-    return st;
+    const vug_status st = vug_safetensors_read(weights, file, weights->name, err);
+    return vug_weights_finish(weights, st, out, err);
 }
 
 vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, int rank,

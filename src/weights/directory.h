@@ -50,6 +50,9 @@ struct vug_weights {
 VUG_MUST_CHECK vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *err);
 /* Sorts the names once all entries are there; a name in two files is an error. */
 VUG_MUST_CHECK vug_status vug_weights_seal(vug_weights *weights, vug_err *err);
+/* The end of opening: seals the directory and hands it out or, after a failure `st`, closes it. */
+VUG_MUST_CHECK vug_status vug_weights_finish(vug_weights *weights, vug_status st, vug_weights **out,
+                                             vug_err *err);
 /* Maps one file more; `file` and `name`, which is its base name, live as long as the
  * directory. */
 VUG_MUST_CHECK vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *file,
@@ -73,8 +76,6 @@ VUG_MUST_CHECK vug_status vug_gguf_read_file(vug_weights *weights, vug_bytes fil
 /* The power of two by which a GGUF file's tensors are aligned. */
 VUG_MUST_CHECK vug_status vug_gguf_alignment(const vug_gguf *metadata, uint64_t *out, vug_err *err);
 
-/* Fails for what a clone without the large-file extension leaves in place of weights. */
-VUG_MUST_CHECK vug_status vug_refuse_pointer(vug_bytes file, const char *name, vug_err *err);
 /* Sorts rows of `size` bytes that begin with a vug_str by it. Returns a row whose
  * name another row has too, or NULL. */
 const vug_str *vug_sort_names(void *row, size_t n, size_t size);

@@ -49,7 +49,7 @@ static vug_status check_version(const gguf_file *f, uint32_t version, vug_err *e
 static vug_status read_header(gguf_file *f, uint64_t *n_tensors, uint64_t *n_keys, vug_err *err)
 {
     vug_reader *r = &f->reader;
-    VUG_TRY(vug_refuse_pointer(r->src, f->name, err));
+    VUG_TRY(vug_refuse_stand_in(r->src, f->name, err));
     if (r->src.len < HEADER)
         return VUG_FAIL(err, VUG_FORMAT, "%s: %zu bytes, a GGUF file begins with %d", f->name,
                         r->src.len, HEADER);
@@ -308,12 +308,6 @@ vug_status vug_weights_over_gguf(vug_bytes file, const char *name, vug_weights *
 {
     vug_weights *weights;
     VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
-    vug_status st = vug_gguf_read_file(weights, file, weights->name, &weights->gguf, err);
-    if (st == VUG_OK)
-        st = vug_weights_seal(weights, err);
-    if (st == VUG_OK)
-        *out = weights;
-    else
-        vug_weights_close(weights);
-    return st;
+    const vug_status st = vug_gguf_read_file(weights, file, weights->name, &weights->gguf, err);
+    return vug_weights_finish(weights, st, out, err);
 }

@@ -143,16 +143,8 @@ vug_status vug_weights_open_gguf(const char *path, vug_weights **out, vug_err *e
     vug_weights *weights;
     part_name given;
     VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
-    vug_status st;
-    if (is_part(path, &given) && given.count != 1)
-        st = load_parts(weights, path, &given, err);
-    else
-        st = load_whole(weights, path, err);
-    if (st == VUG_OK)
-        st = vug_weights_seal(weights, err);
-    if (st == VUG_OK)
-        *out = weights;
-    else
-        vug_weights_close(weights);
-    return st;
+    const bool split = is_part(path, &given) && given.count != 1;
+    const vug_status st =
+            split ? load_parts(weights, path, &given, err) : load_whole(weights, path, err);
+    return vug_weights_finish(weights, st, out, err);
 }

@@ -304,7 +304,7 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
 
 static vug_status find_header(vug_bytes file, const char *name, vug_str *out, vug_err *err)
 {
-    VUG_TRY(vug_refuse_pointer(file, name, err));
+    VUG_TRY(vug_refuse_stand_in(file, name, err));
     vug_reader r = vug_reader_over(file);
     const uint64_t n = vug_read_u64le(&r);
     if (r.bad)
