@@ -96,7 +96,7 @@ static double speed(const bench *b, vug_dtype dtype, int64_t k, int piece)
         p.m.scales = (vug_scales){ scale, scale + PIECE / 8, VUG_DTYPE_BF16,
                                    1,     SCALE_COLUMNS,     k / SCALE_COLUMNS };
     const int64_t chunks = PIECE / (STREAMS * p.run * row_bytes);
-    vug_cpu_deal_init(&p.deal, chunks);
+    vug_cpu_deal_init(&p.deal, &b->env, chunks);
     const double start = vug_now();
     vug_pool_run(b->env.pool, run_chunks, &p);
     const double seconds = vug_now() - start;

@@ -97,6 +97,29 @@ static void match_list(recognizer *r, const vug_rule *rule, size_t at, uint64_t 
     }
 }
 
+/* Places at which each state may be, until there are no more. */
+static void match_graph(recognizer *r, const vug_rule *rule, size_t at, uint64_t *to)
+{
+    uint64_t **at_state = vug_arena_alloc(&r->arena, rule->max, sizeof(*at_state));
+    VUG_ASSERT(at_state);
+    for (uint32_t i = 0; i < rule->max; i++)
+        at_state[i] = new_set(r);
+    put(at_state[0], at);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < rule->n; i++) {
+            const vug_graph_edge *edge = &vug_rule_edges(r->rules, rule)[i];
+            uint64_t *target = edge->to == VUG_GRAPH_END ? to : at_state[edge->to];
+            uint64_t *found = new_set(r);
+            step(r, edge->label, at_state[edge->from], found);
+            for (size_t w = 0; w < r->words; w++) {
+                more = more || (found[w] & ~target[w]);
+                target[w] |= found[w];
+            }
+        }
+    }
+}
+
 static const uint64_t *ends_of(recognizer *r, vug_node node, size_t at)
 {
     if (!r->ends[node])
@@ -126,6 +149,11 @@ static const uint64_t *ends_of(recognizer *r, vug_node node, size_t at)
     case VUG_RULE_REPEAT:
         match_repeat(r, rule, at, to);
         break;
+    case VUG_RULE_GRAPH:
+        match_graph(r, rule, at, to);
+        break;
+    case VUG_RULE_AHEAD:
+        VUG_ASSERT(false); /* not in what front ends give */
     case VUG_RULE_DECLARED:
         memcpy(to, ends_of(r, rule->at, at), r->words * sizeof(*to));
         break;
@@ -166,9 +194,37 @@ static uint32_t capped(uint64_t n)
     return n < FAR ? (uint32_t)n : FAR;
 }
 
+/* From an edge on to the end of its graph. */
+static uint32_t least_way(const generator *g, const vug_graph_edge *edge, const uint32_t *least)
+{
+    const uint32_t rest = edge->to == VUG_GRAPH_END ? 0 : least[edge->to];
+    return capped((uint64_t)g->least[edge->label] + rest);
+}
+
+/* From each state of a graph to its end; to be freed. */
+static uint32_t *graph_least(const generator *g, const vug_rule *rule)
+{
+    const vug_graph_edge *edge = vug_rule_edges(g->rules, rule);
+    uint32_t *least = vug_alloc(rule->max, sizeof(*least));
+    VUG_ASSERT(least);
+    for (uint32_t i = 0; i < rule->max; i++)
+        least[i] = FAR;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = rule->n; i-- > 0;) {
+            const uint32_t way = least_way(g, &edge[i], least);
+            changed = changed || way < least[edge[i].from];
+            if (way < least[edge[i].from])
+                least[edge[i].from] = way;
+        }
+    }
+    return least;
+}
+
 static uint32_t least_of(const generator *g, const vug_rule *rule)
 {
     uint64_t n = 0;
+    uint32_t *least;
     switch (rule->kind) {
     case VUG_RULE_EMPTY:
         return 0;
@@ -189,6 +245,13 @@ static uint32_t least_of(const generator *g, const vug_rule *rule)
         return capped(n);
     case VUG_RULE_REPEAT:
         return capped((uint64_t)g->least[rule->at] * rule->n);
+    case VUG_RULE_GRAPH:
+        least = graph_least(g, rule);
+        n = least[0];
+        vug_free(least);
+        return capped(n);
+    case VUG_RULE_AHEAD:
+        return FAR;
     case VUG_RULE_DECLARED:
         return g->least[rule->at];
     }
@@ -246,6 +309,24 @@ static void derive_choice(generator *g, const vug_rule *rule)
     derive(g, part[pick]);
 }
 
+static void derive_graph(generator *g, const vug_rule *rule)
+{
+    const vug_graph_edge *edge = vug_rule_edges(g->rules, rule);
+    uint32_t *least = graph_least(g, rule);
+    uint32_t at = 0;
+    while (at != VUG_GRAPH_END && g->to->len <= g->max) {
+        uint32_t pick = draw(g, rule->n);
+        for (uint32_t i = 0; i < rule->n; i++, pick = (pick + 1) % rule->n) {
+            const uint32_t way = least_way(g, &edge[pick], least);
+            if (edge[pick].from == at && way < FAR && (!is_long(g) || way == least[at]))
+                break;
+        }
+        derive(g, edge[pick].label);
+        at = edge[pick].to;
+    }
+    vug_free(least);
+}
+
 static void derive(generator *g, vug_node node)
 {
     const vug_rule *rule = vug_rule_at(g->rules, node);
@@ -275,6 +356,11 @@ static void derive(generator *g, vug_node node)
             derive(g, rule->at);
         break;
     }
+    case VUG_RULE_GRAPH:
+        derive_graph(g, rule);
+        break;
+    case VUG_RULE_AHEAD:
+        VUG_ASSERT(false);
     case VUG_RULE_DECLARED:
         derive(g, rule->at);
         break;

@@ -8,9 +8,13 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/os.h"
 #include "engine_help.h"
+#include "scratch.h"
 #include "vug/chat.h"
 #include "vug/grammar.h"
 
@@ -170,14 +174,15 @@ static const char thinker[] = "{{ bos_token }}{% for m in messages %}<start_of_t
                               "{{ m.content }}<end_of_turn>\n{% endfor %}"
                               "<start_of_turn>model\n<think>\n";
 
-static void think(const fixture *f, int budget, const vug_grammar *grammar, heard *h,
+static void think(const fixture *f, const char *said, vug_generate_options how, heard *h,
                   vug_generation *g)
 {
     vug_chat *chat;
     vug_err err = { 0 };
     help_ok(vug_chat_parse(thinker, sizeof(thinker) - 1, "t", &chat, &err), &err);
-    static const char messages[] = "[{\"role\":\"user\",\"content\":\"Tell me a story.\"}]";
-    const vug_conversation c = { .messages = messages, .messages_len = sizeof(messages) - 1 };
+    char messages[128];
+    (void)snprintf(messages, sizeof(messages), "[{\"role\":\"user\",\"content\":\"%s\"}]", said);
+    const vug_conversation c = { .messages = messages, .messages_len = strlen(messages) };
     vug_prompt prompt;
     help_ok(vug_chat_render(chat, &c, &prompt, &err), &err);
     vug_reply *reply;
@@ -188,12 +193,9 @@ static void think(const fixture *f, int budget, const vug_grammar *grammar, hear
     vug_tokens id;
     help_ok(vug_prompt_encode(f->tokenizer, &prompt, &id, &err), &err);
     const vug_sampler_stage greedy = { VUG_SAMPLER_TEMPERATURE, 0, 0 };
-    const vug_generate_options how = { .max_tokens = 80,
-                                       .sampling = { &greedy, 1, 0 },
-                                       .grammar = grammar,
-                                       .reply = reply,
-                                       .thinking_budget = budget,
-                                       .ignore_stop = true };
+    how.max_tokens = 80;
+    how.sampling = (vug_sampling){ &greedy, 1, 0 };
+    how.reply = reply;
     help_ok(vug_generate(f->session, id.id, id.n, &how, g, &err), &err);
     help_ok(vug_reply_finish(reply, &err), &err);
     vug_reply_destroy(reply);
@@ -210,7 +212,10 @@ static void thinking_is_closed(void **state)
     for (int budget = 1; budget < 9; budget += 3) {
         heard h = { 0 };
         vug_generation g = { 0 };
-        think(&f, budget, grammar, &h, &g);
+        const vug_generate_options how = { .grammar = grammar,
+                                           .thinking_budget = budget,
+                                           .ignore_stop = true };
+        think(&f, "Tell me a story.", how, &h, &g);
         vug_tokens thought;
         vug_err err = { 0 };
         help_ok(vug_tokenizer_encode(f.tokenizer, h.thinking.ptr, h.thinking.len, 0, &thought,
@@ -225,6 +230,65 @@ static void thinking_is_closed(void **state)
         vug_buf_release(&h.thinking);
         vug_buf_release(&h.content);
     }
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+}
+
+/* A model that stops while it thinks owes what the grammar wants, unless that may be nothing. */
+static void a_stop_ends_the_thinking(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    for (int may_be_empty = 0; may_be_empty < 2; may_be_empty++) {
+        vug_grammar *grammar = grammar_of(
+                &f, VUG_GRAMMAR_REGEX, may_be_empty ? "(a (red|brown) fox)?" : "a (red|brown) fox");
+        heard h = { 0 };
+        vug_generation g = { 0 };
+        think(&f, "What is 12 + 30?", (vug_generate_options){ .grammar = grammar }, &h, &g);
+        assert_int_equal(g.finish, VUG_FINISH_STOP);
+        assert_true(h.thinking.len > 0);
+        assert_null(strstr(h.thinking.ptr, "</think>"));
+        if (may_be_empty)
+            assert_int_equal(h.content.len, 0);
+        else
+            assert_true(h.content.len > 0 && (strncmp(h.content.ptr, "a red fox", 9) == 0 ||
+                                              strncmp(h.content.ptr, "a brown fox", 11) == 0));
+        vug_generation_release(&g);
+        vug_buf_release(&h.thinking);
+        vug_buf_release(&h.content);
+        vug_grammar_destroy(grammar);
+    }
+    close_pebble(&f);
+}
+
+/* The caller's own, which here are all that close the thinking: no other token takes their place. */
+static void stops_of_the_caller_end_it_in_thinking_too(void **state)
+{
+    (void)state;
+    fixture f = open_pebble();
+    vug_grammar *grammar = grammar_of(&f, VUG_GRAMMAR_REGEX, "a (red|brown) fox");
+    vug_tokens closing;
+    vug_err err = { 0 };
+    help_ok(vug_tokenizer_encode(f.tokenizer, "\n</think>", 9, VUG_ENCODE_PARSE_SPECIAL, &closing,
+                                 &err),
+            &err);
+    for (size_t i = 0; i < closing.n; i++) {
+        heard h = { 0 };
+        vug_generation g = { 0 };
+        const vug_generate_options how = { .grammar = grammar,
+                                           .thinking_budget = 4,
+                                           .ignore_stop = true,
+                                           .stop = &closing.id[i],
+                                           .n_stop = 1 };
+        think(&f, "Tell me a story.", how, &h, &g);
+        assert_int_equal(g.finish, VUG_FINISH_STOP);
+        assert_int_equal(g.tokens.n, 4 + i);
+        assert_int_equal(h.content.len, 0);
+        vug_generation_release(&g);
+        vug_buf_release(&h.thinking);
+        vug_buf_release(&h.content);
+    }
+    vug_tokens_release(&closing);
     vug_grammar_destroy(grammar);
     close_pebble(&f);
 }
@@ -244,6 +308,51 @@ static void bad_budgets_are_refused(void **state)
     close_pebble(&f);
 }
 
+/* Pebble with a tokenizer that has a token more than the model, behind its last one. */
+static vug_model *with_foreign_token(const scratch *dir, const char *content)
+{
+    static const char *const same[] = { "config.json", "generation_config.json",
+                                        "model.safetensors", "tokenizer_config.json" };
+    static const char list[] = "\"added_tokens\":[";
+    for (size_t i = 0; i < COUNT(same); i++) {
+        char from[400], folder[300];
+        assert_non_null(getcwd(folder, sizeof(folder)));
+        (void)snprintf(from, sizeof(from), "%s/models/pebble/%s", folder, same[i]);
+        assert_int_equal(symlink(from, scratch_at(dir, same[i]).path), 0);
+    }
+    vug_text json;
+    vug_buf changed = { 0 };
+    assert_int_equal(vug_read_file("models/pebble/tokenizer.json", 1 << 20, &json, NULL), VUG_OK);
+    const char *at = strstr(json.ptr, list);
+    assert_non_null(at);
+    at += sizeof(list) - 1;
+    vug_buf_append(&changed, json.ptr, (size_t)(at - json.ptr));
+    vug_buf_printf(&changed, "{\"id\":5000,\"content\":\"%s\",\"normalized\":false},", content);
+    vug_buf_puts(&changed, at);
+    scratch_write(dir, "tokenizer.json", changed.ptr, changed.len);
+    vug_text_release(&json);
+    vug_buf_release(&changed);
+    return help_model(dir->path, (vug_model_options){ .threads = 1, .context = 400 });
+}
+
+/* Such a token is neither forced nor drawn, also where the tokenizer would write it. */
+static void tokens_without_a_row_do_not_come(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    fixture f = { .model = with_foreign_token(&dir, " quick brown") };
+    f.session = help_session(f.model);
+    f.tokenizer = vug_model_tokenizer(f.model, NULL);
+    assert_int_equal(vug_tokenizer_find(f.tokenizer, " quick brown"), 5000);
+    vug_grammar *grammar = grammar_of(&f, VUG_GRAMMAR_REGEX, "the quick brown fox");
+    vug_generation g = answer(&f, (vug_generate_options){ .grammar = grammar }, 1);
+    assert_string_equal(g.text.ptr, "the quick brown fox");
+    vug_generation_release(&g);
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+    scratch_remove(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,7 +360,10 @@ int main(void)
         cmocka_unit_test(certain_tokens_change_nothing),
         cmocka_unit_test(a_wide_grammar_leaves_the_choice),
         cmocka_unit_test(thinking_is_closed),
+        cmocka_unit_test(a_stop_ends_the_thinking),
+        cmocka_unit_test(stops_of_the_caller_end_it_in_thinking_too),
         cmocka_unit_test(bad_budgets_are_refused),
+        cmocka_unit_test(tokens_without_a_row_do_not_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,6 +166,80 @@ static void the_formats(void **state)
     }
 }
 
+/* ---- what histories may hold --------------------------------------------------------------- */
+
+#define CALLED(id, arguments) \
+    "{\"id\":\"" id "\",\"function\":{\"name\":\"f" id "\",\"arguments\":" arguments "}}"
+#define CALLS(calls) "{\"role\":\"assistant\",\"tool_calls\":[" calls "]}"
+#define RESULT(id)   "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r" id "\"}"
+
+static void history_is(const char *source, const char *messages, const char *want)
+{
+    vug_chat *chat = NULL;
+    vug_text text = { 0 };
+    vug_err err = { 0 };
+    char list[1024];
+    const vug_conversation how = { .no_reply = true };
+    help_ok(vug_chat_parse(source, strlen(source), "plain", &chat, &err), &err);
+    (void)snprintf(list, sizeof(list), "[%s]", messages);
+    help_ok(render(chat, str(list), &how, &text, &err), &err);
+    assert_string_equal(text.ptr, want);
+    vug_text_release(&text);
+    vug_chat_close(chat);
+}
+
+static void histories(void **state)
+{
+    /* Each message as role:content, each call as name(arguments). */
+    static const char source[] =
+            "{%- for m in messages %}{{ m.role }}:{{ m.content if m.content is string else "
+            "m.content[0].text }}{% for c in m.tool_calls or [] %}{{ c.function.name }}({{ "
+            "c.function.arguments if c.function.arguments is string else c.function.arguments | "
+            "tojson }}){% endfor %};{% endfor %}";
+    static const struct {
+        const char *messages, *want;
+    } rows[] = {
+        /* Results go by the ids of their calls; what answers none stays behind. */
+        { CALLS(CALLED("1", "{}") "," CALLED("2", "{}") "," CALLED("3", "{}")) "," RESULT(
+                  "3") "," RESULT("9") "," RESULT("1") "," RESULT("2"),
+          "assistant:f1({})f2({})f3({});tool:r1;tool:r2;tool:r3;tool:r9;" },
+        { CALLS(CALLED("2", "{}")) "," CALLS(CALLED("1", "{}")) "," RESULT("1") "," RESULT("2"),
+          "assistant:f2({});assistant:f1({});tool:r2;tool:r1;" },
+        /* Nothing stands between them, and an id may come again. */
+        { CALLS(CALLED("1", "{}") "," CALLED("2", "{}")) "," RESULT(
+                  "2") ",{\"role\":\"system\","
+                       "\"content\":\"s\"}"
+                       "," RESULT("1") "," CALLS(CALLED("1", "{}")) "," RESULT("1"),
+          "assistant:f1({})f2({});tool:r1;tool:r2;system:s;assistant:f1({});tool:r1;" },
+        { CALLS(CALLED("", "{}") "," CALLED("", "{}")) ",{\"role\":\"tool\",\"content\":\"b\"},{"
+                                                       "\"role\":\"tool\",\"content\":\"a\"}",
+          "assistant:f({})f({});tool:b;tool:a;" },
+        /* Arguments that are no object are the model's own words. */
+        { CALLS(CALLED("1", "\"{\\\"a\\\":\"") "," CALLED("2", "\"[1]\"") "," CALLED(
+                  "3", "\"\"") "," CALLED("4", "\"{\\\"a\\\":1}\"")),
+          "assistant:f1({\"a\":)f2([1])f3({})f4({\"a\": 1});" },
+        /* What a model refused with is what it said. */
+        { "{\"role\":\"assistant\",\"content\":[{\"type\":\"refusal\",\"refusal\":\"no\"}]}",
+          "assistant:no;" },
+        { "{\"role\":\"assistant\",\"content\":null,\"refusal\":\"no\"}", "assistant:no;" },
+        /* Calls and results as they were written first. */
+        { "{\"role\":\"assistant\",\"content\":null,\"function_call\":{\"name\":\"g\","
+          "\"arguments\":\"{\\\"a\\\":2}\"}},{\"role\":\"function\",\"name\":\"g\","
+          "\"content\":\"5\"}",
+          "assistant:g({\"a\": 2});tool:5;" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        history_is(source, rows[i].messages, rows[i].want);
+    /* One that goes over the members of arguments takes no text. */
+    history_is(
+            "{%- for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+            "{{ c.function.name }}:{% for k, v in c.function.arguments | items %}{{ k }}={{ v }};"
+            "{% endfor %}{% endfor %}{% endfor %}",
+            CALLS(CALLED("1", "\"{\\\"a\\\":\"") "," CALLED("2", "\"{\\\"a\\\":1}\"")),
+            "f1:arguments={\"a\":;f2:a=1;");
+}
+
 /* ---- where a template comes from ---------------------------------------------------------- */
 
 static void source_is(const scratch *dir, const char *file, const char *tools, const char *want,
@@ -233,31 +307,28 @@ static void what_is_refused(void **state)
     } rows[] = {
         { "[]", NULL, NULL, "a conversation needs at least one message" },
         { "7", NULL, NULL, "messages: expected an array" },
-        { "[7]", NULL, NULL, "message 1: expected an object" },
-        { "[{}]", NULL, NULL, "message 1: \"role\" is missing" },
-        { "[{\"role\":\"user\"}]", NULL, NULL, "message 1: \"content\" is missing" },
+        { "[7]", NULL, NULL, "messages[0]: expected an object" },
+        { "[{}]", NULL, NULL, "messages[0]: \"role\" is missing" },
+        { "[{\"role\":\"user\"}]", NULL, NULL, "messages[0]: \"content\" is missing" },
         { "[{\"role\":\"oracle\",\"content\":\"\"}]", NULL, NULL,
-          "message 1: role \"oracle\" is not known" },
+          "messages[0]: role \"oracle\" is not known" },
         { "[" USER ",{\"role\":\"user\",\"content\":{}}]", NULL, NULL,
-          "message 2: \"content\" is neither" },
+          "messages[1]: \"content\" is neither" },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"\"},{\"type\":"
           "\"image_url\"}]}]",
-          NULL, NULL, "message 1: part 2: type \"image_url\"" },
+          NULL, NULL, "messages[0]: content[1]: type \"image_url\"" },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", NULL, NULL,
-          "message 1: part 1: \"text\" is missing" },
+          "messages[0]: content[0]: \"text\" is missing" },
         { "[{\"role\":\"assistant\",\"tool_calls\":[{}]}]", NULL, NULL,
-          "message 1: tool call 1: expected an object with a \"function\"" },
-        { "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":"
-          "\"{\"}}]}]",
-          NULL, NULL, "message 1: tool call 1: \"arguments\": line 1, column 2" },
+          "messages[0]: tool_calls[0]: expected an object with a \"function\"" },
         { "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":"
           "[]}}]}]",
-          NULL, NULL, "message 1: tool call 1: \"arguments\" are no object" },
+          NULL, NULL, "messages[0]: tool_calls[0]: \"arguments\" are neither" },
         { "[{\"role\":\"user\",\"content\":\"\",\"tool_calls\":[{}]}]", NULL, NULL,
-          "message 1: \"tool_calls\" in a message of role \"user\"" },
+          "messages[0]: \"tool_calls\" in a message of role \"user\"" },
         { "[" USER "]", "{}", NULL, "tools: expected an array" },
-        { "[" USER "]", "[{\"name\":\"f\"}]", NULL, "tool 1: expected {\"type\"" },
-        { "[" USER "]", "[{\"function\":{}}]", NULL, "tool 1: its function has no \"name\"" },
+        { "[" USER "]", "[{\"name\":\"f\"}]", NULL, "tools[0]: expected {\"type\"" },
+        { "[" USER "]", "[{\"function\":{}}]", NULL, "tools[0]: its function has no \"name\"" },
         { "[" USER "]", NULL, "[]", "variables: expected an object" },
         { "[" USER "]", NULL, "{\"messages\":1}", "'messages' follows from the conversation" },
         { "[" USER "]", NULL, "{", "variables: line 1" },
@@ -421,13 +492,73 @@ static void damaged_conversations(void **state)
     }
 }
 
+/* ---- tools ------------------------------------------------------------------------------------ */
+
+/* Whether the text is one that the grammar allows, to its end. */
+static bool is_allowed(const vug_grammar *grammar, const vug_tokenizer *tokenizer, const char *text)
+{
+    vug_grammar_state *s;
+    vug_tokens id;
+    help_ok(vug_grammar_start(grammar, &s, NULL), NULL);
+    help_ok(vug_tokenizer_encode(tokenizer, text, strlen(text), VUG_ENCODE_PARSE_SPECIAL, &id,
+                                 NULL),
+            NULL);
+    bool allowed = true;
+    for (size_t i = 0; i < id.n && allowed; i++)
+        allowed = vug_grammar_accept(s, id.id[i], NULL) == VUG_OK;
+    allowed = allowed && vug_grammar_may_end(s);
+    vug_tokens_release(&id);
+    vug_grammar_state_destroy(s);
+    return allowed;
+}
+
+static void how_tools_are_called(void **state)
+{
+    (void)state;
+    static const char tools[] =
+            "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":"
+            "\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":[\"a\"],"
+            "\"additionalProperties\":false}}}]";
+    static const char call[] =
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 7}}\n</tool_call>";
+    static const char wrong[] =
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"\"}}\n</tool_call>";
+    vug_tool_choice choice = { .tools = tools, .tools_len = sizeof(tools) - 1 };
+    vug_tokenizer *tokenizer;
+    vug_grammar *grammar;
+    vug_err err = { 0 };
+    help_ok(vug_tokenizer_open("models/pebble", &tokenizer, &err), &err);
+    vug_chat *qwen = chat_of("qwen3"), *gemma = chat_of("gemma2");
+    assert_true(vug_chat_prints_tools(qwen));
+    assert_false(vug_chat_prints_tools(gemma));
+    for (int required = 0; required < 2; required++) {
+        choice.required = required;
+        help_ok(vug_chat_grammar(qwen, tokenizer, &choice, &grammar, &err), &err);
+        assert_true(is_allowed(grammar, tokenizer, call));
+        assert_false(is_allowed(grammar, tokenizer, wrong));
+        assert_int_equal(is_allowed(grammar, tokenizer, "Seven."), !required);
+        vug_grammar_destroy(grammar);
+    }
+    assert_int_equal(vug_chat_grammar(gemma, tokenizer, &choice, &grammar, &err), VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "how tools are called is not known of this chat template"));
+    vug_chat_close(gemma);
+    vug_chat_close(qwen);
+    vug_tokenizer_close(tokenizer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ours_is_the_vendors), cmocka_unit_test(the_formats),
-        cmocka_unit_test(where_it_comes_from), cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(made_to_fit),         cmocka_unit_test(strict_is_as_it_is),
-        cmocka_unit_test(what_is_plain),       cmocka_unit_test(damaged_conversations),
+        cmocka_unit_test(ours_is_the_vendors),
+        cmocka_unit_test(the_formats),
+        cmocka_unit_test(histories),
+        cmocka_unit_test(where_it_comes_from),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(made_to_fit),
+        cmocka_unit_test(strict_is_as_it_is),
+        cmocka_unit_test(what_is_plain),
+        cmocka_unit_test(damaged_conversations),
+        cmocka_unit_test(how_tools_are_called),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,10 @@ static void configs_that_lie(void **state)
     scratch_puts(&dir, CONFIG, "");
     refuse(&dir, VUG_FORMAT,
            "FOLDER/config.json: line 1, column 1: expected a value, found the end");
+    scratch_puts(&dir, CONFIG, "<!DOCTYPE html>");
+    refuse(&dir, VUG_FORMAT,
+           "FOLDER/config.json: this is a web page, not the file; where that must be asked for, "
+           "log in first");
     scratch_puts(&dir, CONFIG, "[]");
     refuse(&dir, VUG_FORMAT, "FOLDER/config.json: expected an object of config keys");
     scratch_puts(&dir, CONFIG, "{\"model_type\":\"gemma3_text\",\n  \"head_dim\": 1x}\n");

@@ -110,6 +110,17 @@ static void greedy_tokens_are_the_references(void **state)
     vug_generation_release(&g);
     assert_null(g.tokens.id);
     vug_generation_release(&g);
+    /* A stop of one's own ends it too, and is not there. */
+    vug_generate_options stopped = o;
+    stopped.stop = &f.greedy[3];
+    stopped.n_stop = 1;
+    size_t n = 0;
+    while (f.greedy[n] != f.greedy[3])
+        n++;
+    g = generate(&f, &stopped);
+    assert_int_equal(g.tokens.n, n);
+    assert_int_equal(g.finish, VUG_FINISH_STOP);
+    vug_generation_release(&g);
     vug_session_destroy(f.session);
     vug_model_close(f.model);
 }
@@ -282,6 +293,7 @@ typedef struct {
     vug_session *session;
     int stop_at; /* the piece after which there is enough; 0: never */
     int n;       /* pieces with a token */
+    int32_t end; /* the stop token, if it was reported */
     bool last;   /* the piece without a token has come */
     int32_t id[256];
     vug_buf text;
@@ -314,6 +326,12 @@ static bool listen(const vug_piece *piece, void *user)
         return true;
     }
     check_logprobs(l, piece);
+    assert_int_equal(l->end, 0);
+    if (piece->is_stop) {
+        assert_int_equal(piece->len, 0);
+        l->end = piece->token;
+        return true;
+    }
     l->id[l->n++] = piece->token;
     return l->n != l->stop_at;
 }
@@ -421,6 +439,36 @@ static void logprobs_are_reported_on_request(void **state)
         vug_generation g = generate(&f, &o);
         assert_int_equal(l.n, 8);
         assert_false(l.last);
+        vug_buf_release(&l.text);
+        vug_generation_release(&g);
+    }
+    fixture_release(&f);
+}
+
+static void a_stop_token_is_reported_on_request(void **state)
+{
+    (void)state;
+    fixture f = fixture_make(NULL, false);
+    const int32_t end = f.greedy[4];
+    const size_t n = first_of(f.greedy, GREEDY, end);
+    char config[100];
+    (void)snprintf(config, sizeof(config), "{\"eos_token_id\":%d}", end);
+    fixture_release(&f);
+    f = fixture_make(config, false);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        listener l = { .session = f.session, .logprobs = true, .n_top = 3 };
+        const vug_generate_options o = { .max_tokens = GREEDY,
+                                         .report_stop = wanted,
+                                         .sampling = greedily,
+                                         .logprobs = true,
+                                         .n_top = 3,
+                                         .on_piece = listen,
+                                         .user = &l };
+        vug_generation g = generate(&f, &o);
+        assert_int_equal(g.finish, VUG_FINISH_STOP);
+        assert_tokens(&g, f.greedy, n);
+        assert_int_equal(l.n, n);
+        assert_int_equal(l.end, wanted ? end : 0);
         vug_buf_release(&l.text);
         vug_generation_release(&g);
     }
@@ -537,6 +585,7 @@ int main(void)
         cmocka_unit_test(pieces_make_the_text),
         cmocka_unit_test(a_listener_may_have_enough),
         cmocka_unit_test(logprobs_are_reported_on_request),
+        cmocka_unit_test(a_stop_token_is_reported_on_request),
         cmocka_unit_test(text_is_continued),
         cmocka_unit_test(a_conversation_is_answered),
         cmocka_unit_test(without_a_tokenizer_there_is_no_text),

@@ -327,6 +327,10 @@ static void test_refusals(void **state)
     uint32_t word = 0;
     assert_int_equal(vug_grammar_create(VUG_GRAMMAR_REGEX, "(", 1, t, &g, &err), VUG_ARGUMENT);
     assert_int_equal(vug_grammar_create((vug_grammar_kind)9, "", 0, t, &g, &err), VUG_ARGUMENT);
+    static const char none[] = "{\"type\":\"array\",\"items\":false,\"minItems\":1}";
+    assert_int_equal(vug_grammar_create(VUG_GRAMMAR_SCHEMA, none, strlen(none), t, &g, &err),
+                     VUG_ARGUMENT);
+    assert_string_equal(err.msg, "schema: a grammar that no text matches");
     assert_null(g);
     g = grammar_of(VUG_GRAMMAR_REGEX, "ab?", t);
     vug_grammar_state *s = start_of(g);
@@ -349,6 +353,54 @@ static void test_refusals(void **state)
     vug_grammar_destroy(g);
     vug_grammar_destroy(NULL);
     vug_tokenizer_close(t);
+}
+
+/* Who waits no more is heard within a call, which can be made again. */
+static void test_cancelled(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
+    vug_grammar *g = grammar_of(VUG_GRAMMAR_REGEX, "ab?", t);
+    vug_grammar_state *s = start_of(g);
+    vug_err err = { 0 };
+    uint32_t word = 0;
+    atomic_bool cancel = true;
+    vug_grammar_heed(s, &cancel);
+    assert_int_equal(vug_grammar_mask(s, &word, 1, &err), VUG_CANCELLED);
+    assert_int_equal(vug_grammar_accept(s, 10, &err), VUG_CANCELLED);
+    atomic_store(&cancel, false);
+    assert_int_equal(vug_grammar_mask(s, &word, 1, &err), VUG_OK);
+    assert_true(has(&word, 10));
+    assert_int_equal(vug_grammar_accept(s, 10, &err), VUG_OK);
+    vug_grammar_state_destroy(s);
+    vug_grammar_destroy(g);
+    vug_tokenizer_close(t);
+}
+
+/* Frames, calls and nodes of the tree of tokens are counted together, each call anew. */
+static void test_work(void **state)
+{
+    (void)state;
+    vug_automaton *a = automaton_of(vug_rules_regex, "(.{1,9}[a-z]{1,9}){1,9}");
+    vug_walk walk;
+    vug_err err = { 0 };
+    bool forgotten;
+    assert_int_equal(vug_walk_init(&walk, a, NULL), VUG_OK);
+    vug_place at = vug_walk_start(&walk);
+    const uint64_t before = walk.work;
+    for (int i = 0; i < 8; i++)
+        at = vug_walk_step(&walk, at, 'a');
+    size_t n;
+    (void)vug_place_frames(&walk, at, &n);
+    assert_true(walk.work - before >= n * VUG_WALK_FRAME_WORK);
+    assert_false(vug_walk_spend(&walk, VUG_WALK_MAX_WORK - walk.work));
+    assert_int_equal(vug_walk_step(&walk, at, 'a'), VUG_PLACE_FAILED);
+    assert_int_equal(vug_walk_why(&walk, &err), VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "134217728 steps for the next token"));
+    assert_int_equal(vug_walk_begin(&walk, &at, &forgotten, &err), VUG_OK);
+    assert_int_not_equal(vug_walk_step(&walk, at, 'a'), VUG_PLACE_FAILED);
+    vug_walk_release(&walk);
+    vug_automaton_destroy(a);
 }
 
 /* Grammars made to be expensive: each ends in a status. `n` copies of a part. */
@@ -462,6 +514,8 @@ int main(void)
         cmocka_unit_test(test_forced_backwards),
         cmocka_unit_test(test_forced_of_gemma3),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_work),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_threads),
     };

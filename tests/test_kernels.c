@@ -607,6 +607,31 @@ static void test_linear_group(void **state)
     env_release(&env);
 }
 
+/* A step that is cancelled leaves its product at the next chunk, not at its end. */
+static void test_linear_is_left(void **state)
+{
+    (void)state;
+    enum { IN = 64, OUT = 400, ROWS = 100 };
+    rng r = { 11 };
+    atomic_bool cancel = true;
+    vug_cpu_env env = env_of(vug_cpu_choose(NULL), 2);
+    env.cancel = &cancel;
+    float *x = guarded_floats((size_t)ROWS * IN), *y = guarded_floats((size_t)ROWS * OUT);
+    uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)OUT * IN, 0);
+    vug_cpu_matrix m = { matrix_over(VUG_DTYPE_BF16, data, IN), OUT, y };
+    rng_fill(&r, x, (size_t)ROWS * IN);
+    for (int go_on = 0; go_on < 2; go_on++) {
+        atomic_store(&cancel, !go_on);
+        vug_cpu_linear(&env, &(vug_cpu_linear_job){ x, ROWS, IN, &m, 1 });
+        for (size_t i = 0; i < (size_t)ROWS * OUT; i++)
+            assert_true((isnan(y[i]) != 0) == !go_on);
+    }
+    free_guarded(x);
+    free_guarded(y);
+    free_weights(data, 0);
+    env_release(&env);
+}
+
 /* A large matrix without a slow reference: u (W x) = (W^T u) x in double, for a
  * random u. The bound is that of each output, summed over |u|. */
 static void test_linear_identity(void **state)
@@ -731,6 +756,7 @@ int main(void)
         cmocka_unit_test(test_silu_accuracy),
         cmocka_unit_test(test_linear),
         cmocka_unit_test(test_linear_group),
+        cmocka_unit_test(test_linear_is_left),
         cmocka_unit_test(test_linear_identity),
         cmocka_unit_test(test_wide_rows_are_cut),
     };

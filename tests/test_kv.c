@@ -17,6 +17,7 @@
 #include "flow_help.h"
 #include "scratch.h"
 #include "tiny_model.h"
+#include "vug/checkpoint.h"
 
 #define FOLDER "tests/golden/models"
 

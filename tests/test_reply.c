@@ -347,6 +347,48 @@ static void token_by_token(void **state)
     vug_tokenizer_close(tokenizer);
 }
 
+static bool hears_one(const vug_part *part, void *user)
+{
+    (void)part;
+    ++*(int *)user;
+    return false;
+}
+
+/* Who has heard enough hears no more, and can be asked. */
+static void heard_enough(void **state)
+{
+    (void)state;
+    static const char source[] = "{{ messages[0].content }}<think>\n{# </think> #}";
+    vug_prompt prompt = { .text = { .ptr = vug_strdup("<think>\n"), .len = 8 } };
+    vug_tokenizer *tokenizer;
+    vug_chat *chat;
+    vug_reply *reply;
+    vug_tokens id;
+    int heard = 0;
+    assert_int_equal(vug_tokenizer_open("models/pebble", &tokenizer, NULL), VUG_OK);
+    assert_int_equal(vug_chat_parse(source, sizeof(source) - 1, "t", &chat, NULL), VUG_OK);
+    const vug_reply_options how = { .chat = chat,
+                                    .tokenizer = tokenizer,
+                                    .prompt = &prompt,
+                                    .on_part = hears_one,
+                                    .user = &heard };
+    assert_int_equal(vug_reply_create(&how, &reply, NULL), VUG_OK);
+    assert_true(vug_reply_is_thinking(reply));
+    assert_string_equal(vug_reply_thinking_end(reply), "\n</think>\n\n");
+    assert_false(vug_reply_is_over(reply));
+    assert_int_equal(vug_tokenizer_encode(tokenizer, "one two three", 13, 0, &id, NULL), VUG_OK);
+    for (size_t i = 0; i < id.n; i++)
+        assert_int_equal(vug_reply_push(reply, id.id[i], NULL), VUG_OK);
+    assert_true(vug_reply_is_over(reply));
+    assert_int_equal(vug_reply_finish(reply, NULL), VUG_OK);
+    assert_int_equal(heard, 1);
+    vug_tokens_release(&id);
+    vug_reply_destroy(reply);
+    vug_chat_close(chat);
+    vug_prompt_release(&prompt);
+    vug_tokenizer_close(tokenizer);
+}
+
 /* What somebody wrote at the end of a prompt opens no thinking. */
 static void who_opens_the_thinking(void **state)
 {
@@ -472,6 +514,7 @@ int main(void)
         cmocka_unit_test(a_mark_that_is_a_token),
         cmocka_unit_test(as_it_comes),
         cmocka_unit_test(token_by_token),
+        cmocka_unit_test(heard_enough),
         cmocka_unit_test(who_opens_the_thinking),
         cmocka_unit_test(enough_is_enough),
         cmocka_unit_test(tools_that_are_none),

@@ -115,6 +115,32 @@ static void test_search(void **state)
     CHECK(search, table);
 }
 
+/* What looks ahead sees the text to its end, past the group that it is in. */
+static void test_regex_ahead(void **state)
+{
+    (void)state;
+    static const row table[] = {
+        { "(?!.*b)[a-c]*", { "", "aca" }, { 0 }, { "b", "ab" } },
+        { "(a(?!b)|ab(?=c))+c?", { "a", "aa", "abc" }, { "", "ab" }, { "ac.", "abb" } },
+        { "(?=.{3,5}$)\\S+ \\S+", { "a b", "ab cd" }, { "", "a " }, { "a bcdef" } },
+        { "(?=.*[A-Z])(?=.*\\d).{3,}", { "aA1", "1x\xc3\xa9Z" }, { "", "A1" }, { "a\n" } },
+        { "((?!--)[a-z-])*", { "a-b", "-" }, { 0 }, { "a--", "A" } },
+        { "(?=(?!a)[ab]+$)[a-c]+", { "b", "bba" }, { "" }, { "ab", "bc" } },
+        { "(a$|b)(c|$)", { "a", "bc", "b" }, { "" }, { "ac", "ab" } },
+        { "((?=a)b?)*a", { "a" }, { "" }, { "ba", "aa" } },
+        { "\\u00e9(?=\\u{1f600}).",
+          { "\xc3\xa9\xf0\x9f\x98\x80" },
+          { "\xc3\xa9" },
+          { "\xc3\xa9x" } },
+    };
+    CHECK(vug_rules_regex, table);
+    static const row found[] = {
+        { "a(?!b)", { "a", "ab.a" }, { "", "ab" }, { "\xff" } },
+        { "(x|b$)", { "b", "xy" }, { "", "by" }, { "\xff" } },
+    };
+    CHECK(search, found);
+}
+
 /* Letters are written twice. */
 static vug_node twice(vug_rules *rules, const vug_char_range *range, size_t n, void *user)
 {
@@ -161,8 +187,6 @@ static void test_regex_refusals(void **state)
 {
     (void)state;
     static const refusal table[] = {
-        { "a(?=b)", VUG_UNSUPPORTED, "byte 1: lookahead" },
-        { "(?!b)", VUG_UNSUPPORTED, "byte 0: lookahead" },
         { "(?<=b)", VUG_UNSUPPORTED, "lookbehind" },
         { "(?<!b)", VUG_UNSUPPORTED, "lookbehind" },
         { "(?>b)", VUG_UNSUPPORTED, "atomic" },
@@ -181,9 +205,10 @@ static void test_regex_refusals(void **state)
         { "a{,3}", VUG_UNSUPPORTED, "{0,n}" },
         { "a{200000}", VUG_LIMIT, "more than 100000" },
         { "a{99999999999999999999}", VUG_LIMIT, "more than 100000" },
-        { "a^b", VUG_UNSUPPORTED, "byte 1: anchors" },
-        { "a$b", VUG_UNSUPPORTED, "byte 1: anchors" },
-        { "(^a)", VUG_UNSUPPORTED, "anchors" },
+        { "a^b", VUG_UNSUPPORTED, "byte 1: the anchor ^" },
+        { "a$b", VUG_ARGUMENT, "a grammar that no text matches" },
+        { "a(?=b)", VUG_ARGUMENT, "a grammar that no text matches" },
+        { "(^a)", VUG_UNSUPPORTED, "byte 1: the anchor ^" },
         { "(a", VUG_ARGUMENT, "byte 0: a group without its )" },
         { "a)", VUG_ARGUMENT, "byte 1: a ) without" },
         { "[a", VUG_ARGUMENT, "without its ]" },
@@ -374,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_search),
         cmocka_unit_test(test_characters_spelled_otherwise),
         cmocka_unit_test(test_regex_refusals),
+        cmocka_unit_test(test_regex_ahead),
         cmocka_unit_test(test_gbnf),
         cmocka_unit_test(test_gbnf_refusals),
         cmocka_unit_test(test_until),

@@ -198,6 +198,94 @@ static void test_numbers(void **state)
     }
 }
 
+/* Hundredths around the bounds, one by one: 7 is written 0.07. */
+static void test_multiples_of_decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        int low, high, by; /* hundredths; high is not in it */
+    } row[] = { { "\"multipleOf\":0.05,\"minimum\":-1.1,\"exclusiveMaximum\":1.2", -110, 120, 5 },
+                { "\"multipleOf\":0.5", -1000, 1000, 50 },
+                { "\"multipleOf\":2.5e-1,\"exclusiveMinimum\":0.3", 31, 1000, 25 },
+                { "\"multipleOf\":0.2,\"allOf\":[{\"multipleOf\":0.5}]", -1000, 1000, 100 },
+                { "\"multipleOf\":0.01,\"minimum\":0,\"maximum\":9.98", 0, 999, 1 },
+                { "\"multipleOf\":0.07,\"minimum\":-0.21", -21, 1000, 7 } };
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        char schema[200];
+        (void)snprintf(schema, sizeof(schema), "{\"type\":\"number\",%s}", row[i].words);
+        compiled c;
+        assert_int_equal(compile(vug_str_of(schema), &c, NULL), VUG_OK);
+        for (int v = -999; v < 1000; v++) {
+            char text[24];
+            int n = snprintf(text, sizeof(text), "%s%d.%02d", v < 0 ? "-" : "", abs(v) / 100,
+                             abs(v) % 100);
+            n -= text[n - 1] == '0'; /* as few digits as the multiple has */
+            n -= 2 * (v % 100 == 0);
+            if (rules_match(c.rules, c.root, (vug_str){ text, (size_t)n }) !=
+                (v >= row[i].low && v < row[i].high && v % row[i].by == 0))
+                fail_msg("%s with %.*s", schema, n, text);
+        }
+        vug_rules_destroy(c.rules);
+    }
+    static const char whole[] = "{\"type\":\"integer\",\"multipleOf\":2.5}";
+    assert_true(accepts(whole, "5") && accepts(whole, "-120") && accepts(whole, "0"));
+    assert_false(accepts(whole, "2.5") || accepts(whole, "4"));
+}
+
+/* Conditions of one string, which all hold, and patterns that look ahead, as zod 4.6 writes
+ * durations and emails. */
+static void test_patterns_together(void **state)
+{
+    (void)state;
+    static const char email[] = "{\"type\":\"string\",\"format\":\"email\",\"maxLength\":9,"
+                                "\"pattern\":\"^(?!\\\\.)(?!.*"
+                                "\\\\.\\\\.)([A-Za-z0-9_'+\\\\-\\\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9]["
+                                "A-Za-z0-9\\\\-]*\\\\.)+"
+                                "[A-Za-z]{2,}$\"}";
+    assert_true(accepts(email, "\"a.b@c.de\"") && accepts(email, "\"a@b.c.de\""));
+    assert_false(accepts(email, "\".a@c.de\"") || accepts(email, "\"a..b@c.de\"") ||
+                 accepts(email, "\"a.b@cde.fg\"") || accepts(email, "\"a@b\""));
+    static const char duration[] =
+            "{\"type\":\"string\",\"pattern\":\"^P(?:(\\\\d+W)|(?!.*W)(?=\\\\d|T\\\\d)(\\\\d+Y)?"
+            "(\\\\d+M)?(\\\\d+D)?(T(?=\\\\d)(\\\\d+H)?(\\\\d+M)?(\\\\d+([.,]\\\\d+)?S)?)?)$\"}";
+    assert_true(accepts(duration, "\"P3W\"") && accepts(duration, "\"P1Y2DT3H4.5S\"") &&
+                accepts(duration, "\"PT0S\""));
+    assert_false(accepts(duration, "\"P\"") || accepts(duration, "\"P1YT\"") ||
+                 accepts(duration, "\"P1Y2W\"") || accepts(duration, "\"PT\""));
+    static const char both[] =
+            "{\"type\":\"string\",\"format\":\"ends_with\",\"minLength\":4,\"allOf\":[{\"pattern\":"
+            "\"^a.*\"},{\"pattern\":\".*/$\"}]}";
+    assert_true(accepts(both, "\"a\\u00e9\\ud83d\\ude00\\/\"") && accepts(both, "\"ab\\n//\""));
+    assert_false(accepts(both, "\"a\\u00e9/\"") || accepts(both, "\"abcd\"") ||
+                 accepts(both, "\"xxx/\""));
+    static const char formats[] = "{\"type\":\"string\",\"format\":\"hostname\",\"allOf\":[{"
+                                  "\"format\":\"ipv4\"},{\"maxLength\":8}]}";
+    assert_true(accepts(formats, "\"1.2.3.44\""));
+    assert_false(accepts(formats, "\"1.2.3.444\"") || accepts(formats, "\"a.b.c.d\""));
+}
+
+/* What OpenAPI 3.0, zod and draft 4 say in other words. */
+static void test_other_words(void **state)
+{
+    (void)state;
+    static const char nullable[] = "{\"type\":\"string\",\"nullable\":true,\"maxLength\":1}";
+    assert_true(accepts(nullable, "null") && accepts(nullable, "\"a\""));
+    assert_false(accepts(nullable, "1") || accepts(nullable, "\"ab\""));
+    assert_false(accepts("{\"type\":\"string\",\"nullable\":false}", "null"));
+    static const char null[] = "{\"type\":\"string\",\"nullable\":true,\"enum\":[null]}";
+    assert_true(accepts(null, "null"));
+    static const char optional[] = "{\"anyOf\":[{\"anyOf\":[{\"not\":{}},{\"type\":\"string\"}]},"
+                                   "{\"type\":\"null\"}]}";
+    assert_true(accepts(optional, "null") && accepts(optional, "\"\""));
+    assert_false(accepts(optional, "1"));
+    assert_false(
+            accepts("{\"type\":\"object\",\"properties\":{\"a\":{\"not\":true}}}", "{\"a\": 1}"));
+    assert_false(accepts("{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":true}", "1"));
+    assert_true(accepts("{\"enum\":[1.5,2],\"multipleOf\":0.75}", "1.5"));
+    assert_false(accepts("{\"enum\":[1.5,2],\"multipleOf\":0.75}", "2"));
+}
+
 /* Each character by itself and as an escape, against the one class that it is in. */
 static void test_strings(void **state)
 {
@@ -314,6 +402,10 @@ static void test_limits(void **state)
                  "more than 64 of anyOf and oneOf at once");
     refuses_long("{\"items\":{\"prefixItems\":[", "{\"const\":%d},", 20000, "true]}}", VUG_LIMIT,
                  "more than 16384 different values");
+    refuses("{\"type\":\"string\",\"pattern\":\"^(?!.*a.{20}b)(?!.*b.{20}c)\"}", VUG_LIMIT,
+            "#/pattern: patterns that look ahead or hold together, with too many states");
+    refuses("{\"type\":\"string\",\"pattern\":\"^(?=((a?){0,1000}){0,1000})b\"}", VUG_LIMIT,
+            "with too many states");
     refuses("{\"minProperties\":70000,\"additionalProperties\":false}", VUG_LIMIT,
             "too many properties to count");
     refuses("{\"items\":[{\"a~/b\":1}]}", VUG_UNSUPPORTED,
@@ -461,10 +553,16 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--match") == 0)
         return match_lines();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_limits),  cmocka_unit_test(test_chains),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_multiples_of_decimals),
+        cmocka_unit_test(test_patterns_together),
+        cmocka_unit_test(test_other_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

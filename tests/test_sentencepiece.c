@@ -355,6 +355,22 @@ static void lies(void **state)
 }
 
 /* Fields of every wire type that nobody asks for are passed over. */
+/* Long pieces, each of which could be looked through, but not all of them. */
+static void long_pieces(void **state)
+{
+    (void)state;
+    model m = small(BPE);
+    char text[101];
+    memset(text, 'x', 100);
+    text[100] = '\0';
+    for (int i = 0; i < 27000; i++) {
+        (void)snprintf(text, 8, "%07d", i);
+        text[7] = 'x';
+        put_piece(&m, text, 0, VUG_PIECE_NORMAL);
+    }
+    expect(&m, "", VUG_LIMIT, "t.model: tokens too long to find their merges");
+}
+
 static void fields(void **state)
 {
     (void)state;
@@ -491,9 +507,9 @@ int main(void)
         cmocka_unit_test(golden),       cmocka_unit_test(written),
         cmocka_unit_test(by_hand),      cmocka_unit_test(config_beside),
         cmocka_unit_test(unigram_sums), cmocka_unit_test(folder),
-        cmocka_unit_test(lies),         cmocka_unit_test(fields),
-        cmocka_unit_test(long_runs),    cmocka_unit_test(unigram_json),
-        cmocka_unit_test(unigram_lies),
+        cmocka_unit_test(lies),         cmocka_unit_test(long_pieces),
+        cmocka_unit_test(fields),       cmocka_unit_test(long_runs),
+        cmocka_unit_test(unigram_json), cmocka_unit_test(unigram_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,41 @@ static void test_lookup(void **state)
     vug_tokenizer_close(NULL);
 }
 
+/* What a token is inside of a text: its spelling, or a byte. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *token, *bytes;
+        size_t n;
+        bool special;
+    } rows[] = {
+        { "<0xC3>", "\xc3", 1, false },
+        { "\xe2\x96\x81", " ", 1, false },
+        { "\n", "\n", 1, false },
+        { "<eos>", "<eos>", 5, true },
+    };
+    vug_tokenizer *t;
+    vug_text text;
+    vug_err err = { 0 };
+    assert_int_equal(vug_tokenizer_open("models/pebble", &t, &err), VUG_OK);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const int32_t id = vug_tokenizer_find(t, rows[i].token);
+        assert_int_equal(vug_tokenizer_bytes(t, id, &text, &err), VUG_OK);
+        assert_int_equal(text.len, rows[i].n);
+        assert_string_equal(text.ptr, rows[i].bytes);
+        assert_int_equal(vug_tokenizer_is_special(t, id), rows[i].special);
+        vug_text_release(&text);
+    }
+    static const int32_t none[] = { -1, INT32_MAX };
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(vug_tokenizer_bytes(t, none[i], &text, &err), VUG_ARGUMENT);
+        assert_non_null(strstr(err.msg, "has no spelling"));
+        assert_false(vug_tokenizer_is_special(t, none[i]));
+    }
+    vug_tokenizer_close(t);
+}
+
 static void test_merging(void **state)
 {
     (void)state;
@@ -208,10 +243,18 @@ static void test_added(void **state)
         { "", IDS(2) },
         { "<bos>a", IDS(2, 2, 10) },
     };
+    static const tokenizer_row missing[] = {
+        { "a", IDS(2, 10) },
+        { "", IDS(2) },
+        { "<bos>a", IDS(2, 10) },
+        { "<bos>", IDS(2) },
+        { "<bos><bos>a", IDS(2, 2, 10) },
+    };
     vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
     CHECK(t, VUG_ENCODE_PARSE_SPECIAL, parsed);
     CHECK(t, VUG_ENCODE_PLAIN, plain);
     CHECK(t, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL, around);
+    CHECK(t, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_MISSING, missing);
     vug_tokenizer_close(t);
 }
 
@@ -241,23 +284,15 @@ static void test_added_flags(void **state)
           "c",
           IDS(12, 9, 12) }, /* not so */
     };
-    vug_tokenizer *t = tokenizer_of((tokenizer_parts){
-            .added = TOKEN("20", "<l>", "true", "false", "false") "," TOKEN(
-                    "21", "<r>", "false", "true",
-                    "false") "," TOKEN("22", "a b", "false", "false",
-                                       "true") "," TOKEN("23", "c c", "false", "false",
-                                                         "false") "," TOKEN("24", "\\t", "true",
-                                                                            "false",
-                                                                            "false") "," TOKEN("25",
-                                                                                               "\\"
-                                                                                               "r",
-                                                                                               "fal"
-                                                                                               "se",
-                                                                                               "fal"
-                                                                                               "se",
-                                                                                               "fal"
-                                                                                               "s"
-                                                                                               "e") });
+    /* clang-format off */
+    static const char added[] =
+        TOKEN("20", "<l>", "true", "false", "false") "," TOKEN("21", "<r>", "false", "true", "false")
+        "," TOKEN("22", "a b", "false", "false", "true")
+        "," TOKEN("23", "c c", "false", "false", "false")
+        "," TOKEN("24", "\\t", "true", "false", "false")
+        "," TOKEN("25", "\\r", "false", "false", "false");
+    /* clang-format on */
+    vug_tokenizer *t = tokenizer_of((tokenizer_parts){ .added = added });
     CHECK(t, 0, rows);
     vug_tokenizer_close(t);
     /* An added token outside the model's vocabulary is not a character of it. */
@@ -513,9 +548,16 @@ static void test_long(void **state)
         assert_int_equal(ids.n, row[i].n);
         vug_tokens_release(&ids);
     }
-    vug_free(text);
     vug_tokenizer_close(t);
+    /* Every space is a token that takes the white space behind it along. */
     vug_tokens ids = { 0 };
+    t = tokenizer_of((tokenizer_parts){ .added = TOKEN("20", " ", "false", "true", "false") });
+    memset(text, ' ', N);
+    assert_int_equal(vug_tokenizer_encode(t, text, N, 0, &ids, NULL), VUG_OK);
+    assert_int_equal(ids.n, N);
+    vug_tokens_release(&ids);
+    vug_tokenizer_close(t);
+    vug_free(text);
     vug_err err;
     assert_int_equal(vug_tokenizer_encode(t, "", VUG_ENCODE_MAX_BYTES + 1, 0, &ids, &err),
                      VUG_LIMIT);
@@ -589,15 +631,16 @@ static void test_real_facts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lookup),        cmocka_unit_test(test_merging),
-        cmocka_unit_test(test_merge_order),   cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_ignore_merges), cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_added),         cmocka_unit_test(test_added_flags),
-        cmocka_unit_test(test_pre_tokenizer), cmocka_unit_test(test_normalizer),
-        cmocka_unit_test(test_not_utf8),      cmocka_unit_test(test_decode),
-        cmocka_unit_test(test_decoders),      cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_long),          cmocka_unit_test(test_open),
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_real_facts),
+        cmocka_unit_test(test_lookup),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_merging),     cmocka_unit_test(test_merge_order),
+        cmocka_unit_test(test_unknown),     cmocka_unit_test(test_ignore_merges),
+        cmocka_unit_test(test_dropped),     cmocka_unit_test(test_added),
+        cmocka_unit_test(test_added_flags), cmocka_unit_test(test_pre_tokenizer),
+        cmocka_unit_test(test_normalizer),  cmocka_unit_test(test_not_utf8),
+        cmocka_unit_test(test_decode),      cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_stream),      cmocka_unit_test(test_long),
+        cmocka_unit_test(test_open),        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_real_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

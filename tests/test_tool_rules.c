@@ -207,9 +207,9 @@ static void test_refused(void **state)
     use.tools = vug_str_of("[{}]");
     refused(use, VUG_FORMAT, "tools: one has no name");
     use.tools =
-            vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"not\":{}}}}}]");
+            vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"if\":{}}}}}]");
     refused(use, VUG_UNSUPPORTED,
-            "tool 'f': schema: #/properties/a: the keyword 'not' is not supported");
+            "tool 'f': schema: #/properties/a: the keyword 'if' is not supported");
     use.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":3}]");
     refused(use, VUG_FORMAT, "tool 'f': schema: #: expected a schema");
     use = use_of(VUG_TOOL_HERMES, false, false);

@@ -16,6 +16,7 @@
 #include "backend/cpu/kernels.h"
 #include "engine_help.h"
 #include "scratch.h"
+#include "vug/checkpoint.h"
 
 #define FOLDER "tests/golden/models"
 

@@ -96,8 +96,9 @@ typedef struct {
     const char *name;      /* the only one, which is then called; NULL: any */
     bool required;         /* at least one call; else text will do, and may stand before a call */
     bool parallel;         /* more than one */
-    const char *otherwise; /* a JSON schema, of an answer that calls nothing; NULL: any text */
+    const char *otherwise; /* a grammar, of an answer that calls nothing; NULL: any text */
     size_t otherwise_len;
+    vug_grammar_kind otherwise_kind;
 } vug_tool_choice;
 
 /* The grammar of such answers, from behind their thinking, in the way that the checkpoint
@@ -154,7 +155,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_reply_push(vug_reply *reply, int32_t id, v
 VUG_API VUG_MUST_CHECK vug_status vug_reply_finish(vug_reply *reply, vug_err *err);
 /* Whether on_part has asked to hear no more. */
 VUG_API bool vug_reply_is_over(const vug_reply *reply);
-/* Whether the answer is inside its thinking, and the text that closes it properly. */
+/* Whether the answer is inside its thinking, and the text that closes it properly; NULL
+ * where the template knows of no thinking. */
 VUG_API bool vug_reply_is_thinking(const vug_reply *reply);
 VUG_API const char *vug_reply_thinking_end(const vug_reply *reply);
 

@@ -1,13 +1,39 @@
 #ifndef VUG_CHECKPOINT_H
 #define VUG_CHECKPOINT_H
 
-/* What is done with the weights of a checkpoint besides running them. */
+/* What is done with a checkpoint besides running it. */
 
 #include "vug/vug.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct {
+    int64_t n_tokens, n_vocab;
+    int64_t n_positions;       /* that the reference has logits of */
+    double max_abs, mean_abs;  /* |logit - reference| */
+    double mean_kl;            /* KL(reference || ours) per position, in nats */
+    double top1;               /* share of positions with the same best token */
+    int64_t n_greedy;          /* tokens of the reference's greedy continuation */
+    int64_t n_greedy_equal;    /* of them equal, from the first on */
+    bool chunked_identical;    /* chunks of 7 give the bits of one prefill */
+    bool stepwise_identical;   /* so does token by token */
+    int first_departing_layer; /* whose input, hidden.N, departs first; n_layers: the final
+                                   norm's output; -1: none */
+    double departing_max_abs;  /* there, relative to the largest element if that is over 1 */
+    double tolerance;
+    bool pass;
+} vug_verification;
+
+/* Compares with a reference.safetensors that another implementation wrote:
+ * input_ids [T] and logits [T,V]; optionally hidden.N [T,D] and greedy [G], and
+ * positions [P], ascending, where the logits [P,V] are of these positions only.
+ * `tolerance` is on |logit difference|; 0: 2e-4, or what the architecture needs:
+ * 1e-3 for Gemma 4. */
+VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
+                                                   double tolerance, vug_verification *out,
+                                                   vug_err *err);
 
 /* Rows of one format, decoded and compared. */
 typedef struct {

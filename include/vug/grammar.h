@@ -32,6 +32,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_grammar_create(vug_grammar_kind kind, cons
                                                      size_t len, const vug_tokenizer *tokenizer,
                                                      vug_grammar **out, vug_err *err);
 VUG_API void vug_grammar_destroy(vug_grammar *grammar);
+/* The memory of the automaton and of the masks that it keeps so far. */
+VUG_API size_t vug_grammar_bytes(const vug_grammar *grammar);
 
 /* Where one text stands in a grammar. Used by one thread at a time. */
 typedef struct vug_grammar_state vug_grammar_state;
@@ -43,7 +45,8 @@ VUG_API void vug_grammar_state_destroy(vug_grammar_state *state);
 VUG_API void vug_grammar_restart(vug_grammar_state *state);
 
 /* Bit id % 32 of word id / 32 says whether the token may come next; special tokens may
- * only where the grammar names them, as the marks of a tool call. `n_words` is at least (vug_tokenizer_size + 31) / 32. */
+ * only where the grammar names them, as the marks of a tool call. `n_words` is at least
+ * (vug_tokenizer_size + 31) / 32. */
 VUG_API VUG_MUST_CHECK vug_status vug_grammar_mask(vug_grammar_state *state, uint32_t *word,
                                                    size_t n_words, vug_err *err);
 /* Goes on by a token. VUG_ARGUMENT, with the state as it was, for one that may not come. */

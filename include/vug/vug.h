@@ -22,7 +22,8 @@
  * Ownership: `open`/`close` and `create`/`destroy` pair up; a `const` pointer
  * that a function returns lives as long as the object it came from, unless said
  * otherwise; a vug_tokens or vug_text that a function fills is the caller's and
- * goes back through vug_tokens_release or vug_text_release. Text is UTF-8.
+ * goes back through vug_tokens_release or vug_text_release. What gives something back
+ * accepts NULL, or the all-zero value that it leaves behind. Text is UTF-8.
  * All shapes are row-major, outermost dimension first.
  */
 
@@ -88,7 +89,6 @@ typedef struct {
     size_t len; /* bytes, without the terminator */
 } vug_text;
 
-/* Both accept an all-zero value and leave one behind. */
 VUG_API void vug_tokens_release(vug_tokens *tokens);
 VUG_API void vug_text_release(vug_text *text);
 
@@ -131,6 +131,7 @@ typedef enum {
     VUG_ENCODE_PLAIN = 0,         /* special tokens written in the text stay text */
     VUG_ENCODE_PARSE_SPECIAL = 1, /* they become the tokens they name */
     VUG_ENCODE_ADD_SPECIAL = 2,   /* add what the post-processor adds, such as <bos> */
+    VUG_ENCODE_ADD_MISSING = 4,   /* likewise, but in front nothing that the text begins with */
 } vug_encode_flags;
 
 /* `flags` is a union of vug_encode_flags. Bytes that are not UTF-8 are encoded
@@ -207,11 +208,11 @@ typedef struct {
 } vug_model_options;
 
 /* `path` is a folder with config.json and *.safetensors, or a GGUF file (of a split one
- * any part). Without a tokenizer that
- * vug reads the model opens all the same, and vug_model_tokenizer says why. */
+ * any part). Without a tokenizer that vug reads the model opens all the same, and
+ * vug_model_tokenizer says why. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);
-/* All sessions must have been destroyed before. Accepts NULL. */
+/* All sessions must have been destroyed before. */
 VUG_API void vug_model_close(vug_model *model);
 
 /* Bytes, planned before anything is allocated. */
@@ -255,6 +256,8 @@ VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err
 /* Ids that end a generation: of generation_config.json, config.json and the end
  * of a chat turn. Ascending. */
 VUG_API const int32_t *vug_model_stop_tokens(const vug_model *model, size_t *n);
+
+/* One of the checkpoint's tensors. */
 typedef struct {
     const char *name;   /* in the file */
     const char *format; /* "BF16" */
@@ -267,6 +270,7 @@ typedef struct {
 } vug_tensor_info;
 
 VUG_API size_t vug_model_tensor_count(const vug_model *model);
+/* `i` < vug_model_tensor_count(). */
 VUG_API vug_tensor_info vug_model_tensor(const vug_model *model, size_t i);
 
 typedef struct {
@@ -365,8 +369,7 @@ VUG_API const char *vug_sampler_name(vug_sampler_kind kind);
 
 typedef struct vug_session vug_session;
 
-/* Allocates what vug_model_describe announced as session_cache and
- * session_buffers; nothing is allocated by the steps that follow. */
+/* Allocates session_cache and session_buffers of vug_model_describe; steps allocate nothing. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_create(vug_model *model, vug_session **out,
                                                      vug_err *err);
 VUG_API void vug_session_destroy(vug_session *session);
@@ -374,8 +377,13 @@ VUG_API void vug_session_destroy(vug_session *session);
 VUG_API void vug_session_reset(vug_session *session);
 /* Tokens in the cache. */
 VUG_API size_t vug_session_length(const vug_session *session);
-/* Makes the running call end within one step; if none runs, the next one. From
- * any thread, also from a signal handler. */
+/* Of the prefix `id[0..n)` the tokens that the next call will find in the cache; in `*common` those
+ * that the cache begins with, which are more where a sliding window has forgotten the way back. */
+VUG_API size_t vug_session_cached(const vug_session *session, const int32_t *id, size_t n,
+                                  size_t *common);
+/* Makes `to` hold what `of`, another session of its model, would keep of a prefix. */
+VUG_API void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id, size_t n);
+/* Ends the running call within a step, or else the next one. From any thread or signal handler. */
 VUG_API void vug_session_cancel(vug_session *session);
 
 /* What one step computed; pointers are valid until the function returns. */
@@ -420,6 +428,7 @@ typedef struct {
     const char *text; /* what this token completed; may be empty; not NUL-terminated */
     size_t len;
     int32_t token; /* -1 in the last piece, which carries only held-back text */
+    bool is_stop;  /* the token ends the answer and has no text */
     float logprob;
     const vug_logprob *top; /* [n_top], best first */
     size_t n_top;
@@ -434,12 +443,15 @@ typedef struct {
     vug_sampling sampling;             /* n = 0: the model's defaults */
     int n_top;                         /* log-probabilities to report per token, 0..20 */
     bool logprobs;                     /* report the chosen token's too; implied by n_top */
-    bool ignore_stop;                  /* go on past the stop tokens */
+    bool ignore_stop;                  /* go on past the model's stop tokens */
+    bool report_stop;                  /* on_piece hears of the one that ends the answer */
     const struct vug_grammar *grammar; /* of vug/grammar.h: what the answer must be */
     struct vug_reply *reply; /* of vug/chat.h, as new: hears each token behind on_piece, and
                                 may end the generation as that may; the grammar is for what
                                 follows its thinking */
     int thinking_budget;     /* tokens, then it is closed; 0: no limit; needs `reply` */
+    const int32_t *stop;     /* [n_stop], tokens that end it besides the model's */
+    size_t n_stop;
     vug_piece_fn *on_piece;
     void *user;
 } vug_generate_options;
@@ -480,34 +492,6 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
                                                     const vug_message *message, size_t n,
                                                     const vug_generate_options *options,
                                                     vug_generation *out, vug_err *err);
-
-/* ---- verification ------------------------------------------------------ */
-
-typedef struct {
-    int64_t n_tokens, n_vocab;
-    int64_t n_positions;       /* that the reference has logits of */
-    double max_abs, mean_abs;  /* |logit - reference| */
-    double mean_kl;            /* KL(reference || ours) per position, in nats */
-    double top1;               /* share of positions with the same best token */
-    int64_t n_greedy;          /* tokens of the reference's greedy continuation */
-    int64_t n_greedy_equal;    /* of them equal, from the first on */
-    bool chunked_identical;    /* chunks of 7 give the bits of one prefill */
-    bool stepwise_identical;   /* so does token by token */
-    int first_departing_layer; /* whose input, hidden.N, departs first; n_layers: the final
-                                   norm's output; -1: none */
-    double departing_max_abs;  /* there, relative to the largest element if that is over 1 */
-    double tolerance;
-    bool pass;
-} vug_verification;
-
-/* Compares with a reference.safetensors that another implementation wrote:
- * input_ids [T] and logits [T,V]; optionally hidden.N [T,D] and greedy [G], and
- * positions [P], ascending, where the logits [P,V] are of these positions only.
- * `tolerance` is on |logit difference|; 0: 2e-4, or what the architecture needs:
- * 1e-3 for Gemma 4. */
-VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
-                                                   double tolerance, vug_verification *out,
-                                                   vug_err *err);
 
 #ifdef __cplusplus
 }

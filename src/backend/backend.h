@@ -71,7 +71,7 @@ typedef struct {
     const int32_t *token; /* [T], T = sum of n */
     const int32_t *row;   /* [R] indices into the step's tokens, ascending */
     int64_t n_rows;
-    atomic_bool *cancel;      /* looked at between nodes; may be NULL */
+    atomic_bool *cancel;      /* looked at all the time; may be NULL */
     const int32_t *position;  /* [T]; NULL: each span counts on from its past */
     const float *const *data; /* the graph's VUG_INPUT_DATA by index; P counts the pasts of all
                                  spans, S is the most of past + n; may be NULL without any */
@@ -98,6 +98,8 @@ typedef struct {
     VUG_MUST_CHECK vug_status (*state_create)(const vug_program *program, vug_state **out,
                                               vug_err *err);
     void (*state_destroy)(vug_state *state);
+    /* `to` then holds the first `n` tokens of a sequence as `from` does. */
+    void (*state_copy)(const vug_program *program, vug_state *to, const vug_state *from, int64_t n);
     VUG_MUST_CHECK vug_status (*workspace_create)(const vug_program *program, vug_workspace **out,
                                                   vug_err *err);
     void (*workspace_destroy)(vug_workspace *workspace);

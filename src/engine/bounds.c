@@ -1,10 +1,12 @@
 /* Bounds of an answer: tokens that a grammar forbids or forces, thinking that is closed when
  * its budget is spent. */
 #include "engine/sampler.h"
+#include "text/text.h"
 
-vug_status vug_bounds_init(vug_bounds *b, const vug_generate_options *o, const vug_model *model,
+vug_status vug_bounds_init(vug_bounds *b, const vug_generate_options *o, const vug_session *session,
                            vug_err *err)
 {
+    const vug_model *model = session->model;
     *b = (vug_bounds){ .model = model,
                        .reply = o->reply,
                        .thinking_left = o->thinking_budget ? o->thinking_budget : -1,
@@ -27,7 +29,9 @@ vug_status vug_bounds_init(vug_bounds *b, const vug_generate_options *o, const v
         st = VUG_FAIL_NOMEM(err, "the mask of a grammar", b->n_words * sizeof(*b->allowed));
     if (st == VUG_OK)
         st = vug_grammar_start(o->grammar, &b->state, err);
-    if (st != VUG_OK)
+    if (st == VUG_OK)
+        vug_grammar_heed(b->state, &session->cancel);
+    else
         vug_bounds_release(b);
     return st;
 }
@@ -44,6 +48,16 @@ static bool is_thinking(const vug_bounds *b)
     return b->reply && vug_reply_is_thinking(b->reply);
 }
 
+/* How many of the ids, from the first on, the model has rows for: a checkpoint's tokenizer may
+ * know more tokens than its model. */
+static size_t known(const vug_bounds *b, const int32_t *id, size_t n)
+{
+    size_t i = 0;
+    while (i < n && id[i] < b->model->info.n_vocab)
+        i++;
+    return i;
+}
+
 /* `text`, of what closes the thinking, becomes the tokens that come next. */
 static vug_status force(vug_bounds *b, const char *text, vug_err *err)
 {
@@ -53,13 +67,20 @@ static vug_status force(vug_bounds *b, const char *text, vug_err *err)
     vug_tokens id;
     VUG_TRY(vug_tokenizer_encode(tokenizer, text, strlen(text), VUG_ENCODE_PARSE_SPECIAL, &id,
                                  err));
-    VUG_ASSERT(id.n <= VUG_MOST_FORCED); /* a few words of the table in text/chat/syntax.c */
-    memcpy(b->forced, id.id, id.n * sizeof(*id.id));
-    b->n_forced = id.n;
-    b->next = 0;
-    b->closing = true;
+    vug_status st = VUG_OK;
+    if (id.n == 0 || id.n > VUG_MOST_FORCED || known(b, id.id, id.n) < id.n) {
+        st = VUG_FAIL(err, VUG_UNSUPPORTED,
+                      "what ends the thinking is %zu tokens, expected 1 to %d, and such as the "
+                      "model has",
+                      id.n, VUG_MOST_FORCED);
+    } else {
+        memcpy(b->forced, id.id, id.n * sizeof(*id.id));
+        b->n_forced = id.n;
+        b->next = 0;
+        b->closing = true;
+    }
     vug_tokens_release(&id);
-    return VUG_OK;
+    return st;
 }
 
 /* What the model was trained to write between the thinking that it has ended by itself and
@@ -72,8 +93,12 @@ static const char *gap(const vug_reply *reply)
     return at;
 }
 
-static bool any(const vug_bounds *b)
+/* Whether one of the tokens that the model has is allowed; of others no more is said. */
+static bool any(vug_bounds *b)
 {
+    const size_t rows = (size_t)b->model->info.n_vocab;
+    for (size_t i = rows / 32; i < b->n_words; i++)
+        b->allowed[i] &= i > rows / 32 ? 0 : (UINT32_C(1) << rows % 32) - 1;
     for (size_t i = 0; i < b->n_words; i++) {
         if (b->allowed[i])
             return true;
@@ -95,6 +120,7 @@ static vug_status ask_grammar(vug_bounds *b, vug_next *out, vug_err *err)
 {
     b->next = 0;
     VUG_TRY(vug_grammar_forced(b->state, b->forced, VUG_MOST_FORCED, &b->n_forced, err));
+    b->n_forced = known(b, b->forced, b->n_forced);
     if (b->n_forced > 0) {
         out->forced = b->forced[0];
         return VUG_OK;
@@ -105,7 +131,7 @@ static vug_status ask_grammar(vug_bounds *b, vug_next *out, vug_err *err)
         out->ended = may_end;
         return may_end ? VUG_OK
                        : VUG_FAIL(err, VUG_UNSUPPORTED,
-                                  "the grammar wants text for which the tokenizer has no token");
+                                  "the grammar wants text for which the model has no token");
     }
     if (may_end && b->may_stop)
         allow_stops(b);
@@ -123,6 +149,12 @@ vug_status vug_bounds_next(vug_bounds *b, vug_next *out, vug_err *err)
     else if (b->state && !is_thinking(b))
         return ask_grammar(b, out, err);
     return VUG_OK;
+}
+
+vug_status vug_bounds_stop(vug_bounds *b, bool *stops, vug_err *err)
+{
+    *stops = !b->state || !is_thinking(b) || vug_grammar_may_end(b->state);
+    return *stops ? VUG_OK : force(b, vug_reply_thinking_end(b->reply), err);
 }
 
 vug_status vug_bounds_take(vug_bounds *b, int32_t id, vug_err *err)

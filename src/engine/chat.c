@@ -378,7 +378,7 @@ vug_status vug_model_prompt(const vug_model *model, const vug_message *message, 
         return VUG_UNSUPPORTED;
     for (size_t i = 0; i < n; i++) {
         if (!message[i].role || !message[i].content)
-            return VUG_FAIL(err, VUG_ARGUMENT, "message %zu lacks its role or its content", i + 1);
+            return VUG_FAIL(err, VUG_ARGUMENT, "message[%zu] lacks its role or its content", i);
     }
     vug_messages_write(message, n, &json);
     vug_status st = vug_buf_ok(&json, err);

@@ -25,7 +25,8 @@ static vug_status read_config_text(const char *folder, char **path, vug_text *te
                         "%s: is a file; expected a GGUF file, or a checkpoint folder with "
                         "config.json and *.safetensors",
                         folder);
-    return vug_read_file(*path, VUG_MAX_CONFIG, text, err);
+    VUG_TRY(vug_read_file(*path, VUG_MAX_CONFIG, text, err));
+    return vug_refuse_stand_in((vug_bytes){ (const uint8_t *)text->ptr, text->len }, *path, err);
 }
 
 static vug_status read_folder_config(const char *folder, vug_config *out, vug_err *err)

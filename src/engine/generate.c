@@ -15,13 +15,20 @@ typedef struct {
     vug_generation *out;
 } answering;
 
-static bool is_stop(const vug_model *m, int32_t id)
+static bool is_among(int32_t id, const int32_t *list, size_t n)
 {
-    for (size_t i = 0; i < m->checkpoint.n_stop; i++) {
-        if (m->checkpoint.stop[i] == id)
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] == id)
             return true;
     }
     return false;
+}
+
+/* The model's own. */
+static bool is_stop(const answering *g, int32_t id)
+{
+    const vug_checkpoint *c = &g->session->model->checkpoint;
+    return !g->o->ignore_stop && is_among(id, c->stop, c->n_stop);
 }
 
 static vug_status keep_token(answering *g, int32_t id, vug_err *err)
@@ -46,19 +53,37 @@ static bool deliver(answering *g, vug_piece *piece)
     return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
 }
 
-/* The token that comes next; *ended when none may. */
+/* The token that comes next; -1 when none may. *ended: it is no part of the answer. The caller's
+ * stops end it wherever they come, the model's only where the bounds let it, and not where they
+ * force one: what closes the thinking in place of a stop could be such a token itself. */
 static vug_status choose(answering *g, int32_t *id, bool *ended, vug_err *err)
 {
     vug_next next;
     VUG_TRY(vug_bounds_next(&g->bounds, &next, err));
     *ended = next.ended;
     *id = next.forced;
+    if (next.ended)
+        return VUG_OK;
     if (next.forced >= 0)
         vug_sampler_see(&g->sampler, next.forced);
-    else if (!next.ended)
+    else
         *id = vug_sampler_draw(&g->sampler, g->session->logits, next.allowed);
-    *ended = *ended || (!g->o->ignore_stop && is_stop(g->session->model, *id));
-    return VUG_OK;
+    *ended = is_among(*id, g->o->stop, g->o->n_stop);
+    if (*ended || next.forced >= 0 || !is_stop(g, *id))
+        return VUG_OK;
+    VUG_TRY(vug_bounds_stop(&g->bounds, ended, err));
+    return *ended ? VUG_OK : choose(g, id, ended, err);
+}
+
+static vug_piece piece_of(answering *g, int32_t id)
+{
+    vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)g->o->n_top };
+    if ((int64_t)piece.n_top > g->sampler.n_usable)
+        piece.n_top = (size_t)g->sampler.n_usable;
+    if (g->o->logprobs || g->o->n_top)
+        piece.logprob =
+                vug_logprobs(g->session->logits, g->sampler.n_usable, id, g->top, piece.n_top);
+    return piece;
 }
 
 /* `more` is false when the generation ends with this token. */
@@ -71,14 +96,14 @@ static vug_status take_token(answering *g, bool *more, vug_err *err)
     *more = !ended;
     if (ended) {
         g->out->finish = VUG_FINISH_STOP;
+        if (o->report_stop && id >= 0) {
+            vug_piece stop = piece_of(g, id);
+            stop.is_stop = true;
+            (void)deliver(g, &stop);
+        }
         return VUG_OK;
     }
-    vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)o->n_top };
-    if ((int64_t)piece.n_top > g->sampler.n_usable)
-        piece.n_top = (size_t)g->sampler.n_usable;
-    if (o->logprobs || o->n_top)
-        piece.logprob =
-                vug_logprobs(g->session->logits, g->sampler.n_usable, id, g->top, piece.n_top);
+    vug_piece piece = piece_of(g, id);
     VUG_TRY(keep_token(g, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
@@ -187,7 +212,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         sampling.n = m->checkpoint.sampling.n;
     }
     VUG_TRY(vug_sampler_init(&g.sampler, &sampling, m->info.n_vocab, usable, err));
-    vug_status st = vug_bounds_init(&g.bounds, g.o, m, err);
+    vug_status st = vug_bounds_init(&g.bounds, g.o, session, err);
     if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
@@ -223,7 +248,7 @@ vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
     if (!tokenizer)
         return VUG_UNSUPPORTED;
     VUG_TRY(vug_tokenizer_encode(tokenizer, text, len,
-                                 VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL, &tokens, err));
+                                 VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_MISSING, &tokens, err));
     const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
     vug_tokens_release(&tokens);
     return st;

@@ -37,9 +37,7 @@ static vug_status read_all(const vug_jv *top, const char *file, vug_checkpoint *
         add_stage(&c->sampling, VUG_SAMPLER_TOP_P, top_p);
     if (sample && min_p > 0)
         add_stage(&c->sampling, VUG_SAMPLER_MIN_P, min_p);
-    if (k.st != VUG_OK && err)
-        *err = k.err;
-    return k.st;
+    return vug_keys_end(&k, err);
 }
 
 vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)

@@ -26,7 +26,7 @@ typedef struct {
 } vug_bounds;
 
 VUG_MUST_CHECK vug_status vug_bounds_init(vug_bounds *bounds, const vug_generate_options *options,
-                                          const vug_model *model, vug_err *err);
+                                          const vug_session *session, vug_err *err);
 void vug_bounds_release(vug_bounds *bounds);
 
 typedef struct {
@@ -42,6 +42,9 @@ static inline bool vug_bounds_is_forced(const vug_bounds *bounds)
     return bounds->next < bounds->n_forced;
 }
 
+/* The model would stop here. While it thinks, and what the grammar wants is still to come, its
+ * thinking ends instead: then what closes it is certain, and `*stops` is false. */
+VUG_MUST_CHECK vug_status vug_bounds_stop(vug_bounds *bounds, bool *stops, vug_err *err);
 /* Goes on by a token that was allowed and ends nothing. */
 VUG_MUST_CHECK vug_status vug_bounds_take(vug_bounds *bounds, int32_t id, vug_err *err);
 

@@ -95,15 +95,36 @@ static bool can_go_back(const vug_session *s, size_t n)
     return true;
 }
 
-static size_t reuse(vug_session *s, const int32_t *id, size_t n)
+size_t vug_session_cached(const vug_session *s, const int32_t *id, size_t n, size_t *common)
 {
     size_t keep = 0;
     while (keep < s->n && keep < n && s->token[keep] == id[keep])
         keep++;
-    if (keep == n)
+    *common = keep;
+    if (keep == n && n > 0)
         keep--; /* the last token's logits are wanted */
-    if (keep < s->n && !can_go_back(s, keep))
-        keep = 0;
+    return keep < s->n && !can_go_back(s, keep) ? 0 : keep;
+}
+
+void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id, size_t n)
+{
+    size_t common;
+    VUG_ASSERT(to != of && to->model == of->model);
+    const size_t keep = vug_session_cached(of, id, n, &common);
+    const vug_model *m = to->model;
+    vug_session_reset(to);
+    if (keep == 0)
+        return;
+    m->backend->state_copy(m->main.program, to->state, of->state, (int64_t)keep);
+    memcpy(to->token, id, keep * sizeof(*id));
+    to->n = keep;
+    to->written = of->written; /* rings are as full as they were */
+}
+
+static size_t reuse(vug_session *s, const int32_t *id, size_t n)
+{
+    size_t common;
+    const size_t keep = vug_session_cached(s, id, n, &common);
     if (keep == 0)
         vug_session_reset(s);
     s->n = keep;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "engine/engine.h"
+#include "vug/checkpoint.h"
 
 enum { CHUNK = 7 };
 

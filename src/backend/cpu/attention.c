@@ -230,7 +230,7 @@ static void join_parts(attention *a, int64_t row, query q)
 static void split_spans(attention *a, int64_t tiles)
 {
     const vug_cpu_attention_job *job = a->job;
-    vug_cpu_deal_init(&a->deal, tiles * a->parts);
+    vug_cpu_deal_init(&a->deal, a->env, tiles * a->parts);
     if (a->parts == 1 && tiles == 1)
         one_span(a, 0, 1);
     else
@@ -293,6 +293,6 @@ void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job)
         split_spans(&a, tiles);
         return;
     }
-    vug_cpu_deal_init(&a.deal, tiles);
+    vug_cpu_deal_init(&a.deal, env, tiles);
     vug_pool_run(env->pool, whole_tiles, &a);
 }

@@ -26,10 +26,9 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK = 32,      /* weights */
-    GROUP = 8,       /* blocks, one for each lane */
-    UNIT = 4,        /* blocks of a vector of terms */
-    GROUP_SIZE = 256 /* weights */
+    BLOCK = 32, /* weights */
+    GROUP = 8,  /* blocks, one for each lane */
+    UNIT = 4,   /* blocks of a vector of terms */
 };
 
 /* A vector of two rows' bytes, or of what becomes of them. */

@@ -211,7 +211,7 @@ void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *j
         blocks += span_blocks(&job->span[i]);
         tokens += job->span[i].n;
     }
-    vug_cpu_deal_init(&a.deal, blocks * job->cache->heads);
+    vug_cpu_deal_init(&a.deal, env, blocks * job->cache->heads);
     if (tokens < BLOCK)
         append_blocks(&a, 0, 1);
     else
@@ -234,5 +234,19 @@ void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job
             vug_cpu_cache_append(env, &load);
         k += past * c->heads * c->width;
         v += past * c->heads * c->width;
+    }
+}
+
+/* Slots lie in panels of keys and blocks of values, one head behind the other. */
+void vug_cpu_cache_copy(const vug_cpu_cache *c, vug_state *to, const vug_state *from, int64_t n)
+{
+    const int64_t slots = n < c->slots ? n : c->slots;
+    const int64_t keys = (slots + PANEL - 1) / PANEL * c->panel_bytes;
+    const int64_t values = (slots + BLOCK - 1) / BLOCK * c->block_bytes;
+    for (int64_t head = 0; head < c->heads; head++) {
+        const uint64_t k = c->k + (uint64_t)(head * (c->slots / PANEL) * c->panel_bytes);
+        const uint64_t v = c->v + (uint64_t)(head * (c->slots / BLOCK) * c->block_bytes);
+        memcpy(to->data + k, from->data + k, (size_t)keys);
+        memcpy(to->data + v, from->data + v, (size_t)values);
     }
 }

@@ -78,6 +78,12 @@ static void state_destroy(vug_state *state)
     vug_free(state);
 }
 
+static void state_copy(const vug_program *program, vug_state *to, const vug_state *from, int64_t n)
+{
+    for (int64_t i = 0; i < program->graph->n_layers; i++)
+        vug_cpu_cache_copy(&program->cache[i], to, from, n);
+}
+
 const vug_backend vug_backend_cpu = {
     .name = "cpu",
     .open = open_cpu,
@@ -89,6 +95,7 @@ const vug_backend vug_backend_cpu = {
     .sizes = sizes,
     .state_create = state_create,
     .state_destroy = state_destroy,
+    .state_copy = state_copy,
     .workspace_create = vug_cpu_workspace_create,
     .workspace_destroy = vug_cpu_workspace_destroy,
     .run = vug_cpu_run,

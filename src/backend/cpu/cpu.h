@@ -20,6 +20,7 @@ typedef struct {
     int64_t scratch_floats; /* a multiple of 16 */
     float *shared;          /* by all threads: one job's at a time (program.h) */
     bool exact;             /* no product has activations in 8 bits */
+    atomic_bool *cancel;    /* of the step that runs; NULL: it ends by itself */
 } vug_cpu_env;
 
 enum {
@@ -40,17 +41,22 @@ static inline int64_t vug_cpu_round_up(int64_t n, int64_t to)
 typedef struct {
     atomic_llong next;
     int64_t n;
+    atomic_bool *cancel;
 } vug_cpu_deal;
 
-static inline void vug_cpu_deal_init(vug_cpu_deal *deal, int64_t n)
+static inline void vug_cpu_deal_init(vug_cpu_deal *deal, const vug_cpu_env *env, int64_t n)
 {
     atomic_init(&deal->next, 0);
     deal->n = n;
+    deal->cancel = env->cancel;
 }
 
-/* The next chunk; at least deal->n when all are taken. */
+/* The next chunk; at least deal->n when all are taken, or the step was cancelled: a product of
+ * many rows can take longer than who cancels should wait. */
 static inline int64_t vug_cpu_deal_take(vug_cpu_deal *deal)
 {
+    if (deal->cancel && atomic_load_explicit(deal->cancel, memory_order_relaxed))
+        return deal->n;
     return atomic_fetch_add_explicit(&deal->next, 1, memory_order_relaxed);
 }
 
@@ -58,7 +64,7 @@ static inline int64_t vug_cpu_deal_take(vug_cpu_deal *deal)
 static inline void vug_cpu_spread(const vug_cpu_env *env, vug_cpu_deal *deal, int64_t chunks,
                                   int64_t elements, vug_work *work, void *arg)
 {
-    vug_cpu_deal_init(deal, chunks);
+    vug_cpu_deal_init(deal, env, chunks);
     if (chunks == 1 || elements < VUG_CPU_FEW_ELEMENTS)
         work(arg, 0, 1);
     else
@@ -227,6 +233,9 @@ void vug_cpu_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *j
  * pasts one after the other. */
 void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job, const float *k,
                         const float *v);
+/* The slots of the first `n` tokens, or all of a ring that they have filled. */
+void vug_cpu_cache_copy(const vug_cpu_cache *cache, vug_state *to, const vug_state *from,
+                        int64_t n);
 
 /* ---- attention.c ---------------------------------------------------------- */
 

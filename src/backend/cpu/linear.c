@@ -244,7 +244,7 @@ void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *j
             chunks += chunks_of(&p, &job->group[g], m);
     }
     prepare(&p);
-    vug_cpu_deal_init(&p.deal, chunks);
+    vug_cpu_deal_init(&p.deal, env, chunks);
     vug_pool_run(env->pool, run_chunks, &p);
 }
 

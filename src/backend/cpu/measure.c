@@ -37,7 +37,7 @@ static void read_chunks(void *arg, int thread, int n_threads)
 double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_t n)
 {
     probe p = { .env = env, .bytes = bytes };
-    vug_cpu_deal_init(&p.deal, n / READ_CHUNK);
+    vug_cpu_deal_init(&p.deal, env, n / READ_CHUNK);
     const double start = vug_now();
     vug_pool_run(env->pool, read_chunks, &p);
     return (double)(p.deal.n * READ_CHUNK) / (vug_now() - start);
@@ -60,7 +60,7 @@ static void do_fmas(void *arg, int thread, int n_threads)
 double vug_cpu_measure_fma(const vug_cpu_env *env)
 {
     probe p = { .env = env };
-    vug_cpu_deal_init(&p.deal, (int64_t)FMA_SLICES * vug_pool_threads(env->pool));
+    vug_cpu_deal_init(&p.deal, env, (int64_t)FMA_SLICES * vug_pool_threads(env->pool));
     const double start = vug_now();
     vug_pool_run(env->pool, do_fmas, &p);
     return (double)atomic_load(&p.flop) / (vug_now() - start);

@@ -341,6 +341,11 @@ static int find_queries(const vug_step_in *in, vug_span *query)
     return n;
 }
 
+static bool is_cancelled(const vug_step_in *in)
+{
+    return in->cancel && atomic_load_explicit(in->cancel, memory_order_relaxed);
+}
+
 vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
                        const float **output, vug_err *err)
 {
@@ -355,9 +360,8 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
     }
     r.n_queries = find_queries(in, workspace->query);
     const vug_graph *g = program->graph;
-    for (uint32_t i = 0; i < program->n_steps; i++) {
-        if (in->cancel && atomic_load_explicit(in->cancel, memory_order_relaxed))
-            return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+    workspace->env.cancel = in->cancel;
+    for (uint32_t i = 0; i < program->n_steps && !is_cancelled(in); i++) {
         const vug_cpu_step *step = &program->step[i];
         const vug_op op = g->node[step->node[0]].op;
         if (op == VUG_OP_LINEAR)
@@ -371,6 +375,8 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
         else
             run_rows(&r, step->node[0]);
     }
+    if (is_cancelled(in)) /* perhaps in the last node, of which chunks were left out */
+        return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
     for (uint32_t i = 0; i < g->n_outputs; i++)
         output[i] = value_at(&r, g->output[i].value);
     return VUG_OK;

@@ -47,7 +47,7 @@ bool vug_json_scan_step(vug_json_scan *scan, char byte);
 /* What is fed for a token that is the quote mark. */
 #define VUG_CALL_QUOTE 256
 
-/* A key and its value, in JSON (call_object.c) */
+/* Where in objects and arrays of another form what is written as JSON stands. */
 typedef struct {
     int depth;
     uint64_t arrays; /* as above */

@@ -103,11 +103,11 @@ typedef struct {
 #define SYSTEM(text)    "{\"role\":\"system\",\"content\":\"" text "\"}"
 #define DEVELOPER(text) "{\"role\":\"developer\",\"content\":\"" text "\"}"
 #define PARTS           "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"vug-1\"}]}]"
-#define CALLED                                                                                  \
+#define CALLED(arguments)                                                                       \
     USER("vug-2")                                                                               \
     ",{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"call00001\",\"type\":" \
-    "\"function\",\"function\":{\"name\":\"vug-1\",\"arguments\":{}}}]},{\"role\":\"tool\","    \
-    "\"tool_call_id\":\"call00001\",\"name\":\"vug-1\",\"content\":\"vug-3\"}"
+    "\"function\",\"function\":{\"name\":\"vug-1\",\"arguments\":" arguments "}}]},{\"role\":"  \
+    "\"tool\",\"tool_call_id\":\"call00001\",\"name\":\"vug-1\",\"content\":\"vug-3\"}"
 
 static const trial trials[VUG_REFUSAL_COUNT][2] = {
     [VUG_REFUSES_STRING] = { { "[" USER("vug-1") "]", "vug-1", NULL, NULL } },
@@ -120,13 +120,15 @@ static const trial trials[VUG_REFUSAL_COUNT][2] = {
     [VUG_REFUSES_LATE_SYSTEM] = { { "[" USER("vug-2") "," ASSISTANT("vug-3") "," SYSTEM(
                                             "vug-1") "," USER("vug-4") "]",
                                     "vug-1", NULL, NULL } },
-    [VUG_REFUSES_CALLS] = { { "[" CALLED "]", "vug-1", "vug-3", NULL } },
+    [VUG_REFUSES_CALLS] = { { "[" CALLED("{}") "]", "vug-1", "vug-3", NULL } },
+    [VUG_REFUSES_TEXT_ARGUMENTS] = { { "[" CALLED("\"vug-4\"") "]", "vug-4", NULL, NULL } },
     [VUG_REFUSES_NEIGHBOURS] = { { "[" USER("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                    NULL },
                                  { "[" USER("vug-3") "," ASSISTANT("vug-1") "," ASSISTANT(
                                            "vug-2") "]",
                                    "vug-1", "vug-2", NULL } },
-    [VUG_REFUSES_AFTER_RESULT] = { { "[" CALLED "," USER("vug-4") "]", "vug-3", "vug-4", NULL } },
+    [VUG_REFUSES_AFTER_RESULT] = { { "[" CALLED("{}") "," USER("vug-4") "]", "vug-3", "vug-4",
+                                     NULL } },
     [VUG_REFUSES_GREETING] = { { "[" ASSISTANT("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                  NULL } },
 };

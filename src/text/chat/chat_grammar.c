@@ -23,7 +23,7 @@ static vug_tool_mark mark_of(const vug_syntax *syntax, vug_mark mark,
     return (vug_tool_mark){ spelling, spelling && vug_tokenizer_find(tokenizer, spelling) >= 0 };
 }
 
-/* Either calls, or a value of the schema. */
+/* Either calls, or what the other grammar says. */
 static vug_status either(vug_rules *rules, const vug_tool_use *use, const vug_tool_choice *choice,
                          vug_node *root, vug_err *err)
 {
@@ -31,11 +31,11 @@ static vug_status either(vug_rules *rules, const vug_tool_use *use, const vug_to
     vug_node value;
     if (use->form == VUG_TOOL_LLAMA3)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "calls without marks cannot be told from an answer of another schema");
+                        "calls without marks cannot be told from an answer of another form");
     calls.required = true;
     VUG_TRY(vug_rules_tools(rules, &calls, root, err));
-    VUG_TRY(vug_rules_schema(rules, (vug_str){ choice->otherwise, choice->otherwise_len }, &value,
-                             err));
+    VUG_TRY(vug_grammar_read(rules, choice->otherwise_kind,
+                             (vug_str){ choice->otherwise, choice->otherwise_len }, &value, err));
     *root = vug_rules_choice(rules, (vug_node[]){ *root, value }, 2);
     return vug_rules_ok(rules, err);
 }

@@ -30,7 +30,7 @@ vug_status vug_messages_read(vug_str json, vug_arena *arena, const vug_jv **out,
     for (const vug_jv *m = top->child; m; m = m->next, i++) {
         if (m->type != VUG_JSON_OBJECT)
             return VUG_FAIL(err, VUG_FORMAT,
-                            "message %zu: expected an object with \"role\" and \"content\"", i + 1);
+                            "messages[%zu]: expected an object with \"role\" and \"content\"", i);
     }
     *out = top;
     return VUG_OK;
@@ -43,12 +43,12 @@ static vug_status check_tool(const vug_jv *tool, size_t i, vug_err *err)
     const vug_jv *parameters = vug_jv_get(function, "parameters");
     if (!vug_jv_is(function, VUG_JSON_OBJECT))
         return VUG_FAIL(err, VUG_FORMAT,
-                        "tool %zu: expected {\"type\": \"function\", \"function\": {..}}", i);
+                        "tools[%zu]: expected {\"type\": \"function\", \"function\": {..}}", i);
     if (!vug_jv_is(name, VUG_JSON_STRING) || name->str.len == 0)
-        return VUG_FAIL(err, VUG_FORMAT, "tool %zu: its function has no \"name\"", i);
+        return VUG_FAIL(err, VUG_FORMAT, "tools[%zu]: its function has no \"name\"", i);
     if (parameters && parameters->type != VUG_JSON_OBJECT && parameters->type != VUG_JSON_NULL)
         return VUG_FAIL(err, VUG_FORMAT,
-                        "tool %zu: the \"parameters\" of '%.*s' are no object, expected a schema",
+                        "tools[%zu]: the \"parameters\" of '%.*s' are no object, expected a schema",
                         i, VUG_STR_ARG(name->str));
     return VUG_OK;
 }
@@ -69,7 +69,7 @@ vug_status vug_tools_read(vug_str json, bool strict, vug_arena *arena, const vug
     if (top->type != VUG_JSON_ARRAY)
         return VUG_FAIL(err, VUG_FORMAT, "tools: expected an array of tools");
     for (const vug_jv *tool = top->child; tool && !strict; tool = tool->next)
-        VUG_TRY(check_tool(tool, ++i, err));
+        VUG_TRY(check_tool(tool, i++, err));
     *out = strict || top->n ? top : NULL;
     return VUG_OK;
 }
@@ -85,44 +85,6 @@ void vug_messages_write(const vug_message *message, size_t n, vug_buf *to)
         vug_buf_puts(to, "}");
     }
     vug_buf_puts(to, "]");
-}
-
-/* ---- values ------------------------------------------------------------------------- */
-
-vug_jv *vug_fit_new(vug_arena *arena, vug_json_type type, const char *key)
-{
-    vug_jv *v = vug_arena_alloc(arena, 1, sizeof(*v));
-    if (v) {
-        v->type = type;
-        v->key = vug_str_of(key);
-    }
-    return v;
-}
-
-vug_jv *vug_fit_string(vug_arena *arena, const char *key, vug_str text)
-{
-    vug_jv *v = vug_fit_new(arena, VUG_JSON_STRING, key);
-    if (v)
-        v->str = text;
-    return v;
-}
-
-/* A copy that can stand in another place; what it holds is shared. */
-static vug_jv *copy_of(vug_arena *arena, const vug_jv *v)
-{
-    vug_jv *copy = vug_fit_new(arena, v->type, "");
-    if (copy) {
-        *copy = *v;
-        copy->next = NULL;
-    }
-    return copy;
-}
-
-void vug_fit_add(vug_jv *to, vug_jv **last, vug_jv *v)
-{
-    *(*last ? &(*last)->next : &to->child) = v;
-    *last = v;
-    to->n++;
 }
 
 static vug_status no_memory(vug_err *err)
@@ -142,6 +104,8 @@ static vug_status check_role(const vug_jv *m, vug_fit_turn *turn, vug_err *err)
     turn->role = role->str;
     if (vug_str_is(role->str, "model")) /* as Gemma calls it */
         turn->role = vug_str_of("assistant");
+    else if (vug_str_is(role->str, "function")) /* as tools were called first */
+        turn->role = vug_str_of("tool");
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         if (vug_str_is(turn->role, roles[i]))
             return VUG_OK;
@@ -151,115 +115,58 @@ static vug_status check_role(const vug_jv *m, vug_fit_turn *turn, vug_err *err)
                     VUG_STR_ARG(role->str));
 }
 
-static vug_status check_part(const vug_jv *part, size_t i, vug_err *err)
+/* The part as templates know it: what a model refused with is text, too. */
+static vug_status read_part(const vug_jv *part, size_t i, vug_arena *arena, vug_jv **out,
+                            vug_err *err)
 {
-    const vug_jv *type = vug_jv_get(part, "type"), *text = vug_jv_get(part, "text");
+    const vug_jv *type = vug_jv_get(part, "type");
     if (!vug_jv_is(part, VUG_JSON_OBJECT) || !vug_jv_is(type, VUG_JSON_STRING))
-        return VUG_FAIL(err, VUG_FORMAT, "part %zu: expected an object with a \"type\"", i);
-    if (!vug_str_is(type->str, "text"))
-        return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "part %zu: type \"%.*s\", of which this model sees nothing; text is read",
-                        i, VUG_STR_ARG(type->str));
+        return VUG_FAIL(err, VUG_FORMAT, "content[%zu]: expected an object with a \"type\"", i);
+    const bool refusal = vug_str_is(type->str, "refusal");
+    if (!refusal && !vug_str_is(type->str, "text"))
+        return VUG_FAIL(
+                err, VUG_UNSUPPORTED,
+                "content[%zu]: type \"%.*s\", of which this model sees nothing; text is read", i,
+                VUG_STR_ARG(type->str));
+    const char *name = refusal ? "refusal" : "text";
+    const vug_jv *text = vug_jv_get(part, name);
     if (!vug_jv_is(text, VUG_JSON_STRING))
-        return VUG_FAIL(err, VUG_FORMAT, "part %zu: \"text\" is missing or no string", i);
-    return VUG_OK;
+        return VUG_FAIL(err, VUG_FORMAT, "content[%zu]: \"%s\" is missing or no string", i, name);
+    *out = refusal ? vug_fit_text_part(arena, text->str) : vug_fit_copy(arena, part);
+    return *out ? VUG_OK : no_memory(err);
+}
+
+static vug_status read_parts(const vug_jv *content, vug_fit_turn *turn, vug_arena *arena,
+                             vug_err *err)
+{
+    vug_jv *list = vug_fit_new(arena, VUG_JSON_ARRAY, "content"), *last = NULL;
+    size_t i = 0;
+    for (const vug_jv *part = content->child; part && list; part = part->next) {
+        vug_jv *read;
+        VUG_TRY(read_part(part, i++, arena, &read, err));
+        vug_fit_add(list, &last, read);
+    }
+    turn->content = list;
+    return list ? VUG_OK : no_memory(err);
 }
 
 static vug_status check_content(const vug_jv *m, vug_fit_turn *turn, vug_arena *arena, vug_err *err)
 {
-    const vug_jv *content = vug_jv_get(m, "content");
-    size_t i = 0;
+    const vug_jv *content = vug_jv_get(m, "content"), *refusal = vug_jv_get(m, "refusal");
     const bool none = !content || content->type == VUG_JSON_NULL;
     if (none && !vug_str_is(turn->role, "assistant"))
         return VUG_FAIL(err, VUG_FORMAT, "\"content\" is missing");
-    if (!none && content->type != VUG_JSON_STRING && content->type != VUG_JSON_ARRAY)
-        return VUG_FAIL(err, VUG_FORMAT, "\"content\" is neither a string nor a list of parts");
-    for (const vug_jv *part = vug_jv_is(content, VUG_JSON_ARRAY) ? content->child : NULL; part;
-         part = part->next)
-        VUG_TRY(check_part(part, ++i, err));
-    turn->content = none ? vug_fit_string(arena, "content", vug_str_of("")) : content;
-    return turn->content ? VUG_OK : no_memory(err);
-}
-
-/* Arguments come as the text of an object, or as one; templates want one. */
-static vug_status read_arguments(const vug_jv *given, vug_arena *arena, vug_jv **out, vug_err *err)
-{
-    const vug_jv *v = given;
-    const bool none = !given || given->type == VUG_JSON_NULL ||
-                      (given->type == VUG_JSON_STRING && given->str.len == 0);
     if (none)
-        v = vug_fit_new(arena, VUG_JSON_OBJECT, "");
-    else if (given->type == VUG_JSON_STRING)
-        VUG_TRY(vug_json_tree(given->str, "\"arguments\"", arena, &v, err));
-    if (v && v->type != VUG_JSON_OBJECT)
-        return VUG_FAIL(err, VUG_FORMAT, "\"arguments\" are no object");
-    *out = v ? copy_of(arena, v) : NULL;
-    if (!*out)
-        return no_memory(err);
-    (*out)->key = vug_str_of("arguments");
-    return VUG_OK;
-}
-
-/* The object with one of its members replaced, or added. */
-static vug_jv *replaced(vug_arena *arena, const vug_jv *object, vug_jv *member)
-{
-    vug_jv *out = copy_of(arena, object), *last = NULL;
-    bool found = false;
-    if (!out)
-        return NULL;
-    out->child = NULL;
-    out->n = 0;
-    for (const vug_jv *m = object->child; m; m = m->next) {
-        const bool same = vug_str_equal(m->key, member->key);
-        vug_jv *copy = same ? member : copy_of(arena, m);
-        if (!copy)
-            return NULL;
-        vug_fit_add(out, &last, copy);
-        found = found || same;
-    }
-    if (!found)
-        vug_fit_add(out, &last, member);
-    return out;
-}
-
-static vug_status read_call(const vug_jv *call, vug_arena *arena, vug_jv **out, vug_err *err)
-{
-    const vug_jv *function = vug_jv_get(call, "function");
-    const vug_jv *name = vug_jv_get(function, "name");
-    vug_jv *arguments;
-    if (!vug_jv_is(function, VUG_JSON_OBJECT))
-        return VUG_FAIL(err, VUG_FORMAT, "expected an object with a \"function\"");
-    if (!vug_jv_is(name, VUG_JSON_STRING) || name->str.len == 0)
-        return VUG_FAIL(err, VUG_FORMAT, "the function has no \"name\"");
-    VUG_TRY(read_arguments(vug_jv_get(function, "arguments"), arena, &arguments, err));
-    vug_jv *whole = replaced(arena, function, arguments);
-    *out = whole ? replaced(arena, call, whole) : NULL;
-    return *out ? VUG_OK : no_memory(err);
-}
-
-static vug_status check_calls(const vug_jv *m, vug_fit_turn *turn, vug_arena *arena, vug_err *err)
-{
-    const vug_jv *calls = vug_jv_get(m, "tool_calls");
-    vug_jv *last = NULL;
-    size_t i = 0;
-    if (!calls || calls->type == VUG_JSON_NULL || (calls->type == VUG_JSON_ARRAY && !calls->n))
-        return VUG_OK;
-    if (!vug_str_is(turn->role, "assistant"))
-        return VUG_FAIL(err, VUG_FORMAT, "\"tool_calls\" in a message of role \"%.*s\"",
-                        VUG_STR_ARG(turn->role));
-    if (calls->type != VUG_JSON_ARRAY)
-        return VUG_FAIL(err, VUG_FORMAT, "\"tool_calls\" is no list");
-    turn->calls = vug_fit_new(arena, VUG_JSON_ARRAY, "tool_calls");
-    for (const vug_jv *call = calls->child; call && turn->calls; call = call->next) {
-        char where[40];
-        vug_jv *read;
-        (void)snprintf(where, sizeof(where), "tool call %zu", ++i);
-        const vug_status st = read_call(call, arena, &read, err);
-        if (st != VUG_OK)
-            return vug_fail_within(err, st, where);
-        vug_fit_add(turn->calls, &last, read);
-    }
-    return turn->calls ? VUG_OK : no_memory(err);
+        turn->content =
+                vug_fit_string(arena, "content",
+                               vug_jv_is(refusal, VUG_JSON_STRING) ? refusal->str : vug_str_of(""));
+    else if (content->type == VUG_JSON_STRING)
+        turn->content = content;
+    else if (content->type == VUG_JSON_ARRAY)
+        return read_parts(content, turn, arena, err);
+    else
+        return VUG_FAIL(err, VUG_FORMAT, "\"content\" is neither a string nor a list of parts");
+    return turn->content ? VUG_OK : no_memory(err);
 }
 
 /* The names under which reasoning is sent back; templates know one or the other. */
@@ -275,18 +182,20 @@ static vug_status check_reasoning(const vug_jv *m, vug_fit_turn *turn, vug_err *
     return VUG_OK;
 }
 
-static vug_status check(const vug_jv *m, vug_fit_turn *turn, vug_arena *arena, vug_err *err)
+static vug_status check(const vug_jv *m, vug_fit_turn *turn, bool no_text, vug_arena *arena,
+                        vug_err *err)
 {
     turn->message = m;
     VUG_TRY(check_role(m, turn, err));
     VUG_TRY(check_content(m, turn, arena, err));
-    VUG_TRY(check_calls(m, turn, arena, err));
+    VUG_TRY(vug_fit_calls_of(m, turn, no_text, arena, err));
     return check_reasoning(m, turn, err);
 }
 
 vug_status vug_messages_fit(const vug_jv *list, const vug_refusals *refusals, vug_arena *arena,
                             const vug_jv **out, vug_err *err)
 {
+    const bool no_text = refusals->refuses[VUG_REFUSES_TEXT_ARGUMENTS];
     size_t n = 0;
     if (list->n == 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "a conversation needs at least one message");
@@ -295,11 +204,11 @@ vug_status vug_messages_fit(const vug_jv *list, const vug_refusals *refusals, vu
         return no_memory(err);
     for (const vug_jv *m = list->child; m; m = m->next) {
         char where[40];
-        (void)snprintf(where, sizeof(where), "message %zu", n + 1);
-        const vug_status st = check(m, &turn[n++], arena, err);
+        (void)snprintf(where, sizeof(where), "messages[%zu]", n);
+        const vug_status st = check(m, &turn[n++], no_text, arena, err);
         if (st != VUG_OK)
             return vug_fail_within(err, st, where);
     }
-    *out = vug_fit_turns(turn, n, refusals, arena);
+    *out = vug_fit_results(turn, n, arena) ? vug_fit_turns(turn, n, refusals, arena) : NULL;
     return *out ? VUG_OK : no_memory(err);
 }

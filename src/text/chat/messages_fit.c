@@ -62,15 +62,10 @@ static void fit_content(fitting *f, vug_fit_turn *turn)
         turn->content = said(f);
     } else if (!parts && refuses(f, VUG_REFUSES_STRING) && !refuses(f, VUG_REFUSES_PARTS)) {
         vug_jv *list = vug_fit_new(f->arena, VUG_JSON_ARRAY, "content"), *last = NULL;
-        vug_jv *part = vug_fit_new(f->arena, VUG_JSON_OBJECT, "");
-        vug_jv *type = vug_fit_string(f->arena, "type", vug_str_of("text"));
-        vug_jv *text = vug_fit_string(f->arena, "text", turn->content->str);
-        f->good = f->good && list && part && type && text;
+        vug_jv *part = vug_fit_text_part(f->arena, turn->content->str);
+        f->good = f->good && list && part;
         if (!f->good)
             return;
-        vug_fit_add(part, &last, type);
-        vug_fit_add(part, &last, text);
-        last = NULL;
         vug_fit_add(list, &last, part);
         turn->content = list;
     }
@@ -216,8 +211,9 @@ static void add_copy(fitting *f, vug_jv *to, vug_jv **last, const vug_jv *v, con
 /* A message again, with what it said besides. */
 static vug_jv *message_of(fitting *f, const vug_fit_turn *turn)
 {
-    static const char *const own[] = { "role", "content", "tool_calls", "reasoning_content",
-                                       "reasoning" };
+    static const char *const own[] = { "role",       "content",
+                                       "tool_calls", "reasoning_content",
+                                       "reasoning",  "function_call" };
     vug_jv *m = vug_fit_new(f->arena, VUG_JSON_OBJECT, ""), *last = NULL;
     vug_jv *role = vug_fit_string(f->arena, "role", turn->role);
     f->good = f->good && m && role;

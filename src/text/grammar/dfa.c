@@ -112,6 +112,11 @@ static void add_edges(builder *b, const uint32_t *member, size_t n)
         if (s->kind == VUG_NFA_BYTES) {
             cut[s->from] = cut[s->upto + 1] = true;
             any = true;
+        } else if (s->kind == VUG_NFA_ASCII) {
+            for (unsigned c = 0; c < 0x80; c++)
+                cut[c + 1] = cut[c + 1] ||
+                             vug_nfa_takes(b->nfa, s, c) != vug_nfa_takes(b->nfa, s, c + 1);
+            any = true;
         }
     }
     for (unsigned from = 0; any && from < 256 && !stuck(b);) {
@@ -121,7 +126,7 @@ static void add_edges(builder *b, const uint32_t *member, size_t n)
         size_t n_targets = 0;
         for (size_t i = 0; i < n; i++) {
             const vug_nfa_state *s = &nfa[member[i]];
-            if (s->kind == VUG_NFA_BYTES && s->from <= from && from <= s->upto)
+            if (vug_nfa_takes(b->nfa, s, from))
                 b->target[n_targets++] = s->to;
         }
         b->work += n;

@@ -6,35 +6,6 @@ enum {
     AMBIGUOUS = -2,
 };
 
-bool vug_trie_try(vug_trie_walk *h, uint32_t node, vug_place place)
-{
-    const vug_trie_node *all = h->trie->node;
-    size_t depth = 0;
-    h->path[0] = (vug_trie_branch){ all[node].child, all[node + 1].child, place };
-    for (;;) {
-        vug_trie_branch *b = &h->path[depth];
-        if (b->node == b->end) {
-            if (depth-- == 0)
-                return true;
-            continue;
-        }
-        const uint32_t at = b->node++;
-        const vug_place to = vug_walk_step(h->walk, b->place, (uint8_t)all[at].byte);
-        if (to == VUG_PLACE_DEAD)
-            continue;
-        if (to == VUG_PLACE_FAILED)
-            return false;
-        if (h->word) {
-            vug_trie_allow(h->trie, at, h->word);
-        } else if (all[at].first < all[at + 1].first) {
-            h->any = true;
-            return true;
-        }
-        if (all[at].child < all[at + 1].child)
-            h->path[++depth] = (vug_trie_branch){ all[at].child, all[at + 1].child, to };
-    }
-}
-
 /* ---- what a frame allows -------------------------------------------------------- */
 
 typedef struct {
@@ -42,9 +13,7 @@ typedef struct {
 } found_token;
 
 typedef struct {
-    const vug_trie *trie;
-    vug_walk *walk;
-    vug_trie_branch *path;
+    vug_trie_walk at;
     bool counted, ambiguous;
     vug_buf tokens; /* found_token */
     vug_buf exits;  /* vug_mask_exit */
@@ -63,14 +32,14 @@ static inline void push(vug_buf *list, const void *element, size_t size)
 }
 
 /* How often the counted body over the bottom was gone through, if all stacks agree. */
-static int32_t count_stacks(const vug_walk *w, vug_place place)
+static int32_t count_stacks(vug_walk *w, vug_place place)
 {
     int32_t count = NOT_COUNTED;
     size_t n;
     const uint32_t *frame = vug_place_frames(w, place, &n);
     for (size_t i = 0; i < n; i++) {
         vug_frame f = vug_frame_of(w, frame[i]);
-        while (f.below != VUG_FRAME_BOTTOM)
+        while (f.below != VUG_FRAME_BOTTOM && vug_walk_spend(w, 1))
             f = vug_frame_of(w, f.below);
         const int32_t here = (int32_t)(VUG_MASK_COUNTS - f.max);
         if (count != NOT_COUNTED && count != here)
@@ -84,7 +53,7 @@ static int32_t count_at(hunt *h, vug_place place)
 {
     while (h->counts.len / sizeof(int32_t) <= place && !h->counts.bad) {
         const vug_place next = (vug_place)(h->counts.len / sizeof(int32_t));
-        const int32_t count = next == VUG_PLACE_DEAD ? AMBIGUOUS : count_stacks(h->walk, next);
+        const int32_t count = next == VUG_PLACE_DEAD ? AMBIGUOUS : count_stacks(h->at.walk, next);
         vug_buf_append(&h->counts, &count, sizeof(count));
     }
     return h->counts.bad ? AMBIGUOUS : ((int32_t *)(void *)h->counts.ptr)[place];
@@ -92,18 +61,20 @@ static int32_t count_at(hunt *h, vug_place place)
 
 /* At a node, after its byte: its tokens are allowed, and where the frame may be at its
  * end, its children are exits. */
-static void note(hunt *h, uint32_t node, vug_place place)
+static void note(hunt *h)
 {
-    const vug_trie_node *all = h->trie->node;
-    const bool done = vug_place_done(h->walk, place);
+    const vug_trie *trie = h->at.trie;
+    const vug_trie_node *all = trie->node;
+    const uint32_t node = h->at.node;
+    const bool done = vug_place_done(h->at.walk, h->at.place);
     uint32_t count = 0;
     if (h->counted) {
-        const int32_t times = count_at(h, place);
+        const int32_t times = count_at(h, h->at.place);
         h->ambiguous = h->ambiguous || times < 0;
         count = times < 0 ? 0 : (uint32_t)times;
     }
     for (uint32_t i = all[node].first; i < all[node + 1].first; i++) {
-        const found_token t = { (uint32_t)h->trie->id[i], done ? count : count + 1 };
+        const found_token t = { (uint32_t)trie->id[i], done ? count : count + 1 };
         push(&h->tokens, &t, sizeof(t));
     }
     for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
@@ -112,29 +83,14 @@ static void note(hunt *h, uint32_t node, vug_place place)
     }
 }
 
+/* False when the walk failed. */
 static bool hunt_all(hunt *h, vug_place place)
 {
-    const vug_trie_node *all = h->trie->node;
-    size_t depth = 0;
-    h->path[0] = (vug_trie_branch){ all[0].child, all[1].child, place };
-    while (!h->ambiguous) {
-        vug_trie_branch *b = &h->path[depth];
-        if (b->node == b->end) {
-            if (depth-- == 0)
-                return true;
-            continue;
-        }
-        const uint32_t at = b->node++;
-        const vug_place to = vug_walk_step(h->walk, b->place, (uint8_t)all[at].byte);
-        if (to == VUG_PLACE_DEAD)
-            continue;
-        if (to == VUG_PLACE_FAILED)
-            return false;
-        note(h, at, to);
-        if (all[at].child < all[at + 1].child)
-            h->path[++depth] = (vug_trie_branch){ all[at].child, all[at + 1].child, to };
-    }
-    return true;
+    vug_trie_enter(&h->at, 0, place);
+    while (!h->ambiguous && vug_trie_next(&h->at))
+        note(h);
+    /* Where counting was too much, `ambiguous` means nothing. */
+    return !vug_trie_failed(&h->at) && !vug_walk_stuck(h->at.walk);
 }
 
 /* ---- from what was found to a mask ------------------------------------------------- */
@@ -238,11 +194,11 @@ static vug_frame_mask *make(const hunt *h, size_t n_words)
         return m;
     const found_token *token = (const void *)h->tokens.ptr;
     const size_t n = h->tokens.len / sizeof(*token);
-    const bool kept =
-            keep_tokens(m, token, n, n_words) &&
-            keep_exits(m, h->trie, (const void *)h->exits.ptr,
-                       h->exits.len / sizeof(vug_mask_exit)) &&
-            (!h->counted || (keep_needs(m, token, n, h->trie->longest) && keep_fits(m, n_words)));
+    const bool kept = keep_tokens(m, token, n, n_words) &&
+                      keep_exits(m, h->at.trie, (const void *)h->exits.ptr,
+                                 h->exits.len / sizeof(vug_mask_exit)) &&
+                      (!h->counted ||
+                       (keep_needs(m, token, n, h->at.trie->longest) && keep_fits(m, n_words)));
     if (!kept) {
         vug_frame_mask_destroy(m);
         return NULL;
@@ -254,15 +210,15 @@ vug_status vug_frame_mask_make(const vug_trie *trie, size_t n_words, vug_walk *w
                                const uint32_t state_min_max[3], vug_frame_mask **out, vug_err *err)
 {
     const uint32_t *key = state_min_max;
-    hunt h = { .trie = trie, .walk = walk, .counted = key[2] == VUG_MASK_COUNTS };
-    h.path = vug_alloc(trie->longest + 1, sizeof(*h.path));
-    if (!h.path)
-        return VUG_FAIL_NOMEM(err, "a mask of tokens", trie->longest * sizeof(*h.path));
+    hunt h = { .at = { .trie = trie, .walk = walk }, .counted = key[2] == VUG_MASK_COUNTS };
+    h.at.path = vug_alloc(trie->longest + 1, sizeof(*h.at.path));
+    if (!h.at.path)
+        return VUG_FAIL_NOMEM(err, "a mask of tokens", trie->longest * sizeof(*h.at.path));
     const vug_place alone = vug_walk_alone(walk, (vug_frame){ key[0], key[1], key[2], 0 });
     const bool walked = alone != VUG_PLACE_FAILED && hunt_all(&h, alone);
     const bool bad = h.tokens.bad || h.exits.bad || h.counts.bad;
     *out = walked && !bad ? make(&h, n_words) : NULL;
-    vug_free(h.path);
+    vug_free(h.at.path);
     vug_buf_release(&h.tokens);
     vug_buf_release(&h.exits);
     vug_buf_release(&h.counts);

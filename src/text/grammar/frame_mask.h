@@ -50,14 +50,59 @@ typedef struct {
     vug_place place;    /* before them */
 } vug_trie_branch;
 
-/* What is found below a node goes to one of these. */
+/* In depth, through the nodes whose bytes lead on. */
 typedef struct {
     const vug_trie *trie;
     vug_walk *walk;
     vug_trie_branch *path; /* [longest + 1] */
-    uint32_t *word;        /* bits of allowed tokens */
-    bool any;              /* without `word`: the first that is found ends the walk */
+    size_t depth;          /* branches of the path: 0 at the end, and after a failure */
+    uint32_t node;         /* where the walk stands, ... */
+    vug_place place;       /* ... behind the node's byte; VUG_PLACE_FAILED after a failure */
 } vug_trie_walk;
+
+/* To stand before what comes below `node`, after which the text is at `place`. */
+static inline void vug_trie_enter(vug_trie_walk *h, uint32_t node, vug_place place)
+{
+    const vug_trie_node *at = &h->trie->node[node];
+    h->place = place;
+    h->depth = 1;
+    h->path[0] = (vug_trie_branch){ at[0].child, at[1].child, place };
+}
+
+/* To the next node; false when there is none, or the walk failed. */
+static inline bool vug_trie_next(vug_trie_walk *h)
+{
+    const vug_trie_node *all = h->trie->node;
+    size_t depth = h->depth;
+    while (depth > 0) {
+        vug_trie_branch *b = &h->path[depth - 1];
+        if (b->node == b->end) {
+            depth--;
+            continue;
+        }
+        const uint32_t at = b->node++;
+        const vug_place to = vug_walk_spend(h->walk, 1)
+                                     ? vug_walk_step(h->walk, b->place, (uint8_t)all[at].byte)
+                                     : VUG_PLACE_FAILED;
+        if (to == VUG_PLACE_DEAD)
+            continue;
+        h->node = at;
+        h->place = to;
+        if (to == VUG_PLACE_FAILED)
+            break;
+        if (all[at].child < all[at + 1].child)
+            h->path[depth++] = (vug_trie_branch){ all[at].child, all[at + 1].child, to };
+        h->depth = depth;
+        return true;
+    }
+    h->depth = 0;
+    return false;
+}
+
+static inline bool vug_trie_failed(const vug_trie_walk *h)
+{
+    return h->place == VUG_PLACE_FAILED;
+}
 
 static inline void vug_trie_allow(const vug_trie *trie, uint32_t node, uint32_t *word)
 {
@@ -66,9 +111,5 @@ static inline void vug_trie_allow(const vug_trie *trie, uint32_t node, uint32_t 
         word[id / 32] |= UINT32_C(1) << (id % 32);
     }
 }
-
-/* Tries what comes below `node`, after which the text stands at `place`. False when the
- * walk failed. */
-bool vug_trie_try(vug_trie_walk *h, uint32_t node, vug_place place);
 
 #endif

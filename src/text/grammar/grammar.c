@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "text/grammar/mask.h"
+#include "text/text.h"
 
 /*
  * A grammar for one vocabulary, and where a text stands in it.
@@ -36,8 +37,8 @@ struct vug_grammar_state {
 
 /* ---- grammars ------------------------------------------------------------------ */
 
-static vug_status read_rules(vug_rules *rules, vug_grammar_kind kind, vug_str text, vug_node *root,
-                             vug_err *err)
+vug_status vug_grammar_read(vug_rules *rules, vug_grammar_kind kind, vug_str text, vug_node *root,
+                            vug_err *err)
 {
     switch (kind) {
     case VUG_GRAMMAR_JSON:
@@ -91,9 +92,13 @@ vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t le
     vug_rules *rules = vug_rules_create();
     if (!rules)
         return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
-    vug_status st = read_rules(rules, kind, (vug_str){ text, len }, &root, err);
-    if (st == VUG_OK)
+    vug_status st = vug_grammar_read(rules, kind, (vug_str){ text, len }, &root, err);
+    if (st == VUG_OK) {
         st = vug_grammar_over(rules, root, tokenizer, out, err);
+        /* What a schema says is named so when it is read. */
+        if (st != VUG_OK && kind == VUG_GRAMMAR_SCHEMA)
+            st = vug_fail_within(err, st, "schema");
+    }
     vug_rules_destroy(rules);
     return st;
 }
@@ -107,6 +112,14 @@ void vug_grammar_destroy(vug_grammar *g)
     vug_free(g->cache);
     vug_automaton_destroy(g->automaton);
     vug_free(g);
+}
+
+size_t vug_grammar_bytes(const vug_grammar *g)
+{
+    const vug_automaton *a = g->automaton;
+    return sizeof(*g) + sizeof(*g->cache) + sizeof(*a) + (a->n_states + 1) * sizeof(*a->state) +
+           a->n_edges * sizeof(*a->edge) + a->n_calls * sizeof(*a->call) +
+           a->n_rules * sizeof(*a->rule) + vug_mask_cache_bytes(g->cache);
 }
 
 /* ---- where a text stands ---------------------------------------------------------- */
@@ -164,6 +177,11 @@ void vug_grammar_state_destroy(vug_grammar_state *s)
     vug_buf_release(&s->bytes);
     vug_free(s->recent);
     vug_free(s);
+}
+
+void vug_grammar_heed(vug_grammar_state *s, const atomic_bool *cancel)
+{
+    s->walk.cancel = cancel;
 }
 
 void vug_grammar_restart(vug_grammar_state *s)

@@ -20,6 +20,14 @@ void vug_mask_cache_release(vug_mask_cache *c)
     *c = (vug_mask_cache){ 0 };
 }
 
+size_t vug_mask_cache_bytes(vug_mask_cache *c)
+{
+    vug_lock_take(c->lock);
+    const size_t bytes = c->bytes;
+    vug_lock_leave(c->lock);
+    return bytes;
+}
+
 static vug_frame_mask *find(vug_mask_cache *c, const uint32_t key[3])
 {
     vug_lock_take(c->lock);
@@ -66,8 +74,9 @@ static vug_status get(vug_mask_cache *c, vug_walk *walk, const uint32_t key[3],
 
 typedef struct {
     vug_mask_cache *cache;
-    vug_trie_walk below; /* with the bits */
-    bool first;          /* nothing is in the bits yet, not even zeros */
+    vug_trie_walk below;
+    uint32_t *word; /* bits of allowed tokens */
+    bool first;     /* nothing is in the bits yet, not even zeros */
 } filler;
 
 static void set(uint32_t *word, const uint32_t *id, size_t n)
@@ -80,16 +89,16 @@ static void unite_words(filler *f, const uint32_t *word)
 {
     const size_t n = f->cache->n_words;
     if (f->first)
-        memcpy(f->below.word, word, n * sizeof(*word));
+        memcpy(f->word, word, n * sizeof(*word));
     for (size_t i = 0; !f->first && i < n; i++)
-        f->below.word[i] |= word[i];
+        f->word[i] |= word[i];
 }
 
 static void unite_ids(filler *f, const uint32_t *id, size_t n)
 {
     if (f->first)
-        memset(f->below.word, 0, f->cache->n_words * sizeof(*f->below.word));
-    set(f->below.word, id, n);
+        memset(f->word, 0, f->cache->n_words * sizeof(*f->word));
+    set(f->word, id, n);
 }
 
 static void unite(filler *f, const vug_frame_mask *m)
@@ -111,7 +120,7 @@ static void unite_counted(filler *f, const vug_frame_mask *m, uint32_t max)
         const uint32_t row = max < VUG_MASK_FITS ? max : VUG_MASK_FITS - 1;
         const uint32_t from = m->need_first[row + 1];
         unite_words(f, m->fit + row * f->cache->n_words);
-        set(f->below.word, m->by_need + from, m->need_first[max + 1] - from);
+        set(f->word, m->by_need + from, m->need_first[max + 1] - from);
     }
 }
 
@@ -126,7 +135,10 @@ static bool leave(filler *f, const vug_frame_mask *m, uint32_t frame)
     for (unsigned byte = 0; below != VUG_PLACE_FAILED && byte < 256; byte++) {
         if (m->exit_first[byte] == m->exit_first[byte + 1])
             continue;
-        const vug_place to = vug_walk_step(h->walk, below, (uint8_t)byte);
+        const uint32_t n_exits = m->exit_first[byte + 1] - m->exit_first[byte];
+        const vug_place to = vug_walk_spend(h->walk, n_exits)
+                                     ? vug_walk_step(h->walk, below, (uint8_t)byte)
+                                     : VUG_PLACE_FAILED;
         if (to == VUG_PLACE_FAILED)
             return false;
         if (to == VUG_PLACE_DEAD)
@@ -135,8 +147,11 @@ static bool leave(filler *f, const vug_frame_mask *m, uint32_t frame)
             const vug_mask_exit e = m->exit[i];
             if (m->n_needs > 0 && (e.count < top.min || e.count > top.max))
                 continue;
-            vug_trie_allow(h->trie, e.node, h->word);
-            if (!vug_trie_try(h, e.node, to))
+            vug_trie_allow(h->trie, e.node, f->word);
+            vug_trie_enter(h, e.node, to);
+            while (vug_trie_next(h))
+                vug_trie_allow(h->trie, h->node, f->word);
+            if (vug_trie_failed(h))
                 return false;
         }
     }
@@ -179,7 +194,7 @@ static vug_status add_frame(filler *f, uint32_t frame, vug_err *err)
 vug_status vug_mask_fill(vug_mask_cache *c, vug_walk *walk, vug_place place, uint32_t *word,
                          vug_err *err)
 {
-    filler f = { c, { .trie = c->trie, .walk = walk, .word = word }, true };
+    filler f = { c, { .trie = c->trie, .walk = walk }, word, true };
     size_t n;
     (void)vug_place_frames(walk, place, &n);
     if (n == 0)
@@ -203,8 +218,11 @@ vug_status vug_mask_goes_on(const vug_mask_cache *c, vug_walk *walk, vug_place p
     h.path = vug_alloc(c->trie->longest + 1, sizeof(*h.path));
     if (!h.path)
         return VUG_FAIL_NOMEM(err, "a mask of tokens", c->trie->longest * sizeof(*h.path));
-    const bool walked = vug_trie_try(&h, node, place);
-    *goes_on = h.any;
+    vug_trie_enter(&h, node, place);
+    const vug_trie_node *all = c->trie->node;
+    *goes_on = false;
+    while (!*goes_on && vug_trie_next(&h))
+        *goes_on = all[h.node].first < all[h.node + 1].first;
     vug_free(h.path);
-    return walked ? VUG_OK : vug_walk_why(walk, err);
+    return vug_trie_failed(&h) ? vug_walk_why(walk, err) : VUG_OK;
 }

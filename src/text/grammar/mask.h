@@ -35,6 +35,8 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_mask_cache_init(vug_mask_cache *cache, const vug_trie *trie,
                                               size_t n_words, vug_err *err);
 void vug_mask_cache_release(vug_mask_cache *cache);
+/* Of the masks. */
+size_t vug_mask_cache_bytes(vug_mask_cache *cache);
 
 /* `word` has the cache's n_words. The cache may be shared by threads, the walk not. */
 VUG_MUST_CHECK vug_status vug_mask_fill(vug_mask_cache *cache, vug_walk *walk, vug_place place,

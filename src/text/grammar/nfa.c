@@ -18,6 +18,7 @@ typedef struct {
     vug_nfa *nfa;
     uint32_t *rule_of; /* [nodes] of nodes that are ordinary rules; VUG_NFA_NONE: none yet */
     uint32_t *body_of; /* [nodes] likewise: of nodes that have a body */
+    uint32_t *set_of;  /* [nodes] likewise: of classes with several ranges of ASCII */
     bool full;
 } maker;
 
@@ -35,7 +36,8 @@ static uint32_t add(maker *m, vug_nfa_state state)
 
 static bool stuck(const maker *m)
 {
-    return m->full || m->nfa->state.bad || m->nfa->rule.bad || m->nfa->body.bad;
+    return m->full || m->nfa->state.bad || m->nfa->ascii.bad || m->nfa->rule.bad ||
+           m->nfa->body.bad;
 }
 
 static uint32_t split(maker *m, uint32_t to, uint32_t other)
@@ -134,11 +136,38 @@ static uint32_t product_end(uint32_t from, uint32_t to)
     return to;
 }
 
-static uint32_t emit_class(maker *m, const vug_rule *rule, uint32_t next)
+/* The set of what a class has of ASCII. */
+static uint32_t ascii_of(maker *m, vug_node node, const vug_rule *rule)
+{
+    if (m->set_of[node] == VUG_NFA_NONE) {
+        vug_nfa_ascii set = { 0 };
+        for (uint32_t i = 0; i < rule->n; i++) {
+            const vug_char_range here = vug_rule_ranges(m->rules, rule)[i];
+            for (uint32_t c = here.from; c <= here.to && c < 0x80; c++)
+                set.has[c / 64] |= (uint64_t)1 << (c % 64);
+        }
+        m->set_of[node] = (uint32_t)(m->nfa->ascii.len / sizeof(set));
+        vug_buf_append(&m->nfa->ascii, &set, sizeof(set));
+    }
+    return m->set_of[node];
+}
+
+static uint32_t emit_class(maker *m, vug_node node, const vug_rule *rule, uint32_t next)
 {
     class_maker c = { next, { 0, VUG_NFA_NONE, VUG_NFA_NONE, VUG_NFA_NONE }, VUG_NFA_NONE };
-    for (uint32_t i = 0; i < rule->n && !stuck(m); i++) {
+    const bool set = rule->n > 1 && vug_rule_ranges(m->rules, rule)[1].to < 0x80;
+    uint32_t i = 0;
+    if (set) {
+        c.start = add(m, (vug_nfa_state){ .kind = VUG_NFA_ASCII,
+                                          .to = next,
+                                          .other = ascii_of(m, node, rule) });
+        while (i < rule->n && vug_rule_ranges(m->rules, rule)[i].to < 0x80)
+            i++;
+    }
+    for (; i < rule->n && !stuck(m); i++) {
         vug_char_range left = vug_rule_ranges(m->rules, rule)[i];
+        if (set && left.from < 0x80)
+            left.from = 0x80;
         while (left.from <= left.to) {
             const uint32_t end = product_end(left.from, left.to);
             add_sequence(m, &c, left.from, end);
@@ -187,6 +216,27 @@ static uint32_t emit_repeat(maker *m, vug_node node, const vug_rule *rule, uint3
     return at;
 }
 
+/* A state of the graph is a chain of the ways that leave it. */
+static uint32_t emit_graph(maker *m, const vug_rule *rule, uint32_t next)
+{
+    const vug_graph_edge *edge = vug_rule_edges(m->rules, rule);
+    const uint32_t first = (uint32_t)(m->nfa->state.len / sizeof(vug_nfa_state));
+    for (uint32_t i = 0; i < rule->max && !stuck(m); i++)
+        (void)split(m, VUG_NFA_NONE, VUG_NFA_NONE);
+    for (uint32_t i = 0; i < rule->n && !stuck(m); i++) {
+        const uint32_t to = edge[i].to == VUG_GRAPH_END ? next : first + edge[i].to;
+        const uint32_t way = emit(m, edge[i].label, to);
+        const uint32_t more = split(m, VUG_NFA_NONE, VUG_NFA_NONE);
+        if (stuck(m))
+            break;
+        vug_nfa_state *from = VUG_NFA_STATE(m->nfa) + first + edge[i].from;
+        VUG_NFA_STATE(m->nfa)[more] = *from;
+        from->to = way;
+        from->other = more;
+    }
+    return first;
+}
+
 static uint32_t emit_inside(maker *m, vug_node node, uint32_t next)
 {
     const vug_rule *rule = vug_rule_at(m->rules, node);
@@ -201,7 +251,7 @@ static uint32_t emit_inside(maker *m, vug_node node, uint32_t next)
         break;
     }
     case VUG_RULE_CLASS:
-        return emit_class(m, rule, next);
+        return emit_class(m, node, rule, next);
     case VUG_RULE_SEQUENCE:
         for (uint32_t i = rule->n; i-- > 0 && !stuck(m);)
             at = emit(m, vug_rule_parts(m->rules, rule)[i], at);
@@ -210,8 +260,12 @@ static uint32_t emit_inside(maker *m, vug_node node, uint32_t next)
         return emit_choice(m, rule, next);
     case VUG_RULE_REPEAT:
         return emit_repeat(m, node, rule, next);
+    case VUG_RULE_GRAPH:
+        return emit_graph(m, rule, next);
     case VUG_RULE_DECLARED:
         return emit(m, rule->at, next);
+    case VUG_RULE_AHEAD:
+        VUG_ASSERT(false); /* vug_rules_regular has made graphs of them */
     }
     return at;
 }
@@ -250,22 +304,26 @@ vug_status vug_nfa_make(const vug_rules *rules, vug_node root, const vug_rule_pl
     maker m = { .rules = rules, .mark = plan->mark, .nfa = nfa };
     m.rule_of = vug_alloc(n, sizeof(*m.rule_of));
     m.body_of = vug_alloc(n, sizeof(*m.body_of));
+    m.set_of = vug_alloc(n, sizeof(*m.set_of));
     vug_status st;
-    if (m.rule_of && m.body_of) {
+    if (m.rule_of && m.body_of && m.set_of) {
         memset(m.rule_of, 0xff, n * sizeof(*m.rule_of));
         memset(m.body_of, 0xff, n * sizeof(*m.body_of));
+        memset(m.set_of, 0xff, n * sizeof(*m.set_of));
         st = make_bodies(&m, root, err);
     } else {
         st = VUG_FAIL_NOMEM(err, "the states of a grammar", n * sizeof(*m.rule_of));
     }
     vug_free(m.rule_of);
     vug_free(m.body_of);
+    vug_free(m.set_of);
     return st;
 }
 
 void vug_nfa_release(vug_nfa *nfa)
 {
     vug_buf_release(&nfa->state);
+    vug_buf_release(&nfa->ascii);
     vug_buf_release(&nfa->body);
     vug_buf_release(&nfa->rule);
 }

@@ -32,6 +32,7 @@ VUG_MUST_CHECK vug_status vug_rule_plan_make(const vug_rules *rules, vug_node ro
 typedef enum {
     VUG_NFA_SPLIT, /* goes on at `to` and at `or`, without a byte */
     VUG_NFA_BYTES, /* a byte of `from` to `upto` */
+    VUG_NFA_ASCII, /* one of the set `other` */
     VUG_NFA_CALL,  /* the rule `rule` */
     VUG_NFA_FINAL, /* the end of the body */
 } vug_nfa_kind;
@@ -40,8 +41,13 @@ typedef struct {
     uint8_t kind;
     uint8_t from, upto;
     uint32_t to;
-    uint32_t other; /* a state, VUG_NFA_NONE for none; or the rule */
+    uint32_t other; /* a state, VUG_NFA_NONE for none; the rule; or the set */
 } vug_nfa_state;
+
+/* Classes have many ranges, most of them of one byte: together they are one state. */
+typedef struct {
+    uint64_t has[2]; /* bits, from 0 to 0x7f */
+} vug_nfa_ascii;
 
 typedef struct {
     vug_node node;
@@ -55,6 +61,7 @@ typedef struct {
 
 typedef struct {
     vug_buf state; /* vug_nfa_state */
+    vug_buf ascii; /* vug_nfa_ascii */
     vug_buf body;  /* vug_nfa_body; the first is the root's */
     vug_buf rule;  /* vug_nfa_rule; likewise */
 } vug_nfa;
@@ -64,8 +71,17 @@ VUG_MUST_CHECK vug_status vug_nfa_make(const vug_rules *rules, vug_node root,
 void vug_nfa_release(vug_nfa *nfa);
 
 #define VUG_NFA_STATE(nfa) ((vug_nfa_state *)(void *)(nfa)->state.ptr)
+#define VUG_NFA_SET(nfa)   ((vug_nfa_ascii *)(void *)(nfa)->ascii.ptr)
 #define VUG_NFA_BODY(nfa)  ((vug_nfa_body *)(void *)(nfa)->body.ptr)
 #define VUG_NFA_RULE(nfa)  ((vug_nfa_rule *)(void *)(nfa)->rule.ptr)
+
+/* Whether a state goes on with the byte. */
+static inline bool vug_nfa_takes(const vug_nfa *nfa, const vug_nfa_state *s, unsigned byte)
+{
+    if (s->kind == VUG_NFA_ASCII)
+        return byte < 0x80 && (VUG_NFA_SET(nfa)[s->other].has[byte / 64] >> (byte % 64) & 1);
+    return s->kind == VUG_NFA_BYTES && s->from <= byte && byte <= s->upto;
+}
 
 /* ---- DFA: dfa.c ------------------------------------------------------------ */
 

@@ -21,7 +21,6 @@ static vug_node alternatives(vug_regex *r, bool top);
 static const struct {
     const char *text, *what;
 } refused[] = {
-    { "=", "lookahead is not supported" },        { "!", "lookahead is not supported" },
     { "<=", "lookbehind is not supported" },      { "<!", "lookbehind is not supported" },
     { ">", "atomic groups are not supported" },   { "|", "branch resets are not supported" },
     { "#", "comments are not supported" },        { "(", "conditions are not supported" },
@@ -49,17 +48,40 @@ static void group_kind(vug_regex *r)
         vug_regex_fail(r, VUG_ARGUMENT, start, "a name of a group without its >");
 }
 
+/* The empty text, where the rest is `rest`. */
+static vug_node ahead(vug_regex *r, vug_node rest, bool negated)
+{
+    r->looks = true;
+    return r->use->ahead && r->st == VUG_OK ? vug_rules_ahead(r->rules, rest, negated)
+                                            : VUG_NODE_EMPTY;
+}
+
+/* A group whose text the rest begins with, or does not; after its parenthesis. */
+static vug_node lookahead(vug_regex *r, bool negated)
+{
+    const vug_node begins = alternatives(r, false);
+    const vug_node parts[2] = { begins, vug_rules_repeat(r->rules, vug_regex_any(r), 0,
+                                                         VUG_REPEAT_FOREVER) };
+    return ahead(r, vug_rules_sequence(r->rules, parts, 2), negated);
+}
+
 /* After its parenthesis. */
 static vug_node group(vug_regex *r)
 {
     const size_t start = r->at - 1;
+    vug_node node;
     if (++r->depth > VUG_REGEX_MAX_GROUPS)
         vug_regex_fail(r, VUG_LIMIT, start, "more than 100 groups in each other");
     if (vug_regex_looking_at(r, "*"))
         vug_regex_fail(r, VUG_UNSUPPORTED, start, "verbs are not supported");
-    if (vug_regex_skip(r, "?"))
-        group_kind(r);
-    const vug_node node = alternatives(r, false);
+    const bool positive = vug_regex_skip(r, "?=");
+    if (positive || vug_regex_skip(r, "?!")) {
+        node = lookahead(r, !positive);
+    } else {
+        if (vug_regex_skip(r, "?"))
+            group_kind(r);
+        node = alternatives(r, false);
+    }
     if (r->st == VUG_OK && !vug_regex_skip(r, ")"))
         vug_regex_fail(r, VUG_ARGUMENT, start, "a group without its )");
     r->depth--;
@@ -146,12 +168,14 @@ static vug_node term(vug_regex *r)
         vug_regex_fail(r, VUG_ARGUMENT, start, "a quantifier with nothing before it");
         return VUG_NODE_EMPTY;
     }
-    if (vug_regex_looking_at(r, "^") || vug_regex_looking_at(r, "$")) {
+    if (vug_regex_looking_at(r, "^")) {
         vug_regex_fail(r, VUG_UNSUPPORTED, start,
-                       "anchors are supported at the ends of the expression, or of its "
-                       "alternatives, only");
+                       "the anchor ^ is supported at the beginning of the expression, or of "
+                       "its alternatives, only");
         return VUG_NODE_EMPTY;
     }
+    if (vug_regex_skip(r, "$"))
+        return quantified(r, ahead(r, VUG_NODE_EMPTY, false));
     return quantified(r, vug_regex_skip(r, "(") ? group(r) : vug_regex_character(r));
 }
 
@@ -215,8 +239,23 @@ static vug_node alternatives(vug_regex *r, bool top)
     return node;
 }
 
-vug_status vug_rules_regex_part(vug_rules *rules, vug_str text, const vug_regex_use *use,
-                                vug_node *root, vug_err *err)
+/* Once more, of plain characters, and then without what looks ahead. */
+static vug_status without_ahead( // NOLINT(misc-no-recursion)
+        vug_rules *rules, vug_str text, const vug_regex_use *use, vug_node *root, vug_err *err)
+{
+    const vug_regex_use plainly = { .search = use->search, .ahead = true };
+    vug_rules *plain = vug_rules_create();
+    if (!plain)
+        return VUG_FAIL_NOMEM(err, "a regular expression", text.len);
+    vug_status st = vug_rules_regex_part(plain, text, &plainly, root, err);
+    if (st == VUG_OK)
+        *root = vug_rules_regular(rules, plain, *root, use->character, use->user);
+    vug_rules_destroy(plain);
+    return st == VUG_OK ? vug_rules_ok(rules, err) : st;
+}
+
+vug_status vug_rules_regex_part(vug_rules *rules, vug_str text, // NOLINT(misc-no-recursion)
+                                const vug_regex_use *use, vug_node *root, vug_err *err)
 {
     vug_regex r = { .rules = rules, .use = use, .text = text, .err = err };
     const vug_node node = alternatives(&r, true);
@@ -225,7 +264,7 @@ vug_status vug_rules_regex_part(vug_rules *rules, vug_str text, const vug_regex_
     VUG_TRY(r.st);
     VUG_TRY(vug_rules_ok(rules, err));
     *root = node;
-    return VUG_OK;
+    return r.looks && !use->ahead ? without_ahead(rules, text, use, root, err) : VUG_OK;
 }
 
 vug_status vug_rules_regex(vug_rules *rules, vug_str text, vug_node *root, vug_err *err)

@@ -13,7 +13,8 @@ typedef struct {
     const vug_regex_use *use;
     vug_str text;
     size_t at;
-    int depth; /* of groups */
+    int depth;  /* of groups */
+    bool looks; /* ahead, somewhere */
     vug_status st;
     vug_err *err;
 } vug_regex;

@@ -15,6 +15,8 @@ typedef enum {
     VUG_RULE_SEQUENCE, /* parts [at, at + n), n >= 2 */
     VUG_RULE_CHOICE,   /* likewise; n = 0 for what never matches */
     VUG_RULE_REPEAT,   /* node `at`, `n` times at least and `max` > 0 at most */
+    VUG_RULE_GRAPH,    /* edges [at, at + n), vug_graph_edge; `max` states */
+    VUG_RULE_AHEAD,    /* node `at`, negated if `n` is 1 */
     VUG_RULE_DECLARED, /* node `at`, or VUG_RULE_UNDEFINED; its name: `n` bytes, up to `max` */
 } vug_rule_kind;
 
@@ -30,6 +32,8 @@ struct vug_rules {
     vug_buf part;  /* vug_node */
     vug_buf range; /* vug_char_range; those of a class ascend and are apart */
     vug_buf bytes;
+    vug_buf edge;   /* vug_graph_edge */
+    uint64_t work;  /* that vug_rules_regular did */
     vug_sets known; /* what makes a node; of all but declared ones */
     vug_buf nodes;  /* vug_node, of each of those */
     vug_buf key;
@@ -51,6 +55,11 @@ static inline vug_rule *vug_rule_at(const vug_rules *rules, vug_node node)
 static inline const vug_node *vug_rule_parts(const vug_rules *rules, const vug_rule *rule)
 {
     return (const vug_node *)(const void *)rules->part.ptr + rule->at;
+}
+
+static inline const vug_graph_edge *vug_rule_edges(const vug_rules *rules, const vug_rule *graph)
+{
+    return (const vug_graph_edge *)(const void *)rules->edge.ptr + graph->at;
 }
 
 static inline const vug_char_range *vug_rule_ranges(const vug_rules *rules, const vug_rule *rule)

@@ -44,9 +44,11 @@ static uint32_t count_parts(const vug_rule *rule)
     switch (rule->kind) {
     case VUG_RULE_SEQUENCE:
     case VUG_RULE_CHOICE:
+    case VUG_RULE_GRAPH:
         return rule->n;
     case VUG_RULE_REPEAT:
     case VUG_RULE_DECLARED:
+    case VUG_RULE_AHEAD:
         return 1;
     case VUG_RULE_EMPTY:
     case VUG_RULE_LITERAL:
@@ -58,6 +60,8 @@ static uint32_t count_parts(const vug_rule *rule)
 
 static vug_node part_of(const vug_rules *rules, const vug_rule *rule, uint32_t i)
 {
+    if (rule->kind == VUG_RULE_GRAPH)
+        return vug_rule_edges(rules, rule)[i].label;
     const bool list = rule->kind == VUG_RULE_SEQUENCE || rule->kind == VUG_RULE_CHOICE;
     return list ? vug_rule_parts(rules, rule)[i] : rule->at;
 }
@@ -131,6 +135,13 @@ static void measure_list(const planner *p, const vug_rule *rule, note *n)
     }
 }
 
+static void measure_graph(const planner *p, const vug_rule *rule, note *n)
+{
+    for (uint32_t i = 0; i < rule->n; i++)
+        n->size = sum(n->size, sum(size_in(p, vug_rule_edges(p->rules, rule)[i].label), 1));
+    n->bytes = UINT32_MAX; /* most of them have circles */
+}
+
 /* Decides, too, how a repetition is made. */
 static void measure_repeat(planner *p, vug_node node, const vug_rule *rule, note *n)
 {
@@ -173,6 +184,10 @@ static void measure(planner *p, vug_node node)
     case VUG_RULE_REPEAT:
         measure_repeat(p, node, rule, n);
         break;
+    case VUG_RULE_GRAPH:
+        measure_graph(p, rule, n);
+        break;
+    case VUG_RULE_AHEAD:
     case VUG_RULE_DECLARED:
         n->size = size_in(p, rule->at);
         n->bytes = longest(&p->note[rule->at]);

@@ -24,6 +24,7 @@ vug_rules *vug_rules_create(void)
     r->part.max = VUG_RULES_MAX_PARTS * sizeof(vug_node);
     r->range.max = VUG_RULES_MAX_RANGES * sizeof(vug_char_range);
     r->bytes.max = VUG_RULES_MAX_BYTES;
+    r->edge.max = VUG_RULES_MAX_PARTS * sizeof(vug_graph_edge);
     const vug_rule empty = { .kind = VUG_RULE_EMPTY };
     vug_buf_append(&r->rule, &empty, sizeof(empty));
     if (r->rule.bad) {
@@ -41,6 +42,7 @@ void vug_rules_destroy(vug_rules *r)
     vug_buf_release(&r->part);
     vug_buf_release(&r->range);
     vug_buf_release(&r->bytes);
+    vug_buf_release(&r->edge);
     vug_sets_release(&r->known);
     vug_buf_release(&r->nodes);
     vug_buf_release(&r->key);
@@ -289,6 +291,38 @@ vug_node vug_rules_repeat(vug_rules *r, vug_node what, uint32_t min, uint32_t ma
                             .max = max,
                             .depth = vug_rule_at(r, what)->depth + 1 };
     return find(r, &rule, &what, sizeof(what), &known) ? known : add(r, rule);
+}
+
+vug_node vug_rules_graph(vug_rules *r, const vug_graph_edge *edge, size_t n)
+{
+    if (n == 0)
+        return vug_rules_choice(r, NULL, 0);
+    vug_node known;
+    vug_rule rule = { .kind = VUG_RULE_GRAPH, .n = (uint32_t)n };
+    for (size_t i = 0; i < n && r->st == VUG_OK; i++) {
+        VUG_ASSERT(edge[i].label < vug_rules_count(r));
+        const uint32_t depth = vug_rule_at(r, edge[i].label)->depth + 1;
+        rule.depth = depth > rule.depth ? depth : rule.depth;
+        const uint32_t to = edge[i].to == VUG_GRAPH_END ? 0 : edge[i].to;
+        const uint32_t last = edge[i].from > to ? edge[i].from : to;
+        rule.max = last >= rule.max ? last + 1 : rule.max;
+    }
+    if (find(r, &rule, edge, n * sizeof(*edge), &known))
+        return known;
+    rule.at = keep(r, &r->edge, edge, n, sizeof(*edge), "edges of graphs");
+    return add(r, rule);
+}
+
+vug_node vug_rules_ahead(vug_rules *r, vug_node rest, bool negated)
+{
+    if (r->st != VUG_OK)
+        return VUG_NODE_EMPTY;
+    VUG_ASSERT(rest < vug_rules_count(r));
+    vug_node known;
+    const vug_rule rule = {
+        .kind = VUG_RULE_AHEAD, .at = rest, .n = negated, .depth = vug_rule_at(r, rest)->depth + 1
+    };
+    return find(r, &rule, &rest, sizeof(rest), &known) ? known : add(r, rule);
 }
 
 /* ---- rules --------------------------------------------------------------- */

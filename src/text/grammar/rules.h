@@ -20,7 +20,8 @@
 #define VUG_RULES_MAX_BYTES   ((uint32_t)1 << 22) /* of literals and names together */
 #define VUG_RULES_MAX_DEPTH   500                 /* of nodes in nodes */
 #define VUG_RULES_MAX_REPEAT  100000
-#define VUG_RULES_MAX_TRIGGER 64 /* characters */
+#define VUG_RULES_MAX_TRIGGER 64                  /* characters */
+#define VUG_RULES_MAX_WORK    ((uint64_t)1 << 24) /* steps of vug_rules_regular, about a second */
 
 typedef uint32_t vug_node;
 #define VUG_NODE_EMPTY     ((vug_node)0)
@@ -57,6 +58,17 @@ vug_node vug_rules_until(vug_rules *rules, vug_str trigger);
 vug_node vug_rules_token(vug_rules *rules, vug_str spelling);
 #define VUG_RULES_TOKEN_BYTE 0xff
 
+/* From state 0 of a graph along edges, each a text of its label, to VUG_GRAPH_END. */
+#define VUG_GRAPH_END UINT32_MAX
+typedef struct {
+    vug_node label;
+    uint32_t from, to; /* states */
+} vug_graph_edge;
+vug_node vug_rules_graph(vug_rules *rules, const vug_graph_edge *edge, size_t n);
+/* The empty text, where all that follows to the end is `rest`, or with `negated` is not.
+ * For vug_rules_regular alone. */
+vug_node vug_rules_ahead(vug_rules *rules, vug_node rest, bool negated);
+
 /* A node that stands for an expression which is given later, so that rules can call
  * each other and themselves. */
 vug_node vug_rules_declare(vug_rules *rules);
@@ -88,6 +100,7 @@ typedef vug_node vug_character_fn(vug_rules *rules, const vug_char_range *range,
 
 typedef struct {
     bool search;                 /* it may match anywhere in the text, as "pattern" of schemas */
+    bool ahead;                  /* what looks ahead stays vug_rules_ahead */
     vug_character_fn *character; /* NULL: vug_rules_class */
     void *user;
 } vug_regex_use;
@@ -95,5 +108,10 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_rules_regex_part(vug_rules *rules, vug_str text,
                                                const vug_regex_use *use, vug_node *root,
                                                vug_err *err);
+
+/* The expression `root` of `plain`, of classes of characters, sequences, choices, repetitions
+ * and what looks ahead, as a node of `rules` that does not look ahead. `plain` is added to. */
+vug_node vug_rules_regular(vug_rules *rules, vug_rules *plain, vug_node root,
+                           vug_character_fn *character, void *user);
 
 #endif

@@ -244,6 +244,8 @@ static vug_status finish(vug_schema *s, vug_err *err)
         *err = s->err;
     vug_index_release(&s->known);
     vug_index_release(&s->sets);
+    vug_sets_release(&s->strings);
+    vug_buf_release(&s->string_rule);
     vug_arena_release(&s->arena);
     vug_free(s);
     return st;

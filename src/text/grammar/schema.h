@@ -23,6 +23,7 @@
 #include "core/json.h"
 #include "core/mem.h"
 #include "text/grammar/json_rules.h"
+#include "text/grammar/sets.h"
 #include "text/tokenizer/index.h"
 
 #define VUG_SCHEMA_MAX_BYTES    ((size_t)1 << 20)
@@ -80,6 +81,8 @@ typedef struct {
     vug_index sets; /* rule; those from n_done on are still to be made */
     vug_schema_rule *rule;
     uint32_t n_rules, n_done, room;
+    vug_sets strings;          /* conditions of strings whose rule is there */
+    vug_buf string_rule;       /* vug_node, for each */
     vug_schema_anchor *anchor; /* by name; collected with the first that is asked for */
     size_t n_anchors;
     bool has_anchors;
@@ -119,6 +122,8 @@ const vug_jv *vug_schema_ref(vug_schema *s, const vug_jv *schema);
 uint64_t vug_schema_count(vug_schema_case c, const char *keyword, bool most, uint64_t otherwise);
 /* The first schema of a case with the keyword gives its value, or NULL. */
 const vug_jv *vug_schema_find(vug_schema_case c, const char *keyword);
+/* Whether it has a pattern, by itself or in its allOf. */
+bool vug_schema_has_pattern(const vug_jv *schema);
 /* As vug_jv_get, with a name from a file; counted. */
 const vug_jv *vug_schema_get(vug_schema *s, const vug_jv *object, vug_str name);
 
@@ -209,6 +214,8 @@ typedef struct {
 bool vug_decimal_read(vug_str spelling, vug_decimal *out);
 int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b);
 bool vug_decimal_is_integer(const vug_decimal *a);
+/* Times 10^scale, where that is an integer from 1 to 2^31 - 1; else 0. */
+uint32_t vug_decimal_scaled(const vug_decimal *a, int scale);
 /* The remainder of an integer, by 1 to 2^31; its sign does not count. */
 uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by);
 
@@ -221,8 +228,9 @@ typedef struct {
 
 typedef struct {
     vug_bound low, high;
-    uint32_t multiple;
-    int n_fraction; /* digits behind the point, at most */
+    uint32_t multiple; /* times 10^-scale */
+    int scale;
+    int n_fraction; /* digits behind the point, at most; with a scale no more than that */
 } vug_number_range;
 
 /* Which is not empty. */

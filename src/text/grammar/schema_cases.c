@@ -45,6 +45,11 @@ unsigned vug_schema_types(vug_schema_case c)
             of_this = vug_schema_type_of(type->str);
         for (const vug_jv *t = type ? type->child : NULL; t; t = t->next)
             of_this |= vug_schema_type_of(t->str);
+        const vug_jv *nullable = vug_jv_get(c.of[i], "nullable"); /* of OpenAPI 3.0 */
+        if (nullable && nullable->boolean)
+            of_this |= VUG_TYPE_NULL;
+        if (vug_jv_get(c.of[i], "not")) /* anything: another is not taken */
+            of_this = 0;
         types &= of_this;
     }
     return types;

@@ -86,6 +86,16 @@ bool vug_decimal_is_integer(const vug_decimal *a)
     return a->n <= a->point || a->n == 0;
 }
 
+uint32_t vug_decimal_scaled(const vug_decimal *a, int scale)
+{
+    uint64_t out = 0;
+    if (a->negative || a->n == 0 || a->n > a->point + scale)
+        return 0;
+    for (int i = 0; i < a->point + scale && out <= INT32_MAX; i++)
+        out = out * 10 + (uint64_t)(i < a->n ? a->digit[i] : 0);
+    return out <= INT32_MAX ? (uint32_t)out : 0;
+}
+
 uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by)
 {
     uint64_t rest = 0;

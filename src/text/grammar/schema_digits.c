@@ -24,6 +24,7 @@ typedef struct {
     char low[PLACES], high[PLACES]; /* digits of the bounds */
     bool low_open, high_open;
     uint32_t multiple;
+    int scale;
     vug_node *made; /* as below */
 } digits;
 
@@ -44,9 +45,18 @@ static bool zeros(const char *digit, int from)
     return true;
 }
 
+static uint32_t power_of_ten(int n, uint32_t modulo)
+{
+    uint32_t out = 1 % modulo;
+    for (int i = 0; i < n; i++)
+        out = out * 10 % modulo;
+    return out;
+}
+
 static bool may_end(const digits *d, place p)
 {
-    if (p.rest != 0)
+    const int left = d->n_whole + d->scale - p.at; /* zeros, as far as the multiple goes */
+    if (p.rest * power_of_ten(left, d->multiple) % d->multiple != 0)
         return false;
     if (p.low && (d->low_open || !zeros(d->low, p.at)))
         return false;
@@ -90,19 +100,11 @@ static vug_node after(digits *d, place p) // NOLINT(misc-no-recursion)
     return n ? vug_rules_choice(d->s->rules, part, n) : DEAD;
 }
 
-static uint32_t power_of_ten(int n, uint32_t modulo)
-{
-    uint32_t out = 1 % modulo;
-    for (int i = 0; i < n; i++)
-        out = out * 10 % modulo;
-    return out;
-}
-
 /* Remembered where no bound is near: two remainders that the digits to come make one are
  * one, so that multiples of 100 look at the last two digits only. */
 static vug_node after_free(digits *d, int at, uint32_t rest) // NOLINT(misc-no-recursion)
 {
-    const int left = d->n_whole - at;
+    const int left = d->n_whole + d->scale - at;
     const uint32_t key = rest * power_of_ten(left, d->multiple) % d->multiple;
     vug_node *made = &d->made[(uint32_t)left * d->multiple + key];
     if (*made == 0) {
@@ -195,7 +197,8 @@ static int whole_digits(const vug_decimal *at)
 typedef struct {
     vug_node part[2 * WHOLE + 2];
     size_t n;
-    vug_node *made; /* [WHOLE + 1][multiple]: digits to come, remainder; 1 more than the node */
+    vug_node *
+            made; /* [WHOLE + scale + 1][multiple]: digits to come, remainder; 1 more than the node */
 } parts;
 
 static void put_part(vug_schema *s, vug_node node, bool negative, parts *to)
@@ -212,6 +215,7 @@ static void put_length(vug_schema *s, const vug_number_range *r, int n_whole, bo
                  .n_whole = n_whole,
                  .n_fraction = r->n_fraction,
                  .multiple = r->multiple,
+                 .scale = r->scale,
                  .low_open = r->low.open,
                  .high_open = r->high.open,
                  .made = to->made };
@@ -281,7 +285,8 @@ vug_node vug_schema_digits(vug_schema *s, const vug_number_range *r)
 {
     parts to = { .n = 0 };
     if (r->multiple > 1)
-        to.made = vug_schema_alloc(s, (size_t)(WHOLE + 1) * r->multiple, sizeof(*to.made));
+        to.made =
+                vug_schema_alloc(s, (size_t)(WHOLE + r->scale + 1) * r->multiple, sizeof(*to.made));
     if (!vug_schema_ok(s))
         return VUG_NODE_EMPTY;
     if (!r->low.given || r->low.at.negative)

@@ -9,6 +9,7 @@ typedef enum {
     BOOLEAN,
     COUNT, /* a whole number from 0 */
     NUMBER,
+    EXCLUSIVE, /* a number, or up to draft 4 whether the other bound is open */
     STRING,
     FORMAT,  /* a string that names one */
     STRINGS, /* a list */
@@ -16,6 +17,7 @@ typedef enum {
     VALUES,  /* a list of anything */
     VALUE,
     SCHEMA,
+    ANYTHING,  /* a schema that says nothing */
     SCHEMAS,   /* a list that is not empty */
     ITEMS,     /* a schema, or such a list (up to draft 2019-09) */
     MAP,       /* of names to schemas */
@@ -46,12 +48,14 @@ typedef enum {
     X("format", FORMAT)                \
     X("minimum", NUMBER)               \
     X("maximum", NUMBER)               \
-    X("exclusiveMinimum", NUMBER)      \
-    X("exclusiveMaximum", NUMBER)      \
+    X("exclusiveMinimum", EXCLUSIVE)   \
+    X("exclusiveMaximum", EXCLUSIVE)   \
     X("multipleOf", NUMBER)            \
     X("allOf", SCHEMAS)                \
     X("anyOf", SCHEMAS)                \
     X("oneOf", SCHEMAS)                \
+    X("not", ANYTHING)                 \
+    X("nullable", BOOLEAN)             \
     X("$id", ROOT_ONLY)                \
     X("id", ROOT_ONLY)                 \
     X("$schema", PASSED_OVER)          \
@@ -121,6 +125,8 @@ static const char *wrong(value_kind kind, const vug_jv *v)
         return is_count(v) ? NULL : "a whole number from 0 to 10^15";
     case NUMBER:
         return v->type == VUG_JSON_NUMBER ? NULL : "a number";
+    case EXCLUSIVE:
+        return v->type == VUG_JSON_NUMBER || v->type == VUG_JSON_BOOL ? NULL : "a number";
     case STRING:
     case FORMAT:
     case ROOT_ONLY:
@@ -140,10 +146,26 @@ static const char *wrong(value_kind kind, const vug_jv *v)
     case MAP:
         return v->type == VUG_JSON_OBJECT && are_schemas(v) ? NULL : "an object of schemas";
     case VALUE:
+    case ANYTHING:
     case PASSED_OVER:
         break;
     }
     return NULL;
+}
+
+static bool says_nothing(const vug_jv *schema)
+{
+    return schema->type == VUG_JSON_OBJECT ? schema->n == 0
+                                           : schema->type == VUG_JSON_BOOL && schema->boolean;
+}
+
+bool vug_schema_has_pattern(const vug_jv *schema)
+{
+    const vug_jv *all = vug_jv_get(schema, "allOf");
+    bool has = vug_jv_get(schema, "pattern");
+    for (const vug_jv *m = all ? all->child : NULL; m && !has; m = m->next)
+        has = vug_jv_is(m, VUG_JSON_OBJECT) && vug_jv_get(m, "pattern");
+    return has;
 }
 
 static void check_types(vug_schema *s, const vug_jv *v)
@@ -160,7 +182,7 @@ static void check_keyword(vug_schema *s, const vug_jv *schema, const vug_jv *mem
     const size_t n = sizeof(keywords) / sizeof(*keywords);
     while (i < n && !vug_str_is(member->key, keywords[i].name))
         i++;
-    if (i == n) {
+    if (i == n || (keywords[i].kind == ANYTHING && !says_nothing(member))) {
         if (!vug_str_starts(member->key, "x-"))
             vug_schema_fail(s, VUG_UNSUPPORTED, schema, "the keyword '%.*s' is not supported",
                             VUG_STR_ARG(member->key));
@@ -173,7 +195,7 @@ static void check_keyword(vug_schema *s, const vug_jv *schema, const vug_jv *mem
     else if (kind == TYPES)
         check_types(s, member);
     else if (kind == FORMAT && !vug_schema_is_string_format(member->str) &&
-             !vug_schema_is_number_format(member->str) && !vug_jv_get(schema, "pattern"))
+             !vug_schema_is_number_format(member->str) && !vug_schema_has_pattern(schema))
         vug_schema_fail(s, VUG_UNSUPPORTED, member, "the format '%.*s' is not supported",
                         VUG_STR_ARG(member->str));
     else if (kind == ROOT_ONLY && schema != s->root && !vug_str_starts(member->str, "#"))

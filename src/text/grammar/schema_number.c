@@ -1,8 +1,8 @@
 #include "text/grammar/schema.h"
 
 /*
- * What a schema says of numbers: a range, and what they are multiples of. Of fractions
- * doubles make that a matter of luck, so it is for integers only.
+ * What a schema says of numbers: a range, and what they are multiples of. Both are meant of
+ * the decimals that are written: 0.07 is a multiple of 0.01, whatever doubles make of it.
  */
 
 enum {
@@ -27,17 +27,20 @@ static void tighten(vug_bound *b, vug_bound other, int sign)
 static void read_bounds(vug_schema *s, const vug_jv *schema, vug_number_range *r)
 {
     static const struct {
-        const char *keyword;
-        bool low, open;
-    } row[] = { { "minimum", true, false },
-                { "exclusiveMinimum", true, true },
-                { "maximum", false, false },
-                { "exclusiveMaximum", false, true } };
+        const char *keyword, *opens; /* the latter with true, up to draft 4 */
+        bool low;
+    } row[] = { { "minimum", "exclusiveMinimum", true },
+                { "exclusiveMinimum", NULL, true },
+                { "maximum", "exclusiveMaximum", false },
+                { "exclusiveMaximum", NULL, false } };
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         const vug_jv *word = vug_jv_get(schema, row[i].keyword);
-        vug_bound b = { .given = true, .open = row[i].open };
-        if (!word)
+        vug_bound b = { .given = true, .open = !row[i].opens };
+        if (!vug_jv_is(word, VUG_JSON_NUMBER))
             continue;
+        const vug_jv *opens = row[i].opens ? vug_jv_get(schema, row[i].opens) : NULL;
+        if (vug_jv_is(opens, VUG_JSON_BOOL))
+            b.open = opens->boolean;
         if (!vug_decimal_read(word->str, &b.at) || b.at.n - b.at.point > FRACTION)
             vug_schema_fail(s, VUG_LIMIT, word, "a bound with too many digits");
         else
@@ -99,25 +102,28 @@ static uint32_t common(uint32_t a, uint32_t b)
     return a;
 }
 
-/* The multiple of all of them. */
+/* The multiple of all of them; 0: none was read. */
 static void read_multiple(vug_schema *s, const vug_jv *schema, vug_number_range *r)
 {
     const vug_jv *word = vug_jv_get(schema, "multipleOf");
     vug_decimal d;
     if (!word)
         return;
-    const bool fits = vug_decimal_read(word->str, &d) && d.n > 0 && !d.negative && d.point <= 4;
-    if (!fits || !vug_decimal_is_integer(&d)) {
-        vug_schema_fail(s, VUG_UNSUPPORTED, word, "multiples of other than 1 to %d", MAX_MULTIPLE);
-        return;
-    }
-    const uint32_t by = (uint32_t)word->f64;
-    r->multiple = r->multiple / common(r->multiple, by) * by;
-    if (r->multiple > MAX_MULTIPLE || prime_part(r->multiple) > MAX_PRIME_PART)
+    const bool fits = vug_decimal_read(word->str, &d) && d.n - d.point < EXACT;
+    const int scale = fits && d.n - d.point > r->scale ? d.n - d.point : r->scale;
+    uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
+    for (; r->scale < scale && r->multiple <= MAX_MULTIPLE; r->scale++)
+        r->multiple *= 10;
+    r->scale = scale;
+    if (r->multiple != 0 && by != 0 && by <= MAX_MULTIPLE)
+        by = r->multiple / common(r->multiple, by) * by;
+    if (by == 0 || by > MAX_MULTIPLE || prime_part(by) > MAX_PRIME_PART)
         vug_schema_fail(s, VUG_UNSUPPORTED, word,
-                        "multiples of %u: at most %d, and without the factors 2 and 5 at most %d, "
-                        "are supported",
-                        (unsigned)r->multiple, MAX_MULTIPLE, MAX_PRIME_PART);
+                        "multiples of %.*s: at most %d, all digits taken together, and without "
+                        "the factors 2 and 5 at most %d, are supported",
+                        VUG_STR_ARG(word->str), MAX_MULTIPLE, MAX_PRIME_PART);
+    else
+        r->multiple = by;
 }
 
 /* Decimals next to an open bound must not become the bound when they are read as
@@ -139,19 +145,34 @@ static void limit_fraction(vug_schema *s, vug_schema_case c, vug_number_range *r
     }
 }
 
+/* A multiple of a fraction stays one only if it is read as it was written: of all digits as
+ * many as a double keeps. */
+static void limit_whole(vug_number_range *r)
+{
+    vug_bound b = { .given = true,
+                    .open = true,
+                    .at = { .n = 1, .point = EXACT - r->scale + 1, .digit = { 1 } } };
+    if (r->scale == 0)
+        return;
+    tighten(&r->high, b, -1);
+    b.at.negative = true;
+    tighten(&r->low, b, 1);
+}
+
 static vug_number_range read_range(vug_schema *s, vug_schema_case c, bool fractions)
 {
-    vug_number_range r = { .multiple = 1, .n_fraction = fractions ? FRACTION : 0 };
-    bool has_multiple = false;
+    vug_number_range r = { .n_fraction = fractions ? FRACTION : 0 };
     for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
         read_bounds(s, c.of[i], &r);
         (void)read_format(vug_jv_get(c.of[i], "format"), &r);
         read_multiple(s, c.of[i], &r);
-        has_multiple = has_multiple || vug_jv_get(c.of[i], "multipleOf");
     }
-    if (has_multiple)
-        r.n_fraction = 0;
+    if (r.multiple != 0 && r.n_fraction > r.scale)
+        r.n_fraction = r.scale;
+    if (r.multiple == 0)
+        r.multiple = 1;
     limit_fraction(s, c, &r);
+    limit_whole(&r);
     return r;
 }
 
@@ -174,7 +195,9 @@ vug_node vug_schema_number(vug_schema *s, vug_schema_case c, bool fractions)
     const vug_number_range r = read_range(s, c, fractions);
     if (!vug_schema_ok(s))
         return VUG_NODE_EMPTY;
-    if (!r.low.given && !r.high.given && r.multiple == 1)
-        return r.n_fraction ? s->json.number : s->json.integer;
+    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == 0)
+        return s->json.integer;
+    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == FRACTION)
+        return s->json.number;
     return is_empty(&r) ? vug_rules_nothing(s->rules) : vug_schema_digits(s, &r);
 }

@@ -81,21 +81,69 @@ bool vug_schema_is_string_format(vug_str name)
 /* ---- patterns -------------------------------------------------------------------- */
 
 typedef struct {
-    const vug_jv *pattern;
-    const format_row *format;
+    const vug_jv *at; /* in the schema */
+    vug_str regex;
+    bool search; /* it may match anywhere in the string */
+} condition;
+
+/* Of a string; all of them hold. */
+typedef struct {
+    condition *of;
+    size_t n;
     uint64_t min, max; /* code points; UINT64_MAX: no limit */
 } wanted;
 
-static vug_node regex(vug_schema *s, vug_str text, bool search, const vug_jv *at)
+static bool is_bounded(const wanted *w)
+{
+    return w->min > 0 || w->max != UINT64_MAX;
+}
+
+static vug_node counted(vug_rules *rules, vug_node character, const wanted *w)
+{
+    return vug_rules_repeat(rules, character, (uint32_t)w->min,
+                            w->max == UINT64_MAX ? VUG_REPEAT_FOREVER : (uint32_t)w->max);
+}
+
+static vug_node regex(vug_schema *s, vug_rules *rules, const condition *c, vug_regex_use use)
 {
     vug_node node = VUG_NODE_EMPTY;
     vug_err err = { 0 };
-    const vug_regex_use use = { .search = search,
-                                .character = vug_json_character,
-                                .user = &s->json };
-    const vug_status st = vug_rules_regex_part(s->rules, text, &use, &node, &err);
+    use.search = c->search;
+    const vug_status st = vug_rules_regex_part(rules, c->regex, &use, &node, &err);
     if (st != VUG_OK)
-        vug_schema_fail(s, st, at, "%s", err.msg);
+        vug_schema_fail(s, st, c->at, "%s", err.msg);
+    return node;
+}
+
+static vug_node alone(vug_schema *s, const condition *c)
+{
+    return regex(s, s->rules, c,
+                 (vug_regex_use){ .character = vug_json_character, .user = &s->json });
+}
+
+/* A pattern, where there are others that hold as well. */
+static vug_node together(vug_schema *s, const wanted *w)
+{
+    vug_rules *plain = vug_rules_create();
+    vug_node *part = vug_schema_alloc(s, w->n + 1, sizeof(*part));
+    vug_node node = VUG_NODE_EMPTY;
+    size_t n = 0;
+    if (!plain)
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: patterns");
+    if (plain && part) {
+        if (is_bounded(w))
+            part[n++] = vug_rules_ahead(
+                    plain, counted(plain, vug_rules_class(plain, NULL, 0, true), w), false);
+        for (size_t i = 0; i < w->n && vug_schema_ok(s); i++, n++) {
+            part[n] = regex(s, plain, &w->of[i], (vug_regex_use){ .ahead = true });
+            if (i + 1 < w->n)
+                part[n] = vug_rules_ahead(plain, part[n], false);
+        }
+        if (vug_schema_ok(s))
+            node = vug_rules_regular(s->rules, plain, vug_rules_sequence(plain, part, n),
+                                     vug_json_character, &s->json);
+    }
+    vug_rules_destroy(plain);
     return node;
 }
 
@@ -144,58 +192,101 @@ static bool read_times(vug_str text, size_t *i, uint64_t *min, uint64_t *max)
     return *i < text.len && text.ptr[(*i)++] == '}';
 }
 
-/* A pattern and a length together are for one kind of pattern only: "^[a-z]+$", a
- * character many times, whose own length is then the narrower of the two. */
-static vug_node bounded_pattern(vug_schema *s, const wanted *w)
+/* Of the commonest pattern beside a length, "^[a-z]+$", a character many times: its own
+ * count is narrowed, which costs no states. False where it is another pattern. */
+static bool narrowed(vug_schema *s, const wanted *w, vug_node *node)
 {
-    const vug_str text = w->pattern->str;
+    const vug_str text = w->n == 1 && w->of->search ? w->of->regex : (vug_str){ 0 };
     uint64_t min, max;
     const size_t end = text.len > 0 && text.ptr[0] == '^' ? after_character(text, 1) : 0;
     size_t i = end;
-    if (end == 0 || !read_times(text, &i, &min, &max) || i + 1 != text.len || text.ptr[i] != '$') {
-        vug_schema_fail(s, VUG_UNSUPPORTED, w->pattern,
-                        "beside minLength or maxLength a pattern must be one character with its "
-                        "count, as ^[a-z]+$");
-        return VUG_NODE_EMPTY;
-    }
-    min = w->min > min ? w->min : min;
-    max = w->max < max ? w->max : max;
-    if (min > max)
-        return vug_rules_nothing(s->rules);
-    const vug_node one = regex(s, (vug_str){ text.ptr + 1, end - 1 }, false, w->pattern);
-    return vug_rules_repeat(s->rules, one, (uint32_t)min,
-                            max == UINT64_MAX ? VUG_REPEAT_FOREVER : (uint32_t)max);
+    if (end == 0 || !read_times(text, &i, &min, &max) || i + 1 != text.len || text.ptr[i] != '$')
+        return false;
+    condition one = *w->of;
+    one.regex = (vug_str){ text.ptr + 1, end - 1 };
+    one.search = false;
+    const wanted both = { .min = w->min > min ? w->min : min, .max = w->max < max ? w->max : max };
+    *node = both.min > both.max ? vug_rules_nothing(s->rules)
+                                : counted(s->rules, alone(s, &one), &both);
+    return true;
 }
 
 /* ---- strings ---------------------------------------------------------------------- */
 
-static void read_pattern(vug_schema *s, const vug_jv *schema, wanted *w)
+static void add(wanted *w, condition c)
 {
-    const vug_jv *pattern = vug_jv_get(schema, "pattern"), *format = vug_jv_get(schema, "format");
-    const format_row *row = format ? find_format(format->str) : NULL;
-    if (pattern && w->pattern && !vug_str_equal(pattern->str, w->pattern->str))
-        vug_schema_fail(s, VUG_UNSUPPORTED, pattern, "a second pattern for the same string");
-    if (row && w->format && row != w->format)
-        vug_schema_fail(s, VUG_UNSUPPORTED, format, "a second format for the same string");
-    w->pattern = pattern ? pattern : w->pattern;
-    w->format = row ? row : w->format;
+    bool there = false;
+    for (size_t i = 0; i < w->n; i++)
+        there = there || (w->of[i].search == c.search && vug_str_equal(w->of[i].regex, c.regex));
+    if (!there)
+        w->of[w->n++] = c;
 }
 
-static vug_node formatted(vug_schema *s, vug_schema_case c, const wanted *w)
+static void add_format(wanted *w, const vug_jv *at, const format_row *f)
 {
-    const format_row *f = w->format;
-    if (w->min > f->shortest || (w->max != UINT64_MAX && (f->longest == 0 || w->max < f->longest)))
-        vug_schema_fail(s, VUG_UNSUPPORTED, vug_schema_find(c, "format"),
-                        "a minLength or maxLength that the format does not have by itself");
-    return regex(s, vug_str_of(f->regex), false, vug_schema_find(c, "format"));
+    add(w, (condition){ at, vug_str_of(f->regex), false });
+    /* What it says of the length by itself need not be said again. */
+    if (w->min <= f->shortest)
+        w->min = 0;
+    if (f->longest && w->max >= f->longest)
+        w->max = UINT64_MAX;
+}
+
+/* Libraries write the pattern of a format beside its name (zod: email, uuid, ipv4), and for
+ * JSON Schema a format is a remark: where a schema has a pattern, too, that decides. */
+static void read_conditions(vug_schema_case c, wanted *w)
+{
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *pattern = vug_jv_get(c.of[i], "pattern");
+        const vug_jv *format = vug_jv_get(c.of[i], "format");
+        const format_row *f =
+                format && !vug_schema_has_pattern(c.of[i]) ? find_format(format->str) : NULL;
+        if (pattern)
+            add(w, (condition){ pattern, pattern->str, true });
+        if (f)
+            add_format(w, format, f);
+    }
+}
+
+static vug_node make_string(vug_schema *s, const wanted *w)
+{
+    vug_node inside = VUG_NODE_EMPTY;
+    if (w->n == 0)
+        inside = counted(s->rules, s->json.character, w);
+    else if (w->n == 1 && !is_bounded(w))
+        inside = alone(s, w->of);
+    else if (!narrowed(s, w, &inside))
+        inside = together(s, w);
+    return VUG_SEQUENCE(s->rules, s->json.quote, inside, s->json.quote);
+}
+
+/* Many properties have the same, and what looks ahead takes its time: it is made once. */
+static vug_node known_string(vug_schema *s, const wanted *w)
+{
+    vug_buf key = { 0 };
+    const uint32_t head[] = { (uint32_t)w->min, (uint32_t)w->max, s->json.escapes };
+    vug_buf_append(&key, head, sizeof(head));
+    for (size_t i = 0; i < w->n; i++) {
+        vug_buf_append(&key, w->of[i].search ? "s" : "f", 1);
+        vug_buf_append(&key, w->of[i].regex.ptr, w->of[i].regex.len);
+    }
+    vug_buf_append(&key, "\0\0\0", 3 - (key.len + 3) % 4);
+    const uint32_t id = vug_sets_intern(&s->strings, (const void *)key.ptr, key.len / 4);
+    if (id == s->string_rule.len / sizeof(vug_node)) {
+        const vug_node made = make_string(s, w);
+        vug_buf_append(&s->string_rule, &made, sizeof(made));
+    }
+    if (key.bad || id == VUG_SETS_NONE || s->string_rule.bad)
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: strings");
+    vug_buf_release(&key);
+    return vug_schema_ok(s) ? ((vug_node *)(void *)s->string_rule.ptr)[id] : VUG_NODE_EMPTY;
 }
 
 vug_node vug_schema_string(vug_schema *s, vug_schema_case c)
 {
-    wanted w = { .min = vug_schema_count(c, "minLength", false, 0),
+    wanted w = { .of = vug_schema_alloc(s, 2 * c.n + 1, sizeof(condition)),
+                 .min = vug_schema_count(c, "minLength", false, 0),
                  .max = vug_schema_count(c, "maxLength", true, UINT64_MAX) };
-    for (size_t i = 0; i < c.n && vug_schema_ok(s); i++)
-        read_pattern(s, c.of[i], &w);
     if (!vug_schema_ok(s) || w.min > w.max)
         return vug_rules_nothing(s->rules);
     if (w.min > VUG_RULES_MAX_REPEAT || (w.max != UINT64_MAX && w.max > VUG_RULES_MAX_REPEAT)) {
@@ -205,18 +296,6 @@ vug_node vug_schema_string(vug_schema *s, vug_schema_case c)
                 "more than %d characters", VUG_RULES_MAX_REPEAT);
         return VUG_NODE_EMPTY;
     }
-    vug_node inside;
-    const bool bounded = w.min > 0 || w.max != UINT64_MAX;
-    if (!w.pattern && !w.format && !bounded)
-        return s->json.string;
-    /* Libraries write the pattern of a format beside its name (zod: email, uuid, ipv4), and
-     * for JSON Schema a format is a remark: where there is a pattern, it decides. */
-    if (w.pattern)
-        inside = bounded ? bounded_pattern(s, &w) : regex(s, w.pattern->str, true, w.pattern);
-    else if (w.format)
-        inside = formatted(s, c, &w);
-    else
-        inside = vug_rules_repeat(s->rules, s->json.character, (uint32_t)w.min,
-                                  w.max == UINT64_MAX ? VUG_REPEAT_FOREVER : (uint32_t)w.max);
-    return VUG_SEQUENCE(s->rules, s->json.quote, inside, s->json.quote);
+    read_conditions(c, &w);
+    return w.n == 0 && !is_bounded(&w) ? s->json.string : known_string(s, &w);
 }

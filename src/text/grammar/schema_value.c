@@ -95,31 +95,38 @@ static bool in_count(vug_schema_case c, const char *min, const char *max, uint64
 static vug_schema_answer number_holds(const vug_jv *v, const vug_jv *schema)
 {
     static const struct {
-        const char *keyword;
-        int sign; /* times the order of value and bound it is at least `least` */
+        const char *keyword, *opens; /* the latter with true, up to draft 4 */
+        int sign;                    /* times the order of value and bound it is at least `least` */
         int least;
-    } row[] = { { "minimum", 1, 0 },
-                { "exclusiveMinimum", 1, 1 },
-                { "maximum", -1, 0 },
-                { "exclusiveMaximum", -1, 1 } };
+    } row[] = { { "minimum", "exclusiveMinimum", 1, 0 },
+                { "exclusiveMinimum", NULL, 1, 1 },
+                { "maximum", "exclusiveMaximum", -1, 0 },
+                { "exclusiveMaximum", NULL, -1, 1 } };
     vug_decimal value, bound;
     if (!vug_decimal_read(v->str, &value))
         return VUG_SCHEMA_MAYBE;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         const vug_jv *word = vug_jv_get(schema, row[i].keyword);
-        if (!word)
+        if (!vug_jv_is(word, VUG_JSON_NUMBER))
             continue;
         if (!vug_decimal_read(word->str, &bound))
             return VUG_SCHEMA_MAYBE;
-        if (row[i].sign * vug_decimal_compare(&value, &bound) < row[i].least)
+        const vug_jv *opens = row[i].opens ? vug_jv_get(schema, row[i].opens) : NULL;
+        const bool word_opens = opens && opens->type == VUG_JSON_BOOL;
+        const int least = word_opens ? opens->boolean : row[i].least;
+        if (row[i].sign * vug_decimal_compare(&value, &bound) < least)
             return VUG_SCHEMA_NO;
     }
     const vug_jv *multiple = vug_jv_get(schema, "multipleOf");
     if (multiple && value.n > 0) {
-        if (!multiple->is_int || multiple->i64 < 1 || multiple->i64 > INT32_MAX)
+        vug_decimal d;
+        const bool fits = vug_decimal_read(multiple->str, &d);
+        const int scale = fits && d.n > d.point ? d.n - d.point : 0;
+        const uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
+        value.point += scale;
+        if (by == 0)
             return VUG_SCHEMA_MAYBE;
-        return answer(vug_decimal_is_integer(&value) &&
-                      vug_decimal_modulo(&value, (uint32_t)multiple->i64) == 0);
+        return answer(vug_decimal_is_integer(&value) && vug_decimal_modulo(&value, by) == 0);
     }
     return vug_jv_get(schema, "format") ? VUG_SCHEMA_MAYBE : VUG_SCHEMA_YES;
 }

@@ -87,13 +87,6 @@ uint32_t vug_sets_find(const vug_sets *s, const uint32_t *element, size_t n)
     return slot ? slot - 1 : VUG_SETS_NONE;
 }
 
-void vug_sets_clear(vug_sets *s)
-{
-    if (s->n > 0)
-        memset(s->slot, 0, s->n_slots * sizeof(*s->slot));
-    s->n = 0;
-}
-
 void vug_sets_release(vug_sets *s)
 {
     vug_free(s->slot);

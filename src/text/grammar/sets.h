@@ -29,8 +29,6 @@ static inline const uint32_t *vug_sets_get(const vug_sets *sets, uint32_t id, si
     *n = sets->at[id + 1] - sets->at[id];
     return sets->pool + sets->at[id];
 }
-/* Forgets all, keeps the memory. */
-void vug_sets_clear(vug_sets *sets);
 void vug_sets_release(vug_sets *sets);
 
 /* Ascending, each once; returns how many are left. */

@@ -31,9 +31,13 @@ static uint32_t intern_frame(vug_walk *w, vug_frame frame)
     return id;
 }
 
-static bool stuck(const vug_walk *w)
+void vug_walk_look(vug_walk *w)
 {
-    return w->work >= VUG_WALK_MAX_WORK;
+    w->look = w->work + VUG_WALK_LOOK_WORK;
+    if (w->cancel && atomic_load(w->cancel)) {
+        w->cancelled = true;
+        w->work = VUG_WALK_MAX_WORK;
+    }
 }
 
 /* ---- closures ------------------------------------------------------------------ */
@@ -68,7 +72,7 @@ static void visit(vug_walk *w, closure *c, uint32_t frame)
 static void visit_new(vug_walk *w, closure *c, vug_frame frame)
 {
     const uint32_t id = intern_frame(w, frame);
-    if (!stuck(w))
+    if (!vug_walk_stuck(w))
         visit(w, c, id);
 }
 
@@ -94,7 +98,7 @@ static void call(vug_walk *w, closure *c, const vug_frame *f, const vug_call_edg
     const bool tail = w->a->state[edge->back].last && f->max == 1 && f->min == 1;
     const uint32_t below =
             tail ? f->below : intern_frame(w, (vug_frame){ edge->back, f->min, f->max, f->below });
-    if (!stuck(w))
+    if (!vug_walk_stuck(w))
         visit_new(w, c, (vug_frame){ rule->start, rule->min, rule->max, below });
 }
 
@@ -118,7 +122,7 @@ static vug_place keep_place(vug_walk *w, size_t n)
     const size_t n_classes = w->a->n_classes;
     if (before >= VUG_WALK_MAX_PLACES)
         w->work = VUG_WALK_MAX_WORK;
-    if (stuck(w))
+    if (vug_walk_stuck(w))
         return VUG_PLACE_FAILED;
     const uint32_t id = reach_row(w) ? vug_sets_intern(&w->places, w->list, n) : VUG_SETS_NONE;
     if (id == VUG_SETS_NONE) {
@@ -134,19 +138,19 @@ static vug_place keep_place(vug_walk *w, size_t n)
 static vug_place finish(vug_walk *w, closure *c)
 {
     const vug_automaton *a = w->a;
-    while (c->n_pending > 0 && !stuck(w)) {
+    while (c->n_pending > 0 && !vug_walk_stuck(w)) {
         const uint32_t id = w->pending[--c->n_pending];
         const vug_frame f = vug_frame_of(w, id);
         const vug_automaton_state *s = &a->state[f.state];
-        w->work++;
+        (void)vug_walk_spend(w, VUG_WALK_FRAME_WORK);
         if (s[1].edge > s[0].edge)
             w->list[1 + c->n_list++] = id;
-        for (uint32_t i = s[0].call; i < s[1].call && !stuck(w); i++)
+        for (uint32_t i = s[0].call; i < s[1].call && vug_walk_spend(w, VUG_WALK_FRAME_WORK); i++)
             call(w, c, &f, &a->call[i]);
         if (s->final)
             leave(w, c, &f);
     }
-    if (stuck(w))
+    if (vug_walk_stuck(w))
         return VUG_PLACE_FAILED;
     w->list[0] = c->done;
     return keep_place(w, 1 + vug_sort_unique(w->list + 1, c->n_list));
@@ -201,9 +205,9 @@ vug_place vug_walk_compute(vug_walk *w, vug_place place, uint32_t byte_class)
     closure c = begin(w);
     size_t n;
     const uint32_t *frame = vug_place_frames(w, place, &n);
-    for (size_t i = 0; i < n && !stuck(w); i++) {
+    for (size_t i = 0; i < n && !vug_walk_stuck(w); i++) {
         vug_frame f = vug_frame_of(w, frame[i]);
-        w->work++;
+        (void)vug_walk_spend(w, VUG_WALK_FRAME_WORK);
         if (find_edge(w->a, f.state, byte, &f.state))
             visit_new(w, &c, f);
     }
@@ -220,7 +224,7 @@ static bool put_first(vug_walk *w)
 {
     (void)intern_frame(w, (vug_frame){ 0 });
     w->list[0] = 0;
-    return !stuck(w) && keep_place(w, 1) == VUG_PLACE_DEAD;
+    return !vug_walk_stuck(w) && keep_place(w, 1) == VUG_PLACE_DEAD;
 }
 
 vug_status vug_walk_init(vug_walk *w, const vug_automaton *automaton, vug_err *err)
@@ -256,14 +260,14 @@ static bool move_frames(vug_walk *w, vug_walk *fresh, uint32_t *to)
             to[vug_frame_of(w, (uint32_t)i).below] = 1;
     }
     to[VUG_FRAME_BOTTOM] = VUG_FRAME_BOTTOM;
-    for (size_t i = 1; i < w->frames.n && !stuck(fresh); i++) {
+    for (size_t i = 1; i < w->frames.n && !vug_walk_stuck(fresh); i++) {
         if (!to[i])
             continue;
         vug_frame f = vug_frame_of(w, (uint32_t)i);
         f.below = to[f.below];
         to[i] = intern_frame(fresh, f);
     }
-    return !stuck(fresh);
+    return !vug_walk_stuck(fresh);
 }
 
 static vug_status forget(vug_walk *w, vug_place *place, vug_err *err)
@@ -271,6 +275,7 @@ static vug_status forget(vug_walk *w, vug_place *place, vug_err *err)
     vug_walk fresh;
     size_t n;
     VUG_TRY(vug_walk_init(&fresh, w->a, err));
+    fresh.cancel = w->cancel;
     uint32_t *to = vug_alloc_zero(w->frames.n, sizeof(*to));
     const uint32_t *frame = vug_place_frames(w, *place, &n);
     for (size_t i = 0; to && i < n; i++)
@@ -300,8 +305,8 @@ vug_status vug_walk_begin(vug_walk *w, vug_place *place, bool *forgotten, vug_er
     *forgotten = w->places.n > VUG_WALK_KEEP_PLACES || w->frames.n > VUG_WALK_KEEP_FRAMES;
     if (*forgotten)
         VUG_TRY(forget(w, place, err));
-    w->work = 0;
-    w->nomem = false;
+    w->work = w->look = 0;
+    w->nomem = w->cancelled = false;
     return VUG_OK;
 }
 
@@ -309,9 +314,11 @@ vug_status vug_walk_why(const vug_walk *w, vug_err *err)
 {
     if (w->nomem)
         return VUG_FAIL_NOMEM(err, "a walk over a grammar", w->frames.n * sizeof(vug_frame));
+    if (w->cancelled)
+        return VUG_FAIL(err, VUG_CANCELLED, "the walk over a grammar was stopped");
     return VUG_FAIL(err, VUG_LIMIT,
                     "the grammar is too ambiguous here: more than %d stacks at once, %zu sets of "
-                    "them, or %llu frames to look at",
+                    "them, or %llu steps for the next token",
                     VUG_WALK_MAX_STACKS, VUG_WALK_MAX_PLACES,
                     (unsigned long long)VUG_WALK_MAX_WORK);
 }

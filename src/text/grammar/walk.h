@@ -10,13 +10,17 @@
  * Used by one thread at a time.
  */
 
+#include <stdatomic.h>
+
 #include "text/grammar/automaton.h"
 #include "text/grammar/sets.h"
 
 #define VUG_WALK_MAX_STACKS  4096 /* at once: how ambiguous a grammar may be */
 #define VUG_WALK_MAX_PLACES  ((size_t)1 << 16)
 #define VUG_WALK_MAX_FRAMES  ((size_t)1 << 20)
-#define VUG_WALK_MAX_WORK    ((uint64_t)1 << 26) /* frames looked at in one call of the API */
+#define VUG_WALK_MAX_WORK    ((uint64_t)1 << 27) /* in one call of the API, see vug_walk_spend */
+#define VUG_WALK_FRAME_WORK  16                  /* what looking at a frame is worth */
+#define VUG_WALK_LOOK_WORK   ((uint64_t)1 << 16) /* between looks at `cancel` */
 #define VUG_WALK_KEEP_PLACES ((size_t)1 << 13)   /* more are forgotten when a call begins */
 #define VUG_WALK_KEEP_FRAMES ((size_t)1 << 17)
 
@@ -46,8 +50,9 @@ typedef struct {
     uint32_t *pending; /* frames of which it is to be seen what they go on to */
     uint32_t *list;    /* the place that is put together */
     uint32_t n_closures;
-    uint64_t work;
-    bool nomem;
+    uint64_t work, look;       /* what was spent; when `cancel` is to be looked at next */
+    const atomic_bool *cancel; /* someone else's, or NULL: true when nobody waits any more */
+    bool nomem, cancelled;
 } vug_walk;
 
 VUG_MUST_CHECK vug_status vug_walk_init(vug_walk *walk, const vug_automaton *automaton,
@@ -65,6 +70,28 @@ vug_place vug_walk_start(vug_walk *walk);
 vug_place vug_walk_alone(vug_walk *walk, vug_frame frame);
 /* What a frame of a place comes back to when it ends. */
 vug_place vug_walk_below(vug_walk *walk, uint32_t frame);
+/* Past a limit, or cancelled: nothing is computed until the next vug_walk_begin. */
+static inline bool vug_walk_stuck(const vug_walk *walk)
+{
+    return walk->work >= VUG_WALK_MAX_WORK;
+}
+
+void vug_walk_look(vug_walk *walk);
+
+/*
+ * Work that a call did: 1 for what takes some nanoseconds, as a node of the tree of tokens
+ * that is walked to, VUG_WALK_FRAME_WORK for a frame or a call that is looked at. So a call
+ * ends whatever the grammar is, and a caller who waits no more is heard within a millisecond
+ * or so. False when it was too much.
+ */
+static inline bool vug_walk_spend(vug_walk *walk, uint64_t n)
+{
+    walk->work += n;
+    if (walk->work >= walk->look)
+        vug_walk_look(walk);
+    return !vug_walk_stuck(walk);
+}
+
 /* What vug_walk_step does where it is not known yet. */
 vug_place vug_walk_compute(vug_walk *walk, vug_place place, uint32_t byte_class);
 /* Why a place is VUG_PLACE_FAILED. */

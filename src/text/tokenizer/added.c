@@ -11,12 +11,9 @@ static int by_pattern(const void *a, const void *b)
 {
     const vug_added_token *x = *(const vug_added_token *const *)a;
     const vug_added_token *y = *(const vug_added_token *const *)b;
-    const size_t n = x->pattern.len < y->pattern.len ? x->pattern.len : y->pattern.len;
-    const int order = memcmp(x->pattern.ptr, y->pattern.ptr, n);
+    const int order = vug_str_compare(x->pattern, y->pattern);
     if (order != 0)
         return order;
-    if (x->pattern.len != y->pattern.len)
-        return x->pattern.len < y->pattern.len ? -1 : 1;
     if (x->special != y->special)
         return x->special ? -1 : 1;
     return x->id < y->id ? -1 : 1;
@@ -115,6 +112,17 @@ static size_t space_after(vug_str text, size_t at)
     return at;
 }
 
+/* The same of a split's text. Where every space is a token that takes those behind it, each is
+ * in the run that the first one found. */
+static size_t space_behind(vug_split *s, size_t at)
+{
+    if (at < s->space || at > s->space_end) {
+        s->space = at;
+        s->space_end = space_after(s->text, at);
+    }
+    return s->space_end;
+}
+
 static bool is_within_word(vug_str text, size_t from, size_t to)
 {
     uint32_t cp;
@@ -165,7 +173,7 @@ static bool find_next(vug_split *s)
         s->found_from = s->at;
         if (is_refused(s, token, s->at, s->at + token->pattern.len))
             continue;
-        s->found_to = token->rstrip ? space_after(s->text, s->at) : s->at;
+        s->found_to = token->rstrip ? space_behind(s, s->at) : s->at;
         /* Whitespace that the token before has taken can be a token itself, but
          * not one that would share it. */
         if (token->lstrip)

@@ -68,6 +68,7 @@ typedef struct {
     size_t at;                    /* where the search goes on */
     const vug_added_token *found; /* to be given out after the text before it */
     size_t found_from, found_to;
+    size_t space, space_end; /* white space that a token took along last */
 } vug_split;
 
 /* True with the next span; none is empty. */

@@ -268,6 +268,16 @@ static vug_status push_few(encoding *e, const vug_few_ids *few)
     return VUG_OK;
 }
 
+/* The first `n` ids, where the next are the same: a prompt that a template made begins with
+ * <bos> itself, and no checkpoint was trained on two. */
+static void drop_repeated(vug_id_list *ids, size_t n)
+{
+    if (n == 0 || ids->n < 2 * n || memcmp(ids->id, ids->id + n, n * sizeof(*ids->id)) != 0)
+        return;
+    ids->n -= n;
+    memmove(ids->id, ids->id + n, ids->n * sizeof(*ids->id));
+}
+
 /* Hands out the ids, or only takes everything down. */
 static vug_status finish(encoding *e, vug_status st, vug_tokens *out)
 {
@@ -296,10 +306,12 @@ vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t
 {
     VUG_TRY(check_length(len, err));
     encoding e = { .t = t, .parse_special = (flags & VUG_ENCODE_PARSE_SPECIAL) != 0, .err = err };
-    const bool around = (flags & VUG_ENCODE_ADD_SPECIAL) != 0;
+    const bool around = (flags & (VUG_ENCODE_ADD_SPECIAL | VUG_ENCODE_ADD_MISSING)) != 0;
     vug_status st = around ? push_few(&e, &t->before) : VUG_OK;
     if (st == VUG_OK)
         st = encode_all(&e, (vug_str){ text, len });
+    if (flags & VUG_ENCODE_ADD_MISSING)
+        drop_repeated(&e.ids, t->before.n);
     if (st == VUG_OK && around)
         st = push_few(&e, &t->after);
     return finish(&e, st, out);

@@ -5,7 +5,10 @@
 
 #include "core/text.h"
 
-enum { MAX_MERGES = 1 << 20 }; /* twice those of the largest published vocabulary */
+enum {
+    MAX_MERGES = 1 << 20,      /* twice those of the largest published vocabulary */
+    MAX_SPLIT_BYTES = 1 << 28, /* that are looked up to find them; Gemma's need some 2^25 */
+};
 
 void vug_spm_release(vug_spm_pieces *p)
 {
@@ -150,6 +153,7 @@ typedef struct {
 typedef struct {
     candidate *row; /* [n] */
     size_t n, cap;
+    uint64_t split_bytes;
 } candidates;
 
 static bool can_merge(const vug_spm_pieces *p, int32_t id)
@@ -193,6 +197,13 @@ static vug_status split_piece(const vug_spm_pieces *p, uint32_t id, candidates *
     if (text.len > VUG_PIECE_MAX_BYTES)
         return VUG_FAIL(p->err, VUG_LIMIT, "%s: token %u has %zu bytes, at most %d can be merged",
                         p->file, (unsigned)id, text.len, VUG_PIECE_MAX_BYTES);
+    /* Each way to split it looks its two parts up. */
+    all->split_bytes += (uint64_t)text.len * text.len;
+    if (all->split_bytes > MAX_SPLIT_BYTES)
+        return VUG_FAIL(p->err, VUG_LIMIT,
+                        "%s: tokens too long to find their merges: the squares of their lengths "
+                        "add up to more than %d bytes",
+                        p->file, MAX_SPLIT_BYTES);
     uint32_t cp;
     for (size_t at = vug_utf8_next(text.ptr, text.len, &cp); at > 0 && at < text.len;) {
         const int32_t left = vug_vocab_find(vocab, (vug_str){ text.ptr, at });

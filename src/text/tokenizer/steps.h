@@ -4,7 +4,7 @@
 /*
  * What a tokenizer.json declares around its model, as short lists of steps: the
  * normalizer, the pre-tokenizer, the decoder. A new kind is an enum value, a row
- * in tokenizer_steps.c that reads it and a case where it acts.
+ * in steps_json.c or words_json.c that reads it and a case where it acts.
  */
 
 #include "text/tokenizer/normal.h"

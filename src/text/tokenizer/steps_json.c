@@ -3,7 +3,7 @@
 #include "core/text.h"
 
 /* The normalizer, the post-processor and the decoder of a tokenizer.json; what splits a
- * text into words is in tokenizer_words.c. */
+ * text into words is in words_json.c. */
 
 /* ---- normalizer ---------------------------------------------------------- */
 

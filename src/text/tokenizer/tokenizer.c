@@ -61,6 +61,7 @@ static vug_status open_file(const vug_mapping *file, const char *path, vug_token
                             vug_err *err)
 {
     const vug_bytes bytes = file->bytes;
+    VUG_TRY(vug_refuse_stand_in(bytes, path, err));
     if (bytes.len >= 4 && memcmp(bytes.ptr, "GGUF", 4) == 0)
         return vug_tokenizer_gguf_file(bytes, path, out, err);
     if (bytes.len > VUG_TOKENIZER_MAX_BYTES)

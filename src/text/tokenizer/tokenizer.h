@@ -101,7 +101,7 @@ typedef struct {
     vug_buf joined;
 } vug_loader;
 
-/* tokenizer_steps.c: from the parsed JSON of a member of the file to steps. They
+/* steps_json.c and words_json.c: from the parsed JSON of a member of the file to steps. They
  * keep failures in the reader. */
 void vug_load_normalizer(vug_loader *l, const vug_jv *v);
 void vug_load_pre_tokenizer(vug_loader *l, const vug_jv *v);
@@ -110,9 +110,9 @@ void vug_load_decoder(vug_loader *l, const vug_jv *v);
 
 /* The ids of "<0x00>" to "<0xFF>", spelled in upper case, or VUG_NO_ID. */
 void vug_find_bytes(const vug_vocab *vocab, uint32_t id[256]);
-/* tokenizer_model.c: the "model" member, the large part. */
+/* model.c: the "model" member, the large part. */
 void vug_load_model(vug_loader *l);
-/* tokenizer_unigram.c: the "vocab" of a Unigram model, and what is made of it at the end. */
+/* unigram_json.c: the "vocab" of a Unigram model, and what is made of it at the end. */
 void vug_load_unigram_vocab(vug_loader *l);
 void vug_load_unigram(vug_loader *l);
 /* Call now and then while reading: bounds what of the file and of decoded
@@ -121,11 +121,11 @@ void vug_load_breathe(vug_loader *l);
 /* A copy in the tokenizer's arena; ptr is NULL on failure, which is kept. */
 vug_str vug_load_copy(vug_loader *l, vug_str text);
 
-/* tokenizer_json.c: `file` may be NULL. `t` is all-zero before. */
+/* json.c: `file` may be NULL. `t` is all-zero before. */
 VUG_MUST_CHECK vug_status vug_tokenizer_load(vug_tokenizer *t, vug_str json, const char *name,
                                              const vug_mapping *file, vug_err *err);
 
-/* tokenizer_gguf.c: of a file that begins with "GGUF". */
+/* gguf.c: of a file that begins with "GGUF". */
 VUG_MUST_CHECK vug_status vug_tokenizer_gguf_file(vug_bytes file, const char *name,
                                                   vug_tokenizer **out, vug_err *err);
 
