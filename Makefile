@@ -58,7 +58,7 @@ CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 # What is not a test_*.c in tests/ is help for those that are: an archive, from
 # which each takes what it calls. The same goes for the program without its main.
 LIB_SRC     := $(filter-out src/app/%,$(wildcard src/*/*.c src/*/*/*.c))
-APP_SRC     := $(wildcard src/app/*.c src/app/*/*.c)
+APP_SRC     := $(wildcard src/app/*.c src/app/*/*.c src/app/*/*/*.c)
 TEST_SRC    := $(wildcard tests/test_*.c)
 HELP_SRC    := $(filter-out tests/test_%,$(wildcard tests/*.c))
 BENCH_SRC   := $(wildcard bench/*.c)

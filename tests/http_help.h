@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "app/server/http.h"
+#include "app/server/http/http.h"
 
 enum { HTTP_BIG = 8 << 20, HTTP_MAX_HELD = 8 };
 

@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "http_help.h"
 
-#define SERVE_MODEL "./models/pebble"
+#define SERVE_MODEL "./models/pebble/." /* whose name is pebble all the same */
 
 typedef struct {
     pid_t process;

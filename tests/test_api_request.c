@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "app/server/request.h"
+#include "app/server/api/request.h"
 #include "core/os.h"
 
 /*
@@ -66,7 +66,7 @@ static void passes_over_null_and_the_unknown(void **state)
 #define X(name, ...)                                                   \
     if (strcmp(#name, "model") != 0 && strcmp(#name, "messages") != 0) \
         vug_buf_puts(&body, ",\"" #name "\":null");
-#include "app/server/fields.def"
+#include "app/server/api/fields.def"
 #undef X
     vug_buf_puts(&body, "}");
     const vug_api_request r = good(VUG_API_CHAT, body.ptr, &arena);
@@ -122,6 +122,8 @@ static void reads_stops_seeds_and_biases(void **state)
     assert_int_equal(r.n_stops, 5);
     assert_true(vug_str_is(r.stop[4], "e"));
     assert_true(r.seed == INT64_MAX);
+    assert_true(good(VUG_API_CHAT, CHAT("\"seed\":-3.0"), &arena).seed == (uint64_t)-3);
+    assert_true(good(VUG_API_CHAT, CHAT("\"seed\":1e3"), &arena).seed == 1000);
     assert_int_equal(r.n_bias, 2);
     assert_int_equal(r.bias[1].token, 106);
     assert_true(r.bias[1].value == 2.5f && r.bias[0].value == -100);
@@ -163,11 +165,11 @@ static void reads_formats(void **state)
                   "\"strict\":true,\"schema\": { \"type\" : \"object\" } }}"),
              &arena);
     assert_int_equal(r.format, VUG_FORMAT_SCHEMA);
-    assert_true(vug_str_is(r.schema, "{ \"type\" : \"object\" }"));
+    assert_true(vug_str_is(r.form, "{ \"type\" : \"object\" }"));
     r = good(VUG_API_CHAT,
              CHAT("\"response_format\":{\"type\":\"json_object\",\"schema\":{\"a\":1}}"), &arena);
     assert_int_equal(r.format, VUG_FORMAT_SCHEMA);
-    assert_true(vug_str_is(r.schema, "{\"a\":1}"));
+    assert_true(vug_str_is(r.form, "{\"a\":1}"));
     vug_arena_release(&arena);
 }
 
@@ -196,6 +198,15 @@ static void reads_tools(void **state)
     assert_int_equal(r.choice, VUG_TOOLS_REQUIRED);
     r = good(VUG_API_CHAT, CHAT("\"tools\":[" TOOL("f") "],\"tool_choice\":\"none\""), &arena);
     assert_int_equal(r.choice, VUG_TOOLS_NONE);
+    assert_true(vug_str_equal(r.callable, r.tools));
+    r = good(VUG_API_CHAT,
+             CHAT("\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":"
+                  "\"required\",\"tools\":[" TOOL("h") "," TOOL("f") "," TOOL(
+                          "f") "]}},\"tools\":[" TOOL("f") "," TOOL("g") "," TOOL("h") "]"),
+             &arena);
+    assert_int_equal(r.choice, VUG_TOOLS_REQUIRED);
+    assert_true(vug_str_is(r.callable, "[" TOOL("f") "," TOOL("h") "]"));
+    assert_int_equal(r.n_tools, 3);
     r = good(VUG_API_CHAT, CHAT("\"tools\":[],\"tool_choice\":\"auto\""), &arena);
     assert_int_equal(r.choice, VUG_TOOLS_NONE);
     assert_int_equal(r.tools.len, 0);
@@ -286,32 +297,18 @@ static void reads_what_the_tools_of_tokenizers_send(void **state)
     assert_true(r.prompt[0].n == 2 && r.prompt[0].id[1] == 6);
     r = good(VUG_API_DETOKENIZE, "{\"tokens\":[]}", &arena);
     assert_int_equal(r.prompt[0].n, 0);
-    r = good(VUG_API_TEMPLATE, "{\"messages\":[{\"role\":\"user\",\"content\":null}]}", &arena);
+    r = good(VUG_API_TEMPLATE, "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", &arena);
     assert_false(r.no_reply);
-    vug_arena_release(&arena);
-}
-
-static void takes_messages_of_every_role(void **state)
-{
-    (void)state;
-    vug_arena arena = { 0 };
-    (void)good(
-            VUG_API_CHAT,
-            "{\"model\":\"m\",\"messages\":["
-            "{\"role\":\"developer\",\"content\":\"a\"},{\"role\":\"user\",\"content\":"
-            "[{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"refusal\",\"refusal\":\"no\"}]},"
-            "{\"role\":\"system\",\"content\":\"late\"},"
-            "{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"hm\",\"tool_calls\""
-            ":[{\"id\":\"x\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
-            "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"x\",\"content\":\"42\"},"
-            "{\"role\":\"assistant\"},{\"role\":\"function\",\"name\":\"f\",\"content\":\"1\"}]}",
-            &arena);
     vug_arena_release(&arena);
 }
 
 /* ---- what is refused --------------------------------------------------------------- */
 
-#define PART(part) "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[" part "]}]}"
+#define JSON_SCHEMA(inner) \
+    CHAT("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{" inner "}}")
+#define FUNCTION(inner) "{\"type\":\"function\",\"function\":{" inner "}}"
+#define CHOICE(choice)  CHAT("\"tool_choice\":" choice ",\"tools\":[" TOOL("f") "," TOOL("g") "]")
+#define ALLOWED(inner)  CHOICE("{\"type\":\"allowed_tools\",\"allowed_tools\":{" inner "}}")
 
 static const struct {
     vug_api_endpoint endpoint;
@@ -323,24 +320,14 @@ static const struct {
     { VUG_API_CHAT, "{" HELLO "} x", "", "expected the end" },
     { VUG_API_CHAT, CHAT("\"n\":1,\"n\":2"), "", "\"n\" twice" },
     { VUG_API_CHAT, CHAT("\"user\":\"\xff\""), "", "not UTF-8" },
-    { VUG_API_CHAT, "{\"messages\":[{\"role\":\"user\"}]}", "model", "model is missing" },
-    { VUG_API_CHAT, "{\"model\":null,\"messages\":[{\"role\":\"user\"}]}", "model", "missing" },
+    { VUG_API_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", "model",
+      "model is missing" },
+    { VUG_API_CHAT, "{\"model\":null,\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", "model",
+      "missing" },
     { VUG_API_CHAT, "{\"model\":1,\"messages\":[]}", "model", "must be a string, not a number" },
     { VUG_API_CHAT, "{\"model\":\"m\"}", "messages", "messages is missing" },
     { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[]}", "messages", "empty" },
     { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":\"hi\"}", "messages", "must be an array" },
-    { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[1]}", "messages[0]", "must be an object" },
-    { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[{}]}", "messages[0].role", "missing" },
-    { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[{\"role\":\"robot\"}]}", "messages[0].role",
-      "'robot'" },
-    { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":5}]}",
-      "messages[0].content", "list of parts" },
-    { VUG_API_CHAT, PART("{\"type\":\"image_url\",\"image_url\":{\"url\":\"x\"}}"),
-      "messages[0].content[0]", "type image_url are not" },
-    { VUG_API_CHAT, PART("{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"input_audio\"}"),
-      "messages[0].content[1]", "type input_audio are not" },
-    { VUG_API_CHAT, PART("{\"type\":\"text\"}"), "messages[0].content[0]", "needs its text" },
-    { VUG_API_CHAT, PART("{\"text\":\"a\"}"), "messages[0].content[0]", "no type" },
     { VUG_API_CHAT, CHAT("\"max_tokens\":0"), "max_tokens", "at least 1" },
     { VUG_API_CHAT, CHAT("\"max_completion_tokens\":0"), "max_completion_tokens", "at least 1" },
     { VUG_API_CHAT, CHAT("\"max_tokens\":-2"), "max_tokens", "from -1" },
@@ -359,6 +346,7 @@ static const struct {
     { VUG_API_CHAT, CHAT("\"presence_penalty\":-2.5"), "presence_penalty", "from -2 to 2" },
     { VUG_API_CHAT, CHAT("\"seed\":1.5"), "seed", "whole" },
     { VUG_API_CHAT, CHAT("\"seed\":9223372036854775808"), "seed", "64 bits" },
+    { VUG_API_CHAT, CHAT("\"seed\":1e18"), "seed", "64 bits" },
     { VUG_API_CHAT, CHAT("\"n\":0"), "n", "from 1 to 128" },
     { VUG_API_CHAT, CHAT("\"n\":129"), "n", "from 1 to 128" },
     { VUG_API_CHAT, CHAT("\"stop\":1"), "stop", "a string or a list" },
@@ -384,11 +372,17 @@ static const struct {
       "'xml'" },
     { VUG_API_CHAT, CHAT("\"response_format\":{\"type\":\"json_schema\"}"),
       "response_format.json_schema", "missing" },
-    { VUG_API_CHAT, CHAT("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}"),
-      "response_format.json_schema.schema", "missing" },
-    { VUG_API_CHAT,
-      CHAT("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":[]}}"),
+    { VUG_API_CHAT, JSON_SCHEMA(""), "response_format.json_schema.name", "missing" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"\""), "response_format.json_schema.name", "1 to 256" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"a b\""), "response_format.json_schema.name", "'a b'" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"x\""), "response_format.json_schema.schema",
+      "missing" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"x\",\"schema\":[]"),
       "response_format.json_schema.schema", "an object" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"x\",\"schema\":{},\"strict\":1"),
+      "response_format.json_schema.strict", "true or false" },
+    { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"x\",\"schema\":{},\"description\":1"),
+      "response_format.json_schema.description", "a string" },
     { VUG_API_CHAT, CHAT("\"tools\":{}"), "tools", "an array" },
     { VUG_API_CHAT, CHAT("\"tools\":[1]"), "tools[0]", "an object" },
     { VUG_API_CHAT, CHAT("\"tools\":[{\"type\":\"web_search\"}]"), "tools[0].type", "web_search" },
@@ -399,6 +393,32 @@ static const struct {
     { VUG_API_CHAT,
       CHAT("\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":3}}]"),
       "tools[0].function.parameters", "an object" },
+    { VUG_API_CHAT, CHAT("\"tools\":[" FUNCTION("\"name\":\"f\",\"description\":[]") "]"),
+      "tools[0].function.description", "a string" },
+    { VUG_API_CHAT,
+      CHAT("\"tools\":[" FUNCTION("\"name\":\"f\",\"parameters\":{\"type\":\"array\"}") "]"),
+      "tools[0].function.parameters", "'array'" },
+    { VUG_API_CHAT, CHAT("\"tools\":[" FUNCTION("\"name\":\"f\",\"strict\":1") "]"),
+      "tools[0].function.strict", "true or false" },
+    { VUG_API_CHAT, CHOICE("{\"type\":\"function\"}"), "tool_choice.function", "missing" },
+    { VUG_API_CHAT, CHOICE(FUNCTION("")), "tool_choice.function.name", "missing" },
+    { VUG_API_CHAT, CHOICE("{\"type\":\"custom\"}"), "tool_choice", "none, auto, required" },
+    { VUG_API_CHAT, CHOICE("{\"type\":\"allowed_tools\"}"), "tool_choice.allowed_tools",
+      "missing" },
+    { VUG_API_CHAT, ALLOWED("\"tools\":[" TOOL("f") "]"), "tool_choice.allowed_tools.mode",
+      "missing" },
+    { VUG_API_CHAT, ALLOWED("\"mode\":\"none\""), "tool_choice.allowed_tools.mode", "'none'" },
+    { VUG_API_CHAT, ALLOWED("\"mode\":\"auto\""), "tool_choice.allowed_tools.tools", "missing" },
+    { VUG_API_CHAT, ALLOWED("\"mode\":\"auto\",\"tools\":[]"), "tool_choice.allowed_tools.tools",
+      "0 entries" },
+    { VUG_API_CHAT, ALLOWED("\"mode\":\"auto\",\"tools\":[" TOOL("f") ",{\"type\":\"custom\"}]"),
+      "tool_choice.allowed_tools.tools[1].type", "'custom'" },
+    { VUG_API_CHAT, ALLOWED("\"mode\":\"auto\",\"tools\":[" TOOL("z") "]"),
+      "tool_choice.allowed_tools.tools[0]", "'z', which is not" },
+    { VUG_API_CHAT,
+      CHAT("\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+           "\"tools\":[" TOOL("f") "]}}"),
+      "tool_choice", "no tools" },
     { VUG_API_CHAT, CHAT("\"tool_choice\":\"required\""), "tool_choice", "no tools" },
     { VUG_API_CHAT, CHAT("\"tool_choice\":" TOOL("f")), "tool_choice", "no tools" },
     { VUG_API_CHAT, CHAT("\"tools\":[" TOOL("f") "],\"tool_choice\":" TOOL("g")), "tool_choice",
@@ -418,7 +438,6 @@ static const struct {
       "stream_options.include_usage", "true or false" },
     { VUG_API_CHAT, CHAT("\"audio\":{\"voice\":\"x\"}"), "audio", "not supported" },
     { VUG_API_CHAT, CHAT("\"modalities\":[\"text\",\"audio\"]"), "modalities", "audio" },
-    { VUG_API_CHAT, CHAT("\"guided_json\":{}"), "guided_json", "response_format" },
     { VUG_API_TEXT, "{\"model\":\"m\"}", "prompt", "missing" },
     { VUG_API_TEXT, "{\"prompt\":\"a\"}", "model", "missing" },
     { VUG_API_TEXT, "{\"model\":\"m\",\"prompt\":[]}", "prompt", "must be a string, a list" },
@@ -496,7 +515,7 @@ static void refuses_too_many(void **state)
                 "{\"type\":\"text\",\"text\":\"%zu\"}", VUG_API_MAX_PARTS + 1, "]}]}",
                 "4097 parts");
     refuse_many("{" HELLO ",\"response_format\":{\"type\":\"json_object\",\"schema\":{\"enum\":[",
-                "\"%062zu\"", VUG_API_MAX_SCHEMA / 64, "]}}}", "at most 1048576 are read");
+                "\"%062zu\"", VUG_API_MAX_FORM / 64, "]}}}", "at most 1048576 are read");
 }
 
 static void refuses_the_long_and_the_deep(void **state)
@@ -658,7 +677,7 @@ static void the_page_has_the_table(void **state)
         int on;
     } row[] = {
 #define X(name, endpoints, reader, min, max, help) { #name, help, endpoints },
-#include "app/server/fields.def"
+#include "app/server/api/fields.def"
 #undef X
     };
     static const char *const endpoint[] = { "chat", "text", "tokenize", "detokenize", "template" };
@@ -697,7 +716,6 @@ int main(void)
         cmocka_unit_test(settles_thinking),
         cmocka_unit_test(reads_prompts_of_every_shape),
         cmocka_unit_test(reads_what_the_tools_of_tokenizers_send),
-        cmocka_unit_test(takes_messages_of_every_role),
         cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(refuses_too_many),
         cmocka_unit_test(refuses_the_long_and_the_deep),

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "app/server/stops.h"
+#include "app/server/api/stops.h"
 
 /* Stops against the plainest search: look for all of them after each byte. */
 

@@ -293,6 +293,8 @@ static void test_missing_files(void **state)
     assert_refused(VUG("verify", s.path), 2, "safetensors");
     assert_refused(VUG("graph", s.path), 2, "safetensors");
     assert_refused(VUG("tokenize", s.path, "x"), 2, "tokenizer.json");
+    scratch_puts(&s, "tokenizer.json", "version https://git-lfs.github.com/spec/v1\n");
+    assert_refused(VUG("tokenize", s.path, "x"), 2, "tokenizer.json: this is a Git LFS pointer");
     scratch_remove(&s);
 }
 
@@ -528,11 +530,11 @@ static void test_template_refuses(void **state)
         { "[{\"role\":\"user\",\n \"content\":}]", "line 2" },
         { "7", "expected an array" },
         { "{}", "messages" },
-        { "[7]", "message 1: " },
+        { "[7]", "messages[0]: " },
         { "[{\"content\":\"x\"}]", "\"role\"" },
-        { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"oracle\"}]", "message 2: " },
+        { "[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"oracle\"}]", "messages[1]: " },
         { "[{\"role\":\"user\",\"content\":[{\"type\":\"smell\"}]}]", "\"smell\"" },
-        { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", "part 1" },
+        { "[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]", "content[0]" },
     };
     const scratch *tiny = *state;
     const scratch_path path = scratch_at(tiny, "chat.json");

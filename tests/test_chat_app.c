@@ -57,7 +57,8 @@ static int remove_tiny(void **state)
 }
 
 #define FILE_AT(name) scratch_at(tiny, name).path
-#define HELLO         "[{\"role\":\"user\",\"content\":\"hi\"}]"
+#define HELLO_MESSAGE "{\"role\":\"user\",\"content\":\"hi\"}"
+#define HELLO         "[" HELLO_MESSAGE "]"
 
 static void template_options(void **state)
 {
@@ -81,7 +82,7 @@ static void template_options(void **state)
             "--var x: expected NAME=JSON");
     refuses(VUG_IN(HELLO, "template", tiny->path, "--messages", "-", "--var", "x=a"), "--var x: ");
     refuses(VUG_IN("[{\"role\":\"x\"}]", "template", tiny->path, "--messages", "-"),
-            "standard input: message 1: role \"x\"");
+            "standard input: messages[0]: role \"x\"");
     refuses(VUG("template", tiny->path, "--messages", "a", "--jsonl", "b"), "--messages FILE or");
     refuses(VUG("template", "--messages", "a"), "needs a MODEL or --template");
 }
@@ -136,6 +137,36 @@ static void templates_of_a_run(void **state)
 }
 
 /* Thoughts are apart from the answer. */
+/* A conversation that was saved goes on where it ended. */
+static void messages(void **state)
+{
+    const scratch *tiny = *state;
+    static const char tool[] =
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"Weather in Oslo?\"},"
+            "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"x\",\"type\":"
+            "\"function\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{}\"}}]},"
+            "{\"role\":\"tool\",\"tool_call_id\":\"x\",\"content\":\"{\\\"temperature\\\": -3, "
+            "\\\"sky\\\": \\\"snow\\\"}\"}]}";
+    scratch_puts(tiny, "talk.json", "[" HELLO_MESSAGE "]");
+    gives(VUG("run", tiny->path, "--messages", FILE_AT("talk.json"), ALWAYS_A), "AAA\n", "");
+    captured c = VUG_IN(tool, "run", REAL, "--messages", "-", "-q", "--temperature", "0");
+    assert_int_equal(c.code, 0);
+    assert_non_null(strstr(c.out.ptr, "-3 degrees and snow"));
+    captured_release(&c);
+    c = VUG_IN(tool, "run", REAL, "Thanks!", "--messages", "-", "-q", "--temperature", "0");
+    assert_int_equal(c.code, 0);
+    captured_release(&c);
+    refuses(VUG_IN("[{\"role\":\"assistant\",\"content\":\"x\"}]", "run", tiny->path, "--messages",
+                   "-"),
+            "standard input: the last message is no user's");
+    refuses(VUG_IN("[]", "run", tiny->path, "--messages", "-"), "expected an array of messages");
+    refuses(VUG_IN("[{\"content\":1}]", "run", tiny->path, "--messages", "-"),
+            "standard input: message 1 has no role");
+    refuses(VUG_IN("[", "run", tiny->path, "--messages", "-"), "standard input: line 1");
+    refuses(VUG("run", tiny->path, "hi", "--messages", "/no/such/file"), "/no/such/file");
+    refuses(VUG("run", tiny->path, "hi", "--messages", "x", "--raw"), "--raw turns off");
+}
+
 static void thinking(void **state)
 {
     const scratch *tiny = *state;
@@ -194,9 +225,13 @@ static void the_template_of_a_gguf_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(template_options),    cmocka_unit_test(template_lines),
-        cmocka_unit_test(templates_of_a_run),  cmocka_unit_test(thinking),
-        cmocka_unit_test(pebble_calls_a_tool), cmocka_unit_test(the_template_of_a_gguf_file),
+        cmocka_unit_test(template_options),
+        cmocka_unit_test(template_lines),
+        cmocka_unit_test(templates_of_a_run),
+        cmocka_unit_test(thinking),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(pebble_calls_a_tool),
+        cmocka_unit_test(the_template_of_a_gguf_file),
     };
     return cmocka_run_group_tests(tests, make_tiny, remove_tiny);
 }

@@ -65,7 +65,26 @@ static void test_answers(void **state)
     http_ask(&c, "/health", NULL);
     http_expect(&c, 200, "ok");
 
-    http_send_text(&c, "GET /health HTTP/1.1\r\n" HOST "Connection: x, Close\r\n\r\n");
+    /* No refusal of a HEAD has a body either, and the connection goes on. */
+    static const char *const refused[] = { "Host: evil.example\r\n", HOST "Content-Length: 0\r\n" };
+    for (int i = 0; i < 2; i++) {
+        http_send_text(&c, i ? "HEAD /nowhere HTTP/1.1\r\n" : "HEAD /health HTTP/1.1\r\n");
+        http_send_text(&c, refused[i]);
+        http_send_text(&c, "\r\n");
+        a = http_read_answer(&c, false);
+        assert_int_equal(a.status, i ? 404 : 403);
+        http_answer_release(&a);
+    }
+    http_client bad = http_connect(plain);
+    http_send_text(&bad, "HEAD /health HTTP/1.1\r\nno colon\r\n\r\n");
+    a = http_read_answer(&bad, false);
+    assert_int_equal(a.status, 400);
+    http_answer_release(&a);
+    http_expect_end(&bad);
+    http_close(&bad);
+
+    http_send_text(&c,
+                   "GET /health HTTP/1.1\r\n" HOST "Connection: x\r\nConnection: y, Close\r\n\r\n");
     a = http_read_answer(&c, true);
     assert_true(http_header_is(&a, "Connection", "close"));
     http_answer_release(&a);
@@ -184,7 +203,7 @@ static void test_chunked_bodies(void **state)
 {
     static const char text[] =
             "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: Chunked\r\n\r\n"
-            "4;ext=\"a\"\r\n[1, \r\n0002\r\n2]\r\n0\r\nTrailer: x\r\n\r\n";
+            "4;ext=\"a\"\r\n[1, \r\n0002\r\n2]\r\n0\r\nTrailer: x: y\r\nOther:\r\n\r\n";
     (void)state;
     http_client c = http_connect(plain);
     http_send_text(&c, text);
@@ -234,7 +253,7 @@ static const refusal refusals[] = {
     { 405, true, "DELETE /health HTTP/1.1\r\n" HOST "\r\n" },
     { 405, true, "GET /hold HTTP/1.1\r\n" HOST "\r\n" },
     { 405, false, "POST /health HTTP/1.1\r\n" HOST JSON "Content-Length: 1\r\n\r\n" },
-    { 411, true, "POST /echo HTTP/1.1\r\n" HOST JSON "\r\n" },
+    { 411, false, "POST /echo HTTP/1.1\r\n" HOST JSON "\r\n" }, /* what follows may be a body */
     { 413, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 104857600\r\n\r\n" },
     { 413, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 99999999999999999\r\n\r\n" },
     { 413, false,
@@ -275,6 +294,11 @@ static const refusal refusals[] = {
     { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 0x1\r\n\r\n" },
     { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 1, 1\r\n\r\n" },
     { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: \r\n\r\n" },
+    { 400, false, "GET /health HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n" },
+    { 501, false, "GET /health HTTP/1.1\r\n" HOST "Transfer-Encoding:\r\n\r\n" },
+    { 400, false, "GET /health HTTP/1.1\r\n" HOST "Authorization: a\r\nauthorization: b\r\n\r\n" },
+    { 400, false, "GET /health HTTP/1.1\r\n" HOST "Origin: a\r\nOrigin: b\r\n\r\n" },
+    { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON JSON "Content-Length: 2\r\n\r\n{}" },
     { 400, false,
       "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 9999999999999999999\r\n\r\n" },
     { 400, false,
@@ -288,6 +312,12 @@ static const refusal refusals[] = {
     { 400, false,
       "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n1\r\nabc" },
     { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n-1\r\n" },
+    { 400, false,
+      "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\nGET / " },
+    { 400, false,
+      "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\na\r\n" },
+    { 400, false,
+      "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\n a: b\r\n" },
     { 400, false, "\x16\x03\x01\x02" }, /* TLS, at a port without */
 };
 

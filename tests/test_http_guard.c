@@ -85,6 +85,7 @@ static void test_keys(void **state)
         { 200, "Authorization: Bearer first-key\r\n" },
         { 200, "authorization:  bearer second-key \r\n" },
         { 200, "Authorization: Bearer third\r\n" },
+        { 200, "Authorization: Bearer  third\r\n" },
         { 401, "" },
         { 401, "Authorization: Bearer\r\n" },
         { 401, "Authorization: Bearer \r\n" },
@@ -123,6 +124,11 @@ static void test_keys(void **state)
     const scratch_path none = scratch_at(&dir, "none"), gone = scratch_at(&dir, "gone");
     assert_refused(&(vug_http_options){ .key_file = none.path }, "no key in it");
     assert_refused(&(vug_http_options){ .key_file = gone.path }, gone.path);
+    /* What an editor of another system writes would be a key of one letter. */
+    static const char wide[] = "k\0e\0y\0\r\0\n\0";
+    const scratch_path wide_file = scratch_at(&dir, "wide");
+    scratch_write(&dir, "wide", wide, sizeof(wide) - 1);
+    assert_refused(&(vug_http_options){ .key_file = wide_file.path }, "printable");
     assert_refused(&(vug_http_options){ .keys = NAMES("") }, "0 bytes");
     assert_refused(&(vug_http_options){ .keys = NAMES("a b") }, "printable");
     scratch_remove(&dir);
@@ -155,6 +161,10 @@ static void test_host(void **state)
                                            "[::2]",
                                            "evil.example:80#localhost",
                                            "[::1",
+                                           "[::1]evil.example",
+                                           "[::1]:x",
+                                           "localhost:evil",
+                                           "localhost:8080:8080",
                                            "user@localhost" };
     (void)state;
     http_server *s = http_start(NULL);
@@ -173,8 +183,15 @@ static void test_host(void **state)
     c = http_connect(s);
     assert_int_equal(status_for_host(&c, "LLM.example:443"), 200);
     assert_int_equal(status_for_host(&c, "evil.example"), 403);
+    /* What is said can be given to --allow-host. */
+    http_send_text(&c, "GET /health HTTP/1.1\r\nHost: evil.example:80\r\n\r\n");
+    http_expect(&c, 403, "'evil.example'");
     http_close(&c);
     http_stop(s);
+    assert_refused(&(vug_http_options){ .hosts = NAMES("") }, "--allow-host");
+    assert_refused(&(vug_http_options){ .hosts = NAMES("llm.example:8080") }, "without scheme");
+    assert_refused(&(vug_http_options){ .hosts = NAMES("http://llm.example") }, "without scheme");
+    assert_opens(&(vug_http_options){ .hosts = NAMES("llm.example", "fd00::1", "*") });
 
     /* Open to all addresses: any of them may be ours, a name is still to be named. */
     const vug_http_options any = { .host = "0.0.0.0", .insecure = true };
@@ -246,6 +263,11 @@ static void test_origins(void **state)
     }
     http_close(&c);
     http_stop(s);
+    static const char *const none[] = { "", "page.example", "http://", "http://page.example/",
+                                        "://page.example" };
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_refused(&(vug_http_options){ .origins = NAMES(none[i]) }, "--cors");
+    assert_opens(&(vug_http_options){ .origins = NAMES("*", "null", "app://page") });
 }
 
 /* ---- unix sockets ---------------------------------------------------------------------------- */
@@ -345,8 +367,14 @@ static void test_tls(void **state)
     http_write_certificate(other.path, key.path);
     http_write_certificate(cert.path, key.path);
     assert_refused(&(vug_http_options){ .tls_cert = cert.path }, "--tls-key");
-    assert_refused(&(vug_http_options){ .tls_cert = gone.path, .tls_key = key.path }, gone.path);
-    assert_refused(&(vug_http_options){ .tls_cert = cert.path, .tls_key = gone.path }, gone.path);
+    assert_refused(&(vug_http_options){ .tls_cert = gone.path, .tls_key = key.path },
+                   "gone.pem: cannot open: No such file");
+    assert_refused(&(vug_http_options){ .tls_cert = cert.path, .tls_key = gone.path },
+                   "gone.pem: cannot open: No such file");
+    assert_refused(&(vug_http_options){ .tls_cert = key.path, .tls_key = key.path },
+                   "key.pem: cannot be used as a certificate");
+    assert_refused(&(vug_http_options){ .tls_cert = cert.path, .tls_key = cert.path },
+                   "cert.pem: cannot be used as a private key");
     assert_refused(&(vug_http_options){ .tls_cert = other.path, .tls_key = key.path }, key.path);
 
     const vug_http_options how = { .tls_cert = cert.path, .tls_key = key.path, .stall_s = 0.3 };

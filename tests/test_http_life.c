@@ -64,6 +64,25 @@ static void test_slow_requests(void **state)
     http_stop(s);
 }
 
+/* A client that sends for some time what was refused still reads why. */
+static void test_refused_while_it_sends(void **state)
+{
+    const struct timespec pause = { 0, 250000000 };
+    char piece[4096] = { 0 };
+    (void)state;
+    http_server *s = http_start(NULL);
+    http_client c = http_connect(s);
+    http_send_text(&c, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 104857600\r\n\r\n");
+    for (int i = 0; i < 12; i++) {
+        assert_true(http_send_bytes(&c, piece, sizeof(piece)));
+        (void)nanosleep(&pause, NULL);
+    }
+    http_expect_error(&c, 413);
+    http_expect_end(&c);
+    http_close(&c);
+    http_stop(s);
+}
+
 /* The limits on requests are none on answers. */
 static void test_slow_answers_are_waited_for(void **state)
 {
@@ -281,6 +300,115 @@ static void test_flood(void **state)
     http_stop(s);
 }
 
+enum { BODY = 1000000 }; /* takes 1 MiB */
+
+/* A client with a body, but for the last `missing` bytes. */
+static http_client send_body(const http_server *s, const char *path, size_t missing)
+{
+    char head[256];
+    char *body = vug_alloc_zero(BODY, 1);
+    http_client c = http_connect(s);
+    assert_non_null(body);
+    (void)snprintf(head, sizeof(head),
+                   "POST %s HTTP/1.1\r\n" HOST JSON "Content-Length: %d\r\n\r\n", path, BODY);
+    http_send_text(&c, head);
+    assert_true(http_send_bytes(&c, body, BODY - missing));
+    vug_free(body);
+    return c;
+}
+
+/* Bodies that do not end and answers that nobody takes make room for others, the oldest first. */
+static void test_slow_clients_make_room(void **state)
+{
+    enum { N = 8 };
+    const vug_http_options how = { .max_held = (size_t)6 << 20 };
+    http_client slow[N];
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client untaken = http_connect(s);
+    http_send_text(&untaken, "GET /big HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+    http_expect_text(&untaken, "\r\n\r\n");
+    for (int i = 0; i < N; i++)
+        slow[i] = send_body(s, "/queued-echo", 1);
+    http_client c = send_body(s, "/queued-echo", 0);
+    http_expect(&c, 200, NULL);
+    http_expect(&slow[0], 503, "no memory");
+    http_expect_end(&slow[0]);
+    assert_true(http_send_bytes(&slow[N - 1], "x", 1)); /* the last was in nobody's way */
+    http_expect(&slow[N - 1], 200, NULL);
+    size_t n = 0;
+    char bytes[65536];
+    for (ssize_t got; (got = recv(untaken.fd, bytes, sizeof(bytes), 0)) > 0;)
+        n += (size_t)got;
+    assert_true(n < HTTP_BIG);
+    for (int i = 0; i < N; i++)
+        http_close(&slow[i]);
+    http_close(&untaken);
+    http_close(&c);
+    http_stop(s);
+}
+
+/* What owners keep counts, and is given back with the call; one cannot have more than there is. */
+static void test_memory_that_is_kept(void **state)
+{
+    enum { MAX = 1 << 20 };
+    const vug_http_options how = { .max_held = MAX };
+    (void)state;
+    http_server *s = http_start(&how);
+    for (int round = 0; round < 2; round++) {
+        http_client first = http_connect(s), second = http_connect(s);
+        const int n = 2 * round;
+        http_ask(&first, "/hold", "{}");
+        http_await(&s->n_held, n + 1);
+        http_ask(&second, "/hold", "{}");
+        http_await(&s->n_held, n + 2);
+        assert_false(vug_http_keep(s->held[n], MAX + 1));
+        assert_false(vug_http_keep(s->held[n], SIZE_MAX));
+        assert_true(vug_http_keep(s->held[n], MAX / 2));
+        assert_true(vug_http_keep(s->held[n + 1], MAX / 2));
+        assert_false(vug_http_keep(s->held[n + 1], 1));
+        for (int i = 0; i < 2; i++) {
+            vug_buf none = { 0 };
+            vug_http_reply(s->held[n + i], NULL, &none);
+            http_expect(i ? &second : &first, 200, NULL);
+        }
+        http_close(&first);
+        http_close(&second);
+    }
+    http_stop(s);
+}
+
+/* Requests that are being answered make room for nobody. */
+static void test_memory_that_is_in_use(void **state)
+{
+    enum { N = 6 };
+    const vug_http_options how = { .max_held = ((size_t)N << 20) + (1 << 19) };
+    http_client held[N];
+    (void)state;
+    http_server *s = http_start(&how);
+    for (int i = 0; i < N; i++) {
+        held[i] = send_body(s, "/hold", 0);
+        http_await(&s->n_held, i + 1);
+    }
+    http_client c = send_body(s, "/queued-echo", 0);
+    http_answer a = http_read_answer(&c, true);
+    http_check_error(&a, 503, "overloaded_error", NULL);
+    assert_true(http_has_header(&a, "Retry-After"));
+    http_answer_release(&a);
+    http_close(&c);
+    for (int i = 0; i < N; i++) {
+        vug_buf answer = { 0 };
+        vug_buf_puts(&answer, "kept");
+        vug_http_reply(s->held[i], NULL, &answer);
+        http_expect(&held[i], 200, "kept");
+        http_close(&held[i]);
+    }
+    c = send_body(s, "/queued-echo", 0);
+    http_expect(&c, 200, NULL);
+    http_close(&c);
+    http_stop(s);
+}
+
 /* 500 connections that had a request and wait for another. */
 static void test_idle_connections_are_cheap(void **state)
 {
@@ -479,6 +607,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_requests),
+        cmocka_unit_test(test_refused_while_it_sends),
         cmocka_unit_test(test_slow_answers_are_waited_for),
         cmocka_unit_test(test_client_that_does_not_read),
         cmocka_unit_test(test_pings),
@@ -487,6 +616,9 @@ int main(void)
         cmocka_unit_test(test_answer_after_half_close),
         cmocka_unit_test(test_on_gone_told_late),
         cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_slow_clients_make_room),
+        cmocka_unit_test(test_memory_that_is_kept),
+        cmocka_unit_test(test_memory_that_is_in_use),
         cmocka_unit_test(test_idle_connections_are_cheap),
         cmocka_unit_test(test_many_clients),
         cmocka_unit_test(test_draining),

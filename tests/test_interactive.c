@@ -390,6 +390,181 @@ static void test_of_a_server(void **state)
     assert_int_equal(finish(t), 0);
 }
 
+#define WEATHER                                                                                \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"description\":\"Weather" \
+    " of a city\",\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":"     \
+    "\"string\"}},\"required\":[\"city\"]}}}]"
+
+static const char question[] = "get_weather({\"city\": \"Paris\"}) = ";
+
+/* One of the messages in what /save wrote. */
+static const vug_jv *message(const vug_jv *list, size_t i)
+{
+    const vug_jv *m = list->child;
+    while (m && i--)
+        m = m->next;
+    return m;
+}
+
+static void is_result(const vug_jv *list, size_t i, const char *content)
+{
+    const vug_jv *call = vug_jv_get(message(list, i - 1), "tool_calls");
+    const vug_jv *m = message(list, i);
+    assert_non_null(call);
+    assert_true(vug_str_is(vug_jv_get(m, "role")->str, "tool"));
+    assert_true(vug_str_is(vug_jv_get(m, "name")->str, "get_weather"));
+    assert_true(
+            vug_str_equal(vug_jv_get(m, "tool_call_id")->str, vug_jv_get(call->child, "id")->str));
+    assert_true(vug_str_is(vug_jv_get(m, "content")->str, content));
+}
+
+/* A result that is typed, one of a file, none, and Ctrl-C, after which the model is not asked. */
+static void give_results(terminal *t)
+{
+    vug_arena arena = { 0 };
+    vug_text text;
+    char command[600];
+    expect(t, prompt);
+    type(t, "What is the weather in Paris?\r");
+    expect(t, question);
+    type(t, "{\"temperature\": 21, \"sky\": \"clear\"}\r");
+    expect(t, "It is 21 degrees and clear in Paris.");
+    expect(t, prompt);
+    type(t, "What is the weather in Paris?\r");
+    expect(t, question);
+    type(t, "/nonsense\r");
+    expect(t, "/file FILE");
+    expect(t, question);
+    type(t, "/file /no/such/file\r");
+    expect(t, "/no/such/file: cannot open");
+    expect(t, question);
+    (void)snprintf(command, sizeof(command), "/file %s\r",
+                   scratch_at(&t->folder, "result.json").path);
+    type(t, command);
+    expect(t, "It is -3 degrees and snow in Paris.");
+    expect(t, prompt);
+    type(t, "What is the weather in Paris?\r");
+    expect(t, question);
+    type(t, "\r");
+    expect(t, "answer ");
+    expect(t, prompt);
+    type(t, "What is the weather in Paris?\r");
+    expect(t, question);
+    type(t, "half a \x03");
+    expect(t, prompt);
+    type(t, "Thanks!\r");
+    expect(t, "welcome");
+    expect(t, prompt);
+    (void)snprintf(command, sizeof(command), "/save %s\r",
+                   scratch_at(&t->folder, "chat.json").path);
+    type(t, command);
+    expect(t, "17 messages written");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+    const vug_jv *list = saved(t, "chat.json", &text, &arena);
+    is_result(list, 2, "{\"temperature\": 21, \"sky\": \"clear\"}");
+    is_result(list, 6, "{\"temperature\": -3, \"sky\": \"snow\"}");
+    is_result(list, 10, "The call was not carried out.");
+    is_result(list, 14, "The call was not carried out.");
+    const vug_str id = vug_jv_get(message(list, 2), "tool_call_id")->str;
+    assert_false(vug_str_equal(id, vug_jv_get(message(list, 6), "tool_call_id")->str));
+    vug_arena_release(&arena);
+    vug_text_release(&text);
+}
+
+static void test_results_of_tools(void **state)
+{
+    terminal *t = *state;
+    char url[64];
+    scratch_puts(&t->folder, "tools.json", WEATHER);
+    scratch_puts(&t->folder, "result.json", "{\"temperature\": -3, \"sky\": \"snow\"}");
+    const scratch_path tools = scratch_at(&t->folder, "tools.json");
+    start(t, VUG_ARGV("run", SERVE_MODEL, "--tools", tools.path, "--temperature", "0"));
+    give_results(t);
+    (void)close(t->fd);
+    serving s = SERVE("--threads", "1");
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", s.at.port);
+    start(t, VUG_ARGV("chat", "--url", url, "--tools", tools.path, "--temperature", "0"));
+    give_results(t);
+    assert_int_equal(serve_end(&s), 0);
+}
+
+/* What was saved goes on where it was: here at two calls, of which one has arguments that are
+ * long and would steer the terminal. */
+static void test_goes_on(void **state)
+{
+    terminal *t = *state;
+    scratch_puts(&t->folder, "talk.json",
+                 "{\"messages\":[{\"role\":\"user\",\"content\":\"Weather?\"},"
+                 "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\","
+                 "\"function\":{\"name\":\"f\",\"arguments\":{\"x\":1}}},{\"id\":\"b\",\"type\":"
+                 "\"function\",\"function\":{\"name\":\"g\",\"arguments\":\"{\\n\\\"x\\\":\\\""
+                 "\\u009b31m\\u00e9123456789012345678901234567890123456789012345678901234567890"
+                 "\\\"}\"}}]}]}");
+    scratch_puts(&t->folder, "asked.json", "[{\"role\":\"user\",\"content\":\"What is vug?\"}]");
+    const scratch_path talk = scratch_at(&t->folder, "talk.json");
+    const scratch_path asked = scratch_at(&t->folder, "asked.json");
+    start(t,
+          VUG_ARGV("run", SERVE_MODEL, "--messages", talk.path, "--temperature", "0", "-n", "4"));
+    expect(t, "f({\"x\":1}) = ");
+    type(t, "one \\\rmore\r");
+    expect(t, "g({ \"x\":\"\xef\xbf\xbd"
+              "31m\xc3\xa9"
+              "1234567890");
+    expect(t, " ..) = ");
+    type(t, "two\r");
+    expect(t, "answer ");
+    expect(t, prompt);
+    type(t, "/reset\r");
+    expect(t, prompt);
+    type(t, "What is vug?\r");
+    expect(t, "prompt 13 tokens");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+    (void)close(t->fd);
+    start(t, VUG_ARGV("run", SERVE_MODEL, "--messages", asked.path, "--temperature", "0"));
+    expect(t, "vug is a native");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+}
+
+/* An answer that is given up closes the connection; what came of it stays, and the chat goes on. */
+static void test_ctrl_c_of_a_server(void **state)
+{
+    terminal *t = *state;
+    vug_arena arena = { 0 };
+    vug_text text;
+    char url[64], command[600];
+    serving s = SERVE("--threads", "1");
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", s.at.port);
+    start(t, VUG_ARGV("chat", "--url", url, "--temperature", "0", "--ignore-eos"));
+    expect(t, prompt);
+    type(t, "What is vug?\r");
+    expect(t, "vug is a native inference");
+    type(t, "\x03");
+    expect(t, "; interrupted");
+    expect(t, prompt);
+    (void)snprintf(command, sizeof(command), "/save %s\r",
+                   scratch_at(&t->folder, "chat.json").path);
+    type(t, command);
+    expect(t, "2 messages written");
+    expect(t, prompt);
+    type(t, "Thanks!\r");
+    expect(t, "welcome");
+    type(t, "\x03");
+    expect(t, prompt);
+    type(t, "\x04");
+    assert_int_equal(finish(t), 0);
+    assert_int_equal(serve_end(&s), 0);
+    const vug_jv *list = saved(t, "chat.json", &text, &arena);
+    assert_true(vug_str_starts(vug_jv_get(message(list, 1), "content")->str, "vug is a native"));
+    vug_arena_release(&arena);
+    vug_text_release(&text);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_terminal, close_terminal)
@@ -406,6 +581,9 @@ int main(void)
         CASE(test_ctrl_c_without_a_chat),
         CASE(test_json_is_not_for_a_chat),
         CASE(test_of_a_server),
+        CASE(test_results_of_tools),
+        CASE(test_goes_on),
+        CASE(test_ctrl_c_of_a_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,6 +291,38 @@ static void files(void **state)
     CHECK(*state, rows);
 }
 
+/* Each row names a constant that is not where it says, or a file that is not there. */
+static void limits_of_the_docs(void **state)
+{
+    tree *t = *state;
+    static const char *const head = "| what | at most | where | sentence |\n|---|---|---|---|\n";
+    static const struct {
+        const char *where, *sentence; /* NULL: nothing */
+    } rows[] = {
+        { "`MAX_A`, `src/ir/a.c`", NULL },
+        { "`VUG_*`, `src/ir/a.c`", NULL },
+        { "`MAX_A`", NULL },
+        { "`src/ir/a.c`", NULL },
+        { "`--most`", NULL },
+        { "`MAX_B`, `src/ir/a.c`", "docs/limits.md:3: MAX_B is not defined in src/ir/a.c" },
+        { "`MAX_B`", "docs/limits.md:3: MAX_B is not defined in src/" },
+        { "`src/ir/b.c`", "docs/limits.md:3: there is no src/ir/b.c" },
+    };
+    put(t, "src/ir/a.c", "#define VUG_A 1\nenum { MAX_A = 2 }; /* MAX_B = 3 */\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_buf page = { 0 };
+        vug_buf_printf(&page, "%s| a | 1 | %s | - |\n", head, rows[i].where);
+        put(t, "docs/limits.md", page.ptr);
+        vug_buf_release(&page);
+        if (rows[i].sentence) {
+            assert_int_equal(LINT(t), 1);
+            expect(t, rows[i].sentence);
+        } else {
+            expect_clean(t);
+        }
+    }
+}
+
 static void large_files(void **state)
 {
     tree *t = *state;
@@ -363,8 +395,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(clean_tree_passes), TEST(includes),      TEST(sizes), TEST(processor),
-        TEST(banned_functions),  TEST(text_of_files), TEST(files), TEST(large_files),
-        TEST(objects),
+        TEST(banned_functions),  TEST(text_of_files), TEST(files), TEST(limits_of_the_docs),
+        TEST(large_files),       TEST(objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,15 @@ static void test_refusals(void **state)
     assert_int_equal(PARSE(&o, RUN, &err, "M", "--temprature", "1"), VUG_ARGUMENT);
     assert_says(&err, "did you mean --temperature?");
     vug_options_release(&o);
+    assert_int_equal(PARSE(&o, RUN, &err, "M", "--temp", "1"), VUG_ARGUMENT);
+    assert_says(&err, "did you mean --temperature?");
+    vug_options_release(&o);
+    static const char *const operand[] = { "-m", "--model", "--model=M" };
+    for (size_t i = 0; i < sizeof(operand) / sizeof(*operand); i++) {
+        assert_int_equal(PARSE(&o, RUN, &err, operand[i], "M"), VUG_ARGUMENT);
+        assert_says(&err, "it is an operand here: vug run [MODEL] [PROMPT] [options]");
+        vug_options_release(&o);
+    }
     assert_int_equal(PARSE(&o, RUN, &err, "M", "--qqqqqqqq"), VUG_ARGUMENT);
     assert_says(&err, "vug run --help");
     vug_options_release(&o);

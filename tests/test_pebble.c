@@ -175,9 +175,17 @@ static void what_a_single_operand_is(void **state)
     refuses(RUN(vug, "run", "nowhere"),
             "vug: nowhere: no such folder; a prompt of one word needs a "
             "MODEL before it, such as pebble\n");
-    refuses(RUN(vug, "run", "no/where"),
-            "vug: no/where: no such folder; a prompt of one word needs "
-            "a MODEL before it, such as pebble\n");
+    /* What looks like a name of a hub's is no prompt, and no folder that is only missing. */
+    static const char at_hub[] =
+            "vug: no/where: no such folder; if it is a repository of Hugging Face, fetch it first: "
+            "hf download no/where --local-dir where\n";
+    refuses(RUN(vug, "run", "no/where"), at_hub);
+    refuses(RUN(vug, "run", "no/where", "hi"), at_hub);
+    refuses(RUN(vug, "serve", "no/where"), at_hub);
+    refuses(RUN(vug, "inspect", "models/nowhere"), "vug: models/nowhere: no such folder\n");
+    refuses(RUN(vug, "inspect", "no/where/here"), "vug: no/where/here: no such folder\n");
+    refuses(RUN(vug, "inspect", "no/where.gguf"),
+            "vug: no/where.gguf: cannot open: No such file or directory\n");
     static const char *const paths[] = { "./no where", "../no where", "/no where", "~/no where" };
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         captured c = RUN(vug, "run", paths[i]);

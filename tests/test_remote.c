@@ -136,6 +136,125 @@ static void test_tools_and_forms(void **state)
     scratch_remove(&dir);
 }
 
+/* Each option that both have does in a server what it does here. */
+static void test_options_of_run(void **state)
+{
+    scratch dir = scratch_make();
+    (void)state;
+    scratch_puts(&dir, "sum.gbnf", "root ::= \"It is \" [0-9]{2}\n");
+    scratch_puts(&dir, "schema.json", "{\"enum\":[\"forty-two\",7]}");
+    scratch_puts(&dir, "talk.json",
+                 "[{\"role\":\"user\",\"content\":\"What is vug?\"},{\"role\":\"assistant\","
+                 "\"content\":\"An engine.\"}]");
+    const scratch_path gbnf = scratch_at(&dir, "sum.gbnf"),
+                       schema = scratch_at(&dir, "schema.json");
+    const scratch_path talk = scratch_at(&dir, "talk.json");
+#define OPTIONS(...)          \
+    {                         \
+        (const char *const[]) \
+        {                     \
+            __VA_ARGS__, NULL \
+        }                     \
+    }
+    const struct {
+        const char *const *more;
+    } rows[] = {
+        OPTIONS(QUESTION, "--seed", "7", "-n", "20", "--temperature", "1.5"),
+        OPTIONS(QUESTION, "--seed", "7", "-n", "20", "--top-k", "3", "--top-p", "0.9", "--min-p",
+                "0.01", "--repetition-penalty", "1.2", "--presence-penalty", "1",
+                "--frequency-penalty", "0.5", "--logit-bias", "442=-100"),
+        OPTIONS(QUESTION, GREEDY, "-n", "60", "--ignore-eos"),
+        OPTIONS("What is 12 + 30?", GREEDY, "--regex", "<[0-9 +]{7}= [0-9]{1,4}>"),
+        OPTIONS("What is 12 + 30?", GREEDY, "--grammar", gbnf.path),
+        OPTIONS("What is 12 + 30?", GREEDY, "--schema", schema.path),
+        OPTIONS("Once upon", GREEDY, "--raw", "-n", "20"),
+        OPTIONS("It is", GREEDY, "--raw", "--regex", " [a-z]{3,9}"),
+        OPTIONS("Thanks!", GREEDY, "--messages", talk.path, "--system", "Be brief."),
+        OPTIONS(QUESTION, GREEDY, "--thinking", "5"),
+        OPTIONS(QUESTION, GREEDY, "--thinking", "off", "--var", "x=1"),
+    };
+    serving s = SERVE("--threads", "1");
+    const url u = url_of(s.at.port, "");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *run[40] = { capture_program(), "run", SERVE_MODEL, "-q" };
+        const char *chat[40] = { capture_program(), "chat", "--url", u.text, "-q" };
+        for (size_t k = 0; rows[i].more[k]; k++)
+            run[4 + k] = chat[5 + k] = rows[i].more[k];
+        captured local = capture(NULL, NULL, run);
+        assert_int_equal(local.code, 0);
+        assert_true(local.out.len > 1);
+        gives(capture(NULL, NULL, chat), local.out.ptr, "");
+        captured_release(&local);
+    }
+    refuses(VUG("chat", "--url", u.text, "hi", "--raw", "--system", "x"), "--raw turns off");
+    refuses(VUG("chat", "--url", u.text, "hi", "--regex", "a", "--grammar", gbnf.path),
+            "an answer has one form");
+    refuses(VUG("chat", "--url", u.text, "hi", "--regex", "("), "a group without its )");
+    refuses(VUG_IN("", "chat", "--url", u.text, "--messages", talk.path), "a PROMPT is needed");
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
+/* A template that opens the thinking: the budget closes it here as there. */
+static void test_thinking(void **state)
+{
+    static const char *const budgets[] = { "0", "5", "9" };
+    scratch dir = scratch_make();
+    (void)state;
+    scratch_puts(&dir, "think.jinja",
+                 "{{ messages[0].content }}{{ '<think>' if enable_thinking }}\n");
+    const scratch_path file = scratch_at(&dir, "think.jinja");
+    serving s = SERVE("--threads", "1", "--chat-template", file.path);
+    const url u = url_of(s.at.port, "");
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        captured local = VUG("run", SERVE_MODEL, "Once upon", GREEDY, "-q", "-n", "60",
+                             "--chat-template", file.path, "--thinking", budgets[i]);
+        captured c = VUG("chat", "--url", u.text, "Once upon", GREEDY, "-q", "-n", "60",
+                         "--thinking", budgets[i]);
+        assert_int_equal(c.code, 0);
+        assert_string_equal(c.out.ptr, local.out.ptr);
+        assert_string_equal(c.err.ptr, local.err.ptr);
+        assert_int_equal(c.err.len > 0, i > 0);
+        captured_release(&local);
+        captured_release(&c);
+    }
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
+}
+
+/* Of both endpoints; with --json as numbers. */
+static void test_logprobs(void **state)
+{
+    static const char *const prompts[][2] = { { QUESTION, "-q" }, { "Once upon", "--raw" } };
+    (void)state;
+    serving s = SERVE("--threads", "1");
+    const url u = url_of(s.at.port, "");
+    gives(VUG("chat", "--url", u.text, QUESTION, GREEDY, "-n", "2", "-q", "--logprobs", "2"),
+          "vug is\n", "  -0.0000 \" is\"  |  -0.0000 \" is\" -");
+    gives(VUG("chat", "--url", u.text, "Once upon", GREEDY, "-n", "2", "-q", "--logprobs", "1",
+              "--raw"),
+          " a time\n", "  -0.0000 \" time\"  |  -0.0000 \" time\"\n");
+    for (size_t i = 0; i < 2; i++) {
+        vug_arena arena = { 0 };
+        const vug_jv *v, *first;
+        vug_err err;
+        captured c = VUG("chat", "--url", u.text, prompts[i][0], prompts[i][1], GREEDY, "-n", "2",
+                         "--json", "--logprobs", "3");
+        assert_int_equal(c.code, 0);
+        assert_int_equal(vug_json_tree((vug_str){ c.out.ptr, c.out.len }, "out", &arena, &v, &err),
+                         VUG_OK);
+        assert_int_equal(vug_jv_get(v, "logprobs")->n, 2);
+        first = vug_jv_get(v, "logprobs")->child;
+        assert_true(vug_str_is(vug_jv_get(first, "token")->str, i ? " a" : "vug"));
+        assert_int_equal(vug_jv_get(first, "top")->n, 3);
+        assert_true(
+                vug_str_is(vug_jv_get(v, i ? "text" : "content")->str, i ? " a time" : "vug is"));
+        vug_arena_release(&arena);
+        captured_release(&c);
+    }
+    assert_int_equal(serve_end(&s), 0);
+}
+
 static void test_keys(void **state)
 {
     static const char *const env[] = { "OPENAI_API_KEY=right", NULL };
@@ -267,6 +386,25 @@ static const struct {
     { STREAM SAYS("Hi") "data: {\"error\":{\"message\":\"out of \\u001b[31mmemory\"}}\n\n", true, 2,
       "Hi\n", "gave up: out of \xef\xbf\xbd[31mmemory" },
     { STREAM "data: nonsense\n\n", true, 2, "", "line 1" },
+    /* A call that is cut short is shown as it came. */
+    { STREAM
+      "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{"
+      "\"name\":\"f\",\"arguments\":\"{\\\"a\"}}]}}]}\n\n" ENDS("length"),
+      false, 0, "{\"name\":\"f\",\"arguments\":\"{\\\"a\"}\n", "" },
+    /* LM Studio, ollama, vLLM: errors that are said with 200, and everything around a text. */
+    { STREAM "event: error\r\ndata: {\"error\":\"no model\"}\r\n\r\n", true, 2, "",
+      "gave up: no model" },
+    { HEAD("200 OK", "application/json") "{\"error\":\"Unexpected endpoint\"}", false, 2, "",
+      "gave up: Unexpected endpoint" },
+    { STREAM
+      ": ping\n\ndata:{\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
+      "\"content\":\"\",\"tool_calls\":[]},\"logprobs\":null}],\"usage\":null}\n\n" SAYS("Hi")
+              SAYS("\xc3\xa9") ENDS("stop") "data: {\"choices\":[],\"usage\":{\"prompt_"
+                                            "tokens\":1}}\n\ndata: [DONE]\n\n",
+      true, 0, "Hi\xc3\xa9\n", "" },
+    { STREAM "data: {\"choices\":[{\"logprobs\":{\"content\":[3,{\"token\":1}],\"tokens\":{}},"
+             "\"delta\":{\"content\":\"Hi\"}}]}\n\n" ENDS("stop"),
+      false, 0, "Hi\n", "" },
     { HEAD("200 OK", "application/json") "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_"
                                          "reason\":\"stop\"}]}",
       false, 0, "Hi\n", "" },
@@ -343,7 +481,7 @@ static void test_urls(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         refuses(VUG("chat", "--url", bad[i], "hi"), "expected http://HOST:PORT");
     refuses(VUG("chat", "--url", "http://127.0.0.1:1", "hi"), "no connection: Connection refused");
-    refuses(VUG("chat", "--thinking", "7", "hi"), "on or off");
+    refuses(VUG("chat", "--thinking", "some", "hi"), "on, off, or a number of tokens");
     refuses(VUG_IN(" \n", "chat"), "the prompt is empty");
 }
 
@@ -354,6 +492,9 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_tools_and_forms),
+        cmocka_unit_test(test_options_of_run),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_logprobs),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_socket),
         cmocka_unit_test(test_tls),

@@ -104,6 +104,15 @@ static bool keep_part(const vug_part *part, void *user)
     return true;
 }
 
+static void keep_token(const vug_shown_token *token, const vug_shown_token *top, size_t n_top,
+                       void *user)
+{
+    vug_buf_printf(user, "<%.*s %d %g", VUG_STR_ARG(token->text), (int)token->id, token->logprob);
+    for (size_t i = 0; i < n_top; i++)
+        vug_buf_printf(user, " %.*s %g", VUG_STR_ARG(top[i].text), top[i].logprob);
+    vug_buf_puts(user, ">");
+}
+
 static void spell(const vug_heard *h, vug_buf *to)
 {
     for (size_t i = 0; i < h->n_calls; i++)
@@ -158,6 +167,22 @@ static const struct {
     { { "{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"other\"}},{\"index\":0,\"delta\":{"
         "\"content\":\"mine\"}}],\"error\":null}" },
       "mine|" },
+    /* Completions, and log-probabilities as chats have them and as completions do. */
+    { { "{\"choices\":[{\"text\":\"Hi\",\"index\":0,\"logprobs\":null,\"finish_reason\":null}]}",
+        "{\"choices\":[{\"text\":\"\",\"index\":0,\"finish_reason\":\"length\"}]}" },
+      "Hi|length" },
+    { { "{\"choices\":[{\"delta\":{\"content\":\"a\"},\"logprobs\":{\"content\":[{\"token\":\"a\","
+        "\"logprob\":-1,\"bytes\":[97],\"top_logprobs\":[{\"token\":\"a\",\"logprob\":-1},{"
+        "\"token\":\"b\",\"logprob\":-2}]}],\"refusal\":null}}]}",
+        "{\"choices\":[{\"text\":\"c\",\"logprobs\":{\"content\":[{\"id\":7,\"token\":\"c\","
+        "\"logprob\":-3}]}}]}" },
+      "<a -1 -1 a -1 b -2>a<c 7 -3>c|" },
+    { { "{\"choices\":[{\"text\":\"ab\",\"logprobs\":{\"tokens\":[\"a\",\"b\"],\"token_logprobs\":["
+        "null,-2],\"top_logprobs\":[null,{\"b\":-2,\"x\":-4}],\"text_offset\":[0,1]}}]}" },
+      "<a -1 0><b -1 -2 b -2 x -4>ab|" },
+    { { "{\"choices\":[{\"text\":\"a\",\"logprobs\":{\"tokens\":[3],\"token_logprobs\":{},"
+        "\"top_logprobs\":[[]],\"content\":[null,3],\"refusal\":3}}]}" },
+      "< -1 0>< -1 0>< -1 0>a|" },
     { { "{}", "[]", "3", "null", "{\"choices\":3}", "{\"choices\":[3,{\"delta\":3}]}",
         CALLS("3,{\"index\":-1},{\"index\":\"a\"}"), "" },
       "|" },
@@ -168,7 +193,9 @@ static void test_answers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         vug_buf got = { 0 };
-        vug_heard h = { .name = "server", .on_part = keep_part, .user = &got };
+        vug_heard h = {
+            .name = "server", .on_part = keep_part, .on_token = keep_token, .user = &got
+        };
         vug_err err;
         for (size_t k = 0; k < 8 && answers[i].event[k]; k++)
             assert_int_equal(vug_heard_event(&h, vug_str_of(answers[i].event[k]), &err), VUG_OK);
@@ -176,6 +203,33 @@ static void test_answers(void **state)
         assert_string_equal(got.ptr, answers[i].heard);
         vug_heard_release(&h);
         vug_buf_release(&got);
+    }
+}
+
+/* What no server takes back is no part of the conversation. */
+static void test_cut_calls(void **state)
+{
+    static const struct {
+        const char *arguments;
+        bool kept;
+    } rows[] = { { "{\"a\":1}", true }, { " {}", true }, { "{\"a", false },
+                 { "[]", false },       { "", false },   { "{} x", false } };
+    const vug_str id = vug_str_of("x"), name = vug_str_of("f");
+    vug_ui ui = { 0 };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_shown s = { .ui = &ui, .silent = true };
+        vug_talk talk = { 0 };
+        vug_shown_begin(&s);
+        assert_true(vug_shown_call(&s, id, name, vug_str_of(rows[i].arguments)));
+        assert_int_equal(vug_shown_keep(&s, &talk), rows[i].kept);
+        assert_int_equal(talk.n, rows[i].kept);
+        assert_int_equal(talk.calls.len > 0, rows[i].kept);
+        vug_shown_begin(&s); /* the next is another answer */
+        assert_true(vug_shown_call(&s, id, name, vug_str_of("{}")));
+        assert_true(vug_shown_keep(&s, &talk));
+        vug_talk_release(&talk);
+        vug_shown_release(&s);
     }
 }
 
@@ -251,9 +305,10 @@ static void test_models(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),   cmocka_unit_test(test_large_events),
-        cmocka_unit_test(test_answers),  cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_events),    cmocka_unit_test(test_large_events),
+        cmocka_unit_test(test_answers),   cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_models),
+        cmocka_unit_test(test_cut_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,11 @@ static void test_serves_and_ends(void **state)
         http_expect(&c, 200, "vug_http_requests_total{route=\"/health\",status=\"200\"} 1\n");
         assert_int_equal(kill(p.process, SIGHUP), 0);
         http_ask(&c, "/nowhere", NULL);
-        http_expect(&c, 404, "not_found_error");
+        http_expect(&c, 404, "There is no /nowhere here.");
+        http_ask(&c, "/chat/completions", NULL);
+        http_expect(&c, 404, "here, but /v1/chat/completions.");
+        http_ask(&c, "/v1/v1/models", NULL);
+        http_expect(&c, 404, "here, but /v1/models.");
         assert_int_equal(kill(p.process, ends[i]), 0);
         assert_int_equal(waitpid(p.process, &status, 0), p.process);
         assert_true(WIFEXITED(status));
@@ -63,6 +67,7 @@ static void assert_refused(captured c, const char *part)
 static void test_refuses(void **state)
 {
     (void)state;
+    assert_refused(VUG("serve", "--port", "0", "--alias", ""), "--alias: expected a name");
     assert_refused(VUG("serve", SERVE_MODEL, "--host", "0.0.0.0"), "--api-key-file");
     assert_refused(VUG("serve", SERVE_MODEL, "--port", "65536"), "0 to 65535");
     assert_refused(VUG("serve", SERVE_MODEL, "--api-key-file", "/no/such/file"), "/no/such/file");

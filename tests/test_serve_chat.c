@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scratch.h"
 #include "serve_help.h"
 
 #define WEATHER                                                                            \
@@ -70,6 +71,7 @@ static void test_stream_is_whole(void **state)
         CHAT("What is the weather in Paris?", ",\"seed\":1,\"tools\":[" WEATHER "]"),
         CHAT("Hello", ",\"seed\":1,\"tools\":[" WEATHER "],\"tool_choice\":\"required\""),
         CHAT("Hello", ",\"seed\":1,\"response_format\":{\"type\":\"json_object\"}"),
+        CHAT("Hello", ",\"seed\":1,\"guided_regex\":\"[a-z]{3}( [a-z]{2,4}){5}\""),
     };
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
         assert_same(*state, requests[i]);
@@ -163,7 +165,8 @@ static void test_errors(void **state)
         int status;
         const char *type, *param, *code, *message;
     } rows[] = {
-        { "/v1/chat/completions", "{\"model\":\"gpt\",\"messages\":[{\"role\":\"user\"}]}", 404,
+        { "/v1/chat/completions",
+          "{\"model\":\"gpt\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", 404,
           "not_found_error", "model", "model_not_found", "gpt" },
         { "/v1/chat/completions", CHAT("x", ",\"max_tokens\":5000"), 400, "invalid_request_error",
           "messages", "context_length_exceeded",
@@ -177,8 +180,15 @@ static void test_errors(void **state)
           CHAT("x", ",\"stream\":true,\"response_format\":{\"type\":\"json_schema\","
                     "\"json_schema\":{\"name\":\"x\",\"schema\":{\"unevaluatedItems\":false}}}"),
           400, "invalid_request_error", "response_format", NULL, "unevaluatedItems" },
+        { "/v1/chat/completions",
+          CHAT("x", ",\"tool_choice\":\"required\",\"tools\":[" WEATHER
+                    ",{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":{"
+                    "\"type\":\"object\",\"properties\":{\"a\":{\"unevaluatedItems\":false}}}}}]"),
+          400, "invalid_request_error", "tools[1].function.parameters", NULL, "unevaluatedItems" },
         { "/v1/completions", "{\"model\":\"pebble\",\"prompt\":[1,999999]}", 400,
           "invalid_request_error", "prompt", NULL, "999999" },
+        { "/apply-template", CHAT("x", ",\"chat_template_kwargs\":{\"messages\":1}"), 400,
+          "invalid_request_error", "chat_template_kwargs", NULL, "'messages'" },
         { "/v1/models/nothing/here", NULL, 404, "not_found_error", "model", "model_not_found",
           "nothing/here" },
     };
@@ -299,6 +309,99 @@ static void test_echo_agrees(void **state)
     said_release(&b);
 }
 
+/* What /apply-template says is as good as the chat, though it begins with <bos> itself. */
+static void test_a_rendered_prompt(void **state)
+{
+    static const char *const paths[] = { "/v1/completions", "/tokenize" };
+    said chat = serve_ask(*state, "/v1/chat/completions",
+                          "{\"model\":\"pebble\",\"max_tokens\":1,"
+                          "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}");
+    for (size_t i = 0; i < 2; i++) {
+        said a =
+                serve_ask(*state, paths[i],
+                          "{\"model\":\"pebble\",\"max_tokens\":1,\"prompt\":\"<bos><start_of_turn>"
+                          "user\\nHi<end_of_turn>\\n<start_of_turn>model\\n\"}");
+        assert_int_equal(a.status, 200);
+        assert_true(said_number(&a, i ? "count" : "usage.prompt_tokens") ==
+                    said_number(&chat, "usage.prompt_tokens"));
+        said_release(&a);
+    }
+    said_release(&chat);
+    /* What was spelled stays, as does one that is no <bos>. */
+    static const struct {
+        const char *prompt;
+        size_t n;
+    } rows[] = { { "<bos><bos>Hi", 3 }, { "<eos><eos>", 3 }, { "<bos>", 1 }, { "Hi", 2 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char body[100];
+        (void)snprintf(body, sizeof(body), "{\"prompt\":\"%s\"}", rows[i].prompt);
+        said a = serve_ask(*state, "/tokenize", body);
+        assert_int_equal(said_at(&a, "tokens")->n, rows[i].n);
+        said_release(&a);
+    }
+}
+
+/* The prompt comes back as it was given, scored or not. */
+static void test_echo_is_the_prompt(void **state)
+{
+    static const char prompt[] = "<bos>Caf\u00e9<end_of_turn>\\nup";
+    static const double offsets[] = { 0, 5, 6, 8, 9, 9, 22, 23 };
+    for (int scored = 0; scored < 2; scored++) {
+        char body[512];
+        (void)snprintf(body, sizeof(body),
+                       "{\"model\":\"pebble\",\"prompt\":\"%s\",\"echo\":true,\"max_tokens\":0%s}",
+                       prompt, scored ? ",\"logprobs\":0" : "");
+        said a = serve_ask(*state, "/v1/completions", body);
+        said_is(&a, "choices.0.text", "<bos>Caf\u00e9<end_of_turn>\nup");
+        if (scored) {
+            const vug_jv *at = said_at(&a, "choices.0.logprobs.text_offset")->child;
+            for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++, at = at->next)
+                assert_true(at && at->f64 == offsets[i]);
+            assert_null(at);
+        }
+        said_release(&a);
+    }
+}
+
+/* The token that ends an answer has an entry, too. Those who score a prompt with max_tokens 1
+ * take off the last one: it must not be the prompt's. */
+static void test_logprob_of_the_end(void **state)
+{
+    static const char *const rows[] = { "\"echo\":true", "\"echo\":false" };
+    for (size_t i = 0; i < 2; i++) {
+        char body[512];
+        (void)snprintf(body, sizeof(body),
+                       "{\"model\":\"pebble\",\"prompt\":\"<start_of_turn>user\\nWhat is 12 plus "
+                       "30?<end_of_turn>\\n<start_of_turn>model\\n12 + 30 = 42\","
+                       "\"temperature\":0,\"max_tokens\":1,\"logprobs\":1,%s}",
+                       rows[i]);
+        said a = serve_ask(*state, "/v1/completions", body);
+        assert_int_equal(a.status, 200);
+        said_is(&a, "choices.0.finish_reason", "stop");
+        assert_true(said_number(&a, "usage.completion_tokens") == 0);
+        const size_t before = i == 0 ? (size_t)said_number(&a, "usage.prompt_tokens") : 0;
+        const vug_jv *tokens = said_at(&a, "choices.0.logprobs.tokens");
+        assert_int_equal(tokens->n, before + 1);
+        assert_int_equal(said_at(&a, "choices.0.logprobs.token_logprobs")->n, before + 1);
+        const vug_jv *last = tokens->child;
+        const vug_jv *at = said_at(&a, "choices.0.logprobs.text_offset")->child;
+        for (size_t k = 0; k < before; k++) {
+            last = last->next;
+            at = at->next;
+        }
+        assert_true(vug_str_is(last->str, "<end_of_turn>"));
+        assert_true(at->f64 == (double)said_at(&a, "choices.0.text")->str.len);
+        said_release(&a);
+    }
+    said chat =
+            serve_ask(*state, "/v1/chat/completions",
+                      "{\"model\":\"pebble\",\"temperature\":0,\"logprobs\":true,"
+                      "\"messages\":[{\"role\":\"user\",\"content\":\"What is 12 plus 30?\"}]}");
+    assert_true((double)said_at(&chat, "choices.0.logprobs.content")->n ==
+                said_number(&chat, "usage.completion_tokens"));
+    said_release(&chat);
+}
+
 static void test_plain_endpoints(void **state)
 {
     said a = serve_ask(*state, "/v1/models", NULL);
@@ -341,7 +444,80 @@ static void test_metrics(void **state)
     said_release(&a);
 }
 
-/* Free to call, and held to a schema where it does not. */
+#define SUM(more) CHAT("What is 12 + 30?", ",\"temperature\":0," more)
+
+/* Each of the names under which others know forms, in both endpoints. */
+static void test_forms(void **state)
+{
+    static const struct {
+        const char *request, *content;
+    } rows[] = {
+        { SUM("\"guided_choice\":[\"42\",\"12 + 30 = 42\"]"), "12 + 30 = 42" },
+        { SUM("\"structured_outputs\":{\"choice\":[\"forty-two\",\"\\\"x\\\"\"]}"), "forty-two" },
+        { SUM("\"grammar\":\"root ::= \\\"It is \\\" [0-9]{2}\""), "It is 12" },
+        { SUM("\"guided_grammar\":\"root ::= [0-9]{2}\""), "12" },
+        { SUM("\"guided_regex\":\"42|43\""), "42" },
+        { SUM("\"structured_outputs\":{\"regex\":\"<4[2]>\"}"), "<42>" },
+        { SUM("\"json_schema\":{\"const\":1}"), "1" },
+        { SUM("\"guided_json\":\"{\\\"const\\\":true}\""), "true" },
+        { SUM("\"structured_outputs\":{\"json\":{\"enum\":[\"a\"]}}"), "\"a\"" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        heard h = serve_hear_whole(*state, rows[i].request);
+        assert_string_equal(text_of(&h.content[0]), rows[i].content);
+        assert_string_equal(h.finish[0], "stop");
+        heard_release(&h);
+    }
+    said a = serve_ask(*state, "/v1/completions",
+                       "{\"model\":\"pebble\",\"prompt\":\"Once upon\",\"temperature\":0,"
+                       "\"structured_outputs\":{\"regex\":\" a (time|dog)\"}}");
+    said_is(&a, "choices.0.text", " a time");
+    said_release(&a);
+}
+
+static void test_bad_forms(void **state)
+{
+    static const struct {
+        const char *request, *param, *part;
+    } rows[] = {
+        { SUM("\"stream\":true,\"grammar\":\"root ::= foo\""), "grammar",
+          "GBNF: line 1, column 10: no definition of foo" },
+        { SUM("\"structured_outputs\":{\"regex\":\"(\"}"), "structured_outputs.regex",
+          "a group without its )" },
+        { SUM("\"guided_json\":\"nonsense\""), "guided_json", "schema: line 1" },
+        { SUM("\"guided_regex\":\"(\",\"tools\":[" WEATHER "]"), "guided_regex",
+          "a group without its )" },
+        { SUM("\"grammar\":\"root ::= s{40}\\ns ::= \\\"x\\\" s{0,8}\""), "grammar",
+          "too ambiguous" },
+        { SUM("\"stop_token_ids\":[99999]"), "stop_token_ids", "99999" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        said a = serve_ask(*state, "/v1/chat/completions", rows[i].request);
+        assert_int_equal(a.status, 400);
+        said_is(&a, "error.param", rows[i].param);
+        assert_non_null(strstr(a.text.ptr, rows[i].part));
+        said_release(&a);
+    }
+}
+
+/* The token is no part of the answer, whole or streamed. */
+static void test_stop_ids(void **state)
+{
+    said ids = serve_ask(*state, "/tokenize", "{\"content\":\" engine\"}");
+    char more[128];
+    assert_int_equal((int)said_number(&ids, "count"), 1);
+    (void)snprintf(more, sizeof(more),
+                   CHAT("What is vug?", ",\"temperature\":0,\"stop_token_ids\":[7,%d]"),
+                   (int)said_number(&ids, "tokens.0"));
+    said_release(&ids);
+    heard h = serve_hear_whole(*state, more);
+    assert_string_equal(text_of(&h.content[0]), "vug is a native inference");
+    assert_string_equal(h.finish[0], "stop");
+    heard_release(&h);
+    assert_same(*state, more);
+}
+
+/* Free to call, and held to a form where it does not. */
 static void test_tools_or_schema(void **state)
 {
     heard h = serve_hear_whole(*state, CHAT("What is the weather in Paris?",
@@ -357,6 +533,11 @@ static void test_tools_or_schema(void **state)
                  "\"schema\":{\"type\":\"object\",\"properties\":{\"age\":{\"enum\":[7]}},"
                  "\"required\":[\"age\"],\"additionalProperties\":false}}}"));
     assert_true(h.calls[0].len || (strchr(h.content[0].ptr, '7') && h.content[0].ptr[0] == '{'));
+    heard_release(&h);
+    h = serve_hear_whole(*state, CHAT("Hello", ",\"temperature\":0,\"tools\":[" WEATHER
+                                               "],\"guided_choice\":[\"yes\",\"no\"]"));
+    assert_true(h.calls[0].len || strcmp(h.content[0].ptr, "yes") == 0 ||
+                strcmp(h.content[0].ptr, "no") == 0);
     heard_release(&h);
 }
 
@@ -374,6 +555,19 @@ static void test_odd_histories(void **state)
             "{\"role\":\"user\",\"content\":\"hm\"}]}");
     assert_int_equal(a.status, 200);
     assert_non_null(strstr(a.text.ptr, "one\\n</tool_response>\\n\\nhm"));
+    said_release(&a);
+    a = serve_ask(
+            *state, "/apply-template",
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\","
+            "\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}},"
+            "{\"id\":\"2\",\"function\":{\"name\":\"g\"}}]},{\"role\":\"tool\",\"tool_call_id\":"
+            "\"2\","
+            "\"content\":\"two\"},{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"tool\","
+            "\"tool_call_id\":\"1\",\"content\":\"one\"}]}");
+    assert_int_equal(a.status, 200);
+    assert_non_null(strstr(a.text.ptr, "\\\"arguments\\\": {}\\n</tool_call>"));
+    assert_true(strstr(a.text.ptr, "one\\n</tool_response>") <
+                strstr(a.text.ptr, "two\\n</tool_response>"));
     said_release(&a);
     a = serve_ask(*state, "/apply-template",
                   "{\"messages\":[{\"role\":\"assistant\",\"content\":\"Hi\"},{\"role\":\"user\","
@@ -415,14 +609,48 @@ static void test_cut_call(void **state)
 static void test_tells_no_paths(void **state)
 {
     said a = serve_ask(*state, "/v1/chat/completions",
-                       "{\"model\":\"pebble\",\"messages\":[{\"role\":\"tool\",\"content\":\"x\","
-                       "\"tool_call_id\":\"1\"},{\"role\":\"tool\",\"content\":\"x\","
-                       "\"tool_call_id\":\"1\"}]}");
+                       CHAT("x", ",\"chat_template_kwargs\":{\"namespace\":1}"));
+    assert_int_equal(a.status, 400);
     assert_null(strstr(a.text.ptr, "models/"));
     said_release(&a);
     a = serve_ask(*state, "/props", NULL);
     assert_null(strstr(a.text.ptr, "models/"));
     said_release(&a);
+}
+
+/* How many tokens of thinking the model was let, the text that closes it among them. */
+static int thought(const serving *s, const char *name, int budget)
+{
+    char body[256];
+    (void)snprintf(body, sizeof(body),
+                   CHAT("Once upon", ",\"temperature\":0,\"enable_thinking\":true,\"%s\":%d"), name,
+                   budget);
+    said a = serve_ask(s, "/v1/chat/completions", body);
+    assert_int_equal(a.status, 200);
+    const int n = (int)said_number(&a, "usage.completion_tokens_details.reasoning_tokens");
+    assert_true(!!said_at(&a, "choices.0.message.reasoning_content") == (budget != 0));
+    said_release(&a);
+    return n;
+}
+
+/* A template that opens the thinking, and a model that would never close it. */
+static void test_thinking_budget(void **state)
+{
+    static const char *const names[] = { "thinking_budget", "thinking_token_budget",
+                                         "thinking_budget_tokens", "reasoning_budget_tokens" };
+    scratch dir = scratch_make();
+    (void)state;
+    scratch_puts(&dir, "think.jinja",
+                 "{{ messages[0].content }}{{ '<think>' if enable_thinking }}\n");
+    const scratch_path template = scratch_at(&dir, "think.jinja");
+    serving s = SERVE("--chat-template", template.path, "--max-tokens", "100");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(thought(&s, names[i], 0), 0);
+        assert_int_equal(thought(&s, names[i], 9) - thought(&s, names[i], 5), 4);
+    }
+    assert_int_equal(thought(&s, "thinking_budget", -1), 100);
+    assert_int_equal(serve_end(&s), 0);
+    scratch_remove(&dir);
 }
 
 int main(void)
@@ -434,10 +662,17 @@ int main(void)
         cmocka_unit_test(test_tools),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_bad_forms),
+        cmocka_unit_test(test_stop_ids),
+        cmocka_unit_test(test_thinking_budget),
         cmocka_unit_test(test_continues),
         cmocka_unit_test(test_tool_results),
         cmocka_unit_test(test_completions),
         cmocka_unit_test(test_echo_agrees),
+        cmocka_unit_test(test_a_rendered_prompt),
+        cmocka_unit_test(test_echo_is_the_prompt),
+        cmocka_unit_test(test_logprob_of_the_end),
         cmocka_unit_test(test_plain_endpoints),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_fills_context),

@@ -103,8 +103,10 @@ static void test_examples(void **state)
     vug_text page;
     int n = 0;
     (void)state;
-    if (!has_curl())
+    if (!has_curl()) {
+        print_message("curl is missing, or older than 7.82 and without --json\n");
         skip();
+    }
     assert_int_equal(vug_read_file("docs/server.md", 1 << 20, &page, NULL), VUG_OK);
     serving s = SERVE("--threads", "1");
     for (const char *at = page.ptr; (at = strstr(at, "\n$ curl "));) {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "app/interrupt.h"
-#include "core/json.h"
 
 static const char *const finish_name[] = {
     [VUG_FINISH_STOP] = "stop",
@@ -51,70 +50,32 @@ void vug_answerer_release(vug_answerer *a)
     vug_chat_close(a->own);
     vug_setting_release(&a->setting);
     vug_arena_release(&a->arena);
-    vug_buf_release(&a->logprobs.buf);
     *a = (vug_answerer){ 0 };
-}
-
-/* ---- log-probabilities ----------------------------------------------------- */
-
-/* A token as a JSON string: quotes and escapes also serve a person's eye. */
-static void spell(const vug_answerer *a, int32_t id, vug_buf *to)
-{
-    size_t len = 0;
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model, NULL);
-    const char *text = vug_tokenizer_token(tokenizer, id, &len);
-    vug_json_write_string(to, text ? text : "", len);
-}
-
-static void logprob_json(const vug_answerer *a, vug_js *js, int32_t id, float logprob)
-{
-    vug_buf token = { 0 };
-    spell(a, id, &token);
-    vug_js_int(js, "id", id);
-    vug_js_raw(js, "token", token.ptr ? token.ptr : "null", token.ptr ? token.len : 4);
-    vug_js_f64(js, "logprob", (double)logprob);
-    vug_buf_release(&token);
-}
-
-static void keep_logprobs(vug_answerer *a, const vug_piece *piece)
-{
-    vug_js *js = &a->logprobs;
-    vug_js_open(js, NULL, '{');
-    logprob_json(a, js, piece->token, piece->logprob);
-    vug_js_open(js, "top", '[');
-    for (size_t i = 0; i < piece->n_top; i++) {
-        vug_js_open(js, NULL, '{');
-        logprob_json(a, js, piece->top[i].token, piece->top[i].logprob);
-        vug_js_close(js, '}');
-    }
-    vug_js_close(js, ']');
-    vug_js_close(js, '}');
-}
-
-static void print_logprobs(const vug_answerer *a, const vug_piece *piece)
-{
-    vug_buf line = { 0 };
-    vug_buf_printf(&line, "%8d %9.4f ", (int)piece->token, (double)piece->logprob);
-    spell(a, piece->token, &line);
-    for (size_t i = 0; i < piece->n_top; i++) {
-        vug_buf_printf(&line, "%s%9.4f ", i ? "" : "  |", (double)piece->top[i].logprob);
-        spell(a, piece->top[i].token, &line);
-    }
-    (void)fprintf(stderr, "%s%s%s\n", a->ui->err.dim, line.ptr ? line.ptr : "", a->ui->err.off);
-    vug_buf_release(&line);
 }
 
 /* ---- one answer ------------------------------------------------------------ */
 
+static vug_shown_token spelled(const vug_answerer *a, int32_t id, float logprob)
+{
+    size_t len = 0;
+    const char *text = vug_tokenizer_token(vug_model_tokenizer(a->model, NULL), id, &len);
+    return (vug_shown_token){ id, { text ? text : "", len }, (double)logprob };
+}
+
+static void show_logprobs(vug_answerer *a, const vug_piece *piece)
+{
+    const vug_shown_token token = spelled(a, piece->token, piece->logprob);
+    vug_shown_token top[VUG_MAX_TOP_LOGPROBS];
+    for (size_t i = 0; i < piece->n_top; i++)
+        top[i] = spelled(a, piece->top[i].token, piece->top[i].logprob);
+    vug_shown_logprob(&a->shown, &token, top, piece->n_top);
+}
+
 static bool on_piece(const vug_piece *piece, void *user)
 {
     vug_answerer *a = user;
-    if (a->opt->given[VUG_OPTION_logprobs] && piece->token >= 0) {
-        if (a->opt->json)
-            keep_logprobs(a, piece);
-        else
-            print_logprobs(a, piece);
-    }
+    if (a->opt->given[VUG_OPTION_logprobs] && piece->token >= 0)
+        show_logprobs(a, piece);
     if (!a->reply)
         return vug_shown_text(&a->shown, piece->text, piece->len);
     return !a->ui->out_errno;
@@ -263,12 +224,8 @@ static void json(const void *self, vug_js *js)
     vug_js_u64(js, "prompt_tokens", g->n_prompt);
     vug_js_u64(js, "cached_tokens", g->n_cached);
     vug_js_u64(js, "seed", a->sampling.seed);
-    if (a->opt->given[VUG_OPTION_logprobs]) {
-        vug_js_open(js, "logprobs", '[');
-        if (a->logprobs.buf.len)
-            vug_js_raw(js, NULL, a->logprobs.buf.ptr, a->logprobs.buf.len);
-        vug_js_close(js, ']');
-    }
+    if (a->opt->given[VUG_OPTION_logprobs])
+        vug_shown_logprobs_json(&a->shown, js);
     vug_js_open(js, "timings", '{');
     vug_js_f64(js, "load_s", a->load_s);
     vug_js_f64(js, "prompt_s", g->prompt_s);

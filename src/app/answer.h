@@ -14,7 +14,6 @@ typedef struct {
     vug_sampling sampling;
     uint64_t first_seed, next_seed; /* of the conversation; each answer counts on */
     vug_arena arena;                /* of the stages */
-    vug_js logprobs;                /* with --json: the elements of an array */
 
     const vug_chat *chat; /* NULL with --raw */
     vug_chat *own;        /* of --chat-template */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "app/line.h"
+#include "app/results.h"
 
 typedef struct {
     vug_partner *partner;
@@ -44,24 +44,21 @@ static void do_help(chat *c, const char *rest)
         vug_buf_printf(&text, "%-7s%-5s %s\n", commands[i].name, commands[i].operand,
                        commands[i].help);
     vug_buf_puts(&text, "Ctrl-C stops an answer. A line that ends in \\ goes on in the next; a "
-                        "space before a / makes it text.");
+                        "space before a / makes it text.\n"
+                        "NAME(ARGUMENTS) = asks for the result of a call: a text, or /file FILE; "
+                        "nothing says that the call was not carried out, Ctrl-C that none was.");
     say(c, text.ptr ? text.ptr : "");
     vug_buf_release(&text);
 }
 
-static void begin(chat *c)
-{
-    const vug_options *opt = c->partner->opt;
-    vug_talk_release(&c->talk);
-    if (opt->system)
-        vug_talk_add(&c->talk, "system", vug_str_of(opt->system), "");
-}
-
 static void do_reset(chat *c, const char *rest)
 {
+    const char *system = c->partner->opt->system;
     (void)rest;
     c->partner->reset(c->partner->self);
-    begin(c);
+    vug_talk_release(&c->talk);
+    if (system)
+        vug_talk_add(&c->talk, "system", vug_str_of(system), "");
     say(c, "a new conversation");
 }
 
@@ -102,52 +99,41 @@ static void run_command(chat *c, const char *text)
 
 /* ---- turns --------------------------------------------------------------------- */
 
-/* An answer that was given up is kept as far as it came; without a word of it
- * the question is taken back, so that the turns still alternate. */
-static void take_turn(chat *c, vug_str text)
+/* False when there is nothing of an answer. One that was given up is kept as far as it came. */
+static bool respond(chat *c, const vug_str *raw)
 {
     vug_partner *p = c->partner;
     vug_err err;
     bool interrupted = false;
-    const bool raw = p->opt->raw;
-    const size_t n = c->talk.n, len = c->talk.json.len;
-    if (!raw)
-        vug_talk_add(&c->talk, "user", text, "");
-    const vug_status st = p->answer(p->self, &c->talk, raw ? &text : NULL, &interrupted, &err);
+    const vug_status st = p->answer(p->self, &c->talk, raw, &interrupted, &err);
     if (st != VUG_OK)
         (void)vug_ui_fail(c->ui, &err);
     else if (!p->opt->quiet)
         p->figures(p->self);
-    if (st != VUG_OK || raw || !vug_shown_keep(p->shown, &c->talk)) {
-        c->talk.n = n;
-        c->talk.json.len = len;
-    }
+    return st == VUG_OK && !raw && vug_shown_keep(p->shown, &c->talk);
 }
 
-typedef enum {
-    GOT_TEXT,
-    GOT_GIVEN_UP, /* Ctrl-C in a text */
-    GOT_NOTHING,  /* Ctrl-C at an empty prompt */
-    GOT_END,
-} got;
-
-/* One message: a line, and those that follow a backslash at a line's end. */
-static got read_message(chat *c, vug_buf *to)
+/* As long as the model calls tools and a person has results for it. */
+static void give_results(chat *c)
 {
-    const char *prompt = "> ";
-    for (;;) {
-        vug_str text;
-        const vug_line_event event = vug_line_read(c->line, prompt, &text);
-        if (event == VUG_LINE_END)
-            return GOT_END;
-        if (event == VUG_LINE_INTERRUPTED)
-            return text.len || to->len ? GOT_GIVEN_UP : GOT_NOTHING;
-        const bool more = vug_str_ends(text, "\\");
-        vug_buf_append(to, text.ptr, text.len - more);
-        if (!more)
-            return GOT_TEXT;
-        vug_buf_puts(to, "\n");
-        prompt = ". ";
+    while (c->talk.calls.len && vug_results_ask(c->line, c->ui, &c->talk) && respond(c, NULL))
+        ;
+}
+
+/* Without a word of the answer the question is taken back, so that the turns still alternate. */
+static void take_turn(chat *c, vug_str text)
+{
+    const size_t n = c->talk.n, len = c->talk.json.len;
+    if (c->partner->opt->raw) {
+        (void)respond(c, &text);
+        return;
+    }
+    vug_talk_add(&c->talk, "user", text, "");
+    if (respond(c, NULL)) {
+        give_results(c);
+    } else {
+        c->talk.n = n;
+        c->talk.json.len = len;
     }
 }
 
@@ -161,19 +147,20 @@ static void serve(chat *c)
     bool interrupted = false; /* by the last thing that happened */
     while (!c->leave && !c->ui->out_errno) {
         vug_buf text = { .max = 16 << 20 };
-        const got what = read_message(c, &text);
-        if (what == GOT_END || (what == GOT_NOTHING && interrupted)) {
+        const vug_line_event event = vug_line_read(c->line, "> ", &text);
+        const bool nothing = event == VUG_LINE_INTERRUPTED && !text.len;
+        if (event == VUG_LINE_END || (nothing && interrupted)) {
             c->leave = true;
-        } else if (what == GOT_NOTHING) {
+        } else if (nothing) {
             say(c, "Ctrl-C again, or Ctrl-D, leaves");
-        } else if (what == GOT_TEXT && !text.bad && !is_blank(&text)) {
+        } else if (event == VUG_LINE_TEXT && !text.bad && !is_blank(&text)) {
             vug_line_remember(c->line, text.ptr);
             if (text.ptr[0] == '/')
                 run_command(c, text.ptr);
             else
                 take_turn(c, (vug_str){ text.ptr, text.len });
         }
-        interrupted = what == GOT_NOTHING;
+        interrupted = nothing;
         vug_buf_release(&text);
     }
 }
@@ -182,11 +169,15 @@ int vug_chat_with(vug_partner *p)
 {
     chat c = { .partner = p, .ui = p->shown->ui };
     vug_err err;
-    begin(&c);
-    const vug_status st = vug_line_open(c.ui, &c.line, &err);
+    vug_status st = vug_partner_begin(p, &c.talk, &err);
+    if (st == VUG_OK)
+        st = vug_line_open(c.ui, &c.line, &err);
     if (st == VUG_OK) {
         if (!p->opt->quiet)
             say(&c, "/help lists the commands, Ctrl-D leaves");
+        if (c.talk.open)
+            (void)respond(&c, NULL);
+        give_results(&c);
         serve(&c);
         vug_line_close(c.line);
     }

@@ -48,23 +48,11 @@ int vug_cmd_run(vug_ui *ui, const vug_options *opt)
     vug_text piped;
     vug_str prompt;
     vug_err err;
-    const char *const needs_template[] = { opt->system ? "--system" : NULL,
-                                           opt->tools ? "--tools" : NULL,
-                                           opt->thinking ? "--thinking" : NULL,
-                                           opt->tool_choice ? "--tool-choice" : NULL,
-                                           opt->chat_template ? "--chat-template" : NULL };
-    for (size_t i = 0; opt->raw && i < sizeof(needs_template) / sizeof(needs_template[0]); i++) {
-        if (!needs_template[i])
-            continue;
-        vug_ui_note(ui, "%s needs the chat template, which --raw turns off", needs_template[i]);
-        return VUG_EXIT_USAGE;
-    }
     int code;
-    if (vug_partner_prompt(opt, 1, &piped, &prompt, &err) != VUG_OK) {
+    if (vug_partner_prompt(opt, 1, &piped, &prompt, &err) != VUG_OK)
         code = vug_ui_fail(ui, &err);
-    } else {
+    else
         code = open_and_run(ui, opt, prompt);
-    }
     vug_text_release(&piped);
     return code;
 }

@@ -19,8 +19,6 @@ static vug_status read_grammar(vug_grammar_kind kind, const char *path,
 static vug_status choose_tools(const vug_answerer *a, const char *choice,
                                const vug_tokenizer *tokenizer, vug_grammar **out, vug_err *err)
 {
-    if (!a->setting.tools.ptr)
-        return VUG_FAIL(err, VUG_ARGUMENT, "--tool-choice %s: there are no --tools", choice);
     const bool required = strcmp(choice, "required") == 0;
     const bool named = !required && strcmp(choice, "auto") != 0;
     const vug_tool_choice how = { .tools = a->setting.tools.ptr,
@@ -34,14 +32,9 @@ static vug_status choose_tools(const vug_answerer *a, const char *choice,
 vug_status vug_form_of(const vug_answerer *a, vug_grammar **out, vug_err *err)
 {
     const vug_options *o = a->opt;
-    const int n = (o->schema != NULL) + (o->regex != NULL) + (o->grammar != NULL) +
-                  (o->tool_choice != NULL);
     *out = NULL;
-    if (n == 0)
+    if (!o->schema && !o->regex && !o->grammar && !o->tool_choice)
         return VUG_OK;
-    if (n > 1)
-        return VUG_FAIL(err, VUG_ARGUMENT,
-                        "--schema, --regex, --grammar and --tool-choice: an answer has one form");
     const vug_tokenizer *tokenizer = vug_model_tokenizer(a->model, err);
     if (!tokenizer)
         return VUG_UNSUPPORTED;

@@ -138,7 +138,8 @@ vug_status vug_line_open(const vug_ui *ui, vug_line **out, vug_err *err)
     return VUG_OK;
 }
 
-vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_str *text)
+/* `text` is without the line end and valid until the next call. */
+static vug_line_event read_line(vug_line *line, const char *prompt, vug_str *text)
 {
     int n = 0;
     line->prompt = prompt;
@@ -156,6 +157,21 @@ vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_str *text)
         return VUG_LINE_TEXT;
     (void)fputc('\n', line->to);
     return VUG_LINE_END;
+}
+
+vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_buf *to)
+{
+    for (;;) {
+        vug_str text;
+        const vug_line_event event = read_line(line, prompt, &text);
+        const bool more = event == VUG_LINE_TEXT && vug_str_ends(text, "\\");
+        if (event != VUG_LINE_END)
+            vug_buf_append(to, text.ptr ? text.ptr : "", text.len - more);
+        if (!more)
+            return event;
+        vug_buf_puts(to, "\n");
+        prompt = ". ";
+    }
 }
 
 void vug_line_remember(vug_line *line, const char *text)

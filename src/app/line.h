@@ -12,14 +12,14 @@ typedef struct vug_line vug_line;
 
 typedef enum {
     VUG_LINE_TEXT,
-    VUG_LINE_INTERRUPTED, /* Ctrl-C; the text is what was given up */
+    VUG_LINE_INTERRUPTED, /* Ctrl-C; the text is what is given up */
     VUG_LINE_END,         /* Ctrl-D at an empty prompt, or the terminal is gone */
 } vug_line_event;
 
 /* Reads the history of earlier chats; without a home there is none. */
 VUG_MUST_CHECK vug_status vug_line_open(const vug_ui *ui, vug_line **out, vug_err *err);
-/* `text` is without the line end and valid until the next call. */
-vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_str *text);
+/* A text: a line, and those that follow a backslash at a line's end; appended to `to`. */
+vug_line_event vug_line_read(vug_line *line, const char *prompt, vug_buf *to);
 void vug_line_remember(vug_line *line, const char *text);
 /* Writes the history, readable by its owner alone. */
 void vug_line_close(vug_line *line);

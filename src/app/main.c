@@ -1,6 +1,8 @@
 /* The program: finds the command, reads its options, returns its exit code. */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/commands.h"
 #include "app/pebble.h"
@@ -76,8 +78,19 @@ static int dispatch(vug_ui *ui, int argc, const char *const *argv)
     return run_command(ui, command, argc - 2, argv + 2);
 }
 
+/* Where a standard stream is closed, what is opened next takes its number, and a client's
+ * connection would read what we print. These fail as closed ones do. */
+static void fill_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    fill_streams();
     /* A reader of our output who leaves is noticed by the write that fails. */
     (void)signal(SIGPIPE, SIG_IGN);
     vug_ui ui = vug_ui_init();

@@ -91,10 +91,12 @@ static size_t distance(const char *a, const char *b)
     return row[m];
 }
 
-/* Half of a name may be wrong, a name that only shares length is no help. */
+/* The beginning of a name is as near as can be: --temp. Else half of it may be wrong; a name
+ * that only shares length is no help. */
 static bool nearer(const char *given, const char *name, size_t *best)
 {
-    const size_t d = distance(given, name);
+    const size_t n = strlen(given);
+    const size_t d = n >= 3 && strncmp(given, name, n) == 0 ? 0 : distance(given, name);
     if (d >= *best || d * 2 > strlen(name))
         return false;
     *best = d;
@@ -111,6 +113,19 @@ const char *vug_command_near(const char *name)
     return found;
 }
 
+/* What is an option of another command may be an operand of this one: -m, --model. */
+static bool is_operand(const char *given, vug_command command)
+{
+    for (int i = 0; i < VUG_OPTION_COUNT; i++) {
+        const vug_option_row *row = &vug_option_rows[i];
+        const bool letter = given[0] && given[0] == row->letter && !given[1];
+        if ((letter || strcmp(given, row->flag) == 0) &&
+            strcasestr(commands[command].operands, row->flag))
+            return true;
+    }
+    return false;
+}
+
 static vug_status unknown(const char *arg, vug_command command, vug_err *err)
 {
     const char *given = arg + strspn(arg, "-");
@@ -125,6 +140,10 @@ static vug_status unknown(const char *arg, vug_command command, vug_err *err)
         if (vug_option_of(row, command) && nearer(name, row->flag, &best))
             found = row->flag;
     }
+    if (is_operand(name, command))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "unknown option %s; it is an operand here: vug %s %s [options]", arg,
+                        commands[command].name, commands[command].operands);
     if (found)
         return VUG_FAIL(err, VUG_ARGUMENT, "unknown option %s; did you mean --%s?", arg, found);
     return VUG_FAIL(err, VUG_ARGUMENT,

@@ -92,8 +92,35 @@ static bool is_text(const char *operand)
     return !*operand || strcmp(operand, "-") == 0 || (has_blank(operand) && !is_path(operand));
 }
 
+/* "dir/x.gguf", "dir/tokenizer.json"; but not "org/Qwen2.5-0.5B". */
+static bool has_extension(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && dot[1] && !dot[1 + strspn(dot + 1, "abcdefghijklmnopqrstuvwxyz")];
+}
+
+/* The NAME of ORGANISATION/NAME, as models are called where people find them; else NULL.
+ * Below a folder that is there, it is a path. */
+static const char *of_repository(const char *model)
+{
+    char organisation[100] = { 0 };
+    const char *slash = strchr(model, '/');
+    const size_t n = slash ? (size_t)(slash - model) : 0;
+    if (n == 0 || n >= sizeof(organisation) || !slash[1] || strchr(slash + 1, '/') ||
+        is_path(model) || has_blank(model) || has_extension(slash))
+        return NULL;
+    memcpy(organisation, model, n);
+    return vug_is_folder(organisation) ? NULL : slash + 1;
+}
+
 static vug_status name(vug_options *o, const char **model, vug_err *err)
 {
+    const char *repository = *model ? of_repository(*model) : NULL;
+    if (repository)
+        return VUG_FAIL(err, VUG_IO,
+                        "%.200s: no such folder; if it is a repository of Hugging Face, fetch it "
+                        "first: hf download %.200s --local-dir %.200s",
+                        *model, *model, repository);
     if (!*model || strcmp(*model, VUG_PEBBLE) != 0 || vug_is_folder(VUG_PEBBLE))
         return VUG_OK;
     return find(&o->arena, model, err);
@@ -118,7 +145,8 @@ vug_status vug_pebble_operands(vug_options *o, vug_command command, vug_err *err
     const bool may_be_prompt = use == VUG_MODEL_OR_PROMPT && n == 1;
     if ((use != VUG_MODEL_FIRST && n == 0) || (may_be_prompt && is_text(o->operand[0])))
         return put_in_front(o, err);
-    if (may_be_prompt && strcmp(o->operand[0], VUG_PEBBLE) != 0 && !vug_file_exists(o->operand[0]))
+    if (may_be_prompt && strcmp(o->operand[0], VUG_PEBBLE) != 0 &&
+        !vug_file_exists(o->operand[0]) && !of_repository(o->operand[0]))
         return VUG_FAIL(err, VUG_IO,
                         "%.200s: no such folder; a prompt of one word needs a MODEL "
                         "before it, such as pebble",

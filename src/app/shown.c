@@ -14,15 +14,15 @@ static void forget(vug_shown *s)
     vug_buf_release(&s->calls.buf);
     vug_buf_release(&s->name);
     vug_buf_release(&s->arguments);
-    s->calls.more = false;
-    s->n_calls = 0;
+    vug_buf_release(&s->logprobs.buf);
+    s->calls.more = s->logprobs.more = false;
 }
 
 void vug_shown_begin(vug_shown *s)
 {
     forget(s);
     s->last = '\n';
-    s->thought = false;
+    s->thought = s->cut = false;
 }
 
 void vug_shown_release(vug_shown *s)
@@ -63,6 +63,61 @@ void vug_shown_end(vug_shown *s)
         (void)print(s, s->thought, "\n", 1);
 }
 
+/* ---- log-probabilities ------------------------------------------------------------ */
+
+static void keep_token(vug_js *js, const vug_shown_token *token)
+{
+    if (token->id >= 0)
+        vug_js_int(js, "id", token->id);
+    vug_js_text(js, "token", token->text.ptr, token->text.len);
+    vug_js_f64(js, "logprob", token->logprob);
+}
+
+static void keep_logprob(vug_js *js, const vug_shown_token *token, const vug_shown_token *top,
+                         size_t n_top)
+{
+    vug_js_open(js, NULL, '{');
+    keep_token(js, token);
+    vug_js_open(js, "top", '[');
+    for (size_t i = 0; i < n_top; i++) {
+        vug_js_open(js, NULL, '{');
+        keep_token(js, &top[i]);
+        vug_js_close(js, '}');
+    }
+    vug_js_close(js, ']');
+    vug_js_close(js, '}');
+}
+
+/* Quotes and escapes also serve a person's eye. */
+static void spell(vug_buf *to, const vug_shown_token *token)
+{
+    vug_buf_printf(to, "%9.4f ", token->logprob);
+    vug_json_write_string(to, token->text.ptr, token->text.len);
+}
+
+void vug_shown_logprob(vug_shown *s, const vug_shown_token *token, const vug_shown_token *top,
+                       size_t n_top)
+{
+    vug_buf line = { 0 };
+    if (s->silent) {
+        keep_logprob(&s->logprobs, token, top, n_top);
+        return;
+    }
+    if (token->id >= 0)
+        vug_buf_printf(&line, "%8lld ", (long long)token->id);
+    spell(&line, token);
+    for (size_t i = 0; i < n_top; i++) {
+        vug_buf_puts(&line, i ? "" : "  |");
+        spell(&line, &top[i]);
+    }
+    vug_buf_puts(&line, "\n");
+    if (!line.bad)
+        (void)print(s, true, line.ptr, line.len);
+    vug_buf_release(&line);
+}
+
+/* ---- calls ------------------------------------------------------------------------- */
+
 /* In the form in which it is sent back. */
 static void keep_call(vug_shown *s, vug_str id, vug_str name, vug_str arguments)
 {
@@ -81,11 +136,12 @@ static void keep_call(vug_shown *s, vug_str id, vug_str name, vug_str arguments)
     vug_js_close(js, '}');
 }
 
-static bool is_json(vug_str text)
+static bool is_json(vug_str text, bool *is_object)
 {
     vug_arena arena = { 0 };
     vug_json j = vug_json_over(text, "arguments", &arena);
     vug_err err;
+    *is_object = vug_json_peek(&j) == VUG_JSON_OBJECT;
     vug_json_skip(&j);
     const bool good = vug_json_finish(&j, &err) == VUG_OK;
     vug_arena_release(&arena);
@@ -95,13 +151,16 @@ static bool is_json(vug_str text)
 bool vug_shown_call(vug_shown *s, vug_str id, vug_str name, vug_str arguments)
 {
     vug_js line = { 0 };
+    bool is_object;
     keep_call(s, id, name, arguments);
     vug_js_open(&line, NULL, '{');
     vug_js_text(&line, "name", name.ptr, name.len);
-    if (is_json(arguments))
+    const bool good_json = is_json(arguments, &is_object);
+    if (good_json)
         vug_js_raw(&line, "arguments", arguments.ptr, arguments.len);
     else
         vug_js_text(&line, "arguments", arguments.ptr, arguments.len);
+    s->cut = s->cut || !good_json || !is_object;
     vug_js_close(&line, '}');
     vug_buf_puts(&line.buf, "\n");
     bool good = !s->calls.buf.bad && !line.buf.bad;
@@ -145,14 +204,17 @@ bool vug_shown_keep(const vug_shown *s, vug_talk *talk)
         vug_buf_puts(&more, ",\"reasoning_content\":");
         vug_json_write_string(&more, s->thinking.ptr, s->thinking.len);
     }
-    if (s->calls.buf.len) {
+    const vug_str calls = s->cut ? (vug_str){ "", 0 } : view(&s->calls.buf);
+    if (calls.len) {
         vug_buf_puts(&more, ",\"tool_calls\":[");
-        vug_buf_append(&more, s->calls.buf.ptr, s->calls.buf.len);
+        vug_buf_append(&more, calls.ptr, calls.len);
         vug_buf_puts(&more, "]");
     }
-    const bool any = s->content.len || s->calls.buf.len;
-    if (any && !more.bad)
+    const bool any = s->content.len || calls.len;
+    if (any && !more.bad) {
         vug_talk_add(talk, "assistant", view(&s->content), more.ptr ? more.ptr : "");
+        vug_buf_append(&talk->calls, calls.ptr, calls.len);
+    }
     vug_buf_release(&more);
     return any;
 }
@@ -165,5 +227,13 @@ void vug_shown_json(const vug_shown *s, vug_js *js)
     vug_js_open(js, "tool_calls", '[');
     if (s->calls.buf.len)
         vug_js_raw(js, NULL, s->calls.buf.ptr, s->calls.buf.len);
+    vug_js_close(js, ']');
+}
+
+void vug_shown_logprobs_json(const vug_shown *s, vug_js *js)
+{
+    vug_js_open(js, "logprobs", '[');
+    if (s->logprobs.buf.len)
+        vug_js_raw(js, NULL, s->logprobs.buf.ptr, s->logprobs.buf.len);
     vug_js_close(js, ']');
 }

@@ -8,14 +8,22 @@
 #include "core/os.h"
 #include "core/text.h"
 
-static const size_t max_tools = (size_t)64 << 20;
+static const size_t max_tools = (size_t)64 << 20, max_talk = (size_t)64 << 20; /* bytes */
 
 /* ---- messages ------------------------------------------------------------------------ */
+
+static void begin_message(vug_talk *talk, vug_str role)
+{
+    vug_buf_puts(&talk->json, talk->n++ ? ",\n " : "\n ");
+    talk->calls.len = 0;
+    talk->open = vug_str_is(role, "user") || vug_str_is(role, "tool");
+}
 
 void vug_talk_add(vug_talk *talk, const char *role, vug_str content, const char *more)
 {
     vug_buf *to = &talk->json;
-    vug_buf_puts(to, talk->n++ ? ",\n {\"role\":" : "\n {\"role\":");
+    begin_message(talk, vug_str_of(role));
+    vug_buf_puts(to, "{\"role\":");
     vug_json_write_string(to, role, strlen(role));
     vug_buf_puts(to, ",\"content\":");
     vug_json_write_string(to, content.ptr ? content.ptr : "", content.len);
@@ -26,7 +34,49 @@ void vug_talk_add(vug_talk *talk, const char *role, vug_str content, const char 
 void vug_talk_release(vug_talk *talk)
 {
     vug_buf_release(&talk->json);
+    vug_buf_release(&talk->calls);
     *talk = (vug_talk){ 0 };
+}
+
+/* As it stands in the file. */
+static vug_status copy_message(vug_talk *talk, const vug_jv *message, vug_err *err)
+{
+    const vug_jv *role = vug_jv_get(message, "role"), *calls = vug_jv_get(message, "tool_calls");
+    if (!vug_jv_is(role, VUG_JSON_STRING))
+        return VUG_FAIL(err, VUG_FORMAT, "message %zu has no role", talk->n + 1);
+    begin_message(talk, role->str);
+    vug_buf_append(&talk->json, message->str.ptr, message->str.len);
+    if (vug_jv_is(calls, VUG_JSON_ARRAY) && calls->n) /* between the brackets */
+        vug_buf_append(&talk->calls, calls->str.ptr + 1, calls->str.len - 2);
+    return VUG_OK;
+}
+
+static vug_status copy_messages(vug_talk *talk, const vug_jv *root, vug_err *err)
+{
+    const vug_jv *list = vug_jv_is(root, VUG_JSON_OBJECT) ? vug_jv_get(root, "messages") : root;
+    if (!vug_jv_is(list, VUG_JSON_ARRAY) || !list->n)
+        return VUG_FAIL(err, VUG_FORMAT, "expected an array of messages");
+    for (const vug_jv *m = list->child; m; m = m->next)
+        VUG_TRY(copy_message(talk, m, err));
+    return VUG_OK;
+}
+
+vug_status vug_talk_load(vug_talk *talk, const char *path, vug_err *err)
+{
+    const char *name = vug_input_name(path);
+    vug_arena arena = { 0 };
+    vug_text text;
+    const vug_jv *root;
+    VUG_TRY(vug_input_read(path, max_talk, &text, err));
+    vug_status st = vug_json_tree((vug_str){ text.ptr, text.len }, name, &arena, &root, err);
+    if (st == VUG_OK) {
+        st = copy_messages(talk, root, err);
+        if (st != VUG_OK)
+            st = vug_fail_within(err, st, name);
+    }
+    vug_arena_release(&arena);
+    vug_text_release(&text);
+    return st;
 }
 
 vug_status vug_talk_save(const vug_talk *talk, const char *path, vug_err *err)

@@ -11,12 +11,16 @@
 typedef struct {
     vug_buf json; /* the messages, with commas between them */
     size_t n;
+    vug_buf calls; /* tool_calls of the last message, without the brackets; empty: none */
+    bool open;     /* the last message wants an answer: a user's, or the result of a call */
 } vug_talk;
 
 /* A message with a content; `more`, further members as JSON, each with a comma in front,
  * or "". */
 void vug_talk_add(vug_talk *talk, const char *role, vug_str content, const char *more);
 void vug_talk_release(vug_talk *talk);
+/* Adds the messages of a file: an array, or an object with that under "messages". */
+VUG_MUST_CHECK vug_status vug_talk_load(vug_talk *talk, const char *path, vug_err *err);
 /* The array; the file is replaced in one step. */
 VUG_MUST_CHECK vug_status vug_talk_save(const vug_talk *talk, const char *path, vug_err *err);
 

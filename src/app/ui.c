@@ -91,6 +91,18 @@ static bool put_err(void *unused, const char *bytes, size_t n)
     return fwrite(bytes, 1, n, stderr) == n;
 }
 
+static bool put_line(void *to, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        vug_buf_append(to, bytes[i] == '\n' || bytes[i] == '\t' ? " " : bytes + i, 1);
+    return true;
+}
+
+void vug_ui_line(const char *text, size_t n, vug_buf *to)
+{
+    (void)sanitise(text, n, put_line, to);
+}
+
 bool vug_ui_text(vug_ui *ui, const char *text, size_t n)
 {
     if (ui->out_terminal)

@@ -41,6 +41,8 @@ bool vug_ui_flush(vug_ui *ui);
 bool vug_ui_text(vug_ui *ui, const char *text, size_t n);
 /* The same to stderr, dimmed. */
 void vug_ui_dim(const vug_ui *ui, const char *text, size_t n);
+/* The same into a buffer, line ends and tabs as blanks: for a prompt. */
+void vug_ui_line(const char *text, size_t n, vug_buf *to);
 /* All of `buf`, as vug_ui_text, and releases it; `code`, or what went wrong. */
 int vug_ui_print(vug_ui *ui, vug_buf *buf, int code);
 /* The same for text that has styles and nothing from a file or a model. */

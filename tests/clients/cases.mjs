@@ -1,4 +1,5 @@
 // What the scripts in JavaScript have in common; as cases.py, whose lines it writes too.
+import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual, inspect } from 'node:util';
 
 export const BASE = process.env.VUG_URL.replace(/\/$/, '');
@@ -12,6 +13,20 @@ export const STORY = 'Tell me a short story about a fox named Mira.';
 export const CALL = 'Set the volume to 9';
 export const PERSON =
   'Fill this in: {"name": "...", "age": "..."}\nThe name is Mina Flola. Its age is 27.';
+
+// As page_example of cases.py.
+export const pageExample = (language) => {
+  const page = readFileSync(process.env.VUG_PAGE, 'utf8');
+  let program = page.split('```' + language + '\n')[1].split('```\n')[0];
+  const printed = page.split('```js\n')[1].split('```\n\n    ')[1].split('\n')[0];
+  for (const [ours, theirs] of [
+    ['http://127.0.0.1:8080/v1', URL], ['"none"', `"${KEY}"`], ['"pebble"', `"${MODEL}"`],
+  ]) {
+    ok(program.includes(ours), `${ours} is not in the example`);
+    program = program.replace(ours, theirs);
+  }
+  return [program, printed];
+};
 
 const cases = [];
 

@@ -61,5 +61,19 @@ def run():
     print("end", flush=True)
 
 
+def page_example(language):
+    """The program of docs/server.md in that language, for the server of the tests, and what the
+    page says it prints."""
+    with open(os.environ["VUG_PAGE"], encoding="utf-8") as f:
+        page = f.read()
+    program = page.split(f"```{language}\n", 1)[1].split("```\n", 1)[0]
+    printed = page.split("```js\n", 1)[1].split("```\n\n    ", 1)[1].split("\n", 1)[0]
+    for ours, theirs in (("http://127.0.0.1:8080/v1", URL), ('"none"', f'"{KEY}"'),
+                         ('"pebble"', f'"{MODEL}"')):
+        assert ours in program, f"{ours} is not in the example"
+        program = program.replace(ours, theirs)
+    return program, printed
+
+
 def same(a, b):
     assert a == b, f"{a!r} is not {b!r}"

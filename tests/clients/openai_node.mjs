@@ -1,9 +1,13 @@
 // The `openai` package for Node.js: create, stream, parse, tools, log-probabilities, errors.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
+import * as z3 from 'zod/v3';
 import {
-  BASE, CALL, KEY, MODEL, PERSON, STORY, SUM, Skip, URL, ok, refusal, run, same, test,
+  BASE, CALL, KEY, MODEL, PERSON, STORY, SUM, Skip, URL, ok, pageExample, refusal,
+  run, same, test,
 } from './cases.mjs';
 
 const client = new OpenAI({ baseURL: URL, apiKey: KEY, timeout: 120000 });
@@ -48,6 +52,13 @@ const textOf = (chunks, index = 0) =>
     .map((c) => c.delta.content ?? '').join('');
 const callsOf = (message) =>
   (message.tool_calls ?? []).map((c) => [c.function.name, c.function.arguments]);
+
+test('the example of the documentation', async () => {
+  const [program, printed] = pageExample('js');
+  const file = `${import.meta.dirname}/example.mjs`;
+  writeFileSync(file, program);
+  same(execFileSync(process.execPath, [file], { encoding: 'utf8' }), printed);
+});
 
 test('create', async () => {
   const answer = await create(SUM);
@@ -159,10 +170,14 @@ test('parse: what zod can describe', async () => {
     cases: z.discriminatedUnion('k', [
       z.object({ k: z.literal('a'), x: z.number() }), z.object({ k: z.literal('b'), y: z.boolean() }),
     ]),
+    duration: z.iso.duration(), address: z.email().max(30), price: z.number().min(0).multipleOf(0.01),
+    password: z.string().regex(/^(?=.*[A-Z])(?=.*\d).{8,}$/).max(12),
+    nullable3: z3.string().nullable(),
   };
   let parsed = 0;
   for (const [name, kind] of Object.entries(kinds)) {
-    const response_format = zodResponseFormat(z.object({ v: kind }), 'v');
+    const object = kind instanceof z3.ZodType ? z3.object({ v: kind }) : z.object({ v: kind });
+    const response_format = zodResponseFormat(object, 'v');
     try {
       const fields = { response_format, max_tokens: 150, temperature: 1, seed: 1 };
       const answer = await chat.parse(asked('Fill this in: {"v": "..."}', fields));

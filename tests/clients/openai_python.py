@@ -5,6 +5,8 @@ import datetime
 import enum
 import json
 import math
+import subprocess
+import sys
 import time
 import uuid
 from typing import Annotated, Any, Literal, Optional, Union
@@ -13,7 +15,8 @@ import openai
 from openai.lib.streaming._deltas import accumulate_delta
 from pydantic import BaseModel, Field, create_model
 
-from cases import (ABOUT, BASE, CALL, DOOR, KEY, MODEL, PERSON, STORY, SUM, URL, VOLUME, Skip, case, run, same)
+from cases import (ABOUT, BASE, CALL, DOOR, KEY, MODEL, PERSON, STORY, SUM, URL, VOLUME, Skip, case,
+                   page_example, run, same)
 
 client = openai.OpenAI(base_url=URL, api_key=KEY, timeout=120)
 chat = client.chat.completions
@@ -121,6 +124,9 @@ def messages_of_every_role_and_shape():
             CALL + [{"role": "assistant", "content": None, "tool_calls": [
                 {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
                 {"role": "tool", "tool_call_id": "a", "content": "done"}] + SUM,
+            CALL + [{"role": "assistant", "content": None, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"cut"}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "the arguments are no JSON"}] + SUM,
             SUM + [{"role": "assistant", "content": "42", "reasoning_content": "12+30"}] + SUM,
             SUM + [{"role": "assistant", "content": "42", "reasoning": "12+30"}] + SUM,
             SUM + [{"role": "assistant", "content": [{"type": "text", "text": "42"}]}] + SUM):
@@ -642,6 +648,14 @@ def models_are_listed_and_found():
         raise AssertionError("was found")
     except openai.NotFoundError as e:
         same(e.code, "model_not_found")
+
+
+@case
+def the_example_of_the_documentation():
+    program, printed = page_example("python")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=120, check=False)
+    same((done.stdout, done.returncode), (printed, 0))
 
 
 @case

@@ -24,6 +24,15 @@ static bool on_part(const vug_part *part, void *user)
     return true;
 }
 
+static void on_token(const vug_shown_token *token, const vug_shown_token *top, size_t n_top,
+                     void *user)
+{
+    VUG_ASSERT(token->id >= -1 && n_top <= VUG_MAX_TOP_LOGPROBS);
+    vug_buf_append(user, token->text.ptr, token->text.len);
+    for (size_t i = 0; i < n_top; i++)
+        vug_buf_append(user, top[i].text.ptr, top[i].text.len);
+}
+
 static vug_status on_event(vug_str data, void *user, vug_err *err)
 {
     return vug_heard_event(user, data, err);
@@ -37,7 +46,9 @@ static vug_status feed(listener *l, vug_str bytes)
 
 static void begin(listener *l)
 {
-    *l = (listener){ .heard = { .name = "server", .on_part = on_part, .user = &l->parts } };
+    *l = (listener){
+        .heard = { .name = "server", .on_part = on_part, .on_token = on_token, .user = &l->parts }
+    };
 }
 
 static void same(const vug_buf *a, const vug_buf *b)

@@ -6,7 +6,7 @@
  * headers that could be written again without becoming others.
  */
 
-#include "app/server/http_parse.h"
+#include "app/server/http/parse.h"
 #include "fuzz/fuzz.h"
 
 enum { MAX_BODY = 1 << 16 };

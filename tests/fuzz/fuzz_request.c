@@ -6,8 +6,8 @@
  * the body itself, whole and byte by byte.
  */
 
-#include "app/server/request.h"
-#include "app/server/stops.h"
+#include "app/server/api/request.h"
+#include "app/server/api/stops.h"
 #include "fuzz/fuzz.h"
 
 static void check_json(vug_str slice, vug_json_type type)
@@ -51,7 +51,8 @@ static void check_request(const vug_api_request *r, vug_str body, vug_arena *are
     VUG_ASSERT(r->choice != VUG_TOOLS_NAMED || r->named < r->n_tools);
     check_json(r->messages, VUG_JSON_ARRAY);
     check_json(r->tools, VUG_JSON_ARRAY);
-    check_json(r->schema, VUG_JSON_OBJECT);
+    VUG_ASSERT((r->format == VUG_FORMAT_TEXT) == !r->form_field);
+    VUG_ASSERT(r->thinking_tokens >= -1);
     check_json(r->variables, VUG_JSON_OBJECT);
     for (size_t i = 0; i < r->n_tools; i++)
         check_json(r->tool[i].parameters, VUG_JSON_OBJECT);

@@ -134,12 +134,14 @@ static vug_status take_choice(vug_heard *h, const vug_jv *choice, vug_err *err)
         return VUG_OK; /* one answer was asked for */
     if (!vug_jv_is(delta, VUG_JSON_OBJECT))
         delta = vug_jv_get(choice, "message");
+    vug_heard_logprobs(h, vug_jv_get(choice, "logprobs"));
     const vug_jv *thinking = vug_jv_get(delta, "reasoning_content");
     if (!vug_jv_is(thinking, VUG_JSON_STRING)) /* of the two names one */
         thinking = vug_jv_get(delta, "reasoning");
     say(h, VUG_PART_THINKING, thinking);
     say(h, VUG_PART_CONTENT, vug_jv_get(delta, "content"));
     say(h, VUG_PART_CONTENT, vug_jv_get(delta, "refusal"));
+    say(h, VUG_PART_CONTENT, vug_jv_get(choice, "text")); /* of a completion */
     const vug_jv *calls = vug_jv_get(delta, "tool_calls");
     if (vug_jv_is(calls, VUG_JSON_ARRAY))
         for (const vug_jv *v = calls->child; v; v = v->next)

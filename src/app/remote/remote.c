@@ -9,7 +9,7 @@
 
 #define DEFAULT_URL "http://127.0.0.1:8080"
 
-static const size_t max_schema = (size_t)16 << 20, max_key_file = (size_t)1 << 20,
+static const size_t max_form = (size_t)16 << 20, max_key_file = (size_t)1 << 20,
                     max_list = (size_t)16 << 20; /* bytes */
 
 /* ---- setting up ------------------------------------------------------------------------ */
@@ -69,11 +69,10 @@ static vug_status read_files(vug_remote *r, vug_err *err)
 {
     const vug_options *opt = r->opt;
     VUG_TRY(vug_setting_init(&r->setting, opt, err));
-    if (r->setting.thinking)
-        return VUG_FAIL(err, VUG_ARGUMENT, "--thinking %s: a server is told on or off",
-                        opt->thinking);
     if (opt->schema)
-        VUG_TRY(vug_input_read(opt->schema, max_schema, &r->schema, err));
+        VUG_TRY(vug_input_read(opt->schema, max_form, &r->schema, err));
+    if (opt->grammar)
+        VUG_TRY(vug_input_read(opt->grammar, max_form, &r->grammar, err));
     VUG_TRY(check_json("--tools", opt->tools, &r->setting.tools, VUG_JSON_ARRAY, err));
     return check_json("--schema", opt->schema, &r->schema, VUG_JSON_OBJECT, err);
 }
@@ -81,7 +80,9 @@ static vug_status read_files(vug_remote *r, vug_err *err)
 vug_status vug_remote_init(vug_remote *r, vug_ui *ui, const vug_options *opt, vug_err *err)
 {
     const char *key = NULL;
-    *r = (vug_remote){ .opt = opt, .shown = { .ui = ui, .silent = opt->json } };
+    *r = (vug_remote){ .opt = opt,
+                       .next_seed = opt->seed,
+                       .shown = { .ui = ui, .silent = opt->json } };
     VUG_TRY(find_key(r, &key, err));
     VUG_TRY(read_files(r, err));
     return vug_link_open(opt->url ? opt->url : DEFAULT_URL, key, opt->tls_ca, &r->link, err);
@@ -94,6 +95,7 @@ void vug_remote_release(vug_remote *r)
     vug_link_close(r->link);
     vug_setting_release(&r->setting);
     vug_text_release(&r->schema);
+    vug_text_release(&r->grammar);
     vug_arena_release(&r->arena);
     *r = (vug_remote){ 0 };
 }
@@ -141,6 +143,13 @@ static bool on_part(const vug_part *part, void *user)
     return vug_shown_part(part, &l->r->shown);
 }
 
+static void on_token(const vug_shown_token *token, const vug_shown_token *top, size_t n_top,
+                     void *user)
+{
+    const listening *l = user;
+    vug_shown_logprob(&l->r->shown, token, top, n_top);
+}
+
 static vug_status on_event(vug_str data, void *user, vug_err *err)
 {
     listening *l = user;
@@ -183,12 +192,12 @@ static vug_status finish(listening *l, vug_err *err)
     return VUG_OK;
 }
 
-static vug_status ask(listening *l, const vug_talk *talk, vug_err *err)
+static vug_status ask(listening *l, const vug_talk *talk, const vug_str *raw, vug_err *err)
 {
     vug_buf body = { 0 };
-    vug_status st = vug_remote_request(l->r, talk, &body, err);
+    vug_status st = vug_remote_request(l->r, talk, raw, &body, err);
     const vug_link_request request = {
-        .path = "/chat/completions",
+        .path = raw ? "/completions" : "/chat/completions",
         .body = body.ptr,
         .body_len = body.len,
         .on_bytes = on_bytes,
@@ -205,12 +214,16 @@ static vug_status answer(void *self, const vug_talk *talk, const vug_str *raw, b
 {
     vug_remote *r = self;
     listening l = { .r = r, .whole = { .max = VUG_EVENTS_MAX }, .start = vug_now() };
-    (void)raw; /* there is no --raw here */
     vug_heard_release(&r->last);
-    r->last = (vug_heard){ .name = vug_link_name(r->link), .on_part = on_part, .user = &l };
+    r->last = (vug_heard){
+        .name = vug_link_name(r->link),
+        .on_part = on_part,
+        .on_token = r->opt->given[VUG_OPTION_logprobs] ? on_token : NULL,
+        .user = &l,
+    };
     r->first_s = -1;
     vug_shown_begin(&r->shown);
-    vug_status st = ask(&l, talk, err);
+    vug_status st = ask(&l, talk, raw, err);
     vug_shown_end(&r->shown);
     r->total_s = vug_now() - l.start;
     if (r->first_s < 0) /* a call, or nothing */
@@ -219,6 +232,7 @@ static vug_status answer(void *self, const vug_talk *talk, const vug_str *raw, b
         *interrupted = !r->last.over; /* a reader of ours who left is no Ctrl-C */
         st = VUG_OK;
     }
+    r->next_seed += st == VUG_OK;
     r->last.user = NULL;
     vug_events_release(&l.events);
     vug_buf_release(&l.whole);
@@ -249,8 +263,9 @@ static void figures(const void *self)
         (void)fprintf(stderr, "prompt %lld tokens", (long long)h->prompt_tokens);
         if (h->cached_tokens)
             (void)fprintf(stderr, " (%lld cached)", (long long)h->cached_tokens);
-        (void)fprintf(stderr, "; answer %lld tokens, %.1f tokens/s",
-                      (long long)h->completion_tokens, speed(r));
+        (void)fprintf(stderr, "; answer %lld tokens", (long long)h->completion_tokens);
+        if (speed(r) > 0) /* not of a call, which comes at once */
+            (void)fprintf(stderr, ", %.1f tokens/s", speed(r));
     } else {
         (void)fprintf(stderr, "answer in %.1f s", r->total_s);
     }
@@ -266,15 +281,21 @@ static void json(const void *self, vug_js *js)
 {
     const vug_remote *r = self;
     const vug_heard *h = &r->last;
+    const vug_buf *text = &r->shown.content;
     vug_js_open(js, NULL, '{');
     vug_js_text(js, "model", r->model.ptr, r->model.len);
-    vug_shown_json(&r->shown, js);
+    if (r->opt->raw)
+        vug_js_text(js, "text", text->ptr ? text->ptr : "", text->len);
+    else
+        vug_shown_json(&r->shown, js);
     vug_js_str(js, "finish", finish_of(r));
     if (h->has_usage) {
         vug_js_int(js, "prompt_tokens", h->prompt_tokens);
         vug_js_int(js, "cached_tokens", h->cached_tokens);
         vug_js_int(js, "completion_tokens", h->completion_tokens);
     }
+    if (r->opt->given[VUG_OPTION_logprobs])
+        vug_shown_logprobs_json(&r->shown, js);
     vug_js_open(js, "timings", '{');
     vug_js_f64(js, "first_s", r->first_s);
     vug_js_f64(js, "total_s", r->total_s);
@@ -285,7 +306,8 @@ static void json(const void *self, vug_js *js)
 /* The conversation is in every request: the server has nothing to forget. */
 static void reset(void *self)
 {
-    (void)self;
+    vug_remote *r = self;
+    r->next_seed = r->opt->seed;
 }
 
 vug_partner vug_remote_partner(vug_remote *r)

@@ -18,6 +18,14 @@ bool vug_ask_name(const vug_service *s, vug_str name)
     return false;
 }
 
+size_t vug_asked_bytes(const vug_asked *asked)
+{
+    size_t n = sizeof(*asked) + asked->arena.held + asked->prompt.text.len;
+    for (size_t i = 0; i < asked->n_prompts; i++)
+        n += asked->tokens[i].n * sizeof(*asked->tokens[i].id);
+    return n;
+}
+
 void vug_asked_free(vug_asked *asked)
 {
     if (!asked)
@@ -25,82 +33,37 @@ void vug_asked_free(vug_asked *asked)
     for (size_t i = 0; asked->tokens && i < asked->n_prompts; i++)
         vug_tokens_release(&asked->tokens[i]);
     vug_prompt_release(&asked->prompt);
-    vug_grammar_destroy(asked->grammar);
+    vug_grammars_put(asked->service->grammars, asked->grammar);
     vug_arena_release(&asked->arena);
     vug_free(asked);
 }
 
-static bool refuse(vug_api_error *error, const vug_err *err, const char *param)
+bool vug_ask_no_memory(vug_api_error *error)
 {
-    vug_api_error_take(error, err, param);
-    return false;
+    return vug_api_error_set(error, VUG_API_UNAVAILABLE, NULL, "out of memory");
 }
 
-static bool no_memory(vug_api_error *error)
-{
-    vug_api_error_set(error, VUG_API_UNAVAILABLE, NULL, "out of memory");
-    return false;
-}
+/* Tokens at the end of a text that may be others when it goes on. */
+enum { TEXT_END = 2 };
 
 /* ---- prompts ------------------------------------------------------------------------ */
 
-/* The older role of a tool's result is that of tools today, which templates know. It is
- * written over in a copy; blanks fill the rest. */
-static bool modern_roles(vug_asked *a, vug_api_error *error)
-{
-    static const char old_role[] = "\"function\"", role[] = "\"tool\"    ";
-    vug_arena arena = { .budget = VUG_API_MAX_TREE };
-    const vug_jv *list;
-    vug_err err;
-    a->messages = a->request.messages;
-    if (vug_json_tree(a->messages, "messages", &arena, &list, &err) != VUG_OK) {
-        vug_arena_release(&arena);
-        return refuse(error, &err, "messages");
-    }
-    char *copy = NULL;
-    bool ok = true;
-    for (const vug_jv *m = list->child; m && ok; m = m->next) {
-        const vug_jv *r = vug_jv_get(m, "role");
-        /* A string without escapes lies in the text itself. */
-        const size_t at = r ? (size_t)((uintptr_t)r->str.ptr - (uintptr_t)a->messages.ptr) : 0;
-        if (!vug_jv_is(r, VUG_JSON_STRING) || !vug_str_is(r->str, "function") ||
-            at >= a->messages.len)
-            continue;
-        if (!copy) {
-            copy = vug_arena_alloc(&a->arena, a->messages.len, 1);
-            ok = copy != NULL;
-            if (ok)
-                memcpy(copy, a->messages.ptr, a->messages.len);
-        }
-        if (ok)
-            memcpy(copy + at - 1, role, sizeof(old_role) - 1);
-    }
-    if (copy)
-        a->messages.ptr = copy;
-    vug_arena_release(&arena);
-    return ok || no_memory(error);
-}
-
-bool vug_ask_render(vug_asked *a, vug_api_error *error)
+/* The messages of a request; false with `error`. */
+static bool render(vug_asked *a, vug_api_error *error)
 {
     const vug_service *s = a->service;
     const vug_api_request *r = &a->request;
-    const bool with_tools = r->tools.len && (r->endpoint != VUG_API_CHAT || r->choice);
+    const bool with_tools = r->choice != VUG_TOOLS_NONE;
     vug_err err;
-    if (!s->chat) {
-        vug_api_error_set(error, VUG_API_BAD_REQUEST, "messages", "%s", s->no_chat.msg);
-        return false;
-    }
-    if (with_tools && !vug_chat_prints_tools(s->chat)) {
-        vug_api_error_set(error, VUG_API_BAD_REQUEST, "tools",
-                          "tools: the chat template of this model does not tell it of tools");
-        return false;
-    }
-    if (!modern_roles(a, error))
-        return false;
+    if (!s->chat)
+        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "messages", "%s", s->no_chat.msg);
+    if (with_tools && !vug_chat_prints_tools(s->chat))
+        return vug_api_error_set(
+                error, VUG_API_BAD_REQUEST, "tools",
+                "tools: the chat template of this model does not tell it of tools");
     const vug_conversation conversation = {
-        .messages = a->messages.ptr,
-        .messages_len = a->messages.len,
+        .messages = r->messages.ptr,
+        .messages_len = r->messages.len,
         .tools = with_tools ? r->tools.ptr : NULL,
         .tools_len = with_tools ? r->tools.len : 0,
         .variables = r->variables.len ? r->variables.ptr : NULL,
@@ -109,10 +72,12 @@ bool vug_ask_render(vug_asked *a, vug_api_error *error)
     };
     if (vug_chat_render(s->chat, &conversation, &a->prompt, &err) == VUG_OK)
         return true;
+    const char *param = vug_str_starts(vug_str_of(err.msg), "variables: ") ? "chat_template_kwargs"
+                                                                           : "messages";
     /* Where the template lies is no client's business. */
     const char *source = vug_chat_source(s->chat);
     const bool told = vug_str_starts(vug_str_of(err.msg), source);
-    vug_api_error_take(error, &err, "messages");
+    vug_api_error_take(error, &err, param);
     if (told)
         vug_api_error_set(error, error->kind, "messages", "%s%s", vug_path_base(source),
                           err.msg + strlen(source));
@@ -123,23 +88,34 @@ static bool encode(const vug_asked *a, const vug_api_prompt *prompt, vug_tokens 
                    vug_api_error *error)
 {
     const vug_api_request *r = &a->request;
-    unsigned flags = VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL;
+    const unsigned flags = (r->add_special ? VUG_ENCODE_ADD_MISSING : 0u) |
+                           (r->parse_special ? VUG_ENCODE_PARSE_SPECIAL : 0u);
     vug_err err;
     if (prompt->is_tokens) {
         out->id = vug_alloc(prompt->n, sizeof(*out->id));
         if (!out->id)
-            return no_memory(error);
+            return vug_ask_no_memory(error);
         memcpy(out->id, prompt->id, prompt->n * sizeof(*out->id));
         out->n = prompt->n;
         return true;
     }
-    if (r->endpoint == VUG_API_TOKENIZE)
-        flags = (r->add_special ? VUG_ENCODE_ADD_SPECIAL : 0u) |
-                (r->parse_special ? VUG_ENCODE_PARSE_SPECIAL : 0u);
     if (vug_tokenizer_encode(a->service->tokenizer, prompt->text.ptr ? prompt->text.ptr : "",
                              prompt->text.len, flags, out, &err) != VUG_OK)
-        return refuse(error, &err, "prompt");
+        return vug_api_error_take(error, &err, "prompt");
     return true;
+}
+
+/* The tokens behind the last message. */
+static vug_status count_opening(vug_asked *a, vug_err *err)
+{
+    const vug_prompt *p = &a->prompt;
+    const size_t from = p->n_plain ? p->plain[p->n_plain - 1].to : 0;
+    vug_tokens opening;
+    VUG_TRY(vug_tokenizer_encode(a->service->tokenizer, p->text.ptr + from, p->text.len - from,
+                                 VUG_ENCODE_PARSE_SPECIAL, &opening, err));
+    a->n_opening = opening.n;
+    vug_tokens_release(&opening);
+    return VUG_OK;
 }
 
 static bool make_prompts(vug_asked *a, vug_api_error *error)
@@ -149,15 +125,17 @@ static bool make_prompts(vug_asked *a, vug_api_error *error)
     a->n_prompts = r->messages.len ? 1 : r->n_prompts;
     a->tokens = vug_arena_alloc(&a->arena, a->n_prompts, sizeof(*a->tokens));
     if (!a->tokens)
-        return no_memory(error);
+        return vug_ask_no_memory(error);
     if (r->messages.len) {
-        if (!vug_ask_render(a, error))
+        if (!render(a, error))
             return false;
         if (r->endpoint != VUG_API_TEMPLATE &&
-            vug_prompt_encode(a->service->tokenizer, &a->prompt, &a->tokens[0], &err) != VUG_OK)
-            return refuse(error, &err, "messages");
+            (vug_prompt_encode(a->service->tokenizer, &a->prompt, &a->tokens[0], &err) != VUG_OK ||
+             count_opening(a, &err) != VUG_OK))
+            return vug_api_error_take(error, &err, "messages");
         return true;
     }
+    a->n_opening = TEXT_END;
     for (size_t i = 0; i < a->n_prompts; i++) {
         if (!encode(a, &r->prompt[i], &a->tokens[i], error))
             return false;
@@ -174,62 +152,12 @@ static bool fits(const vug_asked *a, vug_api_error *error)
         const size_t n = a->tokens[i].n;
         /* Without a limit there must be room for one token. */
         const size_t answer = r->max_tokens < 0 ? 1 : (size_t)r->max_tokens;
-        if (n == 0) {
-            vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
-                              "%s is empty: there is nothing to continue", param);
-            return false;
-        }
-        if (n > context || answer > context - n) {
-            vug_api_error_context(error, context, n, r->max_tokens < 0 ? 0 : answer, param);
-            return false;
-        }
+        if (n == 0)
+            return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
+                                     "%s is empty: there is nothing to continue", param);
+        if (n > context || answer > context - n)
+            return vug_api_error_context(error, context, n, r->max_tokens < 0 ? 0 : answer, param);
     }
-    return true;
-}
-
-/* ---- the answer's form -------------------------------------------------------------- */
-
-static bool make_tool_grammar(vug_asked *a, vug_api_error *error)
-{
-    const vug_api_request *r = &a->request;
-    const bool named = r->choice == VUG_TOOLS_NAMED;
-    const vug_str name = named ? vug_arena_copy(&a->arena, r->tool[r->named].name) : (vug_str){ 0 };
-    vug_err err;
-    if (named && !name.ptr)
-        return no_memory(error);
-    const bool formed = r->choice == VUG_TOOLS_AUTO && r->format != VUG_FORMAT_TEXT;
-    const vug_str form =
-            r->format == VUG_FORMAT_SCHEMA ? r->schema : vug_str_of("{\"type\":\"object\"}");
-    const vug_tool_choice choice = { .tools = r->tools.ptr,
-                                     .tools_len = r->tools.len,
-                                     .name = name.ptr,
-                                     .required = r->choice != VUG_TOOLS_AUTO,
-                                     .parallel = !r->one_call && !named,
-                                     .otherwise = formed ? form.ptr : NULL,
-                                     .otherwise_len = form.len };
-    const vug_status st =
-            vug_chat_grammar(a->service->chat, a->service->tokenizer, &choice, &a->grammar, &err);
-    if (st == VUG_OK)
-        return true;
-    /* Where the model is free to call, calls that no grammar guards will do. */
-    if (r->choice == VUG_TOOLS_AUTO && !formed && st == VUG_UNSUPPORTED)
-        return true;
-    return refuse(error, &err, formed ? "response_format" : "tools");
-}
-
-static bool make_grammar(vug_asked *a, vug_api_error *error)
-{
-    const vug_api_request *r = &a->request;
-    vug_err err;
-    if (r->choice != VUG_TOOLS_NONE)
-        return make_tool_grammar(a, error);
-    if (r->format == VUG_FORMAT_TEXT)
-        return true;
-    const vug_grammar_kind kind =
-            r->format == VUG_FORMAT_JSON ? VUG_GRAMMAR_JSON : VUG_GRAMMAR_SCHEMA;
-    if (vug_grammar_create(kind, r->schema.ptr ? r->schema.ptr : "", r->schema.len,
-                           a->service->tokenizer, &a->grammar, &err) != VUG_OK)
-        return refuse(error, &err, "response_format");
     return true;
 }
 
@@ -266,19 +194,16 @@ bool vug_ask(vug_asked *a, vug_api_endpoint endpoint, vug_api_error *error)
     const bool generates = endpoint == VUG_API_CHAT || endpoint == VUG_API_TEXT;
     if (!vug_api_request_read(endpoint, vug_http_body(a->call), &a->arena, r, error))
         return false;
-    if (r->given[VUG_FIELD_model] && !vug_ask_name(s, r->model)) {
-        vug_api_error_model(error, r->model);
-        return false;
-    }
+    if (r->given[VUG_FIELD_model] && !vug_ask_name(s, r->model))
+        return vug_api_error_model(error, r->model);
     if (!vug_api_check_tokens(r, vug_tokenizer_size(s->tokenizer), error))
         return false;
-    if (generates && s->opt.max_tokens && !r->given[VUG_FIELD_max_tokens] &&
-        !r->given[VUG_FIELD_max_completion_tokens] && r->max_tokens < 0)
+    if (generates && s->opt.max_tokens && !vug_api_has_length(r) && r->max_tokens < 0)
         r->max_tokens = s->opt.max_tokens;
     make_head(a);
     if (generates && !vug_api_sampling(r, &s->sampling, a->head.id, &a->arena, &a->sampling))
-        return no_memory(error);
+        return vug_ask_no_memory(error);
     if (!make_prompts(a, error))
         return false;
-    return !generates || (fits(a, error) && make_grammar(a, error));
+    return !generates || (fits(a, error) && vug_ask_form(a, error));
 }

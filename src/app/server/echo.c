@@ -9,6 +9,7 @@ enum { ROWS = 32 }; /* of logits at a time: 32 MiB for a vocabulary of 262,144 *
 typedef struct {
     vug_asked *asked;
     const vug_tokens *prompt;
+    vug_str given; /* the prompt's text that is not echoed yet */
     vug_text_choice *choice;
     vug_decoder *decoder;
     vug_buf spelled;
@@ -37,10 +38,12 @@ bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
         return false;
     const char *bytes = to->ptr ? to->ptr : "";
     for (size_t i = 0; i < n_top; i++)
-        room[i] = (vug_api_token){ .text = { bytes + from[i + 1], from[i + 2] - from[i + 1] },
-                                   .logprob = top[i].logprob };
-    out->token = (vug_api_token){ .text = { bytes, from[1] }, .logprob = token->logprob };
-    out->is_control = vug_tokenizer_is_special(tokenizer, token->token);
+        room[i] = (vug_api_token){ { bytes + from[i + 1], from[i + 2] - from[i + 1] },
+                                   top[i].logprob,
+                                   vug_tokenizer_is_special(tokenizer, top[i].token) };
+    out->token = (vug_api_token){ { bytes, from[1] },
+                                  token->logprob,
+                                  vug_tokenizer_is_special(tokenizer, token->token) };
     out->top = room;
     out->n_top = n_top;
     return true;
@@ -77,9 +80,20 @@ static void find_top(scorer *s, const float *logit, size_t n, double total)
 
 /* ---- tokens ------------------------------------------------------------------------- */
 
+/* A special token is text where the prompt spells it; what the tokenizer has put in front, or a
+ * list of tokens has, is not. */
+static bool is_text(const scorer *s, int32_t id)
+{
+    const vug_tokenizer *tokenizer = s->asked->service->tokenizer;
+    const char *spelled = vug_tokenizer_token(tokenizer, id, NULL);
+    return !vug_tokenizer_is_special(tokenizer, id) ||
+           (spelled && vug_str_starts(s->given, spelled));
+}
+
 static vug_status put(scorer *s, int32_t id, float logprob)
 {
     const vug_logprob token = { id, logprob };
+    const bool shown = is_text(s, id);
     vug_api_logprob out = { .is_first = s->first };
     const char *text;
     size_t len;
@@ -88,11 +102,17 @@ static vug_status put(scorer *s, int32_t id, float logprob)
         if (!vug_spell_logprob(s->asked->service->tokenizer, &token, s->top,
                                s->first ? 0 : s->n_top, &s->spelled, s->room, &out))
             return VUG_FAIL_NOMEM(&s->err, "log-probabilities", 0);
+        out.token.is_control = !shown;
         vug_text_choice_logprob(s->choice, &out);
     }
     s->first = false;
+    if (!shown)
+        return VUG_OK;
     VUG_TRY(vug_decoder_push(s->decoder, id, &text, &len, &s->err));
     vug_text_choice_echo(s->choice, text, len);
+    const size_t n = len < s->given.len ? len : s->given.len;
+    if (n > 0)
+        s->given = (vug_str){ s->given.ptr + n, s->given.len - n };
     return VUG_OK;
 }
 
@@ -119,7 +139,7 @@ static bool on_step(const vug_step *step, void *user)
     return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
 }
 
-static vug_status attempt(scorer *s, vug_kept *kept)
+static vug_status attempt(scorer *s, vug_kept_session *kept)
 {
     vug_asked *a = s->asked;
     const vug_forward_options how = {
@@ -137,26 +157,25 @@ static vug_status score(scorer *s)
 {
     vug_asked *a = s->asked;
     const vug_tokens *prompt = s->prompt;
-    const vug_tokens none = { 0 };
-    vug_kept *kept;
-    VUG_TRY(vug_sessions_take(&a->service->sessions, prompt->id, prompt->n, &kept, &s->err));
+    vug_kept_session *kept;
+    VUG_TRY(vug_asked_session(a, prompt, &kept, &s->err));
     const bool was_told = kept->cancelled;
     vug_status st = attempt(s, kept);
     if (st == VUG_CANCELLED && was_told && !s->stepped)
         st = attempt(s, kept); /* perhaps that was meant for the one before */
-    vug_sessions_keep(kept, prompt->id, prompt->n, &none);
     if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_gone(&a->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has left");
     return st == VUG_OK ? s->st : st;
 }
 
-vug_status vug_echo(vug_asked *a, const vug_tokens *prompt, vug_text_choice *choice, vug_err *err)
+vug_status vug_echo(vug_asked *a, const vug_tokens *prompt, vug_str given, vug_text_choice *choice,
+                    vug_err *err)
 {
-    scorer s = { .asked = a, .prompt = prompt, .choice = choice, .first = true };
+    scorer s = { .asked = a, .prompt = prompt, .given = given, .choice = choice, .first = true };
     const char *text;
     size_t len;
     s.n_top = a->request.logprobs ? (size_t)a->request.top_logprobs : 0;
-    VUG_TRY(vug_decoder_create(a->service->tokenizer, true, &s.decoder, err));
+    VUG_TRY(vug_decoder_create(a->service->tokenizer, false, &s.decoder, err));
     s.st = put(&s, prompt->id[0], 0);
     if (s.st == VUG_OK && a->request.logprobs)
         s.st = score(&s);

@@ -29,6 +29,9 @@
     X(BETWEEN_TOKENS, HISTOGRAM, "vug_time_between_tokens_seconds", "From one token to the next")  \
     X(CACHE_BYTES, GAUGE, "vug_cache_bytes", "Memory of the caches of kept sessions")              \
     X(SESSIONS, GAUGE, "vug_sessions", "Sessions that are kept")                                   \
+    X(COMPILED, COUNTER, "vug_grammars_compiled_total",                                            \
+      "Grammars made, not found among those kept")                                                 \
+    X(GRAMMAR_BYTES, GAUGE, "vug_grammar_bytes", "Memory of the grammars that are kept")           \
     X(MODEL_BYTES, GAUGE, "vug_model_bytes", "Memory of weights, tables and the tokenizer")        \
     X(RESIDENT, GAUGE, "process_resident_memory_bytes", "Resident memory")
 

@@ -2,18 +2,25 @@
 #define VUG_APP_SERVER_SERVICE_H
 
 /*
- * The endpoints: what stands between HTTP and the model.
+ * The server: what stands between HTTP and the model. A request goes one way:
  *
- *     service.c    the model on its way in, its names, what each route does
- *     ask.c        front threads: a request is read and checked against the model
- *     answering.c  the worker: chats and completions
- *     echo.c       the worker: prompts that are scored
- *     trace.c      a record per request
+ *     http/        accepts it (address, TLS, key, Host, limits) and finds its route
+ *     routes.c     front threads: what each route does
+ *     ask.c        reads the request (api/), checks it against the model
+ *     form.c       finds or makes the grammar of the answer (grammars.c)
+ *     worker.c     waits for the model in a queue
+ *     answering.c  answers chats and completions; api/ writes JSON and events
+ *     speech.c     generates on a session (sessions.c) and sends what is said
+ *     echo.c       scores prompts
+ *     http/        sends them, and notices when the client has gone
+ *
+ * service.c is the model on its way in and out, trace.c a record per request, metrics.c
+ * what is counted. http/ knows nothing of models, api/ nothing of models or sockets.
  *
  * Until the model is there, requests get 503; /health says so.
  */
 
-#include "app/server/http.h"
+#include "app/server/http/http.h"
 #include "vug/chat.h"
 
 /* Borrowed until vug_service_destroy. */

@@ -5,7 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "app/server/answer.h"
+#include "app/server/api/answer.h"
+#include "app/server/grammars.h"
 #include "app/server/service.h"
 #include "app/server/sessions.h"
 #include "app/server/worker.h"
@@ -31,10 +32,12 @@ struct vug_service {
     vug_chat *own_chat;
     vug_err no_chat;
     vug_sampling_defaults sampling;
-    vug_str name;
+    vug_str name;     /* points into the path */
+    char *plain_path; /* where that ends in a dot */
     int64_t created;
 
     vug_sessions sessions; /* the worker's */
+    vug_grammars *grammars;
 };
 
 /* A chat or a completion on its way. Slices of the request point into the call's body. */
@@ -46,33 +49,39 @@ typedef struct {
     vug_api_request request;
     vug_api_head head;
     vug_sampling sampling;
-    vug_str messages;   /* as the template takes them */
     vug_prompt prompt;  /* of a chat */
     vug_tokens *tokens; /* [n_prompts] */
     size_t n_prompts;
-    vug_grammar *grammar; /* NULL: the answer is free */
+    size_t n_opening;           /* tokens at the end of a prompt that open the answer */
+    const vug_grammar *grammar; /* of the service's; NULL: the answer is free */
     vug_api_usage usage;
     double began;
 } vug_asked;
 
 /* Reads and checks everything; false with `error`. */
 VUG_MUST_CHECK bool vug_ask(vug_asked *asked, vug_api_endpoint endpoint, vug_api_error *error);
-/* The messages of a request, rendered; false with `error`. */
-VUG_MUST_CHECK bool vug_ask_render(vug_asked *asked, vug_api_error *error);
+/* The grammar of the answer, if it has one; false with `error`. */
+VUG_MUST_CHECK bool vug_ask_form(vug_asked *asked, vug_api_error *error);
+/* False, with `error`. */
+bool vug_ask_no_memory(vug_api_error *error);
 /* Whether the model goes by that name. */
 bool vug_ask_name(const vug_service *service, vug_str name);
+/* What it keeps in memory. */
+size_t vug_asked_bytes(const vug_asked *asked);
 /* Without the call, which has ended. */
 void vug_asked_free(vug_asked *asked);
+
+/* On the worker: the session to read a prompt with. */
+VUG_MUST_CHECK vug_status vug_asked_session(vug_asked *asked, const vug_tokens *prompt,
+                                            vug_kept_session **out, vug_err *err);
 
 /* On the worker: answers, ends the call and frees. */
 void vug_answer_chat(vug_job *job);
 void vug_answer_text(vug_job *job);
 
-/* What the answers of both are made with. */
-typedef struct vug_speech vug_speech;
-
-/* Scores a prompt and hands each of its tokens to `choice`. */
-VUG_MUST_CHECK vug_status vug_echo(vug_asked *asked, const vug_tokens *prompt,
+/* Scores a prompt and hands each of its tokens to `choice`. `given` is its text, if it was given as
+ * text. */
+VUG_MUST_CHECK vug_status vug_echo(vug_asked *asked, const vug_tokens *prompt, vug_str given,
                                    vug_text_choice *choice, vug_err *err);
 
 /* A piece or a scored token with its spelling and those of `top`, whose bytes are in `to`. */

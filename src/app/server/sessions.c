@@ -1,11 +1,13 @@
 #include "app/server/sessions.h"
 
-#include <string.h>
-
 #include "core/mem.h"
 #include "core/os.h"
 
-enum { MOST_BY_DEFAULT = 4, SHARE_OF_MEMORY = 8 };
+enum {
+    MOST_BY_DEFAULT = 4,
+    SHARE_OF_MEMORY = 8,
+    WORTH_COPYING = 16, /* tokens; fewer, such as what opens every prompt, are as soon read */
+};
 
 static int fitting(const vug_memory_plan *plan, uint64_t bytes, int max, uint64_t limit)
 {
@@ -29,19 +31,9 @@ static void say_memory(const vug_sessions *s)
     vug_metrics_set(s->metrics, VUG_METRIC_CACHE_BYTES, (double)s->bytes * n);
 }
 
-static vug_status make(vug_sessions *s, vug_kept *kept, vug_err *err)
+static vug_status make(vug_sessions *s, vug_kept_session *kept, vug_err *err)
 {
-    const size_t cap = (size_t)vug_model_describe(s->model).context;
-    int32_t *id = vug_alloc(cap, sizeof(*id));
-    if (!id)
-        return VUG_FAIL_NOMEM(err, "a session", cap * sizeof(*id));
-    const vug_status st = vug_session_create(s->model, &kept->session, err);
-    if (st != VUG_OK) {
-        vug_free(id);
-        return st;
-    }
-    kept->id = id;
-    kept->cap = cap;
+    VUG_TRY(vug_session_create(s->model, &kept->session, err));
     say_memory(s);
     return VUG_OK;
 }
@@ -64,62 +56,69 @@ vug_status vug_sessions_init(vug_sessions *s, vug_model *model, int max, uint64_
 
 void vug_sessions_release(vug_sessions *s)
 {
-    for (int i = 0; s->kept && i < s->max; i++) {
+    for (int i = 0; s->kept && i < s->max; i++)
         vug_session_destroy(s->kept[i].session);
-        vug_free(s->kept[i].id);
-    }
     vug_free(s->kept);
     *s = (vug_sessions){ 0 };
 }
 
-static size_t shared(const vug_kept *kept, const int32_t *id, size_t n)
+/* ---- finding one ---------------------------------------------------------------------- */
+
+static size_t held(const vug_kept_session *kept)
 {
-    size_t k = 0;
-    while (k < kept->n && k < n && kept->id[k] == id[k])
-        k++;
-    return k;
+    return kept->session ? vug_session_length(kept->session) : 0;
 }
 
-/* Prefers what shares more, then what was used longer ago. */
-static bool is_better(const vug_kept *a, size_t shared_a, const vug_kept *b, size_t shared_b)
+/* Whether a prompt that has `common` tokens with it goes on with what was said there, or asks
+ * for the last answer again: then nobody else needs what lies behind. */
+static bool goes_on(const vug_kept_session *kept, size_t common)
 {
-    return !b || shared_a > shared_b || (shared_a == shared_b && a->used < b->used);
+    return common > 0 && (common == held(kept) || common >= kept->n_said);
 }
 
-static vug_kept *find(vug_sessions *s, const int32_t *id, size_t n)
+typedef struct {
+    vug_kept_session *own; /* the prompt's conversation, or NULL */
+    vug_kept_session
+            *most; /* what has the most of the prompt that can be used; NULL: none has any */
+    vug_kept_session *free; /* an empty one, or that which was not used the longest */
+    size_t own_common, most_cached;
+} found;
+
+static bool is_freer(const vug_kept_session *a, const vug_kept_session *b)
 {
-    vug_kept *going_on = NULL, *similar = NULL, *empty = NULL, *oldest = NULL;
-    size_t most = 0, most_similar = 0;
+    if (!b || (held(a) == 0) != (held(b) == 0))
+        return !b || held(a) == 0;
+    if (!a->session != !b->session)
+        return a->session != NULL;
+    return a->used < b->used;
+}
+
+static found find(vug_sessions *s, const vug_said *said)
+{
+    found f = { 0 };
     for (int i = 0; i < s->max; i++) {
-        vug_kept *kept = &s->kept[i];
-        const size_t k = shared(kept, id, n);
-        if (!kept->session || kept->n == 0) {
-            if (!empty || (!empty->session && kept->session))
-                empty = kept;
-            continue;
+        vug_kept_session *kept = &s->kept[i];
+        size_t common = 0, cached = 0;
+        if (held(kept) > 0)
+            cached = vug_session_cached(kept->session, said->id, said->n, &common);
+        if (goes_on(kept, common) && common > f.own_common) {
+            f.own = kept;
+            f.own_common = common;
         }
-        if ((k >= kept->n - k || k + 1 >= n) && is_better(kept, k, going_on, most)) {
-            going_on = kept;
-            most = k;
+        if (cached > f.most_cached) {
+            f.most = kept;
+            f.most_cached = cached;
         }
-        if (k >= n - k && is_better(kept, k, similar, most_similar)) {
-            similar = kept;
-            most_similar = k;
-        }
-        if (!oldest || kept->used < oldest->used)
-            oldest = kept;
+        if (is_freer(kept, f.free))
+            f.free = kept;
     }
-    if (going_on)
-        return going_on;
-    if (empty)
-        return empty;
-    return similar ? similar : oldest;
+    return f;
 }
 
 /* Where memory for another one is lacking, one of those that are there does. */
-static vug_kept *any_made(vug_sessions *s)
+static vug_kept_session *any_made(vug_sessions *s)
 {
-    vug_kept *oldest = NULL;
+    vug_kept_session *oldest = NULL;
     for (int i = 0; i < s->max; i++) {
         if (s->kept[i].session && (!oldest || s->kept[i].used < oldest->used))
             oldest = &s->kept[i];
@@ -127,29 +126,26 @@ static vug_kept *any_made(vug_sessions *s)
     return oldest;
 }
 
-vug_status vug_sessions_take(vug_sessions *s, const int32_t *id, size_t n, vug_kept **out,
+vug_status vug_sessions_take(vug_sessions *s, const vug_said *said, vug_kept_session **out,
                              vug_err *err)
 {
-    vug_kept *kept = find(s, id, n);
+    const found f = find(s, said);
+    vug_kept_session *kept = f.own ? f.own : f.free;
+    VUG_ASSERT(kept); /* there is one at least */
     if (!kept->session) {
         const vug_status st = make(s, kept, err);
         if (st == VUG_NOMEM || st == VUG_LIMIT)
             kept = any_made(s);
-        else if (st != VUG_OK)
+        if (st != VUG_OK && (!kept || !kept->session))
             return st;
     }
+    size_t common;
+    if (f.most && f.most != kept &&
+        f.most_cached >=
+                WORTH_COPYING + vug_session_cached(kept->session, said->id, said->n, &common))
+        vug_session_copy(kept->session, f.most->session, said->id, said->n);
+    kept->n_said = said->n_said;
     kept->used = ++s->count;
     *out = kept;
     return VUG_OK;
-}
-
-void vug_sessions_keep(vug_kept *kept, const int32_t *id, size_t n, const vug_tokens *answer)
-{
-    const size_t held = vug_session_length(kept->session);
-    const size_t of_prompt = held < n ? held : n;
-    const size_t more = held - of_prompt < answer->n ? held - of_prompt : answer->n;
-    memcpy(kept->id, id, of_prompt * sizeof(*id));
-    if (more)
-        memcpy(kept->id + of_prompt, answer->id, more * sizeof(*id));
-    kept->n = of_prompt + more;
 }

@@ -2,8 +2,8 @@
 #define VUG_APP_SERVER_SESSIONS_H
 
 /*
- * Sessions that are kept between requests, each with the tokens in its cache, so that a
- * conversation that goes on finds its beginning there. Used by one thread.
+ * Sessions that are kept between requests, so that a conversation that goes on finds what
+ * the model has read of it. Used by one thread.
  */
 
 #include "app/server/metrics.h"
@@ -11,16 +11,15 @@
 
 typedef struct {
     vug_session *session; /* NULL: not made yet */
-    int32_t *id;          /* [n]: what the cache holds */
-    size_t n, cap;
-    uint64_t used;  /* when, by a count */
-    bool cancelled; /* perhaps its next call ends at once */
-} vug_kept;
+    size_t n_said;        /* of its last prompt */
+    uint64_t used;        /* when, by a count */
+    bool cancelled;       /* perhaps its next call ends at once */
+} vug_kept_session;
 
 typedef struct {
     vug_model *model;
     vug_metrics *metrics;
-    vug_kept *kept; /* [max] */
+    vug_kept_session *kept; /* [max] */
     int max;
     uint64_t bytes; /* of one */
     uint64_t count;
@@ -32,16 +31,19 @@ VUG_MUST_CHECK vug_status vug_sessions_init(vug_sessions *s, vug_model *model, i
                                             uint64_t limit, vug_metrics *metrics, vug_err *err);
 void vug_sessions_release(vug_sessions *s);
 
+/* A prompt, and how many of its tokens somebody has said: those behind them open the
+ * answer, and conversations that go on may not repeat them. */
+typedef struct {
+    const int32_t *id; /* [n] */
+    size_t n, n_said;
+} vug_said;
+
 /*
- * The one for a prompt. What a conversation has in its cache is worth keeping: a session is
- * taken for another prompt only if that begins with at least half of it, or is all in it,
- * as when an answer is asked for again; of those the one that shares most. Else a new one
- * while there may be more, else the one that shares at least half of the prompt, else that
- * which was not used the longest.
+ * The one for a prompt, of all sessions the one that has the most of it. Where that is the
+ * beginning of another conversation, which would be lost, it is copied into one that is
+ * empty, or else that was not used the longest.
  */
-VUG_MUST_CHECK vug_status vug_sessions_take(vug_sessions *s, const int32_t *id, size_t n,
-                                            vug_kept **out, vug_err *err);
-/* After a call: what was given to it, and what it generated. */
-void vug_sessions_keep(vug_kept *kept, const int32_t *id, size_t n, const vug_tokens *answer);
+VUG_MUST_CHECK vug_status vug_sessions_take(vug_sessions *s, const vug_said *said,
+                                            vug_kept_session **out, vug_err *err);
 
 #endif

@@ -39,7 +39,7 @@ void vug_trace(vug_asked *a, int status, const vug_buf *answer)
     if (!path)
         st = VUG_FAIL_NOMEM(&err, "a record", 0);
     if (st == VUG_OK) {
-        vug_out_open(&out, path);
+        vug_out_open_record(&out, path);
         vug_out_write(&out, record.ptr, record.len);
         st = vug_out_commit(&out, &err);
     }

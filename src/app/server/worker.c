@@ -90,6 +90,14 @@ bool vug_worker_admit(vug_worker *w)
     return ok;
 }
 
+void vug_worker_dismiss(vug_worker *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->n_waiting--;
+    say_waiting(w);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
 void vug_worker_push(vug_job *job)
 {
     vug_worker *w = job->worker;

@@ -36,8 +36,10 @@ VUG_MUST_CHECK vug_status vug_worker_create(int max_waiting, vug_metrics *metric
 /* Waits for all jobs. */
 void vug_worker_destroy(vug_worker *worker);
 
-/* False when the queue is full; otherwise one vug_worker_push must follow. */
+/* False when the queue is full; otherwise one vug_worker_push or _dismiss must follow. */
 VUG_MUST_CHECK bool vug_worker_admit(vug_worker *worker);
+/* Gives the place back. */
+void vug_worker_dismiss(vug_worker *worker);
 void vug_worker_push(vug_job *job);
 /* A `vug_http_on_gone` function; `arg` is a job that will be or was pushed. */
 void vug_worker_abandon(void *arg);
