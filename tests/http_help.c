@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/os.h"
 #include "http_help.h"
+#include "sanitized.h"
 
 /* Under sanitizers on a busy machine a step of pebble takes a while. */
 enum { PATIENCE_MS = 60000, MAX_IN = 1 << 20 };
@@ -408,6 +410,13 @@ void http_expect_error(http_client *c, int status)
     http_answer a = http_read_answer(c, true);
     http_check_error(&a, status, "invalid_request_error", NULL);
     http_answer_release(&a);
+}
+
+void http_expect_grown_less(uint64_t before, uint64_t most)
+{
+    const uint64_t now = vug_memory_resident();
+    if (!SANITIZED && now >= before + most)
+        fail_msg("%llu bytes more", (unsigned long long)(now - before));
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */

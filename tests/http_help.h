@@ -76,6 +76,11 @@ void http_check_error(const http_answer *a, int status, const char *type, const 
 /* Reads an invalid_request_error without a code. */
 void http_expect_error(http_client *c, int status);
 
+/* The process has grown by less than `most` bytes since it had `before` of
+ * vug_memory_resident(). A sanitizer keeps what was freed and notes beside what is in use:
+ * nothing is checked under one. */
+void http_expect_grown_less(uint64_t before, uint64_t most);
+
 /* A certificate for localhost that nobody has signed, and its key, as PEM files. */
 void http_write_certificate(const char *cert, const char *key);
 

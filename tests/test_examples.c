@@ -14,21 +14,8 @@
 
 #include "capture.h"
 #include "engine_help.h"
+#include "sanitized.h"
 #include "tiny_model.h"
-
-/* A sanitized library wants its runtime: there the example is the one that make
- * has built beside it. */
-#if defined(__has_feature)
-#define FEATURE(name) __has_feature(name)
-#else
-#define FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || FEATURE(address_sanitizer) || \
-        FEATURE(thread_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static const char *environment(const char *name, const char *otherwise)
 {
@@ -59,7 +46,7 @@ static scratch_path build_example(const scratch *dir, const char *name)
 {
     const char *build = environment("VUG_BUILD", VUG_BUILD);
     scratch_path program, library, source;
-    if (SANITIZED) {
+    if (SANITIZED) { /* The library wants its runtime: make has built the example with it. */
         (void)snprintf(program.path, sizeof(program.path), "%s/examples/%s", build, name);
         return program;
     }
