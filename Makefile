@@ -225,8 +225,9 @@ $(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
 
 # ---- the rest -----------------------------------------------------------------
 
-bench: $(BENCHES) ## run the bench programs
-	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
+bench: $(BENCHES) $(BUILD)/vug ## run the bench programs
+	@set -e; export VUG_BUILD=$(BUILD); for b in $(BENCHES) bench/bench_server; do \
+	    echo "== $$b"; $$b; done
 
 define PC
 prefix=$(PREFIX)

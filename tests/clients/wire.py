@@ -31,6 +31,11 @@ def chat_request(messages, **fields):
                                             "messages": messages, "temperature": 0, **fields})
 
 
+def has_text(body):
+    """Whether a stream has said something."""
+    return b'"content":"' in body.replace(b'"content":""', b"")
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -105,12 +110,27 @@ class Line:
         self.send(data)
         return self.answer()
 
+    def ask_timed(self, data):
+        """The answer, and seconds until its first text, or until all of it."""
+        begin, first = time.monotonic(), None
+        self.send(data)
+        status, headers = self.head()
+        if headers.get("transfer-encoding") != "chunked":
+            body = self.exactly(int(headers["content-length"]))
+            return Answer(status, headers, body), time.monotonic() - begin
+        body = b""
+        for part in self.chunks():
+            body += part
+            if first is None and has_text(body):
+                first = time.monotonic() - begin
+        return Answer(status, headers, body), first or time.monotonic() - begin
+
     def wait_text(self):
         """Until the stream has said something."""
         kept = b""
         for data in self.chunks():
             kept += data
-            if b'"content":"' in kept.replace(b'"content":""', b""):
+            if has_text(kept):
                 return kept
         return kept
 
@@ -141,7 +161,7 @@ def text_of(body, stream):
     if not stream:
         choice = json.loads(body)["choices"][0]
         return choice["message"]["content"], choice["finish_reason"]
-    choices = [e["choices"][0] for e in events(body)]
+    choices = [e["choices"][0] for e in events(body) if e["choices"]]
     return "".join(c["delta"].get("content") or "" for c in choices), choices[-1]["finish_reason"]
 
 
@@ -172,7 +192,7 @@ class AsyncLine:
             body += (await self.reader.readexactly(n + 2))[:n]
             if n == 0:
                 return Answer(status, headers, body), first or time.monotonic() - begin
-            if first is None and b'"content":"' in body.replace(b'"content":""', b""):
+            if first is None and has_text(body):
                 first = time.monotonic() - begin
 
     async def close(self):
