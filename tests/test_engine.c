@@ -178,6 +178,7 @@ static void bad_options_are_refused(void **state)
         { { .context = 16777217 }, "context: 16777217, expected 1 to 16777216 tokens" },
         { { .batch = -1 }, "batch: -1, expected 1 to 65536 tokens" },
         { { .batch = 65537 }, "batch: 65537, expected 1 to 65536 tokens" },
+        { { .snapshots = -1 }, "snapshots: -1, expected 0 to 1024" },
         { { .threads = -1 }, "threads: -1, expected 1 to 1024" },
         { { .threads = 1025 }, "threads: 1025, expected 1 to 1024" },
         { { .device = "abacus" }, "device 'abacus' is not known; `vug devices` lists them" },

@@ -212,9 +212,11 @@ static void ask(table *x, talk *t)
     vug_generation_release(&g);
 }
 
-static void play(const char *path, const char *kv, int sessions, int batch)
+static void play(const char *path, const char *kv, int sessions, int batch, int snapshots)
 {
-    const vug_model_options how = { .context = CONTEXT, .batch = batch, .threads = 1, .kv = kv };
+    const vug_model_options how = {
+        .context = CONTEXT, .batch = batch, .threads = 1, .kv = kv, .snapshots = snapshots
+    };
     table *x = vug_alloc_zero(1, sizeof(*x));
     vug_err err = { 0 };
     assert_non_null(x);
@@ -240,13 +242,15 @@ static void play(const char *path, const char *kv, int sessions, int batch)
 static void test_answers_are_those_alone(void **state)
 {
     (void)state;
-    play(GOLDEN("gemma3-text"), "f32", 1, 16);
-    play(GOLDEN("gemma3-text"), "q8", 3, 7);
-    play(GOLDEN("gemma4-e"), "f32", 2, 16);
-    play(GOLDEN("gemma4-e"), "bf16", 4, 32);
-    play(GOLDEN("gemma4-moe"), "f16", 3, 16);
-    play(GOLDEN("qwen3"), "f32", 3, 16);
-    play(GOLDEN("qwen3-moe"), "q8", 2, 32);
+    play(GOLDEN("gemma3-text"), "f32", 1, 16, 0);
+    play(GOLDEN("gemma3-text"), "q8", 3, 7, 2);
+    play(GOLDEN("gemma3-text"), "f32", 2, 16, 3);
+    play(GOLDEN("gemma4-e"), "f32", 2, 16, 0);
+    play(GOLDEN("gemma4-e"), "bf16", 4, 32, 1);
+    play(GOLDEN("gemma4-e"), "f32", 1, 8, 5);
+    play(GOLDEN("gemma4-moe"), "f16", 3, 16, 2);
+    play(GOLDEN("qwen3"), "f32", 3, 16, 2);
+    play(GOLDEN("qwen3-moe"), "q8", 2, 32, 0);
 }
 
 /* ---- what must be found ------------------------------------------------------------------ */
@@ -257,9 +261,11 @@ typedef struct {
     vug_session *last; /* that answered */
 } few;
 
-static few few_begin(const char *path, int sessions, int batch)
+static few few_begin(const char *path, int sessions, int batch, int snapshots)
 {
-    const vug_model_options how = { .context = CONTEXT, .batch = batch, .threads = 1 };
+    const vug_model_options how = {
+        .context = CONTEXT, .batch = batch, .threads = 1, .snapshots = snapshots
+    };
     few f = { .model = help_model(path, how) };
     vug_err err = { 0 };
     help_ok(vug_sessions_init(&f.sessions, f.model, sessions, 0, NULL, &err), &err);
@@ -299,7 +305,7 @@ static size_t found(few *f, const char *text, int more)
 /* Conversations that begin alike keep what each of them has said. */
 static void test_conversations_take_turns(void **state)
 {
-    few f = few_begin(GOLDEN("gemma3-text"), 2, CONTEXT);
+    few f = few_begin(GOLDEN("gemma3-text"), 2, CONTEXT, 0);
     (void)state;
     assert_int_equal(found(&f, SYSTEM " one>>", 20), 0);
     assert_int_equal(found(&f, SYSTEM " two>>", 20), strlen(SYSTEM " "));
@@ -315,7 +321,7 @@ static void test_conversations_take_turns(void **state)
 /* An answer that is asked for again, and a message that is edited. */
 static void test_goes_back(void **state)
 {
-    few f = few_begin(GOLDEN("gemma3-text"), 3, CONTEXT);
+    few f = few_begin(GOLDEN("gemma3-text"), 3, CONTEXT, 0);
     (void)state;
     assert_int_equal(found(&f, SYSTEM " one>>", 100), 0);
     vug_session *first = f.last;
@@ -334,7 +340,7 @@ static void test_goes_back(void **state)
  * and other conversations lose nothing. Rings hold 64 tokens here, a window 16. */
 static void test_windows_forget(void **state)
 {
-    few f = few_begin(GOLDEN("gemma3-text"), 2, 16);
+    few f = few_begin(GOLDEN("gemma3-text"), 2, 16, 0);
     (void)state;
     assert_int_equal(found(&f, "Another one>>", 1), 0);
     vug_session *other = f.last;
@@ -353,7 +359,7 @@ static void test_windows_forget(void **state)
 /* A copy has the holes of what it was copied from. */
 static void test_copies_forget_as_much(void **state)
 {
-    few f = few_begin(GOLDEN("gemma3-text"), 1, 16);
+    few f = few_begin(GOLDEN("gemma3-text"), 1, 16, 0);
     vug_session *a = help_session(f.model), *b = help_session(f.model);
     int32_t id[150];
     size_t common;
@@ -375,6 +381,22 @@ static void test_copies_forget_as_much(void **state)
     few_end(&f);
 }
 
+/* What the windows have forgotten they get back from before the answer. */
+static void test_snapshots_lead_back(void **state)
+{
+    few f = few_begin(GOLDEN("gemma3-text"), 2, 16, 2);
+    const size_t before = strlen(SYSTEM " one>>") - 16, later = before + strlen(". More");
+    (void)state;
+    assert_int_equal(found(&f, SYSTEM " one>>", 100), 0);
+    vug_session *mine = f.last;
+    assert_int_equal(found(&f, SYSTEM " one>>", 100), before);
+    assert_int_equal(found(&f, SYSTEM " one. More>>", 100), before);
+    assert_ptr_equal(f.last, mine);
+    assert_int_equal(found(&f, SYSTEM " one. Less>>", 1), later);
+    assert_ptr_not_equal(f.last, mine);
+    few_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_goes_back),
         cmocka_unit_test(test_windows_forget),
         cmocka_unit_test(test_copies_forget_as_much),
+        cmocka_unit_test(test_snapshots_lead_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,9 @@ typedef struct {
     int context;           /* tokens a session can hold; 0: 4096, or the trained context if less */
     int batch;             /* most tokens in one step; 0: 512 */
     int threads;           /* 0: the physical cores */
+    int snapshots;         /* a session's: windows that are kept of what sliding layers forget, so
+                              that prompts which differ early need not be read as a whole; at most
+                              1024; 0: none */
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: none */
     const char *isa;       /* caps the CPU kernels: "ref", "avx2"; NULL: the best */
     const char *profile;   /* how to compile: a file, "prefill" or "decode"; NULL: the vug.toml
@@ -224,6 +227,7 @@ typedef struct {
     uint64_t graph;         /* the program and its tables */
     uint64_t session_cache; /* keys and values, for the whole context */
     uint64_t session_buffers;
+    uint64_t session_snapshots;
     uint64_t process; /* the program's own code and stacks, an estimate */
     uint64_t total;   /* the sum, with one session */
 } vug_memory_plan;
@@ -369,7 +373,7 @@ VUG_API const char *vug_sampler_name(vug_sampler_kind kind);
 
 typedef struct vug_session vug_session;
 
-/* Allocates session_cache and session_buffers of vug_model_describe; steps allocate nothing. */
+/* Allocates all of vug_model_describe that is a session's; steps allocate nothing. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_create(vug_model *model, vug_session **out,
                                                      vug_err *err);
 VUG_API void vug_session_destroy(vug_session *session);
@@ -378,7 +382,8 @@ VUG_API void vug_session_reset(vug_session *session);
 /* Tokens in the cache. */
 VUG_API size_t vug_session_length(const vug_session *session);
 /* Of the prefix `id[0..n)` the tokens that the next call will find in the cache; in `*common` those
- * that the cache begins with, which are more where a sliding window has forgotten the way back. */
+ * that the cache begins with, which are more where a sliding window has forgotten the way back and
+ * the last snapshot lies before them. */
 VUG_API size_t vug_session_cached(const vug_session *session, const int32_t *id, size_t n,
                                   size_t *common);
 /* Makes `to` hold what `of`, another session of its model, would keep of a prefix. */

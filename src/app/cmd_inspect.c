@@ -100,6 +100,7 @@ static bool same_layer(const vug_layer_info *a, const vug_layer_info *b)
     X(graph, "program and tables")                             \
     X(session_cache, "keys and values, for the whole context") \
     X(session_buffers, "buffers of a step")                    \
+    X(session_snapshots, "windows to go back to")              \
     X(process, "program code and stacks")                      \
     X(total, "total, with one session")
 

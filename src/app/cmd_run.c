@@ -30,6 +30,8 @@ static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
     vug_model_options how = vug_options_model(opt);
     vug_model *model;
     vug_err err;
+    if (prompt.ptr)
+        how.snapshots = 0; /* nothing follows */
     vug_bar bar = vug_bar_start(ui, "loading", opt->quiet);
     how.progress = vug_bar_step;
     how.user = &bar;

@@ -368,6 +368,7 @@ vug_model_options vug_options_model(const vug_options *opt)
         .device = opt->device,
         .context = opt->context,
         .batch = opt->batch,
+        .snapshots = opt->snapshots,
         .threads = opt->threads,
         .memory_limit = opt->memory_limit,
         .isa = opt->isa,

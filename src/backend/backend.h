@@ -52,6 +52,7 @@ typedef struct {
     uint64_t copied_bytes;  /* weights converted at load */
     uint64_t program_bytes; /* tables of the program itself */
     uint64_t state_bytes;
+    uint64_t windows_bytes; /* of a snapshot's; 0: no cache forgets anything */
     uint64_t workspace_bytes;
     const vug_cache_size *cache; /* [n_layers of the graph]; lives as long as the program */
 } vug_program_sizes;
@@ -100,6 +101,16 @@ typedef struct {
     void (*state_destroy)(vug_state *state);
     /* `to` then holds the first `n` tokens of a sequence as `from` does. */
     void (*state_copy)(const vug_program *program, vug_state *to, const vug_state *from, int64_t n);
+    /* A state of another kind, with room for nothing but one window of each cache that forgets:
+     * what a sequence needs, beside the caches that do not, to go on from an earlier token. */
+    VUG_MUST_CHECK vug_status (*windows_create)(const vug_program *program, vug_state **out,
+                                                vug_err *err);
+    /* The windows before token `n`, which `from` must hold. */
+    void (*windows_save)(const vug_program *program, vug_state *windows, const vug_state *from,
+                         int64_t n);
+    /* `to` then holds these tokens of the caches that forget, and none before them. */
+    void (*windows_restore)(const vug_program *program, vug_state *to, const vug_state *windows,
+                            int64_t n);
     VUG_MUST_CHECK vug_status (*workspace_create)(const vug_program *program, vug_workspace **out,
                                                   vug_err *err);
     void (*workspace_destroy)(vug_workspace *workspace);

@@ -2,6 +2,10 @@
  * something ends it. */
 #include "engine/sampler.h"
 
+/* Tokens at a prompt's end which open the answer, as every template has fewer: prompts that go on
+ * from there may have others in their place. */
+enum { OPENING = 16 };
+
 /* One generation on its way. */
 typedef struct {
     vug_session *session;
@@ -173,6 +177,8 @@ static vug_status run(answering *g, const int32_t *id, size_t n, vug_err *err)
     const double first = vug_now();
     g->out->prompt_s = first - start;
     if (st == VUG_OK) {
+        if (n > OPENING)
+            vug_snapshot_take(g->session, n - OPENING);
         vug_sampler_see_prompt(&g->sampler, id, n);
         st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;

@@ -6,6 +6,7 @@ enum {
     DEFAULT_BATCH = 512,
     MAX_BATCH = 1 << 16,
     MAX_CONTEXT = 1 << 24,
+    MAX_SNAPSHOTS = 1024,
 };
 
 /* Code, libraries, stacks and tables of the process itself. Measured as the peak
@@ -153,9 +154,11 @@ static void describe(vug_model *m)
                   m->main.fused.n * sizeof(uint64_t);
     plan->session_cache = sizes.state_bytes;
     plan->session_buffers = sizes.workspace_bytes;
+    plan->session_snapshots = (uint64_t)m->snapshots * sizes.windows_bytes;
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
-                  plan->session_cache + plan->session_buffers + plan->process;
+                  plan->session_cache + plan->session_buffers + plan->session_snapshots +
+                  plan->process;
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -201,7 +204,8 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
                     "%s: needs %.1f MB (weights %.1f, caches for %lld tokens %.1f, buffers %.1f), "
                     "the %s is %.1f MB",
                     m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
-                    (long long)m->info.context, (double)plan->session_cache / 1e6,
+                    (long long)m->info.context,
+                    (double)(plan->session_cache + plan->session_snapshots) / 1e6,
                     (double)plan->session_buffers / 1e6,
                     by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
 }
@@ -228,6 +232,10 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     vug_limits limits;
     VUG_TRY(pick_profile(m, folder, o, err));
     VUG_TRY(vug_pick_limits(o, &m->checkpoint.config, &limits, err));
+    if (o->snapshots < 0 || o->snapshots > MAX_SNAPSHOTS)
+        return VUG_FAIL(err, VUG_ARGUMENT, "snapshots: %d, expected 0 to %d", o->snapshots,
+                        MAX_SNAPSHOTS);
+    m->snapshots = o->snapshots;
     const vug_device_options device = { .isa = o->isa, .threads = o->threads };
     m->backend = vug_pick_backend(o->device, err);
     if (!m->backend)

@@ -3,7 +3,7 @@
  *
  * The caller always names the whole prefix. What the cache shares with it is
  * kept; a sliding layer's ring forgets, so going back is possible only while the
- * window before the new end is still in every ring.
+ * window before the new end is still in every ring, or to a snapshot of it.
  */
 #include "engine/engine.h"
 
@@ -28,6 +28,8 @@ vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
         st = model->backend->state_create(model->main.program, &s->state, err);
     if (st == VUG_OK)
         st = model->backend->workspace_create(model->main.program, &s->workspace, err);
+    if (st == VUG_OK)
+        st = vug_snapshots_init(s, err);
     if (st != VUG_OK) {
         vug_session_destroy(s);
         return st;
@@ -44,6 +46,7 @@ void vug_session_destroy(vug_session *s)
     if (s->wide_workspace)
         backend->workspace_destroy(s->wide_workspace);
     vug_compiled_release(&s->wide);
+    vug_snapshots_release(s);
     if (s->workspace)
         backend->workspace_destroy(s->workspace);
     if (s->state)
@@ -60,7 +63,8 @@ void vug_session_destroy(vug_session *s)
 void vug_session_reset(vug_session *s)
 {
     s->n = 0;
-    s->written = 0;
+    s->written = s->floor = 0;
+    s->n_snapshots = 0;
     s->logits = NULL;
 }
 
@@ -81,8 +85,7 @@ const float *vug_session_logits(const vug_session *s)
 
 /* ---- going back --------------------------------------------------------------------- */
 
-/* Whether a token at position `n` would find its whole window in every ring. */
-static bool can_go_back(const vug_session *s, size_t n)
+bool vug_session_can_go_back(const vug_session *s, size_t n)
 {
     const vug_program_sizes sizes = s->model->backend->sizes(s->model->main.program);
     const int64_t end = (int64_t)n, written = (int64_t)s->written;
@@ -92,10 +95,13 @@ static bool can_go_back(const vug_session *s, size_t n)
         if (c->window && first_held > 0 && first_needed < first_held)
             return false;
     }
-    return true;
+    return n >= s->floor;
 }
 
-size_t vug_session_cached(const vug_session *s, const int32_t *id, size_t n, size_t *common)
+/* Of the prefix the tokens that a call finds in the cache, if it restores `back`, which may be
+ * NULL; `common` are those that the session has. */
+static size_t find_common(const vug_session *s, const int32_t *id, size_t n, size_t *common,
+                          const vug_snapshot **back)
 {
     size_t keep = 0;
     while (keep < s->n && keep < n && s->token[keep] == id[keep])
@@ -103,14 +109,25 @@ size_t vug_session_cached(const vug_session *s, const int32_t *id, size_t n, siz
     *common = keep;
     if (keep == n && n > 0)
         keep--; /* the last token's logits are wanted */
-    return keep < s->n && !can_go_back(s, keep) ? 0 : keep;
+    *back = NULL;
+    if (keep == s->n || vug_session_can_go_back(s, keep))
+        return keep;
+    *back = vug_snapshot_before(s, keep);
+    return *back ? (*back)->at : 0;
+}
+
+size_t vug_session_cached(const vug_session *s, const int32_t *id, size_t n, size_t *common)
+{
+    const vug_snapshot *back;
+    return find_common(s, id, n, common, &back);
 }
 
 void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id, size_t n)
 {
     size_t common;
+    const vug_snapshot *back;
     VUG_ASSERT(to != of && to->model == of->model);
-    const size_t keep = vug_session_cached(of, id, n, &common);
+    const size_t keep = find_common(of, id, n, &common, &back);
     const vug_model *m = to->model;
     vug_session_reset(to);
     if (keep == 0)
@@ -119,15 +136,22 @@ void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id,
     memcpy(to->token, id, keep * sizeof(*id));
     to->n = keep;
     to->written = of->written; /* rings are as full as they were */
+    to->floor = of->floor;
+    if (back)
+        vug_snapshot_restore(to, back);
 }
 
 static size_t reuse(vug_session *s, const int32_t *id, size_t n)
 {
     size_t common;
-    const size_t keep = vug_session_cached(s, id, n, &common);
+    const vug_snapshot *back;
+    const size_t keep = find_common(s, id, n, &common, &back);
     if (keep == 0)
         vug_session_reset(s);
+    else if (back)
+        vug_snapshot_restore(s, back);
     s->n = keep;
+    vug_snapshots_forget(s, keep);
     return keep;
 }
 
@@ -236,6 +260,8 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
         }
         VUG_TRY(st);
         at += take;
+        if (at < n)
+            vug_snapshot_take(s, s->n);
         if (!o->on_step)
             continue;
         if (o->hidden)

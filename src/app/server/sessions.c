@@ -43,7 +43,7 @@ vug_status vug_sessions_init(vug_sessions *s, vug_model *model, int max, uint64_
 {
     const vug_memory_plan plan = vug_model_describe(model).memory;
     *s = (vug_sessions){ .model = model, .metrics = metrics };
-    s->bytes = plan.session_cache + plan.session_buffers;
+    s->bytes = plan.session_cache + plan.session_buffers + plan.session_snapshots;
     s->max = fitting(&plan, s->bytes, max, limit);
     s->kept = vug_alloc_zero((size_t)s->max, sizeof(*s->kept));
     if (!s->kept)

@@ -30,6 +30,11 @@ static int64_t slots_needed(int64_t window, const vug_limits *limits)
     return limits->context;
 }
 
+static uint64_t key_bytes(const vug_cpu_cache *c)
+{
+    return (uint64_t)(c->slots / PANEL * c->heads * c->panel_bytes);
+}
+
 bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window, vug_kv format,
                         const vug_limits *limits)
 {
@@ -50,8 +55,22 @@ bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window
         return false;
     cache->panel_bytes = PANEL * (width * element + groups_of(width) * scale);
     cache->block_bytes = BLOCK * (cache->columns * element + groups_of(width) * scale);
-    cache->v = (uint64_t)(cache->slots / PANEL * cache->heads * cache->panel_bytes);
+    cache->v = key_bytes(cache);
     return true;
+}
+
+/* A window may begin and end within a block. */
+vug_cpu_cache vug_cpu_cache_window(const vug_cpu_cache *cache, const vug_limits *limits)
+{
+    vug_cpu_cache kept = *cache;
+    const int64_t most = vug_cpu_round_up(cache->window, BLOCK) + BLOCK;
+    if (cache->slots == 0 || slots_needed(cache->window, limits) == limits->context)
+        kept.slots = 0;
+    else if (most < cache->slots)
+        kept.slots = most;
+    kept.k = 0;
+    kept.v = key_bytes(&kept);
+    return kept;
 }
 
 uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *c)
@@ -248,5 +267,30 @@ void vug_cpu_cache_copy(const vug_cpu_cache *c, vug_state *to, const vug_state *
         const uint64_t v = c->v + (uint64_t)(head * (c->slots / BLOCK) * c->block_bytes);
         memcpy(to->data + k, from->data + k, (size_t)keys);
         memcpy(to->data + v, from->data + v, (size_t)values);
+    }
+}
+
+/* Where a head's keys of the block of positions begin, in panels; its values, in blocks. */
+static uint64_t block_at(const vug_cpu_cache *c, int64_t head, int64_t block)
+{
+    const int64_t blocks = c->slots / BLOCK;
+    return (uint64_t)(head * blocks + block % blocks);
+}
+
+void vug_cpu_cache_move(const vug_cpu_cache *to, vug_state *to_state, const vug_cpu_cache *from,
+                        const vug_state *from_state, int64_t n)
+{
+    const uint64_t keys = (uint64_t)(BLOCK / PANEL * to->panel_bytes);
+    const uint64_t values = (uint64_t)to->block_bytes;
+    const int64_t first = n < to->window ? 0 : n - to->window + 1;
+    if (to->slots == 0 || from->slots == 0)
+        return;
+    for (int64_t head = 0; head < to->heads; head++) {
+        for (int64_t block = first / BLOCK; block * BLOCK < n; block++) {
+            const uint64_t a = block_at(to, head, block), b = block_at(from, head, block);
+            memcpy(to_state->data + to->k + a * keys, from_state->data + from->k + b * keys, keys);
+            memcpy(to_state->data + to->v + a * values, from_state->data + from->v + b * values,
+                   values);
+        }
     }
 }

@@ -56,18 +56,23 @@ static vug_program_sizes sizes(const vug_program *program)
 }
 
 /* Touched here, so that no step waits for the system to find memory. */
-static vug_status state_create(const vug_program *program, vug_state **out, vug_err *err)
+static vug_status create_state(uint64_t bytes, const char *what, vug_state **out, vug_err *err)
 {
     vug_state *state = vug_alloc_zero(1, sizeof(*state));
-    uint8_t *data = vug_alloc_aligned(program->sizes.state_bytes);
+    uint8_t *data = vug_alloc_aligned(bytes);
     if (!state || !data) {
         vug_free(state);
         vug_free(data);
-        return VUG_FAIL_NOMEM(err, "the key/value cache", program->sizes.state_bytes);
+        return VUG_FAIL_NOMEM(err, what, bytes);
     }
     state->data = data;
     *out = state;
     return VUG_OK;
+}
+
+static vug_status state_create(const vug_program *program, vug_state **out, vug_err *err)
+{
+    return create_state(program->sizes.state_bytes, "the key/value cache", out, err);
 }
 
 static void state_destroy(vug_state *state)
@@ -84,6 +89,25 @@ static void state_copy(const vug_program *program, vug_state *to, const vug_stat
         vug_cpu_cache_copy(&program->cache[i], to, from, n);
 }
 
+static vug_status windows_create(const vug_program *program, vug_state **out, vug_err *err)
+{
+    return create_state(program->sizes.windows_bytes, "a snapshot of the windows", out, err);
+}
+
+static void windows_save(const vug_program *program, vug_state *windows, const vug_state *from,
+                         int64_t n)
+{
+    for (int64_t i = 0; i < program->graph->n_layers; i++)
+        vug_cpu_cache_move(&program->kept[i], windows, &program->cache[i], from, n);
+}
+
+static void windows_restore(const vug_program *program, vug_state *to, const vug_state *windows,
+                            int64_t n)
+{
+    for (int64_t i = 0; i < program->graph->n_layers; i++)
+        vug_cpu_cache_move(&program->cache[i], to, &program->kept[i], windows, n);
+}
+
 const vug_backend vug_backend_cpu = {
     .name = "cpu",
     .open = open_cpu,
@@ -96,6 +120,9 @@ const vug_backend vug_backend_cpu = {
     .state_create = state_create,
     .state_destroy = state_destroy,
     .state_copy = state_copy,
+    .windows_create = windows_create,
+    .windows_save = windows_save,
+    .windows_restore = windows_restore,
     .workspace_create = vug_cpu_workspace_create,
     .workspace_destroy = vug_cpu_workspace_destroy,
     .run = vug_cpu_run,

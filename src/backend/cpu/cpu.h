@@ -188,6 +188,9 @@ struct vug_state {
 /* With k at 0; false when the sizes overflow. */
 bool vug_cpu_cache_init(vug_cpu_cache *cache, const vug_shape *k, int64_t window, vug_kv format,
                         const vug_limits *limits);
+/* One that holds a window of a cache of such limits, with k at 0; without slots if that forgets
+ * nothing. */
+vug_cpu_cache vug_cpu_cache_window(const vug_cpu_cache *cache, const vug_limits *limits);
 /* Of both. */
 uint64_t vug_cpu_cache_bytes(const vug_cpu_cache *cache);
 
@@ -236,6 +239,11 @@ void vug_cpu_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job
 /* The slots of the first `n` tokens, or all of a ring that they have filled. */
 void vug_cpu_cache_copy(const vug_cpu_cache *cache, vug_state *to, const vug_state *from,
                         int64_t n);
+
+/* The window before token `n`; the caches differ in their slots alone, and one of them is of
+ * windows: where that has none, nothing is to be done. */
+void vug_cpu_cache_move(const vug_cpu_cache *to, vug_state *to_state, const vug_cpu_cache *from,
+                        const vug_state *from_state, int64_t n);
 
 /* ---- attention.c ---------------------------------------------------------- */
 

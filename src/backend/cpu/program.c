@@ -266,6 +266,28 @@ static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
            vug_add_size(*at, bytes / line * line, end);
 }
 
+static bool place_cache(vug_cpu_cache *c, uint64_t *end)
+{
+    uint64_t begin;
+    if (!add_part(vug_cpu_cache_bytes(c), 1, end, &begin) || *end > INT64_MAX / 2)
+        return false;
+    c->k += begin;
+    c->v += begin;
+    return true;
+}
+
+/* The cache of an attention node, and what is kept of it in a state of windows. */
+static bool place_caches(vug_program *p, const vug_node *node)
+{
+    const vug_attr_attn *attn = &node->at.attn;
+    vug_cpu_cache *c = &p->cache[attn->layer], *kept = &p->kept[attn->layer];
+    const vug_shape *k = &vug_graph_at(p->graph, node->in[1])->shape;
+    if (!vug_cpu_cache_init(c, k, attn->window, p->plan->kv, &p->limits))
+        return false;
+    *kept = vug_cpu_cache_window(c, &p->limits);
+    return place_cache(c, &p->sizes.state_bytes) && place_cache(kept, &p->sizes.windows_bytes);
+}
+
 /* Layers that read another one's cache. */
 static void note_readers(const vug_program *p, vug_cache_size *size)
 {
@@ -284,13 +306,13 @@ static vug_status size_caches(vug_program *p, vug_err *err)
     const vug_graph *g = p->graph;
     const size_t n = (size_t)g->n_layers;
     p->cache = vug_arena_alloc(&p->arena, n, sizeof(*p->cache));
+    p->kept = vug_arena_alloc(&p->arena, n, sizeof(*p->kept));
     vug_cache_size *size = vug_arena_alloc(&p->arena, n, sizeof(*size));
-    if (!p->cache || !size)
-        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
+    if (!p->cache || !p->kept || !size)
+        return VUG_FAIL_NOMEM(err, "the program", 2 * n * sizeof(*p->cache));
     p->sizes.cache = size;
     for (int i = 0; i < g->n_layers; i++)
         size[i].source = i;
-    uint64_t end = 0, begin;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
         if (!vug_op_is_attention(node->op))
@@ -298,14 +320,10 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         const int layer = node->at.attn.layer;
         if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)
             return refuse(node, err, "each attention needs a layer of its own");
-        vug_cpu_cache *c = &p->cache[layer];
-        const vug_node *k = vug_graph_at(g, node->in[1]);
-        if (!vug_cpu_cache_init(c, &k->shape, node->at.attn.window, p->plan->kv, &p->limits) ||
-            !add_part(vug_cpu_cache_bytes(c), 1, &end, &begin) || end > INT64_MAX / 2)
+        if (!place_caches(p, node))
             return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
                             (long long)p->limits.context);
-        c->k += begin;
-        c->v += begin;
+        const vug_cpu_cache *c = &p->cache[layer];
         size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_cache_bytes(c), layer };
 
         const int64_t scratch = vug_cpu_attention_scratch(c->width);
@@ -313,7 +331,6 @@ static vug_status size_caches(vug_program *p, vug_err *err)
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
-    p->sizes.state_bytes = end;
     note_readers(p, size);
     return VUG_OK;
 }

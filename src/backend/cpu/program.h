@@ -36,6 +36,7 @@ struct vug_program {
     vug_cpu_step *step;
     uint32_t n_steps;
     vug_cpu_cache *cache;   /* [n_layers]; slots 0: no attention */
+    vug_cpu_cache *kept;    /* [n_layers] in a state of windows; slots 0: it forgets nothing */
     int64_t scratch_floats; /* per thread */
     int64_t shared_floats;
     vug_cpu_parts at;
