@@ -91,6 +91,27 @@ static void test_takes_turns(void **state)
     assert_int_equal(serve_end(&s), 0);
 }
 
+/* Rings of 192 tokens have forgotten the prompt when its answer ends; a snapshot has not. */
+static void test_asks_again_after_a_long_answer(void **state)
+{
+    (void)state;
+    for (int snapshots = 0; snapshots < 2; snapshots++) {
+        serving s = SERVE("--threads", "1", "--batch", "32", "--snapshots", snapshots ? "1" : "0");
+        talk t = { 0 };
+        double prompt = 0, cached = 0;
+        talk_say(&t, "user", vug_str_of(SYSTEM));
+        for (int i = 0; i < 2; i++) {
+            said a = talk_ask(&t, &s, ",\"ignore_eos\":true,\"max_tokens\":240");
+            prompt = said_number(&a, PROMPT);
+            cached = said_number(&a, CACHED);
+            said_release(&a);
+        }
+        assert_true(cached == (snapshots ? prompt - 16 : 0));
+        vug_buf_release(&t.messages);
+        assert_int_equal(serve_end(&s), 0);
+    }
+}
+
 /* ---- thinking -------------------------------------------------------------------------- */
 
 /* A model that is made to think, and does not see later what it thought. */
@@ -309,8 +330,11 @@ static void test_records_replay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_takes_turns),     cmocka_unit_test(test_thinks),
-        cmocka_unit_test(test_thinking_budget), cmocka_unit_test(test_dropped_thinking),
+        cmocka_unit_test(test_takes_turns),
+        cmocka_unit_test(test_asks_again_after_a_long_answer),
+        cmocka_unit_test(test_thinks),
+        cmocka_unit_test(test_thinking_budget),
+        cmocka_unit_test(test_dropped_thinking),
         cmocka_unit_test(test_records_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
