@@ -132,6 +132,31 @@ static void gush(vug_http_call *call, void *user)
     atomic_fetch_add(&s->n_gushed, 1);
 }
 
+/* The client is in this process: it leaves right before it is answered. */
+static void close_client(const vug_http_call *call)
+{
+    assert_int_equal(close((int)strtol(vug_http_body(call).ptr, NULL, 10)), 0);
+}
+
+static void hang_up(vug_http_call *call, void *user)
+{
+    char text[4096];
+    (void)user;
+    close_client(call);
+    memset(text, 'x', sizeof(text));
+    reply_text(call, (vug_str){ text, sizeof(text) });
+}
+
+static void hang_up_stream(vug_http_call *call, void *user)
+{
+    char event[4096];
+    close_client(call);
+    memset(event, 'x', sizeof(event));
+    vug_http_stream_begin(call, NULL);
+    (void)vug_http_stream_event(call, (vug_str){ event, sizeof(event) });
+    keep(call, user);
+}
+
 static const vug_http_route routes[] = {
     { "GET", "/health", VUG_HTTP_OPEN, health },
     { "GET", "/echo", 0, echo_query },
@@ -143,6 +168,8 @@ static const vug_http_route routes[] = {
     { "POST", "/held-stream", 0, hold_stream },
     { "POST", "/stream", VUG_HTTP_QUEUED, stream },
     { "POST", "/gush", VUG_HTTP_QUEUED, gush },
+    { "POST", "/hang-up", 0, hang_up },
+    { "POST", "/hang-up-stream", 0, hang_up_stream },
 };
 
 /* ---- the server -------------------------------------------------------------------------------- */

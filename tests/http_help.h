@@ -13,6 +13,8 @@
  *     POST /held-stream    likewise, after the head of a stream was sent
  *     POST /stream         as many events "data: I\n\n" as the body says
  *     POST /gush           events until the client has gone
+ *     POST /hang-up        closes the client's socket, whose number is the body, and answers;
+ *                          /hang-up-stream with a stream, which is kept in `held`
  */
 
 #include <pthread.h>

@@ -7,12 +7,15 @@
 
 #include <cmocka.h>
 
+#include <event2/event.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "http_help.h"
@@ -419,13 +422,113 @@ static void test_tls(void **state)
     scratch_remove(&dir);
 }
 
+static void ask_to_hang_up(const http_server *s, SSL_CTX *ctx, const char *path)
+{
+    http_client c = http_connect(s);
+    char request[256], body[16];
+    SSL *ssl = handshake(ctx, &c);
+    (void)snprintf(body, sizeof(body), "%d", c.fd);
+    (void)snprintf(request, sizeof(request),
+                   "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n%s", path,
+                   strlen(body), body);
+    ask_tls(ssl, request);
+    SSL_free(ssl);
+}
+
+static double n_connections(const http_server *s)
+{
+    return vug_metrics_get(s->metrics, VUG_METRIC_CONNECTIONS, NULL);
+}
+
+/* Of an answer in several pieces the first is written still, and then the client is found gone. */
+static void test_tls_client_that_leaves(void **state)
+{
+    enum { ROUNDS = 4 };
+    const scratch dir = scratch_make();
+    const scratch_path cert = scratch_at(&dir, "cert.pem"), key = scratch_at(&dir, "key.pem");
+    (void)state;
+    http_write_certificate(cert.path, key.path);
+    const vug_http_options how = { .tls_cert = cert.path, .tls_key = key.path, .stall_s = 3600 };
+    http_server *s = http_start(&how);
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    assert_non_null(ctx);
+    /* Later versions send tickets, and what is left unread would reset the connection at once. */
+    assert_int_equal(SSL_CTX_set_max_proto_version(ctx, TLS1_2_VERSION), 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        ask_to_hang_up(s, ctx, "/hang-up-stream");
+        http_await(&s->n_gone, i + 1);
+        vug_http_stream_end(s->held[i]);
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        ask_to_hang_up(s, ctx, "/hang-up");
+    const struct timespec ms = { 0, 1000000 };
+    for (int i = 0; i < 10000 && n_connections(s) > 0; i++)
+        (void)nanosleep(&ms, NULL);
+    assert_true(n_connections(s) == 0);
+    http_client c = http_connect(s); /* what they held is given back, and not twice */
+    SSL *ssl = handshake(ctx, &c);
+    ask_tls(ssl, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}");
+    expect_tls(ssl, " 200 OK\r\n");
+    SSL_free(ssl);
+    http_close(&c);
+    SSL_CTX_free(ctx);
+    http_stop(s);
+    scratch_remove(&dir);
+}
+
+/* Counts what libevent allocates down to the one that fails; below 0 none does. */
+static atomic_int left_to_fail = -1;
+
+static void *alloc_for_libevent(size_t n)
+{
+    return atomic_load(&left_to_fail) >= 0 && atomic_fetch_sub(&left_to_fail, 1) == 0 ? NULL
+                                                                                      : malloc(n);
+}
+
+/* A connection that there is no memory for is closed, and others are served. */
+static void test_tls_without_memory(void **state)
+{
+    enum { ALLOCATIONS = 2 }; /* the timer, the connection; libevent fails itself behind them */
+    const scratch dir = scratch_make();
+    const scratch_path cert = scratch_at(&dir, "cert.pem"), key = scratch_at(&dir, "key.pem");
+    (void)state;
+    http_write_certificate(cert.path, key.path);
+    http_server *s = http_start(&(vug_http_options){ .tls_cert = cert.path, .tls_key = key.path });
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    assert_non_null(ctx);
+    for (int n = 0; n < ALLOCATIONS; n++) {
+        char byte;
+        http_client c = http_connect(s);
+        SSL *ssl = handshake(ctx, &c);
+        ask_tls(ssl, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        expect_tls(ssl, "\r\n\r\nok"); /* the loop has nothing to do now but wait */
+        atomic_store(&left_to_fail, n);
+        http_client refused = http_connect(s);
+        assert_true(recv(refused.fd, &byte, 1, 0) <= 0);
+        assert_int_equal(atomic_load(&left_to_fail), -1);
+        http_close(&refused);
+        SSL_free(ssl);
+        http_close(&c);
+    }
+    assert_true(vug_metrics_get(s->metrics, VUG_METRIC_REFUSED, NULL) == ALLOCATIONS);
+    SSL_CTX_free(ctx);
+    http_stop(s);
+    scratch_remove(&dir);
+}
+
 int main(void)
 {
+    event_set_mem_functions(alloc_for_libevent, realloc, free);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_host),      cmocka_unit_test(test_no_origins),
-        cmocka_unit_test(test_origins),   cmocka_unit_test(test_unix_socket),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_no_origins),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_tls_client_that_leaves),
+        cmocka_unit_test(test_tls_without_memory),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

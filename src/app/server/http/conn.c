@@ -189,15 +189,17 @@ static void on_write(struct bufferevent *io, void *arg)
         event_active(conn->http->wake, EV_READ, 0);
 }
 
+/* Over TLS the end may be met in writing, too, after which nothing more is written. */
 static void on_event(struct bufferevent *io, short what, void *arg)
 {
     vug_http_conn *conn = arg;
     (void)io;
     if (what & BEV_EVENT_CONNECTED)
         return;
+    const bool sends_no_more = (what & BEV_EVENT_EOF) && (what & BEV_EVENT_READING);
     const bool flushes = conn->phase == VUG_HTTP_HEAD || conn->phase == VUG_HTTP_FLUSHING;
     conn->hung_up = true;
-    if (what & BEV_EVENT_EOF && flushes && vug_http_conn_unsent(conn)) {
+    if (sends_no_more && flushes && vug_http_conn_unsent(conn)) {
         vug_http_conn_enter(conn, VUG_HTTP_FLUSHING);
         return;
     }
@@ -278,6 +280,10 @@ void vug_http_conn_close(vug_http_conn *conn)
     vug_http_call *call = conn->call;
     unlink_from(&conn->all);
     unlink_from(&conn->waiting);
+    /* libevent may go on with the buffers once this has returned. */
+    (void)evbuffer_remove_cb(bufferevent_get_output(conn->io), on_output, conn);
+    (void)evbuffer_remove_cb(bufferevent_get_output(conn->io), on_bytes, http);
+    (void)evbuffer_remove_cb(bufferevent_get_input(conn->io), on_bytes, http);
     atomic_fetch_sub(&http->held, buffered(conn));
     http->n_conns--;
     vug_metrics_set(http->opt.metrics, VUG_METRIC_CONNECTIONS, http->n_conns);
