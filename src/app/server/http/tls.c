@@ -77,12 +77,11 @@ struct bufferevent *vug_http_tls_accept(vug_http *http, evutil_socket_t fd)
     SSL *ssl = SSL_new(http->tls);
     if (!ssl)
         return NULL;
+    /* Where this fails, it frees `ssl` itself. */
     struct bufferevent *io = bufferevent_openssl_socket_new(
             http->base, fd, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
-    if (!io) {
-        SSL_free(ssl);
+    if (!io)
         return NULL;
-    }
     /* Clients that just close are common; lengths and chunks tell what was complete. */
     bufferevent_openssl_set_allow_dirty_shutdown(io, 1);
     return io;
