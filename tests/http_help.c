@@ -132,6 +132,14 @@ static void gush(vug_http_call *call, void *user)
     atomic_fetch_add(&s->n_gushed, 1);
 }
 
+static void stay(vug_http_call *call, void *user)
+{
+    http_server *s = user;
+    echo_body(call, user);
+    http_await(&s->may_return, 1);
+    atomic_fetch_add(&s->n_stayed, 1);
+}
+
 /* The client is in this process: it leaves right before it is answered. */
 static void close_client(const vug_http_call *call)
 {
@@ -168,6 +176,7 @@ static const vug_http_route routes[] = {
     { "POST", "/held-stream", 0, hold_stream },
     { "POST", "/stream", VUG_HTTP_QUEUED, stream },
     { "POST", "/gush", VUG_HTTP_QUEUED, gush },
+    { "POST", "/stay", VUG_HTTP_QUEUED, stay },
     { "POST", "/hang-up", 0, hang_up },
     { "POST", "/hang-up-stream", 0, hang_up_stream },
 };

@@ -13,6 +13,7 @@
  *     POST /held-stream    likewise, after the head of a stream was sent
  *     POST /stream         as many events "data: I\n\n" as the body says
  *     POST /gush           events until the client has gone
+ *     POST /stay           the body, and then stays with the handler until `may_return`
  *     POST /hang-up        closes the client's socket, whose number is the body, and answers;
  *                          /hang-up-stream with a stream, which is kept in `held`
  */
@@ -30,7 +31,7 @@ typedef struct {
     pthread_t thread;
     int port;
     bool unbounded; /* the last /gush was never refused */
-    atomic_int n_held, n_gone, n_gushed, done;
+    atomic_int n_held, n_gone, n_gushed, n_stayed, may_return, done;
     vug_http_call *_Atomic held[HTTP_MAX_HELD];
 } http_server;
 

@@ -348,6 +348,32 @@ static void test_slow_clients_make_room(void **state)
     http_stop(s);
 }
 
+/* So does a stream that is at its end, with more of it than its client takes. */
+static void test_untaken_streams_make_room(void **state)
+{
+    enum { EVENT = 64 << 10, N = 256 }; /* 16 MiB, of which the system keeps a part */
+    const vug_http_options how = { .max_held = (size_t)2 << 20, .max_unsent = (size_t)32 << 20 };
+    static char event[EVENT];
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client slow = http_connect(s);
+    memset(event, 'x', sizeof(event));
+    http_ask(&slow, "/held-stream", "{}");
+    http_await(&s->n_held, 1);
+    const struct timespec pause = { 0, 100000000 };
+    for (int i = 0; i < N; i++) {
+        if (i == N / 2) /* until the system takes no more */
+            (void)nanosleep(&pause, NULL);
+        assert_true(vug_http_stream_event(s->held[0], (vug_str){ event, sizeof(event) }));
+    }
+    vug_http_stream_end(s->held[0]);
+    http_client c = send_body(s, "/queued-echo", 0);
+    http_expect(&c, 200, NULL);
+    http_close(&c);
+    http_close(&slow);
+    http_stop(s);
+}
+
 /* What owners keep counts, and is given back with the call; one cannot have more than there is. */
 static void test_memory_that_is_kept(void **state)
 {
@@ -534,6 +560,49 @@ static void test_draining_gives_up(void **state)
     }
 }
 
+/* Nor are clients waited for then that have come since, and send half a request. */
+static void test_draining_waits_for_no_request(void **state)
+{
+    const vug_http_options how = { .head_s = 3600, .drain_s = 0.2 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client held = http_connect(s);
+    http_ask(&held, "/hold", "{}");
+    http_await(&s->n_held, 1);
+    vug_http_drain(s->http);
+    http_await(&s->n_gone, 1);
+    http_client half = http_connect(s), check = http_connect(s);
+    http_send_text(&half, "GET /hea");
+    http_ask(&check, "/health", NULL);
+    http_expect(&check, 503, "draining"); /* the half was read, too */
+    vug_buf none = { 0 };
+    vug_http_reply(s->held[0], NULL, &none);
+    http_await(&s->done, 1);
+    http_close(&held);
+    http_close(&half);
+    http_close(&check);
+    http_stop(s);
+}
+
+/* What the handlers work with is freed behind the end. */
+static void test_end_waits_for_handlers(void **state)
+{
+    (void)state;
+    http_server *s = http_start(NULL);
+    http_client c = http_connect(s);
+    http_ask(&c, "/stay", "{}");
+    http_expect(&c, 200, "{}");
+    http_close(&c);
+    vug_http_drain(s->http);
+    const struct timespec pause = { 0, 50000000 };
+    (void)nanosleep(&pause, NULL); /* time for an end that does not wait */
+    assert_int_equal(atomic_load(&s->done), 0);
+    atomic_store(&s->may_return, 1);
+    http_await(&s->done, 1);
+    assert_int_equal(atomic_load(&s->n_stayed), 1);
+    http_stop(s);
+}
+
 static void test_signals(void **state)
 {
     const vug_http_options how = { .signals = true };
@@ -612,12 +681,15 @@ int main(void)
         cmocka_unit_test(test_on_gone_told_late),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_slow_clients_make_room),
+        cmocka_unit_test(test_untaken_streams_make_room),
         cmocka_unit_test(test_memory_that_is_kept),
         cmocka_unit_test(test_memory_that_is_in_use),
         cmocka_unit_test(test_idle_connections_are_cheap),
         cmocka_unit_test(test_many_clients),
         cmocka_unit_test(test_draining),
         cmocka_unit_test(test_draining_gives_up),
+        cmocka_unit_test(test_draining_waits_for_no_request),
+        cmocka_unit_test(test_end_waits_for_handlers),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_metrics),
     };

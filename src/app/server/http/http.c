@@ -90,7 +90,7 @@ static void drain(vug_http *http)
     }
     if (asked > 1 && !http->gave_up)
         give_up(http);
-    if (http->n_calls == 0 && !vug_http_conn_busy(http))
+    if (http->n_calls == 0 && (http->gave_up || !vug_http_conn_busy(http)))
         (void)event_base_loopbreak(http->base);
 }
 
@@ -199,7 +199,9 @@ const char *vug_http_address(const vug_http *http, size_t i)
 
 vug_status vug_http_run(vug_http *http, vug_err *err)
 {
-    if (event_base_dispatch(http->base) < 0)
+    const bool failed = event_base_dispatch(http->base) < 0;
+    vug_http_threads_close(http); /* a handler may have ended its call, and not returned yet */
+    if (failed)
         return VUG_FAIL(err, VUG_IO, "the event loop has failed");
     vug_http_unlisten(http);
     vug_http_conn_sweep(http, true);

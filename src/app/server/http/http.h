@@ -107,7 +107,7 @@ VUG_MUST_CHECK vug_status vug_http_open(const vug_http_options *options,
                                         vug_http **out, vug_err *err);
 /* "http://127.0.0.1:8080", "unix:/run/vug.sock"; NULL from i = how many there are. */
 const char *vug_http_address(const vug_http *http, size_t i);
-/* Serves until it was drained, and returns once every call is ended. */
+/* Serves until it was drained, and returns once every call is ended and no handler runs. */
 VUG_MUST_CHECK vug_status vug_http_run(vug_http *http, vug_err *err);
 /* From any thread, more than once. New requests get 503; answers that run are finished, or
  * given up after `drain_s`, or when asked a second time. */

@@ -180,7 +180,9 @@ void vug_http_send(vug_http_call *call)
     vug_http_conn *conn = call->conn;
     vug_buf out = { 0 };
     (void)pthread_mutex_lock(&http->lock);
-    const bool room = conn && vug_http_conn_unsent(conn) <= VUG_HTTP_MAX_PENDING;
+    /* Of an answer that is complete libevent gets all: its connection waits for its client, and
+     * may have to make room for others. */
+    const bool room = conn && (call->ended || vug_http_conn_unsent(conn) <= VUG_HTTP_MAX_PENDING);
     const bool full = call->begun && call->out.bad;
     const bool begun = call->begun || call->ended;
     if (room && !full) { /* and is counted again as what libevent has to send */
