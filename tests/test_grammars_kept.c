@@ -171,6 +171,35 @@ static void test_bounded_in_bytes(void **state)
     shop_close(&s);
 }
 
+/* Those in use are not dropped: where they take too much, no other is made. */
+static void test_bounded_in_use(void **state)
+{
+    shop s = shop_open();
+    const vug_grammar *g[2] = { 0 }, *third = NULL;
+    vug_err err = { 0 };
+    (void)state;
+    char *key = vug_alloc_zero(VUG_GRAMMARS_MAX_USED / 2, 1);
+    assert_non_null(key);
+    const vug_str large = { key, VUG_GRAMMARS_MAX_USED / 2 }, small = vug_str_of("small");
+    s.by.regex = "a";
+    for (int i = 0; i < 2; i++) {
+        *key = (char)i;
+        assert_int_equal(vug_grammars_get(s.grammars, large, make, &s.by, &g[i], NULL), VUG_OK);
+    }
+    assert_int_equal(vug_grammars_get(s.grammars, small, make, &s.by, &third, &err), VUG_NOMEM);
+    assert_non_null(strstr(err.msg, "no memory for another grammar now"));
+    assert_int_equal(s.by.made, 2);
+    assert_int_equal(vug_grammars_get(s.grammars, large, make, &s.by, &third, NULL), VUG_OK);
+    assert_ptr_equal(third, g[1]); /* what is there is found all the same */
+    vug_grammars_put(s.grammars, third);
+    vug_grammars_put(s.grammars, g[1]);
+    assert_int_equal(vug_grammars_get(s.grammars, small, make, &s.by, &third, NULL), VUG_OK);
+    vug_grammars_put(s.grammars, third);
+    vug_grammars_put(s.grammars, g[0]);
+    vug_free(key);
+    shop_close(&s);
+}
+
 /* ---- threads -------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 300 };
@@ -217,9 +246,9 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_bounded_in_bytes),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_bounded),        cmocka_unit_test(test_bounded_in_bytes),
+        cmocka_unit_test(test_bounded_in_use), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

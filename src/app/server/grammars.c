@@ -12,6 +12,7 @@ struct kept {
     char *key; /* [n_key] */
     size_t n_key;
     size_t bytes; /* of all of it, when it was put back last */
+    size_t made;  /* the same, when it was made */
     int users;
 };
 
@@ -21,6 +22,7 @@ struct vug_grammars {
     vug_lock *lock; /* over all that follows, not over the making of grammars */
     kept *first;
     size_t n, bytes;
+    size_t used; /* what those with users took when they were made */
     vug_metrics *metrics;
 };
 
@@ -75,6 +77,18 @@ static void put_first(vug_grammars *g, kept *k)
     g->bytes += k->bytes;
 }
 
+static void add_user(vug_grammars *g, kept *k)
+{
+    if (k->users++ == 0)
+        g->used += k->made;
+}
+
+static void drop_user(vug_grammars *g, kept *k)
+{
+    if (--k->users == 0)
+        g->used -= k->made;
+}
+
 /* Found, it comes first and has one user more. */
 static kept *find(vug_grammars *g, vug_str key)
 {
@@ -84,7 +98,7 @@ static kept *find(vug_grammars *g, vug_str key)
             continue;
         unlink_kept(g, at);
         put_first(g, k);
-        k->users++;
+        add_user(g, k);
         return k;
     }
     return NULL;
@@ -105,11 +119,9 @@ static kept *take_old(vug_grammars *g)
     return k;
 }
 
-static void weigh(vug_grammars *g, kept *k)
+static size_t weight(const kept *k)
 {
-    g->bytes -= k->bytes;
-    k->bytes = sizeof(*k) + k->n_key + vug_grammar_bytes(k->grammar);
-    g->bytes += k->bytes;
+    return sizeof(*k) + k->n_key + vug_grammar_bytes(k->grammar);
 }
 
 /* ---- requests --------------------------------------------------------------------------- */
@@ -145,7 +157,7 @@ static vug_status make_kept(vug_str key, vug_grammar_maker *make, void *arg, kep
     memcpy(copy, key.ptr, key.len);
     k->key = copy;
     k->n_key = key.len;
-    k->users = 1;
+    k->bytes = k->made = weight(k);
     *out = k;
     return VUG_OK;
 }
@@ -156,7 +168,13 @@ vug_status vug_grammars_get(vug_grammars *g, vug_str key, vug_grammar_maker *mak
     kept *made = NULL;
     vug_lock_take(g->lock);
     kept *k = find(g, key);
+    const bool full = !k && g->used > VUG_GRAMMARS_MAX_USED;
     vug_lock_leave(g->lock);
+    if (full)
+        return VUG_FAIL(err, VUG_NOMEM,
+                        "There is no memory for another grammar now: those of requests that wait "
+                        "take more than %zu MiB",
+                        VUG_GRAMMARS_MAX_USED >> 20);
     if (!k) {
         VUG_TRY(make_kept(key, make, arg, &made, err));
         vug_metrics_add(g->metrics, VUG_METRIC_COMPILED, NULL, 1);
@@ -165,7 +183,7 @@ vug_status vug_grammars_get(vug_grammars *g, vug_str key, vug_grammar_maker *mak
         if (!k) {
             k = made;
             put_first(g, k);
-            weigh(g, k);
+            add_user(g, k);
             made = NULL;
         }
         vug_lock_leave(g->lock);
@@ -185,8 +203,10 @@ void vug_grammars_put(vug_grammars *g, const vug_grammar *grammar)
     kept *k = g->first;
     while (k->grammar != grammar)
         k = k->next;
-    k->users--;
-    weigh(g, k); /* masks were added */
+    drop_user(g, k);
+    g->bytes -= k->bytes;
+    k->bytes = weight(k); /* masks were added */
+    g->bytes += k->bytes;
     vug_lock_leave(g->lock);
     drop_old(g);
 }
