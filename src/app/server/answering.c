@@ -19,8 +19,8 @@ static vug_status say(vug_speech *s, int choice, vug_err *err)
         .user = s,
     };
     vug_finish finish = VUG_FINISH_STOP;
-    if (!vug_stops_init(&s->chat->stops, r->stop, r->n_stops, &a->arena))
-        return VUG_FAIL_NOMEM(err, "stops", 0);
+    vug_stops_restart(&s->stops);
+    s->chat->stops = s->stops;
     VUG_TRY(vug_reply_create(&taking, &s->reply, err));
     vug_chat_choice_begin(s->chat);
     (void)vug_speech_send(s);
@@ -32,10 +32,7 @@ static vug_status say(vug_speech *s, int choice, vug_err *err)
     if (st != VUG_OK)
         return st;
     vug_chat_choice_finish(s->chat, finish);
-    if (!vug_chat_choice_ok(s->chat))
-        return VUG_FAIL_NOMEM(err, "the answer", 0);
-    (void)vug_speech_send(s);
-    return VUG_OK;
+    return vug_speech_end_choice(s, err);
 }
 
 void vug_answer_chat(vug_job *job)
@@ -47,7 +44,7 @@ void vug_answer_chat(vug_job *job)
     vug_err err = { 0 };
     vug_status st = VUG_OK;
     vug_chat_choice *choice = vug_alloc_zero((size_t)r->n, sizeof(*choice));
-    if (!choice)
+    if (!choice || !vug_stops_init(&s.stops, r->stop, r->n_stops, &a->arena))
         st = VUG_FAIL_NOMEM(&err, "choices", (size_t)r->n * sizeof(*choice));
     for (int i = 0; i < r->n && st == VUG_OK; i++) {
         choice[i] = (vug_chat_choice){
@@ -79,7 +76,7 @@ static vug_status echo(vug_speech *s, const vug_tokens *prompt, size_t which, vu
     vug_asked *a = s->asked;
     const vug_api_prompt *given = &a->request.prompt[which];
     if (a->request.logprobs || given->is_tokens)
-        return vug_echo(a, prompt, given->text, s->text, err);
+        return vug_echo(s, prompt, given->text, err);
     vug_text_choice_echo(s->text, given->text.ptr, given->text.len);
     return VUG_OK;
 }
@@ -90,8 +87,8 @@ static vug_status continue_text(vug_speech *s, size_t which, int choice, vug_err
     const vug_api_request *r = &a->request;
     const vug_tokens *prompt = &a->tokens[which];
     vug_finish finish = VUG_FINISH_LENGTH;
-    if (!vug_stops_init(&s->text->stops, r->stop, r->n_stops, &a->arena))
-        return VUG_FAIL_NOMEM(err, "stops", 0);
+    vug_stops_restart(&s->stops);
+    s->text->stops = s->stops;
     if (r->echo) {
         VUG_TRY(echo(s, prompt, which, err));
         (void)vug_speech_send(s);
@@ -101,10 +98,7 @@ static vug_status continue_text(vug_speech *s, size_t which, int choice, vug_err
     else if (choice == 0)
         a->usage.prompt += prompt->n;
     vug_text_choice_finish(s->text, finish);
-    if (!vug_text_choice_ok(s->text))
-        return VUG_FAIL_NOMEM(err, "the answer", 0);
-    (void)vug_speech_send(s);
-    return VUG_OK;
+    return vug_speech_end_choice(s, err);
 }
 
 void vug_answer_text(vug_job *job)
@@ -117,7 +111,7 @@ void vug_answer_text(vug_job *job)
     vug_err err = { 0 };
     vug_status st = VUG_OK;
     vug_text_choice *choice = vug_alloc_zero(n, sizeof(*choice));
-    if (!choice)
+    if (!choice || !vug_stops_init(&s.stops, r->stop, r->n_stops, &a->arena))
         st = VUG_FAIL_NOMEM(&err, "choices", n * sizeof(*choice));
     for (size_t i = 0; i < n && st == VUG_OK; i++) {
         choice[i] = (vug_text_choice){

@@ -1,19 +1,17 @@
 #include <math.h>
 
-#include "app/server/service_own.h"
+#include "app/server/speech.h"
 
 /* Prompts that are given back, each token with what the model thought of it. */
 
 enum { ROWS = 32 }; /* of logits at a time: 32 MiB for a vocabulary of 262,144 */
 
 typedef struct {
-    vug_asked *asked;
+    vug_speech *speech;
     const vug_tokens *prompt;
     vug_str given; /* the prompt's text that is not echoed yet */
-    vug_text_choice *choice;
     vug_decoder *decoder;
-    vug_buf spelled;
-    vug_api_token room[VUG_MAX_TOP_LOGPROBS];
+    vug_buf plain; /* text without log-probabilities, which goes out as a whole */
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     size_t n_top;
     bool first, stepped;
@@ -84,32 +82,41 @@ static void find_top(scorer *s, const float *logit, size_t n, double total)
  * list of tokens has, is not. */
 static bool is_text(const scorer *s, int32_t id)
 {
-    const vug_tokenizer *tokenizer = s->asked->service->tokenizer;
+    const vug_tokenizer *tokenizer = s->speech->asked->service->tokenizer;
     const char *spelled = vug_tokenizer_token(tokenizer, id, NULL);
     return !vug_tokenizer_is_special(tokenizer, id) ||
            (spelled && vug_str_starts(s->given, spelled));
 }
 
+static void put_text(scorer *s, const char *text, size_t len)
+{
+    if (s->speech->text->logprobs)
+        vug_text_choice_echo(s->speech->text, text, len);
+    else
+        vug_buf_append(&s->plain, text, len);
+}
+
 static vug_status put(scorer *s, int32_t id, float logprob)
 {
+    vug_speech *speech = s->speech;
     const vug_logprob token = { id, logprob };
     const bool shown = is_text(s, id);
     vug_api_logprob out = { .is_first = s->first };
     const char *text;
     size_t len;
-    s->spelled.len = 0;
-    if (s->choice->logprobs) {
-        if (!vug_spell_logprob(s->asked->service->tokenizer, &token, s->top,
-                               s->first ? 0 : s->n_top, &s->spelled, s->room, &out))
+    speech->spelled.len = 0;
+    if (speech->text->logprobs) {
+        if (!vug_spell_logprob(speech->asked->service->tokenizer, &token, s->top,
+                               s->first ? 0 : s->n_top, &speech->spelled, speech->room, &out))
             return VUG_FAIL_NOMEM(&s->err, "log-probabilities", 0);
         out.token.is_control = !shown;
-        vug_text_choice_logprob(s->choice, &out);
+        vug_text_choice_logprob(speech->text, &out);
     }
     s->first = false;
     if (!shown)
         return VUG_OK;
     VUG_TRY(vug_decoder_push(s->decoder, id, &text, &len, &s->err));
-    vug_text_choice_echo(s->choice, text, len);
+    put_text(s, text, len);
     const size_t n = len < s->given.len ? len : s->given.len;
     if (n > 0)
         s->given = (vug_str){ s->given.ptr + n, s->given.len - n };
@@ -121,8 +128,9 @@ static bool on_step(const vug_step *step, void *user)
 {
     scorer *s = user;
     s->stepped = true;
-    const size_t n_vocab = (size_t)s->asked->service->info.n_vocab;
-    size_t usable = (size_t)vug_tokenizer_size(s->asked->service->tokenizer);
+    const vug_service *service = s->speech->asked->service;
+    const size_t n_vocab = (size_t)service->info.n_vocab;
+    size_t usable = (size_t)vug_tokenizer_size(service->tokenizer);
     if (usable > n_vocab)
         usable = n_vocab;
     const int64_t first = step->first + step->n - step->n_logits;
@@ -136,12 +144,13 @@ static bool on_step(const vug_step *step, void *user)
         find_top(s, logit, usable, total);
         s->st = put(s, id, (float)((double)logit[id] - total));
     }
-    return s->st == VUG_OK && !vug_worker_is_gone(&s->asked->job);
+    return s->st == VUG_OK && vug_speech_send(s->speech) &&
+           !vug_worker_is_gone(&s->speech->asked->job);
 }
 
 static vug_status attempt(scorer *s, vug_kept_session *kept)
 {
-    vug_asked *a = s->asked;
+    vug_asked *a = s->speech->asked;
     const vug_forward_options how = {
         .chunk = ROWS, .all_logits = true, .on_step = on_step, .user = s
     };
@@ -155,7 +164,7 @@ static vug_status attempt(scorer *s, vug_kept_session *kept)
 
 static vug_status score(scorer *s)
 {
-    vug_asked *a = s->asked;
+    vug_asked *a = s->speech->asked;
     const vug_tokens *prompt = s->prompt;
     vug_kept_session *kept;
     VUG_TRY(vug_asked_session(a, prompt, &kept, &s->err));
@@ -168,10 +177,10 @@ static vug_status score(scorer *s)
     return st == VUG_OK ? s->st : st;
 }
 
-vug_status vug_echo(vug_asked *a, const vug_tokens *prompt, vug_str given, vug_text_choice *choice,
-                    vug_err *err)
+vug_status vug_echo(vug_speech *speech, const vug_tokens *prompt, vug_str given, vug_err *err)
 {
-    scorer s = { .asked = a, .prompt = prompt, .given = given, .choice = choice, .first = true };
+    vug_asked *a = speech->asked;
+    scorer s = { .speech = speech, .prompt = prompt, .given = given, .first = true };
     const char *text;
     size_t len;
     s.n_top = a->request.logprobs ? (size_t)a->request.top_logprobs : 0;
@@ -184,9 +193,13 @@ vug_status vug_echo(vug_asked *a, const vug_tokens *prompt, vug_str given, vug_t
     if (s.st == VUG_OK)
         s.st = vug_decoder_finish(s.decoder, &text, &len, &s.err);
     if (s.st == VUG_OK)
-        vug_text_choice_echo(choice, text, len);
+        put_text(&s, text, len);
+    if (s.st == VUG_OK)
+        s.st = vug_buf_ok(&s.plain, &s.err);
+    if (s.st == VUG_OK)
+        vug_text_choice_echo(speech->text, s.plain.ptr, s.plain.len);
     vug_decoder_destroy(s.decoder);
-    vug_buf_release(&s.spelled);
+    vug_buf_release(&s.plain);
     if (s.st != VUG_OK && err)
         *err = s.err;
     return s.st;

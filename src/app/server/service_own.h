@@ -79,11 +79,6 @@ VUG_MUST_CHECK vug_status vug_asked_session(vug_asked *asked, const vug_tokens *
 void vug_answer_chat(vug_job *job);
 void vug_answer_text(vug_job *job);
 
-/* Scores a prompt and hands each of its tokens to `choice`. `given` is its text, if it was given as
- * text. */
-VUG_MUST_CHECK vug_status vug_echo(vug_asked *asked, const vug_tokens *prompt, vug_str given,
-                                   vug_text_choice *choice, vug_err *err);
-
 /* A piece or a scored token with its spelling and those of `top`, whose bytes are in `to`. */
 VUG_MUST_CHECK bool vug_spell_logprob(const vug_tokenizer *tokenizer, const vug_logprob *token,
                                       const vug_logprob *top, size_t n_top, vug_buf *to,

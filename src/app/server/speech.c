@@ -4,11 +4,34 @@
 
 /* ---- sending ------------------------------------------------------------------------ */
 
+enum { KEPT_STEP = 64 << 10 }; /* bytes */
+
+/* Of the choice so far, once more for when it is written. */
+static size_t bytes(const vug_speech *s)
+{
+    return 2 * (s->chat ? vug_chat_choice_bytes(s->chat) : vug_text_choice_bytes(s->text));
+}
+
+static bool keep(vug_speech *s)
+{
+    const size_t all = s->answered + bytes(s);
+    while (s->kept < all && !s->full) {
+        s->full = !vug_http_keep(s->asked->call, KEPT_STEP);
+        s->kept += KEPT_STEP;
+    }
+    return !s->full;
+}
+
+static vug_status check_room(const vug_speech *s, vug_err *err)
+{
+    return s->full ? VUG_FAIL(err, VUG_NOMEM, "There is no memory for the answer now.") : VUG_OK;
+}
+
 bool vug_speech_send(vug_speech *s)
 {
     vug_asked *a = s->asked;
     if (!a->head.stream)
-        return true;
+        return keep(s);
     if (a->service->opt.trace)
         vug_buf_append(&s->sent, s->events.ptr, s->events.len);
     const bool ok = !s->events.bad &&
@@ -16,6 +39,15 @@ bool vug_speech_send(vug_speech *s)
                      vug_http_stream_event(a->call, (vug_str){ s->events.ptr, s->events.len }));
     s->events.len = 0;
     return ok;
+}
+
+vug_status vug_speech_end_choice(vug_speech *s, vug_err *err)
+{
+    if (s->chat ? !vug_chat_choice_ok(s->chat) : !vug_text_choice_ok(s->text))
+        return VUG_FAIL_NOMEM(err, "the answer", 0);
+    (void)vug_speech_send(s);
+    s->answered += bytes(s);
+    return check_room(s, err);
 }
 
 static void fail(vug_speech *s, const vug_api_error *error)
@@ -203,6 +235,7 @@ vug_status vug_speech_generate(vug_speech *s, const vug_tokens *prompt, int choi
     }
     count_prompt(a, choice, &g);
     *finish = g.finish;
+    st = check_room(s, err);
     if (g.finish == VUG_FINISH_CANCELLED)
         st = VUG_FAIL(err, VUG_CANCELLED, "the answer was given up");
     vug_generation_release(&g);

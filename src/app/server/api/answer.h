@@ -89,6 +89,8 @@ void vug_chat_choice_logprob(vug_chat_choice *choice, const vug_api_logprob *log
 bool vug_chat_choice_part(const vug_part *part, void *choice);
 void vug_chat_choice_finish(vug_chat_choice *choice, vug_finish finish);
 bool vug_chat_choice_ok(const vug_chat_choice *choice);
+/* What it takes in memory. */
+size_t vug_chat_choice_bytes(const vug_chat_choice *choice);
 void vug_chat_choice_release(vug_chat_choice *choice);
 /* `n` finished choices, of no stream, as {"object":"chat.completion",..} */
 void vug_chat_choice_write(const vug_api_head *head, const vug_chat_choice *choice, size_t n,
@@ -115,6 +117,7 @@ void vug_text_choice_echo(vug_text_choice *choice, const char *text, size_t len)
 bool vug_text_choice_push(vug_text_choice *choice, const char *text, size_t len);
 void vug_text_choice_finish(vug_text_choice *choice, vug_finish finish);
 bool vug_text_choice_ok(const vug_text_choice *choice);
+size_t vug_text_choice_bytes(const vug_text_choice *choice);
 void vug_text_choice_release(vug_text_choice *choice);
 /* {"object":"text_completion",..} */
 void vug_text_choice_write(const vug_api_head *head, const vug_text_choice *choice, size_t n,

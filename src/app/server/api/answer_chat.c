@@ -252,6 +252,12 @@ bool vug_chat_choice_ok(const vug_chat_choice *c)
            !c->arguments.bad && (!c->events || !c->events->bad) && vug_logprobs_ok(&c->tokens);
 }
 
+size_t vug_chat_choice_bytes(const vug_chat_choice *c)
+{
+    return c->content.cap + c->thinking.cap + c->calls.cap + c->piece.cap + c->name.cap +
+           c->arguments.cap + vug_logprobs_bytes(&c->tokens);
+}
+
 void vug_chat_choice_release(vug_chat_choice *c)
 {
     vug_buf_release(&c->content);

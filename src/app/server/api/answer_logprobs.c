@@ -183,6 +183,14 @@ bool vug_logprobs_ok(const vug_logprob_lists *lists)
     return true;
 }
 
+size_t vug_logprobs_bytes(const vug_logprob_lists *lists)
+{
+    size_t n = 0;
+    for (int i = 0; i < VUG_LOGPROB_LISTS; i++)
+        n += lists->list[i].cap;
+    return n;
+}
+
 void vug_logprobs_release(vug_logprob_lists *lists)
 {
     for (int i = 0; i < VUG_LOGPROB_LISTS; i++)

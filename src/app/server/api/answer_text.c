@@ -78,6 +78,11 @@ bool vug_text_choice_ok(const vug_text_choice *c)
            vug_logprobs_ok(&c->tokens);
 }
 
+size_t vug_text_choice_bytes(const vug_text_choice *c)
+{
+    return c->text.cap + c->piece.cap + vug_logprobs_bytes(&c->tokens);
+}
+
 void vug_text_choice_release(vug_text_choice *c)
 {
     vug_buf_release(&c->text);

@@ -31,6 +31,7 @@ void vug_write_chat_logprobs(const vug_logprob_lists *lists, vug_buf *to);
 void vug_write_text_logprobs(const vug_logprob_lists *lists, vug_buf *to);
 void vug_logprobs_clear(vug_logprob_lists *lists);
 bool vug_logprobs_ok(const vug_logprob_lists *lists);
+size_t vug_logprobs_bytes(const vug_logprob_lists *lists);
 void vug_logprobs_release(vug_logprob_lists *lists);
 
 #endif

@@ -33,6 +33,13 @@ bool vug_stops_init(vug_stops *out, const vug_str *text, size_t n, vug_arena *ar
     return out->stop != NULL;
 }
 
+void vug_stops_restart(vug_stops *stops)
+{
+    stops->found = false;
+    for (size_t i = 0; i < stops->n; i++)
+        stops->stop[i].matched = 0;
+}
+
 /* The one that has matched most; NULL without stops. */
 static const vug_stop *longest(const vug_stops *stops)
 {

@@ -27,6 +27,8 @@ typedef struct {
 
 /* Strings of 1 to UINT16_MAX bytes, which must outlive `out`. False when out of memory. */
 VUG_MUST_CHECK bool vug_stops_init(vug_stops *out, const vug_str *text, size_t n, vug_arena *arena);
+/* Another text begins. */
+void vug_stops_restart(vug_stops *stops);
 /* Appends what may go out. True when a stop was found, now or before: the text ends. */
 bool vug_stops_push(vug_stops *stops, const char *text, size_t len, vug_buf *to);
 /* At the end of a text that no stop ended: what was held back. */

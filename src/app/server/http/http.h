@@ -127,7 +127,7 @@ vug_str vug_http_body(const vug_http_call *call);
 const char *vug_http_request_id(const vug_http_call *call); /* as x-request-id says it */
 
 /* Counts memory that the owner keeps for the call until its end. False, and not counted, when all
- * calls together would keep more than `max_held`: the request is to be refused. */
+ * calls together would keep more than `max_held`: the call is to be failed. */
 bool vug_http_keep(vug_http_call *call, size_t bytes);
 
 /* ---- a call: the answer ------------------------------------------------------------ */
