@@ -74,6 +74,62 @@ int serve_end(serving *s)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* ---- inside of the test -------------------------------------------------------------- */
+
+static const vug_http_route routes[] = {
+    { "GET", "/health", VUG_HTTP_OPEN, vug_serve_health },
+    { "GET", "/v1/models", 0, vug_serve_models },
+    { "GET", "/v1/models/", VUG_HTTP_PREFIX, vug_serve_model },
+    { "GET", "/props", 0, vug_serve_props },
+    { "GET", "/metrics", 0, vug_serve_metrics },
+    { "POST", "/v1/chat/completions", VUG_HTTP_QUEUED, vug_serve_chat },
+    { "POST", "/v1/completions", VUG_HTTP_QUEUED, vug_serve_text },
+    { "POST", "/tokenize", VUG_HTTP_QUEUED, vug_serve_tokenize },
+    { "POST", "/detokenize", VUG_HTTP_QUEUED, vug_serve_detokenize },
+    { "POST", "/apply-template", VUG_HTTP_QUEUED, vug_serve_template },
+};
+
+static void on_loaded(vug_str name, const vug_model *model, int sessions, const vug_err *err,
+                      void *user)
+{
+    (void)name, (void)model, (void)sessions;
+    assert_null(err);
+    http_count(&((served *)user)->loaded);
+}
+
+static void *run_http(void *http)
+{
+    vug_err err;
+    assert_int_equal(vug_http_run(http, &err), VUG_OK);
+    return NULL;
+}
+
+void serve_inside(served *s, const char *model, const vug_http_options *how)
+{
+    vug_err err;
+    *s = (served){ .route = routes, .n_routes = sizeof(routes) / sizeof(routes[0]) };
+    assert_int_equal(vug_metrics_create(&s->metrics, &err), VUG_OK);
+    vug_http_options http = *how;
+    http.metrics = s->metrics;
+    const vug_service_options what = {
+        .path = model, .max_waiting = 4, .metrics = s->metrics, .loaded = on_loaded, .user = s
+    };
+    assert_int_equal(vug_service_create(&what, &s->service, &err), VUG_OK);
+    assert_int_equal(vug_http_open(&http, routes, s->n_routes, s->service, &s->http, &err), VUG_OK);
+    vug_service_serve(s->service, s->http);
+    s->at.at.port = (int)strtol(strrchr(vug_http_address(s->http, 0), ':') + 1, NULL, 10);
+    assert_int_equal(pthread_create(&s->thread, NULL, run_http, s->http), 0);
+}
+
+void serve_inside_end(served *s)
+{
+    vug_http_drain(s->http);
+    assert_int_equal(pthread_join(s->thread, NULL), 0);
+    vug_service_destroy(s->service);
+    vug_http_close(s->http);
+    vug_metrics_destroy(s->metrics);
+}
+
 /* ---- answers ------------------------------------------------------------------------- */
 
 said serve_read(http_client *c)

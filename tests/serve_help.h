@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "app/server/service.h"
 #include "core/json.h"
 #include "http_help.h"
 
@@ -27,6 +28,23 @@ void serve_await(serving *s, const char *text);
 serving serve_ready(const char *const *more);
 /* Its exit code after SIGTERM. */
 int serve_end(serving *s);
+
+/* The same inside of the test, with limits of its own: all routes, on a free port. */
+typedef struct {
+    vug_service *service;
+    vug_http *http;
+    vug_metrics *metrics;
+    const vug_http_route *route; /* [n_routes], /health first */
+    size_t n_routes;
+    pthread_t thread;
+    atomic_int loaded; /* 1 once the model is there */
+    serving at;        /* only its port counts */
+} served;
+
+/* `how` without metrics. The model is not loaded yet: vug_service_start does that. */
+void serve_inside(served *s, const char *model, const vug_http_options *how);
+/* Drains, and frees. */
+void serve_inside_end(served *s);
 
 /* An answer as JSON. */
 typedef struct {

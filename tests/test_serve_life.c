@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/server/service.h"
 #include "core/os.h"
 #include "scratch.h"
 #include "serve_help.h"
@@ -215,29 +214,6 @@ static void test_gives_up(void **state)
 
 /* ---- while the model loads --------------------------------------------------------------- */
 
-typedef struct {
-    vug_service *service;
-    vug_http *http;
-    pthread_t thread;
-    atomic_int loaded;
-    serving at;
-} loading;
-
-static void on_loaded(vug_str name, const vug_model *model, int sessions, const vug_err *err,
-                      void *user)
-{
-    (void)name, (void)model, (void)sessions;
-    assert_null(err);
-    http_count(&((loading *)user)->loaded);
-}
-
-static void *run_http(void *http)
-{
-    vug_err err;
-    assert_int_equal(vug_http_run(http, &err), VUG_OK);
-    return NULL;
-}
-
 static void expect_loading(const serving *s, const char *path, const char *body)
 {
     said a = serve_ask(s, path, body);
@@ -251,44 +227,19 @@ static void expect_loading(const serving *s, const char *path, const char *body)
 /* A service loads once it is started, which happens here only after all was asked. */
 static void test_while_it_loads(void **state)
 {
-    static const vug_http_route routes[] = {
-        { "GET", "/health", VUG_HTTP_OPEN, vug_serve_health },
-        { "GET", "/v1/models", 0, vug_serve_models },
-        { "GET", "/v1/models/", VUG_HTTP_PREFIX, vug_serve_model },
-        { "GET", "/props", 0, vug_serve_props },
-        { "GET", "/metrics", 0, vug_serve_metrics },
-        { "POST", "/v1/chat/completions", VUG_HTTP_QUEUED, vug_serve_chat },
-        { "POST", "/v1/completions", VUG_HTTP_QUEUED, vug_serve_text },
-        { "POST", "/tokenize", VUG_HTTP_QUEUED, vug_serve_tokenize },
-        { "POST", "/detokenize", VUG_HTTP_QUEUED, vug_serve_detokenize },
-        { "POST", "/apply-template", VUG_HTTP_QUEUED, vug_serve_template },
-    };
-    loading l = { 0 };
-    vug_metrics *metrics;
-    vug_err err;
+    served l;
     (void)state;
-    assert_int_equal(vug_metrics_create(&metrics, &err), VUG_OK);
-    const vug_service_options what = {
-        .path = SERVE_MODEL, .max_waiting = 4, .metrics = metrics, .loaded = on_loaded, .user = &l
-    };
-    const vug_http_options how = { .metrics = metrics };
-    assert_int_equal(vug_service_create(&what, &l.service, &err), VUG_OK);
-    assert_int_equal(vug_http_open(&how, routes, sizeof(routes) / sizeof(routes[0]), l.service,
-                                   &l.http, &err),
-                     VUG_OK);
-    vug_service_serve(l.service, l.http);
-    l.at.at.port = (int)strtol(strrchr(vug_http_address(l.http, 0), ':') + 1, NULL, 10);
-    assert_int_equal(pthread_create(&l.thread, NULL, run_http, l.http), 0);
-
+    serve_inside(&l, SERVE_MODEL, &(vug_http_options){ 0 });
     said a = serve_ask(&l.at, "/health", NULL);
     assert_int_equal(a.status, 503);
     said_is(&a, "status", "loading");
     assert_non_null(strstr(a.head.ptr, "\r\nRetry-After: "));
     said_release(&a);
     assert_true(metric(&l.at, "vug_queue_requests") == 0);
-    for (size_t i = 1; i < sizeof(routes) / sizeof(routes[0]); i++) {
-        if (strcmp(routes[i].path, "/metrics") != 0)
-            expect_loading(&l.at, routes[i].path, *routes[i].method == 'P' ? CHAT("Hi", "") : NULL);
+    for (size_t i = 1; i < l.n_routes; i++) {
+        const vug_http_route *r = &l.route[i];
+        if (strcmp(r->path, "/metrics") != 0)
+            expect_loading(&l.at, r->path, *r->method == 'P' ? CHAT("Hi", "") : NULL);
     }
     vug_service_start(l.service);
     http_await(&l.loaded, 1);
@@ -296,11 +247,7 @@ static void test_while_it_loads(void **state)
     assert_int_equal(a.status, 200);
     said_release(&a);
     assert_serves(&l.at);
-    vug_http_drain(l.http);
-    assert_int_equal(pthread_join(l.thread, NULL), 0);
-    vug_service_destroy(l.service);
-    vug_http_close(l.http);
-    vug_metrics_destroy(metrics);
+    serve_inside_end(&l);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
