@@ -143,6 +143,29 @@ static bool make_prompts(vug_asked *a, vug_api_error *error)
     return true;
 }
 
+/* How many ids a prompt may have: a checkpoint's tokenizer may know more tokens than its model
+ * reads, such as those of images. */
+static int64_t n_ids(const vug_service *s)
+{
+    const int64_t size = vug_tokenizer_size(s->tokenizer);
+    return size < s->info.n_vocab ? size : s->info.n_vocab;
+}
+
+/* Prompts that came as text. */
+static bool check_read(const vug_asked *a, const vug_tokens *prompt, const char *param,
+                       vug_api_error *error)
+{
+    size_t i = 0;
+    while (i < prompt->n && prompt->id[i] < a->service->info.n_vocab)
+        i++;
+    if (i == prompt->n)
+        return true;
+    const char *name = vug_tokenizer_token(a->service->tokenizer, prompt->id[i], NULL);
+    return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
+                             "%s has the token %d, %s, which this model does not read", param,
+                             prompt->id[i], name ? name : "");
+}
+
 static bool fits(const vug_asked *a, vug_api_error *error)
 {
     const vug_api_request *r = &a->request;
@@ -157,6 +180,8 @@ static bool fits(const vug_asked *a, vug_api_error *error)
                                      "%s is empty: there is nothing to continue", param);
         if (n > context || answer > context - n)
             return vug_api_error_context(error, context, n, r->max_tokens < 0 ? 0 : answer, param);
+        if (!check_read(a, &a->tokens[i], param, error))
+            return false;
     }
     return true;
 }
@@ -196,7 +221,7 @@ bool vug_ask(vug_asked *a, vug_api_endpoint endpoint, vug_api_error *error)
         return false;
     if (r->given[VUG_FIELD_model] && !vug_ask_name(s, r->model))
         return vug_api_error_model(error, r->model);
-    if (!vug_api_check_tokens(r, vug_tokenizer_size(s->tokenizer), error))
+    if (!vug_api_check_tokens(r, generates ? n_ids(s) : vug_tokenizer_size(s->tokenizer), error))
         return false;
     if (generates && s->opt.max_tokens && !vug_api_has_length(r) && r->max_tokens < 0)
         r->max_tokens = s->opt.max_tokens;
