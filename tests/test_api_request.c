@@ -532,6 +532,10 @@ static void refuses_the_long_and_the_deep(void **state)
     assert_false(read_into(VUG_API_CHAT, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
     assert_non_null(strstr(error.message, "1025 bytes, at most 1024"));
     body.len = 0;
+    vug_buf_printf(&body, "{\"prompt\":\"a\",\"model\":\"%0*d\"}", VUG_API_MAX_MODEL + 1, 0);
+    assert_false(read_into(VUG_API_TEXT, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
+    assert_string_equal(error.message, "model has 1025 bytes, at most 1024 are taken");
+    body.len = 0;
     for (int i = 0; i < 100000; i++)
         vug_buf_puts(&body, "[");
     assert_false(read_into(VUG_API_CHAT, (vug_str){ body.ptr, body.len }, &arena, &r, &error));

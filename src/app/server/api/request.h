@@ -15,6 +15,7 @@
 /* Limits; docs/limits.md has their sentences. Nesting is bounded by VUG_JSON_MAX_DEPTH. */
 #define VUG_API_MAX_BODY     ((size_t)32 << 20) /* bytes */
 #define VUG_API_MAX_TREE     ((size_t)64 << 20) /* bytes that a body's values take in memory */
+#define VUG_API_MAX_MODEL    1024 /* bytes of a model's name, which every event repeats */
 #define VUG_API_MAX_MESSAGES 16384
 #define VUG_API_MAX_PARTS    4096 /* of one message */
 #define VUG_API_MAX_PROMPTS  2048 /* and of prompts times choices */

@@ -170,8 +170,12 @@ void vug_take_neutral(vug_taker *t, const vug_field *field, const vug_jv *v)
 
 void vug_take_model(vug_taker *t, const vug_field *field, const vug_jv *v)
 {
-    if (vug_field_is(t, field->name, v, VUG_JSON_STRING))
-        t->out->model = v->str;
+    if (!vug_field_is(t, field->name, v, VUG_JSON_STRING))
+        return;
+    if (v->str.len > VUG_API_MAX_MODEL)
+        vug_refuse(t, field->name, "model has %zu bytes, at most %d are taken", v->str.len,
+                   VUG_API_MAX_MODEL);
+    t->out->model = v->str;
 }
 
 void vug_take_seed(vug_taker *t, const vug_field *field, const vug_jv *v)
