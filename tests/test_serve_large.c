@@ -84,10 +84,12 @@ static void test_echo_streams(void **state)
 static void test_no_memory_for_an_answer(void **state)
 {
     const served *s = *state;
-    vug_buf echo = long_echo(1000, "");
+    vug_buf echo = long_echo(1000, ""), text = { 0 };
+    vug_buf_printf(&text, "{\"with_pieces\":true,\"content\":\"%0*d\"}", 100000, 0);
     const struct {
         const char *path, *body;
     } rows[] = {
+        { "/tokenize", text.ptr },
         { "/v1/completions", echo.ptr },
         { "/v1/chat/completions",
           "{\"model\":\"pebble\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],"
@@ -102,6 +104,7 @@ static void test_no_memory_for_an_answer(void **state)
         expect_served(s); /* it is given back */
     }
     vug_buf_release(&echo);
+    vug_buf_release(&text);
 }
 
 int main(void)

@@ -43,6 +43,11 @@ bool vug_ask_no_memory(vug_api_error *error)
     return vug_api_error_set(error, VUG_API_UNAVAILABLE, NULL, "out of memory");
 }
 
+vug_status vug_ask_no_room(vug_err *err)
+{
+    return VUG_FAIL(err, VUG_NOMEM, "There is no memory for the answer now.");
+}
+
 /* Tokens at the end of a text that may be others when it goes on. */
 enum { TEXT_END = 2 };
 

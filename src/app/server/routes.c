@@ -178,6 +178,10 @@ void vug_serve_text(vug_http_call *call, void *service)
 static void end_plain(vug_asked *asked, vug_buf *body, const vug_err *err)
 {
     vug_api_error error;
+    vug_err full;
+    const bool has_room = !body->bad && vug_http_keep(asked->call, body->len);
+    if (!err && !has_room && vug_ask_no_room(&full) != VUG_OK)
+        err = &full;
     if (err) {
         vug_api_error_take(&error, err, NULL);
         vug_http_fail(asked->call, &error);

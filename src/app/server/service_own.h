@@ -64,6 +64,8 @@ VUG_MUST_CHECK bool vug_ask(vug_asked *asked, vug_api_endpoint endpoint, vug_api
 VUG_MUST_CHECK bool vug_ask_form(vug_asked *asked, vug_api_error *error);
 /* False, with `error`. */
 bool vug_ask_no_memory(vug_api_error *error);
+/* VUG_NOMEM, as all that is kept for requests is too much. */
+VUG_MUST_CHECK vug_status vug_ask_no_room(vug_err *err);
 /* Whether the model goes by that name. */
 bool vug_ask_name(const vug_service *service, vug_str name);
 /* What it keeps in memory. */

@@ -24,7 +24,7 @@ static bool keep(vug_speech *s)
 
 static vug_status check_room(const vug_speech *s, vug_err *err)
 {
-    return s->full ? VUG_FAIL(err, VUG_NOMEM, "There is no memory for the answer now.") : VUG_OK;
+    return s->full ? vug_ask_no_room(err) : VUG_OK;
 }
 
 bool vug_speech_send(vug_speech *s)

@@ -91,9 +91,11 @@ static bool read_head(vug_http_conn *conn)
         (void)evbuffer_drain(in, end ? end - before : (size_t)n);
         if (conn->head.bad || (end ? end : head.len) > VUG_HTTP_MAX_HEAD) {
             const bool line = !conn->head.bad && memchr(head.ptr, '\n', head.len);
-            refuse(conn, line ? VUG_API_HEADERS : VUG_API_TARGET,
-                   line ? "The headers have more than 32768 bytes."
-                        : "The request line has more than 32768 bytes.");
+            vug_api_error error;
+            (void)vug_api_error_set(&error, line ? VUG_API_HEADERS : VUG_API_TARGET, NULL,
+                                    "The %s more than %d bytes.",
+                                    line ? "headers have" : "request line has", VUG_HTTP_MAX_HEAD);
+            vug_http_refuse_call(conn, &error, NULL);
             return true;
         }
         if (end) {
