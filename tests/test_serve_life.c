@@ -252,6 +252,16 @@ static void test_while_it_loads(void **state)
 
 /* ---- records ----------------------------------------------------------------------------- */
 
+static const vug_jv *read_record(const scratch *dir, const char *name, vug_arena *arena,
+                                 vug_text *text)
+{
+    const vug_jv *root;
+    assert_int_equal(vug_read_file(scratch_at(dir, name).path, 1 << 20, text, NULL), VUG_OK);
+    assert_int_equal(vug_json_tree((vug_str){ text->ptr, text->len }, "record", arena, &root, NULL),
+                     VUG_OK);
+    return root;
+}
+
 static void test_trace(void **state)
 {
     scratch dir = scratch_make();
@@ -271,16 +281,43 @@ static void test_trace(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(stat(scratch_at(&dir, name[0].ptr).path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600); /* it holds what people wrote */
-    assert_int_equal(vug_read_file(scratch_at(&dir, name[0].ptr).path, 1 << 20, &text, NULL),
-                     VUG_OK);
-    assert_int_equal(vug_json_tree((vug_str){ text.ptr, text.len }, "record", &arena, &root, NULL),
-                     VUG_OK);
+    root = read_record(&dir, name[0].ptr, &arena, &text);
     assert_true(vug_jv_get(root, "status")->i64 == 200);
     assert_true(vug_str_is(vug_jv_get(vug_jv_get(root, "request"), "model")->str, "pebble"));
     assert_non_null(vug_jv_get(vug_jv_get(root, "answer"), "choices"));
     vug_text_release(&text);
     vug_arena_release(&arena);
     scratch_remove(&dir);
+}
+
+/* What an answer ends with when it fails is in its record, too. */
+static void test_trace_of_errors(void **state)
+{
+#define AMBIGUOUS ",\"grammar\":\"root ::= s{40}\\ns ::= \\\"x\\\" s{0,8}\""
+    static const char *const requests[] = { CHAT("Hi", AMBIGUOUS),
+                                            CHAT("Hi", AMBIGUOUS ",\"stream\":true") };
+    (void)state;
+    for (int stream = 0; stream < 2; stream++) {
+        scratch dir = scratch_make();
+        serving s = SERVE("--trace", dir.path);
+        said a = serve_ask(&s, "/v1/chat/completions", requests[stream]);
+        assert_non_null(strstr(a.text.ptr, "too ambiguous"));
+        assert_int_equal(serve_end(&s), 0);
+        vug_arena arena = { 0 };
+        vug_str *name;
+        size_t n;
+        vug_text text;
+        assert_int_equal(vug_list_folder(dir.path, &arena, &name, &n, NULL), VUG_OK);
+        assert_int_equal(n, 1);
+        const vug_jv *root = read_record(&dir, name[0].ptr, &arena, &text);
+        assert_true(vug_jv_get(root, "status")->i64 == 400);
+        assert_true(vug_str_equal(vug_jv_get(root, "answer")->str,
+                                  (vug_str){ a.text.ptr, a.text.len }));
+        vug_text_release(&text);
+        vug_arena_release(&arena);
+        said_release(&a);
+        scratch_remove(&dir);
+    }
 }
 
 /* A disk that is full, or a folder that is gone, is no client's business. */
@@ -307,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_gives_up),
         cmocka_unit_test(test_while_it_loads),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_of_errors),
         cmocka_unit_test(test_trace_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

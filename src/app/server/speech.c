@@ -53,11 +53,15 @@ vug_status vug_speech_end_choice(vug_speech *s, vug_err *err)
 static void fail(vug_speech *s, const vug_api_error *error)
 {
     vug_asked *a = s->asked;
+    const int status = vug_api_error_status(error->kind);
     if (a->head.stream) {
         vug_api_error_event(error, &s->events);
         (void)vug_speech_send(s);
+        vug_trace(a, status, &s->sent);
         vug_http_stream_end(a->call);
     } else {
+        vug_api_error_write(error, &s->sent);
+        vug_trace(a, status, &s->sent);
         vug_http_fail(a->call, error);
     }
 }
@@ -74,7 +78,6 @@ void vug_speech_end(vug_speech *s, vug_status st, const vug_err *err, vug_buf *b
         vug_api_error_take(&error, err, ambiguous ? form : NULL);
         if (error.kind == VUG_API_BAD_REQUEST && !ambiguous)
             error.kind = VUG_API_INTERNAL;
-        vug_trace(a, vug_api_error_status(error.kind), &s->sent);
         fail(s, &error);
     } else if (a->head.stream) {
         if (a->head.include_usage)

@@ -15,7 +15,7 @@ typedef struct {
     vug_reply *reply; /* of a chat */
     vug_stops stops;  /* of the request: every choice begins with them anew */
     vug_buf events;   /* of a stream, not sent yet */
-    vug_buf sent;     /* of a stream that is recorded */
+    vug_buf sent;     /* for the record: of a stream, or an error */
     double last;      /* when the last token came; 0: none has */
     vug_buf spelled;  /* of log-probabilities */
     vug_api_token room[VUG_MAX_TOP_LOGPROBS];
