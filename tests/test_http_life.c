@@ -209,6 +209,28 @@ static void test_leaving_is_noticed(void **state)
     }
 }
 
+/* What waits for a thread is not read for nobody. */
+static void test_leaving_before_the_handler(void **state)
+{
+    const vug_http_options how = { .threads = 1 };
+    (void)state;
+    http_server *s = http_start(&how);
+    http_client first = http_connect(s), second = http_connect(s);
+    http_ask(&first, "/stay", "{}");
+    http_expect(&first, 200, "{}"); /* the thread is busy all the same */
+    http_ask(&second, "/stay", "{}");
+    http_close(&second);
+    const struct timespec ms = { 0, 1000000 };
+    for (int i = 0; i < 10000 && vug_metrics_get(s->metrics, VUG_METRIC_GONE, NULL) < 1; i++)
+        (void)nanosleep(&ms, NULL);
+    atomic_store(&s->may_return, 1);
+    http_close(&first);
+    vug_http_drain(s->http);
+    http_await(&s->done, 1);
+    assert_int_equal(atomic_load(&s->n_stayed), 1);
+    http_stop(s);
+}
+
 static void test_leaving_before_the_request_is_whole(void **state)
 {
     static const char *const parts[] = { "", "GET", "GET /health HTTP/1.1\r\n" HOST,
@@ -676,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_client_that_does_not_read),
         cmocka_unit_test(test_pings),
         cmocka_unit_test(test_leaving_is_noticed),
+        cmocka_unit_test(test_leaving_before_the_handler),
         cmocka_unit_test(test_leaving_before_the_request_is_whole),
         cmocka_unit_test(test_answer_after_half_close),
         cmocka_unit_test(test_on_gone_told_late),

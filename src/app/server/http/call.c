@@ -279,8 +279,13 @@ static vug_http_call *next(vug_http *http)
 static void *serve(void *arg)
 {
     vug_http *http = arg;
-    for (vug_http_call *call = next(http); call; call = next(http))
-        call->route->handler(call, http->user);
+    for (vug_http_call *call = next(http); call; call = next(http)) {
+        const vug_api_error left = { .kind = VUG_API_UNAVAILABLE };
+        if (vug_http_gone(call))
+            vug_http_fail(call, &left); /* whom nobody hears */
+        else
+            call->route->handler(call, http->user);
+    }
     return NULL;
 }
 

@@ -88,7 +88,7 @@ typedef struct vug_http_call vug_http_call;
 
 enum {
     VUG_HTTP_PREFIX = 1, /* the path only begins so */
-    VUG_HTTP_QUEUED = 2, /* the handler may take a while: not on the loop */
+    VUG_HTTP_QUEUED = 2, /* the handler may take a while: not on the loop, nor for who has left */
     VUG_HTTP_OPEN = 4,   /* asks for no key, and answers while the server drains */
 };
 
