@@ -72,7 +72,7 @@ BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
 # Those that start threads, or run models on several, are worth ThreadSanitizer.
-THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_session_cancel' $(TEST_SRC))
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_session_cancel|http_start|serve_inside' $(TEST_SRC))
 MAIN_OBJ    := $(call obj,src/app/main.c)
 
 all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library

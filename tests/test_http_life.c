@@ -1,6 +1,6 @@
 /*
- * The life of a connection: clients that are slow, that leave, that are many; pings, the
- * end of the server, and its figures. Limits are short, and nothing measures time.
+ * The life of a connection: clients that are slow, that leave, that are many; pings, and the
+ * figures of the server. Limits are short, and nothing measures time.
  */
 
 #include <setjmp.h>
@@ -519,132 +519,6 @@ static void test_many_clients(void **state)
     http_stop(s);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------- */
-
-static void test_draining(void **state)
-{
-    (void)state;
-    http_server *s = http_start(NULL);
-    http_client stream = http_connect(s), idle = http_connect(s), late = http_connect(s);
-    http_ask(&idle, "/health", NULL);
-    http_expect(&idle, 200, "ok");
-    http_ask(&stream, "/held-stream", "{}");
-    http_await(&s->n_held, 1);
-    http_send_text(&late, "GET /echo HTTP/1.1\r\n");
-    http_ask(&idle, "/health", NULL);
-    http_expect(&idle, 200, "ok");
-    vug_http_drain(s->http);
-    http_expect_end(&idle);
-    http_send_text(&late, HOST "\r\n"); /* half a request was there */
-    http_answer a = http_read_answer(&late, true);
-    http_check_error(&a, 503, "overloaded_error", NULL);
-    assert_true(http_has_header(&a, "Retry-After"));
-    assert_true(http_header_is(&a, "Connection", "close"));
-    http_answer_release(&a);
-    http_client check = http_connect(s);
-    http_ask(&check, "/health", NULL);
-    http_expect(&check, 503, "draining");
-    http_expect_end(&check);
-    assert_int_equal(atomic_load(&s->done), 0);
-    assert_true(vug_http_stream_event(s->held[0], vug_str_of("data: end\n\n")));
-    vug_http_stream_end(s->held[0]);
-    http_expect_text(&stream, "data: end\n\n");
-    http_expect_text(&stream, "0\r\n\r\n");
-    http_expect_end(&stream);
-    http_client *all[] = { &stream, &idle, &late, &check };
-    for (int i = 0; i < 4; i++)
-        http_close(all[i]);
-    http_await(&s->done, 1);
-    http_stop(s);
-}
-
-/* Answers that do not end in time, or when it is asked twice, are given up. */
-static void test_draining_gives_up(void **state)
-{
-    const vug_http_options how = { .drain_s = 0.2 };
-    (void)state;
-    for (int twice = 0; twice < 2; twice++) {
-        http_server *s = http_start(twice ? NULL : &how);
-        http_client c = http_connect(s);
-        http_ask(&c, "/hold", "{}");
-        http_await(&s->n_held, 1);
-        vug_http_drain(s->http);
-        if (twice)
-            vug_http_drain(s->http);
-        http_await(&s->n_gone, 1);
-        http_expect_end(&c);
-        assert_int_equal(atomic_load(&s->done), 0); /* the owner has not ended its call */
-        vug_api_error error = { .kind = VUG_API_UNAVAILABLE };
-        vug_http_fail(s->held[0], &error);
-        http_await(&s->done, 1);
-        http_close(&c);
-        http_stop(s);
-    }
-}
-
-/* Nor are clients waited for then that have come since, and send half a request. */
-static void test_draining_waits_for_no_request(void **state)
-{
-    const vug_http_options how = { .head_s = 3600, .drain_s = 0.2 };
-    (void)state;
-    http_server *s = http_start(&how);
-    http_client held = http_connect(s);
-    http_ask(&held, "/hold", "{}");
-    http_await(&s->n_held, 1);
-    vug_http_drain(s->http);
-    http_await(&s->n_gone, 1);
-    http_client half = http_connect(s), check = http_connect(s);
-    http_send_text(&half, "GET /hea");
-    http_ask(&check, "/health", NULL);
-    http_expect(&check, 503, "draining"); /* the half was read, too */
-    vug_buf none = { 0 };
-    vug_http_reply(s->held[0], NULL, &none);
-    http_await(&s->done, 1);
-    http_close(&held);
-    http_close(&half);
-    http_close(&check);
-    http_stop(s);
-}
-
-/* What the handlers work with is freed behind the end. */
-static void test_end_waits_for_handlers(void **state)
-{
-    (void)state;
-    http_server *s = http_start(NULL);
-    http_client c = http_connect(s);
-    http_ask(&c, "/stay", "{}");
-    http_expect(&c, 200, "{}");
-    http_close(&c);
-    vug_http_drain(s->http);
-    const struct timespec pause = { 0, 50000000 };
-    (void)nanosleep(&pause, NULL); /* time for an end that does not wait */
-    assert_int_equal(atomic_load(&s->done), 0);
-    atomic_store(&s->may_return, 1);
-    http_await(&s->done, 1);
-    assert_int_equal(atomic_load(&s->n_stayed), 1);
-    http_stop(s);
-}
-
-static void test_signals(void **state)
-{
-    const vug_http_options how = { .signals = true };
-    static const int ends[] = { SIGTERM, SIGINT };
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        http_server *s = http_start(&how);
-        http_client c = http_connect(s);
-        http_ask(&c, "/health", NULL);
-        http_expect(&c, 200, "ok");
-        assert_int_equal(kill(getpid(), SIGHUP), 0);
-        http_ask(&c, "/health", NULL);
-        http_expect(&c, 200, "ok");
-        assert_int_equal(kill(getpid(), ends[i]), 0);
-        http_await(&s->done, 1);
-        http_close(&c);
-        http_stop(s);
-    }
-}
-
 /* ---- figures ----------------------------------------------------------------------------------- */
 
 static void test_metrics(void **state)
@@ -709,11 +583,6 @@ int main(void)
         cmocka_unit_test(test_memory_that_is_in_use),
         cmocka_unit_test(test_idle_connections_are_cheap),
         cmocka_unit_test(test_many_clients),
-        cmocka_unit_test(test_draining),
-        cmocka_unit_test(test_draining_gives_up),
-        cmocka_unit_test(test_draining_waits_for_no_request),
-        cmocka_unit_test(test_end_waits_for_handlers),
-        cmocka_unit_test(test_signals),
         cmocka_unit_test(test_metrics),
     };
     (void)signal(SIGPIPE, SIG_IGN);
