@@ -45,7 +45,7 @@ static void test_stops_of_many_choices(void **state)
     const served *s = *state;
     vug_buf body = { 0 };
     vug_buf_puts(&body, "{\"model\":\"pebble\",\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\"],"
-                        "\"n\":128,\"max_tokens\":1,\"stop\":[");
+                        "\"n\":128,\"max_tokens\":0,\"echo\":true,\"stop\":[");
     for (int i = 0; i < VUG_API_MAX_STOPS; i++)
         vug_buf_printf(&body, "%s\"%0*d\"", i ? "," : "", VUG_API_MAX_STOP, i);
     vug_buf_puts(&body, "]}");
