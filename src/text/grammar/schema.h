@@ -124,6 +124,8 @@ uint64_t vug_schema_count(vug_schema_case c, const char *keyword, bool most, uin
 const vug_jv *vug_schema_find(vug_schema_case c, const char *keyword);
 /* Whether it has a pattern, by itself or in its allOf. */
 bool vug_schema_has_pattern(const vug_jv *schema);
+/* Its patternProperties; NULL where it has none, as in an empty object. */
+const vug_jv *vug_schema_patterns(const vug_jv *schema);
 /* As vug_jv_get, with a name from a file; counted. */
 const vug_jv *vug_schema_get(vug_schema *s, const vug_jv *object, vug_str name);
 

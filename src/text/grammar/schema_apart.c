@@ -22,7 +22,7 @@ vug_schema_set vug_schema_member(vug_schema *s, vug_schema_case c, vug_str name)
     size_t n = 0;
     for (size_t i = 0; of && i < c.n; i++) {
         const vug_jv *v = vug_schema_get(s, vug_jv_get(c.of[i], "properties"), name);
-        if (!v && !vug_jv_get(c.of[i], "patternProperties"))
+        if (!v && !vug_schema_patterns(c.of[i]))
             v = additional(c.of[i]);
         if (v)
             of[n++] = v;

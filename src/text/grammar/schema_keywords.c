@@ -168,6 +168,12 @@ bool vug_schema_has_pattern(const vug_jv *schema)
     return has;
 }
 
+const vug_jv *vug_schema_patterns(const vug_jv *schema)
+{
+    const vug_jv *patterns = vug_jv_get(schema, "patternProperties");
+    return patterns && patterns->n > 0 ? patterns : NULL;
+}
+
 static void check_types(vug_schema *s, const vug_jv *v)
 {
     for (const vug_jv *t = v->type == VUG_JSON_STRING ? v : v->child; t;

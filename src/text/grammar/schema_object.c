@@ -175,22 +175,31 @@ static vug_node pair_of(vug_schema *s, vug_str known, vug_node name, vug_schema_
                         vug_schema_parameter(s, known, values));
 }
 
+/* The first of the case. */
+static const vug_jv *find_patterns(vug_schema_case c)
+{
+    const vug_jv *patterns = NULL;
+    for (size_t i = 0; i < c.n && !patterns; i++)
+        patterns = vug_schema_patterns(c.of[i]);
+    return patterns;
+}
+
 /* "patternProperties" with one pattern, nothing named beside it, and nothing else
  * allowed: then a name is its pattern. */
 static bool read_patterns(object *o)
 {
-    const vug_jv *patterns = vug_schema_find(o->c, "patternProperties");
-    if (!patterns || patterns->n == 0)
+    const vug_jv *patterns = find_patterns(o->c);
+    if (!patterns)
         return false;
     vug_schema *s = o->s;
     const vug_jv **of = vug_schema_list(s, o->c.n + 1);
     size_t n = 0, with = 0;
     bool closed = false;
     for (size_t i = 0; of && i < o->c.n; i++) {
-        const vug_jv *here = vug_jv_get(o->c.of[i], "patternProperties");
+        const bool here = vug_schema_patterns(o->c.of[i]) != NULL;
         const vug_jv *rest = vug_jv_get(o->c.of[i], "additionalProperties");
-        with += here && here->n > 0;
-        if (here && here->n > 0)
+        with += here;
+        if (here)
             closed = rest && rest->type == VUG_JSON_BOOL && !rest->boolean;
         else if (rest)
             of[n++] = rest;
@@ -445,7 +454,7 @@ vug_node vug_schema_object(vug_schema *s, vug_schema_case c)
                  .min = vug_schema_count(c, "minProperties", false, 0),
                  .max = vug_schema_count(c, "maxProperties", true, UINT64_MAX) };
     const vug_schema_set names = name_set(s, c);
-    const vug_jv *patterns = vug_schema_find(c, "patternProperties");
+    const vug_jv *patterns = find_patterns(c);
     if (s->inside && (names.n > 0 || patterns))
         vug_schema_fail(s, VUG_UNSUPPORTED, names.n ? names.of[0] : patterns,
                         "patterns of names are not supported for parameters");

@@ -267,7 +267,8 @@ static vug_node known_string(vug_schema *s, const wanted *w)
     const uint32_t head[] = { (uint32_t)w->min, (uint32_t)w->max, s->json.escapes };
     vug_buf_append(&key, head, sizeof(head));
     for (size_t i = 0; i < w->n; i++) {
-        vug_buf_append(&key, w->of[i].search ? "s" : "f", 1);
+        const uint32_t one[] = { w->of[i].search, (uint32_t)w->of[i].regex.len };
+        vug_buf_append(&key, one, sizeof(one));
         vug_buf_append(&key, w->of[i].regex.ptr, w->of[i].regex.len);
     }
     vug_buf_append(&key, "\0\0\0", 3 - (key.len + 3) % 4);

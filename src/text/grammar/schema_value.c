@@ -164,7 +164,7 @@ static vug_schema_answer object_holds(vug_schema *s, const vug_jv *v, // NOLINT(
 {
     const vug_schema_case c = { &schema, 1 };
     vug_schema_answer out = answer(in_count(c, "minProperties", "maxProperties", v->n));
-    if (vug_jv_get(schema, "patternProperties") || vug_jv_get(schema, "propertyNames"))
+    if (vug_schema_patterns(schema) || vug_jv_get(schema, "propertyNames"))
         out = both(out, VUG_SCHEMA_MAYBE);
     const vug_jv *required = vug_jv_get(schema, "required");
     for (const vug_jv *name = required ? required->child : NULL; name; name = name->next)
