@@ -284,6 +284,9 @@ static void test_other_words(void **state)
     assert_false(accepts("{\"enum\":[1,2],\"minimum\":1,\"exclusiveMinimum\":true}", "1"));
     assert_true(accepts("{\"enum\":[1.5,2],\"multipleOf\":0.75}", "1.5"));
     assert_false(accepts("{\"enum\":[1.5,2],\"multipleOf\":0.75}", "2"));
+    static const char large[] = "{\"enum\":[7e20,8e20,7000000000000000000001],\"multipleOf\":7}";
+    assert_true(accepts(large, "7e20"));
+    assert_false(accepts(large, "8e20") || accepts(large, "7000000000000000000001"));
 }
 
 /* Each character by itself and as an escape, against the one class that it is in. */
@@ -388,6 +391,28 @@ static void refuses_long(const char *before, const char *part, int n, const char
     vug_buf_release(&text);
 }
 
+/* Many values are looked for once, and long ones count as what they are. */
+static void test_long_values(void)
+{
+    vug_buf text = { 0 };
+    vug_buf_puts(&text, "{\"enum\":[");
+    repeat(&text, "\"w%d\",", 20000);
+    vug_buf_puts(&text, "\"w\"]}");
+    assert_true(accepts(text.ptr, "\"w19999\"") && accepts(text.ptr, "\"w\""));
+    assert_false(accepts(text.ptr, "\"w20000\""));
+    text.len = 0;
+    vug_buf_puts(&text, "{\"allOf\":[");
+    for (int i = 0; i < 2; i++) {
+        vug_buf_puts(&text, i ? ",{\"enum\":[" : "{\"enum\":[");
+        for (int k = 0; k < 1500; k++)
+            vug_buf_printf(&text, "0.%0200d%d,", 0, 2 * k + i);
+        vug_buf_puts(&text, "1]}");
+    }
+    vug_buf_puts(&text, "]}");
+    refuses(text.ptr, VUG_LIMIT, "takes more than 16777216 steps");
+    vug_buf_release(&text);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -402,6 +427,11 @@ static void test_limits(void **state)
                  "more than 64 of anyOf and oneOf at once");
     refuses_long("{\"items\":{\"prefixItems\":[", "{\"const\":%d},", 20000, "true]}}", VUG_LIMIT,
                  "more than 16384 different values");
+    refuses_long(
+            "{\"oneOf\":[",
+            "{\"type\":\"object\",\"required\":[\"k\"],\"properties\":{\"k\":{\"const\":%d}}},",
+            1500, "false]}", VUG_LIMIT, "takes more than 134217728 bytes of memory");
+    test_long_values();
     refuses("{\"type\":\"string\",\"pattern\":\"^(?!.*a.{20}b)(?!.*b.{20}c)\"}", VUG_LIMIT,
             "#/pattern: patterns that look ahead or hold together, with too many states");
     refuses("{\"type\":\"string\",\"pattern\":\"^(?=((a?){0,1000}){0,1000})b\"}", VUG_LIMIT,

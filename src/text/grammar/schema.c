@@ -74,10 +74,15 @@ void *vug_schema_alloc(vug_schema *s, size_t n, size_t size)
 {
     if (s->st != VUG_OK)
         return NULL;
+    enum { SLACK = 64 }; /* of a block of the arena */
+    const size_t used = s->arena.held + SLACK;
+    const size_t left = used < VUG_SCHEMA_MAX_MEMORY ? VUG_SCHEMA_MAX_MEMORY - used : 0;
     void *out = vug_arena_alloc(&s->arena, n ? n : 1, size);
-    if (!out)
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory; at most %zu bytes are used",
+    if (!out && n >= left / size) /* the schema's fault, and not the machine's */
+        vug_schema_fail(s, VUG_LIMIT, NULL, "takes more than %zu bytes of memory to compile",
                         VUG_SCHEMA_MAX_MEMORY);
+    else if (!out)
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
     return out;
 }
 

@@ -173,10 +173,10 @@ typedef enum {
 
 /* Whether a value satisfies a schema. */
 vug_schema_answer vug_schema_holds(vug_schema *s, const vug_jv *value, const vug_jv *schema);
-/* Whether a value certainly does not satisfy a case. */
-bool vug_schema_excludes(vug_schema *s, vug_schema_case c, const vug_jv *value);
 /* Of an enum or a const in the case, the values; NULL: there is none. */
 const vug_jv *vug_schema_values(vug_schema_case c, size_t *n);
+/* Whether one of them certainly does not satisfy the case. */
+bool vug_schema_excludes(vug_schema *s, vug_schema_case c, const vug_jv *value);
 /* Those of them that satisfy the case. */
 vug_node vug_schema_choice(vug_schema *s, vug_schema_case c);
 
@@ -214,6 +214,8 @@ typedef struct {
 
 /* False where it has too many digits. */
 bool vug_decimal_read(vug_str spelling, vug_decimal *out);
+/* The same of a number in a schema, counted. */
+bool vug_schema_decimal(vug_schema *s, const vug_jv *number, vug_decimal *out);
 int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b);
 bool vug_decimal_is_integer(const vug_decimal *a);
 /* Times 10^scale, where that is an integer from 1 to 2^31 - 1; else 0. */

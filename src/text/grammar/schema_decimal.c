@@ -4,7 +4,10 @@
  * Numbers of JSON, exactly as they are written: 0.ddd times a power of ten.
  */
 
-enum { MAX_EXPONENT = 1000 }; /* past a double by far */
+enum {
+    MAX_EXPONENT = 1000, /* past a double by far */
+    CHEAP = 16,          /* digits that are read in one step */
+};
 
 typedef struct {
     vug_decimal *to;
@@ -63,6 +66,11 @@ bool vug_decimal_read(vug_str text, vug_decimal *out)
     return r.fits;
 }
 
+bool vug_schema_decimal(vug_schema *s, const vug_jv *number, vug_decimal *out)
+{
+    return vug_schema_step(s, number->str.len / CHEAP) && vug_decimal_read(number->str, out);
+}
+
 static int compare_size(const vug_decimal *a, const vug_decimal *b)
 {
     if (a->n == 0 || b->n == 0)
@@ -98,8 +106,12 @@ uint32_t vug_decimal_scaled(const vug_decimal *a, int scale)
 
 uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by)
 {
-    uint64_t rest = 0;
-    for (int i = 0; i < a->point; i++)
-        rest = (rest * 10 + (uint64_t)(i < a->n ? a->digit[i] : 0)) % by;
+    uint64_t rest = 0, power = 10 % by; /* of ten: 10, 10^2, 10^4, .. */
+    for (int i = 0; i < a->n && i < a->point; i++)
+        rest = (rest * 10 + (uint64_t)a->digit[i]) % by;
+    for (int zeros = a->point - a->n; zeros > 0; zeros /= 2) {
+        rest = zeros % 2 ? rest * power % by : rest;
+        power = power * power % by;
+    }
     return (uint32_t)rest;
 }

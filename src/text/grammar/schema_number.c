@@ -41,7 +41,7 @@ static void read_bounds(vug_schema *s, const vug_jv *schema, vug_number_range *r
         const vug_jv *opens = row[i].opens ? vug_jv_get(schema, row[i].opens) : NULL;
         if (vug_jv_is(opens, VUG_JSON_BOOL))
             b.open = opens->boolean;
-        if (!vug_decimal_read(word->str, &b.at) || b.at.n - b.at.point > FRACTION)
+        if (!vug_schema_decimal(s, word, &b.at) || b.at.n - b.at.point > FRACTION)
             vug_schema_fail(s, VUG_LIMIT, word, "a bound with too many digits");
         else
             tighten(row[i].low ? &r->low : &r->high, b, row[i].low ? 1 : -1);
@@ -109,7 +109,7 @@ static void read_multiple(vug_schema *s, const vug_jv *schema, vug_number_range 
     vug_decimal d;
     if (!word)
         return;
-    const bool fits = vug_decimal_read(word->str, &d) && d.n - d.point < EXACT;
+    const bool fits = vug_schema_decimal(s, word, &d) && d.n - d.point < EXACT;
     const int scale = fits && d.n - d.point > r->scale ? d.n - d.point : r->scale;
     uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
     for (; r->scale < scale && r->multiple <= MAX_MULTIPLE; r->scale++)

@@ -7,6 +7,8 @@
 
 /* ---- equality ----------------------------------------------------------------- */
 
+enum { CHEAP = 16 }; /* bytes that are looked at in one step */
+
 static bool equal(vug_schema *s, const vug_jv *a, const vug_jv *b);
 
 static bool equal_members(vug_schema *s, const vug_jv *a, // NOLINT(misc-no-recursion)
@@ -22,6 +24,11 @@ static bool equal_members(vug_schema *s, const vug_jv *a, // NOLINT(misc-no-recu
     return true;
 }
 
+static bool equal_strings(vug_schema *s, vug_str a, vug_str b)
+{
+    return a.len == b.len && vug_schema_step(s, a.len / CHEAP) && vug_str_equal(a, b);
+}
+
 /* 1 and 1.0 are one value, and the order of members does not count. The depth of JSON
  * bounds that of the calls. */
 static bool equal(vug_schema *s, const vug_jv *a, const vug_jv *b) // NOLINT(misc-no-recursion)
@@ -33,11 +40,11 @@ static bool equal(vug_schema *s, const vug_jv *a, const vug_jv *b) // NOLINT(mis
     case VUG_JSON_BOOL:
         return a->boolean == b->boolean;
     case VUG_JSON_NUMBER:
-        if (vug_decimal_read(a->str, &x) && vug_decimal_read(b->str, &y))
+        if (vug_schema_decimal(s, a, &x) && vug_schema_decimal(s, b, &y))
             return vug_decimal_compare(&x, &y) == 0;
-        return vug_str_equal(a->str, b->str);
+        return equal_strings(s, a->str, b->str);
     case VUG_JSON_STRING:
-        return vug_str_equal(a->str, b->str);
+        return equal_strings(s, a->str, b->str);
     case VUG_JSON_ARRAY:
     case VUG_JSON_OBJECT:
         return equal_members(s, a, b);
@@ -64,7 +71,7 @@ static vug_schema_answer answer(bool yes)
     return yes ? VUG_SCHEMA_YES : VUG_SCHEMA_NO;
 }
 
-static unsigned type_of(const vug_jv *v)
+static unsigned type_of(vug_schema *s, const vug_jv *v)
 {
     vug_decimal d;
     switch (v->type) {
@@ -73,7 +80,7 @@ static unsigned type_of(const vug_jv *v)
     case VUG_JSON_BOOL:
         return VUG_TYPE_BOOLEAN;
     case VUG_JSON_NUMBER:
-        return vug_decimal_read(v->str, &d) && vug_decimal_is_integer(&d) ? VUG_TYPE_INTEGER
+        return vug_schema_decimal(s, v, &d) && vug_decimal_is_integer(&d) ? VUG_TYPE_INTEGER
                                                                           : VUG_TYPE_FRACTION;
     case VUG_JSON_STRING:
         return VUG_TYPE_STRING;
@@ -92,7 +99,7 @@ static bool in_count(vug_schema_case c, const char *min, const char *max, uint64
     return n >= vug_schema_count(c, min, false, 0) && n <= vug_schema_count(c, max, true, n);
 }
 
-static vug_schema_answer number_holds(const vug_jv *v, const vug_jv *schema)
+static vug_schema_answer number_holds(vug_schema *s, const vug_jv *v, const vug_jv *schema)
 {
     static const struct {
         const char *keyword, *opens; /* the latter with true, up to draft 4 */
@@ -103,13 +110,13 @@ static vug_schema_answer number_holds(const vug_jv *v, const vug_jv *schema)
                 { "maximum", "exclusiveMaximum", -1, 0 },
                 { "exclusiveMaximum", NULL, -1, 1 } };
     vug_decimal value, bound;
-    if (!vug_decimal_read(v->str, &value))
+    if (!vug_schema_decimal(s, v, &value))
         return VUG_SCHEMA_MAYBE;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         const vug_jv *word = vug_jv_get(schema, row[i].keyword);
         if (!vug_jv_is(word, VUG_JSON_NUMBER))
             continue;
-        if (!vug_decimal_read(word->str, &bound))
+        if (!vug_schema_decimal(s, word, &bound))
             return VUG_SCHEMA_MAYBE;
         const vug_jv *opens = row[i].opens ? vug_jv_get(schema, row[i].opens) : NULL;
         const bool word_opens = opens && opens->type == VUG_JSON_BOOL;
@@ -120,7 +127,7 @@ static vug_schema_answer number_holds(const vug_jv *v, const vug_jv *schema)
     const vug_jv *multiple = vug_jv_get(schema, "multipleOf");
     if (multiple && value.n > 0) {
         vug_decimal d;
-        const bool fits = vug_decimal_read(multiple->str, &d);
+        const bool fits = vug_schema_decimal(s, multiple, &d);
         const int scale = fits && d.n > d.point ? d.n - d.point : 0;
         const uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
         value.point += scale;
@@ -131,10 +138,10 @@ static vug_schema_answer number_holds(const vug_jv *v, const vug_jv *schema)
     return vug_jv_get(schema, "format") ? VUG_SCHEMA_MAYBE : VUG_SCHEMA_YES;
 }
 
-static vug_schema_answer string_holds(const vug_jv *v, const vug_jv *schema)
+static vug_schema_answer string_holds(vug_schema *s, const vug_jv *v, const vug_jv *schema)
 {
     uint64_t n = 0; /* code points: what is no continuation byte */
-    for (size_t i = 0; i < v->str.len; i++)
+    for (size_t i = 0; i < v->str.len && vug_schema_step(s, i % CHEAP == 0); i++)
         n += ((unsigned char)v->str.ptr[i] & 0xc0) != 0x80;
     if (!in_count((vug_schema_case){ &schema, 1 }, "minLength", "maxLength", n))
         return VUG_SCHEMA_NO;
@@ -211,28 +218,28 @@ static vug_schema_answer joined_hold(vug_schema *s, const vug_jv *v, // NOLINT(m
     return out;
 }
 
-/* Without what it is joined with. */
+/* Without what it is joined with. `listed`: the value is one of the schema's own enum. */
 static vug_schema_answer itself_holds(vug_schema *s, const vug_jv *v, // NOLINT(misc-no-recursion)
-                                      const vug_jv *schema)
+                                      const vug_jv *schema, bool listed)
 {
-    const unsigned type = type_of(v);
+    const unsigned type = type_of(s, v);
     if (!(vug_schema_types((vug_schema_case){ &schema, 1 }) & type))
         return VUG_SCHEMA_NO;
-    const vug_schema_answer out = is_listed(s, v, schema);
+    const vug_schema_answer out = listed ? VUG_SCHEMA_YES : is_listed(s, v, schema);
     if (out == VUG_SCHEMA_NO)
         return out;
     if (type & (VUG_TYPE_INTEGER | VUG_TYPE_FRACTION))
-        return both(out, number_holds(v, schema));
+        return both(out, number_holds(s, v, schema));
     if (type == VUG_TYPE_STRING)
-        return both(out, string_holds(v, schema));
+        return both(out, string_holds(s, v, schema));
     if (type == VUG_TYPE_ARRAY)
         return both(out, array_holds(s, v, schema));
     return type == VUG_TYPE_OBJECT ? both(out, object_holds(s, v, schema)) : out;
 }
 
 /* Each call goes on in the value, or in a chain of references, which have been checked. */
-static vug_schema_answer holds(vug_schema *s, const vug_jv *v, // NOLINT(misc-no-recursion)
-                               const vug_jv *schema)
+static vug_schema_answer all_holds(vug_schema *s, const vug_jv *v, // NOLINT(misc-no-recursion)
+                                   const vug_jv *schema, bool listed)
 {
     if (schema->type == VUG_JSON_BOOL)
         return answer(schema->boolean);
@@ -242,10 +249,16 @@ static vug_schema_answer holds(vug_schema *s, const vug_jv *v, // NOLINT(misc-no
     const vug_jv *ref = vug_schema_ref(s, schema);
     if (ref && s->ref_is_alone)
         return holds(s, v, ref);
-    vug_schema_answer out = itself_holds(s, v, schema);
+    vug_schema_answer out = itself_holds(s, v, schema, listed);
     if (out != VUG_SCHEMA_NO)
         out = both(out, joined_hold(s, v, schema));
     return ref && out != VUG_SCHEMA_NO ? both(out, holds(s, v, ref)) : out;
+}
+
+static vug_schema_answer holds(vug_schema *s, const vug_jv *v, // NOLINT(misc-no-recursion)
+                               const vug_jv *schema)
+{
+    return all_holds(s, v, schema, false);
 }
 
 vug_schema_answer vug_schema_holds(vug_schema *s, const vug_jv *value, const vug_jv *schema)
@@ -253,15 +266,7 @@ vug_schema_answer vug_schema_holds(vug_schema *s, const vug_jv *value, const vug
     return holds(s, value, schema);
 }
 
-bool vug_schema_excludes(vug_schema *s, vug_schema_case c, const vug_jv *value)
-{
-    for (size_t i = 0; i < c.n; i++)
-        if (vug_schema_step(s, 1) && itself_holds(s, value, c.of[i]) == VUG_SCHEMA_NO)
-            return true;
-    return false;
-}
-
-/* ---- as rules ------------------------------------------------------------------------- */
+/* ---- the values of a case --------------------------------------------------------------- */
 
 const vug_jv *vug_schema_values(vug_schema_case c, size_t *n)
 {
@@ -273,6 +278,28 @@ const vug_jv *vug_schema_values(vug_schema_case c, size_t *n)
     *n = out ? out->n : 0;
     return out && out->n > 0 ? out->child : out;
 }
+
+/* The schema of whose enum they are; NULL where they are a const. To look for each of them
+ * there would take the square of their number. */
+static const vug_jv *lister(vug_schema_case c)
+{
+    const vug_jv *out = NULL;
+    for (size_t i = 0; i < c.n && !out && !vug_schema_find(c, "const"); i++)
+        out = vug_jv_get(c.of[i], "enum") ? c.of[i] : NULL;
+    return out;
+}
+
+bool vug_schema_excludes(vug_schema *s, vug_schema_case c, const vug_jv *value)
+{
+    const vug_jv *own = lister(c);
+    for (size_t i = 0; i < c.n; i++)
+        if (vug_schema_step(s, 1) &&
+            itself_holds(s, value, c.of[i], c.of[i] == own) == VUG_SCHEMA_NO)
+            return true;
+    return false;
+}
+
+/* ---- as rules ------------------------------------------------------------------------- */
 
 static vug_node written(vug_schema *s, const vug_jv *v);
 
@@ -317,13 +344,13 @@ static vug_node written(vug_schema *s, const vug_jv *v) // NOLINT(misc-no-recurs
 vug_node vug_schema_choice(vug_schema *s, vug_schema_case c)
 {
     size_t n_values;
-    const vug_jv *v = vug_schema_values(c, &n_values);
+    const vug_jv *v = vug_schema_values(c, &n_values), *own = lister(c);
     vug_node *part = vug_schema_alloc(s, n_values, sizeof(*part));
     size_t n = 0;
     for (size_t i = 0; part && i < n_values; i++, v = v->next) {
         vug_schema_answer out = VUG_SCHEMA_YES;
         for (size_t k = 0; k < c.n && out != VUG_SCHEMA_NO; k++)
-            out = both(out, holds(s, v, c.of[k]));
+            out = both(out, all_holds(s, v, c.of[k], c.of[k] == own));
         if (out == VUG_SCHEMA_MAYBE)
             vug_schema_fail(s, VUG_UNSUPPORTED, v,
                             "a value beside a pattern, a format, uniqueItems or names of "
