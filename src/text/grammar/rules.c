@@ -105,6 +105,8 @@ static bool find(vug_rules *r, const vug_rule *rule, const void *content, size_t
                                                      r->key.len / sizeof(uint32_t));
     if (r->known.n > before)
         vug_buf_append(&r->nodes, &next, sizeof(next));
+    if (r->known.crowded)
+        REFUSE(r, VUG_LIMIT, "a grammar with too many expressions that collide");
     if (id == VUG_SETS_NONE || r->nodes.bad) {
         REFUSE(r, VUG_NOMEM, "out of memory: a grammar of %u expressions", next);
         return false;

@@ -4,7 +4,8 @@
 
 #include "text/tokenizer/index.h"
 
-enum { FEW = 16 };
+/* Grammars could be written to collide, as tokenizers could: see index.h. */
+enum { FEW = 16, MAX_PROBES = VUG_INDEX_MAX_PROBES };
 
 static uint64_t hash_of(const uint32_t *element, size_t n)
 {
@@ -14,18 +15,21 @@ static uint64_t hash_of(const uint32_t *element, size_t n)
     return hash * VUG_HASH_FACTOR >> 32;
 }
 
-/* The slot of an equal list, or the empty one where it would be. */
+/* The slot of an equal list, or the empty one where it would be; `n_slots` where too many
+ * others lie before it. */
 static size_t find(const vug_sets *s, const uint32_t *element, size_t n)
 {
     size_t at = hash_of(element, n) & (s->n_slots - 1);
-    while (s->slot[at] != 0) {
+    for (int i = 0; i < MAX_PROBES; i++) {
         size_t len;
+        if (s->slot[at] == 0)
+            return at;
         const uint32_t *there = vug_sets_get(s, s->slot[at] - 1, &len);
         if (len == n && (n == 0 || memcmp(there, element, n * sizeof(*element)) == 0))
-            break;
+            return at;
         at = (at + 1) & (s->n_slots - 1);
     }
-    return at;
+    return s->n_slots;
 }
 
 static bool grow_slots(vug_sets *s)
@@ -40,7 +44,11 @@ static bool grow_slots(vug_sets *s)
     for (uint32_t id = 0; id < s->n; id++) {
         size_t len;
         const uint32_t *list = vug_sets_get(s, id, &len);
-        s->slot[find(s, list, len)] = id + 1;
+        const size_t at = find(s, list, len);
+        s->crowded = s->crowded || at == n_slots;
+        if (s->crowded)
+            return false;
+        slot[at] = id + 1;
     }
     return true;
 }
@@ -65,6 +73,9 @@ uint32_t vug_sets_intern(vug_sets *s, const uint32_t *element, size_t n)
     if (2 * s->n >= s->n_slots && !grow_slots(s))
         return VUG_SETS_NONE;
     const size_t slot = find(s, element, n);
+    s->crowded = s->crowded || slot == s->n_slots;
+    if (s->crowded)
+        return VUG_SETS_NONE;
     if (s->slot[slot] != 0)
         return s->slot[slot] - 1;
     if (!grow(&s->at, &s->cap_at, s->n + 2))
@@ -83,8 +94,8 @@ uint32_t vug_sets_intern(vug_sets *s, const uint32_t *element, size_t n)
 
 uint32_t vug_sets_find(const vug_sets *s, const uint32_t *element, size_t n)
 {
-    const uint32_t slot = s->n_slots ? s->slot[find(s, element, n)] : 0;
-    return slot ? slot - 1 : VUG_SETS_NONE;
+    const size_t at = s->n_slots ? find(s, element, n) : s->n_slots;
+    return at < s->n_slots && s->slot[at] ? s->slot[at] - 1 : VUG_SETS_NONE;
 }
 
 void vug_sets_release(vug_sets *s)

@@ -15,11 +15,12 @@ typedef struct {
     uint32_t *at; /* [n + 1]: where each begins in `pool` */
     uint32_t *pool;
     size_t n, cap_at, cap_pool;
+    bool crowded; /* too many lists collide: one was refused */
 } vug_sets;
 
 #define VUG_SETS_NONE UINT32_MAX
 
-/* All-zero is empty. The id of a list, VUG_SETS_NONE when out of memory. */
+/* All-zero is empty. The id of a list, VUG_SETS_NONE when out of memory or crowded. */
 uint32_t vug_sets_intern(vug_sets *sets, const uint32_t *element, size_t n);
 /* Of a list that is there; else VUG_SETS_NONE. */
 uint32_t vug_sets_find(const vug_sets *sets, const uint32_t *element, size_t n);
