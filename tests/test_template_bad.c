@@ -83,13 +83,24 @@ static void test_steps(void **state)
 static void test_long_operands(void **state)
 {
     (void)state;
-    static const char head[] = "{% set q = 'a' * 200000 %}{% set w = ' ' * 200000 %}"
-                               "{% set z = '0' * 200000 %}{% set d = {q ~ 'b': 1} %}"
-                               "{% set ns = namespace(**{q: 1}) %}{% set t = (1,) * 100000 %}"
-                               "{% set u = (1,) * 100000 %}{% for i in range(3000) %}";
+    static const char head[] =
+            "{% set q = 'a' * 200000 %}{% set w = ' ' * 200000 %}"
+            "{% set z = '0' * 200000 %}{% set r = 'b' ~ q %}{% set d = {q ~ 'b': 1} %}"
+            "{% set ns = namespace(**{q: 1}) %}{% set t = (1,) * 100000 %}"
+            "{% set u = (1,) * 100000 %}{% for i in range(3000) %}";
     static const char *const row[] = {
-        "d[q]",  "ns[q]",   "q.startswith(q)", "w.split()", "w.rsplit(none, 1)",
-        "z|int", "w|float", "t == u",          "t < u",     "t in {}",
+        "d[q]",
+        "ns[q]",
+        "q.startswith(q)",
+        "w.split()",
+        "w.rsplit(none, 1)",
+        "z|int",
+        "w|float",
+        "t == u",
+        "t < u",
+        "t in {}",
+        "r.rfind('b')",
+        "r.rsplit('b', 1)",
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         vug_buf source = { 0 };

@@ -209,20 +209,19 @@ size_t vug_tstr_find_last(vug_run *run, vug_tstr s, vug_tstr what, size_t to)
 {
     if (to > s.len)
         to = s.len;
-    for (size_t n = to + 1; what.len <= to && n-- > 0;) {
-        if (n + what.len > to)
-            continue;
-        if (what.len == 0)
-            return n;
+    if (what.len == 0 || what.len > to)
+        return what.len == 0 ? to : SIZE_MAX;
+    size_t found = SIZE_MAX, n = to - what.len + 1;
+    while (found == SIZE_MAX && n-- > 0) {
         if (s.ptr[n] != what.ptr[0])
             continue;
         if (!vug_run_spend(run, 1 + what.len / VUG_BYTES_PER_STEP))
             return SIZE_MAX;
         if (memcmp(s.ptr + n, what.ptr, what.len) == 0)
-            return n;
+            found = n;
     }
-    (void)vug_run_spend_bytes(run, to);
-    return SIZE_MAX;
+    (void)vug_run_spend_bytes(run, to - (found == SIZE_MAX ? 0 : found));
+    return found;
 }
 
 /* Whether the character is in `set`, or white space. */
