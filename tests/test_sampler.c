@@ -436,6 +436,21 @@ static void stages_act_in_the_order_given(void **state)
     assert_int_equal(reach(CHAIN(cut_06, cold), 2, logits, 3), 3);
 }
 
+/* However low: what is divided must not all become one infinity. */
+static void a_temperature_near_0_takes_the_best(void **state)
+{
+    (void)state;
+    static const float rows[][3] = { { 1, 20, 19.5f }, { -30, -2, -3 }, { -1, 0, -1 } };
+    static const float lowest[] = { 1e-20f, 1e-37f, 1e-38f, 1e-45f };
+    for (size_t i = 0; i < 12; i++) {
+        const vug_sampler_stage stage = { VUG_SAMPLER_TEMPERATURE, lowest[i % 4], 0 };
+        assert_int_equal(reach(&stage, 1, rows[i / 4], 3), 2);
+    }
+    const float equals[] = { 20, 20, 19.5f };
+    const vug_sampler_stage stage = { VUG_SAMPLER_TEMPERATURE, 1e-38f, 0 };
+    assert_int_equal(reach(&stage, 1, equals, 3), 3);
+}
+
 /* ---- draws --------------------------------------------------------------------------- */
 
 static void a_seed_decides_the_draws(void **state)
@@ -587,6 +602,7 @@ int main(void)
         cmocka_unit_test(cuts_have_exact_borders),
         cmocka_unit_test(infinities_are_probabilities_of_a_kind),
         cmocka_unit_test(stages_act_in_the_order_given),
+        cmocka_unit_test(a_temperature_near_0_takes_the_best),
         cmocka_unit_test(a_seed_decides_the_draws),
         cmocka_unit_test(draws_have_the_right_distribution),
         cmocka_unit_test(bad_chains_are_refused),

@@ -185,14 +185,20 @@ static void adjust(const vug_sampler *s, const vug_sampler_stage *stage, size_t 
         case VUG_SAMPLER_PRESENCE:
             c->logit -= answer ? stage->value : 0;
             break;
-        case VUG_SAMPLER_FREQUENCY:
-            c->logit -= (float)answer * stage->value;
-            break;
         default:
-            c->logit /= stage->value;
+            c->logit -= (float)answer * stage->value;
             break;
         }
     }
+}
+
+/* Where the best logit would become an infinity, and others with it, it becomes 0. */
+static void divide(vug_candidate *c, size_t n, float temperature)
+{
+    const float best = best_logit(c, n);
+    const bool shift = isfinite(best) && !isfinite(best / temperature);
+    for (size_t i = 0; i < n; i++)
+        c[i].logit = (shift ? c[i].logit - best : c[i].logit) / temperature;
 }
 
 /* The place of a token among the candidates, or n. */
@@ -245,6 +251,9 @@ static size_t apply(vug_sampler *s, const vug_sampler_stage *stage, size_t n)
     }
     case VUG_SAMPLER_BIAS:
         add_bias(s, stage, n);
+        return n;
+    case VUG_SAMPLER_TEMPERATURE:
+        divide(c, n, stage->value);
         return n;
     default:
         adjust(s, stage, n);
