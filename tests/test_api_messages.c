@@ -85,6 +85,8 @@ static const struct {
       "messages[1].tool_calls[0].function.arguments", "a string or an object" },
     { SAYS("assistant", "\"function_call\":{\"arguments\":\"{}\"}"),
       "messages[1].function_call.name", "missing" },
+    { SAYS("user", "\"content\":\"\",\"function_call\":{\"name\":\"f\"}"),
+      "messages[1].function_call", "of role user" },
     { SAYS("tool", "\"content\":\"5\""), "messages[1].tool_call_id", "missing" },
     { SAYS("tool", "\"content\":\"5\",\"tool_call_id\":1"), "messages[1].tool_call_id",
       "a string" },

@@ -171,7 +171,9 @@ static void the_formats(void **state)
 #define CALLED(id, arguments) \
     "{\"id\":\"" id "\",\"function\":{\"name\":\"f" id "\",\"arguments\":" arguments "}}"
 #define CALLS(calls) "{\"role\":\"assistant\",\"tool_calls\":[" calls "]}"
-#define RESULT(id)   "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r" id "\"}"
+#define THOUGHT(content, reasoning) \
+    "{\"role\":\"assistant\",\"content\":\"" content "\",\"reasoning\":\"" reasoning "\"}"
+#define RESULT(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r" id "\"}"
 
 static void history_is(const char *source, const char *messages, const char *want)
 {
@@ -227,6 +229,9 @@ static void histories(void **state)
           "\"arguments\":\"{\\\"a\\\":2}\"}},{\"role\":\"function\",\"name\":\"g\","
           "\"content\":\"5\"}",
           "assistant:g({\"a\": 2});tool:5;" },
+        { "{\"role\":\"assistant\",\"function_call\":{\"name\":\"g\",\"arguments\":\"{}\"},"
+          "\"tool_calls\":[" CALLED("1", "{}") "]}," RESULT("1"),
+          "assistant:f1({});tool:r1;" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -238,6 +243,15 @@ static void histories(void **state)
             "{% endfor %}{% endfor %}{% endfor %}",
             CALLS(CALLED("1", "\"{\\\"a\\\":\"") "," CALLED("2", "\"{\\\"a\\\":1}\"")),
             "f1:arguments={\"a\":;f2:a=1;");
+    /* Neighbours that are one have thought all that each of them did. */
+    static const char turns[] =
+            "{%- for m in messages %}{% if not loop.first and loop.previtem.role == m.role %}"
+            "{{ raise_exception('twice') }}{% endif %}{{ m.role }}:{{ m.content }}<{{ "
+            "m.reasoning_content }}>;{% endfor %}";
+    history_is(turns, USER "," THOUGHT("one", "a") "," THOUGHT("two", "") "," THOUGHT("three", "b"),
+               "user: Hi <>;assistant:one\n\ntwo\n\nthree<a\n\nb>;");
+    history_is(turns, USER "," THOUGHT("one", "") "," THOUGHT("two", "b") "," USER,
+               "user: Hi <>;assistant:one\n\ntwo<b>;user: Hi <>;");
 }
 
 /* ---- where a template comes from ---------------------------------------------------------- */
@@ -326,6 +340,8 @@ static void what_is_refused(void **state)
           NULL, NULL, "messages[0]: tool_calls[0]: \"arguments\" are neither" },
         { "[{\"role\":\"user\",\"content\":\"\",\"tool_calls\":[{}]}]", NULL, NULL,
           "messages[0]: \"tool_calls\" in a message of role \"user\"" },
+        { "[{\"role\":\"user\",\"content\":\"\",\"function_call\":{\"name\":\"f\"}}]", NULL, NULL,
+          "messages[0]: \"function_call\" in a message of role \"user\"" },
         { "[" USER "]", "{}", NULL, "tools: expected an array" },
         { "[" USER "]", "[{\"name\":\"f\"}]", NULL, "tools[0]: expected {\"type\"" },
         { "[" USER "]", "[{\"function\":{}}]", NULL, "tools[0]: its function has no \"name\"" },

@@ -109,15 +109,18 @@ vug_status vug_fit_calls_of(const vug_jv *m, vug_fit_turn *turn, bool no_text, v
                             vug_err *err)
 {
     const vug_jv *calls = vug_jv_get(m, "tool_calls");
+    const bool none = !calls || calls->type == VUG_JSON_NULL ||
+                      (calls->type == VUG_JSON_ARRAY && calls->n == 0);
+    const bool old = none && vug_jv_is(vug_jv_get(m, "function_call"), VUG_JSON_OBJECT);
     vug_jv *last = NULL;
     size_t i = 0;
-    if (vug_jv_is(vug_jv_get(m, "function_call"), VUG_JSON_OBJECT))
-        return check_old_call(m, turn, no_text, arena, err);
-    if (!calls || calls->type == VUG_JSON_NULL || (calls->type == VUG_JSON_ARRAY && !calls->n))
+    if (none && !old)
         return VUG_OK;
     if (!vug_str_is(turn->role, "assistant"))
-        return VUG_FAIL(err, VUG_FORMAT, "\"tool_calls\" in a message of role \"%.*s\"",
-                        VUG_STR_ARG(turn->role));
+        return VUG_FAIL(err, VUG_FORMAT, "\"%s\" in a message of role \"%.*s\"",
+                        old ? "function_call" : "tool_calls", VUG_STR_ARG(turn->role));
+    if (old)
+        return check_old_call(m, turn, no_text, arena, err);
     if (calls->type != VUG_JSON_ARRAY)
         return VUG_FAIL(err, VUG_FORMAT, "\"tool_calls\" is no list");
     turn->calls = vug_fit_new(arena, VUG_JSON_ARRAY, "tool_calls");

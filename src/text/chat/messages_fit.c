@@ -139,14 +139,32 @@ static void fit_calls(fitting *f, vug_fit_turn *turn)
 static void add_all(fitting *f, vug_jv *to, vug_jv **last, const vug_jv *from)
 {
     for (const vug_jv *v = from->child; v; v = v->next) {
-        vug_jv *copy = vug_fit_new(f->arena, v->type, "");
+        vug_jv *copy = vug_fit_copy(f->arena, v);
         f->good = f->good && copy;
         if (!copy)
             return;
-        *copy = *v;
-        copy->next = NULL;
         vug_fit_add(to, last, copy);
     }
+}
+
+/* What all of them thought. */
+static const vug_jv *join_reasoning(fitting *f, const vug_fit_turn *turn, size_t from, size_t to)
+{
+    const vug_jv *only = NULL;
+    bool several = false;
+    for (size_t i = from; i < to; i++) {
+        const vug_jv *here = turn[i].reasoning;
+        if (!here || here->str.len == 0)
+            continue;
+        vug_buf_puts(&f->text, only ? "\n\n" : "");
+        say(f, here, "");
+        several = only != NULL;
+        only = here;
+    }
+    if (several)
+        return said(f);
+    f->text.len = 0;
+    return only;
 }
 
 /* turn[from..to) becomes turn[from]. */
@@ -163,11 +181,10 @@ static void join(fitting *f, vug_fit_turn *turn, size_t from, size_t to)
             f->text.len = before; /* it said nothing */
         if (turn[i].calls)
             add_all(f, calls, &last, turn[i].calls);
-        if (!turn[from].reasoning)
-            turn[from].reasoning = turn[i].reasoning;
     }
     turn[from].calls = f->good && calls->n ? calls : NULL;
     turn[from].content = said(f);
+    turn[from].reasoning = join_reasoning(f, turn, from, to);
 }
 
 /* Results of tools that a user's message follows become messages of the user. */
@@ -197,14 +214,12 @@ static size_t fit_neighbours(fitting *f, vug_fit_turn *turn, size_t n)
 
 static void add_copy(fitting *f, vug_jv *to, vug_jv **last, const vug_jv *v, const char *key)
 {
-    vug_jv *copy = vug_fit_new(f->arena, v->type, key ? key : "");
+    vug_jv *copy = vug_fit_copy(f->arena, v);
     f->good = f->good && copy;
     if (!copy)
         return;
-    const vug_str name = key ? copy->key : v->key;
-    *copy = *v;
-    copy->key = name;
-    copy->next = NULL;
+    if (key)
+        copy->key = vug_str_of(key);
     vug_fit_add(to, last, copy);
 }
 

@@ -132,7 +132,10 @@ static void check_calls(reader *r)
     const vug_jv *calls = vug_member(r->message, "tool_calls");
     const vug_jv *old = vug_member(r->message, "function_call");
     size_t i = 0;
-    if (old)
+    if (old && !is_role(r, "assistant"))
+        vug_refuse(r->t, old_at.text, "%s in a message of role %.*s", old_at.text,
+                   VUG_STR_ARG(r->role));
+    else if (old)
         check_function(r, &old_at, old);
     if (!calls || !vug_field_is(r->t, at.text, calls, VUG_JSON_ARRAY))
         return;
