@@ -182,6 +182,10 @@ static void test_qwen3_coder(void **state)
                                  CODER("f>\n" PUT("l", "a")), CODER("f>\n" PUT("l", "[1]")),
                                  CODER("f>\n" PUT("l", "[\"</parameter>\"]")),
                                  CODER("f>\n" PUT("e", "x") PUT("e", "x")) } });
+    any.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}]");
+    check(&(row){ .use = any,
+                  .whole = { CODER("f>\n"), CODER("f>\n" PUT("a", "text") PUT("b", "1")) },
+                  .not_whole = { CODER("f>\n{}"), CODER("f>\n{\"a\": 1}\n") } });
 }
 
 static void refused(vug_tool_use use, vug_status st, const char *sentence)

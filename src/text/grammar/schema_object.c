@@ -447,7 +447,7 @@ static bool make_pairs(object *o)
 
 vug_node vug_schema_object(vug_schema *s, vug_schema_case c)
 {
-    if (is_any(c))
+    if (is_any(c) && !s->inside)
         return s->json.object;
     object o = { .s = s,
                  .c = c,
