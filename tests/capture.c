@@ -81,3 +81,28 @@ void captured_release(captured *c)
     vug_text_release(&c->out);
     vug_text_release(&c->err);
 }
+
+void gives(captured c, const char *out, const char *part)
+{
+    const bool said = *part ? strstr(c.err.ptr, part) != NULL : c.err.len == 0;
+    if (c.code != 0 || strcmp(c.out.ptr, out) != 0 || !said)
+        fail_msg("exit code %d: '%.600s', expected '%.600s'; '%.600s', expected '%.600s'", c.code,
+                 c.out.ptr, out, c.err.ptr, part);
+    captured_release(&c);
+}
+
+void refuses(captured c, const char *part)
+{
+    refuses_with(c, 2, part);
+}
+
+void refuses_with(captured c, int code, const char *part)
+{
+    if (c.code != code || !strstr(c.err.ptr, part))
+        fail_msg("exit code %d, not %d: '%.2000s', expected '%s'", c.code, code, c.err.ptr, part);
+    assert_int_equal(strncmp(c.err.ptr, "vug: ", 5), 0);
+    assert_ptr_equal(strchr(c.err.ptr, '\n'), c.err.ptr + c.err.len - 1);
+    assert_null(memchr(c.err.ptr, '\033', c.err.len));
+    assert_int_equal(c.out.len, 0);
+    captured_release(&c);
+}

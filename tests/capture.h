@@ -21,6 +21,13 @@ const char *capture_program(void);
 captured capture(const char *input, const char *const *env, const char *const *argv);
 void captured_release(captured *c);
 
+/* These fail the test unless it is so, and release `c`. It went well, the output is `out`,
+ * and on stderr there is `part`, or for "" nothing. */
+void gives(captured c, const char *out, const char *part);
+/* The exit code is 2, and all that was written is one sentence with `part` in it. */
+void refuses(captured c, const char *part);
+void refuses_with(captured c, int code, const char *part);
+
 #define VUG_ARGV(...)     ((const char *const[]){ capture_program(), __VA_ARGS__, NULL })
 #define VUG(...)          capture(NULL, NULL, VUG_ARGV(__VA_ARGS__))
 #define VUG_IN(text, ...) capture((text), NULL, VUG_ARGV(__VA_ARGS__))

@@ -67,22 +67,6 @@ static void model_in(const scratch *tree, const char *name)
 #define RUN_IN(text, program, ...) \
     capture((text), NULL, (const char *const[]){ (program).path, __VA_ARGS__, NULL })
 
-static void answers(captured c, const char *expected)
-{
-    if (c.code != 0 || strcmp(c.out.ptr, expected) != 0)
-        fail_msg("exit code %d: '%.400s', '%.400s'", c.code, c.out.ptr, c.err.ptr);
-    captured_release(&c);
-}
-
-/* `part` may hold FOLDER for the tree's. */
-static void refuses(captured c, const char *sentence)
-{
-    if (c.code != 2 || strcmp(c.err.ptr, sentence) != 0)
-        fail_msg("exit code %d: '%.600s', expected '%.600s'", c.code, c.err.ptr, sentence);
-    assert_int_equal(c.out.len, 0);
-    captured_release(&c);
-}
-
 /* ---- where it lies --------------------------------------------------------------------- */
 
 static void found_from_the_program(void **state)
@@ -109,7 +93,7 @@ static void found_from_the_program(void **state)
         refuses(RUN(vug, "run"), sentence);
         refuses(RUN(vug, "inspect", "pebble"), sentence);
         model_in(&tree, trees[i].model);
-        answers(RUN(vug, "run", "What is vug?", ALWAYS_A), "AAA\n");
+        gives(RUN(vug, "run", "What is vug?", ALWAYS_A), "AAA\n", "");
         captured c = RUN(vug, "inspect", "pebble");
         assert_int_equal(c.code, 0);
         assert_non_null(strstr(c.out.ptr, scratch_at(&tree, trees[i].model).path));
@@ -135,12 +119,12 @@ static void the_nearest_and_the_real_place(void **state)
     (void)folder(&tree, "elsewhere");
     const scratch_path link = scratch_at(&tree, "elsewhere/vug");
     assert_int_equal(symlink(vug.path, link.path), 0);
-    answers(RUN(link, "run", "What is vug?", ALWAYS_A), "AAA\n");
+    gives(RUN(link, "run", "What is vug?", ALWAYS_A), "AAA\n", "");
     char path[600];
     (void)snprintf(path, sizeof(path), "PATH=%s/a/b", tree.path);
-    answers(capture(NULL, (const char *const[]){ path, NULL },
-                    (const char *const[]){ "vug", "run", "What is vug?", ALWAYS_A, NULL }),
-            "AAA\n");
+    gives(capture(NULL, (const char *const[]){ path, NULL },
+                  (const char *const[]){ "vug", "run", "What is vug?", ALWAYS_A, NULL }),
+          "AAA\n", "");
     scratch_remove(&tree);
 }
 
@@ -160,18 +144,18 @@ static void what_a_single_operand_is(void **state)
     refuses(capture(NULL, NULL, (const char *const[]){ "sh", "-c", command, NULL }),
             "vug: the prompt is empty\n");
     /* Texts. */
-    answers(RUN(vug, "run", "What is 1/2 + 1/2?", ALWAYS_A), "AAA\n");
-    answers(RUN(vug, "run", "two\nlines", ALWAYS_A), "AAA\n");
-    answers(RUN_IN("hello\n", vug, "run", ALWAYS_A), "AAA\n");
-    answers(RUN_IN("hello\n", vug, "run", "-", ALWAYS_A), "AAA\n");
+    gives(RUN(vug, "run", "What is 1/2 + 1/2?", ALWAYS_A), "AAA\n", "");
+    gives(RUN(vug, "run", "two\nlines", ALWAYS_A), "AAA\n", "");
+    gives(RUN_IN("hello\n", vug, "run", ALWAYS_A), "AAA\n", "");
+    gives(RUN_IN("hello\n", vug, "run", "-", ALWAYS_A), "AAA\n", "");
     refuses(RUN(vug, "run", ""), "vug: the prompt is empty\n");
     refuses(RUN(vug, "run", " "), "vug: the prompt is empty\n");
     refuses(RUN(vug, "run"), "vug: the prompt is empty\n");
     /* Models. */
-    answers(RUN_IN("hello", vug, "run", mine.path, ALWAYS_A), "AAA\n");
-    answers(RUN_IN("hello", vug, "run", "pebble", ALWAYS_A), "AAA\n");
-    answers(RUN(vug, "run", "pebble", "hello", ALWAYS_A), "AAA\n");
-    answers(RUN(vug, "run", "pebble", "pebble", ALWAYS_A), "AAA\n");
+    gives(RUN_IN("hello", vug, "run", mine.path, ALWAYS_A), "AAA\n", "");
+    gives(RUN_IN("hello", vug, "run", "pebble", ALWAYS_A), "AAA\n", "");
+    gives(RUN(vug, "run", "pebble", "hello", ALWAYS_A), "AAA\n", "");
+    gives(RUN(vug, "run", "pebble", "pebble", ALWAYS_A), "AAA\n", "");
     refuses(RUN(vug, "run", "nowhere"),
             "vug: nowhere: no such folder; a prompt of one word needs a "
             "MODEL before it, such as pebble\n");
@@ -210,10 +194,10 @@ static void its_name_in_every_command(void **state)
     model_in(&tree, "models/pebble");
     scratch_puts(&tree, "text.txt", "hello hello hello");
     const scratch_path text = scratch_at(&tree, "text.txt");
-    answers(RUN_IN("A", vug, "tokenize", "pebble"), "     296  \"A\"\n");
-    answers(RUN_IN("[{\"role\":\"user\",\"content\":\"x\"}]", vug, "template", "pebble",
-                   "--messages", "-"),
-            "<bos><start_of_turn>user\nx<end_of_turn>\n<start_of_turn>model\n");
+    gives(RUN_IN("A", vug, "tokenize", "pebble"), "     296  \"A\"\n", "");
+    gives(RUN_IN("[{\"role\":\"user\",\"content\":\"x\"}]", vug, "template", "pebble", "--messages",
+                 "-"),
+          "<bos><start_of_turn>user\nx<end_of_turn>\n<start_of_turn>model\n", "");
     static const char *const commands[] = { "inspect", "graph" };
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
         captured c = RUN(vug, commands[i], "pebble");

@@ -31,21 +31,6 @@ static url url_of(int port, const char *path)
     return u;
 }
 
-static void gives(captured c, const char *out, const char *err)
-{
-    if (c.code != 0 || strcmp(c.out.ptr, out) != 0 || !strstr(c.err.ptr, err))
-        fail_msg("exit code %d: '%.600s', expected '%.600s'; '%.600s', expected '%.600s'", c.code,
-                 c.out.ptr, out, c.err.ptr, err);
-    captured_release(&c);
-}
-
-static void refuses(captured c, const char *part)
-{
-    if (c.code != 2 || !strstr(c.err.ptr, part))
-        fail_msg("exit code %d: '%.600s', expected '%s'", c.code, c.err.ptr, part);
-    captured_release(&c);
-}
-
 /* ---- our own server ----------------------------------------------------------------------- */
 
 #define GREEDY   "--temperature", "0"
