@@ -36,14 +36,5 @@ static int meet(vug_ui *ui, const vug_options *opt, vug_str prompt)
 
 int vug_cmd_chat(vug_ui *ui, const vug_options *opt)
 {
-    vug_text piped;
-    vug_str prompt;
-    vug_err err;
-    int code;
-    if (vug_partner_prompt(opt, 0, &piped, &prompt, &err) != VUG_OK)
-        code = vug_ui_fail(ui, &err);
-    else
-        code = meet(ui, opt, prompt);
-    vug_text_release(&piped);
-    return code;
+    return vug_partner_prompt(ui, opt, 0, meet);
 }

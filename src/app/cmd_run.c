@@ -47,14 +47,5 @@ static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
 
 int vug_cmd_run(vug_ui *ui, const vug_options *opt)
 {
-    vug_text piped;
-    vug_str prompt;
-    vug_err err;
-    int code;
-    if (vug_partner_prompt(opt, 1, &piped, &prompt, &err) != VUG_OK)
-        code = vug_ui_fail(ui, &err);
-    else
-        code = open_and_run(ui, opt, prompt);
-    vug_text_release(&piped);
-    return code;
+    return vug_partner_prompt(ui, opt, 1, open_and_run);
 }

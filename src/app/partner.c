@@ -35,12 +35,10 @@ static vug_status check_options(const vug_options *opt, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_partner_prompt(const vug_options *opt, size_t at, vug_text *piped, vug_str *prompt,
+static vug_status find_prompt(const vug_options *opt, size_t at, vug_text *piped, vug_str *prompt,
                               vug_err *err)
 {
     const char *given = opt->n_operands > at ? opt->operand[at] : NULL;
-    *piped = (vug_text){ 0 };
-    *prompt = (vug_str){ 0 };
     VUG_TRY(check_options(opt, err));
     if (!given && opt->messages && (opt->json || isatty(STDIN_FILENO) != 1)) {
         *prompt = vug_str_of("");
@@ -65,6 +63,18 @@ vug_status vug_partner_prompt(const vug_options *opt, size_t at, vug_text *piped
     if (prompt->len == 0 || (blank == prompt->len && !opt->raw))
         return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty");
     return VUG_OK;
+}
+
+int vug_partner_prompt(vug_ui *ui, const vug_options *opt, size_t at,
+                       int (*fn)(vug_ui *ui, const vug_options *opt, vug_str prompt))
+{
+    vug_text piped = { 0 };
+    vug_str prompt = { 0 };
+    vug_err err;
+    const vug_status st = find_prompt(opt, at, &piped, &prompt, &err);
+    const int code = st == VUG_OK ? fn(ui, opt, prompt) : vug_ui_fail(ui, &err);
+    vug_text_release(&piped);
+    return code;
 }
 
 vug_status vug_partner_begin(const vug_partner *p, vug_talk *talk, vug_err *err)

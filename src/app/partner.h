@@ -24,11 +24,11 @@ typedef struct {
     void (*reset)(void *self);
 } vug_partner;
 
-/* The prompt that stands at operand `at`, or is piped in; `piped` is the caller's. ptr is NULL
- * when there is none: a chat; it is empty when --messages has all there is to answer. Options
- * that exclude each other are refused. */
-VUG_MUST_CHECK vug_status vug_partner_prompt(const vug_options *opt, size_t at, vug_text *piped,
-                                             vug_str *prompt, vug_err *err);
+/* Calls `fn` with the prompt that stands at operand `at`, or is piped in, and returns its exit
+ * code. ptr is NULL when there is none: a chat; it is empty when --messages has all there is
+ * to answer. Options that exclude each other are refused. */
+int vug_partner_prompt(vug_ui *ui, const vug_options *opt, size_t at,
+                       int (*fn)(vug_ui *ui, const vug_options *opt, vug_str prompt));
 /* What a conversation begins with: --system, --messages. `talk` is the caller's. */
 VUG_MUST_CHECK vug_status vug_partner_begin(const vug_partner *partner, vug_talk *talk,
                                             vug_err *err);
