@@ -48,10 +48,10 @@ static void health(vug_http_call *call, void *user)
     vug_http_reply(call, &head, &body);
 }
 
-static void echo_query(vug_http_call *call, void *user)
+static void echo_path(vug_http_call *call, void *user)
 {
     (void)user;
-    reply_text(call, vug_http_query(call));
+    reply_text(call, vug_http_path(call));
 }
 
 static void echo_rest(vug_http_call *call, void *user)
@@ -167,7 +167,7 @@ static void hang_up_stream(vug_http_call *call, void *user)
 
 static const vug_http_route routes[] = {
     { "GET", "/health", VUG_HTTP_OPEN, health },
-    { "GET", "/echo", 0, echo_query },
+    { "GET", "/echo", 0, echo_path },
     { "GET", "/named/", VUG_HTTP_PREFIX, echo_rest },
     { "GET", "/big", VUG_HTTP_QUEUED, big },
     { "POST", "/echo", 0, echo_body },

@@ -5,7 +5,7 @@
  * A server with toy routes in a thread, and a client of raw sockets. Include after cmocka.h.
  *
  *     GET  /health         open, "ok"
- *     GET  /echo           the query
+ *     GET  /echo           the path
  *     GET  /named/...      the rest of the path
  *     GET  /big            8 MiB
  *     POST /echo           the body; /queued-echo does so on another thread

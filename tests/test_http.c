@@ -42,8 +42,8 @@ static void test_answers(void **state)
     assert_false(http_has_header(&a, "Access-Control-Allow-Origin"));
     http_answer_release(&a);
 
-    http_ask(&c, "/echo?a=b%20c&d", NULL);
-    http_expect(&c, 200, "a=b%20c&d");
+    http_ask(&c, "/named/a%3Fb?c=d%20e&f", NULL);
+    http_expect(&c, 200, "a?b");
     http_ask(&c, "/named/org%2Fmodel/x", NULL);
     http_expect(&c, 200, "org/model/x");
     http_ask(&c, "/echo", "{\"a\": 1}");
@@ -53,7 +53,7 @@ static void test_answers(void **state)
     http_ask(&c, "/echo", "");
     http_expect(&c, 200, "");
     http_send_text(&c, "GET http://127.0.0.1:1/echo?q HTTP/1.1\r\n" HOST "\r\n");
-    http_expect(&c, 200, "q");
+    http_expect(&c, 200, "/echo");
     http_send_text(&c, "\r\nGET /health HTTP/1.1\r\nhOST:\tLocalhost:99 \r\n\r\n");
     http_expect(&c, 200, "ok");
 
@@ -166,7 +166,7 @@ static void test_pipelining(void **state)
     http_client c = http_connect(plain);
     for (int i = 0; i < 100; i++) {
         if (i % 3 == 0)
-            vug_buf_printf(&all, "GET /echo?%d HTTP/1.1\r\n" HOST "\r\n", i);
+            vug_buf_printf(&all, "GET /named/%d HTTP/1.1\r\n" HOST "\r\n", i);
         else
             vug_buf_printf(&all, "POST /%s HTTP/1.1\r\n" HOST JSON "Content-Length: 3\r\n\r\n%3d",
                            i % 3 == 1 ? "queued-echo" : "echo", i);
@@ -363,9 +363,9 @@ static void test_limits_of_the_head(void **state)
         int status;
         const char *before, *after;
     } cases[] = {
-        { VUG_HTTP_MAX_TARGET - 6, 200, "GET /echo?", " HTTP/1.1\r\n" HOST "\r\n" },
-        { VUG_HTTP_MAX_TARGET - 5, 414, "GET /echo?", " HTTP/1.1\r\n" HOST "\r\n" },
-        { VUG_HTTP_MAX_HEAD, 414, "GET /echo?", "" },
+        { VUG_HTTP_MAX_TARGET - 8, 200, "GET /health?", " HTTP/1.1\r\n" HOST "\r\n" },
+        { VUG_HTTP_MAX_TARGET - 7, 414, "GET /health?", " HTTP/1.1\r\n" HOST "\r\n" },
+        { VUG_HTTP_MAX_HEAD, 414, "GET /health?", "" },
         { VUG_HTTP_MAX_HEAD - 80, 200, "GET /health HTTP/1.1\r\n" HOST "X: ", "\r\n\r\n" },
         { VUG_HTTP_MAX_HEAD, 431, "GET /health HTTP/1.1\r\n" HOST "X: ", "\r\n\r\n" },
     };

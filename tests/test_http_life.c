@@ -188,11 +188,9 @@ static void test_leaving_is_noticed(void **state)
             if (phase)
                 http_expect_text(&c, "\r\n\r\n");
             vug_http_call *call = s->held[way];
-            assert_false(vug_http_gone(call));
             assert_int_equal(atomic_load(&s->n_gone), way);
             leave(&c, way);
             http_await(&s->n_gone, way + 1);
-            assert_true(vug_http_gone(call));
             if (phase) {
                 assert_false(vug_http_stream_event(call, vug_str_of("data: x\n\n")));
                 vug_http_stream_end(call);
@@ -265,7 +263,7 @@ static void test_answer_after_half_close(void **state)
     http_server *s = http_start(NULL);
     http_client c = http_connect(s);
     http_ask(&c, "/health", NULL);
-    http_ask(&c, "/echo?last", NULL);
+    http_ask(&c, "/named/last", NULL);
     assert_int_equal(shutdown(c.fd, SHUT_WR), 0);
     http_expect(&c, 200, "ok");
     http_expect(&c, 200, "last");

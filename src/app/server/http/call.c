@@ -20,11 +20,6 @@ vug_str vug_http_rest(const vug_http_call *call)
     return vug_str_from(call->request.path, strlen(call->route->path));
 }
 
-vug_str vug_http_query(const vug_http_call *call)
-{
-    return call->request.query;
-}
-
 vug_str vug_http_header(const vug_http_call *call, const char *name)
 {
     return vug_http_field_of(&call->request, name);
@@ -147,14 +142,6 @@ void vug_http_on_gone(vug_http_call *call, void (*fn)(void *arg), void *arg)
     (void)pthread_mutex_unlock(&http->lock);
     if (late && fn)
         fn(arg);
-}
-
-bool vug_http_gone(vug_http_call *call)
-{
-    (void)pthread_mutex_lock(&call->http->lock);
-    const bool gone = call->gone;
-    (void)pthread_mutex_unlock(&call->http->lock);
-    return gone;
 }
 
 /* ---- the answer -------------------------------------------------------------------------------- */

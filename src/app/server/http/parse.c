@@ -152,9 +152,7 @@ static bool parse_target(vug_str target, vug_arena *arena, vug_http_request *r,
     }
     if (!target.len || *target.ptr != '/')
         return bad(error, "the target does not begin with /");
-    const vug_str path = cut(&target, '?');
-    r->query = target;
-    return unescape(path, arena, &r->path, error);
+    return unescape(cut(&target, '?'), arena, &r->path, error);
 }
 
 static bool parse_request_line(vug_str line, vug_arena *arena, vug_http_request *r,

@@ -17,9 +17,8 @@ typedef struct {
 /* Everything lives in the arena. */
 typedef struct {
     vug_str method;
-    vug_str path;  /* %-escapes are undone; "*" for the whole server */
-    vug_str query; /* behind '?' */
-    vug_str host;  /* of the target or of Host, with its port; NULL ptr: none */
+    vug_str path; /* without the query, %-escapes undone; "*" for the whole server */
+    vug_str host; /* of the target or of Host, with its port; NULL ptr: none */
     vug_http_field *field;
     size_t n_fields;
     int minor; /* of HTTP/1.x */
