@@ -103,12 +103,10 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
             vug_http_conn_close(conn);
             return;
         }
-        vug_api_error error;
-        (void)vug_api_error_set(
-                &error, VUG_API_TOO_SLOW, NULL, "The %s took longer than %g s to come.",
-                conn->phase == VUG_HTTP_HEAD ? "head of the request" : "body",
-                conn->phase == VUG_HTTP_HEAD ? conn->http->opt.head_s : conn->http->opt.body_s);
-        vug_http_refuse_call(conn, &error, NULL);
+        const bool head = conn->phase == VUG_HTTP_HEAD;
+        vug_http_refuse(conn, VUG_API_TOO_SLOW, "The %s took longer than %g s to come.",
+                        head ? "head of the request" : "body",
+                        head ? conn->http->opt.head_s : conn->http->opt.body_s);
     }
     vug_http_conn_arm(conn);
 }

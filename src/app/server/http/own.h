@@ -184,8 +184,9 @@ bool vug_http_conn_busy(const vug_http *http);
 /* Takes what is there for the phase the connection is in. */
 void vug_http_read(vug_http_conn *conn);
 /* Answers the request that is being read with an error, after which the connection ends
- * unless the request was whole. `headers` as in vug_http_head. */
-void vug_http_refuse_call(vug_http_conn *conn, const vug_api_error *error, const char *headers);
+ * unless the request was whole. */
+void vug_http_refuse(vug_http_conn *conn, vug_api_error_kind kind, const char *fmt, ...)
+        VUG_PRINTF(3, 4);
 
 /* route.c */
 /* The head was parsed. False when the request is refused, which fills `error` and sets

@@ -5,7 +5,8 @@ enum { PIECE = 4096 };
 
 /* ---- refusing ------------------------------------------------------------------------------ */
 
-void vug_http_refuse_call(vug_http_conn *conn, const vug_api_error *error, const char *headers)
+/* `headers` as in vug_http_head. */
+static void refuse(vug_http_conn *conn, const vug_api_error *error, const char *headers)
 {
     if (!conn->call)
         conn->call = vug_http_call_create(conn->http);
@@ -22,11 +23,14 @@ void vug_http_refuse_call(vug_http_conn *conn, const vug_api_error *error, const
     vug_http_fail_with(call, error, headers);
 }
 
-static void refuse(vug_http_conn *conn, vug_api_error_kind kind, const char *text)
+void vug_http_refuse(vug_http_conn *conn, vug_api_error_kind kind, const char *fmt, ...)
 {
     vug_api_error error;
-    (void)vug_api_error_set(&error, kind, NULL, "%s", text);
-    vug_http_refuse_call(conn, &error, NULL);
+    va_list ap;
+    va_start(ap, fmt);
+    vug_api_error_fill(&error, kind, NULL, fmt, ap);
+    va_end(ap);
+    refuse(conn, &error, NULL);
 }
 
 /* ---- the head ------------------------------------------------------------------------------ */
@@ -60,7 +64,7 @@ static void end_head(vug_http_conn *conn)
     if (ok)
         begin_body(conn);
     else
-        vug_http_refuse_call(conn, &error, headers);
+        refuse(conn, &error, headers);
 }
 
 static bool begins_request(char c)
@@ -91,11 +95,9 @@ static bool read_head(vug_http_conn *conn)
         (void)evbuffer_drain(in, end ? end - before : (size_t)n);
         if (conn->head.bad || (end ? end : head.len) > VUG_HTTP_MAX_HEAD) {
             const bool line = !conn->head.bad && memchr(head.ptr, '\n', head.len);
-            vug_api_error error;
-            (void)vug_api_error_set(&error, line ? VUG_API_HEADERS : VUG_API_TARGET, NULL,
-                                    "The %s more than %d bytes.",
-                                    line ? "headers have" : "request line has", VUG_HTTP_MAX_HEAD);
-            vug_http_refuse_call(conn, &error, NULL);
+            vug_http_refuse(conn, line ? VUG_API_HEADERS : VUG_API_TARGET,
+                            "The %s more than %d bytes.",
+                            line ? "headers have" : "request line has", VUG_HTTP_MAX_HEAD);
             return true;
         }
         if (end) {
@@ -104,7 +106,7 @@ static bool read_head(vug_http_conn *conn)
             return true;
         }
         if (!begins_request(*head.ptr)) {
-            refuse(conn, VUG_API_BAD_REQUEST, "Not a request of HTTP/1.1.");
+            vug_http_refuse(conn, VUG_API_BAD_REQUEST, "Not a request of HTTP/1.1.");
             return true;
         }
     }
@@ -136,7 +138,7 @@ static void refuse_body(vug_http_conn *conn)
     vug_http_call *call = conn->call;
     atomic_fetch_sub(&conn->http->held, call->body.cap);
     vug_buf_release(&call->body);
-    refuse(conn, VUG_API_UNAVAILABLE, "There is no memory for the body now.");
+    vug_http_refuse(conn, VUG_API_UNAVAILABLE, "There is no memory for the body now.");
 }
 
 /* Clients that are slow to send or to take shall not keep others out: they go, the one that has
@@ -179,13 +181,12 @@ static bool read_body(vug_http_conn *conn)
             return true;
     }
     if (done == VUG_HTTP_BAD) {
-        refuse(conn, VUG_API_BAD_REQUEST, "not a request of HTTP/1.1: a chunk that is none");
+        vug_http_refuse(conn, VUG_API_BAD_REQUEST,
+                        "not a request of HTTP/1.1: a chunk that is none");
     } else if (done == VUG_HTTP_BIG) {
-        vug_api_error error;
-        (void)vug_api_error_set(&error, VUG_API_TOO_LARGE, NULL,
-                                "The body has more than the %zu bytes that are read.",
-                                conn->http->opt.max_body);
-        vug_http_refuse_call(conn, &error, NULL);
+        vug_http_refuse(conn, VUG_API_TOO_LARGE,
+                        "The body has more than the %zu bytes that are read.",
+                        conn->http->opt.max_body);
     } else {
         vug_http_call *call = conn->call;
         vug_http_conn_answer(conn);
