@@ -72,10 +72,9 @@ static vug_status describe(planner *p, vug_target *t, const vug_tensor_row *row,
     set_shape(spec, t->type.dtype, rank, dim);
     if (!t->type.group)
         return VUG_OK;
-    const vug_dtype_info *info = vug_dtype_of(t->type.dtype);
     const bool affine = t->type.dtype != VUG_DTYPE_MLX_FP4;
     spec->dtype = VUG_DTYPE_U32;
-    spec->dim[rank - 1] = t->columns / info->elements * info->bytes / 4;
+    spec->dim[rank - 1] = vug_dtype_row(t->type.dtype, t->columns) / 4;
     const size_t stem = spec->name.len - strlen(".weight");
     for (int i = 0; i < 1 + affine; i++) {
         char name[256];

@@ -30,8 +30,7 @@ static vug_matrix matrix_of(const vug_target *t, const vug_source *s)
 
 static size_t row_bytes(const vug_target *t)
 {
-    const vug_dtype_info *info = vug_dtype_of(t->type.dtype);
-    return (size_t)(t->columns / info->elements) * (size_t)info->bytes;
+    return (size_t)vug_dtype_row(t->type.dtype, t->columns);
 }
 
 /* Bytes of a row's scales. */

@@ -141,11 +141,10 @@ static vug_status find_scales(const format *f, const vug_tensor *expected, vug_s
 static vug_status find_matrix(const format *f, vug_matrix *out, const vug_tensor **expected,
                               vug_err *err)
 {
-    const vug_dtype_info *info = vug_dtype_of(f->dtype);
     const vug_tensor *data;
     VUG_TRY(find_expected(f, expected, err));
     const int64_t rows = (*expected)->dim[0], columns = (*expected)->dim[1];
-    const int64_t bytes = columns / info->elements * info->bytes;
+    const int64_t bytes = vug_dtype_row(f->dtype, columns);
     *out = (vug_matrix){ .dtype = f->dtype, .columns = columns };
     if (f->group) {
         VUG_TRY(find(f, ".weight", rows, bytes / 4, &data, err));

@@ -216,8 +216,7 @@ DECODER(mxfp4)
 
 static const uint8_t *row_of(const vug_matrix *m, int64_t row)
 {
-    const vug_dtype_info *info = vug_dtype_of(m->dtype);
-    return m->data + row * (m->columns / info->elements * info->bytes);
+    return m->data + row * vug_dtype_row(m->dtype, m->columns);
 }
 
 /* The scale or the bias, as `from` says, of the weight at [row,column]. */

@@ -184,3 +184,8 @@ bool vug_dtype_size(vug_dtype dtype, uint64_t n, uint64_t *bytes)
     const uint64_t elements = (uint64_t)table[dtype].elements;
     return n % elements == 0 && vug_mul_size(n / elements, (uint64_t)table[dtype].bytes, bytes);
 }
+
+int64_t vug_dtype_row(vug_dtype dtype, int64_t columns)
+{
+    return columns / table[dtype].elements * table[dtype].bytes;
+}

@@ -65,5 +65,7 @@ static inline bool vug_dtype_in_safetensors(vug_dtype dtype)
 }
 /* Bytes of `n` elements; false on overflow or when `n` is no whole number of blocks. */
 bool vug_dtype_size(vug_dtype dtype, uint64_t n, uint64_t *bytes);
+/* Those of a row of whole blocks that is in memory. */
+int64_t vug_dtype_row(vug_dtype dtype, int64_t columns);
 
 #endif

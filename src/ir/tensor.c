@@ -26,10 +26,9 @@ bool vug_tensor_begins(const vug_tensor *t, int64_t row)
 
 vug_matrix vug_tensor_from(const vug_tensor *t, int64_t row)
 {
-    const vug_dtype_info *format = vug_dtype_of(t->dtype);
     const int64_t columns = columns_of(t);
     vug_matrix m = { .dtype = t->dtype, .columns = columns, .scales = t->scales };
-    m.data = t->data + row * (columns / format->elements * format->bytes);
+    m.data = t->data + row * vug_dtype_row(t->dtype, columns);
     if (!t->scales.scale)
         return m;
     const int64_t rows = t->dim[t->rank - 2], share = t->scales.rows;

@@ -30,7 +30,7 @@ enum {
 
 /* ---- ways ----------------------------------------------------------------- */
 
-vug_cpu_way vug_cpu_way_of(const vug_cpu_env *env, vug_dtype dtype)
+static vug_cpu_way way_of(const vug_cpu_env *env, vug_dtype dtype)
 {
     if (env->kernels->format[dtype])
         return VUG_CPU_DIRECT;
@@ -39,13 +39,13 @@ vug_cpu_way vug_cpu_way_of(const vug_cpu_env *env, vug_dtype dtype)
 
 int64_t vug_cpu_linear_scratch(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
-    const vug_cpu_way way = vug_cpu_way_of(env, dtype);
+    const vug_cpu_way way = way_of(env, dtype);
     return way == VUG_CPU_ROUNDED ? vug_cpu_q8_scratch(in) : vug_cpu_f32_scratch(way, in);
 }
 
 void vug_cpu_linear_wish(const vug_cpu_env *env, vug_dtype dtype, vug_cpu_wishes *to)
 {
-    const bool rounded = vug_cpu_way_of(env, dtype) == VUG_CPU_ROUNDED;
+    const bool rounded = way_of(env, dtype) == VUG_CPU_ROUNDED;
     to->f32 |= !rounded;
     to->q8 |= rounded;
     to->wide |= rounded && vug_cpu_layout_of(dtype)->bits == 8;
@@ -76,15 +76,20 @@ bool vug_cpu_linear_shared(const vug_cpu_wishes *wishes, int64_t rows, int64_t g
 
 /* ---- chunks --------------------------------------------------------------- */
 
+static int64_t row_bytes(const vug_matrix *w)
+{
+    return vug_dtype_row(w->dtype, w->columns);
+}
+
 /* Rows of weights of a run: about RUN_BYTES, or what is left after sharing the job
  * among the threads. */
 static int64_t run_of(const vug_cpu_product *p, const vug_cpu_matrix *m)
 {
-    const int64_t row_bytes = vug_cpu_row_bytes(&m->w);
+    const int64_t row = row_bytes(&m->w);
     const int64_t threads = vug_pool_threads(p->env->pool);
     const int64_t share = p->bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
     const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
-    return bytes / row_bytes > 1 ? bytes / row_bytes : 1;
+    return bytes / row > 1 ? bytes / row : 1;
 }
 
 /* Outputs of a chunk of matrix `m`. */
@@ -130,14 +135,14 @@ static vug_cpu_chunk chunk_at(const vug_cpu_product *p, int64_t i)
     const int64_t blocks = row_blocks(g), n = per_chunk(p, g, m);
     const int64_t first = i / blocks * n, row = i % blocks * ROW_BLOCK;
     return (vug_cpu_chunk){ .m = matrix,
-                            .way = vug_cpu_way_of(p->env, matrix->w.dtype),
+                            .way = way_of(p->env, matrix->w.dtype),
                             .first = first,
                             .end = first + n < matrix->out ? first + n : matrix->out,
                             .first_row = g->first + row,
                             .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
                             .slot = g->slot + row,
                             .single = g->rows == 1,
-                            .stride = vug_cpu_row_bytes(&matrix->w) };
+                            .stride = row_bytes(&matrix->w) };
 }
 
 /* ---- one row -------------------------------------------------------------- */
@@ -236,7 +241,7 @@ void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *j
     int64_t chunks = 0;
     for (int64_t g = 0; g < job->n_groups; g++) {
         for (int m = 0; m < job->n; m++)
-            p.bytes += job->group[g].matrix[m].out * vug_cpu_row_bytes(&job->group[g].matrix[m].w);
+            p.bytes += job->group[g].matrix[m].out * row_bytes(&job->group[g].matrix[m].w);
     }
     for (int64_t g = 0; g < job->n_groups; g++) {
         job->group[g].first_chunk = chunks;

@@ -42,12 +42,6 @@ static inline const float *vug_cpu_row_of(const vug_cpu_product *p, int64_t r)
     return p->job->x + (p->job->index ? p->job->index[r] : r) * p->job->in;
 }
 
-static inline int64_t vug_cpu_row_bytes(const vug_matrix *w)
-{
-    const vug_dtype_info *info = vug_dtype_of(w->dtype);
-    return w->columns / info->elements * info->bytes;
-}
-
 /* Weights that are needed next, to be asked for a part at a time. */
 typedef struct {
     const uint8_t *w; /* NULL: unknown */
