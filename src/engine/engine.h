@@ -49,10 +49,7 @@ VUG_MUST_CHECK vug_status vug_checkpoint_over(const vug_config *config, vug_weig
 void vug_checkpoint_release(vug_checkpoint *checkpoint);
 /* Is the tensor, one of the directory's, a weight or several? */
 bool vug_checkpoint_reads(const vug_checkpoint *checkpoint, const vug_tensor *tensor);
-/* Adds the stop ids and sampling defaults of a generation_config.json. */
-VUG_MUST_CHECK vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out,
-                                                vug_err *err);
-/* Those of FOLDER/generation_config.json, if there is one. */
+/* Adds the stop ids and sampling defaults of FOLDER/generation_config.json, if there is one. */
 VUG_MUST_CHECK vug_status vug_generation_open(const char *folder, vug_checkpoint *out,
                                               vug_err *err);
 /* The same in GGUF's metadata: from there, to there (stop ids are the config's), and from
@@ -163,8 +160,6 @@ typedef struct {
 vug_flow_bytes vug_flow_count_bytes(const vug_flow_object *flow, const vug_compiled *compiled);
 /* The failure of a word that was used after the flow was written. */
 VUG_MUST_CHECK vug_status vug_flow_usable(const vug_flow *flow, vug_err *err);
-/* Checks the combination, and fills what the caller left open. */
-VUG_MUST_CHECK vug_status vug_flow_resolve(vug_flow_object *flow, vug_err *err);
 
 /* One input, as it was set last. */
 typedef struct {

@@ -126,7 +126,8 @@ static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_flow_resolve(vug_flow_object *flow, vug_err *err)
+/* Checks the combination, and fills what the caller left open. */
+static vug_status resolve(vug_flow_object *flow, vug_err *err)
 {
     vug_flow_options *o = &flow->options;
     VUG_TRY(check_ranges(o, err));
@@ -165,7 +166,7 @@ static vug_status write_flow(vug_flow_object *flow, const vug_binding *binding, 
 {
     flow->graph.name = flow->config->arch->name;
     flow->words = vug_flow_over(&flow->graph, vug_binding_weight, binding);
-    VUG_TRY(vug_flow_resolve(flow, err));
+    VUG_TRY(resolve(flow, err));
     vug_model_write(&flow->words, binding, &flow->options);
     VUG_TRY(vug_flow_finish(&flow->words, err));
     return vug_graph_verify(&flow->graph, err);

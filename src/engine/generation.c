@@ -40,7 +40,7 @@ static vug_status read_all(const vug_jv *top, const char *file, vug_checkpoint *
     return vug_keys_end(&k, err);
 }
 
-vug_status vug_generation_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)
+static vug_status read_config(vug_str json, const char *file, vug_checkpoint *out, vug_err *err)
 {
     vug_arena arena = { .budget = VUG_MAX_CONFIG };
     const vug_jv *top;
@@ -63,7 +63,7 @@ vug_status vug_generation_open(const char *folder, vug_checkpoint *c, vug_err *e
     if (vug_file_exists(path)) {
         st = vug_read_file(path, VUG_MAX_CONFIG, &text, err);
         if (st == VUG_OK)
-            st = vug_generation_config((vug_str){ text.ptr, text.len }, path, c, err);
+            st = read_config((vug_str){ text.ptr, text.len }, path, c, err);
     }
     vug_text_release(&text);
     vug_free(path);
@@ -152,7 +152,7 @@ vug_status vug_generation_read_gguf(const vug_gguf *gguf, vug_checkpoint *c, vug
     vug_buf json = { 0 };
     vug_status st = vug_generation_json_of_gguf(gguf, &c->config, &json, err);
     if (st == VUG_OK && json.len > 0)
-        st = vug_generation_config((vug_str){ json.ptr, json.len }, gguf->file, c, err);
+        st = read_config((vug_str){ json.ptr, json.len }, gguf->file, c, err);
     vug_buf_release(&json);
     return st;
 }

@@ -14,7 +14,9 @@ static bool printable(uint32_t c)
     return c >= 0x20 && (c < 0x7f || c > 0x9f) && c != 0xfffe && c != 0xffff;
 }
 
-uint32_t vug_char_next(const char **at)
+/* The next character of a NUL-terminated text that may be anything: what is no
+ * UTF-8, or has no place in a document, comes as U+FFFD. 0 at the end. */
+static uint32_t next_char(const char **at)
 {
     if (**at == '\0')
         return 0;
@@ -31,9 +33,9 @@ static void put_char(vug_buf *to, uint32_t c)
     vug_buf_append(to, bytes, vug_utf8_put(c, bytes));
 }
 
-void vug_put_plain(vug_buf *to, const char *text)
+static void put_plain(vug_buf *to, const char *text)
 {
-    for (uint32_t c; (c = vug_char_next(&text)) != 0;)
+    for (uint32_t c; (c = next_char(&text)) != 0;)
         put_char(to, c);
 }
 
@@ -46,7 +48,7 @@ static int columns_of(uint32_t c)
 int vug_columns(const char *text)
 {
     int columns = 0;
-    for (uint32_t c; (c = vug_char_next(&text)) != 0;)
+    for (uint32_t c; (c = next_char(&text)) != 0;)
         columns += columns_of(c);
     return columns;
 }
@@ -55,7 +57,7 @@ void vug_put_xml(vug_buf *to, const char *text, int columns)
 {
     const bool cut = columns >= 0 && vug_columns(text) > columns;
     int used = cut ? 1 : 0; /* the ellipsis */
-    for (uint32_t c; (c = vug_char_next(&text)) != 0;) {
+    for (uint32_t c; (c = next_char(&text)) != 0;) {
         used += columns_of(c);
         if (cut && used > columns)
             break;
@@ -79,7 +81,7 @@ void vug_put_xml(vug_buf *to, const char *text, int columns)
 /* Inside a quoted string, where Graphviz reads escapes and entities. */
 static void put_dot(vug_buf *to, const char *text)
 {
-    for (uint32_t c; (c = vug_char_next(&text)) != 0;) {
+    for (uint32_t c; (c = next_char(&text)) != 0;) {
         if (c == '"' || c == '\\')
             vug_buf_puts(to, "\\");
         put_char(to, c);
@@ -104,7 +106,7 @@ void vug_node_text(const vug_graph *g, uint32_t id, vug_buf *to)
         vug_buf_printf(to, " layer %d", node->layer);
     if (node->name) {
         vug_buf_puts(to, " ");
-        vug_put_plain(to, node->name);
+        put_plain(to, node->name);
     }
 }
 
@@ -112,7 +114,7 @@ void vug_graph_text(const vug_graph *g, vug_buf *to)
 {
     const uint32_t nodes = g->n > 0 ? g->n - 1 : 0;
     vug_buf_puts(to, "graph ");
-    vug_put_plain(to, g->name ? g->name : "without a name");
+    put_plain(to, g->name ? g->name : "without a name");
     vug_buf_printf(to, ": %u nodes, %d layers, %u outputs\n", nodes, g->n_layers, g->n_outputs);
     for (uint32_t i = 1; i < g->n; i++) {
         vug_node_text(g, i, to);
@@ -120,7 +122,7 @@ void vug_graph_text(const vug_graph *g, vug_buf *to)
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         vug_buf_puts(to, "output ");
-        vug_put_plain(to, g->output[i].name);
+        put_plain(to, g->output[i].name);
         vug_buf_printf(to, " = %%%u\n", g->output[i].value.id);
     }
 }

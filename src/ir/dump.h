@@ -21,10 +21,6 @@ bool vug_attr_alike(const vug_node *a, const vug_node *b);
 
 /* The node's line of vug_graph_text, without the newline. */
 void vug_node_text(const vug_graph *g, uint32_t id, vug_buf *to);
-/* The next character of a NUL-terminated text that may be anything: what is no
- * UTF-8, or has no place in a document, comes as U+FFFD. 0 at the end. */
-uint32_t vug_char_next(const char **at);
-void vug_put_plain(vug_buf *to, const char *text);
 /* Escaped, and cut to `columns` with an ellipsis; `columns` < 0: whole. */
 void vug_put_xml(vug_buf *to, const char *text, int columns);
 /* Columns of a fixed-width font that `text` takes. */

@@ -35,6 +35,21 @@ static void check_hook(vug_flow *f, const vug_stages *s, vug_val x)
                         vug_shape_text(&shape, is), vug_shape_text(&expected, wanted));
 }
 
+static vug_layer_spec spec_of(const vug_config *c, int i)
+{
+    const vug_layer_config own = vug_config_layer(c, i);
+    return (vug_layer_spec){ .index = i,
+                             .n_layers = c->n_layers,
+                             .d_model = c->d_model,
+                             .n_heads = c->n_heads,
+                             .n_kv_heads = own.n_kv_heads,
+                             .d_head = own.d_head,
+                             .d_ffn = own.d_ffn,
+                             .window = vug_config_window(c, i),
+                             .attn_scale = c->attn_scale,
+                             .norm_eps = c->norm_eps };
+}
+
 /* The stage, or the hook that stands in for it. */
 static vug_val run_stage(vug_flow *f, vug_stages *s, vug_stage_fn *stage, vug_flow_hook *hook,
                          vug_val x)
@@ -43,7 +58,7 @@ static vug_val run_stage(vug_flow *f, vug_stages *s, vug_stage_fn *stage, vug_fl
         return stage(f, s, f->layer, x);
     vug_layer_spec spec = { 0 };
     if (f->layer >= 0)
-        spec = vug_model_layer_spec(s->config, f->layer);
+        spec = spec_of(s->config, f->layer);
     const vug_flow_stage at = { .layer = f->layer >= 0 ? &spec : NULL,
                                 .x = x,
                                 .tokens = s->tokens,
@@ -123,21 +138,6 @@ void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_opt
         flow_output(f, "hidden", x);
     else
         flow_output(f, "logits", arch->head(f, &s, x));
-}
-
-vug_layer_spec vug_model_layer_spec(const vug_config *c, int i)
-{
-    const vug_layer_config own = vug_config_layer(c, i);
-    return (vug_layer_spec){ .index = i,
-                             .n_layers = c->n_layers,
-                             .d_model = c->d_model,
-                             .n_heads = c->n_heads,
-                             .n_kv_heads = own.n_kv_heads,
-                             .d_head = own.d_head,
-                             .d_ffn = own.d_ffn,
-                             .window = vug_config_window(c, i),
-                             .attn_scale = c->attn_scale,
-                             .norm_eps = c->norm_eps };
 }
 
 vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out, vug_err *err)

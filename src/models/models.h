@@ -280,8 +280,6 @@ bool vug_binding_has(const vug_binding *binding, const char *name, int layer);
 /* Writes the model's stages into the flow, with the hooks of the options; of the
  * rest only `outputs`, `custom_mask` and `export_kv` concern it. */
 void vug_model_write(vug_flow *f, const vug_binding *binding, const vug_flow_options *o);
-/* `i` < n_layers. */
-vug_layer_spec vug_model_layer_spec(const vug_config *config, int i);
 /* Writes the engine's own flow into an empty graph. */
 VUG_MUST_CHECK vug_status vug_model_build(const vug_binding *binding, bool hidden, vug_graph *out,
                                           vug_err *err);

@@ -113,7 +113,6 @@ typedef enum {
     VUG_CPU_DECODED, /* in F32, after rows of weights were decoded */
     VUG_CPU_ROUNDED, /* with activations in 8 bits */
 } vug_cpu_way;
-vug_cpu_way vug_cpu_way_of(const vug_cpu_env *env, vug_dtype dtype);
 
 /* Floats of scratch per thread for products with weights [..,in] of a format. */
 int64_t vug_cpu_linear_scratch(const vug_cpu_env *env, vug_dtype dtype, int64_t in);

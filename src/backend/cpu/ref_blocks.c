@@ -42,7 +42,7 @@ static float product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row, int6
     return fmaf(x->scale[i], t, lane);
 }
 
-void vug_ref_gemv_q8(const vug_cpu_gemv_q8 *g)
+static void gemv_q8(const vug_cpu_gemv_q8 *g)
 {
     const int64_t blocks = g->w->columns / Q8;
     for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
@@ -91,7 +91,7 @@ static void put_block(const vug_cpu_panel *panel, const vug_cpu_layout *layout, 
     }
 }
 
-void vug_ref_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel)
+static void pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel)
 {
     const vug_cpu_layout *layout = vug_cpu_layout_of(w->dtype);
     const int64_t blocks = w->columns / Q8;
@@ -154,4 +154,4 @@ void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t)
     }
 }
 
-const vug_cpu_block_format vug_ref_block_format = { vug_ref_gemv_q8, vug_ref_pack_q8 };
+const vug_cpu_block_format vug_ref_block_format = { gemv_q8, pack_q8 };

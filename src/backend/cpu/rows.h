@@ -35,8 +35,6 @@ extern const vug_cpu_kernels vug_cpu_avx2_row; /* x86-64 only */
 /* ref_blocks.c: any format, by its layout and vug_matrix_block. */
 extern const vug_cpu_block_format vug_ref_block_format;
 void vug_ref_round_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
-void vug_ref_gemv_q8(const vug_cpu_gemv_q8 *g);
 void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t);
-void vug_ref_pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
 
 #endif

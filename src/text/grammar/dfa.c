@@ -101,6 +101,14 @@ static void add_edge(builder *b, unsigned from, unsigned to, uint32_t state)
     vug_buf_append(&b->edge, &edge, sizeof(edge));
 }
 
+/* Whether a state goes on with the byte. */
+static bool takes(const vug_nfa *nfa, const vug_nfa_state *s, unsigned byte)
+{
+    if (s->kind == VUG_NFA_ASCII)
+        return byte < 0x80 && (VUG_NFA_SET(nfa)[s->other].has[byte / 64] >> (byte % 64) & 1);
+    return s->kind == VUG_NFA_BYTES && s->from <= byte && byte <= s->upto;
+}
+
 /* `member` are the states of a set. */
 static void add_edges(builder *b, const uint32_t *member, size_t n)
 {
@@ -114,8 +122,7 @@ static void add_edges(builder *b, const uint32_t *member, size_t n)
             any = true;
         } else if (s->kind == VUG_NFA_ASCII) {
             for (unsigned c = 0; c < 0x80; c++)
-                cut[c + 1] = cut[c + 1] ||
-                             vug_nfa_takes(b->nfa, s, c) != vug_nfa_takes(b->nfa, s, c + 1);
+                cut[c + 1] = cut[c + 1] || takes(b->nfa, s, c) != takes(b->nfa, s, c + 1);
             any = true;
         }
     }
@@ -126,7 +133,7 @@ static void add_edges(builder *b, const uint32_t *member, size_t n)
         size_t n_targets = 0;
         for (size_t i = 0; i < n; i++) {
             const vug_nfa_state *s = &nfa[member[i]];
-            if (vug_nfa_takes(b->nfa, s, from))
+            if (takes(b->nfa, s, from))
                 b->target[n_targets++] = s->to;
         }
         b->work += n;

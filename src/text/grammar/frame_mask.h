@@ -104,12 +104,4 @@ static inline bool vug_trie_failed(const vug_trie_walk *h)
     return h->place == VUG_PLACE_FAILED;
 }
 
-static inline void vug_trie_allow(const vug_trie *trie, uint32_t node, uint32_t *word)
-{
-    for (uint32_t i = trie->node[node].first; i < trie->node[node + 1].first; i++) {
-        const uint32_t id = (uint32_t)trie->id[i];
-        word[id / 32] |= UINT32_C(1) << (id % 32);
-    }
-}
-
 #endif

@@ -124,6 +124,15 @@ static void unite_counted(filler *f, const vug_frame_mask *m, uint32_t max)
     }
 }
 
+/* The tokens that end at a node. */
+static void allow(const vug_trie *trie, uint32_t node, uint32_t *word)
+{
+    for (uint32_t i = trie->node[node].first; i < trie->node[node + 1].first; i++) {
+        const uint32_t id = (uint32_t)trie->id[i];
+        word[id / 32] |= UINT32_C(1) << (id % 32);
+    }
+}
+
 /* Tokens in which the frame ends go on with what is below it. */
 static bool leave(filler *f, const vug_frame_mask *m, uint32_t frame)
 {
@@ -147,10 +156,10 @@ static bool leave(filler *f, const vug_frame_mask *m, uint32_t frame)
             const vug_mask_exit e = m->exit[i];
             if (m->n_needs > 0 && (e.count < top.min || e.count > top.max))
                 continue;
-            vug_trie_allow(h->trie, e.node, f->word);
+            allow(h->trie, e.node, f->word);
             vug_trie_enter(h, e.node, to);
             while (vug_trie_next(h))
-                vug_trie_allow(h->trie, h->node, f->word);
+                allow(h->trie, h->node, f->word);
             if (vug_trie_failed(h))
                 return false;
         }

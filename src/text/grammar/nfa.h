@@ -75,14 +75,6 @@ void vug_nfa_release(vug_nfa *nfa);
 #define VUG_NFA_BODY(nfa)  ((vug_nfa_body *)(void *)(nfa)->body.ptr)
 #define VUG_NFA_RULE(nfa)  ((vug_nfa_rule *)(void *)(nfa)->rule.ptr)
 
-/* Whether a state goes on with the byte. */
-static inline bool vug_nfa_takes(const vug_nfa *nfa, const vug_nfa_state *s, unsigned byte)
-{
-    if (s->kind == VUG_NFA_ASCII)
-        return byte < 0x80 && (VUG_NFA_SET(nfa)[s->other].has[byte / 64] >> (byte % 64) & 1);
-    return s->kind == VUG_NFA_BYTES && s->from <= byte && byte <= s->upto;
-}
-
 /* ---- DFA: dfa.c ------------------------------------------------------------ */
 
 /* States, edges, calls and rules of the automaton; the rest is left to be done. */

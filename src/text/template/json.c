@@ -70,10 +70,15 @@ static void put_json_key(vug_run *run, vug_tv key, const vug_json_style *style)
     }
 }
 
+static bool has_indent(const vug_json_style *style)
+{
+    return style->indent.kind != VUG_TV_ABSENT && style->indent.kind != VUG_TV_NONE;
+}
+
 /* A new line, where there is an indent. */
 static void put_line(vug_run *run, const vug_json_style *style, int level)
 {
-    if (!vug_given_indent(style))
+    if (!has_indent(style))
         return;
     vug_put_text(run, "\n");
     if (vug_tv_is_string(style->indent))
@@ -97,7 +102,7 @@ static void put_json_items(vug_run *run, const vug_tseq *seq, const vug_json_sty
     vug_put_text(run, "[");
     for (size_t i = 0; i < seq->n && vug_run_spend(run, 1); i++) {
         if (i > 0)
-            put_separator(run, style->item_separator, vug_given_indent(style) ? "," : ", ");
+            put_separator(run, style->item_separator, has_indent(style) ? "," : ", ");
         put_line(run, style, level + 1);
         put_json(run, seq->item[i], style, level + 1);
     }
@@ -120,7 +125,7 @@ static void put_json_dict(vug_run *run, const vug_tdict *dict, const vug_json_st
     vug_put_text(run, "{");
     for (size_t i = 0; i < dict->n && vug_run_spend(run, 1); i++) {
         if (i > 0)
-            put_separator(run, style->item_separator, vug_given_indent(style) ? "," : ", ");
+            put_separator(run, style->item_separator, has_indent(style) ? "," : ", ");
         put_line(run, style, level + 1);
         put_json_key(run, pair ? pair[i].seq->item[0] : dict->key[i], style);
         put_separator(run, style->key_separator, ": ");
@@ -149,8 +154,7 @@ static void put_json(vug_run *run, vug_tv v, const vug_json_style *style, int le
 vug_tv vug_tv_to_json(vug_run *run, vug_tv v, const vug_json_style *style)
 {
     const size_t from = vug_make(run);
-    if (vug_given_indent(style) && !vug_tv_is_string(style->indent) &&
-        !vug_tv_is_int(style->indent))
+    if (has_indent(style) && !vug_tv_is_string(style->indent) && !vug_tv_is_int(style->indent))
         return vug_run_fail(run, VUG_FORMAT, "tojson: an indent of type %s",
                             vug_tv_type(style->indent));
     put_json(run, v, style, 0);

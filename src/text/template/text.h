@@ -33,10 +33,6 @@ typedef struct {
     vug_tv indent, item_separator, key_separator;
     bool ascii, sorted;
 } vug_json_style;
-static inline bool vug_given_indent(const vug_json_style *style)
-{
-    return style->indent.kind != VUG_TV_ABSENT && style->indent.kind != VUG_TV_NONE;
-}
 vug_tv vug_tv_to_json(vug_run *run, vug_tv v, const vug_json_style *style);
 
 /* ---- cutting -------------------------------------------------------------------- */

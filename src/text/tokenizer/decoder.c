@@ -202,7 +202,9 @@ static vug_status bytes_of(const vug_decoding *how, vug_str *s, bool first, spel
     return vug_buf_ok(&work->buf[1], err);
 }
 
-vug_str vug_decoded_spelling(const vug_tokenizer *t, uint32_t id)
+/* A normalized added token is what it was looked for as, which the decoder can turn back
+ * (HF tokenizers, AddedVocabulary::simple_id_to_token). */
+static vug_str spelling_of(const vug_tokenizer *t, uint32_t id)
 {
     size_t low = 0, high = t->n_renamed;
     while (low < high) {
@@ -219,7 +221,7 @@ vug_str vug_decoded_spelling(const vug_tokenizer *t, uint32_t id)
 
 static vug_status put_token(vug_decoder *d, uint32_t id, vug_err *err)
 {
-    vug_str s = vug_decoded_spelling(d->t, id);
+    vug_str s = spelling_of(d->t, id);
     if (!s.ptr || (d->skip_special && vug_is_special(d->t, id)))
         return VUG_OK;
     if (d->t->decoding.spaced && d->begun)
@@ -233,7 +235,7 @@ static vug_status put_token(vug_decoder *d, uint32_t id, vug_err *err)
 
 bool vug_token_bytes(const vug_tokenizer *t, int32_t id, vug_buf *to)
 {
-    vug_str s = id < 0 ? (vug_str){ 0 } : vug_decoded_spelling(t, (uint32_t)id);
+    vug_str s = id < 0 ? (vug_str){ 0 } : spelling_of(t, (uint32_t)id);
     if (!s.ptr)
         return false;
     spelling work = { 0 };

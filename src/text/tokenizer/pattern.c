@@ -2,7 +2,9 @@
 
 #include "core/text.h"
 
-size_t vug_find(vug_str text, size_t from, vug_str needle)
+/* The place of the first `needle`, which is not empty, at or after `from`; text.len
+ * where there is none. */
+static size_t find(vug_str text, size_t from, vug_str needle)
 {
     while (needle.len <= text.len - from) {
         const char *head = memchr(text.ptr + from, needle.ptr[0], text.len - from - needle.len + 1);
@@ -21,7 +23,7 @@ static vug_status search(vug_matches *m, size_t hit[2], bool *found, vug_err *er
     const vug_pattern *p = m->pattern;
     if (p->regex)
         return vug_regex_find(p->regex, m->work, m->text, m->at, hit, found, err);
-    hit[0] = m->at < m->text.len ? vug_find(m->text, m->at, p->literal) : m->text.len;
+    hit[0] = m->at < m->text.len ? find(m->text, m->at, p->literal) : m->text.len;
     *found = hit[0] < m->text.len;
     hit[1] = hit[0] + p->literal.len;
     return VUG_OK;

@@ -30,8 +30,4 @@ VUG_MUST_CHECK vug_status vug_pattern_replace(const vug_pattern *pattern, vug_re
                                               vug_str text, vug_str with, vug_buf *to,
                                               bool *changed, vug_err *err);
 
-/* The place of the first `needle`, which is not empty, at or after `from`; text.len
- * where there is none. */
-size_t vug_find(vug_str text, size_t from, vug_str needle);
-
 #endif

@@ -81,10 +81,6 @@ VUG_MUST_CHECK vug_status vug_tokenizer_regex(vug_tokenizer *t, vug_str pattern,
 /* GPT-2's expression for words (its encoder.py), which ByteLevel goes by on request. */
 extern const char vug_gpt2_expression[];
 
-/* What the decoder goes by: a normalized added token is what it was looked for as, which
- * the decoder can turn back (HF tokenizers, AddedVocabulary::simple_id_to_token). */
-vug_str vug_decoded_spelling(const vug_tokenizer *t, uint32_t id);
-
 /* While a tokenizer.json is read. */
 typedef struct {
     vug_json json;
