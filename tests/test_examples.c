@@ -23,9 +23,29 @@ static const char *environment(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
-static bool runs(const char *program)
+/* `compiler` may be several words, as make's may: "ccache gcc". */
+static captured compile(const char *compiler, const char *const *options)
 {
-    captured c = capture(NULL, NULL, (const char *const[]){ program, "--version", NULL });
+    enum { MAX_WORDS = 32 };
+    const char *argv[MAX_WORDS + 1];
+    char words[256], *rest = NULL;
+    size_t n = 0;
+    assert_in_range(snprintf(words, sizeof(words), "%s", compiler), 1, sizeof(words) - 1);
+    for (char *at = strtok_r(words, " \t", &rest); at; at = strtok_r(NULL, " \t", &rest)) {
+        assert_true(n < MAX_WORDS);
+        argv[n++] = at;
+    }
+    for (; *options; options++) {
+        assert_true(n < MAX_WORDS);
+        argv[n++] = *options;
+    }
+    argv[n] = NULL;
+    return capture(NULL, NULL, argv);
+}
+
+static bool runs(const char *compiler)
+{
+    captured c = compile(compiler, (const char *const[]){ "--version", NULL });
     const bool ok = c.code == 0;
     captured_release(&c);
     return ok;
@@ -33,11 +53,11 @@ static bool runs(const char *program)
 
 #define MODEL "tests/golden/models/gemma3-text"
 
-static void must_compile(const char *const *argv)
+static void must_compile(const char *compiler, const char *const *options)
 {
-    captured c = capture(NULL, NULL, argv);
+    captured c = compile(compiler, options);
     if (c.code != 0 || c.err.len > 0)
-        fail_msg("%s: exit code %d: %s", argv[0], c.code, c.err.ptr);
+        fail_msg("%s: exit code %d: %s", compiler, c.code, c.err.ptr);
     captured_release(&c);
 }
 
@@ -53,10 +73,11 @@ static scratch_path build_example(const scratch *dir, const char *name)
     (void)snprintf(library.path, sizeof(library.path), "%s/libvug.a", build);
     (void)snprintf(source.path, sizeof(source.path), "docs/examples/%s.c", name);
     program = scratch_at(dir, name);
-    must_compile((const char *const[]){ environment("CC", "cc"), "-std=c17", "-Wall", "-Wextra",
-                                        "-Wpedantic", "-Werror", "-Iinclude", source.path,
-                                        library.path, "-lpcre2-8", "-lutf8proc", "-lm", "-pthread",
-                                        "-o", program.path, NULL });
+    must_compile(environment("CC", "cc"),
+                 (const char *const[]){ "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                                        "-Iinclude", source.path, library.path, "-lpcre2-8",
+                                        "-lutf8proc", "-lm", "-pthread", "-o", program.path,
+                                        NULL });
     return program;
 }
 
@@ -322,9 +343,9 @@ static void the_header_is_cpp_too(void **state)
     }
     scratch dir = scratch_make();
     scratch_puts(&dir, "user.cc", program);
-    must_compile((const char *const[]){ compiler, "-std=c++17", "-Wall", "-Wextra", "-pedantic",
-                                        "-Werror", "-Iinclude", "-fsyntax-only",
-                                        scratch_at(&dir, "user.cc").path, NULL });
+    must_compile(compiler, (const char *const[]){ "-std=c++17", "-Wall", "-Wextra", "-pedantic",
+                                                  "-Werror", "-Iinclude", "-fsyntax-only",
+                                                  scratch_at(&dir, "user.cc").path, NULL });
     scratch_remove(&dir);
 }
 
