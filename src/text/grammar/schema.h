@@ -122,6 +122,8 @@ const vug_jv *vug_schema_ref(vug_schema *s, const vug_jv *schema);
 uint64_t vug_schema_count(vug_schema_case c, const char *keyword, bool most, uint64_t otherwise);
 /* The first schema of a case with the keyword gives its value, or NULL. */
 const vug_jv *vug_schema_find(vug_schema_case c, const char *keyword);
+/* Whether one of them is `false`, which nothing satisfies. */
+bool vug_schema_has_false(vug_schema_set set);
 /* Whether it has a pattern, by itself or in its allOf. */
 bool vug_schema_has_pattern(const vug_jv *schema);
 /* Its patternProperties; NULL where it has none, as in an empty object. */

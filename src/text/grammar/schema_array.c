@@ -40,14 +40,6 @@ vug_schema_set vug_schema_item(vug_schema *s, vug_schema_case c, size_t i)
     return (vug_schema_set){ of, n };
 }
 
-static bool is_false(vug_schema_set set)
-{
-    for (size_t i = 0; i < set.n; i++)
-        if (set.of[i]->type == VUG_JSON_BOOL && !set.of[i]->boolean)
-            return true;
-    return false;
-}
-
 /* All of them in one go, as there may be many. */
 static void read_items(vug_schema *s, vug_schema_case c, list *l)
 {
@@ -77,7 +69,7 @@ static list read_list(vug_schema *s, vug_schema_case c)
         l.n_first = (size_t)l.max;
     read_items(s, c, &l);
     for (size_t i = 0; vug_schema_ok(s) && i <= l.n_first && i < l.max; i++)
-        if (is_false(l.item[i]))
+        if (vug_schema_has_false(l.item[i]))
             l.max = l.n_first = i;
     l.open = l.max > l.n_first;
     for (size_t i = 0; i < c.n; i++) {

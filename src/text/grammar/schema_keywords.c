@@ -326,6 +326,14 @@ const vug_jv *vug_schema_find(vug_schema_case c, const char *keyword)
     return v;
 }
 
+bool vug_schema_has_false(vug_schema_set set)
+{
+    for (size_t i = 0; i < set.n; i++)
+        if (set.of[i]->type == VUG_JSON_BOOL && !set.of[i]->boolean)
+            return true;
+    return false;
+}
+
 const vug_jv *vug_schema_get(vug_schema *s, const vug_jv *object, vug_str name)
 {
     if (!vug_jv_is(object, VUG_JSON_OBJECT))

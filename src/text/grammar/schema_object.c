@@ -96,13 +96,13 @@ static void collect(object *o, const vug_jv *names)
 
 /* ---- names ------------------------------------------------------------------------ */
 
-/* What the names of all properties have to satisfy. */
-static vug_schema_set name_set(vug_schema *s, vug_schema_case c)
+/* The schemas that a case has under the keyword. */
+static vug_schema_set set_of(vug_schema *s, vug_schema_case c, const char *keyword)
 {
     const vug_jv **of = vug_schema_list(s, c.n);
     size_t n = 0;
     for (size_t i = 0; of && i < c.n; i++) {
-        of[n] = vug_jv_get(c.of[i], "propertyNames");
+        of[n] = vug_jv_get(c.of[i], keyword);
         n += of[n] != NULL;
     }
     return (vug_schema_set){ of, n };
@@ -142,26 +142,6 @@ static vug_node allowed_name(vug_schema *s, vug_schema_set names)
 }
 
 /* ---- others ------------------------------------------------------------------------- */
-
-/* What the values of properties that are not named have to satisfy. */
-static vug_schema_set other_set(vug_schema *s, vug_schema_case c)
-{
-    const vug_jv **of = vug_schema_list(s, c.n);
-    size_t n = 0;
-    for (size_t i = 0; of && i < c.n; i++) {
-        of[n] = vug_jv_get(c.of[i], "additionalProperties");
-        n += of[n] != NULL;
-    }
-    return (vug_schema_set){ of, n };
-}
-
-static bool has_false(vug_schema_set set)
-{
-    for (size_t i = 0; i < set.n; i++)
-        if (set.of[i]->type == VUG_JSON_BOOL && !set.of[i]->boolean)
-            return true;
-    return false;
-}
 
 static const vug_str unknown = { 0 };
 
@@ -218,7 +198,7 @@ static bool read_patterns(object *o)
                           .str = patterns->child->key };
     const vug_jv names = { .type = VUG_JSON_OBJECT, .child = (vug_jv *)&name, .n = 1 };
     const vug_jv *only = &names;
-    o->open = !has_false(values);
+    o->open = !vug_schema_has_false(values);
     if (o->open)
         o->other = pair_of(s, unknown, vug_schema_string(s, (vug_schema_case){ &only, 1 }), values);
     return true;
@@ -237,8 +217,8 @@ static void read_others(object *o, vug_schema_set names, bool listed)
     vug_schema *s = o->s;
     if (read_patterns(o))
         return;
-    const vug_schema_set values = other_set(s, o->c);
-    o->open = !listed && !has_false(values) && !has_false(names);
+    const vug_schema_set values = set_of(s, o->c, "additionalProperties");
+    o->open = !listed && !vug_schema_has_false(values) && !vug_schema_has_false(names);
     if (!o->open || !vug_schema_ok(s))
         return;
     if (names.n > 0) {
@@ -432,7 +412,7 @@ static bool make_pairs(object *o)
     for (size_t i = 0; i < o->n && vug_schema_ok(o->s); i++) {
         property *p = &o->property[i];
         const vug_schema_set values = vug_schema_member(o->s, o->c, p->name);
-        const bool never = p->forbidden || has_false(values);
+        const bool never = p->forbidden || vug_schema_has_false(values);
         if (never && p->required)
             return false;
         if (!never && o->s->inside && !is_bare(p->name))
@@ -453,7 +433,7 @@ vug_node vug_schema_object(vug_schema *s, vug_schema_case c)
                  .c = c,
                  .min = vug_schema_count(c, "minProperties", false, 0),
                  .max = vug_schema_count(c, "maxProperties", true, UINT64_MAX) };
-    const vug_schema_set names = name_set(s, c);
+    const vug_schema_set names = set_of(s, c, "propertyNames");
     const vug_jv *patterns = find_patterns(c);
     if (s->inside && (names.n > 0 || patterns))
         vug_schema_fail(s, VUG_UNSUPPORTED, names.n ? names.of[0] : patterns,
