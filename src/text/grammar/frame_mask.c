@@ -6,6 +6,21 @@ enum {
     AMBIGUOUS = -2,
 };
 
+/* ---- walking the tree of tokens ----------------------------------------------- */
+
+vug_status vug_trie_walk_init(vug_trie_walk *h, const vug_trie *trie, vug_walk *walk, vug_err *err)
+{
+    const size_t n = trie->longest + 1;
+    *h = (vug_trie_walk){ .trie = trie, .walk = walk, .path = vug_alloc(n, sizeof(*h->path)) };
+    return h->path ? VUG_OK : VUG_FAIL_NOMEM(err, "a mask of tokens", n * sizeof(*h->path));
+}
+
+void vug_trie_walk_release(vug_trie_walk *h)
+{
+    vug_free(h->path);
+    *h = (vug_trie_walk){ 0 };
+}
+
 /* ---- what a frame allows -------------------------------------------------------- */
 
 typedef struct {
@@ -210,15 +225,13 @@ vug_status vug_frame_mask_make(const vug_trie *trie, size_t n_words, vug_walk *w
                                const uint32_t state_min_max[3], vug_frame_mask **out, vug_err *err)
 {
     const uint32_t *key = state_min_max;
-    hunt h = { .at = { .trie = trie, .walk = walk }, .counted = key[2] == VUG_MASK_COUNTS };
-    h.at.path = vug_alloc(trie->longest + 1, sizeof(*h.at.path));
-    if (!h.at.path)
-        return VUG_FAIL_NOMEM(err, "a mask of tokens", trie->longest * sizeof(*h.at.path));
+    hunt h = { .counted = key[2] == VUG_MASK_COUNTS };
+    VUG_TRY(vug_trie_walk_init(&h.at, trie, walk, err));
     const vug_place alone = vug_walk_alone(walk, (vug_frame){ key[0], key[1], key[2], 0 });
     const bool walked = alone != VUG_PLACE_FAILED && hunt_all(&h, alone);
     const bool bad = h.tokens.bad || h.exits.bad || h.counts.bad;
     *out = walked && !bad ? make(&h, n_words) : NULL;
-    vug_free(h.at.path);
+    vug_trie_walk_release(&h.at);
     vug_buf_release(&h.tokens);
     vug_buf_release(&h.exits);
     vug_buf_release(&h.counts);

@@ -60,6 +60,10 @@ typedef struct {
     vug_place place;       /* ... behind the node's byte; VUG_PLACE_FAILED after a failure */
 } vug_trie_walk;
 
+VUG_MUST_CHECK vug_status vug_trie_walk_init(vug_trie_walk *h, const vug_trie *trie, vug_walk *walk,
+                                             vug_err *err);
+void vug_trie_walk_release(vug_trie_walk *h);
+
 /* To stand before what comes below `node`, after which the text is at `place`. */
 static inline void vug_trie_enter(vug_trie_walk *h, uint32_t node, vug_place place)
 {

@@ -203,35 +203,31 @@ static vug_status add_frame(filler *f, uint32_t frame, vug_err *err)
 vug_status vug_mask_fill(vug_mask_cache *c, vug_walk *walk, vug_place place, uint32_t *word,
                          vug_err *err)
 {
-    filler f = { c, { .trie = c->trie, .walk = walk }, word, true };
+    filler f = { .cache = c, .word = word, .first = true };
     size_t n;
     (void)vug_place_frames(walk, place, &n);
     if (n == 0)
         memset(word, 0, c->n_words * sizeof(*word));
-    f.below.path = vug_alloc(c->trie->longest + 1, sizeof(*f.below.path));
-    if (!f.below.path)
-        return VUG_FAIL_NOMEM(err, "a mask of tokens", c->trie->longest * sizeof(*f.below.path));
-    vug_status st = VUG_OK;
+    vug_status st = vug_trie_walk_init(&f.below, c->trie, walk, err);
     for (size_t i = 0; i < n && st == VUG_OK; i++) {
         size_t same; /* the list may move while places are added */
         st = add_frame(&f, vug_place_frames(walk, place, &same)[i], err);
     }
-    vug_free(f.below.path);
+    vug_trie_walk_release(&f.below);
     return st;
 }
 
 vug_status vug_mask_goes_on(const vug_mask_cache *c, vug_walk *walk, vug_place place, uint32_t node,
                             bool *goes_on, vug_err *err)
 {
-    vug_trie_walk h = { .trie = c->trie, .walk = walk };
-    h.path = vug_alloc(c->trie->longest + 1, sizeof(*h.path));
-    if (!h.path)
-        return VUG_FAIL_NOMEM(err, "a mask of tokens", c->trie->longest * sizeof(*h.path));
+    vug_trie_walk h;
+    VUG_TRY(vug_trie_walk_init(&h, c->trie, walk, err));
     vug_trie_enter(&h, node, place);
     const vug_trie_node *all = c->trie->node;
     *goes_on = false;
     while (!*goes_on && vug_trie_next(&h))
         *goes_on = all[h.node].first < all[h.node + 1].first;
-    vug_free(h.path);
-    return vug_trie_failed(&h) ? vug_walk_why(walk, err) : VUG_OK;
+    const bool failed = vug_trie_failed(&h);
+    vug_trie_walk_release(&h);
+    return failed ? vug_walk_why(walk, err) : VUG_OK;
 }
