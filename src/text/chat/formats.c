@@ -168,6 +168,19 @@ static const char gemma4[] =
         "  {{- '<|channel>thought\\n' -}}\n"
         "{%- endif -%}";
 
+/* What both templates of Qwen say of tools; it begins and ends inside of a text. */
+#define QWEN_TOOLS \
+    "# Tools\\n\\nYou may call one or more functions to assist with the user " \
+    "query.\\n\\nYou are provided with function signatures within <tools></tools> XML " \
+    "tags:\\n<tools>' -}}\n" \
+    "  {%- for tool in tools -%}\n" \
+    "    {{- '\\n' + (tool | tojson) -}}\n" \
+    "  {%- endfor -%}\n" \
+    "  {{- '\\n</tools>\\n\\nFor each function call, return a json object with function " \
+    "name and arguments within <tool_call></tool_call> XML " \
+    "tags:\\n<tool_call>\\n{\"name\": <function-name>, \"arguments\": " \
+    "<args-json-object>}\\n</tool_call>"
+
 static const char qwen3[] =
         "{%- set ns = namespace(query=-1) -%}\n"
         "{%- for m in messages -%}\n"
@@ -182,16 +195,7 @@ static const char qwen3[] =
         "{%- if tools -%}\n"
         "  {{- '<|im_start|>system\\n' -}}\n"
         "  {{- messages[0].content + '\\n\\n' if messages[0].role == 'system' -}}\n"
-        "  {{- '# Tools\\n\\nYou may call one or more functions to assist with the user "
-        "query.\\n\\nYou are provided with function signatures within <tools></tools> XML "
-        "tags:\\n<tools>' -}}\n"
-        "  {%- for tool in tools -%}\n"
-        "    {{- '\\n' + (tool | tojson) -}}\n"
-        "  {%- endfor -%}\n"
-        "  {{- '\\n</tools>\\n\\nFor each function call, return a json object with function "
-        "name and arguments within <tool_call></tool_call> XML "
-        "tags:\\n<tool_call>\\n{\"name\": <function-name>, \"arguments\": "
-        "<args-json-object>}\\n</tool_call><|im_end|>\\n' -}}\n"
+        "  {{- '" QWEN_TOOLS "<|im_end|>\\n' -}}\n"
         "{%- endif -%}\n"
         "{%- for m in messages -%}\n"
         "  {%- if m.role == 'tool' -%}\n"
@@ -237,16 +241,7 @@ static const char qwen2[] =
         "created by Alibaba Cloud. You are a helpful assistant.' -%}\n"
         "{{- '<|im_start|>system\\n' + system -}}\n"
         "{%- if tools -%}\n"
-        "  {{- '\\n\\n# Tools\\n\\nYou may call one or more functions to assist with the "
-        "user query.\\n\\nYou are provided with function signatures within <tools></tools> "
-        "XML tags:\\n<tools>' -}}\n"
-        "  {%- for tool in tools -%}\n"
-        "    {{- '\\n' + (tool | tojson) -}}\n"
-        "  {%- endfor -%}\n"
-        "  {{- '\\n</tools>\\n\\nFor each function call, return a json object with function "
-        "name and arguments within <tool_call></tool_call> XML "
-        "tags:\\n<tool_call>\\n{\"name\": <function-name>, \"arguments\": "
-        "<args-json-object>}\\n</tool_call>' -}}\n"
+        "  {{- '\\n\\n" QWEN_TOOLS "' -}}\n"
         "{%- endif -%}\n"
         "{{- '<|im_end|>\\n' -}}\n"
         "{%- for m in messages -%}\n"
