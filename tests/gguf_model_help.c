@@ -145,7 +145,7 @@ void help_write_gguf(const vug_checkpoint *c, bool own_keys, const char *path)
     help_ok(vug_config_put_gguf(&c->config, &b, &err), &err);
     if (!own_keys)
         drop_own_keys(&b);
-    const vug_tensor_stream stream = { v.spec, v.n, fill, NULL, &v };
+    const vug_tensor_stream stream = { .tensor = v.spec, .n = v.n, .fill = fill, .user = &v };
     help_ok(vug_gguf_write(path, &b, &stream, &err), &err);
     vug_gguf_builder_release(&b);
     release(&v);

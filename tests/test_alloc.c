@@ -131,7 +131,7 @@ static vug_status zeros(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *u
 static vug_status gguf(const char *folder, vug_err *err)
 {
     const vug_tensor_spec spec = { vug_str_of("t"), VUG_DTYPE_Q4_0, 2, { 3, 32 } };
-    const vug_tensor_stream stream = { &spec, 1, zeros, NULL, NULL };
+    const vug_tensor_stream stream = { .tensor = &spec, .n = 1, .fill = zeros };
     vug_weights *from = NULL, *back = NULL;
     vug_gguf_builder metadata = { 0 };
     char path[256];

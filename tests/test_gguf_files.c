@@ -227,7 +227,7 @@ static bool advance(uint64_t done, uint64_t total, void *user)
 
 static vug_tensor_stream stream_of(filler *f)
 {
-    return (vug_tensor_stream){ specs, N_SPECS, fill, advance, f };
+    return (vug_tensor_stream){ specs, N_SPECS, fill, f, advance, f };
 }
 
 static vug_gguf_builder make_metadata(void)
@@ -438,7 +438,7 @@ static void test_write_refuses(void **state)
     vug_gguf_builder b = make_metadata();
     vug_err err = { 0 };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        const vug_tensor_stream s = { row[i].tensor, 2, fill_nothing, NULL, NULL };
+        const vug_tensor_stream s = { .tensor = row[i].tensor, .n = 2, .fill = fill_nothing };
         assert_int_equal(vug_gguf_write(path.path, &b, &s, &err), row[i].code);
         assert_string_equal(err.msg + strlen(path.path) + 2, row[i].end);
     }
@@ -506,7 +506,7 @@ static void write_part(const scratch *dir, const char *name, const part *p)
     if (p->no == 1)
         vug_gguf_put_u32(&b, "general.alignment", 128); /* each part has its own */
     const vug_tensor_spec spec = { vug_str_of(p->tensor), VUG_DTYPE_F32, 1, { 3 } };
-    const vug_tensor_stream s = { &spec, 1, fill_nothing, NULL, NULL };
+    const vug_tensor_stream s = { .tensor = &spec, .n = 1, .fill = fill_nothing };
     assert_int_equal(vug_gguf_write(scratch_at(dir, name).path, &b, &s, NULL), VUG_OK);
     vug_gguf_builder_release(&b);
 }

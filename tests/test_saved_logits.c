@@ -226,7 +226,8 @@ static void shapes_that_lie(void **state)
                                    { { "logprobs", 8 }, VUG_DTYPE_F16, 2, { 3, V } } };
         char expected[512] = "FOLDER/shape.safetensors: ";
         spec[cases[i].tensor] = cases[i].spec;
-        help_ok(vug_safetensors_write(path.path, spec, 3, fill, &c, NULL, &err), &err);
+        const vug_tensor_stream tensors = { .tensor = spec, .n = 3, .fill = fill, .user = &c };
+        help_ok(vug_safetensors_write(path.path, &tensors, &err), &err);
         strncat(expected, cases[i].sentence, sizeof(expected) - strlen(expected) - 1);
         help_refused(compare_brief(f->model, path.path, &p, &err), &err, VUG_FORMAT, f->dir.path,
                      expected);

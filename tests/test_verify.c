@@ -156,8 +156,10 @@ static scratch_path write_fake(const scratch *dir, fake *f)
         { vug_str_of("positions"), VUG_DTYPE_I32, 1, { f->n_positions } },
     };
     vug_err err = { 0 };
-    help_ok(vug_safetensors_write(path.path, spec, f->n_positions ? 4 : 3, fill, f, NULL, &err),
-            &err);
+    const vug_tensor_stream tensors = {
+        .tensor = spec, .n = f->n_positions ? 4 : 3, .fill = fill, .user = f
+    };
+    help_ok(vug_safetensors_write(path.path, &tensors, &err), &err);
     return path;
 }
 

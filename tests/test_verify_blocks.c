@@ -112,7 +112,8 @@ static void put(const scratch *s, piece *p, size_t n)
                                      .rank = p[i].rank };
         memcpy(spec[i].dim, p[i].dim, sizeof(spec[i].dim));
     }
-    help_ok(vug_safetensors_write(scratch_at(s, "b").path, spec, n, fill, p, NULL, &err), &err);
+    const vug_tensor_stream tensors = { .tensor = spec, .n = n, .fill = fill, .user = p };
+    help_ok(vug_safetensors_write(scratch_at(s, "b").path, &tensors, &err), &err);
 }
 
 static heard check(const scratch *s, piece *p)

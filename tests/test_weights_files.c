@@ -385,14 +385,20 @@ static void expect_files(const scratch *dir, const char *expected)
     vug_arena_release(&arena);
 }
 
+static vug_tensor_stream stream_of(filler *f)
+{
+    return (vug_tensor_stream){ specs, N_SPECS, fill, f, advance, f };
+}
+
 static void test_write_round_trip(void **state)
 {
     (void)state;
     const scratch dir = scratch_make();
     const scratch_path path = scratch_at(&dir, "model.safetensors");
     filler f = { 0 };
+    const vug_tensor_stream tensors = stream_of(&f);
     vug_err err = { 0 };
-    if (vug_safetensors_write(path.path, specs, N_SPECS, fill, &f, advance, &err) != VUG_OK)
+    if (vug_safetensors_write(path.path, &tensors, &err) != VUG_OK)
         fail_msg("%s", err.msg);
     expect_files(&dir, "model.safetensors");
     vug_weights *w = NULL;
@@ -427,15 +433,14 @@ static void test_write_is_all_or_nothing(void **state)
     const scratch_path path = scratch_at(&dir, "m");
     vug_err err = { 0 };
     filler f = { .fail_after = 2000000 };
-    assert_int_equal(vug_safetensors_write(path.path, specs, N_SPECS, fill, &f, NULL, &err),
-                     VUG_UNSUPPORTED);
+    const vug_tensor_stream tensors = stream_of(&f);
+    assert_int_equal(vug_safetensors_write(path.path, &tensors, &err), VUG_UNSUPPORTED);
     assert_string_equal(err.msg, "the filler gave up");
     expect_files(&dir, "");
     /* An older file stays as it was. */
     scratch_puts(&dir, "m", "old");
     f = (filler){ .stop_after = 2000000 };
-    assert_int_equal(vug_safetensors_write(path.path, specs, N_SPECS, fill, &f, advance, &err),
-                     VUG_CANCELLED);
+    assert_int_equal(vug_safetensors_write(path.path, &tensors, &err), VUG_CANCELLED);
     expect_files(&dir, "m");
     vug_text text = { 0 };
     assert_int_equal(vug_read_file(path.path, 100, &text, NULL), VUG_OK);
@@ -443,8 +448,7 @@ static void test_write_is_all_or_nothing(void **state)
     vug_text_release(&text);
     const scratch_path nowhere = scratch_at(&dir, "none/m");
     f = (filler){ 0 };
-    assert_int_equal(vug_safetensors_write(nowhere.path, specs, N_SPECS, fill, &f, NULL, &err),
-                     VUG_IO);
+    assert_int_equal(vug_safetensors_write(nowhere.path, &tensors, &err), VUG_IO);
     assert_non_null(strstr(err.msg, "/none/m: cannot write: No such file or directory"));
     scratch_remove(&dir);
 }
@@ -453,8 +457,8 @@ static void test_write_no_tensors(void **state)
 {
     (void)state;
     const scratch dir = scratch_make();
-    assert_int_equal(vug_safetensors_write(scratch_at(&dir, "model.safetensors").path, NULL, 0,
-                                           fill, NULL, NULL, NULL),
+    const vug_tensor_stream none = { 0 };
+    assert_int_equal(vug_safetensors_write(scratch_at(&dir, "model.safetensors").path, &none, NULL),
                      VUG_OK);
     vug_weights *w = open_good(&dir);
     assert_int_equal(vug_weights_count(w), 0);
@@ -488,8 +492,8 @@ static void test_write_refuses(void **state)
     const scratch dir = scratch_make();
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         vug_err err = { 0 };
-        assert_int_equal(vug_safetensors_write(scratch_at(&dir, "m").path, row[i].tensor, 2, fill,
-                                               NULL, NULL, &err),
+        const vug_tensor_stream tensors = { .tensor = row[i].tensor, .n = 2, .fill = fill };
+        assert_int_equal(vug_safetensors_write(scratch_at(&dir, "m").path, &tensors, &err),
                          VUG_ARGUMENT);
         assert_string_equal(err.msg + strlen(dir.path), row[i].sentence);
         expect_files(&dir, "");

@@ -1,51 +1,38 @@
 /* Writing a checkpoint again, in another container or in fewer bits. */
 #include "engine/convert.h"
 
-typedef struct {
-    vug_row_maker maker; /* first: vug_make_rows is given the whole */
-    vug_progress_fn *progress;
-    void *user;
-} writing;
-
-static bool pass_progress(uint64_t done, uint64_t total, void *user)
-{
-    const writing *w = user;
-    return !w->progress || w->progress(done, total, w->user);
-}
-
 static vug_status write_gguf(const char *model, const char *out, const vug_plan_request *r,
-                             writing *w, vug_err *err)
+                             const vug_tensor_stream *tensors, vug_err *err)
 {
-    const vug_target_list *list = w->maker.list;
     vug_gguf_builder metadata = { 0 };
     vug_status st = vug_put_metadata(model, r, &metadata, err);
-    const vug_tensor_stream stream = { list->spec, list->n, vug_make_rows, pass_progress, w };
     if (st == VUG_OK)
-        st = vug_gguf_write(out, &metadata, &stream, err);
+        st = vug_gguf_write(out, &metadata, tensors, err);
     vug_gguf_builder_release(&metadata);
     return st;
 }
 
 static vug_status fill_folder(const char *model, const char *folder, const vug_plan_request *r,
-                              writing *w, vug_err *err)
+                              const vug_target_list *list, const vug_tensor_stream *tensors,
+                              vug_err *err)
 {
-    const vug_target_list *list = w->maker.list;
     char *path = vug_path_join(folder, "model.safetensors");
     if (!path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
     vug_status st = vug_write_companions(model, r, list, folder, err);
     if (st == VUG_OK)
-        st = vug_safetensors_write(path, list->spec, list->n, vug_make_rows, w, pass_progress, err);
+        st = vug_safetensors_write(path, tensors, err);
     vug_free(path);
     return st;
 }
 
 static vug_status write_folder(const char *model, const char *out, const vug_plan_request *r,
-                               writing *w, vug_err *err)
+                               const vug_target_list *list, const vug_tensor_stream *tensors,
+                               vug_err *err)
 {
     char *temp;
     VUG_TRY(vug_folder_begin(out, &temp, err));
-    vug_status st = fill_folder(model, temp, r, w, err);
+    vug_status st = fill_folder(model, temp, r, list, tensors, err);
     if (st == VUG_OK)
         st = vug_folder_commit(temp, out, err);
     else
@@ -72,15 +59,18 @@ static vug_status write_all(const char *model, const char *out, const vug_plan_r
 {
     const bool gguf = r->types->gguf;
     vug_target_list list = { 0 };
-    writing w = { .progress = o->progress, .user = o->user };
+    vug_row_maker maker = { 0 };
     vug_status st = gguf ? vug_plan_gguf(r, &list, err) : vug_plan_safetensors(r, &list, err);
     if (st == VUG_OK && r->importance)
         st = check_importance(&list, o->importance, err);
     if (st == VUG_OK)
-        st = vug_row_maker_init(&w.maker, &list, r->checkpoint, o->threads, err);
+        st = vug_row_maker_init(&maker, &list, r->checkpoint, o->threads, err);
+    const vug_tensor_stream tensors = { list.spec, list.n,      vug_make_rows,
+                                        &maker,    o->progress, o->user };
     if (st == VUG_OK)
-        st = gguf ? write_gguf(model, out, r, &w, err) : write_folder(model, out, r, &w, err);
-    vug_row_maker_release(&w.maker);
+        st = gguf ? write_gguf(model, out, r, &tensors, err)
+                  : write_folder(model, out, r, &list, &tensors, err);
+    vug_row_maker_release(&maker);
     vug_arena_release(&list.arena);
     return st;
 }

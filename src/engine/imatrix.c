@@ -215,7 +215,9 @@ static vug_status write_sums(walk *w, const char *out, vug_err *err)
     vug_gguf_put_strings(&metadata, "imatrix.datasets", &text, 1);
     vug_gguf_put_u32(&metadata, "imatrix.chunk_count", (uint32_t)w->chunks);
     vug_gguf_put_u32(&metadata, "imatrix.chunk_size", (uint32_t)w->window);
-    const vug_tensor_stream stream = { spec, 2 * w->n_products, fill, NULL, w };
+    const vug_tensor_stream stream = {
+        .tensor = spec, .n = 2 * w->n_products, .fill = fill, .user = w
+    };
     const vug_status st = vug_gguf_write(out, &metadata, &stream, err);
     vug_gguf_builder_release(&metadata);
     return st;

@@ -159,7 +159,8 @@ vug_status vug_logits_write(const char *path, const vug_logits_of *of, vug_logit
     if (of->n_front)
         memcpy(w.tokens, of->front, of->n_front * sizeof(*w.tokens));
     memcpy(w.tokens + of->n_front, of->id, of->n * sizeof(*w.tokens));
-    const vug_status st = vug_safetensors_write(path, spec, N_TENSORS, fill, &w, NULL, err);
+    const vug_tensor_stream tensors = { .tensor = spec, .n = N_TENSORS, .fill = fill, .user = &w };
+    const vug_status st = vug_safetensors_write(path, &tensors, err);
     vug_free(w.tokens);
     return st;
 }

@@ -293,15 +293,7 @@ vug_status vug_model_synthesize(const char *shape, const char *type, uint64_t se
 typedef struct {
     const synth *s;
     const size_t *slot; /* of each tensor */
-    vug_progress_fn *progress;
-    void *user;
 } writing;
-
-static bool pass_progress(uint64_t done, uint64_t total, void *user)
-{
-    const writing *w = user;
-    return !w->progress || w->progress(done, total, w->user);
-}
 
 static vug_status fill_piece(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
                              vug_err *err)
@@ -355,9 +347,10 @@ static vug_status write_weights(const synth *s, const char *dir, vug_progress_fn
             st = VUG_FAIL_NOMEM(err, dir, sizeof(name));
         slots[n++] = i;
     }
-    writing w = { s, slots, progress, user };
+    writing w = { s, slots };
+    const vug_tensor_stream tensors = { spec, n, fill_piece, &w, progress, user };
     if (st == VUG_OK)
-        st = vug_safetensors_write(path, spec, n, fill_piece, &w, pass_progress, err);
+        st = vug_safetensors_write(path, &tensors, err);
     vug_free(path);
     vug_arena_release(&arena);
     return st;

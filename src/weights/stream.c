@@ -63,7 +63,8 @@ static vug_status write_tensor(writer *w, size_t i, vug_err *err)
         vug_out_write(w->out, w->piece, n);
         at += n;
         w->done += n;
-        if (w->out->st == VUG_OK && s->progress && !s->progress(w->done, w->total, s->user))
+        if (w->out->st == VUG_OK && s->progress &&
+            !s->progress(w->done, w->total, s->progress_user))
             return VUG_FAIL(err, VUG_CANCELLED, "%.200s: writing was cancelled", w->out->path);
     }
     const size_t padding = (size_t)(-bytes & (w->alignment - 1));

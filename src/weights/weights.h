@@ -103,7 +103,7 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_weights_fold(vug_weights *weights, vug_quantization *said,
                                            vug_err *err);
 
-/* ---- writing safetensors -------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------- */
 
 typedef struct {
     vug_str name;
@@ -120,23 +120,21 @@ enum { VUG_PIECE = 4 * 1024 * 1024 }; /* bytes */
 typedef vug_status vug_fill_fn(size_t i, uint64_t at, uint8_t *bytes, size_t n, void *user,
                                vug_err *err);
 
-/* Writes one safetensors file with the tensors in the order given, aligned as the
- * reference writer does, with metadata {"format":"pt"}; beside the target and
- * renamed at the end. */
-VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor,
-                                                size_t n, vug_fill_fn *fill, void *user,
-                                                vug_progress_fn *progress, vug_err *err);
-
-/* ---- writing GGUF ---------------------------------------------------------- */
-
 /* What becomes the tensors of a file. */
 typedef struct {
     const vug_tensor_spec *tensor; /* [n] */
     size_t n;
     vug_fill_fn *fill;
+    void *user;                /* of fill */
     vug_progress_fn *progress; /* may be NULL */
-    void *user;                /* of both */
+    void *progress_user;
 } vug_tensor_stream;
+
+/* Writes one safetensors file with the tensors in the order given, aligned as the
+ * reference writer does, with metadata {"format":"pt"}; beside the target and
+ * renamed at the end. */
+VUG_MUST_CHECK vug_status vug_safetensors_write(const char *path, const vug_tensor_stream *tensors,
+                                                vug_err *err);
 
 /* Writes one GGUF file, version 3, aligned as general.alignment of the metadata says or
  * by 32; beside the target and renamed at the end. */

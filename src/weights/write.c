@@ -48,17 +48,12 @@ static vug_status describe(const char *path, const vug_tensor_stream *s, vug_buf
     return vug_buf_ok(header, err);
 }
 
-vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor, size_t n,
-                                 vug_fill_fn *fill, void *user, vug_progress_fn *progress,
-                                 vug_err *err)
+vug_status vug_safetensors_write(const char *path, const vug_tensor_stream *tensors, vug_err *err)
 {
-    const vug_tensor_stream s = {
-        .tensor = tensor, .n = n, .fill = fill, .progress = progress, .user = user
-    };
     vug_buf header = { .max = VUG_MAX_SAFETENSORS_HEADER };
-    vug_status st = check_names(path, &s, err);
+    vug_status st = check_names(path, tensors, err);
     if (st == VUG_OK)
-        st = describe(path, &s, &header, err);
+        st = describe(path, tensors, &header, err);
     if (st == VUG_OK) {
         vug_out out;
         vug_out_open(&out, path);
@@ -67,7 +62,7 @@ vug_status vug_safetensors_write(const char *path, const vug_tensor_spec *tensor
             prefix[i] = (uint8_t)((uint64_t)header.len >> 8 * i);
         vug_out_write(&out, prefix, sizeof(prefix));
         vug_out_write(&out, header.ptr, header.len);
-        st = vug_stream_write(&s, 1, &out, err);
+        st = vug_stream_write(tensors, 1, &out, err);
     }
     vug_buf_release(&header);
     return st;
