@@ -453,6 +453,22 @@ static void test_write_is_all_or_nothing(void **state)
     scratch_remove(&dir);
 }
 
+/* Who fills and who hears of it need not be one. */
+static void test_progress_of_another(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    filler f = { 0 };
+    heard h = { 0 };
+    vug_tensor_stream tensors = stream_of(&f);
+    tensors.progress = hear;
+    tensors.progress_user = &h;
+    assert_int_equal(vug_safetensors_write(scratch_at(&dir, "m").path, &tensors, NULL), VUG_OK);
+    assert_true(h.calls > 0);
+    assert_int_equal(h.last, f.total);
+    scratch_remove(&dir);
+}
+
 static void test_write_no_tensors(void **state)
 {
     (void)state;
@@ -515,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_populate),
         cmocka_unit_test(test_write_round_trip),
         cmocka_unit_test(test_write_is_all_or_nothing),
+        cmocka_unit_test(test_progress_of_another),
         cmocka_unit_test(test_write_no_tensors),
         cmocka_unit_test(test_write_refuses),
     };
