@@ -188,9 +188,11 @@ static void test_leaving_is_noticed(void **state)
             if (phase)
                 http_expect_text(&c, "\r\n\r\n");
             vug_http_call *call = s->held[way];
+            assert_false(vug_http_gone(call));
             assert_int_equal(atomic_load(&s->n_gone), way);
             leave(&c, way);
             http_await(&s->n_gone, way + 1);
+            assert_true(vug_http_gone(call));
             if (phase) {
                 assert_false(vug_http_stream_event(call, vug_str_of("data: x\n\n")));
                 vug_http_stream_end(call);

@@ -144,6 +144,14 @@ void vug_http_on_gone(vug_http_call *call, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
+bool vug_http_gone(vug_http_call *call)
+{
+    (void)pthread_mutex_lock(&call->http->lock);
+    const bool gone = call->gone;
+    (void)pthread_mutex_unlock(&call->http->lock);
+    return gone;
+}
+
 /* ---- the answer -------------------------------------------------------------------------------- */
 
 /* Under the lock. A head that there is no memory for becomes a plain 500. */

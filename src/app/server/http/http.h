@@ -24,8 +24,8 @@
  * by exactly one of vug_http_reply, vug_http_fail and vug_http_stream_end; each may be
  * called on any thread, and the pointer is dead from then on. What the accessors return
  * lives as long. When the client leaves, the call stays valid for its owner, says so
- * (vug_http_on_gone), swallows what is written, and must be ended all the same. Of one
- * call, functions are called by one thread at a time.
+ * (vug_http_gone, on_gone), swallows what is written, and must be ended all the same.
+ * Of one call, functions are called by one thread at a time; vug_http_gone by any.
  *
  * A client has left when it closes, or closes only its sending side, at any time before
  * its answer is complete: TCP does not tell the two apart. It counts as having left, too,
@@ -135,6 +135,7 @@ bool vug_http_keep(vug_http_call *call, size_t bytes);
  * after the call was ended. It must not block nor end the call; it may run before this
  * returns. Whoever ends a call waits for it, so do neither under a lock that `fn` takes. */
 void vug_http_on_gone(vug_http_call *call, void (*fn)(void *arg), void *arg);
+bool vug_http_gone(vug_http_call *call);
 
 typedef struct {
     int status;          /* 0: 200 */
