@@ -401,6 +401,16 @@ static void made_to_fit(void **state)
         { EACH "{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}"
                "{% endif %}" SHOW END,
           "[" SYSTEM "," USER "," SYSTEM "]", "system:S;user: Hi ;user:S;" },
+        /* system messages that wait for somebody to be told to */
+        { "{% set told = messages[0].role == 'system' %}"
+          "{% for m in (messages[1:] if told else messages) %}"
+          "{{ m.role }}:{{ messages[0].content if told and loop.first }}{{ m.content }};" END,
+          "[" SYSTEM "]", "user:S;" },
+        { EACH SHOW END
+          "{% if messages | selectattr('role', 'equalto', 'user') | list | length == 0 %}"
+          "{{ raise_exception('No user') }}{% endif %}",
+          "[" SYSTEM ",{\"role\":\"developer\",\"content\":\"D\"}]", "system:S;user:D;" },
+        { EACH SHOW END, "[" SYSTEM "]", "system:S;" },
         /* a role that is left out */
         { EACH "{% if m.role != 'developer' %}" SHOW "{% endif %}" END,
           "[{\"role\":\"developer\",\"content\":\"D\"}," USER "]", "system:D;user: Hi ;" },

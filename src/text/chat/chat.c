@@ -120,6 +120,7 @@ static const trial trials[VUG_REFUSAL_COUNT][2] = {
     [VUG_REFUSES_LATE_SYSTEM] = { { "[" USER("vug-2") "," ASSISTANT("vug-3") "," SYSTEM(
                                             "vug-1") "," USER("vug-4") "]",
                                     "vug-1", NULL, NULL } },
+    [VUG_REFUSES_LONE_SYSTEM] = { { "[" SYSTEM("vug-1") "]", "vug-1", NULL, NULL } },
     [VUG_REFUSES_CALLS] = { { "[" CALLED("{}") "]", "vug-1", "vug-3", NULL } },
     [VUG_REFUSES_TEXT_ARGUMENTS] = { { "[" CALLED("\"vug-4\"") "]", "vug-4", NULL, NULL } },
     [VUG_REFUSES_NEIGHBOURS] = { { "[" USER("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",

@@ -82,6 +82,16 @@ static void fit_role(fitting *f, vug_fit_turn *turn, bool first)
         turn->role = vug_str_of("user");
 }
 
+static void fit_lone_system(vug_fit_turn *turn, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!is_system(turn[i].role))
+            return;
+    }
+    if (n > 0)
+        turn[n - 1].role = vug_str_of("user");
+}
+
 static void write_json(vug_buf *to, const vug_jv *v, int depth)
 {
     if (v->type == VUG_JSON_STRING) {
@@ -276,6 +286,8 @@ const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *re
         if (refuses(&f, VUG_REFUSES_CALLS))
             fit_calls(&f, &turn[i]);
     }
+    if (refuses(&f, VUG_REFUSES_LONE_SYSTEM))
+        fit_lone_system(turn, n);
     if (refuses(&f, VUG_REFUSES_AFTER_RESULT))
         fit_interruptions(&f, turn, n);
     if ((refuses(&f, VUG_REFUSES_NEIGHBOURS) || refuses(&f, VUG_REFUSES_AFTER_RESULT)) && f.good)
