@@ -579,16 +579,44 @@ static void test_odd_histories(void **state)
     said_release(&a);
 }
 
-/* Without a limit the answer ends where the context does. */
-static void test_fills_context(void **state)
+static said ask_with_tokens(const serving *s, const char *more, int n)
 {
     vug_buf body = { 0 };
-    vug_buf_puts(&body,
-                 "{\"model\":\"pebble\",\"max_tokens\":-1,\"ignore_eos\":true,\"prompt\":[2");
-    for (int i = 1; i < 2040; i++)
+    vug_buf_printf(&body, "{\"model\":\"pebble\",\"ignore_eos\":true,%s\"prompt\":[2", more);
+    for (int i = 1; i < n; i++)
         vug_buf_printf(&body, ",%d", 300 + i);
     vug_buf_puts(&body, "]}");
-    said a = serve_ask(*state, "/v1/completions", body.ptr);
+    said a = serve_ask(s, "/v1/completions", body.ptr);
+    vug_buf_release(&body);
+    return a;
+}
+
+/* Without a limit the answer ends where the context does, whatever the server's limit is; one
+ * token must fit. */
+static void test_fills_context(void **state)
+{
+    static const char *const limit[] = { "\"max_tokens\":-1,", "" };
+    for (int i = 0; i < 2; i++) {
+        said a = ask_with_tokens(*state, limit[i], 2040);
+        said_is(&a, "choices.0.finish_reason", "length");
+        assert_true(said_number(&a, "usage.total_tokens") == 2048);
+        said_release(&a);
+        a = ask_with_tokens(*state, limit[i], 2048);
+        said_is(&a, "error.code", "context_length_exceeded");
+        said_is(&a, "error.message",
+                "This model's maximum context length is 2048 tokens. However, you requested 2049 "
+                "tokens (2048 in the prompt, 1 in the completion). Please reduce the length of the "
+                "prompt or completion.");
+        said_release(&a);
+    }
+    vug_buf body = { 0 };
+    vug_buf_puts(&body,
+                 "{\"model\":\"pebble\",\"ignore_eos\":true,\"messages\":[{\"role\":\"user\","
+                 "\"content\":\"");
+    for (int i = 0; i < 1950; i++)
+        vug_buf_puts(&body, "word ");
+    vug_buf_puts(&body, "\"}]}");
+    said a = serve_ask(*state, "/v1/chat/completions", body.ptr);
     said_is(&a, "choices.0.finish_reason", "length");
     assert_true(said_number(&a, "usage.total_tokens") == 2048);
     said_release(&a);

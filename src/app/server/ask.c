@@ -178,13 +178,14 @@ static bool fits(const vug_asked *a, vug_api_error *error)
     const char *param = r->endpoint == VUG_API_CHAT ? "messages" : "prompt";
     for (size_t i = 0; i < a->n_prompts; i++) {
         const size_t n = a->tokens[i].n;
-        /* Without a limit there must be room for one token. */
-        const size_t answer = r->max_tokens < 0 ? 1 : (size_t)r->max_tokens;
+        /* Who names no limit asks for one token; what there is room for is given. */
+        const bool asks = vug_api_has_length(r) && r->max_tokens >= 0;
+        const size_t answer = asks ? (size_t)r->max_tokens : 1;
         if (n == 0)
             return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
                                      "%s is empty: there is nothing to continue", param);
         if (n > context || answer > context - n)
-            return vug_api_error_context(error, context, n, r->max_tokens < 0 ? 0 : answer, param);
+            return vug_api_error_context(error, context, n, answer, param);
         if (!check_read(a, &a->tokens[i], param, error))
             return false;
     }

@@ -158,10 +158,10 @@ static vug_generate_options options_of(vug_speech *s, const vug_tokens *prompt, 
 {
     const vug_asked *a = s->asked;
     /* As many as could have been asked for; see `fits` in ask.c. */
-    const int room = (int)(a->service->info.context - (int64_t)prompt->n);
+    const int64_t room = a->service->info.context - (int64_t)prompt->n;
     const vug_api_request *r = &a->request;
     vug_generate_options how = {
-        .max_tokens = r->max_tokens < 0 ? room : (int)r->max_tokens,
+        .max_tokens = (int)(r->max_tokens < 0 || r->max_tokens > room ? room : r->max_tokens),
         .sampling = a->sampling,
         .n_top = r->logprobs ? r->top_logprobs : 0,
         .logprobs = r->logprobs,
