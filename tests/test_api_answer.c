@@ -246,6 +246,17 @@ static void writes_logprobs(void **state)
                                                                   "\n\n" DELTA("", "\"stop\""));
 }
 
+/* Who asked for them may look into them, however short the answer is. */
+static void writes_no_logprobs(void **state)
+{
+    (void)state;
+    const script s = { .part = { { 'c', "b" } }, .stop = { "b" }, .logprobs = true };
+    expect(&s, &whole_head,
+           WHOLE "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\","
+                 "\"refusal\":null}," LOGPROBS("") ",\"finish_reason\":\"stop\"}]," USAGE "}");
+    expect(&s, &stream_head, ROLE DELTA("", "\"stop\""));
+}
+
 static void writes_hardly_possible_tokens(void **state)
 {
     (void)state;
@@ -754,6 +765,7 @@ int main(void)
         cmocka_unit_test(writes_thinking_apart),
         cmocka_unit_test(writes_calls),
         cmocka_unit_test(writes_logprobs),
+        cmocka_unit_test(writes_no_logprobs),
         cmocka_unit_test(writes_hardly_possible_tokens),
         cmocka_unit_test(ends_streams),
         cmocka_unit_test(accumulates_as_clients_do),

@@ -21,7 +21,7 @@ static void begin_event(const vug_chat_choice *c)
 static void end_event(vug_chat_choice *c)
 {
     vug_buf_puts(c->events, "},\"logprobs\":");
-    vug_write_chat_logprobs(&c->tokens, c->events);
+    vug_write_chat_logprobs(&c->tokens, false, c->events);
     vug_logprobs_clear(&c->tokens);
     vug_buf_puts(c->events, ",\"finish_reason\":");
     vug_write_name(c->events, c->reason);
@@ -299,7 +299,7 @@ void vug_chat_choice_write(const vug_api_head *head, const vug_chat_choice *choi
         vug_buf_printf(to, "%s{\"index\":%d,\"message\":", i ? "," : "", choice[i].index);
         write_message(&choice[i], to);
         vug_buf_puts(to, ",\"logprobs\":");
-        vug_write_chat_logprobs(&choice[i].tokens, to);
+        vug_write_chat_logprobs(&choice[i].tokens, choice[i].logprobs, to);
         vug_buf_puts(to, ",\"finish_reason\":");
         vug_write_name(to, choice[i].reason);
         vug_buf_puts(to, "}");

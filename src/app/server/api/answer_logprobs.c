@@ -48,9 +48,9 @@ void vug_logprobs_chat(vug_logprob_lists *lists, const vug_api_logprob *logprob)
     vug_buf_puts(to, "]}");
 }
 
-void vug_write_chat_logprobs(const vug_logprob_lists *lists, vug_buf *to)
+void vug_write_chat_logprobs(const vug_logprob_lists *lists, bool asked, vug_buf *to)
 {
-    if (lists->list[0].len == 0) {
+    if (lists->list[0].len == 0 && !asked) {
         vug_buf_puts(to, "null");
         return;
     }

@@ -26,8 +26,9 @@ void vug_logprobs_text(vug_logprob_lists *lists, const vug_api_logprob *logprob)
 void vug_logprobs_keep(vug_logprob_lists *lists);
 /* That of the others never comes. */
 void vug_logprobs_drop(vug_logprob_lists *lists);
-/* "logprobs":.. with null where there are none. A stream then forgets them. */
-void vug_write_chat_logprobs(const vug_logprob_lists *lists, vug_buf *to);
+/* "logprobs":.. with null where there are none, or an empty list of those that were `asked`
+ * for. A stream then forgets them. */
+void vug_write_chat_logprobs(const vug_logprob_lists *lists, bool asked, vug_buf *to);
 void vug_write_text_logprobs(const vug_logprob_lists *lists, vug_buf *to);
 void vug_logprobs_clear(vug_logprob_lists *lists);
 bool vug_logprobs_ok(const vug_logprob_lists *lists);
