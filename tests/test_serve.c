@@ -34,6 +34,8 @@ static void test_serves_and_ends(void **state)
         http_expect(&c, 404, "There is no /nowhere here.");
         http_ask(&c, "/chat/completions", NULL);
         http_expect(&c, 404, "here, but /v1/chat/completions.");
+        http_ask(&c, "/completions", NULL);
+        http_expect(&c, 404, "here, but /v1/completions.");
         http_ask(&c, "/v1/v1/models", NULL);
         http_expect(&c, 404, "here, but /v1/models.");
         assert_int_equal(kill(p.process, ends[i]), 0);

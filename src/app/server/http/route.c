@@ -40,13 +40,14 @@ static const char *allowed(const vug_http *http, vug_str path)
     return lines[found];
 }
 
-/* With the path that was meant, where a base URL has a part too few or too many. */
+/* With the path that was meant, the nearest, where a base URL has a part too few or too many. */
 static bool refuse_path(const vug_http *http, vug_str path, vug_api_error *error)
 {
     const char *meant = NULL;
-    for (size_t i = 0; i < http->n_routes && path.len > 1 && !meant; i++) {
+    for (size_t i = 0; i < http->n_routes && path.len > 1; i++) {
         const vug_str known = vug_str_of(http->route[i].path);
-        if (vug_str_ends(known, path.ptr) || vug_str_ends(path, known.ptr))
+        if ((vug_str_ends(known, path.ptr) || vug_str_ends(path, known.ptr)) &&
+            (!meant || known.len < strlen(meant)))
             meant = known.ptr;
     }
     return vug_api_error_set(error, VUG_API_NO_PATH, NULL, "There is no %.*s here%s%s.",
