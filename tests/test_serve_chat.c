@@ -18,6 +18,10 @@
     "weather of a city\",\"parameters\":{\"type\":\"object\",\"properties\":{\"city\":{"   \
     "\"type\":\"string\"}},\"required\":[\"city\"],\"additionalProperties\":false}}}"
 
+#define UNGUARDED(name, strict)                                                         \
+    "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"strict\":" strict "," \
+    "\"parameters\":{\"type\":\"object\",\"unevaluatedItems\":false}}}"
+
 #define CHAT(text, more) \
     "{\"model\":\"pebble\",\"messages\":[{\"role\":\"user\",\"content\":\"" text "\"}]" more "}"
 
@@ -185,6 +189,10 @@ static void test_errors(void **state)
                     ",{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":{"
                     "\"type\":\"object\",\"properties\":{\"a\":{\"unevaluatedItems\":false}}}}}]"),
           400, "invalid_request_error", "tools[1].function.parameters", NULL, "unevaluatedItems" },
+        { "/v1/chat/completions",
+          CHAT("x",
+               ",\"tools\":[" WEATHER "," UNGUARDED("g", "false") "," UNGUARDED("h", "true") "]"),
+          400, "invalid_request_error", "tools[2].function.parameters", NULL, "tool 'h'" },
         { "/v1/completions", "{\"model\":\"pebble\",\"prompt\":[1,999999]}", 400,
           "invalid_request_error", "prompt", NULL, "999999" },
         { "/apply-template", CHAT("x", ",\"chat_template_kwargs\":{\"messages\":1}"), 400,
@@ -192,6 +200,22 @@ static void test_errors(void **state)
         { "/v1/models/nothing/here", NULL, 404, "not_found_error", "model", "model_not_found",
           "nothing/here" },
     };
+    static const char *const good[] = {
+        CHAT("x", ",\"max_tokens\":1,\"tools\":[" WEATHER "," UNGUARDED("g", "null") "]"),
+        CHAT("x",
+             ",\"max_tokens\":1,\"tools\":[" WEATHER "," UNGUARDED(
+                     "h",
+                     "true") "],"
+                             "\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{"
+                             "\"mode\":"
+                             "\"auto\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
+                             "\"get_weather\"}}]}}"),
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        said a = serve_ask(*state, "/v1/chat/completions", good[i]);
+        assert_int_equal(a.status, 200);
+        said_release(&a);
+    }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         said a = serve_ask(*state, rows[i].path, rows[i].body);
         assert_int_equal(a.status, rows[i].status);

@@ -86,6 +86,34 @@ static bool refuse_tool(const vug_api_request *r, const char *param, const vug_e
     return false;
 }
 
+/* The schema of a strict tool must be one that can be enforced. Whether calls can be guarded at
+ * all where the model is free is a matter of the vocabulary. */
+static bool strict_ones_hold(vug_asked *a, vug_api_error *error)
+{
+    const vug_api_request *r = &a->request;
+    vug_buf text = { 0 };
+    vug_err err;
+    for (size_t i = 0; i < r->n_tools; i++) {
+        if (!r->tool[i].strict)
+            continue;
+        vug_buf_puts(&text, text.len ? "," : "[");
+        vug_buf_append(&text, r->tool[i].text.ptr, r->tool[i].text.len);
+    }
+    vug_status st = VUG_OK;
+    if (text.len > 0) {
+        vug_buf_puts(&text, "]");
+        form f = { .with_tools = true,
+                   .tools = { .tools = text.ptr, .tools_len = text.len, .required = true } };
+        st = vug_buf_ok(&text, &err);
+        if (st == VUG_OK)
+            st = find_or_make(a, &f, &err);
+        vug_grammars_put(a->service->grammars, a->grammar);
+        a->grammar = NULL;
+    }
+    vug_buf_release(&text);
+    return st == VUG_OK || refuse_tool(r, "tools", &err, error);
+}
+
 static bool form_of_tools(vug_asked *a, vug_api_error *error)
 {
     const vug_api_request *r = &a->request;
@@ -109,7 +137,7 @@ static bool form_of_tools(vug_asked *a, vug_api_error *error)
         return true;
     /* Where the model is free to call, calls that no grammar guards will do. */
     if (r->choice == VUG_TOOLS_AUTO && !formed && st == VUG_UNSUPPORTED)
-        return true;
+        return strict_ones_hold(a, error);
     return refuse_tool(r, formed ? r->form_field : "tools", &err, error);
 }
 

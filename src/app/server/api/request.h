@@ -62,6 +62,7 @@ typedef struct {
     vug_str name;
     vug_str parameters; /* a JSON schema, as it was written; empty: none */
     vug_str text;       /* all of it, likewise */
+    bool strict;        /* may be called, and with what the schema says only */
 } vug_api_tool;
 
 typedef enum {

@@ -47,6 +47,8 @@ static void take_tool(vug_taker *t, size_t i, const vug_jv *tool, vug_api_tool *
     out->text = tool->str;
     vug_check_member(t, at.text, function, "description", VUG_JSON_STRING);
     vug_check_member(t, at.text, function, "strict", VUG_JSON_BOOL);
+    out->strict = vug_jv_is(vug_member(function, "strict"), VUG_JSON_BOOL) &&
+                  vug_member(function, "strict")->boolean;
     if (vug_member(function, "parameters"))
         take_parameters(t, parameters_at.text, vug_member(function, "parameters"), out);
 }
@@ -174,6 +176,7 @@ static void settle_allowed(vug_taker *t)
             allowed[which] = true;
     }
     for (i = 0; i < r->n_tools && !t->bad; i++) {
+        r->tool[i].strict = r->tool[i].strict && allowed[i];
         if (!allowed[i])
             continue;
         vug_buf_puts(&text, text.len ? "," : "[");
