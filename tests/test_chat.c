@@ -411,6 +411,12 @@ static void made_to_fit(void **state)
           "{{ raise_exception('No user') }}{% endif %}",
           "[" SYSTEM ",{\"role\":\"developer\",\"content\":\"D\"}]", "system:S;user:D;" },
         { EACH SHOW END, "[" SYSTEM "]", "system:S;" },
+        /* a result that nobody called for, and one that somebody did */
+        { EACH "{% if m.role != 'tool' %}" SHOW "{% endif %}{% for c in m.tool_calls or [] %}"
+               "{{ c.function.name }}{% for r in messages if r.role == 'tool' %}={{ r.content }};"
+               "{% endfor %}{% endfor %}" END,
+          "[{\"role\":\"function\",\"name\":\"g\",\"content\":\"1\"}," USER "," CALL "]",
+          "user:<tool_response>\n1\n</tool_response>;user: Hi ;assistant:;f=20;" },
         /* a role that is left out */
         { EACH "{% if m.role != 'developer' %}" SHOW "{% endif %}" END,
           "[{\"role\":\"developer\",\"content\":\"D\"}," USER "]", "system:D;user: Hi ;" },

@@ -123,6 +123,9 @@ static const trial trials[VUG_REFUSAL_COUNT][2] = {
     [VUG_REFUSES_LONE_SYSTEM] = { { "[" SYSTEM("vug-1") "]", "vug-1", NULL, NULL } },
     [VUG_REFUSES_CALLS] = { { "[" CALLED("{}") "]", "vug-1", "vug-3", NULL } },
     [VUG_REFUSES_TEXT_ARGUMENTS] = { { "[" CALLED("\"vug-4\"") "]", "vug-4", NULL, NULL } },
+    [VUG_REFUSES_STRAY_RESULT] = { { "[" USER("vug-2") ",{\"role\":\"tool\",\"name\":\"f\","
+                                                       "\"content\":\"vug-1\"}]",
+                                     "vug-1", NULL, NULL } },
     [VUG_REFUSES_NEIGHBOURS] = { { "[" USER("vug-1") "," USER("vug-2") "]", "vug-1", "vug-2",
                                    NULL },
                                  { "[" USER("vug-3") "," ASSISTANT("vug-1") "," ASSISTANT(

@@ -19,13 +19,14 @@
  *   LONE_SYSTEM   with nobody else: the last one becomes the user's
  *   TEXT_ARGUMENTS  of a call: they become an object with that text
  *   CALLS         calls become text of the assistant, and results messages of the user
+ *   STRAY_RESULT  of no call, as the role function may be: it becomes a message of the user
  *   AFTER_RESULT  of a user, behind results of tools: these become text of that message
  *   NEIGHBOURS    messages of one role that follow each other become one
  *   GREETING      in front of an assistant who speaks first comes an empty message of a user */
 /* clang-format off */
 #define VUG_REFUSAL_TABLE(X)                                                \
     X(STRING) X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(LONE_SYSTEM) \
-    X(TEXT_ARGUMENTS) X(CALLS) X(AFTER_RESULT) X(NEIGHBOURS) X(GREETING)
+    X(TEXT_ARGUMENTS) X(CALLS) X(STRAY_RESULT) X(AFTER_RESULT) X(NEIGHBOURS) X(GREETING)
 /* clang-format on */
 
 typedef enum {

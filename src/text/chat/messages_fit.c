@@ -143,6 +143,18 @@ static void fit_calls(fitting *f, vug_fit_turn *turn)
     }
 }
 
+/* Results stand behind their calls by now. */
+static void fit_stray_results(fitting *f, vug_fit_turn *turn, size_t n)
+{
+    bool called = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!vug_str_is(turn[i].role, "tool"))
+            called = turn[i].calls != NULL;
+        else if (!called)
+            fit_calls(f, &turn[i]);
+    }
+}
+
 /* ---- neighbours ---------------------------------------------------------------------------- */
 
 /* The elements of a list behind those of another. */
@@ -288,6 +300,8 @@ const vug_jv *vug_fit_turns(vug_fit_turn *turn, size_t n, const vug_refusals *re
     }
     if (refuses(&f, VUG_REFUSES_LONE_SYSTEM))
         fit_lone_system(turn, n);
+    if (refuses(&f, VUG_REFUSES_STRAY_RESULT))
+        fit_stray_results(&f, turn, n);
     if (refuses(&f, VUG_REFUSES_AFTER_RESULT))
         fit_interruptions(&f, turn, n);
     if ((refuses(&f, VUG_REFUSES_NEIGHBOURS) || refuses(&f, VUG_REFUSES_AFTER_RESULT)) && f.good)
