@@ -193,7 +193,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-http_server *http_start(const vug_http_options *options)
+http_server *http_listen(const vug_http_options *options)
 {
     vug_http_options how = options ? *options : (vug_http_options){ 0 };
     vug_err err = { 0 };
@@ -206,7 +206,18 @@ http_server *http_start(const vug_http_options *options)
         fail_msg("%s", err.msg);
     const char *colon = strrchr(vug_http_address(s->http, 0), ':');
     s->port = (int)strtol(colon + 1, NULL, 10);
+    return s;
+}
+
+void http_go(http_server *s)
+{
     assert_int_equal(pthread_create(&s->thread, NULL, run, s), 0);
+}
+
+http_server *http_start(const vug_http_options *options)
+{
+    http_server *s = http_listen(options);
+    http_go(s);
     return s;
 }
 
@@ -220,13 +231,27 @@ void http_stop(http_server *s)
     vug_free(s);
 }
 
+static void pause_ms(void)
+{
+    const struct timespec ms = { 0, 1000000 };
+    (void)nanosleep(&ms, NULL);
+}
+
 void http_await(atomic_int *what, int n)
 {
-    for (int i = 0; i < PATIENCE_MS && atomic_load(what) < n; i++) {
-        const struct timespec ms = { 0, 1000000 };
-        (void)nanosleep(&ms, NULL);
-    }
+    for (int i = 0; i < PATIENCE_MS && atomic_load(what) < n; i++)
+        pause_ms();
     assert_true(atomic_load(what) >= n);
+}
+
+void http_await_connections(const http_server *s, int n)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (vug_metrics_get(s->metrics, VUG_METRIC_CONNECTIONS, NULL) <= n)
+            return;
+        pause_ms();
+    }
+    fail_msg("there are more than %d connections", n);
 }
 
 /* ---- the client -------------------------------------------------------------------------------- */

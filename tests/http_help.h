@@ -35,14 +35,20 @@ typedef struct {
     vug_http_call *_Atomic held[HTTP_MAX_HELD];
 } http_server;
 
-/* Listens on a free port of this machine unless `options` say otherwise; they may be NULL. */
+/* Listens on a free port of this machine unless `options` say otherwise; they may be NULL. What
+ * clients send waits until http_go, and no limit on them runs before. */
+http_server *http_listen(const vug_http_options *options);
+void http_go(http_server *s);
+/* Both. */
 http_server *http_start(const vug_http_options *options);
 /* Drains, waits for the end and frees. Calls that are held must have been ended. */
 void http_stop(http_server *s);
 /* Adds one to an atomic_int. */
 void http_count(void *counter);
-/* Waits until *what >= n, ten seconds at most. */
+/* Waits until *what >= n, a minute at most. */
 void http_await(atomic_int *what, int n);
+/* Likewise, until that many connections are left. */
+void http_await_connections(const http_server *s, int n);
 
 typedef struct {
     int fd;

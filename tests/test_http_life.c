@@ -40,47 +40,86 @@ static void send_slowly(http_client *c, const char *start)
     }
 }
 
+/* Only what is tested has a short limit: on a busy machine the rest may take a while. */
 static void test_slow_requests(void **state)
 {
-    const vug_http_options how = { .head_s = 0.3, .body_s = 0.3, .idle_s = 0.3 };
+    static const struct {
+        vug_http_options how;
+        const char *start;
+    } rows[] = {
+        { { .head_s = 0.3 }, "GET /health HTTP/1.1\r\nX: " },
+        { { .body_s = 0.3 }, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 100000\r\n\r\n" },
+    };
     (void)state;
-    http_server *s = http_start(&how);
-    http_client c = http_connect(s);
-    send_slowly(&c, "GET /health HTTP/1.1\r\nX: ");
-    http_expect_error(&c, 408);
-    http_close(&c);
-    c = http_connect(s);
-    send_slowly(&c, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 100000\r\n\r\n");
-    http_expect_error(&c, 408);
-    http_close(&c);
-    c = http_connect(s); /* says nothing */
-    http_expect_end(&c);
-    http_close(&c);
-    c = http_connect(s); /* nothing more */
-    http_ask(&c, "/health", NULL);
-    http_expect(&c, 200, "ok");
-    http_expect_end(&c);
-    http_close(&c);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        http_server *s = http_start(&rows[i].how);
+        http_client c = http_connect(s);
+        send_slowly(&c, rows[i].start);
+        http_expect_error(&c, 408);
+        http_close(&c);
+        http_stop(s);
+    }
+}
+
+static void test_idle_connections_end(void **state)
+{
+    const vug_http_options how = { .idle_s = 0.3 };
+    (void)state;
+    http_server *s = http_listen(&how);
+    http_client silent = http_connect(s), done = http_connect(s);
+    http_ask(&done, "/health", NULL);
+    http_go(s);
+    http_expect_end(&silent);
+    http_expect(&done, 200, "ok");
+    http_expect_end(&done);
+    http_close(&silent);
+    http_close(&done);
     http_stop(s);
+}
+
+/* The bytes of a body in pieces, with pauses of which the server allows several. False where the
+ * machine was so busy that one became too long. */
+static bool send_with_pauses(http_client *c)
+{
+    const struct timespec pause = { 0, 250000000 };
+    static const char piece[4096];
+    bool sent = true;
+    double last = vug_now(), longest = 0;
+    for (int i = 0; i < 12 && sent; i++) {
+        sent = http_send_bytes(c, piece, sizeof(piece));
+        (void)nanosleep(&pause, NULL);
+        const double now = vug_now();
+        longest = now - last > longest ? now - last : longest;
+        last = now;
+    }
+    assert_true(sent || longest > 1);
+    return longest <= 1;
 }
 
 /* A client that sends for some time what was refused still reads why. */
 static void test_refused_while_it_sends(void **state)
 {
-    const struct timespec pause = { 0, 250000000 };
-    char piece[4096] = { 0 };
+    enum { TRIES = 20 };
+    bool tried = false;
     (void)state;
     http_server *s = http_start(NULL);
-    http_client c = http_connect(s);
-    http_send_text(&c, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 104857600\r\n\r\n");
-    for (int i = 0; i < 12; i++) {
-        assert_true(http_send_bytes(&c, piece, sizeof(piece)));
-        (void)nanosleep(&pause, NULL);
+    for (int i = 0; i < TRIES && !tried; i++) {
+        http_client c = http_connect(s);
+        http_send_text(&c, "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 104857600\r\n\r\n");
+        tried = send_with_pauses(&c);
+        if (tried) {
+            http_expect_error(&c, 413);
+            http_expect_end(&c);
+        }
+        http_close(&c);
     }
-    http_expect_error(&c, 413);
-    http_expect_end(&c);
-    http_close(&c);
     http_stop(s);
+    if (!tried) {
+        print_message(
+                "this machine is too busy: a pause of 0.25 s lasted 1 s in each of %d tries\n",
+                TRIES);
+        skip();
+    }
 }
 
 /* The limits on requests are none on answers. */
@@ -89,9 +128,10 @@ static void test_slow_answers_are_waited_for(void **state)
     const vug_http_options how = { .head_s = 0.1, .body_s = 0.1, .idle_s = 0.1, .stall_s = 0.1 };
     const struct timespec pause = { 0, 400000000 };
     (void)state;
-    http_server *s = http_start(&how);
+    http_server *s = http_listen(&how);
     http_client c = http_connect(s);
     http_ask(&c, "/hold", "{}");
+    http_go(s);
     http_await(&s->n_held, 1);
     (void)nanosleep(&pause, NULL);
     vug_buf body = { 0 };
@@ -120,8 +160,7 @@ static void test_client_that_does_not_read(void **state)
     http_close(&c);
     http_close(&stuck);
     /* A whole answer that nobody takes goes with its connection. */
-    const struct timespec pause = { 1, 0 };
-    (void)nanosleep(&pause, NULL);
+    http_await_connections(s, 0);
     http_answer a = http_read_answer(&big, false);
     assert_int_equal(a.status, 200);
     http_answer_release(&a);
@@ -567,6 +606,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_requests),
+        cmocka_unit_test(test_idle_connections_end),
         cmocka_unit_test(test_refused_while_it_sends),
         cmocka_unit_test(test_slow_answers_are_waited_for),
         cmocka_unit_test(test_client_that_does_not_read),

@@ -61,7 +61,7 @@ static void test_no_model(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    refuses(VUG("serve", SERVE_MODEL, "--alias", ""), "--alias: expected a name");
+    refuses(VUG("serve", SERVE_MODEL, "--port", "0", "--alias", ""), "--alias: expected a name");
     refuses(VUG("serve", SERVE_MODEL, "--host", "0.0.0.0"), "--api-key-file");
     refuses(VUG("serve", SERVE_MODEL, "--port", "65536"), "0 to 65535");
     refuses(VUG("serve", SERVE_MODEL, "--api-key-file", "/no/such/file"), "/no/such/file");
