@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +47,20 @@ static vug_text contents_of(FILE *file)
     return text;
 }
 
+void capture_signals(void)
+{
+    static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+    sigset_t none;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        (void)signal(all[i], SIG_DFL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* In the child; never returns. */
 static void become(FILE *in, FILE *out, FILE *err, const char *const *env, const char *const *argv)
 {
+    capture_signals();
     if (dup2(fileno(in), 0) == 0 && dup2(fileno(out), 1) == 1 && dup2(fileno(err), 2) == 2) {
         while (env && *env)
             (void)putenv((char *)*env++);

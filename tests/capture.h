@@ -20,6 +20,9 @@ const char *capture_program(void);
  * for none; `env` are "NAME=value" settings, NULL at the end or NULL. */
 captured capture(const char *input, const char *const *env, const char *const *argv);
 void captured_release(captured *c);
+/* In a child before it becomes a program that is sent signals: they do what they do in a terminal's
+ * shell. Whoever runs the tests in the background may have turned SIGINT off. */
+void capture_signals(void);
 
 /* These fail the test unless it is so, and release `c`. It went well, the output is `out`,
  * and on stderr there is `part`, or for "" nothing. */

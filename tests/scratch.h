@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 typedef struct {
-    char path[64];
+    char path[256];
 } scratch;
 
 typedef struct {
@@ -23,6 +23,19 @@ typedef struct {
 static inline scratch scratch_make(void)
 {
     scratch s = { "/tmp/vug-test-XXXXXX" };
+    assert_non_null(mkdtemp(s.path));
+    return s;
+}
+
+/* Beside the programs that were built: what is in the other may be kept from being run. */
+static inline scratch scratch_make_for_programs(void)
+{
+    scratch s;
+    char *build = realpath(VUG_BUILD, NULL);
+    assert_non_null(build);
+    const int n = snprintf(s.path, sizeof(s.path), "%s/vug-test-XXXXXX", build);
+    assert_in_range(n, 1, sizeof(s.path) - 1);
+    free(build);
     assert_non_null(mkdtemp(s.path));
     return s;
 }

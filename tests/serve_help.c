@@ -35,6 +35,7 @@ serving serve_begin(const char *const *more)
 #if defined(__linux__)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop it */
 #endif
+        capture_signals();
         (void)dup2(out[1], STDOUT_FILENO);
         (void)close(out[0]);
         (void)execv(capture_program(), (char *const *)argv);

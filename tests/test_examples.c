@@ -23,29 +23,14 @@ static const char *environment(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
-/* `compiler` may be several words, as make's may: "ccache gcc". */
-static captured compile(const char *compiler, const char *const *options)
-{
-    enum { MAX_WORDS = 32 };
-    const char *argv[MAX_WORDS + 1];
-    char words[256], *rest = NULL;
-    size_t n = 0;
-    assert_in_range(snprintf(words, sizeof(words), "%s", compiler), 1, sizeof(words) - 1);
-    for (char *at = strtok_r(words, " \t", &rest); at; at = strtok_r(NULL, " \t", &rest)) {
-        assert_true(n < MAX_WORDS);
-        argv[n++] = at;
-    }
-    for (; *options; options++) {
-        assert_true(n < MAX_WORDS);
-        argv[n++] = *options;
-    }
-    argv[n] = NULL;
-    return capture(NULL, NULL, argv);
-}
+/* $CC or $CXX, which may be several words. */
+#define COMPILER(variable, otherwise) \
+    "sh", "-c", "exec ${" variable ":-" otherwise "} \"$@\"", variable
 
-static bool runs(const char *compiler)
+static bool has_cpp(void)
 {
-    captured c = compile(compiler, (const char *const[]){ "--version", NULL });
+    captured c =
+            capture(NULL, NULL, (const char *const[]){ COMPILER("CXX", "c++"), "--version", NULL });
     const bool ok = c.code == 0;
     captured_release(&c);
     return ok;
@@ -53,11 +38,11 @@ static bool runs(const char *compiler)
 
 #define MODEL "tests/golden/models/gemma3-text"
 
-static void must_compile(const char *compiler, const char *const *options)
+static void must_compile(const char *const *argv)
 {
-    captured c = compile(compiler, options);
+    captured c = capture(NULL, NULL, argv);
     if (c.code != 0 || c.err.len > 0)
-        fail_msg("%s: exit code %d: %s", compiler, c.code, c.err.ptr);
+        fail_msg("%s: exit code %d: %s", argv[3], c.code, c.err.ptr);
     captured_release(&c);
 }
 
@@ -73,11 +58,10 @@ static scratch_path build_example(const scratch *dir, const char *name)
     (void)snprintf(library.path, sizeof(library.path), "%s/libvug.a", build);
     (void)snprintf(source.path, sizeof(source.path), "docs/examples/%s.c", name);
     program = scratch_at(dir, name);
-    must_compile(environment("CC", "cc"),
-                 (const char *const[]){ "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                                        "-Iinclude", source.path, library.path, "-lpcre2-8",
-                                        "-lutf8proc", "-lm", "-pthread", "-o", program.path,
-                                        NULL });
+    must_compile((const char *const[]){ COMPILER("CC", "cc"), "-std=c17", "-Wall", "-Wextra",
+                                        "-Wpedantic", "-Werror", "-Iinclude", source.path,
+                                        library.path, "-lpcre2-8", "-lutf8proc", "-lm", "-pthread",
+                                        "-o", program.path, NULL });
     return program;
 }
 
@@ -92,7 +76,7 @@ static int set_up(void **state)
 {
     fixture *f = vug_alloc_zero(1, sizeof(*f));
     assert_non_null(f);
-    f->dir = scratch_make();
+    f->dir = scratch_make_for_programs();
     tiny_model(&f->dir, TINY_VOCAB);
     f->program = build_example(&f->dir, "chat");
     *state = f;
@@ -189,7 +173,7 @@ static bool put_hidden(const vug_step *step, void *user)
 static void hidden_states_of_every_layer(void **state)
 {
     (void)state;
-    scratch dir = scratch_make();
+    scratch dir = scratch_make_for_programs();
     const scratch_path program = build_example(&dir, "hidden");
     vug_buf expected = { 0 };
     vug_err err = { 0 };
@@ -240,7 +224,7 @@ static void count_lines(const char *text, char sign, const char *layer, int in_l
 static void a_patch_in_30_lines(void **state)
 {
     (void)state;
-    scratch dir = scratch_make();
+    scratch dir = scratch_make_for_programs();
     const scratch_path program = build_example(&dir, "patch");
     vug_model *m = help_model(MODEL, (vug_model_options){ 0 });
     float *logits = help_alone(m, prompt, PROMPT);
@@ -271,7 +255,7 @@ static void a_patch_in_30_lines(void **state)
 static void decoding_without_a_cache(void **state)
 {
     (void)state;
-    scratch dir = scratch_make();
+    scratch dir = scratch_make_for_programs();
     const scratch_path program = build_example(&dir, "stateless");
     vug_model *m = help_model(MODEL, (vug_model_options){ 0 });
     vug_session *s = help_session(m);
@@ -336,16 +320,15 @@ static void the_header_is_cpp_too(void **state)
             "    return options;\n"
             "}\n"
             "int main() { return Model(\".\").step(nullptr, { 1, 2 }) == VUG_OK; }\n";
-    const char *compiler = environment("CXX", "c++");
-    if (!runs(compiler)) {
+    if (!has_cpp()) {
         print_message("there is no C++ compiler here\n");
         skip();
     }
     scratch dir = scratch_make();
     scratch_puts(&dir, "user.cc", program);
-    must_compile(compiler, (const char *const[]){ "-std=c++17", "-Wall", "-Wextra", "-pedantic",
-                                                  "-Werror", "-Iinclude", "-fsyntax-only",
-                                                  scratch_at(&dir, "user.cc").path, NULL });
+    must_compile((const char *const[]){ COMPILER("CXX", "c++"), "-std=c++17", "-Wall", "-Wextra",
+                                        "-pedantic", "-Werror", "-Iinclude", "-fsyntax-only",
+                                        scratch_at(&dir, "user.cc").path, NULL });
     scratch_remove(&dir);
 }
 

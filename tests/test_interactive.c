@@ -43,6 +43,7 @@ typedef struct {
 static void become(const terminal *t, const char *name, const char *const *argv)
 {
     (void)setsid();
+    capture_signals();
     const int fd = open(name, O_RDWR);
     (void)ioctl(fd, TIOCSCTTY, 0);
     if (dup2(fd, 0) == 0 && dup2(fd, 1) == 1 && dup2(fd, 2) == 2) {

@@ -131,6 +131,9 @@ static void clean_tree_passes(void **state)
     put(t, "Makefile", "all:\n\ttrue\n");
     expect_clean(t);
     expect(t, "9 files follow the rules");
+    put(t, ".git/HEAD", "what git does not take for its own \n"); /* nor is it looked at */
+    expect_clean(t);
+    expect(t, "9 files follow the rules");
 }
 
 static void includes(void **state)

@@ -81,7 +81,7 @@ static void found_from_the_program(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
-        const scratch tree = scratch_make();
+        const scratch tree = scratch_make_for_programs();
         const scratch_path vug = program_in(&tree, trees[i].program);
         char sentence[700];
         (void)snprintf(sentence, sizeof(sentence),
@@ -106,7 +106,7 @@ static void found_from_the_program(void **state)
 static void the_nearest_and_the_real_place(void **state)
 {
     (void)state;
-    const scratch tree = scratch_make();
+    const scratch tree = scratch_make_for_programs();
     const scratch_path vug = program_in(&tree, "a/b");
     static const char *const nearer[] = { "models/pebble", "a/share/vug/models/pebble",
                                           "a/models/pebble", "a/b/models/pebble" };
@@ -133,7 +133,7 @@ static void the_nearest_and_the_real_place(void **state)
 static void what_a_single_operand_is(void **state)
 {
     (void)state;
-    const scratch tree = scratch_make();
+    const scratch tree = scratch_make_for_programs();
     const scratch_path vug = program_in(&tree, "build");
     model_in(&tree, "models/pebble");
     model_in(&tree, "my model");
@@ -189,7 +189,7 @@ static void what_a_single_operand_is(void **state)
 static void its_name_in_every_command(void **state)
 {
     (void)state;
-    const scratch tree = scratch_make();
+    const scratch tree = scratch_make_for_programs();
     const scratch_path vug = program_in(&tree, "build");
     model_in(&tree, "models/pebble");
     scratch_puts(&tree, "text.txt", "hello hello hello");
@@ -220,7 +220,7 @@ static void its_name_in_every_command(void **state)
 static void a_folder_of_its_name(void **state)
 {
     (void)state;
-    const scratch tree = scratch_make();
+    const scratch tree = scratch_make_for_programs();
     const scratch_path vug = program_in(&tree, "build");
     char command[900];
     model_in(&tree, "models/pebble");

@@ -61,7 +61,7 @@ static scratch_path write_program(const scratch *dir, const char *name, const pr
 static void each_kind_of_program(void **state)
 {
     (void)state;
-    const scratch dir = scratch_make();
+    const scratch dir = scratch_make_for_programs();
     for (size_t i = 0; i < N_PROGRAMS; i++) {
         const program *p = &programs[i];
         const scratch_path path = write_program(&dir, "test", p);
@@ -80,7 +80,7 @@ static void each_kind_of_program(void **state)
 static void sums_up(void **state)
 {
     (void)state;
-    const scratch dir = scratch_make();
+    const scratch dir = scratch_make_for_programs();
     const scratch_path good = write_program(&dir, "good", &programs[0]);
     const scratch_path skips = write_program(&dir, "skips", &programs[2]);
     const scratch_path bad = write_program(&dir, "bad", &programs[3]);
@@ -107,7 +107,7 @@ static void a_hanging_program_is_ended(void **state)
 {
     (void)state;
     static const program sleeper = { "echo 1..1; exec sleep 60", 1, NULL, NULL };
-    const scratch dir = scratch_make();
+    const scratch dir = scratch_make_for_programs();
     const scratch_path path = write_program(&dir, "sleeper", &sleeper);
     captured c = capture(NULL, (const char *const[]){ "LIMIT=1", NULL },
                          (const char *const[]){ "tests/run", path.path, NULL });

@@ -69,6 +69,8 @@ static const char *end_of_output(const char *at)
 static void run_example(const char *command, const char *end, const char *out_end, int port)
 {
     vug_buf line = { 0 }, expected = { 0 }, got = { 0 };
+    /* Whatever proxies and settings whoever runs this has. */
+    vug_buf_puts(&line, "curl() { command curl -q --noproxy '*' \"$@\"; }\n");
     append_with_port(&line, command, (size_t)(end - command), port);
     captured c = capture(NULL, NULL, (const char *const[]){ "/bin/sh", "-c", line.ptr, NULL });
     mask(end + 1, (size_t)(out_end - end - 1), &expected);
