@@ -262,7 +262,8 @@ http_client http_connect(const http_server *s)
     http_client c = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_true(c.fd >= 0);
-    assert_int_equal(connect(c.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    if (connect(c.fd, (struct sockaddr *)&at, sizeof(at)) != 0)
+        fail_msg("127.0.0.1, port %d: %s", s->port, strerror(errno));
     return c;
 }
 
