@@ -182,7 +182,7 @@ static void test_many(void **state)
 /* What runs is finished; what is new is refused. */
 static void test_drains(void **state)
 {
-    serving s = SERVE("--threads", "1");
+    serving s = SERVE("--threads", "1", "--drain", "600");
     http_client c, idle = http_connect(&s.at);
     int status = -1;
     (void)state;
