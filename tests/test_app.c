@@ -78,6 +78,20 @@ static void test_help_of_every_command(void **state)
     }
 }
 
+/* An option of one name may do another thing in another command. */
+static void test_help_of_one_command(void **state)
+{
+    (void)state;
+    captured c = VUG("serve", "--help");
+    assert_has(&c.out, "a chat that does not say");
+    assert_has(&c.out, "nothing on stdout");
+    captured_release(&c);
+    c = VUG("run", "--help");
+    assert_has(&c.out, "most tokens to generate; 0:");
+    assert_has(&c.out, "no progress bar");
+    captured_release(&c);
+}
+
 static void test_help_and_version(void **state)
 {
     (void)state;
@@ -698,6 +712,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_help_of_every_command),
+        cmocka_unit_test(test_help_of_one_command),
         cmocka_unit_test(test_help_and_version),
         cmocka_unit_test(test_run_refuses),
         cmocka_unit_test(test_run_too_long),

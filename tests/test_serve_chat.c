@@ -647,6 +647,28 @@ static void test_fills_context(void **state)
     vug_buf_release(&body);
 }
 
+/* The limit of the server holds for a chat that names none, and refuses no prompt. */
+static void test_limit_of_the_server(void **state)
+{
+    heard h = serve_hear_whole(*state, CHAT("Hi", ",\"ignore_eos\":true"));
+    assert_true(h.completion_tokens == 200);
+    heard_release(&h);
+    vug_buf words = { 0 }, body = { 0 };
+    for (int i = 0; i < 1940; i++)
+        vug_buf_puts(&words, " the");
+    vug_buf_printf(&body,
+                   "{\"model\":\"pebble\",\"ignore_eos\":true,\"messages\":[{\"role\":\"user\","
+                   "\"content\":\"%s\"}]}",
+                   words.ptr);
+    h = serve_hear_whole(*state, body.ptr);
+    assert_string_equal(h.finish[0], "length");
+    assert_true(h.prompt_tokens > 2048 - 200);
+    assert_true(h.prompt_tokens + h.completion_tokens == 2048);
+    heard_release(&h);
+    vug_buf_release(&body);
+    vug_buf_release(&words);
+}
+
 /* A call that must come and is cut short before its name is not told as text. */
 static void test_cut_call(void **state)
 {
@@ -728,6 +750,7 @@ int main(void)
         cmocka_unit_test(test_plain_endpoints),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_fills_context),
+        cmocka_unit_test(test_limit_of_the_server),
         cmocka_unit_test(test_odd_histories),
         cmocka_unit_test(test_tools_or_schema),
         cmocka_unit_test(test_cut_call),

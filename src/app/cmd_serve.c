@@ -72,7 +72,7 @@ static void on_loaded(vug_str name, const vug_model *model, int sessions, const 
     const vug_model_info info = vug_model_describe(model);
     vug_buf_printf(&text, "ready: %.*s, %s, context %lld, sessions %d\n", VUG_STR_ARG(name),
                    info.architecture, (long long)info.context, sessions);
-    if (s->opt->quiet)
+    if (s->opt->silent)
         vug_buf_release(&text);
     else
         (void)vug_ui_print(s->ui, &text, VUG_EXIT_OK);
@@ -89,7 +89,7 @@ static vug_service_options service_options(server *s)
         .trace = opt->trace,
         .max_waiting = opt->queue,
         .max_sessions = opt->sessions,
-        .max_tokens = opt->max_tokens,
+        .max_tokens = opt->answer_tokens,
         .also_reasoning = opt->also_reasoning,
         .metrics = s->metrics,
         .loaded = on_loaded,
@@ -100,7 +100,7 @@ static vug_service_options service_options(server *s)
 static int run(server *s)
 {
     vug_err err;
-    int code = s->opt->quiet ? VUG_EXIT_OK : say_addresses(s->ui, s->http);
+    int code = s->opt->silent ? VUG_EXIT_OK : say_addresses(s->ui, s->http);
     if (code != VUG_EXIT_OK)
         return code;
     vug_service_start(s->service);

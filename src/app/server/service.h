@@ -32,7 +32,7 @@ typedef struct {
     const char *trace;         /* a folder; NULL: no records */
     int max_waiting;           /* requests */
     int max_sessions;          /* 0: as vug_sessions_init says */
-    int max_tokens;            /* of answers to requests that do not say; 0: no limit */
+    int max_tokens;            /* of answers to chats that do not say; 0: no limit */
     bool also_reasoning;
     vug_metrics *metrics;
     /* On the worker, once: the model is there, or `err` says why it is not. */
