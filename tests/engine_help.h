@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/session.h"
 
 #define GOLDEN(name) "tests/golden/models/" name
 

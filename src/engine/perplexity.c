@@ -6,8 +6,8 @@
  * (architecture, decision 9). The last token of a window is never computed: nothing
  * that follows it is scored there.
  */
-#include "engine/engine.h"
 #include "engine/score.h"
+#include "engine/session.h"
 
 #include "core/text.h"
 #include "text/text.h"

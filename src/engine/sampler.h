@@ -3,7 +3,7 @@
 
 /* How the next token of an answer is chosen: what may come, and the draw. */
 
-#include "engine/engine.h"
+#include "engine/session.h"
 #include "vug/chat.h"
 #include "vug/grammar.h"
 

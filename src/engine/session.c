@@ -5,7 +5,7 @@
  * kept; a sliding layer's ring forgets, so going back is possible only while the
  * window before the new end is still in every ring, or to a snapshot of it.
  */
-#include "engine/engine.h"
+#include "engine/session.h"
 
 /* ---- life ------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  * and what the other caches still have, a session can go on from there as if it had never been
  * further.
  */
-#include "engine/engine.h"
+#include "engine/session.h"
 
 vug_status vug_snapshots_init(vug_session *s, vug_err *err)
 {

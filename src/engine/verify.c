@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "engine/engine.h"
+#include "engine/session.h"
 #include "vug/checkpoint.h"
 
 enum { CHUNK = 7 };
