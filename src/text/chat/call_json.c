@@ -254,7 +254,7 @@ static void keep(vug_call *c, char byte)
         vug_buf_append(&c->word, &byte, 1);
 }
 
-/* The key is gathered in `word`, with its closing quote. */
+/* The key is gathered in `word`, without its quotes. */
 static void key_step(vug_call *c, vug_scan_state before, char byte)
 {
     if (before == VUG_SCAN_FIRST_KEY || before == VUG_SCAN_KEY)
