@@ -279,22 +279,21 @@ const vug_jv *vug_schema_values(vug_schema_case c, size_t *n)
     return out && out->n > 0 ? out->child : out;
 }
 
-/* The schema of whose enum they are; NULL where they are a const. To look for each of them
- * there would take the square of their number. */
-static const vug_jv *lister(vug_schema_case c)
+/* Which schema's enum they are; the number of schemas where they are a const. To look for each
+ * of them there would take the square of their number. */
+static size_t lister(vug_schema_case c)
 {
-    const vug_jv *out = NULL;
-    for (size_t i = 0; i < c.n && !out && !vug_schema_find(c, "const"); i++)
-        out = vug_jv_get(c.of[i], "enum") ? c.of[i] : NULL;
-    return out;
+    size_t i = vug_schema_find(c, "const") ? c.n : 0;
+    while (i < c.n && !vug_jv_get(c.of[i], "enum"))
+        i++;
+    return i;
 }
 
 bool vug_schema_excludes(vug_schema *s, vug_schema_case c, const vug_jv *value)
 {
-    const vug_jv *own = lister(c);
+    const size_t own = lister(c);
     for (size_t i = 0; i < c.n; i++)
-        if (vug_schema_step(s, 1) &&
-            itself_holds(s, value, c.of[i], c.of[i] == own) == VUG_SCHEMA_NO)
+        if (vug_schema_step(s, 1) && itself_holds(s, value, c.of[i], i == own) == VUG_SCHEMA_NO)
             return true;
     return false;
 }
@@ -344,13 +343,14 @@ static vug_node written(vug_schema *s, const vug_jv *v) // NOLINT(misc-no-recurs
 vug_node vug_schema_choice(vug_schema *s, vug_schema_case c)
 {
     size_t n_values;
-    const vug_jv *v = vug_schema_values(c, &n_values), *own = lister(c);
+    const vug_jv *v = vug_schema_values(c, &n_values);
+    const size_t own = lister(c);
     vug_node *part = vug_schema_alloc(s, n_values, sizeof(*part));
     size_t n = 0;
     for (size_t i = 0; part && i < n_values; i++, v = v->next) {
         vug_schema_answer out = VUG_SCHEMA_YES;
         for (size_t k = 0; k < c.n && out != VUG_SCHEMA_NO; k++)
-            out = both(out, all_holds(s, v, c.of[k], c.of[k] == own));
+            out = both(out, all_holds(s, v, c.of[k], k == own));
         if (out == VUG_SCHEMA_MAYBE)
             vug_schema_fail(s, VUG_UNSUPPORTED, v,
                             "a value beside a pattern, a format, uniqueItems or names of "
