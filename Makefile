@@ -1,6 +1,7 @@
-# vug: `make demo` builds and runs the main job, `make check` the whole test suite;
-# both set up what they need. `make help` lists the rest. Everything that is built
-# lies in build/ (BUILD=... for another place); V=1 shows the commands.
+# vug: `make demo` builds the program and shows what it does, `make check` runs the whole test
+# suite; both install what they need (./setup does the same where there is no make). `make help`
+# lists the other goals. All output lies in build/ (BUILD=... for another place); V=1 shows the
+# commands.
 
 CC      ?= cc
 CXX     ?= c++
@@ -55,25 +56,25 @@ CLANG        = $(call once,CLANG,$(call llvm,clang))
 CLANG_TIDY   = $(call once,CLANG_TIDY,$(call llvm,clang-tidy))
 CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 
-# What is not a test_*.c in tests/ is help for those that are: an archive, from
-# which each takes what it calls. The same goes for the program without its main.
-LIB_SRC     := $(filter-out src/app/%,$(wildcard src/*/*.c src/*/*/*.c))
-APP_SRC     := $(wildcard src/app/*.c src/app/*/*.c src/app/*/*/*.c)
-TEST_SRC    := $(wildcard tests/test_*.c)
-HELP_SRC    := $(filter-out tests/test_%,$(wildcard tests/*.c))
+# tests/support/ is an archive from which each test program links what it calls. The
+# program without its main is another one.
+APP_SRC     := $(wildcard src/cli/*.c src/cli/*/*.c src/server/*.c src/server/*/*.c)
+LIB_SRC     := $(filter-out $(APP_SRC),$(wildcard src/*/*.c src/*/*/*.c))
+TEST_SRC    := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
+HELP_SRC    := $(wildcard tests/support/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 EXAMPLE_SRC := $(wildcard docs/examples/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 C_FILES     := $(LIB_SRC) $(APP_SRC) $(TEST_SRC) $(HELP_SRC) $(BENCH_SRC) $(EXAMPLE_SRC) \
                $(FUZZ_SRC) tests/fuzz/plain.c
 obj          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-TESTS       := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
+TESTS       := $(addprefix $(BUILD)/tests/,$(notdir $(TEST_SRC:.c=)))
 BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
 # Those that start threads, or run models on several, are worth ThreadSanitizer.
-THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_session_cancel|http_start|serve_inside' $(TEST_SRC))
-MAIN_OBJ    := $(call obj,src/app/main.c)
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_cancel_token_trigger|http_start|serve_inside' $(TEST_SRC))
+MAIN_OBJ    := $(call obj,src/cli/main.c)
 
 all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library
 everything: all $(TESTS) $(BENCHES) $(EXAMPLES) $(BUILD)/tests/fuzz
@@ -89,9 +90,11 @@ $(BUILD)/obj/%.o: %.c Makefile
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
-$(call flags_of,src/app/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
-$(call flags_of,tests/%): EXTRA = $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests -DVUG_BUILD='"$(BUILD)"'
+$(call flags_of,src/cli/%) $(call flags_of,src/server/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
+# The tests' own code compiles faster so; what they test has the flags of a release.
+$(call flags_of,tests/%): EXTRA = $(if $(SAN),,-O1) $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests/support -Itests -DVUG_BUILD='"$(BUILD)"'
 
 define archive
 	@rm -f $@
@@ -118,10 +121,15 @@ $(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
 $(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
-# tests/alloc_hook.c stands between this one test and the heap.
+# tests/support/alloc_hook.c stands between this one test and the heap.
 $(BUILD)/tests/test_alloc: LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(BUILD)/libapp.a $(BUILD)/libvug.a
+# A test program lies in build/tests/ by its name alone, whatever folder its source is in.
+define test_program
+$(BUILD)/tests/$(notdir $(1:.c=)): $(call obj,$(1)) $(BUILD)/libtest.a $(BUILD)/libapp.a $(BUILD)/libvug.a
+endef
+$(foreach t,$(TEST_SRC),$(eval $(call test_program,$(t))))
+$(TESTS):
 	$(link)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libvug.a
 	$(link)
@@ -194,8 +202,8 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a 
 
 # All of it runs, also after a failure: one look shows everything there is to mend.
 FORMATTED = $(C_FILES) tests/fuzz/entry.c \
-            $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/ tests/fuzz/ bench/))
-lint: ## the rules of the house, formatting, clang-tidy, the other compiler
+            $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/support/ tests/fuzz/ bench/))
+lint: ## the rules of tools/lint, formatting, the other compiler, clang-tidy on what changed
 	@tools/deps lint
 	@$(MAKE) -k lint-rules lint-format lint-headers lint-shell lint-clang lint-tidy
 	@echo "lint: ok"
@@ -211,17 +219,23 @@ lint-headers:
 	@for h in include/vug/*.h; do $(CXX) -fsyntax-only -Wall -Wextra -Wpedantic -Werror -Iinclude \
 	    -x c++ $$h || exit 1; done
 lint-shell:
-	@if command -v shellcheck >/dev/null; then shellcheck tests/run tools/deps tools/demo tools/tokenizers/fetch .ci/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck setup tests/run tools/deps tools/demo tools/tidy tools/tokenizers/fetch .ci/run; fi
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/clang CC=$(CLANG) everything
-# One file per process; again only when the file or one of its headers has changed,
-# which its object knows.
-lint-tidy: $(C_FILES:%.c=$(BUILD)/tidy/%.ok)
+# One file per process; again only when the file or one of its headers has changed, which
+# the dependencies of its object tell.
+lint-tidy: everything
+	@files=$$(tools/tidy $(BUILD) $(C_FILES)) && $(MAKE) lint-tidy-files TIDY_FILES="$$(echo $$files)"
+lint-tidy-files: $(TIDY_FILES:%.c=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
 	@echo "  TIDY  $*.c"
 	$(Q)$(CLANG_TIDY) --quiet $*.c -- $(CFLAGS_ALL) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
+lint-all: lint ## lint, clang-tidy on every file; remembers the tree that passed
+	@$(MAKE) -k lint-tidy-files TIDY_FILES='$(C_FILES)'
+	@if [ -z "$$(git status --porcelain)" ]; then git rev-parse 'HEAD^{tree}' >.ci/tidy-passed; \
+	    echo "lint-all: ok; commit .ci/tidy-passed"; else echo "lint-all: ok"; fi
 
 # ---- the rest -----------------------------------------------------------------
 
@@ -263,11 +277,11 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 -include $(wildcard $(addprefix $(BUILD)/obj/,*/*.d */*/*.d */*/*/*.d */*/*/*/*.d))
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all everything demo check run-tests clients load san fuzz lint lint-rules lint-format format \
-        lint-headers lint-shell lint-clang lint-tidy bench install deps clean help
+        lint-headers lint-shell lint-clang lint-tidy lint-tidy-files lint-all bench install deps clean help

@@ -1,8 +1,8 @@
 /*
- * Products of one row with weights in blocks, next to what this machine reaches when it
- * only reads: bytes of weights (and of scales that lie apart) per second. Pieces of some
- * MB are read and multiplied in turn, since the speed of a shared machine drifts; medians
- * are printed, and with "best" the best tenth, for machines with other work on them.
+ * Measures products of one row with quantized weights, in bytes of weights and scales per
+ * second, and compares them with plain reads. Pieces of some MB are read and multiplied in turn,
+ * because the speed of a shared machine drifts. Prints medians, or with "best" the best tenth,
+ * for machines with other work.
  *
  *     bench_blocks [threads [rounds [median|best [isa [format]]]]]
  */
@@ -11,45 +11,46 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "core/os.h"
 
 enum {
-    STREAMS = VUG_CPU_STREAMS,
-    RUN_BYTES = 64 * 1024, /* that a stream reads in a row, as in linear.c */
+    STREAMS = VUG_CPU_GEMV_ROWS,
+    RUN_BYTES = 64 * 1024, /* consecutive bytes of a stream, as in linear.c */
     PIECE = 16 << 20,
-    BYTES = 512 << 20, /* far more than caches hold */
+    BYTES = 512 << 20, /* far more than the caches hold */
     PIECES = BYTES / PIECE,
     MAX_ROUNDS = 64,
     MAX_SAMPLES = PIECES * MAX_ROUNDS,
-    SCALE_COLUMNS = 64, /* of MLX, published most often */
-    NARROW = 1152,      /* widths of Gemma 3 1B */
-    NARROW_K = 1280,    /* near it, where blocks have 256 weights */
+    SCALE_COLUMNS = 64, /* the usual group size of MLX checkpoints */
+    NARROW = 1152,      /* NARROW and WIDE are the widths of Gemma 3 1B */
+    NARROW_K = 1280,    /* instead of NARROW, for blocks of 256 weights */
     WIDE = 6912,
 };
 
 typedef struct {
     vug_cpu_env env;
-    uint8_t *weights, *apart;
-    vug_cpu_q8 x;
-} bench;
+    uint8_t *weights, *scales;
+    vug_cpu_q8_row x;
+} block_bench;
 
 typedef struct {
-    const bench *b;
+    const block_bench *b;
     vug_matrix m;
     int64_t rows, run;
-    vug_cpu_deal deal;
+    vug_cpu_work_queue queue;
     atomic_int sink;
-} product;
+} product_run;
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* The value that a share `at` of `n` are below. */
+/* The quantile `at` of `n` values; sorts them. */
 static double quantile(double *v, int n, double at)
 {
-    qsort(v, (size_t)n, sizeof(*v), compare);
+    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
     return v[(int)((n - 1) * at)];
 }
 
@@ -57,10 +58,10 @@ static void run_chunks(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
-    product *p = arg;
+    product_run *p = arg;
     void (*const gemv)(const vug_cpu_gemv_q8 *) = p->b->env.kernels->block[p->m.dtype]->gemv;
     float y[STREAMS], sum = 0;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
+    for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
         for (int64_t r = 0; r < p->run; r++) {
             gemv(&(vug_cpu_gemv_q8){ &p->b->x, &p->m, i * STREAMS * p->run + r, p->run, y });
             sum += y[0];
@@ -69,7 +70,7 @@ static void run_chunks(void *arg, int thread, int n_threads)
     atomic_store(&p->sink, sum > 0);
 }
 
-/* Of 256 weights, with their scales. */
+/* The bytes of 256 weights with their scales. */
 static double group_bytes(vug_dtype dtype)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
@@ -79,13 +80,13 @@ static double group_bytes(vug_dtype dtype)
     return dtype >= VUG_DTYPE_MLX2 ? bytes + 256.0 / SCALE_COLUMNS * 4 : bytes;
 }
 
-/* Bytes per second, in a piece of the weights. */
-static double speed(const bench *b, vug_dtype dtype, int64_t k, int piece)
+/* Multiplies a piece of the weights; returns bytes per second. */
+static double speed(const block_bench *b, vug_dtype dtype, int64_t k, int piece)
 {
     const vug_dtype_info *info = vug_dtype_of(dtype);
     const int64_t row_bytes = k / info->elements * info->bytes;
-    const uint8_t *scale = b->apart + (int64_t)piece * (PIECE / 4);
-    product p = {
+    const uint8_t *scale = b->scales + (int64_t)piece * (PIECE / 4);
+    product_run p = {
         .b = b,
         .m = { .dtype = dtype, .data = b->weights + (int64_t)piece * PIECE, .columns = k },
         .run = RUN_BYTES / row_bytes
@@ -96,15 +97,15 @@ static double speed(const bench *b, vug_dtype dtype, int64_t k, int piece)
         p.m.scales = (vug_scales){ scale, scale + PIECE / 8, VUG_DTYPE_BF16,
                                    1,     SCALE_COLUMNS,     k / SCALE_COLUMNS };
     const int64_t chunks = PIECE / (STREAMS * p.run * row_bytes);
-    vug_cpu_deal_init(&p.deal, &b->env, chunks);
+    vug_cpu_work_queue_init(&p.queue, &b->env, chunks);
     const double start = vug_now();
     vug_pool_run(b->env.pool, run_chunks, &p);
     const double seconds = vug_now() - start;
     return group_bytes(dtype) * (double)(chunks * STREAMS * p.run * k) / (256 * seconds);
 }
 
-/* Prints what a format reaches at width `k`, of which share. */
-static void print_speed(const bench *b, vug_dtype dtype, int64_t k, int rounds, double share)
+/* Prints the speed of a format at width `k`: the given quantile. */
+static void print_speed(const block_bench *b, vug_dtype dtype, int64_t k, int rounds, double share)
 {
     static double read[MAX_SAMPLES], ours[MAX_SAMPLES];
     const int n = rounds * PIECES;
@@ -118,12 +119,12 @@ static void print_speed(const bench *b, vug_dtype dtype, int64_t k, int rounds, 
            bandwidth * 1e-9);
 }
 
-static bool make_x(bench *b, int64_t k)
+static bool make_x(block_bench *b, int64_t k)
 {
     int8_t *q = vug_alloc_aligned((size_t)k);
     float *scale = vug_alloc((size_t)k / 32, sizeof(*scale));
     int16_t *sum = vug_alloc((size_t)k / 16, sizeof(*sum));
-    b->x = (vug_cpu_q8){ q, scale, sum };
+    b->x = (vug_cpu_q8_row){ q, scale, sum };
     if (!q || !scale || !sum)
         return false;
     for (int64_t i = 0; i < k; i++) {
@@ -134,14 +135,14 @@ static bool make_x(bench *b, int64_t k)
     return true;
 }
 
-static void free_bench(bench *b)
+static void free_bench(block_bench *b)
 {
     vug_pool_destroy(b->env.pool);
     vug_free((void *)b->x.q);
     vug_free((void *)b->x.scale);
     vug_free((void *)b->x.sum);
     vug_free(b->weights);
-    vug_free(b->apart);
+    vug_free(b->scales);
 }
 
 int main(int argc, char **argv)
@@ -150,20 +151,20 @@ int main(int argc, char **argv)
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 2;
     rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
     const bool best = argc > 3 && strcmp(argv[3], "best") == 0;
-    bench b = { .env.kernels = vug_cpu_choose(argc > 4 ? argv[4] : NULL) };
+    block_bench b = { .env.kernels = vug_cpu_kernels_select(argc > 4 ? argv[4] : NULL) };
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
     b.weights = vug_alloc_aligned(BYTES);
-    b.apart = vug_alloc_aligned(BYTES / 4);
-    if (!make_x(&b, WIDE) || !b.weights || !b.apart) {
+    b.scales = vug_alloc_aligned(BYTES / 4);
+    if (!make_x(&b, WIDE) || !b.weights || !b.scales) {
         (void)fprintf(stderr, "bench_blocks needs %d MB of memory\n", BYTES / 800000);
         return 2;
     }
-    /* Scales of any format that are small numbers. */
+    /* Bytes that are small scales in every format. */
     memset(b.weights, 0x2c, BYTES);
-    memset(b.apart, 0x3c, BYTES / 4);
-    printf("%s, %d threads, %s of %d: GB/s of weights in rows of a width, and of reads\n",
+    memset(b.scales, 0x3c, BYTES / 4);
+    printf("%s, %d threads, %s of %d: row width: GB/s of weights, %% of the read bandwidth\n",
            b.env.kernels->description, threads, best ? "best tenth" : "median", rounds * PIECES);
     for (int d = 0; d < VUG_DTYPE_COUNT; d++) {
         const vug_dtype_info *info = vug_dtype_of((vug_dtype)d);

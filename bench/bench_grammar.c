@@ -1,7 +1,7 @@
 /*
- * What grammars cost with a real vocabulary: to compile, and per step along texts that
- * a model could have written. A step is the mask and the token that is taken then; the
- * first run of each includes all masks that are made for the first time.
+ * The cost of grammars with a real vocabulary: compiling them, and one step along a text that a
+ * model could have written. A step computes the mask and accepts a token. The first run includes
+ * computing all masks that later runs find in the cache.
  *
  *     bench_grammar TOKENIZER [GRAMMAR.gbnf|GRAMMAR.json TEXT]
  */
@@ -57,7 +57,7 @@ static int fail(const vug_err *err)
 static bool run(vug_grammar_state *state, const vug_tokens *text, uint32_t *word, size_t n_words,
                 times *t, vug_err *err)
 {
-    vug_grammar_restart(state);
+    vug_grammar_state_reset(state);
     for (size_t i = 0; i < text->n; i++) {
         const double start = vug_now();
         if (vug_grammar_mask(state, word, n_words, err) != VUG_OK ||
@@ -82,9 +82,9 @@ static int bench(const vug_tokenizer *tokenizer, vug_grammar_kind kind, vug_text
         if (vug_grammar_create(kind, grammar.ptr, grammar.len, tokenizer, &g, &err) != VUG_OK)
             return fail(&err);
         (void)printf("  compiled in %.2f ms%s\n", (vug_now() - start) * 1e3,
-                     i ? "" : ", with the tree of the vocabulary");
+                     i ? "" : ", with the token trie");
     }
-    if (vug_grammar_start(g, &state, &err) != VUG_OK ||
+    if (vug_grammar_state_create(g, &state, &err) != VUG_OK ||
         vug_tokenizer_encode(tokenizer, text.ptr, text.len, VUG_ENCODE_PLAIN, &tokens, &err) !=
                 VUG_OK)
         return fail(&err);
@@ -106,7 +106,7 @@ static int bench(const vug_tokenizer *tokenizer, vug_grammar_kind kind, vug_text
     return rc;
 }
 
-/* A document of n objects such as programs exchange. */
+/* A typical JSON document with n objects. */
 static vug_text document(int n)
 {
     vug_buf b = { 0 };
@@ -126,7 +126,7 @@ static vug_text document(int n)
     return text;
 }
 
-/* A schema of n properties as GBNF would say it, and a document for it. */
+/* An object of n properties in GBNF. properties_document is a document for it. */
 static vug_text properties_gbnf(int n)
 {
     vug_buf b = { 0 };

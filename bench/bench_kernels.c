@@ -1,14 +1,15 @@
 /*
- * The CPU's kernels on the shapes of Gemma 3 1B, next to what this machine
- * reaches on probes that do nothing else. Probes and kernels alternate, since
- * the speed of a shared machine drifts, and medians are printed.
+ * Measures the CPU's kernels on the shapes of Gemma 3 1B and compares them with probes of the
+ * machine's limits. Probes and kernels alternate, because the speed of a shared machine drifts.
+ * Prints medians.
  *
  *     bench_kernels [threads [rounds [isa]]]
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/attention.h"
+#include "core/os.h"
 
 enum {
     D = 1152, /* model width */
@@ -17,7 +18,7 @@ enum {
     E = 256,      /* head width */
     V = 262144,   /* vocabulary */
     TOKENS = 512, /* of a prefill */
-    LAYERS = 4,   /* with weights of their own: together far larger than caches */
+    LAYERS = 4,   /* each with its own weights: together far larger than the caches */
     MAX_ROUNDS = 101,
     READ_BYTES = 512 << 20,
 };
@@ -39,9 +40,9 @@ enum { N_PRODUCTS = 4 };
 
 typedef struct {
     vug_cpu_env env;
-    uint8_t *weights; /* also what the read probe reads */
+    uint8_t *weights; /* the read probe reads them as well */
     float *x, *y;
-} bench;
+} kernel_bench;
 
 static double median(double *v, int n)
 {
@@ -65,15 +66,15 @@ static uint64_t layer_elements(void)
     return n;
 }
 
-/* One group of products; returns the weights behind it. */
-static const uint8_t *multiply(const bench *b, int product, vug_dtype dtype, int64_t rows,
+/* Runs one job of products; returns the end of its weights. */
+static const uint8_t *multiply(const kernel_bench *b, int product, vug_dtype dtype, int64_t rows,
                                const uint8_t *w)
 {
-    vug_cpu_matrix m[3];
+    vug_cpu_projection m[3];
     float *y = b->y;
     for (int j = 0; j < products[product].n; j++) {
         const int64_t out = products[product].out[j];
-        m[j] = (vug_cpu_matrix){ { dtype, w, products[product].in, { 0 } }, out, y };
+        m[j] = (vug_cpu_projection){ { dtype, w, products[product].in, { 0 } }, out, y };
         w += out * products[product].in * vug_dtype_of(dtype)->bytes;
         y += rows * out;
     }
@@ -82,8 +83,8 @@ static const uint8_t *multiply(const bench *b, int product, vug_dtype dtype, int
     return w;
 }
 
-/* Bytes per second of weights, of some layers and the head for one token. */
-static double decode(const bench *b, vug_dtype dtype)
+/* One token through some layers and the output head; returns bytes of weights per second. */
+static double decode(const kernel_bench *b, vug_dtype dtype)
 {
     const uint8_t *w = b->weights;
     const double start = vug_now();
@@ -91,14 +92,14 @@ static double decode(const bench *b, vug_dtype dtype)
         for (int i = 0; i < N_PRODUCTS; i++)
             w = multiply(b, i, dtype, 1, w);
     }
-    const vug_cpu_matrix head = { { dtype, w, D, { 0 } }, V, b->y };
+    const vug_cpu_projection head = { { dtype, w, D, { 0 } }, V, b->y };
     vug_cpu_linear(&b->env, &(vug_cpu_linear_job){ b->x, 1, D, &head, 1 });
     w += (int64_t)V * D * vug_dtype_of(dtype)->bytes;
     return (double)(w - b->weights) / (vug_now() - start);
 }
 
-/* Operations per second of a layer's products for 512 tokens. */
-static double prefill(const bench *b, vug_dtype dtype)
+/* 512 tokens through the products of a layer; returns operations per second. */
+static double prefill(const kernel_bench *b, vug_dtype dtype)
 {
     const uint8_t *w = b->weights;
     const double start = vug_now();
@@ -111,17 +112,18 @@ typedef struct {
     int64_t past, n, window;
 } attention_case;
 
-/* Seconds of one layer's attention for `n` tokens after `past`. */
-static double attend(const bench *b, vug_kv kv, attention_case at, double *flop)
+/* The seconds of one layer's attention for `n` tokens after `past`. */
+static double attend(const kernel_bench *b, vug_kv_format kv, attention_case at, double *flop)
 {
     const int64_t past = at.past, n = at.n, window = at.window;
     const vug_shape k = { 3, { VUG_DIM_T, 1, E } };
-    vug_cpu_cache cache;
-    if (!vug_cpu_cache_init(&cache, &k, window, kv, &(vug_limits){ past + n, TOKENS, 1 }))
+    vug_cpu_kv_cache cache;
+    if (!vug_cpu_kv_cache_init(&cache, &k, window, kv, &(vug_limits){ past + n, TOKENS, 1 }))
         return 0;
-    vug_state state = { vug_alloc_aligned(vug_cpu_cache_bytes(&cache)) };
+    vug_state state = { vug_alloc_aligned(vug_cpu_kv_cache_bytes(&cache)) };
     vug_cpu_env env = b->env;
-    env.shared = vug_alloc_aligned((size_t)vug_cpu_attention_partial(&cache) * sizeof(float));
+    env.shared =
+            vug_alloc_aligned((size_t)vug_cpu_attention_partial_floats(&cache) * sizeof(float));
     if (!state.data || !env.shared)
         return 0;
     const vug_span span = { &state, past, n };
@@ -139,9 +141,10 @@ static double attend(const bench *b, vug_kv kv, attention_case at, double *flop)
         keys += (double)(window > 0 && t + 1 > window ? window : t + 1);
     *flop = 4.0 * keys * HEADS * E;
     for (int i = 0; i < 9; i++) {
-        (void)vug_cpu_measure_read(&b->env, b->weights, 64 << 20); /* caches hold other things */
+        /* Evicts other data from the caches. */
+        (void)vug_cpu_measure_read(&b->env, b->weights, 64 << 20);
         const double start = vug_now();
-        vug_cpu_cache_append(&env, &job);
+        vug_cpu_kv_cache_append(&env, &job);
         vug_cpu_attention(&env, &job);
         seconds[i] = vug_now() - start;
     }
@@ -150,21 +153,21 @@ static double attend(const bench *b, vug_kv kv, attention_case at, double *flop)
     return median(seconds, 9);
 }
 
-static void print_attention(const bench *b)
+static void print_attention(const kernel_bench *b)
 {
     static const attention_case cases[] = { { 0, 512, 0 },      { 0, 512, 512 }, { 4096, 512, 0 },
                                             { 4096, 512, 512 }, { 511, 1, 0 },   { 4096, 1, 512 },
                                             { 4096, 1, 0 },     { 32000, 1, 0 } };
     printf("\nattention of one layer, us   past tokens window");
     for (int kv = 0; kv < VUG_KV_COUNT; kv++)
-        printf(" %7s", vug_kv_name((vug_kv)kv));
+        printf(" %7s", vug_kv_format_name((vug_kv_format)kv));
     printf("   of f32: GFLOP/s  GB/s of cache\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         double flop = 0, seconds = 0;
         printf("                           %6lld %6lld %6lld", (long long)cases[i].past,
                (long long)cases[i].n, (long long)cases[i].window);
         for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
-            const double s = attend(b, (vug_kv)kv, cases[i], &flop);
+            const double s = attend(b, (vug_kv_format)kv, cases[i], &flop);
             seconds = kv == VUG_KV_F32 ? s : seconds;
             printf(" %7.0f", s * 1e6);
         }
@@ -179,12 +182,12 @@ int main(int argc, char **argv)
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 9;
     rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
     const uint64_t elements = LAYERS * layer_elements() + (uint64_t)V * D;
-    bench b = { .env.kernels = vug_cpu_choose(argc > 3 ? argv[3] : NULL) };
+    kernel_bench b = { .env.kernels = vug_cpu_kernels_select(argc > 3 ? argv[3] : NULL) };
     vug_err err;
     if (!b.env.kernels || vug_pool_create(threads, &b.env.pool, &err) != VUG_OK)
         return 2;
-    const int64_t attention = vug_cpu_attention_scratch(E),
-                  linear = vug_cpu_linear_scratch(&b.env, VUG_DTYPE_F32, F);
+    const int64_t attention = vug_cpu_attention_scratch_floats(E),
+                  linear = vug_cpu_linear_scratch_floats(&b.env, VUG_DTYPE_F32, F);
     b.env.scratch_floats = attention > linear ? attention : linear;
     b.env.scratch = vug_alloc_aligned((size_t)(b.env.scratch_floats * threads) * sizeof(float));
     b.weights = vug_alloc_aligned(elements * sizeof(float));

@@ -1,12 +1,12 @@
 /*
- * What rounding to each format costs, on the matrices of a model: the root of the squared
- * error over that of the weights, all alike and weighted by an importance of log-normal
- * random numbers for each column, and million weights a second of one core.
+ * Measures the error of each quantized format on the matrices of a model: the root of the
+ * squared error over that of the squared weights, unweighted and weighted by a log-normal
+ * random importance of each column; and the speed in million weights per second of one core.
  *
  *     bench_quantize [MODEL [LIBGGML.so]]
  *
- * LIBGGML is a shared library with llama.cpp's ggml_quantize_chunk, to compare with: its
- * blocks are read by our decoders.
+ * LIBGGML is a shared library with llama.cpp's ggml_quantize_chunk, for comparison; vug's
+ * decoders read its blocks.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,7 +15,8 @@
 
 #include "core/mem.h"
 #include "core/os.h"
-#include "ir/quantize.h"
+#include "quant/matrix.h"
+#include "quant/quantize.h"
 #include "weights/weights.h"
 
 /* ggml_quantize_chunk of ggml.h, and ggml_quantize_init, which some types need before it. */
@@ -23,25 +24,24 @@ typedef size_t ggml_quantize_fn(int type, const float *src, void *dst, int64_t s
                                 int64_t n_rows, int64_t n_per_row, const float *imatrix);
 typedef void ggml_init_fn(int type);
 
-/* Sums of squares. */
+/* Sums of squares: of the error and of the weights. */
 typedef struct {
     double error, size;
 } loss;
 
 typedef struct {
-    loss plain, weighted; /* weighted: times importance */
+    loss plain, weighted; /* weighted: multiplied by importance */
     double seconds;
     int64_t n;
-} sums;
+} error_sums;
 
-/* Rounds `rows` rows from x to dst. */
 typedef struct {
     vug_dtype dtype;
-    ggml_quantize_fn *ggml; /* NULL: ours */
+    ggml_quantize_fn *ggml; /* NULL: vug_quantize_row */
 } quantizer;
 
-static void quantize(const quantizer *q, const float *x, const float *importance, int64_t rows,
-                     int64_t columns, uint8_t *dst)
+static void quantize_rows(const quantizer *q, const float *x, const float *importance, int64_t rows,
+                          int64_t columns, uint8_t *dst)
 {
     const vug_dtype_info *info = vug_dtype_of(q->dtype);
     const size_t row = (size_t)(columns / info->elements * info->bytes);
@@ -62,8 +62,8 @@ static void add_loss(vug_dtype dtype, const vug_tensor *t, const float *x, const
     if (!y)
         exit(1);
     for (int64_t r = 0; r < t->dim[0]; r++) {
-        info->decode(bytes + (size_t)(r * (columns / info->elements) * info->bytes), y,
-                     (size_t)columns);
+        vug_codec_of(dtype)->decode(bytes + (size_t)(r * (columns / info->elements) * info->bytes),
+                                    y, (size_t)columns);
         for (int64_t i = 0; i < columns; i++) {
             const double v = (double)x[r * columns + i], e = v - (double)y[i];
             to->error += (w ? (double)w[i] : 1) * e * e;
@@ -87,7 +87,7 @@ static void make_importance(float *w, int64_t n)
     }
 }
 
-static void measure(const quantizer *q, const vug_tensor *t, sums *s)
+static void measure(const quantizer *q, const vug_tensor *t, error_sums *s)
 {
     const int64_t rows = t->dim[0], columns = t->dim[1];
     float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
@@ -95,25 +95,25 @@ static void measure(const quantizer *q, const vug_tensor *t, sums *s)
     uint8_t *dst = vug_alloc((size_t)(rows * columns), sizeof(float));
     if (!x || !w || !dst)
         exit(1);
-    const vug_matrix m = vug_tensor_from(t, 0);
+    const vug_matrix m = vug_tensor_matrix_at(t, 0);
     for (int64_t r = 0; r < rows; r++)
         vug_matrix_decode(&m, r, x + r * columns);
     make_importance(w, columns);
     const double start = vug_now();
-    quantize(q, x, NULL, rows, columns, dst);
+    quantize_rows(q, x, NULL, rows, columns, dst);
     s->seconds += vug_now() - start;
     s->n += rows * columns;
     add_loss(q->dtype, t, x, dst, NULL, &s->plain);
-    quantize(q, x, w, rows, columns, dst);
+    quantize_rows(q, x, w, rows, columns, dst);
     add_loss(q->dtype, t, x, dst, w, &s->weighted);
     vug_free(x);
     vug_free(w);
     vug_free(dst);
 }
 
-static sums measure_all(const vug_weights *weights, const quantizer *q)
+static error_sums measure_all(const vug_weights *weights, const quantizer *q)
 {
-    sums s = { 0 };
+    error_sums s = { 0 };
     for (size_t i = 0; i < vug_weights_count(weights); i++) {
         const vug_tensor *t = vug_weights_at(weights, i);
         if (t->rank == 2 && t->dim[1] % vug_dtype_of(q->dtype)->elements == 0)
@@ -122,7 +122,7 @@ static sums measure_all(const vug_weights *weights, const quantizer *q)
     return s;
 }
 
-static void print(const sums *s)
+static void print_sums(const error_sums *s)
 {
     printf(" %8.5f %8.5f %6.0f", sqrt(s->plain.error / s->plain.size),
            sqrt(s->weighted.error / s->weighted.size), (double)s->n / s->seconds / 1e6);
@@ -147,17 +147,17 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "bench_quantize: %s has no ggml_quantize_chunk\n", argv[2]);
         return 1;
     }
-    printf("format      error weighted Mw/s%s\n", ggml ? "; of ggml" : "");
+    printf("format      error weighted Mw/s%s\n", ggml ? "; the same of ggml" : "");
     for (vug_dtype d = 0; d < VUG_DTYPE_COUNT; d++) {
-        if (!vug_quantizes(d))
+        if (!vug_can_quantize(d))
             continue;
-        const sums ours = measure_all(weights, &(quantizer){ d, NULL });
+        const error_sums ours = measure_all(weights, &(quantizer){ d, NULL });
         printf("%-8s", vug_dtype_of(d)->name);
-        print(&ours);
+        print_sums(&ours);
         if (ggml) {
             init(vug_dtype_of(d)->gguf);
-            const sums theirs = measure_all(weights, &(quantizer){ d, ggml });
-            print(&theirs);
+            const error_sums theirs = measure_all(weights, &(quantizer){ d, ggml });
+            print_sums(&theirs);
         }
         printf("\n");
     }

@@ -1,13 +1,12 @@
 /*
- * Encoding on one core, in MB (1,000,000 bytes) of text per second: prose (the pages of
- * docs/, once and many times over), other scripts, and texts made to be slow. The
- * machine may have other work, so processor time is taken and the best of the rounds
- * is printed.
+ * Encoding speed on one core, in MB (1,000,000 bytes) of text per second: prose (the pages
+ * of docs/, once and repeated), other scripts, and texts chosen to be slow. It measures
+ * processor time and prints the best round, since the machine may be busy.
  *
  *     bench_tokenizer [rounds [TOKENIZER..]]
  *
- * Without TOKENIZERs: the small one of the tests, and the real ones where
- * tools/tokenizers/fetch has put them.
+ * Without TOKENIZERs it measures the small one of the tests and the real ones that
+ * tools/tokenizers/fetch has fetched.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     const vug_generate_options how = { .max_tokens = 500, .on_piece = print_piece, .user = stdout };
     vug_model *model = NULL;
     vug_session *session = NULL;
-    vug_message talk[2 * TURNS];
+    vug_message messages[2 * TURNS];
     vug_generation answer[TURNS];
     char line[TURNS][512];
     vug_err err;
@@ -26,10 +26,10 @@ int main(int argc, char **argv)
         st = vug_session_create(model, &session, &err);
     for (; st == VUG_OK && n < TURNS && fgets(line[n], sizeof(line[n]), stdin); n += st == VUG_OK) {
         line[n][strcspn(line[n], "\n")] = '\0';
-        talk[2 * n] = (vug_message){ "user", line[n] };
-        st = vug_generate_chat(session, talk, 2 * n + 1, &how, &answer[n], &err);
+        messages[2 * n] = (vug_message){ "user", line[n] };
+        st = vug_generate_chat(session, messages, 2 * n + 1, &how, &answer[n], &err);
         if (st == VUG_OK)
-            talk[2 * n + 1] = (vug_message){ "assistant", answer[n].text.ptr };
+            messages[2 * n + 1] = (vug_message){ "assistant", answer[n].text.ptr };
         (void)puts("");
     }
     if (st != VUG_OK)

@@ -1,4 +1,4 @@
-/* The hidden states of every layer, by a hook that makes each layer's input an output.
+/* Prints the hidden states of every layer, with a hook that makes each layer's input an output.
  *     cc -Iinclude docs/examples/hidden.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o hidden
  *     ./hidden MODEL TOKEN... */
 #include <math.h>
@@ -7,14 +7,14 @@
 
 #include "vug/flow.h"
 
-/* "hidden.3" is what goes into layer 3; the layer itself stays as it is. */
-static vug_val watch(vug_flow *f, const vug_flow_stage *stage, void *user)
+/* "hidden.3" is the input of layer 3; the layer itself is unchanged. */
+static vug_val watch(vug_flow *f, const vug_flow_phase *phase, void *user)
 {
     char name[32];
     (void)user;
-    (void)snprintf(name, sizeof(name), "hidden.%d", (int)stage->layer->index);
-    flow_output(f, name, stage->x);
-    return flow_default(f, stage->x);
+    (void)snprintf(name, sizeof(name), "hidden.%d", (int)phase->layer->index);
+    flow_output(f, name, phase->x);
+    return flow_default(f, phase->x);
 }
 
 /* The root mean square of the last token's row of each layer. */

@@ -1,5 +1,5 @@
-/* A model without one layer, with another's attention turned down: the patch is the first
- * 30 lines. Prints what it changed in the graph, then the best token with and without it.
+/* Skips one layer of a model and scales another layer's attention. The patch is the first 30
+ * lines. Prints what it changed in the graph, then the best token with and without it.
  *     cc -Iinclude docs/examples/patch.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o patch
  *     ./patch MODEL SKIPPED SCALED FACTOR TOKEN... */
 #include <stdio.h>
@@ -12,22 +12,22 @@ typedef struct {
     float factor;
 } patch;
 
-static vug_val skip(vug_flow *f, const vug_flow_stage *stage, void *user)
+static vug_val skip(vug_flow *f, const vug_flow_phase *phase, void *user)
 {
     const patch *p = user;
-    return stage->layer->index == p->skipped ? stage->x : flow_default(f, stage->x);
+    return phase->layer->index == p->skipped ? phase->x : flow_default(f, phase->x);
 }
 
 static void turn_down(vug_flow *f, void *user)
 {
     const patch *p = user;
-    /* Where a norm follows, as in Gemma, a factor before it would be lost in it. */
+    /* If a norm follows, as in Gemma, it would cancel a factor before it. */
     const bool norm = flow_has(f, p->scaled, "post_attn_norm");
     const vug_val attention = flow_find(f, p->scaled, norm ? "post_attn_norm" : "attn_output");
     flow_replace(f, attention, flow_scale(f, attention, p->factor));
 }
 
-/* ---- the rest is what every program does ------------------------------------------- */
+/* ---- the rest is the same for any flow --------------------------------------------- */
 
 static vug_status best(const vug_flow *flow, const int32_t *id, size_t n, size_t *out, vug_err *err)
 {

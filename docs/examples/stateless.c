@@ -1,5 +1,5 @@
-/* Decoding with nothing kept in the program: each step is given the past that the steps
- * before exported, and masks of our own. Beside it runs a program that keeps a cache.
+/* Decodes with a program that keeps nothing: each step gets the past that earlier steps
+ * exported, and custom masks. A second program, with a cache, runs for comparison.
  *     cc -Iinclude docs/examples/stateless.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o stateless
  *     ./stateless MODEL STEPS TOKEN... */
 #include <math.h>
@@ -11,10 +11,10 @@
 
 enum { MOST = 256 }; /* tokens */
 
-/* One input past.X.N and the output X.N that makes it longer, or a mask. */
+/* An input past.X.N with the output X.N that extends it, or a mask. */
 typedef struct {
     vug_port port;
-    long window; /* of a mask: 0 sees all */
+    long window; /* of a mask; 0: none */
     size_t row;  /* floats per token of a past */
     float *x;    /* a past of up to MOST tokens, or a mask's row */
 } input;
@@ -81,7 +81,7 @@ static int32_t best(const float *logits, size_t n)
     return (int32_t)at;
 }
 
-/* The prompt token by token, then `steps` of the model's own; both programs at once. */
+/* The prompt token by token, then `steps` generated tokens, with both programs. */
 static vug_status decode(stateless *s, vug_flow_program *cached, const char *const *prompt,
                          size_t n_prompt, size_t steps, vug_err *err)
 {

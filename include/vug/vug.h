@@ -2,29 +2,28 @@
 #define VUG_VUG_H
 
 /*
- * vug: a native inference engine for the Gemma and Qwen families.
+ * vug: a native inference engine for the Gemma, Qwen and Llama 3 families.
  *
  * A vug_model is an opened checkpoint: the mapped weights, the tokenizer and
  * the compiled program. It is read-only after vug_model_open and may be shared
- * by any number of threads. A vug_session is one mutable line of text over a
- * model: the key/value cache and the planned buffers. A session belongs to one
- * thread at a time; only vug_session_cancel may be called from another thread
- * while a call on the session runs. Sessions of one model share its worker
- * threads and take turns, a step at a time.
+ * by any number of threads. A vug_session is one sequence of tokens over a
+ * model: its KV cache and its buffers. A session belongs to one thread at a
+ * time; another thread stops its running call with a vug_cancel_token. Sessions
+ * of one model share the model's worker threads and run one step at a time.
  *
- * The caller always gives a session the whole token prefix; the session works
- * out how much of it the cache already holds.
+ * The caller always passes the whole token prefix to a session; the session
+ * computes only the tokens that its cache does not hold yet.
  *
- * Errors: every function that can fail returns a vug_status and, when `err` is
- * not NULL, fills it with a sentence for the person who has to act. Results
- * leave through trailing `out` parameters and are written only on VUG_OK.
+ * Errors: every function that can fail returns a vug_status and, if `err` is
+ * not NULL, fills it with an error message. Functions return results through
+ * trailing `out` parameters and write them only on VUG_OK.
  *
- * Ownership: `open`/`close` and `create`/`destroy` pair up; a `const` pointer
- * that a function returns lives as long as the object it came from, unless said
- * otherwise; a vug_tokens or vug_text that a function fills is the caller's and
- * goes back through vug_tokens_release or vug_text_release. What gives something back
- * accepts NULL, or the all-zero value that it leaves behind. Text is UTF-8.
- * All shapes are row-major, outermost dimension first.
+ * Ownership: every `open` has a `close`, every `create` a `destroy`. A returned
+ * `const` pointer lives as long as the object it came from, unless its comment
+ * says otherwise. A vug_tokens or vug_text that a function fills belongs to the
+ * caller, who frees it with vug_tokens_release or vug_text_release. Functions
+ * that free something accept NULL and all-zero values. Text is UTF-8. All
+ * shapes are row-major, outermost dimension first.
  */
 
 #include <stdbool.h>
@@ -44,20 +43,20 @@ extern "C" {
 #endif
 
 #define VUG_VERSION "0.1.0" /* of this header */
-/* Of the library; static, never NULL. */
+/* The version of the library; static, never NULL. */
 VUG_API const char *vug_version(void);
 
 /* ---- errors ------------------------------------------------------------ */
 
-/* X(id, text): what went wrong, as a kind. */
-#define VUG_STATUS_TABLE(X)                                \
-    X(OK, "ok")                                            \
-    X(NOMEM, "out of memory")                              \
-    X(IO, "i/o error")              /* a file or a pipe */ \
-    X(FORMAT, "malformed input")    /* bytes that lie */   \
-    X(UNSUPPORTED, "not supported") /* valid, not ours */  \
-    X(ARGUMENT, "invalid argument") /* the caller's */     \
-    X(LIMIT, "limit exceeded")      /* context, memory */  \
+/* X(id, text) */
+#define VUG_STATUS_TABLE(X)                                                     \
+    X(OK, "ok")                                                                 \
+    X(NOMEM, "out of memory")                                                   \
+    X(IO, "i/o error")              /* a file or pipe failed */                 \
+    X(FORMAT, "malformed input")    /* the input breaks its format */           \
+    X(UNSUPPORTED, "not supported") /* valid input that vug does not support */ \
+    X(ARGUMENT, "invalid argument") /* the caller passed a wrong argument */    \
+    X(LIMIT, "limit exceeded")      /* such as the context or memory */         \
     X(CANCELLED, "cancelled")
 
 typedef enum {
@@ -69,15 +68,15 @@ typedef enum {
 
 typedef struct {
     vug_status code;
-    int line;         /* of the source that noticed it first */
-    const char *file; /* likewise; static storage */
-    char msg[512];    /* one sentence, NUL-terminated, cut if longer */
+    int line;         /* the source line that first detected the error */
+    const char *file; /* the source file of `line`; static storage */
+    char msg[512];    /* NUL-terminated, truncated if longer */
 } vug_err;
 
 /* Static string; never NULL. */
 VUG_API const char *vug_status_text(vug_status code);
 
-/* ---- results that the caller owns -------------------------------------- */
+/* ---- results owned by the caller ----------------------------------------- */
 
 typedef struct {
     int32_t *id; /* [n] */
@@ -85,35 +84,49 @@ typedef struct {
 } vug_tokens;
 
 typedef struct {
-    char *ptr;  /* NUL-terminated; may hold NULs of its own */
+    char *ptr;  /* NUL-terminated; the text itself may contain NULs */
     size_t len; /* bytes, without the terminator */
 } vug_text;
 
 VUG_API void vug_tokens_release(vug_tokens *tokens);
 VUG_API void vug_text_release(vug_text *text);
 
+/* ---- cancellation ------------------------------------------------------ */
+
+/* Cancels the calls that were given it in their options. A triggered token stays
+ * triggered: every call that is given it ends at once, until the token is reset.
+ * A call without a token runs to its end. */
+typedef struct vug_cancel_token vug_cancel_token;
+
+VUG_API VUG_MUST_CHECK vug_status vug_cancel_token_create(vug_cancel_token **out, vug_err *err);
+/* No running call may hold the token any more. */
+VUG_API void vug_cancel_token_destroy(vug_cancel_token *token);
+/* From any thread or signal handler. */
+VUG_API void vug_cancel_token_trigger(vug_cancel_token *token);
+VUG_API void vug_cancel_token_reset(vug_cancel_token *token);
+VUG_API bool vug_cancel_token_is_triggered(const vug_cancel_token *token);
+
 /* ---- devices ----------------------------------------------------------- */
 
 typedef struct {
-    const char *name;      /* what vug_model_options.device takes: "cpu" */
+    const char *name;      /* for vug_model_options.device, such as "cpu" */
     char description[128]; /* the hardware and the kernels chosen for it */
     bool available;
-    const char *reason; /* why not, when it is not available; else "" */
-    int threads;        /* that `threads = 0` picks; 0 where it does not apply */
+    const char *reason; /* why the device is not available; "" if it is */
+    int threads;        /* the default number of threads; 0 if the device has none */
     uint64_t memory;    /* bytes */
 } vug_device_info;
 
-/* What a device reaches on probes that do nothing else: the roof that figures
- * of a model are compared with. */
+/* The peak rates of a device, measured: upper limits for the speed of a model. */
 typedef struct {
     double read_bytes_per_s; /* streaming reads of memory far larger than the caches */
     double f32_flop_per_s;   /* fused multiply-adds in registers, counted as two */
 } vug_device_limits;
 
 VUG_API size_t vug_device_count(void);
-/* `i` < vug_device_count(). Rows are ordered from most to least preferred. */
+/* `i` < vug_device_count(). Devices are ordered from most to least preferred. */
 VUG_API vug_device_info vug_device_get(size_t i);
-/* Takes about a second. `threads` 0: as many as the device would use. */
+/* Takes about a second. `threads` 0: the device's default. */
 VUG_API VUG_MUST_CHECK vug_status vug_device_measure(const char *device, int threads,
                                                      vug_device_limits *out, vug_err *err);
 
@@ -122,20 +135,20 @@ VUG_API VUG_MUST_CHECK vug_status vug_device_measure(const char *device, int thr
 typedef struct vug_tokenizer vug_tokenizer;
 
 /* `path` is a checkpoint folder, a tokenizer.json, a tokenizer.model or a GGUF file.
- * Read-only afterwards: any number of threads may use it at once. */
+ * A tokenizer is read-only: any number of threads may use it at once. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_open(const char *path, vug_tokenizer **out,
                                                      vug_err *err);
 VUG_API void vug_tokenizer_close(vug_tokenizer *tokenizer);
 
 typedef enum {
-    VUG_ENCODE_PLAIN = 0,         /* special tokens written in the text stay text */
-    VUG_ENCODE_PARSE_SPECIAL = 1, /* they become the tokens they name */
-    VUG_ENCODE_ADD_SPECIAL = 2,   /* add what the post-processor adds, such as <bos> */
-    VUG_ENCODE_ADD_MISSING = 4,   /* likewise, but in front nothing that the text begins with */
+    VUG_ENCODE_PLAIN = 0,         /* special tokens spelled in the text stay text */
+    VUG_ENCODE_PARSE_SPECIAL = 1, /* special tokens spelled in the text become tokens */
+    VUG_ENCODE_ADD_SPECIAL = 2,   /* add the post-processor's tokens, such as <bos> */
+    VUG_ENCODE_ADD_MISSING = 4,   /* as ADD_SPECIAL, but no prefix that the text already has */
 } vug_encode_flags;
 
-/* `flags` is a union of vug_encode_flags. Bytes that are not UTF-8 are encoded
- * as U+FFFD, as the reference does. */
+/* `flags` combines vug_encode_flags. Bytes that are not UTF-8 are encoded as U+FFFD, as
+ * the reference implementation does. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_encode(const vug_tokenizer *tokenizer,
                                                        const char *text, size_t len, unsigned flags,
                                                        vug_tokens *out, vug_err *err);
@@ -144,23 +157,22 @@ VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_decode(const vug_tokenizer *toke
                                                        const int32_t *id, size_t n,
                                                        bool skip_special, vug_text *out,
                                                        vug_err *err);
-/* Number of ids: 0 .. size-1 are valid. */
+/* The number of ids; 0 .. size - 1 are valid. */
 VUG_API int32_t vug_tokenizer_size(const vug_tokenizer *tokenizer);
-/* The token's own spelling, as the vocabulary has it; NULL for an id without one.
- * `len` may be NULL. */
+/* The token's spelling in the vocabulary, or NULL. `len` may be NULL. */
 VUG_API const char *vug_tokenizer_token(const vug_tokenizer *tokenizer, int32_t id, size_t *len);
-/* The bytes that it stands for inside a text, which may be part of a character. */
+/* The bytes that the token stands for inside a text, possibly a part of a character. */
 VUG_API VUG_MUST_CHECK vug_status vug_tokenizer_bytes(const vug_tokenizer *tokenizer, int32_t id,
                                                       vug_text *out, vug_err *err);
-/* Whether it is a control token, such as <eos>, which `skip_special` drops. */
+/* Whether the token is a control token, such as <eos>, which `skip_special` drops. */
 VUG_API bool vug_tokenizer_is_special(const vug_tokenizer *tokenizer, int32_t id);
-/* The id of a token by its exact spelling, or -1. */
+/* The id of the token with exactly this spelling, or -1. */
 VUG_API int32_t vug_tokenizer_find(const vug_tokenizer *tokenizer, const char *token);
-/* Bytes of memory that the tokenizer holds. */
+/* The memory that the tokenizer uses, in bytes. */
 VUG_API uint64_t vug_tokenizer_memory(const vug_tokenizer *tokenizer);
 
-/* Decodes a stream token by token. A piece never ends inside a UTF-8 sequence,
- * and all pieces together are exactly the text of vug_tokenizer_decode. */
+/* Decodes a stream token by token. It returns text in whole UTF-8 sequences; all of
+ * it together is exactly the text of vug_tokenizer_decode. */
 typedef struct vug_decoder vug_decoder;
 
 VUG_API VUG_MUST_CHECK vug_status vug_decoder_create(const vug_tokenizer *tokenizer,
@@ -170,107 +182,106 @@ VUG_API void vug_decoder_destroy(vug_decoder *decoder);
 /* The text that `id` completes, possibly empty; valid until the next call. */
 VUG_API VUG_MUST_CHECK vug_status vug_decoder_push(vug_decoder *decoder, int32_t id,
                                                    const char **text, size_t *len, vug_err *err);
-/* What was held back: an incomplete sequence becomes U+FFFD. Afterwards the
- * decoder is as new. */
+/* The text that was held back: an incomplete sequence becomes U+FFFD. Resets the decoder. */
 VUG_API VUG_MUST_CHECK vug_status vug_decoder_finish(vug_decoder *decoder, const char **text,
                                                      size_t *len, vug_err *err);
 
-/* ---- chat: the simple door; chat.h is the whole one --------------------- */
+/* ---- chat: the short form; chat.h has tools, thinking and templates ------- */
 
 typedef struct {
     const char *role;    /* "system", "user", "assistant" */
-    const char *content; /* NUL-terminated; special tokens that it spells are text */
+    const char *content; /* NUL-terminated; special tokens spelled in it stay text */
 } vug_message;
 
 /* ---- model ------------------------------------------------------------- */
 
 typedef struct vug_model vug_model;
 
-/* Called while weights are read, with bytes; return false to give up, which
- * makes the call fail with VUG_CANCELLED. */
+/* Reports the progress of a long call, for vug_model_open in bytes. Return false to make
+ * the call fail with VUG_CANCELLED. */
 typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 
-/* All-zero is a valid choice of every default. */
+/* All-zero chooses every default. */
 typedef struct {
     const char *device;    /* by name; NULL: the best available */
-    int context;           /* tokens a session can hold; 0: 4096, or the trained context if less */
+    int context;           /* most tokens in a session; 0: 4096, or the trained context if less */
     int batch;             /* most tokens in one step; 0: 512 */
-    int threads;           /* 0: the physical cores */
-    int snapshots;         /* a session's: windows that are kept of what sliding layers forget, so
-                              that prompts which differ early need not be read as a whole; at most
-                              1024; 0: none */
-    uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: none */
-    const char *isa;       /* caps the CPU kernels: "ref", "avx2"; NULL: the best */
-    const char *profile;   /* how to compile: a file, "prefill" or "decode"; NULL: the vug.toml
-                              beside the weights, or else "prefill" */
-    const char *kv;        /* of keys and values in caches: "f32", "f16", "bf16", "q8"; NULL: what
-                              the profile says, or else "f32" */
-    bool lazy;             /* do not read the weights ahead of their use */
+    int threads;           /* 0: one for each physical core */
+    int snapshots;         /* snapshots that a session keeps of its sliding windows, so that it
+                              can go back to an earlier token; at most 1024; 0: none */
+    uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
+    const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2";
+                              NULL: the best that the machine has */
+    const char *profile;   /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
+                              beside the weights if it exists, else "prefill" */
+    const char *kv;        /* the element format of KV caches: "f32", "f16", "bf16", "q8"; NULL:
+                              the profile's choice, else "f32" */
+    bool lazy;             /* load weights on first use instead of at open */
     vug_progress_fn *progress;
-    void *user; /* handed to progress */
+    void *user; /* passed to progress */
 } vug_model_options;
 
-/* `path` is a folder with config.json and *.safetensors, or a GGUF file (of a split one
- * any part). Without a tokenizer that vug reads the model opens all the same, and
- * vug_model_tokenizer says why. */
+/* `path` is a folder with config.json and *.safetensors, or a GGUF file (any part of a
+ * split one). A model whose tokenizer is missing or not supported opens without one;
+ * vug_model_tokenizer then explains why. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_open(const char *path, const vug_model_options *options,
                                                  vug_model **out, vug_err *err);
-/* All sessions must have been destroyed before. */
+/* All sessions of the model must have been destroyed. */
 VUG_API void vug_model_close(vug_model *model);
 
-/* Bytes, planned before anything is allocated. */
+/* Memory use in bytes, planned before anything is allocated. */
 typedef struct {
-    uint64_t weights_mapped; /* of the checkpoint's files, read in place */
-    uint64_t tables_mapped;  /* likewise, but a row at a time by token: not in the sum */
-    uint64_t weights_copied; /* converted or packed at load */
+    uint64_t weights_mapped; /* weights that are used in the mapped files */
+    uint64_t tables_mapped;  /* mapped tables that are read a row per token; not in `total` */
+    uint64_t weights_copied; /* weights that are converted or repacked at load */
     uint64_t tokenizer;
-    uint64_t graph;         /* the program and its tables */
-    uint64_t session_cache; /* keys and values, for the whole context */
+    uint64_t graph;         /* the compiled program and its tables */
+    uint64_t session_cache; /* a session's KV cache for the whole context */
     uint64_t session_buffers;
     uint64_t session_snapshots;
-    uint64_t process; /* the program's own code and stacks, an estimate */
-    uint64_t total;   /* the sum, with one session */
+    uint64_t process; /* the process's own code and stacks, estimated */
+    uint64_t total;   /* with one session */
 } vug_memory_plan;
 
 typedef struct {
     const char *path;
-    const char *architecture; /* as vug names it: "gemma3" */
+    const char *architecture; /* such as "gemma3" */
     const char *device;
     const char *kernels; /* the device's description: hardware and kernels */
     int64_t n_layers, d_model, n_heads, n_kv_heads, d_head, d_ffn, n_vocab;
-    int64_t n_experts, n_experts_chosen, d_expert; /* of layers with experts; 0: none has */
-    int64_t n_parameters;                          /* of the text stack, a tied head counted once */
-    int64_t n_active;                              /* of them, those that one token meets */
-    int64_t context_trained;                       /* tokens */
-    int64_t context;                               /* tokens, of sessions of this model */
-    int64_t batch;                                 /* most tokens in one step */
+    int64_t n_experts, n_experts_per_token, d_expert; /* 0 in a model without experts */
+    int64_t n_parameters;        /* of the text model; a tied head counts once */
+    int64_t n_active_parameters; /* the parameters that one token uses */
+    int64_t context_trained;     /* tokens */
+    int64_t context;             /* most tokens in a session */
+    int64_t batch;               /* most tokens in one step */
     int threads;
-    const char *kv; /* the format of keys and values in caches: "f32" */
+    const char *kv; /* the element format of KV caches, such as "f32" */
     bool tied_head;
-    uint64_t bytes_per_token; /* of weights, read to decode one token */
-    int64_t flop_per_token;   /* of matrix products, for each token of a prompt */
-    int64_t flop_per_logits;  /* and for each row of logits that is wanted */
+    uint64_t bytes_per_token; /* bytes of weights that are read to decode one token */
+    int64_t flop_per_token;   /* in matrix products, for each token of a prompt */
+    int64_t flop_per_logits;  /* in addition, for each row of logits */
     vug_memory_plan memory;
 } vug_model_info;
 
 VUG_API vug_model_info vug_model_describe(const vug_model *model);
-/* NULL where the folder has none, or one of a kind that vug does not read; `why`,
- * which may be NULL, then says so. */
+/* NULL if there is no supported tokenizer; `why`, which may be NULL, then gets the reason. */
 VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why);
-/* Ids that end a generation: of generation_config.json, config.json and the end
- * of a chat turn. Ascending. */
+/* The ids that end a generation, from generation_config.json, config.json and the
+ * end-of-turn token of the chat format. Ascending. */
 VUG_API const int32_t *vug_model_stop_tokens(const vug_model *model, size_t *n);
 
 /* One of the checkpoint's tensors. */
 typedef struct {
     const char *name;   /* in the file */
-    const char *format; /* "BF16" */
+    const char *format; /* such as "BF16" */
     const char *file;   /* base name */
     int rank;
     int64_t dim[8];
-    uint64_t bytes;   /* with those of its scales, wherever they lie */
-    int64_t share[2]; /* rows and columns that share a scale which lies apart; 0: none do */
-    bool used;        /* false: passed over, such as a vision tower */
+    uint64_t bytes;         /* including its scales */
+    int64_t scale_block[2]; /* rows and columns per scale, if scales are a tensor of their own;
+                               else 0 */
+    bool used;              /* false: not part of the text model, such as a vision tower */
 } vug_tensor_info;
 
 VUG_API size_t vug_model_tensor_count(const vug_model *model);
@@ -278,12 +289,12 @@ VUG_API size_t vug_model_tensor_count(const vug_model *model);
 VUG_API vug_tensor_info vug_model_tensor(const vug_model *model, size_t i);
 
 typedef struct {
-    const char *cache;          /* "full", "window" or "shared" */
-    int64_t window;             /* tokens; 0 for full */
-    int64_t slots;              /* tokens the cache holds */
-    uint64_t cache_bytes;       /* of the layer's own: 0 where it is shared */
-    int64_t source;             /* the layer whose cache it reads: its own, or an earlier one */
-    int64_t n_kv_heads, d_head; /* of the layer */
+    const char *cache;    /* "full", "window" or "shared" */
+    int64_t window;       /* tokens; 0: not a sliding window */
+    int64_t slots;        /* tokens that the cache holds */
+    uint64_t cache_bytes; /* 0 for a layer that reads another layer's cache */
+    int64_t source;       /* the layer whose cache this one reads: itself or an earlier one */
+    int64_t n_kv_heads, d_head;
 } vug_layer_info;
 
 /* `i` < n_layers. */
@@ -291,37 +302,36 @@ VUG_API vug_layer_info vug_model_layer(const vug_model *model, size_t i);
 
 typedef enum { VUG_GRAPH_TEXT, VUG_GRAPH_DOT, VUG_GRAPH_SVG } vug_graph_format;
 
-/* The model's graph: as the architecture wrote it, or `fused`, as it runs. */
+/* The model's graph as the architecture builds it or, if `fused`, as it runs. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_graph(const vug_model *model, vug_graph_format format,
                                                   bool fused, vug_text *out, vug_err *err);
 
-/* ---- published shapes, with random weights ------------------------------ */
+/* ---- models with random weights ------------------------------------------ */
 
-VUG_API size_t vug_shape_count(void);
-/* Such as "gemma-3-1b"; `i` < vug_shape_count(). */
-VUG_API const char *vug_shape_name(size_t i);
-/* A model of that shape with random weights in memory. `type` is a format
- * of vug_convert_options, of a file or a folder ("mxfp4" of a file, "mlx_fp4" of a folder),
- * or "fp8". It has no tokenizer. */
+/* A model's shape is its configuration without weights; vug knows those of published models,
+ * such as "gemma-3-1b". */
+VUG_API size_t vug_synth_shape_count(void);
+/* `i` < vug_synth_shape_count(). */
+VUG_API const char *vug_synth_shape_name(size_t i);
+/* A model of this shape with random weights in memory and no tokenizer. `type` is any
+ * format of vug_convert_options ("mxfp4" is that of GGUF, "mlx_fp4" that of MLX) or "fp8". */
 VUG_API VUG_MUST_CHECK vug_status vug_model_synthesize(const char *shape, const char *type,
                                                        uint64_t seed,
                                                        const vug_model_options *options,
                                                        vug_model **out, vug_err *err);
-/* Writes such a checkpoint into the new folder `dir`; `type` is "bf16", "f16" or "f32". */
-VUG_API VUG_MUST_CHECK vug_status vug_shape_write(const char *shape, const char *type,
+/* Writes such a model as a checkpoint to the new folder `dir`; `type` is "bf16", "f16" or
+ * "f32". */
+VUG_API VUG_MUST_CHECK vug_status vug_synth_write(const char *shape, const char *type,
                                                   uint64_t seed, const char *dir,
                                                   vug_progress_fn *progress, void *user,
                                                   vug_err *err);
 
 /* ---- sampling ---------------------------------------------------------- */
 
-/*
- * Stages act on the logits in the order given. X(id, name, off, min, max, help):
- * `off` is the value at which a stage does nothing. Ranges are inclusive.
- * Sources: repetition penalty, Keskar et al. 2019 (CTRL), section 4.1; presence
- * and frequency penalties, the OpenAI API; top-p, Holtzman et al. 2019; min-p,
- * Nguyen et al. 2024.
- */
+/* The samplers of a chain act on the logits in the order given. X(id, name, off, min, max, help):
+ * at `off` a sampler does nothing. Ranges are inclusive. Sources: repetition penalty, Keskar et
+ * al. 2019 (CTRL), section 4.1; presence and frequency penalties, the OpenAI API; top-p, Holtzman
+ * et al. 2019; min-p, Nguyen et al. 2024. */
 #define VUG_SAMPLER_TABLE(X)                                                                   \
     X(REPETITION, "repetition", 1, 0.01, 100, "divide logits of seen tokens by this")          \
     X(PRESENCE, "presence", 0, -100, 100, "subtract this from tokens generated before")        \
@@ -342,157 +352,162 @@ typedef enum {
 typedef struct {
     vug_sampler_kind kind;
     float value;
-    int32_t token; /* of BIAS */
-} vug_sampler_stage;
+    int32_t token; /* for BIAS */
+} vug_sampler_config;
 
-#define VUG_MAX_STAGES 1024
+#define VUG_MAX_SAMPLERS 1024
 
-/* A chain; a plain value that may be copied. After its stages one token is drawn.
- * Repetition looks at the prompt and the answer, presence and frequency at the
- * answer only. A chain whose TEMPERATURE is 0 is greedy: the highest logit after
- * the penalties and biases, the lowest id among equals, no randomness. */
+/* A chain of samplers, after which one token is drawn. Repetition counts tokens of the prompt and
+ * the answer, presence and frequency those of the answer only. A chain with TEMPERATURE 0 is
+ * greedy: it takes the highest logit after penalties and biases, the lowest id among equals. */
 typedef struct {
-    const vug_sampler_stage *stage; /* [n]; borrowed while a call runs */
+    const vug_sampler_config *sampler; /* [n]; must stay valid during the call */
     size_t n;
     uint64_t seed; /* the same seed, prompt and model give the same answer */
 } vug_sampling;
 
-/* Room for one stage of every kind but BIAS, in the default order: repetition,
- * presence, frequency, temperature, top-k, top-p, min-p. */
+/* At most one sampler of each kind but BIAS, in the order of VUG_SAMPLER_TABLE. */
 typedef struct {
-    vug_sampler_stage stage[VUG_SAMPLER_COUNT];
+    vug_sampler_config sampler[VUG_SAMPLER_COUNT];
     size_t n;
 } vug_sampling_defaults;
 
-/* The chain of the checkpoint's generation_config.json; what it does not say is
- * left out, and greedy is `do_sample: false`. Without the file: temperature 1. */
+/* The chain of generation_config.json, greedy for `do_sample: false`; or else temperature 1. */
 VUG_API vug_sampling_defaults vug_model_sampling(const vug_model *model);
 VUG_API const char *vug_sampler_name(vug_sampler_kind kind);
+/* Writes the chain of `defaults`, changed by `n` settings, to `chain` [n + VUG_SAMPLER_COUNT], in
+ * the order of VUG_SAMPLER_TABLE. The last setting of a kind counts; every BIAS is kept. Returns
+ * the length of the chain, at least 1. */
+VUG_API size_t vug_sampling_merge(const vug_sampling_defaults *defaults,
+                                  const vug_sampler_config *setting, size_t n,
+                                  vug_sampler_config *chain);
 
 /* ---- sessions ---------------------------------------------------------- */
 
 typedef struct vug_session vug_session;
 
-/* Allocates all of vug_model_describe that is a session's; steps allocate nothing. */
+/* Allocates the session memory that vug_model_describe announces; steps allocate nothing. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_create(vug_model *model, vug_session **out,
                                                      vug_err *err);
 VUG_API void vug_session_destroy(vug_session *session);
-/* Forgets every token. */
+/* Empties the cache. */
 VUG_API void vug_session_reset(vug_session *session);
-/* Tokens in the cache. */
+/* The number of tokens in the cache. */
 VUG_API size_t vug_session_length(const vug_session *session);
-/* Of the prefix `id[0..n)` the tokens that the next call will find in the cache; in `*common` those
- * that the cache begins with, which are more where a sliding window has forgotten the way back and
- * the last snapshot lies before them. */
+/* The number of tokens of the prefix `id[0..n)` that the next call could reuse from the cache.
+ * `*common` gets the number of tokens that cache and prefix have in common. It is larger than the
+ * result if a sliding window has lost those tokens and the last usable snapshot is older. */
 VUG_API size_t vug_session_cached(const vug_session *session, const int32_t *id, size_t n,
                                   size_t *common);
-/* Makes `to` hold what `of`, another session of its model, would keep of a prefix. */
-VUG_API void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id, size_t n);
-/* Ends the running call within a step, or else the next one. From any thread or signal handler. */
-VUG_API void vug_session_cancel(vug_session *session);
+/* Replaces the contents of `to` by what `from`, another session of the same model, could reuse
+ * for the prefix `id[0..n)`. */
+VUG_API void vug_session_copy(vug_session *to, const vug_session *from, const int32_t *id,
+                              size_t n);
 
-/* What one step computed; pointers are valid until the function returns. */
+/* The results of one step; pointers are valid until the callback returns. */
 typedef struct {
-    int64_t first;              /* position of the first row */
+    int64_t first;              /* the position of the step's first token */
     int64_t n;                  /* tokens in the step */
-    int64_t n_logits;           /* rows of logits: n, 1 or 0; the last rows of the step */
+    int64_t n_logits;           /* rows of logits, for the last tokens of the step: n, 1 or 0 */
     const float *logits;        /* [n_logits, n_vocab] */
-    const float *const *hidden; /* n_layers + 1 of [n, d_model]: the input of layer i, last the
-                                   output of the final norm; NULL unless asked for */
+    const float *const *hidden; /* n_layers + 1 of [n, d_model]: the input of each layer, then the
+                                   output of the final norm; NULL unless requested */
 } vug_step;
 
 /* Return false to stop after this step. */
 typedef bool vug_step_fn(const vug_step *step, void *user);
 
 typedef struct {
-    int chunk;       /* tokens per step; 0: the model's batch */
-    bool all_logits; /* of every token, not only the last */
-    bool hidden;
+    int chunk;                      /* tokens per step; 0: the model's batch */
+    bool all_logits;                /* for every token, not only the last */
+    bool hidden;                    /* report hidden states */
+    const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_step_fn *on_step;
-    void *user;
+    void *user; /* passed to on_step */
 } vug_forward_options;
 
-/* Brings the session to the prefix `id[0..n)`, computing what its cache does not
- * hold; with all_logits or hidden everything is computed anew. `options` may be
- * NULL. A cancelled call returns VUG_CANCELLED and keeps the steps that ended. */
+/* Extends the session to the prefix `id[0..n)`. Computes only the tokens that are not
+ * in the cache, or all of them with all_logits or hidden. `options` may be NULL. A
+ * cancelled call returns VUG_CANCELLED and keeps the steps that were complete. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, const int32_t *id,
                                                       size_t n, const vug_forward_options *options,
                                                       vug_err *err);
-/* [n_vocab] after the last token of the last call; NULL before the first.
- * Valid until the next call on the session. */
+/* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. */
 VUG_API const float *vug_session_logits(const vug_session *session);
 
 /* ---- generation -------------------------------------------------------- */
 
 typedef struct {
     int32_t token;
-    float logprob; /* natural logarithm, of the model's own distribution */
+    float logprob; /* natural logarithm; before any sampler changes the distribution */
 } vug_logprob;
 
+/* One generated token. */
 typedef struct {
-    const char *text; /* what this token completed; may be empty; not NUL-terminated */
+    const char *text; /* the text that the token completes, perhaps empty; not NUL-terminated */
     size_t len;
-    int32_t token; /* -1 in the last piece, which carries only held-back text */
-    bool is_stop;  /* the token ends the answer and has no text */
+    int32_t token; /* -1 in a last piece that only carries text that was held back */
+    bool is_stop;  /* a stop token: it ends the answer and has no text */
     float logprob;
-    const vug_logprob *top; /* [n_top], best first */
+    const vug_logprob *top; /* [n_top], the most likely tokens, best first */
     size_t n_top;
 } vug_piece;
 
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
-/* All-zero is a valid choice of every default. */
+/* All-zero chooses every default. */
 typedef struct {
-    int max_tokens;                    /* 0: until the context is full */
-    vug_sampling sampling;             /* n = 0: the model's defaults */
-    int n_top;                         /* log-probabilities to report per token, 0..20 */
-    bool logprobs;                     /* report the chosen token's too; implied by n_top */
-    bool ignore_stop;                  /* go on past the model's stop tokens */
-    bool report_stop;                  /* on_piece hears of the one that ends the answer */
-    const struct vug_grammar *grammar; /* of vug/grammar.h: what the answer must be */
-    struct vug_reply *reply; /* of vug/chat.h, as new: hears each token behind on_piece, and
-                                may end the generation as that may; the grammar is for what
-                                follows its thinking */
-    int thinking_budget;     /* tokens, then it is closed; 0: no limit; needs `reply` */
-    const int32_t *stop;     /* [n_stop], tokens that end it besides the model's */
+    int max_tokens;        /* 0: until the context is full */
+    vug_sampling sampling; /* n = 0: the model's defaults */
+    int n_top;             /* the number of most likely tokens to report per token, 0..20 */
+    bool logprobs;         /* report the log-probability of each token; implied by n_top */
+    bool ignore_stop;      /* do not end at the model's stop tokens */
+    bool report_stop;      /* call on_piece for the stop token, too */
+    const struct vug_grammar *grammar; /* of vug/grammar.h: constrains the answer; NULL: none */
+    /* A new parser of vug/chat.h, which gets each token after on_piece; NULL: none. With a parser,
+     * the grammar constrains only what follows the thinking. */
+    struct vug_response_parser *parser;
+    int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
+    const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
+    const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_piece_fn *on_piece;
-    void *user;
+    void *user; /* passed to on_piece */
 } vug_generate_options;
 
 #define VUG_MAX_TOP_LOGPROBS 20
 
 typedef enum {
-    VUG_FINISH_STOP,     /* a stop token */
-    VUG_FINISH_LENGTH,   /* max_tokens or the context */
-    VUG_FINISH_CALLBACK, /* on_piece or the on_part of `reply` returned false */
-    VUG_FINISH_CANCELLED,
+    VUG_FINISH_STOP,      /* a stop token */
+    VUG_FINISH_LENGTH,    /* max_tokens or the context */
+    VUG_FINISH_CALLBACK,  /* on_piece or the parser's on_part returned false */
+    VUG_FINISH_CANCELLED, /* the cancel token was triggered */
 } vug_finish;
 
 typedef struct {
     vug_finish finish;
-    vug_tokens tokens; /* generated, without the stop token; the caller's */
-    vug_text text;     /* their text; the caller's */
-    size_t n_prompt;   /* tokens */
-    size_t n_cached;   /* of them already in the cache */
-    double prompt_s;   /* until the first logits */
-    double decode_s;   /* from there on */
+    vug_tokens tokens; /* generated, without the stop token; owned by the caller */
+    vug_text text;     /* their text; owned by the caller */
+    size_t n_prompt;   /* tokens of the prompt */
+    size_t n_cached;   /* tokens of the prompt that were in the cache */
+    double prompt_s;   /* seconds until the first logits */
+    double decode_s;   /* seconds from then on */
 } vug_generation;
 
 VUG_API void vug_generation_release(vug_generation *generation);
 
-/* Continues `id[0..n)`, n >= 1. `options` may be NULL. A cancelled generation is
- * VUG_OK with what was produced so far and VUG_FINISH_CANCELLED. */
+/* Continues `id[0..n)`, n >= 1. `options` may be NULL. A cancelled generation returns
+ * VUG_OK with the tokens so far and VUG_FINISH_CANCELLED. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
                                                const vug_generate_options *options,
                                                vug_generation *out, vug_err *err);
-/* Continues a raw text, with <bos> in front where the tokenizer adds it. */
+/* Continues a raw text, with <bos> in front if the tokenizer adds it. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_text(vug_session *session, const char *text,
                                                     size_t len, const vug_generate_options *options,
                                                     vug_generation *out, vug_err *err);
-/* Answers a conversation, in the checkpoint's own format. The text of the answer is all
- * that was generated, with thinking and tool calls; vug_reply of chat.h takes it apart. */
+/* Answers a conversation in the checkpoint's chat format. The answer's text includes
+ * thinking and tool calls; the vug_response_parser of chat.h separates them. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
                                                     const vug_message *message, size_t n,
                                                     const vug_generate_options *options,

@@ -1,4 +1,4 @@
-/* The backends of this build, the preferred first. */
+/* The backends of this build, preferred ones first. */
 #include "backend/backend.h"
 
 #include "backend/cpu/cpu.h"

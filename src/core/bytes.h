@@ -2,12 +2,12 @@
 #define VUG_CORE_BYTES_H
 
 /*
- * Bytes and text that somebody else owns, and checked arithmetic on sizes.
+ * Borrowed bytes and strings, a bounded reader, and checked arithmetic on sizes.
  *
- * A reader never passes its end. The first failed read sets `bad`, from then
- * on every read yields zero or an empty span, so a parser reads a whole record
- * and checks once. Loops whose count came from the input must also test `bad`
- * (or bound the count by vug_reader_left) to stop early.
+ * A reader never reads past its end. The first failed read sets `bad`, and from
+ * then on every read returns zero or an empty span, so a parser can read a whole
+ * record and check once. Loops whose count comes from the input must also test
+ * `bad` (or bound the count by vug_reader_left) to stop early.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ typedef struct {
     size_t len;      /* in bytes */
 } vug_str;
 
-/* For printf's "%.*s": at most 200 bytes of a string from a file. */
+/* The arguments of printf's "%.*s": at most 200 bytes of the string. */
 #define VUG_STR_ARG(s) (int)((s).len < 200 ? (s).len : 200), (s).ptr ? (s).ptr : ""
 
 static inline vug_str vug_str_of(const char *text)
@@ -68,7 +68,7 @@ static inline vug_str vug_str_from(vug_str s, size_t start)
     return start >= s.len ? (vug_str){ 0 } : (vug_str){ s.ptr + start, s.len - start };
 }
 
-/* False when the result does not fit; then *out is not written. */
+/* Both return false when the result does not fit; then *out is not written. */
 static inline bool vug_add_size(uint64_t a, uint64_t b, uint64_t *out)
 {
     if (a > UINT64_MAX - b)
@@ -101,7 +101,7 @@ static inline size_t vug_reader_left(const vug_reader *r)
     return r->bad ? 0 : r->src.len - r->pos;
 }
 
-/* The next `n` bytes as a borrowed span, or an empty span and `bad`. */
+/* The next `n` bytes as a borrowed span; an empty span, and `bad` set, when fewer are left. */
 static inline vug_bytes vug_read_span(vug_reader *r, uint64_t n)
 {
     if (r->bad || n > r->src.len - r->pos) {

@@ -2,24 +2,20 @@
 
 #include <stdlib.h>
 
-#include "core/text.h"
+#include "core/number.h"
 
-/*
- * The tree: the pull reader, recorded. It recurses once per level, and the
- * reader bounds the levels.
- */
+/* Builds a tree with the pull reader. It recurses once per level; the reader limits those. */
 
-static vug_jv *read_value(vug_json *j);
+static vug_jv *read_value(vug_json_reader *j);
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     const vug_jv *const *x = a, *const *y = b;
     return vug_str_compare((*x)->key, (*y)->key);
 }
 
-/* Sorting keeps a file of a million keys from taking a million times a million
- * comparisons. */
-static void check_unique(vug_json *j, const vug_jv *object)
+/* Sorting finds duplicates in O(n log n), also in a hostile file of a million keys. */
+static void check_unique(vug_json_reader *j, const vug_jv *object)
 {
     if (object->n < 2 || j->st != VUG_OK)
         return;
@@ -31,7 +27,7 @@ static void check_unique(vug_json *j, const vug_jv *object)
     size_t n = 0;
     for (const vug_jv *m = object->child; m; m = m->next)
         member[n++] = m;
-    qsort(member, n, sizeof(const vug_jv *), by_key);
+    qsort(member, n, sizeof(const vug_jv *), compare_keys);
     for (size_t i = 1; i < n; i++) {
         if (vug_str_equal(member[i - 1]->key, member[i]->key)) {
             vug_json_fail(j, VUG_FORMAT, "the object that ends here has the key \"%.*s\" twice",
@@ -42,7 +38,7 @@ static void check_unique(vug_json *j, const vug_jv *object)
     vug_free(member);
 }
 
-static void read_members(vug_json *j, vug_jv *v)
+static void read_members(vug_json_reader *j, vug_jv *v)
 {
     vug_jv **end = &v->child;
     vug_str key = { 0 };
@@ -63,7 +59,7 @@ static void read_members(vug_json *j, vug_jv *v)
         check_unique(j, v);
 }
 
-static void read_number(vug_json *j, vug_jv *v)
+static void read_number(vug_json_reader *j, vug_jv *v)
 {
     const size_t at = j->pos;
     v->f64 = vug_json_f64(j);
@@ -77,7 +73,7 @@ static void read_number(vug_json *j, vug_jv *v)
     v->is_int = vug_parse_i64(text, &v->i64);
 }
 
-static vug_jv *read_value(vug_json *j)
+static vug_jv *read_value(vug_json_reader *j)
 {
     vug_jv *v = vug_arena_alloc(j->arena, 1, sizeof(*v));
     if (!v) {
@@ -110,7 +106,7 @@ static vug_jv *read_value(vug_json *j)
     return vug_json_ok(j) ? v : NULL;
 }
 
-const vug_jv *vug_json_value(vug_json *j)
+const vug_jv *vug_json_value(vug_json_reader *j)
 {
     return read_value(j);
 }
@@ -118,7 +114,7 @@ const vug_jv *vug_json_value(vug_json *j)
 vug_status vug_json_tree(vug_str src, const char *name, vug_arena *arena, const vug_jv **out,
                          vug_err *err)
 {
-    vug_json j = vug_json_over(src, name, arena);
+    vug_json_reader j = vug_json_reader_over(src, name, arena);
     const vug_jv *root = read_value(&j);
     VUG_TRY(vug_json_finish(&j, err));
     *out = root;

@@ -47,6 +47,17 @@ void vug_free(void *ptr)
     free(ptr);
 }
 
+void *vug_grow_array(void *ptr, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return ptr;
+    const size_t grown = *cap ? *cap * 2 : 64;
+    void *more = vug_realloc(ptr, grown, size);
+    if (more)
+        *cap = grown;
+    return more;
+}
+
 char *vug_strdup(const char *text)
 {
     const size_t n = strlen(text) + 1;
@@ -74,7 +85,7 @@ void *vug_arena_alloc(vug_arena *arena, size_t n, size_t size)
     if (!top || bytes > top->size - top->used) {
         size_t data = bytes > ARENA_BLOCK ? bytes : ARENA_BLOCK;
         if (arena->budget) {
-            /* What is left of the budget may hold no whole block, and still this. */
+            /* A block may take less than ARENA_BLOCK when that is what the budget has left. */
             const size_t used = arena->held + sizeof(*top);
             const size_t left = arena->budget > used ? arena->budget - used : 0;
             if (bytes > left)
@@ -116,11 +127,11 @@ void vug_arena_release(vug_arena *arena)
 
 /* ---- buffer -------------------------------------------------------------- */
 
-static bool reserve(vug_buf *buf, size_t more)
+static bool reserve_bytes(vug_buf *buf, size_t more)
 {
     size_t max = buf->max ? buf->max : VUG_BUF_MAX;
     if (max > PTRDIFF_MAX - 1)
-        max = PTRDIFF_MAX - 1; /* no block is larger, and doubling below cannot wrap */
+        max = PTRDIFF_MAX - 1; /* so that doubling below cannot overflow */
     if (buf->bad || more > max - buf->len) {
         buf->bad = true;
         return false;
@@ -145,12 +156,20 @@ static bool reserve(vug_buf *buf, size_t more)
 
 void vug_buf_append(vug_buf *buf, const void *bytes, size_t n)
 {
-    if (!reserve(buf, n))
+    if (!reserve_bytes(buf, n))
         return;
     if (n)
         memcpy(buf->ptr + buf->len, bytes, n);
     buf->len += n;
     buf->ptr[buf->len] = '\0';
+}
+
+void vug_buf_append_le(vug_buf *buf, uint64_t value, size_t n)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    vug_buf_append(buf, bytes, n);
 }
 
 void vug_buf_puts(vug_buf *buf, const char *text)
@@ -167,7 +186,7 @@ void vug_buf_printf(vug_buf *buf, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         buf->bad = true;
-    else if (reserve(buf, (size_t)n)) {
+    else if (reserve_bytes(buf, (size_t)n)) {
         (void)vsnprintf(buf->ptr + buf->len, (size_t)n + 1, fmt, again);
         buf->len += (size_t)n;
     }
@@ -185,13 +204,13 @@ vug_status vug_buf_ok(const vug_buf *buf, vug_err *err)
 vug_status vug_buf_take(vug_buf *buf, vug_text *out, vug_err *err)
 {
     if (!buf->ptr)
-        vug_buf_append(buf, NULL, 0); /* an empty text is a string too */
+        vug_buf_append(buf, NULL, 0); /* an empty text is a valid string */
     vug_status st = vug_buf_ok(buf, err);
     if (st != VUG_OK) {
         vug_buf_release(buf);
         return st;
     }
-    buf->ptr[buf->len] = '\0'; /* of more, if the owner took something away */
+    buf->ptr[buf->len] = '\0'; /* the owner may have reduced len */
     *out = (vug_text){ .ptr = buf->ptr, .len = buf->len };
     *buf = (vug_buf){ .max = buf->max };
     return VUG_OK;

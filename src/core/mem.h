@@ -2,11 +2,11 @@
 #define VUG_CORE_MEM_H
 
 /*
- * The only door to the heap; the lint refuses malloc anywhere else.
+ * All heap allocation; the linter rejects malloc anywhere else.
  *
- * Three shapes of memory: single blocks, arenas (many small things that die
- * together, with a budget) and growable buffers that are born with a maximum.
- * Running out is a NULL or a false, never an abort.
+ * There are single blocks, arenas (many small objects that are freed together,
+ * within a budget) and growable buffers with a maximum size. Functions report
+ * lack of memory by NULL or false and never abort.
  */
 
 #include <stdbool.h>
@@ -25,8 +25,12 @@ void *vug_realloc(void *ptr, size_t n, size_t size);
 void *vug_alloc_aligned(size_t bytes);
 /* Accepts NULL; frees blocks of all functions above. */
 void vug_free(void *ptr);
-/* A NUL-terminated copy that is yours; NULL when out of memory. */
+/* A NUL-terminated copy that the caller frees; NULL when out of memory. */
 char *vug_strdup(const char *text);
+
+/* `ptr` with room for at least one more than `n` items, or NULL, and then `ptr` is
+ * untouched. `cap` counts items. */
+void *vug_grow_array(void *ptr, size_t *cap, size_t n, size_t size);
 
 /* ---- arena: freed as a whole -------------------------------------------- */
 
@@ -36,7 +40,7 @@ typedef struct vug_arena_block vug_arena_block;
 typedef struct {
     vug_arena_block *top;
     size_t held;   /* bytes taken from the heap */
-    size_t budget; /* most of them; 0: no limit */
+    size_t budget; /* maximum of `held`; 0: no limit */
 } vug_arena;
 
 /* Zeroed, aligned to 16 bytes; NULL when out of memory or over the budget. */
@@ -47,13 +51,13 @@ void vug_arena_release(vug_arena *arena);
 
 /* ---- buffer: bytes that grow, up to a maximum ---------------------------- */
 
-/* The first failure is kept: appends after it do nothing, and vug_buf_ok or
- * vug_buf_take reports it. All-zero is an empty buffer with a maximum of 1 GiB. */
+/* A buffer is sticky: after a failure appends do nothing, and vug_buf_ok or vug_buf_take
+ * reports it. All-zero is an empty buffer with a maximum of 1 GiB. */
 typedef struct {
-    char *ptr;  /* NUL-terminated behind what was appended last; NULL: nothing was */
-    size_t len; /* may be made less, to take away what is at the end */
+    char *ptr;  /* NUL-terminated; NULL before the first append */
+    size_t len; /* the caller may reduce it to drop bytes at the end */
     size_t cap;
-    size_t max; /* bytes; 0: VUG_BUF_MAX */
+    size_t max; /* of len; 0: VUG_BUF_MAX */
     bool bad;
 } vug_buf;
 
@@ -61,6 +65,8 @@ typedef struct {
 
 void vug_buf_append(vug_buf *buf, const void *bytes, size_t n);
 void vug_buf_puts(vug_buf *buf, const char *text);
+/* The low `n` bytes of `value`, little-endian; n <= 8. */
+void vug_buf_append_le(vug_buf *buf, uint64_t value, size_t n);
 void vug_buf_printf(vug_buf *buf, const char *fmt, ...) VUG_PRINTF(2, 3);
 VUG_MUST_CHECK vug_status vug_buf_ok(const vug_buf *buf, vug_err *err);
 /* Moves the contents, NUL-terminated, into `out` and leaves an empty buffer. */

@@ -1,26 +1,29 @@
 /*
  * The worker threads.
  *
- * A decode step is some hundred short jobs with microseconds between them, so
- * workers spin a little before they sleep: a wake-up through the kernel costs
- * more than most of those jobs. The spin is bounded, to some hundred microseconds,
- * and yields every few, because on a crowded machine the thread that is waited for
- * may not be running at all, or worse, wait for this very core. Yielding seldom
- * showed: two threads on two cores with builds beside them took twice as long per
- * job (0.63 ms where 0.32 were possible), and the same on a quiet machine.
+ * A job has a part for each thread. A thread runs its own part first and then every
+ * part that no thread has begun. On an idle machine each thread runs its own part, so
+ * that a core finds in its caches what it read in the last job. On a busy machine
+ * the system may leave a worker without a core for milliseconds; then the other threads
+ * run its part, and nobody waits for a thread that does not run.
  *
- * Workers are not pinned to cores. With as many threads as cores a scheduler
- * spreads them by itself: on a quiet machine pinning changed nothing (93 us per job
- * either way). On a crowded one it was slower in most runs, by up to 2 times with
- * builds beside: a pinned worker waits for its core while another one is free, and
- * the caller's thread, which is not ours to pin, may be moved onto it. Whoever wants
- * fixed cores starts the process on them (taskset, numactl); threads inherit that,
- * and vug_cpu_count counts only those.
+ * A decode step is some hundred short jobs with microseconds between them, so workers
+ * spin for some hundred microseconds before they sleep: a wake-up through the kernel
+ * costs more than most of those jobs. They yield every few spins, because the thread
+ * that they wait for may need this very core.
+ *
+ * Workers are not pinned to cores. With as many threads as cores a scheduler spreads
+ * them by itself, and the caller's thread, which is not ours to pin, may be moved onto
+ * the core of a pinned worker. A user who wants fixed cores starts the process on them
+ * (taskset, numactl); threads inherit that, and vug_cpu_count counts only those.
  */
+#include "core/pool.h"
+
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 
-#include "core/os.h"
+#include "core/mem.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -31,21 +34,28 @@ enum { SPINS = 100, YIELDS = 39 }; /* a spin takes 20 to 100 ns */
 typedef struct {
     vug_pool *pool;
     int index;
-} worker;
+} pool_worker;
+
+/* The last job in which a thread began this part; apart from the others' cache lines. */
+typedef struct {
+    alignas(64) atomic_uint job;
+} part_claim;
 
 struct vug_pool {
-    int n; /* threads, the caller's included */
-    vug_work *work;
+    int n; /* threads, including the caller's */
+    vug_pool_work *work;
     void *arg;
-    atomic_uint round;  /* counts jobs; a change starts one */
-    atomic_int running; /* workers that have not finished the round */
-    atomic_int asleep;  /* threads waiting on `wake` */
+    atomic_uint job;        /* counts jobs; a change starts one */
+    atomic_int n_unclaimed; /* parts of the job that no thread has begun */
+    atomic_int n_running;   /* parts that are not finished */
+    atomic_int asleep;      /* threads waiting on `wake` */
     atomic_bool stop;
+    part_claim *claim;    /* [n] */
     pthread_mutex_t lock; /* guards sleeping, not the job */
     pthread_cond_t wake;
     int n_started;
     pthread_t *thread; /* [n - 1] */
-    worker *self;      /* [n - 1] */
+    pool_worker *self; /* [n - 1] */
 };
 
 static void pause_cpu(void)
@@ -64,13 +74,13 @@ static void yield_cpu(void)
 #endif
 }
 
-/* True when the wait is over: a worker waits for a new round, the caller for
- * the last worker. */
+/* True when the wait is over: a worker waits for a new job, the caller for the last
+ * part. */
 static bool is_over(vug_pool *pool, bool caller, unsigned seen)
 {
     if (caller)
-        return atomic_load(&pool->running) == 0;
-    return atomic_load(&pool->round) != seen || atomic_load(&pool->stop);
+        return atomic_load(&pool->n_running) == 0;
+    return atomic_load(&pool->job) != seen || atomic_load(&pool->stop);
 }
 
 static void wait_until_over(vug_pool *pool, bool caller, unsigned seen)
@@ -91,8 +101,8 @@ static void wait_until_over(vug_pool *pool, bool caller, unsigned seen)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-/* After the condition was made true: a sleeper either has counted itself before
- * this load, or sees the condition when it takes the lock. */
+/* Call it after making the condition true. A sleeper has either counted itself before this
+ * load, or sees the condition when it takes the lock. */
 static void wake_sleepers(vug_pool *pool)
 {
     if (atomic_load(&pool->asleep) == 0)
@@ -102,19 +112,44 @@ static void wake_sleepers(vug_pool *pool)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-static void *serve(void *arg)
+/* Begins a part of the job unless a thread has begun it, or the job is over. A part is
+ * claimed once in every job, so its claim stands at the job before. */
+static bool claim_part(vug_pool *pool, unsigned job, int part)
 {
-    const worker *self = arg;
+    unsigned before = job - 1;
+    if (!atomic_compare_exchange_strong(&pool->claim[part].job, &before, job))
+        return false;
+    atomic_fetch_sub(&pool->n_unclaimed, 1);
+    return true;
+}
+
+/* Runs the thread's own part, and then what is left of the job. `work` and `arg` stay as
+ * they are while a claimed part runs: the caller waits for it. */
+static void run_parts(vug_pool *pool, unsigned job, int thread)
+{
+    for (int i = 0; i < pool->n; i++) {
+        const int part = (thread + i) % pool->n;
+        if (i > 0 && atomic_load(&pool->n_unclaimed) == 0)
+            return;
+        if (!claim_part(pool, job, part))
+            continue;
+        pool->work(pool->arg, part, pool->n);
+        if (atomic_fetch_sub(&pool->n_running, 1) == 1)
+            wake_sleepers(pool);
+    }
+}
+
+static void *run_worker(void *arg)
+{
+    const pool_worker *self = arg;
     vug_pool *pool = self->pool;
     unsigned seen = 0;
     for (;;) {
         wait_until_over(pool, false, seen);
         if (atomic_load(&pool->stop))
             return NULL;
-        seen = atomic_load(&pool->round);
-        pool->work(pool->arg, self->index, pool->n);
-        if (atomic_fetch_sub(&pool->running, 1) == 1)
-            wake_sleepers(pool);
+        seen = atomic_load(&pool->job);
+        run_parts(pool, seen, self->index);
     }
 }
 
@@ -128,14 +163,15 @@ vug_status vug_pool_create(int threads, vug_pool **out, vug_err *err)
     pool->n = threads;
     pool->thread = vug_alloc_zero((size_t)threads, sizeof(*pool->thread));
     pool->self = vug_alloc_zero((size_t)threads, sizeof(*pool->self));
+    pool->claim = vug_alloc_aligned((size_t)threads * sizeof(*pool->claim));
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->wake, NULL);
     vug_status st = VUG_OK;
-    if (!pool->thread || !pool->self)
+    if (!pool->thread || !pool->self || !pool->claim)
         st = VUG_FAIL_NOMEM(err, "worker threads", (size_t)threads * sizeof(pthread_t));
     for (int i = 0; st == VUG_OK && i < threads - 1; i++) {
-        pool->self[i] = (worker){ pool, i + 1 };
-        if (pthread_create(&pool->thread[i], NULL, serve, &pool->self[i]) != 0)
+        pool->self[i] = (pool_worker){ pool, i + 1 };
+        if (pthread_create(&pool->thread[i], NULL, run_worker, &pool->self[i]) != 0)
             st = VUG_FAIL(err, VUG_NOMEM, "cannot start worker thread %d of %d", i + 1, threads);
         else
             pool->n_started++;
@@ -160,6 +196,7 @@ void vug_pool_destroy(vug_pool *pool)
     (void)pthread_mutex_destroy(&pool->lock);
     vug_free(pool->thread);
     vug_free(pool->self);
+    vug_free(pool->claim);
     vug_free(pool);
 }
 
@@ -168,50 +205,52 @@ int vug_pool_threads(const vug_pool *pool)
     return pool->n;
 }
 
-void vug_pool_run(vug_pool *pool, vug_work *work, void *arg)
+void vug_pool_run(vug_pool *pool, vug_pool_work *work, void *arg)
 {
-    if (pool->n > 1) {
-        pool->work = work;
-        pool->arg = arg;
-        atomic_store(&pool->running, pool->n - 1);
-        atomic_fetch_add(&pool->round, 1);
-        wake_sleepers(pool);
+    if (pool->n == 1) {
+        work(arg, 0, 1);
+        return;
     }
-    work(arg, 0, pool->n);
-    if (pool->n > 1)
-        wait_until_over(pool, true, 0);
+    pool->work = work;
+    pool->arg = arg;
+    atomic_store(&pool->n_unclaimed, pool->n);
+    atomic_store(&pool->n_running, pool->n);
+    const unsigned job = atomic_fetch_add(&pool->job, 1) + 1;
+    wake_sleepers(pool);
+    run_parts(pool, job, 0);
+    wait_until_over(pool, true, 0);
 }
 
-/* ---- lock ---------------------------------------------------------------- */
+/* ---- mutex --------------------------------------------------------------- */
 
-struct vug_lock {
-    pthread_mutex_t mutex;
+struct vug_mutex {
+    pthread_mutex_t handle;
 };
 
-vug_status vug_lock_create(vug_lock **out, vug_err *err)
+vug_status vug_mutex_create(vug_mutex **out, vug_err *err)
 {
-    vug_lock *lock = vug_alloc_zero(1, sizeof(*lock));
-    if (!lock)
-        return VUG_FAIL_NOMEM(err, "a lock", sizeof(*lock));
-    (void)pthread_mutex_init(&lock->mutex, NULL);
-    *out = lock;
+    vug_mutex *mutex = vug_alloc_zero(1, sizeof(*mutex));
+    if (!mutex)
+        return VUG_FAIL_NOMEM(err, "a mutex", sizeof(*mutex));
+    (void)pthread_mutex_init(&mutex->handle, NULL);
+    *out = mutex;
     return VUG_OK;
 }
 
-void vug_lock_destroy(vug_lock *lock)
+void vug_mutex_destroy(vug_mutex *mutex)
 {
-    if (!lock)
+    if (!mutex)
         return;
-    (void)pthread_mutex_destroy(&lock->mutex);
-    vug_free(lock);
+    (void)pthread_mutex_destroy(&mutex->handle);
+    vug_free(mutex);
 }
 
-void vug_lock_take(vug_lock *lock)
+void vug_mutex_lock(vug_mutex *mutex)
 {
-    (void)pthread_mutex_lock(&lock->mutex);
+    (void)pthread_mutex_lock(&mutex->handle);
 }
 
-void vug_lock_leave(vug_lock *lock)
+void vug_mutex_unlock(vug_mutex *mutex)
 {
-    (void)pthread_mutex_unlock(&lock->mutex);
+    (void)pthread_mutex_unlock(&mutex->handle);
 }

@@ -2,9 +2,9 @@
 #define VUG_CORE_STATUS_H
 
 /*
- * Errors, as vug.h declares them, and the plumbing for returning them.
+ * Returning errors, whose types vug.h declares.
  *
- * Bad bytes (files, sockets, templates) are always a status, never an assert.
+ * Bad input (files, sockets, templates) gives a status and never fails an assert.
  * VUG_ASSERT is for broken invariants inside this program only.
  */
 
@@ -20,19 +20,18 @@
 
 #define VUG_ASSERT(cond) assert(cond)
 
-/* Fills `err` (if not NULL) and returns `code`, so that it can end a return. */
+/* Fills `err` unless that is NULL, and returns `code`. */
 vug_status vug_fail_at(vug_err *err, vug_status code, const char *file, int line, const char *fmt,
                        ...) VUG_PRINTF(5, 6);
 
-/* Its value is `code` itself, so that whoever reads the code, a static analyser
- * too, sees that a failure is never VUG_OK. */
+/* The value is `code` itself, so that static analysers see that it is not VUG_OK. */
 #define VUG_FAIL(err, code, ...) \
     ((void)vug_fail_at((err), (code), __FILE__, __LINE__, __VA_ARGS__), (code))
 #define VUG_FAIL_NOMEM(err, what, bytes)                                     \
     VUG_FAIL((err), VUG_NOMEM, "out of memory: %s needs %llu bytes", (what), \
              (unsigned long long)(bytes))
 
-/* Puts "prefix: " before the sentence of an error that is passed on. Returns
+/* Puts "prefix: " before the message of an error that is passed on. Returns
  * err's code, or `code` when err is NULL. */
 vug_status vug_fail_within(vug_err *err, vug_status code, const char *prefix);
 

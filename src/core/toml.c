@@ -1,11 +1,12 @@
-/* TOML, the part of it that settings need: see toml.h. */
+/* A reader for the subset of TOML that toml.h describes. */
 #include "core/toml.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/number.h"
+#include "core/utf8.h"
 
 vug_toml vug_toml_over(vug_str text, const char *file)
 {
@@ -34,7 +35,7 @@ static void skip_blanks(vug_str *s)
     }
 }
 
-static bool take(vug_str *s, char c)
+static bool skip_char(vug_str *s, char c)
 {
     if (s->len == 0 || *s->ptr != c)
         return false;
@@ -43,14 +44,10 @@ static bool take(vug_str *s, char c)
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_bare(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || vug_is_digit(c) || c == '_' ||
+           c == '-';
 }
 
 /* The longest prefix of bare characters. */
@@ -65,12 +62,12 @@ static vug_str take_bare(vug_str *s)
     return word;
 }
 
-/* UTF-8 without control characters but the tab. */
+/* Valid UTF-8 with no control characters except tabs. */
 static bool is_text(vug_str line)
 {
     while (line.len > 0) {
         uint32_t c;
-        const size_t n = vug_utf8_next(line.ptr, line.len, &c);
+        const size_t n = vug_utf8_decode(line.ptr, line.len, &c);
         if (n == 0 || (c < 0x20 && c != '\t') || c == 0x7f)
             return false;
         line.ptr += n;
@@ -94,14 +91,15 @@ static bool next_line(vug_toml *t, vug_str *line)
     if (end && n > 0 && line->ptr[n - 1] == '\r')
         line->len--;
     if (line->len > VUG_TOML_MAX_LINE)
-        vug_toml_fail(t, t->line, "%zu bytes, a line may have %d", line->len, VUG_TOML_MAX_LINE);
+        vug_toml_fail(t, t->line, "%zu bytes, a line may have at most %d", line->len,
+                      VUG_TOML_MAX_LINE);
     else if (!is_text(*line))
-        vug_toml_fail(t, t->line, "holds a control character, or bytes that are not UTF-8");
+        vug_toml_fail(t, t->line, "contains a control character or invalid UTF-8");
     return t->st == VUG_OK;
 }
 
-/* Nothing may follow but a comment. */
-static void end_line(vug_toml *t, vug_str rest)
+/* Only a comment may follow. */
+static void expect_line_end(vug_toml *t, vug_str rest)
 {
     skip_blanks(&rest);
     if (rest.len > 0 && *rest.ptr != '#')
@@ -110,14 +108,14 @@ static void end_line(vug_toml *t, vug_str rest)
 
 static void read_table(vug_toml *t, vug_str line, vug_toml_entry *out)
 {
-    if (take(&line, '['))
-        vug_toml_fail(t, t->line, "arrays of tables are not read");
+    if (skip_char(&line, '['))
+        vug_toml_fail(t, t->line, "arrays of tables are not supported");
     skip_blanks(&line);
     t->table = take_bare(&line);
     skip_blanks(&line);
-    if (t->table.len == 0 || !take(&line, ']'))
+    if (t->table.len == 0 || !skip_char(&line, ']'))
         vug_toml_fail(t, t->line, "expected the name of a table, as in [fusion]");
-    end_line(t, line);
+    expect_line_end(t, line);
     *out = (vug_toml_entry){ .line = t->line, .table = t->table };
 }
 
@@ -127,28 +125,28 @@ static void read_string(vug_toml *t, vug_str *rest, vug_toml_entry *out)
     out->string = (vug_str){ rest->ptr, 0 };
     while (rest->len > 0 && *rest->ptr != '"') {
         if (*rest->ptr == '\\')
-            vug_toml_fail(t, t->line, "escapes in strings are not read");
+            vug_toml_fail(t, t->line, "escapes in strings are not supported");
         rest->ptr++;
         rest->len--;
         out->string.len++;
     }
-    if (!take(rest, '"'))
-        vug_toml_fail(t, t->line, "a string without its end");
+    if (!skip_char(rest, '"'))
+        vug_toml_fail(t, t->line, "unterminated string");
     else if (out->string.len == 0 && rest->len > 0 && *rest->ptr == '"')
-        vug_toml_fail(t, t->line, "strings of several lines are not read");
+        vug_toml_fail(t, t->line, "multi-line strings are not supported");
 }
 
-/* Digits with single underscores between them; no zero in front. */
-static bool whole_number(vug_str word, int64_t *out)
+/* Digits with single underscores between them, without leading zeros. */
+static bool parse_integer(vug_str word, int64_t *out)
 {
     char digits[24];
     size_t n = 0;
     for (size_t i = 0; i < word.len; i++) {
         const char c = word.ptr[i];
         const bool sign = i == 0 && (c == '-' || c == '+');
-        const bool between =
-                i > 0 && i + 1 < word.len && is_digit(word.ptr[i - 1]) && is_digit(word.ptr[i + 1]);
-        if (!is_digit(c) && !sign && !(c == '_' && between))
+        const bool between = i > 0 && i + 1 < word.len && vug_is_digit(word.ptr[i - 1]) &&
+                             vug_is_digit(word.ptr[i + 1]);
+        if (!vug_is_digit(c) && !sign && !(c == '_' && between))
             return false;
         if (c == '_' || c == '+')
             continue;
@@ -158,12 +156,12 @@ static bool whole_number(vug_str word, int64_t *out)
     }
     digits[n] = '\0';
     const char *first = digits[0] == '-' ? digits + 1 : digits;
-    return is_digit(first[0]) && !(first[0] == '0' && first[1]) && vug_parse_i64(digits, out);
+    return vug_is_digit(first[0]) && !(first[0] == '0' && first[1]) && vug_parse_i64(digits, out);
 }
 
 static void read_value(vug_toml *t, vug_str *rest, vug_toml_entry *out)
 {
-    if (take(rest, '"')) {
+    if (skip_char(rest, '"')) {
         read_string(t, rest, out);
         return;
     }
@@ -173,14 +171,13 @@ static void read_value(vug_toml *t, vug_str *rest, vug_toml_entry *out)
         rest->len--;
         word.len++;
     }
-    out->flag = vug_str_is(word, "true");
-    if (out->flag || vug_str_is(word, "false"))
+    out->boolean = vug_str_is(word, "true");
+    if (out->boolean || vug_str_is(word, "false"))
         out->type = VUG_TOML_BOOL;
-    else if (whole_number(word, &out->whole))
-        out->type = VUG_TOML_WHOLE;
+    else if (parse_integer(word, &out->integer))
+        out->type = VUG_TOML_INTEGER;
     else
-        vug_toml_fail(t, t->line,
-                      "expected a \"string\", a whole number, true or false, found '%.*s'",
+        vug_toml_fail(t, t->line, "expected a \"string\", an integer, true or false, found '%.*s'",
                       VUG_STR_ARG(word));
 }
 
@@ -189,14 +186,14 @@ static void read_pair(vug_toml *t, vug_str line, vug_toml_entry *out)
     *out = (vug_toml_entry){ .line = t->line, .table = t->table };
     out->key = take_bare(&line);
     skip_blanks(&line);
-    if (out->key.len == 0 || !take(&line, '=')) {
+    if (out->key.len == 0 || !skip_char(&line, '=')) {
         vug_toml_fail(t, t->line, "expected a line such as key = value");
         return;
     }
     skip_blanks(&line);
     read_value(t, &line, out);
     if (t->st == VUG_OK)
-        end_line(t, line);
+        expect_line_end(t, line);
 }
 
 bool vug_toml_next(vug_toml *t, vug_toml_entry *out)
@@ -206,7 +203,7 @@ bool vug_toml_next(vug_toml *t, vug_toml_entry *out)
         skip_blanks(&line);
         if (line.len == 0 || *line.ptr == '#')
             continue;
-        if (take(&line, '['))
+        if (skip_char(&line, '['))
             read_table(t, line, out);
         else
             read_pair(t, line, out);

@@ -1,9 +1,9 @@
 /*
- * Programs of flows: named inputs and outputs over a backend's program. The states
- * of the sequences are caches that go on from run to run, or scratch where the
- * past is given. Runs are in flow_run.c.
+ * Programs of flows: a backend's program with named inputs and outputs. The states of
+ * sequences are caches that persist between runs, or scratch if the past is given.
+ * flow_run.c runs them.
  */
-#include "engine/engine.h"
+#include "engine/internal.h"
 
 /* ---- building ---------------------------------------------------------------------- */
 
@@ -12,7 +12,7 @@ static bool is_input(const vug_node *node)
     return node->op == VUG_OP_INPUT && node->at.input.which != VUG_INPUT_ROWS;
 }
 
-static vug_status make_inputs(vug_flow_program *p, vug_err *err)
+static vug_status create_inputs(vug_flow_program *p, vug_err *err)
 {
     const vug_graph *g = &p->compiled.fused;
     int n_data = 0;
@@ -44,12 +44,12 @@ static vug_status make_inputs(vug_flow_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* The input that tells how long a symbolic past is. */
+/* Finds the input whose length gives the length of a symbolic past. */
 static void find_past(vug_flow_program *p)
 {
     const vug_graph *g = &p->compiled.fused;
     for (uint32_t i = 1; i < g->n && !p->past_width; i++) {
-        if (!vug_op_has_past(g->node[i].op))
+        if (!vug_node_has_past(&g->node[i]))
             continue;
         const vug_node *past = vug_graph_at(g, g->node[i].in[3]);
         p->past_width = past->shape.dim[1] * past->shape.dim[2];
@@ -63,7 +63,7 @@ static vug_status check_budget(const vug_flow_object *flow, const vug_compiled *
                                vug_err *err)
 {
     const vug_profile *profile = &flow->profile;
-    const vug_flow_bytes bytes = vug_flow_count_bytes(flow, compiled);
+    const vug_flow_memory bytes = vug_flow_count_memory(flow, compiled);
     if (!profile->budget || bytes.total <= profile->budget)
         return VUG_OK;
     return VUG_FAIL(err, VUG_LIMIT,
@@ -74,7 +74,7 @@ static vug_status check_budget(const vug_flow_object *flow, const vug_compiled *
                     (double)bytes.buffers / 1e6, profile->name, (double)profile->budget / 1e6);
 }
 
-static vug_status make_states(vug_flow_program *p, vug_err *err)
+static vug_status create_states(vug_flow_program *p, vug_err *err)
 {
     const vug_backend *backend = p->compiled.backend;
     const size_t n = (size_t)p->options.max_batch;
@@ -94,9 +94,10 @@ vug_status vug_flow_build(const vug_flow *f, vug_flow_program **out, vug_err *er
 {
     const vug_flow_object *flow = vug_flow_object_of(f);
     if (!flow->model)
-        return VUG_FAIL(err, VUG_ARGUMENT,
-                        "flow: it was made from a config alone, which has no weights to run with");
-    VUG_TRY(vug_flow_usable(f, err));
+        return VUG_FAIL(
+                err, VUG_ARGUMENT,
+                "flow: it was opened from a config alone, which has no weights to run with");
+    VUG_TRY(vug_flow_check_usable(f, err));
     vug_flow_program *p = vug_alloc_zero(1, sizeof(*p));
     if (!p)
         return VUG_FAIL_NOMEM(err, "a program", sizeof(*p));
@@ -105,13 +106,13 @@ vug_status vug_flow_build(const vug_flow *f, vug_flow_program **out, vug_err *er
     vug_status st = vug_compile_flow(flow->model, &flow->graph, &flow->profile, &flow->limits,
                                      &p->compiled, err);
     if (st == VUG_OK)
-        st = make_inputs(p, err);
+        st = create_inputs(p, err);
     if (st == VUG_OK) {
         find_past(p);
         st = check_budget(flow, &p->compiled, err);
     }
     if (st == VUG_OK)
-        st = make_states(p, err);
+        st = create_states(p, err);
     if (st != VUG_OK) {
         vug_program_destroy(p);
         return st;

@@ -1,7 +1,7 @@
-/* Programs of flows: what a caller sets, how a run is divided among sequences, and the run. */
-#include "engine/engine.h"
+/* Runs programs of flows: stores inputs, divides a run among sequences, runs the step. */
+#include "engine/internal.h"
 
-/* ---- setting ----------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------- */
 
 static vug_flow_input *find_input(vug_flow_program *p, const char *name, bool integers)
 {
@@ -40,7 +40,7 @@ void vug_program_set(vug_flow_program *p, const char *name, const float *x, size
     in->set = x != NULL || n == 0;
 }
 
-static vug_status refuse_count(const vug_flow_program *p, size_t n, vug_err *err)
+static vug_status fail_sequence_count(const vug_flow_program *p, size_t n, vug_err *err)
 {
     return VUG_FAIL(err, VUG_ARGUMENT, "program: %zu sequences, it was built for %s%lld", n,
                     p->options.batch > 0 ? "" : "at most ", (long long)p->options.max_batch);
@@ -49,7 +49,7 @@ static vug_status refuse_count(const vug_flow_program *p, size_t n, vug_err *err
 void vug_program_split(vug_flow_program *p, const vug_sequence *sequence, size_t n)
 {
     if (n > (size_t)p->options.max_batch && p->st == VUG_OK)
-        p->st = refuse_count(p, n, &p->err);
+        p->st = fail_sequence_count(p, n, &p->err);
     if (p->st != VUG_OK)
         return;
     for (size_t i = 0; i < n; i++)
@@ -70,11 +70,11 @@ void vug_program_reset(vug_flow_program *p)
 
 /* ---- a run ------------------------------------------------------------------------- */
 
-/* How a step is divided. */
+/* The division of a step among sequences. */
 typedef struct {
     int n;
     int64_t tokens, past, keys; /* T, P, S */
-} division;
+} step_division;
 
 static const vug_flow_input *find_which(const vug_flow_program *p, vug_input which)
 {
@@ -85,9 +85,9 @@ static const vug_flow_input *find_which(const vug_flow_program *p, vug_input whi
     return NULL;
 }
 
-/* Without a split every sequence gets its equal part of the tokens and of the past.
- * Of a symbolic batch there are as many as a fixed number of tokens says, or one. */
-static vug_status split_equally(vug_flow_program *p, division *d, vug_err *err)
+/* Without a split, sequences have equal parts of the tokens and of the past. In a symbolic batch,
+ * a fixed number of tokens gives the number of sequences; otherwise there is one. */
+static vug_status split_equally(vug_flow_program *p, step_division *d, vug_err *err)
 {
     const vug_flow_options *o = &p->options;
     const vug_flow_input *tokens = find_which(p, VUG_INPUT_TOKENS);
@@ -96,7 +96,7 @@ static vug_status split_equally(vug_flow_program *p, division *d, vug_err *err)
     if (o->batch == VUG_SYMBOLIC && o->tokens > 0 && total > o->tokens)
         n = (total + o->tokens - 1) / o->tokens;
     if (n > o->max_batch)
-        return refuse_count(p, (size_t)n, err);
+        return fail_sequence_count(p, (size_t)n, err);
     if (total == 0 && o->tokens > 0)
         total = n * o->tokens;
     if (p->past_width && o->past_tokens > 0)
@@ -107,8 +107,8 @@ static vug_status split_equally(vug_flow_program *p, division *d, vug_err *err)
         return VUG_FAIL(err, VUG_ARGUMENT, "program: no tokens");
     if (total % n != 0 || past % n != 0)
         return VUG_FAIL(err, VUG_ARGUMENT,
-                        "program: %lld tokens with %lld past do not divide among %lld sequences; "
-                        "vug_program_split says how",
+                        "program: %lld tokens with a past of %lld cannot be divided equally among "
+                        "%lld sequences; use vug_program_split",
                         (long long)total, (long long)past, (long long)n);
     for (int64_t i = 0; i < n; i++)
         p->span[i] = (vug_span){ p->state[i], past / n, total / n };
@@ -116,7 +116,7 @@ static vug_status split_equally(vug_flow_program *p, division *d, vug_err *err)
     return VUG_OK;
 }
 
-/* Sequence `i`, behind `before` tokens of others. */
+/* Checks sequence `i`, which follows `before` tokens of other sequences. */
 static vug_status check_sequence(const vug_flow_program *p, int i, int64_t before, vug_err *err)
 {
     const vug_flow_options *o = &p->options;
@@ -134,8 +134,7 @@ static vug_status check_sequence(const vug_flow_program *p, int i, int64_t befor
                         i, (long long)span->past, (long long)o->past_tokens);
     if (span->n > p->compiled.limits.batch - before)
         return VUG_FAIL(err, VUG_LIMIT,
-                        "program: more than %lld tokens in a run; the option 'step' says how many "
-                        "there may be",
+                        "program: more than %lld tokens in a run; the option 'step' sets the limit",
                         (long long)p->compiled.limits.batch);
     if (span->n > context || span->past > context - span->n)
         return VUG_FAIL(err, VUG_LIMIT,
@@ -144,11 +143,11 @@ static vug_status check_sequence(const vug_flow_program *p, int i, int64_t befor
     return VUG_OK;
 }
 
-static vug_status divide(vug_flow_program *p, division *d, vug_err *err)
+static vug_status divide_step(vug_flow_program *p, step_division *d, vug_err *err)
 {
     const vug_flow_options *o = &p->options;
     if (p->n_split > 0 && o->batch > 0 && p->n_split != (size_t)o->batch)
-        return refuse_count(p, p->n_split, err);
+        return fail_sequence_count(p, p->n_split, err);
     for (size_t i = 0; i < p->n_split; i++)
         p->span[i] = (vug_span){ p->state[i], p->split[i].past, p->split[i].tokens };
     d->n = (int)p->n_split;
@@ -167,7 +166,7 @@ static vug_status divide(vug_flow_program *p, division *d, vug_err *err)
     return VUG_OK;
 }
 
-static int64_t size_of(int64_t dim, const division *d)
+static int64_t resolve_dim(int64_t dim, const step_division *d)
 {
     return dim == VUG_DIM_T   ? d->tokens
            : dim == VUG_DIM_P ? d->past
@@ -175,13 +174,13 @@ static int64_t size_of(int64_t dim, const division *d)
                               : dim;
 }
 
-static vug_status check_input(const vug_flow_input *in, const division *d, vug_err *err)
+static vug_status check_input(const vug_flow_input *in, const step_division *d, vug_err *err)
 {
     char shape[96];
     vug_shape is = in->port.shape;
     int64_t n = 1;
     for (int i = 0; i < is.rank; i++) {
-        is.dim[i] = size_of(is.dim[i], d);
+        is.dim[i] = resolve_dim(is.dim[i], d);
         n *= is.dim[i];
     }
     if (!in->set && (in->port.optional || n == 0))
@@ -195,7 +194,8 @@ static vug_status check_input(const vug_flow_input *in, const division *d, vug_e
     return VUG_OK;
 }
 
-static vug_status gather(vug_flow_program *p, const division *d, vug_step_in *step, vug_err *err)
+static vug_status gather_inputs(vug_flow_program *p, const step_division *d, vug_step_in *step,
+                                vug_err *err)
 {
     for (size_t i = 0; i < p->n_in; i++) {
         const vug_flow_input *in = &p->in[i];
@@ -215,16 +215,16 @@ static vug_status gather(vug_flow_program *p, const division *d, vug_step_in *st
     return VUG_OK;
 }
 
-static vug_status run(vug_flow_program *p, vug_err *err)
+static vug_status run_program(vug_flow_program *p, vug_err *err)
 {
-    division d = { 0 };
+    step_division d = { 0 };
     vug_step_in step = { 0 };
-    VUG_TRY(divide(p, &d, err));
-    VUG_TRY(gather(p, &d, &step, err));
-    vug_lock_take(p->model->turn);
+    VUG_TRY(divide_step(p, &d, err));
+    VUG_TRY(gather_inputs(p, &d, &step, err));
+    vug_mutex_lock(p->model->device_lock);
     const vug_status st =
             p->compiled.backend->run(p->compiled.program, p->workspace, &step, p->out, err);
-    vug_lock_leave(p->model->turn);
+    vug_mutex_unlock(p->model->device_lock);
     VUG_TRY(st);
     p->tokens = d.tokens;
     p->rows = step.n_rows;
@@ -240,7 +240,7 @@ vug_status vug_program_run(vug_flow_program *p, vug_err *err)
         *err = p->err;
     p->st = VUG_OK;
     if (st == VUG_OK)
-        st = run(p, err);
+        st = run_program(p, err);
     p->ran = st == VUG_OK;
     return st;
 }

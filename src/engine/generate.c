@@ -1,23 +1,23 @@
-/* Generation: sampling a token, decoding it, extending the session, until
- * something ends it. */
+/* Generation: samples a token, decodes it, extends the session, and repeats that until the answer
+ * ends. */
 #include "engine/sampler.h"
 
-/* Tokens at a prompt's end which open the answer, as every template has fewer: prompts that go on
- * from there may have others in their place. */
-enum { OPENING = 16 };
+/* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
+ * a conversation may have other tokens there. */
+enum { ANSWER_PREFIX = 16 };
 
-/* One generation on its way. */
+/* The state of one generation. */
 typedef struct {
     vug_session *session;
     const vug_generate_options *o;
     vug_sampler sampler;
-    vug_bounds bounds;
+    vug_constraints constraints;
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
     vug_buf text;
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     vug_generation *out;
-} answering;
+} generation_state;
 
 static bool is_among(int32_t id, const int32_t *list, size_t n)
 {
@@ -28,117 +28,114 @@ static bool is_among(int32_t id, const int32_t *list, size_t n)
     return false;
 }
 
-/* The model's own. */
-static bool is_stop(const answering *g, int32_t id)
+/* Whether it is one of the model's stop tokens. */
+static bool is_stop(const generation_state *g, int32_t id)
 {
     const vug_checkpoint *c = &g->session->model->checkpoint;
     return !g->o->ignore_stop && is_among(id, c->stop, c->n_stop);
 }
 
-static vug_status keep_token(answering *g, int32_t id, vug_err *err)
+static vug_status append_token(generation_state *g, int32_t id, vug_err *err)
 {
     vug_tokens *t = &g->out->tokens;
-    if (t->n == g->cap) {
-        const size_t cap = g->cap ? g->cap * 2 : 256;
-        int32_t *grown = vug_realloc(t->id, cap, sizeof(*grown));
-        if (!grown)
-            return VUG_FAIL_NOMEM(err, "the answer", cap * sizeof(*grown));
-        t->id = grown;
-        g->cap = cap;
-    }
+    int32_t *grown = vug_grow_array(t->id, &g->cap, t->n, sizeof(*grown));
+    if (!grown)
+        return VUG_FAIL_NOMEM(err, "the answer", (t->n + 1) * sizeof(*grown));
+    t->id = grown;
     t->id[t->n++] = id;
     return VUG_OK;
 }
 
-/* Hands a piece to the caller; false when the caller has had enough. */
-static bool deliver(answering *g, vug_piece *piece)
+/* Passes a piece to the caller; false when the caller ends the generation. */
+static bool deliver_piece(generation_state *g, vug_piece *piece)
 {
     vug_buf_append(&g->text, piece->text, piece->len);
     return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
 }
 
-/* The token that comes next; -1 when none may. *ended: it is no part of the answer. The caller's
- * stops end it wherever they come, the model's only where the bounds let it, and not where they
- * force one: what closes the thinking in place of a stop could be such a token itself. */
-static vug_status choose(answering *g, int32_t *id, bool *ended, vug_err *err)
+/* Chooses the next token; -1 if none is allowed. `*ended`: it is not part of the answer. The
+ * caller's stop tokens always end the answer. The model's do so only if the constraints allow it
+ * and did not force the token: the text that closes the thinking may itself be a stop token. */
+static vug_status choose_token(generation_state *g, int32_t *id, bool *ended, vug_err *err)
 {
-    vug_next next;
-    VUG_TRY(vug_bounds_next(&g->bounds, &next, err));
+    vug_next_token next;
+    VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
     *ended = next.ended;
     *id = next.forced;
     if (next.ended)
         return VUG_OK;
     if (next.forced >= 0)
-        vug_sampler_see(&g->sampler, next.forced);
+        vug_sampler_accept(&g->sampler, next.forced);
     else
-        *id = vug_sampler_draw(&g->sampler, g->session->logits, next.allowed);
+        *id = vug_sampler_sample(&g->sampler, g->session->logits, next.allowed);
     *ended = is_among(*id, g->o->stop, g->o->n_stop);
     if (*ended || next.forced >= 0 || !is_stop(g, *id))
         return VUG_OK;
-    VUG_TRY(vug_bounds_stop(&g->bounds, ended, err));
-    return *ended ? VUG_OK : choose(g, id, ended, err);
+    VUG_TRY(vug_constraints_on_stop(&g->constraints, ended, err));
+    return *ended ? VUG_OK : choose_token(g, id, ended, err);
 }
 
-static vug_piece piece_of(answering *g, int32_t id)
+static vug_piece token_piece(generation_state *g, int32_t id)
 {
     vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)g->o->n_top };
     if ((int64_t)piece.n_top > g->sampler.n_usable)
         piece.n_top = (size_t)g->sampler.n_usable;
     if (g->o->logprobs || g->o->n_top)
-        piece.logprob =
-                vug_logprobs(g->session->logits, g->sampler.n_usable, id, g->top, piece.n_top);
+        piece.logprob = vug_compute_logprobs(g->session->logits, g->sampler.n_usable, id, g->top,
+                                             piece.n_top);
     return piece;
 }
 
-/* `more` is false when the generation ends with this token. */
-static vug_status take_token(answering *g, bool *more, vug_err *err)
+/* Generates a token; `*more` is false when the generation ends with it. */
+static vug_status generate_token(generation_state *g, bool *more, vug_err *err)
 {
     const vug_generate_options *o = g->o;
     int32_t id;
     bool ended;
-    VUG_TRY(choose(g, &id, &ended, err));
+    VUG_TRY(choose_token(g, &id, &ended, err));
     *more = !ended;
     if (ended) {
         g->out->finish = VUG_FINISH_STOP;
         if (o->report_stop && id >= 0) {
-            vug_piece stop = piece_of(g, id);
+            vug_piece stop = token_piece(g, id);
             stop.is_stop = true;
-            (void)deliver(g, &stop);
+            (void)deliver_piece(g, &stop);
         }
         return VUG_OK;
     }
-    vug_piece piece = piece_of(g, id);
-    VUG_TRY(keep_token(g, id, err));
+    vug_piece piece = token_piece(g, id);
+    VUG_TRY(append_token(g, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
-    *more = deliver(g, &piece);
-    VUG_TRY(vug_bounds_take(&g->bounds, id, err));
-    *more = *more && !(o->reply && vug_reply_is_over(o->reply));
+    *more = deliver_piece(g, &piece);
+    VUG_TRY(vug_constraints_accept(&g->constraints, id, err));
+    *more = *more && !(o->parser && vug_response_parser_is_stopped(o->parser));
     if (!*more)
         g->out->finish = VUG_FINISH_CALLBACK;
     return VUG_OK;
 }
 
-/* Whether another token may be taken while `pending` of them are not in the cache yet. */
-static bool has_room(const answering *g, size_t pending)
+/* Whether another token may follow while `pending` tokens are not in the cache yet. */
+static bool has_room(const generation_state *g, size_t pending)
 {
     const int64_t held = (int64_t)(g->session->n + pending);
     return held < g->session->model->info.context &&
            (g->o->max_tokens == 0 || g->out->tokens.n < (size_t)g->o->max_tokens);
 }
 
-/* Tokens that are certain go through the model together, unless their logits are wanted. */
-static vug_status decode_loop(answering *g, vug_err *err)
+/* Forced tokens go through the model together, unless their log-probabilities are requested. */
+static vug_status decode_loop(generation_state *g, vug_err *err)
 {
     vug_session *s = g->session;
-    const vug_forward_options each = { 0 };
+    const vug_forward_options each = { .cancel = g->o->cancel };
     const bool together = !g->o->logprobs && !g->o->n_top;
     for (bool more = true; more;) {
         size_t pending = 0;
         do {
-            VUG_TRY(take_token(g, &more, err));
+            VUG_TRY(generate_token(g, &more, err));
             pending += more;
-        } while (more && together && has_room(g, pending) && vug_bounds_is_forced(&g->bounds));
+        } while (more && together && has_room(g, pending) &&
+                 vug_constraints_is_forced(&g->constraints));
         if (!more)
             break;
         if (!has_room(g, pending - 1)) {
@@ -151,9 +148,9 @@ static vug_status decode_loop(answering *g, vug_err *err)
     return VUG_OK;
 }
 
-/* Text that waited for the rest of a character. A caller who has had enough finds
- * it in the answer's text only. */
-static vug_status flush_text(answering *g, vug_err *err)
+/* Delivers text that was waiting for the rest of a character. A caller that ended the generation
+ * gets it in the answer's text only. */
+static vug_status flush_text(generation_state *g, vug_err *err)
 {
     vug_piece piece = { .token = -1 };
     if (!g->decoder)
@@ -162,13 +159,13 @@ static vug_status flush_text(answering *g, vug_err *err)
     if (g->out->finish == VUG_FINISH_CALLBACK)
         vug_buf_append(&g->text, piece.text, piece.len);
     else if (piece.len)
-        (void)deliver(g, &piece);
+        (void)deliver_piece(g, &piece);
     return VUG_OK;
 }
 
-static vug_status run(answering *g, const int32_t *id, size_t n, vug_err *err)
+static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
-    const vug_forward_options whole = { 0 };
+    const vug_forward_options whole = { .cancel = g->o->cancel };
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, &g->out->n_cached, err));
     g->out->n_prompt = n;
@@ -177,9 +174,9 @@ static vug_status run(answering *g, const int32_t *id, size_t n, vug_err *err)
     const double first = vug_now();
     g->out->prompt_s = first - start;
     if (st == VUG_OK) {
-        if (n > OPENING)
-            vug_snapshot_take(g->session, n - OPENING);
-        vug_sampler_see_prompt(&g->sampler, id, n);
+        if (n > ANSWER_PREFIX)
+            vug_snapshot_take(g->session, n - ANSWER_PREFIX);
+        vug_sampler_accept_prompt(&g->sampler, id, n);
         st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
     }
@@ -195,7 +192,7 @@ static vug_status check_options(const vug_generate_options *o, vug_err *err)
     if (o->max_tokens < 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "max_tokens: %d, expected 0 or more", o->max_tokens);
     if (o->n_top < 0 || o->n_top > VUG_MAX_TOP_LOGPROBS)
-        return VUG_FAIL(err, VUG_ARGUMENT, "log-probabilities of %d tokens, at most %d", o->n_top,
+        return VUG_FAIL(err, VUG_ARGUMENT, "n_top: %d, expected 0 to %d", o->n_top,
                         VUG_MAX_TOP_LOGPROBS);
     return VUG_OK;
 }
@@ -206,7 +203,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     const vug_generate_options none = { 0 };
     const vug_model *m = session->model;
     vug_generation result = { 0 };
-    answering g = { .session = session, .o = options ? options : &none, .out = &result };
+    generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
     VUG_TRY(check_options(g.o, err));
     const vug_tokenizer *tokenizer = m->checkpoint.tokenizer;
     int64_t usable = m->info.n_vocab;
@@ -214,21 +211,20 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         usable = vug_tokenizer_size(tokenizer);
     vug_sampling sampling = g.o->sampling;
     if (sampling.n == 0) {
-        sampling.stage = m->checkpoint.sampling.stage;
+        sampling.sampler = m->checkpoint.sampling.sampler;
         sampling.n = m->checkpoint.sampling.n;
     }
     VUG_TRY(vug_sampler_init(&g.sampler, &sampling, m->info.n_vocab, usable, err));
-    vug_status st = vug_bounds_init(&g.bounds, g.o, session, err);
+    vug_status st = vug_constraints_init(&g.constraints, g.o, m, err);
     if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
-        st = run(&g, id, n, err);
-    vug_session_end_call(session);
+        st = run_generation(&g, id, n, err);
     if (st == VUG_OK)
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);
     vug_decoder_destroy(g.decoder);
-    vug_bounds_release(&g.bounds);
+    vug_constraints_release(&g.constraints);
     vug_sampler_release(&g.sampler);
     if (st != VUG_OK) {
         vug_generation_release(&result);
@@ -264,7 +260,7 @@ vug_status vug_generate_chat(vug_session *session, const vug_message *message, s
                              const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
     vug_tokens tokens;
-    VUG_TRY(vug_model_prompt(session->model, message, n, &tokens, err));
+    VUG_TRY(vug_model_encode_chat(session->model, message, n, &tokens, err));
     const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
     vug_tokens_release(&tokens);
     return st;

@@ -1,13 +1,16 @@
 /*
- * Sessions: a cache, what it holds, and the steps that extend it.
+ * Sessions: the KV cache of a sequence and the steps that extend it.
  *
- * The caller always names the whole prefix. What the cache shares with it is
- * kept; a sliding layer's ring forgets, so going back is possible only while the
- * window before the new end is still in every ring, or to a snapshot of it.
+ * The caller always passes the whole prefix; the session keeps the part that the
+ * cache has in common with it. The ring of a sliding layer overwrites old tokens, so
+ * a session can go back only while every ring still holds the window before the new
+ * end, or to a snapshot of that window.
  */
 #include "engine/session.h"
 
-/* ---- life ------------------------------------------------------------------------- */
+#include "core/cancel.h"
+
+/* ---- lifetime ------------------------------------------------------------------------ */
 
 vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
 {
@@ -16,7 +19,6 @@ vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
     if (!s)
         return VUG_FAIL_NOMEM(err, "a session", sizeof(*s));
     s->model = model;
-    atomic_init(&s->cancel, false);
     s->token = vug_alloc((size_t)limits->context, sizeof(*s->token));
     s->row = vug_alloc((size_t)limits->batch, sizeof(*s->row));
     s->output = vug_alloc_zero(VUG_MAX_OUTPUTS, sizeof(*s->output));
@@ -43,16 +45,16 @@ void vug_session_destroy(vug_session *s)
     if (!s)
         return;
     const vug_backend *backend = s->model->backend;
-    if (s->wide_workspace)
-        backend->workspace_destroy(s->wide_workspace);
-    vug_compiled_release(&s->wide);
+    if (s->all_logits_workspace)
+        backend->workspace_destroy(s->all_logits_workspace);
+    vug_compiled_release(&s->all_logits);
     vug_snapshots_release(s);
     if (s->workspace)
         backend->workspace_destroy(s->workspace);
     if (s->state)
         backend->state_destroy(s->state);
-    vug_free(s->span);
-    vug_free(s->ragged);
+    vug_free(s->batch_span);
+    vug_free(s->batch_token);
     vug_free(s->token);
     vug_free(s->row);
     vug_free(s->output);
@@ -73,11 +75,6 @@ size_t vug_session_length(const vug_session *s)
     return s->n;
 }
 
-void vug_session_cancel(vug_session *s)
-{
-    atomic_store(&s->cancel, true);
-}
-
 const float *vug_session_logits(const vug_session *s)
 {
     return s->logits;
@@ -85,102 +82,89 @@ const float *vug_session_logits(const vug_session *s)
 
 /* ---- going back --------------------------------------------------------------------- */
 
-bool vug_session_can_go_back(const vug_session *s, size_t n)
-{
-    const vug_program_sizes sizes = s->model->backend->sizes(s->model->main.program);
-    const int64_t end = (int64_t)n, written = (int64_t)s->written;
-    for (int64_t i = 0; i < s->model->info.n_layers; i++) {
-        const vug_cache_size *c = &sizes.cache[i];
-        const int64_t first_needed = end - c->window + 1, first_held = written - c->slots;
-        if (c->window && first_held > 0 && first_needed < first_held)
-            return false;
-    }
-    return n >= s->floor;
-}
-
-/* Of the prefix the tokens that a call finds in the cache, if it restores `back`, which may be
- * NULL; `common` are those that the session has. */
+/* Returns the number of tokens of the prefix that a call can reuse, after it has restored
+ * `*snapshot` unless that is NULL. `*common`: the tokens that cache and prefix share. */
 static size_t find_common(const vug_session *s, const int32_t *id, size_t n, size_t *common,
-                          const vug_snapshot **back)
+                          const vug_snapshot **snapshot)
 {
     size_t keep = 0;
     while (keep < s->n && keep < n && s->token[keep] == id[keep])
         keep++;
     *common = keep;
     if (keep == n && n > 0)
-        keep--; /* the last token's logits are wanted */
-    *back = NULL;
+        keep--; /* recompute the last token for its logits */
+    *snapshot = NULL;
     if (keep == s->n || vug_session_can_go_back(s, keep))
         return keep;
-    *back = vug_snapshot_before(s, keep);
-    return *back ? (*back)->at : 0;
+    *snapshot = vug_snapshot_before(s, keep);
+    return *snapshot ? (*snapshot)->at : 0;
 }
 
 size_t vug_session_cached(const vug_session *s, const int32_t *id, size_t n, size_t *common)
 {
-    const vug_snapshot *back;
-    return find_common(s, id, n, common, &back);
+    const vug_snapshot *snapshot;
+    return find_common(s, id, n, common, &snapshot);
 }
 
-void vug_session_copy(vug_session *to, const vug_session *of, const int32_t *id, size_t n)
+void vug_session_copy(vug_session *to, const vug_session *from, const int32_t *id, size_t n)
 {
     size_t common;
-    const vug_snapshot *back;
-    VUG_ASSERT(to != of && to->model == of->model);
-    const size_t keep = find_common(of, id, n, &common, &back);
+    const vug_snapshot *snapshot;
+    VUG_ASSERT(to != from && to->model == from->model);
+    const size_t keep = find_common(from, id, n, &common, &snapshot);
     const vug_model *m = to->model;
     vug_session_reset(to);
     if (keep == 0)
         return;
-    m->backend->state_copy(m->main.program, to->state, of->state, (int64_t)keep);
+    m->backend->state_copy(m->main.program, to->state, from->state, (int64_t)keep);
     memcpy(to->token, id, keep * sizeof(*id));
     to->n = keep;
-    to->written = of->written; /* rings are as full as they were */
-    to->floor = of->floor;
-    if (back)
-        vug_snapshot_restore(to, back);
+    to->written = from->written; /* the copied rings are equally full */
+    to->floor = from->floor;
+    if (snapshot)
+        vug_snapshot_restore(to, snapshot);
 }
 
-static size_t reuse(vug_session *s, const int32_t *id, size_t n)
+static size_t reuse_cache(vug_session *s, const int32_t *id, size_t n)
 {
     size_t common;
-    const vug_snapshot *back;
-    const size_t keep = find_common(s, id, n, &common, &back);
+    const vug_snapshot *snapshot;
+    const size_t keep = find_common(s, id, n, &common, &snapshot);
     if (keep == 0)
         vug_session_reset(s);
-    else if (back)
-        vug_snapshot_restore(s, back);
+    else if (snapshot)
+        vug_snapshot_restore(s, snapshot);
     s->n = keep;
-    vug_snapshots_forget(s, keep);
+    vug_snapshots_drop_after(s, keep);
     return keep;
 }
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* The session's program for at least `rows` rows of logits or hidden states, made
- * anew only when it is asked for more than before. */
-static vug_status need_wide(vug_session *s, size_t rows, bool hidden, vug_err *err)
+/* Compiles the session's program with at least `rows` rows of logits or hidden states, unless
+ * it has one already. */
+static vug_status compile_all_logits(vug_session *s, size_t rows, bool hidden, vug_err *err)
 {
     const vug_model *m = s->model;
-    const int64_t had = s->wide_workspace ? s->wide.limits.rows : 0;
-    if (had >= (int64_t)rows && (s->wide_hidden || !hidden))
+    const int64_t had = s->all_logits_workspace ? s->all_logits.limits.rows : 0;
+    if (had >= (int64_t)rows && (s->all_logits_hidden || !hidden))
         return VUG_OK;
-    hidden = hidden || (had && s->wide_hidden);
-    if (s->wide_workspace)
-        m->backend->workspace_destroy(s->wide_workspace);
-    s->wide_workspace = NULL;
-    vug_compiled_release(&s->wide);
+    hidden = hidden || (had && s->all_logits_hidden);
+    if (s->all_logits_workspace)
+        m->backend->workspace_destroy(s->all_logits_workspace);
+    s->all_logits_workspace = NULL;
+    vug_compiled_release(&s->all_logits);
     vug_limits limits = m->main.limits;
     limits.rows = had > (int64_t)rows ? had : (int64_t)rows;
-    VUG_TRY(vug_compile(m, &limits, hidden, &s->wide, err));
-    s->wide_hidden = hidden;
-    return m->backend->workspace_create(s->wide.program, &s->wide_workspace, err);
+    VUG_TRY(vug_compile_model(m, &limits, hidden, &s->all_logits, err));
+    s->all_logits_hidden = hidden;
+    return m->backend->workspace_create(s->all_logits.program, &s->all_logits_workspace, err);
 }
 
-static const float *find_output(const vug_session *s, const vug_compiled *c, const char *name)
+static const float *find_logits(const vug_session *s, const vug_compiled *c)
 {
     for (uint32_t i = 0; i < c->fused.n_outputs; i++) {
-        if (strcmp(c->fused.output[i].name, name) == 0)
+        if (strcmp(c->fused.output[i].name, "logits") == 0)
             return s->output[i];
     }
     return NULL;
@@ -196,9 +180,16 @@ static void collect_hidden(const vug_session *s, const vug_compiled *c)
     }
 }
 
-/* One step of `n` tokens; `rows` of its last tokens get logits. */
-static vug_status step(vug_session *s, const vug_compiled *c, vug_workspace *workspace,
-                       const int32_t *id, size_t n, size_t rows, vug_err *err)
+/* The program that runs the steps of a call. */
+typedef struct {
+    const vug_compiled *compiled;
+    vug_workspace *workspace;
+    const vug_cancel_token *cancel;
+} step_runner;
+
+/* Runs one step of `n` tokens, the last `rows` of which get logits. */
+static vug_status run_step(vug_session *s, const step_runner *runner, const int32_t *id, size_t n,
+                           size_t rows, vug_err *err)
 {
     const vug_span span = { .state = s->state, .past = (int64_t)s->n, .n = (int64_t)n };
     for (size_t i = 0; i < rows; i++)
@@ -208,31 +199,21 @@ static vug_status step(vug_session *s, const vug_compiled *c, vug_workspace *wor
                              .token = id,
                              .row = s->row,
                              .n_rows = (int64_t)rows,
-                             .cancel = &s->cancel };
-    vug_lock_take(s->model->turn);
-    const vug_status st = c->backend->run(c->program, workspace, &in, s->output, err);
-    vug_lock_leave(s->model->turn);
-    /* A step that broke off may have written over the oldest of a ring as well. */
+                             .cancel = runner->cancel };
+    const vug_compiled *c = runner->compiled;
+    vug_mutex_lock(s->model->device_lock);
+    const vug_status st = c->backend->run(c->program, runner->workspace, &in, s->output, err);
+    vug_mutex_unlock(s->model->device_lock);
+    /* Even a step that failed may have overwritten the oldest tokens of a ring. */
     if (s->n + n > s->written)
         s->written = s->n + n;
     if (st != VUG_OK)
         return st;
     memcpy(s->token + s->n, id, n * sizeof(*id));
     s->n += n;
-    const float *logits = find_output(s, c, "logits");
+    const float *logits = find_logits(s, c);
     s->logits = rows ? logits + (rows - 1) * (size_t)s->model->info.n_vocab : NULL;
     return VUG_OK;
-}
-
-/* True when someone asked to stop; the wish is used up by being heard. */
-static bool heard_cancel(vug_session *s)
-{
-    return atomic_exchange(&s->cancel, false);
-}
-
-void vug_session_end_call(vug_session *s)
-{
-    (void)heard_cancel(s);
 }
 
 vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
@@ -240,24 +221,23 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
 {
     const size_t batch = (size_t)s->model->info.batch;
     const size_t chunk = o->chunk > 0 && (size_t)o->chunk < batch ? (size_t)o->chunk : batch;
-    const bool wide = o->all_logits || o->hidden;
     VUG_ASSERT(n <= (size_t)s->model->info.context - s->n);
-    if (wide)
-        VUG_TRY(need_wide(s, o->all_logits ? chunk : 1, o->hidden, err));
-    const vug_compiled *c = wide ? &s->wide : &s->model->main;
-    vug_workspace *workspace = wide ? s->wide_workspace : s->workspace;
+    step_runner runner = { &s->model->main, s->workspace, o->cancel };
+    if (o->all_logits || o->hidden) {
+        VUG_TRY(compile_all_logits(s, o->all_logits ? chunk : 1, o->hidden, err));
+        runner.compiled = &s->all_logits;
+        runner.workspace = s->all_logits_workspace;
+    }
     for (size_t at = 0; at < n;) {
         const size_t take = n - at < chunk ? n - at : chunk;
         const size_t rows = o->all_logits ? take : at + take == n;
         vug_status st = VUG_CANCELLED;
-        if (!heard_cancel(s))
-            st = step(s, c, workspace, id + at, take, rows, err);
+        if (!vug_is_cancelled(o->cancel))
+            st = run_step(s, &runner, id + at, take, rows, err);
         if (st != VUG_OK)
-            s->logits = NULL; /* of an earlier step, perhaps written over by this one */
-        if (st == VUG_CANCELLED) {
-            (void)heard_cancel(s);
+            s->logits = NULL; /* the failed step may have overwritten them */
+        if (st == VUG_CANCELLED)
             return VUG_FAIL(err, VUG_CANCELLED, "cancelled after %zu of %zu tokens", at, n);
-        }
         VUG_TRY(st);
         at += take;
         if (at < n)
@@ -265,11 +245,11 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
         if (!o->on_step)
             continue;
         if (o->hidden)
-            collect_hidden(s, c);
+            collect_hidden(s, runner.compiled);
         const vug_step seen = { .first = (int64_t)(s->n - take),
                                 .n = (int64_t)take,
                                 .n_logits = (int64_t)rows,
-                                .logits = rows ? find_output(s, c, "logits") : NULL,
+                                .logits = rows ? find_logits(s, runner.compiled) : NULL,
                                 .hidden = o->hidden ? s->hidden : NULL };
         if (!o->on_step(&seen, o->user))
             return VUG_OK;
@@ -283,8 +263,8 @@ static vug_status check_tokens(const vug_model *m, const int32_t *id, size_t n, 
         return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
     if (n > (size_t)m->info.context)
         return VUG_FAIL(err, VUG_LIMIT,
-                        "the prompt has %zu tokens, the context holds %lld; a larger one can be "
-                        "asked for, the model was trained for %lld",
+                        "the prompt has %zu tokens, the context holds %lld; open the model with a "
+                        "larger context (it was trained for %lld)",
                         n, (long long)m->info.context, (long long)m->info.context_trained);
     for (size_t i = 0; i < n; i++) {
         if (id[i] < 0 || id[i] >= m->info.n_vocab)
@@ -298,7 +278,7 @@ vug_status vug_session_prepare(vug_session *s, const int32_t *id, size_t n, size
                                vug_err *err)
 {
     VUG_TRY(check_tokens(s->model, id, n, err));
-    *cached = reuse(s, id, n);
+    *cached = reuse_cache(s, id, n);
     return VUG_OK;
 }
 
@@ -313,25 +293,23 @@ vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,
         vug_session_reset(s);
         cached = 0;
     }
-    const vug_status st = vug_session_extend(s, id + cached, n - cached, o, err);
-    vug_session_end_call(s);
-    return st;
+    return vug_session_extend(s, id + cached, n - cached, o, err);
 }
 
 /* ---- several sessions in one step ------------------------------------------------------ */
 
-/* What a ragged step needs beyond one session's: made once. */
-static vug_status need_ragged(vug_session *s, vug_err *err)
+/* Creates, once, what a step over several sessions needs. */
+static vug_status prepare_batch(vug_session *s, vug_err *err)
 {
     const size_t batch = (size_t)s->model->info.batch;
-    VUG_TRY(need_wide(s, batch, false, err));
-    if (!s->span)
-        s->span = vug_alloc(batch, sizeof(*s->span));
-    if (!s->ragged)
-        s->ragged = vug_alloc(batch, sizeof(*s->ragged));
-    if (!s->span || !s->ragged)
+    VUG_TRY(compile_all_logits(s, batch, false, err));
+    if (!s->batch_span)
+        s->batch_span = vug_alloc(batch, sizeof(*s->batch_span));
+    if (!s->batch_token)
+        s->batch_token = vug_alloc(batch, sizeof(*s->batch_token));
+    if (!s->batch_span || !s->batch_token)
         return VUG_FAIL_NOMEM(err, "a step of several sessions",
-                              batch * (sizeof(*s->span) + sizeof(*s->ragged)));
+                              batch * (sizeof(*s->batch_span) + sizeof(*s->batch_token)));
     return VUG_OK;
 }
 
@@ -343,7 +321,7 @@ static vug_status check_parts(const vug_step_part *part, size_t n_parts, vug_err
         const vug_session *s = part[i].session;
         VUG_ASSERT(part[i].n > 0 && s->model == part[0].session->model);
         if (part[i].n > (size_t)info->context - s->n)
-            return VUG_FAIL(err, VUG_LIMIT, "%zu tokens behind %zu, the context holds %lld",
+            return VUG_FAIL(err, VUG_LIMIT, "%zu tokens after %zu, the context holds %lld",
                             part[i].n, s->n, (long long)info->context);
         total += part[i].n;
     }
@@ -360,28 +338,28 @@ vug_status vug_sessions_step(const vug_step_part *part, size_t n_parts, vug_err 
     vug_session *first = part[0].session;
     vug_model *m = first->model;
     VUG_TRY(check_parts(part, n_parts, err));
-    VUG_TRY(need_ragged(first, err));
+    VUG_TRY(prepare_batch(first, err));
     size_t at = 0;
     for (size_t i = 0; i < n_parts; i++) {
         vug_session *s = part[i].session;
-        first->span[i] = (vug_span){ s->state, (int64_t)s->n, (int64_t)part[i].n };
-        memcpy(first->ragged + at, part[i].token, part[i].n * sizeof(*part[i].token));
+        first->batch_span[i] = (vug_span){ s->state, (int64_t)s->n, (int64_t)part[i].n };
+        memcpy(first->batch_token + at, part[i].token, part[i].n * sizeof(*part[i].token));
         at += part[i].n;
         first->row[i] = (int32_t)at - 1;
         s->logits = NULL;
         s->written = s->n + part[i].n > s->written ? s->n + part[i].n : s->written;
     }
-    const vug_step_in in = { .span = first->span,
+    const vug_step_in in = { .span = first->batch_span,
                              .n_spans = (int)n_parts,
-                             .token = first->ragged,
+                             .token = first->batch_token,
                              .row = first->row,
                              .n_rows = (int64_t)n_parts };
-    vug_lock_take(m->turn);
-    const vug_status st =
-            m->backend->run(first->wide.program, first->wide_workspace, &in, first->output, err);
-    vug_lock_leave(m->turn);
+    vug_mutex_lock(m->device_lock);
+    const vug_status st = m->backend->run(first->all_logits.program, first->all_logits_workspace,
+                                          &in, first->output, err);
+    vug_mutex_unlock(m->device_lock);
     VUG_TRY(st);
-    const float *logits = find_output(first, &first->wide, "logits");
+    const float *logits = find_logits(first, &first->all_logits);
     for (size_t i = 0; i < n_parts; i++) {
         vug_session *s = part[i].session;
         memcpy(s->token + s->n, part[i].token, part[i].n * sizeof(*part[i].token));

@@ -1,38 +1,38 @@
 /*
- * Snapshots: the windows of a session as they were before some of its tokens.
+ * Snapshots: copies of a session's sliding windows as they were before some of its tokens.
  *
- * Caches of sliding layers are rings and forget the way back. With the windows before a token,
- * and what the other caches still have, a session can go on from there as if it had never been
- * further.
+ * The caches of sliding layers are rings that overwrite old tokens. With a copy of the windows
+ * before a token, and the other caches as they are, a session can go back to that token.
  */
 #include "engine/session.h"
+
+/* The number of snapshots that a session can keep; 0 if the model has no sliding layers. */
+static size_t max_snapshots(const vug_model *m)
+{
+    return m->backend->sizes(m->main.program).window_snapshot_bytes ? (size_t)m->snapshots : 0;
+}
 
 vug_status vug_snapshots_init(vug_session *s, vug_err *err)
 {
     const vug_model *m = s->model;
-    const size_t most = vug_snapshots_most(m);
+    const size_t most = max_snapshots(m);
     if (most == 0)
         return VUG_OK;
     s->snapshot = vug_alloc_zero(most, sizeof(*s->snapshot));
     if (!s->snapshot)
         return VUG_FAIL_NOMEM(err, "snapshots", most * sizeof(*s->snapshot));
     for (size_t i = 0; i < most; i++)
-        VUG_TRY(m->backend->windows_create(m->main.program, &s->snapshot[i].windows, err));
+        VUG_TRY(m->backend->window_snapshot_create(m->main.program, &s->snapshot[i].windows, err));
     return VUG_OK;
 }
 
 void vug_snapshots_release(vug_session *s)
 {
-    for (size_t i = 0; s->snapshot && i < vug_snapshots_most(s->model); i++) {
+    for (size_t i = 0; s->snapshot && i < max_snapshots(s->model); i++) {
         if (s->snapshot[i].windows)
             s->model->backend->state_destroy(s->snapshot[i].windows);
     }
     vug_free(s->snapshot);
-}
-
-size_t vug_snapshots_most(const vug_model *m)
-{
-    return m->backend->sizes(m->main.program).windows_bytes ? (size_t)m->snapshots : 0;
 }
 
 const vug_snapshot *vug_snapshot_before(const vug_session *s, size_t n)
@@ -43,54 +43,68 @@ const vug_snapshot *vug_snapshot_before(const vug_session *s, size_t n)
     return last;
 }
 
-void vug_snapshots_forget(vug_session *s, size_t n)
+void vug_snapshots_drop_after(vug_session *s, size_t n)
 {
     while (s->n_snapshots > 0 && s->snapshot[s->n_snapshots - 1].at > n)
         s->n_snapshots--;
 }
 
-/* The one that is missed the least when token `end` is reached: whoever goes back to where it
- * was, and finds the one before it, reads few tokens again beside those that lie behind. So they
- * become rarer towards the beginning, and one or two stay there. */
-static size_t least_missed(const vug_session *s, size_t end)
+/* The snapshot whose loss costs the least once the session is at token `end`. Without it, going
+ * back to its token restores the one before and computes the gap again; the cost is that gap
+ * relative to the distance from the end. So snapshots thin out towards the beginning, where one or
+ * two remain. */
+static size_t least_useful(const vug_session *s, size_t end)
 {
-    size_t least = 0, least_gap = 0, least_way = 0;
+    size_t least = 0, least_gap = 0, least_distance = 0;
     for (size_t i = 0; i < s->n_snapshots; i++) {
         const size_t before = i > 0 ? s->snapshot[i - 1].at : 0;
-        const size_t behind = i + 1 < s->n_snapshots ? s->snapshot[i + 1].at : end;
-        const size_t gap = behind - before, way = end + (size_t)s->model->info.batch - before;
-        if (i == 0 || gap * least_way < least_gap * way) {
+        const size_t after = i + 1 < s->n_snapshots ? s->snapshot[i + 1].at : end;
+        const size_t gap = after - before, distance = end + (size_t)s->model->info.batch - before;
+        if (i == 0 || gap * least_distance < least_gap * distance) {
             least = i;
             least_gap = gap;
-            least_way = way;
+            least_distance = distance;
         }
     }
     return least;
 }
 
+bool vug_session_can_go_back(const vug_session *s, size_t n)
+{
+    const vug_program_sizes sizes = s->model->backend->sizes(s->model->main.program);
+    const int64_t end = (int64_t)n, written = (int64_t)s->written;
+    for (int64_t i = 0; i < s->model->info.n_layers; i++) {
+        const vug_cache_size *c = &sizes.cache[i];
+        const int64_t first_needed = end - c->window + 1, first_held = written - c->slots;
+        if (c->window && first_held > 0 && first_needed < first_held)
+            return false;
+    }
+    return n >= s->floor;
+}
+
 void vug_snapshot_take(vug_session *s, size_t n)
 {
     const vug_model *m = s->model;
-    vug_snapshots_forget(s, n);
-    const bool there = s->n_snapshots > 0 && s->snapshot[s->n_snapshots - 1].at == n;
-    if (vug_snapshots_most(m) == 0 || n == 0 || there || !vug_session_can_go_back(s, n))
+    vug_snapshots_drop_after(s, n);
+    const bool exists = s->n_snapshots > 0 && s->snapshot[s->n_snapshots - 1].at == n;
+    if (max_snapshots(m) == 0 || n == 0 || exists || !vug_session_can_go_back(s, n))
         return;
-    if (s->n_snapshots == vug_snapshots_most(m)) {
-        const size_t i = least_missed(s, n);
-        const vug_snapshot gone = s->snapshot[i];
+    if (s->n_snapshots == max_snapshots(m)) {
+        const size_t i = least_useful(s, n);
+        const vug_snapshot removed = s->snapshot[i];
         s->n_snapshots--;
-        memmove(&s->snapshot[i], &s->snapshot[i + 1], (s->n_snapshots - i) * sizeof(gone));
-        s->snapshot[s->n_snapshots] = gone;
+        memmove(&s->snapshot[i], &s->snapshot[i + 1], (s->n_snapshots - i) * sizeof(removed));
+        s->snapshot[s->n_snapshots] = removed;
     }
     vug_snapshot *next = &s->snapshot[s->n_snapshots++];
     next->at = n;
-    m->backend->windows_save(m->main.program, next->windows, s->state, (int64_t)n);
+    m->backend->window_snapshot_save(m->main.program, next->windows, s->state, (int64_t)n);
 }
 
 void vug_snapshot_restore(vug_session *to, const vug_snapshot *snapshot)
 {
     const vug_model *m = to->model;
-    m->backend->windows_restore(m->main.program, to->state, snapshot->windows,
-                                (int64_t)snapshot->at);
+    m->backend->window_snapshot_restore(m->main.program, to->state, snapshot->windows,
+                                        (int64_t)snapshot->at);
     to->written = to->floor = snapshot->at;
 }

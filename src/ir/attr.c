@@ -1,13 +1,14 @@
 /*
- * Attributes in words and compared. Each attribute struct of ops.def has one
- * function of each kind here; a new struct without them does not compile.
+ * Attributes as exact text, as labels for people, and compared. Each attribute struct
+ * of ops.def has one function of each kind here; a new struct without them does not
+ * compile.
  */
 #include "ir/dump.h"
 
 #include <stdio.h>
 
-/* The locale may have another decimal point than '.', of several bytes even. */
-static void put_float(vug_buf *to, float v, int digits)
+/* The decimal point of the locale may differ from '.', and even have several bytes. */
+static void append_float(vug_buf *to, float v, int digits)
 {
     char text[64], out[64];
     size_t n = 0;
@@ -21,15 +22,15 @@ static void put_float(vug_buf *to, float v, int digits)
     vug_buf_append(to, out, n);
 }
 
-enum { EXACT = 9, BRIEF = 4 }; /* digits; nine tell any two floats apart */
+enum { EXACT = 9, BRIEF = 4 }; /* digits; nine distinguish any two floats */
 
-static void put_named(vug_buf *to, const char *name, float v, int digits)
+static void append_named(vug_buf *to, const char *name, float v, int digits)
 {
     vug_buf_puts(to, name);
-    put_float(to, v, digits);
+    append_float(to, v, digits);
 }
 
-/* The same bits: a sign of zero counts, and a NaN is like itself. */
+/* Whether the bits are equal: signs of zero differ, a NaN equals itself. */
 static bool same_float(float a, float b)
 {
     uint32_t x, y;
@@ -53,7 +54,7 @@ static const char *input_name(vug_input which)
     return "unknown";
 }
 
-/* FNV-1a, so that a change in the middle of a table shows. */
+/* FNV-1a, so that the text shows a change in the middle of a table. */
 static uint32_t digest(const float *v, size_t n)
 {
     const unsigned char *byte = (const unsigned char *)v;
@@ -63,7 +64,7 @@ static uint32_t digest(const float *v, size_t n)
     return hash;
 }
 
-/* ---- exactly --------------------------------------------------------------- */
+/* ---- exact text ------------------------------------------------------------ */
 
 static void text_none(const vug_node *node, vug_buf *to)
 {
@@ -89,8 +90,8 @@ static void text_input(const vug_node *node, vug_buf *to)
 
 static void text_norm(const vug_node *node, vug_buf *to)
 {
-    put_named(to, "eps ", node->at.norm.eps, EXACT);
-    put_named(to, " bias ", node->at.norm.bias, EXACT);
+    append_named(to, "eps ", node->at.norm.eps, EXACT);
+    append_named(to, " bias ", node->at.norm.bias, EXACT);
 }
 
 static void text_table(const vug_node *node, vug_buf *to)
@@ -98,23 +99,26 @@ static void text_table(const vug_node *node, vug_buf *to)
     const vug_attr_table *at = &node->at.table;
     const size_t half = (size_t)at->dims / 2;
     vug_buf_printf(to, "dims %d", at->dims);
-    put_named(to, " factor ", at->factor, EXACT);
-    put_named(to, " inv ", at->inv[0], EXACT);
-    put_named(to, " .. ", at->inv[half - 1], EXACT);
+    append_named(to, " factor ", at->factor, EXACT);
+    append_named(to, " inv ", at->inv[0], EXACT);
+    append_named(to, " .. ", at->inv[half - 1], EXACT);
     vug_buf_printf(to, " #%08x", digest(at->inv, half));
 }
 
 static void text_attn(const vug_node *node, vug_buf *to)
 {
-    const vug_attr_attn *at = &node->at.attn;
+    const vug_attr_attention *at = &node->at.attn;
     vug_buf_printf(to, "cache %d window %lld", at->layer, (long long)at->window);
-    put_named(to, " scale ", at->scale, EXACT);
-    put_named(to, " softcap ", at->softcap, EXACT);
+    append_named(to, " scale ", at->scale, EXACT);
+    append_named(to, " softcap ", at->softcap, EXACT);
+    vug_buf_puts(to, at->shared ? " shared" : "");
+    vug_buf_puts(to, at->past ? " past" : "");
+    vug_buf_puts(to, at->mask ? " mask" : "");
 }
 
 static void text_scale(const vug_node *node, vug_buf *to)
 {
-    put_named(to, "by ", node->at.scale.by, EXACT);
+    append_named(to, "by ", node->at.scale.by, EXACT);
 }
 
 static void text_heads(const vug_node *node, vug_buf *to)
@@ -138,7 +142,7 @@ static void text_head(const vug_node *node, vug_buf *to)
     vug_buf_printf(to, "index %d", node->at.head.index);
 }
 
-/* ---- briefly --------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------- */
 
 static void label_none(const vug_node *node, vug_buf *to)
 {
@@ -157,37 +161,39 @@ static void label_input(const vug_node *node, vug_buf *to)
 
 static void label_norm(const vug_node *node, vug_buf *to)
 {
-    put_named(to, "eps ", node->at.norm.eps, BRIEF);
+    append_named(to, "eps ", node->at.norm.eps, BRIEF);
     if (node->at.norm.bias != 0)
-        put_named(to, ", weight + ", node->at.norm.bias, BRIEF);
+        append_named(to, ", weight + ", node->at.norm.bias, BRIEF);
 }
 
 static void label_table(const vug_node *node, vug_buf *to)
 {
     const vug_attr_table *at = &node->at.table;
-    put_named(to, "inv ", at->inv[0], BRIEF);
-    put_named(to, " .. ", at->inv[at->dims / 2 - 1], BRIEF);
+    append_named(to, "inv ", at->inv[0], BRIEF);
+    append_named(to, " .. ", at->inv[at->dims / 2 - 1], BRIEF);
     if (at->factor != 1)
-        put_named(to, ", times ", at->factor, BRIEF);
+        append_named(to, ", times ", at->factor, BRIEF);
 }
 
 static void label_attn(const vug_node *node, vug_buf *to)
 {
-    const vug_attr_attn *at = &node->at.attn;
+    const vug_attr_attention *at = &node->at.attn;
     if (at->window > 0)
         vug_buf_printf(to, "window %lld", (long long)at->window);
     else
-        vug_buf_puts(to, "all tokens");
-    if (vug_op_is_attend(node->op))
+        vug_buf_puts(to, at->mask ? "by a mask" : "all tokens");
+    if (at->past)
+        vug_buf_puts(to, ", past given");
+    if (at->shared)
         vug_buf_printf(to, ", cache of layer %d", at->layer);
-    put_named(to, ", scale ", at->scale, BRIEF);
+    append_named(to, ", scale ", at->scale, BRIEF);
     if (at->softcap != 0)
-        put_named(to, ", softcap ", at->softcap, BRIEF);
+        append_named(to, ", softcap ", at->softcap, BRIEF);
 }
 
 static void label_scale(const vug_node *node, vug_buf *to)
 {
-    put_named(to, "by ", node->at.scale.by, BRIEF);
+    append_named(to, "by ", node->at.scale.by, BRIEF);
 }
 
 static void label_heads(const vug_node *node, vug_buf *to)
@@ -210,7 +216,7 @@ static void label_head(const vug_node *node, vug_buf *to)
     vug_buf_printf(to, "head %d", node->at.head.index);
 }
 
-/* ---- alike ----------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------ */
 
 static bool alike_none(const vug_node *a, const vug_node *b)
 {
@@ -244,10 +250,11 @@ static bool alike_table(const vug_node *a, const vug_node *b)
 
 static bool alike_attn(const vug_node *a, const vug_node *b)
 {
-    const vug_attr_attn *s = &a->at.attn, *t = &b->at.attn;
-    /* Layers that share a cache are alike when it is the same one. */
-    const bool own = !vug_op_is_attend(a->op);
-    return s->layer - (own ? a->layer : 0) == t->layer - (own ? b->layer : 0) &&
+    const vug_attr_attention *s = &a->at.attn, *t = &b->at.attn;
+    /* Layers that share a cache are equal only if it is the same cache. */
+    const bool own = !s->shared;
+    return s->shared == t->shared && s->past == t->past && s->mask == t->mask &&
+           s->layer - (own ? a->layer : 0) == t->layer - (own ? b->layer : 0) &&
            s->window == t->window && same_float(s->scale, t->scale) &&
            same_float(s->softcap, t->softcap);
 }
@@ -273,7 +280,7 @@ static bool alike_experts(const vug_node *a, const vug_node *b)
     return a->at.experts.activation == b->at.experts.activation;
 }
 
-/* A layer takes its own of what was computed for all of them. */
+/* Each layer selects its own head of what was computed for all layers. */
 static bool alike_head(const vug_node *a, const vug_node *b)
 {
     return a->at.head.index - a->layer == b->at.head.index - b->layer;
@@ -286,7 +293,7 @@ static const struct {
     void (*label)(const vug_node *node, vug_buf *to);
     bool (*alike)(const vug_node *a, const vug_node *b);
 } attrs_of[VUG_OP_COUNT] = {
-#define OP(id, name, n_in, attrs, rule) \
+#define OP(id, name, class, by, operands, attrs, rule) \
     [VUG_OP_##id] = { text_##attrs, label_##attrs, alike_##attrs },
 #include "ir/ops.def"
 #undef OP

@@ -1,29 +1,28 @@
 /*
- * Which layers are alike. Two layers are of one kind when their nodes, taken in
- * order, have the same ops, attributes and shapes and are wired in the same way:
- * within the layer by place, to common values outside by identity, to earlier
- * layers by distance. Names and slots do not count.
+ * Finds equal layers. Two layers are of one kind if their nodes, in order, have the same
+ * operations, attributes and shapes, and equal inputs: an input inside the layer is
+ * compared by its index in the layer, one outside the layers by identity, one in an
+ * earlier layer by distance. Names and slots are ignored.
  *
- * One difference is allowed: the stream that a layer takes from the layer before
- * it comes, for the first layer, from the embedding. So one value outside the
- * layers may stand for the last one of the layer before, if neither of the two
- * has any other role.
+ * One difference is allowed. The residual stream comes from the layer before, but for the
+ * first layer from the embedding. So one value outside the layers may correspond to the
+ * last value of the layer before, if neither value is used in any other role.
  */
 #include "ir/dump.h"
 
 typedef struct {
-    uint32_t a, b; /* ids of the two values; 0: none met yet */
-} stream;
+    uint32_t a, b; /* ids of the two values; 0: not known yet */
+} residual_pair;
 
-/* The place counted from the end of its layer: kinds may differ in length before it. */
+/* The index counted from the end of its layer, because kinds may differ in length. */
 static uint32_t from_end(const vug_fold *f, int layer, uint32_t id)
 {
     return f->start[layer + 1] - f->start[layer] - f->ordinal[id];
 }
 
-/* Inputs u of layer `a` and v of layer `b`: are they the same for the two? */
+/* Whether input u of layer `a` corresponds to input v of layer `b`. */
 static bool same_source(const vug_graph *g, const vug_fold *f, int a, int b, uint32_t u, uint32_t v,
-                        stream *s)
+                        residual_pair *s)
 {
     const int at_u = g->node[u].layer, at_v = g->node[v].layer;
     if ((at_u == a) != (at_v == b))
@@ -36,7 +35,7 @@ static bool same_source(const vug_graph *g, const vug_fold *f, int a, int b, uin
         if (layer != (outside ? b : a) - 1 || from_end(f, layer, outside ? v : u) != 1)
             return false;
         if (s->a == 0)
-            *s = (stream){ u, v };
+            *s = (residual_pair){ u, v };
     }
     if (s->a == u || s->b == v)
         return s->a == u && s->b == v;
@@ -45,13 +44,14 @@ static bool same_source(const vug_graph *g, const vug_fold *f, int a, int b, uin
     return a - at_u == b - at_v && from_end(f, at_u, u) == from_end(f, at_v, v);
 }
 
-static bool same_node(const vug_graph *g, const vug_fold *f, int a, int b, uint32_t i, stream *s)
+static bool same_node(const vug_graph *g, const vug_fold *f, int a, int b, uint32_t i,
+                      residual_pair *s)
 {
     const vug_node *x = &g->node[f->node[f->start[a] + i]];
     const vug_node *y = &g->node[f->node[f->start[b] + i]];
     if (!vug_attr_alike(x, y) || !vug_shape_equal(&x->shape, &y->shape))
         return false;
-    for (int k = 0; k < vug_op_inputs(x->op); k++) {
+    for (int k = 0; k < vug_node_inputs(x); k++) {
         if (!same_source(g, f, a, b, x->in[k].id, y->in[k].id, s))
             return false;
     }
@@ -63,8 +63,8 @@ static bool same_layer(const vug_graph *g, const vug_fold *f, int a, int b)
     const uint32_t n = f->start[a + 1] - f->start[a];
     if (n != f->start[b + 1] - f->start[b])
         return false;
-    /* The second round knows the stream, whose other roles may have come before it. */
-    stream s = { 0 };
+    /* The second round knows the residual pair, whose values may have other roles earlier. */
+    residual_pair s = { 0 };
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < n; i++) {
             if (!same_node(g, f, a, b, i, &s))
@@ -88,7 +88,7 @@ static void sort_kinds(const vug_graph *g, vug_fold *f)
     }
 }
 
-bool vug_fold_make(const vug_graph *g, vug_arena *arena, vug_fold *out)
+bool vug_fold_init(const vug_graph *g, vug_arena *arena, vug_fold *out)
 {
     *out = (vug_fold){ 0 };
     const size_t layers = g->n_layers > 0 ? (size_t)g->n_layers : 0;

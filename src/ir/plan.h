@@ -2,22 +2,22 @@
 #define VUG_IR_PLAN_H
 
 /*
- * A memory plan: where every value of a graph lies in one block, for steps of
- * up to a given number of tokens. passes/plan.c makes it; backends read it.
+ * A memory plan: the place of every value of a graph in one block of memory, for steps
+ * of up to a given number of tokens. passes/plan_memory.c makes it; backends read it.
  */
 
 #include "ir/ir.h"
-#include "ir/kv.h"
+#include "ir/kv_format.h"
 
 #define VUG_NO_OFFSET UINT64_MAX /* of PARAM and INPUT nodes */
 
 /* All-zero is an empty plan. All values are F32. */
 typedef struct {
-    uint64_t *offset; /* [nodes of the graph], bytes; owned */
-    uint64_t bytes;   /* of the block */
-    int tile_rows;    /* most rows of queries that attention takes at once; 0: the backend's own */
-    vug_kv kv;        /* of the caches */
-    bool exact_activations; /* of matrix products: never rounded to fewer bits */
+    uint64_t *offset;       /* [nodes of the graph], bytes; owned */
+    uint64_t bytes;         /* of the block */
+    int tile_rows;          /* most rows of queries per tile of attention; 0: the backend chooses */
+    vug_kv_format kv;       /* of the caches */
+    bool exact_activations; /* matrix products never round activations to fewer bits */
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

@@ -7,17 +7,17 @@
 
 #define VUG_TENSOR_MAX_RANK 8
 
-/* What a weight of a format without scales in it is multiplied with: each scale (and
- * each bias, added afterwards) belongs to `rows` x `columns` neighbouring weights. */
+/* The scales of a format that stores them outside its blocks. Each scale, and each bias,
+ * which is added afterwards, belongs to `rows` x `columns` neighbouring weights. */
 typedef struct {
-    const uint8_t *scale; /* [.., stride]; of any alignment; NULL: there are none */
-    const uint8_t *bias;  /* likewise, in the same format; NULL: none */
-    vug_dtype dtype;      /* F32, F16 or BF16; of MLX_FP4, and of some FP8, E8M0 */
+    const uint8_t *scale; /* [.., stride]; of any alignment; NULL: no scales */
+    const uint8_t *bias;  /* of the same shape and format; NULL: no biases */
+    vug_dtype dtype;      /* F32, F16 or BF16; E8M0 for MLX_FP4 and some FP8 weights */
     int64_t rows, columns;
-    int64_t stride; /* scales of a row of them */
+    int64_t stride; /* scales per row of scales */
 } vug_scales;
 
-/* How many belong to a tensor of two dimensions or more: each of its matrices has its own. */
+/* The number of scales of a tensor of two dimensions or more, over all its matrices. */
 int64_t vug_scale_count(const vug_scales *s, int rank, const int64_t *dim);
 
 /* A weight [rows,columns] in memory, borrowed. */
@@ -28,28 +28,23 @@ typedef struct {
     vug_scales scales;
 } vug_matrix;
 
-/* Weights 0 .. columns - 1 of a row, to the bit as the format's reference has them. */
-void vug_matrix_decode(const vug_matrix *m, int64_t row, float *dst);
-/* Block `i` of 32 of them, of a format that has blocks; see vug_block. */
-void vug_matrix_block(const vug_matrix *m, int64_t row, int64_t i, vug_block *out);
-
 typedef struct {
-    vug_str name; /* as the file has it; NUL-terminated as well */
+    vug_str name; /* as in the file, and NUL-terminated */
     vug_dtype dtype;
     int rank; /* 0: a scalar */
     int64_t dim[VUG_TENSOR_MAX_RANK];
     const uint8_t *data;  /* of any alignment */
     uint64_t bytes;       /* at data */
-    vug_scales scales;    /* of a tensor of two dimensions or more, whose leading ones are rows */
-    uint64_t scale_bytes; /* of scales and biases together, wherever they lie */
+    vug_scales scales;    /* only of a tensor of two dimensions or more */
+    uint64_t scale_bytes; /* of scales and biases together, wherever they are stored */
     const char *file;     /* base name */
     uint64_t offset;      /* of data in the file, in bytes */
 } vug_tensor;
 
-/* The matrix that begins at row `row` of a tensor of two dimensions or more, its scales
- * with it: each matrix of a stack [..,out,in] has scales of its own. */
-vug_matrix vug_tensor_from(const vug_tensor *t, int64_t row);
-/* Whether scales begin at that row, so that vug_tensor_from has an answer. */
-bool vug_tensor_begins(const vug_tensor *t, int64_t row);
+/* The matrix that begins at row `row` of a tensor of two dimensions or more, with its
+ * scales: each matrix of a stack [..,out,in] has its own. */
+vug_matrix vug_tensor_matrix_at(const vug_tensor *t, int64_t row);
+/* Whether a scale begins at that row, which vug_tensor_matrix_at requires. */
+bool vug_tensor_has_matrix_at(const vug_tensor *t, int64_t row);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Gemma 1. Source: Gemma report (2024), section 2; where it is silent, transformers'
- * models/gemma/modeling_gemma.py, class GemmaModel, and configuration_gemma.py for
- * the defaults.
+ * Gemma 1. Source: Gemma report (2024), section 2; for details, transformers'
+ * models/gemma/modeling_gemma.py, class GemmaModel; for defaults, configuration_gemma.py.
  *
- * A pre-norm transformer with RMS norms of (1 + w), GeGLU, multi-head or multi-query
- * attention, and an embedding times sqrt(D) that is also the head.
+ * A pre-norm transformer: RMS norms that multiply by (1 + w), GeGLU, multi-head or
+ * multi-query attention, an embedding scaled by sqrt(D) and tied to the head.
  */
 #include <math.h>
 
@@ -40,31 +39,33 @@ static const vug_size_defaults defaults = {
     .tied = true,
 };
 
-/* Published configs say "gelu" and mean the tanh form, with which the models were
- * trained; the newer key says so (GemmaConfig, and the warning of version 4). */
-static void read_activation(vug_keys *k)
+/* Published configs say "gelu" for the tanh form with which the models were trained; the
+ * newer key names it correctly (GemmaConfig, and the warning in transformers 4). */
+static void read_activation(vug_config_keys *k)
 {
-    if (!vug_key(k, "hidden_activation") && vug_str_is(vug_key_string(k, "hidden_act", ""), "gelu"))
+    if (!vug_key_get(k, "hidden_activation") &&
+        vug_str_is(vug_key_string(k, "hidden_act", ""), "gelu"))
         return;
-    vug_read_activation(k, vug_key(k, "hidden_activation") ? "hidden_activation" : "hidden_act",
-                        "gelu_pytorch_tanh", "Gemma 1");
+    vug_config_read_activation(
+            k, vug_key_get(k, "hidden_activation") ? "hidden_activation" : "hidden_act",
+            "gelu_pytorch_tanh", "Gemma 1");
 }
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    vug_keys k = { .object = text, .file = file };
-    vug_read_sizes(&k, &defaults, c);
+    vug_config_keys k = { .object = text, .file = file };
+    vug_config_read_sizes(&k, &defaults, c);
     c->attn_scale = (float)(1 / sqrt((double)c->d_head));
     c->eos[c->n_eos++] = 1;
-    vug_read_rope(&k, c, 1e4);
+    vug_config_read_rope(&k, c, 1e4);
     read_activation(&k);
-    vug_refuse_gemma_options(&k, "Gemma 1");
-    return vug_keys_end(&k, err);
+    vug_config_refuse_gemma_options(&k, "Gemma 1");
+    return vug_config_keys_status(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
+static vug_val attention(vug_flow *f, const vug_model_context *s, vug_val h)
 {
     const vug_config *c = s->config;
     const vug_attr_attn attn = { .scale = c->attn_scale };
@@ -76,7 +77,7 @@ static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
     (void)i;
     x = flow_add(f, x, attention(f, s, vug_model_norm(f, s, x, "attn_norm")));
@@ -91,12 +92,12 @@ const vug_arch vug_arch_gemma = {
     .name = "gemma",
     .model_types = model_types,
     .gguf = &gguf,
-    .chat = "gemma",
+    .chat_family = "gemma",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
-    .read = read_config,
+    .read_config = read_config,
     .embed = vug_model_scaled_embedding,
-    .prepare = vug_model_one_rope,
+    .prepare = vug_model_prepare_rope,
     .layer = layer,
     .norm = vug_model_output_norm,
     .head = vug_model_logits,

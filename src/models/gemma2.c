@@ -1,10 +1,9 @@
 /*
- * Gemma 2. Source: Gemma 2 report (2024), section 2; where it is silent, transformers'
- * models/gemma2/modeling_gemma2.py, class Gemma2Model, and configuration_gemma2.py for
- * the defaults.
+ * Gemma 2. Source: Gemma 2 report (2024), section 2; for details, transformers'
+ * models/gemma2/modeling_gemma2.py, class Gemma2Model; for defaults, configuration_gemma2.py.
  *
- * Layers with a sliding window and layers that see everything take turns; RMS norms
- * with (1 + w) before and after both blocks; softcaps on attention scores and logits.
+ * Layers with a sliding window and layers with full attention alternate; RMS norms that
+ * multiply by (1 + w) before and after both blocks; softcaps on attention scores and logits.
  */
 #include <math.h>
 
@@ -46,26 +45,26 @@ static const vug_size_defaults defaults = {
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    vug_keys k = { .object = text, .file = file };
-    vug_read_sizes(&k, &defaults, c);
+    vug_config_keys k = { .object = text, .file = file };
+    vug_config_read_sizes(&k, &defaults, c);
     c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
-    c->attn_softcap = vug_read_softcap(&k, "attn_logit_softcapping", 50);
-    c->final_softcap = vug_read_softcap(&k, "final_logit_softcapping", 30);
+    c->attn_softcap = vug_config_read_softcap(&k, "attn_logit_softcapping", 50);
+    c->final_softcap = vug_config_read_softcap(&k, "final_logit_softcapping", 30);
     c->eos[c->n_eos++] = 1;
-    vug_read_rope(&k, c, 1e4);
-    if (!vug_read_layer_types(&k, c)) {
+    vug_config_read_rope(&k, c, 1e4);
+    if (!vug_config_read_layer_types(&k, c)) {
         for (int64_t i = 0; i < c->n_layers; i++)
             c->windowed[i] = i % 2 == 0;
     }
-    vug_read_window(&k, c, 4096);
-    vug_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 2");
-    vug_refuse_gemma_options(&k, "Gemma 2");
-    return vug_keys_end(&k, err);
+    vug_config_read_window(&k, c, 4096);
+    vug_config_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 2");
+    vug_config_refuse_gemma_options(&k, "Gemma 2");
+    return vug_config_keys_status(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
+static vug_val attention(vug_flow *f, const vug_model_context *s, int i, vug_val h)
 {
     const vug_config *c = s->config;
     const vug_attr_attn attn = { .window = vug_config_window(c, i),
@@ -79,7 +78,7 @@ static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
     vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
     x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
@@ -93,7 +92,7 @@ static const vug_gguf_arch gguf = { .name = "gemma2",
                                     .hf = "Gemma2ForCausalLM",
                                     .period = 2,
                                     .window = 4096,
-                                    .wide_layers = 46,
+                                    .model_scale_layers = 46,
                                     .softcapped = true,
                                     .bf16 = true };
 
@@ -101,12 +100,12 @@ const vug_arch vug_arch_gemma2 = {
     .name = "gemma2",
     .model_types = model_types,
     .gguf = &gguf,
-    .chat = "gemma2",
+    .chat_family = "gemma2",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
-    .read = read_config,
+    .read_config = read_config,
     .embed = vug_model_scaled_embedding,
-    .prepare = vug_model_one_rope,
+    .prepare = vug_model_prepare_rope,
     .layer = layer,
     .norm = vug_model_output_norm,
     .head = vug_model_logits,

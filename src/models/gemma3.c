@@ -1,11 +1,11 @@
 /*
  * Gemma 3, the text model. Source: Gemma 3 technical report (2025), section 2;
- * where it is silent, transformers' models/gemma3/modeling_gemma3.py, class
- * Gemma3TextModel, and configuration_gemma3.py for the defaults.
+ * for details, transformers' models/gemma3/modeling_gemma3.py, class Gemma3TextModel; for
+ * defaults, configuration_gemma3.py.
  *
- * Five layers with a sliding window, then one that sees everything; RMS norms
- * with (1 + w) before and after both blocks; queries and keys normalised per
- * head; two RoPE bases, one for each kind of layer.
+ * Five layers with a sliding window, then one with full attention; RMS norms that multiply by
+ * (1 + w) before and after both blocks; queries and keys normalised per head; two RoPE bases,
+ * one for each kind of layer.
  */
 #include <math.h>
 
@@ -34,30 +34,30 @@ static const vug_tensor_row rows[] = {
 
 /* ---- config -------------------------------------------------------------- */
 
-/* transformers 5 keeps one set of RoPE parameters for each kind of layer; version
- * 4 had rope_theta and rope_scaling for the full layers and one key for the
- * others, which are never scaled. Where both are there rope_scaling wins, as in
- * Gemma3TextConfig.convert_rope_params_to_dict. */
-static void read_ropes(vug_keys *k, vug_config *c)
+/* transformers 5 has one object of RoPE parameters for each kind of layer. Version 4 has
+ * rope_theta and rope_scaling for full layers, and one key for the base of the others, which
+ * are never scaled. If both are present, rope_scaling wins
+ * (Gemma3TextConfig.convert_rope_params_to_dict). */
+static void read_ropes(vug_config_keys *k, vug_config *c)
 {
     c->rope_full.theta = vug_key_number(k, "rope_theta", 1e6, 1, 1e12);
     c->rope_window.theta = vug_key_number(k, "rope_local_base_freq", 1e4, 1, 1e12);
     const vug_jv *parameters = vug_key_object(k, "rope_parameters");
-    vug_keys sub = vug_keys_inside(k, parameters);
+    vug_config_keys sub = vug_config_keys_enter(k, parameters);
     const vug_jv *full = vug_key_object(&sub, "full_attention");
     const vug_jv *sliding = vug_key_object(&sub, "sliding_attention");
-    vug_keys_leave(k, &sub);
-    vug_read_rope_set(k, full || sliding ? full : parameters, c->context, &c->rope_full);
-    vug_read_rope_set(k, sliding, c->context, &c->rope_window);
-    vug_read_rope_set(k, vug_key_object(k, "rope_scaling"), c->context, &c->rope_full);
+    vug_config_keys_leave(k, &sub);
+    vug_config_read_rope_set(k, full || sliding ? full : parameters, c->context, &c->rope_full);
+    vug_config_read_rope_set(k, sliding, c->context, &c->rope_window);
+    vug_config_read_rope_set(k, vug_key_object(k, "rope_scaling"), c->context, &c->rope_full);
 }
 
-static void read_layer_kinds(vug_keys *k, vug_config *c)
+static void read_layer_types(vug_config_keys *k, vug_config *c)
 {
-    if (vug_read_layer_types(k, c))
+    if (vug_config_read_layer_types(k, c))
         return;
-    const char *key = vug_key(k, "sliding_window_pattern") ? "sliding_window_pattern"
-                                                           : "_sliding_window_pattern";
+    const char *key = vug_key_get(k, "sliding_window_pattern") ? "sliding_window_pattern"
+                                                               : "_sliding_window_pattern";
     const int64_t pattern = vug_key_int(k, key, 6, 1, VUG_MAX_LAYERS);
     for (int64_t i = 0; i < c->n_layers; i++)
         c->windowed[i] = (i + 1) % pattern != 0;
@@ -78,32 +78,31 @@ static const vug_size_defaults defaults = {
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    vug_keys k = { .object = text, .file = file };
-    vug_read_sizes(&k, &defaults, c);
+    vug_config_keys k = { .object = text, .file = file };
+    vug_config_read_sizes(&k, &defaults, c);
     c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
-    /* attn_logit_softcapping is a key of the config's class that Gemma3Attention
-     * never applies: like the reference, it is passed over. */
-    c->final_softcap = vug_read_softcap(&k, "final_logit_softcapping", 0);
+    /* Gemma3Attention never applies attn_logit_softcapping, so it is ignored here too. */
+    c->final_softcap = vug_config_read_softcap(&k, "final_logit_softcapping", 0);
     c->eos[c->n_eos++] = 1;
     read_ropes(&k, c);
-    read_layer_kinds(&k, c);
-    vug_read_window(&k, c, 4096);
-    vug_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 3");
-    vug_refuse_gemma_options(&k, "Gemma 3");
-    return vug_keys_end(&k, err);
+    read_layer_types(&k, c);
+    vug_config_read_window(&k, c, 4096);
+    vug_config_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 3");
+    vug_config_refuse_gemma_options(&k, "Gemma 3");
+    return vug_config_keys_status(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static void prepare(vug_flow *f, vug_stages *s, vug_val x)
+static void prepare(vug_flow *f, vug_model_context *s, vug_val x)
 {
     const vug_config *c = s->config;
     (void)x;
-    s->rope_full = vug_model_rope(f, s, "rope_full", &c->rope_full, c->d_head);
-    s->rope_window = vug_model_rope(f, s, "rope_window", &c->rope_window, c->d_head);
+    s->rope_full = vug_model_rope_table(f, s, "rope_full", &c->rope_full, c->d_head);
+    s->rope_window = vug_model_rope_table(f, s, "rope_window", &c->rope_window, c->d_head);
 }
 
-static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
+static vug_val attention(vug_flow *f, const vug_model_context *s, int i, vug_val h)
 {
     const vug_config *c = s->config;
     const vug_attr_attn attn = { .window = vug_config_window(c, i), .scale = c->attn_scale };
@@ -116,7 +115,7 @@ static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
     vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
     x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
@@ -129,7 +128,7 @@ static const char *const model_types[] = { "gemma3_text", "gemma3", NULL };
 static const vug_gguf_arch gguf = { .name = "gemma3",
                                     .hf = "Gemma3ForCausalLM",
                                     .period = 6,
-                                    .wide_layers = 62,
+                                    .model_scale_layers = 62,
                                     .two_ropes = true,
                                     .bf16 = true };
 
@@ -137,10 +136,10 @@ const vug_arch vug_arch_gemma3 = {
     .name = "gemma3",
     .model_types = model_types,
     .gguf = &gguf,
-    .chat = "gemma3",
+    .chat_family = "gemma3",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
-    .read = read_config,
+    .read_config = read_config,
     .embed = vug_model_scaled_embedding,
     .prepare = prepare,
     .layer = layer,

@@ -3,7 +3,8 @@
 
 #include "models/models.h"
 
-/* gemma4_config.c */
-vug_status vug_gemma4_read(const vug_jv *text, const char *file, vug_config *c, vug_err *err);
+/* Defined in gemma4_config.c. */
+vug_status vug_gemma4_read_config(const vug_jv *text, const char *file, vug_config *c,
+                                  vug_err *err);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Llama 3. Source: The Llama 3 Herd of Models (2024), section 3.2; where it is silent,
- * transformers' models/llama/modeling_llama.py, class LlamaModel, and
- * configuration_llama.py for the defaults.
+ * Llama 3. Source: The Llama 3 Herd of Models (2024), section 3.2; for details, transformers'
+ * models/llama/modeling_llama.py, class LlamaModel; for defaults, configuration_llama.py.
  *
- * A pre-norm transformer: RMS norms, grouped queries, SwiGLU, and RoPE whose long waves
- * are slowed for contexts beyond 8192. Biases where the config says so.
+ * A pre-norm transformer: RMS norms, grouped-query attention, SwiGLU, and RoPE with lower
+ * frequencies for its long waves, for contexts beyond 8192. The config may ask for biases.
  */
 #include <math.h>
 
@@ -48,26 +47,26 @@ static const vug_size_defaults defaults = {
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    vug_keys k = { .object = text, .file = file };
-    vug_read_sizes(&k, &defaults, c);
+    vug_config_keys k = { .object = text, .file = file };
+    vug_config_read_sizes(&k, &defaults, c);
     c->attn_scale = (float)(1 / sqrt((double)c->d_head));
     c->attn_bias = vug_key_bool(&k, "attention_bias", false);
     c->mlp_bias = vug_key_bool(&k, "mlp_bias", false);
     c->eos[c->n_eos++] = 2;
-    vug_read_rope(&k, c, 1e4);
-    vug_read_activation(&k, "hidden_act", "silu", "Llama 3");
-    return vug_keys_end(&k, err);
+    vug_config_read_rope(&k, c, 1e4);
+    vug_config_read_activation(&k, "hidden_act", "silu", "Llama 3");
+    return vug_config_keys_status(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static void prepare(vug_flow *f, vug_stages *s, vug_val x)
+static void prepare(vug_flow *f, vug_model_context *s, vug_val x)
 {
     (void)x;
-    s->rope_full = vug_model_rope_divided(f, s, "rope", s->config->d_head);
+    s->rope_full = vug_model_rope_table_with_factors(f, s, "rope", s->config->d_head);
 }
 
-static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
+static vug_val attention(vug_flow *f, const vug_model_context *s, vug_val h)
 {
     const vug_config *c = s->config;
     const vug_attr_attn attn = { .scale = c->attn_scale };
@@ -75,15 +74,15 @@ static vug_val attention(vug_flow *f, const vug_stages *s, vug_val h)
     vug_val k = vug_model_affine(f, h, "attn_k", "attn_k_bias", c->attn_bias);
     vug_val v = vug_model_affine(f, h, "attn_v", "attn_v_bias", c->attn_bias);
     q = flow_heads(f, q, c->n_heads);
-    q = flow_rope(f, vug_model_halves(f, s, q), s->rope_full);
+    q = flow_rope(f, vug_model_rope_halves(f, s, q), s->rope_full);
     k = flow_heads(f, k, c->n_kv_heads);
-    k = flow_rope(f, vug_model_halves(f, s, k), s->rope_full);
+    k = flow_rope(f, vug_model_rope_halves(f, s, k), s->rope_full);
     v = flow_heads(f, v, c->n_kv_heads);
     h = flow_merge(f, flow_attention(f, q, k, v, attn));
     return vug_model_affine(f, h, "attn_output", "attn_output_bias", c->attn_bias);
 }
 
-static vug_val feed_forward(vug_flow *f, const vug_stages *s, vug_val h)
+static vug_val feed_forward(vug_flow *f, const vug_model_context *s, vug_val h)
 {
     const bool bias = s->config->mlp_bias;
     const vug_val gate = vug_model_affine(f, h, "ffn_gate", "ffn_gate_bias", bias);
@@ -92,7 +91,7 @@ static vug_val feed_forward(vug_flow *f, const vug_stages *s, vug_val h)
     return vug_model_affine(f, h, "ffn_down", "ffn_down_bias", bias);
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
     (void)i;
     x = flow_add(f, x, attention(f, s, vug_model_norm(f, s, x, "attn_norm")));
@@ -101,17 +100,19 @@ static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
 
 static const char *const model_types[] = { "llama", NULL };
 
-static const vug_gguf_arch gguf = { .name = "llama", .hf = "LlamaForCausalLM", .neighbours = true };
+static const vug_gguf_arch gguf = { .name = "llama",
+                                    .hf = "LlamaForCausalLM",
+                                    .interleaved_rope = true };
 
 const vug_arch vug_arch_llama = {
     .name = "llama",
     .model_types = model_types,
     .gguf = &gguf,
-    .chat = "llama3",
+    .chat_family = "llama3",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,
-    .read = read_config,
+    .read_config = read_config,
     .embed = vug_model_embedding,
     .prepare = prepare,
     .layer = layer,

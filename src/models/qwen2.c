@@ -1,10 +1,9 @@
 /*
- * Qwen 2 and 2.5. Source: Qwen2 technical report (2024), section 2; where it is silent,
- * transformers' models/qwen2/modeling_qwen2.py, class Qwen2Model, and
- * configuration_qwen2.py for the defaults.
+ * Qwen 2 and 2.5. Source: Qwen2 technical report (2024), section 2; for details, transformers'
+ * models/qwen2/modeling_qwen2.py, class Qwen2Model; for defaults, configuration_qwen2.py.
  *
- * A pre-norm transformer: RMS norms, grouped queries with biases on queries, keys and
- * values, SwiGLU. YaRN and windows on the upper layers for those who switch them on.
+ * A pre-norm transformer: RMS norms, grouped-query attention with biases on queries, keys
+ * and values, SwiGLU. The config may enable YaRN, and windows on the upper layers.
  */
 #include <math.h>
 
@@ -44,18 +43,18 @@ static const vug_size_defaults defaults = {
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
-    vug_keys k = { .object = text, .file = file };
-    vug_read_sizes(&k, &defaults, c);
+    vug_config_keys k = { .object = text, .file = file };
+    vug_config_read_sizes(&k, &defaults, c);
     c->attn_scale = (float)(1 / sqrt((double)c->d_head));
-    vug_read_rope(&k, c, 1e4);
-    vug_read_qwen_windows(&k, c);
-    vug_read_activation(&k, "hidden_act", "silu", "Qwen 2");
-    return vug_keys_end(&k, err);
+    vug_config_read_rope(&k, c, 1e4);
+    vug_config_read_qwen_windows(&k, c);
+    vug_config_read_activation(&k, "hidden_act", "silu", "Qwen 2");
+    return vug_config_keys_status(&k, err);
 }
 
 /* ---- flow ---------------------------------------------------------------- */
 
-static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
+static vug_val attention(vug_flow *f, const vug_model_context *s, int i, vug_val h)
 {
     const vug_config *c = s->config;
     const vug_attr_attn attn = { .window = vug_config_window(c, i), .scale = c->attn_scale };
@@ -68,7 +67,7 @@ static vug_val attention(vug_flow *f, const vug_stages *s, int i, vug_val h)
     return flow_linear(f, flow_merge(f, flow_attention(f, q, k, v, attn)), "attn_output");
 }
 
-static vug_val layer(vug_flow *f, vug_stages *s, int i, vug_val x)
+static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
     x = flow_add(f, x, attention(f, s, i, vug_model_norm(f, s, x, "attn_norm")));
     return flow_add(f, x, vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_SILU));
@@ -82,13 +81,13 @@ const vug_arch vug_arch_qwen2 = {
     .name = "qwen2",
     .model_types = model_types,
     .gguf = &gguf,
-    .chat = "qwen2",
+    .chat_family = "qwen2",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
     .norm_weight = 1,
-    .read = read_config,
+    .read_config = read_config,
     .embed = vug_model_embedding,
-    .prepare = vug_model_one_rope,
+    .prepare = vug_model_prepare_rope,
     .layer = layer,
     .norm = vug_model_output_norm,
     .head = vug_model_logits,

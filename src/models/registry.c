@@ -1,4 +1,4 @@
-/* The registry, and nothing else: see vug_arch_count in models.h. */
+/* The registry of architectures, and nothing else: see vug_arch_count in models.h. */
 #include "models/models.h"
 
 #define ARCH(name) extern const vug_arch vug_arch_##name;

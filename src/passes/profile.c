@@ -1,29 +1,28 @@
 /*
- * The compile profile: a TOML file that says what the passes may do. A key is here
- * only when the engine honours it. Where it can do one thing so far, as with
- * precision, the one word for it is accepted and every other refused: a profile
- * never promises what does not happen.
+ * The compile profile: a TOML file that says what the passes may do. A key exists
+ * only if the engine honours it. A key with one possible value so far accepts only that
+ * value, so a profile never promises what does not happen.
  */
 #include "passes/passes.h"
 
-#include "core/text.h"
+#include "core/number.h"
 #include "core/toml.h"
 
 #include <stdio.h>
 
 enum { MAX_TILE_ROWS = 4096, MAX_SEEN = 64 };
 
-/* A file while it is read. */
+/* The state of reading a file. */
 typedef struct {
     vug_toml toml;
     vug_profile *out;
     bool all_given, all;           /* fusion.all */
     bool given[VUG_OP_COUNT];      /* fusions that the file names */
-    vug_toml_entry seen[MAX_SEEN]; /* tables and keys that came already */
+    vug_toml_entry seen[MAX_SEEN]; /* tables and keys that were read */
     size_t n_seen;
-} reader;
+} profile_reader;
 
-static void expect(reader *r, const vug_toml_entry *e, const char *what)
+static void fail_value(profile_reader *r, const vug_toml_entry *e, const char *what)
 {
     vug_toml_fail(&r->toml, e->line, "%.*s.%.*s must be %s", VUG_STR_ARG(e->table),
                   VUG_STR_ARG(e->key), what);
@@ -31,50 +30,51 @@ static void expect(reader *r, const vug_toml_entry *e, const char *what)
 
 /* ---- values ------------------------------------------------------------------ */
 
-static bool read_flag(reader *r, const vug_toml_entry *e)
+static bool read_flag(profile_reader *r, const vug_toml_entry *e)
 {
     if (e->type != VUG_TOML_BOOL)
-        expect(r, e, "true or false");
-    return e->flag;
+        fail_value(r, e, "true or false");
+    return e->boolean;
 }
 
-static int64_t read_whole(reader *r, const vug_toml_entry *e, int64_t min, int64_t max)
+static int64_t read_whole(profile_reader *r, const vug_toml_entry *e, int64_t min, int64_t max)
 {
     char text[80];
     (void)snprintf(text, sizeof(text), "a whole number from %lld to %lld", (long long)min,
                    (long long)max);
-    if (e->type != VUG_TOML_WHOLE || e->whole < min || e->whole > max)
-        expect(r, e, text);
-    return e->whole;
+    if (e->type != VUG_TOML_INTEGER || e->integer < min || e->integer > max)
+        fail_value(r, e, text);
+    return e->integer;
 }
 
-/* One of two words; true for the second. */
-static bool read_choice(reader *r, const vug_toml_entry *e, const char *first, const char *second)
+/* One of two strings; true for the second. */
+static bool read_choice(profile_reader *r, const vug_toml_entry *e, const char *first,
+                        const char *second)
 {
     char text[64];
     (void)snprintf(text, sizeof(text), "\"%s\" or \"%s\"", first, second);
     const bool is_second = e->type == VUG_TOML_STRING && vug_str_is(e->string, second);
     if (!is_second && (e->type != VUG_TOML_STRING || !vug_str_is(e->string, first)))
-        expect(r, e, text);
+        fail_value(r, e, text);
     return is_second;
 }
 
-/* The only word that is known for it. */
-static void read_word(reader *r, const vug_toml_entry *e, const char *word)
+/* A key that has one valid value so far. */
+static void read_word(profile_reader *r, const vug_toml_entry *e, const char *word)
 {
     char text[64];
-    (void)snprintf(text, sizeof(text), "\"%s\", which is all there is so far", word);
+    (void)snprintf(text, sizeof(text), "\"%s\", the only choice so far", word);
     if (e->type != VUG_TOML_STRING || !vug_str_is(e->string, word))
-        expect(r, e, text);
+        fail_value(r, e, text);
 }
 
 /* 1000, "512M", "4G": powers of 1024. */
-static uint64_t read_bytes(reader *r, const vug_toml_entry *e)
+static uint64_t read_bytes(profile_reader *r, const vug_toml_entry *e)
 {
     static const char units[] = "KMGT", what[] = "bytes above 0, as 1000000 or \"4G\"";
     uint64_t bytes = 0;
-    if (e->type == VUG_TOML_WHOLE && e->whole > 0)
-        return (uint64_t)e->whole;
+    if (e->type == VUG_TOML_INTEGER && e->integer > 0)
+        return (uint64_t)e->integer;
     if (e->type == VUG_TOML_STRING && e->string.len > 1 && e->string.len < 20) {
         char digits[24];
         const char *unit = strchr(units, e->string.ptr[e->string.len - 1]);
@@ -86,22 +86,21 @@ static uint64_t read_bytes(reader *r, const vug_toml_entry *e)
             vug_mul_size((uint64_t)n, (uint64_t)1 << (10 * (unit - units + 1)), &bytes))
             return bytes;
     }
-    expect(r, e, what);
+    fail_value(r, e, what);
     return 0;
 }
 
 /* ---- keys -------------------------------------------------------------------- */
 
-static bool read_fusion(reader *r, const vug_toml_entry *e)
+static bool read_fusion(profile_reader *r, const vug_toml_entry *e)
 {
     if (vug_str_is(e->key, "all")) {
         r->all_given = true;
         r->all = read_flag(r, e);
         return true;
     }
-    for (size_t i = 0; i < vug_fusion_count(); i++) {
-        const vug_op op = vug_fusion_at(i);
-        if (!vug_str_is(e->key, vug_op_name(op)))
+    for (vug_op op = 0; op < VUG_OP_COUNT; op++) {
+        if (!vug_op_is_fused(op) || !vug_str_is(e->key, vug_op_name(op)))
             continue;
         r->given[op] = true;
         r->out->off[op] = !read_flag(r, e);
@@ -110,15 +109,16 @@ static bool read_fusion(reader *r, const vug_toml_entry *e)
     return false;
 }
 
-static vug_kv read_kv(reader *r, const vug_toml_entry *e)
+static vug_kv_format read_kv(profile_reader *r, const vug_toml_entry *e)
 {
-    const vug_kv kv = e->type == VUG_TOML_STRING ? vug_kv_find(e->string) : VUG_KV_COUNT;
+    const vug_kv_format kv =
+            e->type == VUG_TOML_STRING ? vug_kv_format_find(e->string) : VUG_KV_COUNT;
     if (kv == VUG_KV_COUNT)
-        expect(r, e, VUG_KV_NAMES);
+        fail_value(r, e, VUG_KV_FORMAT_NAMES);
     return kv;
 }
 
-static bool read_precision(reader *r, const vug_toml_entry *e)
+static bool read_precision(profile_reader *r, const vug_toml_entry *e)
 {
     if (vug_str_is(e->key, "activations"))
         r->out->exact_activations = read_choice(r, e, "q8", "f32");
@@ -129,7 +129,7 @@ static bool read_precision(reader *r, const vug_toml_entry *e)
     return true;
 }
 
-static bool read_weights(reader *r, const vug_toml_entry *e)
+static bool read_weights(profile_reader *r, const vug_toml_entry *e)
 {
     if (!vug_str_is(e->key, "packing"))
         return false;
@@ -137,7 +137,7 @@ static bool read_weights(reader *r, const vug_toml_entry *e)
     return true;
 }
 
-static bool read_attention(reader *r, const vug_toml_entry *e)
+static bool read_attention(profile_reader *r, const vug_toml_entry *e)
 {
     if (!vug_str_is(e->key, "tile_rows"))
         return false;
@@ -145,7 +145,7 @@ static bool read_attention(reader *r, const vug_toml_entry *e)
     return true;
 }
 
-static bool read_memory(reader *r, const vug_toml_entry *e)
+static bool read_memory(profile_reader *r, const vug_toml_entry *e)
 {
     if (!vug_str_is(e->key, "budget"))
         return false;
@@ -153,11 +153,11 @@ static bool read_memory(reader *r, const vug_toml_entry *e)
     return true;
 }
 
-/* A table, what reads its keys (false for one that it does not know), and those keys
- * for a sentence; fusions are named by the pass. */
+/* Each table, the function that reads its keys (false: unknown key), and the keys for the
+ * error message; those of fusions follow from ops.def. */
 static const struct {
     const char *name;
-    bool (*read)(reader *r, const vug_toml_entry *e);
+    bool (*read)(profile_reader *r, const vug_toml_entry *e);
     const char *keys;
 } tables[] = {
     { "fusion", read_fusion, "all" },       { "precision", read_precision, "activations, kv" },
@@ -165,22 +165,24 @@ static const struct {
     { "memory", read_memory, "budget" },
 };
 
-static void refuse_key(reader *r, const vug_toml_entry *e, size_t table)
+static void fail_unknown_key(profile_reader *r, const vug_toml_entry *e, size_t table)
 {
     char keys[256];
     size_t n = (size_t)snprintf(keys, sizeof(keys), "%s", tables[table].keys);
-    for (size_t i = 0; tables[table].read == read_fusion && i < vug_fusion_count(); i++)
-        n += (size_t)snprintf(keys + n, sizeof(keys) - n, ", %s", vug_op_name(vug_fusion_at(i)));
-    vug_toml_fail(&r->toml, e->line, "key '%.*s' is not known in [%s]; its keys: %s",
+    for (vug_op op = 0; tables[table].read == read_fusion && op < VUG_OP_COUNT; op++) {
+        if (vug_op_is_fused(op))
+            n += (size_t)snprintf(keys + n, sizeof(keys) - n, ", %s", vug_op_name(op));
+    }
+    vug_toml_fail(&r->toml, e->line, "unknown key '%.*s' in [%s]; its keys: %s",
                   VUG_STR_ARG(e->key), tables[table].name, keys);
 }
 
-/* Every table and key is there once; known ones are fewer than MAX_SEEN. */
-static void check_once(reader *r, const vug_toml_entry *e)
+/* Every table and key may appear once; there are fewer than MAX_SEEN known ones. */
+static void check_once(profile_reader *r, const vug_toml_entry *e)
 {
     for (size_t i = 0; i < r->n_seen; i++) {
         if (vug_str_equal(r->seen[i].table, e->table) && vug_str_equal(r->seen[i].key, e->key))
-            vug_toml_fail(&r->toml, e->line, "%.*s%s%.*s was on line %d already",
+            vug_toml_fail(&r->toml, e->line, "%.*s%s%.*s appeared already on line %d",
                           VUG_STR_ARG(e->table), e->key.len ? "." : "", VUG_STR_ARG(e->key),
                           r->seen[i].line);
     }
@@ -188,21 +190,21 @@ static void check_once(reader *r, const vug_toml_entry *e)
         r->seen[r->n_seen++] = *e;
 }
 
-static void read_entry(reader *r, const vug_toml_entry *e)
+static void read_entry(profile_reader *r, const vug_toml_entry *e)
 {
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         if (!vug_str_is(e->table, tables[i].name))
             continue;
         check_once(r, e);
         if (e->key.len > 0 && r->toml.st == VUG_OK && !tables[i].read(r, e))
-            refuse_key(r, e, i);
+            fail_unknown_key(r, e, i);
         return;
     }
     if (e->table.len == 0)
-        vug_toml_fail(&r->toml, e->line, "key '%.*s' is in no table", VUG_STR_ARG(e->key));
+        vug_toml_fail(&r->toml, e->line, "key '%.*s' belongs to no table", VUG_STR_ARG(e->key));
     else
         vug_toml_fail(&r->toml, e->line,
-                      "table [%.*s] is not known; there are fusion, precision, weights, attention "
+                      "unknown table [%.*s]; the tables are fusion, precision, weights, attention "
                       "and memory",
                       VUG_STR_ARG(e->table));
 }
@@ -210,7 +212,7 @@ static void read_entry(reader *r, const vug_toml_entry *e)
 vug_status vug_profile_read(vug_str text, const char *file, vug_profile *out, vug_err *err)
 {
     vug_profile profile = { 0 };
-    reader r = { .toml = vug_toml_over(text, file), .out = &profile };
+    profile_reader r = { .toml = vug_toml_over(text, file), .out = &profile };
     vug_toml_entry e;
     (void)snprintf(profile.name, sizeof(profile.name), "%s", file);
     while (vug_toml_next(&r.toml, &e))
@@ -220,9 +222,8 @@ vug_status vug_profile_read(vug_str text, const char *file, vug_profile *out, vu
             *err = r.toml.err;
         return r.toml.st;
     }
-    for (size_t i = 0; r.all_given && i < vug_fusion_count(); i++) {
-        const vug_op op = vug_fusion_at(i);
-        if (!r.given[op])
+    for (vug_op op = 0; r.all_given && op < VUG_OP_COUNT; op++) {
+        if (vug_op_is_fused(op) && !r.given[op])
             profile.off[op] = !r.all;
     }
     *out = profile;

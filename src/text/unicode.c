@@ -1,4 +1,4 @@
-/* Classes and cases of characters; the tables are utf8proc's. */
+/* Character classes and cases, from utf8proc's tables. */
 
 #include "text/unicode.h"
 
@@ -7,12 +7,10 @@
 unsigned vug_char_class(uint32_t cp)
 {
     switch (utf8proc_category((utf8proc_int32_t)cp)) {
-    case UTF8PROC_CATEGORY_LU:
-        return VUG_CHAR_UPPER | VUG_CHAR_LETTER | VUG_CHAR_PRINTED;
     case UTF8PROC_CATEGORY_LL:
         return VUG_CHAR_LOWER | VUG_CHAR_LETTER | VUG_CHAR_PRINTED;
+    case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LT:
-        return VUG_CHAR_TITLE | VUG_CHAR_LETTER | VUG_CHAR_PRINTED;
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
         return VUG_CHAR_LETTER | VUG_CHAR_PRINTED;
@@ -36,9 +34,9 @@ unsigned vug_char_class(uint32_t cp)
     }
 }
 
-/* The folded form, where that has several characters: what one has no capital of, such
- * as a sharp s, has the capitals of these. 0: it has only one. */
-static size_t folded(uint32_t cp, uint32_t out[VUG_MAX_CASE])
+/* The case folding, if it has several characters; else returns 0. A character without a
+ * capital of its own, such as the sharp s, has their capitals. */
+static size_t fold_to_several(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 {
     utf8proc_int32_t to[VUG_MAX_CASE];
     int boundary = 0;
@@ -54,9 +52,10 @@ static size_t folded(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 size_t vug_char_upper(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 {
     out[0] = (uint32_t)utf8proc_toupper((utf8proc_int32_t)cp);
-    if (cp < 0x80 || (out[0] != cp && cp != 0xdf)) /* the sharp s has a new capital, and two S */
+    if (cp < 0x80 ||
+        (out[0] != cp && cp != 0xdf)) /* the sharp s becomes SS, not the newer capital */
         return 1;
-    const size_t n = folded(cp, out);
+    const size_t n = fold_to_several(cp, out);
     for (size_t i = 0; i < n; i++)
         out[i] = (uint32_t)utf8proc_toupper((utf8proc_int32_t)out[i]);
     if (n == 0)
@@ -68,7 +67,7 @@ size_t vug_char_lower(uint32_t cp, uint32_t out[VUG_MAX_CASE])
 {
     out[0] = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
     if (cp == 0x130) /* I with a dot keeps it */
-        return folded(cp, out);
+        return fold_to_several(cp, out);
     return 1;
 }
 
@@ -77,7 +76,7 @@ size_t vug_char_title(uint32_t cp, uint32_t out[VUG_MAX_CASE])
     out[0] = (uint32_t)utf8proc_totitle((utf8proc_int32_t)cp);
     if (cp < 0x80 || (out[0] != cp && cp != 0xdf))
         return 1;
-    const size_t n = folded(cp, out);
+    const size_t n = fold_to_several(cp, out);
     if (n == 0 || (vug_char_class(cp) & VUG_CHAR_LOWER) == 0) {
         out[0] = cp;
         return 1;

@@ -13,19 +13,17 @@ static inline bool vug_is_white_space(uint32_t cp)
            cp == 0x205f || cp == 0x3000;
 }
 
-/* What a character is, by its General_Category: bits. */
+/* Classes of characters by General_Category; bits. */
 enum {
-    VUG_CHAR_UPPER = 1,    /* Lu */
-    VUG_CHAR_LOWER = 2,    /* Ll */
-    VUG_CHAR_TITLE = 4,    /* Lt */
-    VUG_CHAR_LETTER = 8,   /* L */
-    VUG_CHAR_DECIMAL = 16, /* Nd */
-    VUG_CHAR_NUMBER = 32,  /* N */
-    VUG_CHAR_PRINTED = 64, /* neither C nor Z, or a space */
+    VUG_CHAR_LOWER = 1,    /* Ll */
+    VUG_CHAR_LETTER = 2,   /* L */
+    VUG_CHAR_DECIMAL = 4,  /* Nd */
+    VUG_CHAR_NUMBER = 8,   /* N */
+    VUG_CHAR_PRINTED = 16, /* neither C nor Z; or the space U+0020 */
 };
 unsigned vug_char_class(uint32_t cp);
 
-/* Its upper, lower or title case, which may be several characters; returns how many. */
+/* The upper, lower or title case, which may be several characters; returns their number. */
 enum { VUG_MAX_CASE = 3 };
 size_t vug_char_upper(uint32_t cp, uint32_t out[VUG_MAX_CASE]);
 size_t vug_char_lower(uint32_t cp, uint32_t out[VUG_MAX_CASE]);

@@ -1,19 +1,15 @@
 /*
- * The directory: entries in file order, and the same sorted by name.
+ * The tensor directory: entries in file order, and the same entries sorted by name.
  *
- * Names come from files that anybody may have written, so the lookup is a binary
- * search: unlike a hash table it has no bad case that can be provoked.
+ * Names come from untrusted files, so lookup is a binary search: unlike a hash table it
+ * has no slow case that a file can cause.
  */
 #include "weights/directory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Large enough that a piece costs one system call among thousands of page reads,
- * small enough that a progress bar moves and a cancel is heard. */
-enum { POPULATE_PIECE = 32 * 1024 * 1024 };
-
-static int by_first_name(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
     const vug_str *x = a, *y = b;
     return vug_str_compare(*x, *y);
@@ -23,24 +19,13 @@ const vug_str *vug_sort_names(void *row, size_t n, size_t size)
 {
     if (n < 2)
         return NULL;
-    qsort(row, n, size, by_first_name);
+    qsort(row, n, size, compare_rows);
     for (size_t i = 1; i < n; i++) {
         const char *at = (const char *)row + i * size;
-        if (by_first_name(at - size, at) == 0)
+        if (compare_rows(at - size, at) == 0)
             return (const vug_str *)(const void *)at;
     }
     return NULL;
-}
-
-void *vug_make_room(void *ptr, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return ptr;
-    const size_t grown = *cap ? *cap * 2 : 64;
-    void *more = vug_realloc(ptr, grown, size);
-    if (more)
-        *cap = grown;
-    return more;
 }
 
 bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *bytes)
@@ -52,9 +37,9 @@ bool vug_tensor_size(vug_dtype dtype, int rank, const int64_t *dim, uint64_t *by
     return vug_dtype_size(dtype, n, bytes);
 }
 
-vug_shape_text vug_shape_print(int rank, const int64_t *dim)
+vug_dims_text vug_dims_print(int rank, const int64_t *dim)
 {
-    vug_shape_text out = { "[" };
+    vug_dims_text out = { "[" };
     size_t at = 1;
     for (int i = 0; i < rank && at < sizeof(out.text); i++)
         at += (size_t)snprintf(out.text + at, sizeof(out.text) - at, i ? ",%lld" : "%lld",
@@ -72,13 +57,13 @@ vug_status vug_weights_append(vug_weights *weights, vug_entry **out, vug_err *er
         return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d tensors", weights->name, VUG_MAX_TENSORS);
     if (weights->arena.held > VUG_MAX_DIRECTORY)
         return VUG_FAIL(err, VUG_LIMIT,
-                        "%s: the names and shapes of its tensors take more than %d MB",
+                        "%s: the names and shapes of the tensors take more than %d MB",
                         weights->name, VUG_MAX_DIRECTORY >> 20);
     size_t cap = weights->cap;
-    vug_entry **order = vug_make_room(weights->order, &cap, weights->n, sizeof(vug_entry *));
+    vug_entry **order = vug_grow_array(weights->order, &cap, weights->n, sizeof(vug_entry *));
     if (order)
         weights->order = order;
-    /* Of the same capacity, so that it has room whenever `order` has. */
+    /* by_name has the capacity of order, so that it never has to grow alone. */
     vug_entry **by_name = weights->by_name;
     if (order && cap != weights->cap)
         by_name = vug_realloc(weights->by_name, cap, sizeof(vug_entry *));
@@ -123,7 +108,7 @@ vug_status vug_weights_seal(vug_weights *weights, vug_err *err)
 }
 
 /* The first position in by_name[0..n) whose name is not below `name`. */
-static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
+static size_t lower_bound(const vug_weights *weights, size_t n, vug_str name)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -138,7 +123,7 @@ static size_t position_of(const vug_weights *weights, size_t n, vug_str name)
 
 vug_entry *vug_weights_entry(const vug_weights *weights, vug_str name)
 {
-    const size_t i = position_of(weights, weights->n, name);
+    const size_t i = lower_bound(weights, weights->n, name);
     if (i == weights->n || !vug_str_equal(weights->by_name[i]->tensor.name, name))
         return NULL;
     return weights->by_name[i];
@@ -150,7 +135,7 @@ const vug_tensor *vug_weights_find(const vug_weights *weights, vug_str name)
     return entry ? &entry->tensor : NULL;
 }
 
-static size_t without_folded(vug_entry **entry, size_t n)
+static size_t remove_folded(vug_entry **entry, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -169,8 +154,8 @@ void vug_weights_drop_folded(vug_weights *weights)
         entry->next = weights->folded;
         weights->folded = entry;
     }
-    (void)without_folded(weights->by_name, weights->n);
-    weights->n = without_folded(weights->order, weights->n);
+    (void)remove_folded(weights->by_name, weights->n);
+    weights->n = remove_folded(weights->order, weights->n);
 }
 
 size_t vug_weights_count(const vug_weights *weights)
@@ -199,7 +184,7 @@ static void release_entry(vug_entry *entry)
     vug_free(entry->scales);
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- lifetime ------------------------------------------------------------ */
 
 vug_status vug_weights_create(const char *name, vug_weights **out, vug_err *err)
 {
@@ -239,7 +224,7 @@ vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *fi
         return VUG_FAIL(err, VUG_LIMIT, "%s: more than %d files of weights", weights->name,
                         VUG_MAX_WEIGHT_FILES);
     vug_mapping *row =
-            vug_make_room(weights->file, &weights->cap_files, weights->n_files, sizeof(*row));
+            vug_grow_array(weights->file, &weights->cap_files, weights->n_files, sizeof(*row));
     if (!row)
         return VUG_FAIL_NOMEM(err, weights->name, sizeof(*row));
     weights->file = row;
@@ -255,14 +240,6 @@ vug_status vug_weights_map(vug_weights *weights, const char *path, vug_bytes *fi
     return VUG_OK;
 }
 
-vug_status vug_weights_load(vug_weights *weights, const char *path, vug_err *err)
-{
-    vug_bytes file;
-    const char *name;
-    VUG_TRY(vug_weights_map(weights, path, &file, &name, err));
-    return vug_safetensors_read(weights, file, name, err);
-}
-
 vug_status vug_weights_finish(vug_weights *weights, vug_status st, vug_weights **out, vug_err *err)
 {
     if (st == VUG_OK)
@@ -274,21 +251,6 @@ vug_status vug_weights_finish(vug_weights *weights, vug_status st, vug_weights *
     return st;
 }
 
-vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
-{
-    vug_weights *weights;
-    VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
-    return vug_weights_finish(weights, vug_weights_load(weights, path, err), out, err);
-}
-
-vug_status vug_weights_over(vug_bytes file, const char *name, vug_weights **out, vug_err *err)
-{
-    vug_weights *weights;
-    VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
-    const vug_status st = vug_safetensors_read(weights, file, weights->name, err);
-    return vug_weights_finish(weights, st, out, err);
-}
-
 vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, int rank,
                            const int64_t *dim, uint8_t **data, vug_err *err)
 {
@@ -297,11 +259,11 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
         return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' has rank %d, expected 0 to %d",
                         weights->name, VUG_STR_ARG(name), rank, VUG_TENSOR_MAX_RANK);
     if (!vug_tensor_size(dtype, rank, dim, &bytes) || bytes > SIZE_MAX)
-        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' of %s %s is no size of a tensor",
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s': %s %s is not a valid tensor size",
                         weights->name, VUG_STR_ARG(name), vug_dtype_of(dtype)->name,
-                        vug_shape_print(rank, dim).text);
+                        vug_dims_print(rank, dim).text);
     if (vug_weights_find(weights, name))
-        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' is there already", weights->name,
+        return VUG_FAIL(err, VUG_ARGUMENT, "%s: tensor '%.*s' already exists", weights->name,
                         VUG_STR_ARG(name));
     void *memory = vug_alloc_aligned((size_t)bytes);
     const vug_str copy = vug_arena_copy(&weights->arena, name);
@@ -326,7 +288,7 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
     for (int i = 0; i < rank; i++)
         entry->tensor.dim[i] = dim[i];
     weights->added += bytes;
-    const size_t at = position_of(weights, weights->n - 1, copy);
+    const size_t at = lower_bound(weights, weights->n - 1, copy);
     memmove(weights->by_name + at + 1, weights->by_name + at,
             (weights->n - 1 - at) * sizeof(vug_entry *));
     weights->by_name[at] = entry;
@@ -334,7 +296,7 @@ vug_status vug_weights_add(vug_weights *weights, vug_str name, vug_dtype dtype, 
     return VUG_OK;
 }
 
-/* Fewer than weights, whose bytes were counted. */
+/* Sizes cannot overflow: there are fewer scales than weights. */
 vug_status vug_weights_add_scales(vug_weights *weights, vug_str name, const vug_scales *how,
                                   uint8_t **scale, uint8_t **bias, vug_err *err)
 {
@@ -342,8 +304,8 @@ vug_status vug_weights_add_scales(vug_weights *weights, vug_str name, const vug_
     if (!entry || !entry->owned || entry->scales || entry->tensor.rank < 2 ||
         entry->tensor.bytes == 0)
         return VUG_FAIL(err, VUG_ARGUMENT,
-                        "%s: tensor '%.*s' cannot be given scales: it has to be an added matrix "
-                        "without them",
+                        "%s: tensor '%.*s' cannot be given scales: expected an added matrix "
+                        "without scales",
                         weights->name, VUG_STR_ARG(name));
     vug_tensor *t = &entry->tensor;
     const uint64_t bytes = (uint64_t)vug_scale_count(how, t->rank, t->dim) *
@@ -361,73 +323,4 @@ vug_status vug_weights_add_scales(vug_weights *weights, vug_str name, const vug_
     t->scales.stride = (t->dim[t->rank - 1] + how->columns - 1) / how->columns;
     t->scale_bytes = total;
     return VUG_OK;
-}
-
-/* ---- reading ahead ------------------------------------------------------- */
-
-/* NULL when they lie in memory. */
-static const vug_mapping *mapping_of(const vug_weights *weights, const uint8_t *bytes)
-{
-    const uintptr_t data = (uintptr_t)bytes;
-    for (size_t i = 0; i < weights->n_files; i++) {
-        const uintptr_t base = (uintptr_t)weights->file[i].base;
-        if (base && data >= base && data - base < weights->file[i].bytes.len)
-            return &weights->file[i];
-    }
-    return NULL;
-}
-
-typedef struct {
-    uint64_t done, total;
-    vug_progress_fn *progress; /* may be NULL */
-    void *user;
-} reading;
-
-static bool populate(const vug_weights *weights, const uint8_t *bytes, uint64_t size, reading *r)
-{
-    const vug_mapping *mapping = mapping_of(weights, bytes);
-    const size_t first = mapping ? (size_t)((uintptr_t)bytes - (uintptr_t)mapping->base) : 0;
-    for (uint64_t at = 0; at < size;) {
-        const uint64_t left = size - at;
-        const size_t n = left < POPULATE_PIECE ? (size_t)left : POPULATE_PIECE;
-        if (mapping)
-            vug_map_populate(mapping, first + (size_t)at, n);
-        at += n;
-        r->done += n;
-        if (r->progress && !r->progress(r->done, r->total, r->user))
-            return false;
-    }
-    return true;
-}
-
-bool vug_weights_populate(const vug_weights *weights, const vug_tensor *tensor, uint64_t *done,
-                          uint64_t total, vug_progress_fn *progress, void *user)
-{
-    reading r = { *done, total, progress, user };
-    const vug_scales *s = &tensor->scales;
-    const uint64_t biases = s->bias ? tensor->scale_bytes / 2 : 0;
-    const bool all = populate(weights, tensor->data, tensor->bytes, &r) &&
-                     populate(weights, s->scale, tensor->scale_bytes - biases, &r) &&
-                     populate(weights, s->bias, biases, &r);
-    *done = r.done;
-    return all;
-}
-
-void vug_weights_expect(const vug_weights *weights, const vug_tensor *tensor, uint64_t at,
-                        uint64_t n)
-{
-    const vug_mapping *mapping = mapping_of(weights, tensor->data);
-    if (!mapping || at >= tensor->bytes)
-        return;
-    const size_t first = (size_t)((uintptr_t)tensor->data - (uintptr_t)mapping->base);
-    vug_map_expect(mapping, first + (size_t)at,
-                   (size_t)(tensor->bytes - at < n ? tensor->bytes - at : n));
-}
-
-void vug_weights_forget(const vug_weights *weights, const vug_tensor *tensor)
-{
-    const vug_mapping *mapping = mapping_of(weights, tensor->data);
-    if (mapping)
-        vug_map_forget(mapping, (size_t)((uintptr_t)tensor->data - (uintptr_t)mapping->base),
-                       (size_t)tensor->bytes);
 }

@@ -1,12 +1,12 @@
 /*
- * GGUF files on disk: one, or parts that llama.cpp's gguf-split made of one.
+ * Opening GGUF files: a single file, or the parts that llama.cpp's gguf-split made of one.
  *
  *     PREFIX-00001-of-00003.gguf   split.no 0, split.count 3, split.tensors.count n
  *     PREFIX-00002-of-00003.gguf   split.no 1, split.count 3
  *
- * Each part is a whole GGUF file with tensors of its own; only the first has all of the
- * metadata. That a file is a part is said twice, by its name and by its keys; both must
- * agree, so that a file that was renamed is not taken for a whole model.
+ * Each part is a complete GGUF file with its own tensors; only the first has all metadata.
+ * Both the name and the keys say that a file is a part. They must agree, so that a renamed
+ * part is not taken for a complete model.
  */
 #include "weights/directory.h"
 
@@ -17,7 +17,7 @@ typedef struct {
     size_t prefix; /* bytes of the path before "-00001-of-00003.gguf" */
     unsigned no;   /* 1 .. count */
     unsigned count;
-} part_name;
+} split_name;
 
 enum { SUFFIX = sizeof("-00001-of-00003.gguf") - 1, DIGITS = 5 };
 
@@ -32,7 +32,7 @@ static bool read_digits(const char *at, unsigned *out)
     return true;
 }
 
-static bool is_part(const char *path, part_name *out)
+static bool parse_split_name(const char *path, split_name *out)
 {
     const size_t n = strlen(path);
     if (n < SUFFIX)
@@ -43,7 +43,7 @@ static bool is_part(const char *path, part_name *out)
            read_digits(at + 10, &out->count) && strcmp(at + 15, ".gguf") == 0;
 }
 
-/* An integer of whatever type; `found` is NULL when there is no such key. */
+/* Reads an integer of any type; `found` is NULL when there is no such key. */
 static vug_status read_count(const vug_gguf *gguf, const char *key, uint64_t *out,
                              const vug_gguf_value **found, vug_err *err)
 {
@@ -51,13 +51,13 @@ static vug_status read_count(const vug_gguf *gguf, const char *key, uint64_t *ou
     *out = 0;
     if (v && (v->is_array || !vug_gguf_u64(v, 0, out)))
         return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: key '%s': %s at byte %" PRIu64 ", expected a whole number", gguf->file,
-                        key, vug_gguf_kind(v).text, v->offset);
+                        "%s: key '%s': %s at byte %" PRIu64 ", expected an integer", gguf->file,
+                        key, vug_gguf_describe(v).text, v->offset);
     return VUG_OK;
 }
 
-static vug_status expect(const vug_gguf *gguf, const char *key, uint64_t expected, const char *why,
-                         vug_err *err)
+static vug_status expect_count(const vug_gguf *gguf, const char *key, uint64_t expected,
+                               const char *why, vug_err *err)
 {
     uint64_t n;
     const vug_gguf_value *v;
@@ -72,7 +72,7 @@ static vug_status expect(const vug_gguf *gguf, const char *key, uint64_t expecte
     return VUG_OK;
 }
 
-static vug_status load(vug_weights *weights, const char *path, vug_gguf *gguf, vug_err *err)
+static vug_status load_file(vug_weights *weights, const char *path, vug_gguf *gguf, vug_err *err)
 {
     vug_bytes file;
     const char *name;
@@ -80,21 +80,21 @@ static vug_status load(vug_weights *weights, const char *path, vug_gguf *gguf, v
     return vug_gguf_read_file(weights, file, name, gguf, err);
 }
 
-/* Part `no` of the file at `path`, whose name is changed to that of the part. */
-static vug_status load_part(vug_weights *weights, char *path, const part_name *given, unsigned no,
+/* Loads part `no`; changes the file name at the end of `path` to that of the part. */
+static vug_status load_part(vug_weights *weights, char *path, const split_name *given, unsigned no,
                             vug_err *err)
 {
     char why[64];
     (void)snprintf(path + given->prefix, SUFFIX + 1, "-%05u-of-%05u.gguf", no, given->count);
     (void)snprintf(why, sizeof(why), "its name says part %u of %u", no, given->count);
     if (no != given->no && !vug_file_exists(path))
-        return VUG_FAIL(err, VUG_IO, "%s: is missing, part %u of %u of a split model", path, no,
-                        given->count);
+        return VUG_FAIL(err, VUG_IO, "%s: the file is missing, part %u of %u of a split model",
+                        path, no, given->count);
     vug_gguf gguf;
-    VUG_TRY(load(weights, path, &gguf, err));
-    vug_status st = expect(&gguf, "split.count", given->count, why, err);
+    VUG_TRY(load_file(weights, path, &gguf, err));
+    vug_status st = expect_count(&gguf, "split.count", given->count, why, err);
     if (st == VUG_OK)
-        st = expect(&gguf, "split.no", no - 1, why, err);
+        st = expect_count(&gguf, "split.no", no - 1, why, err);
     if (st == VUG_OK && no == 1)
         weights->gguf = gguf;
     else
@@ -102,7 +102,7 @@ static vug_status load_part(vug_weights *weights, char *path, const part_name *g
     return st;
 }
 
-static vug_status load_parts(vug_weights *weights, const char *path, const part_name *given,
+static vug_status load_parts(vug_weights *weights, const char *path, const split_name *given,
                              vug_err *err)
 {
     if (given->no == 0 || given->no > given->count)
@@ -120,30 +120,30 @@ static vug_status load_parts(vug_weights *weights, const char *path, const part_
     vug_free(name);
     if (st != VUG_OK)
         return st;
-    return expect(&weights->gguf, "split.tensors.count", weights->n,
-                  "as many tensors are in the parts", err);
+    return expect_count(&weights->gguf, "split.tensors.count", weights->n,
+                        "the number of tensors in all parts", err);
 }
 
 static vug_status load_whole(vug_weights *weights, const char *path, vug_err *err)
 {
-    VUG_TRY(load(weights, path, &weights->gguf, err));
+    VUG_TRY(load_file(weights, path, &weights->gguf, err));
     uint64_t n;
     const vug_gguf_value *v;
     VUG_TRY(read_count(&weights->gguf, "split.count", &n, &v, err));
     if (n <= 1)
         return VUG_OK;
     return VUG_FAIL(err, VUG_FORMAT,
-                    "%s: key 'split.count' at byte %" PRIu64 " says a part of %" PRIu64
-                    ", expected a name that ends in -00001-of-%05" PRIu64 ".gguf",
+                    "%s: key 'split.count' at byte %" PRIu64 " says that this is one of %" PRIu64
+                    " parts, expected a name that ends in -00001-of-%05" PRIu64 ".gguf",
                     weights->name, v->offset, n, n);
 }
 
 vug_status vug_weights_open_gguf(const char *path, vug_weights **out, vug_err *err)
 {
     vug_weights *weights;
-    part_name given;
+    split_name given;
     VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
-    const bool split = is_part(path, &given) && given.count != 1;
+    const bool split = parse_split_name(path, &given) && given.count != 1;
     const vug_status st =
             split ? load_parts(weights, path, &given, err) : load_whole(weights, path, err);
     return vug_weights_finish(weights, st, out, err);

@@ -1,5 +1,5 @@
 /*
- * The header of a safetensors file.
+ * Reads safetensors files: checks the header and appends the tensors to the directory.
  *
  *     bytes 0..8      N, the header's length, u64
  *     bytes 8..8+N    a JSON object, padded with spaces
@@ -8,11 +8,10 @@
  *     {"name": {"dtype": "BF16", "shape": [a,b], "data_offsets": [begin,end]}, ...,
  *      "__metadata__": {"key": "value"}}
  *
- * Format: https://github.com/huggingface/safetensors, "Format". Everything that
- * the reference reader refuses is refused here: the tensors must cover the
- * buffer exactly, without holes and overlap. That also makes it safe: once the
- * ranges are contiguous from 0 to the buffer's end, every one is inside it, and
- * only then are pointers formed.
+ * Format: https://github.com/huggingface/safetensors, "Format". Whatever the reference
+ * reader rejects is rejected here: the tensors must cover the buffer exactly, without
+ * holes and overlap. Pointers are formed only after the ranges are known to be contiguous
+ * from 0 to the end of the buffer, so every range is inside it.
  */
 #include "weights/directory.h"
 
@@ -22,21 +21,21 @@
 
 #include "core/json.h"
 
-/* Keys of __metadata__ are few and names short in every published file; bounds keep what
- * a header of the format's 100 MB can ask for far below its own size. */
+/* Published files have few keys in __metadata__ and short names. These limits keep the memory
+ * for a hostile header of 100 MB far below that size. */
 enum { PREFIX = 8, WHERE = 320, MAX_METADATA = 65536, MAX_ESCAPED = 1 << 20 };
 
 typedef struct {
     vug_weights *weights;
     const char *name; /* of the file */
-    vug_json json;
-    vug_arena scratch; /* strings with escapes, of one tensor or of the metadata */
-    char where[WHERE]; /* json.name while inside a tensor: "file: tensor 'name'" */
-} header;
+    vug_json_reader json;
+    vug_arena scratch; /* decoded strings of one tensor or of the metadata */
+    char where[WHERE]; /* json.name inside a tensor: "file: tensor 'name'" */
+} header_parser;
 
 /* ---- one tensor ---------------------------------------------------------- */
 
-static vug_status fail_dtype(const header *h, vug_str found, vug_err *err)
+static vug_status fail_dtype(const header_parser *h, vug_str found, vug_err *err)
 {
     char known[256] = "";
     size_t at = 0;
@@ -48,7 +47,7 @@ static vug_status fail_dtype(const header *h, vug_str found, vug_err *err)
                     VUG_STR_ARG(shown), known);
 }
 
-static void read_shape(vug_json *j, vug_tensor *tensor)
+static void read_shape(vug_json_reader *j, vug_tensor *tensor)
 {
     vug_json_enter_array(j);
     while (vug_json_element(j)) {
@@ -60,12 +59,12 @@ static void read_shape(vug_json *j, vug_tensor *tensor)
     }
 }
 
-static void read_offsets(vug_json *j, uint64_t range[2])
+static void read_offsets(vug_json_reader *j, uint64_t range[2])
 {
     size_t n = 0;
     vug_json_enter_array(j);
     while (vug_json_element(j)) {
-        /* Up to INT64_MAX, so that adding the buffer's start cannot overflow. */
+        /* At most INT64_MAX, so that adding the start of the buffer cannot overflow. */
         const uint64_t offset = vug_json_u64(j, INT64_MAX);
         if (n < 2)
             range[n] = offset;
@@ -75,15 +74,15 @@ static void read_offsets(vug_json *j, uint64_t range[2])
         vug_json_fail(j, VUG_FORMAT, "data_offsets has %zu entries, expected 2", n);
 }
 
-static vug_status check_tensor(const header *h, vug_tensor *tensor, const uint64_t range[2],
+static vug_status check_tensor(const header_parser *h, vug_tensor *tensor, const uint64_t range[2],
                                vug_err *err)
 {
     const char *dtype = vug_dtype_of(tensor->dtype)->name;
-    const vug_shape_text shape = vug_shape_print(tensor->rank, tensor->dim);
+    const vug_dims_text shape = vug_dims_print(tensor->rank, tensor->dim);
     uint64_t need;
     if (!vug_tensor_size(tensor->dtype, tensor->rank, tensor->dim, &need))
         return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: %s %s is no whole number of bytes, or more than 64 bits can count",
+                        "%s: %s %s is not a whole number of bytes, or does not fit in 64 bits",
                         h->where, dtype, shape.text);
     if (range[0] > range[1])
         return VUG_FAIL(err, VUG_FORMAT,
@@ -99,10 +98,10 @@ static vug_status check_tensor(const header *h, vug_tensor *tensor, const uint64
     return VUG_OK;
 }
 
-static vug_status read_tensor(header *h, vug_str name, vug_err *err)
+static vug_status read_tensor(header_parser *h, vug_str name, vug_err *err)
 {
     enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL = 7 };
-    vug_json *j = &h->json;
+    vug_json_reader *j = &h->json;
     if (name.len > VUG_MAX_TENSOR_NAME)
         return VUG_FAIL(err, VUG_LIMIT,
                         "%s: tensor '%.*s..': a name of %zu bytes, at most %d are read", h->name,
@@ -123,7 +122,7 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
                                                                : 0;
         if (bit == 0 || (seen & bit) != 0)
             vug_json_fail(j, VUG_FORMAT,
-                          bit ? "key '%.*s' a second time"
+                          bit ? "duplicate key '%.*s'"
                               : "unknown key '%.*s', expected dtype, shape and data_offsets",
                           VUG_STR_ARG(key));
         else if (bit == DTYPE)
@@ -137,13 +136,13 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
     if (!vug_json_ok(j))
         return vug_json_finish(j, err);
     if (seen != ALL)
-        return VUG_FAIL(err, VUG_FORMAT, "%s: no %s, expected dtype, shape and data_offsets",
-                        h->where,
+        return VUG_FAIL(err, VUG_FORMAT,
+                        "%s: %s is missing, expected dtype, shape and data_offsets", h->where,
                         !(seen & DTYPE)   ? "dtype"
                         : !(seen & SHAPE) ? "shape"
                                           : "data_offsets");
     tensor.dtype = vug_dtype_find(dtype);
-    /* The format spells its types in capitals only. */
+    /* vug_dtype_find ignores case; the format has upper case only. */
     if (!vug_dtype_in_safetensors(tensor.dtype) ||
         !vug_str_is(dtype, vug_dtype_of(tensor.dtype)->name))
         return fail_dtype(h, dtype, err);
@@ -157,11 +156,11 @@ static vug_status read_tensor(header *h, vug_str name, vug_err *err)
 
 /* ---- the object ---------------------------------------------------------- */
 
-/* Only checked: nothing in it changes how the tensors are read. MLX writes null where
- * there is none, and the reference reads it so. */
-static vug_status read_metadata(header *h, vug_err *err)
+/* The metadata is checked and not used. MLX writes null when there is none, which the
+ * reference reader accepts. */
+static vug_status read_metadata(header_parser *h, vug_err *err)
 {
-    vug_json *j = &h->json;
+    vug_json_reader *j = &h->json;
     if (vug_json_peek(j) == VUG_JSON_NULL) {
         vug_json_skip(j);
         return VUG_OK;
@@ -175,12 +174,12 @@ static vug_status read_metadata(header *h, vug_err *err)
         if (vug_json_peek(j) == VUG_JSON_STRING)
             vug_json_skip(j);
         else
-            (void)vug_json_string(j); /* says what was found instead */
+            (void)vug_json_string(j); /* fails and says what was found */
         if (n == MAX_METADATA)
             vug_json_fail(j, VUG_LIMIT, "more than %d keys", MAX_METADATA);
         if (!vug_json_ok(j))
             break;
-        vug_str *more = vug_make_room(keys, &cap, n, sizeof(*keys));
+        vug_str *more = vug_grow_array(keys, &cap, n, sizeof(*keys));
         if (!more) {
             vug_free(keys);
             return VUG_FAIL_NOMEM(err, h->where, n * sizeof(*keys));
@@ -193,16 +192,16 @@ static vug_status read_metadata(header *h, vug_err *err)
     if (!vug_json_ok(j))
         st = vug_json_finish(j, err);
     else if (twice)
-        st = VUG_FAIL(err, VUG_FORMAT, "%s: key '%.*s' is there twice", h->where,
+        st = VUG_FAIL(err, VUG_FORMAT, "%s: key '%.*s' occurs twice", h->where,
                       VUG_STR_ARG(*twice));
     vug_free(keys);
     j->name = h->name;
     return st;
 }
 
-static vug_status read_object(header *h, vug_err *err)
+static vug_status read_object(header_parser *h, vug_err *err)
 {
-    vug_json *j = &h->json;
+    vug_json_reader *j = &h->json;
     bool metadata = false;
     vug_str key;
     vug_json_enter_object(j);
@@ -210,7 +209,7 @@ static vug_status read_object(header *h, vug_err *err)
         if (!vug_str_is(key, "__metadata__")) {
             VUG_TRY(read_tensor(h, key, err));
         } else if (metadata) {
-            return VUG_FAIL(err, VUG_FORMAT, "%s: __metadata__ is there twice", h->name);
+            return VUG_FAIL(err, VUG_FORMAT, "%s: __metadata__ occurs twice", h->name);
         } else {
             metadata = true;
             VUG_TRY(read_metadata(h, err));
@@ -223,7 +222,7 @@ static vug_status read_object(header *h, vug_err *err)
     for (size_t i = j->pos; i < j->src.len; i++)
         if (j->src.ptr[i] != ' ')
             return VUG_FAIL(err, VUG_FORMAT,
-                            "%s: byte 0x%02x at offset %zu, after the header's object; expected "
+                            "%s: byte 0x%02x at offset %zu, after the JSON of the header; expected "
                             "only spaces there",
                             h->name, (unsigned char)j->src.ptr[i], PREFIX + i);
     return vug_json_finish(j, err);
@@ -231,14 +230,14 @@ static vug_status read_object(header *h, vug_err *err)
 
 /* ---- the whole file ------------------------------------------------------ */
 
-static int by_name(const void *a, const void *b)
+static int compare_entry_names(const void *a, const void *b)
 {
     const vug_entry *x = *(vug_entry *const *)a, *y = *(vug_entry *const *)b;
     return vug_str_compare(x->tensor.name, y->tensor.name);
 }
 
-/* Empty tensors come before the one that begins where they are. */
-static int by_offset(const void *a, const void *b)
+/* Empty tensors come before the tensor that begins at the same offset. */
+static int compare_offsets(const void *a, const void *b)
 {
     const vug_tensor *x = &(*(vug_entry *const *)a)->tensor;
     const vug_tensor *y = &(*(vug_entry *const *)b)->tensor;
@@ -251,21 +250,21 @@ static int by_offset(const void *a, const void *b)
 
 static vug_status check_names(const char *name, vug_entry **entry, size_t n, vug_err *err)
 {
-    qsort(entry, n, sizeof(vug_entry *), by_name);
+    qsort(entry, n, sizeof(vug_entry *), compare_entry_names);
     for (size_t i = 1; i < n; i++)
-        if (by_name(&entry[i - 1], &entry[i]) == 0)
+        if (compare_entry_names(&entry[i - 1], &entry[i]) == 0)
             return VUG_FAIL(err, VUG_FORMAT, "%s: tensor '%.*s' is listed twice", name,
                             VUG_STR_ARG(entry[i]->tensor.name));
     return VUG_OK;
 }
 
-/* From offsets that count in the buffer, which begins at byte `start` of the
- * file, to offsets in the file and pointers. */
-static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes file,
-                        uint64_t start, vug_err *err)
+/* Turns offsets in the buffer, which begins at byte `start` of the file, into offsets in the
+ * file and pointers. */
+static vug_status set_pointers(const char *name, vug_entry **entry, size_t n, vug_bytes file,
+                               uint64_t start, vug_err *err)
 {
     if (n)
-        qsort(entry, n, sizeof(vug_entry *), by_offset);
+        qsort(entry, n, sizeof(vug_entry *), compare_offsets);
     uint64_t end = 0;
     for (size_t i = 0; i < n; i++) {
         const vug_tensor *tensor = &entry[i]->tensor;
@@ -273,7 +272,7 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
             return VUG_FAIL(err, VUG_FORMAT,
                             "%s: tensor '%.*s' begins at byte %" PRIu64
                             " of the data, expected %" PRIu64
-                            ": the bytes between belong to no tensor",
+                            ": the bytes between them belong to no tensor",
                             name, VUG_STR_ARG(tensor->name), tensor->offset, end);
         if (tensor->offset < end)
             return VUG_FAIL(err, VUG_FORMAT,
@@ -304,23 +303,26 @@ static vug_status place(const char *name, vug_entry **entry, size_t n, vug_bytes
 
 static vug_status find_header(vug_bytes file, const char *name, vug_str *out, vug_err *err)
 {
-    VUG_TRY(vug_refuse_stand_in(file, name, err));
+    VUG_TRY(vug_reject_placeholder(file, name, err));
     vug_reader r = vug_reader_over(file);
     const uint64_t n = vug_read_u64le(&r);
     if (r.bad)
         return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: %zu bytes, a safetensors file begins with 8 that say how long its "
-                        "header is",
+                        "%s: %zu bytes, a safetensors file begins with 8 bytes for the length "
+                        "of its header",
                         name, file.len);
     if (n > vug_reader_left(&r))
         return VUG_FAIL(err, VUG_FORMAT,
-                        "%s: header says %" PRIu64 " bytes, the file has %zu after its first 8",
+                        "%s: header length is %" PRIu64
+                        " bytes, the file has %zu after its first 8",
                         name, n, vug_reader_left(&r));
     if (n > VUG_MAX_SAFETENSORS_HEADER)
-        return VUG_FAIL(err, VUG_LIMIT, "%s: header says %" PRIu64 " bytes, at most %d are read",
-                        name, n, VUG_MAX_SAFETENSORS_HEADER);
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: header length is %" PRIu64 " bytes, at most %d are read", name, n,
+                        VUG_MAX_SAFETENSORS_HEADER);
     if (n == 0)
-        return VUG_FAIL(err, VUG_FORMAT, "%s: header says 0 bytes, expected at least '{}'", name);
+        return VUG_FAIL(err, VUG_FORMAT, "%s: header length is 0 bytes, expected at least '{}'",
+                        name);
     const vug_bytes span = vug_read_span(&r, n);
     if (span.ptr[0] != '{')
         return VUG_FAIL(err, VUG_FORMAT, "%s: byte 0x%02x at offset 8, expected '{'", name,
@@ -334,8 +336,8 @@ vug_status vug_safetensors_read(vug_weights *weights, vug_bytes file, const char
 {
     vug_str text;
     VUG_TRY(find_header(file, name, &text, err));
-    header h = { .weights = weights, .name = name, .scratch = { .budget = MAX_ESCAPED } };
-    h.json = vug_json_over(text, name, &h.scratch);
+    header_parser h = { .weights = weights, .name = name, .scratch = { .budget = MAX_ESCAPED } };
+    h.json = vug_json_reader_over(text, name, &h.scratch);
     const size_t first = weights->n;
     const vug_status st = read_object(&h, err);
     vug_arena_release(&h.scratch);
@@ -345,5 +347,29 @@ vug_status vug_safetensors_read(vug_weights *weights, vug_bytes file, const char
     vug_entry **entry = n ? weights->order + first : NULL;
     if (n)
         VUG_TRY(check_names(name, entry, n, err));
-    return place(name, entry, n, file, PREFIX + text.len, err);
+    return set_pointers(name, entry, n, file, PREFIX + text.len, err);
+}
+
+vug_status vug_safetensors_load(vug_weights *weights, const char *path, vug_err *err)
+{
+    vug_bytes file;
+    const char *name;
+    VUG_TRY(vug_weights_map(weights, path, &file, &name, err));
+    return vug_safetensors_read(weights, file, name, err);
+}
+
+vug_status vug_weights_open_file(const char *path, vug_weights **out, vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(path), &weights, err));
+    return vug_weights_finish(weights, vug_safetensors_load(weights, path, err), out, err);
+}
+
+vug_status vug_weights_open_memory(vug_bytes file, const char *name, vug_weights **out,
+                                   vug_err *err)
+{
+    vug_weights *weights;
+    VUG_TRY(vug_weights_create(vug_path_base(name), &weights, err));
+    const vug_status st = vug_safetensors_read(weights, file, weights->name, err);
+    return vug_weights_finish(weights, st, out, err);
 }

@@ -11,7 +11,7 @@
  *
  * The same function runs in three places: under libFuzzer (`make fuzz`, through
  * entry.c), over files (build/tests/fuzz NAME FILE..., through plain.c), and over
- * everything in regressions/NAME/ (`make check`, through tests/test_regressions.c).
+ * everything in regressions/NAME/ (`make check`, through tests/fuzz/test_regressions.c).
  */
 
 #include <stddef.h>

@@ -17,7 +17,7 @@ enum {
 static void plan(const vug_graph *g, vug_err *err)
 {
     vug_plan p = { 0 };
-    const vug_status st = vug_plan_make(g, LARGEST_STEP, LARGEST_STEP, 64, &p, err);
+    const vug_status st = vug_plan_init(g, LARGEST_STEP, LARGEST_STEP, 64, &p, err);
     VUG_ASSERT((st == VUG_OK) == (err->msg[0] == '\0'));
     VUG_ASSERT(st != VUG_OK || p.bytes < UINT64_MAX / 4);
     vug_plan_release(&p);
@@ -28,9 +28,9 @@ static void build(const vug_config *config)
     vug_err err = { 0 };
     vug_binding binding = { 0 };
     vug_graph g = { 0 }, fused = { 0 };
-    vug_status st = vug_bind_none(config, &binding, &err);
+    vug_status st = vug_binding_init_without_data(config, &binding, &err);
     if (st == VUG_OK)
-        st = vug_model_build(&binding, true, &g, &err);
+        st = vug_model_build_graph(&binding, true, &g, &err);
     if (st == VUG_OK)
         st = vug_fuse(&g, &fused, &err);
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
@@ -57,9 +57,9 @@ int vug_fuzz_config(const uint8_t *data, size_t n)
         VUG_ASSERT(config->n_heads % config->n_kv_heads == 0);
         VUG_ASSERT(config->n_vocab > 0 && config->context > 0 && config->window >= 0);
         VUG_ASSERT(config->n_eos >= 0 && config->n_eos <= VUG_MAX_EOS);
-        const size_t n_slots = vug_slot_count(config);
+        const size_t n_slots = vug_weight_slot_count(config);
         for (size_t i = 0; i < n_slots && i < MOST_SLOTS; i++) {
-            const vug_slot slot = vug_slot_at(config, i);
+            const vug_weight_slot slot = vug_weight_slot_at(config, i);
             VUG_ASSERT(memchr(slot.name, '\0', sizeof(slot.name)) != NULL);
         }
         if (n_slots <= MOST_SLOTS)

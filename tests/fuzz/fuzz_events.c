@@ -1,18 +1,18 @@
 /*
- * app/remote: what a server answers to a chat, as events and as one body.
+ * cli/remote: responses of a server, as an event stream and as one body.
  *
- * Beyond not crashing: what is heard does not depend on how the bytes were cut.
+ * Beyond not crashing, the result must not depend on how the bytes are cut.
  */
 
-#include "app/remote/events.h"
-#include "app/remote/heard.h"
+#include "cli/remote/completion_parser.h"
+#include "cli/remote/sse_parser.h"
 #include "fuzz/fuzz.h"
 
 typedef struct {
-    vug_events events;
-    vug_heard heard;
-    vug_buf parts; /* each with its kind in front */
-} listener;
+    vug_sse_parser events;
+    vug_completion_parser parser;
+    vug_buf parts; /* each after a letter for its kind */
+} stream_reader;
 
 static bool on_part(const vug_part *part, void *user)
 {
@@ -24,7 +24,7 @@ static bool on_part(const vug_part *part, void *user)
     return true;
 }
 
-static void on_token(const vug_shown_token *token, const vug_shown_token *top, size_t n_top,
+static void on_token(const vug_token_logprob *token, const vug_token_logprob *top, size_t n_top,
                      void *user)
 {
     VUG_ASSERT(token->id >= -1 && n_top <= VUG_MAX_TOP_LOGPROBS);
@@ -35,66 +35,66 @@ static void on_token(const vug_shown_token *token, const vug_shown_token *top, s
 
 static vug_status on_event(vug_str data, void *user, vug_err *err)
 {
-    return vug_heard_event(user, data, err);
+    return vug_completion_parser_feed(user, data, err);
 }
 
-static vug_status feed(listener *l, vug_str bytes)
+static vug_status feed_bytes(stream_reader *r, vug_str bytes)
 {
     vug_err err;
-    return vug_events_feed(&l->events, bytes, on_event, &l->heard, &err);
+    return vug_sse_parser_feed(&r->events, bytes, on_event, &r->parser, &err);
 }
 
-static void begin(listener *l)
+static void begin_reader(stream_reader *r)
 {
-    *l = (listener){
-        .heard = { .name = "server", .on_part = on_part, .on_token = on_token, .user = &l->parts }
+    *r = (stream_reader){
+        .parser = { .name = "server", .on_part = on_part, .on_token = on_token, .user = &r->parts }
     };
 }
 
-static void same(const vug_buf *a, const vug_buf *b)
+static void assert_same(const vug_buf *a, const vug_buf *b)
 {
     VUG_ASSERT(a->len == b->len && (!a->len || memcmp(a->ptr, b->ptr, a->len) == 0));
 }
 
-static void compare(const listener *a, const listener *b)
+static void assert_equal_readers(const stream_reader *a, const stream_reader *b)
 {
-    same(&a->parts, &b->parts);
-    VUG_ASSERT(a->heard.n_calls == b->heard.n_calls);
-    for (size_t i = 0; i < a->heard.n_calls; i++) {
-        same(&a->heard.call[i].id, &b->heard.call[i].id);
-        same(&a->heard.call[i].name, &b->heard.call[i].name);
-        same(&a->heard.call[i].arguments, &b->heard.call[i].arguments);
+    assert_same(&a->parts, &b->parts);
+    VUG_ASSERT(a->parser.n_calls == b->parser.n_calls);
+    for (size_t i = 0; i < a->parser.n_calls; i++) {
+        assert_same(&a->parser.call[i].id, &b->parser.call[i].id);
+        assert_same(&a->parser.call[i].name, &b->parser.call[i].name);
+        assert_same(&a->parser.call[i].arguments, &b->parser.call[i].arguments);
     }
-    VUG_ASSERT(strcmp(a->heard.finish, b->heard.finish) == 0);
-    VUG_ASSERT(a->heard.done == b->heard.done && a->heard.has_usage == b->heard.has_usage);
+    VUG_ASSERT(strcmp(a->parser.finish, b->parser.finish) == 0);
+    VUG_ASSERT(a->parser.done == b->parser.done && a->parser.has_usage == b->parser.has_usage);
 }
 
-static void end(listener *l)
+static void end_reader(stream_reader *r)
 {
-    vug_events_release(&l->events);
-    vug_heard_release(&l->heard);
-    vug_buf_release(&l->parts);
+    vug_sse_parser_release(&r->events);
+    vug_completion_parser_release(&r->parser);
+    vug_buf_release(&r->parts);
 }
 
 int vug_fuzz_events(const uint8_t *data, size_t n)
 {
     const vug_str bytes = { (const char *)data, n };
-    listener whole, cut;
+    stream_reader whole, cut;
     char text[640];
     vug_err err;
-    begin(&whole);
-    begin(&cut);
-    const vug_status st = feed(&whole, bytes);
+    begin_reader(&whole);
+    begin_reader(&cut);
+    const vug_status st = feed_bytes(&whole, bytes);
     vug_status cut_st = VUG_OK;
     for (size_t i = 0; i < n && cut_st == VUG_OK; i++)
-        cut_st = feed(&cut, (vug_str){ bytes.ptr + i, 1 });
+        cut_st = feed_bytes(&cut, (vug_str){ bytes.ptr + i, 1 });
     VUG_ASSERT(st == cut_st);
-    compare(&whole, &cut);
-    end(&whole);
-    end(&cut);
-    begin(&whole);
-    (void)!vug_heard_event(&whole.heard, bytes, &err);
-    end(&whole);
-    (void)vug_heard_error(bytes, text, sizeof(text));
+    assert_equal_readers(&whole, &cut);
+    end_reader(&whole);
+    end_reader(&cut);
+    begin_reader(&whole);
+    (void)!vug_completion_parser_feed(&whole.parser, bytes, &err);
+    end_reader(&whole);
+    (void)vug_parse_error_response(bytes, text, sizeof(text));
     return 0;
 }

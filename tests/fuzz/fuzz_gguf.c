@@ -1,7 +1,7 @@
 /*
  * weights: one GGUF file in memory. Every tensor and every value of the metadata must be
- * what it says: inside the file, and reachable by its name. Then models: its config, and
- * the flow over its tensors; and text: its tokenizer.
+ * inside the file and be found by its name. Then models: its config, and the flow over its
+ * tensors; and text: its tokenizer.
  */
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void walk_value(const vug_gguf_value *v)
     double f = 0;
     bool b = false;
     vug_gguf_strings it = vug_gguf_strings_of(v);
-    while (vug_gguf_next(&it, &s)) {
+    while (vug_gguf_next_string(&it, &s)) {
         (void)touch((const uint8_t *)s.ptr, s.len);
         n++;
     }
@@ -79,14 +79,14 @@ static void build(const vug_config *config, const vug_tensor_list *list)
     vug_graph graph;
     vug_gguf_builder back = { 0 };
     vug_err err = { 0 };
-    if (vug_bind(config, list, &binding, &err) != VUG_OK) {
+    if (vug_binding_init(config, list, &binding, &err) != VUG_OK) {
         VUG_ASSERT(err.msg[0] != '\0');
         return;
     }
-    if (vug_model_build(&binding, false, &graph, &err) == VUG_OK)
+    if (vug_model_build_graph(&binding, false, &graph, &err) == VUG_OK)
         vug_graph_release(&graph);
     vug_binding_release(&binding);
-    (void)!vug_config_put_gguf(config, &back, NULL);
+    (void)!vug_config_write_gguf(config, &back, NULL);
     vug_gguf_builder_release(&back);
 }
 
@@ -117,7 +117,7 @@ static void read_tokenizer(const vug_gguf *gguf)
     vug_tokenizer *t = NULL;
     vug_tokens tokens = { 0 };
     vug_err err = { 0 };
-    const vug_status st = vug_tokenizer_gguf(gguf, &t, &err);
+    const vug_status st = vug_tokenizer_from_gguf(gguf, &t, &err);
     VUG_ASSERT((st == VUG_OK) == (t != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
     if (t && vug_tokenizer_encode(t, text, sizeof(text) - 1, 3, &tokens, NULL) == VUG_OK) {
@@ -131,7 +131,7 @@ static void read_tokenizer(const vug_gguf *gguf)
 
 int vug_fuzz_gguf(const uint8_t *data, size_t n)
 {
-    /* A copy of exactly this size: a read past its end is a report. */
+    /* A copy of exactly this size, so that the sanitizer detects reads past its end. */
     uint8_t *file = vug_alloc(n, 1);
     if (!file)
         return 0;
@@ -139,7 +139,7 @@ int vug_fuzz_gguf(const uint8_t *data, size_t n)
         memcpy(file, data, n);
     vug_weights *weights = NULL;
     vug_err err = { 0 };
-    vug_status st = vug_weights_over_gguf((vug_bytes){ file, n }, "input", &weights, &err);
+    vug_status st = vug_weights_open_gguf_memory((vug_bytes){ file, n }, "input", &weights, &err);
     VUG_ASSERT((st == VUG_OK) == (weights != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
     if (st == VUG_OK) {

@@ -1,21 +1,22 @@
 /*
- * core/json: the pull reader, the tree and the writer over any bytes.
+ * core: the JSON reader, the tree and the writer, on arbitrary bytes.
  *
- * Beyond not crashing: what the tree accepts, skipping accepts too; a string or a
- * number that was read and written again reads back to the same value.
+ * Besides not crashing: skipping accepts whatever the tree accepts; a string or a number
+ * that is read and written again reads back to the same value.
  */
 
 #include <math.h>
 
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "fuzz/fuzz.h"
 
 static void write_and_read_string(vug_str text)
 {
     vug_buf buf = { 0 };
     vug_arena arena = { 0 };
-    vug_json_write_string(&buf, text.ptr, text.len);
-    vug_json j = vug_json_over((vug_str){ buf.ptr, buf.len }, "written", &arena);
+    vug_json_append_string(&buf, text.ptr, text.len);
+    vug_json_reader j = vug_json_reader_over((vug_str){ buf.ptr, buf.len }, "written", &arena);
     vug_str back = vug_json_string(&j);
     VUG_ASSERT(vug_json_finish(&j, NULL) == VUG_OK);
     VUG_ASSERT(vug_str_equal(back, text));
@@ -27,8 +28,8 @@ static void write_and_read_number(double v)
 {
     vug_buf buf = { 0 };
     vug_arena arena = { 0 };
-    vug_json_write_f64(&buf, v);
-    vug_json j = vug_json_over((vug_str){ buf.ptr, buf.len }, "written", &arena);
+    vug_json_append_f64(&buf, v);
+    vug_json_reader j = vug_json_reader_over((vug_str){ buf.ptr, buf.len }, "written", &arena);
     if (isfinite(v))
         VUG_ASSERT(vug_json_f64(&j) == v);
     else
@@ -38,8 +39,8 @@ static void write_and_read_number(double v)
     vug_buf_release(&buf);
 }
 
-/* Reads a value of whatever type it has. Nesting ends where the reader's does. */
-static void read_value(vug_json *j) // NOLINT(misc-no-recursion)
+/* Reads a value of any type. The reader limits the nesting. */
+static void read_value(vug_json_reader *j) // NOLINT(misc-no-recursion)
 {
     vug_str key;
     switch (vug_json_peek(j)) {
@@ -78,7 +79,7 @@ static void read_value(vug_json *j) // NOLINT(misc-no-recursion)
 static vug_status skip_all(vug_str src)
 {
     vug_arena arena = { .budget = 64 << 20 };
-    vug_json j = vug_json_over(src, "input", &arena);
+    vug_json_reader j = vug_json_reader_over(src, "input", &arena);
     vug_json_skip(&j);
     vug_status st = vug_json_finish(&j, NULL);
     vug_arena_release(&arena);
@@ -88,7 +89,7 @@ static vug_status skip_all(vug_str src)
 static vug_status read_all(vug_str src)
 {
     vug_arena arena = { .budget = 64 << 20 };
-    vug_json j = vug_json_over(src, "input", &arena);
+    vug_json_reader j = vug_json_reader_over(src, "input", &arena);
     read_value(&j);
     vug_status st = vug_json_finish(&j, NULL);
     vug_arena_release(&arena);
@@ -109,17 +110,17 @@ static vug_status tree(vug_str src)
     return st;
 }
 
-/* Kinds that the bytes do not promise: every one is a failure or a value in range. */
+/* Reads with every typed reader: each must fail or return a value in range. */
 static void wrong_kinds(vug_str src)
 {
     vug_arena arena = { .budget = 64 << 20 };
-    vug_json j = vug_json_over(src, "input", &arena);
+    vug_json_reader j = vug_json_reader_over(src, "input", &arena);
     int64_t i = vug_json_i64(&j, -5, 100);
     VUG_ASSERT(!vug_json_ok(&j) || (i >= -5 && i <= 100));
-    j = vug_json_over(src, "input", &arena);
+    j = vug_json_reader_over(src, "input", &arena);
     uint64_t u = vug_json_u64(&j, 1000);
     VUG_ASSERT(!vug_json_ok(&j) || u <= 1000);
-    j = vug_json_over(src, "input", &arena);
+    j = vug_json_reader_over(src, "input", &arena);
     vug_json_enter_object(&j);
     (void)vug_json_string(&j);
     (void)vug_json_bool(&j);

@@ -1,23 +1,23 @@
 /*
- * reply: an answer of a model, taken apart. The first byte picks the syntax and how the
- * answer begins, the second how it is cut into pieces. Whatever it is, no error comes of it,
- * parts come in an order that makes sense, and it does not matter how it was cut.
+ * text/chat: the parser of answers. The first byte picks the output format and how the answer
+ * begins, the second the length of the pieces. There must be no error, parts must come in a
+ * valid order, and the cut into pieces must not matter.
  */
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
-#include "text/chat/reply.h"
+#include "text/chat/response_parser.h"
 
 /* Parts as text, neighbours of one kind joined; a call that was dropped is forgotten. */
 typedef struct {
     vug_buf content, thinking, calls;
-    size_t mark;       /* of `calls`, before the call that is open */
+    size_t call_start; /* of the open call in `calls` */
     bool named, ended; /* there is a call, and it is complete */
-} heard;
+} answer_fold;
 
-static bool hear(const vug_part *part, void *user)
+static bool fold_part(const vug_part *part, void *user)
 {
-    heard *h = user;
+    answer_fold *h = user;
     switch (part->kind) {
     case VUG_PART_CONTENT:
         vug_buf_append(&h->content, part->text, part->len);
@@ -27,7 +27,7 @@ static bool hear(const vug_part *part, void *user)
         break;
     case VUG_PART_CALL:
         VUG_ASSERT((!h->named || h->ended) && part->len > 0);
-        h->mark = h->calls.len;
+        h->call_start = h->calls.len;
         h->named = true;
         h->ended = false;
         vug_buf_append(&h->calls, part->text, part->len);
@@ -44,31 +44,32 @@ static bool hear(const vug_part *part, void *user)
         break;
     case VUG_PART_CALL_DROP:
         VUG_ASSERT(h->named && !h->ended);
-        h->calls.len = h->mark;
+        h->calls.len = h->call_start;
         h->ended = true;
         break;
     }
     return true;
 }
 
-static heard take_apart(uint8_t how, vug_str text, size_t most)
+static answer_fold parse_in_pieces(uint8_t how, vug_str text, size_t most)
 {
     static const char *const sources[] = { "<think><tool_call>", "<|channel><|tool_call>",
                                            "<|start_header_id|>", "" };
     static const char tools[] =
             "[{\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"n\":{\"type\":"
             "\"integer\"},\"b\":{\"type\":[\"boolean\",\"null\"]}}}}}]";
-    const vug_syntax syntax = vug_syntax_of(vug_str_of(sources[how & 3]));
-    heard h = { 0 };
-    vug_reply *reply;
-    VUG_ASSERT(vug_reply_over(&syntax, (how & 4) && syntax.mark[VUG_MARK_THINK],
-                              vug_str_of(how & 8 ? tools : ""), hear, &h, &reply, NULL) == VUG_OK);
+    const vug_output_format format = vug_output_format_detect(vug_str_of(sources[how & 3]));
+    answer_fold h = { 0 };
+    vug_response_parser *parser;
+    VUG_ASSERT(vug_response_parser_create_untokenized(
+                       &format, (how & 4) && format.marker[VUG_MARKER_THINK],
+                       vug_str_of(how & 8 ? tools : ""), fold_part, &h, &parser, NULL) == VUG_OK);
     for (size_t at = 0; at < text.len; at += most) {
         const size_t n = most < text.len - at ? most : text.len - at;
-        VUG_ASSERT(vug_reply_feed(reply, (vug_str){ text.ptr + at, n }, NULL) == VUG_OK);
+        VUG_ASSERT(vug_response_parser_feed(parser, (vug_str){ text.ptr + at, n }, NULL) == VUG_OK);
     }
-    VUG_ASSERT(vug_reply_finish(reply, NULL) == VUG_OK);
-    vug_reply_destroy(reply);
+    VUG_ASSERT(vug_response_parser_finish(parser, NULL) == VUG_OK);
+    vug_response_parser_destroy(parser);
     return h;
 }
 
@@ -85,8 +86,8 @@ int vug_fuzz_reply(const uint8_t *data, size_t n)
     if (n < 2)
         return 0;
     const vug_str text = { (const char *)data + 2, n - 2 };
-    heard whole = take_apart(data[0], text, n);
-    heard pieces = take_apart(data[0], text, data[1] % 16 + 1u);
+    answer_fold whole = parse_in_pieces(data[0], text, n);
+    answer_fold pieces = parse_in_pieces(data[0], text, data[1] % 16 + 1u);
     compare(&whole.content, &pieces.content);
     compare(&whole.thinking, &pieces.thinking);
     compare(&whole.calls, &pieces.calls);

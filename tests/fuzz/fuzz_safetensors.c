@@ -1,6 +1,6 @@
 /*
- * weights: one safetensors file in memory. Every entry of the directory must be
- * what it says: `bytes` readable bytes that agree with format and shape.
+ * weights: one safetensors file in memory. Every entry of the directory must have `bytes`
+ * readable bytes that agree with format and shape.
  */
 
 #include "core/mem.h"
@@ -17,7 +17,7 @@ static uint8_t touch(const vug_tensor *t)
 
 int vug_fuzz_safetensors(const uint8_t *data, size_t n)
 {
-    /* A copy of exactly this size: a read past its end is a report. */
+    /* A copy of exactly this size, so that the sanitizer detects reads past its end. */
     uint8_t *file = vug_alloc(n, 1);
     if (!file)
         return 0;
@@ -25,7 +25,7 @@ int vug_fuzz_safetensors(const uint8_t *data, size_t n)
         memcpy(file, data, n);
     vug_weights *weights = NULL;
     vug_err err = { 0 };
-    vug_status st = vug_weights_over((vug_bytes){ file, n }, "input", &weights, &err);
+    vug_status st = vug_weights_open_memory((vug_bytes){ file, n }, "input", &weights, &err);
     VUG_ASSERT((st == VUG_OK) == (weights != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
     if (st == VUG_OK) {

@@ -1,50 +1,50 @@
 /*
- * text/schema, text/tool_rules: any bytes as a JSON schema, and as a list of tools.
- *
- * Beyond not crashing: a failure has a sentence, and what is compiled is a whole grammar.
+ * text/grammar: any bytes as a JSON schema, and as a list of tools. A failure must have an error
+ * message, and after a success the builder must have none.
  */
 
 #include "fuzz/fuzz.h"
-#include "text/grammar/tool_rules.h"
+#include "text/grammar/schema.h"
+#include "text/grammar/tool_grammar.h"
 
-static void check(vug_rules *rules, vug_status st, const vug_err *err)
+static void check_result(vug_grammar_builder *builder, vug_status st, const vug_err *err)
 {
     VUG_ASSERT((st == VUG_OK) == (err->msg[0] == '\0'));
     if (st == VUG_OK)
-        VUG_ASSERT(vug_rules_ok(rules, NULL) == VUG_OK);
-    vug_rules_destroy(rules);
+        VUG_ASSERT(vug_grammar_builder_ok(builder, NULL) == VUG_OK);
+    vug_grammar_builder_destroy(builder);
 }
 
-static void as_schema(vug_str text)
+static void compile_as_schema(vug_str text)
 {
     vug_err err = { 0 };
-    vug_node root = VUG_NODE_EMPTY;
-    vug_rules *rules = vug_rules_create();
-    if (rules)
-        check(rules, vug_rules_schema(rules, text, &root, &err), &err);
+    vug_grammar_expr root = VUG_EMPTY_EXPR;
+    vug_grammar_builder *builder = vug_grammar_builder_create();
+    if (builder)
+        check_result(builder, vug_grammar_parse_schema(builder, text, &root, &err), &err);
 }
 
-static void as_tools(vug_str text, vug_tool_form form)
+static void compile_as_tools(vug_str text, vug_tool_call_format format)
 {
-    const vug_tool_mark mark = { "<m>", true };
-    const vug_tool_use use = {
-        .tools = text, .form = form, .begin = mark, .end = mark, .quote = mark
+    const vug_tool_marker marker = { "<m>", true };
+    const vug_tool_grammar_options options = {
+        .tools = text, .format = format, .begin = marker, .end = marker, .quote = marker
     };
     vug_err err = { 0 };
-    vug_node root = VUG_NODE_EMPTY;
-    vug_rules *rules = vug_rules_create();
-    if (rules)
-        check(rules, vug_rules_tools(rules, &use, &root, &err), &err);
+    vug_grammar_expr root = VUG_EMPTY_EXPR;
+    vug_grammar_builder *builder = vug_grammar_builder_create();
+    if (builder)
+        check_result(builder, vug_grammar_tool_calls(builder, &options, &root, &err), &err);
 }
 
 int vug_fuzz_schema(const uint8_t *data, size_t n)
 {
     const vug_str text = { (const char *)data, n };
-    as_schema(text);
-    if (n == 0 || data[0] != '[') /* a list is no schema */
+    compile_as_schema(text);
+    if (n == 0 || data[0] != '[') /* only an array can be a list of tools */
         return 0;
-#define X(id, what) as_tools(text, VUG_TOOL_##id);
-    VUG_TOOL_FORM_TABLE(X)
+#define X(id, what) compile_as_tools(text, VUG_TOOL_CALL_##id);
+    VUG_TOOL_CALL_FORMAT_TABLE(X)
 #undef X
     return 0;
 }

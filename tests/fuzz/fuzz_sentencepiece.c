@@ -1,14 +1,14 @@
 /*
- * text: a tokenizer.model of SentencePiece, then a text for it. The input is two bytes,
- * the length of the model, then the model, then the text, of which a part after a byte FF
- * is the tokenizer_config.json. Whatever was accepted: ids are in range, and they decode.
+ * text: a SentencePiece tokenizer.model and a text for it. The input is the length of the
+ * model in two bytes, the model, the text, and after a byte FF the tokenizer_config.json. If
+ * the model is accepted, ids are in range and decode.
  */
 
 #include "core/mem.h"
 #include "fuzz/fuzz.h"
 #include "text/text.h"
 
-static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
+static void check_encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
 {
     const int32_t size = vug_tokenizer_size(tokenizer);
     vug_tokens tokens = { 0 };
@@ -41,12 +41,13 @@ int vug_fuzz_sentencepiece(const uint8_t *data, size_t n)
             mark ? vug_str_from((vug_str){ from, rest.len }, text.len + 1) : (vug_str){ 0 };
     vug_tokenizer *tokenizer = NULL;
     vug_err err = { 0 };
-    const vug_status st = vug_tokenizer_sentencepiece(model, config, "input", &tokenizer, &err);
+    const vug_status st =
+            vug_tokenizer_from_sentencepiece(model, config, "input", &tokenizer, &err);
     VUG_ASSERT((st == VUG_OK) == (tokenizer != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
     if (st == VUG_OK) {
-        encode(tokenizer, text, VUG_ENCODE_PLAIN);
-        encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
+        check_encode(tokenizer, text, VUG_ENCODE_PLAIN);
+        check_encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
         vug_tokenizer_close(tokenizer);
     }
     return 0;

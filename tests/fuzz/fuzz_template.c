@@ -1,9 +1,9 @@
 /*
- * text: a template, then the variables for it as a JSON object. The input is both, with a
- * NUL between. Whatever is rendered is UTF-8, and its plain ranges ascend and are apart.
+ * text/template. The input is a template and its variables as a JSON object, with a NUL
+ * between. Output must be UTF-8, and its untrusted ranges must ascend without touching.
  */
 
-#include "core/text.h"
+#include "core/utf8.h"
 #include "fuzz/fuzz.h"
 #include "text/template/template.h"
 
@@ -12,15 +12,15 @@ enum { MAX_VARIABLES = 16 };
 static void check(const vug_prompt *prompt)
 {
     size_t end = 0;
-    for (size_t i = 0; i < prompt->n_plain; i++) {
-        VUG_ASSERT(prompt->plain[i].from >= end + (i > 0));
-        VUG_ASSERT(prompt->plain[i].to > prompt->plain[i].from);
-        end = prompt->plain[i].to;
+    for (size_t i = 0; i < prompt->n_untrusted; i++) {
+        VUG_ASSERT(prompt->untrusted[i].from >= end + (i > 0));
+        VUG_ASSERT(prompt->untrusted[i].to > prompt->untrusted[i].from);
+        end = prompt->untrusted[i].to;
     }
     VUG_ASSERT(end <= prompt->text.len);
     uint32_t cp;
     for (size_t at = 0, n; at < prompt->text.len; at += n) {
-        n = vug_utf8_next(prompt->text.ptr + at, prompt->text.len - at, &cp);
+        n = vug_utf8_decode(prompt->text.ptr + at, prompt->text.len - at, &cp);
         VUG_ASSERT(n > 0);
     }
 }
@@ -43,7 +43,7 @@ static void render(const vug_template *tmpl, const vug_jv *object, vug_arena *ar
     if (st == VUG_OK)
         check(&prompt);
     vug_text_release(&prompt.text);
-    vug_free(prompt.plain);
+    vug_free(prompt.untrusted);
 }
 
 int vug_fuzz_template(const uint8_t *data, size_t n)

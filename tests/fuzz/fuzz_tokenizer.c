@@ -1,8 +1,7 @@
 /*
- * text: a tokenizer.json, then a text for it. The input is both, with a NUL
- * between. Whatever vocabulary was accepted: ids are in range, any id decodes, the
- * pieces of a stream are together the text of the whole, and a prompt without plain
- * ranges is that text.
+ * text: a tokenizer.json and a text for it, with a NUL between them. If the tokenizer is
+ * accepted, ids are in range, any id decodes, a stream decodes to the same text as the whole,
+ * and a prompt without untrusted ranges has the ids of its text.
  */
 
 #include "core/mem.h"
@@ -10,13 +9,13 @@
 #include "text/text.h"
 #include "vug/chat.h"
 
-static void append(vug_buf *to, const char *text, size_t len)
+static void append_text(vug_buf *to, const char *text, size_t len)
 {
     vug_buf_append(to, text, len);
 }
 
-/* Decodes piece by piece and compares with the whole. */
-static void decode(const vug_tokenizer *tokenizer, const int32_t *id, size_t n, bool skip)
+/* Decodes as a stream and compares with the whole. */
+static void check_stream(const vug_tokenizer *tokenizer, const int32_t *id, size_t n, bool skip)
 {
     vug_text whole = { 0 };
     vug_decoder *decoder = NULL;
@@ -27,10 +26,10 @@ static void decode(const vug_tokenizer *tokenizer, const int32_t *id, size_t n, 
     VUG_ASSERT(vug_decoder_create(tokenizer, skip, &decoder, NULL) == VUG_OK);
     for (size_t i = 0; i < n; i++) {
         VUG_ASSERT(vug_decoder_push(decoder, id[i], &piece, &len, NULL) == VUG_OK);
-        append(&pieces, piece, len);
+        append_text(&pieces, piece, len);
     }
     VUG_ASSERT(vug_decoder_finish(decoder, &piece, &len, NULL) == VUG_OK);
-    append(&pieces, piece, len);
+    append_text(&pieces, piece, len);
     VUG_ASSERT(pieces.len == whole.len);
     VUG_ASSERT(whole.len == 0 || memcmp(pieces.ptr, whole.ptr, whole.len) == 0);
     vug_decoder_destroy(decoder);
@@ -38,7 +37,7 @@ static void decode(const vug_tokenizer *tokenizer, const int32_t *id, size_t n, 
     vug_text_release(&whole);
 }
 
-static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
+static void check_encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
 {
     const int32_t size = vug_tokenizer_size(tokenizer);
     vug_tokens tokens = { 0 };
@@ -49,13 +48,13 @@ static void encode(const vug_tokenizer *tokenizer, vug_str text, unsigned flags)
     }
     for (size_t i = 0; i < tokens.n; i++)
         VUG_ASSERT(tokens.id[i] >= 0 && tokens.id[i] < size);
-    decode(tokenizer, tokens.id, tokens.n, false);
-    decode(tokenizer, tokens.id, tokens.n, true);
+    check_stream(tokenizer, tokens.id, tokens.n, false);
+    check_stream(tokenizer, tokens.id, tokens.n, true);
     vug_tokens_release(&tokens);
 }
 
-/* As a prompt: all of it the template's, then its middle somebody else's. */
-static void encode_prompt(const vug_tokenizer *tokenizer, vug_str text)
+/* Encodes the text as a prompt, first all trusted, then with untrusted ranges. */
+static void check_prompt(const vug_tokenizer *tokenizer, vug_str text)
 {
     vug_tokens whole = { 0 }, prompted = { 0 };
     vug_buf copy = { 0 };
@@ -70,8 +69,8 @@ static void encode_prompt(const vug_tokenizer *tokenizer, vug_str text)
     VUG_ASSERT(whole.n == 0 || memcmp(prompted.id, whole.id, whole.n * sizeof(*whole.id)) == 0);
     vug_tokens_release(&whole);
     vug_tokens_release(&prompted);
-    prompt.plain = plain;
-    prompt.n_plain = 2;
+    prompt.untrusted = plain;
+    prompt.n_untrusted = 2;
     if (vug_prompt_encode(tokenizer, &prompt, &prompted, NULL) == VUG_OK)
         vug_tokens_release(&prompted);
     vug_buf_release(&copy);
@@ -85,22 +84,22 @@ int vug_fuzz_tokenizer(const uint8_t *data, size_t n)
     const vug_str text = nul ? (vug_str){ nul + 1, n - json - 1 } : (vug_str){ 0 };
     vug_tokenizer *tokenizer = NULL;
     vug_err err = { 0 };
-    vug_status st = vug_tokenizer_read((vug_str){ bytes, json }, "input", &tokenizer, &err);
+    vug_status st = vug_tokenizer_from_json((vug_str){ bytes, json }, "input", &tokenizer, &err);
     VUG_ASSERT((st == VUG_OK) == (tokenizer != NULL));
     VUG_ASSERT((st == VUG_OK) == (err.msg[0] == '\0'));
     if (st == VUG_OK) {
-        encode(tokenizer, text, VUG_ENCODE_PLAIN);
-        encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
-        encode_prompt(tokenizer, text);
+        check_encode(tokenizer, text, VUG_ENCODE_PLAIN);
+        check_encode(tokenizer, text, VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_SPECIAL);
+        check_prompt(tokenizer, text);
         const int32_t size = vug_tokenizer_size(tokenizer);
-        vug_buf spelled = { 0 };
+        vug_buf bytes_of_ids = { 0 };
         for (int32_t id = 0; id < size && id < 1000; id++) {
             size_t len = 0;
             (void)vug_tokenizer_token(tokenizer, id, &len);
-            (void)vug_token_bytes(tokenizer, id, &spelled);
-            decode(tokenizer, &id, 1, false);
+            (void)vug_tokenizer_append_bytes(tokenizer, id, &bytes_of_ids);
+            check_stream(tokenizer, &id, 1, false);
         }
-        vug_buf_release(&spelled);
+        vug_buf_release(&bytes_of_ids);
         vug_tokenizer_close(tokenizer);
     }
     return 0;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Small templates and what Jinja, as transformers sets it up, makes of them.
+"""Renders small templates with Jinja as transformers configures it.
 
     tools/templates/cases.py            writes tests/golden/text/jinja.jsonl
-    tools/templates/cases.py --check    says what is no longer so
+    tools/templates/cases.py --check    prints the differences from that file
 
-Needs jinja2 and transformers. The templates are in expressions.txt; of a failure only that
-it is one is kept, for its words are ours.
+Needs jinja2 and transformers. The templates are in expressions.txt. If one fails, only the fact
+is recorded, because vug has its own error messages.
 """
 
 import copy
@@ -44,7 +44,7 @@ chat.datetime = Now
 def render(template, variables):
     """{"text": ..} or {"error": ..}, as transformers would."""
     try:
-        # Not through the cache: the templates are many.
+        # Without the cache: there are too many templates for it.
         compiled = chat._cached_compile_jinja_template(template)
         return {"text": compiled.render(**copy.deepcopy(variables))}
     except Exception as e:  # whatever it is, it is a refusal

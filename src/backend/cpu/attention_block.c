@@ -1,33 +1,32 @@
 /*
- * Attention of a tile of queries over one block of 64 keys: products, scores, a step of
- * the online softmax, and the values' sums. Both products are tile kernels, which read
- * keys and values as the cache has them.
+ * Attention of a tile of queries over one block of 64 keys: products with the keys, scores, a
+ * step of the online softmax, and the weighted sum of the values. Both products are tile
+ * kernels, which read keys and values in the format of the cache.
  */
 #include <math.h>
 
-#include "backend/cpu/attention.h"
+#include "backend/cpu/attention_tile.h"
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    BLOCK = VUG_CPU_BLOCK,
-    TILE_ROWS = VUG_CPU_TILE_ROWS,
+    BLOCK = VUG_CPU_KEY_BLOCK,
+    TILE_ROWS = VUG_CPU_QUERY_TILE_ROWS,
 };
-
-typedef vug_cpu_queries tile;
-typedef vug_cpu_range range;
 
 /* ---- products ---------------------------------------------------------------- */
 
-/* Of rows with the panels that hold the keys, which count from the block's first. */
-static void multiply_keys(const tile *t, range rows, int64_t slot, range keys)
+/* Multiplies the query rows with the panels that contain `keys`; keys are counted from the
+ * beginning of the block. */
+static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, int64_t slot,
+                          vug_cpu_range keys)
 {
-    const vug_cpu_cache *c = t->job->cache;
+    const vug_cpu_kv_cache *c = t->job->cache;
     vug_cpu_tile_fn *multiply = t->env->kernels->keys[c->format];
     for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
         const uint8_t *k = t->k + (slot / PANEL + panel) * c->panel_bytes;
-        for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_ROWS) {
+        for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_MAX_TILE_ROWS) {
             const int64_t left = rows.end - r;
-            multiply(left < VUG_CPU_ROWS ? (int)left : VUG_CPU_ROWS,
+            multiply(left < VUG_CPU_MAX_TILE_ROWS ? (int)left : VUG_CPU_MAX_TILE_ROWS,
                      &(vug_cpu_tile){ .a = t->q + r * c->width,
                                       .b = k,
                                       .c = t->p + r * BLOCK + panel * PANEL,
@@ -40,9 +39,10 @@ static void multiply_keys(const tile *t, range rows, int64_t slot, range keys)
 }
 
 /* Adds the values of the block's keys to the outputs of `n` rows from `r`. */
-static void multiply_values(const tile *t, int64_t r, int n, const uint8_t *block, range keys)
+static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const uint8_t *block,
+                            vug_cpu_range keys)
 {
-    const vug_cpu_cache *c = t->job->cache;
+    const vug_cpu_kv_cache *c = t->job->cache;
     vug_cpu_tile m = { .a = t->p + r * BLOCK + keys.first,
                        .k = keys.end - keys.first,
                        .lda = BLOCK,
@@ -50,7 +50,7 @@ static void multiply_values(const tile *t, int64_t r, int n, const uint8_t *bloc
                        .ldc = c->columns,
                        .accumulate = true };
     for (int64_t column = 0; column < c->columns; column += PANEL) {
-        const vug_cpu_values v = vug_cpu_cache_values(c, block, column, keys.first);
+        const vug_cpu_value_rows v = vug_cpu_kv_cache_values(c, block, column, keys.first);
         m.b = v.code;
         m.scale = v.scale;
         m.c = t->o + r * c->columns + column;
@@ -58,19 +58,19 @@ static void multiply_values(const tile *t, int64_t r, int n, const uint8_t *bloc
     }
 }
 
-/* ---- who sees what ------------------------------------------------------------ */
+/* ---- visible keys ------------------------------------------------------------- */
 
-/* What a mask adds to the scores of a row in the block that begins at `first`. */
-static const float *mask_row(const tile *t, int64_t r, int64_t first)
+/* What the mask adds to the scores of a row in the block that begins at `first`. */
+static const float *mask_row(const vug_cpu_query_tile *t, int64_t r, int64_t first)
 {
-    const vug_cpu_mask *mask = &t->job->mask;
-    return mask->add + vug_cpu_query_of(t, r).token * mask->columns + first;
+    const vug_cpu_attention_mask *mask = &t->job->mask;
+    return mask->add + vug_cpu_query_at(t, r).token * mask->columns + first;
 }
 
-/* The row's keys in the block; a mask may leave out more of both ends. */
-static range keys_in_block(const tile *t, int64_t r, int64_t first)
+/* The row's visible keys in the block; a mask may hide more of them at both ends. */
+static vug_cpu_range keys_in_block(const vug_cpu_query_tile *t, int64_t r, int64_t first)
 {
-    range key = vug_cpu_keys_within(t->job, vug_cpu_query_of(t, r), first, BLOCK);
+    vug_cpu_range key = vug_cpu_visible_keys_in(t->job, vug_cpu_query_at(t, r), first, BLOCK);
     if (t->job->mask.add) {
         const float *add = mask_row(t, r, 0);
         while (key.first < key.end && add[key.first] == -INFINITY)
@@ -78,16 +78,16 @@ static range keys_in_block(const tile *t, int64_t r, int64_t first)
         while (key.first < key.end && add[key.end - 1] == -INFINITY)
             key.end--;
     }
-    return (range){ key.first - first, key.end - first };
+    return (vug_cpu_range){ key.first - first, key.end - first };
 }
 
 /* ---- the block ----------------------------------------------------------------- */
 
-/* Products become scores, and the mask is added. */
-static void add_mask(const tile *t, float *p, const float *add, range key)
+/* Turns products into scores and adds the mask. */
+static void apply_mask(const vug_cpu_query_tile *t, float *p, const float *add, vug_cpu_range key)
 {
     const vug_cpu_kernels *kernels = t->env->kernels;
-    const vug_cpu_score *score = &t->job->score;
+    const vug_cpu_score_params *score = &t->job->score;
     const int64_t n = key.end - key.first;
     kernels->scale(p + key.first, score->scale, p + key.first, n);
     if (score->softcap > 0)
@@ -96,28 +96,28 @@ static void add_mask(const tile *t, float *p, const float *add, range key)
         p[i] = add[i] == -INFINITY ? -INFINITY : p[i] + add[i];
 }
 
-/* A row's step of the softmax. */
-static void add_scores(tile *t, int64_t r, range key, int64_t first)
+/* One step of a row's online softmax. */
+static void softmax_step(vug_cpu_query_tile *t, int64_t r, vug_cpu_range key, int64_t first)
 {
-    static const vug_cpu_score done = { .scale = 1 };
+    static const vug_cpu_score_params unchanged = { .scale = 1 };
     const vug_cpu_kernels *kernels = t->env->kernels;
     const int64_t columns = t->job->cache->columns;
     const bool masked = t->job->mask.add != NULL;
     float *p = t->p + r * BLOCK, *o = t->o + r * columns;
     if (masked)
-        add_mask(t, p, mask_row(t, r, first), key);
+        apply_mask(t, p, mask_row(t, r, first), key);
     const float rescale = kernels->softmax(p, (int)key.first, (int)key.end,
-                                           masked ? &done : &t->job->score, &t->state[r]);
+                                           masked ? &unchanged : &t->job->score, &t->state[r]);
     if (rescale != 1.0f)
         kernels->scale(o, rescale, o, columns);
 }
 
-/* The values of a masked row, one run of keys that are seen after the other. */
-static void multiply_runs(const tile *t, int64_t r, const uint8_t *block, const float *add,
-                          range key)
+/* Adds the values of a masked row, one run of consecutive visible keys after the other. */
+static void multiply_runs(const vug_cpu_query_tile *t, int64_t r, const uint8_t *block,
+                          const float *add, vug_cpu_range key)
 {
     for (int64_t i = key.first; i < key.end;) {
-        range run = { i, i };
+        vug_cpu_range run = { i, i };
         while (run.end < key.end && add[run.end] != -INFINITY)
             run.end++;
         if (run.first < run.end)
@@ -126,8 +126,9 @@ static void multiply_runs(const tile *t, int64_t r, const uint8_t *block, const 
     }
 }
 
-/* The block's values, for rows that see the same keys side by side. */
-static void add_values(const tile *t, range rows, int64_t slot, const range *key, int64_t first)
+/* Adds the block's values; neighbouring rows with the same visible keys share a tile. */
+static void add_values(const vug_cpu_query_tile *t, vug_cpu_range rows, int64_t slot,
+                       const vug_cpu_range *key, int64_t first)
 {
     const uint8_t *block = t->v + slot / BLOCK * t->job->cache->block_bytes;
     for (int64_t r = rows.first; r < rows.end;) {
@@ -135,8 +136,8 @@ static void add_values(const tile *t, range rows, int64_t slot, const range *key
         if (t->job->mask.add)
             multiply_runs(t, r, block, mask_row(t, r, first), key[r]);
         else {
-            while (n < VUG_CPU_ROWS && r + n < rows.end && key[r + n].first == key[r].first &&
-                   key[r + n].end == key[r].end)
+            while (n < VUG_CPU_MAX_TILE_ROWS && r + n < rows.end &&
+                   key[r + n].first == key[r].first && key[r + n].end == key[r].end)
                 n++;
             multiply_values(t, r, n, block, key[r]);
         }
@@ -144,9 +145,9 @@ static void add_values(const tile *t, range rows, int64_t slot, const range *key
     }
 }
 
-void vug_cpu_attention_block(tile *t, int64_t first)
+void vug_cpu_attention_block(vug_cpu_query_tile *t, int64_t first)
 {
-    range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
+    vug_cpu_range key[TILE_ROWS], rows = { 0, 0 }, any = { BLOCK, 0 };
     for (int64_t r = 0; r < t->rows; r++) {
         key[r] = keys_in_block(t, r, first);
         if (key[r].first >= key[r].end)
@@ -163,7 +164,7 @@ void vug_cpu_attention_block(tile *t, int64_t first)
     multiply_keys(t, rows, slot, any);
     for (int64_t r = rows.first; r < rows.end; r++) {
         if (key[r].first < key[r].end)
-            add_scores(t, r, key[r], first);
+            softmax_step(t, r, key[r], first);
     }
     add_values(t, rows, slot, key, first);
 }

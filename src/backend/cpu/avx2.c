@@ -1,7 +1,7 @@
 /*
- * Elementwise kernels, the softmax and the table's row for AVX2 and FMA. What
- * is left over after whole vectors goes through a padded copy and the same
- * vector code, so that it gets the same bits.
+ * The AVX2 kernel set, with its elementwise kernels and softmax. Elements after the last whole
+ * vector are copied to a padded vector and computed by the same code, so they get the same
+ * bits.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -16,32 +16,33 @@ enum { LANES = VUG_CPU_LANES };
 
 /* ---- partial vectors ------------------------------------------------------ */
 
-/* The first n lanes of p, zeros in the others. */
-INLINE __m256 load_part(const float *p, int64_t n)
+/* The first n lanes from p, zeros in the others. */
+INLINE __m256 load_partial(const float *p, int64_t n)
 {
     float lane[LANES] = { 0 };
     memcpy(lane, p, (size_t)n * sizeof(float));
     return _mm256_loadu_ps(lane);
 }
 
-INLINE void store_part(float *p, __m256 x, int64_t n)
+INLINE void store_partial(float *p, __m256 x, int64_t n)
 {
     float lane[LANES];
     _mm256_storeu_ps(lane, x);
     memcpy(p, lane, (size_t)n * sizeof(float));
 }
 
-/* out[i] = f(a[i], b[i], u); the loops of every elementwise kernel. */
+/* out[i] = f(a[i], b[i], u): the loop of every elementwise kernel. */
 typedef __m256 lanes_fn(__m256 a, __m256 b, __m256 u);
 
-INLINE void map(lanes_fn *f, const float *a, const float *b, float u, float *out, int64_t n)
+INLINE void map_lanes(lanes_fn *f, const float *a, const float *b, float u, float *out, int64_t n)
 {
     const __m256 us = _mm256_set1_ps(u);
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
         _mm256_storeu_ps(out + i, f(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i), us));
     if (i < n)
-        store_part(out + i, f(load_part(a + i, n - i), load_part(b + i, n - i), us), n - i);
+        store_partial(out + i, f(load_partial(a + i, n - i), load_partial(b + i, n - i), us),
+                      n - i);
 }
 
 /* ---- functions ------------------------------------------------------------ */
@@ -51,7 +52,7 @@ INLINE __m256 power_of_two(__m256i n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
 
-/* vug_ref_exp. max and min return their second operand when one is NaN. */
+/* vug_ref_exp. max and min return their second operand if one is NaN. */
 INLINE __m256 exp_lanes(__m256 x)
 {
     x = _mm256_max_ps(_mm256_set1_ps(-104.0f), x);
@@ -153,42 +154,42 @@ INLINE __m256 normed(__m256 x, __m256 w, __m256 r)
 
 static void add(const float *a, const float *b, float *out, int64_t n)
 {
-    map(sum_of, a, b, 0, out, n);
+    map_lanes(sum_of, a, b, 0, out, n);
 }
 
 static void mul(const float *a, const float *b, float *out, int64_t n)
 {
-    map(product_of, a, b, 0, out, n);
+    map_lanes(product_of, a, b, 0, out, n);
 }
 
 static void scale(const float *x, float by, float *out, int64_t n)
 {
-    map(scaled, x, x, by, out, n);
+    map_lanes(scaled, x, x, by, out, n);
 }
 
 static void norm(const float *x, float r, const float *w, float *out, int64_t n)
 {
-    map(normed, x, w, r, out, n);
+    map_lanes(normed, x, w, r, out, n);
 }
 
 static void gelu(const float *x, float *out, int64_t n)
 {
-    map(gelu_lanes, x, x, 0, out, n);
+    map_lanes(gelu_lanes, x, x, 0, out, n);
 }
 
 static void silu(const float *x, float *out, int64_t n)
 {
-    map(silu_lanes, x, x, 0, out, n);
+    map_lanes(silu_lanes, x, x, 0, out, n);
 }
 
 static void exponential(const float *x, float *out, int64_t n)
 {
-    map(exp_of, x, x, 0, out, n);
+    map_lanes(exp_of, x, x, 0, out, n);
 }
 
 static void softcap(const float *x, float by, float *out, int64_t n)
 {
-    map(softcap_of, x, x, by, out, n);
+    map_lanes(softcap_of, x, x, by, out, n);
 }
 
 /* ---- sums ----------------------------------------------------------------- */
@@ -210,24 +211,24 @@ static float sum_squares(const float *x, int64_t n)
         s = _mm256_fmadd_ps(v, v, s);
     }
     if (i < n) {
-        const __m256 v = load_part(x + i, n - i);
+        const __m256 v = load_partial(x + i, n - i);
         s = _mm256_fmadd_ps(v, v, s);
     }
     return add_lanes(s);
 }
 
-static void join(float *o, float a, const float *more, float b, int64_t n)
+static void axpby(float *o, float a, const float *x, float b, int64_t n)
 {
     const __m256 as = _mm256_set1_ps(a), bs = _mm256_set1_ps(b);
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        _mm256_storeu_ps(o + i, _mm256_fmadd_ps(_mm256_loadu_ps(more + i), bs,
+        _mm256_storeu_ps(o + i, _mm256_fmadd_ps(_mm256_loadu_ps(x + i), bs,
                                                 _mm256_mul_ps(_mm256_loadu_ps(o + i), as)));
     if (i < n)
-        store_part(o + i,
-                   _mm256_fmadd_ps(load_part(more + i, n - i), bs,
-                                   _mm256_mul_ps(load_part(o + i, n - i), as)),
-                   n - i);
+        store_partial(o + i,
+                      _mm256_fmadd_ps(load_partial(x + i, n - i), bs,
+                                      _mm256_mul_ps(load_partial(o + i, n - i), as)),
+                      n - i);
 }
 
 INLINE void rotate(__m256 *a, __m256 *b, __m256 cosine, __m256 sine)
@@ -247,10 +248,10 @@ static void rope(const float *x, const float *cosine, const float *sine, int64_t
         _mm256_storeu_ps(out + h + i, b);
     }
     if (i < h) {
-        __m256 a = load_part(x + i, h - i), b = load_part(x + h + i, h - i);
-        rotate(&a, &b, load_part(cosine + i, h - i), load_part(sine + i, h - i));
-        store_part(out + i, a, h - i);
-        store_part(out + h + i, b, h - i);
+        __m256 a = load_partial(x + i, h - i), b = load_partial(x + h + i, h - i);
+        rotate(&a, &b, load_partial(cosine + i, h - i), load_partial(sine + i, h - i));
+        store_partial(out + i, a, h - i);
+        store_partial(out + h + i, b, h - i);
     }
 }
 
@@ -263,9 +264,10 @@ INLINE float max_lanes(__m256 m)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Keys that do not count become -inf, whatever the slot held, and so add exactly
- * 0 to the sum. */
-static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_cpu_softmax *state)
+/* Keys outside of lo .. hi-1 become -inf, whatever their slot contains, and so add exactly 0 to
+ * the sum. */
+static float softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
+                     vug_cpu_softmax_state *state)
 {
     const __m256 by = _mm256_set1_ps(score->scale), cap = _mm256_set1_ps(score->softcap);
     const __m256 none = _mm256_set1_ps(-INFINITY);
@@ -275,12 +277,12 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
     __m256 max = none;
     for (int i = start; i < hi; i += LANES) {
         const __m256i key = _mm256_add_epi32(iota, _mm256_set1_epi32(i));
-        const __m256i counts =
+        const __m256i visible =
                 _mm256_and_si256(_mm256_cmpgt_epi32(key, first), _mm256_cmpgt_epi32(end, key));
         __m256 s = _mm256_mul_ps(_mm256_loadu_ps(p + i), by);
         if (score->softcap > 0)
             s = _mm256_mul_ps(tanh_lanes(_mm256_div_ps(s, cap)), cap);
-        s = _mm256_blendv_ps(none, s, _mm256_castsi256_ps(counts));
+        s = _mm256_blendv_ps(none, s, _mm256_castsi256_ps(visible));
         max = _mm256_max_ps(s, max);
         _mm256_storeu_ps(p + i, s);
     }
@@ -301,8 +303,8 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
 
 /* ---- probes --------------------------------------------------------------- */
 
-/* Four streams without prefetching: faster than one, or than 16 as the one-row
- * product has, with and without. */
+/* Four streams without prefetching were faster than one, and faster than 16 with or without
+ * prefetching. */
 static float probe_read(const uint8_t *bytes, int64_t n)
 {
     enum { STREAMS = 4, LINE = 64 };
@@ -318,7 +320,7 @@ static float probe_read(const uint8_t *bytes, int64_t n)
     return (float)_mm256_extract_epi16(_mm256_xor_si256(s0, s1), 0);
 }
 
-/* Twelve independent chains, as in the tile kernel, keep both units busy. */
+/* Twelve independent chains, as in the tile kernel, keep both FMA units busy. */
 static float probe_fma(int64_t rounds, double *flop)
 {
     enum { CHAINS = 12 };
@@ -336,7 +338,7 @@ static float probe_fma(int64_t rounds, double *flop)
     return add_lanes(s[0]);
 }
 
-const vug_cpu_kernels vug_cpu_avx2_row = {
+const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     .name = "avx2",
     .description = "AVX2 and FMA kernels",
     .format = {
@@ -366,14 +368,14 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
         [VUG_DTYPE_MLX8] = &vug_avx2_mlx8,
         [VUG_DTYPE_MLX_FP4] = &vug_avx2_mlx_fp4,
     },
-    .fetch = vug_avx2_fetch,
+    .prefetch = vug_avx2_prefetch,
     .tile = vug_avx2_tile,
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
     .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
     .tile_q8 = vug_avx2_tile_q8,
-    .round = vug_avx2_round,
+    .quantize = vug_avx2_quantize,
     .softmax = softmax,
-    .join = join,
+    .axpby = axpby,
     .sum_squares = sum_squares,
     .norm = norm,
     .rope = rope,
@@ -389,5 +391,5 @@ const vug_cpu_kernels vug_cpu_avx2_row = {
 };
 
 #else
-typedef int vug_avx2_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_is_empty; /* ISO C forbids an empty file */
 #endif

@@ -1,18 +1,18 @@
 #ifndef VUG_BACKEND_CPU_AVX2_H
 #define VUG_BACKEND_CPU_AVX2_H
 
-/* Between avx2.c, which has the row of the table, and the other avx2*.c. */
+/* The kernels of the other avx2*.c files, from which avx2.c makes the kernel set. */
 
-#include "backend/cpu/rows.h"
+#include "backend/cpu/kernel_sets.h"
 
-void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
+void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 void vug_avx2_tile(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t);
-void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
+void vug_avx2_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 
 extern const vug_cpu_block_format vug_avx2_q4_0, vug_avx2_q4_1, vug_avx2_q5_0, vug_avx2_q5_1,

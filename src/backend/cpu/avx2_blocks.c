@@ -1,79 +1,80 @@
-/* Products with ggml's formats of 32 weights to a block; see avx2_blocks.h. */
+/* Kernels for ggml's formats with blocks of 32 weights; see avx2_blocks.h. */
 #if defined(__AVX2__)
 #include "backend/cpu/avx2_blocks_pack.h"
 
 /* scale * p + offset * (the sum of x) */
-INLINE __m256 affine(const group *g, int at, __m256 scale, __m256i p, __m256 offset)
+INLINE __m256 affine(const block_group *g, int at, __m256 scale, __m256i p, __m256 offset)
 {
-    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p), times(offset, block_sums(g, at, 1)));
+    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p),
+                           scale_products(offset, block_sums(g, at, 1)));
 }
 
-/* Products with integers from which `zero` is to be taken off. */
-INLINE __m256i centred(const group *g, int at, __m256i p, int16_t zero)
+/* Subtracts the product of the zero point and x. */
+INLINE __m256i subtract_zero(const block_group *g, int at, __m256i p, int16_t zero)
 {
     return _mm256_sub_epi32(p, block_sums(g, at, zero));
 }
 
 /* ---- four bits -------------------------------------------------------------- */
 
-INLINE halves unpack_q4_0(two_rows w, int64_t j)
+INLINE block_halves unpack_q4_0(row_pair w, int64_t j)
 {
     return split_nibbles(w, j * 18 + 2);
 }
 
-INLINE __m256 scale_q4_0(const group *g, int at)
+INLINE __m256 scale_q4_0(const block_group *g, int at)
 {
     return strided_halves(g, at, 18, 0);
 }
 
-INLINE __m256 terms_q4_0(const group *g, int at)
+INLINE __m256 terms_q4_0(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q4_0, TO_15);
-    return times(scale_q4_0(g, at), centred(g, at, p, 8));
+    return scale_products(scale_q4_0(g, at), subtract_zero(g, at, p, 8));
 }
 
-INLINE halves unpack_q4_1(two_rows w, int64_t j)
+INLINE block_halves unpack_q4_1(row_pair w, int64_t j)
 {
     return split_nibbles(w, j * 20 + 4);
 }
 
-INLINE __m256 scale_q4_1(const group *g, int at)
+INLINE __m256 scale_q4_1(const block_group *g, int at)
 {
     return strided_halves(g, at, 20, 0);
 }
 
-INLINE __m256 offset_q4_1(const group *g, int at)
+INLINE __m256 offset_q4_1(const block_group *g, int at)
 {
     return strided_halves(g, at, 20, 2);
 }
 
-INLINE __m256 terms_q4_1(const group *g, int at)
+INLINE __m256 terms_q4_1(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q4_1, TO_15);
     return affine(g, at, scale_q4_1(g, at), p, offset_q4_1(g, at));
 }
 
-INLINE halves unpack_iq4_nl(two_rows w, int64_t j)
+INLINE block_halves unpack_iq4_nl(row_pair w, int64_t j)
 {
     return iq4_of(unpack_q4_0(w, j));
 }
 
-INLINE __m256 scale_iq4_nl(const group *g, int at)
+INLINE __m256 scale_iq4_nl(const block_group *g, int at)
 {
     return strided_halves(g, at, 18, 0);
 }
 
-INLINE __m256 terms_iq4_nl(const group *g, int at)
+INLINE __m256 terms_iq4_nl(const block_group *g, int at)
 {
-    return times(scale_iq4_nl(g, at), products(g, at, unpack_iq4_nl, WITH_SIGN));
+    return scale_products(scale_iq4_nl(g, at), products(g, at, unpack_iq4_nl, WITH_SIGN));
 }
 
-INLINE halves unpack_mxfp4(two_rows w, int64_t j)
+INLINE block_halves unpack_mxfp4(row_pair w, int64_t j)
 {
     return e2m1_of(split_nibbles(w, j * 17 + 1));
 }
 
-/* The first bytes of four blocks; 0 beyond n. */
+/* The first byte of each of four blocks; 0 beyond n. */
 INLINE int exponents_at(const uint8_t *w, int n)
 {
     uint32_t e = w[0];
@@ -83,9 +84,9 @@ INLINE int exponents_at(const uint8_t *w, int n)
 }
 
 /* 2^(e - 128) */
-INLINE __m256 scale_mxfp4(const group *g, int at)
+INLINE __m256 scale_mxfp4(const block_group *g, int at)
 {
-    const two_rows w = moved(g->w, (int64_t)at * 17);
+    const row_pair w = advance_rows(g->w, (int64_t)at * 17);
     const __m128i bytes =
             _mm_setr_epi32(exponents_at(w.a, g->n - at), exponents_at(w.b, g->n - at), 0, 0);
     const __m256i e = _mm256_cvtepu8_epi32(bytes);
@@ -95,15 +96,15 @@ INLINE __m256 scale_mxfp4(const group *g, int at)
     return _mm256_castsi256_ps(_mm256_blendv_epi8(usual, tiny, is_tiny));
 }
 
-INLINE __m256 terms_mxfp4(const group *g, int at)
+INLINE __m256 terms_mxfp4(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_mxfp4, TO_31);
-    return times(scale_mxfp4(g, at), centred(g, at, p, 12));
+    return scale_products(scale_mxfp4(g, at), subtract_zero(g, at, p, 12));
 }
 
 /* ---- five bits, eight bits -------------------------------------------------- */
 
-/* 16 where the bit of an integer is set, of 32 bits at byte `from` of `bytes`. */
+/* 16 for each integer whose bit is set, in the 16 bits at byte `from` of `bytes`. */
 INLINE __m256i fifth_bits(__m256i bytes, char from)
 {
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
@@ -114,74 +115,75 @@ INLINE __m256i fifth_bits(__m256i bytes, char from)
     return _mm256_and_si256(_mm256_cmpeq_epi8(all, bit), _mm256_set1_epi8(16));
 }
 
-/* From the 32 bits at `bits`, 2 or 4, of blocks whose nibbles begin at bits + 4. */
-INLINE halves unpack_five(two_rows w, int64_t block, int bits)
+/* Blocks with 32 fifth bits at offset `bits`, 2 or 4, followed by the nibbles. */
+INLINE block_halves unpack_five(row_pair w, int64_t block, int bits)
 {
     const __m256i bytes = load_rows(w, block);
-    const halves fifth = { fifth_bits(bytes, (char)bits), fifth_bits(bytes, (char)(bits + 2)) };
-    return either(split_nibbles(w, block + bits + 4), fifth);
+    const block_halves fifth = { fifth_bits(bytes, (char)bits),
+                                 fifth_bits(bytes, (char)(bits + 2)) };
+    return or_halves(split_nibbles(w, block + bits + 4), fifth);
 }
 
-INLINE halves unpack_q5_0(two_rows w, int64_t j)
+INLINE block_halves unpack_q5_0(row_pair w, int64_t j)
 {
     return unpack_five(w, j * 22, 2);
 }
 
-INLINE __m256 scale_q5_0(const group *g, int at)
+INLINE __m256 scale_q5_0(const block_group *g, int at)
 {
     return strided_halves(g, at, 22, 0);
 }
 
-INLINE __m256 terms_q5_0(const group *g, int at)
+INLINE __m256 terms_q5_0(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q5_0, TO_31);
-    return times(scale_q5_0(g, at), centred(g, at, p, 16));
+    return scale_products(scale_q5_0(g, at), subtract_zero(g, at, p, 16));
 }
 
-INLINE halves unpack_q5_1(two_rows w, int64_t j)
+INLINE block_halves unpack_q5_1(row_pair w, int64_t j)
 {
     return unpack_five(w, j * 24, 4);
 }
 
-INLINE __m256 scale_q5_1(const group *g, int at)
+INLINE __m256 scale_q5_1(const block_group *g, int at)
 {
     return strided_halves(g, at, 24, 0);
 }
 
-INLINE __m256 offset_q5_1(const group *g, int at)
+INLINE __m256 offset_q5_1(const block_group *g, int at)
 {
     return strided_halves(g, at, 24, 2);
 }
 
-INLINE __m256 terms_q5_1(const group *g, int at)
+INLINE __m256 terms_q5_1(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_q5_1, TO_31);
     return affine(g, at, scale_q5_1(g, at), p, offset_q5_1(g, at));
 }
 
-INLINE halves unpack_q8_0(two_rows w, int64_t j)
+INLINE block_halves unpack_q8_0(row_pair w, int64_t j)
 {
-    return (halves){ load_rows(w, j * 34 + 2), load_rows(w, j * 34 + 18) };
+    return (block_halves){ load_rows(w, j * 34 + 2), load_rows(w, j * 34 + 18) };
 }
 
-INLINE __m256 scale_q8_0(const group *g, int at)
+INLINE __m256 scale_q8_0(const block_group *g, int at)
 {
     return strided_halves(g, at, 34, 0);
 }
 
-INLINE __m256 terms_q8_0(const group *g, int at)
+INLINE __m256 terms_q8_0(const block_group *g, int at)
 {
-    return times(scale_q8_0(g, at), products(g, at, unpack_q8_0, WITH_SIGN));
+    return scale_products(scale_q8_0(g, at), products(g, at, unpack_q8_0, WITH_SIGN));
 }
 
-BLOCK_FORMAT(q4_0, scale_q4_0, .bytes = 144, .has_rest = true)
-BLOCK_FORMAT(q4_1, scale_q4_1, .bytes = 160, .has_rest = true, .offset = offset_q4_1)
-BLOCK_FORMAT(q5_0, scale_q5_0, .bytes = 176, .has_rest = true)
-BLOCK_FORMAT(q5_1, scale_q5_1, .bytes = 192, .has_rest = true, .offset = offset_q5_1)
-BLOCK_FORMAT(q8_0, scale_q8_0, .bytes = 272, .has_rest = true, .is_wide = true)
-BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .bytes = 144, .has_rest = true, .is_wide = true)
-BLOCK_FORMAT(mxfp4, scale_mxfp4, .bytes = 136, .has_rest = true)
+BLOCK_FORMAT(q4_0, scale_q4_0, .bytes = 144, .may_end_within_group = true)
+BLOCK_FORMAT(q4_1, scale_q4_1, .bytes = 160, .may_end_within_group = true, .offset = offset_q4_1)
+BLOCK_FORMAT(q5_0, scale_q5_0, .bytes = 176, .may_end_within_group = true)
+BLOCK_FORMAT(q5_1, scale_q5_1, .bytes = 192, .may_end_within_group = true, .offset = offset_q5_1)
+BLOCK_FORMAT(q8_0, scale_q8_0, .bytes = 272, .may_end_within_group = true, .is_q16 = true)
+BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .bytes = 144, .may_end_within_group = true, .is_q16 = true)
+BLOCK_FORMAT(mxfp4, scale_mxfp4, .bytes = 136, .may_end_within_group = true)
 
 #else
-typedef int vug_avx2_blocks_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_blocks_is_empty; /* ISO C forbids an empty file */
 #endif

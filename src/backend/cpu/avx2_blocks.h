@@ -2,21 +2,20 @@
 #define VUG_BACKEND_CPU_AVX2_BLOCKS_H
 
 /*
- * What kernels for weights in blocks share, for AVX2, FMA and F16C.
+ * What the kernels of quantized weights share, for AVX2, FMA and F16C.
  *
- * Two rows of weights, a and b, are read side by side, a in the lower half of a vector and
- * b in the upper half, so that what x gives is the same in both halves. A lane of a sum
- * has every eighth block, so four blocks of both rows give one vector of terms, for lanes
- * 0 .. 3 or 4 .. 7. A format says how the integers of a block are unpacked to bytes and
- * how its scales are read; the rest is here.
+ * Two rows of weights, a and b, are processed together: a in the lower half of a vector, b in
+ * the upper half, with the same x in both halves. A lane of a sum has every eighth block, so
+ * four blocks of both rows give one vector of terms, for lanes 0 .. 3 or 4 .. 7. Each format
+ * defines how the integers of a block are unpacked to bytes and how its scales are read;
+ * these headers do the rest.
  *
- * Bytes are multiplied unsigned by signed, and two neighbours added in 16 bits. So
- * integers are made unsigned where they fit 6 bits (zero is taken off afterwards, with the
- * sums of x), and lend their sign to x elsewhere. Sums stay in 16 bits as long as their
- * range allows: 15 * 127 * 16, 31 * 127 * 8 and 63 * 127 * 4 do.
+ * The byte products of AVX2 multiply unsigned by signed bytes and add two neighbours in 16
+ * bits. Integers that fit 6 bits are therefore made unsigned; the product of their zero point
+ * and the sums of x is subtracted afterwards. Wider integers pass their sign to x instead. Sums
+ * stay in 16 bits as long as they fit: 15 * 127 * 16, 31 * 127 * 8 and 63 * 127 * 4 do.
  *
- * Every function here is inlined, and what says which format it is (a format, at) is a
- * constant there.
+ * Every function here is inlined, so that the format and `at` are constants there.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -27,50 +26,50 @@
 
 enum {
     BLOCK = 32, /* weights */
-    GROUP = 8,  /* blocks, one for each lane */
+    GROUP = 8,  /* blocks, one per lane */
     UNIT = 4,   /* blocks of a vector of terms */
 };
 
-/* A vector of two rows' bytes, or of what becomes of them. */
+/* The bytes of two rows. */
 typedef struct {
     const uint8_t *a, *b;
-} two_rows;
+} row_pair;
 
 /* Blocks first .. first + n - 1 of two rows of weights, 1 <= n <= 8, and of x. */
 typedef struct {
-    two_rows w;           /* the first one */
-    two_rows scale, bias; /* those of the whole rows, where they lie apart */
-    const vug_scales *apart;
-    const vug_cpu_q8 *x;
+    row_pair w;           /* the first block */
+    row_pair scale, bias; /* of the whole rows, in formats with separate scales */
+    const vug_scales *scales;
+    const vug_cpu_q8_row *x;
     int64_t first;
     int n;
-} group;
+} block_group;
 
-/* A block's integers 0 .. 15 and 16 .. 31, of two rows. */
+/* Integers 0 .. 15 and 16 .. 31 of a block, of two rows. */
 typedef struct {
     __m256i first, second;
-} halves;
+} block_halves;
 
-/* Those of block `j` of the eight whose weights begin at `w`. */
-typedef halves unpack_fn(two_rows w, int64_t j);
+/* Unpacks block `j` of the eight that begin at `w`. */
+typedef block_halves unpack_fn(row_pair w, int64_t j);
 
-/* Of blocks at .. at + 3 of the group, anything for those beyond n: a number for each, or
- * two of 16 bits, one for each half. */
-typedef __m256 numbers_fn(const group *g, int at);
-typedef __m256i words_fn(const group *g, int at);
+/* A number for each of blocks at .. at + 3 of the group, or two 16-bit numbers for each, one
+ * per half. The result is unspecified for blocks beyond n. */
+typedef __m256 block_floats_fn(const block_group *g, int at);
+typedef __m256i block_words_fn(const block_group *g, int at);
 
-/* A format; see vug_block, vug_cpu_layout. */
+/* A quantized format; see vug_block, vug_cpu_panel_layout. */
 typedef struct {
-    int bytes;       /* of 256 weights */
-    bool has_rest;   /* its blocks are of 32 weights, so a row may end within a group */
-    bool has_scales; /* that lie apart */
-    bool is_wide;    /* in panels */
+    int bytes;                 /* of 256 weights */
+    bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */
+    bool has_separate_scales;  /* scales are stored apart from the integers */
+    bool is_q16;               /* panels are stored in 16 bits */
     unpack_fn *unpack;
-    numbers_fn *terms; /* what a block adds to its lane, before x's scale */
-    /* For panels; NULL: there is none. */
-    numbers_fn *scale, *offset;
-    words_fn *factor, *minimum;
-} format;
+    block_floats_fn *terms; /* what a block adds to its lane, before the scale of x */
+    /* For panels; NULL: the format has none. */
+    block_floats_fn *scale, *offset;
+    block_words_fn *factor, *minimum;
+} avx2_format;
 
 /* ---- reading ---------------------------------------------------------------- */
 
@@ -103,20 +102,20 @@ INLINE __m128i load_16(const uint8_t *w)
     return _mm_loadu_si128((const __m128i *)(const void *)w);
 }
 
-INLINE __m256i join_rows(__m128i a, __m128i b)
+INLINE __m256i combine_rows(__m128i a, __m128i b)
 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
 }
 
-/* 16 bytes of each row. */
-INLINE __m256i load_rows(two_rows w, int64_t at)
+/* Loads 16 bytes of each row. */
+INLINE __m256i load_rows(row_pair w, int64_t at)
 {
-    return join_rows(load_16(w.a + at), load_16(w.b + at));
+    return combine_rows(load_16(w.a + at), load_16(w.b + at));
 }
 
-INLINE two_rows moved(two_rows w, int64_t by)
+INLINE row_pair advance_rows(row_pair w, int64_t by)
 {
-    return (two_rows){ w.a + by, w.b + by };
+    return (row_pair){ w.a + by, w.b + by };
 }
 
 /* -1 in the first `n` of four. */
@@ -125,9 +124,9 @@ INLINE __m128i first_of_4(int n)
     return _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3));
 }
 
-/* The 16-bit number at the start of each of four blocks of `stride` bytes, as the first
- * four of eight; those beyond n are unspecified. Number j is taken from where it is the
- * j-th of 16 bytes, which lie within the blocks. */
+/* The 16-bit number at the start of each of four blocks of `stride` bytes, as the first four
+ * of eight; those beyond n are unspecified. Each load begins so that number j is the j-th
+ * 16-bit number of the vector; all 16 bytes are within the blocks. */
 INLINE __m128i four_words(const uint8_t *w, int64_t stride, int n)
 {
     const __m128i zero = _mm_setzero_si128();
@@ -137,16 +136,16 @@ INLINE __m128i four_words(const uint8_t *w, int64_t stride, int n)
     return _mm_blend_epi32(_mm_blend_epi16(w0, w1, 0x02), _mm_blend_epi16(w2, w3, 0x08), 0x2);
 }
 
-/* F16 numbers that lie so, `offset` bytes into the blocks of a group. */
-INLINE __m256 strided_halves(const group *g, int at, int64_t stride, int64_t offset)
+/* The F16 numbers `offset` bytes into each block of a group. */
+INLINE __m256 strided_halves(const block_group *g, int at, int64_t stride, int64_t offset)
 {
-    const two_rows w = moved(g->w, at * stride + offset);
+    const row_pair w = advance_rows(g->w, at * stride + offset);
     return _mm256_cvtph_ps(_mm_unpacklo_epi64(four_words(w.a, stride, g->n - at),
                                               four_words(w.b, stride, g->n - at)));
 }
 
-/* One F16 number of each row. */
-INLINE __m256 one_half(two_rows w, int64_t at)
+/* One F16 number of each row, for all of its four blocks. */
+INLINE __m256 one_half(row_pair w, int64_t at)
 {
     const __m128i a = _mm_cvtsi32_si128(word_at(w.a + at));
     const __m128i both = _mm_insert_epi16(a, word_at(w.b + at), 1);
@@ -154,8 +153,8 @@ INLINE __m256 one_half(two_rows w, int64_t at)
     return _mm256_cvtph_ps(_mm_shuffle_epi8(both, spread));
 }
 
-/* Sums of x, two of 16 for each block; 0 beyond n. */
-INLINE __m256i sums_of(const group *g, int at)
+/* The sums of x, two 16-bit numbers for each block; 0 beyond n. */
+INLINE __m256i sums_of(const block_group *g, int at)
 {
     const int16_t *sum = g->x->sum + 2 * (g->first + at);
     if (g->n - at >= UNIT)
@@ -164,8 +163,8 @@ INLINE __m256i sums_of(const group *g, int at)
             _mm_maskload_epi32((const int *)(const void *)sum, first_of_4(g->n - at)));
 }
 
-/* Sums of x over blocks, times `by`. */
-INLINE __m256i block_sums(const group *g, int at, int16_t by)
+/* The sums of x over whole blocks, times `by`. */
+INLINE __m256i block_sums(const block_group *g, int at, int16_t by)
 {
     return _mm256_madd_epi16(sums_of(g, at), _mm256_set1_epi16(by));
 }
@@ -182,37 +181,37 @@ INLINE __m256i upper_nibbles(__m256i bytes)
     return lower_nibbles(_mm256_srli_epi16(bytes, 4));
 }
 
-/* Of 16 bytes the lower nibbles are the first half of a block. */
-INLINE halves split_nibbles(two_rows w, int64_t at)
+/* 16 bytes: the lower nibbles are the first half of a block, the upper ones the second. */
+INLINE block_halves split_nibbles(row_pair w, int64_t at)
 {
     const __m256i bytes = load_rows(w, at);
-    return (halves){ lower_nibbles(bytes), upper_nibbles(bytes) };
+    return (block_halves){ lower_nibbles(bytes), upper_nibbles(bytes) };
 }
 
-INLINE halves look_up(__m128i values, halves nibbles)
+INLINE block_halves look_up(__m128i values, block_halves nibbles)
 {
     const __m256i table = _mm256_broadcastsi128_si256(values);
-    return (halves){ _mm256_shuffle_epi8(table, nibbles.first),
-                     _mm256_shuffle_epi8(table, nibbles.second) };
+    return (block_halves){ _mm256_shuffle_epi8(table, nibbles.first),
+                           _mm256_shuffle_epi8(table, nibbles.second) };
 }
 
-/* E2M1 times two, plus 12. */
-INLINE halves e2m1_of(halves nibbles)
+/* E2M1 values times two, plus 12. */
+INLINE block_halves e2m1_of(block_halves nibbles)
 {
     return look_up(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0),
                    nibbles);
 }
 
-INLINE halves iq4_of(halves nibbles)
+INLINE block_halves iq4_of(block_halves nibbles)
 {
     return look_up(
             _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
             nibbles);
 }
 
-INLINE halves either(halves a, halves b)
+INLINE block_halves or_halves(block_halves a, block_halves b)
 {
-    return (halves){ _mm256_or_si256(a.first, b.first), _mm256_or_si256(a.second, b.second) };
+    return (block_halves){ _mm256_or_si256(a.first, b.first), _mm256_or_si256(a.second, b.second) };
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Products with ggml's formats of 256 weights, which are a group; see avx2_blocks.h. */
+/* Kernels for ggml's formats with super-blocks of 256 weights, which are one group; see
+ * avx2_blocks.h. */
 #if defined(__AVX2__)
 #include "backend/cpu/avx2_blocks_pack.h"
 
@@ -20,25 +21,27 @@ INLINE __m256i one_bit(__m256i bytes, int64_t bit, int to)
     return _mm256_and_si256(moved_bits, _mm256_set1_epi8((char)(1 << to)));
 }
 
-/* Two bits of a block from 32 bytes that have those of four. */
-INLINE halves four_to_a_byte(two_rows w, int64_t from, int64_t j, int to)
+/* Block j of four whose 2-bit fields share 32 bytes. */
+INLINE block_halves four_to_a_byte(row_pair w, int64_t from, int64_t j, int to)
 {
-    return (halves){ two_bits(load_rows(w, from), j, to),
-                     two_bits(load_rows(w, from + 16), j, to) };
+    return (block_halves){ two_bits(load_rows(w, from), j, to),
+                           two_bits(load_rows(w, from + 16), j, to) };
 }
 
-INLINE halves eight_to_a_byte(two_rows w, int64_t from, int64_t j, int to)
+/* Block j of eight whose single bits share 32 bytes. */
+INLINE block_halves eight_to_a_byte(row_pair w, int64_t from, int64_t j, int to)
 {
-    return (halves){ one_bit(load_rows(w, from), j, to), one_bit(load_rows(w, from + 16), j, to) };
+    return (block_halves){ one_bit(load_rows(w, from), j, to),
+                           one_bit(load_rows(w, from + 16), j, to) };
 }
 
-/* A block is the lower nibbles of 32 bytes, or the upper ones. */
-INLINE halves two_to_a_byte(two_rows w, int64_t from, bool upper)
+/* A block is the lower or the upper nibbles of 32 bytes. */
+INLINE block_halves two_to_a_byte(row_pair w, int64_t from, bool upper)
 {
     const __m256i first = load_rows(w, from), second = load_rows(w, from + 16);
     if (upper)
-        return (halves){ upper_nibbles(first), upper_nibbles(second) };
-    return (halves){ lower_nibbles(first), lower_nibbles(second) };
+        return (block_halves){ upper_nibbles(first), upper_nibbles(second) };
+    return (block_halves){ lower_nibbles(first), lower_nibbles(second) };
 }
 
 INLINE __m256 negated(__m256 x)
@@ -47,22 +50,22 @@ INLINE __m256 negated(__m256 x)
 }
 
 /* scale * p + offset * m */
-INLINE __m256 with_offset(const group *g, int at, __m256 scale, __m256i p, __m256 offset,
+INLINE __m256 with_offset(const block_group *g, int at, __m256 scale, __m256i p, __m256 offset,
                           __m256i minimum)
 {
     const __m256i m = _mm256_madd_epi16(minimum, sums_of(g, at));
-    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p), times(offset, m));
+    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(p), scale_products(offset, m));
 }
 
-/* ---- a scale for 16 weights -------------------------------------------------- */
+/* ---- one scale per 16 weights ------------------------------------------------ */
 
-/* Sums of halves that fit 16 bits, side by side for each block. */
-INLINE __m256i pairs_of(halves p)
+/* The sums of both halves of each block, which fit 16 bits, side by side. */
+INLINE __m256i pairs_of(block_halves p)
 {
     return _mm256_blend_epi16(p.first, _mm256_slli_epi32(p.second, 16), 0xaa);
 }
 
-/* Of 16 bytes of each row those of four blocks, in 16 bits. */
+/* The bytes of four of the eight blocks, of 16 bytes per row, widened to 16 bits. */
 INLINE __m256i unsigned_words(__m256i bytes, int at)
 {
     const __m256i zero = _mm256_setzero_si256();
@@ -75,50 +78,50 @@ INLINE __m256i signed_words(__m256i bytes, int at)
             at ? _mm256_unpackhi_epi8(bytes, bytes) : _mm256_unpacklo_epi8(bytes, bytes), 8);
 }
 
-INLINE halves unpack_q2_k(two_rows w, int64_t j)
+INLINE block_halves unpack_q2_k(row_pair w, int64_t j)
 {
     return four_to_a_byte(w, 16 + j / 4 * 32, j % 4, 0);
 }
 
-INLINE __m256 scale_q2_k(const group *g, int at)
+INLINE __m256 scale_q2_k(const block_group *g, int at)
 {
     (void)at;
     return one_half(g->w, 80);
 }
 
-/* Times -1. */
-INLINE __m256 offset_q2_k(const group *g, int at)
+/* Minimums are subtracted. */
+INLINE __m256 offset_q2_k(const block_group *g, int at)
 {
     (void)at;
     return negated(one_half(g->w, 82));
 }
 
-INLINE __m256i factor_q2_k(const group *g, int at)
+INLINE __m256i factor_q2_k(const block_group *g, int at)
 {
     return unsigned_words(lower_nibbles(load_rows(g->w, 0)), at);
 }
 
-INLINE __m256i minimum_q2_k(const group *g, int at)
+INLINE __m256i minimum_q2_k(const block_group *g, int at)
 {
     return unsigned_words(upper_nibbles(load_rows(g->w, 0)), at);
 }
 
-INLINE __m256 terms_q2_k(const group *g, int at)
+INLINE __m256 terms_q2_k(const block_group *g, int at)
 {
     const __m256i pairs = pairs_of(products_by_half(g, at, unpack_q2_k, TO_15));
     const __m256i p = _mm256_madd_epi16(factor_q2_k(g, at), pairs);
     return with_offset(g, at, scale_q2_k(g, at), p, offset_q2_k(g, at), minimum_q2_k(g, at));
 }
 
-/* The third bit comes from the mask: without it 4 is taken off, as it is from all. */
-INLINE halves unpack_q3_k(two_rows w, int64_t j)
+/* The third bit comes from the mask; weights are the resulting integers minus 4. */
+INLINE block_halves unpack_q3_k(row_pair w, int64_t j)
 {
-    return either(four_to_a_byte(w, 32 + j / 4 * 32, j % 4, 0), eight_to_a_byte(w, 0, j, 2));
+    return or_halves(four_to_a_byte(w, 32 + j / 4 * 32, j % 4, 0), eight_to_a_byte(w, 0, j, 2));
 }
 
-/* Sixteen numbers of 6 bits in bytes 2 .. 13 of 16: the lower four bits are the lower, then
- * the upper nibbles of eight bytes, the upper two lie in the last four. */
-INLINE __m256i factor_q3_k(const group *g, int at)
+/* Sixteen 6-bit numbers in bytes 2 .. 13 of the 16 loaded. The lower four bits are the lower,
+ * then the upper nibbles of eight bytes; the upper two bits are in the last four bytes. */
+INLINE __m256i factor_q3_k(const block_group *g, int at)
 {
     const __m256i bytes = load_rows(g->w, 94);
     const __m256i eight =
@@ -132,54 +135,55 @@ INLINE __m256i factor_q3_k(const group *g, int at)
     return signed_words(_mm256_sub_epi8(both, _mm256_set1_epi8(32)), at);
 }
 
-INLINE __m256 scale_q3_k(const group *g, int at)
+INLINE __m256 scale_q3_k(const block_group *g, int at)
 {
     (void)at;
     return one_half(g->w, 108);
 }
 
-INLINE __m256 terms_q3_k(const group *g, int at)
+INLINE __m256 terms_q3_k(const block_group *g, int at)
 {
     const __m256i pairs = pairs_of(products_by_half(g, at, unpack_q3_k, TO_15));
     const __m256i centred = _mm256_sub_epi16(pairs, _mm256_slli_epi16(sums_of(g, at), 2));
-    return times(scale_q3_k(g, at), _mm256_madd_epi16(factor_q3_k(g, at), centred));
+    return scale_products(scale_q3_k(g, at), _mm256_madd_epi16(factor_q3_k(g, at), centred));
 }
 
-INLINE halves unpack_q6_k(two_rows w, int64_t j)
+INLINE block_halves unpack_q6_k(row_pair w, int64_t j)
 {
-    return either(two_to_a_byte(w, j / 4 * 64 + j % 2 * 32, j % 4 >= 2),
-                  four_to_a_byte(w, 128 + j / 4 * 32, j % 4, 4));
+    return or_halves(two_to_a_byte(w, j / 4 * 64 + j % 2 * 32, j % 4 >= 2),
+                     four_to_a_byte(w, 128 + j / 4 * 32, j % 4, 4));
 }
 
-INLINE __m256 scale_q6_k(const group *g, int at)
+INLINE __m256 scale_q6_k(const block_group *g, int at)
 {
     (void)at;
     return one_half(g->w, 208);
 }
 
-INLINE __m256i factor_q6_k(const group *g, int at)
+INLINE __m256i factor_q6_k(const block_group *g, int at)
 {
     return signed_words(load_rows(g->w, 192), at);
 }
 
-/* A half's sum passes 16 bits. */
-INLINE __m256 terms_q6_k(const group *g, int at)
+/* The sum of a half does not fit 16 bits. */
+INLINE __m256 terms_q6_k(const block_group *g, int at)
 {
     const __m256i factor = factor_q6_k(g, at);
-    const halves h = products_by_half(g, at, unpack_q6_k, TO_63);
+    const block_halves h = products_by_half(g, at, unpack_q6_k, TO_63);
     const __m256i first =
             _mm256_mullo_epi32(h.first, _mm256_srai_epi32(_mm256_slli_epi32(factor, 16), 16));
     const __m256i second = _mm256_mullo_epi32(h.second, _mm256_srai_epi32(factor, 16));
     const __m256i zero = _mm256_slli_epi32(_mm256_madd_epi16(factor, sums_of(g, at)), 5);
-    return times(scale_q6_k(g, at), _mm256_sub_epi32(_mm256_add_epi32(first, second), zero));
+    return scale_products(scale_q6_k(g, at),
+                          _mm256_sub_epi32(_mm256_add_epi32(first, second), zero));
 }
 
-/* ---- a scale for 32 weights -------------------------------------------------- */
+/* ---- one scale per 32 weights ------------------------------------------------ */
 
-/* Of d, dmin and 12 bytes: eight scales of 6 bits, then eight minima. The first four of
- * each are the lower bits of a byte; the others have their lower four bits in the last
- * four bytes, the upper two above those of the first. */
-INLINE __m256i scales_and_minima(const group *g, int at)
+/* Eight 6-bit scales, then eight 6-bit minimums, from 12 bytes after d and dmin. The first four
+ * of each are the lower bits of a byte. The others have their lower four bits in the last four
+ * bytes and the upper two bits above those of the first four. */
+INLINE __m256i scales_and_minima(const block_group *g, int at)
 {
     const __m256i bytes = load_rows(g->w, 0);
     const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0xed),
@@ -192,7 +196,7 @@ INLINE __m256i scales_and_minima(const group *g, int at)
     return at ? _mm256_srli_epi64(all, 32) : all;
 }
 
-/* Bytes first .. first + 3 of each half, twice in 16 bits. */
+/* Bytes first .. first + 3 of each half, each twice and widened to 16 bits. */
 INLINE __m256i twice_in_words(__m256i bytes, char first)
 {
     const __m256i numbers = _mm256_broadcastsi128_si256(
@@ -200,71 +204,72 @@ INLINE __m256i twice_in_words(__m256i bytes, char first)
     return _mm256_shuffle_epi8(bytes, _mm256_add_epi8(numbers, _mm256_set1_epi16(first)));
 }
 
-INLINE __m256 scale_q4_k(const group *g, int at)
+INLINE __m256 scale_q4_k(const block_group *g, int at)
 {
     (void)at;
     return one_half(g->w, 0);
 }
 
-INLINE __m256 offset_q4_k(const group *g, int at)
+INLINE __m256 offset_q4_k(const block_group *g, int at)
 {
     (void)at;
     return negated(one_half(g->w, 2));
 }
 
-INLINE __m256i factor_q4_k(const group *g, int at)
+INLINE __m256i factor_q4_k(const block_group *g, int at)
 {
     return twice_in_words(scales_and_minima(g, at), 0);
 }
 
-INLINE __m256i minimum_q4_k(const group *g, int at)
+INLINE __m256i minimum_q4_k(const block_group *g, int at)
 {
     return twice_in_words(scales_and_minima(g, at), 8);
 }
 
-/* `p` are the products. */
-INLINE __m256 terms_q4_or_5(const group *g, int at, __m256i p)
+/* `p` are the products of the integers. */
+INLINE __m256 terms_q4_or_5(const block_group *g, int at, __m256i p)
 {
     const __m256i factor = _mm256_srli_epi32(factor_q4_k(g, at), 16);
     return with_offset(g, at, scale_q4_k(g, at), _mm256_mullo_epi32(p, factor), offset_q4_k(g, at),
                        minimum_q4_k(g, at));
 }
 
-INLINE halves unpack_q4_k(two_rows w, int64_t j)
+INLINE block_halves unpack_q4_k(row_pair w, int64_t j)
 {
     return two_to_a_byte(w, 16 + j / 2 * 32, j % 2);
 }
 
-INLINE __m256 terms_q4_k(const group *g, int at)
+INLINE __m256 terms_q4_k(const block_group *g, int at)
 {
     return terms_q4_or_5(g, at, products(g, at, unpack_q4_k, TO_15));
 }
 
-INLINE halves unpack_q5_k(two_rows w, int64_t j)
+INLINE block_halves unpack_q5_k(row_pair w, int64_t j)
 {
-    return either(two_to_a_byte(w, 48 + j / 2 * 32, j % 2), eight_to_a_byte(w, 16, j, 4));
+    return or_halves(two_to_a_byte(w, 48 + j / 2 * 32, j % 2), eight_to_a_byte(w, 16, j, 4));
 }
 
-INLINE __m256 terms_q5_k(const group *g, int at)
+INLINE __m256 terms_q5_k(const block_group *g, int at)
 {
     return terms_q4_or_5(g, at, products(g, at, unpack_q5_k, TO_31));
 }
 
-INLINE halves unpack_iq4_xs(two_rows w, int64_t j)
+INLINE block_halves unpack_iq4_xs(row_pair w, int64_t j)
 {
     return iq4_of(split_nibbles(w, 8 + j * 16));
 }
 
-INLINE __m256 scale_iq4_xs(const group *g, int at)
+INLINE __m256 scale_iq4_xs(const block_group *g, int at)
 {
     (void)at;
     return one_half(g->w, 0);
 }
 
-/* In 32 bits: d; two upper bits of eight; four lower ones. */
-INLINE __m256i factor_of_block(const group *g, int at)
+/* A block's 6-bit scale minus 32, in 32 bits. After the 2 bytes of d follow 2 bytes with the
+ * upper two bits of eight scales and 4 bytes with the lower four bits. */
+INLINE __m256i factor_of_block(const block_group *g, int at)
 {
-    const __m256i bytes = join_rows(load_8(g->w.a), load_8(g->w.b));
+    const __m256i bytes = combine_rows(load_8(g->w.a), load_8(g->w.b));
     const __m256i low = _mm256_srlv_epi32(_mm256_shuffle_epi32(bytes, 0x55),
                                           at ? _mm256_setr_epi32(16, 20, 24, 28, 16, 20, 24, 28)
                                              : _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12));
@@ -277,16 +282,16 @@ INLINE __m256i factor_of_block(const group *g, int at)
     return _mm256_sub_epi32(both, _mm256_set1_epi32(32));
 }
 
-INLINE __m256i factor_iq4_xs(const group *g, int at)
+INLINE __m256i factor_iq4_xs(const block_group *g, int at)
 {
     const __m256i factor = factor_of_block(g, at);
     return _mm256_blend_epi16(factor, _mm256_slli_epi32(factor, 16), 0xaa);
 }
 
-INLINE __m256 terms_iq4_xs(const group *g, int at)
+INLINE __m256 terms_iq4_xs(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_iq4_xs, WITH_SIGN);
-    return times(scale_iq4_xs(g, at), _mm256_mullo_epi32(p, factor_of_block(g, at)));
+    return scale_products(scale_iq4_xs(g, at), _mm256_mullo_epi32(p, factor_of_block(g, at)));
 }
 
 BLOCK_FORMAT(q2_k, scale_q2_k, .bytes = 84, .offset = offset_q2_k, .factor = factor_q2_k,
@@ -297,8 +302,8 @@ BLOCK_FORMAT(q4_k, scale_q4_k, .bytes = 144, .offset = offset_q4_k, .factor = fa
 BLOCK_FORMAT(q5_k, scale_q4_k, .bytes = 176, .offset = offset_q4_k, .factor = factor_q4_k,
              .minimum = minimum_q4_k)
 BLOCK_FORMAT(q6_k, scale_q6_k, .bytes = 210, .factor = factor_q6_k)
-BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .bytes = 136, .is_wide = true, .factor = factor_iq4_xs)
+BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .bytes = 136, .is_q16 = true, .factor = factor_iq4_xs)
 
 #else
-typedef int vug_avx2_blocks_k_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_blocks_k_is_empty; /* ISO C forbids an empty file */
 #endif

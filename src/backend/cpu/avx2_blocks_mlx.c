@@ -1,6 +1,6 @@
 /*
- * Products with MLX's formats: a stream of bits, the lowest first, whose scales and biases
- * lie apart, one for 32, 64 or 128 weights; see avx2_blocks.h.
+ * Kernels for MLX's formats: integers are a stream of bits, lowest first; scales and biases
+ * are stored separately, one for each 32, 64 or 128 weights; see avx2_blocks.h.
  */
 #if defined(__AVX2__)
 #include "backend/cpu/avx2_blocks_pack.h"
@@ -17,27 +17,28 @@ INLINE float number_at(const uint8_t *s, vug_dtype dtype)
     return x;
 }
 
-/* 16-bit numbers of blocks first .. first + 3 in rows of numbers that hold for 32, 64 or
- * 128 weights each. */
-INLINE __m128i words_of(two_rows row, int64_t first, int64_t columns)
+/* The 16-bit numbers of blocks first .. first + 3, in rows with a number for each 32, 64 or 128
+ * weights (`columns`). */
+INLINE __m128i words_of(row_pair row, int64_t first, int64_t columns)
 {
     if (columns == 32) {
-        const two_rows s = moved(row, first * 2);
+        const row_pair s = advance_rows(row, first * 2);
         return _mm_unpacklo_epi64(load_8(s.a), load_8(s.b));
     }
     if (columns == 64) {
-        const two_rows s = moved(row, first);
+        const row_pair s = advance_rows(row, first);
         const __m128i a = _mm_cvtsi32_si128((int)dword_at(s.a));
         const __m128i both = _mm_insert_epi32(a, (int)dword_at(s.b), 1);
         return _mm_unpacklo_epi16(both, both);
     }
-    const two_rows s = moved(row, first / 2);
+    const row_pair s = advance_rows(row, first / 2);
     const __m128i both = _mm_insert_epi16(_mm_cvtsi32_si128(word_at(s.a)), word_at(s.b), 1);
     return _mm_shuffle_epi8(both, _mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3));
 }
 
-/* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. Rare, and long. */
-static __attribute__((noinline)) __m256 numbers_of(two_rows row, int64_t first, int n,
+/* The numbers of blocks first .. first + n - 1, one by one; 0 beyond n. Not inlined, because it
+ * is long and rarely used. */
+static __attribute__((noinline)) __m256 numbers_of(row_pair row, int64_t first, int n,
                                                    const vug_scales *s)
 {
     const int64_t size = scale_bytes(s->dtype);
@@ -49,14 +50,14 @@ static __attribute__((noinline)) __m256 numbers_of(two_rows row, int64_t first, 
     return _mm256_loadu_ps(x);
 }
 
-/* The numbers of four blocks in rows of scales or biases. */
-INLINE __m256 apart(const group *g, two_rows row, int at)
+/* The numbers of four blocks, from rows of scales or of biases. */
+INLINE __m256 separate_numbers(const block_group *g, row_pair row, int at)
 {
-    const vug_dtype dtype = g->apart->dtype;
-    const int64_t columns = g->apart->columns;
+    const vug_dtype dtype = g->scales->dtype;
+    const int64_t columns = g->scales->columns;
     const bool is_usual = columns == 32 || columns == 64 || columns == 128;
     if (g->n - at < UNIT || dtype == VUG_DTYPE_F32 || !is_usual)
-        return numbers_of(row, g->first + at, g->n - at, g->apart);
+        return numbers_of(row, g->first + at, g->n - at, g->scales);
     const __m128i words = words_of(row, g->first + at, columns);
     if (dtype == VUG_DTYPE_F16)
         return _mm256_cvtph_ps(words);
@@ -65,24 +66,25 @@ INLINE __m256 apart(const group *g, two_rows row, int at)
 
 /* ---- affine ------------------------------------------------------------------- */
 
-INLINE __m256 scale_mlx(const group *g, int at)
+INLINE __m256 scale_mlx(const block_group *g, int at)
 {
-    return apart(g, g->scale, at);
+    return separate_numbers(g, g->scale, at);
 }
 
-INLINE __m256 offset_mlx(const group *g, int at)
+INLINE __m256 offset_mlx(const block_group *g, int at)
 {
-    return g->bias.a ? apart(g, g->bias, at) : _mm256_setzero_ps();
+    return g->bias.a ? separate_numbers(g, g->bias, at) : _mm256_setzero_ps();
 }
 
 /* A weight is scale * q + bias. */
-INLINE __m256 affine(const group *g, int at, __m256i p)
+INLINE __m256 affine(const block_group *g, int at, __m256i p)
 {
     return _mm256_fmadd_ps(scale_mlx(g, at), _mm256_cvtepi32_ps(p),
-                           times(offset_mlx(g, at), block_sums(g, at, 1)));
+                           scale_products(offset_mlx(g, at), block_sums(g, at, 1)));
 }
 
-/* Two neighbouring integers of `bits` bits, in the upper bits of 16: one in each byte. */
+/* Splits each 16-bit word, whose upper bits are two neighbouring integers of `bits` bits, into
+ * one integer per byte. */
 INLINE __m256i split_pairs(__m256i words, int bits)
 {
     const int mask = (1 << bits) - 1;
@@ -94,9 +96,10 @@ INLINE __m256i split_pairs(__m256i words, int bits)
 }
 
 /*
- * Pair i of a half begins at bit 2 * bits * i, and lies in the 16 bits from that bit's byte
- * on; a product moves it to the top of them. PAIR are those two bytes, with byte `from`
- * the first of the half; the second is -1, a 0, where the half ends before it.
+ * Pair i of a half begins at bit 2 * bits * i and is within the 16 bits that begin at the byte
+ * of that bit. A multiplication (MOVE) shifts it to the top of them. PAIR gives the shuffle
+ * indices of these two bytes, with `from` the first byte of the half; the second index is -1,
+ * which loads 0, if the half ends before it.
  */
 #define BYTE(bits, i) ((i)*2 * (bits) / 8)
 #define PAIR(bits, i, from)         \
@@ -118,10 +121,10 @@ INLINE __m256i half_of_stream(__m256i bytes, __m128i pairs, __m128i moves, int b
     return split_pairs(_mm256_mullo_epi16(words, _mm256_broadcastsi128_si256(moves)), bits);
 }
 
-INLINE halves unpack_mlx2(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx2(row_pair w, int64_t j)
 {
-    const __m256i bytes = join_rows(load_8(w.a + j * 8), load_8(w.b + j * 8));
-    return (halves){ HALF_OF_STREAM(2, bytes, 0), HALF_OF_STREAM(2, bytes, 4) };
+    const __m256i bytes = combine_rows(load_8(w.a + j * 8), load_8(w.b + j * 8));
+    return (block_halves){ HALF_OF_STREAM(2, bytes, 0), HALF_OF_STREAM(2, bytes, 4) };
 }
 
 INLINE __m128i load_12(const uint8_t *w)
@@ -129,65 +132,65 @@ INLINE __m128i load_12(const uint8_t *w)
     return _mm_maskload_epi32((const int *)(const void *)w, _mm_setr_epi32(-1, -1, -1, 0));
 }
 
-INLINE halves unpack_mlx3(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx3(row_pair w, int64_t j)
 {
-    const __m256i bytes = join_rows(load_12(w.a + j * 12), load_12(w.b + j * 12));
-    return (halves){ HALF_OF_STREAM(3, bytes, 0), HALF_OF_STREAM(3, bytes, 6) };
+    const __m256i bytes = combine_rows(load_12(w.a + j * 12), load_12(w.b + j * 12));
+    return (block_halves){ HALF_OF_STREAM(3, bytes, 0), HALF_OF_STREAM(3, bytes, 6) };
 }
 
-INLINE halves unpack_mlx4(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx4(row_pair w, int64_t j)
 {
     const __m256i bytes = load_rows(w, j * 16);
     const __m256i even = lower_nibbles(bytes), odd = upper_nibbles(bytes);
-    return (halves){ _mm256_unpacklo_epi8(even, odd), _mm256_unpackhi_epi8(even, odd) };
+    return (block_halves){ _mm256_unpacklo_epi8(even, odd), _mm256_unpackhi_epi8(even, odd) };
 }
 
-INLINE halves unpack_mlx5(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx5(row_pair w, int64_t j)
 {
-    return (halves){ HALF_OF_STREAM(5, load_rows(w, j * 20), 0),
-                     HALF_OF_STREAM(5, load_rows(w, j * 20 + 4), 6) };
+    return (block_halves){ HALF_OF_STREAM(5, load_rows(w, j * 20), 0),
+                           HALF_OF_STREAM(5, load_rows(w, j * 20 + 4), 6) };
 }
 
-INLINE halves unpack_mlx6(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx6(row_pair w, int64_t j)
 {
-    return (halves){ HALF_OF_STREAM(6, load_rows(w, j * 24), 0),
-                     HALF_OF_STREAM(6, load_rows(w, j * 24 + 8), 4) };
+    return (block_halves){ HALF_OF_STREAM(6, load_rows(w, j * 24), 0),
+                           HALF_OF_STREAM(6, load_rows(w, j * 24 + 8), 4) };
 }
 
-/* Less 128. */
-INLINE halves unpack_mlx8(two_rows w, int64_t j)
+/* The integers minus 128. */
+INLINE block_halves unpack_mlx8(row_pair w, int64_t j)
 {
     const __m256i top = _mm256_set1_epi8(-128);
-    return (halves){ _mm256_xor_si256(load_rows(w, j * 32), top),
-                     _mm256_xor_si256(load_rows(w, j * 32 + 16), top) };
+    return (block_halves){ _mm256_xor_si256(load_rows(w, j * 32), top),
+                           _mm256_xor_si256(load_rows(w, j * 32 + 16), top) };
 }
 
-INLINE __m256 terms_mlx2(const group *g, int at)
+INLINE __m256 terms_mlx2(const block_group *g, int at)
 {
     return affine(g, at, products(g, at, unpack_mlx2, TO_15));
 }
 
-INLINE __m256 terms_mlx3(const group *g, int at)
+INLINE __m256 terms_mlx3(const block_group *g, int at)
 {
     return affine(g, at, products(g, at, unpack_mlx3, TO_15));
 }
 
-INLINE __m256 terms_mlx4(const group *g, int at)
+INLINE __m256 terms_mlx4(const block_group *g, int at)
 {
     return affine(g, at, products(g, at, unpack_mlx4, TO_15));
 }
 
-INLINE __m256 terms_mlx5(const group *g, int at)
+INLINE __m256 terms_mlx5(const block_group *g, int at)
 {
     return affine(g, at, products(g, at, unpack_mlx5, TO_31));
 }
 
-INLINE __m256 terms_mlx6(const group *g, int at)
+INLINE __m256 terms_mlx6(const block_group *g, int at)
 {
     return affine(g, at, products(g, at, unpack_mlx6, TO_63));
 }
 
-INLINE __m256 terms_mlx8(const group *g, int at)
+INLINE __m256 terms_mlx8(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_mlx8, WITH_SIGN);
     return affine(g, at, _mm256_add_epi32(p, block_sums(g, at, 128)));
@@ -195,7 +198,7 @@ INLINE __m256 terms_mlx8(const group *g, int at)
 
 /* ---- mxfp4 -------------------------------------------------------------------- */
 
-/* Four numbers of one byte; 0 beyond n. */
+/* Four 1-byte numbers; 0 beyond n. */
 INLINE int bytes_at(const uint8_t *s, int n)
 {
     uint32_t bytes = 0;
@@ -206,10 +209,10 @@ INLINE int bytes_at(const uint8_t *s, int n)
     return (int)bytes;
 }
 
-/* Halves of E8M0 numbers: the integers are E2M1 times two. */
-INLINE __m256 scale_mlx_fp4(const group *g, int at)
+/* E8M0 numbers times 0.5, because the integers are E2M1 values times two. */
+INLINE __m256 scale_mlx_fp4(const block_group *g, int at)
 {
-    const two_rows s = moved(g->scale, g->first + at);
+    const row_pair s = advance_rows(g->scale, g->first + at);
     const __m128i bytes = _mm_setr_epi32(bytes_at(s.a, g->n - at), bytes_at(s.b, g->n - at), 0, 0);
     const __m256i e = _mm256_cvtepu8_epi32(bytes);
     const __m256i nan = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
@@ -220,28 +223,29 @@ INLINE __m256 scale_mlx_fp4(const group *g, int at)
     return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0.5f));
 }
 
-INLINE halves unpack_mlx_fp4(two_rows w, int64_t j)
+INLINE block_halves unpack_mlx_fp4(row_pair w, int64_t j)
 {
     return e2m1_of(unpack_mlx4(w, j));
 }
 
-INLINE __m256 terms_mlx_fp4(const group *g, int at)
+INLINE __m256 terms_mlx_fp4(const block_group *g, int at)
 {
     const __m256i p = products(g, at, unpack_mlx_fp4, TO_31);
-    return times(scale_mlx_fp4(g, at), _mm256_sub_epi32(p, block_sums(g, at, 12)));
+    return scale_products(scale_mlx_fp4(g, at), _mm256_sub_epi32(p, block_sums(g, at, 12)));
 }
 
-#define AFFINE(id, ...)                                                                     \
-    BLOCK_FORMAT(id, scale_mlx, .has_rest = true, .has_scales = true, .offset = offset_mlx, \
-                 __VA_ARGS__)
+#define AFFINE(id, ...)                                                                    \
+    BLOCK_FORMAT(id, scale_mlx, .may_end_within_group = true, .has_separate_scales = true, \
+                 .offset = offset_mlx, __VA_ARGS__)
 AFFINE(mlx2, .bytes = 64)
 AFFINE(mlx3, .bytes = 96)
 AFFINE(mlx4, .bytes = 128)
 AFFINE(mlx5, .bytes = 160)
 AFFINE(mlx6, .bytes = 192)
-AFFINE(mlx8, .bytes = 256, .is_wide = true)
-BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .has_rest = true, .has_scales = true, .bytes = 128)
+AFFINE(mlx8, .bytes = 256, .is_q16 = true)
+BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .may_end_within_group = true, .has_separate_scales = true,
+             .bytes = 128)
 
 #else
-typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C forbids an empty file */
 #endif

@@ -1,69 +1,69 @@
 #ifndef VUG_BACKEND_CPU_AVX2_BLOCKS_PACK_H
 #define VUG_BACKEND_CPU_AVX2_BLOCKS_PACK_H
 
-/* Panels of weights in blocks (kernels.h: vug_cpu_panel), whatever their format; see
- * avx2_blocks.h. And what makes a format of its parts. */
+/* Packing panels of quantized weights (kernels.h: vug_cpu_panel), for any format; see
+ * avx2_blocks.h. BLOCK_FORMAT at the end defines the kernels of a format. */
 
 #include "backend/cpu/avx2_blocks_gemv.h"
 
 enum { PANEL = VUG_CPU_PANEL, OCTET = 8 };
 
-/* Four units of 32 bits in each half of four vectors, which belong to rows 0 and 4, 1 and
- * 5, .. of eight: column j of the result has unit j of rows 0 .. 7. */
+/* Four vectors of 32-bit units. Before transposing, the halves of vector p belong to rows p and
+ * p + 4 of eight; afterwards vector j has unit j of rows 0 .. 7. */
 typedef struct {
     __m256i v[UNIT];
-} four;
+} vector_quad;
 
-INLINE four transposed(four rows)
+INLINE vector_quad transpose_quad(vector_quad rows)
 {
     const __m256i a = _mm256_unpacklo_epi32(rows.v[0], rows.v[1]);
     const __m256i b = _mm256_unpacklo_epi32(rows.v[2], rows.v[3]);
     const __m256i c = _mm256_unpackhi_epi32(rows.v[0], rows.v[1]);
     const __m256i d = _mm256_unpackhi_epi32(rows.v[2], rows.v[3]);
-    return (four){ { _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b),
-                     _mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d) } };
+    return (vector_quad){ { _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b),
+                            _mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d) } };
 }
 
-/* Four columns, `apart` bytes from each other. */
-INLINE void put_columns(four rows, uint8_t *to, int64_t apart, int n)
+/* Writes four transposed columns, `stride` bytes apart. */
+INLINE void write_columns(vector_quad rows, uint8_t *to, int64_t stride, int n)
 {
-    const four columns = transposed(rows);
+    const vector_quad columns = transpose_quad(rows);
     for (int j = 0; j < n; j++)
-        _mm256_storeu_si256((__m256i *)(void *)(to + j * apart), columns.v[j]);
+        _mm256_storeu_si256((__m256i *)(void *)(to + j * stride), columns.v[j]);
 }
 
-/* Eight rows of a panel, four groups of blocks of two rows each. */
+/* Eight rows of a panel, as four pairs of rows. */
 typedef struct {
-    group pair[UNIT];
+    block_group pair[UNIT];
     const vug_cpu_panel *panel;
     int64_t blocks, octet;
-    __m256i wanted; /* -1 for those of the eight rows that there are */
-} octet;
+    __m256i row_mask; /* -1 for rows that exist, 0 for padding */
+} panel_octet;
 
-INLINE int64_t place_of(const octet *o, int j)
+INLINE int64_t panel_block_index(const panel_octet *o, int j)
 {
     const int64_t b = o->pair[0].first + j;
     return vug_cpu_lane_start(o->blocks, b % VUG_CPU_LANES) + b / VUG_CPU_LANES;
 }
 
-/* Group g of a panel of bytes has two neighbours of each half. */
-INLINE void put_bytes(const octet *o, const halves *h, int64_t place)
+/* Writes a block to a panel of bytes, whose groups have two neighbours of each half. */
+INLINE void write_bytes(const panel_octet *o, const block_halves *h, int64_t block)
 {
-    four low, high;
+    vector_quad low, high;
     for (int p = 0; p < UNIT; p++) {
         low.v[p] = _mm256_unpacklo_epi16(h[p].first, h[p].second);
         high.v[p] = _mm256_unpackhi_epi16(h[p].first, h[p].second);
     }
-    uint8_t *to = o->panel->q + place * BLOCK * PANEL + o->octet * 32;
-    put_columns(low, to, (int64_t)PANEL * 4, UNIT);
-    put_columns(high, to + (int64_t)PANEL * 4 * UNIT, (int64_t)PANEL * 4, UNIT);
+    uint8_t *to = o->panel->q + block * BLOCK * PANEL + o->octet * 32;
+    write_columns(low, to, (int64_t)PANEL * 4, UNIT);
+    write_columns(high, to + (int64_t)PANEL * 4 * UNIT, (int64_t)PANEL * 4, UNIT);
 }
 
-/* A half of a wide panel: bytes with a sign, times factors. */
-INLINE void put_half(const octet *o, const __m256i *bytes, const __m256i *factor, int64_t place,
-                     int half)
+/* Writes half a block to a panel of 16-bit numbers: signed bytes times factors. */
+INLINE void write_half(const panel_octet *o, const __m256i *bytes, const __m256i *factor,
+                       int64_t block, int half)
 {
-    four low, high;
+    vector_quad low, high;
     for (int p = 0; p < UNIT; p++) {
         low.v[p] = _mm256_srai_epi16(_mm256_unpacklo_epi8(bytes[p], bytes[p]), 8);
         high.v[p] = _mm256_srai_epi16(_mm256_unpackhi_epi8(bytes[p], bytes[p]), 8);
@@ -71,19 +71,20 @@ INLINE void put_half(const octet *o, const __m256i *bytes, const __m256i *factor
         high.v[p] = _mm256_mullo_epi16(high.v[p], factor[p]);
     }
     uint8_t *to =
-            (uint8_t *)(o->panel->wide + (place * 2 + half) * BLOCK / 2 * PANEL) + o->octet * 32;
-    put_columns(low, to, (int64_t)PANEL * 4, UNIT);
-    put_columns(high, to + (int64_t)PANEL * 4 * UNIT, (int64_t)PANEL * 4, UNIT);
+            (uint8_t *)(o->panel->q16 + (block * 2 + half) * BLOCK / 2 * PANEL) + o->octet * 32;
+    write_columns(low, to, (int64_t)PANEL * 4, UNIT);
+    write_columns(high, to + (int64_t)PANEL * 4 * UNIT, (int64_t)PANEL * 4, UNIT);
 }
 
-/* The factors of block j and of its half, 16 bits, all over a row's half of a vector. */
+/* Broadcasts the 16-bit factor of a half of block j, for each of two rows. */
 INLINE __m256i factor_of(__m256i factors, int j, int half)
 {
     const char low = (char)(4 * j + 2 * half), high = (char)(low + 1);
     return _mm256_shuffle_epi8(factors, _mm256_set1_epi16((short)(low | high << 8)));
 }
 
-INLINE void put_wide(const octet *o, const halves *h, const format *f, int j, int64_t place)
+INLINE void write_q16(const panel_octet *o, const block_halves *h, const avx2_format *f, int j,
+                      int64_t block)
 {
     __m256i first[UNIT], second[UNIT], factor[2][UNIT];
     for (int p = 0; p < UNIT; p++) {
@@ -94,69 +95,72 @@ INLINE void put_wide(const octet *o, const halves *h, const format *f, int j, in
         factor[0][p] = factor_of(factors, j % UNIT, 0);
         factor[1][p] = factor_of(factors, j % UNIT, 1);
     }
-    put_half(o, first, factor[0], place, 0);
-    put_half(o, second, factor[1], place, 1);
+    write_half(o, first, factor[0], block, 0);
+    write_half(o, second, factor[1], block, 1);
 }
 
-/* Scales and what else there is of blocks at .. at + 3. */
-INLINE void put_numbers(const octet *o, numbers_fn *numbers, int at, float *to)
+/* Writes a float field, such as scales, of blocks at .. at + 3. */
+INLINE void write_numbers(const panel_octet *o, block_floats_fn *numbers, int at, float *to)
 {
-    four rows;
+    vector_quad rows;
     for (int p = 0; p < UNIT; p++)
         rows.v[p] = _mm256_castps_si256(numbers(&o->pair[p], at));
-    const four columns = transposed(rows);
+    const vector_quad columns = transpose_quad(rows);
     for (int j = 0; j < UNIT && at + j < o->pair[0].n; j++)
         _mm256_storeu_si256(
-                (__m256i *)(void *)(to + place_of(o, at + j) * PANEL + o->octet * OCTET),
-                _mm256_and_si256(columns.v[j], o->wanted));
+                (__m256i *)(void *)(to + panel_block_index(o, at + j) * PANEL + o->octet * OCTET),
+                _mm256_and_si256(columns.v[j], o->row_mask));
 }
 
-INLINE void put_words(const octet *o, words_fn *words, int16_t by, int at, int16_t *to)
+/* Writes a field of 16-bit pairs, such as factors, of blocks at .. at + 3, times `by`. */
+INLINE void write_words(const panel_octet *o, block_words_fn *words, int16_t by, int at,
+                        int16_t *to)
 {
-    four rows;
+    vector_quad rows;
     for (int p = 0; p < UNIT; p++)
         rows.v[p] = _mm256_mullo_epi16(words(&o->pair[p], at), _mm256_set1_epi16(by));
-    const four columns = transposed(rows);
+    const vector_quad columns = transpose_quad(rows);
     for (int j = 0; j < UNIT && at + j < o->pair[0].n; j++)
         _mm256_storeu_si256(
-                (__m256i *)(void *)(to + (place_of(o, at + j) * PANEL + o->octet * OCTET) * 2),
+                (__m256i *)(void *)(to +
+                                    (panel_block_index(o, at + j) * PANEL + o->octet * OCTET) * 2),
                 columns.v[j]);
 }
 
-INLINE void put_unit(const octet *o, const format *f, int zero, int at)
+INLINE void write_blocks(const panel_octet *o, const avx2_format *f, int zero, int at)
 {
     for (int j = at; j < at + UNIT && j < o->pair[0].n; j++) {
-        const int64_t place = place_of(o, j);
-        halves h[UNIT];
+        const int64_t block = panel_block_index(o, j);
+        block_halves h[UNIT];
         for (int p = 0; p < UNIT; p++)
             h[p] = f->unpack(o->pair[p].w, j);
-        if (f->is_wide)
-            put_wide(o, h, f, j, place);
+        if (f->is_q16)
+            write_q16(o, h, f, j, block);
         else
-            put_bytes(o, h, place);
+            write_bytes(o, h, block);
     }
-    put_numbers(o, f->scale, at, o->panel->scale);
+    write_numbers(o, f->scale, at, o->panel->scale);
     if (f->offset)
-        put_numbers(o, f->offset, at, o->panel->offset);
-    if (f->is_wide || !f->factor)
+        write_numbers(o, f->offset, at, o->panel->offset);
+    if (f->is_q16 || !f->factor)
         return;
-    put_words(o, f->factor, 1, at, o->panel->factor);
+    write_words(o, f->factor, 1, at, o->panel->factor);
     if (f->minimum)
-        put_words(o, f->minimum, 1, at, o->panel->minimum);
+        write_words(o, f->minimum, 1, at, o->panel->minimum);
     else
-        put_words(o, f->factor, (int16_t)-zero, at, o->panel->minimum);
+        write_words(o, f->factor, (int16_t)-zero, at, o->panel->minimum);
 }
 
-/* Rows beyond `rows` are those of the last one, with scales of 0. */
-INLINE void pack_as(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel,
-                    const format *f)
+/* Rows from `rows` on are copies of the last one, with scales of 0. */
+INLINE void pack_blocks(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel,
+                        const avx2_format *f)
 {
-    const int zero = vug_cpu_layout_of(w->dtype)->zero;
-    octet o = { .panel = panel, .blocks = w->columns / BLOCK };
+    const int zero = vug_cpu_panel_layout_of(w->dtype)->zero;
+    panel_octet o = { .panel = panel, .blocks = w->columns / BLOCK };
     for (; o.octet < PANEL / OCTET; o.octet++) {
         const int64_t first = o.octet * OCTET;
-        o.wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(rows - first)),
-                                      _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        o.row_mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(rows - first)),
+                                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
         for (int64_t p = 0; p < UNIT; p++) {
             const int64_t a = first + p, b = a + UNIT;
             o.pair[p] = rows_of(w, row + (a < rows ? a : rows - 1), row + (b < rows ? b : rows - 1),
@@ -167,27 +171,27 @@ INLINE void pack_as(const vug_matrix *w, int64_t row, int rows, const vug_cpu_pa
                 o.pair[p].first = b;
                 o.pair[p].n = o.blocks - b < GROUP ? (int)(o.blocks - b) : GROUP;
             }
-            put_unit(&o, f, zero, 0);
+            write_blocks(&o, f, zero, 0);
             if (o.pair[0].n > UNIT)
-                put_unit(&o, f, zero, UNIT);
+                write_blocks(&o, f, zero, UNIT);
             for (int p = 0; p < UNIT; p++)
-                o.pair[p].w = moved(o.pair[p].w, f->bytes);
+                o.pair[p].w = advance_rows(o.pair[p].w, f->bytes);
         }
     }
 }
 
-/* The kernels of a format; what follows its name are its fields. */
+/* Defines the kernels of a format. The other arguments initialize its avx2_format. */
 #define BLOCK_FORMAT(id, scale_of, ...)                                                           \
-    static const format format_##id = {                                                           \
+    static const avx2_format format_##id = {                                                      \
         .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__                \
     };                                                                                            \
     static void gemv_##id(const vug_cpu_gemv_q8 *g)                                               \
     {                                                                                             \
-        gemv_as(g, &format_##id);                                                                 \
+        gemv_blocks(g, &format_##id);                                                             \
     }                                                                                             \
     static void pack_##id(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel) \
     {                                                                                             \
-        pack_as(w, row, rows, panel, &format_##id);                                               \
+        pack_blocks(w, row, rows, panel, &format_##id);                                           \
     }                                                                                             \
     const vug_cpu_block_format vug_avx2_##id = { gemv_##id, pack_##id };
 

@@ -1,11 +1,10 @@
 /*
  * Matrix kernels for AVX2, FMA and F16C.
  *
- * One row of x: a vector holds the 8 lanes of one output's sum, and weights are
- * taken as they lie. Several rows: a vector holds 8 outputs, so that a weight is
- * widened once for all rows, and the weights are transposed on the way. That is done
- * in 32-bit units: an F32 weight is one, two neighbouring BF16 weights are one that
- * is taken apart afterwards by a shift and a mask.
+ * One row of x: a vector holds the 8 lanes of one output's sum, and weights are read in memory
+ * order. Several rows: a vector holds 8 outputs, so that each weight is widened once for all
+ * rows; packing transposes the weights. It transposes 32-bit units: one F32 weight, or two
+ * neighbouring BF16 weights, which a shift and a mask separate afterwards.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -17,15 +16,15 @@
 enum {
     HALF = 8,
     PANEL = VUG_CPU_PANEL,
-    LINE = 64, /* bytes, of the cache */
+    LINE = 64, /* bytes of a cache line */
     STEP_BYTES = LINE / 2,
-    AHEAD = 256, /* bytes of prefetch in each of the streams */
+    AHEAD = 256, /* bytes that are prefetched ahead in each stream */
 };
 
 /* ---- transposing ---------------------------------------------------------- */
 
-/* F16 needs the halves of 8 rows side by side for the conversion: pair[j] holds
- * element j in the low lane, j + 8 in the high. */
+/* Converting F16 needs the elements of 8 rows side by side: pair[j] holds element j in the low
+ * half and j + 8 in the high half. */
 INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *pair)
 {
     __m256i low[4], high[4]; /* elements 0 .. 3 (8 .. 11) and 4 .. 7 of two rows */
@@ -48,7 +47,7 @@ INLINE void transpose_halves(const uint8_t *w, int64_t stride, __m256i *pair)
     }
 }
 
-/* What 32 bytes of 8 rows were transposed to, per format. */
+/* Transposes 32 bytes of 8 rows. */
 INLINE void transpose(vug_dtype dtype, const uint8_t *w, int64_t stride, __m256i *part)
 {
     if (dtype == VUG_DTYPE_F16)
@@ -57,7 +56,7 @@ INLINE void transpose(vug_dtype dtype, const uint8_t *w, int64_t stride, __m256i
         transpose_units(w, stride, part);
 }
 
-/* Element i of the 8 rows, from their 8 parts. */
+/* Element i of the 8 rows, from the 8 transposed vectors. */
 INLINE __m256 values_of(vug_dtype dtype, const __m256i *part, int64_t i)
 {
     if (dtype == VUG_DTYPE_F32)
@@ -98,26 +97,26 @@ INLINE float element(vug_dtype dtype, const uint8_t *row, int64_t i)
 /* Where the elements of each lane begin in a panel of `k`. */
 typedef struct {
     float *lane[VUG_CPU_LANES];
-} lanes;
+} panel_lanes;
 
-INLINE lanes lanes_of(float *panel, int64_t k)
+INLINE panel_lanes lanes_of(float *panel, int64_t k)
 {
-    lanes l;
+    panel_lanes l;
     for (int64_t j = 0; j < VUG_CPU_LANES; j++)
         l.lane[j] = panel + vug_cpu_lane_start(k, j) * PANEL;
     return l;
 }
 
 /* The 16 columns of element `i`. */
-INLINE float *column(const lanes *l, int64_t i)
+INLINE float *column(const panel_lanes *l, int64_t i)
 {
     return l->lane[i % VUG_CPU_LANES] + i / VUG_CPU_LANES * PANEL;
 }
 
-INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
-                    float *panel)
+INLINE void pack_float(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows, int64_t k,
+                       float *panel)
 {
-    const lanes to = lanes_of(panel, k);
+    const panel_lanes to = lanes_of(panel, k);
     const int64_t size = bytes_of(dtype), step = STEP_BYTES / size;
     int64_t i = 0;
     for (; rows == PANEL && i + step <= k; i += step) {
@@ -128,15 +127,15 @@ INLINE void pack_as(vug_dtype dtype, const uint8_t *w, int64_t stride, int rows,
                 _mm256_storeu_ps(column(&to, i + j) + half, values_of(dtype, part, j));
         }
     }
-    /* Few rows, or the end of a row. */
+    /* Fewer than 16 rows, or the end of the rows. */
     for (; i < k; i++) {
         for (int r = 0; r < PANEL; r++)
             column(&to, i)[r] = r < rows ? element(dtype, w + r * stride, i) : 0;
     }
 }
 
-/* Into the second cache: the first one holds the lane in use. */
-void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
+/* Prefetches to the L2 cache, because L1 holds the current lane. */
+void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < bytes; i += LINE)
@@ -146,7 +145,7 @@ void vug_avx2_fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Eight weights as they lie. */
+/* Eight consecutive weights. */
 INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
 {
     if (dtype == VUG_DTYPE_F32)
@@ -159,22 +158,23 @@ INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
 
 /* The lanes of four rows. */
 typedef struct {
-    __m256 row[VUG_CPU_STREAMS];
-} sums;
+    __m256 row[VUG_CPU_GEMV_ROWS];
+} gemv_sums;
 
-INLINE sums add_eight(vug_dtype dtype, const vug_cpu_gemv *g, int64_t i, sums s)
+INLINE gemv_sums add_eight(vug_dtype dtype, const vug_cpu_gemv *g, int64_t i, gemv_sums s)
 {
     const __m256 x = _mm256_loadu_ps(g->x + i);
     const uint8_t *w = g->w + i * bytes_of(dtype);
-    for (int r = 0; r < VUG_CPU_STREAMS; r++)
+    for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++)
         s.row[r] = _mm256_fmadd_ps(load_weights(dtype, w + r * g->stride), x, s.row[r]);
     return s;
 }
 
 /* Adds elements first .. first + n - 1, n < 8, one to a lane. */
-INLINE sums add_rest(vug_dtype dtype, const vug_cpu_gemv *g, int64_t first, int64_t n, sums s)
+INLINE gemv_sums add_rest(vug_dtype dtype, const vug_cpu_gemv *g, int64_t first, int64_t n,
+                          gemv_sums s)
 {
-    for (int r = 0; r < VUG_CPU_STREAMS; r++) {
+    for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++) {
         float lane[VUG_CPU_LANES];
         _mm256_storeu_ps(lane, s.row[r]);
         for (int64_t j = 0; j < n; j++)
@@ -185,8 +185,8 @@ INLINE sums add_rest(vug_dtype dtype, const vug_cpu_gemv *g, int64_t first, int6
     return s;
 }
 
-/* y, or 0 lanes before the first block, plus the first `n` lanes in order. */
-INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, sums s)
+/* Adds the first `n` lanes to y in order; the first block initializes y. */
+INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, gemv_sums s)
 {
     const __m256 a = _mm256_unpacklo_ps(s.row[0], s.row[1]);
     const __m256 b = _mm256_unpackhi_ps(s.row[0], s.row[1]);
@@ -208,17 +208,17 @@ INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, sums s)
     _mm_storeu_ps(g->y, y);
 }
 
-INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
+INLINE void gemv_float(vug_dtype dtype, const vug_cpu_gemv *g)
 {
     const int64_t kc = vug_cpu_kc(g->k), line = LINE / bytes_of(dtype);
     for (int64_t k = 0; k < g->k; k += kc) {
         const int64_t end = k + kc < g->k ? k + kc : g->k;
-        sums s = { { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
-                     _mm256_setzero_ps() } };
+        gemv_sums s = { { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                          _mm256_setzero_ps() } };
         int64_t i = k;
         for (; i + line <= end; i += line) {
             const uint8_t *ahead = g->w + i * bytes_of(dtype) + AHEAD;
-            for (int r = 0; r < VUG_CPU_STREAMS; r++)
+            for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++)
                 _mm_prefetch((const char *)(ahead + r * g->stride), _MM_HINT_T0);
             for (int64_t j = 0; j < line; j += HALF)
                 s = add_eight(dtype, g, i + j, s);
@@ -233,7 +233,7 @@ INLINE void gemv_as(vug_dtype dtype, const vug_cpu_gemv *g)
 
 /* ---- formats -------------------------------------------------------------- */
 
-INLINE void decode_as(vug_dtype dtype, const uint8_t *src, float by, float *dst, int64_t n)
+INLINE void decode_float(vug_dtype dtype, const uint8_t *src, float by, float *dst, int64_t n)
 {
     const __m256 factor = _mm256_set1_ps(by);
     int64_t i = 0;
@@ -256,15 +256,15 @@ INLINE void decode_as(vug_dtype dtype, const uint8_t *src, float by, float *dst,
 #define FORMAT(id, name)                                                                       \
     static void decode_##id(const uint8_t *src, float by, float *dst, int64_t n)               \
     {                                                                                          \
-        decode_as(VUG_DTYPE_##id, src, by, dst, n);                                            \
+        decode_float(VUG_DTYPE_##id, src, by, dst, n);                                         \
     }                                                                                          \
     static void pack_##id(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel) \
     {                                                                                          \
-        pack_as(VUG_DTYPE_##id, w, stride, rows, k, panel);                                    \
+        pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                 \
     }                                                                                          \
     static void gemv_##id(const vug_cpu_gemv *g)                                               \
     {                                                                                          \
-        gemv_as(VUG_DTYPE_##id, g);                                                            \
+        gemv_float(VUG_DTYPE_##id, g);                                                         \
     }                                                                                          \
     const vug_cpu_format name = { decode_##id, pack_##id, gemv_##id };
 
@@ -273,5 +273,5 @@ FORMAT(F16, vug_avx2_f16)
 FORMAT(BF16, vug_avx2_bf16)
 
 #else
-typedef int vug_avx2_linear_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_linear_is_empty; /* ISO C forbids an empty file */
 #endif

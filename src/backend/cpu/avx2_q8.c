@@ -1,12 +1,14 @@
 /*
- * Weights in blocks against several rows of x, for AVX2. maddubs multiplies unsigned with
- * signed bytes and adds pairs of products in 16 bits. Weights of up to 6 bits were made
- * unsigned for it, so that a few such sums fit in 16 bits, and what they were shifted by is
- * taken back with the sums of x. A pair of bytes belongs to one half of the block, and its
- * neighbour to the other: the widening product with the pair of factors adds both halves.
+ * Products of several rows of x with panels of quantized weights, for AVX2. maddubs multiplies
+ * unsigned with signed bytes and adds pairs of products in 16 bits. Panels hold weights of up
+ * to 6 bits as unsigned integers, so that a few such sums fit 16 bits; the product of the zero
+ * point and the sums of x is subtracted afterwards. A pair of bytes belongs to one half of the
+ * block and the next pair to the other half, so the widening product with the pair of factors
+ * adds both halves.
  *
- * Of 8 bits not two sums would fit, and each would have to be widened; giving their signs
- * to x costs as much again. Both sides in 16 bits take fewer operations.
+ * With 8-bit weights the sum of two products does not fit 16 bits, so each would have to be
+ * widened, and passing signs to x costs as much again. It takes fewer operations to store both
+ * sides in 16 bits.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -19,19 +21,19 @@
 enum {
     HALF = 8,
     PANEL = VUG_CPU_PANEL,
-    ROWS = VUG_CPU_ROWS_Q8,
-    Q8 = VUG_CPU_Q8,
+    ROWS = VUG_CPU_MAX_TILE_ROWS_Q8,
+    Q8 = VUG_CPU_Q8_BLOCK,
 };
 
-/* ---- rounding ------------------------------------------------------------- */
+/* ---- quantizing x ---------------------------------------------------------- */
 
 INLINE __m256 magnitude(__m256 x)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 
-/* max gives its second operand when one is a NaN. */
-INLINE float largest(const float *x)
+/* max returns its second operand if one is a NaN. */
+INLINE float max_magnitude(const float *x)
 {
     __m256 m = _mm256_setzero_ps();
     for (int i = 0; i < Q8; i += HALF)
@@ -41,7 +43,7 @@ INLINE float largest(const float *x)
     return _mm_cvtss_f32(_mm_max_ss(h, _mm_shuffle_ps(h, h, 1)));
 }
 
-INLINE __m256i rounded(const float *x, __m256 r)
+INLINE __m256i quantize_8(const float *x, __m256 r)
 {
     const __m256 p = _mm256_mul_ps(_mm256_loadu_ps(x), r);
     const __m256 numbers = _mm256_and_ps(p, _mm256_cmp_ps(p, p, _CMP_ORD_Q));
@@ -49,14 +51,14 @@ INLINE __m256i rounded(const float *x, __m256 r)
     return _mm256_cvtps_epi32(_mm256_min_ps(low, _mm256_set1_ps(127)));
 }
 
-void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
+void vug_avx2_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
 {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (int64_t i = 0; i < n; i += Q8) {
-        const float max = largest(x + i);
+        const float max = max_magnitude(x + i);
         const __m256 r = _mm256_set1_ps(max > 0 ? 127 / max : 0);
-        const __m256i a = rounded(x + i, r), b = rounded(x + i + 8, r);
-        const __m256i c = rounded(x + i + 16, r), d = rounded(x + i + 24, r);
+        const __m256i a = quantize_8(x + i, r), b = quantize_8(x + i + 8, r);
+        const __m256i c = quantize_8(x + i + 16, r), d = quantize_8(x + i + 24, r);
         const __m256i bytes =
                 _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
         _mm256_storeu_si256((__m256i *)(void *)(q + i), _mm256_permutevar8x32_epi32(bytes, order));
@@ -70,20 +72,20 @@ void vug_avx2_round(const float *x, int64_t n, int8_t *q, float *scale, int16_t 
 
 /* ---- tiles ---------------------------------------------------------------- */
 
-/* A layout, constant wherever it is inlined. */
+/* The part of a vug_cpu_panel_layout that is constant wherever it is inlined. */
 typedef struct {
     int bits;
     bool factors, offsets;
-} layout;
+} tile_layout;
 
-/* Whether sums of x are taken back from the products. */
-INLINE bool is_shifted(layout l)
+/* Whether the product of the zero point and the sums of x must be subtracted. */
+INLINE bool has_zero_point(tile_layout l)
 {
     return l.bits == 8 ? l.offsets : !l.offsets;
 }
 
-/* Groups of a block whose sums fit in 16 bits. */
-INLINE int groups_of(layout l)
+/* The number of groups of a block whose sum fits 16 bits. */
+INLINE int groups_per_sum(tile_layout l)
 {
     return l.bits == 4 ? 8 : l.bits == 5 ? 4 : 2;
 }
@@ -93,7 +95,7 @@ INLINE __m256i load(const void *p)
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-/* Four bytes of x, or a pair of its sums, in all columns. */
+/* Broadcasts four bytes of x, or a pair of its sums, to all columns. */
 INLINE __m256i broadcast(const void *p)
 {
     int32_t four;
@@ -101,9 +103,9 @@ INLINE __m256i broadcast(const void *p)
     return _mm256_set1_epi32(four);
 }
 
-/* Keeps the sum where it is: compilers put integer sums in another order, and then keep
- * every product of a block in memory until they are added. */
-INLINE __m256i in_order(__m256i sum)
+/* Prevents the compiler from reordering integer sums: it would keep every product of a block in
+ * memory until they are added. */
+INLINE __m256i keep_in_register(__m256i sum)
 {
     __asm__("" : "+x"(sum));
     return sum;
@@ -111,44 +113,44 @@ INLINE __m256i in_order(__m256i sum)
 
 typedef struct {
     __m256i at[ROWS][2];
-} integers;
+} tile_integers;
 
 typedef struct {
     __m256 at[ROWS][2];
-} sums;
+} tile_sums;
 
-/* Of a block, while it is taken by groups. */
+/* The sums of a block while its groups are added. */
 typedef struct {
     __m256i factor[2];
-    integers part, whole; /* in 16 and in 32 bits */
-} block_sums;
+    tile_integers part, whole; /* in 16 and in 32 bits */
+} block_accumulators;
 
-/* Group `g` of a block, whose four bytes of each row begin at `x`: adds to the sums in 16
- * bits and, when these are full, these to the sums in 32. */
-INLINE void add_group(layout l, const int rows, const int8_t *x, const __m256i *w, int64_t g,
-                      block_sums *s)
+/* Adds group `g` of a block, whose four bytes of each row begin at `x`, to the 16-bit sums.
+ * When these are full, they are added to the 32-bit sums. */
+INLINE void add_group(tile_layout l, const int rows, const int8_t *x, const __m256i *w, int64_t g,
+                      block_accumulators *s)
 {
-    const bool is_first = g % groups_of(l) == 0, is_last = (g + 1) % groups_of(l) == 0;
+    const bool is_first = g % groups_per_sum(l) == 0, is_last = (g + 1) % groups_per_sum(l) == 0;
 #pragma GCC unroll 8
     for (int64_t i = 0; i < 2 * (int64_t)rows; i++) {
         const int64_t r = i / 2, h = i % 2;
         const __m256i pairs = _mm256_maddubs_epi16(w[h], broadcast(x + r * Q8));
         __m256i *sum = &s->part.at[r][h], *whole = &s->whole.at[r][h];
-        *sum = in_order(is_first ? pairs : _mm256_add_epi16(*sum, pairs));
+        *sum = keep_in_register(is_first ? pairs : _mm256_add_epi16(*sum, pairs));
         if (is_last) {
             const __m256i wide = _mm256_madd_epi16(*sum, s->factor[h]);
-            *whole = g < groups_of(l) ? wide : _mm256_add_epi32(*whole, wide);
+            *whole = g < groups_per_sum(l) ? wide : _mm256_add_epi32(*whole, wide);
         }
     }
 }
 
-/* The sums of products of block `b`, each half with its factor. */
-INLINE integers multiply(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b)
+/* The sums of products of block `b`, with each half multiplied by its factor. */
+INLINE tile_integers multiply_q8(tile_layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b)
 {
     const uint8_t *w = t->panel->q + b * Q8 * PANEL;
     const int8_t *x = t->q + b * Q8 * ROWS;
     const __m256i ones = _mm256_set1_epi16(1);
-    block_sums s;
+    block_accumulators s;
     for (int64_t h = 0; h < 2; h++)
         s.factor[h] = !l.factors ? ones : load(t->panel->factor + (b * PANEL + h * HALF) * 2);
 #pragma GCC unroll 8
@@ -159,11 +161,11 @@ INLINE integers multiply(layout l, const int rows, const vug_cpu_tile_q8 *t, int
     return s.whole;
 }
 
-INLINE integers multiply_wide(const int rows, const vug_cpu_tile_q8 *t, int64_t b)
+INLINE tile_integers multiply_q16(const int rows, const vug_cpu_tile_q8 *t, int64_t b)
 {
-    const int16_t *w = t->panel->wide + b * Q8 * PANEL;
-    const int16_t *x = t->wide + b * Q8 * ROWS;
-    integers product;
+    const int16_t *w = t->panel->q16 + b * Q8 * PANEL;
+    const int16_t *x = t->q16 + b * Q8 * ROWS;
+    tile_integers product;
 #pragma GCC unroll 16
     for (int64_t g = 0; g < Q8 / 2; g++) {
         const __m256i pair[2] = { load(w + g * 32), load(w + g * 32 + 16) };
@@ -172,19 +174,21 @@ INLINE integers multiply_wide(const int rows, const vug_cpu_tile_q8 *t, int64_t 
             const int64_t r = i / 2, h = i % 2;
             const __m256i wide = _mm256_madd_epi16(pair[h], broadcast(x + r * Q8 + 2 * g));
             __m256i *whole = &product.at[r][h];
-            *whole = in_order(g == 0 ? wide : _mm256_add_epi32(*whole, wide));
+            *whole = keep_in_register(g == 0 ? wide : _mm256_add_epi32(*whole, wide));
         }
     }
     return product;
 }
 
 /* Adds block `b` to the lanes. */
-INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b, sums *lane)
+INLINE void add_block(tile_layout l, const int rows, const vug_cpu_tile_q8 *t, int64_t b,
+                      tile_sums *lane)
 {
     const vug_cpu_panel *p = t->panel;
     const __m256i back = _mm256_set1_epi16((short)-t->layout->zero);
     const __m256i ones = _mm256_set1_epi16(1);
-    const integers product = l.bits == 8 ? multiply_wide(rows, t, b) : multiply(l, rows, t, b);
+    const tile_integers product =
+            l.bits == 8 ? multiply_q16(rows, t, b) : multiply_q8(l, rows, t, b);
 #pragma GCC unroll 2
     for (int64_t h = 0; h < 2; h++) {
         const int64_t at = b * PANEL + h * HALF;
@@ -195,7 +199,7 @@ INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_
             const __m256i sum = broadcast(t->sum + (b * ROWS + r) * 2);
             const __m256 d = _mm256_broadcast_ss(t->scale + b * ROWS + r);
             __m256i whole = product.at[r][h];
-            if (is_shifted(l))
+            if (has_zero_point(l))
                 whole = _mm256_add_epi32(whole, _mm256_madd_epi16(l.factors ? minimum : back, sum));
             __m256 below = _mm256_setzero_ps();
             if (l.offsets)
@@ -207,13 +211,13 @@ INLINE void add_block(layout l, const int rows, const vug_cpu_tile_q8 *t, int64_
     }
 }
 
-INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
+INLINE void tile_of(tile_layout l, const int rows, const vug_cpu_tile_q8 *t)
 {
     const int64_t blocks = t->blocks;
     for (int64_t j = t->first; j < t->end && j < blocks; j++) {
         const int64_t start = vug_cpu_lane_start(blocks, j);
         const int64_t end = start + vug_cpu_lane_size(blocks, j);
-        sums lane;
+        tile_sums lane;
         for (int64_t r = 0; r < rows; r++)
             lane.at[r][0] = lane.at[r][1] = _mm256_setzero_ps();
         for (int64_t b = start; b < end; b++)
@@ -229,7 +233,7 @@ INLINE void tile_of(layout l, const int rows, const vug_cpu_tile_q8 *t)
 #define TILE(name, bits, factors, offsets)                      \
     static void tile_##name(int rows, const vug_cpu_tile_q8 *t) \
     {                                                           \
-        const layout l = { bits, factors, offsets };            \
+        const tile_layout l = { bits, factors, offsets };       \
         if (rows == 4)                                          \
             tile_of(l, 4, t);                                   \
         else if (rows == 3)                                     \
@@ -249,22 +253,22 @@ TILE(u5_offset, 5, false, true)
 TILE(u5_both, 5, true, true)
 TILE(u6_offset, 6, false, true)
 TILE(u6_factor, 6, true, false)
-TILE(wide, 8, false, false)
-TILE(wide_offset, 8, false, true)
+TILE(q16, 8, false, false)
+TILE(q16_offset, 8, false, true)
 
-typedef void tile_fn(int rows, const vug_cpu_tile_q8 *t);
+typedef void tile_q8_fn(int rows, const vug_cpu_tile_q8 *t);
 
 void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t)
 {
-    static tile_fn *const tiles[][2][2] = {
+    static tile_q8_fn *const tiles[][2][2] = {
         [4] = { { tile_u4, tile_u4_offset }, { tile_u4_factor, tile_u4_both } },
         [5] = { { tile_u5, tile_u5_offset }, { NULL, tile_u5_both } },
         [6] = { { NULL, tile_u6_offset }, { tile_u6_factor, NULL } },
-        [8] = { { tile_wide, tile_wide_offset }, { NULL, NULL } },
+        [8] = { { tile_q16, tile_q16_offset }, { NULL, NULL } },
     };
     tiles[t->layout->bits][t->layout->factors][t->layout->offsets](rows, t);
 }
 
 #else
-typedef int vug_avx2_q8_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_q8_is_empty; /* ISO C forbids an empty file */
 #endif

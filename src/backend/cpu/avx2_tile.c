@@ -1,6 +1,6 @@
 /*
- * Tiles for AVX2, FMA and F16C: six rows of A by sixteen columns of B, which is floats or
- * keys and values as a cache has them, widened on the way.
+ * Tiles for AVX2, FMA and F16C: six rows of A by sixteen columns of B. B is floats, or keys or
+ * values in the format of the KV cache, which are widened while they are read.
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -32,16 +32,16 @@ INLINE void write_row(const vug_cpu_tile *t, int64_t r, __m256 s0, __m256 s1)
     _mm256_storeu_ps(c + HALF, s1);
 }
 
-/* How B is held; all but FLOATS as in a cache. */
-typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } held;
+/* The format of B; all but FLOATS are formats of the KV cache. */
+typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } tile_b_format;
 
-INLINE int64_t half_bytes(held as)
+INLINE int64_t half_bytes(tile_b_format as)
 {
     return as == FLOATS ? HALF * 4 : as < Q8_KEYS ? HALF * 2 : HALF;
 }
 
-/* Eight columns of a row, times `scale` where they are in 8 bits. */
-INLINE __m256 load_half(held as, const uint8_t *b, __m256 scale)
+/* Eight columns of a row; 8-bit values are multiplied by `scale`. */
+INLINE __m256 load_half(tile_b_format as, const uint8_t *b, __m256 scale)
 {
     if (as == FLOATS)
         return _mm256_loadu_ps((const float *)(const void *)b);
@@ -56,11 +56,11 @@ INLINE __m256 load_half(held as, const uint8_t *b, __m256 scale)
 }
 
 /*
- * Twelve sums, two vectors of b and one of a: 15 of the 16 registers. The sums
- * have names of their own because compilers keep an array of them in memory.
- * `rows` and `as` are constants wherever this is inlined, and the tests on them vanish.
+ * Twelve sums, two vectors of b and one of a use 15 of the 16 registers. The sums are separate
+ * variables because compilers would keep an array in memory. `rows` and `as` are constants
+ * wherever this is inlined, so the branches on them disappear.
  */
-INLINE void tile_of(const int rows, const held as, const vug_cpu_tile *t)
+INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *t)
 {
     const uint8_t *b = t->b;
     const float *a0 = t->a, *a3 = a0 + (rows > 3 ? 3 * t->lda : 0), *scale = t->scale;
@@ -110,7 +110,7 @@ INLINE void tile_of(const int rows, const held as, const vug_cpu_tile *t)
         write_row(t, 5, s50, s51);
 }
 
-INLINE void tile_as(const held as, int rows, const vug_cpu_tile *t)
+INLINE void tile_as(const tile_b_format as, int rows, const vug_cpu_tile *t)
 {
     switch (rows) {
     case 1:
@@ -160,5 +160,5 @@ void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t)
 }
 
 #else
-typedef int vug_avx2_tile_is_empty; /* ISO C wants something here */
+typedef int vug_avx2_tile_is_empty; /* ISO C forbids an empty file */
 #endif

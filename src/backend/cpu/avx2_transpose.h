@@ -1,7 +1,7 @@
 #ifndef VUG_BACKEND_CPU_AVX2_TRANSPOSE_H
 #define VUG_BACKEND_CPU_AVX2_TRANSPOSE_H
 
-/* Rows of weights to columns of a panel, in units of 32 bits. */
+/* Transposes rows of weights to columns of a panel, in units of 32 bits. */
 
 #include <immintrin.h>
 
@@ -14,7 +14,7 @@ INLINE __m256i load_row(const uint8_t *w)
     return _mm256_loadu_si256((const __m256i *)(const void *)w);
 }
 
-/* Eight units of 4 rows: pair[j] holds unit j in the low lane, j + 4 in the high. */
+/* Eight units of 4 rows: pair[j] holds unit j in the low half, j + 4 in the high half. */
 INLINE void transpose_4_rows(const uint8_t *w, int64_t stride, __m256i *pair)
 {
     const __m256i r0 = load_row(w), r1 = load_row(w + stride);
@@ -27,7 +27,7 @@ INLINE void transpose_4_rows(const uint8_t *w, int64_t stride, __m256i *pair)
     pair[3] = _mm256_unpackhi_epi64(b, d);
 }
 
-/* 32 bytes of 8 rows: unit[j] holds unit j of each. */
+/* 32 bytes of 8 rows: unit[j] holds unit j of each row. */
 INLINE void transpose_units(const uint8_t *w, int64_t stride, __m256i *unit)
 {
     __m256i upper[4], lower[4];

@@ -2,14 +2,15 @@
 #include <stdio.h>
 
 #include "backend/cpu/program.h"
+#include "core/os.h"
 
 static vug_status open_cpu(const vug_device_options *options, vug_device **out, vug_err *err)
 {
-    const vug_cpu_kernels *kernels = vug_cpu_choose(options->isa);
+    const vug_cpu_kernels *kernels = vug_cpu_kernels_select(options->isa);
     if (!kernels) {
         char names[64];
-        return VUG_FAIL(err, VUG_ARGUMENT, "no kernels are named '%s'; there are: %s", options->isa,
-                        vug_cpu_row_names(names, sizeof(names)));
+        return VUG_FAIL(err, VUG_ARGUMENT, "no kernels are named '%s'; available: %s", options->isa,
+                        vug_cpu_kernels_names(names, sizeof(names)));
     }
     vug_device *device = vug_alloc_zero(1, sizeof(*device));
     if (!device)
@@ -44,7 +45,7 @@ static vug_device_info describe(const vug_device *device)
         .memory = vug_memory_size(),
     };
     (void)vug_cpu_brand(brand, sizeof(brand));
-    const vug_cpu_kernels *kernels = device ? device->kernels : vug_cpu_choose(NULL);
+    const vug_cpu_kernels *kernels = device ? device->kernels : vug_cpu_kernels_select(NULL);
     (void)snprintf(info.description, sizeof(info.description), "%s%s%s", brand,
                    brand[0] ? ", " : "", kernels->description);
     return info;
@@ -55,7 +56,7 @@ static vug_program_sizes sizes(const vug_program *program)
     return program->sizes;
 }
 
-/* Touched here, so that no step waits for the system to find memory. */
+/* vug_alloc_aligned touches the pages here, so no step waits for the system to provide them. */
 static vug_status create_state(uint64_t bytes, const char *what, vug_state **out, vug_err *err)
 {
     vug_state *state = vug_alloc_zero(1, sizeof(*state));
@@ -86,26 +87,29 @@ static void state_destroy(vug_state *state)
 static void state_copy(const vug_program *program, vug_state *to, const vug_state *from, int64_t n)
 {
     for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_cache_copy(&program->cache[i], to, from, n);
+        vug_cpu_kv_cache_copy(&program->cache[i], to, from, n);
 }
 
-static vug_status windows_create(const vug_program *program, vug_state **out, vug_err *err)
+static vug_status window_snapshot_create(const vug_program *program, vug_state **out, vug_err *err)
 {
-    return create_state(program->sizes.windows_bytes, "a snapshot of the windows", out, err);
+    return create_state(program->sizes.window_snapshot_bytes, "a snapshot of the windows", out,
+                        err);
 }
 
-static void windows_save(const vug_program *program, vug_state *windows, const vug_state *from,
-                         int64_t n)
-{
-    for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_cache_move(&program->kept[i], windows, &program->cache[i], from, n);
-}
-
-static void windows_restore(const vug_program *program, vug_state *to, const vug_state *windows,
-                            int64_t n)
+static void window_snapshot_save(const vug_program *program, vug_state *windows,
+                                 const vug_state *from, int64_t n)
 {
     for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_cache_move(&program->cache[i], to, &program->kept[i], windows, n);
+        vug_cpu_kv_cache_copy_window(&program->window_snapshot[i], windows, &program->cache[i],
+                                     from, n);
+}
+
+static void window_snapshot_restore(const vug_program *program, vug_state *to,
+                                    const vug_state *windows, int64_t n)
+{
+    for (int64_t i = 0; i < program->graph->n_layers; i++)
+        vug_cpu_kv_cache_copy_window(&program->cache[i], to, &program->window_snapshot[i], windows,
+                                     n);
 }
 
 const vug_backend vug_backend_cpu = {
@@ -120,9 +124,9 @@ const vug_backend vug_backend_cpu = {
     .state_create = state_create,
     .state_destroy = state_destroy,
     .state_copy = state_copy,
-    .windows_create = windows_create,
-    .windows_save = windows_save,
-    .windows_restore = windows_restore,
+    .window_snapshot_create = window_snapshot_create,
+    .window_snapshot_save = window_snapshot_save,
+    .window_snapshot_restore = window_snapshot_restore,
     .workspace_create = vug_cpu_workspace_create,
     .workspace_destroy = vug_cpu_workspace_destroy,
     .run = vug_cpu_run,

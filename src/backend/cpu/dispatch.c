@@ -1,11 +1,11 @@
 /*
- * The only place that asks what the processor can do. Rows are ordered from the
- * worst, which runs everywhere, to the best; all give the same bits.
+ * Selecting the kernels. This is the only file that asks for the processor's features. Sets
+ * are ordered from the slowest, which runs everywhere, to the fastest; all give the same bits.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cpu/rows.h"
+#include "backend/cpu/kernel_sets.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -13,8 +13,8 @@
 
 typedef struct {
     const vug_cpu_kernels *kernels;
-    bool (*runs)(void);
-} row;
+    bool (*is_supported)(void);
+} kernel_set;
 
 static bool always(void)
 {
@@ -22,7 +22,7 @@ static bool always(void)
 }
 
 #if defined(__x86_64__)
-/* The compiler's builtin also asks whether the system saves the wide registers. */
+/* The compiler's builtin also checks that the operating system saves the wide registers. */
 static bool has_avx2(void)
 {
     unsigned a, b, c, d;
@@ -31,51 +31,51 @@ static bool has_avx2(void)
 }
 #endif
 
-static const row rows[] = {
-    { &vug_cpu_ref_row, always },
+static const kernel_set sets[] = {
+    { &vug_cpu_kernels_ref, always },
 #if defined(__x86_64__)
-    { &vug_cpu_avx2_row, has_avx2 },
+    { &vug_cpu_kernels_avx2, has_avx2 },
 #endif
 };
 
-enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { N_SETS = sizeof(sets) / sizeof(sets[0]) };
 
-const vug_cpu_kernels *vug_cpu_choose(const char *cap)
+const vug_cpu_kernels *vug_cpu_kernels_select(const char *cap)
 {
     const vug_cpu_kernels *best = NULL;
-    for (int i = 0; i < N_ROWS; i++) {
-        if (rows[i].runs())
-            best = rows[i].kernels;
-        if (cap && strcmp(rows[i].kernels->name, cap) == 0)
+    for (int i = 0; i < N_SETS; i++) {
+        if (sets[i].is_supported())
+            best = sets[i].kernels;
+        if (cap && strcmp(sets[i].kernels->name, cap) == 0)
             return best;
     }
     return cap ? NULL : best;
 }
 
-int vug_cpu_row_count(void)
+int vug_cpu_kernels_count(void)
 {
     int n = 0;
-    for (int i = 0; i < N_ROWS; i++)
-        n += rows[i].runs();
+    for (int i = 0; i < N_SETS; i++)
+        n += sets[i].is_supported();
     return n;
 }
 
-const vug_cpu_kernels *vug_cpu_row(int i)
+const vug_cpu_kernels *vug_cpu_kernels_at(int i)
 {
-    for (int j = 0; j < N_ROWS; j++) {
-        if (rows[j].runs() && i-- == 0)
-            return rows[j].kernels;
+    for (int j = 0; j < N_SETS; j++) {
+        if (sets[j].is_supported() && i-- == 0)
+            return sets[j].kernels;
     }
     return NULL;
 }
 
-const char *vug_cpu_row_names(char *buffer, size_t size)
+const char *vug_cpu_kernels_names(char *buffer, size_t size)
 {
     size_t at = 0;
     buffer[0] = '\0';
-    for (int i = 0; i < N_ROWS && at < size; i++)
+    for (int i = 0; i < N_SETS && at < size; i++)
         at += (size_t)snprintf(buffer + at, size - at, "%s%s", i ? ", " : "",
-                               rows[i].kernels->name);
+                               sets[i].kernels->name);
     return buffer;
 }
 

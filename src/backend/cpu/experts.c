@@ -1,38 +1,37 @@
 /*
- * Mixture of experts: only the experts that were chosen run, and only their weights
- * are read. The pairs of a row and one of its experts are sorted by expert; all
- * gate and up products are then one grouped job of linear.c, all down products a
- * second one, so that each expert's weights are read once for all of its rows. Each
- * row at last adds what its experts gave, in the order of its own route: nothing
- * depends on the other rows.
+ * Mixture of experts. Only the chosen experts run, and only their weights are read. The pairs
+ * of a row and one of its experts are sorted by expert. All gate and up products are then one
+ * grouped job of linear.c and all down products a second one, so each expert's weights are
+ * read once for all of its rows. Finally each row adds the outputs of its experts in the order
+ * of its own route, so its result does not depend on other rows.
  */
 #include "backend/cpu/cpu.h"
 
-enum { LINE = VUG_CPU_LINE, CHUNK = VUG_CPU_CHUNK };
+enum { LINE = VUG_CPU_CACHE_LINE, CHUNK = VUG_CPU_CHUNK_ELEMENTS };
 
 typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_experts_job *job;
     int64_t pairs;
-    int32_t *row;         /* [pairs] by expert: the row of x */
-    int32_t *place;       /* [rows,k] the pair of a row's j-th expert */
-    int32_t *start;       /* [n] */
+    int32_t *row;         /* [pairs], sorted by expert: the row of x */
+    int32_t *pair;        /* [rows,k]: the pair of a row and its j-th expert */
+    int32_t *start;       /* [n]: the next pair of each expert, while sorting */
     float *gate, *up, *y; /* [pairs,F], [pairs,F], [pairs,D] */
-    vug_cpu_group *group;
-    vug_cpu_matrix *matrix; /* [groups,3]: gate, up, down */
+    vug_cpu_row_group *group;
+    vug_cpu_projection *projection; /* [groups,3]: gate, up, down */
     int64_t n_groups;
-    vug_cpu_deal deal;
-} mixture;
+    vug_cpu_work_queue queue;
+} experts_run;
 
-/* The weights of input `i`. */
+/* The weights that are input `i`, one per expert. */
 static const vug_weight *weights_of(const vug_graph *g, const vug_node *node,
                                     const vug_weight *weight, int i)
 {
     return &weight[vug_graph_at(g, node->in[i])->at.param.slot];
 }
 
-vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node,
-                                       const vug_weight *weight, int64_t rows)
+vug_cpu_experts_job vug_cpu_make_experts_job(const vug_graph *g, const vug_node *node,
+                                             const vug_weight *weight, int64_t rows)
 {
     const vug_shape *route = &vug_graph_at(g, node->in[1])->shape;
     const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
@@ -49,7 +48,7 @@ vug_cpu_experts_job vug_cpu_experts_of(const vug_graph *g, const vug_node *node,
 
 /* ---- memory --------------------------------------------------------------- */
 
-/* Moves `at` behind `n` items of `size` bytes, to a cache line; `at` counts floats. */
+/* Reserves `n` items of `size` bytes, rounded up to cache lines; `at` counts floats. */
 static bool reserve(uint64_t *at, uint64_t n, uint64_t size)
 {
     uint64_t bytes;
@@ -59,31 +58,31 @@ static bool reserve(uint64_t *at, uint64_t n, uint64_t size)
                         at);
 }
 
-/* Where each table begins, in floats; the first is linear.c's. */
+/* Where each table begins in shared memory, in floats. linear.c uses the beginning. */
 typedef struct {
-    uint64_t gate, up, y, row, place, start, group, matrix, end;
-} layout;
+    uint64_t gate, up, y, row, pair, start, group, projection, end;
+} experts_layout;
 
-/* Of the larger of the two jobs. */
+/* The shared memory of the larger of the two grouped jobs. */
 static bool linear_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job, int64_t pairs,
                           uint64_t *floats)
 {
-    vug_cpu_wishes in = { 0 }, down = { 0 };
-    uint64_t second;
+    vug_cpu_input_formats in = { 0 }, down = { 0 };
+    uint64_t down_floats;
     for (int64_t e = 0; e < job->n; e++) {
-        vug_cpu_linear_wish(env, job->gate[e].dtype, &in);
-        vug_cpu_linear_wish(env, job->up[e].dtype, &in);
-        vug_cpu_linear_wish(env, job->down[e].dtype, &down);
+        vug_cpu_linear_add_input_format(env, job->gate[e].dtype, &in);
+        vug_cpu_linear_add_input_format(env, job->up[e].dtype, &in);
+        vug_cpu_linear_add_input_format(env, job->down[e].dtype, &down);
     }
     const int64_t groups = pairs < job->n ? pairs : job->n;
-    if (!vug_cpu_linear_shared(&in, pairs, groups, job->width, floats) ||
-        !vug_cpu_linear_shared(&down, pairs, groups, job->hidden, &second))
+    if (!vug_cpu_linear_shared_floats(&in, pairs, groups, job->width, floats) ||
+        !vug_cpu_linear_shared_floats(&down, pairs, groups, job->hidden, &down_floats))
         return false;
-    *floats = second > *floats ? second : *floats;
+    *floats = down_floats > *floats ? down_floats : *floats;
     return true;
 }
 
-static bool lay_out(const vug_cpu_env *env, const vug_cpu_experts_job *job, layout *out)
+static bool lay_out(const vug_cpu_env *env, const vug_cpu_experts_job *job, experts_layout *out)
 {
     uint64_t pairs, at = 0;
     const uint64_t width = (uint64_t)job->width, hidden = (uint64_t)job->hidden;
@@ -103,52 +102,53 @@ static bool lay_out(const vug_cpu_env *env, const vug_cpu_experts_job *job, layo
     fits = fits && reserve(&at, pairs, width * sizeof(float));
     out->row = at;
     fits = fits && reserve(&at, pairs, sizeof(int32_t));
-    out->place = at;
+    out->pair = at;
     fits = fits && reserve(&at, pairs, sizeof(int32_t));
     out->start = at;
     fits = fits && reserve(&at, n, sizeof(int32_t));
     out->group = at;
-    fits = fits && reserve(&at, groups, sizeof(vug_cpu_group));
-    out->matrix = at;
-    fits = fits && reserve(&at, 3 * groups, sizeof(vug_cpu_matrix));
+    fits = fits && reserve(&at, groups, sizeof(vug_cpu_row_group));
+    out->projection = at;
+    fits = fits && reserve(&at, 3 * groups, sizeof(vug_cpu_projection));
     out->end = at;
     return fits && at <= INT64_MAX / 16;
 }
 
-bool vug_cpu_experts_shared(const vug_cpu_env *env, const vug_cpu_experts_job *job,
-                            uint64_t *floats)
+bool vug_cpu_experts_shared_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job,
+                                   uint64_t *floats)
 {
-    layout l;
+    experts_layout l;
     if (!lay_out(env, job, &l))
         return false;
     *floats = l.end;
     return true;
 }
 
-/* ---- who goes where ------------------------------------------------------- */
+/* ---- sorting by expert ------------------------------------------------------ */
 
 static int64_t expert_of(const vug_cpu_experts_job *job, int64_t row, int64_t j)
 {
     return (int64_t)job->route[row * 2 * job->k + j];
 }
 
-static vug_cpu_matrix matrix_of(const vug_weight *w, int64_t in, int64_t out, float *y)
+static vug_cpu_projection projection_of(const vug_weight *w, int64_t in, int64_t out, float *y)
 {
-    return (vug_cpu_matrix){ { w->dtype, w->data, in, w->scales }, out, y };
+    return (vug_cpu_projection){ { w->dtype, w->data, in, w->scales }, out, y };
 }
 
-static void add_group(mixture *m, int64_t expert, int64_t first, int64_t rows)
+static void add_group(experts_run *m, int64_t expert, int64_t first, int64_t rows)
 {
     const vug_cpu_experts_job *job = m->job;
-    vug_cpu_matrix *matrix = m->matrix + 3 * m->n_groups;
-    matrix[0] = matrix_of(&job->gate[expert], job->width, job->hidden, m->gate);
-    matrix[1] = matrix_of(&job->up[expert], job->width, job->hidden, m->up);
-    matrix[2] = matrix_of(&job->down[expert], job->hidden, job->width, m->y);
-    m->group[m->n_groups++] = (vug_cpu_group){ .first = first, .rows = rows, .matrix = matrix };
+    vug_cpu_projection *projection = m->projection + 3 * m->n_groups;
+    projection[0] = projection_of(&job->gate[expert], job->width, job->hidden, m->gate);
+    projection[1] = projection_of(&job->up[expert], job->width, job->hidden, m->up);
+    projection[2] = projection_of(&job->down[expert], job->hidden, job->width, m->y);
+    m->group[m->n_groups++] =
+            (vug_cpu_row_group){ .first = first, .rows = rows, .projection = projection };
 }
 
-/* A counting sort of the pairs by expert; within one they stay in the rows' order. */
-static void sort_pairs(mixture *m)
+/* A counting sort of the pairs by expert; the pairs of an expert stay in the order of rows. */
+static void sort_pairs(experts_run *m)
 {
     const vug_cpu_experts_job *job = m->job;
     memset(m->start, 0, (size_t)job->n * sizeof(*m->start));
@@ -168,14 +168,14 @@ static void sort_pairs(mixture *m)
         for (int64_t j = 0; j < job->k; j++) {
             const int32_t at = m->start[expert_of(job, r, j)]++;
             m->row[at] = (int32_t)r;
-            m->place[r * job->k + j] = at;
+            m->pair[r * job->k + j] = at;
         }
     }
 }
 
 /* ---- products ------------------------------------------------------------- */
 
-static void gate_and_up(const mixture *m)
+static void multiply_gate_up(const experts_run *m)
 {
     vug_cpu_linear_grouped(m->env, &(vug_cpu_grouped_job){ .x = m->job->x,
                                                            .index = m->row,
@@ -186,10 +186,10 @@ static void gate_and_up(const mixture *m)
                                                            .n = 2 });
 }
 
-static void down(const mixture *m)
+static void multiply_down(const experts_run *m)
 {
     for (int64_t i = 0; i < m->n_groups; i++)
-        m->group[i].matrix += 2;
+        m->group[i].projection += 2;
     vug_cpu_linear_grouped(m->env, &(vug_cpu_grouped_job){ .x = m->gate,
                                                            .rows = m->pairs,
                                                            .in = m->job->hidden,
@@ -198,17 +198,17 @@ static void down(const mixture *m)
                                                            .n = 1 });
 }
 
-/* ---- between and after ---------------------------------------------------- */
+/* ---- activation and sums ---------------------------------------------------- */
 
 /* gate = activation(gate) * up */
 static void activate(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
-    mixture *m = arg;
+    experts_run *m = arg;
     const vug_cpu_kernels *kernels = m->env->kernels;
     const int64_t n = m->pairs * m->job->hidden;
-    for (int64_t i; (i = vug_cpu_deal_take(&m->deal)) < m->deal.n;) {
+    for (int64_t i; (i = vug_cpu_work_queue_next(&m->queue)) < m->queue.n;) {
         float *gate = m->gate + i * CHUNK;
         const int64_t left = n - i * CHUNK, size = left < CHUNK ? left : CHUNK;
         (m->job->activation == VUG_OP_SILU ? kernels->silu : kernels->gelu)(gate, gate, size);
@@ -216,29 +216,30 @@ static void activate(void *arg, int thread, int n_threads)
     }
 }
 
-static void add_up(void *arg, int thread, int n_threads)
+/* out = the weighted sum of the outputs of a row's experts */
+static void sum_experts(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
-    mixture *m = arg;
+    experts_run *m = arg;
     const vug_cpu_experts_job *job = m->job;
-    for (int64_t r; (r = vug_cpu_deal_take(&m->deal)) < m->deal.n;) {
+    for (int64_t r; (r = vug_cpu_work_queue_next(&m->queue)) < m->queue.n;) {
         const float *weight = job->route + (2 * r + 1) * job->k;
-        const int32_t *place = m->place + r * job->k;
+        const int32_t *pair = m->pair + r * job->k;
         float *out = job->out + r * job->width;
-        m->env->kernels->scale(m->y + place[0] * job->width, weight[0], out, job->width);
+        m->env->kernels->scale(m->y + pair[0] * job->width, weight[0], out, job->width);
         for (int64_t j = 1; j < job->k; j++)
-            m->env->kernels->join(out, 1, m->y + place[j] * job->width, weight[j], job->width);
+            m->env->kernels->axpby(out, 1, m->y + pair[j] * job->width, weight[j], job->width);
     }
 }
 
 void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
 {
-    layout l;
+    experts_layout l;
     const bool fits = lay_out(env, job, &l);
-    VUG_ASSERT(fits); /* it did for a step as large as they get */
+    VUG_ASSERT(fits); /* compiling checked it for the largest step */
     float *shared = env->shared;
-    mixture m = {
+    experts_run m = {
         .env = env,
         .job = job,
         .pairs = job->rows * job->k,
@@ -246,17 +247,17 @@ void vug_cpu_experts(const vug_cpu_env *env, const vug_cpu_experts_job *job)
         .up = shared + l.up,
         .y = shared + l.y,
         .row = (int32_t *)(void *)(shared + l.row),
-        .place = (int32_t *)(void *)(shared + l.place),
+        .pair = (int32_t *)(void *)(shared + l.pair),
         .start = (int32_t *)(void *)(shared + l.start),
-        .group = (vug_cpu_group *)(void *)(shared + l.group),
-        .matrix = (vug_cpu_matrix *)(void *)(shared + l.matrix),
+        .group = (vug_cpu_row_group *)(void *)(shared + l.group),
+        .projection = (vug_cpu_projection *)(void *)(shared + l.projection),
     };
     if (job->rows == 0)
         return;
     sort_pairs(&m);
-    gate_and_up(&m);
+    multiply_gate_up(&m);
     const int64_t gates = m.pairs * job->hidden;
-    vug_cpu_spread(env, &m.deal, (gates + CHUNK - 1) / CHUNK, gates, activate, &m);
-    down(&m);
-    vug_cpu_spread(env, &m.deal, job->rows, m.pairs * job->width, add_up, &m);
+    vug_cpu_parallel_for(env, &m.queue, (gates + CHUNK - 1) / CHUNK, gates, activate, &m);
+    multiply_down(&m);
+    vug_cpu_parallel_for(env, &m.queue, job->rows, m.pairs * job->width, sum_experts, &m);
 }

@@ -1,76 +1,80 @@
 /*
- * Matrix products with weights that stay where the file mapped them.
+ * Matrix products. Weights stay in the mapped file.
  *
- * Several rows of x: x is put into the order that kernels want once. A panel of 16 outputs
- * is converted into scratch that fits the second cache, and all rows stream past it. One
- * row: every weight is used once, so it is converted on the way into the sum, and all that
- * matters is to keep memory busy.
+ * Several rows of x (GEMM): x is packed once into the order that kernels read. A panel of 16
+ * outputs is packed into scratch that fits the L2 cache, and all rows are multiplied with it.
+ * One row (GEMV): every weight is used once, so kernels convert weights while they sum, and
+ * only memory bandwidth matters.
  *
- * Both take every output's sum in the same order, so a row's result is the same alone and
- * among others. What a weight's format asks of x is one of three ways (vug_cpu_way).
+ * Both add up every output in the same order, so a row's result does not depend on other
+ * rows. The format of the weights decides which of three kinds of kernels computes a product
+ * (vug_cpu_kernel_kind).
  *
- * A job is a list of groups of rows, each with its own weights: one for a plain product, one
- * for each chosen expert. All their chunks are dealt out together, so that threads are busy
- * whether there is one group of many rows or the reverse.
+ * A job is a list of groups of rows, each with its own weights: one group for a plain
+ * product, one per chosen expert in a mixture. The chunks of all groups are in one work
+ * queue, so threads stay busy with one large group as well as with many small ones.
  */
 #include "backend/cpu/linear.h"
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    STREAMS = VUG_CPU_STREAMS,
+    STREAMS = VUG_CPU_GEMV_ROWS,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
-    CHUNK_OUTPUTS = 4 * PANEL, /* of several rows */
-    /* Bytes that each of the streams of weights reads in a row: shorter runs leave
-     * the hardware's prefetch behind (one thread read 21 GB/s in runs of 36 KiB, 22 in
-     * runs of 72, 12 in single rows of 2 KiB). */
+    CHUNK_OUTPUTS = 4 * PANEL, /* with several rows */
+    /* Consecutive bytes that each stream of weights reads. Shorter runs defeat the hardware
+     * prefetcher: one thread read 22 GB/s in runs of 72 KiB, 21 in runs of 36 KiB, 12 in
+     * single rows of 2 KiB. */
     RUN_BYTES = 64 * 1024,
-    CHUNKS_PER_THREAD = 4, /* or more, so that threads end together */
-    ROWS_PREPARED = 4,     /* at a time */
+    CHUNKS_PER_THREAD = 4, /* at least, so that all threads finish at about the same time */
+    ROWS_PER_PACK = 4,
 };
 
-/* ---- ways ----------------------------------------------------------------- */
+/* ---- kinds of kernels ------------------------------------------------------ */
 
-static vug_cpu_way way_of(const vug_cpu_env *env, vug_dtype dtype)
+static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtype)
 {
     if (env->kernels->format[dtype])
-        return VUG_CPU_DIRECT;
-    return env->kernels->block[dtype] && !env->exact ? VUG_CPU_ROUNDED : VUG_CPU_DECODED;
+        return VUG_CPU_KERNEL_DIRECT;
+    return env->kernels->block[dtype] && !env->exact ? VUG_CPU_KERNEL_Q8 : VUG_CPU_KERNEL_DECODED;
 }
 
-int64_t vug_cpu_linear_scratch(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
+int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
-    const vug_cpu_way way = way_of(env, dtype);
-    return way == VUG_CPU_ROUNDED ? vug_cpu_q8_scratch(in) : vug_cpu_f32_scratch(way, in);
+    const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype);
+    return kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats(in)
+                                     : vug_cpu_f32_scratch_floats(kind, in);
 }
 
-void vug_cpu_linear_wish(const vug_cpu_env *env, vug_dtype dtype, vug_cpu_wishes *to)
+void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
+                                     vug_cpu_input_formats *to)
 {
-    const bool rounded = way_of(env, dtype) == VUG_CPU_ROUNDED;
-    to->f32 |= !rounded;
-    to->q8 |= rounded;
-    to->wide |= rounded && vug_cpu_layout_of(dtype)->bits == 8;
+    const bool q8 = kernel_kind_of(env, dtype) == VUG_CPU_KERNEL_Q8;
+    to->f32 |= !q8;
+    to->q8 |= q8;
+    to->q16 |= q8 && vug_cpu_panel_layout_of(dtype)->bits == 8;
 }
 
-static int64_t arranged_floats(int64_t rows, int64_t in)
+static int64_t lane_ordered_floats(int64_t rows, int64_t in)
 {
-    return vug_cpu_round_up(rows * in, VUG_CPU_LINE);
+    return vug_cpu_round_up(rows * in, VUG_CPU_CACHE_LINE);
 }
 
-/* Each group begins with whole slots. */
+/* The slots of a group: each group begins at a tile. */
 static int64_t slots_of(int64_t rows)
 {
-    return vug_cpu_round_up(rows, VUG_CPU_ROWS_Q8);
+    return vug_cpu_round_up(rows, VUG_CPU_MAX_TILE_ROWS_Q8);
 }
 
-bool vug_cpu_linear_shared(const vug_cpu_wishes *wishes, int64_t rows, int64_t groups, int64_t in,
-                           uint64_t *floats)
+bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows,
+                                  int64_t groups, int64_t in, uint64_t *floats)
 {
-    const uint64_t slots = (uint64_t)rows + (uint64_t)groups * (VUG_CPU_ROWS_Q8 - 1);
+    const uint64_t slots = (uint64_t)rows + (uint64_t)groups * (VUG_CPU_MAX_TILE_ROWS_Q8 - 1);
     uint64_t n;
     if (!vug_mul_size(slots, (uint64_t)in, &n) || n > INT64_MAX / 64)
         return false;
-    *floats = (uint64_t)((wishes->f32 ? arranged_floats(rows, in) : 0) +
-                         (wishes->q8 ? vug_cpu_q8_floats((int64_t)slots, in, wishes->wide) : 0));
+    *floats = (uint64_t)((formats->f32 ? lane_ordered_floats(rows, in) : 0) +
+                         (formats->q8 ? vug_cpu_q8_input_floats((int64_t)slots, in, formats->q16)
+                                      : 0));
     return true;
 }
 
@@ -81,36 +85,36 @@ static int64_t row_bytes(const vug_matrix *w)
     return vug_dtype_row(w->dtype, w->columns);
 }
 
-/* Rows of weights of a run: about RUN_BYTES, or what is left after sharing the job
- * among the threads. */
-static int64_t run_of(const vug_cpu_product *p, const vug_cpu_matrix *m)
+/* Rows of weights in a run: about RUN_BYTES, less if the job has too few bytes for all
+ * threads. */
+static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projection *m)
 {
     const int64_t row = row_bytes(&m->w);
     const int64_t threads = vug_pool_threads(p->env->pool);
-    const int64_t share = p->bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
+    const int64_t share = p->weight_bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
     const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
     return bytes / row > 1 ? bytes / row : 1;
 }
 
-/* Outputs of a chunk of matrix `m`. */
-static int64_t per_chunk(const vug_cpu_product *p, const vug_cpu_group *g, int m)
+/* Outputs in a chunk of projection `m`. */
+static int64_t outputs_per_chunk(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
 {
-    return g->rows == 1 ? STREAMS * run_of(p, &g->matrix[m]) : CHUNK_OUTPUTS;
+    return g->rows == 1 ? STREAMS * rows_per_run(p, &g->projection[m]) : CHUNK_OUTPUTS;
 }
 
-static int64_t row_blocks(const vug_cpu_group *g)
+static int64_t row_blocks_of(const vug_cpu_row_group *g)
 {
     return (g->rows + ROW_BLOCK - 1) / ROW_BLOCK;
 }
 
-static int64_t chunks_of(const vug_cpu_product *p, const vug_cpu_group *g, int m)
+static int64_t chunks_of(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
 {
-    const int64_t n = per_chunk(p, g, m);
-    return (g->matrix[m].out + n - 1) / n * row_blocks(g);
+    const int64_t n = outputs_per_chunk(p, g, m);
+    return (g->projection[m].out + n - 1) / n * row_blocks_of(g);
 }
 
 /* The group of chunk `i`. */
-static const vug_cpu_group *group_of(const vug_cpu_product *p, int64_t i)
+static const vug_cpu_row_group *group_of(const vug_cpu_linear_run *p, int64_t i)
 {
     int64_t low = 0, high = p->job->n_groups;
     while (high - low > 1) {
@@ -123,81 +127,81 @@ static const vug_cpu_group *group_of(const vug_cpu_product *p, int64_t i)
     return &p->job->group[low];
 }
 
-/* Blocks of rows that meet the same weights follow each other. */
-static vug_cpu_chunk chunk_at(const vug_cpu_product *p, int64_t i)
+/* Chunk `i` of the job. Blocks of rows with the same weights follow each other. */
+static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
 {
-    const vug_cpu_group *g = group_of(p, i);
+    const vug_cpu_row_group *g = group_of(p, i);
     int m = 0;
     i -= g->first_chunk;
     for (; i >= chunks_of(p, g, m); m++)
         i -= chunks_of(p, g, m);
-    const vug_cpu_matrix *matrix = &g->matrix[m];
-    const int64_t blocks = row_blocks(g), n = per_chunk(p, g, m);
+    const vug_cpu_projection *projection = &g->projection[m];
+    const int64_t blocks = row_blocks_of(g), n = outputs_per_chunk(p, g, m);
     const int64_t first = i / blocks * n, row = i % blocks * ROW_BLOCK;
-    return (vug_cpu_chunk){ .m = matrix,
-                            .way = way_of(p->env, matrix->w.dtype),
-                            .first = first,
-                            .end = first + n < matrix->out ? first + n : matrix->out,
-                            .first_row = g->first + row,
-                            .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
-                            .slot = g->slot + row,
-                            .single = g->rows == 1,
-                            .stride = row_bytes(&matrix->w) };
+    return (vug_cpu_linear_chunk){ .projection = projection,
+                                   .kind = kernel_kind_of(p->env, projection->w.dtype),
+                                   .first = first,
+                                   .end = first + n < projection->out ? first + n : projection->out,
+                                   .first_row = g->first + row,
+                                   .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
+                                   .slot = g->slot + row,
+                                   .single = g->rows == 1,
+                                   .stride = row_bytes(&projection->w) };
 }
 
 /* ---- one row -------------------------------------------------------------- */
 
-/* Outputs first, first + apart, ..; `y` [4] in that order. */
-static void four_outputs(const vug_cpu_product *p, const vug_cpu_chunk *c, int64_t first,
-                         int64_t apart, float *scratch, float *y)
+/* Outputs first, first + step, ..; `y` [4] in that order. */
+static void gemv(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
+                 int64_t step, float *scratch, float *y)
 {
-    if (c->way == VUG_CPU_ROUNDED)
-        vug_cpu_q8_four(p, c, first, apart, y);
+    if (c->kind == VUG_CPU_KERNEL_Q8)
+        vug_cpu_q8_gemv(p, c, first, step, y);
     else
-        vug_cpu_f32_four(p, c, first, apart, scratch, y);
+        vug_cpu_f32_gemv(p, c, first, step, scratch, y);
 }
 
-/* The rows of weights that are read side by side are not neighbours: each starts a
- * run of rows, so that memory sees a few long streams. */
-static void one_row(const vug_cpu_product *p, const vug_cpu_chunk *c, float *scratch)
+/* The rows of weights that are read side by side are not neighbours: each begins a run of
+ * rows, so memory is read as a few long streams. */
+static void gemv_chunk(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
     const int64_t run = (c->end - c->first) / STREAMS;
-    float *to = c->m->y + c->first_row * c->m->out, y[STREAMS];
+    float *to = c->projection->y + c->first_row * c->projection->out, y[STREAMS];
     for (int64_t o = c->first; o < c->first + run; o++) {
-        four_outputs(p, c, o, run, scratch, y);
+        gemv(p, c, o, run, scratch, y);
         for (int64_t r = 0; r < STREAMS; r++)
             to[o + r * run] = y[r];
     }
     for (int64_t o = c->first + run * STREAMS; o < c->end; o++) {
-        four_outputs(p, c, o, 0, scratch, y);
+        gemv(p, c, o, 0, scratch, y);
         to[o] = y[0];
     }
 }
 
 /* ---- a job ---------------------------------------------------------------- */
 
-static void prepare_rows(void *arg, int thread, int n_threads)
+static void pack_rows(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
-    vug_cpu_product *p = arg;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const vug_cpu_group *g = p->job->group;
-        for (int64_t t = i * ROWS_PREPARED; t < (i + 1) * ROWS_PREPARED && t < p->job->rows; t++) {
+    vug_cpu_linear_run *p = arg;
+    for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
+        const vug_cpu_row_group *g = p->job->group;
+        for (int64_t t = i * ROWS_PER_PACK; t < (i + 1) * ROWS_PER_PACK && t < p->job->rows; t++) {
             while (t >= g->first + g->rows)
                 g++;
-            if (p->arranged)
-                vug_cpu_f32_prepare(p, t);
+            if (p->lane_ordered)
+                vug_cpu_f32_pack_input(p, t);
             if (p->q)
-                vug_cpu_q8_prepare(p, t, g->slot + t - g->first, g->rows == 1);
+                vug_cpu_q8_pack_input(p, t, g->slot + t - g->first, g->rows == 1);
         }
     }
 }
 
-/* Puts x where and how the products want it. */
-static void prepare(vug_cpu_product *p)
+/* Stores x in every form that the job reads. */
+static void pack_input(vug_cpu_linear_run *p)
 {
-    vug_cpu_wishes w = { 0 };
+    vug_cpu_input_formats formats = { 0 };
     bool several = false;
     int64_t slots = 0;
     for (int64_t g = 0; g < p->job->n_groups; g++) {
@@ -205,51 +209,53 @@ static void prepare(vug_cpu_product *p)
         slots += slots_of(p->job->group[g].rows);
         several |= p->job->group[g].rows > 1;
         for (int m = 0; m < p->job->n; m++)
-            vug_cpu_linear_wish(p->env, p->job->group[g].matrix[m].w.dtype, &w);
+            vug_cpu_linear_add_input_format(p->env, p->job->group[g].projection[m].w.dtype,
+                                            &formats);
     }
     float *shared = p->env->shared;
-    if (w.f32 && several) {
-        p->arranged = shared;
-        shared += arranged_floats(p->job->rows, p->job->in);
+    if (formats.f32 && several) {
+        p->lane_ordered = shared;
+        shared += lane_ordered_floats(p->job->rows, p->job->in);
     }
-    if (w.q8)
-        vug_cpu_q8_place(p, shared, slots, w.wide && several);
-    if (p->arranged || p->q)
-        vug_cpu_spread(p->env, &p->deal, (p->job->rows + ROWS_PREPARED - 1) / ROWS_PREPARED,
-                       p->job->rows * p->job->in, prepare_rows, p);
+    if (formats.q8)
+        vug_cpu_q8_place_input(p, shared, slots, formats.q16 && several);
+    if (p->lane_ordered || p->q)
+        vug_cpu_parallel_for(p->env, &p->queue, (p->job->rows + ROWS_PER_PACK - 1) / ROWS_PER_PACK,
+                             p->job->rows * p->job->in, pack_rows, p);
 }
 
 static void run_chunks(void *arg, int thread, int n_threads)
 {
     (void)n_threads;
-    vug_cpu_product *p = arg;
+    vug_cpu_linear_run *p = arg;
     float *scratch = p->env->scratch + thread * p->env->scratch_floats;
-    for (int64_t i; (i = vug_cpu_deal_take(&p->deal)) < p->deal.n;) {
-        const vug_cpu_chunk c = chunk_at(p, i);
+    for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
+        const vug_cpu_linear_chunk c = chunk_at(p, i);
         if (c.single)
-            one_row(p, &c, scratch);
-        else if (c.way == VUG_CPU_ROUNDED)
-            vug_cpu_q8_rows(p, &c, scratch);
+            gemv_chunk(p, &c, scratch);
+        else if (c.kind == VUG_CPU_KERNEL_Q8)
+            vug_cpu_q8_gemm(p, &c, scratch);
         else
-            vug_cpu_f32_rows(p, &c, scratch);
+            vug_cpu_f32_gemm(p, &c, scratch);
     }
 }
 
 void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job)
 {
-    vug_cpu_product p = { .env = env, .job = job };
+    vug_cpu_linear_run p = { .env = env, .job = job };
     int64_t chunks = 0;
     for (int64_t g = 0; g < job->n_groups; g++) {
         for (int m = 0; m < job->n; m++)
-            p.bytes += job->group[g].matrix[m].out * row_bytes(&job->group[g].matrix[m].w);
+            p.weight_bytes +=
+                    job->group[g].projection[m].out * row_bytes(&job->group[g].projection[m].w);
     }
     for (int64_t g = 0; g < job->n_groups; g++) {
         job->group[g].first_chunk = chunks;
         for (int m = 0; m < job->n; m++)
             chunks += chunks_of(&p, &job->group[g], m);
     }
-    prepare(&p);
-    vug_cpu_deal_init(&p.deal, env, chunks);
+    pack_input(&p);
+    vug_cpu_work_queue_init(&p.queue, env, chunks);
     vug_pool_run(env->pool, run_chunks, &p);
 }
 
@@ -257,7 +263,7 @@ void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job)
 {
     if (job->rows == 0)
         return;
-    vug_cpu_group all = { .rows = job->rows, .matrix = job->matrix };
+    vug_cpu_row_group all = { .rows = job->rows, .projection = job->projection };
     vug_cpu_linear_grouped(env, &(vug_cpu_grouped_job){ .x = job->x,
                                                         .rows = job->rows,
                                                         .in = job->in,

@@ -1,57 +1,78 @@
 #ifndef VUG_BACKEND_CPU_PROGRAM_H
 #define VUG_BACKEND_CPU_PROGRAM_H
 
-/* A compiled graph: program.c makes it, run.c runs it. */
+/* A compiled graph. program.c builds it with the help of program_check.c and
+ * program_memory.c; run.c runs it. */
 
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/attention.h"
 
-enum { VUG_CPU_MAX_HEAD = 4096 }; /* widest head, which bounds scratch */
+enum { VUG_CPU_MAX_HEAD = 4096 }; /* widest head; it bounds scratch memory */
 
 /* One node, or several LINEAR nodes of the same input. */
 typedef struct {
-    uint32_t node[VUG_CPU_MATRICES];
+    uint32_t node[VUG_CPU_MAX_PROJECTIONS];
     int n;
 } vug_cpu_step;
 
-/* Where the parts of a workspace's block begin behind the planned values, in bytes. */
+/* Where the parts of a workspace's block begin, in bytes; the planned values come first. */
 typedef struct {
     uint64_t scratch;  /* [threads][scratch_floats] */
-    uint64_t shared;   /* [shared_floats] parts of attention that are to be joined, a product's
-                          input as kernels want it or, with it, what lies between the products of
-                          experts: one of them at a time */
-    uint64_t seen;     /* [batch] vug_cpu_range */
+    uint64_t shared;   /* [shared_floats], used by one job at a time: partial sums of attention,
+                          the packed input of a product, or the values between the products of
+                          experts */
+    uint64_t visible;  /* [batch] vug_cpu_range */
     uint64_t position; /* [batch] int32_t */
     uint64_t query;    /* [rows] vug_span */
-} vug_cpu_parts;
+} vug_cpu_workspace_layout;
 
 struct vug_program {
     vug_device *device;
-    const vug_graph *graph; /* borrowed, as is plan */
-    const vug_plan *plan;
+    const vug_graph *graph; /* borrowed */
+    const vug_plan *plan;   /* borrowed */
     vug_limits limits;
-    int64_t token_dim;  /* of values with a row for each token: VUG_DIM_T, or a fixed number */
-    int64_t row_dim;    /* of those with one for each row of outputs: VUG_DIM_R, or likewise */
+    int64_t token_dim;  /* first dimension of values with a row per token: VUG_DIM_T or fixed */
+    int64_t row_dim;    /* the same with a row per output row: VUG_DIM_R or fixed */
     vug_weight *weight; /* [slots of the graph] */
-    float **row_weight; /* [nodes]: of norms, with their bias added, BIAS, ROUTE_SCALE: F32 */
+    float **vector;     /* [nodes] a node's weight vector in F32; in norms, with the bias added */
     vug_cpu_step *step;
     uint32_t n_steps;
-    vug_cpu_cache *cache;   /* [n_layers]; slots 0: no attention */
-    vug_cpu_cache *kept;    /* [n_layers] in a state of windows; slots 0: it forgets nothing */
-    int64_t scratch_floats; /* per thread */
+    vug_cpu_kv_cache *cache;           /* [n_layers]; slots 0: the layer has no cache */
+    vug_cpu_kv_cache *window_snapshot; /* [n_layers]; slots 0: the cache drops no token */
+    int64_t scratch_floats;            /* per thread */
     int64_t shared_floats;
-    vug_cpu_parts at;
+    vug_cpu_workspace_layout layout;
     vug_program_sizes sizes;
     vug_arena arena;
 };
+
+/* The length of a value's rows, or of a weight's. */
+static inline int64_t vug_cpu_last_dim(const vug_node *node)
+{
+    return node->shape.dim[node->shape.rank - 1];
+}
 
 struct vug_workspace {
     const vug_program *program;
     uint8_t *block; /* the planned values, then the parts */
     vug_cpu_env env;
-    vug_cpu_range *seen; /* of a mask, by token */
-    int32_t *position;
-    vug_span *query; /* the rows of outputs as spans */
+    vug_cpu_range *visible; /* by token, of the current mask */
+    int32_t *position;      /* by token, for steps without positions */
+    vug_span *query;        /* the output rows as spans */
 };
+
+/* ---- program_check.c ------------------------------------------------------ */
+
+/* Fails with what the CPU does not support about a node. */
+VUG_MUST_CHECK vug_status vug_cpu_reject_node(const vug_node *node, vug_err *err, const char *why);
+/* Checks every node, weight and output of the graph, so that no step can fail on them. */
+VUG_MUST_CHECK vug_status vug_cpu_check_nodes(const vug_program *p, vug_err *err);
+
+/* ---- program_memory.c ----------------------------------------------------- */
+
+/* Computes the sizes of caches and workspace, and where their parts lie. */
+VUG_MUST_CHECK vug_status vug_cpu_size_memory(vug_program *p, vug_err *err);
+
+/* ---- run.c ---------------------------------------------------------------- */
 
 VUG_MUST_CHECK vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **out,
                                                    vug_err *err);

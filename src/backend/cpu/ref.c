@@ -1,12 +1,14 @@
 /*
- * What the operations compute, to the bit. Where an operation has freedom (the
- * order of a sum, what is fused, how exp is approximated) this file takes the
- * decision, and every kernel follows it.
+ * What the operations compute, to the bit. Where an operation has a choice (the order of a
+ * sum, what is fused, how exp is approximated) this file makes it, and every kernel follows.
  */
 #include <math.h>
 #include <string.h>
 
 #include "backend/cpu/ref.h"
+
+#include "backend/cpu/cpu.h"
+#include "quant/matrix.h"
 
 /* ---- functions of one number ---------------------------------------------- */
 
@@ -22,8 +24,8 @@ static float power_of_two(int32_t n)
  * exp(x) = 2^n exp(r), r = x - n ln 2, |r| <= ln(2)/2. exp(r) = 1 + r + r^2 p(r),
  * p of degree 4 by the Remez exchange for the least relative error (3.1e-9).
  *
- * Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits. The
- * power is applied in two halves, so that results may be subnormal.
+ * Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits. 2^n is applied as two
+ * factors, so that results can be subnormal.
  */
 float vug_ref_exp(float x)
 {
@@ -51,9 +53,8 @@ float vug_ref_exp(float x)
 }
 
 /*
- * Below 0.625 an odd polynomial, x + x^3 q(x^2), q of degree 4 by the Remez
- * exchange (relative error 4.4e-9); above, 1 - 2 / (exp(2|x|) + 1), which keeps
- * its digits there.
+ * Below 0.625 an odd polynomial, x + x^3 q(x^2), q of degree 4 by the Remez exchange (relative
+ * error 4.4e-9). Above, 1 - 2 / (exp(2|x|) + 1), which is accurate there.
  */
 float vug_ref_tanh(float x)
 {
@@ -68,7 +69,7 @@ float vug_ref_tanh(float x)
     return a < 0.625f ? small : copysignf(large, x);
 }
 
-/* 2 sqrt(2/pi) and 0.044715 times it, negated. */
+/* The constants are -2 sqrt(2/pi) and 0.044715 times that. */
 float vug_ref_gelu(float x)
 {
     const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
@@ -82,22 +83,21 @@ float vug_ref_silu(float x)
 
 /* ---- sums ----------------------------------------------------------------- */
 
-static float add_lanes(const float *s)
+float vug_ref_sum_lanes(const float *s)
 {
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
 /* ---- linear --------------------------------------------------------------- */
 
-float vug_ref_element(vug_dtype dtype, const uint8_t *row, int64_t i)
+float vug_ref_decode_element(vug_dtype dtype, const uint8_t *row, int64_t i)
 {
-    const vug_dtype_info *info = vug_dtype_of(dtype);
     float x;
-    info->decode(row + i * info->bytes, &x, 1);
+    vug_codec_of(dtype)->decode(row + i * vug_dtype_of(dtype)->bytes, &x, 1);
     return x;
 }
 
-/* One output of one row: blocks, lanes of a block, elements of a lane. */
+/* One output of one row: a sum over blocks, lanes of a block and elements of a lane. */
 static float sum_of_products(const float *x, vug_dtype dtype, const uint8_t *w, int64_t n)
 {
     const int64_t kc = vug_cpu_kc(n);
@@ -107,37 +107,38 @@ static float sum_of_products(const float *x, vug_dtype dtype, const uint8_t *w, 
         for (int64_t j = k; j < k + VUG_CPU_LANES && j < end; j++) {
             float s = 0;
             for (int64_t i = j; i < end; i += VUG_CPU_LANES)
-                s = fmaf(x[i], vug_ref_element(dtype, w, i), s);
+                s = fmaf(x[i], vug_ref_decode_element(dtype, w, i), s);
             sum = j == 0 ? s : sum + s;
         }
     }
     return sum;
 }
 
-void vug_ref_round(const float *x, int8_t *q, float *scale, int16_t *sum)
+void vug_ref_quantize_block(const float *x, int8_t *q, float *scale, int16_t *sum)
 {
     float max = 0;
-    for (int i = 0; i < VUG_CPU_Q8; i++)
+    for (int i = 0; i < VUG_CPU_Q8_BLOCK; i++)
         max = fabsf(x[i]) > max ? fabsf(x[i]) : max;
     const float r = max > 0 ? 127 / max : 0;
     *scale = max / 127;
     sum[0] = sum[1] = 0;
-    for (int i = 0; i < VUG_CPU_Q8; i++) {
+    for (int i = 0; i < VUG_CPU_Q8_BLOCK; i++) {
         const float near = rintf(x[i] * r);
         q[i] = (int8_t)(isnan(near) ? 0 : near > 127 ? 127 : near < -127 ? -127 : near);
         sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
     }
 }
 
-/* What block `i` of a row of weights adds to its lane. */
-static float add_product(const float *x, const vug_matrix *w, int64_t row, int64_t i, float lane)
+/* Adds the product of block `i` of a row of weights and of x to its lane. */
+static float add_block_product(const float *x, const vug_matrix *w, int64_t row, int64_t i,
+                               float lane)
 {
     vug_block block;
-    int8_t q[VUG_CPU_Q8];
+    int8_t q[VUG_CPU_Q8_BLOCK];
     float scale;
     int16_t sum[2];
     vug_matrix_block(w, row, i, &block);
-    vug_ref_round(x + i * VUG_CPU_Q8, q, &scale, sum);
+    vug_ref_quantize_block(x + i * VUG_CPU_Q8_BLOCK, q, &scale, sum);
     int32_t products = 0, minimums = 0;
     for (int s = 0; s < 2; s++) {
         int32_t half = 0;
@@ -152,10 +153,10 @@ static float add_product(const float *x, const vug_matrix *w, int64_t row, int64
 
 static float sum_of_blocks(const float *x, const vug_matrix *w, int64_t row)
 {
-    const int64_t blocks = w->columns / VUG_CPU_Q8;
+    const int64_t blocks = w->columns / VUG_CPU_Q8_BLOCK;
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t i = 0; i < blocks; i++)
-        lane[i % VUG_CPU_LANES] = add_product(x, w, row, i, lane[i % VUG_CPU_LANES]);
+        lane[i % VUG_CPU_LANES] = add_block_product(x, w, row, i, lane[i % VUG_CPU_LANES]);
     float sum = lane[0];
     for (int64_t j = 1; j < VUG_CPU_LANES && j < blocks; j++)
         sum += lane[j];
@@ -164,7 +165,7 @@ static float sum_of_blocks(const float *x, const vug_matrix *w, int64_t row)
 
 void vug_ref_linear(const float *x, int64_t rows, const vug_matrix *w, int64_t out, float *y)
 {
-    const bool blocks = vug_cpu_layout_of(w->dtype) != NULL;
+    const bool blocks = vug_cpu_panel_layout_of(w->dtype) != NULL;
     const int64_t in = w->columns, row_bytes = in * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
         for (int64_t o = 0; o < out; o++)
@@ -181,7 +182,7 @@ static float inverse_rms(const float *x, float eps, int64_t n)
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t i = 0; i < n; i++)
         lane[i % VUG_CPU_LANES] = fmaf(x[i], x[i], lane[i % VUG_CPU_LANES]);
-    return 1.0f / sqrtf(add_lanes(lane) / (float)n + eps);
+    return 1.0f / sqrtf(vug_ref_sum_lanes(lane) / (float)n + eps);
 }
 
 void vug_ref_rms_norm(const float *x, const float *w, float eps, float *out, int64_t n)
@@ -198,8 +199,8 @@ void vug_ref_unit_norm(const float *x, float eps, float *out, int64_t n)
         out[i] = x[i] * r;
 }
 
-/* The angle is rounded to F32, as the reference models do; its cosine and sine
- * are computed in double and rounded once. */
+/* The angle is rounded to F32, as in the reference models; its cosine and sine are computed in
+ * double and rounded once. */
 void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out)
 {
     const int64_t h = at->dims / 2;
@@ -210,7 +211,7 @@ void vug_ref_rope_table(const vug_attr_table *at, int32_t position, float *out)
     }
 }
 
-void vug_ref_unpair(const float *x, float *out, int64_t n)
+void vug_ref_deinterleave(const float *x, float *out, int64_t n)
 {
     for (int64_t i = 0; i < n / 2; i++) {
         out[i] = x[2 * i];
@@ -232,14 +233,16 @@ void vug_ref_rope(const float *x, const float *table, int64_t dims, float *out, 
 
 /* ---- experts --------------------------------------------------------------- */
 
+/* The sort key of a logit. */
 static float rank_of(float logit)
 {
     return isnan(logit) ? -INFINITY : logit;
 }
 
-/* An insertion sort that keeps the best; by logits, of which no two that differ become
- * equal by rounding, as probabilities may. The softmax is relative to the best logit;
- * the sum over all experts is taken by index, that over the chosen ones from the best. */
+/* An insertion sort that keeps the best `count`. It sorts logits, because different logits can
+ * have equal probabilities after rounding. The softmax is relative to the best logit. The sum
+ * over all experts is taken in the order of indices, the sum over the chosen ones from the
+ * best on. */
 void vug_ref_router(const float *logits, int64_t n, const vug_attr_router *at, float *out)
 {
     float *weight = out + at->count, sum = 0;
@@ -271,13 +274,13 @@ void vug_ref_route_scale(const float *route, const float *w, int64_t k, float *o
     }
 }
 
-static float activation(vug_op op, float x)
+static float activate(vug_op op, float x)
 {
     return op == VUG_OP_SILU ? vug_ref_silu(x) : vug_ref_gelu(x);
 }
 
-void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_ref_ffn *experts,
-                     float *scratch, float *out)
+void vug_ref_experts(const float *x, const float *route, int64_t k,
+                     const vug_ref_expert_weights *experts, float *scratch, float *out)
 {
     for (int64_t j = 0; j < k; j++) {
         const int64_t e = (int64_t)route[j];
@@ -286,152 +289,62 @@ void vug_ref_experts(const float *x, const float *route, int64_t k, const vug_re
         vug_ref_linear(x, 1, &experts->gate[e], hidden, gate);
         vug_ref_linear(x, 1, &experts->up[e], hidden, up);
         for (int64_t i = 0; i < hidden; i++)
-            gate[i] = activation(experts->activation, gate[i]) * up[i];
+            gate[i] = activate(experts->activation, gate[i]) * up[i];
         vug_ref_linear(gate, 1, &experts->down[e], width, y);
         for (int64_t i = 0; i < width; i++)
             out[i] = j == 0 ? y[i] * route[k] : fmaf(y[i], route[k + j], out[i]);
     }
 }
 
-/* ---- attention ------------------------------------------------------------ */
+/* ---- operations by row ------------------------------------------------------- */
 
-/* Up to 32 elements, as activations are; the scale in F32 overflows and vanishes no sooner
- * than they do. An infinity makes all of them NaN. */
-static void round_group(const float *x, int64_t n, float *out)
+static float *out_row(const vug_cpu_row_job *job, int64_t row)
 {
-    float whole[VUG_KV_GROUP] = { 0 }, scale;
-    int8_t q[VUG_KV_GROUP];
-    int16_t sum[VUG_KV_GROUP / 16];
-    memcpy(whole, x, (size_t)n * sizeof(*x));
-    vug_ref_round(whole, q, &scale, sum);
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (float)q[i] * scale;
+    return job->out + row * job->width;
 }
 
-void vug_ref_kv(vug_kv format, const float *x, int64_t n, float *out)
+static const float *in_row(const vug_cpu_row_job *job, int64_t row)
 {
-    if (format == VUG_KV_Q8) {
-        for (int64_t i = 0; i < n; i += VUG_KV_GROUP)
-            round_group(x + i, n - i < VUG_KV_GROUP ? n - i : VUG_KV_GROUP, out + i);
-        return;
-    }
-    const vug_dtype dtype = format == VUG_KV_F16    ? VUG_DTYPE_F16
-                            : format == VUG_KV_BF16 ? VUG_DTYPE_BF16
-                                                    : VUG_DTYPE_F32;
-    for (int64_t i = 0; i < n; i++) {
-        uint8_t bytes[4];
-        vug_dtype_of(dtype)->encode(&x[i], bytes, 1);
-        vug_dtype_of(dtype)->decode(bytes, &out[i], 1);
-    }
+    return job->in[0] + row * job->width;
 }
 
-enum { MAX_WIDTH = 4096 };
-
-/* Sums of one span of keys. */
-typedef struct {
-    float max, sum;
-    float out[MAX_WIDTH];
-} partial;
-
-static float score_of(const float *q, const vug_ref_history *h, int64_t key)
+void vug_cpu_row_rope_table(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job, int64_t row)
 {
-    float s = 0;
-    for (int64_t e = 0; e < h->width; e++)
-        s = fmaf(q[e], h->k[(key * h->heads + h->head) * h->width + e], s);
-    s *= h->score.scale;
-    if (h->score.softcap > 0)
-        s = vug_ref_tanh(s / h->score.softcap) * h->score.softcap;
-    return h->mask ? s + h->mask[key] : s;
+    (void)kernels;
+    vug_ref_rope_table(&job->node->at.table, job->index[row], out_row(job, row));
 }
 
-static bool sees(const vug_ref_history *h, int64_t key)
+void vug_cpu_row_deinterleave(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job,
+                              int64_t row)
 {
-    return !h->mask || h->mask[key] != -INFINITY;
+    (void)kernels;
+    vug_ref_deinterleave(in_row(job, row), out_row(job, row), job->width);
 }
 
-/* The keys that a query sees: between the first and the last a mask may leave out
- * more. */
-static void find_keys(const vug_ref_history *h, int64_t *first, int64_t *end)
+void vug_cpu_row_gather(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job, int64_t row)
 {
-    *end = h->position + 1;
-    *first = h->window > 0 && *end > h->window ? *end - h->window : 0;
-    if (!h->mask)
-        return;
-    *first = 0;
-    *end = h->keys;
-    while (*first < *end && !sees(h, *first))
-        (*first)++;
-    while (*first < *end && !sees(h, *end - 1))
-        (*end)--;
+    (void)kernels;
+    memcpy(out_row(job, row), in_row(job, job->index[row]), (size_t)job->width * sizeof(float));
 }
 
-/* Keys first .. end-1, which lie in one block of 64. Those that are seen side by
- * side are summed on their own and added to the output, one run after the other. */
-static void add_block(const float *q, const vug_ref_history *h, int64_t first, int64_t end,
-                      partial *to)
+void vug_cpu_row_router(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job, int64_t row)
 {
-    float p[VUG_CPU_BLOCK], max = to->max;
-    for (int64_t key = first; key < end; key++) {
-        p[key - first] = sees(h, key) ? score_of(q, h, key) : -INFINITY;
-        max = p[key - first] > max ? p[key - first] : max;
-    }
-    if (max == -INFINITY)
-        return;
-    float lane[VUG_CPU_LANES] = { 0 };
-    for (int64_t key = first; key < end; key++) {
-        p[key - first] = sees(h, key) ? vug_ref_exp(p[key - first] - max) : 0;
-        lane[key % VUG_CPU_LANES] += p[key - first];
-    }
-    const float rescale = vug_ref_exp(to->max - max);
-    to->sum = fmaf(to->sum, rescale, add_lanes(lane));
-    to->max = max;
-    for (int64_t e = 0; e < h->width; e++) {
-        to->out[e] *= rescale;
-        for (int64_t key = first; key < end; key++) {
-            float s = 0;
-            for (; key < end && sees(h, key); key++)
-                s = fmaf(p[key - first], h->v[(key * h->heads + h->head) * h->width + e], s);
-            to->out[e] += s;
-        }
-    }
+    (void)kernels;
+    const int64_t experts = job->in_shape[0]->dim[1];
+    vug_ref_router(job->in[0] + row * experts, experts, &job->node->at.router, out_row(job, row));
 }
 
-/*
- * Online softmax (Milakov and Gimelshein 2018) over blocks of 64 keys. Blocks
- * and spans start at fixed positions, so the order of the sums depends on the
- * query's position and window alone. A span starts afresh and is then joined to
- * the spans before it: spans can be computed apart. What a mask hides is left out
- * of the sums, never multiplied by zero.
- */
-void vug_ref_attention(const float *q, const vug_ref_history *h, float *out)
+void vug_cpu_row_route_scale(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job,
+                             int64_t row)
 {
-    int64_t first, end;
-    find_keys(h, &first, &end);
-    partial total = { 0 }, span;
-    for (int64_t at = first; at < end;) {
-        const int64_t span_end = (at / VUG_CPU_SPAN + 1) * VUG_CPU_SPAN;
-        const bool is_first = at == first;
-        span = (partial){ .max = -INFINITY };
-        while (at < end && at < span_end) {
-            const int64_t block_end = (at / VUG_CPU_BLOCK + 1) * VUG_CPU_BLOCK;
-            const int64_t stop = block_end < end ? block_end : end;
-            add_block(q, h, at, stop, &span);
-            at = stop;
-        }
-        if (is_first) {
-            total = span;
-            continue;
-        }
-        if (span.max == -INFINITY)
-            continue;
-        const float max = span.max > total.max ? span.max : total.max;
-        const float a = vug_ref_exp(total.max - max), b = vug_ref_exp(span.max - max);
-        for (int64_t e = 0; e < h->width; e++)
-            total.out[e] = fmaf(span.out[e], b, total.out[e] * a);
-        total.sum = fmaf(span.sum, b, total.sum * a);
-        total.max = max;
-    }
-    const float r = 1.0f / total.sum;
-    for (int64_t e = 0; e < h->width; e++)
-        out[e] = total.out[e] * r;
+    (void)kernels;
+    vug_ref_route_scale(in_row(job, row), job->w, job->width / 2, out_row(job, row));
+}
+
+void vug_cpu_row_head(const vug_cpu_kernels *kernels, const vug_cpu_row_job *job, int64_t row)
+{
+    (void)kernels;
+    const int64_t heads = job->in_shape[0]->dim[1];
+    memcpy(out_row(job, row), in_row(job, row * heads + job->node->at.head.index),
+           (size_t)job->width * sizeof(float));
 }

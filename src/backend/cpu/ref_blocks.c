@@ -1,32 +1,28 @@
-/* The kernels of weights in blocks for every machine and every format: the contract of
- * kernels.h in plain C. */
+/* The portable kernels of quantized weights, for every format: the contract of kernels.h in
+ * plain C. */
 #include <math.h>
 
+#include "backend/cpu/kernel_sets.h"
 #include "backend/cpu/ref.h"
-#include "backend/cpu/rows.h"
+#include "quant/matrix.h"
 
-enum { Q8 = VUG_CPU_Q8, ROWS = VUG_CPU_ROWS_Q8, LANES = VUG_CPU_LANES, PANEL = VUG_CPU_PANEL };
+enum {
+    Q8 = VUG_CPU_Q8_BLOCK,
+    ROWS = VUG_CPU_MAX_TILE_ROWS_Q8,
+    LANES = VUG_CPU_LANES,
+    PANEL = VUG_CPU_PANEL
+};
 
-const vug_cpu_layout *vug_cpu_layout_of(vug_dtype dtype)
-{
-    static const vug_cpu_layout table[VUG_DTYPE_COUNT] = {
-#define LAYOUT(id, bits, zero, factors, offsets) \
-    [VUG_DTYPE_##id] = { bits, zero, factors, offsets },
-        VUG_CPU_BLOCK_FORMATS(LAYOUT)
-#undef LAYOUT
-    };
-    return table[dtype].bits ? &table[dtype] : NULL;
-}
-
-void vug_ref_round_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
+void vug_ref_quantize_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum)
 {
     for (int64_t i = 0; i < n / Q8; i++)
-        vug_ref_round(x + i * Q8, q + i * Q8, &scale[i], &sum[2 * i]);
+        vug_ref_quantize_block(x + i * Q8, q + i * Q8, &scale[i], &sum[2 * i]);
 }
 
 /* ---- one row of x --------------------------------------------------------- */
 
-static float product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row, int64_t i, float lane)
+static float add_block_product(const vug_cpu_q8_row *x, const vug_matrix *w, int64_t row, int64_t i,
+                               float lane)
 {
     vug_block block;
     vug_matrix_block(w, row, i, &block);
@@ -45,10 +41,11 @@ static float product(const vug_cpu_q8 *x, const vug_matrix *w, int64_t row, int6
 static void gemv_q8(const vug_cpu_gemv_q8 *g)
 {
     const int64_t blocks = g->w->columns / Q8;
-    for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
+    for (int64_t r = 0; r < VUG_CPU_GEMV_ROWS; r++) {
         float lane[LANES] = { 0 };
         for (int64_t i = 0; i < blocks; i++)
-            lane[i % LANES] = product(g->x, g->w, g->row + r * g->apart, i, lane[i % LANES]);
+            lane[i % LANES] =
+                    add_block_product(g->x, g->w, g->row + r * g->step, i, lane[i % LANES]);
         g->y[r] = lane[0];
         for (int64_t j = 1; j < LANES && j < blocks; j++)
             g->y[r] += lane[j];
@@ -57,28 +54,28 @@ static void gemv_q8(const vug_cpu_gemv_q8 *g)
 
 /* ---- panels --------------------------------------------------------------- */
 
-/* The element at place i of the four of group g. */
+/* The index in its block of element i of the four in group g of a panel. */
 static int64_t element_of(int64_t g, int64_t i)
 {
     return 16 * (i / 2) + 2 * g + i % 2;
 }
 
-static void put_weights(const vug_cpu_panel *panel, const vug_cpu_layout *layout, int64_t at, int c,
-                        const vug_block *b)
+static void write_weights(const vug_cpu_panel *panel, const vug_cpu_panel_layout *layout,
+                          int64_t at, int c, const vug_block *b)
 {
     for (int64_t i = 0; layout->bits == 8 && i < Q8; i++)
-        panel->wide[at * Q8 * PANEL + (i / 2 * PANEL + c) * 2 + i % 2] =
+        panel->q16[at * Q8 * PANEL + (i / 2 * PANEL + c) * 2 + i % 2] =
                 (int16_t)(b->factor[i / 16] * (b->q[i] + layout->zero));
     for (int64_t i = 0; layout->bits < 8 && i < Q8; i++)
         panel->q[at * Q8 * PANEL + (i / 4 * PANEL + c) * 4 + i % 4] =
                 (uint8_t)(b->q[element_of(i / 4, i % 4)] + layout->zero);
 }
 
-/* Block `at` of the panel, column c. */
-static void put_block(const vug_cpu_panel *panel, const vug_cpu_layout *layout, int64_t at, int c,
-                      const vug_block *b)
+/* Writes block `at` of column c. */
+static void write_block(const vug_cpu_panel *panel, const vug_cpu_panel_layout *layout, int64_t at,
+                        int c, const vug_block *b)
 {
-    put_weights(panel, layout, at, c, b);
+    write_weights(panel, layout, at, c, b);
     panel->scale[at * PANEL + c] = b->scale;
     if (layout->offsets)
         panel->offset[at * PANEL + c] = b->offset;
@@ -93,38 +90,40 @@ static void put_block(const vug_cpu_panel *panel, const vug_cpu_layout *layout, 
 
 static void pack_q8(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel)
 {
-    const vug_cpu_layout *layout = vug_cpu_layout_of(w->dtype);
+    const vug_cpu_panel_layout *layout = vug_cpu_panel_layout_of(w->dtype);
     const int64_t blocks = w->columns / Q8;
     for (int c = 0; c < PANEL; c++) {
         vug_block b = { .scale = 0 };
         for (int64_t i = 0; i < blocks; i++) {
             if (c < rows)
                 vug_matrix_block(w, row + c, i, &b);
-            put_block(panel, layout, vug_cpu_lane_start(blocks, i % LANES) + i / LANES, c, &b);
+            write_block(panel, layout, vug_cpu_lane_start(blocks, i % LANES) + i / LANES, c, &b);
         }
     }
 }
 
 /* ---- several rows of x ---------------------------------------------------- */
 
-/* The sums of products of row r of x and column c over the halves of block `at`. */
-static void multiply(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, int32_t *half)
+/* Adds the products of row r of x and column c over each half of block `at`. */
+static void multiply_halves(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at,
+                            int32_t *half)
 {
     const int64_t x = (at * ROWS + r) * Q8, w = at * Q8 * PANEL;
     for (int64_t i = 0; t->layout->bits == 8 && i < Q8; i++)
-        half[i / 16] += t->panel->wide[w + (i / 2 * PANEL + c) * 2 + i % 2] * t->wide[x + i];
+        half[i / 16] += t->panel->q16[w + (i / 2 * PANEL + c) * 2 + i % 2] * t->q16[x + i];
     for (int64_t i = 0; t->layout->bits < 8 && i < Q8; i++)
         half[i % 4 / 2] += t->panel->q[w + (i / 4 * PANEL + c) * 4 + i % 4] * t->q[x + i];
 }
 
-/* Row r of x times column c, block `at` of both. */
-static float panel_product(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at, float lane)
+/* Adds block `at` of row r of x times block `at` of column c to the lane. */
+static float add_panel_product(const vug_cpu_tile_q8 *t, int64_t r, int64_t c, int64_t at,
+                               float lane)
 {
-    const vug_cpu_layout *layout = t->layout;
+    const vug_cpu_panel_layout *layout = t->layout;
     const int16_t *sum = t->sum + (at * ROWS + r) * 2;
     const int64_t pair = (at * PANEL + c) * 2;
     int32_t half[2] = { 0, 0 }, products = 0, minimums = 0;
-    multiply(t, r, c, at, half);
+    multiply_halves(t, r, c, at, half);
     for (int s = 0; s < 2; s++) {
         products += (layout->factors ? t->panel->factor[pair + s] : 1) *
                     (half[s] - layout->zero * sum[s]);
@@ -147,7 +146,7 @@ void vug_ref_tile_q8(int rows, const vug_cpu_tile_q8 *t)
                 const int64_t start = vug_cpu_lane_start(blocks, j);
                 float s = 0;
                 for (int64_t i = 0; i < vug_cpu_lane_size(blocks, j); i++)
-                    s = panel_product(t, r, c, start + i, s);
+                    s = add_panel_product(t, r, c, start + i, s);
                 *y = j == 0 ? s : *y + s;
             }
         }

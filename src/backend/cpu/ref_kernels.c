@@ -1,15 +1,16 @@
-/* The table's row for every machine: the contract of kernels.h in plain C. */
+/* The portable kernel set: the contract of kernels.h in plain C. */
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/kernel_sets.h"
 #include "backend/cpu/ref.h"
-#include "backend/cpu/rows.h"
+#include "quant/codec.h"
 
 /* ---- weights -------------------------------------------------------------- */
 
 static void decode_row(vug_dtype dtype, const uint8_t *src, float by, float *dst, int64_t n)
 {
-    vug_dtype_of(dtype)->decode(src, dst, (size_t)n);
+    vug_codec_of(dtype)->decode(src, dst, (size_t)n);
     for (int64_t i = 0; i < n; i++)
         dst[i] *= by;
 }
@@ -20,14 +21,14 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
     for (int64_t j = 0; j < VUG_CPU_LANES; j++) {
         for (int64_t i = j; i < k; i += VUG_CPU_LANES) {
             for (int r = 0; r < VUG_CPU_PANEL; r++)
-                *panel++ = r < rows ? vug_ref_element(dtype, w + r * stride, i) : 0;
+                *panel++ = r < rows ? vug_ref_decode_element(dtype, w + r * stride, i) : 0;
         }
     }
 }
 
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    for (int64_t r = 0; r < VUG_CPU_STREAMS; r++) {
+    for (int64_t r = 0; r < VUG_CPU_GEMV_ROWS; r++) {
         const vug_matrix w = { .dtype = dtype, .data = g->w + r * g->stride, .columns = g->k };
         vug_ref_linear(g->x, 1, &w, 1, &g->y[r]);
     }
@@ -52,8 +53,8 @@ FORMAT(F32)
 FORMAT(F16)
 FORMAT(BF16)
 
-/* A hint may be ignored. */
-static void fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
+/* The hint is ignored. */
+static void prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 {
     (void)w;
     (void)stride;
@@ -62,43 +63,46 @@ static void fetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
 }
 
 /* Element (i,c) of B. */
-typedef float element_of(const vug_cpu_tile *t, int64_t i, int64_t c);
+typedef float tile_element_fn(const vug_cpu_tile *t, int64_t i, int64_t c);
 
-static void tile_as(element_of *b, int rows, const vug_cpu_tile *t)
+static void tile_as(tile_element_fn *b, int rows, const vug_cpu_tile *t)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < VUG_CPU_PANEL; c++) {
-            float s = 0;
-            for (int64_t i = 0; i < t->k; i++)
-                s = fmaf(t->a[r * t->lda + i], b(t, i, c), s);
+    for (int64_t c = 0; c < VUG_CPU_PANEL; c++) {
+        float s[VUG_CPU_MAX_TILE_ROWS] = { 0 };
+        for (int64_t i = 0; i < t->k; i++) {
+            const float x = b(t, i, c);
+            for (int64_t r = 0; r < rows; r++)
+                s[r] = fmaf(t->a[r * t->lda + i], x, s[r]);
+        }
+        for (int64_t r = 0; r < rows; r++) {
             float *out = &t->c[r * t->ldc + c];
-            *out = t->accumulate ? *out + s : s;
+            *out = t->accumulate ? *out + s[r] : s[r];
         }
     }
 }
 
 static float f32_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 {
-    return vug_ref_element(VUG_DTYPE_F32, t->b, i * t->ldb + c);
+    return vug_ref_decode_element(VUG_DTYPE_F32, t->b, i * t->ldb + c);
 }
 
 static float f16_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 {
-    return vug_ref_element(VUG_DTYPE_F16, t->b, i * t->ldb + c);
+    return vug_ref_decode_element(VUG_DTYPE_F16, t->b, i * t->ldb + c);
 }
 
 static float bf16_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 {
-    return vug_ref_element(VUG_DTYPE_BF16, t->b, i * t->ldb + c);
+    return vug_ref_decode_element(VUG_DTYPE_BF16, t->b, i * t->ldb + c);
 }
 
-/* Each group of 32 rows has 16 scales in front. */
+/* Each group of 32 rows begins with 16 scales. */
 static float q8_key_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 {
     enum { SCALES = VUG_CPU_PANEL * sizeof(float), CODES = VUG_KV_GROUP * VUG_CPU_PANEL };
     const uint8_t *group = (const uint8_t *)t->b + i / VUG_KV_GROUP * (SCALES + CODES);
     const int64_t at = SCALES + i % VUG_KV_GROUP * VUG_CPU_PANEL + c;
-    return (float)(int8_t)group[at] * vug_ref_element(VUG_DTYPE_F32, group, c);
+    return (float)(int8_t)group[at] * vug_ref_decode_element(VUG_DTYPE_F32, group, c);
 }
 
 static float q8_value_of(const vug_cpu_tile *t, int64_t i, int64_t c)
@@ -125,7 +129,8 @@ static float add_lanes(const float *s)
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_cpu_softmax *state)
+static float softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
+                     vug_cpu_softmax_state *state)
 {
     float max = state->max;
     for (int i = lo; i < hi; i++) {
@@ -145,13 +150,13 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score *score, vug_c
     return rescale;
 }
 
-static void join(float *o, float a, const float *add_to, float b, int64_t n)
+static void axpby(float *o, float a, const float *x, float b, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        o[i] = fmaf(add_to[i], b, o[i] * a);
+        o[i] = fmaf(x[i], b, o[i] * a);
 }
 
-/* ---- rows of values ------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------- */
 
 static float sum_squares(const float *x, int64_t n)
 {
@@ -243,7 +248,7 @@ static float probe_fma(int64_t rounds, double *flop)
     return add_lanes(s);
 }
 
-const vug_cpu_kernels vug_cpu_ref_row = {
+const vug_cpu_kernels vug_cpu_kernels_ref = {
     .name = "ref",
     .description = "portable reference kernels",
     .format = {
@@ -253,14 +258,14 @@ const vug_cpu_kernels vug_cpu_ref_row = {
     },
 #define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &vug_ref_block_format,
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
-    .fetch = fetch,
+    .prefetch = prefetch,
     .tile = tile_f32,
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
     .tile_q8 = vug_ref_tile_q8,
-    .round = vug_ref_round_row,
+    .quantize = vug_ref_quantize_row,
     .softmax = softmax,
-    .join = join,
+    .axpby = axpby,
     .sum_squares = sum_squares,
     .norm = norm,
     .rope = rope,

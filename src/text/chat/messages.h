@@ -1,55 +1,54 @@
 #ifndef VUG_TEXT_CHAT_MESSAGES_H
 #define VUG_TEXT_CHAT_MESSAGES_H
 
-/*
- * Messages on their way to a template: read, checked, and made to fit a template that
- * refuses some of them.
- */
+/* Reading and checking messages, and adapting them to what a template supports. */
 
 #include "core/json.h"
 
-#define VUG_MESSAGES_MAX_BYTES ((size_t)64 << 20) /* of messages, tools, variables: each */
+#define VUG_MESSAGES_MAX_BYTES ((size_t)64 << 20) /* of messages, of tools, of variables */
 
-/* X(id): what a template refuses or leaves out, in the order in which it is repaired:
- *   STRING        content has to be a list of parts
- *   PARTS         content has to be a string: parts are joined by line ends
- *   DEVELOPER     the role becomes system
- *   SYSTEM        at the beginning: the role becomes user
- *   LATE_SYSTEM   behind other messages: likewise
- *   LONE_SYSTEM   with nobody else: the last one becomes the user's
- *   TEXT_ARGUMENTS  of a call: they become an object with that text
- *   CALLS         calls become text of the assistant, and results messages of the user
- *   STRAY_RESULT  of no call, as the role function may be: it becomes a message of the user
- *   AFTER_RESULT  of a user, behind results of tools: these become text of that message
- *   NEIGHBOURS    messages of one role that follow each other become one
- *   GREETING      in front of an assistant who speaks first comes an empty message of a user */
+/* X(id): what a template may not support, in the order of the adaptations, and the adaptation:
+ *   STRING           content that is a string: it becomes a list of parts
+ *   PARTS            content that is a list of parts: they are joined by line ends
+ *   DEVELOPER        the role developer: it becomes system
+ *   SYSTEM           a system message at the beginning: it becomes the user's
+ *   LATE_SYSTEM      a system message later on: it becomes the user's
+ *   LONE_SYSTEM      only system messages: the last one becomes the user's
+ *   TEXT_ARGUMENTS   arguments of a call that are no object: one is made around the text
+ *   CALLS            tool calls: they become text of the assistant, results text of the user
+ *   STRAY_RESULT     a result without a call: it becomes the user's
+ *   AFTER_RESULT     a user's message behind results: these become text of that message
+ *   REPEATED_ROLE    neighbouring messages of one role: they are joined
+ *   ASSISTANT_FIRST  an assistant that speaks first: an empty user's message precedes it */
 /* clang-format off */
-#define VUG_REFUSAL_TABLE(X)                                                \
+#define VUG_CAPABILITY_TABLE(X)                                                \
     X(STRING) X(PARTS) X(DEVELOPER) X(SYSTEM) X(LATE_SYSTEM) X(LONE_SYSTEM) \
-    X(TEXT_ARGUMENTS) X(CALLS) X(STRAY_RESULT) X(AFTER_RESULT) X(NEIGHBOURS) X(GREETING)
+    X(TEXT_ARGUMENTS) X(CALLS) X(STRAY_RESULT) X(AFTER_RESULT) X(REPEATED_ROLE) X(ASSISTANT_FIRST)
 /* clang-format on */
 
 typedef enum {
-#define X(id) VUG_REFUSES_##id,
-    VUG_REFUSAL_TABLE(X)
+#define X(id) VUG_CAPABILITY_##id,
+    VUG_CAPABILITY_TABLE(X)
 #undef X
-            VUG_REFUSAL_COUNT
-} vug_refusal;
+            VUG_CAPABILITY_COUNT
+} vug_template_capability;
 
+/* All zero: the template supports everything. */
 typedef struct {
-    bool refuses[VUG_REFUSAL_COUNT];
-} vug_refusals;
+    bool lacks[VUG_CAPABILITY_COUNT];
+} vug_template_capabilities;
 
-/* The array of messages; `json` may also be an object that has it under "messages". Only
- * that they are objects is checked. Values live in `arena` and in `json`. */
+/* Reads the array of messages, which may be the member "messages" of an object. Checks only
+ * that they are objects. Values point into `arena` and `json`. */
 VUG_MUST_CHECK vug_status vug_messages_read(vug_str json, vug_arena *arena, const vug_jv **out,
                                             vug_err *err);
-/* Checks what `list` holds, parses the arguments of its calls, and repairs what the
- * template refuses. Strings are shared with `list`. */
-VUG_MUST_CHECK vug_status vug_messages_fit(const vug_jv *list, const vug_refusals *refusals,
-                                           vug_arena *arena, const vug_jv **out, vug_err *err);
-/* NULL for no text, null and an empty list; otherwise an array of functions. With `strict`
- * any array. */
+/* Checks the messages of `list`, parses the arguments of their calls, and adapts them to the
+ * template. Strings are shared with `list`. */
+VUG_MUST_CHECK vug_status vug_messages_adapt(const vug_jv *list,
+                                             const vug_template_capabilities *capabilities,
+                                             vug_arena *arena, const vug_jv **out, vug_err *err);
+/* Reads the array of tools, which may be the member "tools" of an object; NULL for an empty
+ * text, null and an empty array. `strict` takes any array as it is. */
 VUG_MUST_CHECK vug_status vug_tools_read(vug_str json, bool strict, vug_arena *arena,
                                          const vug_jv **out, vug_err *err);
 

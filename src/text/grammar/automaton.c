@@ -1,11 +1,8 @@
 #include "text/grammar/automaton.h"
 
-#include "text/grammar/nfa.h"
-
 /*
- * From rules to an automaton that can be walked without further care: what cannot come
- * to an end is taken away, so that whatever is alive is right so far, and grammars whose
- * stacks would grow without a byte are refused.
+ * Makes an automaton safe to run: whatever cannot be completed is removed, so that every
+ * prefix that is still alive can become a whole match, and left recursion is detected.
  */
 
 void vug_automaton_destroy(vug_automaton *a)
@@ -19,51 +16,51 @@ void vug_automaton_destroy(vug_automaton *a)
     vug_free(a);
 }
 
-/* ---- states from which the end of their body can be reached ------------------ */
+/* ---- which states can reach the end of their body ------------------ */
 
-/* Backwards: `source` reaches the end if the state in whose list this is does, and
- * `other` as well: for a call the one of where it leads to and where it comes back. */
+/* In the list of a state: `source` can reach the end if the state can, and `other` can, too
+ * (if there is one). A call needs both the body that it calls and its return state. */
 typedef struct {
     uint32_t source, other;
-} support;
+} dependency;
 
 typedef struct {
     const vug_automaton *a;
-    bool bytes;      /* edges count; else only what needs no byte */
-    uint32_t *first; /* [n_states + 1] of the lists in `list` */
-    support *list;
+    bool use_bytes;  /* follow edges; else only calls, to find what needs no byte */
+    uint32_t *first; /* [n_states + 2]: where the list of each state begins in `list` */
+    dependency *list;
     uint32_t *pending; /* [n_states] */
     bool *reaches;     /* [n_states]: the result */
-} search;
+} reachability;
 
-typedef void support_fn(search *s, uint32_t state, support by);
+typedef void dependency_fn(reachability *s, uint32_t state, dependency by);
 
-static void count_support(search *s, uint32_t state, support by)
+static void count_dependency(reachability *s, uint32_t state, dependency by)
 {
     (void)by;
     s->first[state + 1]++;
 }
 
-static void keep_support(search *s, uint32_t state, support by)
+static void store_dependency(reachability *s, uint32_t state, dependency by)
 {
     s->list[s->first[state]++] = by;
 }
 
-static void each_support(search *s, support_fn *use)
+static void for_each_dependency(reachability *s, dependency_fn *use)
 {
     const vug_automaton *a = s->a;
     for (uint32_t i = 0; i < a->n_states; i++) {
-        for (uint32_t e = a->state[i].edge; s->bytes && e < a->state[i + 1].edge; e++)
-            use(s, a->edge[e].state, (support){ i, VUG_NFA_NONE });
+        for (uint32_t e = a->state[i].edge; s->use_bytes && e < a->state[i + 1].edge; e++)
+            use(s, a->edge[e].state, (dependency){ i, VUG_STATE_NONE });
         for (uint32_t c = a->state[i].call; c < a->state[i + 1].call; c++) {
             const uint32_t start = a->rule[a->call[c].rule].start;
-            use(s, start, (support){ i, a->call[c].back });
-            use(s, a->call[c].back, (support){ i, start });
+            use(s, start, (dependency){ i, a->call[c].return_state });
+            use(s, a->call[c].return_state, (dependency){ i, start });
         }
     }
 }
 
-static void spread(search *s)
+static void propagate_reachability(reachability *s)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->a->n_states; i++) {
@@ -74,8 +71,8 @@ static void spread(search *s)
     while (n > 0) {
         const uint32_t state = s->pending[--n];
         for (uint32_t i = s->first[state]; i < s->first[state + 1]; i++) {
-            const support by = s->list[i];
-            if (s->reaches[by.source] || (by.other != VUG_NFA_NONE && !s->reaches[by.other]))
+            const dependency by = s->list[i];
+            if (s->reaches[by.source] || (by.other != VUG_STATE_NONE && !s->reaches[by.other]))
                 continue;
             s->reaches[by.source] = true;
             s->pending[n++] = by.source;
@@ -83,34 +80,36 @@ static void spread(search *s)
     }
 }
 
-static vug_status find_ends(const vug_automaton *a, bool bytes, bool *reaches, vug_err *err)
+static vug_status find_terminating(const vug_automaton *a, bool use_bytes, bool *reaches,
+                                   vug_err *err)
 {
     const size_t n = a->n_states, n_list = (size_t)a->n_edges + 2 * (size_t)a->n_calls;
-    search s = { .a = a, .bytes = bytes };
+    reachability s = { .a = a, .use_bytes = use_bytes };
     s.reaches = reaches;
     s.first = vug_alloc_zero(n + 2, sizeof(*s.first));
     s.list = vug_alloc(n_list + 1, sizeof(*s.list));
     s.pending = vug_alloc(n, sizeof(*s.pending));
-    const bool fits = s.first && s.list && s.pending;
-    if (fits) {
-        each_support(&s, count_support);
+    const bool allocated = s.first && s.list && s.pending;
+    if (allocated) {
+        for_each_dependency(&s, count_dependency);
         for (size_t i = 0; i < n; i++)
             s.first[i + 1] += s.first[i];
-        each_support(&s, keep_support);
-        /* Each list now begins where the one before it began. */
+        for_each_dependency(&s, store_dependency);
+        /* Storing moved each beginning to the end of its list, where the next list begins. */
         memmove(s.first + 1, s.first, n * sizeof(*s.first));
         s.first[0] = 0;
-        spread(&s);
+        propagate_reachability(&s);
     }
     vug_free(s.first);
     vug_free(s.list);
     vug_free(s.pending);
-    return fits ? VUG_OK
-                : VUG_FAIL_NOMEM(err, "the automaton of a grammar", n_list * sizeof(support));
+    return allocated
+                   ? VUG_OK
+                   : VUG_FAIL_NOMEM(err, "the automaton of a grammar", n_list * sizeof(dependency));
 }
 
-/* Takes away what leads nowhere. */
-static void trim(vug_automaton *a, const bool *reaches)
+/* Removes edges and calls that lead nowhere. */
+static void remove_dead_edges(vug_automaton *a, const bool *reaches)
 {
     uint32_t n_edges = 0, n_calls = 0;
     uint32_t edge = 0, call = 0;
@@ -124,10 +123,10 @@ static void trim(vug_automaton *a, const bool *reaches)
         }
         for (; call < a->state[i + 1].call; call++) {
             const vug_call_edge c = a->call[call];
-            if (reaches[c.back] && reaches[a->rule[c.rule].start])
+            if (reaches[c.return_state] && reaches[a->rule[c.rule].start])
                 a->call[n_calls++] = c;
         }
-        s->last = s->final && s->edge == n_edges && s->call == n_calls;
+        s->final_only = s->final && s->edge == n_edges && s->call == n_calls;
     }
     a->n_edges = a->state[a->n_states].edge = n_edges;
     a->n_calls = a->state[a->n_states].call = n_calls;
@@ -136,24 +135,24 @@ static void trim(vug_automaton *a, const bool *reaches)
 /* ---- left recursion ----------------------------------------------------------- */
 
 /*
- * A body that is entered again before a byte was read would put frames on the stack
- * forever. Bodies are known by their start states; what a body enters at once are the
- * rules called in its start state, or behind calls there that need no byte.
+ * A body that is entered again before a byte was read would push frames forever. Bodies are
+ * identified by their start states. A body enters at once the rules that its start state
+ * calls, and those called after a call that can match the empty text.
  */
 typedef struct {
     const vug_automaton *a;
-    const bool *empty; /* [n_states]: the end of the body is reached without a byte */
-    uint32_t *first;   /* [n_states + 1]: where the list of a start begins, in ... */
-    uint32_t *enters;  /* ... these starts; [n_calls] */
-    uint32_t *reached; /* [n_states] those that one start reaches without a byte */
-    uint32_t *seen;    /* [n_states]: the start that reached it last, + 1 */
-    uint8_t *color;    /* [n_states] of starts in a depth-first search */
-    uint32_t n_enters;
-} recursion;
+    const bool *nullable; /* [n_states]: the end of the body can be reached without a byte */
+    uint32_t *first;      /* [n_states + 1]: where the list of each start state begins ... */
+    uint32_t *entered;    /* [n_calls] ... in these start states of entered bodies */
+    uint32_t *reached;    /* [n_states]: states that one start reaches without a byte */
+    uint32_t *seen;       /* [n_states]: the start that reached the state last, + 1 */
+    uint8_t *color;       /* [n_states]: of start states, in the depth-first search */
+    uint32_t n_entered;
+} recursion_search;
 
-enum { NEW, ON_THE_WAY, DONE };
+enum { UNVISITED, ON_PATH, DONE };
 
-static void reach(recursion *r, uint32_t state, uint32_t start, size_t *n)
+static void reach_state(recursion_search *r, uint32_t state, uint32_t start, size_t *n)
 {
     if (r->seen[state] == start + 1)
         return;
@@ -161,29 +160,29 @@ static void reach(recursion *r, uint32_t state, uint32_t start, size_t *n)
     r->reached[(*n)++] = state;
 }
 
-static void list_entered(recursion *r, uint32_t start)
+static void list_entered(recursion_search *r, uint32_t start)
 {
     const vug_automaton *a = r->a;
     size_t n = 0;
-    reach(r, start, start, &n);
+    reach_state(r, start, start, &n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t state = r->reached[i];
         for (uint32_t c = a->state[state].call; c < a->state[state + 1].call; c++) {
             const uint32_t entered = a->rule[a->call[c].rule].start;
-            r->enters[r->n_enters++] = entered;
-            if (r->empty[entered])
-                reach(r, a->call[c].back, start, &n);
+            r->entered[r->n_entered++] = entered;
+            if (r->nullable[entered])
+                reach_state(r, a->call[c].return_state, start, &n);
         }
     }
 }
 
-/* A start on a cycle, or VUG_NFA_NONE. `path` is as `reached`, and so is `next`. */
-static uint32_t find_cycle(recursion *r, uint32_t root, uint32_t *path, uint32_t *next)
+/* A start state on a cycle, or VUG_STATE_NONE. `path` and `next` are scratch, [n_states]. */
+static uint32_t find_cycle(recursion_search *r, uint32_t root, uint32_t *path, uint32_t *next)
 {
     size_t n = 0;
     path[n++] = root;
     next[root] = r->first[root];
-    r->color[root] = ON_THE_WAY;
+    r->color[root] = ON_PATH;
     while (n > 0) {
         const uint32_t at = path[n - 1];
         if (next[at] == r->first[at + 1]) {
@@ -191,60 +190,60 @@ static uint32_t find_cycle(recursion *r, uint32_t root, uint32_t *path, uint32_t
             n--;
             continue;
         }
-        const uint32_t to = r->enters[next[at]++];
-        if (r->color[to] == ON_THE_WAY)
+        const uint32_t to = r->entered[next[at]++];
+        if (r->color[to] == ON_PATH)
             return to;
-        if (r->color[to] == NEW) {
-            r->color[to] = ON_THE_WAY;
+        if (r->color[to] == UNVISITED) {
+            r->color[to] = ON_PATH;
             next[to] = r->first[to];
             path[n++] = to;
         }
     }
-    return VUG_NFA_NONE;
+    return VUG_STATE_NONE;
 }
 
-static uint32_t find_recursion(recursion *r)
+static uint32_t find_left_recursion(recursion_search *r)
 {
     const vug_automaton *a = r->a;
     for (uint32_t i = 0; i < a->n_states; i++) {
-        r->first[i] = r->n_enters;
+        r->first[i] = r->n_entered;
         if (a->state[i].start == i)
             list_entered(r, i);
     }
-    r->first[a->n_states] = r->n_enters;
+    r->first[a->n_states] = r->n_entered;
     for (uint32_t i = 0; i < a->n_rules; i++) {
         const uint32_t start = a->rule[i].start;
-        const uint32_t found =
-                r->color[start] == NEW ? find_cycle(r, start, r->reached, r->seen) : VUG_NFA_NONE;
-        if (found != VUG_NFA_NONE)
+        const uint32_t found = r->color[start] == UNVISITED
+                                       ? find_cycle(r, start, r->reached, r->seen)
+                                       : VUG_STATE_NONE;
+        if (found != VUG_STATE_NONE)
             return found;
     }
-    return VUG_NFA_NONE;
+    return VUG_STATE_NONE;
 }
 
-/* `start` becomes one of a body that can begin with itself. */
-static vug_status look_for_recursion(const vug_automaton *a, const bool *empty, uint32_t *start,
-                                     vug_err *err)
+static vug_status check_left_recursion(const vug_automaton *a, const bool *nullable,
+                                       uint32_t *start, vug_err *err)
 {
     const size_t n = a->n_states;
-    recursion r = { .a = a, .empty = empty };
+    recursion_search r = { .a = a, .nullable = nullable };
     r.first = vug_alloc(n + 1, sizeof(*r.first));
-    r.enters = vug_alloc((size_t)a->n_calls + 1, sizeof(*r.enters));
+    r.entered = vug_alloc((size_t)a->n_calls + 1, sizeof(*r.entered));
     r.reached = vug_alloc(n, sizeof(*r.reached));
     r.seen = vug_alloc_zero(n, sizeof(*r.seen));
     r.color = vug_alloc_zero(n, sizeof(*r.color));
-    const bool fits = r.first && r.enters && r.reached && r.seen && r.color;
-    if (fits)
-        *start = find_recursion(&r);
+    const bool allocated = r.first && r.entered && r.reached && r.seen && r.color;
+    if (allocated)
+        *start = find_left_recursion(&r);
     vug_free(r.first);
-    vug_free(r.enters);
+    vug_free(r.entered);
     vug_free(r.reached);
     vug_free(r.seen);
     vug_free(r.color);
-    return fits ? VUG_OK : VUG_FAIL_NOMEM(err, "the automaton of a grammar", n * 16);
+    return allocated ? VUG_OK : VUG_FAIL_NOMEM(err, "the automaton of a grammar", n * 16);
 }
 
-/* ---- all of it ------------------------------------------------------------------ */
+/* ---- finishing ----------------------------------------------------------------- */
 
 static void classify_bytes(vug_automaton *a)
 {
@@ -258,37 +257,17 @@ static void classify_bytes(vug_automaton *a)
     }
 }
 
-static vug_status refuse_recursion(const vug_rules *rules, const vug_nfa *nfa,
-                                   const vug_automaton *a, uint32_t start, vug_err *err)
+static vug_status finish_automaton(vug_automaton *a, bool *reaches, uint32_t *left_recursive,
+                                   vug_err *err)
 {
-    vug_str name = { 0 };
-    for (size_t i = 0; i < a->n_rules; i++) {
-        const vug_node node = VUG_NFA_BODY(nfa)[VUG_NFA_RULE(nfa)[i].body].node;
-        const vug_rule *rule = vug_rule_at(rules, node);
-        if (a->rule[i].start == start && rule->kind == VUG_RULE_DECLARED)
-            name = vug_rule_name(rules, rule);
-    }
-    return VUG_FAIL(
-            err, VUG_UNSUPPORTED,
-            "the rule '%.*s' can begin with itself (left recursion); expected a repetition, "
-            "or that something comes before",
-            VUG_STR_ARG(name));
-}
-
-static vug_status finish(const vug_rules *rules, const vug_nfa *nfa, vug_automaton *a,
-                         bool *reaches, vug_err *err)
-{
-    uint32_t recursive = VUG_NFA_NONE;
-    VUG_TRY(find_ends(a, true, reaches, err));
+    VUG_TRY(find_terminating(a, true, reaches, err));
     if (!reaches[a->rule[0].start])
         return VUG_FAIL(err, VUG_ARGUMENT, "a grammar that no text matches");
-    trim(a, reaches);
-    VUG_TRY(find_ends(a, false, reaches, err));
-    VUG_TRY(look_for_recursion(a, reaches, &recursive, err));
-    if (recursive != VUG_NFA_NONE)
-        return refuse_recursion(rules, nfa, a, recursive, err);
+    remove_dead_edges(a, reaches);
+    VUG_TRY(find_terminating(a, false, reaches, err));
+    VUG_TRY(check_left_recursion(a, reaches, left_recursive, err));
     for (uint32_t i = 0; i < a->n_rules; i++) {
-        /* x{3,5} of what may be empty is x{0,5}. */
+        /* If x may be empty, x{3,5} is x{0,5}. */
         if (a->rule[i].max > 1 && reaches[a->rule[i].start])
             a->rule[i].min = 0;
     }
@@ -296,38 +275,13 @@ static vug_status finish(const vug_rules *rules, const vug_nfa *nfa, vug_automat
     return VUG_OK;
 }
 
-static vug_status make(const vug_rules *rules, vug_node root, vug_automaton *a, vug_err *err)
+vug_status vug_automaton_finish(vug_automaton *a, uint32_t *left_recursive, vug_err *err)
 {
-    vug_rule_plan plan = { 0 };
-    vug_nfa nfa = { 0 };
-    vug_status st = vug_rule_plan_make(rules, root, &plan, err);
-    if (st == VUG_OK)
-        st = vug_nfa_make(rules, root, &plan, &nfa, err);
-    vug_free(plan.mark);
-    if (st == VUG_OK)
-        st = vug_dfa_make(&nfa, a, err);
-    bool *reaches = st == VUG_OK ? vug_alloc(a->n_states, sizeof(*reaches)) : NULL;
-    if (st == VUG_OK && !reaches)
-        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", a->n_states);
-    if (st == VUG_OK)
-        st = finish(rules, &nfa, a, reaches, err);
+    bool *reaches = vug_alloc(a->n_states, sizeof(*reaches));
+    *left_recursive = VUG_STATE_NONE;
+    if (!reaches)
+        return VUG_FAIL_NOMEM(err, "the automaton of a grammar", a->n_states);
+    const vug_status st = finish_automaton(a, reaches, left_recursive, err);
     vug_free(reaches);
-    vug_nfa_release(&nfa);
     return st;
-}
-
-vug_status vug_automaton_create(const vug_rules *rules, vug_node root, vug_automaton **out,
-                                vug_err *err)
-{
-    VUG_TRY(vug_rules_ok(rules, err));
-    vug_automaton *a = vug_alloc_zero(1, sizeof(*a));
-    if (!a)
-        return VUG_FAIL_NOMEM(err, "the automaton of a grammar", sizeof(*a));
-    const vug_status st = make(rules, root, a, err);
-    if (st != VUG_OK) {
-        vug_automaton_destroy(a);
-        return st;
-    }
-    *out = a;
-    return VUG_OK;
 }

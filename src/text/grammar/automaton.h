@@ -2,61 +2,68 @@
 #define VUG_TEXT_GRAMMAR_AUTOMATON_H
 
 /*
- * What a grammar becomes: a pushdown automaton over bytes, read-only from then on.
+ * A compiled grammar: a pushdown automaton over bytes, read-only once it is built.
  *
- * Every rule that stays a rule has a body, a deterministic automaton whose edges are
- * ranges of bytes and calls of rules (Woods 1970, "Transition network grammars for
- * natural language analysis"). A call puts a frame on the stack and goes on in the body
- * that is called; at a final state the frame goes, and the caller goes on at `back`.
+ * Every rule that is not inlined has a body, a deterministic automaton whose edges are ranges
+ * of bytes and calls of rules (Woods 1970, "Transition network grammars for natural language
+ * analysis"). A call pushes a frame and continues in the body of the rule; at a final state
+ * the frame is popped, and the caller continues at `return_state`.
  *
- * Repetitions with counts are rules, too: their bodies are gone through `min` to `max`
- * times, and frames count. So x{1000} has as many states as x, and where all but the
- * counts is the same, masks are shared.
+ * Large counted repetitions are rules, too: their body runs `min` to `max` times, and the
+ * frame counts. So x{1000} has as many states as x, and frames that differ only in their
+ * counts share token masks.
  */
 
-#include "text/grammar/rules.h"
+#include "text/grammar/grammar_expr.h"
 
-#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 20) /* before and after it is deterministic */
-#define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps to make it so */
+#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 20) /* of the NFA, and of the DFA */
+#define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps of the subset construction */
+
+#define VUG_STATE_NONE UINT32_MAX
 
 typedef struct {
-    uint8_t from, to; /* both are in it */
+    uint8_t from, to; /* inclusive */
     uint32_t state;
 } vug_byte_edge;
 
 typedef struct {
     uint32_t rule;
-    uint32_t back; /* a state */
+    uint32_t return_state;
 } vug_call_edge;
 
 typedef struct {
-    uint32_t edge, call; /* the first of its edges, which ascend; those of the next state follow */
-    uint32_t start;      /* of its body */
+    uint32_t edge, call; /* the first of each; they end where those of the next state begin.
+                            Edges are sorted by byte. */
+    uint32_t start;      /* of the body that the state belongs to */
     bool final;
-    bool last; /* final, and nothing leaves it: who calls with such a `back` need not return */
+    bool final_only; /* final, without edges and calls: a call that returns here is a tail call */
 } vug_automaton_state;
 
 typedef struct {
     uint32_t start;    /* of the body */
-    uint32_t min, max; /* 1, 1 of an ordinary rule; max may be VUG_REPEAT_FOREVER; min is 0 where
-                          the body may be empty */
+    uint32_t min, max; /* 1, 1 for an ordinary rule; max may be VUG_REPEAT_UNBOUNDED; min is 0 if
+                          the body may match the empty text */
 } vug_automaton_rule;
 
 typedef struct {
     vug_automaton_state *state; /* [n_states + 1] */
     vug_byte_edge *edge;
     vug_call_edge *call;
-    vug_automaton_rule *rule; /* the first is the root; it is ordinary */
+    vug_automaton_rule *rule; /* the first is the root, an ordinary rule */
     uint32_t n_states, n_edges, n_calls, n_rules;
-    uint8_t class_of[256]; /* bytes that no edge tells apart have one class */
-    uint8_t byte_of[256];  /* one byte of each */
+    uint8_t class_of[256]; /* bytes that no edge distinguishes share a class */
+    uint8_t byte_of[256];  /* one byte of each class */
     uint32_t n_classes;
 } vug_automaton;
 
-/* Every state can reach the end of its body; a grammar that matches nothing, or with a
- * rule that can begin with itself, is refused. */
-VUG_MUST_CHECK vug_status vug_automaton_create(const vug_rules *rules, vug_node root,
-                                               vug_automaton **out, vug_err *err);
+/* Completes an automaton after its states, edges, calls and rules are filled in: removes what
+ * cannot reach the end of its body, finds `final_only` states and byte classes, and sets `min`
+ * to 0 for bodies that may be empty. Refuses a grammar that matches no text.
+ *
+ * `left_recursive` becomes the start state of a body that can call itself before it reads a
+ * byte, which would push frames forever; else VUG_STATE_NONE. */
+VUG_MUST_CHECK vug_status vug_automaton_finish(vug_automaton *automaton, uint32_t *left_recursive,
+                                               vug_err *err);
 void vug_automaton_destroy(vug_automaton *automaton);
 
 #endif

@@ -1,123 +1,124 @@
 #include "text/grammar/nfa.h"
 
-#include "core/text.h"
+#include "core/utf8.h"
 
 /*
- * Bodies of rules as nondeterministic automata (Thompson 1968). They are written from
- * the end: `emit` gets the state at which a node goes on and returns the one at which it
- * begins, so that nothing has to be patched later except the way back of a loop.
+ * Thompson's construction (1968), from the end of each body to its beginning: emit_expr gets
+ * the state that follows an expression and returns the one where the expression begins. Only
+ * the back edge of a loop has to be patched later.
  *
- * Characters become bytes here. A range of characters is cut into at most a few
- * sequences of ranges of bytes (as RE2, re2/compile.cc, AddRuneRangeUTF8), and those of
- * one class share the continuation bytes at their ends.
+ * Characters become bytes here. A range of characters is cut into a few sequences of byte
+ * ranges (as in RE2, re2/compile.cc, AddRuneRangeUTF8). The sequences of one class share the
+ * states of their trailing continuation bytes.
  */
 
 typedef struct {
-    const vug_rules *rules;
-    const uint8_t *mark;
+    const vug_grammar_builder *builder;
+    const uint8_t *plan_flags;
     vug_nfa *nfa;
-    uint32_t *rule_of; /* [nodes] of nodes that are ordinary rules; VUG_NFA_NONE: none yet */
-    uint32_t *body_of; /* [nodes] likewise: of nodes that have a body */
-    uint32_t *set_of;  /* [nodes] likewise: of classes with several ranges of ASCII */
+    uint32_t *rule_of;      /* [exprs]: rule number of a separate rule; VUG_NFA_NONE: none yet */
+    uint32_t *body_of;      /* [exprs]: body number; VUG_NFA_NONE: none yet */
+    uint32_t *ascii_set_of; /* [exprs]: ASCII set of a class; VUG_NFA_NONE: none yet */
     bool full;
-} maker;
+} nfa_builder;
 
-static uint32_t emit(maker *m, vug_node node, uint32_t next);
+static uint32_t emit_expr(nfa_builder *b, vug_grammar_expr expr, uint32_t next);
 
-static uint32_t add(maker *m, vug_nfa_state state)
+static uint32_t add_state(nfa_builder *b, vug_nfa_state state)
 {
-    const size_t n = m->nfa->state.len / sizeof(state);
+    const size_t n = b->nfa->state.len / sizeof(state);
     if (n >= VUG_AUTOMATON_MAX_STATES)
-        m->full = true;
+        b->full = true;
     else
-        vug_buf_append(&m->nfa->state, &state, sizeof(state));
+        vug_buf_append(&b->nfa->state, &state, sizeof(state));
     return (uint32_t)n;
 }
 
-static bool stuck(const maker *m)
+static bool has_failed(const nfa_builder *b)
 {
-    return m->full || m->nfa->state.bad || m->nfa->ascii.bad || m->nfa->rule.bad ||
-           m->nfa->body.bad;
+    return b->full || b->nfa->state.bad || b->nfa->ascii.bad || b->nfa->rule.bad ||
+           b->nfa->body.bad;
 }
 
-static uint32_t split(maker *m, uint32_t to, uint32_t other)
+static uint32_t add_split(nfa_builder *b, uint32_t to, uint32_t other)
 {
-    return add(m, (vug_nfa_state){ .kind = VUG_NFA_SPLIT, .to = to, .other = other });
+    return add_state(b, (vug_nfa_state){ .kind = VUG_NFA_SPLIT, .to = to, .other = other });
 }
 
-static uint32_t bytes(maker *m, uint8_t from, uint8_t upto, uint32_t next)
+static uint32_t add_byte_range(nfa_builder *b, uint8_t from, uint8_t upto, uint32_t next)
 {
-    return add(m, (vug_nfa_state){ .kind = VUG_NFA_BYTES, .from = from, .upto = upto, .to = next });
+    return add_state(
+            b, (vug_nfa_state){ .kind = VUG_NFA_BYTES, .from = from, .upto = upto, .to = next });
 }
 
 /* ---- rules and bodies ----------------------------------------------------- */
 
-static uint32_t body_of(maker *m, vug_node node)
+static uint32_t body_of_expr(nfa_builder *b, vug_grammar_expr expr)
 {
-    if (m->body_of[node] == VUG_NFA_NONE) {
-        m->body_of[node] = (uint32_t)(m->nfa->body.len / sizeof(vug_nfa_body));
-        const vug_nfa_body body = { .node = node };
-        vug_buf_append(&m->nfa->body, &body, sizeof(body));
+    if (b->body_of[expr] == VUG_NFA_NONE) {
+        b->body_of[expr] = (uint32_t)(b->nfa->body.len / sizeof(vug_nfa_body));
+        const vug_nfa_body body = { .expr = expr };
+        vug_buf_append(&b->nfa->body, &body, sizeof(body));
     }
-    return m->body_of[node];
+    return b->body_of[expr];
 }
 
-static uint32_t add_rule(maker *m, vug_node node, uint32_t min, uint32_t max)
+static uint32_t add_rule(nfa_builder *b, vug_grammar_expr expr, uint32_t min, uint32_t max)
 {
-    const uint32_t n = (uint32_t)(m->nfa->rule.len / sizeof(vug_nfa_rule));
-    const vug_nfa_rule rule = { body_of(m, node), min, max };
-    vug_buf_append(&m->nfa->rule, &rule, sizeof(rule));
+    const uint32_t n = (uint32_t)(b->nfa->rule.len / sizeof(vug_nfa_rule));
+    const vug_nfa_rule rule = { body_of_expr(b, expr), min, max };
+    vug_buf_append(&b->nfa->rule, &rule, sizeof(rule));
     return n;
 }
 
-static uint32_t call(maker *m, uint32_t rule, uint32_t next)
+static uint32_t add_call(nfa_builder *b, uint32_t rule, uint32_t next)
 {
-    return add(m, (vug_nfa_state){ .kind = VUG_NFA_CALL, .to = next, .other = rule });
+    return add_state(b, (vug_nfa_state){ .kind = VUG_NFA_CALL, .to = next, .other = rule });
 }
 
-static uint32_t ordinary_rule(maker *m, vug_node node)
+static uint32_t rule_of_expr(nfa_builder *b, vug_grammar_expr expr)
 {
-    if (m->rule_of[node] == VUG_NFA_NONE)
-        m->rule_of[node] = add_rule(m, node, 1, 1);
-    return m->rule_of[node];
+    if (b->rule_of[expr] == VUG_NFA_NONE)
+        b->rule_of[expr] = add_rule(b, expr, 1, 1);
+    return b->rule_of[expr];
 }
 
 /* ---- characters ------------------------------------------------------------ */
 
 typedef struct {
     uint32_t next;
-    uint32_t tail[4]; /* any 1, 2 or 3 continuation bytes and then `next`; VUG_NFA_NONE: not yet */
-    uint32_t start;   /* of the choice among what was added so far */
-} class_maker;
+    uint32_t tail[4]; /* [i] reads i continuation bytes and then goes to `next` */
+    uint32_t start;   /* of the choice among the sequences added so far */
+} class_emitter;
 
-static uint32_t tail(maker *m, class_maker *c, size_t n)
+static uint32_t tail_states(nfa_builder *b, class_emitter *c, size_t n)
 {
     if (n == 0)
         return c->next;
     for (size_t i = 1; i <= n; i++) {
         if (c->tail[i] == VUG_NFA_NONE)
-            c->tail[i] = bytes(m, 0x80, 0xbf, i == 1 ? c->next : c->tail[i - 1]);
+            c->tail[i] = add_byte_range(b, 0x80, 0xbf, i == 1 ? c->next : c->tail[i - 1]);
     }
     return c->tail[n];
 }
 
-/* Characters of equal length of which all bytes but a prefix run over all they can. */
-static void add_sequence(maker *m, class_maker *c, uint32_t from, uint32_t to)
+/* The range is one that product_range_end found: the product of a range for each byte. */
+static void add_utf8_ranges(nfa_builder *b, class_emitter *c, uint32_t from, uint32_t to)
 {
     char low[4], high[4];
-    const size_t n = vug_utf8_put(from, low);
-    (void)vug_utf8_put(to, high);
+    const size_t n = vug_utf8_encode(from, low);
+    (void)vug_utf8_encode(to, high);
     size_t fixed = n;
     while (fixed > 1 && (uint8_t)low[fixed - 1] == 0x80 && (uint8_t)high[fixed - 1] == 0xbf)
         fixed--;
-    uint32_t at = tail(m, c, n - fixed);
+    uint32_t at = tail_states(b, c, n - fixed);
     for (size_t i = fixed; i-- > 0;)
-        at = bytes(m, (uint8_t)low[i], (uint8_t)high[i], at);
-    c->start = c->start == VUG_NFA_NONE ? at : split(m, at, c->start);
+        at = add_byte_range(b, (uint8_t)low[i], (uint8_t)high[i], at);
+    c->start = c->start == VUG_NFA_NONE ? at : add_split(b, at, c->start);
 }
 
-/* The first part of [from, to] in which sequences of bytes are products of ranges. */
-static uint32_t product_end(uint32_t from, uint32_t to)
+/* The end of the first part of [from, to] that one sequence of byte ranges can express. */
+static uint32_t product_range_end(uint32_t from, uint32_t to)
 {
     static const uint32_t last_of_length[] = { 0x7f, 0x7ff, 0xffff };
     for (size_t i = 0; i < 3; i++) {
@@ -136,187 +137,189 @@ static uint32_t product_end(uint32_t from, uint32_t to)
     return to;
 }
 
-/* The set of what a class has of ASCII. */
-static uint32_t ascii_of(maker *m, vug_node node, const vug_rule *rule)
+/* The ASCII characters of a class. */
+static uint32_t ascii_set_of(nfa_builder *b, vug_grammar_expr expr, const vug_expr_node *node)
 {
-    if (m->set_of[node] == VUG_NFA_NONE) {
-        vug_nfa_ascii set = { 0 };
-        for (uint32_t i = 0; i < rule->n; i++) {
-            const vug_char_range here = vug_rule_ranges(m->rules, rule)[i];
+    if (b->ascii_set_of[expr] == VUG_NFA_NONE) {
+        vug_nfa_ascii_set set = { 0 };
+        for (uint32_t i = 0; i < node->n; i++) {
+            const vug_char_range here = vug_expr_ranges(b->builder, node)[i];
             for (uint32_t c = here.from; c <= here.to && c < 0x80; c++)
                 set.has[c / 64] |= (uint64_t)1 << (c % 64);
         }
-        m->set_of[node] = (uint32_t)(m->nfa->ascii.len / sizeof(set));
-        vug_buf_append(&m->nfa->ascii, &set, sizeof(set));
+        b->ascii_set_of[expr] = (uint32_t)(b->nfa->ascii.len / sizeof(set));
+        vug_buf_append(&b->nfa->ascii, &set, sizeof(set));
     }
-    return m->set_of[node];
+    return b->ascii_set_of[expr];
 }
 
-static uint32_t emit_class(maker *m, vug_node node, const vug_rule *rule, uint32_t next)
+static uint32_t emit_class(nfa_builder *b, vug_grammar_expr expr, const vug_expr_node *node,
+                           uint32_t next)
 {
-    class_maker c = { next, { 0, VUG_NFA_NONE, VUG_NFA_NONE, VUG_NFA_NONE }, VUG_NFA_NONE };
-    const bool set = rule->n > 1 && vug_rule_ranges(m->rules, rule)[1].to < 0x80;
+    class_emitter c = { next, { 0, VUG_NFA_NONE, VUG_NFA_NONE, VUG_NFA_NONE }, VUG_NFA_NONE };
+    const bool set = node->n > 1 && vug_expr_ranges(b->builder, node)[1].to < 0x80;
     uint32_t i = 0;
     if (set) {
-        c.start = add(m, (vug_nfa_state){ .kind = VUG_NFA_ASCII,
-                                          .to = next,
-                                          .other = ascii_of(m, node, rule) });
-        while (i < rule->n && vug_rule_ranges(m->rules, rule)[i].to < 0x80)
+        c.start = add_state(b, (vug_nfa_state){ .kind = VUG_NFA_ASCII,
+                                                .to = next,
+                                                .other = ascii_set_of(b, expr, node) });
+        while (i < node->n && vug_expr_ranges(b->builder, node)[i].to < 0x80)
             i++;
     }
-    for (; i < rule->n && !stuck(m); i++) {
-        vug_char_range left = vug_rule_ranges(m->rules, rule)[i];
+    for (; i < node->n && !has_failed(b); i++) {
+        vug_char_range left = vug_expr_ranges(b->builder, node)[i];
         if (set && left.from < 0x80)
             left.from = 0x80;
         while (left.from <= left.to) {
-            const uint32_t end = product_end(left.from, left.to);
-            add_sequence(m, &c, left.from, end);
+            const uint32_t end = product_range_end(left.from, left.to);
+            add_utf8_ranges(b, &c, left.from, end);
             left.from = end + 1;
         }
     }
     return c.start;
 }
 
-/* ---- what is put together -------------------------------------------------- */
+/* ---- combinators -------------------------------------------------- */
 
-static uint32_t emit_choice(maker *m, const vug_rule *rule, uint32_t next)
+static uint32_t emit_choice(nfa_builder *b, const vug_expr_node *node, uint32_t next)
 {
-    if (rule->n == 0)
-        return split(m, VUG_NFA_NONE, VUG_NFA_NONE);
+    if (node->n == 0)
+        return add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
     uint32_t at = VUG_NFA_NONE;
-    for (uint32_t i = rule->n; i-- > 0 && !stuck(m);) {
-        const uint32_t way = emit(m, vug_rule_parts(m->rules, rule)[i], next);
-        at = i + 1 == rule->n ? way : split(m, way, at);
+    for (uint32_t i = node->n; i-- > 0 && !has_failed(b);) {
+        const uint32_t branch = emit_expr(b, vug_expr_parts(b->builder, node)[i], next);
+        at = i + 1 == node->n ? branch : add_split(b, branch, at);
     }
     return at;
 }
 
-static uint32_t emit_star(maker *m, vug_node part, uint32_t next)
+static uint32_t emit_star(nfa_builder *b, vug_grammar_expr part, uint32_t next)
 {
-    const uint32_t loop = split(m, VUG_NFA_NONE, next);
-    const uint32_t way = emit(m, part, loop);
-    if (!stuck(m))
-        VUG_NFA_STATE(m->nfa)[loop].to = way;
+    const uint32_t loop = add_split(b, VUG_NFA_NONE, next);
+    const uint32_t branch = emit_expr(b, part, loop);
+    if (!has_failed(b))
+        VUG_NFA_STATE(b->nfa)[loop].to = branch;
     return loop;
 }
 
-static uint32_t emit_repeat(maker *m, vug_node node, const vug_rule *rule, uint32_t next)
+static uint32_t emit_repeat(nfa_builder *b, vug_grammar_expr expr, const vug_expr_node *node,
+                            uint32_t next)
 {
-    const bool forever = rule->max == VUG_REPEAT_FOREVER;
-    if (m->mark[node] & VUG_PLAN_COUNT) {
-        const uint32_t min = rule->n ? rule->n : 1;
-        const uint32_t at = call(m, add_rule(m, rule->at, min, rule->max), next);
-        return rule->n ? at : split(m, at, next);
+    const bool unbounded = node->max == VUG_REPEAT_UNBOUNDED;
+    if (b->plan_flags[expr] & VUG_PLAN_COUNTED_LOOP) {
+        const uint32_t min = node->n ? node->n : 1;
+        const uint32_t at = add_call(b, add_rule(b, node->at, min, node->max), next);
+        return node->n ? at : add_split(b, at, next);
     }
-    uint32_t at = forever ? emit_star(m, rule->at, next) : next;
-    for (uint32_t i = forever ? rule->n : rule->max; i-- > 0 && !stuck(m);) {
-        const uint32_t way = emit(m, rule->at, at);
-        at = i < rule->n ? way : split(m, way, next);
+    uint32_t at = unbounded ? emit_star(b, node->at, next) : next;
+    for (uint32_t i = unbounded ? node->n : node->max; i-- > 0 && !has_failed(b);) {
+        const uint32_t branch = emit_expr(b, node->at, at);
+        at = i < node->n ? branch : add_split(b, branch, next);
     }
     return at;
 }
 
-/* A state of the graph is a chain of the ways that leave it. */
-static uint32_t emit_graph(maker *m, const vug_rule *rule, uint32_t next)
+/* Each state of the graph becomes a chain of splits, one for each outgoing edge. */
+static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t next)
 {
-    const vug_graph_edge *edge = vug_rule_edges(m->rules, rule);
-    const uint32_t first = (uint32_t)(m->nfa->state.len / sizeof(vug_nfa_state));
-    for (uint32_t i = 0; i < rule->max && !stuck(m); i++)
-        (void)split(m, VUG_NFA_NONE, VUG_NFA_NONE);
-    for (uint32_t i = 0; i < rule->n && !stuck(m); i++) {
-        const uint32_t to = edge[i].to == VUG_GRAPH_END ? next : first + edge[i].to;
-        const uint32_t way = emit(m, edge[i].label, to);
-        const uint32_t more = split(m, VUG_NFA_NONE, VUG_NFA_NONE);
-        if (stuck(m))
+    const vug_grammar_edge *edge = vug_expr_edges(b->builder, node);
+    const uint32_t first = (uint32_t)(b->nfa->state.len / sizeof(vug_nfa_state));
+    for (uint32_t i = 0; i < node->max && !has_failed(b); i++)
+        (void)add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
+    for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
+        const uint32_t to = edge[i].to == VUG_GRAMMAR_GRAPH_END ? next : first + edge[i].to;
+        const uint32_t branch = emit_expr(b, edge[i].label, to);
+        const uint32_t more = add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
+        if (has_failed(b))
             break;
-        vug_nfa_state *from = VUG_NFA_STATE(m->nfa) + first + edge[i].from;
-        VUG_NFA_STATE(m->nfa)[more] = *from;
-        from->to = way;
+        vug_nfa_state *from = VUG_NFA_STATE(b->nfa) + first + edge[i].from;
+        VUG_NFA_STATE(b->nfa)[more] = *from;
+        from->to = branch;
         from->other = more;
     }
     return first;
 }
 
-static uint32_t emit_inside(maker *m, vug_node node, uint32_t next)
+static uint32_t emit_inlined(nfa_builder *b, vug_grammar_expr expr, uint32_t next)
 {
-    const vug_rule *rule = vug_rule_at(m->rules, node);
+    const vug_expr_node *node = vug_expr_get(b->builder, expr);
     uint32_t at = next;
-    switch (rule->kind) {
-    case VUG_RULE_EMPTY:
+    switch (node->kind) {
+    case VUG_EXPR_EMPTY:
         break;
-    case VUG_RULE_LITERAL: {
-        const vug_str text = vug_rule_text(m->rules, rule);
+    case VUG_EXPR_LITERAL: {
+        const vug_str text = vug_expr_text(b->builder, node);
         for (size_t i = text.len; i-- > 0;)
-            at = bytes(m, (uint8_t)text.ptr[i], (uint8_t)text.ptr[i], at);
+            at = add_byte_range(b, (uint8_t)text.ptr[i], (uint8_t)text.ptr[i], at);
         break;
     }
-    case VUG_RULE_CLASS:
-        return emit_class(m, node, rule, next);
-    case VUG_RULE_SEQUENCE:
-        for (uint32_t i = rule->n; i-- > 0 && !stuck(m);)
-            at = emit(m, vug_rule_parts(m->rules, rule)[i], at);
+    case VUG_EXPR_CLASS:
+        return emit_class(b, expr, node, next);
+    case VUG_EXPR_SEQUENCE:
+        for (uint32_t i = node->n; i-- > 0 && !has_failed(b);)
+            at = emit_expr(b, vug_expr_parts(b->builder, node)[i], at);
         break;
-    case VUG_RULE_CHOICE:
-        return emit_choice(m, rule, next);
-    case VUG_RULE_REPEAT:
-        return emit_repeat(m, node, rule, next);
-    case VUG_RULE_GRAPH:
-        return emit_graph(m, rule, next);
-    case VUG_RULE_DECLARED:
-        return emit(m, rule->at, next);
-    case VUG_RULE_AHEAD:
-        VUG_ASSERT(false); /* vug_rules_regular has made graphs of them */
+    case VUG_EXPR_CHOICE:
+        return emit_choice(b, node, next);
+    case VUG_EXPR_REPEAT:
+        return emit_repeat(b, expr, node, next);
+    case VUG_EXPR_GRAPH:
+        return emit_graph(b, node, next);
+    case VUG_EXPR_RULE:
+        return emit_expr(b, node->at, next);
+    case VUG_EXPR_LOOKAHEAD:
+        VUG_ASSERT(false); /* vug_grammar_resolve_lookahead has replaced them by graphs */
     }
     return at;
 }
 
-/* Recursion is as deep as the trees of the plan. */
-static uint32_t emit(maker *m, vug_node node, uint32_t next)
+/* The recursion is as deep as the trees that the plan inlines. */
+static uint32_t emit_expr(nfa_builder *b, vug_grammar_expr expr, uint32_t next)
 {
-    if (m->mark[node] & VUG_PLAN_RULE)
-        return call(m, ordinary_rule(m, node), next);
-    return emit_inside(m, node, next);
+    if (b->plan_flags[expr] & VUG_PLAN_SEPARATE_RULE)
+        return add_call(b, rule_of_expr(b, expr), next);
+    return emit_inlined(b, expr, next);
 }
 
-static vug_status make_bodies(maker *m, vug_node root, vug_err *err)
+static vug_status build_bodies(nfa_builder *b, vug_grammar_expr root, vug_err *err)
 {
-    (void)ordinary_rule(m, root);
-    for (size_t i = 0; !stuck(m) && i < m->nfa->body.len / sizeof(vug_nfa_body); i++) {
-        const vug_node node = VUG_NFA_BODY(m->nfa)[i].node;
-        const uint32_t final = add(m, (vug_nfa_state){ .kind = VUG_NFA_FINAL });
-        /* What is counted may be a rule, too; then its body is the inside of that one. */
-        const uint32_t start = emit_inside(m, node, final);
-        if (!m->nfa->body.bad)
-            VUG_NFA_BODY(m->nfa)[i].start = start;
+    (void)rule_of_expr(b, root);
+    for (size_t i = 0; !has_failed(b) && i < b->nfa->body.len / sizeof(vug_nfa_body); i++) {
+        const vug_grammar_expr expr = VUG_NFA_BODY(b->nfa)[i].expr;
+        const uint32_t final = add_state(b, (vug_nfa_state){ .kind = VUG_NFA_FINAL });
+        /* The part of a counted loop may itself be a rule. Both then share the body. */
+        const uint32_t start = emit_inlined(b, expr, final);
+        if (!b->nfa->body.bad)
+            VUG_NFA_BODY(b->nfa)[i].start = start;
     }
-    if (m->full)
-        return VUG_FAIL(err, VUG_LIMIT, "a grammar of more than %u states",
+    if (b->full)
+        return VUG_FAIL(err, VUG_LIMIT, "the grammar has more than %u states",
                         VUG_AUTOMATON_MAX_STATES);
-    if (stuck(m))
-        return VUG_FAIL_NOMEM(err, "the states of a grammar", m->nfa->state.len);
+    if (has_failed(b))
+        return VUG_FAIL_NOMEM(err, "the states of a grammar", b->nfa->state.len);
     return VUG_OK;
 }
 
-vug_status vug_nfa_make(const vug_rules *rules, vug_node root, const vug_rule_plan *plan,
-                        vug_nfa *nfa, vug_err *err)
+vug_status vug_nfa_build(const vug_grammar_builder *builder, vug_grammar_expr root,
+                         const vug_inline_plan *plan, vug_nfa *nfa, vug_err *err)
 {
-    const size_t n = vug_rules_count(rules);
-    maker m = { .rules = rules, .mark = plan->mark, .nfa = nfa };
-    m.rule_of = vug_alloc(n, sizeof(*m.rule_of));
-    m.body_of = vug_alloc(n, sizeof(*m.body_of));
-    m.set_of = vug_alloc(n, sizeof(*m.set_of));
+    const size_t n = vug_grammar_expr_count(builder);
+    nfa_builder b = { .builder = builder, .plan_flags = plan->flags, .nfa = nfa };
+    b.rule_of = vug_alloc(n, sizeof(*b.rule_of));
+    b.body_of = vug_alloc(n, sizeof(*b.body_of));
+    b.ascii_set_of = vug_alloc(n, sizeof(*b.ascii_set_of));
     vug_status st;
-    if (m.rule_of && m.body_of && m.set_of) {
-        memset(m.rule_of, 0xff, n * sizeof(*m.rule_of));
-        memset(m.body_of, 0xff, n * sizeof(*m.body_of));
-        memset(m.set_of, 0xff, n * sizeof(*m.set_of));
-        st = make_bodies(&m, root, err);
+    if (b.rule_of && b.body_of && b.ascii_set_of) {
+        memset(b.rule_of, 0xff, n * sizeof(*b.rule_of));
+        memset(b.body_of, 0xff, n * sizeof(*b.body_of));
+        memset(b.ascii_set_of, 0xff, n * sizeof(*b.ascii_set_of));
+        st = build_bodies(&b, root, err);
     } else {
-        st = VUG_FAIL_NOMEM(err, "the states of a grammar", n * sizeof(*m.rule_of));
+        st = VUG_FAIL_NOMEM(err, "the states of a grammar", n * sizeof(*b.rule_of));
     }
-    vug_free(m.rule_of);
-    vug_free(m.body_of);
-    vug_free(m.set_of);
+    vug_free(b.rule_of);
+    vug_free(b.body_of);
+    vug_free(b.ascii_set_of);
     return st;
 }
 

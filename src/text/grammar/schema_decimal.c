@@ -1,42 +1,41 @@
-#include "text/grammar/schema.h"
+#include "core/number.h"
+#include "text/grammar/schema_internal.h"
 
-/*
- * Numbers of JSON, exactly as they are written: 0.ddd times a power of ten.
- */
+/* JSON numbers exactly as they are written: 0.ddd times a power of ten. */
 
 enum {
-    MAX_EXPONENT = 1000, /* past a double by far */
-    CHEAP = 16,          /* digits that are read in one step */
+    MAX_EXPONENT = 1000,  /* far beyond a double */
+    DIGITS_PER_STEP = 16, /* digits parsed in one step of work */
 };
 
 typedef struct {
     vug_decimal *to;
     bool fits;
-} reading;
+} decimal_parser;
 
-/* Zeros in front do not count; those at the end are taken away later. */
-static void put_digit(reading *r, char digit, bool behind_point)
+/* Skips leading zeros. Trailing zeros are removed later. */
+static void add_digit(decimal_parser *r, char digit, bool after_point)
 {
     vug_decimal *d = r->to;
     if (d->n == 0 && digit == 0) {
-        d->point -= behind_point;
+        d->point -= after_point;
         return;
     }
-    d->point += !behind_point;
+    d->point += !after_point;
     if (d->n < VUG_DECIMAL_DIGITS)
         d->digit[d->n++] = digit;
     else if (digit != 0)
         r->fits = false;
 }
 
-static size_t read_digits(reading *r, vug_str text, size_t i, bool behind_point)
+static size_t read_digits(decimal_parser *r, vug_str text, size_t i, bool after_point)
 {
-    while (i < text.len && text.ptr[i] >= '0' && text.ptr[i] <= '9')
-        put_digit(r, (char)(text.ptr[i++] - '0'), behind_point);
+    while (i < text.len && vug_is_digit(text.ptr[i]))
+        add_digit(r, (char)(text.ptr[i++] - '0'), after_point);
     return i;
 }
 
-static int read_exponent(reading *r, vug_str text, size_t i)
+static int read_exponent(decimal_parser *r, vug_str text, size_t i)
 {
     const bool negative = i < text.len && text.ptr[i] == '-';
     int value = 0;
@@ -49,10 +48,10 @@ static int read_exponent(reading *r, vug_str text, size_t i)
     return negative ? -value : value;
 }
 
-bool vug_decimal_read(vug_str text, vug_decimal *out)
+bool vug_decimal_parse(vug_str text, vug_decimal *out)
 {
     *out = (vug_decimal){ 0 };
-    reading r = { out, true };
+    decimal_parser r = { out, true };
     out->negative = text.len > 0 && text.ptr[0] == '-';
     size_t i = read_digits(&r, text, out->negative, false);
     if (i < text.len && text.ptr[i] == '.')
@@ -66,12 +65,13 @@ bool vug_decimal_read(vug_str text, vug_decimal *out)
     return r.fits;
 }
 
-bool vug_schema_decimal(vug_schema *s, const vug_jv *number, vug_decimal *out)
+bool vug_schema_decimal(vug_schema_compiler *s, const vug_jv *number, vug_decimal *out)
 {
-    return vug_schema_step(s, number->str.len / CHEAP) && vug_decimal_read(number->str, out);
+    return vug_schema_charge(s, number->str.len / DIGITS_PER_STEP) &&
+           vug_decimal_parse(number->str, out);
 }
 
-static int compare_size(const vug_decimal *a, const vug_decimal *b)
+static int compare_magnitude(const vug_decimal *a, const vug_decimal *b)
 {
     if (a->n == 0 || b->n == 0)
         return (a->n > 0) - (b->n > 0);
@@ -86,7 +86,7 @@ int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b)
 {
     if (a->negative != b->negative)
         return a->negative ? -1 : 1;
-    return a->negative ? compare_size(b, a) : compare_size(a, b);
+    return a->negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
 }
 
 bool vug_decimal_is_integer(const vug_decimal *a)
@@ -106,12 +106,12 @@ uint32_t vug_decimal_scaled(const vug_decimal *a, int scale)
 
 uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by)
 {
-    uint64_t rest = 0, power = 10 % by; /* of ten: 10, 10^2, 10^4, .. */
+    uint64_t remainder = 0, power = 10 % by; /* 10, 10^2, 10^4, ... */
     for (int i = 0; i < a->n && i < a->point; i++)
-        rest = (rest * 10 + (uint64_t)a->digit[i]) % by;
+        remainder = (remainder * 10 + (uint64_t)a->digit[i]) % by;
     for (int zeros = a->point - a->n; zeros > 0; zeros /= 2) {
-        rest = zeros % 2 ? rest * power % by : rest;
+        remainder = zeros % 2 ? remainder * power % by : remainder;
         power = power * power % by;
     }
-    return (uint32_t)rest;
+    return (uint32_t)remainder;
 }

@@ -1,21 +1,21 @@
-#include "text/grammar/schema.h"
+#include "text/grammar/schema_internal.h"
 
 /*
- * What a schema says of numbers: a range, and what they are multiples of. Both are meant of
- * the decimals that are written: 0.07 is a multiple of 0.01, whatever doubles make of it.
+ * The range of numbers that a schema allows, and what they must be multiples of. Both apply to
+ * decimals as they are written: 0.07 is a multiple of 0.01, although in doubles it is not.
  */
 
 enum {
-    FRACTION = VUG_JSON_MAX_DIGITS,
-    EXACT = 15, /* digits that a double tells apart */
+    MAX_FRACTION = VUG_JSON_MAX_DIGITS,
+    EXACT_DIGITS = 15, /* significant digits that a double always distinguishes */
     MAX_MULTIPLE = 1000,
-    MAX_PRIME_PART = 16, /* of it, without its factors 2 and 5, which end early */
+    MAX_PRIME_PART = 16, /* of the multiple, without its factors 2 and 5, which need few states */
 };
 
 /* ---- reading ------------------------------------------------------------------- */
 
-/* The stricter of two; `sign` is 1 for low ones. */
-static void tighten(vug_bound *b, vug_bound other, int sign)
+/* Replaces a bound by a stricter one. `sign` is 1 for lower bounds, -1 for upper ones. */
+static void tighten_bound(vug_number_bound *b, vug_number_bound other, int sign)
 {
     const int order = b->given ? sign * vug_decimal_compare(&other.at, &b->at) : 1;
     if (order > 0)
@@ -24,32 +24,32 @@ static void tighten(vug_bound *b, vug_bound other, int sign)
         b->open = b->open || other.open;
 }
 
-static void read_bounds(vug_schema *s, const vug_jv *schema, vug_number_range *r)
+static void read_bounds(vug_schema_compiler *s, const vug_jv *schema, vug_number_range *r)
 {
     static const struct {
-        const char *keyword, *opens; /* the latter with true, up to draft 4 */
+        const char *keyword, *opened_by; /* if true, as in draft 4, it excludes the bound */
         bool low;
     } row[] = { { "minimum", "exclusiveMinimum", true },
                 { "exclusiveMinimum", NULL, true },
                 { "maximum", "exclusiveMaximum", false },
                 { "exclusiveMaximum", NULL, false } };
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-        const vug_jv *word = vug_jv_get(schema, row[i].keyword);
-        vug_bound b = { .given = true, .open = !row[i].opens };
-        if (!vug_jv_is(word, VUG_JSON_NUMBER))
+        const vug_jv *keyword = vug_jv_get(schema, row[i].keyword);
+        vug_number_bound b = { .given = true, .open = !row[i].opened_by };
+        if (!vug_jv_is(keyword, VUG_JSON_NUMBER))
             continue;
-        const vug_jv *opens = row[i].opens ? vug_jv_get(schema, row[i].opens) : NULL;
-        if (vug_jv_is(opens, VUG_JSON_BOOL))
-            b.open = opens->boolean;
-        if (!vug_schema_decimal(s, word, &b.at) || b.at.n - b.at.point > FRACTION)
-            vug_schema_fail(s, VUG_LIMIT, word, "a bound with too many digits");
+        const vug_jv *opened_by = row[i].opened_by ? vug_jv_get(schema, row[i].opened_by) : NULL;
+        if (vug_jv_is(opened_by, VUG_JSON_BOOL))
+            b.open = opened_by->boolean;
+        if (!vug_schema_decimal(s, keyword, &b.at) || b.at.n - b.at.point > MAX_FRACTION)
+            vug_schema_fail(s, VUG_LIMIT, keyword, "a bound with too many digits");
         else
-            tighten(row[i].low ? &r->low : &r->high, b, row[i].low ? 1 : -1);
+            tighten_bound(row[i].low ? &r->low : &r->high, b, row[i].low ? 1 : -1);
     }
 }
 
 static const struct {
-    const char *name, *low, *high; /* NULL: as a note for programmers only */
+    const char *name, *low, *high; /* NULL: the format has no effect */
 } formats[] = {
     { "int32", "-2147483648", "2147483647" },
     { "uint32", "0", "4294967295" },
@@ -59,17 +59,17 @@ static const struct {
     { "double", NULL, NULL },
 };
 
-/* The integers of OpenAPI and their ranges. */
+/* The number formats of OpenAPI. False if there is no such format. */
 static bool read_format(const vug_jv *format, vug_number_range *r)
 {
     for (size_t i = 0; format && i < sizeof(formats) / sizeof(*formats); i++) {
-        vug_bound low = { .given = true }, high = { .given = true };
+        vug_number_bound low = { .given = true }, high = { .given = true };
         if (!vug_str_is(format->str, formats[i].name))
             continue;
-        if (formats[i].low && vug_decimal_read(vug_str_of(formats[i].low), &low.at) &&
-            vug_decimal_read(vug_str_of(formats[i].high), &high.at)) {
-            tighten(&r->low, low, 1);
-            tighten(&r->high, high, -1);
+        if (formats[i].low && vug_decimal_parse(vug_str_of(formats[i].low), &low.at) &&
+            vug_decimal_parse(vug_str_of(formats[i].high), &high.at)) {
+            tighten_bound(&r->low, low, 1);
+            tighten_bound(&r->high, high, -1);
         }
         return true;
     }
@@ -92,91 +92,92 @@ static uint32_t prime_part(uint32_t n)
     return n;
 }
 
-static uint32_t common(uint32_t a, uint32_t b)
+static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
 {
     while (b) {
-        const uint32_t rest = a % b;
+        const uint32_t remainder = a % b;
         a = b;
-        b = rest;
+        b = remainder;
     }
     return a;
 }
 
-/* The multiple of all of them; 0: none was read. */
-static void read_multiple(vug_schema *s, const vug_jv *schema, vug_number_range *r)
+/* Makes `multiple` the least common multiple with that of the schema. It is 0 before the first. */
+static void read_multiple_of(vug_schema_compiler *s, const vug_jv *schema, vug_number_range *r)
 {
-    const vug_jv *word = vug_jv_get(schema, "multipleOf");
+    const vug_jv *keyword = vug_jv_get(schema, "multipleOf");
     vug_decimal d;
-    if (!word)
+    if (!keyword)
         return;
-    const bool fits = vug_schema_decimal(s, word, &d) && d.n - d.point < EXACT;
+    const bool fits = vug_schema_decimal(s, keyword, &d) && d.n - d.point < EXACT_DIGITS;
     const int scale = fits && d.n - d.point > r->scale ? d.n - d.point : r->scale;
     uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
     for (; r->scale < scale && r->multiple <= MAX_MULTIPLE; r->scale++)
         r->multiple *= 10;
     r->scale = scale;
     if (r->multiple != 0 && by != 0 && by <= MAX_MULTIPLE)
-        by = r->multiple / common(r->multiple, by) * by;
+        by = r->multiple / greatest_common_divisor(r->multiple, by) * by;
     if (by == 0 || by > MAX_MULTIPLE || prime_part(by) > MAX_PRIME_PART)
-        vug_schema_fail(s, VUG_UNSUPPORTED, word,
-                        "multiples of %.*s: at most %d, all digits taken together, and without "
-                        "the factors 2 and 5 at most %d, are supported",
-                        VUG_STR_ARG(word->str), MAX_MULTIPLE, MAX_PRIME_PART);
+        vug_schema_fail(s, VUG_UNSUPPORTED, keyword,
+                        "multiples of %.*s are not supported: the digits must make a number of "
+                        "at most %d, and at most %d without its factors 2 and 5",
+                        VUG_STR_ARG(keyword->str), MAX_MULTIPLE, MAX_PRIME_PART);
     else
         r->multiple = by;
 }
 
-/* Decimals next to an open bound must not become the bound when they are read as
- * doubles. */
-static void limit_fraction(vug_schema *s, vug_schema_case c, vug_number_range *r)
+/* A decimal next to an excluded bound must not round to the bound when it is read as a double. */
+static void limit_fraction(vug_schema_compiler *s, vug_schema_case c, vug_number_range *r)
 {
-    const vug_bound *both[2] = { &r->low, &r->high };
+    const vug_number_bound *both[2] = { &r->low, &r->high };
     for (size_t i = 0; i < 2; i++) {
         const vug_decimal *at = &both[i]->at;
         if (!both[i]->given || !both[i]->open)
             continue;
         const int point = at->n == 0 || at->point < 1 ? 1 : at->point;
-        const int left = point > EXACT ? 0 : point == EXACT ? 1 : EXACT - point;
+        const int left = point > EXACT_DIGITS    ? 0
+                         : point == EXACT_DIGITS ? 1
+                                                 : EXACT_DIGITS - point;
         if (at->n > at->point + left)
             vug_schema_fail(s, VUG_LIMIT,
-                            vug_schema_find(c, i ? "exclusiveMaximum" : "exclusiveMinimum"),
+                            vug_schema_find_keyword(c, i ? "exclusiveMaximum" : "exclusiveMinimum"),
                             "a bound with too many digits");
         r->n_fraction = left < r->n_fraction ? left : r->n_fraction;
     }
 }
 
-/* A multiple of a fraction stays one only if it is read as it was written: of all digits as
- * many as a double keeps. */
-static void limit_whole(vug_number_range *r)
+/* A multiple of a fraction must be read as it was written, so it may have no more digits in all
+ * than a double keeps. */
+static void limit_integer_part(vug_number_range *r)
 {
-    vug_bound b = { .given = true,
-                    .open = true,
-                    .at = { .n = 1, .point = EXACT - r->scale + 1, .digit = { 1 } } };
+    vug_number_bound b = { .given = true,
+                           .open = true,
+                           .at = { .n = 1, .point = EXACT_DIGITS - r->scale + 1, .digit = { 1 } } };
     if (r->scale == 0)
         return;
-    tighten(&r->high, b, -1);
+    tighten_bound(&r->high, b, -1);
     b.at.negative = true;
-    tighten(&r->low, b, 1);
+    tighten_bound(&r->low, b, 1);
 }
 
-static vug_number_range read_range(vug_schema *s, vug_schema_case c, bool fractions)
+static vug_number_range read_range(vug_schema_compiler *s, vug_schema_case c, bool fractions)
 {
-    vug_number_range r = { .n_fraction = fractions ? FRACTION : 0 };
+    vug_number_range r = { .n_fraction = fractions ? MAX_FRACTION : 0 };
     for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
-        read_bounds(s, c.of[i], &r);
-        (void)read_format(vug_jv_get(c.of[i], "format"), &r);
-        read_multiple(s, c.of[i], &r);
+        read_bounds(s, c.schema[i], &r);
+        (void)read_format(vug_jv_get(c.schema[i], "format"), &r);
+        read_multiple_of(s, c.schema[i], &r);
     }
     if (r.multiple != 0 && r.n_fraction > r.scale)
         r.n_fraction = r.scale;
     if (r.multiple == 0)
         r.multiple = 1;
     limit_fraction(s, c, &r);
-    limit_whole(&r);
+    limit_integer_part(&r);
     return r;
 }
 
-static bool is_empty(const vug_number_range *r)
+static bool is_empty_range(const vug_number_range *r)
 {
     if (!r->low.given || !r->high.given)
         return false;
@@ -184,20 +185,21 @@ static bool is_empty(const vug_number_range *r)
     return order > 0 || (order == 0 && (r->low.open || r->high.open));
 }
 
-bool vug_schema_number_impossible(vug_schema *s, vug_schema_case c)
+bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c)
 {
     const vug_number_range r = read_range(s, c, true);
-    return vug_schema_ok(s) && is_empty(&r);
+    return vug_schema_ok(s) && is_empty_range(&r);
 }
 
-vug_node vug_schema_number(vug_schema *s, vug_schema_case c, bool fractions)
+vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, bool fractions)
 {
     const vug_number_range r = read_range(s, c, fractions);
     if (!vug_schema_ok(s))
-        return VUG_NODE_EMPTY;
+        return VUG_EMPTY_EXPR;
     if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == 0)
         return s->json.integer;
-    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == FRACTION)
+    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == MAX_FRACTION)
         return s->json.number;
-    return is_empty(&r) ? vug_rules_nothing(s->rules) : vug_schema_digits(s, &r);
+    return is_empty_range(&r) ? vug_grammar_nothing(s->builder)
+                              : vug_schema_number_range_expr(s, &r);
 }

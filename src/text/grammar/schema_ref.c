@@ -1,29 +1,24 @@
-#include "text/grammar/schema.h"
+#include "core/number.h"
+#include "text/grammar/schema_internal.h"
 
 #include <stdlib.h>
 
 /*
- * References inside of one schema: "#", a JSON pointer as a fragment ("#/$defs/a~1b",
- * RFC 6901, section 6) or an anchor ("#name").
+ * References within a schema: "#", a JSON pointer as a fragment ("#/$defs/a~1b", RFC 6901,
+ * section 6) or an anchor ("#name").
  */
 
-static int hex(char c)
-{
-    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) % 16 : -1;
-}
-
-/* %XX of a fragment; NULL where they are malformed. */
+/* Decodes %XX in a fragment. False if one is malformed. */
 static bool percent_decode(vug_str text, char *to, size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         if (c == '%') {
-            if (i + 2 >= text.len || hex(text.ptr[i + 1]) < 0 || hex(text.ptr[i + 2]) < 0)
+            if (i + 2 >= text.len || vug_hex_digit(text.ptr[i + 1]) < 0 ||
+                vug_hex_digit(text.ptr[i + 2]) < 0)
                 return false;
-            c = (char)(hex(text.ptr[i + 1]) * 16 + hex(text.ptr[i + 2]));
+            c = (char)(vug_hex_digit(text.ptr[i + 1]) * 16 + vug_hex_digit(text.ptr[i + 2]));
             i += 2;
         }
         to[(*n)++] = c;
@@ -31,7 +26,7 @@ static bool percent_decode(vug_str text, char *to, size_t *n)
     return true;
 }
 
-/* ~0 and ~1, in place. */
+/* Decodes ~0 and ~1 in place. False if one is malformed. */
 static bool pointer_decode(char *token, size_t *len)
 {
     size_t n = 0;
@@ -48,7 +43,7 @@ static bool pointer_decode(char *token, size_t *len)
     return true;
 }
 
-static const vug_jv *element(vug_schema *s, const vug_jv *array, vug_str token)
+static const vug_jv *find_item(vug_schema_compiler *s, const vug_jv *array, vug_str token)
 {
     size_t index = 0;
     if (token.len == 0 || token.len > 7 || (token.len > 1 && token.ptr[0] == '0'))
@@ -60,17 +55,17 @@ static const vug_jv *element(vug_schema *s, const vug_jv *array, vug_str token)
     }
     const vug_jv *v = index < array->n ? array->child : NULL;
     for (size_t i = 0; v && i < index; i++)
-        v = vug_schema_step(s, 1) ? v->next : NULL;
+        v = vug_schema_charge(s, 1) ? v->next : NULL;
     return v;
 }
 
-/* `path` begins with '/'; it is decoded in place. */
-static const vug_jv *walk(vug_schema *s, char *path, size_t len)
+/* `pointer` begins with '/' and is decoded in place. */
+static const vug_jv *follow_pointer(vug_schema_compiler *s, char *pointer, size_t len)
 {
     const vug_jv *v = s->root;
     size_t at = 0;
     while (v && at < len) {
-        char *token = path + at + 1;
+        char *token = pointer + at + 1;
         size_t n = 0;
         while (at + 1 + n < len && token[n] != '/')
             n++;
@@ -78,14 +73,14 @@ static const vug_jv *walk(vug_schema *s, char *path, size_t len)
         if (!pointer_decode(token, &n))
             return NULL;
         const vug_str name = { token, n };
-        v = v->type == VUG_JSON_ARRAY ? element(s, v, name) : vug_schema_get(s, v, name);
+        v = v->type == VUG_JSON_ARRAY ? find_item(s, v, name) : vug_schema_get_member(s, v, name);
     }
     return v;
 }
 
 /* ---- anchors ----------------------------------------------------------------------- */
 
-static const vug_jv *anchor_of(const vug_jv *schema, vug_str *name)
+static const vug_jv *find_own_anchor(const vug_jv *schema, vug_str *name)
 {
     const vug_jv *anchor = vug_jv_get(schema, "$anchor");
     const vug_jv *id = vug_jv_get(schema, "$id"); /* draft 7: "$id": "#name" */
@@ -100,45 +95,45 @@ static const vug_jv *anchor_of(const vug_jv *schema, vug_str *name)
     return NULL;
 }
 
-/* What is a value there is no schema. */
-static bool holds_values(vug_str key)
+/* Values under these keywords are not schemas. */
+static bool has_plain_values(vug_str key)
 {
     return vug_str_is(key, "enum") || vug_str_is(key, "const") || vug_str_is(key, "default") ||
            vug_str_is(key, "example") || vug_str_is(key, "examples");
 }
 
-/* Counts, or with `to` collects. The depth of JSON bounds that of the calls. */
-static size_t collect(const vug_jv *v, vug_schema_anchor *to) // NOLINT(misc-no-recursion)
+/* Counts the anchors, and stores them if `to` is given. Bounded by the depth of the JSON. */
+static size_t collect_anchors(const vug_jv *v, vug_schema_anchor *to) // NOLINT(misc-no-recursion)
 {
     size_t n = 0;
     vug_str name;
-    if (v->type == VUG_JSON_OBJECT && anchor_of(v, &name)) {
+    if (v->type == VUG_JSON_OBJECT && find_own_anchor(v, &name)) {
         if (to)
             to[n] = (vug_schema_anchor){ name, v };
         n++;
     }
     for (const vug_jv *m = v->child; m; m = m->next)
-        if (v->type != VUG_JSON_OBJECT || !holds_values(m->key))
-            n += collect(m, to ? to + n : NULL);
+        if (v->type != VUG_JSON_OBJECT || !has_plain_values(m->key))
+            n += collect_anchors(m, to ? to + n : NULL);
     return n;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_anchors(const void *a, const void *b)
 {
     const vug_schema_anchor *x = a, *y = b;
     return vug_str_compare(x->name, y->name);
 }
 
-static const vug_jv *find_anchor(vug_schema *s, const vug_jv *ref, vug_str name)
+static const vug_jv *find_anchor(vug_schema_compiler *s, const vug_jv *ref, vug_str name)
 {
     if (!s->has_anchors) {
-        s->n_anchors = collect(s->root, NULL);
+        s->n_anchors = collect_anchors(s->root, NULL);
         s->anchor = vug_schema_alloc(s, s->n_anchors, sizeof(*s->anchor));
         if (!s->anchor)
             return NULL;
-        (void)collect(s->root, s->anchor);
+        (void)collect_anchors(s->root, s->anchor);
         if (s->n_anchors > 0)
-            qsort(s->anchor, s->n_anchors, sizeof(*s->anchor), by_name);
+            qsort(s->anchor, s->n_anchors, sizeof(*s->anchor), compare_anchors);
         s->has_anchors = true;
     }
     size_t low = 0, high = s->n_anchors;
@@ -157,7 +152,7 @@ static const vug_jv *find_anchor(vug_schema *s, const vug_jv *ref, vug_str name)
     return NULL;
 }
 
-const vug_jv *vug_schema_resolve(vug_schema *s, const vug_jv *ref)
+const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref)
 {
     if (ref->str.len == 0 || ref->str.ptr[0] != '#') {
         vug_schema_fail(s, VUG_UNSUPPORTED, ref,
@@ -168,11 +163,12 @@ const vug_jv *vug_schema_resolve(vug_schema *s, const vug_jv *ref)
     const vug_str fragment = vug_str_from(ref->str, 1);
     if (fragment.len == 0)
         return s->root;
-    char *path = vug_schema_alloc(s, fragment.len, 1);
+    char *pointer = vug_schema_alloc(s, fragment.len, 1);
     const vug_jv *out = NULL;
     size_t n = 0;
-    if (path && percent_decode(fragment, path, &n))
-        out = path[0] == '/' ? walk(s, path, n) : find_anchor(s, ref, (vug_str){ path, n });
+    if (pointer && percent_decode(fragment, pointer, &n))
+        out = pointer[0] == '/' ? follow_pointer(s, pointer, n)
+                                : find_anchor(s, ref, (vug_str){ pointer, n });
     if (!out)
         vug_schema_fail(s, VUG_FORMAT, ref, "there is no '%.*s' in the schema",
                         VUG_STR_ARG(ref->str));

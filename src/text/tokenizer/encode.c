@@ -1,72 +1,71 @@
-#include "text/tokenizer/tokenizer.h"
+#include "text/tokenizer/internal.h"
 
-#include "core/text.h"
+#include "core/utf8.h"
 #include "vug/chat.h"
 
 /*
  * From text to ids:
  *
- *     added tokens ─► normalizer ─► added tokens that are looked for after it
- *                  ─► pre-tokenizer ─► words ─► byte pairs (text/tokenizer/pieces.h) ─► ids
+ *     added tokens ─► normalizer ─► added tokens that are matched after it
+ *                  ─► pre-tokenizer ─► words ─► BPE (text/tokenizer/bpe_cache.h) ─► ids
  *
- * as the reference does it (HF tokenizers, AddedVocabulary::extract_and_normalize).
+ * as in the reference (HF tokenizers, AddedVocabulary::extract_and_normalize).
  */
 
 typedef struct {
     const vug_tokenizer *t;
     bool parse_special;
-    vug_ranges plain; /* of the text that is encoded */
-    vug_range *moved; /* their copy, where bytes were replaced or texts normalized */
-    vug_buf clean;    /* the text, where it was not UTF-8 */
-    vug_steps_work steps;
-    vug_pieces_work pieces;
-    vug_unigram_work unigram;
+    vug_range_list untrusted; /* of the text that is encoded */
+    vug_range *moved;         /* what `untrusted` points to; moves when bytes are replaced */
+    vug_buf clean;            /* the text with U+FFFD for invalid bytes, if it had any */
+    vug_pipeline_work work;
+    vug_bpe_cache cache;
     vug_id_list ids;
     vug_err *err;
-} encoding;
+} encode_state;
 
-static vug_status out_of_memory(const encoding *e)
+static vug_status out_of_memory(const encode_state *e)
 {
     return VUG_FAIL_NOMEM(e->err, "encoding a text", e->ids.n * sizeof(*e->ids.id));
 }
 
 /* ---- text that is not UTF-8 -------------------------------------------------- */
 
-/* The plain ranges while bytes before them change. */
+/* The ends of the untrusted ranges while the bytes before them are replaced. */
 typedef struct {
     vug_range *range;
-    size_t n, next; /* of 2 n ends, ascending */
-} ends;
+    size_t n, next; /* ranges; the next of their 2 n ends, ascending */
+} range_ends;
 
-static size_t *end_at(const ends *e)
+static size_t *next_end(const range_ends *e)
 {
     vug_range *r = &e->range[e->next / 2];
     return e->next % 2 ? &r->to : &r->from;
 }
 
-/* Of text[from..to), `to` not included, which has come to lie `by` further on. */
-static void move_ends(ends *e, size_t to, size_t ahead, size_t behind)
+/* Moves the ends before `to`: the first `old_len` bytes became `new_len` bytes. */
+static void move_ends(range_ends *e, size_t to, size_t new_len, size_t old_len)
 {
-    for (; e->next < 2 * e->n && *end_at(e) < to; e->next++)
-        *end_at(e) = *end_at(e) + ahead - behind;
+    for (; e->next < 2 * e->n && *next_end(e) < to; e->next++)
+        *next_end(e) = *next_end(e) + new_len - old_len;
 }
 
-/* Ends within something that was replaced: the range keeps all of it. */
-static void round_ends(ends *e, size_t to, size_t first, size_t last)
+/* Moves the ends within a replaced part: the range includes all of the replacement. */
+static void widen_ends(range_ends *e, size_t to, size_t first, size_t last)
 {
-    for (; e->next < 2 * e->n && *end_at(e) < to; e->next++)
-        *end_at(e) = e->next % 2 ? last : first;
+    for (; e->next < 2 * e->n && *next_end(e) < to; e->next++)
+        *next_end(e) = e->next % 2 ? last : first;
 }
 
-/* The text with one U+FFFD for every maximal part that is not UTF-8. */
-static bool make_valid(encoding *e, vug_str *text)
+/* Replaces every maximal invalid part of the text, or every byte of it, by U+FFFD. */
+static bool replace_invalid(encode_state *e, vug_str *text)
 {
     const vug_str raw = *text;
-    ends moving = { e->moved, e->plain.n, 0 };
+    range_ends moving = { e->moved, e->untrusted.n, 0 };
     size_t done = 0;
     uint32_t cp;
     for (size_t i = 0; i < raw.len;) {
-        const size_t n = vug_utf8_next(raw.ptr + i, raw.len - i, &cp);
+        const size_t n = vug_utf8_decode(raw.ptr + i, raw.len - i, &cp);
         if (n > 0) {
             i += n;
             continue;
@@ -75,8 +74,8 @@ static bool make_valid(encoding *e, vug_str *text)
         vug_buf_append(&e->clean, raw.ptr + done, i - done);
         const size_t first = e->clean.len;
         vug_buf_puts(&e->clean, "\xef\xbf\xbd");
-        i += vug_utf8_bad(raw.ptr + i, raw.len - i);
-        round_ends(&moving, i, first, e->clean.len);
+        i += e->t->replace_each_byte ? 1 : vug_utf8_invalid_length(raw.ptr + i, raw.len - i);
+        widen_ends(&moving, i, first, e->clean.len);
         done = i;
     }
     if (done == 0)
@@ -87,20 +86,20 @@ static bool make_valid(encoding *e, vug_str *text)
     return !e->clean.bad;
 }
 
-static bool is_inside(vug_str text, size_t at)
+static bool is_continuation(vug_str text, size_t at)
 {
-    return at < text.len && ((unsigned char)text.ptr[at] & 0xc0) == 0x80;
+    return at < text.len && vug_utf8_is_continuation(text.ptr[at]);
 }
 
-/* Ranges that begin or end inside of a character have all of it. */
-static void round_ranges(encoding *e, vug_str text)
+/* Extends ranges that begin or end inside a character to all of it. */
+static void extend_ranges(encode_state *e, vug_str text)
 {
     size_t before = 0;
-    for (size_t i = 0; i < e->plain.n; i++) {
+    for (size_t i = 0; i < e->untrusted.n; i++) {
         vug_range *r = &e->moved[i];
-        while (is_inside(text, r->from))
+        while (is_continuation(text, r->from))
             r->from--;
-        while (is_inside(text, r->to))
+        while (is_continuation(text, r->to))
             r->to++;
         r->from = r->from > before ? r->from : before;
         r->to = r->to > r->from ? r->to : r->from;
@@ -108,38 +107,39 @@ static void round_ranges(encoding *e, vug_str text)
     }
 }
 
-/* ---- plain ranges of a normalized text ----------------------------------------- */
+/* ---- untrusted ranges of a normalized text ----------------------------------------- */
 
 /* The length of the normalized text[from..to). */
-static vug_status normal_length(const vug_normalizer *how, vug_str text, vug_range r,
-                                vug_steps_work *work, size_t *out, vug_err *err)
+static vug_status normalized_length(const vug_normalizer *normalizer, vug_str text, vug_range r,
+                                    vug_pipeline_work *work, size_t *out, vug_err *err)
 {
     vug_str normal;
-    VUG_TRY(vug_normalize(how, (vug_str){ text.ptr + r.from, r.to - r.from }, work, &normal, err));
+    VUG_TRY(vug_normalizer_apply(normalizer, (vug_str){ text.ptr + r.from, r.to - r.from }, work,
+                                 &normal, err));
     *out = normal.len;
     return VUG_OK;
 }
 
-/* The steps for what is not the beginning of a text. */
+/* The normalizer for parts that are not the beginning of a text. */
 static vug_normalizer without_prepend(const vug_normalizer *from)
 {
     vug_normalizer out = { .n = 0 };
     for (size_t i = 0; i < from->n; i++) {
-        if (from->step[i].kind != VUG_NORMAL_PREPEND)
+        if (from->step[i].kind != VUG_NORMALIZER_PREPEND)
             out.step[out.n++] = from->step[i];
     }
     return out;
 }
 
-/* Where the ranges of `raw` lie in its normalized form, of `len` bytes: as far as the
- * parts before them reach when each is normalized alone. Where that is not the whole,
- * because something happens across an end, all of it is taken for plain: rather a
- * control token that is not seen than one that somebody else wrote. */
-static vug_status move_plain(const encoding *e, vug_str raw, const vug_ranges *of, size_t len,
-                             vug_range *to, size_t *n)
+/* Finds where the ranges of `raw` lie in its normalized form, of `len` bytes, by normalizing
+ * the parts between their ends alone. If the lengths do not add up to `len`, because the
+ * normalizer acted across an end, the whole text counts as untrusted: it is better to miss a
+ * control token than to accept one that an untrusted author wrote. */
+static vug_status move_untrusted(const encode_state *e, vug_str raw, const vug_range_list *of,
+                                 size_t len, vug_range *to, size_t *n)
 {
     const vug_normalizer rest = without_prepend(&e->t->normalizer);
-    vug_steps_work work = { 0 };
+    vug_pipeline_work work = { 0 };
     vug_status st = VUG_OK;
     size_t at = 0, out = 0;
     for (size_t i = 0; i <= 2 * of->n && st == VUG_OK; i++) {
@@ -147,14 +147,14 @@ static vug_status move_plain(const encoding *e, vug_str raw, const vug_ranges *o
         const size_t end = i == 2 * of->n ? raw.len : i % 2 ? r->to : r->from;
         size_t part = 0;
         if (end > at)
-            st = normal_length(at ? &rest : &e->t->normalizer, raw, (vug_range){ at, end }, &work,
-                               &part, e->err);
+            st = normalized_length(at ? &rest : &e->t->normalizer, raw, (vug_range){ at, end },
+                                   &work, &part, e->err);
         at = end;
         out += part;
         if (i < 2 * of->n)
             *(i % 2 ? &to[i / 2].to : &to[i / 2].from) = out;
     }
-    vug_steps_work_release(&work);
+    vug_pipeline_work_release(&work);
     *n = of->n;
     if (out != len) {
         to[0] = (vug_range){ 0, len };
@@ -163,113 +163,107 @@ static vug_status move_plain(const encoding *e, vug_str raw, const vug_ranges *o
     return st;
 }
 
-/* The ranges within text[from..to), counted from there; `to` has room for all. */
-static vug_ranges ranges_within(const vug_ranges *plain, size_t from, size_t to, vug_range *out)
+/* The parts of the ranges within text[from..to), relative to `from`; `out` has room for all. */
+static vug_range_list clip_ranges(const vug_range_list *ranges, size_t from, size_t to,
+                                  vug_range *out)
 {
     size_t low = 0, n = 0;
-    for (size_t high = plain->n; low < high;) {
+    for (size_t high = ranges->n; low < high;) {
         const size_t mid = low + (high - low) / 2;
-        if (plain->range[mid].to <= from)
+        if (ranges->range[mid].to <= from)
             low = mid + 1;
         else
             high = mid;
     }
-    for (; low < plain->n && plain->range[low].from < to; low++) {
-        const vug_range r = plain->range[low];
+    for (; low < ranges->n && ranges->range[low].from < to; low++) {
+        const vug_range r = ranges->range[low];
         out[n++] = (vug_range){ r.from > from ? r.from - from : 0,
                                 r.to < to ? r.to - from : to - from };
     }
-    return (vug_ranges){ out, n };
+    return (vug_range_list){ out, n };
 }
 
-/* ---- the way of a text ---------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------- */
 
 static vug_status encode_word(void *user, vug_str word, vug_err *err)
 {
-    encoding *e = user;
+    encode_state *e = user;
     const vug_tokenizer *t = e->t;
-    const vug_pieces how = { &t->bpe, &t->vocab, &t->cuts };
+    const vug_bpe_tables tables = { &t->bpe, &t->vocab, &t->safe_splits };
     (void)err;
-    const bool fits =
-            t->is_unigram ? vug_unigram_encode(&t->unigram, &t->vocab, word, &e->unigram, &e->ids)
-                          : vug_pieces_encode(&how, word, &e->pieces, &e->ids);
-    return fits ? VUG_OK : out_of_memory(e);
+    return vug_bpe_encode_cached(&tables, word, &e->cache, &e->ids) ? VUG_OK : out_of_memory(e);
 }
 
-static vug_status encode_spans(encoding *e, vug_split *split, size_t at)
+static vug_status encode_spans(encode_state *e, vug_added_token_split *split, size_t at)
 {
-    vug_span span;
-    for (bool first = at == 0; vug_split_next(split, &span); first = false) {
+    vug_text_span span;
+    for (bool first = at == 0; vug_added_token_split_next(split, &span); first = false) {
         if (!span.token)
-            VUG_TRY(vug_words(&e->t->pre_tokenizer, span.text, first, &e->steps, encode_word, e,
-                              e->err));
-        else if (!vug_id_push(&e->ids, span.token->id))
+            VUG_TRY(vug_pre_tokenizer_apply(&e->t->pre_tokenizer, span.text, first, &e->work,
+                                            encode_word, e, e->err));
+        else if (!vug_id_list_push(&e->ids, span.token->id))
             return out_of_memory(e);
     }
     return VUG_OK;
 }
 
-/* Text without the added tokens that are found before the normalizer; it begins at byte
- * `at` of all. */
-static vug_status encode_text(encoding *e, vug_str text, size_t at)
+/* Encodes a text between added tokens that are matched before the normalizer. It begins at
+ * byte `at` of the whole. */
+static vug_status encode_text(encode_state *e, vug_str text, size_t at)
 {
     vug_str normal;
-    VUG_TRY(vug_normalize(&e->t->normalizer, text, &e->steps, &normal, e->err));
-    vug_split split = { .matcher = &e->t->normalized,
-                        .text = normal,
-                        .keep_special = e->parse_special };
-    if (e->plain.n == 0 || e->t->normalized.n == 0)
+    VUG_TRY(vug_normalizer_apply(&e->t->normalizer, text, &e->work, &normal, e->err));
+    vug_added_token_split split = { .set = &e->t->added_normalized,
+                                    .text = normal,
+                                    .keep_special = e->parse_special };
+    if (e->untrusted.n == 0 || e->t->added_normalized.n == 0)
         return encode_spans(e, &split, at);
-    vug_range *room = vug_alloc(2 * e->plain.n + 1, sizeof(*room));
+    vug_range *room = vug_alloc(2 * e->untrusted.n + 1, sizeof(*room));
     if (!room)
         return out_of_memory(e);
-    const vug_ranges here = ranges_within(&e->plain, at, at + text.len, room + e->plain.n + 1);
+    const vug_range_list here =
+            clip_ranges(&e->untrusted, at, at + text.len, room + e->untrusted.n + 1);
     size_t n = here.n;
     vug_status st = VUG_OK;
     if (n > 0)
-        st = move_plain(e, text, &here, normal.len, room, &n);
-    split.plain = (vug_ranges){ room, n };
+        st = move_untrusted(e, text, &here, normal.len, room, &n);
+    split.untrusted = (vug_range_list){ room, n };
     if (st == VUG_OK)
         st = encode_spans(e, &split, at);
     vug_free(room);
     return st;
 }
 
-/* Whether the normalizer is the one that makes UTF-8 of what is none. */
-static bool takes_bytes(const vug_tokenizer *t)
+static vug_status encode_all(encode_state *e, vug_str text)
 {
-    return t->normalizer.n > 0 && t->normalizer.step[0].kind == VUG_NORMAL_SENTENCEPIECE;
-}
-
-static vug_status encode_all(encoding *e, vug_str text)
-{
-    if ((!takes_bytes(e->t) && !make_valid(e, &text)) || !vug_pieces_prepare(&e->pieces, text.len))
+    if (!replace_invalid(e, &text) || !vug_bpe_cache_init(&e->cache, text.len))
         return out_of_memory(e);
-    round_ranges(e, text);
-    vug_split split = {
-        .matcher = &e->t->raw, .text = text, .keep_special = e->parse_special, .plain = e->plain
-    };
-    vug_span span;
-    while (vug_split_next(&split, &span)) {
+    extend_ranges(e, text);
+    vug_added_token_split split = { .set = &e->t->added_raw,
+                                    .text = text,
+                                    .keep_special = e->parse_special,
+                                    .untrusted = e->untrusted };
+    vug_text_span span;
+    while (vug_added_token_split_next(&split, &span)) {
         if (!span.token)
             VUG_TRY(encode_text(e, span.text, (size_t)(span.text.ptr - text.ptr)));
-        else if (!vug_id_push(&e->ids, span.token->id))
+        else if (!vug_id_list_push(&e->ids, span.token->id))
             return out_of_memory(e);
     }
     return VUG_OK;
 }
 
-static vug_status push_few(encoding *e, const vug_few_ids *few)
+static vug_status push_special(encode_state *e, const vug_special_ids *few)
 {
     for (size_t i = 0; i < few->n; i++) {
-        if (!vug_id_push(&e->ids, (uint32_t)few->id[i]))
+        if (!vug_id_list_push(&e->ids, (uint32_t)few->id[i]))
             return out_of_memory(e);
     }
     return VUG_OK;
 }
 
-/* The first `n` ids, where the next are the same: a prompt that a template made begins with
- * <bos> itself, and no checkpoint was trained on two. */
+/* Drops the first `n` ids if the next `n` are equal: a prompt that a template rendered has
+ * its own <bos>, and no checkpoint was trained on two. */
 static void drop_repeated(vug_id_list *ids, size_t n)
 {
     if (n == 0 || ids->n < 2 * n || memcmp(ids->id, ids->id + n, n * sizeof(*ids->id)) != 0)
@@ -278,14 +272,13 @@ static void drop_repeated(vug_id_list *ids, size_t n)
     memmove(ids->id, ids->id + n, ids->n * sizeof(*ids->id));
 }
 
-/* Hands out the ids, or only takes everything down. */
-static vug_status finish(encoding *e, vug_status st, vug_tokens *out)
+/* Releases everything; returns the ids if all went well. */
+static vug_status finish_encoding(encode_state *e, vug_status st, vug_tokens *out)
 {
     vug_free(e->moved);
     vug_buf_release(&e->clean);
-    vug_steps_work_release(&e->steps);
-    vug_pieces_release(&e->pieces);
-    vug_unigram_work_release(&e->unigram);
+    vug_pipeline_work_release(&e->work);
+    vug_bpe_cache_release(&e->cache);
     if (st == VUG_OK)
         *out = (vug_tokens){ e->ids.id, e->ids.n };
     else
@@ -296,8 +289,8 @@ static vug_status finish(encoding *e, vug_status st, vug_tokens *out)
 static vug_status check_length(size_t len, vug_err *err)
 {
     if (len > VUG_ENCODE_MAX_BYTES)
-        return VUG_FAIL(err, VUG_LIMIT, "a text of %zu bytes, at most %zu are encoded at once", len,
-                        VUG_ENCODE_MAX_BYTES);
+        return VUG_FAIL(err, VUG_LIMIT, "a text of %zu bytes, at most %zu can be encoded at once",
+                        len, VUG_ENCODE_MAX_BYTES);
     return VUG_OK;
 }
 
@@ -305,16 +298,18 @@ vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t
                                 unsigned flags, vug_tokens *out, vug_err *err)
 {
     VUG_TRY(check_length(len, err));
-    encoding e = { .t = t, .parse_special = (flags & VUG_ENCODE_PARSE_SPECIAL) != 0, .err = err };
+    encode_state e = { .t = t,
+                       .parse_special = (flags & VUG_ENCODE_PARSE_SPECIAL) != 0,
+                       .err = err };
     const bool around = (flags & (VUG_ENCODE_ADD_SPECIAL | VUG_ENCODE_ADD_MISSING)) != 0;
-    vug_status st = around ? push_few(&e, &t->before) : VUG_OK;
+    vug_status st = around ? push_special(&e, &t->prefix) : VUG_OK;
     if (st == VUG_OK)
         st = encode_all(&e, (vug_str){ text, len });
     if (flags & VUG_ENCODE_ADD_MISSING)
-        drop_repeated(&e.ids, t->before.n);
+        drop_repeated(&e.ids, t->prefix.n);
     if (st == VUG_OK && around)
-        st = push_few(&e, &t->after);
-    return finish(&e, st, out);
+        st = push_special(&e, &t->suffix);
+    return finish_encoding(&e, st, out);
 }
 
 /* ---- prompts ---------------------------------------------------------------------- */
@@ -322,20 +317,21 @@ vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t
 void vug_prompt_release(vug_prompt *prompt)
 {
     vug_text_release(&prompt->text);
-    vug_free(prompt->plain);
+    vug_free(prompt->untrusted);
     *prompt = (vug_prompt){ 0 };
 }
 
-static vug_status check_plain(const vug_prompt *prompt, vug_err *err)
+static vug_status check_untrusted(const vug_prompt *prompt, vug_err *err)
 {
     size_t at = 0;
-    for (size_t i = 0; i < prompt->n_plain; i++) {
-        const vug_range r = prompt->plain[i];
+    for (size_t i = 0; i < prompt->n_untrusted; i++) {
+        const vug_range r = prompt->untrusted[i];
         if (r.from < at || r.to < r.from || r.to > prompt->text.len)
-            return VUG_FAIL(err, VUG_ARGUMENT,
-                            "plain range %zu of a prompt is %zu to %zu, expected ranges within its "
-                            "%zu bytes, ascending and apart",
-                            i, r.from, r.to, prompt->text.len);
+            return VUG_FAIL(
+                    err, VUG_ARGUMENT,
+                    "untrusted range %zu of a prompt is %zu to %zu, expected ranges within its "
+                    "%zu bytes, ascending and apart",
+                    i, r.from, r.to, prompt->text.len);
         at = r.to;
     }
     return VUG_OK;
@@ -345,15 +341,15 @@ vug_status vug_prompt_encode(const vug_tokenizer *t, const vug_prompt *prompt, v
                              vug_err *err)
 {
     VUG_TRY(check_length(prompt->text.len, err));
-    VUG_TRY(check_plain(prompt, err));
-    encoding e = { .t = t, .parse_special = true, .err = err };
-    if (prompt->n_plain > 0) {
-        e.moved = vug_alloc(prompt->n_plain, sizeof(*e.moved));
+    VUG_TRY(check_untrusted(prompt, err));
+    encode_state e = { .t = t, .parse_special = true, .err = err };
+    if (prompt->n_untrusted > 0) {
+        e.moved = vug_alloc(prompt->n_untrusted, sizeof(*e.moved));
         if (!e.moved)
             return out_of_memory(&e);
-        memcpy(e.moved, prompt->plain, prompt->n_plain * sizeof(*e.moved));
-        e.plain = (vug_ranges){ e.moved, prompt->n_plain };
+        memcpy(e.moved, prompt->untrusted, prompt->n_untrusted * sizeof(*e.moved));
+        e.untrusted = (vug_range_list){ e.moved, prompt->n_untrusted };
     }
     const vug_status st = encode_all(&e, (vug_str){ prompt->text.ptr, prompt->text.len });
-    return finish(&e, st, out);
+    return finish_encoding(&e, st, out);
 }

@@ -1,10 +1,10 @@
 #include "text/tokenizer/pattern.h"
 
-#include "core/text.h"
+#include "core/utf8.h"
 
-/* The place of the first `needle`, which is not empty, at or after `from`; text.len
- * where there is none. */
-static size_t find(vug_str text, size_t from, vug_str needle)
+/* The offset of the first `needle`, which is not empty, at or after `from`; text.len if there
+ * is none. */
+static size_t find_literal(vug_str text, size_t from, vug_str needle)
 {
     while (needle.len <= text.len - from) {
         const char *head = memchr(text.ptr + from, needle.ptr[0], text.len - from - needle.len + 1);
@@ -18,21 +18,21 @@ static size_t find(vug_str text, size_t from, vug_str needle)
     return text.len;
 }
 
-static vug_status search(vug_matches *m, size_t hit[2], bool *found, vug_err *err)
+static vug_status find_match(vug_pattern_matches *m, size_t hit[2], bool *found, vug_err *err)
 {
     const vug_pattern *p = m->pattern;
     if (p->regex)
         return vug_regex_find(p->regex, m->work, m->text, m->at, hit, found, err);
-    hit[0] = m->at < m->text.len ? find(m->text, m->at, p->literal) : m->text.len;
+    hit[0] = m->at < m->text.len ? find_literal(m->text, m->at, p->literal) : m->text.len;
     *found = hit[0] < m->text.len;
     hit[1] = hit[0] + p->literal.len;
     return VUG_OK;
 }
 
-vug_status vug_matches_next(vug_matches *m, size_t hit[2], bool *found, vug_err *err)
+vug_status vug_pattern_next(vug_pattern_matches *m, size_t hit[2], bool *found, vug_err *err)
 {
     while (m->at <= m->text.len) {
-        VUG_TRY(search(m, hit, found, err));
+        VUG_TRY(find_match(m, hit, found, err));
         if (!*found)
             return VUG_OK;
         if (hit[0] < hit[1] || !m->any || hit[1] != m->last) {
@@ -41,7 +41,7 @@ vug_status vug_matches_next(vug_matches *m, size_t hit[2], bool *found, vug_err 
             return VUG_OK;
         }
         uint32_t cp;
-        const size_t n = vug_utf8_next(m->text.ptr + m->at, m->text.len - m->at, &cp);
+        const size_t n = vug_utf8_decode(m->text.ptr + m->at, m->text.len - m->at, &cp);
         m->at += n ? n : 1;
     }
     *found = false;
@@ -51,12 +51,12 @@ vug_status vug_matches_next(vug_matches *m, size_t hit[2], bool *found, vug_err 
 vug_status vug_pattern_replace(const vug_pattern *pattern, vug_regex_work *work, vug_str text,
                                vug_str with, vug_buf *to, bool *changed, vug_err *err)
 {
-    vug_matches m = { .pattern = pattern, .work = work, .text = text };
+    vug_pattern_matches m = { .pattern = pattern, .work = work, .text = text };
     size_t done = 0, hit[2];
     bool found = false;
     *changed = false;
     for (;;) {
-        VUG_TRY(vug_matches_next(&m, hit, &found, err));
+        VUG_TRY(vug_pattern_next(&m, hit, &found, err));
         if (!found)
             break;
         if (!*changed)

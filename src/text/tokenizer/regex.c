@@ -3,50 +3,52 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "core/text.h"
+#include "core/utf8.h"
+#include "text/tokenizer/regex_cost.h"
+#include "text/tokenizer/regex_syntax.h"
 
 /*
- * A match is looked for in a small window of the text. Where PCRE2 says that more text
- * could matter (PCRE2_PARTIAL_HARD) it also says from where: from there alone the
- * window is doubled until it is large enough. So a match costs what it and its lookahead
- * reach over and not what is left of the text, and what expressions look at beyond
- * first windows can be counted: it may be a multiple of the text, not its square.
+ * A match is searched for in a small window of the text. If PCRE2 reports that more text
+ * could matter (PCRE2_PARTIAL_HARD), it also reports where that match would begin; from there
+ * the window is doubled until it is large enough. So the cost of a match depends on what it
+ * and its lookahead reach over, not on the rest of the text, and the bytes looked at beyond
+ * first windows can be counted: they may be a multiple of the text, but not its square.
  * Within a window PCRE2 counts the steps.
  */
 
 enum {
     FIRST_WINDOW = 256,    /* bytes */
-    FAR_WINDOW = 1024,     /* of an expression that is not simple (regex_cost.c) */
-    LOOK_FACTOR = 16,      /* bytes looked at per byte of the text, beyond first windows */
-    LOOK_BASE = 1 << 20,   /* and this many more */
+    FAR_WINDOW = 1024,     /* bytes, of an expression that is not linear (regex_cost.c) */
+    LOOK_FACTOR = 16,      /* bytes looked at beyond first windows, per byte of the text */
+    LOOK_BASE = 1 << 20,   /* plus this many */
     STEP_FACTOR = 8,       /* steps of a match per byte of its window */
-    STEP_BASE = 1000,      /* and this many more */
-    HEAP_KIB = 64 << 10,   /* of the interpreter, where there is no machine code */
+    STEP_BASE = 1000,      /* plus this many */
+    HEAP_KIB = 64 << 10,   /* of the interpreter, if there is no JIT */
     MAX_LOOKBEHIND = 1000, /* characters */
 };
 
 struct vug_regex {
     pcre2_code *code;
-    bool simple;
-    char what[80]; /* for sentences */
+    bool linear;
+    char what[80]; /* for error messages */
 };
 
-static void *allocate(size_t size, void *user)
+static void *allocate_for_pcre2(size_t size, void *user)
 {
     (void)user;
     return vug_alloc(1, size);
 }
 
-static void release(void *block, void *user)
+static void free_for_pcre2(void *block, void *user)
 {
     (void)user;
     vug_free(block);
 }
 
-/* PCRE2's handle of the heap lives as long as what was made with it needs it. */
-static pcre2_general_context *heap(void)
+/* PCRE2 keeps the context alive for as long as objects made with it need it. */
+static pcre2_general_context *create_general_context(void)
 {
-    return pcre2_general_context_create(allocate, release, NULL);
+    return pcre2_general_context_create(allocate_for_pcre2, free_for_pcre2, NULL);
 }
 
 static vug_status fail_compile(int code, size_t at, vug_str pattern, const char *what, vug_err *err)
@@ -61,10 +63,10 @@ static vug_status fail_compile(int code, size_t at, vug_str pattern, const char 
                     what, VUG_STR_ARG(pattern), (const char *)reason, at);
 }
 
-static vug_status compile(vug_str spelling, vug_str pattern, const char *what, pcre2_code **out,
-                          vug_err *err)
+static vug_status compile_translated(vug_str translated, vug_str pattern, const char *what,
+                                     pcre2_code **out, vug_err *err)
 {
-    pcre2_general_context *general = heap();
+    pcre2_general_context *general = create_general_context();
     pcre2_compile_context *context = general ? pcre2_compile_context_create(general) : NULL;
     int code = PCRE2_ERROR_NOMEMORY;
     size_t at = 0;
@@ -72,7 +74,7 @@ static vug_status compile(vug_str spelling, vug_str pattern, const char *what, p
     if (context) {
         (void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
         (void)pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-        *out = pcre2_compile((PCRE2_SPTR)spelling.ptr, spelling.len,
+        *out = pcre2_compile((PCRE2_SPTR)translated.ptr, translated.len,
                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE |
                                      PCRE2_NEVER_BACKSLASH_C,
                              &code, &at, context);
@@ -81,12 +83,12 @@ static vug_status compile(vug_str spelling, vug_str pattern, const char *what, p
     pcre2_general_context_free(general);
     if (!*out)
         return fail_compile(code, at, pattern, what, err);
-    /* Where there is no machine code the interpreter does the same, slower. */
+    /* Without the JIT the interpreter does the same, only slower. */
     (void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     return VUG_OK;
 }
 
-static vug_status check(const pcre2_code *code, const char *what, vug_err *err)
+static vug_status check_lookbehind(const pcre2_code *code, const char *what, vug_err *err)
 {
     uint32_t behind = 0;
     (void)pcre2_pattern_info(code, PCRE2_INFO_MAXLOOKBEHIND, &behind);
@@ -104,23 +106,24 @@ vug_status vug_regex_compile(vug_str pattern, const char *what, vug_regex **out,
         return VUG_FAIL(err, VUG_LIMIT,
                         "%s: a regular expression of %zu bytes, at most %zu are supported", what,
                         pattern.len, VUG_REGEX_MAX_BYTES);
-    vug_buf spelling = { 0 };
+    vug_buf translated = { 0 };
     vug_regex *regex = vug_alloc_zero(1, sizeof(*regex));
     vug_status st = regex ? VUG_OK : VUG_FAIL_NOMEM(err, what, sizeof(*regex));
     if (st == VUG_OK)
-        st = vug_regex_translate(pattern, what, &spelling, err);
+        st = vug_regex_translate(pattern, what, &translated, err);
     if (st == VUG_OK)
-        st = compile((vug_str){ spelling.ptr, spelling.len }, pattern, what, &regex->code, err);
+        st = compile_translated((vug_str){ translated.ptr, translated.len }, pattern, what,
+                                &regex->code, err);
     if (st == VUG_OK)
-        st = check(regex->code, what, err);
-    vug_buf_release(&spelling);
+        st = check_lookbehind(regex->code, what, err);
+    vug_buf_release(&translated);
     if (st != VUG_OK) {
         vug_regex_destroy(regex);
         return st;
     }
     for (size_t i = 0; what[i] && i + 1 < sizeof(regex->what); i++)
         regex->what[i] = what[i];
-    regex->simple = vug_regex_is_simple(pattern);
+    regex->linear = vug_regex_is_linear(pattern);
     *out = regex;
     return VUG_OK;
 }
@@ -142,11 +145,11 @@ void vug_regex_work_release(vug_regex_work *work)
     *work = (vug_regex_work){ 0 };
 }
 
-static bool prepare(vug_regex_work *work)
+static bool prepare_work(vug_regex_work *work)
 {
     if (work->limits)
         return true;
-    pcre2_general_context *general = heap();
+    pcre2_general_context *general = create_general_context();
     if (general) {
         work->match = pcre2_match_data_create(1, general);
         work->limits = pcre2_match_context_create(general);
@@ -169,35 +172,35 @@ static vug_status fail_match(const vug_regex *regex, int code, size_t at, vug_er
                     regex->what, at);
 }
 
-/* The end of a window, which does not cut a character. */
+/* The end of a window, at the end of a character. */
 static size_t window_end(vug_str text, size_t from, size_t window)
 {
     if (window >= text.len - from)
         return text.len;
     size_t end = from + window;
-    while (end < text.len && ((unsigned char)text.ptr[end] & 0xc0) == 0x80)
+    while (end < text.len && vug_utf8_is_continuation(text.ptr[end]))
         end++;
     return end;
 }
 
-/* `options` of PCRE2 besides those that say what the end of the window is. */
-static int match_in(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
-                    size_t end, uint32_t options)
+/* Matches within a window; `options` are PCRE2's. */
+static int match_in_window(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
+                           size_t end, uint32_t options)
 {
     const uint64_t steps = STEP_BASE + STEP_FACTOR * (uint64_t)(end - from);
     PCRE2_SPTR subject = (PCRE2_SPTR)(text.ptr ? text.ptr : "");
     options |= PCRE2_NO_UTF_CHECK | (end < text.len ? PCRE2_PARTIAL_HARD : 0);
     (void)pcre2_set_match_limit(work->limits, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
     const int n = pcre2_match(regex->code, subject, end, from, options, work->match, work->limits);
-    /* Machine code has a small stack, the interpreter a limited heap. */
+    /* The JIT has a small stack; the interpreter uses a heap, which is limited too. */
     if (n != PCRE2_ERROR_JIT_STACKLIMIT)
         return n;
     return pcre2_match(regex->code, subject, end, from, options | PCRE2_NO_JIT, work->match,
                        work->limits);
 }
 
-/* The match that begins at `from`, or PCRE2_ERROR_NOMATCH; a first window is too small
- * to tell. */
+/* Finds the match that begins at `from` if a first window is too small; `*n` becomes
+ * PCRE2_ERROR_NOMATCH if there is none. */
 static vug_status match_at(const vug_regex *regex, vug_regex_work *work, vug_str text, size_t from,
                            int *n, vug_err *err)
 {
@@ -207,11 +210,11 @@ static vug_status match_at(const vug_regex *regex, vug_regex_work *work, vug_str
         window *= 2;
         const size_t end = window_end(text, from, window);
         work->looked += end - from;
-        if (work->looked > most || (window > FAR_WINDOW && !regex->simple))
+        if (work->looked > most || (window > FAR_WINDOW && !regex->linear))
             return VUG_FAIL(err, VUG_LIMIT,
                             "%s: the regular expression looks too far ahead, at byte %zu of a text",
                             regex->what, from);
-        *n = match_in(regex, work, text, from, end, PCRE2_ANCHORED);
+        *n = match_in_window(regex, work, text, from, end, PCRE2_ANCHORED);
     } while (*n == PCRE2_ERROR_PARTIAL);
     return VUG_OK;
 }
@@ -220,18 +223,18 @@ vug_status vug_regex_find(const vug_regex *regex, vug_regex_work *work, vug_str 
                           size_t hit[2], bool *found, vug_err *err)
 {
     *found = false;
-    if (!prepare(work))
+    if (!prepare_work(work))
         return VUG_FAIL_NOMEM(err, regex->what, sizeof(*work));
     const size_t *at = pcre2_get_ovector_pointer(work->match);
     while (from <= text.len) {
         const size_t end = window_end(text, from, FIRST_WINDOW);
-        int n = match_in(regex, work, text, from, end, 0);
-        size_t next = end < text.len ? end : text.len + 1; /* nothing begins before */
+        int n = match_in_window(regex, work, text, from, end, 0);
+        size_t next = end < text.len ? end : text.len + 1; /* no match begins before */
         if (n == PCRE2_ERROR_PARTIAL) {
             const size_t start = at[0];
             uint32_t cp;
             VUG_TRY(match_at(regex, work, text, start, &n, err));
-            next = start + vug_utf8_next(text.ptr + start, text.len - start, &cp);
+            next = start + vug_utf8_decode(text.ptr + start, text.len - start, &cp);
         }
         if (n > 0) {
             hit[0] = at[0];

@@ -1,45 +1,48 @@
-#include "text/tokenizer/regex.h"
+#include "text/tokenizer/regex_cost.h"
+
+#include "core/number.h"
+#include "core/utf8.h"
 
 /*
- * What an expression can cost. A backtracking matcher tries an unbounded repetition
- * that something after it can send back at every length: one of them makes a match
- * linear in what it reaches over, each further one multiplies. `\s*[\r\n]+` has one,
- * since the last repetition is never sent back; `a*a*b` has two.
+ * Estimates what an expression can cost. A backtracking matcher tries an unbounded repetition
+ * at every length if something after it can fail. One such repetition makes a match linear in
+ * what it reaches over, and each further one multiplies. `\s*[\r\n]+` has one, since nothing
+ * after the last repetition can fail; `a*a*b` has two.
  *
- * Expressions with at most one may reach as far as they like; the others, which
- * published tokenizers do not have, have their reach limited (regex.c).
+ * Expressions with at most one may reach over any distance. Others, which no published
+ * tokenizer has, are limited (regex.c).
  */
 
 enum {
     MAX_DEPTH = 64,
-    MANY = 16, /* repetitions from here on count as unbounded */
+    MANY = 16, /* a repetition of that many or more counts as unbounded */
 };
 
-/* Of a sequence: repetitions that can be sent back, and that could be if something
- * that can fail came next. */
+/* Unbounded repetitions of a sequence: those that can be backtracked into, and those that
+ * could be if something that can fail came next. */
 typedef struct {
-    int risky, pending;
-} cost;
+    int backtracked, pending;
+} match_cost;
 
 typedef struct {
-    cost now;       /* of the alternative that is being read */
-    cost worst;     /* of those before it */
-    bool unbounded; /* there is a repetition without bound in it */
-    bool looks;     /* it is a lookahead or lookbehind */
-} level;
+    match_cost now;     /* of the current alternative */
+    match_cost worst;   /* of the previous alternatives */
+    bool unbounded;     /* contains an unbounded repetition */
+    bool is_lookaround; /* it is a lookahead or lookbehind */
+} group_level;
 
 typedef struct {
     size_t low;
     bool unbounded, possessive;
 } repetition;
 
-static int larger(int a, int b)
+static int max_int(int a, int b)
 {
     return a > b ? a : b;
 }
 
-/* The length of the item at the beginning of `s`, which is valid: an escape, brackets
- * or a character. */
+/* The length of the first item of `s`, which is valid: an escape, a character class or a
+ * character. */
 static size_t item_length(vug_str s)
 {
     size_t n = 1;
@@ -55,7 +58,7 @@ static size_t item_length(vug_str s)
             n += s.ptr[n] == '\\' ? 2 : 1;
         return n + 1;
     }
-    while (n < s.len && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
+    while (n < s.len && vug_utf8_is_continuation(s.ptr[n]))
         n++;
     return n;
 }
@@ -63,12 +66,12 @@ static size_t item_length(vug_str s)
 static size_t read_number(vug_str s, size_t *at)
 {
     size_t n = 0;
-    for (; *at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9'; ++*at)
+    for (; *at < s.len && vug_is_digit(s.ptr[*at]); ++*at)
         n = n < 100000 ? n * 10 + (size_t)(s.ptr[*at] - '0') : n;
     return n;
 }
 
-/* {n}, {n,}, {,m}, {n,m}; returns its length, or 0 where it is none. */
+/* {n}, {n,}, {,m}, {n,m}; returns its length, or 0 if it is not a quantifier. */
 static size_t read_braces(vug_str s, repetition *out)
 {
     size_t at = 1;
@@ -87,7 +90,7 @@ static size_t read_braces(vug_str s, repetition *out)
     return at + 1;
 }
 
-/* How often the item before `s` is repeated; returns the length of what says so. */
+/* Reads the quantifier at the beginning of `s`; returns its length, 0 if there is none. */
 static size_t read_repetition(vug_str s, repetition *out)
 {
     *out = (repetition){ .low = 1 };
@@ -108,42 +111,43 @@ static size_t read_repetition(vug_str s, repetition *out)
     return n;
 }
 
-/* An item that must match, once at least, sends back what is before it. */
-static void commit(level *l)
+/* An item that must match can fail, so the pending repetitions can be backtracked into. */
+static void count_pending(group_level *l)
 {
-    l->now.risky += l->now.pending;
+    l->now.backtracked += l->now.pending;
     l->now.pending = 0;
 }
 
-static void end_alternative(level *l)
+static void end_alternative(group_level *l)
 {
-    l->worst.risky = larger(l->worst.risky, l->now.risky);
-    l->worst.pending = larger(l->worst.pending, l->now.pending);
-    l->now = (cost){ 0 };
+    l->worst.backtracked = max_int(l->worst.backtracked, l->now.backtracked);
+    l->worst.pending = max_int(l->worst.pending, l->now.pending);
+    l->now = (match_cost){ 0 };
 }
 
-static void add_item(level *l, repetition r)
+static void add_item(group_level *l, repetition r)
 {
     if (r.low > 0)
-        commit(l);
+        count_pending(l);
     l->now.pending += r.unbounded && !r.possessive;
     l->unbounded = l->unbounded || r.unbounded;
 }
 
-static void add_group(level *l, const level *group, repetition r)
+static void add_group(group_level *l, const group_level *group, repetition r)
 {
     const bool nested = group->unbounded && r.unbounded;
-    if (r.low > 0 || group->looks)
-        commit(l);
-    l->now.risky += group->worst.risky + 2 * nested + (group->looks && group->unbounded);
-    if (!group->looks)
+    if (r.low > 0 || group->is_lookaround)
+        count_pending(l);
+    l->now.backtracked +=
+            group->worst.backtracked + 2 * nested + (group->is_lookaround && group->unbounded);
+    if (!group->is_lookaround)
         l->now.pending += group->worst.pending + (r.unbounded && !r.possessive);
     l->unbounded = l->unbounded || group->unbounded || r.unbounded;
 }
 
-bool vug_regex_is_simple(vug_str s)
+bool vug_regex_is_linear(vug_str s)
 {
-    level stack[MAX_DEPTH] = { 0 };
+    group_level stack[MAX_DEPTH] = { 0 };
     size_t depth = 0;
     while (s.len > 0) {
         const char c = s.ptr[0];
@@ -152,8 +156,9 @@ bool vug_regex_is_simple(vug_str s)
         if (c == '(') {
             if (++depth == MAX_DEPTH)
                 return false;
-            stack[depth] = (level){ .looks = vug_str_starts(s, "(?=") || vug_str_starts(s, "(?!") ||
-                                             vug_str_starts(s, "(?<") };
+            stack[depth] = (group_level){ .is_lookaround = vug_str_starts(s, "(?=") ||
+                                                           vug_str_starts(s, "(?!") ||
+                                                           vug_str_starts(s, "(?<") };
             while (n < s.len && strchr("?:=!<>i-", s.ptr[n]) && s.ptr[1] == '?')
                 if (strchr(":=!>", s.ptr[n++]))
                     break;
@@ -172,5 +177,5 @@ bool vug_regex_is_simple(vug_str s)
         s = vug_str_from(s, n);
     }
     end_alternative(&stack[0]);
-    return stack[0].worst.risky <= 1;
+    return stack[0].worst.backtracked <= 1;
 }

@@ -1,0 +1,203 @@
+/* The memory of a program: the key/value caches of a state, and the scratch, shared and step
+ * buffers of a workspace. All sizes are known when a graph is compiled. */
+#include "backend/cpu/program.h"
+
+/* ---- parts of a block -------------------------------------------------------- */
+
+/* Rounded up to whole cache lines. */
+static int64_t align_floats(int64_t floats)
+{
+    return vug_cpu_round_up(floats, VUG_CPU_CACHE_LINE);
+}
+
+/* Appends `n` items of `size` bytes to a block that ends at `end`, aligned to a cache line;
+ * false on overflow. */
+static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
+{
+    const uint64_t line = VUG_CPU_CACHE_LINE * sizeof(float);
+    uint64_t bytes;
+    *at = *end;
+    return vug_mul_size(n, size, &bytes) && vug_add_size(bytes, line - 1, &bytes) &&
+           vug_add_size(*at, bytes / line * line, end);
+}
+
+static bool place_cache(vug_cpu_kv_cache *c, uint64_t *end)
+{
+    uint64_t begin;
+    if (!add_part(vug_cpu_kv_cache_bytes(c), 1, end, &begin) || *end > INT64_MAX / 2)
+        return false;
+    c->k += begin;
+    c->v += begin;
+    return true;
+}
+
+/* The cache of an attention node, and its part of a window snapshot. */
+static bool place_caches(vug_program *p, const vug_node *node)
+{
+    const vug_attr_attention *attn = &node->at.attn;
+    vug_cpu_kv_cache *c = &p->cache[attn->layer], *snapshot = &p->window_snapshot[attn->layer];
+    const vug_shape *k = &vug_graph_at(p->graph, node->in[1])->shape;
+    if (!vug_cpu_kv_cache_init(c, k, attn->window, p->plan->kv, &p->limits))
+        return false;
+    *snapshot = vug_cpu_kv_cache_window_snapshot(c, &p->limits);
+    return place_cache(c, &p->sizes.state_bytes) &&
+           place_cache(snapshot, &p->sizes.window_snapshot_bytes);
+}
+
+/* Fills the sizes of layers that share an earlier layer's cache. */
+static void size_shared_caches(const vug_program *p, vug_cache_size *size)
+{
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (!vug_node_shares_cache(node) || node->layer < 0 || p->cache[node->layer].slots > 0)
+            continue;
+        const vug_cache_size *source = &size[node->at.attn.layer];
+        size[node->layer] =
+                (vug_cache_size){ source->window, source->slots, 0, node->at.attn.layer };
+    }
+}
+
+static vug_status size_caches(vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    const size_t n = (size_t)g->n_layers;
+    p->cache = vug_arena_alloc(&p->arena, n, sizeof(*p->cache));
+    p->window_snapshot = vug_arena_alloc(&p->arena, n, sizeof(*p->window_snapshot));
+    vug_cache_size *size = vug_arena_alloc(&p->arena, n, sizeof(*size));
+    if (!p->cache || !p->window_snapshot || !size)
+        return VUG_FAIL_NOMEM(err, "the program", 2 * n * sizeof(*p->cache));
+    p->sizes.cache = size;
+    for (int i = 0; i < g->n_layers; i++)
+        size[i].source = i;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (!vug_node_fills_cache(node))
+            continue;
+        const int layer = node->at.attn.layer;
+        if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)
+            return vug_cpu_reject_node(node, err,
+                                       "another attention fills the cache of this layer");
+        if (!place_caches(p, node))
+            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
+                            (long long)p->limits.context);
+        const vug_cpu_kv_cache *c = &p->cache[layer];
+        size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_kv_cache_bytes(c), layer };
+
+        const int64_t scratch = vug_cpu_attention_scratch_floats(c->width);
+        const int64_t partial = vug_cpu_attention_partial_floats(c);
+        p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
+        p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
+    }
+    size_shared_caches(p, size);
+    return VUG_OK;
+}
+
+/* ---- memory of jobs --------------------------------------------------------- */
+
+/* Enough of an environment to ask for sizes. */
+static vug_cpu_env sizing_env(const vug_program *p)
+{
+    return (vug_cpu_env){ .kernels = p->device->kernels, .exact = p->plan->exact_activations };
+}
+
+static void require_floats(int64_t *floats, uint64_t needed)
+{
+    *floats = (int64_t)needed > *floats ? (int64_t)needed : *floats;
+}
+
+static vug_status too_large(const vug_program *p, vug_err *err)
+{
+    return VUG_FAIL(err, VUG_LIMIT, "a step of %lld tokens needs too much memory",
+                    (long long)p->limits.batch);
+}
+
+static vug_status size_linears(vug_program *p, vug_err *err)
+{
+    const vug_cpu_env env = sizing_env(p);
+    const vug_graph *g = p->graph;
+    for (uint32_t s = 0; s < p->n_steps; s++) {
+        const vug_cpu_step *step = &p->step[s];
+        const vug_node *first = &g->node[step->node[0]];
+        if (first->op != VUG_OP_LINEAR)
+            continue;
+        const vug_shape *x = &vug_graph_at(g, first->in[0])->shape;
+        const int64_t in = vug_cpu_last_dim(vug_graph_at(g, first->in[1]));
+        vug_cpu_input_formats formats = { 0 };
+        for (int i = 0; i < step->n; i++) {
+            const vug_node *w = vug_graph_at(g, g->node[step->node[i]].in[1]);
+            const vug_dtype dtype = p->weight[w->at.param.slot].dtype;
+            vug_cpu_linear_add_input_format(&env, dtype, &formats);
+            require_floats(&p->scratch_floats,
+                           (uint64_t)vug_cpu_linear_scratch_floats(&env, dtype, in));
+        }
+        const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / in;
+        uint64_t shared;
+        if (!vug_cpu_linear_shared_floats(&formats, rows, 1, in, &shared))
+            return too_large(p, err);
+        require_floats(&p->shared_floats, shared);
+    }
+    return VUG_OK;
+}
+
+/* The scratch for the weights of all experts that are input `i` of a node. */
+static void size_expert_scratch(vug_program *p, const vug_node *node, int i)
+{
+    const vug_cpu_env env = sizing_env(p);
+    const vug_node *param = vug_graph_at(p->graph, node->in[i]);
+    for (int64_t e = 0; e < vug_param_slots(param); e++)
+        require_floats(&p->scratch_floats, (uint64_t)vug_cpu_linear_scratch_floats(
+                                                   &env, p->weight[param->at.param.slot + e].dtype,
+                                                   vug_cpu_last_dim(param)));
+}
+
+static vug_status size_experts(vug_program *p, vug_err *err)
+{
+    const vug_cpu_env env = sizing_env(p);
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        if (node->op != VUG_OP_EXPERTS)
+            continue;
+        const vug_shape rows = { 1, { node->shape.dim[0] } };
+        const vug_cpu_experts_job job = vug_cpu_make_experts_job(
+                p->graph, node, p->weight,
+                vug_shape_elements(&rows, p->limits.batch, p->limits.rows));
+        uint64_t floats;
+        if (!vug_cpu_experts_shared_floats(&env, &job, &floats))
+            return too_large(p, err);
+        require_floats(&p->shared_floats, floats);
+        const char *kinds = vug_node_operands(node);
+        for (int j = 0; kinds[j]; j++) {
+            if (kinds[j] == 'm')
+                size_expert_scratch(p, node, j);
+        }
+    }
+    return VUG_OK;
+}
+
+static vug_status size_workspace(vug_program *p, vug_err *err)
+{
+    p->scratch_floats = align_floats(p->scratch_floats);
+    p->shared_floats = align_floats(p->shared_floats);
+    const uint64_t threads = (uint64_t)vug_pool_threads(p->device->pool);
+    const uint64_t scratch = threads * (uint64_t)p->scratch_floats;
+    const uint64_t batch = (uint64_t)p->limits.batch, rows = (uint64_t)p->limits.rows;
+    uint64_t end = 0, values;
+    if (!add_part(p->plan->bytes, 1, &end, &values) ||
+        !add_part(scratch, sizeof(float), &end, &p->layout.scratch) ||
+        !add_part((uint64_t)p->shared_floats, sizeof(float), &end, &p->layout.shared) ||
+        !add_part(batch, sizeof(vug_cpu_range), &end, &p->layout.visible) ||
+        !add_part(batch, sizeof(int32_t), &end, &p->layout.position) ||
+        !add_part(rows, sizeof(vug_span), &end, &p->layout.query))
+        return too_large(p, err);
+    p->sizes.workspace_bytes = end;
+    p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
+    return VUG_OK;
+}
+
+vug_status vug_cpu_size_memory(vug_program *p, vug_err *err)
+{
+    VUG_TRY(size_caches(p, err));
+    VUG_TRY(size_linears(p, err));
+    VUG_TRY(size_experts(p, err));
+    return size_workspace(p, err);
+}

@@ -1,0 +1,354 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "core/json_writer.h"
+#include "core/os.h"
+
+/*
+ * A decode step reads every weight that one token uses, so the read bandwidth limits it. A prefill
+ * multiplies every weight with every token, so the multiply-add rate limits it. Probes measure
+ * both limits on the same device with the same threads. The speed of a machine drifts and depends
+ * on its other load, so the probes run three times, around the runs, and their median counts.
+ *
+ * The warm-up fills the whole context, and nothing is allocated after it. The peak memory is read
+ * then, before the probes allocate theirs.
+ */
+
+enum { N_PROBES = 3, MAX_RUNS = 1000 };
+
+typedef struct {
+    double run[MAX_RUNS]; /* tokens per second */
+    int n;
+    double median, min, max;
+} rate_series;
+
+typedef struct {
+    vug_ui *ui;
+    const vug_options *opt;
+    vug_model *model;
+    vug_session *session;
+    vug_model_info info;
+    int32_t *id; /* [context] */
+    double load_s;
+    uint64_t peak_bytes;
+    vug_device_limits probe[N_PROBES], limits;
+    int n_probes;
+    rate_series prefill, decode;
+} benchmark;
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return (x > y) - (x < y);
+}
+
+/* Sorts `v`. */
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void summarise(rate_series *s)
+{
+    double sorted[MAX_RUNS];
+    if (s->n == 0)
+        return;
+    memcpy(sorted, s->run, (size_t)s->n * sizeof(*sorted));
+    s->median = median(sorted, s->n);
+    s->min = sorted[0];
+    s->max = sorted[s->n - 1];
+}
+
+/* ---- runs -------------------------------------------------------------------------- */
+
+/* Tokens spread over the whole embedding table, as in real text, and the same in each run (Knuth's
+ * MMIX linear congruential generator). */
+static void choose_tokens(int32_t *id, int64_t n, int64_t n_vocab)
+{
+    uint64_t state = 1;
+    for (int64_t i = 0; i < n; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        id[i] = (int32_t)((state >> 33) % (uint64_t)n_vocab);
+    }
+}
+
+static int32_t best_token(const float *logits, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return (int32_t)best;
+}
+
+static vug_status fill_context(benchmark *b, size_t n, vug_err *err)
+{
+    vug_session_reset(b->session);
+    choose_tokens(b->id, b->info.context, b->info.n_vocab);
+    return n ? vug_session_forward(b->session, b->id, n, NULL, err) : VUG_OK;
+}
+
+static vug_status run_prefill(benchmark *b, double *tokens_per_s, vug_err *err)
+{
+    const size_t depth = (size_t)b->opt->depth, n = (size_t)b->opt->prefill;
+    VUG_TRY(fill_context(b, depth, err));
+    const double start = vug_now();
+    VUG_TRY(vug_session_forward(b->session, b->id, depth + n, NULL, err));
+    *tokens_per_s = (double)n / (vug_now() - start);
+    return VUG_OK;
+}
+
+/* Greedy decoding, one token at a time. */
+static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_err *err)
+{
+    const size_t depth = (size_t)b->opt->depth;
+    VUG_TRY(fill_context(b, depth, err));
+    const double start = vug_now();
+    for (size_t i = 0; i < n; i++) {
+        VUG_TRY(vug_session_forward(b->session, b->id, depth + i + 1, NULL, err));
+        if (i + 1 < n)
+            b->id[depth + i + 1] = best_token(vug_session_logits(b->session), b->info.n_vocab);
+    }
+    *tokens_per_s = (double)n / (vug_now() - start);
+    return VUG_OK;
+}
+
+static vug_status measure_limits(benchmark *b, vug_err *err)
+{
+    return vug_device_measure(b->info.device, b->info.threads, &b->probe[b->n_probes++], err);
+}
+
+static vug_status run_all(benchmark *b, vug_err *err)
+{
+    const vug_options *opt = b->opt;
+    const size_t warm = opt->decode < 8 ? (size_t)opt->decode : 8;
+    double ignored;
+    VUG_TRY(fill_context(b, (size_t)b->info.context, err));
+    if (warm)
+        VUG_TRY(run_decode(b, warm, &ignored, err));
+    b->peak_bytes = vug_memory_peak();
+    VUG_TRY(measure_limits(b, err));
+    for (int r = 0; opt->prefill && r < opt->repeat; r++)
+        VUG_TRY(run_prefill(b, &b->prefill.run[b->prefill.n++], err));
+    VUG_TRY(measure_limits(b, err));
+    for (int r = 0; opt->decode && r < opt->repeat; r++)
+        VUG_TRY(run_decode(b, (size_t)opt->decode, &b->decode.run[b->decode.n++], err));
+    return measure_limits(b, err);
+}
+
+/* ---- fractions of the peak ---------------------------------------------------------- */
+
+/* Only the last token has logits. */
+static double prefill_flop(const vug_model_info *m, double n)
+{
+    return (double)m->flop_per_token * n + (double)m->flop_per_logits;
+}
+
+static double prefill_fraction(const benchmark *b)
+{
+    const double n = b->opt->prefill;
+    if (n <= 0 || b->limits.f32_flop_per_s <= 0)
+        return 0;
+    return prefill_flop(&b->info, n) / n * b->prefill.median / b->limits.f32_flop_per_s;
+}
+
+static double decode_fraction(const benchmark *b)
+{
+    if (b->limits.read_bytes_per_s <= 0)
+        return 0;
+    return (double)b->info.bytes_per_token * b->decode.median / b->limits.read_bytes_per_s;
+}
+
+static void evaluate(benchmark *b)
+{
+    double bytes[N_PROBES], flop[N_PROBES];
+    for (int i = 0; i < N_PROBES; i++) {
+        bytes[i] = b->probe[i].read_bytes_per_s;
+        flop[i] = b->probe[i].f32_flop_per_s;
+    }
+    b->limits.read_bytes_per_s = median(bytes, N_PROBES);
+    b->limits.f32_flop_per_s = median(flop, N_PROBES);
+    summarise(&b->prefill);
+    summarise(&b->decode);
+}
+
+/* ---- reports ------------------------------------------------------------------------- */
+
+static void print_series(const rate_series *s, const char *name, int n, const char *roof,
+                         double fraction, vug_buf *to)
+{
+    char what[40];
+    if (s->n == 0)
+        return;
+    (void)snprintf(what, sizeof(what), "%s of %d", name, n);
+    vug_buf_printf(to, "  %-18s %10.2f %10.2f %10.2f   %5.1f %% of %s\n", what, s->median, s->min,
+                   s->max, fraction * 100, roof);
+}
+
+static void print_report(const benchmark *b, vug_buf *to)
+{
+    const vug_options *opt = b->opt;
+    const vug_model_info *m = &b->info;
+    vug_buf_printf(to, "%s, %s parameters, on %s (%s), %d threads\n",
+                   opt->shape ? opt->shape : m->path, vug_human_count((double)m->n_parameters).text,
+                   m->device, m->kernels, m->threads);
+    vug_buf_printf(to, "  after %d tokens, %d runs   median        min        max   tokens/s\n",
+                   opt->depth, opt->repeat);
+    print_series(&b->prefill, "prefill", opt->prefill, "the multiply-add peak", prefill_fraction(b),
+                 to);
+    print_series(&b->decode, "decode", opt->decode, "the read bandwidth", decode_fraction(b), to);
+    vug_buf_printf(to, "  this machine       %s/s read, %sFLOP/s in F32\n",
+                   vug_human_bytes((uint64_t)b->limits.read_bytes_per_s).text,
+                   vug_human_count(b->limits.f32_flop_per_s).text);
+    vug_buf_printf(to, "  weights            %s read per token\n",
+                   vug_human_bytes(m->bytes_per_token).text);
+    vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
+    vug_buf_printf(to, "  peak memory        %s\n", vug_human_bytes(b->peak_bytes).text);
+    vug_buf_printf(to, "  load time          %.2f s\n", b->load_s);
+}
+
+static void write_series(const rate_series *s, const char *key, int n, const char *fraction_key,
+                         double fraction, vug_json_writer *js)
+{
+    if (s->n == 0)
+        return;
+    vug_json_begin(js, key, '{');
+    vug_json_put_i64(js, "tokens", n);
+    vug_json_put_f64(js, "median_tokens_per_s", s->median);
+    vug_json_put_f64(js, "min_tokens_per_s", s->min);
+    vug_json_put_f64(js, "max_tokens_per_s", s->max);
+    vug_json_put_f64(js, fraction_key, fraction);
+    vug_json_begin(js, "runs_tokens_per_s", '[');
+    for (int i = 0; i < s->n; i++)
+        vug_json_put_f64(js, NULL, s->run[i]);
+    vug_json_end(js, ']');
+    vug_json_end(js, '}');
+}
+
+static void write_limits(const benchmark *b, vug_json_writer *js)
+{
+    vug_json_begin(js, "machine", '{');
+    vug_json_put_f64(js, "read_bytes_per_s", b->limits.read_bytes_per_s);
+    vug_json_put_f64(js, "f32_flop_per_s", b->limits.f32_flop_per_s);
+    vug_json_begin(js, "probes", '[');
+    for (int i = 0; i < N_PROBES; i++) {
+        vug_json_begin(js, NULL, '{');
+        vug_json_put_f64(js, "read_bytes_per_s", b->probe[i].read_bytes_per_s);
+        vug_json_put_f64(js, "f32_flop_per_s", b->probe[i].f32_flop_per_s);
+        vug_json_end(js, '}');
+    }
+    vug_json_end(js, ']');
+    vug_json_end(js, '}');
+}
+
+static void write_report(const benchmark *b, vug_json_writer *js)
+{
+    const vug_options *opt = b->opt;
+    vug_json_begin(js, NULL, '{');
+    vug_json_put_string(js, "model", opt->shape ? opt->shape : b->info.path);
+    vug_json_put_string(js, "architecture", b->info.architecture);
+    vug_json_put_string(js, "device", b->info.device);
+    vug_json_put_string(js, "kernels", b->info.kernels);
+    vug_json_put_i64(js, "threads", b->info.threads);
+    vug_json_put_i64(js, "batch", b->info.batch);
+    vug_json_put_i64(js, "depth", opt->depth);
+    vug_json_put_string(js, "kv", b->info.kv);
+    vug_json_put_i64(js, "parameters", b->info.n_parameters);
+    vug_json_put_i64(js, "active_parameters", b->info.n_active_parameters);
+    vug_json_put_u64(js, "bytes_per_token", b->info.bytes_per_token);
+    vug_json_put_f64(js, "flop_of_prefill", prefill_flop(&b->info, opt->prefill));
+    vug_json_put_f64(js, "load_s", b->load_s);
+    vug_json_put_u64(js, "peak_memory_bytes", b->peak_bytes);
+    write_series(&b->prefill, "prefill", opt->prefill, "fraction_of_flop_peak", prefill_fraction(b),
+                 js);
+    write_series(&b->decode, "decode", opt->decode, "fraction_of_read_bandwidth",
+                 decode_fraction(b), js);
+    write_limits(b, js);
+    vug_json_end(js, '}');
+}
+
+/* ---- the command --------------------------------------------------------------------- */
+
+static vug_status open_model(benchmark *b, vug_err *err)
+{
+    const vug_options *opt = b->opt;
+    vug_model_options model_options = vug_options_model(opt);
+    vug_bar bar = vug_bar_start(b->ui, "loading", opt->json);
+    const double start = vug_now();
+    model_options.progress = vug_bar_step;
+    model_options.user = &bar;
+    model_options.context = opt->depth + (opt->prefill > opt->decode ? opt->prefill : opt->decode);
+    const vug_status st = opt->shape
+                                  ? vug_model_synthesize(opt->shape, opt->type, opt->weight_seed,
+                                                         &model_options, &b->model, err)
+                                  : vug_model_open(opt->operand[0], &model_options, &b->model, err);
+    vug_bar_end(&bar);
+    b->load_s = vug_now() - start;
+    return st;
+}
+
+static vug_status prepare_benchmark(benchmark *b, vug_err *err)
+{
+    VUG_TRY(open_model(b, err));
+    b->info = vug_model_describe(b->model);
+    b->id = vug_alloc_zero((size_t)b->info.context, sizeof(*b->id));
+    if (!b->id)
+        return VUG_FAIL_NOMEM(err, "the tokens of a run", b->info.context);
+    return vug_session_create(b->model, &b->session, err);
+}
+
+static const char *usage_error(const vug_options *opt)
+{
+    if (opt->shape && opt->n_operands)
+        return "bench takes a MODEL or --shape, not both";
+    if (!opt->shape && opt->n_operands == 0)
+        return "bench needs a MODEL folder or --shape NAME; `vug synth` lists the shapes";
+    if (opt->prefill == 0 && opt->decode == 0)
+        return "nothing to measure: both --prefill and --decode are 0";
+    if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
+        return "--type and --seed require --shape";
+    return NULL;
+}
+
+int vug_cmd_bench(vug_ui *ui, const vug_options *opt)
+{
+    vug_err err;
+    if (usage_error(opt)) {
+        vug_ui_note(ui, "%s", usage_error(opt));
+        return VUG_EXIT_USAGE;
+    }
+    benchmark *b = vug_alloc_zero(1, sizeof(*b));
+    if (!b) {
+        vug_ui_note(ui, "out of memory");
+        return VUG_EXIT_SYSTEM;
+    }
+    b->ui = ui;
+    b->opt = opt;
+    vug_status st = prepare_benchmark(b, &err);
+    if (st == VUG_OK)
+        st = run_all(b, &err);
+    if (st == VUG_OK)
+        evaluate(b);
+    int code;
+    if (st != VUG_OK) {
+        code = vug_ui_fail(ui, &err);
+    } else if (opt->json) {
+        vug_json_writer js = { 0 };
+        write_report(b, &js);
+        code = vug_ui_print_json(&js, ui, VUG_EXIT_OK);
+    } else {
+        vug_buf text = { 0 };
+        print_report(b, &text);
+        code = vug_ui_print(ui, &text);
+    }
+    if (b->session)
+        vug_session_destroy(b->session);
+    vug_model_close(b->model);
+    vug_free(b->id);
+    vug_free(b);
+    return code;
+}

@@ -1,0 +1,172 @@
+/* Processors, memory, the clocks and the program itself, on POSIX systems. */
+#include "core/os.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sched.h>
+#elif defined(__APPLE__)
+#include <mach-o/dyld.h>
+#include <mach/mach.h>
+#endif
+
+#if defined(__linux__)
+/* The first line of a small file in /proc or /sys; empty when it cannot be read. */
+static void read_line(const char *path, char *line, int size)
+{
+    line[0] = '\0';
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return;
+    if (!fgets(line, size, file))
+        line[0] = '\0';
+    (void)fclose(file);
+}
+
+/* Counts the groups of sibling threads with a member in `allowed`; the first thread of a
+ * group identifies it. */
+static int count_cores(const cpu_set_t *allowed)
+{
+    cpu_set_t seen;
+    CPU_ZERO(&seen);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET((size_t)cpu, allowed))
+            continue;
+        char path[96], line[16];
+        (void)snprintf(path, sizeof(path),
+                       "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        read_line(path, line, sizeof(line));
+        const long first = line[0] ? strtol(line, NULL, 10) : cpu;
+        if (first >= 0 && first < CPU_SETSIZE)
+            CPU_SET((size_t)first, &seen);
+    }
+    return CPU_COUNT(&seen);
+}
+
+/* The CPU quota of a container in processors, rounded up; 0: no limit. With more threads the
+ * kernel would throttle all of them for part of every period. */
+static int read_cpu_quota(void)
+{
+    char line[64];
+    read_line("/sys/fs/cgroup/cpu.max", line, sizeof(line)); /* "MAX PERIOD", or "max PERIOD" */
+    char *end;
+    const long long most = strtoll(line, &end, 10);
+    const long long period = end > line ? strtoll(end, NULL, 10) : 0;
+    if (most <= 0 || period <= 0 || most / period >= CPU_SETSIZE)
+        return 0;
+    return (int)(most / period + (most % period != 0));
+}
+#endif
+
+/* Hardware threads of one core compete for its arithmetic units, so siblings count once. */
+int vug_cpu_count(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        count = count_cores(&allowed);
+    const int most = read_cpu_quota();
+    if (most > 0 && most < count)
+        count = most;
+#endif
+    return count > 0 ? (int)count : 1;
+}
+
+uint64_t vug_memory_size(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+}
+
+uint64_t vug_memory_peak(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+#if defined(__APPLE__)
+    return (uint64_t)usage.ru_maxrss;
+#else
+    return (uint64_t)usage.ru_maxrss * 1024;
+#endif
+}
+
+int64_t vug_local_time(void)
+{
+    const time_t now = time(NULL);
+    struct tm local;
+    return localtime_r(&now, &local) ? (int64_t)timegm(&local) : (int64_t)now;
+}
+
+uint64_t vug_memory_resident(void)
+{
+#if defined(__linux__)
+    char line[64];
+    read_line("/proc/self/statm", line, sizeof(line)); /* "SIZE RESIDENT ..", in pages */
+    char *end;
+    (void)strtoull(line, &end, 10);
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > 0 ? strtoull(end, NULL, 10) * (uint64_t)page : 0;
+#elif defined(__APPLE__)
+    struct mach_task_basic_info info;
+    mach_msg_type_number_t n = MACH_TASK_BASIC_INFO_COUNT;
+    return task_info(mach_task_self(), MACH_TASK_BASIC_INFO, (task_info_t)&info, &n) == KERN_SUCCESS
+                   ? info.resident_size
+                   : 0;
+#else
+    return 0;
+#endif
+}
+
+double vug_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the program ---------------------------------------------------------- */
+
+enum { MAX_PATH_BYTES = 16384 };
+
+/* Returns the length of the path, without a NUL; 0 when it is not known. */
+static size_t read_program_path(char path[MAX_PATH_BYTES])
+{
+#if defined(__linux__)
+    const ssize_t n = readlink("/proc/self/exe", path, MAX_PATH_BYTES);
+    return n > 0 && n < MAX_PATH_BYTES ? (size_t)n : 0;
+#elif defined(__APPLE__)
+    char linked[MAX_PATH_BYTES], plain[PATH_MAX];
+    uint32_t size = sizeof(linked);
+    if (_NSGetExecutablePath(linked, &size) != 0 || !realpath(linked, plain))
+        return 0;
+    const size_t n = strlen(plain);
+    memcpy(path, plain, n);
+    return n;
+#else
+    (void)path;
+    return 0;
+#endif
+}
+
+vug_status vug_program_path(char **out, vug_err *err)
+{
+    char path[MAX_PATH_BYTES];
+    const size_t n = read_program_path(path);
+    if (n == 0)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "this system does not report the path of the running program");
+    char *copy = vug_alloc(n + 1, 1);
+    if (!copy)
+        return VUG_FAIL_NOMEM(err, "a path", n + 1);
+    memcpy(copy, path, n);
+    copy[n] = '\0';
+    *out = copy;
+    return VUG_OK;
+}

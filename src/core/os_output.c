@@ -1,0 +1,170 @@
+/* Output files and folders that replace their target at the end, on POSIX systems. */
+#include "core/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A new file "path.PID-I.part", in the folder of the target so that the rename cannot cross
+ * devices. Unlike mkstemp this applies the umask, which a library cannot query without
+ * changing it for every thread. */
+static int open_temp(const char *path, mode_t mode, char *temp, size_t size)
+{
+    enum { TRIES = 1000 };
+    for (int i = 0; i < TRIES; i++) {
+        (void)snprintf(temp, size, "%s.%ld-%d.part", path, (long)getpid(), i);
+        const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static void open_out(vug_out *out, const char *path, mode_t mode)
+{
+    const size_t size = strlen(path) + 48;
+    *out = (vug_out){ .path = vug_strdup(path) };
+    char *temp = vug_alloc(size, 1);
+    if (!out->path || !temp) {
+        out->st = VUG_FAIL_NOMEM(&out->err, path, size);
+        vug_free(temp);
+        return;
+    }
+    const int fd = open_temp(path, mode, temp, size);
+    if (fd >= 0)
+        out->file = fdopen(fd, "wb");
+    if (out->file) {
+        out->temp = temp;
+        return;
+    }
+    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(errno));
+    if (fd >= 0) {
+        (void)close(fd);
+        (void)unlink(temp);
+    }
+    vug_free(temp);
+}
+
+void vug_out_open(vug_out *out, const char *path)
+{
+    open_out(out, path, 0666);
+}
+
+void vug_out_open_private(vug_out *out, const char *path)
+{
+    open_out(out, path, 0600);
+    out->no_sync = true;
+}
+
+/* Starts write-back while the next bytes are computed. Otherwise the system may keep
+ * gigabytes dirty, and vug_out_commit waits for all of them. */
+static void start_writeback(vug_out *out)
+{
+#if defined(__linux__)
+    static const uint64_t interval = (uint64_t)32 << 20;
+    if (out->n - out->n_flushed < interval)
+        return;
+    (void)sync_file_range(fileno(out->file), (off_t)out->n_flushed,
+                          (off_t)(out->n - out->n_flushed), SYNC_FILE_RANGE_WRITE);
+#endif
+    out->n_flushed = out->n;
+}
+
+void vug_out_write(vug_out *out, const void *bytes, size_t n)
+{
+    if (out->st != VUG_OK || n == 0)
+        return;
+    if (fwrite(bytes, 1, n, out->file) != n) {
+        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+        return;
+    }
+    out->n += n;
+    start_writeback(out);
+}
+
+static void release_out(vug_out *out)
+{
+    vug_free(out->path);
+    vug_free(out->temp);
+    *out = (vug_out){ .st = out->st, .err = out->err };
+}
+
+vug_status vug_out_commit(vug_out *out, vug_err *err)
+{
+    if (out->st == VUG_OK &&
+        (fflush(out->file) != 0 || (!out->no_sync && fsync(fileno(out->file)) != 0)))
+        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+    if (out->st != VUG_OK) {
+        vug_out_abandon(out);
+        if (err)
+            *err = out->err;
+        return out->st;
+    }
+    (void)fclose(out->file);
+    if (rename(out->temp, out->path) != 0) {
+        out->st =
+                VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
+        (void)unlink(out->temp);
+    }
+    release_out(out);
+    return out->st;
+}
+
+void vug_out_abandon(vug_out *out)
+{
+    if (out->file)
+        (void)fclose(out->file);
+    if (out->temp)
+        (void)unlink(out->temp);
+    release_out(out);
+}
+
+vug_status vug_folder_begin(const char *path, char **temp, vug_err *err)
+{
+    const size_t size = strlen(path) + 48;
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    *temp = vug_alloc(size, 1);
+    if (!*temp)
+        return VUG_FAIL_NOMEM(err, path, size);
+    (void)snprintf(*temp, size, "%.*s.%ld.part", (int)n, path, (long)getpid());
+    if (mkdir(*temp, 0777) == 0)
+        return VUG_OK;
+    const vug_status st =
+            VUG_FAIL(err, VUG_IO, "%s: cannot make the folder: %s", *temp, strerror(errno));
+    vug_free(*temp);
+    *temp = NULL;
+    return st;
+}
+
+vug_status vug_folder_commit(const char *temp, const char *path, vug_err *err)
+{
+    /* rename would replace an empty folder. */
+    if (!vug_file_exists(path) && rename(temp, path) == 0)
+        return VUG_OK;
+    const vug_status st = VUG_FAIL(err, VUG_IO, "%s: cannot rename '%s' to it: %s", path, temp,
+                                   vug_file_exists(path) ? "it exists" : strerror(errno));
+    vug_folder_abandon(temp);
+    return st;
+}
+
+void vug_folder_abandon(const char *temp)
+{
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n = 0;
+    if (vug_list_folder(temp, &arena, &name, &n, NULL) != VUG_OK)
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        char *path = vug_path_join(temp, name[i].ptr);
+        if (path)
+            (void)unlink(path);
+        vug_free(path);
+    }
+    (void)rmdir(temp);
+    vug_arena_release(&arena);
+}

@@ -1,0 +1,78 @@
+/* Compiles a graph over the weights of a checkpoint to a program on a device. */
+#include "engine/internal.h"
+
+enum { ALIGN = VUG_PLAN_ALIGN };
+
+/* The slot's weight; its tensor may contain several matrices. */
+static vug_weight bound_weight(const vug_binding *binding, size_t slot)
+{
+    const vug_tensor *t = binding->tensor[slot];
+    vug_weight w = { .name = t->name.ptr, .dtype = t->dtype, .data = t->data };
+    if (t->rank >= 2) {
+        const vug_matrix m = vug_tensor_matrix_at(t, binding->row[slot]);
+        w.data = m.data;
+        w.scales = m.scales;
+    }
+    return w;
+}
+
+static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_binding *binding,
+                                vug_err *err)
+{
+    vug_weight *weight = vug_alloc_zero(binding->n_slots, sizeof(*weight));
+    if (!weight)
+        return VUG_FAIL_NOMEM(err, "the table of weights", binding->n_slots * sizeof(*weight));
+    for (size_t i = 0; i < binding->n_slots; i++) {
+        if (binding->tensor[i])
+            weight[i] = bound_weight(binding, i);
+    }
+    const vug_status st =
+            c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits, &c->program, err);
+    vug_free(weight);
+    return st;
+}
+
+/* Runs the passes over `graph` and compiles the result for the device. */
+static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
+                                const vug_profile *profile, vug_compiled *c, vug_err *err)
+{
+    VUG_TRY(vug_fuse_with(graph, profile, &c->fused, NULL, err));
+    VUG_TRY(vug_plan_init(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
+    c->plan.tile_rows = profile->tile_rows;
+    c->plan.kv = profile->kv;
+    c->plan.exact_activations = profile->exact_activations;
+    return compile_bound(c, m->device, &m->checkpoint.binding, err);
+}
+
+vug_status vug_compile_model(const vug_model *m, const vug_limits *limits, bool hidden,
+                             vug_compiled *out, vug_err *err)
+{
+    /* Built in place, because the program borrows graph and plan. */
+    *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
+    vug_status st = vug_model_build_graph(&m->checkpoint.binding, hidden, &out->graph, err);
+    if (st == VUG_OK)
+        st = compile_graph(m, &out->graph, &m->profile, out, err);
+    if (st != VUG_OK)
+        vug_compiled_release(out);
+    return st;
+}
+
+vug_status vug_compile_flow(const vug_model *m, const vug_graph *graph, const vug_profile *profile,
+                            const vug_limits *limits, vug_compiled *out, vug_err *err)
+{
+    *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
+    const vug_status st = compile_graph(m, graph, profile, out, err);
+    if (st != VUG_OK)
+        vug_compiled_release(out);
+    return st;
+}
+
+void vug_compiled_release(vug_compiled *c)
+{
+    if (c->program)
+        c->backend->release(c->program);
+    vug_plan_release(&c->plan);
+    vug_graph_release(&c->fused);
+    vug_graph_release(&c->graph);
+    *c = (vug_compiled){ 0 };
+}

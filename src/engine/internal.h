@@ -1,0 +1,144 @@
+#ifndef VUG_ENGINE_INTERNAL_H
+#define VUG_ENGINE_INTERNAL_H
+
+/* What the files of engine/ share. Only they and tests include it. */
+
+#include "backend/backend.h"
+#include "core/pool.h"
+#include "engine/engine.h"
+#include "passes/passes.h"
+
+/* ---- parts of a checkpoint ------------------------------------------------------ */
+
+/* Adds the stop ids and sampling defaults of FOLDER/generation_config.json, if it exists. */
+VUG_MUST_CHECK vug_status vug_generation_config_read(const char *folder, vug_checkpoint *out,
+                                                     vug_err *err);
+/* Adds those of GGUF metadata. */
+VUG_MUST_CHECK vug_status vug_generation_config_read_gguf(const vug_gguf *gguf, vug_checkpoint *out,
+                                                          vug_err *err);
+void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
+
+/* The backend with this name, or the best available one for NULL. Returns NULL and an error
+ * message for an unknown name. */
+const vug_backend *vug_backend_select(const char *name, vug_err *err);
+
+/* Loads `profile`, a file or the name of a built-in one. NULL: vug.toml in `folder`, or the
+ * built-in `fallback` if that does not exist or `folder` is NULL. */
+VUG_MUST_CHECK vug_status vug_profile_load(const char *profile, const char *folder,
+                                           const char *fallback, vug_profile *out, vug_err *err);
+
+/* ---- compiled programs: a graph, fused, planned, compiled (compile.c) ------------ */
+
+typedef struct {
+    vug_graph graph; /* as the architecture built it */
+    vug_graph fused;
+    vug_plan plan;
+    vug_program *program;
+    const vug_backend *backend;
+    vug_limits limits;
+} vug_compiled;
+
+enum { VUG_PLAN_ALIGN = 64 }; /* of planned values: a cache line, and every vector type */
+
+/* Compiles the model's own graph with the model's profile. */
+VUG_MUST_CHECK vug_status vug_compile_model(const vug_model *model, const vug_limits *limits,
+                                            bool hidden, vug_compiled *out, vug_err *err);
+/* Compiles another graph over the model's weights; `graph` is not kept. */
+VUG_MUST_CHECK vug_status vug_compile_flow(const vug_model *model, const vug_graph *graph,
+                                           const vug_profile *profile, const vug_limits *limits,
+                                           vug_compiled *out, vug_err *err);
+/* Accepts an all-zero value. */
+void vug_compiled_release(vug_compiled *compiled);
+
+/* ---- model ----------------------------------------------------------------------- */
+
+struct vug_model {
+    char *path;
+    vug_checkpoint checkpoint;
+    const vug_backend *backend;
+    vug_device *device;
+    vug_device_info device_info;
+    vug_profile profile;
+    bool kv_given;          /* the caller chose profile.kv, which then also applies to flows */
+    vug_compiled main;      /* one row of logits per sequence */
+    int snapshots;          /* per session */
+    vug_mutex *device_lock; /* held during a step: sessions share the device's threads */
+    vug_model_info info;
+    vug_chat *chat;  /* NULL: none */
+    vug_err no_chat; /* the reason */
+};
+
+/* Loads the chat template of a model that was opened from `path`. A model without one is no
+ * failure. */
+VUG_MUST_CHECK vug_status vug_model_load_chat(vug_model *model, const char *path, vug_err *err);
+/* The tokens of a conversation, up to the beginning of the answer. */
+VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message,
+                                                size_t n, vug_tokens *out, vug_err *err);
+
+VUG_MUST_CHECK vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c,
+                                            vug_limits *out, vug_err *err);
+
+/* ---- flow ------------------------------------------------------------------------- */
+
+/* The object behind the public vug_flow. The builder comes first, so that a pointer to one is a
+ * pointer to the other. */
+typedef struct {
+    vug_flow builder;
+    vug_graph graph;
+    const vug_model *model; /* NULL: the flow was opened from a config alone */
+    const vug_config *config;
+    vug_flow_options options; /* resolved: no zeros; symbolic numbers are VUG_SYMBOLIC */
+    vug_limits limits;
+    vug_profile profile;
+} vug_flow_object;
+
+static inline const vug_flow_object *vug_flow_object_of(const vug_flow *flow)
+{
+    return (const vug_flow_object *)(const void *)flow;
+}
+
+VUG_MUST_CHECK vug_status vug_graph_write(const vug_graph *g, vug_graph_format format,
+                                          vug_text *out, vug_err *err);
+/* The bytes that a program of the flow needs; `cache` is per sequence. */
+typedef struct {
+    uint64_t weights, program, cache, buffers, total;
+} vug_flow_memory;
+vug_flow_memory vug_flow_count_memory(const vug_flow_object *flow, const vug_compiled *compiled);
+/* Fails if a builder function was called after the flow was complete. */
+VUG_MUST_CHECK vug_status vug_flow_check_usable(const vug_flow *flow, vug_err *err);
+
+/* An input and its current value. */
+typedef struct {
+    vug_port port;
+    vug_input which;
+    int index; /* of VUG_INPUT_DATA */
+    const int32_t *id;
+    const float *x;
+    size_t n;
+    bool set;
+} vug_flow_input;
+
+struct vug_flow_program {
+    const vug_model *model;
+    vug_flow_options options;
+    vug_compiled compiled;
+    vug_workspace *workspace;
+    vug_state **state;  /* [max_batch] */
+    int64_t *cached;    /* [max_batch] tokens in their caches */
+    vug_flow_input *in; /* [n_in] */
+    size_t n_in;
+    int64_t past_width;  /* K*E of the first past; 0: no input is a past */
+    size_t past_in;      /* the index of that input */
+    vug_sequence *split; /* [max_batch] as set by the caller; n_split are in use */
+    size_t n_split;
+    vug_span *span;       /* [max_batch] scratch of a run */
+    int32_t *row;         /* [max_batch] scratch of a run */
+    const float **data;   /* [n_data] scratch of a run */
+    const float **out;    /* [outputs] of the last run */
+    int64_t tokens, rows; /* of the last run */
+    bool ran;             /* the last run succeeded */
+    vug_status st;        /* the first failure of a set function since the last run */
+    vug_err err;
+};
+
+#endif

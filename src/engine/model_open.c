@@ -1,0 +1,316 @@
+/* Opens models and describes them. */
+#include "engine/internal.h"
+
+enum {
+    DEFAULT_CONTEXT = 4096,
+    DEFAULT_BATCH = 512,
+    MAX_BATCH = 1 << 16,
+    MAX_CONTEXT = 1 << 24,
+    MAX_SNAPSHOTS = 1024,
+};
+
+/* Code, libraries, stacks and tables of the process itself: the peak of a run minus
+ * everything that is counted, 3 to 5 MB with glibc on x86-64. */
+static const uint64_t process_bytes = 4u << 20;
+
+/* ---- options --------------------------------------------------------------------- */
+
+vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c, vug_limits *out,
+                             vug_err *err)
+{
+    int64_t context = o->context;
+    if (context == 0)
+        context = c->context < DEFAULT_CONTEXT ? c->context : DEFAULT_CONTEXT;
+    int64_t batch = o->batch ? o->batch : DEFAULT_BATCH;
+    if (context < 1 || context > MAX_CONTEXT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "context: %lld, expected 1 to %d tokens",
+                        (long long)context, MAX_CONTEXT);
+    if (batch < 1 || batch > MAX_BATCH)
+        return VUG_FAIL(err, VUG_ARGUMENT, "batch: %lld, expected 1 to %d tokens", (long long)batch,
+                        MAX_BATCH);
+    if (batch > context)
+        batch = context;
+    *out = (vug_limits){ .context = context, .batch = batch, .rows = 1 };
+    return VUG_OK;
+}
+
+/* ---- description ------------------------------------------------------------------- */
+
+/* Whether steps only look up single rows of the weight, by token. */
+static bool is_table(const vug_graph *g, size_t slot)
+{
+    bool used = false;
+    for (uint32_t i = 1; i < g->n; i++) {
+        for (int k = 0; k < vug_node_inputs(&g->node[i]); k++) {
+            const vug_node *in = vug_graph_at(g, g->node[i].in[k]);
+            if (in->op != VUG_OP_PARAM || (size_t)in->at.param.slot != slot)
+                continue;
+            if (g->node[i].op != VUG_OP_EMBED)
+                return false;
+            used = true;
+        }
+    }
+    return used;
+}
+
+/* The bytes of one slot; a tensor may contain several. */
+static uint64_t slot_bytes(const vug_tensor *t, uint64_t elements)
+{
+    uint64_t all = 1;
+    for (int i = 0; i < t->rank; i++)
+        all *= (uint64_t)t->dim[i]; /* the binding has checked the shape */
+    return (t->bytes + t->scale_bytes) / (all / elements);
+}
+
+/* A token uses only some experts; all experts of a layer have the same size. */
+static void describe_weights(const vug_model *m, vug_model_info *info)
+{
+    const vug_binding *b = &m->checkpoint.binding;
+    const vug_config *c = &m->checkpoint.config;
+    uint64_t expert_bytes = 0;
+    int64_t expert_elements = 0;
+    const bool files = vug_weights_mapped(m->checkpoint.weights) > 0; /* not weights in memory */
+    for (size_t i = 0; i < b->n_slots; i++) {
+        const vug_weight_slot slot = vug_weight_slot_at(c, i);
+        const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+        if (!b->tensor[i])
+            continue;
+        const uint64_t bytes = slot_bytes(b->tensor[i], n);
+        const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
+        *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
+        *(expert ? &expert_elements : &info->n_active_parameters) += (int64_t)n;
+        *(expert ? &expert_bytes : &info->bytes_per_token) +=
+                table ? bytes / (uint64_t)slot.shape.dim[0] : bytes;
+    }
+    info->n_parameters = info->n_active_parameters + expert_elements;
+    if (c->n_experts == 0)
+        return;
+    info->n_active_parameters += expert_elements / c->n_experts * c->n_experts_per_token;
+    info->bytes_per_token +=
+            expert_bytes / (uint64_t)c->n_experts * (uint64_t)c->n_experts_per_token;
+}
+
+/* The number of weights that a node multiplies each row with. */
+static int64_t active_weights(const vug_graph *g, const vug_node *node)
+{
+    if (node->op == VUG_OP_LINEAR)
+        return vug_shape_elements(&vug_graph_at(g, node->in[1])->shape, 1, 1);
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const int64_t chosen = vug_graph_at(g, node->in[1])->shape.dim[1] / 2;
+    const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
+    return chosen * 3 * gate->dim[1] * gate->dim[2];
+}
+
+/* Counts matrix products per token and per row of logits, without attention. */
+static void describe_work(const vug_model *m, vug_model_info *info)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const int64_t flop = 2 * active_weights(g, node);
+        *(node->shape.dim[0] == VUG_DIM_T ? &info->flop_per_token : &info->flop_per_logits) += flop;
+    }
+}
+
+static uint64_t graph_bytes(const vug_graph *g)
+{
+    return g->cap * sizeof(*g->node) + g->cap_outputs * sizeof(*g->output) + g->arena.held;
+}
+
+static void describe_model(vug_model *m)
+{
+    const vug_config *c = &m->checkpoint.config;
+    m->device_info = m->backend->describe(m->device);
+    const vug_program_sizes sizes = m->backend->sizes(m->main.program);
+    vug_model_info *info = &m->info;
+    *info = (vug_model_info){
+        .path = m->path,
+        .architecture = c->arch->name,
+        .device = m->device_info.name,
+        .kernels = m->device_info.description,
+        .n_layers = c->n_layers,
+        .d_model = c->d_model,
+        .n_heads = c->n_heads,
+        .n_kv_heads = c->n_kv_heads,
+        .d_head = c->d_head,
+        .d_ffn = c->d_ffn,
+        .n_vocab = c->n_vocab,
+        .n_experts = c->n_experts,
+        .n_experts_per_token = c->n_experts_per_token,
+        .d_expert = c->d_expert,
+        .context_trained = c->context,
+        .context = m->main.limits.context,
+        .batch = m->main.limits.batch,
+        .threads = m->device_info.threads,
+        .kv = vug_kv_format_name(m->profile.kv),
+        .tied_head = m->checkpoint.binding.tied,
+    };
+    describe_weights(m, info);
+    describe_work(m, info);
+    vug_memory_plan *plan = &info->memory;
+    plan->weights_copied = sizes.copied_bytes;
+    plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
+    plan->graph = sizes.program_bytes + graph_bytes(&m->main.graph) + graph_bytes(&m->main.fused) +
+                  m->main.fused.n * sizeof(uint64_t);
+    plan->session_cache = sizes.state_bytes;
+    plan->session_buffers = sizes.workspace_bytes;
+    plan->session_snapshots = (uint64_t)m->snapshots * sizes.window_snapshot_bytes;
+    plan->process = process_bytes;
+    plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
+                  plan->session_cache + plan->session_buffers + plan->session_snapshots +
+                  plan->process;
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static bool is_table_tensor(const vug_model *m, const vug_tensor *t)
+{
+    const vug_graph *g = &m->main.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op != VUG_OP_EMBED)
+            continue;
+        const size_t slot = (size_t)vug_graph_at(g, g->node[i].in[0])->at.param.slot;
+        if (m->checkpoint.binding.tensor[slot] == t && is_table(g, slot))
+            return true;
+    }
+    return false;
+}
+
+/* Reads the bound tensors in the order of the file, which is fastest for disks. */
+static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const vug_checkpoint *c = &m->checkpoint;
+    uint64_t done = 0;
+    for (size_t i = 0; i < vug_weights_count(c->weights); i++) {
+        const vug_tensor *t = vug_weights_at(c->weights, i);
+        if (!vug_checkpoint_uses(c, t) || is_table_tensor(m, t))
+            continue;
+        if (!vug_weights_populate(c->weights, t, &done, m->info.memory.weights_mapped, o->progress,
+                                  o->user))
+            return VUG_FAIL(err, VUG_CANCELLED, "%s: loading was cancelled", m->path);
+    }
+    return VUG_OK;
+}
+
+static vug_status check_memory(const vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const vug_memory_plan *plan = &m->info.memory;
+    const uint64_t budget = m->profile.budget;
+    const bool by_profile = budget && (!o->memory_limit || budget < o->memory_limit);
+    const uint64_t limit = by_profile ? budget : o->memory_limit;
+    if (!limit || plan->total <= limit)
+        return VUG_OK;
+    return VUG_FAIL(err, VUG_LIMIT,
+                    "%s: needs %.1f MB (weights %.1f, caches for %lld tokens %.1f, buffers %.1f), "
+                    "the %s is %.1f MB",
+                    m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
+                    (long long)m->info.context,
+                    (double)(plan->session_cache + plan->session_snapshots) / 1e6,
+                    (double)plan->session_buffers / 1e6,
+                    by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
+}
+
+/* Loads the profile and applies the options that override it. */
+static vug_status load_profile(vug_model *m, const char *folder, const vug_model_options *o,
+                               vug_err *err)
+{
+    VUG_TRY(vug_profile_load(o->profile, folder, "prefill", &m->profile, err));
+    if (!o->kv)
+        return VUG_OK;
+    m->profile.kv = vug_kv_format_find(vug_str_of(o->kv));
+    m->kv_given = true;
+    if (m->profile.kv == VUG_KV_COUNT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "kv: '%s', expected %s", o->kv, VUG_KV_FORMAT_NAMES);
+    return VUG_OK;
+}
+
+/* Opens everything but the checkpoint, which is open already. `folder` may contain a profile. */
+static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
+                               vug_err *err)
+{
+    vug_limits limits;
+    VUG_TRY(load_profile(m, folder, o, err));
+    VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &limits, err));
+    if (o->snapshots < 0 || o->snapshots > MAX_SNAPSHOTS)
+        return VUG_FAIL(err, VUG_ARGUMENT, "snapshots: %d, expected 0 to %d", o->snapshots,
+                        MAX_SNAPSHOTS);
+    m->snapshots = o->snapshots;
+    const vug_device_options device = { .isa = o->isa, .threads = o->threads };
+    m->backend = vug_backend_select(o->device, err);
+    if (!m->backend)
+        return VUG_ARGUMENT;
+    VUG_TRY(m->backend->open(&device, &m->device, err));
+    VUG_TRY(vug_mutex_create(&m->device_lock, err));
+    VUG_TRY(vug_compile_model(m, &limits, false, &m->main, err));
+    describe_model(m);
+    VUG_TRY(check_memory(m, o, err));
+    return o->lazy ? VUG_OK : read_ahead(m, o, err);
+}
+
+static vug_status create_model(const char *path, vug_model **out, vug_err *err)
+{
+    vug_model *m = vug_alloc_zero(1, sizeof(*m));
+    if (!m || !(m->path = vug_strdup(path))) {
+        vug_free(m);
+        return VUG_FAIL_NOMEM(err, path, sizeof(*m));
+    }
+    *out = m;
+    return VUG_OK;
+}
+
+vug_status vug_model_open(const char *path, const vug_model_options *options, vug_model **out,
+                          vug_err *err)
+{
+    const vug_model_options none = { 0 };
+    vug_model *m;
+    VUG_TRY(create_model(path, &m, err));
+    vug_status st = vug_checkpoint_open(path, &m->checkpoint, err);
+    if (st == VUG_OK)
+        st = open_program(m, path, options ? options : &none, err);
+    if (st == VUG_OK)
+        st = vug_model_load_chat(m, path, err);
+    if (st != VUG_OK) {
+        vug_model_close(m);
+        return st;
+    }
+    *out = m;
+    return VUG_OK;
+}
+
+vug_status vug_model_from_weights(const vug_config *config, vug_weights *weights, const char *name,
+                                  const vug_model_options *options, vug_model **out, vug_err *err)
+{
+    const vug_model_options none = { 0 };
+    vug_model *m;
+    vug_status st = create_model(name, &m, err);
+    if (st != VUG_OK) {
+        vug_weights_close(weights);
+        return st;
+    }
+    (void)VUG_FAIL(&m->no_chat, VUG_UNSUPPORTED, "%s: made in memory, so there is no chat template",
+                   name);
+    st = vug_checkpoint_from_weights(config, weights, name, &m->checkpoint, err);
+    if (st == VUG_OK)
+        st = open_program(m, NULL, options ? options : &none, err);
+    if (st != VUG_OK) {
+        vug_model_close(m);
+        return st;
+    }
+    *out = m;
+    return VUG_OK;
+}
+
+void vug_model_close(vug_model *m)
+{
+    if (!m)
+        return;
+    vug_compiled_release(&m->main);
+    vug_mutex_destroy(m->device_lock);
+    if (m->device)
+        m->backend->close(m->device);
+    vug_chat_close(m->chat);
+    vug_checkpoint_release(&m->checkpoint);
+    vug_free(m->path);
+    vug_free(m);
+}

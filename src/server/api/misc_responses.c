@@ -1,0 +1,137 @@
+#include <stdio.h>
+
+#include "core/utf8.h"
+#include "server/api/internal.h"
+
+/* Responses of the endpoints that do not generate. */
+
+static void write_model(const vug_api_model *model, vug_json_writer *js)
+{
+    vug_json_begin(js, NULL, '{');
+    vug_json_put_text(js, "id", model->id.ptr, model->id.len);
+    vug_json_put_string(js, "object", "model");
+    vug_json_put_i64(js, "created", model->created);
+    vug_json_put_string(js, "owned_by", "vug");
+    /* Clients read the context size under one of these names. */
+    vug_json_put_i64(js, "context_length", model->context);
+    vug_json_put_i64(js, "max_model_len", model->context);
+    vug_json_end(js, '}');
+}
+
+void vug_api_model_write(const vug_api_model *model, vug_buf *to)
+{
+    write_model(model, &(vug_json_writer){ .to = to });
+}
+
+void vug_api_models_write(const vug_api_model *model, size_t n, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_string(&js, "object", "list");
+    vug_json_begin(&js, "data", '[');
+    for (size_t i = 0; i < n; i++)
+        write_model(&model[i], &js);
+    vug_json_end(&js, ']');
+    vug_json_end(&js, '}');
+}
+
+/* A string, or an array of bytes when the piece is not valid UTF-8, as in llama.cpp's server. */
+static void write_piece(vug_str piece, vug_json_writer *js)
+{
+    if (vug_utf8_valid(piece)) {
+        vug_json_put_text(js, "piece", piece.ptr, piece.len);
+        return;
+    }
+    vug_json_begin(js, "piece", '[');
+    for (size_t i = 0; i < piece.len; i++)
+        vug_json_put_i64(js, NULL, (unsigned char)piece.ptr[i]);
+    vug_json_end(js, ']');
+}
+
+void vug_api_tokenize_write(const vug_api_request *request, const vug_api_tokens *tokens,
+                            vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_u64(&js, "count", tokens->n);
+    vug_json_put_i64(&js, "max_model_len", tokens->context);
+    vug_json_begin(&js, "tokens", '[');
+    for (size_t i = 0; i < tokens->n; i++) {
+        const int32_t id = tokens->id[i];
+        if (!request->with_pieces) {
+            vug_json_put_i64(&js, NULL, id);
+            continue;
+        }
+        vug_json_begin(&js, NULL, '{');
+        vug_json_put_i64(&js, "id", id);
+        write_piece(tokens->spell(id, tokens->user), &js);
+        vug_json_end(&js, '}');
+    }
+    vug_json_end(&js, ']');
+    if (request->number[VUG_FIELD_return_token_strs] != 0) {
+        vug_json_begin(&js, "token_strs", '[');
+        for (size_t i = 0; i < tokens->n; i++) {
+            const vug_str piece = tokens->spell(tokens->id[i], tokens->user);
+            vug_json_put_text(&js, NULL, piece.ptr, piece.len);
+        }
+        vug_json_end(&js, ']');
+    }
+    vug_json_end(&js, '}');
+}
+
+/* llama.cpp's server names it content, vLLM's names it prompt. */
+void vug_api_detokenize_write(const char *text, size_t len, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_text(&js, "content", text, len);
+    vug_json_put_text(&js, "prompt", text, len);
+    vug_json_end(&js, '}');
+}
+
+void vug_api_template_write(const char *text, size_t len, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_text(&js, "prompt", text, len);
+    vug_json_end(&js, '}');
+}
+
+/* The request fields that set each sampler. */
+static const char *const sampler_field[VUG_SAMPLER_COUNT] = {
+    [VUG_SAMPLER_REPETITION] = "repetition_penalty",
+    [VUG_SAMPLER_PRESENCE] = "presence_penalty",
+    [VUG_SAMPLER_FREQUENCY] = "frequency_penalty",
+    [VUG_SAMPLER_TEMPERATURE] = "temperature",
+    [VUG_SAMPLER_TOP_K] = "top_k",
+    [VUG_SAMPLER_TOP_P] = "top_p",
+    [VUG_SAMPLER_MIN_P] = "min_p",
+};
+
+void vug_api_props_write(const vug_api_props *props, vug_buf *to)
+{
+    char build[64];
+    (void)snprintf(build, sizeof(build), "vug %s", vug_version());
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_string(&js, "model", props->model);
+    vug_json_put_string(&js, "architecture", props->architecture);
+    vug_json_put_string(&js, "build_info", build);
+    vug_json_put_i64(&js, "total_slots", props->slots);
+    vug_json_begin(&js, "modalities", '{');
+    vug_json_put_bool(&js, "vision", false);
+    vug_json_put_bool(&js, "audio", false);
+    vug_json_end(&js, '}');
+    vug_json_put_string(&js, "chat_template_source", props->template_source);
+    vug_json_begin(&js, "default_generation_settings", '{');
+    vug_json_put_i64(&js, "n_ctx", props->context);
+    vug_json_begin(&js, "params", '{');
+    for (size_t i = 0; i < props->sampling->n; i++) {
+        const vug_sampler_config *stage = &props->sampling->sampler[i];
+        if (sampler_field[stage->kind])
+            vug_json_put_f32(&js, sampler_field[stage->kind], stage->value);
+    }
+    vug_json_end(&js, '}');
+    vug_json_end(&js, '}');
+    vug_json_end(&js, '}');
+}

@@ -1,0 +1,213 @@
+#include "server/api/internal.h"
+
+/* Parsers of independent fields: numbers, flags, stops, biases. */
+
+/* ---- common types --------------------------------------------------------------- */
+
+void vug_request_parse_flag(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (vug_field_expect(p, field->name, v, VUG_JSON_BOOL))
+        p->out->number[field->id] = v->boolean;
+}
+
+void vug_request_parse_number(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_NUMBER))
+        return;
+    if (v->f64 < field->min || v->f64 > field->max)
+        vug_field_reject(p, field->name, "%s must be a number from %g to %g, not %.*s", field->name,
+                         field->min, field->max, (int)(v->str.len < 40 ? v->str.len : 40),
+                         v->str.ptr);
+    p->out->number[field->id] = v->f64;
+}
+
+void vug_request_parse_integer(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (vug_field_integer(p, field->name, v, field->min, field->max))
+        p->out->number[field->id] = v->f64;
+}
+
+void vug_request_parse_ignored(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    (void)p, (void)field, (void)v;
+}
+
+void vug_request_parse_unsupported(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    (void)v;
+    vug_field_reject(p, field->name, "%s is not supported (%s)", field->name, field->help);
+}
+
+void vug_request_parse_neutral(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    const bool is_list = v->type == VUG_JSON_ARRAY || v->type == VUG_JSON_OBJECT;
+    const double x = v->type == VUG_JSON_NUMBER ? v->f64
+                     : v->type == VUG_JSON_BOOL ? v->boolean
+                     : is_list                  ? (double)v->n
+                                                : (double)v->str.len;
+    if (x < field->min || x > field->max)
+        vug_request_parse_unsupported(p, field, v);
+}
+
+/* ---- fields with their own rules ---------------------------------------------- */
+
+void vug_request_parse_model(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_STRING))
+        return;
+    if (v->str.len > VUG_API_MAX_MODEL)
+        vug_field_reject(p, field->name, "model has %zu bytes, at most %d are allowed", v->str.len,
+                         VUG_API_MAX_MODEL);
+    p->out->model = v->str;
+}
+
+void vug_request_parse_seed(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_NUMBER))
+        return;
+    /* Numbers spelled 5.0 are limited to the integers that doubles represent. */
+    const bool whole = v->is_int ||
+                       (v->f64 >= -0x1p53 && v->f64 <= 0x1p53 && (double)(int64_t)v->f64 == v->f64);
+    if (!whole)
+        vug_field_reject(p, field->name, "seed must be a whole number of 64 bits, not %.*s",
+                         (int)(v->str.len < 40 ? v->str.len : 40), v->str.ptr);
+    else
+        p->out->seed = (uint64_t)(v->is_int ? v->i64 : (int64_t)v->f64);
+}
+
+void vug_request_parse_logprobs(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (p->out->endpoint == VUG_API_CHAT) {
+        if (vug_field_expect(p, field->name, v, VUG_JSON_BOOL))
+            p->out->logprobs = v->boolean;
+        return;
+    }
+    if (!vug_field_integer(p, field->name, v, field->min, field->max))
+        return;
+    p->out->logprobs = true;
+    p->out->top_logprobs = (int)v->f64;
+}
+
+void vug_request_parse_stop(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    const bool is_list = v->type == VUG_JSON_ARRAY;
+    const size_t n = is_list ? v->n : 1;
+    if (!is_list && v->type != VUG_JSON_STRING) {
+        vug_field_reject(p, field->name, "stop must be a string or a list of strings");
+        return;
+    }
+    if (n > VUG_API_MAX_STOPS) {
+        vug_field_reject(p, field->name, "stop has %zu strings, at most %d are allowed", n,
+                         VUG_API_MAX_STOPS);
+        return;
+    }
+    vug_str *stop = vug_request_alloc(p, n, sizeof(*stop));
+    const vug_jv *item = is_list ? v->child : v;
+    for (size_t i = 0; stop && i < n; i++, item = item->next) {
+        if (item->type != VUG_JSON_STRING || item->str.len == 0)
+            vug_field_reject(p, field->name, "stop must contain only non-empty strings");
+        else if (item->str.len > VUG_API_MAX_STOP)
+            vug_field_reject(p, field->name,
+                             "stop has a string of %zu bytes, at most %d are allowed",
+                             item->str.len, VUG_API_MAX_STOP);
+        stop[i] = item->str;
+    }
+    p->out->stop = stop;
+    p->out->n_stops = n;
+}
+
+void vug_request_parse_stop_ids(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY))
+        return;
+    if (v->n > VUG_API_MAX_STOPS)
+        vug_field_reject(p, field->name, "stop_token_ids has %zu ids, at most %d are allowed", v->n,
+                         VUG_API_MAX_STOPS);
+    else
+        p->out->stop_id = vug_request_parse_ids(p, field->name, v, &p->out->n_stop_ids);
+}
+
+/* "106": only digits, without a leading zero. */
+static bool parse_id(vug_str key, int32_t *id)
+{
+    int64_t value = 0;
+    if (key.len == 0 || key.len > 10 || (key.ptr[0] == '0' && key.len > 1))
+        return false;
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.ptr[i] < '0' || key.ptr[i] > '9')
+            return false;
+        value = value * 10 + (key.ptr[i] - '0');
+    }
+    *id = (int32_t)value;
+    return value <= INT32_MAX;
+}
+
+/* llama.cpp's [id, number], or [id, false] for never. */
+static bool parse_bias_pair(const vug_field *field, const vug_jv *pair, vug_sampler_config *out)
+{
+    const vug_jv *id = pair->type == VUG_JSON_ARRAY && pair->n == 2 ? pair->child : NULL;
+    if (!id || !id->is_int || id->i64 < 0 || id->i64 > INT32_MAX)
+        return false;
+    const vug_jv *value = id->next;
+    const bool never = value->type == VUG_JSON_BOOL && !value->boolean;
+    *out = (vug_sampler_config){ VUG_SAMPLER_BIAS, never ? -1000.0f : (float)value->f64,
+                                 (int32_t)id->i64 };
+    return never ||
+           (value->type == VUG_JSON_NUMBER && value->f64 >= field->min && value->f64 <= field->max);
+}
+
+static bool parse_bias_member(const vug_field *field, const vug_jv *v, vug_sampler_config *out)
+{
+    *out = (vug_sampler_config){ .kind = VUG_SAMPLER_BIAS, .value = (float)v->f64 };
+    return v->type == VUG_JSON_NUMBER && v->f64 >= field->min && v->f64 <= field->max &&
+           parse_id(v->key, &out->token);
+}
+
+void vug_request_parse_logit_bias(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    const bool is_list = v->type == VUG_JSON_ARRAY;
+    if (!is_list && !vug_field_expect(p, field->name, v, VUG_JSON_OBJECT))
+        return;
+    if (v->n > VUG_API_MAX_BIAS) {
+        vug_field_reject(p, field->name, "logit_bias has %zu entries, at most %d are allowed", v->n,
+                         VUG_API_MAX_BIAS);
+        return;
+    }
+    p->out->n_bias = v->n;
+    p->out->bias = vug_request_alloc(p, v->n, sizeof(*p->out->bias));
+    size_t i = 0;
+    for (const vug_jv *m = v->child; m && !p->bad; m = m->next, i++) {
+        if (!(is_list ? parse_bias_pair : parse_bias_member)(field, m, &p->out->bias[i]))
+            vug_field_reject(p, field->name,
+                             "logit_bias: entry %zu must be %s, with a number from %g to %g", i,
+                             is_list ? "[id, number]" : "\"id\": number", field->min, field->max);
+    }
+}
+
+void vug_request_parse_stream_options(vug_request_parser *p, const vug_field *field,
+                                      const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_OBJECT))
+        return;
+    const vug_jv *usage = vug_field_member(v, "include_usage");
+    if (usage && vug_field_expect(p, "stream_options.include_usage", usage, VUG_JSON_BOOL))
+        p->out->include_usage = usage->boolean;
+}
+
+void vug_request_parse_suffix(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (vug_field_expect(p, field->name, v, VUG_JSON_STRING) && v->str.len > 0)
+        vug_field_reject(p, field->name,
+                         "suffix is not supported: vug does not fill in the middle");
+}
+
+void vug_request_parse_modalities(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY))
+        return;
+    for (const vug_jv *m = v->child; m; m = m->next) {
+        if (m->type != VUG_JSON_STRING || !vug_str_is(m->str, "text"))
+            vug_field_reject(p, field->name, "modalities: %.*s is not supported, only \"text\" is",
+                             VUG_STR_ARG(m->str));
+    }
+}

@@ -1,0 +1,91 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/api/internal.h"
+
+/* What chats and completions share: the head, usage, finish reasons, the end of a stream. */
+
+static void write_head(const vug_api_response_head *head, const char *object, vug_json_writer *js)
+{
+    char id[32];
+    (void)snprintf(id, sizeof(id), "%s-%016" PRIx64,
+                   head->endpoint == VUG_API_COMPLETION ? "cmpl" : "chatcmpl", head->id);
+    vug_json_begin(js, NULL, '{');
+    vug_json_put_string(js, "id", id);
+    vug_json_put_string(js, "object", object);
+    vug_json_put_i64(js, "created", head->created);
+    vug_json_put_text(js, "model", head->model.ptr, head->model.len);
+}
+
+void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js)
+{
+    write_head(head, head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion",
+               js);
+    vug_json_put_string(js, "system_fingerprint", head->fingerprint);
+    vug_json_begin(js, "choices", '[');
+}
+
+vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_buf_puts(to, "data: ");
+    write_head(head,
+               head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion.chunk",
+               &js);
+    vug_json_begin(&js, "choices", '[');
+    return js;
+}
+
+void vug_api_write_event_end(const vug_api_response_head *head, vug_json_writer *js)
+{
+    vug_json_end(js, ']');
+    if (head->include_usage)
+        vug_json_put_string(js, "usage", NULL);
+    vug_json_end(js, '}');
+    vug_buf_puts(js->to, "\n\n");
+}
+
+void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
+{
+    vug_json_end(js, ']');
+    vug_json_begin(js, "usage", '{');
+    vug_json_put_u64(js, "prompt_tokens", usage->prompt);
+    vug_json_put_u64(js, "completion_tokens", usage->completion);
+    vug_json_put_u64(js, "total_tokens", usage->prompt + usage->completion);
+    vug_json_begin(js, "prompt_tokens_details", '{');
+    vug_json_put_u64(js, "cached_tokens", usage->cached);
+    vug_json_end(js, '}');
+    vug_json_begin(js, "completion_tokens_details", '{');
+    vug_json_put_u64(js, "reasoning_tokens", usage->reasoning);
+    vug_json_put_u64(js, "accepted_prediction_tokens", 0);
+    vug_json_put_u64(js, "rejected_prediction_tokens", 0);
+    vug_json_end(js, '}');
+    vug_json_end(js, '}');
+    vug_json_end(js, '}');
+}
+
+vug_api_finish_reason vug_api_finish_reason_of(vug_finish finish, bool ended)
+{
+    return finish == VUG_FINISH_LENGTH && !ended ? VUG_API_FINISH_LENGTH : VUG_API_FINISH_STOP;
+}
+
+void vug_api_write_finish_reason(vug_api_finish_reason reason, vug_json_writer *js)
+{
+    static const char *const name[] = { [VUG_API_UNFINISHED] = NULL,
+                                        [VUG_API_FINISH_STOP] = "stop",
+                                        [VUG_API_FINISH_LENGTH] = "length",
+                                        [VUG_API_FINISH_TOOL_CALLS] = "tool_calls" };
+    vug_json_put_string(js, "finish_reason", name[reason]);
+}
+
+void vug_api_usage_event(const vug_api_response_head *head, const vug_api_usage *usage, vug_buf *to)
+{
+    vug_json_writer js = vug_api_write_event_head(head, to);
+    vug_api_write_usage(usage, &js);
+    vug_buf_puts(to, "\n\n");
+}
+
+void vug_api_done_event(vug_buf *to)
+{
+    vug_buf_puts(to, "data: [DONE]\n\n");
+}

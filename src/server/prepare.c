@@ -1,0 +1,214 @@
+#include <string.h>
+#include <time.h>
+
+#include "core/os.h"
+#include "core/random.h"
+#include "server/internal.h"
+
+/* Parses requests and checks them against the model: whatever can fail before the first token. */
+
+/* The last tokens of a text that may change when it is continued. */
+enum { UNSTABLE_TEXT_TOKENS = 2 };
+
+size_t vug_server_request_bytes(const vug_server_request *request)
+{
+    size_t n = sizeof(*request) + request->arena.held + request->prompt.text.len;
+    for (size_t i = 0; i < request->n_prompts; i++)
+        n += request->tokens[i].n * sizeof(*request->tokens[i].id);
+    return n;
+}
+
+void vug_server_request_free(vug_server_request *request)
+{
+    if (!request)
+        return;
+    for (size_t i = 0; request->tokens && i < request->n_prompts; i++)
+        vug_tokens_release(&request->tokens[i]);
+    vug_prompt_release(&request->prompt);
+    vug_grammar_cache_release(request->service->grammars, request->grammar);
+    vug_arena_release(&request->arena);
+    vug_free(request);
+}
+
+/* ---- prompts ------------------------------------------------------------------------ */
+
+static bool render_chat(vug_server_request *request, vug_api_error *error)
+{
+    const vug_service *s = request->service;
+    const vug_api_request *r = &request->api;
+    const bool with_tools = r->tool_choice != VUG_TOOLS_NONE;
+    vug_err err;
+    if (!s->chat)
+        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "messages", "%s", s->chat_error.msg);
+    if (with_tools && !vug_chat_supports_tools(s->chat))
+        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "tools",
+                                 "tools: the chat template of this model does not support tools");
+    const vug_conversation conversation = {
+        .messages = r->messages.ptr,
+        .messages_len = r->messages.len,
+        .tools = with_tools ? r->tools.ptr : NULL,
+        .tools_len = with_tools ? r->tools.len : 0,
+        .variables = r->template_variables.len ? r->template_variables.ptr : NULL,
+        .variables_len = r->template_variables.len,
+        .no_generation_prompt = r->no_generation_prompt,
+    };
+    if (vug_chat_render(s->chat, &conversation, &request->prompt, &err) == VUG_OK)
+        return true;
+    const char *param = vug_str_starts(vug_str_of(err.msg), "variables: ") ? "chat_template_kwargs"
+                                                                           : "messages";
+    /* Clients must not learn the path of the template. */
+    const char *source = vug_chat_source(s->chat);
+    const bool has_path = vug_str_starts(vug_str_of(err.msg), source);
+    vug_api_error_from(error, &err, param);
+    if (has_path)
+        vug_api_error_set(error, error->kind, "messages", "%s%s", vug_path_base(source),
+                          err.msg + strlen(source));
+    return false;
+}
+
+static bool encode_prompt(const vug_server_request *request, const vug_api_prompt *prompt,
+                          vug_tokens *out, vug_api_error *error)
+{
+    const vug_api_request *r = &request->api;
+    const unsigned flags = (r->add_special ? VUG_ENCODE_ADD_MISSING : 0u) |
+                           (r->parse_special ? VUG_ENCODE_PARSE_SPECIAL : 0u);
+    vug_err err;
+    if (prompt->is_tokens) {
+        out->id = vug_alloc(prompt->n, sizeof(*out->id));
+        if (!out->id)
+            return vug_api_error_no_memory(error);
+        memcpy(out->id, prompt->id, prompt->n * sizeof(*out->id));
+        out->n = prompt->n;
+        return true;
+    }
+    if (vug_tokenizer_encode(request->service->tokenizer, prompt->text.ptr ? prompt->text.ptr : "",
+                             prompt->text.len, flags, out, &err) != VUG_OK)
+        return vug_api_error_from(error, &err, "prompt");
+    return true;
+}
+
+/* Counts the tokens after the last message, which open the answer. */
+static vug_status count_unstable(vug_server_request *request, vug_err *err)
+{
+    const vug_prompt *p = &request->prompt;
+    const size_t from = p->n_untrusted ? p->untrusted[p->n_untrusted - 1].to : 0;
+    vug_tokens opening;
+    VUG_TRY(vug_tokenizer_encode(request->service->tokenizer, p->text.ptr + from,
+                                 p->text.len - from, VUG_ENCODE_PARSE_SPECIAL, &opening, err));
+    request->n_unstable = opening.n;
+    vug_tokens_release(&opening);
+    return VUG_OK;
+}
+
+static bool make_prompts(vug_server_request *request, vug_api_error *error)
+{
+    const vug_api_request *r = &request->api;
+    vug_err err;
+    request->n_prompts = r->messages.len ? 1 : r->n_prompts;
+    request->tokens =
+            vug_arena_alloc(&request->arena, request->n_prompts, sizeof(*request->tokens));
+    if (!request->tokens)
+        return vug_api_error_no_memory(error);
+    if (r->messages.len) {
+        if (!render_chat(request, error))
+            return false;
+        if (r->endpoint != VUG_API_TEMPLATE &&
+            (vug_prompt_encode(request->service->tokenizer, &request->prompt, &request->tokens[0],
+                               &err) != VUG_OK ||
+             count_unstable(request, &err) != VUG_OK))
+            return vug_api_error_from(error, &err, "messages");
+        return true;
+    }
+    request->n_unstable = UNSTABLE_TEXT_TOKENS;
+    for (size_t i = 0; i < request->n_prompts; i++) {
+        if (!encode_prompt(request, &r->prompt[i], &request->tokens[i], error))
+            return false;
+    }
+    return true;
+}
+
+/* The number of valid prompt ids. A tokenizer may have more tokens than its model, such as those of
+ * images. */
+static int64_t count_valid_ids(const vug_service *s)
+{
+    const int64_t size = vug_tokenizer_size(s->tokenizer);
+    return size < s->info.n_vocab ? size : s->info.n_vocab;
+}
+
+/* Text may encode to ids that the model lacks. */
+static bool check_ids(const vug_server_request *request, const vug_tokens *prompt,
+                      const char *param, vug_api_error *error)
+{
+    size_t i = 0;
+    while (i < prompt->n && prompt->id[i] < request->service->info.n_vocab)
+        i++;
+    if (i == prompt->n)
+        return true;
+    const char *name = vug_tokenizer_token(request->service->tokenizer, prompt->id[i], NULL);
+    return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
+                             "%s has the token %d, %s, which this model does not support", param,
+                             prompt->id[i], name ? name : "");
+}
+
+static bool check_prompts(const vug_server_request *request, vug_api_error *error)
+{
+    const vug_api_request *r = &request->api;
+    const size_t context = (size_t)request->service->info.context;
+    const char *param = r->endpoint == VUG_API_CHAT ? "messages" : "prompt";
+    /* Without a token limit, room for one token is enough. */
+    const bool limited = vug_api_has_token_limit(r) && r->max_tokens >= 0;
+    const size_t answer = limited ? (size_t)r->max_tokens : 1;
+    for (size_t i = 0; i < request->n_prompts; i++) {
+        const size_t n = request->tokens[i].n;
+        if (n == 0)
+            return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
+                                     "%s is empty: there is nothing to continue", param);
+        if (n > context || answer > context - n)
+            return vug_api_error_context_exceeded(error, context, n, answer, param);
+        if (!check_ids(request, &request->tokens[i], param, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the request -------------------------------------------------------------------- */
+
+/* A new number for each request: a hashed counter. */
+static uint64_t make_request_number(vug_service *s)
+{
+    return vug_splitmix64_at(s->seed, atomic_fetch_add(&s->n_requests, 1));
+}
+
+bool vug_server_prepare(vug_server_request *request, vug_api_endpoint endpoint,
+                        vug_api_error *error)
+{
+    vug_service *s = request->service;
+    vug_api_request *r = &request->api;
+    const bool generates = endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION;
+    if (!vug_api_parse_request(endpoint, vug_http_body(request->http), &request->arena, r, error))
+        return false;
+    if (r->given[VUG_FIELD_model] && !vug_service_has_name(s, r->model))
+        return vug_api_error_unknown_model(error, r->model);
+    if (!vug_api_check_tokens(r, generates ? count_valid_ids(s) : vug_tokenizer_size(s->tokenizer),
+                              error))
+        return false;
+    if (generates && s->opt.max_tokens && !vug_api_has_token_limit(r) && r->max_tokens < 0)
+        r->max_tokens = s->opt.max_tokens;
+    request->head = (vug_api_response_head){
+        .id = make_request_number(s),
+        .created = (int64_t)time(NULL),
+        .model = r->model,
+        .fingerprint = "vug-" VUG_VERSION,
+        .endpoint = endpoint,
+        .stream = r->stream,
+        .include_usage = r->include_usage,
+        .also_reasoning = s->opt.also_reasoning,
+    };
+    if (generates && !vug_api_make_sampling(r, &s->sampling, request->head.id, &request->arena,
+                                            &request->sampling))
+        return vug_api_error_no_memory(error);
+    if (!make_prompts(request, error))
+        return false;
+    return !generates ||
+           (check_prompts(request, error) && vug_server_prepare_grammar(request, error));
+}

@@ -1,0 +1,270 @@
+#include "core/os.h"
+#include "server/internal.h"
+
+/* ---- sending ------------------------------------------------------------------------ */
+
+enum { RESERVE_STEP = 64 << 10 }; /* bytes */
+
+vug_status vug_server_out_of_memory(vug_err *err)
+{
+    return VUG_FAIL(err, VUG_NOMEM, "There is not enough memory for the answer now.");
+}
+
+/* Of the current choice, counted twice: it is copied when it is written. */
+static size_t choice_bytes(const vug_server_response *response)
+{
+    return 2 * (response->chat ? vug_chat_choice_bytes(response->chat)
+                               : vug_completion_choice_bytes(response->completion));
+}
+
+static bool reserve_memory(vug_server_response *response)
+{
+    const size_t needed = response->finished_bytes + choice_bytes(response);
+    while (response->reserved_bytes < needed && !response->out_of_memory) {
+        response->out_of_memory = !vug_http_reserve(response->request->http, RESERVE_STEP);
+        response->reserved_bytes += RESERVE_STEP;
+    }
+    return !response->out_of_memory;
+}
+
+static vug_status check_memory(const vug_server_response *response, vug_err *err)
+{
+    return response->out_of_memory ? vug_server_out_of_memory(err) : VUG_OK;
+}
+
+bool vug_server_response_flush(vug_server_response *response)
+{
+    vug_server_request *request = response->request;
+    vug_buf *events = &response->events;
+    if (!request->head.stream)
+        return reserve_memory(response);
+    if (request->service->opt.trace)
+        vug_buf_append(&response->record, events->ptr, events->len);
+    const bool ok = !events->bad &&
+                    (events->len == 0 ||
+                     vug_http_stream_event(request->http, (vug_str){ events->ptr, events->len }));
+    events->len = 0;
+    return ok;
+}
+
+vug_status vug_server_response_end_choice(vug_server_response *response, vug_err *err)
+{
+    if (response->chat ? !vug_chat_choice_ok(response->chat)
+                       : !vug_completion_choice_ok(response->completion))
+        return VUG_FAIL_NOMEM(err, "the answer", 0);
+    (void)vug_server_response_flush(response);
+    response->finished_bytes += choice_bytes(response);
+    return check_memory(response, err);
+}
+
+static void send_error(vug_server_response *response, const vug_api_error *error)
+{
+    vug_server_request *request = response->request;
+    const int status = vug_api_error_status(error->kind);
+    if (request->head.stream) {
+        vug_api_error_event(error, &response->events);
+        (void)vug_server_response_flush(response);
+        vug_server_trace(request, status, &response->record);
+        vug_http_stream_end(request->http);
+    } else {
+        vug_api_error_write(error, &response->record);
+        vug_server_trace(request, status, &response->record);
+        vug_http_fail(request->http, error);
+    }
+}
+
+void vug_server_response_end(vug_server_response *response, vug_status st, const vug_err *err,
+                             vug_buf *body)
+{
+    vug_server_request *request = response->request;
+    vug_api_error error;
+    if (st != VUG_OK) {
+        /* The request has passed all checks, so this is the server's fault, unless the grammar is
+         * too ambiguous: that shows only while generating. */
+        const char *field = request->api.constraint_field ? request->api.constraint_field : "tools";
+        const bool ambiguous = st == VUG_LIMIT && request->grammar;
+        vug_api_error_from(&error, err, ambiguous ? field : NULL);
+        if (error.kind == VUG_API_BAD_REQUEST && !ambiguous)
+            error.kind = VUG_API_INTERNAL;
+        send_error(response, &error);
+    } else if (request->head.stream) {
+        if (request->head.include_usage)
+            vug_api_usage_event(&request->head, &request->usage, &response->events);
+        vug_api_done_event(&response->events);
+        (void)vug_server_response_flush(response);
+        vug_server_trace(request, VUG_HTTP_OK, &response->record);
+        vug_http_stream_end(request->http);
+    } else {
+        vug_server_trace(request, VUG_HTTP_OK, body);
+        vug_http_reply(request->http, NULL, body);
+    }
+    vug_buf_release(body);
+    vug_buf_release(&response->events);
+    vug_buf_release(&response->record);
+    vug_buf_release(&response->token_text);
+}
+
+/* ---- tokens ------------------------------------------------------------------------- */
+
+static void count_token(vug_server_response *response)
+{
+    vug_server_request *request = response->request;
+    vug_metrics *metrics = request->service->opt.http.metrics;
+    const double now = vug_now();
+    if (response->last_token != 0)
+        vug_metrics_observe(metrics, VUG_METRIC_BETWEEN_TOKENS, now - response->last_token);
+    else if (request->usage.completion == 0)
+        vug_metrics_observe(metrics, VUG_METRIC_FIRST_TOKEN, now - request->received);
+    response->last_token = now;
+    request->usage.completion++;
+    if (response->parser && vug_response_parser_is_thinking(response->parser))
+        request->usage.reasoning++;
+    vug_metrics_add(metrics, VUG_METRIC_GENERATED_TOKENS, NULL, 1);
+}
+
+bool vug_server_describe_logprob(vug_server_response *response, const vug_logprob *token,
+                                 const vug_logprob *top, size_t n_top, vug_api_logprob *out)
+{
+    const vug_tokenizer *tokenizer = response->request->service->tokenizer;
+    vug_buf *to = &response->token_text;
+    size_t from[VUG_MAX_TOP_LOGPROBS + 2] = { 0 };
+    to->len = 0;
+    for (size_t i = 0; i <= n_top; i++) {
+        vug_text text = { 0 };
+        const int32_t id = i ? top[i - 1].token : token->token;
+        if (vug_tokenizer_bytes(tokenizer, id, &text, NULL) == VUG_OK)
+            vug_buf_append(to, text.ptr, text.len);
+        vug_text_release(&text);
+        from[i + 1] = to->len;
+    }
+    if (to->bad)
+        return false;
+    const char *bytes = to->ptr ? to->ptr : "";
+    for (size_t i = 0; i <= n_top; i++) {
+        const vug_logprob *l = i ? &top[i - 1] : token;
+        *(i ? &response->top_tokens[i - 1] : &out->token) =
+                (vug_api_token){ { bytes + from[i], from[i + 1] - from[i] },
+                                 l->logprob,
+                                 vug_tokenizer_is_special(tokenizer, l->token) };
+    }
+    out->top = response->top_tokens;
+    out->n_top = n_top;
+    return true;
+}
+
+static bool add_logprob(vug_server_response *response, const vug_piece *piece)
+{
+    const vug_logprob token = { piece->token, piece->logprob };
+    vug_api_logprob logprob = { 0 };
+    if (!vug_server_describe_logprob(response, &token, piece->top, piece->n_top, &logprob))
+        return false;
+    if (response->chat)
+        vug_chat_choice_logprob(response->chat, &logprob);
+    else
+        vug_completion_choice_logprob(response->completion, &logprob);
+    return true;
+}
+
+/* For a chat, this precedes the parts that the token yields. */
+static bool on_piece(const vug_piece *piece, void *user)
+{
+    vug_server_response *response = user;
+    bool more = true;
+    if (piece->token >= 0) {
+        if (!piece->is_stop)
+            count_token(response);
+        if (response->request->api.logprobs && !add_logprob(response, piece))
+            return false;
+    }
+    if (response->completion)
+        more = vug_completion_choice_push(response->completion, piece->text, piece->len);
+    return vug_server_response_flush(response) && more;
+}
+
+bool vug_server_response_part(const vug_part *part, void *user)
+{
+    vug_server_response *response = user;
+    const bool more = vug_chat_choice_part(part, response->chat);
+    return vug_server_response_flush(response) && more;
+}
+
+/* ---- generating --------------------------------------------------------------------- */
+
+static vug_generate_options generate_options(vug_server_response *response,
+                                             const vug_tokens *prompt, int choice)
+{
+    const vug_server_request *request = response->request;
+    const vug_api_request *r = &request->api;
+    /* prepare.c accepts prompts for which the context has this much room. */
+    const int64_t room = request->service->info.context - (int64_t)prompt->n;
+    vug_generate_options options = {
+        .max_tokens = (int)(r->max_tokens < 0 || r->max_tokens > room ? room : r->max_tokens),
+        .sampling = request->sampling,
+        .n_top = r->logprobs ? r->top_logprobs : 0,
+        .logprobs = r->logprobs,
+        .ignore_stop = r->ignore_eos,
+        .stop = r->stop_id,
+        .n_stop = r->n_stop_ids,
+        /* Completions list the stop token, so that a one-token answer always has one entry: clients
+         * that score an echoed prompt drop the last one. Chats do not list it. */
+        .report_stop = response->completion && r->logprobs,
+        .grammar = request->grammar,
+        .parser = response->parser,
+        .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
+        .cancel = &request->job.cancel,
+        .on_piece = on_piece,
+        .user = response,
+    };
+    options.sampling.seed += (uint64_t)choice;
+    return options;
+}
+
+static void count_prompt(vug_server_request *request, int choice, const vug_generation *g)
+{
+    vug_metrics *metrics = request->service->opt.http.metrics;
+    /* What is cached after scoring an echoed prompt was computed for this request. */
+    const size_t cached = request->api.echo && request->api.logprobs ? 0 : g->n_cached;
+    if (choice > 0)
+        return;
+    request->usage.prompt += g->n_prompt;
+    request->usage.cached += cached;
+    vug_metrics_add(metrics, VUG_METRIC_PROMPT_TOKENS, NULL, (double)g->n_prompt);
+    vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
+}
+
+vug_status vug_server_request_session(vug_server_request *request, const vug_tokens *prompt,
+                                      vug_cached_session **out, vug_err *err)
+{
+    /* A client that has disconnected must not displace another's session. */
+    if (vug_worker_is_cancelled(&request->job))
+        return VUG_FAIL(err, VUG_CANCELLED, "the client has disconnected");
+    const bool is_longer = prompt->n > request->n_unstable;
+    const vug_session_cache_prompt cache_prompt = { prompt->id, prompt->n,
+                                                    is_longer ? prompt->n - request->n_unstable
+                                                              : prompt->n };
+    return vug_session_cache_acquire(&request->service->sessions, &cache_prompt, out, err);
+}
+
+vug_status vug_server_response_generate(vug_server_response *response, const vug_tokens *prompt,
+                                        int choice, vug_finish *finish, vug_err *err)
+{
+    vug_server_request *request = response->request;
+    const vug_generate_options options = generate_options(response, prompt, choice);
+    vug_generation g = { 0 };
+    vug_cached_session *cached;
+    response->last_token = 0;
+    VUG_TRY(vug_server_request_session(request, prompt, &cached, err));
+    vug_status st = vug_generate(cached->session, prompt->id, prompt->n, &options, &g, err);
+    if (st != VUG_OK) {
+        if (st != VUG_CANCELLED) /* the session's contents are unknown */
+            vug_session_reset(cached->session);
+        return st;
+    }
+    count_prompt(request, choice, &g);
+    *finish = g.finish;
+    st = check_memory(response, err);
+    if (g.finish == VUG_FINISH_CANCELLED)
+        st = VUG_FAIL(err, VUG_CANCELLED, "the request was cancelled");
+    vug_generation_release(&g);
+    return st;
+}

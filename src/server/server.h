@@ -1,0 +1,47 @@
+#ifndef VUG_SERVER_SERVER_H
+#define VUG_SERVER_SERVER_H
+
+/*
+ * The OpenAI-compatible server. A request passes through:
+ *
+ *     http/                accepts it (address, TLS, key, Host, limits) and finds its route
+ *     routes.c             the handlers of all routes, on pool threads
+ *     prepare.c            parses the request (api/) and makes its prompts
+ *     request_grammar.c    finds or compiles the grammar of its output (grammar_cache.c)
+ *     worker.c             queues it for the model
+ *     completions.c        answers chats and completions; api/ writes JSON and events
+ *     respond.c            generates on a session (session_cache.c) and sends the output
+ *     prompt_logprobs.c    scores prompts
+ *
+ * serve.c runs it all, service.c loads and frees the model, trace.c records requests, metrics.c
+ * counts. http/ does not depend on models, api/ on neither models nor sockets.
+ *
+ * The server listens before the model is loaded: until then requests get 503, and /health says so.
+ */
+
+#include "server/http/http.h"
+#include "vug/chat.h"
+
+/* Everything is borrowed until vug_server_run returns. */
+typedef struct {
+    vug_http_options http; /* without metrics */
+    const char *model_path;
+    vug_model_options model;
+    const char *chat_template; /* a file; NULL: the checkpoint's template */
+    vug_string_list aliases;   /* more names of the model; "*": any */
+    const char *trace;         /* a folder, created if missing; NULL: requests are not recorded */
+    int max_waiting;           /* requests in the queue */
+    int max_sessions;          /* 0: chosen by vug_session_cache_init */
+    int max_tokens;            /* default of chats that do not set it; 0: no limit */
+    bool also_reasoning;       /* send thinking under the name `reasoning` too */
+    /* Called when the addresses are known; false ends the server. */
+    bool (*listening)(const vug_http *http, void *user);
+    /* Called on the worker thread when the model is loaded. */
+    void (*ready)(vug_str name, const vug_model *model, int sessions, void *user);
+    void *user;
+} vug_server_options;
+
+/* Serves until drained by a signal. Fails when the options or the model are unusable. */
+VUG_MUST_CHECK vug_status vug_server_run(const vug_server_options *options, vug_err *err);
+
+#endif

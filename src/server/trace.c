@@ -1,0 +1,56 @@
+#include <stdio.h>
+
+#include "core/json_writer.h"
+#include "core/os.h"
+#include "server/internal.h"
+
+/* FOLDER/ID.json: {"time","id","path","seed","request","status","answer"}. Sending `request` again
+ * reproduces the answer; `seed` must be added where the request has none. */
+
+static void write_record(const vug_server_request *request, int status, const vug_buf *response,
+                         vug_buf *to)
+{
+    const vug_str body = vug_http_body(request->http), path = vug_http_path(request->http);
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_i64(&js, "time", request->head.created);
+    vug_json_put_string(&js, "id", vug_http_request_id(request->http));
+    vug_json_put_text(&js, "path", path.ptr, path.len);
+    vug_json_put_i64(&js, "seed", (int64_t)request->sampling.seed);
+    vug_json_put_raw(&js, "request", body.ptr, body.len);
+    vug_json_put_i64(&js, "status", status);
+    if (request->head.stream || response->len == 0)
+        vug_json_put_text(&js, "answer", response->ptr, response->len);
+    else
+        vug_json_put_raw(&js, "answer", response->ptr, response->len);
+    vug_json_end(&js, '}');
+    vug_buf_puts(to, "\n");
+}
+
+void vug_server_trace(vug_server_request *request, int status, const vug_buf *response)
+{
+    vug_service *s = request->service;
+    char name[96];
+    vug_err err;
+    if (!s->opt.trace)
+        return;
+    (void)snprintf(name, sizeof(name), "%s.json", vug_http_request_id(request->http));
+    char *path = vug_path_join(s->opt.trace, name);
+    vug_buf record = { 0 };
+    vug_out out;
+    write_record(request, status, response, &record);
+    vug_status st = vug_buf_ok(&record, &err);
+    if (!path)
+        st = VUG_FAIL_NOMEM(&err, "a record", 0);
+    if (st == VUG_OK) {
+        vug_out_open_private(&out, path);
+        vug_out_write(&out, record.ptr, record.len);
+        st = vug_out_commit(&out, &err);
+    }
+    if (st != VUG_OK && !atomic_exchange(&s->trace_failed, true))
+        (void)fprintf(stderr, "vug: note: requests cannot be recorded: %s\n", err.msg);
+    if (st == VUG_OK)
+        atomic_store(&s->trace_failed, false);
+    vug_buf_release(&record);
+    vug_free(path);
+}

@@ -1,0 +1,128 @@
+#include "server/worker.h"
+
+#include <pthread.h>
+
+#include "core/mem.h"
+
+struct vug_worker {
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows, and members of jobs */
+    pthread_cond_t job_queued;
+    vug_worker_job *first, **last;
+    int n_waiting; /* admitted, neither started nor cancelled */
+    int max_waiting;
+    bool stop;
+    vug_metrics *metrics;
+};
+
+static void update_queue_metric(const vug_worker *w)
+{
+    vug_metrics_set(w->metrics, VUG_METRIC_QUEUE, w->n_waiting);
+}
+
+/* NULL when the worker shall end. */
+static vug_worker_job *next_job(vug_worker *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->first && !w->stop)
+        (void)pthread_cond_wait(&w->job_queued, &w->lock);
+    vug_worker_job *job = w->first;
+    if (job) {
+        w->first = job->next;
+        if (!w->first)
+            w->last = &w->first;
+        w->n_waiting -= job->waiting;
+        job->waiting = false;
+        update_queue_metric(w);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return job;
+}
+
+static void *run_jobs(void *arg)
+{
+    for (vug_worker_job *job; (job = next_job(arg));)
+        job->run(job);
+    return NULL;
+}
+
+vug_status vug_worker_create(int max_waiting, vug_metrics *metrics, vug_worker **out, vug_err *err)
+{
+    vug_worker *w = vug_alloc_zero(1, sizeof(*w));
+    if (!w)
+        return VUG_FAIL_NOMEM(err, "the worker", sizeof(*w));
+    w->last = &w->first;
+    w->max_waiting = max_waiting;
+    w->metrics = metrics;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->job_queued, NULL);
+    if (pthread_create(&w->thread, NULL, run_jobs, w) != 0) {
+        (void)pthread_cond_destroy(&w->job_queued);
+        (void)pthread_mutex_destroy(&w->lock);
+        vug_free(w);
+        return VUG_FAIL(err, VUG_NOMEM, "cannot start a thread for the model");
+    }
+    *out = w;
+    return VUG_OK;
+}
+
+void vug_worker_destroy(vug_worker *w)
+{
+    if (!w)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    (void)pthread_cond_signal(&w->job_queued);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    (void)pthread_cond_destroy(&w->job_queued);
+    (void)pthread_mutex_destroy(&w->lock);
+    vug_free(w);
+}
+
+bool vug_worker_admit(vug_worker *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    const bool ok = w->n_waiting < w->max_waiting;
+    w->n_waiting += ok;
+    update_queue_metric(w);
+    (void)pthread_mutex_unlock(&w->lock);
+    return ok;
+}
+
+void vug_worker_release(vug_worker *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->n_waiting--;
+    update_queue_metric(w);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+void vug_worker_push(vug_worker_job *job)
+{
+    vug_worker *w = job->worker;
+    (void)pthread_mutex_lock(&w->lock);
+    job->waiting = !vug_worker_is_cancelled(job);
+    w->n_waiting -= !job->waiting;
+    *w->last = job;
+    w->last = &job->next;
+    (void)pthread_cond_signal(&w->job_queued);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+void vug_worker_cancel(void *arg)
+{
+    vug_worker_job *job = arg;
+    vug_worker *w = job->worker;
+    (void)pthread_mutex_lock(&w->lock);
+    vug_cancel_token_trigger(&job->cancel);
+    w->n_waiting -= job->waiting;
+    job->waiting = false;
+    update_queue_metric(w);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+bool vug_worker_is_cancelled(const vug_worker_job *job)
+{
+    return vug_is_cancelled(&job->cancel);
+}

@@ -1,0 +1,95 @@
+#include "text/grammar/grammar_compiler.h"
+
+#include "text/grammar/automaton_compiler.h"
+#include "text/grammar/gbnf.h"
+#include "text/grammar/grammar_internal.h"
+#include "text/grammar/regex_grammar.h"
+#include "text/grammar/schema.h"
+
+enum { MAX_TEXT = 16 << 20 }; /* bytes of a grammar */
+
+vug_status vug_grammar_parse(vug_grammar_builder *builder, vug_grammar_kind kind, vug_str text,
+                             vug_grammar_expr *root, vug_err *err)
+{
+    switch (kind) {
+    case VUG_GRAMMAR_JSON:
+        return vug_grammar_parse_schema(builder, vug_str_of("{\"type\":\"object\"}"), root, err);
+    case VUG_GRAMMAR_SCHEMA:
+        return vug_grammar_parse_schema(builder, text, root, err);
+    case VUG_GRAMMAR_REGEX:
+        return vug_grammar_parse_regex(builder, text, root, err);
+    case VUG_GRAMMAR_GBNF:
+        return vug_grammar_parse_gbnf(builder, text, root, err);
+    }
+    return VUG_FAIL(err, VUG_ARGUMENT, "a grammar of the kind %d, expected a vug_grammar_kind",
+                    (int)kind);
+}
+
+/* The caller destroys the grammar after a failure. */
+static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *builder,
+                                vug_grammar_expr root, vug_err *err)
+{
+    const vug_token_trie *trie = NULL;
+    VUG_TRY(vug_automaton_create(builder, root, &g->automaton, err));
+    VUG_TRY(vug_token_trie_get(g->tokenizer, &trie, err));
+    g->cache = vug_alloc_zero(1, sizeof(*g->cache));
+    if (!g->cache)
+        return VUG_FAIL_NOMEM(err, "a grammar", sizeof(*g->cache));
+    const size_t n_words = ((size_t)vug_tokenizer_size(g->tokenizer) + 31) / 32;
+    return vug_mask_cache_init(g->cache, trie, n_words, err);
+}
+
+vug_status vug_grammar_compile(const vug_grammar_builder *builder, vug_grammar_expr root,
+                               const vug_tokenizer *tokenizer, vug_grammar **out, vug_err *err)
+{
+    vug_grammar *g = vug_alloc_zero(1, sizeof(*g));
+    if (!g)
+        return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
+    g->tokenizer = tokenizer;
+    const vug_status st = compile_parts(g, builder, root, err);
+    if (st == VUG_OK)
+        *out = g;
+    else
+        vug_grammar_destroy(g);
+    return st;
+}
+
+vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t len,
+                              const vug_tokenizer *tokenizer, vug_grammar **out, vug_err *err)
+{
+    vug_grammar_expr root = VUG_EMPTY_EXPR;
+    if (len > MAX_TEXT)
+        return VUG_FAIL(err, VUG_LIMIT, "a grammar of %zu bytes, at most %d are supported", len,
+                        MAX_TEXT);
+    vug_grammar_builder *builder = vug_grammar_builder_create();
+    if (!builder)
+        return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar");
+    vug_status st = vug_grammar_parse(builder, kind, (vug_str){ text, len }, &root, err);
+    if (st == VUG_OK) {
+        st = vug_grammar_compile(builder, root, tokenizer, out, err);
+        /* Errors found while parsing say so themselves. */
+        if (st != VUG_OK && kind == VUG_GRAMMAR_SCHEMA)
+            st = vug_fail_within(err, st, "schema");
+    }
+    vug_grammar_builder_destroy(builder);
+    return st;
+}
+
+void vug_grammar_destroy(vug_grammar *g)
+{
+    if (!g)
+        return;
+    if (g->cache && g->cache->lock)
+        vug_mask_cache_release(g->cache);
+    vug_free(g->cache);
+    vug_automaton_destroy(g->automaton);
+    vug_free(g);
+}
+
+size_t vug_grammar_bytes(const vug_grammar *g)
+{
+    const vug_automaton *a = g->automaton;
+    return sizeof(*g) + sizeof(*g->cache) + sizeof(*a) + (a->n_states + 1) * sizeof(*a->state) +
+           a->n_edges * sizeof(*a->edge) + a->n_calls * sizeof(*a->call) +
+           a->n_rules * sizeof(*a->rule) + vug_mask_cache_bytes(g->cache);
+}

@@ -1,0 +1,117 @@
+#include "text/grammar/schema_internal.h"
+
+/* ---- types --------------------------------------------------------------------- */
+
+unsigned vug_schema_type_by_name(vug_str name)
+{
+    static const struct {
+        const char *name;
+        unsigned type;
+    } names[] = {
+        { "null", VUG_TYPE_NULL },       { "boolean", VUG_TYPE_BOOLEAN },
+        { "integer", VUG_TYPE_INTEGER }, { "number", VUG_TYPE_INTEGER | VUG_TYPE_FRACTION },
+        { "string", VUG_TYPE_STRING },   { "array", VUG_TYPE_ARRAY },
+        { "object", VUG_TYPE_OBJECT },
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (vug_str_is(name, names[i].name))
+            return names[i].type;
+    return 0;
+}
+
+unsigned vug_schema_case_types(vug_schema_case c)
+{
+    unsigned types = VUG_TYPE_ALL;
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *type = vug_jv_get(c.schema[i], "type");
+        unsigned allowed = type ? 0 : VUG_TYPE_ALL;
+        if (type && type->type == VUG_JSON_STRING)
+            allowed = vug_schema_type_by_name(type->str);
+        for (const vug_jv *t = type ? type->child : NULL; t; t = t->next)
+            allowed |= vug_schema_type_by_name(t->str);
+        const vug_jv *nullable = vug_jv_get(c.schema[i], "nullable"); /* OpenAPI 3.0 */
+        if (nullable && nullable->boolean)
+            allowed |= VUG_TYPE_NULL;
+        if (vug_jv_get(c.schema[i], "not")) /* checked: it forbids everything */
+            allowed = 0;
+        types &= allowed;
+    }
+    return types;
+}
+
+/* ---- keywords ---------------------------------------------------------------------------- */
+
+uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool is_maximum,
+                                    uint64_t fallback)
+{
+    bool found = false;
+    uint64_t out = fallback;
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *v = vug_jv_get(c.schema[i], keyword);
+        if (!v)
+            continue;
+        const uint64_t count = (uint64_t)v->f64;
+        if (!found || (is_maximum ? count < out : count > out))
+            out = count;
+        found = true;
+    }
+    return out;
+}
+
+const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword)
+{
+    const vug_jv *v = NULL;
+    for (size_t i = 0; i < c.n && !v; i++)
+        v = vug_jv_get(c.schema[i], keyword);
+    return v;
+}
+
+bool vug_schema_has_false(vug_schema_set set)
+{
+    for (size_t i = 0; i < set.n; i++)
+        if (set.schema[i]->type == VUG_JSON_BOOL && !set.schema[i]->boolean)
+            return true;
+    return false;
+}
+
+const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object, vug_str name)
+{
+    if (!vug_jv_is(object, VUG_JSON_OBJECT))
+        return NULL;
+    for (const vug_jv *m = object->child; m; m = m->next) {
+        if (!vug_schema_charge(s, 1))
+            return NULL;
+        if (vug_str_equal(m->key, name))
+            return m;
+    }
+    return NULL;
+}
+
+bool vug_schema_has_pattern(const vug_jv *schema)
+{
+    const vug_jv *all_of = vug_jv_get(schema, "allOf");
+    bool has = vug_jv_get(schema, "pattern");
+    for (const vug_jv *m = all_of ? all_of->child : NULL; m && !has; m = m->next)
+        has = vug_jv_is(m, VUG_JSON_OBJECT) && vug_jv_get(m, "pattern");
+    return has;
+}
+
+const vug_jv *vug_schema_pattern_properties(const vug_jv *schema)
+{
+    const vug_jv *patterns = vug_jv_get(schema, "patternProperties");
+    return patterns && patterns->n > 0 ? patterns : NULL;
+}
+
+vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name)
+{
+    const vug_jv **list = vug_schema_alloc_list(s, c.n);
+    size_t n = 0;
+    for (size_t i = 0; list && i < c.n; i++) {
+        const vug_jv *v = vug_schema_get_member(s, vug_jv_get(c.schema[i], "properties"), name);
+        if (!v && !vug_schema_pattern_properties(c.schema[i]))
+            v = vug_jv_get(c.schema[i], "additionalProperties");
+        if (v)
+            list[n++] = v;
+    }
+    return (vug_schema_set){ list, n };
+}

@@ -1,0 +1,123 @@
+#include "text/grammar/schema_internal.h"
+
+/*
+ * Proves that no value can satisfy two branches of a oneOf. It looks for sets of schemas that
+ * are certainly unsatisfiable; where that is not clear, it assumes they are satisfiable.
+ */
+
+enum { MAX_DEPTH = 6 }; /* of nested required properties and items */
+
+static bool set_unsatisfiable(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
+                              int depth);
+
+/* ---- type by type ------------------------------------------------------------------ */
+
+static bool given_values_excluded(vug_schema_compiler *s, vug_schema_case c)
+{
+    size_t n;
+    const vug_jv *v = vug_schema_given_values(c, &n);
+    if (!v)
+        return false;
+    /* Only the schemas themselves count, not the oneOf that joins them: it excludes values that
+     * satisfy two branches, and whether there are such values is the question here. */
+    for (size_t i = 0; i < n; i++, v = v->next)
+        if (!vug_schema_excludes_value(s, c, v))
+            return false;
+    return true;
+}
+
+static bool counts_contradict(vug_schema_case c, const char *min, const char *max)
+{
+    return vug_schema_strictest_count(c, min, false, 0) >
+           vug_schema_strictest_count(c, max, true, UINT64_MAX);
+}
+
+static bool objects_unsatisfiable(vug_schema_compiler *s, vug_schema_case c,
+                                  int depth) // NOLINT(misc-no-recursion)
+{
+    if (counts_contradict(c, "minProperties", "maxProperties"))
+        return true;
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *required = vug_jv_get(c.schema[i], "required");
+        for (const vug_jv *name = required ? required->child : NULL; name; name = name->next) {
+            const vug_schema_set set = vug_schema_property_set(s, c, name->str);
+            if (vug_schema_ok(s) && set_unsatisfiable(s, (vug_schema_case){ 0 }, set, depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool arrays_unsatisfiable(vug_schema_compiler *s, vug_schema_case c,
+                                 int depth) // NOLINT(misc-no-recursion)
+{
+    if (counts_contradict(c, "minItems", "maxItems"))
+        return true;
+    const uint64_t min_items = vug_schema_strictest_count(c, "minItems", false, 0);
+    for (uint64_t i = 0; i < min_items && i < 16; i++) {
+        const vug_schema_set set = vug_schema_item_set(s, c, (size_t)i);
+        if (vug_schema_ok(s) && set_unsatisfiable(s, (vug_schema_case){ 0 }, set, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static bool case_unsatisfiable(vug_schema_compiler *s,
+                               vug_schema_case c, // NOLINT(misc-no-recursion)
+                               int depth)
+{
+    const unsigned types = vug_schema_case_types(c);
+    if (given_values_excluded(s, c))
+        return true;
+    if (types & (VUG_TYPE_NULL | VUG_TYPE_BOOLEAN))
+        return false;
+    if ((types & VUG_TYPE_INTEGER) && !vug_schema_number_unsatisfiable(s, c))
+        return false;
+    if ((types & VUG_TYPE_STRING) && !counts_contradict(c, "minLength", "maxLength"))
+        return false;
+    if ((types & VUG_TYPE_ARRAY) && !arrays_unsatisfiable(s, c, depth))
+        return false;
+    return !(types & VUG_TYPE_OBJECT) || objects_unsatisfiable(s, c, depth);
+}
+
+static bool set_unsatisfiable(vug_schema_compiler *s,
+                              vug_schema_case base, // NOLINT(misc-no-recursion)
+                              vug_schema_set more, int depth)
+{
+    if (depth > MAX_DEPTH)
+        return false;
+    vug_schema_cases cases = { 0 };
+    vug_schema_expand(s, base, more, NULL, &cases);
+    for (size_t i = 0; i < cases.n && vug_schema_ok(s); i++)
+        if (!case_unsatisfiable(s, cases.list[i], depth))
+            return false;
+    return vug_schema_ok(s);
+}
+
+/* A value that satisfies two branches of a oneOf does not satisfy the oneOf. A grammar cannot
+ * exclude such values, so they must not exist. */
+static void check_disjoint(vug_schema_compiler *s, vug_schema_case base, const vug_jv *list)
+{
+    size_t i = 0;
+    for (const vug_jv *a = list->child; a; a = a->next, i++) {
+        size_t k = i + 1;
+        for (const vug_jv *b = a->next; b; b = b->next, k++) {
+            const vug_jv *both[2] = { a, b };
+            if (!vug_schema_ok(s) || set_unsatisfiable(s, base, (vug_schema_set){ both, 2 }, 0))
+                continue;
+            vug_schema_fail(s, VUG_UNSUPPORTED, list,
+                            "a value may satisfy both %zu and %zu, which oneOf forbids and a "
+                            "grammar cannot express; use anyOf, or distinguish them by type or by "
+                            "a required property with a const",
+                            i, k);
+            return;
+        }
+    }
+}
+
+vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set)
+{
+    vug_schema_cases cases = { 0 };
+    vug_schema_expand(s, (vug_schema_case){ 0 }, set, check_disjoint, &cases);
+    return cases;
+}

@@ -1,0 +1,266 @@
+#ifndef VUG_TEXT_GRAMMAR_SCHEMA_INTERNAL_H
+#define VUG_TEXT_GRAMMAR_SCHEMA_INTERNAL_H
+
+/*
+ * The inside of the schema compiler, shared by schema*.c.
+ *
+ * A value may have to satisfy several schemas at once: the target of a $ref and the keywords
+ * beside it, the members of allOf, the same property in two of those. So the unit of
+ * compilation is a set of schemas that must all hold:
+ *
+ *     set ─► cases (schema_normalize.c)    $ref and allOf joined, one case per choice of anyOf:
+ *                                          a disjunctive normal form
+ *     case ─► expressions, type by type    (schema_number.c, _string.c, _array.c, _object.c)
+ *     property or item of a case ─► a set again, which is queued and compiled later (schema.c)
+ *
+ * Sets are interned, so recursive schemas terminate, and no function recurses with the depth
+ * of the values that a schema describes.
+ *
+ * Failures are sticky: the first one is kept with its place in the schema, and later calls do
+ * nothing.
+ */
+
+#include "core/json.h"
+#include "core/mem.h"
+#include "text/grammar/json_grammar.h"
+#include "text/tokenizer/hash_index.h"
+
+#define VUG_SCHEMA_MAX_BYTES   ((size_t)1 << 20)
+#define VUG_SCHEMA_MAX_MEMORY  ((size_t)128 << 20)
+#define VUG_SCHEMA_MAX_SCHEMAS ((uint32_t)1 << 16) /* reachable ones */
+#define VUG_SCHEMA_MAX_SETS    ((uint32_t)1 << 14)
+#define VUG_SCHEMA_MAX_CASES   1024              /* of one set */
+#define VUG_SCHEMA_MAX_CASE    256               /* schemas of one case */
+#define VUG_SCHEMA_MAX_CHOICES 64                /* anyOf and oneOf of one case */
+#define VUG_SCHEMA_MAX_CHAIN   128               /* nested $ref, allOf, anyOf and oneOf */
+#define VUG_SCHEMA_MAX_STEPS   ((size_t)1 << 24) /* of comparing, about a second */
+
+/* All schemas must hold. Any value satisfies the empty set. */
+typedef struct {
+    const vug_jv *const *schema;
+    size_t n;
+} vug_schema_set;
+
+/* One way to satisfy a set: schemas whose $ref, allOf, anyOf and oneOf have been resolved and
+ * are to be ignored. */
+typedef vug_schema_set vug_schema_case;
+
+typedef struct {
+    vug_schema_case *list;
+    size_t n, cap;
+} vug_schema_cases;
+
+/* A schema that vug_schema_check has seen. */
+typedef struct {
+    const vug_jv *schema;
+    const vug_jv *ref_target; /* of its $ref, or NULL */
+    uint32_t height;          /* of the chain of references below; 0 while it is being checked */
+} vug_schema_entry;
+
+typedef struct {
+    vug_schema_set set;
+    vug_grammar_expr rule;
+} vug_schema_set_rule;
+
+typedef struct {
+    vug_str name;
+    const vug_jv *schema;
+} vug_schema_anchor;
+
+typedef struct {
+    vug_json_grammar json;
+    const vug_json_grammar *in_parameter; /* JSON inside of parameters, while those are compiled;
+                                             else NULL */
+    vug_grammar_builder *builder;
+    vug_arena arena;
+    const vug_jv *root;
+    bool ref_hides_siblings; /* up to draft 7, keywords beside a $ref are ignored */
+    vug_hash_index checked;  /* of entries, by schema */
+    vug_schema_entry *entry;
+    uint32_t n_entries, max_entries;
+    vug_hash_index sets; /* of set rules, by set */
+    vug_schema_set_rule *set_rule;
+    uint32_t n_set_rules, n_compiled, cap_set_rules; /* those from n_compiled on are queued */
+    vug_intern_table string_conditions;              /* of strings that have been compiled */
+    vug_buf string_expr;                             /* vug_grammar_expr, for each of them */
+    vug_schema_anchor *anchor; /* sorted by name; collected when one is first looked up */
+    size_t n_anchors;
+    bool has_anchors;
+    size_t steps;
+    vug_status st;
+    vug_err err;
+} vug_schema_compiler;
+
+/* ---- schema_context.c: failures, limits, memory, sets --------------------------------- */
+
+/* `at`, which may be NULL, is a place in the schema. The message gives its JSON pointer. */
+void vug_schema_fail(vug_schema_compiler *s, vug_status code, const vug_jv *at, const char *fmt,
+                     ...) VUG_PRINTF(4, 5);
+static inline bool vug_schema_ok(const vug_schema_compiler *s)
+{
+    return s->st == VUG_OK;
+}
+/* Charges work. False past the limit and after any failure. */
+bool vug_schema_charge(vug_schema_compiler *s, size_t n);
+/* Memory of the arena; NULL after a failure. */
+void *vug_schema_alloc(vug_schema_compiler *s, size_t n, size_t size);
+static inline const vug_jv **vug_schema_alloc_list(vug_schema_compiler *s, size_t n)
+{
+    return vug_schema_alloc(s, n, sizeof(const vug_jv *));
+}
+/* The rule of a set. A new set is queued for compilation; its members are copied. */
+vug_grammar_expr vug_schema_set_expr(vug_schema_compiler *s, vug_schema_set set);
+
+/* ---- schema_case.c: reading the keywords of schemas, sets and cases ---------------------- */
+
+enum {
+    VUG_TYPE_NULL = 1,
+    VUG_TYPE_BOOLEAN = 2,
+    VUG_TYPE_INTEGER = 4,
+    VUG_TYPE_FRACTION = 8, /* numbers that are not integers */
+    VUG_TYPE_STRING = 16,
+    VUG_TYPE_ARRAY = 32,
+    VUG_TYPE_OBJECT = 64,
+    VUG_TYPE_ALL = 127,
+};
+
+/* The types of a name in "type"; 0 if there is no such type. */
+unsigned vug_schema_type_by_name(vug_str name);
+/* The types that a case allows. */
+unsigned vug_schema_case_types(vug_schema_case c);
+/* The strictest value of a count such as "minItems": the smallest if `is_maximum`, else the
+ * largest. `fallback` if no schema has it. */
+uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool is_maximum,
+                                    uint64_t fallback);
+/* The value of the first schema that has the keyword, or NULL. */
+const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword);
+/* Whether the schema `false`, which nothing satisfies, is in the set. */
+bool vug_schema_has_false(vug_schema_set set);
+/* Whether the schema or a member of its allOf has a "pattern". */
+bool vug_schema_has_pattern(const vug_jv *schema);
+/* Its patternProperties; NULL if it has none or they are empty. */
+const vug_jv *vug_schema_pattern_properties(const vug_jv *schema);
+/* vug_jv_get for a name from a file: its work is charged. */
+const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object, vug_str name);
+/* The schemas that a case applies to the property of that name. */
+vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name);
+
+/* ---- schema_ref.c, schema_keywords.c: checking schemas ---------------------------------- */
+
+/* The target of `ref`, the string of a $ref. */
+const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref);
+/* Checks a schema and those that its $ref, allOf, anyOf and oneOf join: only known keywords,
+ * values of the right kind, no circular references. */
+void vug_schema_check(vug_schema_compiler *s, const vug_jv *schema);
+/* The target of the $ref of a checked schema, or NULL. */
+const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema);
+
+/* ---- schema_normalize.c, schema_disjoint.c: from a set to its cases ----------------------- */
+
+/* Called for each oneOf, with what has been joined so far. */
+typedef void vug_schema_one_of_fn(vug_schema_compiler *s, vug_schema_case base, const vug_jv *list);
+
+/* Appends the ways to satisfy a case and a set together. `check` may be NULL. */
+void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
+                       vug_schema_one_of_fn *check, vug_schema_cases *out);
+/* The cases of a set. The branches of every oneOf must be provably disjoint. */
+vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set);
+
+/* ---- schema_value.c: values given by enum and const --------------------------------------- */
+
+typedef enum {
+    VUG_SCHEMA_NO,
+    VUG_SCHEMA_YES,
+    VUG_SCHEMA_MAYBE, /* depends on a pattern or a format, which are not evaluated here */
+} vug_schema_verdict;
+
+/* Whether a value satisfies a schema. */
+vug_schema_verdict vug_schema_validate(vug_schema_compiler *s, const vug_jv *value,
+                                       const vug_jv *schema);
+/* The values of an enum or a const in the case; NULL if it has neither. */
+const vug_jv *vug_schema_given_values(vug_schema_case c, size_t *n);
+/* Whether a given value certainly does not satisfy the case. */
+bool vug_schema_excludes_value(vug_schema_compiler *s, vug_schema_case c, const vug_jv *value);
+/* A choice of the given values that satisfy the case. */
+vug_grammar_expr vug_schema_given_values_expr(vug_schema_compiler *s, vug_schema_case c);
+
+/* ---- one file per type ---------------------------------------------------------- */
+
+vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, bool fractions);
+bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c);
+bool vug_schema_is_number_format(vug_str name);
+vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case c);
+bool vug_schema_is_string_format(vug_str name);
+vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c);
+/* The schemas that a case applies to item `i`. */
+vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i);
+vug_grammar_expr vug_schema_object_expr(vug_schema_compiler *s, vug_schema_case c);
+/* Any key that is none of these names, with its quotes (schema_additional_names.c). */
+vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
+                                                 size_t n);
+
+/* ---- schema_members.c: the members of an object ------------------------------------------- */
+
+typedef struct {
+    vug_grammar_expr pair; /* key and value; VUG_EMPTY_EXPR if the property may not occur */
+    bool required;
+} vug_schema_object_member;
+
+typedef struct {
+    vug_schema_case c;
+    const vug_schema_object_member *member; /* [n], in the order in which they are written */
+    size_t n;
+    uint64_t min, max; /* members; UINT64_MAX: no limit */
+    bool open;         /* additional members may follow */
+    vug_grammar_expr additional;
+} vug_schema_members;
+
+vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schema_members *m);
+
+/* ---- schema_parameter.c ------------------------------------------------------------- */
+
+/* The value of a parameter of Qwen3-Coder's tool calls, with its closing tag. The name is empty
+ * for an additional property. */
+vug_grammar_expr vug_schema_parameter_expr(vug_schema_compiler *s, vug_str name,
+                                           vug_schema_set values);
+
+/* ---- schema_decimal.c: exact decimal numbers ------------------------------------------ */
+
+enum { VUG_DECIMAL_DIGITS = 40 };
+
+/* 0.ddd times 10^point, without leading or trailing zeros. Zero has no digits. */
+typedef struct {
+    bool negative;
+    int n, point;
+    char digit[VUG_DECIMAL_DIGITS]; /* 0 to 9 */
+} vug_decimal;
+
+/* False if the number has too many digits. */
+bool vug_decimal_parse(vug_str spelling, vug_decimal *out);
+/* The same for a number in a schema; its work is charged. */
+bool vug_schema_decimal(vug_schema_compiler *s, const vug_jv *number, vug_decimal *out);
+int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b);
+bool vug_decimal_is_integer(const vug_decimal *a);
+/* a * 10^scale if that is an integer from 1 to 2^31 - 1; else 0. */
+uint32_t vug_decimal_scaled(const vug_decimal *a, int scale);
+/* The remainder of an integer divided by 1 to 2^31, ignoring its sign. */
+uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by);
+
+/* ---- schema_number_range.c --------------------------------------------------------------- */
+
+typedef struct {
+    bool given, open; /* open: the bound itself is excluded */
+    vug_decimal at;
+} vug_number_bound;
+
+typedef struct {
+    vug_number_bound low, high;
+    uint32_t multiple; /* times 10^-scale */
+    int scale;
+    int n_fraction; /* maximum digits after the decimal point; at most `scale` if that is not 0 */
+} vug_number_range;
+
+/* The numbers of a range that is not empty. */
+vug_grammar_expr vug_schema_number_range_expr(vug_schema_compiler *s, const vug_number_range *r);
+
+#endif

@@ -1,0 +1,145 @@
+#include "text/grammar/schema_internal.h"
+
+/*
+ * From a set of schemas to its cases, a disjunctive normal form: $ref and allOf are joined, and
+ * every combination of branches of anyOf and oneOf becomes a case.
+ */
+
+typedef struct {
+    vug_schema_compiler *s;
+    vug_schema_cases *out;
+    vug_schema_one_of_fn *check;
+    bool unsatisfiable; /* the schema `false` is joined */
+    const vug_jv *joined[VUG_SCHEMA_MAX_CASE];
+    size_t n;
+    const vug_jv *choice[VUG_SCHEMA_MAX_CHOICES]; /* the lists of anyOf and oneOf */
+    size_t n_choices;
+} expansion;
+
+/* ---- joining ------------------------------------------------------------------------ */
+
+static void join_schema(expansion *e, const vug_jv *schema);
+
+static void add_choice(expansion *e, const vug_jv *list)
+{
+    if (!list)
+        return;
+    if (e->n_choices == VUG_SCHEMA_MAX_CHOICES)
+        vug_schema_fail(e->s, VUG_LIMIT, list, "more than %d of anyOf and oneOf at once",
+                        VUG_SCHEMA_MAX_CHOICES);
+    else
+        e->choice[e->n_choices++] = list;
+}
+
+static bool is_joined(const expansion *e, const vug_jv *schema)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->joined[i] == schema)
+            return true;
+    return false;
+}
+
+/* vug_schema_check has bounded the depth of the recursion. */
+static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-recursion)
+{
+    if (!vug_schema_charge(e->s, e->n + 1))
+        return;
+    if (schema->type == VUG_JSON_BOOL) {
+        e->unsatisfiable = e->unsatisfiable || !schema->boolean;
+        return;
+    }
+    vug_schema_check(e->s, schema);
+    if (!vug_schema_ok(e->s) || is_joined(e, schema))
+        return;
+    const vug_jv *ref = vug_schema_ref_target(e->s, schema);
+    if (ref && e->s->ref_hides_siblings) {
+        join_schema(e, ref);
+        return;
+    }
+    if (e->n == VUG_SCHEMA_MAX_CASE) {
+        vug_schema_fail(e->s, VUG_LIMIT, schema, "more than %d schemas for one value",
+                        VUG_SCHEMA_MAX_CASE);
+        return;
+    }
+    e->joined[e->n++] = schema;
+    if (ref)
+        join_schema(e, ref);
+    const vug_jv *all = vug_jv_get(schema, "allOf");
+    for (const vug_jv *m = all ? all->child : NULL; m; m = m->next)
+        join_schema(e, m);
+    add_choice(e, vug_jv_get(schema, "anyOf"));
+    add_choice(e, vug_jv_get(schema, "oneOf"));
+}
+
+/* ---- choices --------------------------------------------------------------------------- */
+
+static void add_case(expansion *e)
+{
+    vug_schema_cases *out = e->out;
+    const vug_schema_case here = { e->joined, e->n };
+    if (vug_schema_case_types(here) == 0)
+        return;
+    if (out->n == VUG_SCHEMA_MAX_CASES) {
+        vug_schema_fail(e->s, VUG_LIMIT, e->n ? e->joined[0] : NULL,
+                        "more than %d combinations of anyOf and oneOf", VUG_SCHEMA_MAX_CASES);
+        return;
+    }
+    if (out->n == out->cap) {
+        const size_t cap = out->cap ? 2 * out->cap : 4;
+        vug_schema_case *list = vug_schema_alloc(e->s, cap, sizeof(*list));
+        if (!list)
+            return;
+        if (out->n > 0)
+            memcpy(list, out->list, out->n * sizeof(*list));
+        out->list = list;
+        out->cap = cap;
+    }
+    const vug_jv **joined = vug_schema_alloc_list(e->s, e->n);
+    if (!joined)
+        return;
+    if (e->n > 0)
+        memcpy(joined, e->joined, e->n * sizeof(const vug_jv *));
+    out->list[out->n++] = (vug_schema_case){ joined, e->n };
+}
+
+/* One level of recursion per choice. */
+static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursion)
+{
+    if (!vug_schema_ok(e->s) || e->unsatisfiable)
+        return;
+    if (next == e->n_choices) {
+        add_case(e);
+        return;
+    }
+    const vug_jv *list = e->choice[next];
+    const size_t n = e->n, n_choices = e->n_choices;
+    if (e->check && vug_str_is(list->key, "oneOf"))
+        e->check(e->s, (vug_schema_case){ e->joined, e->n }, list);
+    for (const vug_jv *branch = list->child; branch; branch = branch->next) {
+        join_schema(e, branch);
+        expand_choices(e, next + 1);
+        e->n = n;
+        e->n_choices = n_choices;
+        e->unsatisfiable = false;
+    }
+}
+
+void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
+                       vug_schema_one_of_fn *check, vug_schema_cases *out)
+{
+    expansion *e = vug_alloc_zero(1, sizeof(*e));
+    if (!e) {
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
+        return;
+    }
+    e->s = s;
+    e->out = out;
+    e->check = check;
+    if (base.n > 0)
+        memcpy(e->joined, base.schema, base.n * sizeof(const vug_jv *));
+    e->n = base.n;
+    for (size_t i = 0; i < more.n; i++)
+        join_schema(e, more.schema[i]);
+    expand_choices(e, 0);
+    vug_free(e);
+}

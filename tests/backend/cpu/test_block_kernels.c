@@ -1,0 +1,352 @@
+/*
+ * Kernels for quantized weights: every kernel set gives the bits of the portable one, for every
+ * format, length and alignment, in products with one row of x and in panels. No kernel reads
+ * outside of the weights, which are next to inaccessible pages, as at the end of a mapped file.
+ */
+#include "test.h"
+
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backend/cpu/cpu.h"
+#include "core/mem.h"
+#include "kernel_help.h"
+#include "quant/codec.h"
+
+enum {
+    Q8 = VUG_CPU_Q8_BLOCK,
+    PANEL = VUG_CPU_PANEL,
+    STREAMS = VUG_CPU_GEMV_ROWS,
+    ROWS = 20, /* of a weight */
+};
+
+static bool has_blocks(vug_dtype dtype)
+{
+    return vug_codec_of(dtype)->block != NULL;
+}
+
+/* ---- memory between inaccessible pages --------------------------------------- */
+
+typedef struct {
+    uint8_t *map;
+    size_t bytes;
+    uint8_t *data; /* it begins after, or ends before, an inaccessible page */
+} fenced;
+
+static fenced fenced_bytes(size_t n, bool at_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (n + page - 1) / page * page;
+    fenced w = { .bytes = inner + 2 * page };
+    w.map = mmap(NULL, w.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(w.map != MAP_FAILED);
+    assert_int_equal(mprotect(w.map + page, inner, PROT_READ | PROT_WRITE), 0);
+    w.data = w.map + page + (at_end ? inner - n : 0);
+    return w;
+}
+
+static void free_fenced(fenced *w)
+{
+    assert_int_equal(munmap(w->map, w->bytes), 0);
+}
+
+/* ---- weights ------------------------------------------------------------------ */
+
+/* The offsets of the F16 numbers of a block; all other bytes can have any value. */
+static const struct {
+    vug_dtype dtype;
+    int n, at[2];
+} half_fields[] = {
+    { VUG_DTYPE_Q4_0, 1, { 0 } },      { VUG_DTYPE_Q4_1, 2, { 0, 2 } },
+    { VUG_DTYPE_Q5_0, 1, { 0 } },      { VUG_DTYPE_Q5_1, 2, { 0, 2 } },
+    { VUG_DTYPE_Q8_0, 1, { 0 } },      { VUG_DTYPE_IQ4_NL, 1, { 0 } },
+    { VUG_DTYPE_Q2_K, 2, { 80, 82 } }, { VUG_DTYPE_Q3_K, 1, { 108 } },
+    { VUG_DTYPE_Q4_K, 2, { 0, 2 } },   { VUG_DTYPE_Q5_K, 2, { 0, 2 } },
+    { VUG_DTYPE_Q6_K, 1, { 208 } },    { VUG_DTYPE_IQ4_XS, 1, { 0 } },
+};
+
+/* UNDERFLOW: negative products too small for a float, so that sums are -0. */
+typedef enum { RANDOM, ZEROS, ONES, TOP_BITS, UNDERFLOW, N_FILLS } fill_pattern;
+
+static uint8_t random_byte(rng *r, fill_pattern f)
+{
+    return f == RANDOM || f == UNDERFLOW ? (uint8_t)rng_bits(r)
+           : f == ZEROS                  ? 0
+           : f == ONES                   ? 0xff
+                                         : 0x80;
+}
+
+/* One in eight is 0, one in eight is subnormal in F16. */
+static float random_scale(rng *r)
+{
+    const uint32_t kind = rng_bits(r) % 8;
+    const float x = rng_float(r);
+    return kind == 0 ? 0 : kind == 1 ? x * 0x1p-16f : x;
+}
+
+static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks)
+{
+    const size_t bytes = (size_t)vug_dtype_of(dtype)->bytes;
+    for (size_t i = 0; i < sizeof(half_fields) / sizeof(half_fields[0]); i++) {
+        if (half_fields[i].dtype != dtype)
+            continue;
+        for (size_t b = 0; b < blocks; b++) {
+            for (int j = 0; j < half_fields[i].n; j++) {
+                const float x = random_scale(r);
+                vug_codec_of(VUG_DTYPE_F16)->encode(&x, w + b * bytes + half_fields[i].at[j], 1);
+            }
+        }
+    }
+}
+
+/* The separate scales of a format: their dtype, and the number of weights per scale. */
+typedef struct {
+    vug_dtype dtype;
+    int64_t columns;
+    bool has_bias;
+} scale_format;
+
+typedef struct {
+    vug_matrix m;
+    fenced data, scale, bias;
+} weight;
+
+static fenced random_scales(rng *r, const scale_format *a, size_t n, bool at_end, fill_pattern f)
+{
+    const size_t size = (size_t)vug_dtype_of(a->dtype)->bytes;
+    fenced w = fenced_bytes(n * size, at_end);
+    for (size_t i = 0; i < n; i++) {
+        const float x = f == UNDERFLOW ? -0x1p-100f : random_scale(r);
+        if (a->dtype == VUG_DTYPE_E8M0)
+            w.data[i] = (uint8_t)(i % 9 == 0 ? i % 2 : 100 + rng_bits(r) % 50);
+        else
+            vug_codec_of(a->dtype)->encode(&x, w.data + i * size, 1);
+    }
+    return w;
+}
+
+static weight make_weight(rng *r, vug_dtype dtype, int64_t k, fill_pattern f, const scale_format *a)
+{
+    const vug_dtype_info *info = vug_dtype_of(dtype);
+    const size_t blocks = (size_t)(ROWS * k / info->elements);
+    const size_t bytes = blocks * (size_t)info->bytes;
+    const bool at_end = rng_bits(r) % 4 != 0;
+    weight w = { .m = { .dtype = dtype, .columns = k }, .data = fenced_bytes(bytes, at_end) };
+    w.m.data = w.data.data;
+    for (size_t i = 0; i < bytes; i++)
+        w.data.data[i] = random_byte(r, f);
+    fill_halves(r, dtype, w.data.data, blocks);
+    /* No large exponents: the bits of infinite results are unspecified. */
+    for (size_t b = 0; dtype == VUG_DTYPE_MXFP4 && b < blocks; b++)
+        w.data.data[b * 17] = (uint8_t)(b % 9 == 0 ? b % 2 : 100 + rng_bits(r) % 50);
+    if (a) {
+        const int64_t stride = k / a->columns;
+        w.scale = random_scales(r, a, (size_t)(ROWS * stride), at_end, f);
+        w.m.scales = (vug_scales){ .scale = w.scale.data,
+                                   .dtype = a->dtype,
+                                   .rows = 1,
+                                   .columns = a->columns,
+                                   .stride = stride };
+        if (a->has_bias) {
+            w.bias = random_scales(r, a, (size_t)(ROWS * stride), at_end, f);
+            w.m.scales.bias = w.bias.data;
+        }
+    }
+    return w;
+}
+
+static void free_weight(weight *w)
+{
+    free_fenced(&w->data);
+    if (w->scale.map)
+        free_fenced(&w->scale);
+    if (w->bias.map)
+        free_fenced(&w->bias);
+}
+
+/* ---- activations ---------------------------------------------------------------- */
+
+typedef struct {
+    vug_cpu_q8_row q8;
+    fenced q, scale, sum;
+} activations;
+
+static activations make_activations(rng *r, int64_t k, fill_pattern f)
+{
+    const size_t blocks = (size_t)k / Q8;
+    activations x = { .q = fenced_bytes((size_t)k, true),
+                      .scale = fenced_bytes(blocks * sizeof(float), true),
+                      .sum = fenced_bytes(2 * blocks * sizeof(int16_t), true) };
+    int8_t *q = (int8_t *)x.q.data;
+    float *scale = (float *)(void *)x.scale.data;
+    int16_t *sum = (int16_t *)(void *)x.sum.data;
+    memset(sum, 0, 2 * blocks * sizeof(*sum));
+    for (size_t i = 0; i < (size_t)k; i++) {
+        q[i] = (int8_t)(f == RANDOM ? (int)(rng_bits(r) % 255) - 127 : f == ZEROS ? -127 : 127);
+        sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
+    }
+    for (size_t i = 0; i < blocks; i++)
+        scale[i] = f == UNDERFLOW ? 0x1p-100f : rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
+    x.q8 = (vug_cpu_q8_row){ q, scale, sum };
+    return x;
+}
+
+static void free_activations(activations *x)
+{
+    free_fenced(&x->q);
+    free_fenced(&x->scale);
+    free_fenced(&x->sum);
+}
+
+/* ---- one row of x --------------------------------------------------------------- */
+
+static void check_gemv(const vug_cpu_kernels *kernels, const weight *w, const activations *x)
+{
+    const vug_cpu_block_format *format = kernels->block[w->m.dtype];
+    const vug_cpu_block_format *ref = vug_cpu_kernels_at(0)->block[w->m.dtype];
+    for (int64_t step = 0; step <= 6; step += step ? 5 : 1) {
+        for (int64_t first = 0; first + 3 * step < ROWS; first += ROWS - 3 * step - 1) {
+            float *y = guarded_floats(STREAMS), want[STREAMS];
+            ref->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, first, step, want });
+            format->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, first, step, y });
+            check_bits(y, want, STREAMS, vug_dtype_of(w->m.dtype)->name);
+            check_guards(y, STREAMS);
+            free_guarded(y);
+        }
+    }
+}
+
+/* ---- panels ----------------------------------------------------------------------- */
+
+/* A panel with all fields, each between guards. */
+typedef struct {
+    vug_cpu_panel p;
+    float *part[6];
+    size_t floats[6];
+} panel;
+
+static panel make_panel(int64_t blocks)
+{
+    static const size_t of_block[6] = {
+        Q8 * PANEL / 4, Q8 * PANEL / 2, PANEL, PANEL, PANEL, PANEL
+    };
+    panel p;
+    for (int i = 0; i < 6; i++) {
+        p.floats[i] = (size_t)blocks * of_block[i];
+        p.part[i] = guarded_floats(p.floats[i]);
+    }
+    p.p = (vug_cpu_panel){ .q = (uint8_t *)p.part[0],
+                           .q16 = (int16_t *)(void *)p.part[1],
+                           .factor = (int16_t *)(void *)p.part[2],
+                           .minimum = (int16_t *)(void *)p.part[3],
+                           .scale = p.part[4],
+                           .offset = p.part[5] };
+    return p;
+}
+
+static void free_panel(panel *p)
+{
+    for (int i = 0; i < 6; i++) {
+        check_guards(p->part[i], p->floats[i]);
+        free_guarded(p->part[i]);
+    }
+}
+
+/* Compares columns 0 .. rows - 1 of `units` lines of 16 units of 4 bytes. */
+static void check_columns(const void *got, const void *want, int64_t units, int rows,
+                          const char *what)
+{
+    for (int64_t i = 0; i < units; i++) {
+        const int64_t at = i * PANEL * 4;
+        if (memcmp((const uint8_t *)got + at, (const uint8_t *)want + at, (size_t)rows * 4) != 0)
+            fail_msg("%s: unit %lld of a panel of %d rows differs", what, (long long)i, rows);
+    }
+}
+
+static void check_pack(const vug_cpu_kernels *kernels, const weight *w, int64_t first, int rows)
+{
+    const vug_cpu_panel_layout *layout = vug_cpu_panel_layout_of(w->m.dtype);
+    const char *name = vug_dtype_of(w->m.dtype)->name;
+    const int64_t blocks = w->m.columns / Q8;
+    panel got = make_panel(blocks), want = make_panel(blocks);
+    kernels->block[w->m.dtype]->pack(&w->m, first, rows, &got.p);
+    vug_cpu_kernels_at(0)->block[w->m.dtype]->pack(&w->m, first, rows, &want.p);
+    if (layout->bits < 8)
+        check_columns(got.p.q, want.p.q, blocks * Q8 / 4, rows, name);
+    else
+        check_columns(got.p.q16, want.p.q16, blocks * Q8 / 2, rows, name);
+    if (layout->factors) {
+        check_columns(got.p.factor, want.p.factor, blocks, rows, name);
+        check_columns(got.p.minimum, want.p.minimum, blocks, rows, name);
+    }
+    check_bits(got.p.scale, want.p.scale, (size_t)(blocks * PANEL), name);
+    if (layout->offsets)
+        check_bits(got.p.offset, want.p.offset, (size_t)(blocks * PANEL), name);
+    free_panel(&got);
+    free_panel(&want);
+}
+
+static void check_kernels(rng *r, vug_dtype dtype, int64_t k, fill_pattern f, const scale_format *a)
+{
+    weight w = make_weight(r, dtype, k, f, a);
+    activations x = make_activations(r, k, f);
+    for (int i = 0; i < vug_cpu_kernels_count(); i++) {
+        check_gemv(vug_cpu_kernels_at(i), &w, &x);
+        for (int rows = 1; rows <= PANEL; rows += 1 + (int)(rng_bits(r) % 8))
+            check_pack(vug_cpu_kernels_at(i), &w, ROWS - PANEL, rows);
+        check_pack(vug_cpu_kernels_at(i), &w, ROWS - 3, 3);
+        check_pack(vug_cpu_kernels_at(i), &w, 0, PANEL);
+    }
+    free_weight(&w);
+    free_activations(&x);
+}
+
+static const int64_t lengths[] = { 32,  64,  96,  128, 160,  192,  224,  256, 288,
+                                   320, 512, 640, 768, 1152, 1408, 2304, 6912 };
+enum { N_LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+
+static void check_dtype(rng *r, vug_dtype dtype, const scale_format *a)
+{
+    for (int i = 0; i < N_LENGTHS; i++) {
+        if (lengths[i] % vug_dtype_of(dtype)->elements != 0 || (a && lengths[i] % a->columns != 0))
+            continue;
+        for (fill_pattern f = RANDOM; f < N_FILLS; f++)
+            check_kernels(r, dtype, lengths[i], f, a);
+    }
+}
+
+static void test_gguf_formats(void **state)
+{
+    (void)state;
+    rng r = { 21 };
+    for (vug_dtype d = VUG_DTYPE_Q4_0; d <= VUG_DTYPE_MXFP4; d++) {
+        assert_true(has_blocks(d));
+        check_dtype(&r, d, NULL);
+    }
+}
+
+static void test_mlx_formats(void **state)
+{
+    (void)state;
+    rng r = { 22 };
+    static const vug_dtype of_scales[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16 };
+    for (vug_dtype d = VUG_DTYPE_MLX2; d <= VUG_DTYPE_MLX8; d++) {
+        assert_true(has_blocks(d));
+        for (int64_t columns = 32; columns <= 128; columns *= 2) {
+            for (int i = 0; i < 3; i++)
+                check_dtype(&r, d, &(scale_format){ of_scales[i], columns, true });
+        }
+        check_dtype(&r, d, &(scale_format){ VUG_DTYPE_BF16, 96, true });
+        check_dtype(&r, d, &(scale_format){ VUG_DTYPE_BF16, 64, false });
+    }
+    check_dtype(&r, VUG_DTYPE_MLX_FP4, &(scale_format){ VUG_DTYPE_E8M0, 32, false });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gguf_formats),
+        cmocka_unit_test(test_mlx_formats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+
+
+#include "test.h"
+
+#include "server/api/api_response.h"
+
+/* Responses that are neither chats nor completions, byte for byte. */
+
+static vug_str spell(int32_t id, void *user)
+{
+    static const char *const piece[] = { "a", "\xc3", "\"" };
+    (void)user;
+    return vug_str_of(piece[id]);
+}
+
+static void test_other_endpoints(void **state)
+{
+    (void)state;
+    vug_buf to = { 0 };
+    const vug_api_model models[] = { { vug_str_of("org/m"), 5, 4096 }, { vug_str_of("n"), 6, 8 } };
+    vug_api_models_write(models, 2, &to);
+    assert_string_equal(to.ptr,
+                        "{\"object\":\"list\",\"data\":[{\"id\":\"org/m\",\"object\":\"model\","
+                        "\"created\":5,\"owned_by\":\"vug\",\"context_length\":4096,"
+                        "\"max_model_len\":4096},{\"id\":\"n\",\"object\":\"model\",\"created\":6,"
+                        "\"owned_by\":\"vug\",\"context_length\":8,\"max_model_len\":8}]}");
+    const int32_t id[] = { 0, 1, 2 };
+    const vug_api_tokens tokens = { .id = id, .n = 3, .context = 9, .spell = spell };
+    vug_api_request request = { 0 };
+    to.len = 0;
+    vug_api_tokenize_write(&request, &tokens, &to);
+    assert_string_equal(to.ptr, "{\"count\":3,\"max_model_len\":9,\"tokens\":[0,1,2]}");
+    to.len = 0;
+    request.with_pieces = true;
+    request.number[VUG_FIELD_return_token_strs] = 1;
+    vug_api_tokenize_write(&request, &tokens, &to);
+    assert_string_equal(to.ptr, "{\"count\":3,\"max_model_len\":9,\"tokens\":[{\"id\":0,\"piece\":"
+                                "\"a\"},{\"id\":1,\"piece\":[195]},{\"id\":2,\"piece\":\"\\\"\"}],"
+                                "\"token_strs\":[\"a\",\"\xef\xbf\xbd\",\"\\\"\"]}");
+    to.len = 0;
+    vug_api_detokenize_write("a\n", 2, &to);
+    vug_api_template_write("<x>", 3, &to);
+    assert_string_equal(to.ptr, "{\"content\":\"a\\n\",\"prompt\":\"a\\n\"}{\"prompt\":\"<x>\"}");
+    to.len = 0;
+    const vug_sampling_defaults sampling = {
+        .sampler = { { VUG_SAMPLER_TEMPERATURE, 0.5f, 0 }, { VUG_SAMPLER_TOP_K, 64, 0 } }, .n = 2
+    };
+    const vug_api_props props = { "m", "gemma3", NULL, 4096, 2, &sampling };
+    vug_api_props_write(&props, &to);
+    assert_string_equal(
+            to.ptr, "{\"model\":\"m\",\"architecture\":\"gemma3\",\"build_info\":\"vug " VUG_VERSION
+                    "\",\"total_slots\":2,\"modalities\":{\"vision\":false,\"audio\":false},"
+                    "\"chat_template_source\":null,\"default_generation_settings\":{\"n_ctx\":4096,"
+                    "\"params\":{\"temperature\":0.5,\"top_k\":64}}}");
+    vug_buf_release(&to);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_endpoints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

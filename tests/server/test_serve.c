@@ -1,0 +1,72 @@
+/* `vug serve` as a program: output, responses, exit. */
+#include "test.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "serve_help.h"
+
+static void test_serves_until_sigterm(void **state)
+{
+    static const int ends[] = { SIGTERM, SIGINT };
+    (void)state;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        int status = -1;
+        server_process p = SERVE("--threads", "1");
+        http_client c = http_connect(&p.at);
+        http_send_request(&c, "/health", NULL);
+        http_expect(&c, 200, "{\"status\":\"ok\"}");
+        http_send_request(&c, "/metrics", NULL);
+        http_expect(&c, 200, "vug_http_requests_total{route=\"/health\",status=\"200\"} 1\n");
+        assert_int_equal(kill(p.process, SIGHUP), 0);
+        http_send_request(&c, "/nowhere", NULL);
+        http_expect(&c, 404, "There is no /nowhere here.");
+        http_send_request(&c, "/chat/completions", NULL);
+        http_expect(&c, 404, "here, but /v1/chat/completions.");
+        http_send_request(&c, "/completions", NULL);
+        http_expect(&c, 404, "here, but /v1/completions.");
+        http_send_request(&c, "/v1/v1/models", NULL);
+        http_expect(&c, 404, "here, but /v1/models.");
+        assert_int_equal(kill(p.process, ends[i]), 0);
+        assert_int_equal(waitpid(p.process, &status, 0), p.process);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        http_close(&c);
+        assert_int_equal(close(p.out), 0);
+    }
+}
+
+/* It listens before it loads the model, and ends when that fails. */
+static void test_missing_model(void **state)
+{
+    (void)state;
+    captured c = VUG("serve", "./docs", "--port", "0");
+    assert_int_not_equal(c.code, 0);
+    assert_non_null(strstr(c.out.ptr, "listening on"));
+    assert_non_null(strstr(c.err.ptr, "config.json"));
+    captured_release(&c);
+}
+
+static void test_bad_options(void **state)
+{
+    (void)state;
+    refuses(VUG("serve", SERVE_MODEL, "--port", "0", "--alias", ""), "--alias: expected a name");
+    refuses(VUG("serve", SERVE_MODEL, "--host", "0.0.0.0"), "--api-key-file");
+    refuses(VUG("serve", SERVE_MODEL, "--port", "65536"), "0 to 65535");
+    refuses(VUG("serve", SERVE_MODEL, "--api-key-file", "/no/such/file"), "/no/such/file");
+    refuses(VUG("serve", SERVE_MODEL, "--tls-cert", "/no/such/file"), "--tls-key");
+    refuses(VUG("serve", SERVE_MODEL, "--unix", "/no/such/folder/socket"), "/no/such/folder");
+    refuses(VUG("serve", SERVE_MODEL, "--json"), "--json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_serves_until_sigterm),
+        cmocka_unit_test(test_missing_model),
+        cmocka_unit_test(test_bad_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
