@@ -15,7 +15,7 @@ KEY = "a-key-of-the-tests"
 
 
 def build_folder():
-    return os.environ.get("VUG_BUILD") or os.path.join(ROOT, "build")
+    return os.path.abspath(os.environ.get("VUG_BUILD") or os.path.join(ROOT, "build"))
 
 
 class Served:
