@@ -15,7 +15,7 @@ int block_format_count(void)
 {
     int n = 0;
     for (int d = 0; d < VUG_DTYPE_COUNT; d++)
-        n += vug_cpu_panel_layout_of((vug_dtype)d) != NULL;
+        n += vug_codec_of((vug_dtype)d)->block != NULL;
     return n;
 }
 
@@ -23,7 +23,7 @@ vug_dtype block_format(int i)
 {
     int d = 0;
     for (;; d++) {
-        if (vug_cpu_panel_layout_of((vug_dtype)d) && i-- == 0)
+        if (vug_codec_of((vug_dtype)d)->block && i-- == 0)
             return (vug_dtype)d;
     }
 }

@@ -372,7 +372,6 @@ const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     .tile = vug_avx2_tile,
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
     .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
-    .tile_q8 = vug_avx2_tile_q8,
     .quantize = vug_avx2_quantize,
     .softmax = softmax,
     .axpby = axpby,

@@ -11,7 +11,6 @@ void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
-void vug_avx2_tile_q8(int rows, const vug_cpu_tile_q8 *t);
 void vug_avx2_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 

@@ -58,15 +58,25 @@ typedef block_halves unpack_fn(row_pair w, int64_t j);
 typedef __m256 block_floats_fn(const block_group *g, int at);
 typedef __m256i block_words_fn(const block_group *g, int at);
 
-/* A quantized format; see vug_block, vug_cpu_panel_layout. */
+/* The range of unpacked integers. */
+typedef enum {
+    TO_15, /* 0 .. 15 */
+    TO_31,
+    TO_63,
+    WITH_SIGN /* -128 .. 127 */
+} value_range;
+
+/* A quantized format; see vug_block. */
 typedef struct {
     int bytes;                 /* of 256 weights */
+    value_range range;
+    int zero; /* -128 .. 32: the integer of a weight is the unpacked one minus this */
     bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */
     bool has_separate_scales;  /* scales are stored apart from the integers */
-    bool is_q16;               /* panels are stored in 16 bits */
     unpack_fn *unpack;
     block_floats_fn *terms; /* what a block adds to its lane, before the scale of x */
-    /* For panels; NULL: the format has none. */
+    /* For products with several rows; NULL: factors are 1, offsets are 0. With factors and
+     * offsets there are minimums as well; otherwise they are all 1. */
     block_floats_fn *scale, *offset;
     block_words_fn *factor, *minimum;
 } avx2_format;

@@ -7,14 +7,6 @@
 
 /* ---- sums of blocks --------------------------------------------------------- */
 
-/* The range of unpacked integers. */
-typedef enum {
-    TO_15, /* 0 .. 15 */
-    TO_31,
-    TO_63,
-    WITH_SIGN /* -128 .. 127 */
-} value_range;
-
 /* Adds neighbouring 16-bit numbers in 32 bits. */
 INLINE __m256i widen_sums(__m256i p)
 {

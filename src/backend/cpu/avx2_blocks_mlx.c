@@ -3,7 +3,7 @@
  * are stored separately, one for each 32, 64 or 128 weights; see avx2_blocks.h.
  */
 #if defined(__AVX2__)
-#include "backend/cpu/avx2_blocks_pack.h"
+#include "backend/cpu/avx2_blocks_gemm.h"
 
 /* ---- scales ------------------------------------------------------------------ */
 
@@ -237,13 +237,13 @@ INLINE __m256 terms_mlx_fp4(const block_group *g, int at)
 #define AFFINE(id, ...)                                                                    \
     BLOCK_FORMAT(id, scale_mlx, .may_end_within_group = true, .has_separate_scales = true, \
                  .offset = offset_mlx, __VA_ARGS__)
-AFFINE(mlx2, .bytes = 64)
-AFFINE(mlx3, .bytes = 96)
-AFFINE(mlx4, .bytes = 128)
-AFFINE(mlx5, .bytes = 160)
-AFFINE(mlx6, .bytes = 192)
-AFFINE(mlx8, .bytes = 256, .is_q16 = true)
-BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .may_end_within_group = true, .has_separate_scales = true,
+AFFINE(mlx2, .range = TO_15, .bytes = 64)
+AFFINE(mlx3, .range = TO_15, .bytes = 96)
+AFFINE(mlx4, .range = TO_15, .bytes = 128)
+AFFINE(mlx5, .range = TO_31, .bytes = 160)
+AFFINE(mlx6, .range = TO_63, .bytes = 192)
+AFFINE(mlx8, .range = WITH_SIGN, .zero = -128, .bytes = 256)
+BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .range = TO_31, .zero = 12, .may_end_within_group = true, .has_separate_scales = true,
              .bytes = 128)
 
 #else

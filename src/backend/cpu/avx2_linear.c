@@ -1,9 +1,9 @@
 /*
  * Matrix kernels for AVX2, FMA and F16C.
  *
- * One row of x: a vector holds the 8 lanes of one output's sum, and weights are read in memory
- * order. Several rows: a vector holds 8 outputs, so that each weight is widened once for all
- * rows; packing transposes the weights. It transposes 32-bit units: one F32 weight, or two
+ * Streams: a vector holds the 8 lanes of one output's sum, and weights are read in memory order.
+ * Panels: a vector holds 8 outputs, so that each weight is widened once for all rows; packing
+ * transposes the weights. It transposes 32-bit units: one F32 weight, or two
  * neighbouring BF16 weights, which a shift and a mask separate afterwards.
  */
 #if defined(__AVX2__)
@@ -143,7 +143,12 @@ void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes
     }
 }
 
-/* ---- one row -------------------------------------------------------------- */
+/* ---- streams -------------------------------------------------------------- */
+
+enum {
+    STREAMS = VUG_CPU_GEMV_ROWS,
+    TILE_ROWS = 3, /* of x: with four rows of weights, twelve sums stay in registers */
+};
 
 /* Eight consecutive weights. */
 INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
@@ -156,42 +161,56 @@ INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 
-/* The lanes of four rows. */
+/* The lanes of four rows of weights, for each row of x. */
 typedef struct {
-    __m256 row[VUG_CPU_GEMV_ROWS];
-} gemv_sums;
+    __m256 at[TILE_ROWS][STREAMS];
+} stream_sums;
 
-INLINE gemv_sums add_eight(vug_dtype dtype, const vug_cpu_gemv *g, int64_t i, gemv_sums s)
-{
-    const __m256 x = _mm256_loadu_ps(g->x + i);
-    const uint8_t *w = g->w + i * bytes_of(dtype);
-    for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++)
-        s.row[r] = _mm256_fmadd_ps(load_weights(dtype, w + r * g->stride), x, s.row[r]);
-    return s;
-}
+/* Elements first .. end - 1 of a block of the sum, for x[0] .. x[rows-1]. */
+typedef struct {
+    const vug_cpu_gemv *g;
+    const float *const *x;
+    int64_t first, end;
+} stream_block;
 
-/* Adds elements first .. first + n - 1, n < 8, one to a lane. */
-INLINE gemv_sums add_rest(vug_dtype dtype, const vug_cpu_gemv *g, int64_t first, int64_t n,
-                          gemv_sums s)
+INLINE void add_eight(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
+                      stream_sums *s)
 {
-    for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++) {
-        float lane[VUG_CPU_LANES];
-        _mm256_storeu_ps(lane, s.row[r]);
-        for (int64_t j = 0; j < n; j++)
-            lane[j] =
-                    fmaf(g->x[first + j], element(dtype, g->w + r * g->stride, first + j), lane[j]);
-        s.row[r] = _mm256_loadu_ps(lane);
+    const uint8_t *w = b->g->w + i * bytes_of(dtype);
+    __m256 x[TILE_ROWS];
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++)
+        x[r] = _mm256_loadu_ps(b->x[r] + i);
+#pragma GCC unroll 4
+    for (int o = 0; o < STREAMS; o++) {
+        const __m256 weights = load_weights(dtype, w + o * b->g->stride);
+#pragma GCC unroll 3
+        for (int r = 0; r < rows; r++)
+            s->at[r][o] = _mm256_fmadd_ps(weights, x[r], s->at[r][o]);
     }
-    return s;
 }
 
-/* Adds the first `n` lanes to y in order; the first block initializes y. */
-INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, gemv_sums s)
+/* Adds the elements from `i` on, fewer than 8, one to a lane. */
+INLINE void add_rest(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
+                     stream_sums *s)
 {
-    const __m256 a = _mm256_unpacklo_ps(s.row[0], s.row[1]);
-    const __m256 b = _mm256_unpackhi_ps(s.row[0], s.row[1]);
-    const __m256 c = _mm256_unpacklo_ps(s.row[2], s.row[3]);
-    const __m256 d = _mm256_unpackhi_ps(s.row[2], s.row[3]);
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < STREAMS; o++) {
+            const uint8_t *w = b->g->w + o * b->g->stride;
+            float lane[VUG_CPU_LANES];
+            _mm256_storeu_ps(lane, s->at[r][o]);
+            for (int64_t j = 0; i + j < b->end; j++)
+                lane[j] = fmaf(b->x[r][i + j], element(dtype, w, i + j), lane[j]);
+            s->at[r][o] = _mm256_loadu_ps(lane);
+        }
+    }
+}
+
+/* Adds the first `n` lanes of four sums to y in order; the first block initializes y. */
+INLINE void add_lanes(const __m256 *s, bool is_first, int64_t n, float *to)
+{
+    const __m256 a = _mm256_unpacklo_ps(s[0], s[1]), b = _mm256_unpackhi_ps(s[0], s[1]);
+    const __m256 c = _mm256_unpacklo_ps(s[2], s[3]), d = _mm256_unpackhi_ps(s[2], s[3]);
     /* Lane j of the four rows in the low half, lane j + 4 in the high. */
     const __m256 pair[4] = { _mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee),
                              _mm256_shuffle_ps(b, d, 0x44), _mm256_shuffle_ps(b, d, 0xee) };
@@ -200,34 +219,56 @@ INLINE void add_lanes(const vug_cpu_gemv *g, bool is_first, int64_t n, gemv_sums
         lane[j] = _mm256_castps256_ps128(pair[j]);
         lane[j + 4] = _mm256_extractf128_ps(pair[j], 1);
     }
-    __m128 y = is_first ? lane[0] : _mm_add_ps(_mm_loadu_ps(g->y), lane[0]);
+    __m128 y = is_first ? lane[0] : _mm_add_ps(_mm_loadu_ps(to), lane[0]);
     for (int j = 1; j < VUG_CPU_LANES; j++) {
         if (j < n)
             y = _mm_add_ps(y, lane[j]);
     }
-    _mm_storeu_ps(g->y, y);
+    _mm_storeu_ps(to, y);
 }
 
+/* Multiplies a block of four rows of weights with `rows` rows of x and adds the sums to y. */
+INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int rows, float *y)
+{
+    const int64_t line = LINE / bytes_of(dtype);
+    stream_sums s;
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < STREAMS; o++)
+            s.at[r][o] = _mm256_setzero_ps();
+    }
+    int64_t i = b->first;
+    for (; i + line <= b->end; i += line) {
+        const uint8_t *ahead = b->g->w + i * bytes_of(dtype) + AHEAD;
+        for (int o = 0; o < STREAMS; o++)
+            _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
+        for (int64_t j = 0; j < line; j += HALF)
+            add_eight(dtype, b, rows, i + j, &s);
+    }
+    for (; i + HALF <= b->end; i += HALF)
+        add_eight(dtype, b, rows, i, &s);
+    if (i < b->end)
+        add_rest(dtype, b, rows, i, &s);
+    for (int r = 0; r < rows; r++)
+        add_lanes(s.at[r], b->first == 0, b->end - b->first, y + r * STREAMS);
+}
+
+/* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. */
 INLINE void gemv_float(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    const int64_t kc = vug_cpu_kc(g->k), line = LINE / bytes_of(dtype);
+    const int64_t kc = vug_cpu_kc(g->k);
+    const int tiles = (g->rows + TILE_ROWS - 1) / TILE_ROWS;
     for (int64_t k = 0; k < g->k; k += kc) {
-        const int64_t end = k + kc < g->k ? k + kc : g->k;
-        gemv_sums s = { { _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
-                          _mm256_setzero_ps() } };
-        int64_t i = k;
-        for (; i + line <= end; i += line) {
-            const uint8_t *ahead = g->w + i * bytes_of(dtype) + AHEAD;
-            for (int r = 0; r < VUG_CPU_GEMV_ROWS; r++)
-                _mm_prefetch((const char *)(ahead + r * g->stride), _MM_HINT_T0);
-            for (int64_t j = 0; j < line; j += HALF)
-                s = add_eight(dtype, g, i + j, s);
+        for (int t = 0; t < tiles; t++) {
+            const int first = g->rows * t / tiles, rows = g->rows * (t + 1) / tiles - first;
+            const stream_block b = { g, g->x + first, k, k + kc < g->k ? k + kc : g->k };
+            float *y = g->y + (int64_t)first * STREAMS;
+            if (rows == 3)
+                multiply_block(dtype, &b, 3, y);
+            else if (rows == 2)
+                multiply_block(dtype, &b, 2, y);
+            else
+                multiply_block(dtype, &b, 1, y);
         }
-        for (; i + HALF <= end; i += HALF)
-            s = add_eight(dtype, g, i, s);
-        if (i < end)
-            s = add_rest(dtype, g, i, end - i, s);
-        add_lanes(g, k == 0, end - k, s);
     }
 }
 

@@ -99,7 +99,7 @@ typedef struct {
 typedef struct {
     int64_t first, rows;
     const vug_cpu_projection *projection; /* [n of the job]; y points to row 0 of the job */
-    int64_t first_chunk, slot;            /* set by linear.c */
+    int64_t first_chunk;                  /* set by linear.c */
 } vug_cpu_row_group;
 
 /* A grouped matrix product: groups of rows, each with its own weights. The groups cover all
@@ -127,14 +127,13 @@ int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, i
 typedef struct {
     bool f32; /* in lane order */
     bool q8;  /* quantized to 8 bits */
-    bool q16; /* quantized to 8 bits and stored in 16 */
 } vug_cpu_input_formats;
 /* Adds what products with weights of `dtype` read. */
 void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
                                      vug_cpu_input_formats *to);
-/* Floats of shared memory for a job of `rows` rows in `groups` groups; false on overflow. */
-bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows,
-                                  int64_t groups, int64_t in, uint64_t *floats);
+/* Floats of shared memory for a job of `rows` rows; false on overflow. */
+bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows, int64_t in,
+                                  uint64_t *floats);
 void vug_cpu_linear(const vug_cpu_env *env, const vug_cpu_linear_job *job);
 void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job);
 

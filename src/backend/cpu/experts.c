@@ -74,9 +74,8 @@ static bool linear_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job
         vug_cpu_linear_add_input_format(env, job->up[e].dtype, &in);
         vug_cpu_linear_add_input_format(env, job->down[e].dtype, &down);
     }
-    const int64_t groups = pairs < job->n ? pairs : job->n;
-    if (!vug_cpu_linear_shared_floats(&in, pairs, groups, job->width, floats) ||
-        !vug_cpu_linear_shared_floats(&down, pairs, groups, job->hidden, &down_floats))
+    if (!vug_cpu_linear_shared_floats(&in, pairs, job->width, floats) ||
+        !vug_cpu_linear_shared_floats(&down, pairs, job->hidden, &down_floats))
         return false;
     *floats = down_floats > *floats ? down_floats : *floats;
     return true;

@@ -21,11 +21,11 @@
 enum {
     VUG_CPU_PANEL = 16,           /* columns of a panel: outputs, keys or value columns */
     VUG_CPU_MAX_TILE_ROWS = 6,    /* of an F32 tile */
-    VUG_CPU_MAX_TILE_ROWS_Q8 = 4, /* of an 8-bit tile */
     VUG_CPU_GEMV_ROWS = 4,        /* rows of weights that a gemv kernel reads side by side */
     VUG_CPU_KC = 1280,            /* maximum elements of a block of a sum */
     VUG_CPU_LANES = 8,            /* partial sums of a reduction */
     VUG_CPU_Q8_BLOCK = 32,        /* elements that share a scale in 8 bits */
+    VUG_CPU_Q8_UNIT = 4,          /* blocks of a unit of activations */
     VUG_CPU_KEY_BLOCK = 64,       /* keys that share one step of the online softmax */
     VUG_CPU_KEY_SPLIT = 256,      /* keys that are summed apart and then joined (split KV);
                                      splits begin at multiples of this */
@@ -79,10 +79,11 @@ typedef struct {
 /* 1 <= rows <= VUG_CPU_MAX_TILE_ROWS. */
 typedef void vug_cpu_tile_fn(int rows, const vug_cpu_tile *t);
 
-/* y [4] = W [4,k] x [k]. The kernel may prefetch what follows each row in memory, which is
- * likely to be needed next. */
+/* y [rows,4]: row r is W [4,k] x[r]. The kernel may prefetch what follows each row of weights in
+ * memory, which is likely to be needed next. */
 typedef struct {
-    const float *x;
+    const float *const *x; /* [rows] of [k] */
+    int rows;
     const uint8_t *w;
     float *y;
     int64_t k;
@@ -135,60 +136,36 @@ typedef struct {
     float *y;
 } vug_cpu_gemv_q8;
 
-/*
- * A panel: 16 rows of quantized weights, for products with several rows of x. Blocks are in
- * lane order: those of lane 0 (b = 0, 8, 16, ..) first.
- *
- * Weights of up to 6 bits are unsigned bytes, q[e] + zero of the format's layout. Group g of
- * 8 holds elements 2g, 2g + 1, 16 + 2g, 16 + 2g + 1 of each row, so that a pair of neighbours
- * belongs to one half of the block. Weights of 8 bits are stored in 16 bits as
- * factor[s] * (q[e] + zero), with elements 2g, 2g + 1 in group g of 16. Fields that a layout
- * does not use are neither written nor read. All arrays are aligned to 32 bytes.
- */
+/* Four neighbouring blocks of a row of activations, for products with several rows. Blocks beyond
+ * the end of the row are 0. */
 typedef struct {
-    uint8_t *q;       /* [blocks][8][16][4] */
-    int16_t *q16;     /* [blocks][16][16][2] */
-    int16_t *factor;  /* [blocks][16][2] */
-    int16_t *minimum; /* [blocks][16][2]; -zero * factor in layouts without offsets */
-    float *scale;     /* [blocks][16] */
-    float *offset;    /* [blocks][16] */
-} vug_cpu_panel;
+    int8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_Q8_UNIT][4]; /* q[i][j]: elements 4 i .. 4 i + 3 of
+                                                           block j */
+    float scale[VUG_CPU_Q8_UNIT];
+    int16_t sum[VUG_CPU_Q8_UNIT][2];
+} vug_cpu_q8_unit;
 
-/* How a format is stored in panels. */
+/* The number of units of a row of `k` elements. */
+static inline int64_t vug_cpu_q8_units(int64_t k)
+{
+    const int64_t elements = (int64_t)VUG_CPU_Q8_BLOCK * VUG_CPU_Q8_UNIT;
+    return (k + elements - 1) / elements;
+}
+
+/* y [rows,4] = the products of several rows of x and four rows of w, as in vug_cpu_gemv_q8. */
 typedef struct {
-    int bits;     /* of q + zero: 4, 5 or 6 (at most 15, 31, 63); 8: stored in q16 */
-    int zero;     /* -128 .. 32 */
-    bool factors; /* panels have factors; if not, they are all 1, or multiplied into q16 */
-    bool offsets; /* panels have offsets; if not, they are all 0. With factors there are
-                     minimums as well; if not, they are all 1 */
-} vug_cpu_panel_layout;
-
-/* NULL: the format has no products with 8-bit activations. */
-const vug_cpu_panel_layout *vug_cpu_panel_layout_of(vug_dtype dtype);
-
-/*
- * y [rows,16] = rows of x times a panel, restricted to lanes first .. end - 1. The lanes are
- * added to y in order; lane 0 initializes y. Four rows of x are interleaved block by block,
- * with blocks in the order of the panel; the kernel reads only the first `rows` of them.
- */
-typedef struct {
-    const int8_t *q;    /* [blocks][4][32], elements in the panel's order */
-    const int16_t *q16; /* the same values in the row's order; only for panels with q16 */
-    const float *scale; /* [blocks][4] */
-    const int16_t *sum; /* [blocks][4][2] */
-    int64_t blocks;
-    const vug_cpu_panel *panel;
-    const vug_cpu_panel_layout *layout;
-    int first, end;
+    const vug_cpu_q8_unit *x; /* [units][rows] */
+    int64_t rows;
+    const vug_matrix *w;
+    int64_t row, step;
+    float *lanes; /* [rows][4][8] scratch */
     float *y;
-} vug_cpu_tile_q8;
+} vug_cpu_gemm_q8;
 
 /* The kernels of one quantized format of weights. */
 typedef struct {
     void (*gemv)(const vug_cpu_gemv_q8 *g);
-    /* Writes the panel of rows row .. row + rows - 1 of w, 1 <= rows <= 16. In columns from
-     * `rows` on scales and offsets are 0 and the rest is unspecified. */
-    void (*pack)(const vug_matrix *w, int64_t row, int rows, const vug_cpu_panel *panel);
+    void (*gemm)(const vug_cpu_gemm_q8 *g);
 } vug_cpu_block_format;
 
 /* The running state of a softmax over blocks of keys. */
@@ -218,8 +195,6 @@ typedef struct {
      * F32 and, in 8 bits, multiplied by their scale. Keys: a whole panel [k][16] with its
      * scales. Values: rows of 16 columns. ldb is 16. */
     vug_cpu_tile_fn *keys[VUG_KV_COUNT], *values[VUG_KV_COUNT];
-    /* 1 <= rows <= VUG_CPU_MAX_TILE_ROWS_Q8. */
-    void (*tile_q8)(int rows, const vug_cpu_tile_q8 *t);
     /* Quantizes a row of x to 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */
     void (*quantize)(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 

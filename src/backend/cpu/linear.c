@@ -1,10 +1,11 @@
 /*
  * Matrix products. Weights stay in the mapped file.
  *
- * Several rows of x (GEMM): x is packed once into the order that kernels read. A panel of 16
- * outputs is packed into scratch that fits the L2 cache, and all rows are multiplied with it.
- * One row (GEMV): every weight is used once, so kernels convert weights while they sum, and
- * only memory bandwidth matters.
+ * Weights are read in one of two ways. As streams: kernels read four rows of weights in memory
+ * order and multiply each weight with all rows of x of the chunk. Quantized weights are always
+ * read so. As panels, for weights that are multiplied in F32 with many rows: x is packed once
+ * into the order that kernels read, and a panel of 16 outputs is packed into scratch that fits
+ * the L2 cache, and all rows are multiplied with it.
  *
  * Both add up every output in the same order, so a row's result does not depend on other
  * rows. The format of the weights decides which of three kinds of kernels computes a product
@@ -20,7 +21,8 @@ enum {
     PANEL = VUG_CPU_PANEL,
     STREAMS = VUG_CPU_GEMV_ROWS,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
-    CHUNK_OUTPUTS = 4 * PANEL, /* with several rows */
+    MAX_STREAM_ROWS = VUG_CPU_Q8_ROW_BLOCK, /* not less than VUG_CPU_F32_STREAM_ROWS */
+    CHUNK_OUTPUTS = 4 * PANEL, /* in panels */
     /* Consecutive bytes that each stream of weights reads. Shorter runs defeat the hardware
      * prefetcher: one thread read 22 GB/s in runs of 72 KiB, 21 in runs of 36 KiB, 12 in
      * single rows of 2 KiB. */
@@ -41,8 +43,9 @@ static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtyp
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype);
-    return kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats(in)
-                                     : vug_cpu_f32_scratch_floats(kind, in);
+    const int64_t streams = (int64_t)MAX_STREAM_ROWS * STREAMS; /* for y, see multiply_streams */
+    return streams + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
+                                                : vug_cpu_f32_scratch_floats(kind, in));
 }
 
 void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
@@ -51,7 +54,6 @@ void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
     const bool q8 = kernel_kind_of(env, dtype) == VUG_CPU_KERNEL_Q8;
     to->f32 |= !q8;
     to->q8 |= q8;
-    to->q16 |= q8 && vug_cpu_panel_layout_of(dtype)->bits == 8;
 }
 
 static int64_t lane_ordered_floats(int64_t rows, int64_t in)
@@ -59,22 +61,14 @@ static int64_t lane_ordered_floats(int64_t rows, int64_t in)
     return vug_cpu_round_up(rows * in, VUG_CPU_CACHE_LINE);
 }
 
-/* The slots of a group: each group begins at a tile. */
-static int64_t slots_of(int64_t rows)
+bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows, int64_t in,
+                                  uint64_t *floats)
 {
-    return vug_cpu_round_up(rows, VUG_CPU_MAX_TILE_ROWS_Q8);
-}
-
-bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows,
-                                  int64_t groups, int64_t in, uint64_t *floats)
-{
-    const uint64_t slots = (uint64_t)rows + (uint64_t)groups * (VUG_CPU_MAX_TILE_ROWS_Q8 - 1);
     uint64_t n;
-    if (!vug_mul_size(slots, (uint64_t)in, &n) || n > INT64_MAX / 64)
+    if (!vug_mul_size((uint64_t)rows, (uint64_t)in, &n) || n > INT64_MAX / 256)
         return false;
     *floats = (uint64_t)((formats->f32 ? lane_ordered_floats(rows, in) : 0) +
-                         (formats->q8 ? vug_cpu_q8_input_floats((int64_t)slots, in, formats->q16)
-                                      : 0));
+                         (formats->q8 ? vug_cpu_q8_input_floats(rows, in) : 0));
     return true;
 }
 
@@ -96,21 +90,39 @@ static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projectio
     return bytes / row > 1 ? bytes / row : 1;
 }
 
-/* Outputs in a chunk of projection `m`. */
-static int64_t outputs_per_chunk(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
+static bool uses_panels(vug_cpu_kernel_kind kind, int64_t rows)
 {
-    return g->rows == 1 ? STREAMS * rows_per_run(p, &g->projection[m]) : CHUNK_OUTPUTS;
+    return kind != VUG_CPU_KERNEL_Q8 && rows > VUG_CPU_F32_STREAM_ROWS;
 }
 
-static int64_t row_blocks_of(const vug_cpu_row_group *g)
+/* How projection `m` of a group is cut. */
+typedef struct {
+    vug_cpu_kernel_kind kind;
+    bool panels;
+    int64_t outputs, rows; /* of a chunk, at most */
+} chunk_size;
+
+static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
 {
-    return (g->rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    const vug_cpu_projection *projection = &g->projection[m];
+    const vug_cpu_kernel_kind kind = kernel_kind_of(p->env, projection->w.dtype);
+    const bool panels = uses_panels(kind, g->rows);
+    return (chunk_size){ .kind = kind,
+                         .panels = panels,
+                         .outputs = panels ? CHUNK_OUTPUTS : STREAMS * rows_per_run(p, projection),
+                         .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in)
+                                                           : ROW_BLOCK };
+}
+
+static int64_t row_blocks_of(const vug_cpu_row_group *g, const chunk_size *size)
+{
+    return (g->rows + size->rows - 1) / size->rows;
 }
 
 static int64_t chunks_of(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
 {
-    const int64_t n = outputs_per_chunk(p, g, m);
-    return (g->projection[m].out + n - 1) / n * row_blocks_of(g);
+    const chunk_size size = chunk_size_of(p, g, m);
+    return (g->projection[m].out + size.outputs - 1) / size.outputs * row_blocks_of(g, &size);
 }
 
 /* The group of chunk `i`. */
@@ -136,46 +148,48 @@ static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
     for (; i >= chunks_of(p, g, m); m++)
         i -= chunks_of(p, g, m);
     const vug_cpu_projection *projection = &g->projection[m];
-    const int64_t blocks = row_blocks_of(g), n = outputs_per_chunk(p, g, m);
-    const int64_t first = i / blocks * n, row = i % blocks * ROW_BLOCK;
+    const chunk_size size = chunk_size_of(p, g, m);
+    const int64_t blocks = row_blocks_of(g, &size);
+    const int64_t first = i / blocks * size.outputs, row = i % blocks * size.rows;
+    const int64_t end = first + size.outputs;
     return (vug_cpu_linear_chunk){ .projection = projection,
-                                   .kind = kernel_kind_of(p->env, projection->w.dtype),
+                                   .kind = size.kind,
                                    .first = first,
-                                   .end = first + n < projection->out ? first + n : projection->out,
+                                   .end = end < projection->out ? end : projection->out,
                                    .first_row = g->first + row,
-                                   .rows = g->rows - row < ROW_BLOCK ? g->rows - row : ROW_BLOCK,
-                                   .slot = g->slot + row,
+                                   .rows = g->rows - row < size.rows ? g->rows - row : size.rows,
                                    .single = g->rows == 1,
+                                   .panels = size.panels,
                                    .stride = row_bytes(&projection->w) };
 }
 
-/* ---- one row -------------------------------------------------------------- */
+/* ---- streams -------------------------------------------------------------- */
 
-/* Outputs first, first + step, ..; `y` [4] in that order. */
-static void gemv(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
-                 int64_t step, float *scratch, float *y)
+/* Outputs first, first + step, ..: writes the first `n` of these four for each row. */
+static void multiply_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
+                             int64_t first, int64_t step, float *scratch)
 {
+    float *y = scratch, *to = c->projection->y + c->first_row * c->projection->out + first;
+    scratch += (int64_t)MAX_STREAM_ROWS * STREAMS;
     if (c->kind == VUG_CPU_KERNEL_Q8)
-        vug_cpu_q8_gemv(p, c, first, step, y);
+        vug_cpu_q8_streams(p, c, first, step, scratch, y);
     else
-        vug_cpu_f32_gemv(p, c, first, step, scratch, y);
+        vug_cpu_f32_streams(p, c, first, step, scratch, y);
+    for (int64_t r = 0; r < c->rows; r++) {
+        for (int64_t i = 0; i < (step ? STREAMS : 1); i++)
+            to[r * c->projection->out + i * step] = y[r * STREAMS + i];
+    }
 }
 
 /* The rows of weights that are read side by side are not neighbours: each begins a run of
  * rows, so memory is read as a few long streams. */
-static void gemv_chunk(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
+static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
     const int64_t run = (c->end - c->first) / STREAMS;
-    float *to = c->projection->y + c->first_row * c->projection->out, y[STREAMS];
-    for (int64_t o = c->first; o < c->first + run; o++) {
-        gemv(p, c, o, run, scratch, y);
-        for (int64_t r = 0; r < STREAMS; r++)
-            to[o + r * run] = y[r];
-    }
-    for (int64_t o = c->first + run * STREAMS; o < c->end; o++) {
-        gemv(p, c, o, 0, scratch, y);
-        to[o] = y[0];
-    }
+    for (int64_t o = c->first; o < c->first + run; o++)
+        multiply_streams(p, c, o, run, scratch);
+    for (int64_t o = c->first + run * STREAMS; o < c->end; o++)
+        multiply_streams(p, c, o, 0, scratch);
 }
 
 /* ---- a job ---------------------------------------------------------------- */
@@ -190,10 +204,10 @@ static void pack_rows(void *arg, int thread, int n_threads)
         for (int64_t t = i * ROWS_PER_PACK; t < (i + 1) * ROWS_PER_PACK && t < p->job->rows; t++) {
             while (t >= g->first + g->rows)
                 g++;
-            if (p->lane_ordered)
+            if (p->lane_ordered && g->rows > VUG_CPU_F32_STREAM_ROWS)
                 vug_cpu_f32_pack_input(p, t);
-            if (p->q)
-                vug_cpu_q8_pack_input(p, t, g->slot + t - g->first, g->rows == 1);
+            if (p->units)
+                vug_cpu_q8_pack_input(p, g, t);
         }
     }
 }
@@ -202,24 +216,21 @@ static void pack_rows(void *arg, int thread, int n_threads)
 static void pack_input(vug_cpu_linear_run *p)
 {
     vug_cpu_input_formats formats = { 0 };
-    bool several = false;
-    int64_t slots = 0;
+    bool panels = false;
     for (int64_t g = 0; g < p->job->n_groups; g++) {
-        p->job->group[g].slot = slots;
-        slots += slots_of(p->job->group[g].rows);
-        several |= p->job->group[g].rows > 1;
+        panels |= p->job->group[g].rows > VUG_CPU_F32_STREAM_ROWS;
         for (int m = 0; m < p->job->n; m++)
             vug_cpu_linear_add_input_format(p->env, p->job->group[g].projection[m].w.dtype,
                                             &formats);
     }
     float *shared = p->env->shared;
-    if (formats.f32 && several) {
+    if (formats.f32 && panels) {
         p->lane_ordered = shared;
         shared += lane_ordered_floats(p->job->rows, p->job->in);
     }
     if (formats.q8)
-        vug_cpu_q8_place_input(p, shared, slots, formats.q16 && several);
-    if (p->lane_ordered || p->q)
+        p->units = (vug_cpu_q8_unit *)(void *)shared;
+    if (p->lane_ordered || p->units)
         vug_cpu_parallel_for(p->env, &p->queue, (p->job->rows + ROWS_PER_PACK - 1) / ROWS_PER_PACK,
                              p->job->rows * p->job->in, pack_rows, p);
 }
@@ -231,12 +242,10 @@ static void run_chunks(void *arg, int thread, int n_threads)
     float *scratch = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
         const vug_cpu_linear_chunk c = chunk_at(p, i);
-        if (c.single)
-            gemv_chunk(p, &c, scratch);
-        else if (c.kind == VUG_CPU_KERNEL_Q8)
-            vug_cpu_q8_gemm(p, &c, scratch);
+        if (c.panels)
+            vug_cpu_f32_panels(p, &c, scratch);
         else
-            vug_cpu_f32_gemm(p, &c, scratch);
+            run_streams(p, &c, scratch);
     }
 }
 

@@ -5,10 +5,16 @@
 
 #include "backend/cpu/cpu.h"
 
-/* Rows of x that are multiplied with one packed panel. Their sums, 32 KiB, stay in the L2
- * cache; x streams from L2 or L3 for every panel. With fewer rows weights are packed more
- * often: with F32, 48 rows were 10 % slower, 192 a few percent. */
-enum { VUG_CPU_ROW_BLOCK = 512 };
+enum {
+    /* Rows of x that are multiplied with one packed panel. Their sums, 32 KiB, stay in the L2
+     * cache; x streams from L2 or L3 for every panel. With fewer rows weights are packed more
+     * often: with F32, 48 rows were 10 % slower, 192 a few percent. */
+    VUG_CPU_ROW_BLOCK = 512,
+    /* The most rows of a chunk with quantized weights. */
+    VUG_CPU_Q8_ROW_BLOCK = 128,
+    /* The most rows of a chunk with weights in F32, F16 or BF16 that are read as streams. */
+    VUG_CPU_F32_STREAM_ROWS = 8,
+};
 
 typedef struct {
     const vug_cpu_env *env;
@@ -16,12 +22,9 @@ typedef struct {
     int64_t weight_bytes; /* of all groups */
     vug_cpu_work_queue queue;
     /* x in the forms that the job reads, in shared memory; NULL: no product reads it. */
-    float *lane_ordered; /* for groups of several rows */
-    /* x in 8 bits, by slots. The row of a group of one is stored as a vug_cpu_q8_row, rows of
-     * other groups four at a time as in vug_cpu_tile_q8. */
-    int8_t *q;
-    float *scale;
-    int16_t *sum, *q16;
+    float *lane_ordered;    /* for panels */
+    vug_cpu_q8_unit *units; /* x in 8 bits: those of row r of the job begin at r times the units
+                               of a row, those of a chunk's rows are side by side */
 } vug_cpu_linear_run;
 
 /* Outputs first .. end-1 of one projection, for rows first_row .. first_row + rows - 1. */
@@ -30,8 +33,8 @@ typedef struct {
     vug_cpu_kernel_kind kind;
     int64_t first, end;
     int64_t first_row, rows;
-    int64_t slot;   /* of the first row */
     bool single;    /* the group has one row */
+    bool panels;    /* weights are packed to panels, not read as streams */
     int64_t stride; /* bytes of a row of weights */
 } vug_cpu_linear_chunk;
 
@@ -66,22 +69,24 @@ static inline int vug_cpu_panel_outputs(const vug_cpu_linear_chunk *c, int64_t o
     return c->end - output < VUG_CPU_PANEL ? (int)(c->end - output) : VUG_CPU_PANEL;
 }
 
-/* Stores row `t` of the job in the form that the kernels read. */
+/* Stores row `t` of the job, which is in group `g`, in the form that the kernels read. */
 void vug_cpu_f32_pack_input(const vug_cpu_linear_run *p, int64_t t);
-void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, int64_t t, int64_t slot, bool single);
-/* Four outputs of one row: y [4] gets first, first + step, first + 2 step, first + 3 step. */
-void vug_cpu_f32_gemv(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
-                      int64_t step, float *scratch, float *y);
-void vug_cpu_q8_gemv(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
-                     int64_t step, float *y);
-/* A chunk of several rows. */
-void vug_cpu_f32_gemm(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
-void vug_cpu_q8_gemm(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
+void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);
+/* Outputs first, first + step, first + 2 step, first + 3 step of all rows of a chunk: y
+ * [rows,4]. */
+void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
+                         int64_t step, float *scratch, float *y);
+void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
+                        int64_t step, float *scratch, float *y);
+/* A chunk in panels. */
+void vug_cpu_f32_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
+                        float *scratch);
 /* Floats of scratch that these functions need. */
 int64_t vug_cpu_f32_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
-int64_t vug_cpu_q8_scratch_floats(int64_t in);
-/* Floats of x in 8 bits; setting the pointers to its parts, which begin at `at`. */
-int64_t vug_cpu_q8_input_floats(int64_t slots, int64_t in, bool q16);
-void vug_cpu_q8_place_input(vug_cpu_linear_run *p, float *at, int64_t slots, bool q16);
+int64_t vug_cpu_q8_scratch_floats(void);
+/* Rows of a chunk with quantized weights. */
+int64_t vug_cpu_q8_row_block(int64_t in);
+/* Floats of x in 8 bits. */
+int64_t vug_cpu_q8_input_floats(int64_t rows, int64_t in);
 
 #endif

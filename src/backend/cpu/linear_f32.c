@@ -1,6 +1,7 @@
 /*
- * Products in F32. With several rows, x is in lane order (kernels.h). A panel of 16 outputs
- * by one block of the sum is packed into scratch; each of its lanes fits the L1 cache.
+ * Products in F32. Few rows: kernels read the weights as streams, each once for all rows. Many
+ * rows: x is in lane order (kernels.h), and a panel of 16 outputs by one block of the sum is
+ * packed into scratch; each of its lanes fits the L1 cache.
  *
  * Weights in a format without kernels are decoded to F32 first, a few rows at a time.
  */
@@ -42,21 +43,25 @@ static weight_rows get_weight_rows(const vug_cpu_linear_run *p, const vug_cpu_li
     return (weight_rows){ format, (const uint8_t *)decoded, w->columns * size, size };
 }
 
-/* ---- one row -------------------------------------------------------------- */
+/* ---- streams -------------------------------------------------------------- */
 
-void vug_cpu_f32_gemv(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
-                      int64_t step, float *scratch, float *y)
+void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
+                         int64_t step, float *scratch, float *y)
 {
     const int n = step ? VUG_CPU_GEMV_ROWS : 1;
     const weight_rows w = get_weight_rows(p, c, first, step, n, scratch);
-    w.format->gemv(&(vug_cpu_gemv){ .x = vug_cpu_input_row(p, c->first_row),
+    const float *x[VUG_CPU_F32_STREAM_ROWS];
+    for (int64_t r = 0; r < c->rows; r++)
+        x[r] = vug_cpu_input_row(p, c->first_row + r);
+    w.format->gemv(&(vug_cpu_gemv){ .x = x,
+                                    .rows = (int)c->rows,
                                     .w = w.w,
                                     .y = y,
                                     .k = p->job->in,
                                     .stride = step ? w.stride : 0 });
 }
 
-/* ---- several rows --------------------------------------------------------- */
+/* ---- panels --------------------------------------------------------------- */
 
 /* A lane of block k .. k + n - 1 of x in lane order, [rows][lane size]: the rows of a lane
  * are neighbours because they are used together. */
@@ -141,7 +146,7 @@ static void multiply_panel(const vug_cpu_linear_run *p, const vug_cpu_linear_chu
 
 /* The sums of a panel stay in `y` [rows][16] until they are complete: in the output they lie
  * far apart, often in the same set of a cache. */
-void vug_cpu_f32_gemm(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
+void vug_cpu_f32_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
     float *y = scratch, *panel = y + (int64_t)ROW_BLOCK * PANEL;
     float *decoded = panel + (int64_t)VUG_CPU_KC * PANEL;

@@ -42,12 +42,12 @@ static bool has_mlx_scales(const vug_weight *w)
     return s->dtype <= VUG_DTYPE_BF16 && s->bias && s->columns % VUG_CPU_Q8_BLOCK == 0;
 }
 
-static bool is_supported_weight(const vug_weight *w)
+static bool is_supported_weight(const vug_cpu_kernels *kernels, const vug_weight *w)
 {
     const vug_codec *codec = vug_codec_of(w->dtype);
     if (!codec->block)
         return codec->decode != NULL;
-    return vug_cpu_panel_layout_of(w->dtype) &&
+    return kernels->block[w->dtype] &&
            (codec->decode ? !w->scales.scale : has_mlx_scales(w));
 }
 
@@ -56,7 +56,7 @@ static vug_status check_weight(const vug_program *p, const vug_node *node, vug_e
     const vug_weight *w = &p->weight[node->at.param.slot];
     for (int64_t i = 0; i < vug_param_slots(node); i++) {
         const vug_dtype_info *info = vug_dtype_of(w[i].dtype);
-        if (!is_supported_weight(&w[i]))
+        if (!is_supported_weight(p->device->kernels, &w[i]))
             return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: tensor '%s' is %s, which is not supported",
                             w[i].name, info->name);
         if (vug_cpu_last_dim(node) % info->elements != 0)

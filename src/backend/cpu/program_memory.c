@@ -132,7 +132,7 @@ static vug_status size_linears(vug_program *p, vug_err *err)
         }
         const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / in;
         uint64_t shared;
-        if (!vug_cpu_linear_shared_floats(&formats, rows, 1, in, &shared))
+        if (!vug_cpu_linear_shared_floats(&formats, rows, in, &shared))
             return too_large(p, err);
         require_floats(&p->shared_floats, shared);
     }

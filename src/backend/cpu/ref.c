@@ -165,7 +165,7 @@ static float sum_of_blocks(const float *x, const vug_matrix *w, int64_t row)
 
 void vug_ref_linear(const float *x, int64_t rows, const vug_matrix *w, int64_t out, float *y)
 {
-    const bool blocks = vug_cpu_panel_layout_of(w->dtype) != NULL;
+    const bool blocks = vug_codec_of(w->dtype)->block != NULL;
     const int64_t in = w->columns, row_bytes = in * vug_dtype_of(w->dtype)->bytes;
     for (int64_t t = 0; t < rows; t++) {
         for (int64_t o = 0; o < out; o++)

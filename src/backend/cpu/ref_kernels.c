@@ -28,9 +28,10 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
 
 static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
 {
-    for (int64_t r = 0; r < VUG_CPU_GEMV_ROWS; r++) {
-        const vug_matrix w = { .dtype = dtype, .data = g->w + r * g->stride, .columns = g->k };
-        vug_ref_linear(g->x, 1, &w, 1, &g->y[r]);
+    for (int64_t o = 0; o < VUG_CPU_GEMV_ROWS; o++) {
+        const vug_matrix w = { .dtype = dtype, .data = g->w + o * g->stride, .columns = g->k };
+        for (int64_t r = 0; r < g->rows; r++)
+            vug_ref_linear(g->x[r], 1, &w, 1, &g->y[r * VUG_CPU_GEMV_ROWS + o]);
     }
 }
 
@@ -256,13 +257,12 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
         [VUG_DTYPE_F16] = &format_F16,
         [VUG_DTYPE_BF16] = &format_BF16,
     },
-#define BLOCK_FORMAT(id, bits, zero, factors, offsets) [VUG_DTYPE_##id] = &vug_ref_block_format,
+#define BLOCK_FORMAT(id) [VUG_DTYPE_##id] = &vug_ref_block_format,
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .prefetch = prefetch,
     .tile = tile_f32,
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
-    .tile_q8 = vug_ref_tile_q8,
     .quantize = vug_ref_quantize_row,
     .softmax = softmax,
     .axpby = axpby,

@@ -1,6 +1,6 @@
 /*
  * Kernels for quantized weights: every kernel set gives the bits of the portable one, for every
- * format, length and alignment, in products with one row of x and in panels. No kernel reads
+ * format, length and alignment, in products with one row of x and with several. No kernel reads
  * outside of the weights, which are next to inaccessible pages, as at the end of a mapped file.
  */
 #include "test.h"
@@ -16,7 +16,6 @@
 
 enum {
     Q8 = VUG_CPU_Q8_BLOCK,
-    PANEL = VUG_CPU_PANEL,
     STREAMS = VUG_CPU_GEMV_ROWS,
     ROWS = 20, /* of a weight */
 };
@@ -216,74 +215,74 @@ static void check_gemv(const vug_cpu_kernels *kernels, const weight *w, const ac
     }
 }
 
-/* ---- panels ----------------------------------------------------------------------- */
+/* ---- several rows of x ------------------------------------------------------------ */
 
-/* A panel with all fields, each between guards. */
-typedef struct {
-    vug_cpu_panel p;
-    float *part[6];
-    size_t floats[6];
-} panel;
-
-static panel make_panel(int64_t blocks)
+/* Units of `rows` rows of x with all blocks in use; padding is 0. */
+static fenced make_units(rng *r, int64_t k, int64_t rows, fill_pattern f)
 {
-    static const size_t of_block[6] = {
-        Q8 * PANEL / 4, Q8 * PANEL / 2, PANEL, PANEL, PANEL, PANEL
-    };
-    panel p;
-    for (int i = 0; i < 6; i++) {
-        p.floats[i] = (size_t)blocks * of_block[i];
-        p.part[i] = guarded_floats(p.floats[i]);
+    const size_t n = (size_t)(vug_cpu_q8_units(k) * rows) * sizeof(vug_cpu_q8_unit);
+    fenced units = fenced_bytes(n, true);
+    vug_cpu_q8_unit *to = (vug_cpu_q8_unit *)(void *)units.data;
+    memset(to, 0, n);
+    for (int64_t t = 0; t < rows; t++) {
+        activations x = make_activations(r, k, f);
+        for (int64_t i = 0; i < k; i++)
+            to[i / 128 * rows + t].q[i % Q8 / 4][i / Q8 % 4][i % 4] = x.q8.q[i];
+        for (int64_t b = 0; b < k / Q8; b++) {
+            vug_cpu_q8_unit *unit = &to[b / 4 * rows + t];
+            unit->scale[b % 4] = x.q8.scale[b];
+            memcpy(unit->sum[b % 4], x.q8.sum + 2 * b, sizeof(unit->sum[0]));
+        }
+        free_activations(&x);
     }
-    p.p = (vug_cpu_panel){ .q = (uint8_t *)p.part[0],
-                           .q16 = (int16_t *)(void *)p.part[1],
-                           .factor = (int16_t *)(void *)p.part[2],
-                           .minimum = (int16_t *)(void *)p.part[3],
-                           .scale = p.part[4],
-                           .offset = p.part[5] };
-    return p;
+    return units;
 }
 
-static void free_panel(panel *p)
+static void check_gemm(const vug_cpu_kernels *kernels, const weight *w, const fenced *units,
+                       int64_t rows, int64_t step)
 {
-    for (int i = 0; i < 6; i++) {
-        check_guards(p->part[i], p->floats[i]);
-        free_guarded(p->part[i]);
-    }
+    const size_t n = (size_t)rows * STREAMS, n_lanes = n * VUG_CPU_LANES;
+    float *lanes = vug_alloc_aligned(n_lanes * sizeof(float));
+    float *y = guarded_floats(n), *want = guarded_floats(n);
+    assert_non_null(lanes);
+    memset(lanes, 0xff, n_lanes * sizeof(float));
+    vug_cpu_gemm_q8 g = { .x = (const vug_cpu_q8_unit *)(const void *)units->data,
+                          .rows = rows,
+                          .w = &w->m,
+                          .row = ROWS - 1 - 3 * step,
+                          .step = step,
+                          .lanes = lanes,
+                          .y = want };
+    vug_cpu_kernels_at(0)->block[w->m.dtype]->gemm(&g);
+    g.y = y;
+    kernels->block[w->m.dtype]->gemm(&g);
+    check_bits(y, want, n, vug_dtype_of(w->m.dtype)->name);
+    check_guards(y, n);
+    free_guarded(y);
+    free_guarded(want);
+    vug_free(lanes);
 }
 
-/* Compares columns 0 .. rows - 1 of `units` lines of 16 units of 4 bytes. */
-static void check_columns(const void *got, const void *want, int64_t units, int rows,
-                          const char *what)
+/* A row of several has the bits that it has alone. */
+static void check_gemm_of_one(const weight *w, const activations *x)
 {
-    for (int64_t i = 0; i < units; i++) {
-        const int64_t at = i * PANEL * 4;
-        if (memcmp((const uint8_t *)got + at, (const uint8_t *)want + at, (size_t)rows * 4) != 0)
-            fail_msg("%s: unit %lld of a panel of %d rows differs", what, (long long)i, rows);
+    const vug_cpu_block_format *ref = vug_cpu_kernels_at(0)->block[w->m.dtype];
+    const int64_t k = w->m.columns;
+    vug_cpu_q8_unit *units =
+            vug_alloc_zero((size_t)vug_cpu_q8_units(k), sizeof(vug_cpu_q8_unit));
+    float lanes[STREAMS * VUG_CPU_LANES], y[STREAMS], want[STREAMS];
+    assert_non_null(units);
+    for (int64_t i = 0; i < k; i++)
+        units[i / 128].q[i % Q8 / 4][i / Q8 % 4][i % 4] = x->q8.q[i];
+    for (int64_t b = 0; b < k / Q8; b++) {
+        units[b / 4].scale[b % 4] = x->q8.scale[b];
+        memcpy(units[b / 4].sum[b % 4], x->q8.sum + 2 * b, sizeof(units->sum[0]));
     }
-}
-
-static void check_pack(const vug_cpu_kernels *kernels, const weight *w, int64_t first, int rows)
-{
-    const vug_cpu_panel_layout *layout = vug_cpu_panel_layout_of(w->m.dtype);
-    const char *name = vug_dtype_of(w->m.dtype)->name;
-    const int64_t blocks = w->m.columns / Q8;
-    panel got = make_panel(blocks), want = make_panel(blocks);
-    kernels->block[w->m.dtype]->pack(&w->m, first, rows, &got.p);
-    vug_cpu_kernels_at(0)->block[w->m.dtype]->pack(&w->m, first, rows, &want.p);
-    if (layout->bits < 8)
-        check_columns(got.p.q, want.p.q, blocks * Q8 / 4, rows, name);
-    else
-        check_columns(got.p.q16, want.p.q16, blocks * Q8 / 2, rows, name);
-    if (layout->factors) {
-        check_columns(got.p.factor, want.p.factor, blocks, rows, name);
-        check_columns(got.p.minimum, want.p.minimum, blocks, rows, name);
-    }
-    check_bits(got.p.scale, want.p.scale, (size_t)(blocks * PANEL), name);
-    if (layout->offsets)
-        check_bits(got.p.offset, want.p.offset, (size_t)(blocks * PANEL), name);
-    free_panel(&got);
-    free_panel(&want);
+    ref->gemv(&(vug_cpu_gemv_q8){ &x->q8, &w->m, 1, 4, want });
+    ref->gemm(&(vug_cpu_gemm_q8){
+            .x = units, .rows = 1, .w = &w->m, .row = 1, .step = 4, .lanes = lanes, .y = y });
+    check_bits(y, want, STREAMS, "one row of several");
+    vug_free(units);
 }
 
 static void check_kernels(rng *r, vug_dtype dtype, int64_t k, fill_pattern f, const scale_format *a)
@@ -292,10 +291,13 @@ static void check_kernels(rng *r, vug_dtype dtype, int64_t k, fill_pattern f, co
     activations x = make_activations(r, k, f);
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {
         check_gemv(vug_cpu_kernels_at(i), &w, &x);
-        for (int rows = 1; rows <= PANEL; rows += 1 + (int)(rng_bits(r) % 8))
-            check_pack(vug_cpu_kernels_at(i), &w, ROWS - PANEL, rows);
-        check_pack(vug_cpu_kernels_at(i), &w, ROWS - 3, 3);
-        check_pack(vug_cpu_kernels_at(i), &w, 0, PANEL);
+    }
+    check_gemm_of_one(&w, &x);
+    for (int64_t rows = 1; rows <= 9; rows += 1 + rng_bits(r) % 3) {
+        fenced units = make_units(r, k, rows, f);
+        for (int i = 0; i < vug_cpu_kernels_count(); i++)
+            check_gemm(vug_cpu_kernels_at(i), &w, &units, rows, rows % 2 ? 5 : 0);
+        free_fenced(&units);
     }
     free_weight(&w);
     free_activations(&x);

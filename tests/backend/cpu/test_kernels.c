@@ -181,6 +181,39 @@ static void test_tile(void **state)
     }
 }
 
+/* The rows of weights of `g`, or only the first one, times 1 to 9 rows of x. */
+static void check_streams(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r,
+                          const vug_cpu_gemv *g)
+{
+    enum { STREAMS = VUG_CPU_GEMV_ROWS, MAX_ROWS = 9 };
+    const float *x[MAX_ROWS];
+    float *row[MAX_ROWS];
+    for (int i = 0; i < MAX_ROWS; i++) {
+        x[i] = row[i] = guarded_floats((size_t)g->k);
+        rng_fill(r, row[i], (size_t)g->k);
+    }
+    for (int rows = 1; rows <= MAX_ROWS; rows++) {
+        const size_t n = (size_t)rows * STREAMS;
+        float *y = guarded_floats(n), *want = guarded_floats(n);
+        for (int64_t apart = 0; apart <= 5; apart += 5) {
+            vug_cpu_gemv of = *g;
+            of.x = x;
+            of.rows = rows;
+            of.stride = apart * g->stride;
+            of.y = y;
+            kernels->format[dtype]->gemv(&of);
+            of.y = want;
+            vug_cpu_kernels_at(0)->format[dtype]->gemv(&of);
+            check_bits(y, want, n, "gemv");
+        }
+        check_guards(y, n);
+        free_guarded(y);
+        free_guarded(want);
+    }
+    for (int i = 0; i < MAX_ROWS; i++)
+        free_guarded(row[i]);
+}
+
 /* pack, decode and gemv, with gaps between the rows of weights that decode to NaN. */
 static void check_format(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r, int64_t k)
 {
@@ -205,21 +238,7 @@ static void check_format(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r
     check_bits(panel, want, (size_t)k, "decode");
     check_guards(panel, np);
 
-    enum { STREAMS = VUG_CPU_GEMV_ROWS };
-    float *x = guarded_floats((size_t)k), *y = guarded_floats(STREAMS);
-    float *z = guarded_floats(STREAMS);
-    rng_fill(r, x, (size_t)k);
-    for (int64_t apart = 0; apart <= 5; apart += 5) {
-        vug_cpu_gemv g = { x, w, y, k, apart * stride };
-        format->gemv(&g);
-        g.y = z;
-        ref->gemv(&g);
-        check_bits(y, z, STREAMS, "gemv");
-    }
-    check_guards(y, STREAMS);
-    free_guarded(x);
-    free_guarded(y);
-    free_guarded(z);
+    check_streams(kernels, dtype, r, &(vug_cpu_gemv){ .w = w, .k = k, .stride = stride });
     free_guarded(panel);
     free_guarded(want);
     free_weights(w, shift);

@@ -92,10 +92,12 @@ static void test_one_projection(void **state)
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 1);
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 3);
     }
-    for (int round = 0; round < 120; round++) {
-        const int64_t rows = 1 + rng_bits(&r) % 9, out = 1 + rng_bits(&r) % 40;
+    static const int64_t row_counts[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33 };
+    enum { N_COUNTS = sizeof(row_counts) / sizeof(row_counts[0]) };
+    for (int round = 0; round < 8 * N_COUNTS; round++) {
+        const int64_t rows = row_counts[round % N_COUNTS], out = 1 + rng_bits(&r) % 40;
         const int64_t in = round % 8 ? 1 + rng_bits(&r) % 600 : 1 + rng_bits(&r) % 2000;
-        const vug_dtype dtype = dtypes[round % N_DTYPES];
+        const vug_dtype dtype = dtypes[rng_bits(&r) % N_DTYPES];
         const size_t shift = rng_bits(&r) % 64;
         uint8_t *data = random_weights(&r, dtype, (size_t)(out * in), shift);
         const vug_matrix w = matrix_over(dtype, data, in);
