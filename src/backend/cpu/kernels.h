@@ -137,7 +137,7 @@ typedef struct {
 } vug_cpu_gemv_q8;
 
 /* Four neighbouring blocks of a row of activations, for products with several rows. Blocks beyond
- * the end of the row are 0. */
+ * the end of the row can have any value. */
 typedef struct {
     int8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_Q8_UNIT][4]; /* q[i][j]: elements 4 i .. 4 i + 3 of
                                                            block j */

@@ -75,8 +75,6 @@ static void pack_units(const vug_cpu_kernels *kernels, const float *x, int64_t i
     int8_t q[PIECE * Q8];
     float scale[PIECE];
     int16_t sum[PIECE * 2];
-    if (blocks % UNIT)
-        to[blocks / UNIT * step] = (vug_cpu_q8_unit){ .scale = { 0 } };
     for (int64_t first = 0; first < blocks; first += PIECE) {
         const int64_t n = blocks - first < PIECE ? blocks - first : PIECE;
         kernels->quantize(x + first * Q8, n * Q8, q, scale, sum);

@@ -217,13 +217,13 @@ static void check_gemv(const vug_cpu_kernels *kernels, const weight *w, const ac
 
 /* ---- several rows of x ------------------------------------------------------------ */
 
-/* Units of `rows` rows of x with all blocks in use; padding is 0. */
+/* Units of `rows` rows of x; blocks beyond the end of a row are NaNs. */
 static fenced make_units(rng *r, int64_t k, int64_t rows, fill_pattern f)
 {
     const size_t n = (size_t)(vug_cpu_q8_units(k) * rows) * sizeof(vug_cpu_q8_unit);
     fenced units = fenced_bytes(n, true);
     vug_cpu_q8_unit *to = (vug_cpu_q8_unit *)(void *)units.data;
-    memset(to, 0, n);
+    memset(to, 0xff, n);
     for (int64_t t = 0; t < rows; t++) {
         activations x = make_activations(r, k, f);
         for (int64_t i = 0; i < k; i++)
