@@ -223,27 +223,22 @@ INLINE void multiply_unit(const avx2_format *f, const weight_unit *u, const vug_
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* Multiplies a group of up to eight blocks with all rows of x; returns the next units of x. */
-INLINE const vug_cpu_q8_unit *multiply_group(const vug_cpu_gemm_q8 *g, const block_group *pair,
-                                             const avx2_format *f, multiply_unit_fn *multiply,
-                                             const vug_cpu_q8_unit *x)
+/* Multiplies blocks at .. at + 3 of a group, or those of them that exist, with all rows of x. */
+INLINE void multiply_blocks_at(const vug_cpu_gemm_q8 *g, const block_group *pair, int at,
+                               const avx2_format *f, multiply_unit_fn *multiply)
 {
-    const int n = pair[0].n;
-    for (int at = 0; at < GROUP && at < n; at += UNIT) {
-        weight_unit u;
-        for (int p = 0; p < PAIRS; p++)
-            unpack_pair(&pair[p], at, f, p, &u);
-        multiply(&u, x, g->rows, n - at < UNIT ? n - at : UNIT, g->lanes + (int64_t)at * 2);
-        x += g->rows;
-    }
-    return x;
+    const int64_t unit = (pair[0].first + at) / UNIT;
+    const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
+    weight_unit u;
+    for (int p = 0; p < PAIRS; p++)
+        unpack_pair(&pair[p], at, f, p, &u);
+    multiply(&u, g->x + unit * g->rows, g->rows, n, g->lanes + at / UNIT * GROUP);
 }
 
 INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_unit_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK, row = g->row, by = g->step;
     const vug_scales *scales = &g->w->scales;
-    const vug_cpu_q8_unit *x = g->x;
     block_group pair[PAIRS] = { rows_of(g->w, row, row + by, f, scales),
                                 rows_of(g->w, row + 2 * by, row + 3 * by, f, scales) };
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
@@ -253,7 +248,8 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
             pair[p].n = GROUP;
             prefetch_group(&pair[p], f);
         }
-        x = multiply_group(g, pair, f, multiply, x);
+        multiply_blocks_at(g, pair, 0, f, multiply);
+        multiply_blocks_at(g, pair, UNIT, f, multiply);
         for (int p = 0; p < PAIRS; p++)
             pair[p].w = advance_rows(pair[p].w, f->bytes);
     }
@@ -262,7 +258,9 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
             pair[p].first = blocks / GROUP * GROUP;
             pair[p].n = (int)(blocks % GROUP);
         }
-        multiply_group(g, pair, f, multiply, x);
+        multiply_blocks_at(g, pair, 0, f, multiply);
+        if (blocks % GROUP > UNIT)
+            multiply_blocks_at(g, pair, UNIT, f, multiply);
     }
     for (int64_t r = 0; r < g->rows; r++) {
         const float *from = g->lanes + r * LANES_OF_ROW;
