@@ -58,9 +58,9 @@ static double multiply(rows_bench *b, vug_dtype dtype, int64_t out, int64_t in, 
     const int64_t bytes = out * vug_dtype_row(dtype, in);
     if (b->next + bytes > BYTES)
         b->next = 0;
-    const vug_cpu_projection m = {
-        { dtype, b->weights + b->next, in, scales_of(b, dtype, in) }, out, b->y
-    };
+    const vug_cpu_projection m = { { dtype, b->weights + b->next, in, scales_of(b, dtype, in) },
+                                   out,
+                                   b->y };
     b->next += bytes;
     const double start = vug_now();
     vug_cpu_linear(&b->env, &(vug_cpu_linear_job){ b->x, rows, in, &m, 1 });

@@ -68,7 +68,7 @@ typedef enum {
 
 /* A quantized format; see vug_block. */
 typedef struct {
-    int bytes;                 /* of 256 weights */
+    int bytes; /* of 256 weights */
     value_range range;
     int zero; /* -128 .. 32: the integer of a weight is the unpacked one minus this */
     bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */

@@ -164,8 +164,8 @@ INLINE __m256 unit_terms(const avx2_format *f, const weight_unit *u, int p, __m2
 {
     const __m256i zero = _mm256_set1_epi16((short)-f->zero), one = _mm256_set1_epi16(1);
     if (f->zero)
-        product = _mm256_add_epi32(product,
-                                   _mm256_madd_epi16(f->factor ? u->minimum[p] : zero, sum));
+        product =
+                _mm256_add_epi32(product, _mm256_madd_epi16(f->factor ? u->minimum[p] : zero, sum));
     if (!f->offset)
         return scale_products(u->scale[p], product);
     const __m256i m = _mm256_madd_epi16(f->factor ? u->minimum[p] : one, sum);
@@ -192,8 +192,8 @@ INLINE void multiply_tile(const avx2_format *f, const weight_unit *u, const vug_
         for (int p = 0; p < PAIRS; p++) {
             float *to = lanes + r * LANES_OF_ROW + p * LANES_OF_PAIR;
             const __m256 before = _mm256_loadu_ps(to);
-            __m256 after = _mm256_fmadd_ps(scale, unit_terms(f, u, p, product.at[r][p], sum),
-                                           before);
+            __m256 after =
+                    _mm256_fmadd_ps(scale, unit_terms(f, u, p, product.at[r][p], sum), before);
             if (n < UNIT)
                 after = _mm256_blendv_ps(before, after, _mm256_castsi256_ps(exists));
             _mm256_storeu_ps(to, after);
@@ -272,23 +272,23 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
 }
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */
-#define BLOCK_FORMAT(id, scale_of, ...)                                                           \
-    static const avx2_format format_##id = {                                                      \
-        .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__                \
-    };                                                                                            \
-    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                               \
-    {                                                                                             \
-        gemv_blocks(g, &format_##id);                                                             \
-    }                                                                                             \
-    static __attribute__((noinline)) void multiply_##id(                                          \
-            const weight_unit *u, const vug_cpu_q8_unit *x, int64_t rows, int n, float *lanes)    \
-    {                                                                                             \
-        multiply_unit(&format_##id, u, x, rows, n, lanes);                                        \
-    }                                                                                             \
-    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                               \
-    {                                                                                             \
-        gemm_blocks(g, &format_##id, multiply_##id);                                              \
-    }                                                                                             \
+#define BLOCK_FORMAT(id, scale_of, ...)                                                        \
+    static const avx2_format format_##id = {                                                   \
+        .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__             \
+    };                                                                                         \
+    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                            \
+    {                                                                                          \
+        gemv_blocks(g, &format_##id);                                                          \
+    }                                                                                          \
+    static __attribute__((noinline)) void multiply_##id(                                       \
+            const weight_unit *u, const vug_cpu_q8_unit *x, int64_t rows, int n, float *lanes) \
+    {                                                                                          \
+        multiply_unit(&format_##id, u, x, rows, n, lanes);                                     \
+    }                                                                                          \
+    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                            \
+    {                                                                                          \
+        gemm_blocks(g, &format_##id, multiply_##id);                                           \
+    }                                                                                          \
     const vug_cpu_block_format vug_avx2_##id = { gemv_##id, gemm_##id };
 
 #endif

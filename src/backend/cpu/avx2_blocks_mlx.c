@@ -243,8 +243,8 @@ AFFINE(mlx4, .range = TO_15, .bytes = 128)
 AFFINE(mlx5, .range = TO_31, .bytes = 160)
 AFFINE(mlx6, .range = TO_63, .bytes = 192)
 AFFINE(mlx8, .range = WITH_SIGN, .zero = -128, .bytes = 256)
-BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .range = TO_31, .zero = 12, .may_end_within_group = true, .has_separate_scales = true,
-             .bytes = 128)
+BLOCK_FORMAT(mlx_fp4, scale_mlx_fp4, .range = TO_31, .zero = 12, .may_end_within_group = true,
+             .has_separate_scales = true, .bytes = 128)
 
 #else
 typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C forbids an empty file */

@@ -19,15 +19,15 @@
 #include "ir/tensor.h"
 
 enum {
-    VUG_CPU_PANEL = 16,           /* columns of a panel: outputs, keys or value columns */
-    VUG_CPU_MAX_TILE_ROWS = 6,    /* of an F32 tile */
-    VUG_CPU_GEMV_ROWS = 4,        /* rows of weights that a gemv kernel reads side by side */
-    VUG_CPU_KC = 1280,            /* maximum elements of a block of a sum */
-    VUG_CPU_LANES = 8,            /* partial sums of a reduction */
-    VUG_CPU_Q8_BLOCK = 32,        /* elements that share a scale in 8 bits */
-    VUG_CPU_Q8_UNIT = 4,          /* blocks of a unit of activations */
-    VUG_CPU_KEY_BLOCK = 64,       /* keys that share one step of the online softmax */
-    VUG_CPU_KEY_SPLIT = 256,      /* keys that are summed apart and then joined (split KV);
+    VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
+    VUG_CPU_MAX_TILE_ROWS = 6, /* of an F32 tile */
+    VUG_CPU_GEMV_ROWS = 4,     /* rows of weights that a gemv kernel reads side by side */
+    VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
+    VUG_CPU_LANES = 8,         /* partial sums of a reduction */
+    VUG_CPU_Q8_BLOCK = 32,     /* elements that share a scale in 8 bits */
+    VUG_CPU_Q8_UNIT = 4,       /* blocks of a unit of activations */
+    VUG_CPU_KEY_BLOCK = 64,    /* keys that share one step of the online softmax */
+    VUG_CPU_KEY_SPLIT = 256,   /* keys that are summed apart and then joined (split KV);
                                      splits begin at multiples of this */
 };
 

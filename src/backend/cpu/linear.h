@@ -13,7 +13,7 @@ enum {
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most rows of a chunk with weights in F32, F16 or BF16 that are read as streams. */
-    VUG_CPU_F32_STREAM_ROWS = 8,
+    VUG_CPU_F32_STREAM_ROWS = 12,
 };
 
 typedef struct {
@@ -79,8 +79,7 @@ void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk
 void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
                         int64_t step, float *scratch, float *y);
 /* A chunk in panels. */
-void vug_cpu_f32_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
-                        float *scratch);
+void vug_cpu_f32_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
 /* Floats of scratch that these functions need. */
 int64_t vug_cpu_f32_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
 int64_t vug_cpu_q8_scratch_floats(void);

@@ -109,8 +109,7 @@ void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk 
     const vug_cpu_block_format *format = p->env->kernels->block[w->dtype];
     if (c->single) {
         const vug_cpu_q8_row x = single_row(single_row_at(p, c->first_row), p->job->in);
-        format->gemv(
-                &(vug_cpu_gemv_q8){ .x = &x, .w = w, .row = first, .step = step, .y = y });
+        format->gemv(&(vug_cpu_gemv_q8){ .x = &x, .w = w, .row = first, .step = step, .y = y });
         return;
     }
     format->gemm(&(vug_cpu_gemm_q8){ .x = units_at(p, c->first_row),

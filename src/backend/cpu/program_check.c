@@ -47,8 +47,7 @@ static bool is_supported_weight(const vug_cpu_kernels *kernels, const vug_weight
     const vug_codec *codec = vug_codec_of(w->dtype);
     if (!codec->block)
         return codec->decode != NULL;
-    return kernels->block[w->dtype] &&
-           (codec->decode ? !w->scales.scale : has_mlx_scales(w));
+    return kernels->block[w->dtype] && (codec->decode ? !w->scales.scale : has_mlx_scales(w));
 }
 
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)

@@ -74,8 +74,7 @@ static void gemv_q8(const vug_cpu_gemv_q8 *g)
         float lane[LANES] = { 0 };
         for (int64_t i = 0; i < blocks; i++) {
             const activation_block x = block_of_row(g->x, i);
-            lane[i % LANES] =
-                    add_block_product(&x, g->w, g->row + o * g->step, i, lane[i % LANES]);
+            lane[i % LANES] = add_block_product(&x, g->w, g->row + o * g->step, i, lane[i % LANES]);
         }
         g->y[o] = add_lanes(lane, blocks);
     }

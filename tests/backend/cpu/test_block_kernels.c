@@ -268,8 +268,7 @@ static void check_gemm_of_one(const weight *w, const activations *x)
 {
     const vug_cpu_block_format *ref = vug_cpu_kernels_at(0)->block[w->m.dtype];
     const int64_t k = w->m.columns;
-    vug_cpu_q8_unit *units =
-            vug_alloc_zero((size_t)vug_cpu_q8_units(k), sizeof(vug_cpu_q8_unit));
+    vug_cpu_q8_unit *units = vug_alloc_zero((size_t)vug_cpu_q8_units(k), sizeof(vug_cpu_q8_unit));
     float lanes[STREAMS * VUG_CPU_LANES], y[STREAMS], want[STREAMS];
     assert_non_null(units);
     for (int64_t i = 0; i < k; i++)

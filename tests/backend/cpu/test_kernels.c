@@ -181,11 +181,11 @@ static void test_tile(void **state)
     }
 }
 
-/* The rows of weights of `g`, or only the first one, times 1 to 9 rows of x. */
+/* The rows of weights of `g`, or only the first one, times 1 to 13 rows of x. */
 static void check_streams(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r,
                           const vug_cpu_gemv *g)
 {
-    enum { STREAMS = VUG_CPU_GEMV_ROWS, MAX_ROWS = 9 };
+    enum { STREAMS = VUG_CPU_GEMV_ROWS, MAX_ROWS = 13 };
     const float *x[MAX_ROWS];
     float *row[MAX_ROWS];
     for (int i = 0; i < MAX_ROWS; i++) {
