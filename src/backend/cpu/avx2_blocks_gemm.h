@@ -110,24 +110,36 @@ INLINE int vectors_per_sum(const avx2_format *f)
     return f->factor && most > VECTORS / 2 ? VECTORS / 2 : most;
 }
 
-/* Multiplies vector i of the weights with `rows` rows of x. */
-INLINE void multiply_vector(const avx2_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
-                            const int rows, int i, tile_integers *product)
+/* The sums of the products of each block, in 16 bits until they are full. */
+typedef struct {
+    tile_integers part, whole;
+} tile_sums;
+
+/* Adds the products of vector i of the weights and `rows` rows of x. */
+INLINE void add_vector(const avx2_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
+                       const int rows, int i, tile_sums *s)
 {
-    __m256i w[PAIRS], magnitude[PAIRS];
+    const int per_sum = vectors_per_sum(f);
+    __m256i w[PAIRS], magnitude[PAIRS], factor[PAIRS];
 #pragma GCC unroll 2
     for (int p = 0; p < PAIRS; p++) {
         w[p] = u->q[i][p];
         magnitude[p] = f->range == WITH_SIGN ? _mm256_abs_epi8(w[p]) : w[p];
+        factor[p] = f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_set1_epi16(1);
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+    for (int k = 0; k < rows * PAIRS; k++) {
+        const int r = k / PAIRS, p = k % PAIRS;
         const __m256i q = _mm256_broadcastsi128_si256(
                 _mm_loadu_si128((const __m128i *)(const void *)x[r].q[i]));
-#pragma GCC unroll 2
-        for (int p = 0; p < PAIRS; p++)
-            product->at[r][p] = _mm256_maddubs_epi16(
-                    magnitude[p], f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q);
+        const __m256i product = _mm256_maddubs_epi16(
+                magnitude[p], f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q);
+        __m256i *part = &s->part.at[r][p], *whole = &s->whole.at[r][p];
+        *part = keep_in_register(i % per_sum ? _mm256_add_epi16(*part, product) : product);
+        if ((i + 1) % per_sum == 0) {
+            const __m256i wide = _mm256_madd_epi16(*part, factor[p]);
+            *whole = keep_in_register(i < per_sum ? wide : _mm256_add_epi32(*whole, wide));
+        }
     }
 }
 
@@ -135,27 +147,11 @@ INLINE void multiply_vector(const avx2_format *f, const weight_unit *u, const vu
 INLINE tile_integers multiply_blocks(const avx2_format *f, const weight_unit *u,
                                      const vug_cpu_q8_unit *x, const int rows)
 {
-    const int per_sum = vectors_per_sum(f);
-    tile_integers sum, whole;
+    tile_sums s;
 #pragma GCC unroll 8
-    for (int i = 0; i < VECTORS; i++) {
-        tile_integers product;
-        multiply_vector(f, u, x, rows, i, &product);
-#pragma GCC unroll 8
-        for (int k = 0; k < rows * PAIRS; k++) {
-            const int r = k / PAIRS, p = k % PAIRS;
-            __m256i *s = &sum.at[r][p], *all = &whole.at[r][p];
-            *s = keep_in_register(i % per_sum ? _mm256_add_epi16(*s, product.at[r][p])
-                                              : product.at[r][p]);
-            if ((i + 1) % per_sum == 0) {
-                const __m256i factor =
-                        f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_set1_epi16(1);
-                const __m256i wide = _mm256_madd_epi16(*s, factor);
-                *all = keep_in_register(i < per_sum ? wide : _mm256_add_epi32(*all, wide));
-            }
-        }
-    }
-    return whole;
+    for (int i = 0; i < VECTORS; i++)
+        add_vector(f, u, x, rows, i, &s);
+    return s.whole;
 }
 
 /* What the blocks add to their lanes, before the scale of x. */
