@@ -139,7 +139,7 @@ INLINE __m256 add_partial_group(const block_group *g, int at, const avx2_format 
 /* Prefetches the weights that follow. Scales only once for the groups of a cache line. */
 INLINE void prefetch_group(const block_group *g, const avx2_format *f)
 {
-    enum { LINE = 64, AHEAD = 256 };
+    enum { LINE = 64, AHEAD = 1024 };
     for (int i = AHEAD; i < AHEAD + f->bytes; i += LINE) {
         _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
         _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);

@@ -10,7 +10,7 @@ enum {
     Q8 = VUG_CPU_Q8_BLOCK,
     UNIT = VUG_CPU_Q8_UNIT,
     STREAMS = VUG_CPU_GEMV_ROWS,
-    INPUT_BYTES = 256 * 1024, /* of the rows of a chunk, about half of an L2 cache */
+    INPUT_BYTES = 512 * 1024, /* of the rows of a chunk; with 256 KiB 512 rows took 4 % longer */
     TILE_ROWS = 4,
     PIECE = 64, /* blocks of x that are quantized before they are stored in units */
     UNIT_FLOATS = sizeof(vug_cpu_q8_unit) / sizeof(float),
