@@ -17,9 +17,14 @@ INLINE __m256i subtract_zero(const block_group *g, int at, __m256i p, int16_t ze
 
 /* ---- four bits -------------------------------------------------------------- */
 
+INLINE __m256i load_q4_0(row_pair w, int64_t j)
+{
+    return load_rows(w, j * 18 + 2);
+}
+
 INLINE block_halves unpack_q4_0(row_pair w, int64_t j)
 {
-    return split_nibbles(w, j * 18 + 2);
+    return split_nibbles(load_q4_0(w, j));
 }
 
 INLINE __m256 scale_q4_0(const block_group *g, int at)
@@ -33,9 +38,14 @@ INLINE __m256 terms_q4_0(const block_group *g, int at)
     return scale_products(scale_q4_0(g, at), subtract_zero(g, at, p, 8));
 }
 
+INLINE __m256i load_q4_1(row_pair w, int64_t j)
+{
+    return load_rows(w, j * 20 + 4);
+}
+
 INLINE block_halves unpack_q4_1(row_pair w, int64_t j)
 {
-    return split_nibbles(w, j * 20 + 4);
+    return split_nibbles(load_q4_1(w, j));
 }
 
 INLINE __m256 scale_q4_1(const block_group *g, int at)
@@ -54,9 +64,14 @@ INLINE __m256 terms_q4_1(const block_group *g, int at)
     return affine(g, at, scale_q4_1(g, at), p, offset_q4_1(g, at));
 }
 
+INLINE block_halves split_iq4_nl(__m256i bytes)
+{
+    return iq4_of(split_nibbles(bytes));
+}
+
 INLINE block_halves unpack_iq4_nl(row_pair w, int64_t j)
 {
-    return iq4_of(unpack_q4_0(w, j));
+    return split_iq4_nl(load_q4_0(w, j));
 }
 
 INLINE __m256 scale_iq4_nl(const block_group *g, int at)
@@ -69,9 +84,19 @@ INLINE __m256 terms_iq4_nl(const block_group *g, int at)
     return scale_products(scale_iq4_nl(g, at), products(g, at, unpack_iq4_nl, WITH_SIGN));
 }
 
+INLINE __m256i load_mxfp4(row_pair w, int64_t j)
+{
+    return load_rows(w, j * 17 + 1);
+}
+
+INLINE block_halves split_mxfp4(__m256i bytes)
+{
+    return e2m1_of(split_nibbles(bytes));
+}
+
 INLINE block_halves unpack_mxfp4(row_pair w, int64_t j)
 {
-    return e2m1_of(split_nibbles(w, j * 17 + 1));
+    return split_mxfp4(load_mxfp4(w, j));
 }
 
 /* The first byte of each of four blocks; 0 beyond n. */
@@ -121,7 +146,7 @@ INLINE block_halves unpack_five(row_pair w, int64_t block, int bits)
     const __m256i bytes = load_rows(w, block);
     const block_halves fifth = { fifth_bits(bytes, (char)bits),
                                  fifth_bits(bytes, (char)(bits + 2)) };
-    return or_halves(split_nibbles(w, block + bits + 4), fifth);
+    return or_halves(split_nibbles(load_rows(w, block + bits + 4)), fifth);
 }
 
 INLINE block_halves unpack_q5_0(row_pair w, int64_t j)
@@ -176,18 +201,19 @@ INLINE __m256 terms_q8_0(const block_group *g, int at)
     return scale_products(scale_q8_0(g, at), products(g, at, unpack_q8_0, WITH_SIGN));
 }
 
-BLOCK_FORMAT(q4_0, scale_q4_0, .range = TO_15, .zero = 8, .bytes = 144,
-             .may_end_within_group = true)
-BLOCK_FORMAT(q4_1, scale_q4_1, .range = TO_15, .bytes = 160, .may_end_within_group = true,
-             .offset = offset_q4_1)
+BLOCK_FORMAT(q4_0, scale_q4_0, .load_packed = load_q4_0, .split_packed = split_nibbles,
+             .range = TO_15, .zero = 8, .bytes = 144, .may_end_within_group = true)
+BLOCK_FORMAT(q4_1, scale_q4_1, .load_packed = load_q4_1, .split_packed = split_nibbles,
+             .range = TO_15, .bytes = 160, .may_end_within_group = true, .offset = offset_q4_1)
 BLOCK_FORMAT(q5_0, scale_q5_0, .range = TO_31, .zero = 16, .bytes = 176,
              .may_end_within_group = true)
 BLOCK_FORMAT(q5_1, scale_q5_1, .range = TO_31, .bytes = 192, .may_end_within_group = true,
              .offset = offset_q5_1)
 BLOCK_FORMAT(q8_0, scale_q8_0, .range = WITH_SIGN, .bytes = 272, .may_end_within_group = true)
-BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .range = WITH_SIGN, .bytes = 144, .may_end_within_group = true)
-BLOCK_FORMAT(mxfp4, scale_mxfp4, .range = TO_31, .zero = 12, .bytes = 136,
-             .may_end_within_group = true)
+BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .load_packed = load_q4_0, .split_packed = split_iq4_nl,
+             .range = WITH_SIGN, .bytes = 144, .may_end_within_group = true)
+BLOCK_FORMAT(mxfp4, scale_mxfp4, .load_packed = load_mxfp4, .split_packed = split_mxfp4,
+             .range = TO_31, .zero = 12, .bytes = 136, .may_end_within_group = true)
 
 #else
 typedef int vug_avx2_blocks_is_empty; /* ISO C forbids an empty file */

@@ -53,6 +53,11 @@ typedef struct {
 /* Unpacks block `j` of the eight that begin at `w`. */
 typedef block_halves unpack_fn(row_pair w, int64_t j);
 
+/* The 16 bytes of block `j`, of two rows, in formats that store integers i and 16 + i in byte i; and
+ * the integers of any of these bytes. */
+typedef __m256i load_packed_fn(row_pair w, int64_t j);
+typedef block_halves split_packed_fn(__m256i bytes);
+
 /* A number for each of blocks at .. at + 3 of the group, or two 16-bit numbers for each, one
  * per half. The result is unspecified for blocks beyond n. */
 typedef __m256 block_floats_fn(const block_group *g, int at);
@@ -74,6 +79,8 @@ typedef struct {
     bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */
     bool has_separate_scales;  /* scales are stored apart from the integers */
     unpack_fn *unpack;
+    load_packed_fn *load_packed; /* NULL: integers are stored differently */
+    split_packed_fn *split_packed;
     block_floats_fn *terms; /* what a block adds to its lane, before the scale of x */
     /* For products with several rows; NULL: factors are 1, offsets are 0. With factors and
      * offsets there are minimums as well; otherwise they are all 1. */
@@ -192,9 +199,8 @@ INLINE __m256i upper_nibbles(__m256i bytes)
 }
 
 /* 16 bytes: the lower nibbles are the first half of a block, the upper ones the second. */
-INLINE block_halves split_nibbles(row_pair w, int64_t at)
+INLINE block_halves split_nibbles(__m256i bytes)
 {
-    const __m256i bytes = load_rows(w, at);
     return (block_halves){ lower_nibbles(bytes), upper_nibbles(bytes) };
 }
 

@@ -45,11 +45,10 @@ INLINE void transpose_four(const __m256i *from, __m256i *to)
     to[3] = _mm256_unpackhi_epi64(c, d);
 }
 
-/* Stores the integers of pair p; blocks beyond n are 0. */
-INLINE void unpack_integers(const block_group *g, int at, const avx2_format *f, int p,
-                            weight_unit *u)
+/* The integers of four blocks, transposed; blocks beyond n are 0. */
+INLINE void unpack_integers(const block_group *g, int at, const avx2_format *f, __m256i *q)
 {
-    __m256i first[UNIT], second[UNIT], q[VECTORS];
+    __m256i first[UNIT], second[UNIT];
     for (int j = 0; j < UNIT; j++) {
         first[j] = second[j] = _mm256_setzero_si256();
         if (at + j < g->n) {
@@ -60,8 +59,20 @@ INLINE void unpack_integers(const block_group *g, int at, const avx2_format *f, 
     }
     transpose_four(first, q);
     transpose_four(second, q + VECTORS / 2);
-    for (int i = 0; i < VECTORS; i++)
-        u->q[i][p] = q[i];
+}
+
+/* The same for packed integers, which are transposed before they are split. */
+INLINE void unpack_packed(const block_group *g, int at, const avx2_format *f, __m256i *q)
+{
+    __m256i packed[UNIT], transposed[UNIT];
+    for (int j = 0; j < UNIT; j++)
+        packed[j] = at + j < g->n ? f->load_packed(g->w, at + j) : _mm256_setzero_si256();
+    transpose_four(packed, transposed);
+    for (int i = 0; i < VECTORS / 2; i++) {
+        const block_halves h = f->split_packed(transposed[i]);
+        q[i] = h.first;
+        q[i + VECTORS / 2] = h.second;
+    }
 }
 
 /* Copies the lower or upper 16 of each 32 bits to the other. */
@@ -74,7 +85,13 @@ INLINE __m256i twice(__m256i words, int upper)
 
 INLINE void unpack_pair(const block_group *g, int at, const avx2_format *f, int p, weight_unit *u)
 {
-    unpack_integers(g, at, f, p, u);
+    __m256i q[VECTORS];
+    if (f->load_packed)
+        unpack_packed(g, at, f, q);
+    else
+        unpack_integers(g, at, f, q);
+    for (int i = 0; i < VECTORS; i++)
+        u->q[i][p] = q[i];
     u->scale[p] = f->scale(g, at);
     if (f->offset)
         u->offset[p] = f->offset(g, at);

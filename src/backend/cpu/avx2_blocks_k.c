@@ -256,7 +256,7 @@ INLINE __m256 terms_q5_k(const block_group *g, int at)
 
 INLINE block_halves unpack_iq4_xs(row_pair w, int64_t j)
 {
-    return iq4_of(split_nibbles(w, 8 + j * 16));
+    return iq4_of(split_nibbles(load_rows(w, 8 + j * 16)));
 }
 
 INLINE __m256 scale_iq4_xs(const block_group *g, int at)
