@@ -14,7 +14,7 @@
 #include "core/os.h"
 
 enum {
-    STREAMS = VUG_CPU_GEMV_ROWS,
+    STREAMS = VUG_CPU_STREAMS,
     RUN_BYTES = 64 * 1024, /* consecutive bytes of a stream, as in linear.c */
     PIECE = 16 << 20,
     BYTES = 512 << 20, /* far more than the caches hold */

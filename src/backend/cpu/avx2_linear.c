@@ -146,7 +146,7 @@ void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes
 /* ---- streams -------------------------------------------------------------- */
 
 enum {
-    STREAMS = VUG_CPU_GEMV_ROWS,
+    STREAMS = VUG_CPU_STREAMS,
     TILE_ROWS = 3, /* of x: with four rows of weights, twelve sums stay in registers */
 };
 
@@ -168,7 +168,7 @@ typedef struct {
 
 /* Elements first .. end - 1 of a block of the sum, for x[0] .. x[rows-1]. */
 typedef struct {
-    const vug_cpu_gemv *g;
+    const vug_cpu_gemm *g;
     const float *const *x;
     int64_t first, end;
     int64_t ahead; /* bytes that are prefetched ahead */
@@ -263,7 +263,7 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
 /* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. With
  * several tiles, the last one prefetches the whole next block, which the others would otherwise
  * wait for. */
-INLINE void gemv_float(vug_dtype dtype, const vug_cpu_gemv *g)
+INLINE void gemm_float(vug_dtype dtype, const vug_cpu_gemm *g)
 {
     const int64_t kc = vug_cpu_kc(g->k);
     const int tiles = (g->rows + TILE_ROWS - 1) / TILE_ROWS;
@@ -316,11 +316,11 @@ INLINE void decode_float(vug_dtype dtype, const uint8_t *src, float by, float *d
     {                                                                                          \
         pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                 \
     }                                                                                          \
-    static void gemv_##id(const vug_cpu_gemv *g)                                               \
+    static void gemm_##id(const vug_cpu_gemm *g)                                               \
     {                                                                                          \
-        gemv_float(VUG_DTYPE_##id, g);                                                         \
+        gemm_float(VUG_DTYPE_##id, g);                                                         \
     }                                                                                          \
-    const vug_cpu_format name = { decode_##id, pack_##id, gemv_##id };
+    const vug_cpu_format name = { decode_##id, pack_##id, gemm_##id };
 
 FORMAT(F32, vug_avx2_f32)
 FORMAT(F16, vug_avx2_f16)

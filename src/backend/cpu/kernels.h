@@ -21,7 +21,7 @@
 enum {
     VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
     VUG_CPU_MAX_TILE_ROWS = 6, /* of an F32 tile */
-    VUG_CPU_GEMV_ROWS = 4,     /* rows of weights that a gemv kernel reads side by side */
+    VUG_CPU_STREAMS = 4,       /* rows of weights that a kernel reads side by side */
     VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
     VUG_CPU_LANES = 8,         /* partial sums of a reduction */
     VUG_CPU_Q8_BLOCK = 32,     /* elements that share a scale in 8 bits */
@@ -37,9 +37,9 @@ enum {
  * sums elements j, j + 8, j + 16, .. from the block's start, each as s = fma(x, w, s) from 0.
  * The lanes are added to the output in order; a lane without elements is skipped.
  *
- * With one row of x, kernels read weights in memory order, 8 to a vector of lanes. With
- * several rows they process one lane at a time, so both operands are stored in "lane order":
- * all elements of lane 0, then those of lane 1, ..
+ * Kernels read weights in memory order, 8 to a vector of lanes, or as panels, one lane at a time.
+ * For panels both operands are stored in "lane order": all elements of lane 0, then those of lane
+ * 1, ..
  */
 static inline int64_t vug_cpu_kc(int64_t k)
 {
@@ -88,7 +88,7 @@ typedef struct {
     float *y;
     int64_t k;
     int64_t stride; /* from row to row, in bytes; may be 0 */
-} vug_cpu_gemv;
+} vug_cpu_gemm;
 
 /* The kernels of one float format of weights. */
 typedef struct {
@@ -97,7 +97,7 @@ typedef struct {
     /* panel [k][16] = the transpose of W [rows,k], 1 <= rows <= 16, in lane order; columns
      * from `rows` on are 0. */
     void (*pack)(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
-    void (*gemv)(const vug_cpu_gemv *g);
+    void (*gemm)(const vug_cpu_gemm *g);
 } vug_cpu_format;
 
 /*

@@ -48,12 +48,12 @@ static weight_rows get_weight_rows(const vug_cpu_linear_run *p, const vug_cpu_li
 void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
                          int64_t step, float *scratch, float *y)
 {
-    const int n = step ? VUG_CPU_GEMV_ROWS : 1;
+    const int n = step ? VUG_CPU_STREAMS : 1;
     const weight_rows w = get_weight_rows(p, c, first, step, n, scratch);
     const float *x[VUG_CPU_F32_STREAM_ROWS];
     for (int64_t r = 0; r < c->rows; r++)
         x[r] = vug_cpu_input_row(p, c->first_row + r);
-    w.format->gemv(&(vug_cpu_gemv){ .x = x,
+    w.format->gemm(&(vug_cpu_gemm){ .x = x,
                                     .rows = (int)c->rows,
                                     .w = w.w,
                                     .y = y,

@@ -26,12 +26,12 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
     }
 }
 
-static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
+static void gemm_rows(vug_dtype dtype, const vug_cpu_gemm *g)
 {
-    for (int64_t o = 0; o < VUG_CPU_GEMV_ROWS; o++) {
+    for (int64_t o = 0; o < VUG_CPU_STREAMS; o++) {
         const vug_matrix w = { .dtype = dtype, .data = g->w + o * g->stride, .columns = g->k };
         for (int64_t r = 0; r < g->rows; r++)
-            vug_ref_linear(g->x[r], 1, &w, 1, &g->y[r * VUG_CPU_GEMV_ROWS + o]);
+            vug_ref_linear(g->x[r], 1, &w, 1, &g->y[r * VUG_CPU_STREAMS + o]);
     }
 }
 
@@ -44,11 +44,11 @@ static void gemv_rows(vug_dtype dtype, const vug_cpu_gemv *g)
     {                                                                                          \
         pack_rows(VUG_DTYPE_##id, w, stride, rows, k, panel);                                  \
     }                                                                                          \
-    static void gemv_##id(const vug_cpu_gemv *g)                                               \
+    static void gemm_##id(const vug_cpu_gemm *g)                                               \
     {                                                                                          \
-        gemv_rows(VUG_DTYPE_##id, g);                                                          \
+        gemm_rows(VUG_DTYPE_##id, g);                                                          \
     }                                                                                          \
-    static const vug_cpu_format format_##id = { decode_##id, pack_##id, gemv_##id };
+    static const vug_cpu_format format_##id = { decode_##id, pack_##id, gemm_##id };
 
 FORMAT(F32)
 FORMAT(F16)
