@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vug/sampling.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -326,51 +328,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_synth_write(const char *shape, const char 
                                                   vug_progress_fn *progress, void *user,
                                                   vug_err *err);
 
-/* ---- sampling ---------------------------------------------------------- */
-
-/* The samplers of a chain act on the logits in the order given. X(id, name, off, min, max, help):
- * at `off` a sampler does nothing. Ranges are inclusive. Sources: repetition penalty, Keskar et
- * al. 2019 (CTRL), section 4.1; presence and frequency penalties, the OpenAI API; top-p, Holtzman
- * et al. 2019; min-p, Nguyen et al. 2024. */
-#define VUG_SAMPLER_TABLE(X)                                                                   \
-    X(REPETITION, "repetition", 1, 0.01, 100, "divide logits of seen tokens by this")          \
-    X(PRESENCE, "presence", 0, -100, 100, "subtract this from tokens generated before")        \
-    X(FREQUENCY, "frequency", 0, -100, 100, "subtract this for each time a token came before") \
-    X(BIAS, "bias", 0, -1000, 1000, "add this to the logit of one token")                      \
-    X(TEMPERATURE, "temperature", 1, 0, 100, "divide logits by this; 0 takes the best token")  \
-    X(TOP_K, "top-k", 0, 0, 1e9, "keep this many of the best tokens; 0 keeps all")             \
-    X(TOP_P, "top-p", 1, 0, 1, "keep the best tokens that hold this much probability")         \
-    X(MIN_P, "min-p", 0, 0, 1, "keep tokens at least this likely relative to the best")
-
-typedef enum {
-#define X(id, name, off, min, max, help) VUG_SAMPLER_##id,
-    VUG_SAMPLER_TABLE(X)
-#undef X
-            VUG_SAMPLER_COUNT
-} vug_sampler_kind;
-
-typedef struct {
-    vug_sampler_kind kind;
-    float value;
-    int32_t token; /* for BIAS */
-} vug_sampler_config;
-
-#define VUG_MAX_SAMPLERS 1024
-
-/* A chain of samplers, after which one token is drawn. Repetition counts tokens of the prompt and
- * the answer, presence and frequency those of the answer only. A chain with TEMPERATURE 0 is
- * greedy: it takes the highest logit after penalties and biases, the lowest id among equals. */
-typedef struct {
-    const vug_sampler_config *sampler; /* [n]; must stay valid during the call */
-    size_t n;
-    uint64_t seed; /* the same seed, prompt and model give the same answer */
-} vug_sampling;
-
-/* At most one sampler of each kind but BIAS, in the order of VUG_SAMPLER_TABLE. */
-typedef struct {
-    vug_sampler_config sampler[VUG_SAMPLER_COUNT];
-    size_t n;
-} vug_sampling_defaults;
+/* ---- sampling; sampling.h has the samplers ----------------------------- */
 
 /* The chain of generation_config.json, greedy for `do_sample: false`; or else temperature 1. */
 VUG_API vug_sampling_defaults vug_model_sampling(const vug_model *model);
@@ -463,6 +421,7 @@ typedef struct {
     int n_top;             /* the number of most likely tokens to report per token, 0..20 */
     bool logprobs;         /* report the log-probability of each token; implied by n_top */
     bool ignore_stop;      /* do not end at the model's stop tokens */
+    int min_tokens;        /* no stop token is sampled before the answer has this many tokens */
     bool report_stop;      /* call on_piece for the stop token, too */
     const struct vug_grammar *grammar; /* of vug/grammar.h: constrains the answer; NULL: none */
     /* A new parser of vug/chat.h, which gets each token after on_piece; NULL: none. With a parser,

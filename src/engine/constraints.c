@@ -1,6 +1,4 @@
-/* Constraints on an answer: tokens that a grammar forbids or forces, and the end of thinking when
- * its budget is spent. */
-#include "engine/sampler.h"
+#include "engine/constraints.h"
 #include "text/text.h"
 
 vug_status vug_constraints_init(vug_constraints *c, const vug_generate_options *o,

@@ -1,5 +1,6 @@
 /* Generation: samples a token, decodes it, extends the session, and repeats that until the answer
  * ends. */
+#include "engine/constraints.h"
 #include "engine/sampler.h"
 
 /* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
@@ -11,6 +12,8 @@ typedef struct {
     vug_session *session;
     const vug_generate_options *o;
     vug_sampler sampler;
+    int32_t *stop; /* [n_stop] every stop token, if there is a min_tokens */
+    size_t n_stop;
     vug_constraints constraints;
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
@@ -53,6 +56,43 @@ static bool deliver_piece(generation_state *g, vug_piece *piece)
     return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
 }
 
+/* Lists the stop tokens that min_tokens excludes. */
+static vug_status list_stops(generation_state *g, vug_err *err)
+{
+    const vug_checkpoint *c = &g->session->model->checkpoint;
+    const size_t own = g->o->ignore_stop ? 0 : c->n_stop;
+    if (g->o->min_tokens == 0)
+        return VUG_OK;
+    g->stop = vug_alloc(own + g->o->n_stop, sizeof(*g->stop));
+    if (!g->stop)
+        return VUG_FAIL_NOMEM(err, "the stop tokens", (own + g->o->n_stop) * sizeof(*g->stop));
+    for (size_t i = 0; i < own + g->o->n_stop; i++) {
+        const int32_t id = i < own ? c->stop[i] : g->o->stop[i - own];
+        if (id >= 0 && id < g->sampler.model.n_vocab)
+            g->stop[g->n_stop++] = id;
+    }
+    return VUG_OK;
+}
+
+/* Samples a token that is allowed. Stop tokens count as not allowed before min_tokens, unless
+ * nothing else may follow. */
+static vug_status sample_token(generation_state *g, const uint32_t *allowed, int32_t *id,
+                               vug_err *err)
+{
+    const bool early = g->out->tokens.n < (size_t)g->o->min_tokens;
+    const vug_sampler_mask any = { .allowed = allowed };
+    const vug_sampler_mask no_stop = { allowed, g->stop, g->n_stop };
+    const float *logits = g->session->logits;
+    *id = early ? vug_sampler_sample(&g->sampler, logits, &no_stop) : -1;
+    if (*id < 0)
+        *id = vug_sampler_sample(&g->sampler, logits, &any);
+    if (*id < 0)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "no token may follow: the allowed tokens, the banned ones and the grammar "
+                        "exclude all");
+    return VUG_OK;
+}
+
 /* Chooses the next token; -1 if none is allowed. `*ended`: it is not part of the answer. The
  * caller's stop tokens always end the answer. The model's do so only if the constraints allow it
  * and did not force the token: the text that closes the thinking may itself be a stop token. */
@@ -64,10 +104,8 @@ static vug_status choose_token(generation_state *g, int32_t *id, bool *ended, vu
     *id = next.forced;
     if (next.ended)
         return VUG_OK;
-    if (next.forced >= 0)
-        vug_sampler_accept(&g->sampler, next.forced);
-    else
-        *id = vug_sampler_sample(&g->sampler, g->session->logits, next.allowed);
+    if (next.forced < 0)
+        VUG_TRY(sample_token(g, next.allowed, id, err));
     *ended = is_among(*id, g->o->stop, g->o->n_stop);
     if (*ended || next.forced >= 0 || !is_stop(g, *id))
         return VUG_OK;
@@ -78,11 +116,12 @@ static vug_status choose_token(generation_state *g, int32_t *id, bool *ended, vu
 static vug_piece token_piece(generation_state *g, int32_t id)
 {
     vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)g->o->n_top };
-    if ((int64_t)piece.n_top > g->sampler.n_usable)
-        piece.n_top = (size_t)g->sampler.n_usable;
+    const int64_t usable = g->sampler.model.n_usable;
+    if ((int64_t)piece.n_top > usable)
+        piece.n_top = (size_t)usable;
     if (g->o->logprobs || g->o->n_top)
-        piece.logprob = vug_compute_logprobs(g->session->logits, g->sampler.n_usable, id, g->top,
-                                             piece.n_top);
+        piece.logprob = vug_compute_logprobs(&g->sampler.candidates, g->session->logits, usable, id,
+                                             g->top, piece.n_top);
     return piece;
 }
 
@@ -105,6 +144,7 @@ static vug_status generate_token(generation_state *g, bool *more, vug_err *err)
     }
     vug_piece piece = token_piece(g, id);
     VUG_TRY(append_token(g, id, err));
+    VUG_TRY(vug_sampler_accept(&g->sampler, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
     *more = deliver_piece(g, &piece);
@@ -176,8 +216,9 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
     if (st == VUG_OK) {
         if (n > ANSWER_PREFIX)
             vug_snapshot_take(g->session, n - ANSWER_PREFIX);
-        vug_sampler_accept_prompt(&g->sampler, id, n);
-        st = decode_loop(g, err);
+        st = vug_sampler_set_prompt(&g->sampler, id, n, err);
+        if (st == VUG_OK)
+            st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
     }
     if (st == VUG_CANCELLED) {
@@ -191,6 +232,8 @@ static vug_status check_options(const vug_generate_options *o, vug_err *err)
 {
     if (o->max_tokens < 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "max_tokens: %d, expected 0 or more", o->max_tokens);
+    if (o->min_tokens < 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "min_tokens: %d, expected 0 or more", o->min_tokens);
     if (o->n_top < 0 || o->n_top > VUG_MAX_TOP_LOGPROBS)
         return VUG_FAIL(err, VUG_ARGUMENT, "n_top: %d, expected 0 to %d", o->n_top,
                         VUG_MAX_TOP_LOGPROBS);
@@ -214,8 +257,12 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         sampling.sampler = m->checkpoint.sampling.sampler;
         sampling.n = m->checkpoint.sampling.n;
     }
-    VUG_TRY(vug_sampler_init(&g.sampler, &sampling, m->info.n_vocab, usable, err));
-    vug_status st = vug_constraints_init(&g.constraints, g.o, m, err);
+    const vug_sampler_model sampled = { m->info.n_vocab, usable, (size_t)m->info.context + 1,
+                                        tokenizer };
+    VUG_TRY(vug_sampler_init(&g.sampler, &sampling, &sampled, err));
+    vug_status st = list_stops(&g, err);
+    if (st == VUG_OK)
+        st = vug_constraints_init(&g.constraints, g.o, m, err);
     if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
@@ -226,6 +273,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     vug_decoder_destroy(g.decoder);
     vug_constraints_release(&g.constraints);
     vug_sampler_release(&g.sampler);
+    vug_free(g.stop);
     if (st != VUG_OK) {
         vug_generation_release(&result);
         return st;

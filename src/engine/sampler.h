@@ -1,89 +1,122 @@
 #ifndef VUG_ENGINE_SAMPLER_H
 #define VUG_ENGINE_SAMPLER_H
 
-/* How the next token of an answer is chosen: constraints and sampling. */
+/*
+ * The sampler of one answer: it chooses tokens from logits.
+ *
+ * A choice is a function of the logits, the settings, the seed and the tokens so far. Sampling does
+ * not change the sampler; accepting tokens does, and taking them back undoes it. So a step may
+ * sample after tokens that are only a draft.
+ */
 
-#include "engine/session.h"
-#include "vug/chat.h"
-#include "vug/grammar.h"
+#include "engine/candidates.h"
+#include "engine/token_history.h"
+#include "vug/vug.h"
 
-/* ---- constraints on an answer (constraints.c) ------------------------------------ */
+/* ---- settings (sampler_settings.c) -------------------------------------------------- */
 
-enum { VUG_MAX_FORCED = 256 }; /* tokens that can be forced at once */
+/* Whether it does nothing. */
+bool vug_sampler_is_off(const vug_sampler_config *config);
 
-/* Which tokens a grammar and a thinking budget allow next. */
+/* The chain of a vug_sampling, checked. */
 typedef struct {
-    const vug_model *model;
-    vug_response_parser *parser; /* the caller's; or NULL */
-    vug_grammar_state *state;    /* NULL: no grammar */
-    uint32_t *allowed;           /* [n_words] a bit per id */
-    size_t n_words;
-    int32_t forced[VUG_MAX_FORCED]; /* [n_forced] the next tokens, from `next` on */
-    size_t n_forced, next;
-    bool closing;          /* the forced tokens close the thinking: the grammar ignores them */
-    int64_t thinking_left; /* tokens; below 0: no limit */
-    bool may_stop;         /* stop tokens end the answer */
-} vug_constraints;
+    const vug_sampling *from;
+    float value[VUG_SAMPLER_COUNT]; /* of the parameters, and whether a sampler is used */
+    bool is_greedy;
+    bool has_penalty; /* that counts tokens */
+} vug_sampler_settings;
 
-VUG_MUST_CHECK vug_status vug_constraints_init(vug_constraints *c,
-                                               const vug_generate_options *options,
-                                               const vug_model *model, vug_err *err);
-void vug_constraints_release(vug_constraints *c);
+VUG_MUST_CHECK vug_status vug_sampler_settings_init(vug_sampler_settings *settings,
+                                                    const vug_sampling *sampling, int64_t n_vocab,
+                                                    vug_err *err);
 
+/* ---- changes of single logits (sampler_penalties.c) ---------------------------------- */
+
+/* Logits that differ from the model's. */
 typedef struct {
-    bool ended;              /* no token may follow */
-    int32_t forced;          /* the token that must follow; -1: more than one may */
-    const uint32_t *allowed; /* a bit for each id that may follow; NULL: all may */
-} vug_next_token;
-
-VUG_MUST_CHECK vug_status vug_constraints_next(vug_constraints *c, vug_next_token *out,
-                                               vug_err *err);
-/* Whether the next token is already known. */
-static inline bool vug_constraints_is_forced(const vug_constraints *c)
-{
-    return c->next < c->n_forced;
-}
-
-/* Handles a stop token of the model. If the model is still thinking and the grammar requires text
- * after that, the thinking ends instead: its closing tokens are forced, and `*stops` is false. */
-VUG_MUST_CHECK vug_status vug_constraints_on_stop(vug_constraints *c, bool *stops, vug_err *err);
-/* Advances by a token that was allowed and does not end the answer. */
-VUG_MUST_CHECK vug_status vug_constraints_accept(vug_constraints *c, int32_t id, vug_err *err);
-
-/* ---- sampler (sampler.c) ------------------------------------------------------- */
-
-typedef struct {
-    int32_t id;
-    float logit;
-} vug_candidate;
-
-/* The sampling state of one generation. */
-typedef struct {
-    const vug_sampler_config *config; /* [n], borrowed */
+    uint32_t *is_changed; /* a bit per id */
+    float *value;         /* [n_vocab] if changed */
+    int32_t *id;          /* [n] the changed ids; room for n_vocab */
     size_t n;
-    uint64_t random;
+} vug_changed_logits;
+
+VUG_MUST_CHECK vug_status vug_changed_logits_init(vug_changed_logits *changed, int64_t n_vocab,
+                                                  vug_err *err);
+void vug_changed_logits_release(vug_changed_logits *changed);
+void vug_changed_logits_clear(vug_changed_logits *changed);
+/* The place of an id's logit, which starts with that of the model. */
+float *vug_changed_logits_at(vug_changed_logits *changed, const float *logits, int32_t id);
+
+/* Applies REPETITION, PRESENCE or FREQUENCY. */
+void vug_penalize_seen(vug_changed_logits *changed, const vug_sampler_config *config,
+                       vug_token_history *history, const float *logits);
+
+/* The repeats that DRY penalizes. */
+typedef struct {
+    double base;
+    int64_t allowed_length, window;
+    const uint8_t *is_breaker; /* per token of the history */
+    uint8_t *length;           /* [n_vocab] zeros: scratch */
+} vug_dry;
+
+/* Applies DRY with this multiplier. */
+void vug_penalize_repeats(vug_changed_logits *changed, float multiplier, const vug_dry *dry,
+                          const vug_token_history *history, const float *logits);
+/* Whether one of the breakers' texts ends inside the last token of `id[0..n)`. */
+VUG_MUST_CHECK vug_status vug_dry_find_breaker(const vug_sampling *sampling,
+                                               const vug_tokenizer *tokenizer, const int32_t *id,
+                                               size_t n, bool *found, vug_err *err);
+
+/* ---- sampler (sampler.c) --------------------------------------------------------------- */
+
+typedef struct {
     int64_t n_vocab;  /* ids that have logits */
     int64_t n_usable; /* ids that the tokenizer has; the rest is padding */
-    bool greedy;
-    bool by_id;                    /* candidates are still in the order of their ids */
-    vug_candidate *candidate;      /* [n_vocab] */
-    uint32_t *n_prompt, *n_answer; /* [n_vocab] how often each token occurred */
+    size_t max_tokens; /* of a prompt and its answer */
+    const vug_tokenizer *tokenizer; /* NULL: breakers of DRY have no effect */
+} vug_sampler_model;
+
+typedef struct {
+    vug_sampler_settings settings;
+    vug_sampler_model model;
+    vug_token_history history;
+    uint8_t *is_breaker;  /* [max_tokens] per token of the history; NULL: no breakers */
+    uint8_t *dry_length;  /* [n_vocab] zeros; NULL: no DRY */
+    vug_changed_logits changed;
+    uint32_t *allowed;    /* a bit per id that the settings allow; NULL: all */
+    uint32_t *both;       /* the same and allowed by the caller; scratch */
+    vug_candidates candidates;
 } vug_sampler;
 
+/* `sampling` must outlive the sampler. */
 VUG_MUST_CHECK vug_status vug_sampler_init(vug_sampler *sampler, const vug_sampling *sampling,
-                                           int64_t n_vocab, int64_t n_usable, vug_err *err);
+                                           const vug_sampler_model *model, vug_err *err);
 void vug_sampler_release(vug_sampler *sampler);
-/* Counts tokens as part of the prompt. */
-void vug_sampler_accept_prompt(vug_sampler *sampler, const int32_t *id, size_t n);
-/* Counts a token that was not sampled as part of the answer. */
-void vug_sampler_accept(vug_sampler *sampler, int32_t id);
-/* Samples a token from logits [n_vocab] and counts it as part of the answer. `allowed` has a bit
- * for each usable id, at least one of them set; NULL: all are allowed. */
-int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const uint32_t *allowed);
+/* Starts anew, after a prompt. */
+VUG_MUST_CHECK vug_status vug_sampler_set_prompt(vug_sampler *sampler, const int32_t *id, size_t n,
+                                                 vug_err *err);
+/* Appends a token to the answer. */
+VUG_MUST_CHECK vug_status vug_sampler_accept(vug_sampler *sampler, int32_t id, vug_err *err);
+/* Takes back the last `n` tokens of the answer. */
+void vug_sampler_rollback(vug_sampler *sampler, size_t n);
 
-/* Returns the log-probability of `token` and fills `top` with the `n_top` most likely tokens,
- * best first. */
-float vug_compute_logprobs(const float *logits, int64_t n, int32_t token, vug_logprob *top,
-                           size_t n_top);
+/* What a single choice excludes beside the settings. */
+typedef struct {
+    const uint32_t *allowed; /* a bit for each usable id; NULL: all are allowed */
+    const int32_t *excluded; /* [n_excluded] below n_vocab */
+    size_t n_excluded;
+} vug_sampler_mask;
+
+/* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every
+ * allowed logit is NaN or -infinity, it is the lowest allowed id. */
+int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits,
+                           const vug_sampler_mask *mask);
+
+/* ---- log-probabilities (logprobs.c) ------------------------------------------------------ */
+
+/* Returns the log-probability of `token` among logits [n] and fills `top` with the `n_top` most
+ * likely tokens, n_top <= n, best first. `scratch` is for at least n logits. */
+float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t n, int32_t token,
+                           vug_logprob *top, size_t n_top);
 
 #endif
