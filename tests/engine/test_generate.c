@@ -297,7 +297,11 @@ static void check_logprobs(const piece_collector *l, const vug_piece *piece)
 {
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     const float *logits = vug_session_logits(l->session);
-    const float own = vug_compute_logprobs(logits, V, piece->token, top, l->n_top);
+    vug_candidates scratch;
+    vug_err err = { 0 };
+    help_ok(vug_candidates_init(&scratch, V, &err), &err);
+    const float own = vug_compute_logprobs(&scratch, logits, V, piece->token, top, l->n_top);
+    vug_candidates_release(&scratch);
     assert_true(piece->logprob == (l->logprobs || l->n_top ? own : 0));
     assert_int_equal(piece->n_top, l->n_top);
     for (size_t i = 0; i < l->n_top; i++) {
