@@ -68,14 +68,15 @@ double vug_noise_gumbel(uint64_t bits)
 typedef struct {
     const vug_candidates *c;
     noise_keys keys;
+    double inverse_temperature;
     double score; /* of `id`, the best so far */
     int32_t id;
 } gumbel_draw;
 
 /* logit / temperature, relative to the best. */
-static double scaled_logit(const vug_candidates *c, float logit)
+static double scaled_logit(const gumbel_draw *d, float logit)
 {
-    return ((double)logit - (double)c->first.logit) / c->temperature;
+    return ((double)logit - (double)d->c->first.logit) * d->inverse_temperature;
 }
 
 /* The greatest first 16 bits with which an id of at most this logit can win; -1: none can.
@@ -84,7 +85,7 @@ static double scaled_logit(const vug_candidates *c, float logit)
  * log2(e). Between integers 2^y is less than its chord; the margin covers rounding. */
 static int32_t winning_bits(const gumbel_draw *d, float logit)
 {
-    const double y = (scaled_logit(d->c, logit) - d->score) * LOG2_E + 0x1p-30;
+    const double y = (scaled_logit(d, logit) - d->score) * LOG2_E + 0x1p-30;
     if (y >= -1)
         return 0xffff;
     if (!(y >= -65))
@@ -99,45 +100,49 @@ static void try_candidate(gumbel_draw *d, const vug_candidate *one)
     if ((int32_t)first_bits(&d->keys, one->id) > winning_bits(d, one->logit))
         return;
     const double score =
-            scaled_logit(d->c, one->logit) + vug_noise_gumbel(all_bits(&d->keys, one->id));
+            scaled_logit(d, one->logit) + vug_noise_gumbel(all_bits(&d->keys, one->id));
     if (score > d->score || (score == d->score && one->id < d->id)) {
         d->score = score;
         d->id = one->id;
     }
 }
 
-/* Whether one of four 16-bit numbers is at most `limit`, which is below 0x8000: subtracting sets
- * the top bit of such a number, or of one above it. */
-static bool any_at_most(uint64_t four, int32_t limit)
+/* Whether the first bits of an id of the block are at most `limit`, which is below 0x8000.
+ * Subtracting limit + 1 from four numbers sets the top bit of a smaller one, or of one above it. */
+static bool may_win(const noise_keys *keys, size_t block, int32_t limit)
 {
     const uint64_t ones = UINT64_C(0x0001000100010001);
-    return ((four - ones * (uint64_t)(limit + 1)) & ~four & ones << 15) != 0;
+    const uint64_t too_large = ones * (uint64_t)(limit + 1);
+    const int32_t first = (int32_t)block * (VUG_LOGITS_BLOCK / 4);
+    uint64_t smaller = 0;
+    for (int32_t i = 0; i < VUG_LOGITS_BLOCK / 4; i++) {
+        const uint64_t four = first_bits_of_four(keys, first + i);
+        smaller |= (four - too_large) & ~four;
+    }
+    return (smaller & ones << 15) != 0;
 }
 
 static void try_block(gumbel_draw *d, size_t block)
 {
     float buffer[VUG_LOGITS_BLOCK];
-    const float *x = NULL;
-    const float best = d->c->block_best[block];
-    int32_t limit = winning_bits(d, best < d->c->first.logit ? best : d->c->first.logit);
-    const int32_t first = (int32_t)(block * VUG_LOGITS_BLOCK);
-    for (int32_t j = 0; j < VUG_LOGITS_BLOCK && limit >= 0; j += 4) {
-        if (limit < 0x8000 && !any_at_most(first_bits_of_four(&d->keys, (first + j) / 4), limit))
-            continue;
-        if (!x)
-            x = vug_candidates_block(d->c, block, buffer);
-        for (int32_t k = j; k < j + 4; k++) {
-            const vug_candidate one = { first + k, x[k] };
-            if (one.logit >= d->c->last.logit)
-                try_candidate(d, &one);
-        }
-        limit = winning_bits(d, best < d->c->first.logit ? best : d->c->first.logit);
+    const float best = d->c->block_best[block], first = d->c->first.logit;
+    const int32_t limit = winning_bits(d, best < first ? best : first);
+    if (limit < 0 || (limit < 0x8000 && !may_win(&d->keys, block, limit)))
+        return;
+    const float *x = vug_candidates_block(d->c, block, buffer);
+    for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j++) {
+        const vug_candidate one = { (int32_t)(block * VUG_LOGITS_BLOCK) + j, x[j] };
+        if (one.logit >= d->c->last.logit)
+            try_candidate(d, &one);
     }
 }
 
 int32_t vug_candidates_draw(const vug_candidates *c, const vug_noise *noise)
 {
-    gumbel_draw d = { .c = c, .keys = keys_of(noise, VUG_NOISE_DRAW), .score = -INFINITY };
+    gumbel_draw d = { .c = c,
+                      .keys = keys_of(noise, VUG_NOISE_DRAW),
+                      .inverse_temperature = 1 / c->temperature,
+                      .score = -INFINITY };
     for (size_t i = 0; c->is_list && i < c->n_list; i++)
         try_candidate(&d, &c->list[i]);
     if (c->is_list)

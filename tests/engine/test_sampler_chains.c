@@ -390,7 +390,6 @@ static void test_random_chains_match_the_naive_sampler(void **state)
         close += compare_chain(chain, 64, SAMPLES, &random);
     for (int chain = 0; chain < LARGE; chain++)
         close += compare_chain(chain, MOST, SAMPLES, &random);
-    print_message("close %d of %d\n",close,(SMALL + LARGE) * SAMPLES);
     assert_in_range(close, 0, (SMALL + LARGE) * SAMPLES / 8);
 }
 
