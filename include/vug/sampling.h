@@ -63,15 +63,9 @@ typedef struct {
 
 #define VUG_MAX_SAMPLERS 1024
 
-/* Tokens in a row; the caller owns them. */
-typedef struct {
-    const int32_t *id; /* [n], n >= 1 */
-    size_t n;
-} vug_token_sequence;
-
 /* Limits of the lists below. */
-#define VUG_MAX_BANNED       1024 /* sequences */
-#define VUG_MAX_BANNED_IDS   64   /* of one sequence */
+#define VUG_MAX_BANNED_WORDS 1024
+#define VUG_MAX_BANNED_IDS   64 /* tokens of one banned word */
 #define VUG_MAX_DRY_BREAKERS 64
 #define VUG_MAX_DRY_BREAKER  64 /* bytes */
 
@@ -84,9 +78,10 @@ typedef struct {
     uint64_t seed;          /* the same seed, prompt and model give the same answer */
     const int32_t *allowed; /* [n_allowed] no other token is sampled; NULL: all may be */
     size_t n_allowed;
-    const vug_token_sequence *banned; /* [n_banned] an answer contains none of them, unless a
-                                         grammar forces it */
-    size_t n_banned;
+    const char *const *banned_word; /* [n_banned_words] no answer has one of them as the tokenizer
+                                       spells it, alone or after a space, unless a grammar forces
+                                       it */
+    size_t n_banned_words;
     const char *const *dry_breaker; /* [n_dry_breakers] texts across which DRY sees no repeats */
     size_t n_dry_breakers;
 } vug_sampling;

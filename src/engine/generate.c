@@ -66,11 +66,8 @@ static vug_status list_stops(generation_state *g, vug_err *err)
     g->stop = vug_alloc(own + g->o->n_stop, sizeof(*g->stop));
     if (!g->stop)
         return VUG_FAIL_NOMEM(err, "the stop tokens", (own + g->o->n_stop) * sizeof(*g->stop));
-    for (size_t i = 0; i < own + g->o->n_stop; i++) {
-        const int32_t id = i < own ? c->stop[i] : g->o->stop[i - own];
-        if (id >= 0 && id < g->sampler.model.n_vocab)
-            g->stop[g->n_stop++] = id;
-    }
+    for (size_t i = 0; i < own + g->o->n_stop; i++)
+        g->stop[g->n_stop++] = i < own ? c->stop[i] : g->o->stop[i - own];
     return VUG_OK;
 }
 

@@ -53,6 +53,8 @@ vug_status vug_sampler_init(vug_sampler *sampler, const vug_sampling *sampling,
     if (st == VUG_OK)
         st = init_dry(&s, err);
     if (st == VUG_OK)
+        st = vug_banned_words_init(&s.banned, sampling, model->tokenizer, err);
+    if (st == VUG_OK)
         *sampler = s;
     else
         vug_sampler_release(&s);
@@ -64,6 +66,7 @@ void vug_sampler_release(vug_sampler *s)
     vug_history_release(&s->history);
     vug_changed_logits_release(&s->changed);
     vug_candidates_release(&s->candidates);
+    vug_banned_words_release(&s->banned);
     vug_free(s->allowed);
     vug_free(s->both);
     vug_free(s->is_breaker);
@@ -103,26 +106,16 @@ void vug_sampler_rollback(vug_sampler *s, size_t n)
 
 /* ---- which tokens are excluded --------------------------------------------------------- */
 
-/* Whether the answer ends with all but the last token of a banned sequence. */
-static bool would_complete(const vug_token_history *h, const vug_token_sequence *banned)
-{
-    const size_t n = banned->n - 1;
-    return h->n - h->n_prompt >= n &&
-           memcmp(h->id + h->n - n, banned->id, n * sizeof(*banned->id)) == 0;
-}
-
 static void exclude(vug_sampler *s, const float *logits, int32_t id)
 {
-    *vug_changed_logits_at(&s->changed, logits, id) = -INFINITY;
+    if (id >= 0 && id < s->model.n_vocab) /* a tokenizer may have more ids than its model */
+        *vug_changed_logits_at(&s->changed, logits, id) = -INFINITY;
 }
 
 static void exclude_tokens(vug_sampler *s, const float *logits, const vug_sampler_mask *mask)
 {
-    const vug_sampling *from = s->settings.from;
-    for (size_t i = 0; i < from->n_banned; i++) {
-        if (would_complete(&s->history, &from->banned[i]))
-            exclude(s, logits, from->banned[i].id[from->banned[i].n - 1]);
-    }
+    for (size_t i = 0; i < s->banned.n; i++)
+        exclude(s, logits, vug_banned_words_excluded(&s->banned, i, &s->history));
     for (size_t i = 0; i < mask->n_excluded; i++)
         exclude(s, logits, mask->excluded[i]);
 }

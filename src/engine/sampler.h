@@ -9,6 +9,7 @@
  * sample after tokens that are only a draft.
  */
 
+#include "engine/banned_words.h"
 #include "engine/candidates.h"
 #include "engine/token_history.h"
 #include "vug/vug.h"
@@ -73,7 +74,7 @@ typedef struct {
     int64_t n_vocab;  /* ids that have logits */
     int64_t n_usable; /* ids that the tokenizer has; the rest is padding */
     size_t max_tokens; /* of a prompt and its answer */
-    const vug_tokenizer *tokenizer; /* NULL: breakers of DRY have no effect */
+    const vug_tokenizer *tokenizer; /* NULL: breakers of DRY have no effect, words cannot be banned */
 } vug_sampler_model;
 
 typedef struct {
@@ -83,6 +84,7 @@ typedef struct {
     uint8_t *is_breaker;  /* [max_tokens] per token of the history; NULL: no breakers */
     uint8_t *dry_length;  /* [n_vocab] zeros; NULL: no DRY */
     vug_changed_logits changed;
+    vug_banned_words banned;
     uint32_t *allowed;    /* a bit per id that the settings allow; NULL: all */
     uint32_t *both;       /* the same and allowed by the caller; scratch */
     vug_candidates candidates;
@@ -103,7 +105,7 @@ void vug_sampler_rollback(vug_sampler *sampler, size_t n);
 /* What a single choice excludes beside the settings. */
 typedef struct {
     const uint32_t *allowed; /* a bit for each usable id; NULL: all are allowed */
-    const int32_t *excluded; /* [n_excluded] below n_vocab */
+    const int32_t *excluded; /* [n_excluded] */
     size_t n_excluded;
 } vug_sampler_mask;
 

@@ -64,33 +64,18 @@ static vug_status check_config(const vug_sampler_config *config, int64_t n_vocab
     return VUG_OK;
 }
 
-static vug_status check_ids(const char *what, const int32_t *id, size_t n, int64_t n_vocab,
-                            vug_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (id[i] < 0 || id[i] >= n_vocab)
-            return VUG_FAIL(err, VUG_ARGUMENT, "sampler: %s token %d, ids are 0 to %lld", what,
-                            id[i], (long long)n_vocab - 1);
-    }
-    return VUG_OK;
-}
-
 static vug_status check_lists(const vug_sampling *s, int64_t n_vocab, vug_err *err)
 {
     if (s->allowed && s->n_allowed == 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "sampler: the list of allowed tokens is empty");
-    if (s->allowed)
-        VUG_TRY(check_ids("allowed", s->allowed, s->n_allowed, n_vocab, err));
-    if (s->n_banned > VUG_MAX_BANNED)
-        return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu banned sequences, at most %d", s->n_banned,
-                        VUG_MAX_BANNED);
-    for (size_t i = 0; i < s->n_banned; i++) {
-        if (s->banned[i].n == 0 || s->banned[i].n > VUG_MAX_BANNED_IDS)
-            return VUG_FAIL(err, VUG_LIMIT,
-                            "sampler: a banned sequence of %zu tokens, expected 1 to %d",
-                            s->banned[i].n, VUG_MAX_BANNED_IDS);
-        VUG_TRY(check_ids("banned", s->banned[i].id, s->banned[i].n, n_vocab, err));
+    for (size_t i = 0; s->allowed && i < s->n_allowed; i++) {
+        if (s->allowed[i] < 0 || s->allowed[i] >= n_vocab)
+            return VUG_FAIL(err, VUG_ARGUMENT, "sampler: allowed token %d, ids are 0 to %lld",
+                            s->allowed[i], (long long)n_vocab - 1);
     }
+    if (s->n_banned_words > VUG_MAX_BANNED_WORDS)
+        return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu banned words, at most %d",
+                        s->n_banned_words, VUG_MAX_BANNED_WORDS);
     if (s->n_dry_breakers > VUG_MAX_DRY_BREAKERS)
         return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu breakers of dry, at most %d",
                         s->n_dry_breakers, VUG_MAX_DRY_BREAKERS);
