@@ -61,7 +61,7 @@ typedef struct {
     int32_t token; /* for BIAS */
 } vug_sampler_config;
 
-#define VUG_MAX_SAMPLERS 1024
+#define VUG_MAX_SAMPLERS (1024 + VUG_SAMPLER_COUNT) /* biases, and one of every other kind */
 
 /* Limits of the lists below. */
 #define VUG_MAX_BANNED_WORDS 1024
@@ -82,7 +82,8 @@ typedef struct {
                                        spells it, alone or after a space, unless a grammar forces
                                        it */
     size_t n_banned_words;
-    const char *const *dry_breaker; /* [n_dry_breakers] texts across which DRY sees no repeats */
+    const char *const *dry_breaker; /* [n_dry_breakers] texts across which DRY sees no repeats;
+                                       NULL: the end of a line, ":", "\"" and "*" */
     size_t n_dry_breakers;
 } vug_sampling;
 

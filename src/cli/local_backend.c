@@ -147,6 +147,7 @@ static vug_status generate_response(void *self, const vug_chat_history *history,
     b->sampling.seed = b->next_seed;
     const vug_generate_options options = {
         .max_tokens = b->opt->max_tokens,
+        .min_tokens = b->opt->min_tokens,
         .sampling = b->sampling,
         .n_top = b->opt->logprobs,
         .logprobs = b->opt->given[VUG_OPTION_logprobs],

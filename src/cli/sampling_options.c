@@ -16,9 +16,24 @@ static const vug_option option_of[VUG_SAMPLER_COUNT] = {
     [VUG_SAMPLER_TOP_K] = VUG_OPTION_top_k,
     [VUG_SAMPLER_TOP_P] = VUG_OPTION_top_p,
     [VUG_SAMPLER_MIN_P] = VUG_OPTION_min_p,
+    [VUG_SAMPLER_DRY] = VUG_OPTION_dry,
+    [VUG_SAMPLER_TOP_N_SIGMA] = VUG_OPTION_top_n_sigma,
+    [VUG_SAMPLER_TYPICAL_P] = VUG_OPTION_typical_p,
+    [VUG_SAMPLER_XTC] = VUG_OPTION_xtc,
+    [VUG_SAMPLER_REPEAT_LAST_N] = VUG_OPTION_repeat_last_n,
+    [VUG_SAMPLER_DRY_BASE] = VUG_OPTION_dry_base,
+    [VUG_SAMPLER_DRY_ALLOWED_LENGTH] = VUG_OPTION_dry_allowed_length,
+    [VUG_SAMPLER_DRY_LAST_N] = VUG_OPTION_dry_last_n,
+    [VUG_SAMPLER_XTC_THRESHOLD] = VUG_OPTION_xtc_threshold,
 };
 
 /* ---- sampler order --------------------------------------------------------- */
+
+/* Whether the kind is a sampler, and not a parameter of one. */
+static bool has_order(int kind)
+{
+    return kind < VUG_SAMPLER_REPEAT_LAST_N;
+}
 
 /* `order` has room for all samplers. */
 static vug_status parse_order(const char *text, vug_sampler_kind *order, size_t *n, vug_err *err)
@@ -31,9 +46,9 @@ static vug_status parse_order(const char *text, vug_sampler_kind *order, size_t 
         int k = 0;
         if (name.len == 0)
             break;
-        while (k < VUG_SAMPLER_COUNT && !vug_str_is(name, vug_sampler_name((vug_sampler_kind)k)))
+        while (has_order(k) && !vug_str_is(name, vug_sampler_name((vug_sampler_kind)k)))
             k++;
-        if (k == VUG_SAMPLER_COUNT)
+        if (!has_order(k))
             return VUG_FAIL(err, VUG_ARGUMENT,
                             "--sampler-order: unknown sampler '%.*s'; `vug run --help` lists them",
                             VUG_STR_ARG(name));
@@ -50,7 +65,7 @@ static vug_status parse_order(const char *text, vug_sampler_kind *order, size_t 
 static vug_status check_all_named(const vug_options *opt, const vug_sampler_kind *order, size_t n,
                                   vug_err *err)
 {
-    for (int k = 0; k < VUG_SAMPLER_COUNT; k++) {
+    for (int k = 0; has_order(k); k++) {
         bool named = !opt->given[option_of[k]];
         for (size_t i = 0; i < n && !named; i++)
             named = order[i] == (vug_sampler_kind)k;
@@ -61,7 +76,7 @@ static vug_status check_all_named(const vug_options *opt, const vug_sampler_kind
     return VUG_OK;
 }
 
-/* Writes the samplers of `from` in that order and returns their number. */
+/* Writes the samplers of `from` in that order, then the parameters, and returns their number. */
 static size_t reorder_chain(const vug_sampler_config *from, size_t n_from,
                             const vug_sampler_kind *order, size_t n_order, vug_sampler_config *to)
 {
@@ -71,6 +86,10 @@ static size_t reorder_chain(const vug_sampler_config *from, size_t n_from,
             if (from[i].kind == order[k])
                 to[n++] = from[i];
         }
+    }
+    for (size_t i = 0; i < n_from; i++) {
+        if (!has_order((int)from[i].kind))
+            to[n++] = from[i];
     }
     if (n == 0) /* an empty chain would mean the model's defaults */
         to[n++] = (vug_sampler_config){ .kind = VUG_SAMPLER_TEMPERATURE, .value = 1 };
@@ -162,6 +181,10 @@ vug_status vug_sampling_from_options(const vug_options *opt, const vug_model *mo
         .sampler = chain,
         .n = n,
         .seed = opt->given[VUG_OPTION_seed] ? opt->seed : random_seed(),
+        .banned_word = opt->bad_word.item,
+        .n_banned_words = opt->bad_word.n,
+        .dry_breaker = opt->dry_breaker.item,
+        .n_dry_breakers = opt->dry_breaker.n,
     };
     return VUG_OK;
 }

@@ -22,7 +22,7 @@ static vug_status init_dry(vug_sampler *s, vug_err *err)
 {
     if (s->settings.value[VUG_SAMPLER_DRY] == 0)
         return VUG_OK;
-    const bool breaks = s->settings.from->n_dry_breakers > 0 && s->model.tokenizer;
+    const bool breaks = s->settings.n_breakers > 0 && s->model.tokenizer;
     s->dry_length = vug_alloc_zero((size_t)s->model.n_vocab, sizeof(*s->dry_length));
     if (breaks)
         s->is_breaker = vug_alloc(s->model.max_tokens, sizeof(*s->is_breaker));
@@ -80,7 +80,7 @@ static vug_status find_breakers(vug_sampler *s, size_t from, vug_err *err)
 {
     for (size_t i = from; s->is_breaker && i < s->history.n; i++) {
         bool found;
-        VUG_TRY(vug_dry_find_breaker(s->settings.from, s->model.tokenizer, s->history.id, i + 1,
+        VUG_TRY(vug_dry_find_breaker(&s->settings, s->model.tokenizer, s->history.id, i + 1,
                                      &found, err));
         s->is_breaker[i] = found;
     }

@@ -23,6 +23,8 @@ bool vug_sampler_is_off(const vug_sampler_config *config);
 typedef struct {
     const vug_sampling *from;
     float value[VUG_SAMPLER_COUNT]; /* of the parameters, and whether a sampler is used */
+    const char *const *breaker;     /* [n_breakers] of DRY */
+    size_t n_breakers;
     bool is_greedy;
     bool has_penalty; /* that counts tokens */
 } vug_sampler_settings;
@@ -64,7 +66,7 @@ typedef struct {
 void vug_penalize_repeats(vug_changed_logits *changed, float multiplier, const vug_dry *dry,
                           const vug_token_history *history, const float *logits);
 /* Whether one of the breakers' texts ends inside the last token of `id[0..n)`. */
-VUG_MUST_CHECK vug_status vug_dry_find_breaker(const vug_sampling *sampling,
+VUG_MUST_CHECK vug_status vug_dry_find_breaker(const vug_sampler_settings *settings,
                                                const vug_tokenizer *tokenizer, const int32_t *id,
                                                size_t n, bool *found, vug_err *err);
 

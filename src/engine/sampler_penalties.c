@@ -135,13 +135,14 @@ static size_t find_reach(const vug_tokenizer *tokenizer, const int32_t *id, size
     return first;
 }
 
-vug_status vug_dry_find_breaker(const vug_sampling *sampling, const vug_tokenizer *tokenizer,
-                                const int32_t *id, size_t n, bool *found, vug_err *err)
+vug_status vug_dry_find_breaker(const vug_sampler_settings *settings,
+                                const vug_tokenizer *tokenizer, const int32_t *id, size_t n,
+                                bool *found, vug_err *err)
 {
     vug_buf bytes = { 0 };
     size_t reach = 0, before = 0;
-    for (size_t i = 0; i < sampling->n_dry_breakers; i++) {
-        const size_t len = strlen(sampling->dry_breaker[i]);
+    for (size_t i = 0; i < settings->n_breakers; i++) {
+        const size_t len = strlen(settings->breaker[i]);
         reach = len - 1 > reach ? len - 1 : reach;
     }
     for (size_t i = find_reach(tokenizer, id, n, reach, &bytes); i < n; i++) {
@@ -149,8 +150,8 @@ vug_status vug_dry_find_breaker(const vug_sampling *sampling, const vug_tokenize
         (void)vug_tokenizer_append_bytes(tokenizer, id[i], &bytes);
     }
     *found = false;
-    for (size_t i = 0; i < sampling->n_dry_breakers && bytes.ptr; i++)
-        *found = *found || ends_after(bytes.ptr, bytes.len, before, sampling->dry_breaker[i]);
+    for (size_t i = 0; i < settings->n_breakers && bytes.ptr; i++)
+        *found = *found || ends_after(bytes.ptr, bytes.len, before, settings->breaker[i]);
     const vug_status st = vug_buf_ok(&bytes, err);
     vug_buf_release(&bytes);
     return st;

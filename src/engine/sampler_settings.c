@@ -13,6 +13,9 @@ static const struct {
 #undef X
 };
 
+/* As in text-generation-webui and llama.cpp. */
+static const char *const default_breakers[] = { "\n", ":", "\"", "*" };
+
 const char *vug_sampler_name(vug_sampler_kind kind)
 {
     return kinds[kind].name;
@@ -79,7 +82,7 @@ static vug_status check_lists(const vug_sampling *s, int64_t n_vocab, vug_err *e
     if (s->n_dry_breakers > VUG_MAX_DRY_BREAKERS)
         return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu breakers of dry, at most %d",
                         s->n_dry_breakers, VUG_MAX_DRY_BREAKERS);
-    for (size_t i = 0; i < s->n_dry_breakers; i++) {
+    for (size_t i = 0; s->dry_breaker && i < s->n_dry_breakers; i++) {
         const size_t len = strlen(s->dry_breaker[i]);
         if (len == 0 || len > VUG_MAX_DRY_BREAKER)
             return VUG_FAIL(err, VUG_LIMIT,
@@ -98,7 +101,13 @@ static bool is_adjustment(vug_sampler_kind kind)
 vug_status vug_sampler_settings_init(vug_sampler_settings *settings, const vug_sampling *sampling,
                                      int64_t n_vocab, vug_err *err)
 {
-    vug_sampler_settings s = { .from = sampling };
+    vug_sampler_settings s = {
+        .from = sampling,
+        .breaker = sampling->dry_breaker ? sampling->dry_breaker : default_breakers,
+        .n_breakers = sampling->dry_breaker
+                              ? sampling->n_dry_breakers
+                              : sizeof(default_breakers) / sizeof(default_breakers[0]),
+    };
     const vug_sampler_config *first_cut = NULL;
     if (sampling->n > VUG_MAX_SAMPLERS)
         return VUG_FAIL(err, VUG_LIMIT, "a chain of %zu samplers, at most %d", sampling->n,

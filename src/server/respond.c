@@ -203,6 +203,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .n_top = r->logprobs ? r->top_logprobs : 0,
         .logprobs = r->logprobs,
         .ignore_stop = r->ignore_eos,
+        .min_tokens = r->min_tokens,
         .stop = r->stop_id,
         .n_stop = r->n_stop_ids,
         /* Completions list the stop token, so that a one-token answer always has one entry: clients

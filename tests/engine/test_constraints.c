@@ -51,7 +51,7 @@ static vug_generation answer(const constraints_fixture *f, vug_generate_options 
     static const vug_sampler_config warm = { VUG_SAMPLER_TEMPERATURE, 1.5f, 0 };
     vug_generation g = { 0 };
     vug_err err = { 0 };
-    how.sampling = (vug_sampling){ &warm, 1, seed };
+    how.sampling = (vug_sampling){ .sampler = &warm, .n = 1, .seed = seed };
     help_ok(vug_generate_chat(f->session, &question, 1, &how, &g, &err), &err);
     return g;
 }
@@ -189,7 +189,7 @@ static void think(const constraints_fixture *f, const char *user_message, vug_ge
     help_ok(vug_prompt_encode(f->tokenizer, &prompt, &id, &err), &err);
     const vug_sampler_config greedy = { VUG_SAMPLER_TEMPERATURE, 0, 0 };
     how.max_tokens = 80;
-    how.sampling = (vug_sampling){ &greedy, 1, 0 };
+    how.sampling = (vug_sampling){ .sampler = &greedy, .n = 1 };
     how.parser = reply;
     help_ok(vug_generate(f->session, id.id, id.n, &how, g, &err), &err);
     help_ok(vug_response_parser_finish(reply, &err), &err);

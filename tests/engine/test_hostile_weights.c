@@ -91,7 +91,8 @@ static void answer_all_ways(const char *path)
                                                 { VUG_SAMPLER_TOP_K, 20, 0 },
                                                 { VUG_SAMPLER_TOP_P, 0.9f, 0 },
                                                 { VUG_SAMPLER_MIN_P, 0.1f, 0 } };
-    const vug_sampling a = { greedy, COUNT(greedy), 1 }, b = { drawn, COUNT(drawn), 1 };
+    const vug_sampling a = { .sampler = greedy, .n = COUNT(greedy), .seed = 1 };
+    const vug_sampling b = { .sampler = drawn, .n = COUNT(drawn), .seed = 1 };
     answer(path, (vug_model_options){ 0 }, &a);
     answer(path, (vug_model_options){ .kv = "q8" }, &b);
     answer(path, (vug_model_options){ .isa = "ref", .kv = "f16" }, &b);

@@ -317,7 +317,7 @@ static void test_bad_chains_are_refused(void **state)
     }
     const vug_sampling long_chain = { .sampler = &rows[0].config, .n = VUG_MAX_SAMPLERS + 1 };
     help_refused(vug_sampler_init(&s, &long_chain, &nine, &err), &err, VUG_LIMIT, NULL,
-                 "a chain of 1025 samplers, at most 1024");
+                 "a chain of 1042 samplers, at most 1041");
 }
 
 static void test_settings_override_the_defaults(void **state)

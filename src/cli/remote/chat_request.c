@@ -143,6 +143,32 @@ static void write_logprobs(vug_json_writer *js, const vug_options *opt)
     vug_json_put_i64(js, "top_logprobs", opt->logprobs);
 }
 
+static void write_list(vug_json_writer *js, const char *key, const vug_option_list *list)
+{
+    if (list->n == 0)
+        return;
+    vug_json_begin(js, key, '[');
+    for (size_t i = 0; i < list->n; i++)
+        vug_json_put_string(js, NULL, list->item[i]);
+    vug_json_end(js, ']');
+}
+
+/* These fields have the names of llama.cpp. */
+static void write_llama_samplers(vug_json_writer *js, const vug_options *opt)
+{
+    write_if_given(js, opt, VUG_OPTION_typical_p, "typical_p", opt->typical_p);
+    write_if_given(js, opt, VUG_OPTION_top_n_sigma, "top_n_sigma", opt->top_n_sigma);
+    write_if_given(js, opt, VUG_OPTION_xtc, "xtc_probability", opt->xtc);
+    write_if_given(js, opt, VUG_OPTION_xtc_threshold, "xtc_threshold", opt->xtc_threshold);
+    write_if_given(js, opt, VUG_OPTION_repeat_last_n, "repeat_last_n", opt->repeat_last_n);
+    write_if_given(js, opt, VUG_OPTION_dry, "dry_multiplier", opt->dry);
+    write_if_given(js, opt, VUG_OPTION_dry_base, "dry_base", opt->dry_base);
+    write_if_given(js, opt, VUG_OPTION_dry_allowed_length, "dry_allowed_length",
+                   opt->dry_allowed_length);
+    write_if_given(js, opt, VUG_OPTION_dry_last_n, "dry_penalty_last_n", opt->dry_last_n);
+    write_list(js, "dry_sequence_breakers", &opt->dry_breaker);
+}
+
 /* max_tokens has a newer name, but many servers silently ignore that. */
 static void write_sampling(vug_json_writer *js, const vug_chat_request *r)
 {
@@ -153,6 +179,7 @@ static void write_sampling(vug_json_writer *js, const vug_chat_request *r)
     write_if_given(js, opt, VUG_OPTION_top_p, "top_p", opt->top_p);
     write_if_given(js, opt, VUG_OPTION_top_k, "top_k", opt->top_k);
     write_if_given(js, opt, VUG_OPTION_min_p, "min_p", opt->min_p);
+    write_llama_samplers(js, opt);
     write_if_given(js, opt, VUG_OPTION_repetition, "repetition_penalty", opt->repetition);
     write_if_given(js, opt, VUG_OPTION_repetition, "repeat_penalty",
                    opt->repetition); /* llama.cpp */
@@ -162,6 +189,9 @@ static void write_sampling(vug_json_writer *js, const vug_chat_request *r)
         vug_json_put_u64(js, "seed", r->seed);
     if (opt->ignore_eos)
         vug_json_put_bool(js, "ignore_eos", true);
+    if (opt->min_tokens > 0)
+        vug_json_put_i64(js, "min_tokens", opt->min_tokens);
+    write_list(js, "bad_words", &opt->bad_word);
 }
 
 static void write_conversation(vug_json_writer *js, const vug_chat_history *history,

@@ -23,6 +23,8 @@
 #define VUG_API_MAX_STOPS         64
 #define VUG_API_MAX_STOP          1024 /* bytes of one stop string */
 #define VUG_API_MAX_BIAS          (VUG_MAX_SAMPLERS - VUG_SAMPLER_COUNT)
+#define VUG_API_MAX_ALLOWED       ((size_t)1 << 20) /* of allowed_token_ids */
+#define VUG_API_MAX_WORD          256 /* bytes of one of bad_words or dry_sequence_breakers */
 #define VUG_API_MAX_TOOLS         1024
 #define VUG_API_MAX_NAME          256               /* bytes of a function name */
 #define VUG_API_MAX_CONSTRAINT    ((size_t)1 << 20) /* bytes of a grammar or (tool) schema */
@@ -95,6 +97,13 @@ typedef struct {
     uint64_t seed;            /* if given[VUG_FIELD_seed] */
     vug_sampler_config *bias; /* [n_bias] */
     size_t n_bias;
+    int32_t *allowed_id; /* [n_allowed] NULL: all ids */
+    size_t n_allowed;
+    const char **bad_word; /* [n_bad_words], NUL-terminated, none empty */
+    size_t n_bad_words;
+    const char **dry_breaker; /* [n_dry_breakers] the same; NULL: the default */
+    size_t n_dry_breakers;
+    int min_tokens;
     vug_str *stop; /* [n_stops], none empty */
     size_t n_stops;
     int32_t *stop_id; /* [n_stop_ids] */

@@ -106,6 +106,15 @@ static const char *const sampler_field[VUG_SAMPLER_COUNT] = {
     [VUG_SAMPLER_TOP_K] = "top_k",
     [VUG_SAMPLER_TOP_P] = "top_p",
     [VUG_SAMPLER_MIN_P] = "min_p",
+    [VUG_SAMPLER_TOP_N_SIGMA] = "top_n_sigma",
+    [VUG_SAMPLER_TYPICAL_P] = "typical_p",
+    [VUG_SAMPLER_XTC] = "xtc_probability",
+    [VUG_SAMPLER_XTC_THRESHOLD] = "xtc_threshold",
+    [VUG_SAMPLER_REPEAT_LAST_N] = "repeat_last_n",
+    [VUG_SAMPLER_DRY] = "dry_multiplier",
+    [VUG_SAMPLER_DRY_BASE] = "dry_base",
+    [VUG_SAMPLER_DRY_ALLOWED_LENGTH] = "dry_allowed_length",
+    [VUG_SAMPLER_DRY_LAST_N] = "dry_penalty_last_n",
 };
 
 void vug_api_props_write(const vug_api_props *props, vug_buf *to)

@@ -87,22 +87,6 @@ static void validate_choices(vug_request_parser *p)
                          r->n_prompts, r->n, VUG_API_MAX_PROMPTS);
 }
 
-/* llama.cpp's window of the penalties matters only if there are any. */
-static void validate_penalties(vug_request_parser *p)
-{
-    const vug_api_request *r = p->out;
-    const bool multiplies =
-            (r->given[VUG_FIELD_repeat_penalty] && r->number[VUG_FIELD_repeat_penalty] != 1) ||
-            (r->given[VUG_FIELD_repetition_penalty] &&
-             r->number[VUG_FIELD_repetition_penalty] != 1);
-    const bool subtracts = r->number[VUG_FIELD_presence_penalty] != 0 ||
-                           r->number[VUG_FIELD_frequency_penalty] != 0;
-    if (r->given[VUG_FIELD_repeat_last_n] && r->number[VUG_FIELD_repeat_last_n] >= 0 &&
-        (multiplies || subtracts))
-        vug_field_reject(p, "repeat_last_n", "repeat_last_n is not supported (%s)",
-                         field_row[VUG_FIELD_repeat_last_n].field.help);
-}
-
 static void validate_chat(vug_request_parser *p)
 {
     vug_api_request *r = p->out;
@@ -141,7 +125,7 @@ static void validate_fields(vug_request_parser *p)
     r->no_generation_prompt = !flag_of(r, VUG_FIELD_add_generation_prompt, true);
     validate_token_limit(p);
     validate_choices(p);
-    validate_penalties(p);
+    r->min_tokens = (int)r->number[VUG_FIELD_min_tokens];
     vug_request_validate_tools(p);
     vug_request_validate_thinking(p);
     switch (r->endpoint) {
@@ -234,6 +218,8 @@ bool vug_api_check_tokens(const vug_api_request *r, int64_t n_vocab, vug_api_err
         ok = check_token(r->stop_id[i], n_vocab, "stop_token_ids", error);
     for (size_t i = 0; i < r->n_bias && ok; i++)
         ok = check_token(r->bias[i].token, n_vocab, "logit_bias", error);
+    for (size_t i = 0; i < r->n_allowed && ok; i++)
+        ok = check_token(r->allowed_id[i], n_vocab, "allowed_token_ids", error);
     return ok;
 }
 
@@ -250,7 +236,21 @@ static const struct {
     { VUG_FIELD_top_k, VUG_SAMPLER_TOP_K },
     { VUG_FIELD_top_p, VUG_SAMPLER_TOP_P },
     { VUG_FIELD_min_p, VUG_SAMPLER_MIN_P },
+    { VUG_FIELD_repeat_last_n, VUG_SAMPLER_REPEAT_LAST_N },
+    { VUG_FIELD_typical_p, VUG_SAMPLER_TYPICAL_P },
+    { VUG_FIELD_top_n_sigma, VUG_SAMPLER_TOP_N_SIGMA },
+    { VUG_FIELD_xtc_probability, VUG_SAMPLER_XTC },
+    { VUG_FIELD_xtc_threshold, VUG_SAMPLER_XTC_THRESHOLD },
+    { VUG_FIELD_dry_multiplier, VUG_SAMPLER_DRY },
+    { VUG_FIELD_dry_base, VUG_SAMPLER_DRY_BASE },
+    { VUG_FIELD_dry_allowed_length, VUG_SAMPLER_DRY_ALLOWED_LENGTH },
+    { VUG_FIELD_dry_penalty_last_n, VUG_SAMPLER_DRY_LAST_N },
 };
+
+static bool is_off_below_0(vug_sampler_kind kind)
+{
+    return kind == VUG_SAMPLER_TOP_K || kind == VUG_SAMPLER_TOP_N_SIGMA;
+}
 
 bool vug_api_make_sampling(const vug_api_request *r, const vug_sampling_defaults *defaults,
                            uint64_t seed, vug_arena *arena, vug_sampling *out)
@@ -268,13 +268,21 @@ bool vug_api_make_sampling(const vug_api_request *r, const vug_sampling_defaults
         if (r->given[sampler_fields[i].field])
             setting[n++] = (vug_sampler_config){
                 .kind = kind,
-                .value = x < 0 && kind == VUG_SAMPLER_TOP_K ? 0 : (float)x,
+                .value = x < 0 && is_off_below_0(kind) ? 0 : (float)x,
             };
     }
     for (size_t i = 0; i < r->n_bias; i++)
         setting[n++] = r->bias[i];
-    *out = (vug_sampling){ .sampler = chain,
-                           .n = vug_sampling_merge(defaults, setting, n, chain),
-                           .seed = r->given[VUG_FIELD_seed] ? r->seed : seed };
+    *out = (vug_sampling){
+        .sampler = chain,
+        .n = vug_sampling_merge(defaults, setting, n, chain),
+        .seed = r->given[VUG_FIELD_seed] ? r->seed : seed,
+        .allowed = r->allowed_id,
+        .n_allowed = r->n_allowed,
+        .banned_word = r->bad_word,
+        .n_banned_words = r->n_bad_words,
+        .dry_breaker = r->dry_breaker,
+        .n_dry_breakers = r->n_dry_breakers,
+    };
     return true;
 }

@@ -127,6 +127,46 @@ void vug_request_parse_stop_ids(vug_request_parser *p, const vug_field *field, c
         p->out->stop_id = vug_request_parse_ids(p, field->name, v, &p->out->n_stop_ids);
 }
 
+void vug_request_parse_allowed_ids(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY) || v->n == 0)
+        return;
+    if (v->n > VUG_API_MAX_ALLOWED)
+        vug_field_reject(p, field->name, "%s has %zu ids, at most %zu are allowed", field->name,
+                         v->n, VUG_API_MAX_ALLOWED);
+    else
+        p->out->allowed_id = vug_request_parse_ids(p, field->name, v, &p->out->n_allowed);
+}
+
+/* bad_words and dry_sequence_breakers. */
+void vug_request_parse_words(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    const bool is_breaker = field->id == VUG_FIELD_dry_sequence_breakers;
+    const size_t most = is_breaker ? VUG_MAX_DRY_BREAKERS : VUG_MAX_BANNED_WORDS;
+    const size_t longest = is_breaker ? VUG_MAX_DRY_BREAKER : VUG_API_MAX_WORD;
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY))
+        return;
+    if (v->n > most) {
+        vug_field_reject(p, field->name, "%s has %zu strings, at most %zu are allowed",
+                         field->name, v->n, most);
+        return;
+    }
+    const char **word = vug_request_alloc(p, v->n, sizeof(*word));
+    size_t n = 0;
+    for (const vug_jv *m = v->child; m && word && !p->bad; m = m->next) {
+        const bool is_text = m->type == VUG_JSON_STRING && m->str.len > 0 &&
+                             m->str.len <= longest && !memchr(m->str.ptr, 0, m->str.len);
+        if (!is_text)
+            vug_field_reject(p, field->name, "%s must contain only strings of 1 to %zu bytes",
+                             field->name, longest);
+        char *copy = is_text ? vug_request_alloc(p, m->str.len + 1, 1) : NULL;
+        if (copy)
+            word[n++] = memcpy(copy, m->str.ptr, m->str.len);
+    }
+    *(is_breaker ? &p->out->dry_breaker : &p->out->bad_word) = word;
+    *(is_breaker ? &p->out->n_dry_breakers : &p->out->n_bad_words) = n;
+}
+
 /* "106": only digits, without a leading zero. */
 static bool parse_id(vug_str key, int32_t *id)
 {

@@ -225,6 +225,96 @@ static void test_thinking_budgets(void **state)
             "thinking.budget_tokens", "a number");
 }
 
+/* ---- samplers ------------------------------------------------------------------------- */
+
+/* The fields of llama.cpp and vLLM, under their names. */
+static void test_reads_all_samplers(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_sampling s;
+    const vug_sampling_defaults none = { 0 };
+    vug_api_request r =
+            good(VUG_API_CHAT,
+                 CHAT("\"typical_p\":0.9,\"top_n_sigma\":1.5,\"xtc_probability\":0.5,"
+                      "\"xtc_threshold\":0.2,\"dry_multiplier\":0.8,\"dry_base\":1.5,"
+                      "\"dry_allowed_length\":3,\"dry_penalty_last_n\":64,"
+                      "\"dry_sequence_breakers\":[\"\\n\",\"END\"],\"repeat_last_n\":32,"
+                      "\"allowed_token_ids\":[4,5,6],\"bad_words\":[\"damn\"],"
+                      "\"min_tokens\":7"),
+                 &arena);
+    assert_true(vug_api_make_sampling(&r, &none, 1, &arena, &s));
+    static const vug_sampler_config want[] = {
+        { VUG_SAMPLER_DRY, 0.8f, 0 },         { VUG_SAMPLER_TEMPERATURE, 1, 0 },
+        { VUG_SAMPLER_TOP_N_SIGMA, 1.5f, 0 }, { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 },
+        { VUG_SAMPLER_XTC, 0.5f, 0 },         { VUG_SAMPLER_REPEAT_LAST_N, 32, 0 },
+        { VUG_SAMPLER_DRY_BASE, 1.5f, 0 },    { VUG_SAMPLER_DRY_ALLOWED_LENGTH, 3, 0 },
+        { VUG_SAMPLER_DRY_LAST_N, 64, 0 },    { VUG_SAMPLER_XTC_THRESHOLD, 0.2f, 0 },
+    };
+    assert_int_equal(s.n, sizeof(want) / sizeof(want[0]));
+    for (size_t i = 0; i < s.n; i++) {
+        assert_int_equal(s.sampler[i].kind, want[i].kind);
+        assert_true(s.sampler[i].value == want[i].value);
+    }
+    assert_int_equal(s.n_allowed, 3);
+    assert_int_equal(s.allowed[2], 6);
+    assert_int_equal(s.n_banned_words, 1);
+    assert_string_equal(s.banned_word[0], "damn");
+    assert_int_equal(s.n_dry_breakers, 2);
+    assert_string_equal(s.dry_breaker[0], "\n");
+    assert_string_equal(s.dry_breaker[1], "END");
+    assert_int_equal(r.min_tokens, 7);
+    /* Without breakers the default ones hold; an empty list is none. An empty list of allowed ids
+     * allows all. A sigma of 0 and less is off. */
+    r = good(VUG_API_CHAT, "{" HELLO "}", &arena);
+    assert_true(vug_api_make_sampling(&r, &none, 1, &arena, &s));
+    assert_null(s.dry_breaker);
+    r = good(VUG_API_CHAT,
+             CHAT("\"dry_sequence_breakers\":[],\"allowed_token_ids\":[],\"bad_words\":[],"
+                  "\"top_n_sigma\":-1"),
+             &arena);
+    assert_true(vug_api_make_sampling(&r, &none, 1, &arena, &s));
+    assert_true(s.dry_breaker && s.n_dry_breakers == 0);
+    assert_null(s.allowed);
+    assert_int_equal(s.n_banned_words, 0);
+    assert_true(s.sampler[1].kind == VUG_SAMPLER_TOP_N_SIGMA && s.sampler[1].value == 0);
+    vug_arena_release(&arena);
+}
+
+static void test_refuses_bad_samplers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *value, *message;
+    } rows[] = {
+        { "typical_p", "1.5", "typical_p must be a number from 0 to 1" },
+        { "typical_p", "\"x\"", "a number" },
+        { "top_n_sigma", "1001", "from -1e+09 to 1000" },
+        { "xtc_probability", "-0.1", "from 0 to 1" },
+        { "xtc_threshold", "2", "from 0 to 1" },
+        { "dry_multiplier", "-1", "from 0 to 100" },
+        { "dry_base", "0.5", "from 1 to 100" },
+        { "dry_allowed_length", "1.5", "dry_allowed_length" },
+        { "dry_penalty_last_n", "-2", "dry_penalty_last_n" },
+        { "repeat_last_n", "-2", "repeat_last_n" },
+        { "min_tokens", "-1", "min_tokens" },
+        { "allowed_token_ids", "[-1]", "allowed_token_ids" },
+        { "allowed_token_ids", "3", "must be an array" },
+        { "bad_words", "\"damn\"", "must be an array" },
+        { "bad_words", "[\"\"]", "only strings of 1 to 256 bytes" },
+        { "bad_words", "[1]", "only strings of 1 to 256 bytes" },
+        { "bad_words", "[\"a\\u0000b\"]", "only strings of 1 to 256 bytes" },
+        { "dry_sequence_breakers",
+          "[\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"]",
+          "only strings of 1 to 64 bytes" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char body[256];
+        (void)snprintf(body, sizeof(body), CHAT("\"%s\":%s"), rows[i].field, rows[i].value);
+        refuses(VUG_API_CHAT, body, rows[i].field, rows[i].message);
+    }
+}
+
 /* ---- unsupported fields ------------------------------------------------------------------ */
 
 /* Values that change nothing are accepted; values that would change the answer are not. */
@@ -237,12 +327,9 @@ static void test_rejects_unsupported_fields(void **state)
         { "continue_final_message", "false", "true" },
         { "chat_template", NULL, "\"{{ x }}\"" },
         { "documents", "[]", "[{\"text\":\"a\"}]" },
-        { "min_tokens", "0", "5" },
         { "include_stop_str_in_output", "false", "true" },
         { "skip_special_tokens", "true", "false" },
         { "include_reasoning", "true", "false" },
-        { "allowed_token_ids", "[]", "[1]" },
-        { "bad_words", "[]", "[\"damn\"]" },
         { "logprob_token_ids", "[]", "[1]" },
         { "prompt_logprobs", NULL, "0" },
         { "truncate_prompt_tokens", NULL, "-1" },
@@ -257,10 +344,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "return_tokens", "false", "true" },
         { "samplers", "[]", "[\"top_k\"]" },
         { "samplers", "\"\"", "\"kp\"" },
-        { "typical_p", "1.0", "0.9" },
-        { "top_n_sigma", "-1", "1.5" },
-        { "xtc_probability", "0", "0.1" },
-        { "dry_multiplier", "0.0", "0.8" },
         { "mirostat", "0", "2" },
         { "dynatemp_range", "0", "0.5" },
         { "tfs_z", "1", "0.5" },
@@ -270,7 +353,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "grammar_lazy", "false", "true" },
         { "lora", "[]", "[{\"id\":0,\"scale\":1}]" },
         { "echo", "false", "true" },
-        { "repeat_last_n", "64", NULL },
         { "guided_decoding_backend", "\"xgrammar\"", NULL },
         { "cache_prompt", "false", NULL },
         { "id_slot", "3", NULL },
@@ -289,14 +371,6 @@ static void test_rejects_unsupported_fields(void **state)
         if (rows[i].not )
             refuses(VUG_API_CHAT, body, rows[i].name, "not supported");
     }
-    refuses(VUG_API_CHAT, CHAT("\"repeat_last_n\":64,\"repeat_penalty\":1.1"), "repeat_last_n",
-            "penalties look at all tokens");
-    refuses(VUG_API_CHAT, CHAT("\"repeat_last_n\":0,\"presence_penalty\":1"), "repeat_last_n",
-            "penalties look at all tokens");
-    vug_arena arena = { 0 };
-    (void)good(VUG_API_CHAT, CHAT("\"repeat_last_n\":64,\"repeat_penalty\":1.0"), &arena);
-    (void)good(VUG_API_CHAT, CHAT("\"repeat_last_n\":-1,\"repeat_penalty\":1.1"), &arena);
-    vug_arena_release(&arena);
 }
 
 static void test_parses_limits_and_stops(void **state)
@@ -331,6 +405,8 @@ int main(void)
         cmocka_unit_test(test_rejects_two_constraints),
         cmocka_unit_test(test_rejects_bad_constraints),
         cmocka_unit_test(test_thinking_budgets),
+        cmocka_unit_test(test_reads_all_samplers),
+        cmocka_unit_test(test_refuses_bad_samplers),
         cmocka_unit_test(test_rejects_unsupported_fields),
         cmocka_unit_test(test_parses_limits_and_stops),
     };
