@@ -18,6 +18,31 @@ void vug_checkpoint_add_stop(vug_checkpoint *c, int32_t id)
     c->n_stop++;
 }
 
+/* The keys of sampling, in the order of VUG_SAMPLER_TABLE: those of transformers and, for settings
+ * that it does not have, the fields of llama.cpp's server. The names and types in GGUF metadata are
+ * llama.cpp's (gguf-py/gguf/constants.py, Keys.General). */
+static const struct {
+    const char *json, *gguf; /* gguf: NULL: none */
+    vug_sampler_kind kind;
+    double off, min, max;
+    bool whole; /* i32 in GGUF; else f32 */
+} sampling_keys[] = {
+    { "repetition_penalty", "general.sampling.penalty_repeat", VUG_SAMPLER_REPETITION, 1, 0.01, 100,
+      false },
+    { "temperature", "general.sampling.temp", VUG_SAMPLER_TEMPERATURE, 1, 0, 100, false },
+    { "top_k", "general.sampling.top_k", VUG_SAMPLER_TOP_K, 0, 0, 1e9, true },
+    { "typical_p", NULL, VUG_SAMPLER_TYPICAL_P, 1, 0, 1, false },
+    { "top_p", "general.sampling.top_p", VUG_SAMPLER_TOP_P, 1, 0, 1, false },
+    { "min_p", "general.sampling.min_p", VUG_SAMPLER_MIN_P, 0, 0, 1, false },
+    { "xtc_probability", "general.sampling.xtc_probability", VUG_SAMPLER_XTC, 0, 0, 1, false },
+    { "repeat_last_n", "general.sampling.penalty_last_n", VUG_SAMPLER_REPEAT_LAST_N, -1, -1, 1e9,
+      true },
+    { "xtc_threshold", "general.sampling.xtc_threshold", VUG_SAMPLER_XTC_THRESHOLD, 0.1, 0, 1,
+      false },
+};
+
+enum { N_SAMPLING_KEYS = sizeof(sampling_keys) / sizeof(sampling_keys[0]) };
+
 /* ---- generation_config.json -------------------------------------------------------------- */
 
 static void add_sampler(vug_sampling_defaults *s, vug_sampler_kind kind, double value)
@@ -32,24 +57,20 @@ static vug_status read_keys(const vug_jv *top, const char *file, vug_checkpoint 
     for (int i = 0; i < c->n_generation_eos; i++)
         vug_checkpoint_add_stop(c, c->generation_eos[i]);
     c->has_generation_config = true;
-    const double repetition = vug_key_number(&k, "repetition_penalty", 1, 0.01, 100);
-    const double temperature = vug_key_number(&k, "temperature", 1, 0, 100);
-    const double top_k = vug_key_number(&k, "top_k", 0, 0, 1e9);
-    const double top_p = vug_key_number(&k, "top_p", 1, 0, 1);
-    const double min_p = vug_key_number(&k, "min_p", 0, 0, 1);
     /* transformers is greedy unless do_sample is set; here a temperature without do_sample
      * implies it. */
     const bool sample = vug_key_bool(&k, "do_sample", vug_key_get(&k, "temperature") != NULL);
     c->sampling = (vug_sampling_defaults){ 0 };
-    if (repetition != 1)
-        add_sampler(&c->sampling, VUG_SAMPLER_REPETITION, repetition);
-    add_sampler(&c->sampling, VUG_SAMPLER_TEMPERATURE, sample ? temperature : 0);
-    if (sample && top_k > 0)
-        add_sampler(&c->sampling, VUG_SAMPLER_TOP_K, top_k);
-    if (sample && top_p < 1)
-        add_sampler(&c->sampling, VUG_SAMPLER_TOP_P, top_p);
-    if (sample && min_p > 0)
-        add_sampler(&c->sampling, VUG_SAMPLER_MIN_P, min_p);
+    for (size_t i = 0; i < N_SAMPLING_KEYS; i++) {
+        const vug_sampler_kind kind = sampling_keys[i].kind;
+        const double value = vug_key_number(&k, sampling_keys[i].json, sampling_keys[i].off,
+                                            sampling_keys[i].min, sampling_keys[i].max);
+        const bool is_penalty = kind < VUG_SAMPLER_TEMPERATURE || kind == VUG_SAMPLER_REPEAT_LAST_N;
+        if (kind == VUG_SAMPLER_TEMPERATURE)
+            add_sampler(&c->sampling, kind, sample ? value : 0);
+        else if (value != sampling_keys[i].off && (sample || is_penalty))
+            add_sampler(&c->sampling, kind, value);
+    }
     return vug_config_keys_status(&k, err);
 }
 
@@ -85,29 +106,16 @@ vug_status vug_generation_config_read(const char *folder, vug_checkpoint *c, vug
 
 /* ---- GGUF ----------------------------------------------------------------------------------- */
 
-/* The names and types that llama.cpp uses (gguf-py/gguf/constants.py, Keys.General). */
-static const struct {
-    const char *gguf, *json;
-    vug_sampler_kind kind;
-    bool whole; /* i32; else f32 */
-} sampling_keys[] = {
-    { "general.sampling.temp", "temperature", VUG_SAMPLER_TEMPERATURE, false },
-    { "general.sampling.top_k", "top_k", VUG_SAMPLER_TOP_K, true },
-    { "general.sampling.top_p", "top_p", VUG_SAMPLER_TOP_P, false },
-    { "general.sampling.min_p", "min_p", VUG_SAMPLER_MIN_P, false },
-    { "general.sampling.penalty_repeat", "repetition_penalty", VUG_SAMPLER_REPETITION, false },
-};
-
-enum { N_SAMPLING_KEYS = sizeof(sampling_keys) / sizeof(sampling_keys[0]) };
-
 void vug_generation_config_write_gguf(const vug_checkpoint *c, vug_gguf_builder *to)
 {
     for (size_t i = 0; c->has_generation_config && i < c->sampling.n; i++) {
         for (size_t k = 0; k < N_SAMPLING_KEYS; k++) {
             const vug_sampler_config *sampler = &c->sampling.sampler[i];
-            if (sampler->kind == sampling_keys[k].kind && sampling_keys[k].whole)
+            if (!sampling_keys[k].gguf || sampler->kind != sampling_keys[k].kind)
+                continue;
+            if (sampling_keys[k].whole)
                 vug_gguf_put_i32(to, sampling_keys[k].gguf, (int32_t)sampler->value);
-            else if (sampler->kind == sampling_keys[k].kind)
+            else
                 vug_gguf_put_f32(to, sampling_keys[k].gguf, sampler->value);
         }
     }
@@ -137,13 +145,14 @@ vug_status vug_generation_config_gguf_to_json(const vug_gguf *gguf, const vug_co
 {
     bool any = false, greedy = false;
     for (size_t i = 0; i < N_SAMPLING_KEYS; i++) {
-        const vug_gguf_value *v = vug_gguf_find(gguf, vug_str_of(sampling_keys[i].gguf));
+        const char *key = sampling_keys[i].gguf;
+        const vug_gguf_value *v = key ? vug_gguf_find(gguf, vug_str_of(key)) : NULL;
         double value;
         if (!v)
             continue;
         if (v->is_array || !vug_gguf_f64(v, 0, &value) || !isfinite(value))
             return VUG_FAIL(err, VUG_FORMAT, "%s: key '%s' is %s, expected a number", gguf->file,
-                            sampling_keys[i].gguf, vug_gguf_describe(v).text);
+                            key, vug_gguf_describe(v).text);
         vug_buf_puts(out, any ? "," : "{");
         /* llama.cpp is greedy at temperature 0, transformers without do_sample. */
         greedy = greedy || (sampling_keys[i].kind == VUG_SAMPLER_TEMPERATURE && value == 0);

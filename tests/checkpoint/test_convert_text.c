@@ -178,7 +178,8 @@ static void test_generation_config_round_trip(void **state)
     (void)state;
     check_generation(
             "{\"eos_token_id\":[1,6,7,9],\"do_sample\":true,\"temperature\":0.7,\"top_k\":20,"
-            "\"top_p\":0.8,\"min_p\":0.05,\"repetition_penalty\":1.05}",
+            "\"top_p\":0.8,\"min_p\":0.05,\"repetition_penalty\":1.05,\"repeat_last_n\":64,"
+            "\"xtc_probability\":0.5,\"xtc_threshold\":0.25}",
             "\"temperature\":0.7");
     check_generation("{\"eos_token_id\":5,\"do_sample\":false}", "\"do_sample\":false");
     check_generation(NULL, NULL);

@@ -128,6 +128,12 @@ static void test_run_rejects_bad_usage(void **state)
     refuses(VUG("run", m, "hi", "--sampler-order", "top-k,heat"), "'heat'");
     refuses(VUG("run", m, "hi", "--sampler-order", "top-k,top-k"), "twice");
     refuses(VUG("run", m, "hi", "--sampler-order", "top-k", "--min-p", "0.1"), "min-p");
+    refuses(VUG("run", m, "hi", "--sampler-order", "xtc-threshold"), "'xtc-threshold'");
+    refuses(VUG("run", m, "hi", "--sampler-order", "top-k,bias", "--top-k", "1", "--logit-bias",
+                "5=1"),
+            "bias comes after top-k");
+    refuses(VUG("run", m, "hi", "--typical-p", "2"), "--typical-p 2: expected a number");
+    refuses(VUG("run", m, "hi", "--bad-word", ""), "a banned word is empty");
     refuses(VUG("run", m, "hi", "--device", "abacus"), "abacus");
     refuses(VUG("run", m, "hi", "--isa", "abacus"), "abacus");
     refuses(VUG("run", m, "hi", "--memory-limit", "1M"), "1");
@@ -169,6 +175,32 @@ static void test_run_answers(void **state)
     assert_string_equal(c.out.ptr, same.out.ptr);
     captured_release(&same);
     captured_release(&c);
+}
+
+/* The token with the bias is "A": options that keep it from being repeated. */
+static void test_run_takes_all_samplers(void **state)
+{
+    const scratch *tiny = *state;
+    const char *m = tiny->path;
+#define WITH(...)                                                                            \
+    VUG("run", m, "hello", "-n", "4", "-q", "--temperature", "0", "--ignore-eos",            \
+        "--logit-bias", "296=10", __VA_ARGS__)
+    gives(WITH("--raw"), "AAAA\n", "");
+    static const char *const rows[][4] = {
+        { "--bad-word", "A", "--min-tokens", "1" },
+        { "--dry-multiplier", "100", "--dry-allowed-length", "1" },
+        { "--presence-penalty", "100", "--repeat-last-n", "1" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        captured c = WITH("--raw", rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+        assert_success(&c);
+        assert_null(strstr(c.out.ptr, "AAA"));
+        captured_release(&c);
+    }
+    /* A window of no tokens turns penalties off. */
+    gives(WITH("--raw", "--presence-penalty", "100", "--repeat-last-n", "0"), "AAAA\n", "");
+    gives(WITH("--raw", "--dry-multiplier", "100", "--dry-sequence-breaker", "A"), "AAAA\n", "");
+#undef WITH
 }
 
 /* Greedy decoding repeats the token with the bias. */
@@ -712,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_run_rejects_bad_usage),
         cmocka_unit_test(test_run_rejects_a_long_prompt),
         cmocka_unit_test(test_run_answers),
+        cmocka_unit_test(test_run_takes_all_samplers),
         cmocka_unit_test(test_run_prints_logprobs),
         cmocka_unit_test(test_run_prints_json),
         cmocka_unit_test(test_broken_config_is_reported),

@@ -253,6 +253,80 @@ static void test_max_tokens_ends_the_answer(void **state)
     fixture_release(&f);
 }
 
+/* Neither the model's stop tokens nor the caller's end an answer too early; nor are they in it. */
+static void test_min_tokens_keeps_the_answer_going(void **state)
+{
+    (void)state;
+    generate_fixture f = fixture_make("{\"eos_token_id\":9}", false);
+    const int32_t own = 12;
+    const vug_sampler_config chain[] = { { VUG_SAMPLER_BIAS, 1000, 9 },
+                                         { VUG_SAMPLER_BIAS, 999, own },
+                                         greedy };
+    for (int least = 0; least < 5; least++) {
+        for (int ignored = 0; ignored < 2; ignored++) {
+            vug_generate_options o = { .max_tokens = 10,
+                                       .min_tokens = least,
+                                       .ignore_stop = ignored,
+                                       .stop = &own,
+                                       .n_stop = 1,
+                                       .sampling = { .sampler = chain, .n = 3 } };
+            vug_generation g = generate(&f, &o);
+            assert_int_equal(g.tokens.n, ignored ? 10 : least);
+            assert_int_equal(g.finish, ignored ? VUG_FINISH_LENGTH : VUG_FINISH_STOP);
+            for (size_t i = 0; i < g.tokens.n; i++)
+                assert_true(g.tokens.id[i] != own && (g.tokens.id[i] == 9) == (ignored != 0));
+            vug_generation_release(&g);
+        }
+    }
+    /* Stop tokens end it all the same if nothing else may follow; no token at all is an error. */
+    const int32_t nine = 9;
+    vug_generate_options o = { .min_tokens = 5,
+                               .sampling = { .sampler = &greedy,
+                                             .n = 1,
+                                             .allowed = &nine,
+                                             .n_allowed = 1 } };
+    vug_generation g = generate(&f, &o);
+    assert_int_equal(g.tokens.n, 0);
+    assert_int_equal(g.finish, VUG_FINISH_STOP);
+    vug_generation_release(&g);
+    fixture_release(&f);
+}
+
+/* The same answer from a prompt that is cached, cut into steps of any size, or whose answer went
+ * through the model before. */
+static void test_answers_depend_on_nothing_but_prompt_and_seed(void **state)
+{
+    (void)state;
+    generate_fixture f = fixture_make("{\"do_sample\":true,\"top_k\":64,\"top_p\":0.95}", false);
+    vug_err err = { 0 };
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        const vug_generate_options o = { .max_tokens = 20,
+                                         .ignore_stop = true,
+                                         .sampling = { .seed = seed } };
+        vug_session_reset(f.session);
+        vug_generation first = generate(&f, &o);
+        for (int chunk = 1; chunk < 40; chunk += 13) {
+            const vug_forward_options cut = { .chunk = chunk };
+            vug_session_reset(f.session);
+            help_ok(vug_session_forward(f.session, f.prompt, PROMPT - 5, &cut, &err), &err);
+            vug_generation again = generate(&f, &o);
+            assert_int_equal(again.n_cached, PROMPT - 5);
+            assert_tokens(&again, first.tokens.id, 20);
+            vug_generation_release(&again);
+        }
+        /* Continuing after five of its tokens gives the rest of it. */
+        int32_t longer[PROMPT + 5];
+        memcpy(longer, f.prompt, sizeof(f.prompt));
+        memcpy(longer + PROMPT, first.tokens.id, 5 * sizeof(int32_t));
+        vug_generation rest;
+        help_ok(vug_generate(f.session, longer, PROMPT + 5, &o, &rest, &err), &err);
+        assert_memory_equal(rest.tokens.id, first.tokens.id + 5, 15 * sizeof(int32_t));
+        vug_generation_release(&rest);
+        vug_generation_release(&first);
+    }
+    fixture_release(&f);
+}
+
 static void test_bad_generate_options_are_refused(void **state)
 {
     (void)state;
@@ -261,6 +335,7 @@ static void test_bad_generate_options_are_refused(void **state)
         const char *message;
     } rows[] = {
         { { .max_tokens = -1 }, "max_tokens: -1, expected 0 or more" },
+        { { .min_tokens = -1 }, "min_tokens: -1, expected 0 or more" },
         { { .n_top = -1 }, "n_top: -1, expected 0 to 20" },
         { { .n_top = 21 }, "n_top: 21, expected 0 to 20" },
     };
@@ -579,6 +654,8 @@ int main(void)
         cmocka_unit_test(test_penalties_count_the_right_tokens),
         cmocka_unit_test(test_stop_tokens_end_the_answer),
         cmocka_unit_test(test_max_tokens_ends_the_answer),
+        cmocka_unit_test(test_min_tokens_keeps_the_answer_going),
+        cmocka_unit_test(test_answers_depend_on_nothing_but_prompt_and_seed),
         cmocka_unit_test(test_bad_generate_options_are_refused),
         cmocka_unit_test(test_pieces_make_up_the_text),
         cmocka_unit_test(test_callback_ends_the_answer),

@@ -499,6 +499,14 @@ static void test_generation_config_sets_sampling(void **state)
           1 },
         { "{}", { { VUG_SAMPLER_TEMPERATURE, 0, 0 } }, 1 },
         { "{\"temperature\":0.5}", { { VUG_SAMPLER_TEMPERATURE, 0.5f, 0 } }, 1 },
+        { "{\"do_sample\":true,\"typical_p\":0.9,\"repeat_last_n\":64,\"xtc_probability\":0.5,"
+          "\"xtc_threshold\":0.2}",
+          { { VUG_SAMPLER_TEMPERATURE, 1, 0 },
+            { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 },
+            { VUG_SAMPLER_XTC, 0.5f, 0 },
+            { VUG_SAMPLER_REPEAT_LAST_N, 64, 0 },
+            { VUG_SAMPLER_XTC_THRESHOLD, 0.2f, 0 } },
+          5 },
     };
     scratch dir = scratch_make();
     tiny_copy(&dir, CONFIG);
