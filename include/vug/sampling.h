@@ -35,8 +35,9 @@ extern "C" {
     X(DRY, "dry", 0, 0, 100, "subtract this, times a power, from tokens that continue a repeat")  \
     X(BIAS, "bias", 0, -1000, 1000, "add this to the logit of one token")                         \
     X(TEMPERATURE, "temperature", 1, 0, 100, "divide logits by this; 0 takes the best token")     \
-    X(TOP_N_SIGMA, "top-n-sigma", 0, 0, 1000, "keep logits within this many deviations of the "   \
-                                              "best; 0 keeps all")                                \
+    X(TOP_N_SIGMA, "top-n-sigma", 0, 0, 1000,                                                     \
+      "keep logits within this many deviations of the "                                           \
+      "best; 0 keeps all")                                                                        \
     X(TOP_K, "top-k", 0, 0, 1e9, "keep this many of the best tokens; 0 keeps all")                \
     X(TYPICAL_P, "typical-p", 1, 0, 1, "keep the most typical tokens that hold this probability") \
     X(TOP_P, "top-p", 1, 0, 1, "keep the best tokens that hold this much probability")            \

@@ -39,13 +39,13 @@ typedef struct {
     double temperature;
     /* The kept interval. `first` has the best logit; `last` may be a limit that no token has. */
     vug_candidate first, last;
-    bool is_cut;           /* the interval is shorter than all tokens */
-    bool is_list;          /* list [n_list] has the candidates, in the order of the ranking */
-    bool only_infinite;    /* the best logit is +infinity: it reads as 0, others as -infinity */
-    vug_candidate *list;   /* room for all ids */
+    bool is_cut;         /* the interval is shorter than all tokens */
+    bool is_list;        /* list [n_list] has the candidates, in the order of the ranking */
+    bool only_infinite;  /* the best logit is +infinity: it reads as 0, others as -infinity */
+    vug_candidate *list; /* room for all ids */
     size_t n_list;
-    float *block_best;     /* [blocks] at least the best logit of a block */
-    uint64_t *histogram;   /* [VUG_MASS_BINS] scratch */
+    float *block_best;   /* [blocks] at least the best logit of a block */
+    uint64_t *histogram; /* [VUG_MASS_BINS] scratch */
 } vug_candidates;
 
 /* Allocates the memory for views of at most `n` logits. */

@@ -80,8 +80,8 @@ static vug_status find_breakers(vug_sampler *s, size_t from, vug_err *err)
 {
     for (size_t i = from; s->is_breaker && i < s->history.n; i++) {
         bool found;
-        VUG_TRY(vug_dry_find_breaker(&s->settings, s->model.tokenizer, s->history.id, i + 1,
-                                     &found, err));
+        VUG_TRY(vug_dry_find_breaker(&s->settings, s->model.tokenizer, s->history.id, i + 1, &found,
+                                     err));
         s->is_breaker[i] = found;
     }
     return VUG_OK;

@@ -73,22 +73,23 @@ VUG_MUST_CHECK vug_status vug_dry_find_breaker(const vug_sampler_settings *setti
 /* ---- sampler (sampler.c) --------------------------------------------------------------- */
 
 typedef struct {
-    int64_t n_vocab;  /* ids that have logits */
-    int64_t n_usable; /* ids that the tokenizer has; the rest is padding */
+    int64_t n_vocab;   /* ids that have logits */
+    int64_t n_usable;  /* ids that the tokenizer has; the rest is padding */
     size_t max_tokens; /* of a prompt and its answer */
-    const vug_tokenizer *tokenizer; /* NULL: breakers of DRY have no effect, words cannot be banned */
+    const vug_tokenizer
+            *tokenizer; /* NULL: breakers of DRY have no effect, words cannot be banned */
 } vug_sampler_model;
 
 typedef struct {
     vug_sampler_settings settings;
     vug_sampler_model model;
     vug_token_history history;
-    uint8_t *is_breaker;  /* [max_tokens] per token of the history; NULL: no breakers */
-    uint8_t *dry_length;  /* [n_vocab] zeros; NULL: no DRY */
+    uint8_t *is_breaker; /* [max_tokens] per token of the history; NULL: no breakers */
+    uint8_t *dry_length; /* [n_vocab] zeros; NULL: no DRY */
     vug_changed_logits changed;
     vug_banned_words banned;
-    uint32_t *allowed;    /* a bit per id that the settings allow; NULL: all */
-    uint32_t *both;       /* the same and allowed by the caller; scratch */
+    uint32_t *allowed; /* a bit per id that the settings allow; NULL: all */
+    uint32_t *both;    /* the same and allowed by the caller; scratch */
     vug_candidates candidates;
 } vug_sampler;
 
@@ -113,10 +114,9 @@ typedef struct {
 
 /* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every
  * allowed logit is NaN or -infinity, it is the lowest allowed id. */
-int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits,
-                           const vug_sampler_mask *mask);
+int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_sampler_mask *mask);
 
-/* ---- log-probabilities (logprobs.c) ------------------------------------------------------ */
+/* ---- log-probabilities (sampler_logprobs.c) ------------------------------------------------------ */
 
 /* Returns the log-probability of `token` among logits [n] and fills `top` with the `n_top` most
  * likely tokens, n_top <= n, best first. `scratch` is for at least n logits. */

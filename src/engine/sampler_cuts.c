@@ -66,8 +66,8 @@ uint64_t vug_candidates_mass(const vug_candidates *c)
 enum { LIKELY = 64 };
 
 typedef struct {
-    size_t n;            /* c->list[0 .. n) */
-    uint64_t mass;       /* of these */
+    size_t n;             /* c->list[0 .. n) */
+    uint64_t mass;        /* of these */
     uint64_t least, most; /* bounds of the mass of all candidates */
 } likely_candidates;
 
@@ -176,8 +176,8 @@ static void add_distances(distance_sums *s, vug_f32x4 logit, float best)
     vug_f32x4 d = (vug_f32x4_of(best) - logit) * 0x1p10f;
     d = vug_f32x4_choose(d < far, d, far);
     d = vug_f32x4_choose(is_candidate, d, zero);
-    const vug_f64x4 whole = __builtin_convertvector(
-            __builtin_convertvector(d + 0.5f, vug_i32x4), vug_f64x4);
+    const vug_f64x4 whole =
+            __builtin_convertvector(__builtin_convertvector(d + 0.5f, vug_i32x4), vug_f64x4);
     s->n += __builtin_convertvector(-is_candidate, vug_f64x4);
     s->sum += whole;
     s->squares += (vug_u64x4)(whole * whole + 0x1p52) - UINT64_C(0x4330000000000000);
@@ -218,10 +218,10 @@ void vug_cut_top_n_sigma(vug_candidates *c, double n)
  * token minus the entropy is (log2 sum - y) - (log2 sum - mean y). */
 typedef struct {
     vug_mass_unit unit;
-    float center;    /* in octaves */
-    double share;    /* of the mass of all candidates */
-    uint64_t taken;  /* mass */
-    double needed;   /* mass */
+    float center;   /* in octaves */
+    double share;   /* of the mass of all candidates */
+    uint64_t taken; /* mass */
+    double needed;  /* mass */
 } mass_search;
 
 /* Takes candidates of a sorted list, at least one, and at equal distance the better first. They are
@@ -234,8 +234,7 @@ static void take_nearest(mass_search *s, const vug_candidate *list, size_t n, si
         up++;
     size_t down = up;
     do {
-        const float above =
-                up > 0 ? octaves_of(list[up - 1].logit, s->unit) - s->center : INFINITY;
+        const float above = up > 0 ? octaves_of(list[up - 1].logit, s->unit) - s->center : INFINITY;
         const float below = down < n ? s->center - octaves_of(list[down].logit, s->unit) : INFINITY;
         const size_t next = above <= below ? --up : down++;
         s->taken += mass_of(list[next].logit, s->unit);

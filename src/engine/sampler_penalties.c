@@ -77,8 +77,7 @@ static int match_length(const vug_token_history *h, const vug_dry *dry, size_t f
     int n = 0;
     while (n < MAX_DRY_MATCH && end - from > (size_t)n) {
         const size_t last = h->n - 1 - (size_t)n;
-        if (h->id[end - 1 - (size_t)n] != h->id[last] ||
-            (dry->is_breaker && dry->is_breaker[last]))
+        if (h->id[end - 1 - (size_t)n] != h->id[last] || (dry->is_breaker && dry->is_breaker[last]))
             break;
         n++;
     }

@@ -77,8 +77,8 @@ static vug_status check_lists(const vug_sampling *s, int64_t n_vocab, vug_err *e
                             s->allowed[i], (long long)n_vocab - 1);
     }
     if (s->n_banned_words > VUG_MAX_BANNED_WORDS)
-        return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu banned words, at most %d",
-                        s->n_banned_words, VUG_MAX_BANNED_WORDS);
+        return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu banned words, at most %d", s->n_banned_words,
+                        VUG_MAX_BANNED_WORDS);
     if (s->n_dry_breakers > VUG_MAX_DRY_BREAKERS)
         return VUG_FAIL(err, VUG_LIMIT, "sampler: %zu breakers of dry, at most %d",
                         s->n_dry_breakers, VUG_MAX_DRY_BREAKERS);
@@ -118,8 +118,10 @@ vug_status vug_sampler_settings_init(vug_sampler_settings *settings, const vug_s
         const vug_sampler_config *config = &sampling->sampler[i];
         VUG_TRY(check_config(config, n_vocab, err));
         s.value[config->kind] = config->value;
-        s.is_greedy = s.is_greedy || (config->kind == VUG_SAMPLER_TEMPERATURE && config->value == 0);
-        s.has_penalty = s.has_penalty || (config->kind < VUG_SAMPLER_DRY && !vug_sampler_is_off(config));
+        s.is_greedy =
+                s.is_greedy || (config->kind == VUG_SAMPLER_TEMPERATURE && config->value == 0);
+        s.has_penalty =
+                s.has_penalty || (config->kind < VUG_SAMPLER_DRY && !vug_sampler_is_off(config));
         if (is_adjustment(config->kind) && first_cut)
             return VUG_FAIL(err, VUG_ARGUMENT,
                             "sampler: %s comes after %s; penalties and biases come first",

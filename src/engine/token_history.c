@@ -13,7 +13,7 @@ vug_status vug_history_init(vug_token_history *h, const vug_history_options *opt
         new.n_in_answer = vug_alloc_zero(v, sizeof(*new.n_in_answer));
         new.counted = vug_alloc(v, sizeof(*new.counted));
         new.is_counted = vug_alloc_zero(v, sizeof(*new.is_counted));
-        ok = ok && new.n_in_prompt && new.n_in_answer && new.counted && new.is_counted;
+        ok = ok && new.n_in_prompt &&new.n_in_answer &&new.counted &&new.is_counted;
     }
     if (!ok) {
         vug_history_release(&new);

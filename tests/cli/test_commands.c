@@ -182,9 +182,9 @@ static void test_run_takes_all_samplers(void **state)
 {
     const scratch *tiny = *state;
     const char *m = tiny->path;
-#define WITH(...)                                                                            \
-    VUG("run", m, "hello", "-n", "4", "-q", "--temperature", "0", "--ignore-eos",            \
-        "--logit-bias", "296=10", __VA_ARGS__)
+#define WITH(...)                                                                                 \
+    VUG("run", m, "hello", "-n", "4", "-q", "--temperature", "0", "--ignore-eos", "--logit-bias", \
+        "296=10", __VA_ARGS__)
     gives(WITH("--raw"), "AAAA\n", "");
     static const char *const rows[][4] = {
         { "--bad-word", "A", "--min-tokens", "1" },

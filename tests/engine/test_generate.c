@@ -280,11 +280,10 @@ static void test_min_tokens_keeps_the_answer_going(void **state)
     }
     /* Stop tokens end it all the same if nothing else may follow; no token at all is an error. */
     const int32_t nine = 9;
-    vug_generate_options o = { .min_tokens = 5,
-                               .sampling = { .sampler = &greedy,
-                                             .n = 1,
-                                             .allowed = &nine,
-                                             .n_allowed = 1 } };
+    vug_generate_options o = {
+        .min_tokens = 5,
+        .sampling = { .sampler = &greedy, .n = 1, .allowed = &nine, .n_allowed = 1 }
+    };
     vug_generation g = generate(&f, &o);
     assert_int_equal(g.tokens.n, 0);
     assert_int_equal(g.finish, VUG_FINISH_STOP);

@@ -75,9 +75,8 @@ static int count_id(const naive_sampler *p, int32_t id, bool with_prompt)
 static int repeat_before(const naive_sampler *p, int32_t id)
 {
     const float window = parameter_of(p, VUG_SAMPLER_DRY_LAST_N, -1);
-    const size_t from = window < 0 || (float)p->n_history < window
-                                ? 0
-                                : p->n_history - (size_t)window;
+    const size_t from =
+            window < 0 || (float)p->n_history < window ? 0 : p->n_history - (size_t)window;
     int longest = 0;
     for (size_t i = from; i < p->n_history; i++) {
         int n = 0;
@@ -108,9 +107,9 @@ static float changed_logit(const naive_sampler *p, const vug_sampler_config *s, 
         repeat = repeat_before(p, id);
         if (s->value == 0 || repeat == 0 || (float)repeat < free_length)
             return l;
-        return l - (float)((double)s->value *
-                           pow((double)parameter_of(p, VUG_SAMPLER_DRY_BASE, 1.75f),
-                               (double)repeat - (double)free_length));
+        return l -
+               (float)((double)s->value * pow((double)parameter_of(p, VUG_SAMPLER_DRY_BASE, 1.75f),
+                                              (double)repeat - (double)free_length));
     default:
         return l;
     }
@@ -354,7 +353,8 @@ static int compare_chain(int chain, int64_t most, int n_samples, uint64_t *rando
     vug_sampler_config config[8];
     int close = 0;
     const int64_t v = 1 + (int64_t)help_random(random, (uint64_t)most);
-    const int64_t usable = help_random(random, 3) ? v : 1 + (int64_t)help_random(random, (uint64_t)v);
+    const int64_t usable =
+            help_random(random, 3) ? v : 1 + (int64_t)help_random(random, (uint64_t)v);
     p = (naive_sampler){ .config = config, .seed = (uint64_t)chain, .n_prompt = 5, .n_history = 5 };
     p.n_samplers = random_chain(config, v, random);
     const vug_sampling sampling = { .sampler = config, .n = p.n_samplers, .seed = p.seed };

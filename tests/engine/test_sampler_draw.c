@@ -41,7 +41,9 @@ static void test_noise_depends_on_everything(void **state)
     enum { N = 20000 };
     for (int i = 0; i < N; i++) {
         const vug_noise a = { help_bits(&random), help_random(&random, 100000) };
-        const vug_noise other[] = { { a.seed + 1, a.position }, { a.seed, a.position + 1 }, a, a, a };
+        const vug_noise other[] = {
+            { a.seed + 1, a.position }, { a.seed, a.position + 1 }, a, a, a
+        };
         const int32_t id = (int32_t)help_random(&random, 300000) * 4;
         const int32_t ids[] = { id, id, id, id + 1, id + 4 };
         for (int k = 0; k < 5; k++) {
@@ -158,8 +160,9 @@ static void test_only_logits_seed_and_tokens_decide(void **state)
         const vug_sampler_config wide[] = { { VUG_SAMPLER_PRESENCE, 0.5f, 0 },
                                             { VUG_SAMPLER_DRY, 0.8f, 0 },
                                             { VUG_SAMPLER_TEMPERATURE, 1.3f, 0 } };
-        const vug_sampler_config list[] = { wide[0], wide[1], wide[2],
-                                            { VUG_SAMPLER_TOP_K, N - 1, 0 } };
+        const vug_sampler_config list[] = {
+            wide[0], wide[1], wide[2], { VUG_SAMPLER_TOP_K, N - 1, 0 }
+        };
         const vug_sampling a = { .sampler = wide, .n = 3, .seed = (uint64_t)i };
         const vug_sampling b = { .sampler = list, .n = 4, .seed = (uint64_t)i };
         vug_sampler alone = help_sampler(&a, N, N), padded = help_sampler(&a, PADDED, N);
@@ -215,11 +218,8 @@ static void check_distribution(const char *name, const vug_sampler_config *confi
         fail_msg("%s: chi-square %g, %d degrees of freedom", name, chi2, sides - 1);
 }
 
-#define CHAIN(...)                         \
-    (const vug_sampler_config[])           \
-    {                                      \
-        __VA_ARGS__                        \
-    },                                     \
+#define CHAIN(...)                               \
+    (const vug_sampler_config[]){ __VA_ARGS__ }, \
             sizeof((const vug_sampler_config[]){ __VA_ARGS__ }) / sizeof(vug_sampler_config)
 
 /* Probabilities in 64ths; ids are not in the order of the probabilities. */
@@ -295,10 +295,10 @@ static void test_top_n_sigma(void **state)
         double warm[SIDES];
         for (int i = 0; i < SIDES; i++)
             warm[i] = p[i] > 0 ? pow(p[i], 0.2) : 0;
-        check_distribution("top-n-sigma",
-                           CHAIN({ VUG_SAMPLER_TEMPERATURE, 5, 0 },
-                                 { VUG_SAMPLER_TOP_N_SIGMA, rows[r].n, 0 }),
-                           logits, warm);
+        check_distribution(
+                "top-n-sigma",
+                CHAIN({ VUG_SAMPLER_TEMPERATURE, 5, 0 }, { VUG_SAMPLER_TOP_N_SIGMA, rows[r].n, 0 }),
+                logits, warm);
     }
 }
 

@@ -88,10 +88,12 @@ static void test_dry_follows_its_formula(void **state)
     const vug_sampler_config chain[] = { { VUG_SAMPLER_DRY, 1, 0 },
                                          { VUG_SAMPLER_DRY_BASE, 2, 0 },
                                          greedy };
-    const vug_sampler_config longer[] = { chain[0], chain[1], greedy,
-                                          { VUG_SAMPLER_DRY_ALLOWED_LENGTH, 4, 0 } };
-    const vug_sampler_config recent[] = { chain[0], chain[1], greedy,
-                                          { VUG_SAMPLER_DRY_LAST_N, 6, 0 } };
+    const vug_sampler_config longer[] = {
+        chain[0], chain[1], greedy, { VUG_SAMPLER_DRY_ALLOWED_LENGTH, 4, 0 }
+    };
+    const vug_sampler_config recent[] = {
+        chain[0], chain[1], greedy, { VUG_SAMPLER_DRY_LAST_N, 6, 0 }
+    };
     const vug_sampling a = { .sampler = chain, .n = 3 }, b = { .sampler = longer, .n = 4 };
     const vug_sampling c = { .sampler = recent, .n = 4 };
     static const struct {

@@ -147,8 +147,8 @@ void vug_request_parse_words(vug_request_parser *p, const vug_field *field, cons
     if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY))
         return;
     if (v->n > most) {
-        vug_field_reject(p, field->name, "%s has %zu strings, at most %zu are allowed",
-                         field->name, v->n, most);
+        vug_field_reject(p, field->name, "%s has %zu strings, at most %zu are allowed", field->name,
+                         v->n, most);
         return;
     }
     const char **word = vug_request_alloc(p, v->n, sizeof(*word));

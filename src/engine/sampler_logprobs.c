@@ -37,8 +37,8 @@ float vug_compute_logprobs(vug_candidates *c, const float *logits, int64_t n, in
     }
     size_t kept = 0;
     for (; kept < c->n_list && kept < n_top; kept++)
-        top[kept] = (vug_logprob){ c->list[kept].id, log_softmax(c, logits[c->list[kept].id],
-                                                                 log_sum) };
+        top[kept] = (vug_logprob){ c->list[kept].id,
+                                   log_softmax(c, logits[c->list[kept].id], log_sum) };
     /* If fewer tokens have a probability, the lowest other ids follow. */
     for (int32_t id = 0; kept < n_top; id++) {
         if (!is_listed(c, id))
