@@ -201,32 +201,47 @@ void vug_candidates_shorten(vug_candidates *c)
     c->is_list = true;
 }
 
-/* The best k of all candidates are kept in a heap; only what is better than the worst of them gets
- * in. */
+/* A heap [k] of the best of all that are offered; before it is full, it is in no order. */
+static void offer(vug_candidate *heap, size_t *n, size_t k, vug_candidate one)
+{
+    if (*n == k) {
+        if (!vug_candidate_is_before(&one, &heap[0]))
+            return;
+        heap[0] = one;
+        sift_down(heap, k, 0);
+        return;
+    }
+    heap[(*n)++] = one;
+    if (*n == k)
+        make_heap(heap, k);
+}
+
+/* A logit that the best k candidates reach: that of the k-th best block. */
+static float limit_of_best(vug_candidates *c, size_t k)
+{
+    size_t n = 0;
+    for (size_t b = 0; b < vug_candidates_blocks(c); b++)
+        offer(c->list, &n, k, (vug_candidate){ (int32_t)b, c->block_best[b] });
+    return n == k && c->list[0].logit > c->last.logit ? c->list[0].logit : c->last.logit;
+}
+
 void vug_candidates_best(vug_candidates *c, size_t k)
 {
     float buffer[VUG_LOGITS_BLOCK];
     size_t n = 0;
-    vug_candidate limit = c->last;
+    /* After a cut at the upper end, blocks may not have their best logits any more. */
+    float limit = c->is_cut ? c->last.logit : limit_of_best(c, k);
     for (size_t b = 0; b < vug_candidates_blocks(c); b++) {
-        if (!(c->block_best[b] >= limit.logit))
+        if (!(c->block_best[b] >= limit))
             continue;
         const float *x = vug_candidates_block(c, b, buffer);
         for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j++) {
-            const vug_candidate one = { (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] };
-            if (!(one.logit >= limit.logit) || (n == k && !vug_candidate_is_before(&one, &limit)))
-                continue;
-            if (n == k) {
-                c->list[0] = one;
-                sift_down(c->list, n, 0);
-            } else {
-                c->list[n++] = one;
-                if (n < k)
-                    continue;
-                make_heap(c->list, n);
-            }
-            limit = c->list[0];
+            if (x[j] >= limit)
+                offer(c->list, &n, k,
+                      (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] });
         }
+        if (n == k && c->list[0].logit > limit)
+            limit = c->list[0].logit;
     }
     vug_candidates_sort(c->list, n);
     c->n_list = n;

@@ -278,14 +278,54 @@ static int32_t find_last_bin(vug_candidates *c, mass_search *s)
     return bin;
 }
 
-/* Lists the candidates of a bin and returns their number. `*best` and `*worst` become the ends of
- * the logits that are nearer to the center; without any, `*best` is below `*worst`. */
-static size_t list_bin(vug_candidates *c, const mass_search *s, int32_t wanted, float *best,
-                       float *worst)
+/* Whether a block may have logits in the bin: their distances to the logit at the center are in a
+ * range that is a little wider than the bin. */
+static bool block_may_have(const mass_search *s, const float *x, int32_t wanted)
+{
+    const float octave = 1 / s->unit.scale;
+    const float center = s->unit.best + s->center * octave;
+    const float width = octave / VUG_MASS_BINS_PER_OCTAVE;
+    const float margin = 1e-5f * ((float)wanted * width + fabsf(center) + fabsf(s->unit.best));
+    const vug_f32x4 least = vug_f32x4_of((float)wanted * width - margin);
+    const vug_f32x4 most = vug_f32x4_of((float)(wanted + 1) * width + margin);
+    vug_i32x4 found = { 0 };
+    for (size_t j = 0; j < VUG_LOGITS_BLOCK; j += 4) {
+        const vug_f32x4 distance = vug_f32x4_load(x + j) - vug_f32x4_of(center);
+        const vug_f32x4 size = (vug_f32x4)((vug_i32x4)distance & INT32_MAX);
+        found |= (size >= least) & (size <= most);
+    }
+    return (found[0] | found[1] | found[2] | found[3]) != 0;
+}
+
+/* Lists the candidates of a bin and returns their number. */
+static size_t list_bin(vug_candidates *c, const mass_search *s, int32_t wanted)
 {
     float buffer[VUG_LOGITS_BLOCK];
-    int32_t bin[VUG_LOGITS_BLOCK];
     size_t n = 0;
+    for (size_t b = 0; b < vug_candidates_blocks(c); b++) {
+        if (!has_mass(c, b, s->unit))
+            continue;
+        const float *x = vug_candidates_block(c, b, buffer);
+        if (!block_may_have(s, x, wanted))
+            continue;
+        for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j += 4) {
+            const vug_f32x4 y = vug_mass_octaves(vug_f32x4_load(x + j), s->unit);
+            const vug_i32x4 bins = vug_mass_bins(y, s->center);
+            for (int32_t k = j; k < j + 4; k++) {
+                if (bins[k - j] == wanted && x[k] >= c->last.logit)
+                    c->list[n++] = (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + k, x[k] };
+            }
+        }
+    }
+    vug_candidates_sort(c->list, n);
+    return n;
+}
+
+/* The ends of the logits in nearer bins; without any, `*best` is below `*worst`. */
+static void find_nearer(const vug_candidates *c, const mass_search *s, int32_t bin, float *best,
+                        float *worst)
+{
+    float buffer[VUG_LOGITS_BLOCK];
     vug_f32x4 high = vug_f32x4_of(-INFINITY), low = vug_f32x4_of(INFINITY);
     for (size_t b = 0; b < vug_candidates_blocks(c); b++) {
         if (!has_mass(c, b, s->unit))
@@ -294,14 +334,9 @@ static size_t list_bin(vug_candidates *c, const mass_search *s, int32_t wanted, 
         for (size_t j = 0; j < VUG_LOGITS_BLOCK; j += 4) {
             const vug_f32x4 logit = vug_f32x4_load(x + j);
             const vug_i32x4 bins = vug_mass_bins(vug_mass_octaves(logit, s->unit), s->center);
-            const vug_i32x4 nearer = (bins < wanted) & (logit >= -FLT_MAX);
+            const vug_i32x4 nearer = (bins < bin) & (logit >= -FLT_MAX);
             high = vug_f32x4_choose(nearer & (logit > high), logit, high);
             low = vug_f32x4_choose(nearer & (logit < low), logit, low);
-            memcpy(bin + j, &bins, sizeof(bins));
-        }
-        for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j++) {
-            if (bin[j] == wanted && x[j] >= c->last.logit)
-                c->list[n++] = (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] };
         }
     }
     *best = -INFINITY;
@@ -310,8 +345,6 @@ static size_t list_bin(vug_candidates *c, const mass_search *s, int32_t wanted, 
         *best = high[k] > *best ? high[k] : *best;
         *worst = low[k] < *worst ? low[k] : *worst;
     }
-    vug_candidates_sort(c->list, n);
-    return n;
 }
 
 static void cut_by_mass(vug_candidates *c, mass_search *s)
@@ -323,12 +356,17 @@ static void cut_by_mass(vug_candidates *c, mass_search *s)
         keep_part(c, from, to);
         return;
     }
-    float best, worst;
+    /* Around the best token, what is nearer is known. */
+    float best = -INFINITY, worst = INFINITY;
     const int32_t bin = find_last_bin(c, s);
-    const size_t n = list_bin(c, s, bin, &best, &worst);
+    const size_t n = list_bin(c, s, bin);
     take_nearest(s, c->list, n, &from, &to);
+    if (s->center < 0)
+        find_nearer(c, s, bin, &best, &worst);
     vug_candidate first = c->list[from], last = c->list[to - 1];
-    if (best > first.logit)
+    if (s->center == 0)
+        first = c->first;
+    else if (best > first.logit)
         first = (vug_candidate){ 0, best };
     if (worst < last.logit)
         last = (vug_candidate){ INT32_MAX, worst };
