@@ -58,9 +58,10 @@ static void clear_outside(const vug_candidates *c, size_t block, float *x)
     }
 }
 
-const float *vug_candidates_block(const vug_candidates *c, size_t block, float *x)
+const float *vug_candidates_block(const vug_candidates *c, size_t block, float *buffer)
 {
     const vug_logits_view *v = &c->view;
+    float *const x = buffer;
     const size_t first = block * VUG_LOGITS_BLOCK;
     const uint64_t allowed = allowed_bits(v, block);
     uint64_t changed = load_bits(v->is_changed, block * 2, ((size_t)v->n + 31) / 32, 0);
@@ -237,8 +238,7 @@ void vug_candidates_best(vug_candidates *c, size_t k)
         const float *x = vug_candidates_block(c, b, buffer);
         for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j++) {
             if (x[j] >= limit)
-                offer(c->list, &n, k,
-                      (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] });
+                offer(c->list, &n, k, (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] });
         }
         if (n == k && c->list[0].logit > limit)
             limit = c->list[0].logit;
@@ -246,4 +246,21 @@ void vug_candidates_best(vug_candidates *c, size_t k)
     vug_candidates_sort(c->list, n);
     c->n_list = n;
     c->is_list = true;
+}
+
+/* ---- cutting ----------------------------------------------------------------------- */
+
+void vug_candidates_keep_part(vug_candidates *c, size_t from, size_t to)
+{
+    memmove(c->list, c->list + from, (to - from) * sizeof(*c->list));
+    c->n_list = to - from;
+    c->first = c->list[0];
+}
+
+void vug_candidates_keep_interval(vug_candidates *c, vug_candidate first, vug_candidate last)
+{
+    c->first = first;
+    c->last = last;
+    c->is_cut = true;
+    vug_candidates_shorten(c);
 }

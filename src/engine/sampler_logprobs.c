@@ -24,10 +24,11 @@ static bool is_listed(const vug_candidates *c, int32_t id)
     return false;
 }
 
-float vug_compute_logprobs(vug_candidates *c, const float *logits, int64_t n, int32_t token,
+float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t n, int32_t token,
                            vug_logprob *top, size_t n_top)
 {
     const vug_logits_view view = { .logits = logits, .n = n };
+    vug_candidates *const c = scratch;
     double log_sum = 0;
     c->n_list = 0;
     if (vug_candidates_start(c, &view)) {

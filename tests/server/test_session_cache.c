@@ -52,7 +52,7 @@ static vug_generation generate(vug_session *s, const token_conversation *t, int 
 {
     static const vug_sampler_config warm[] = { { VUG_SAMPLER_TEMPERATURE, 0.8f, 0 } };
     const vug_generate_options how = { .max_tokens = most,
-                                       .sampling = { warm, 1, seed },
+                                       .sampling = { .sampler = warm, .n = 1, .seed = seed },
                                        .logprobs = true,
                                        .cancel = &l->cancel,
                                        .on_piece = record_token,
