@@ -13,12 +13,14 @@
  */
 
 #include "ir/ir.h"
+#include "ir/kv_layout.h"
 #include "ir/plan.h"
 #include "ir/tensor.h"
 
 typedef struct vug_device vug_device;
 typedef struct vug_program vug_program;
 typedef struct vug_state vug_state;
+typedef struct vug_kv vug_kv;
 typedef struct vug_workspace vug_workspace;
 
 /* A weight as the checkpoint holds it. The bytes may have any alignment and must outlive the
@@ -107,6 +109,21 @@ typedef struct {
     /* Restores these tokens in the layers with a window; earlier ones are lost there. */
     void (*window_snapshot_restore)(const vug_program *program, vug_state *to,
                                     const vug_state *windows, int64_t n);
+    /* A key/value cache: pages of the groups of a layout (ir/kv_layout.h). Which pages are in use
+     * is the caller's affair. Bytes of a page of a group. */
+    uint64_t (*kv_page_bytes)(const vug_device *device, const vug_kv_layout *layout, int group);
+    /* Reserves room for pages 1 .. pages[g] of each group; no page has memory yet. The layout is
+     * borrowed. */
+    VUG_MUST_CHECK vug_status (*kv_create)(vug_device *device, const vug_kv_layout *layout,
+                                           const uint32_t *pages, vug_kv **out, vug_err *err);
+    void (*kv_destroy)(vug_kv *kv);
+    /* Gives a page memory, or takes it away; its contents are unspecified afterwards. */
+    VUG_MUST_CHECK vug_status (*kv_commit)(vug_kv *kv, int group, vug_page page, vug_err *err);
+    void (*kv_discard)(vug_kv *kv, int group, vug_page page);
+    void (*kv_copy)(vug_kv *kv, int group, vug_page to, vug_page from);
+    /* Between a page and `bytes` [kv_page_bytes] in host memory, in a format of the backend. */
+    void (*kv_read)(const vug_kv *kv, int group, vug_page page, uint8_t *bytes);
+    void (*kv_write)(vug_kv *kv, int group, vug_page page, const uint8_t *bytes);
     VUG_MUST_CHECK vug_status (*workspace_create)(const vug_program *program, vug_workspace **out,
                                                   vug_err *err);
     void (*workspace_destroy)(vug_workspace *workspace);

@@ -20,7 +20,7 @@ typedef enum {
             VUG_KV_COUNT
 } vug_kv_format;
 
-enum { VUG_KV_GROUP = 32 }; /* elements of a head's key or value that share a scale in Q8 */
+enum { VUG_KV_Q8_BLOCK = 32 }; /* elements of a head's key or value that share a scale in Q8 */
 
 const char *vug_kv_format_name(vug_kv_format kv);
 /* VUG_KV_COUNT if no format has this name. */

@@ -10,7 +10,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { HALF = 8, PANEL = VUG_CPU_PANEL, GROUP = VUG_KV_GROUP };
+enum { HALF = 8, PANEL = VUG_CPU_PANEL, GROUP = VUG_KV_Q8_BLOCK };
 
 /* ---- tiles ---------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include "backend/cpu/attention.h"
 #include "quant/codec.h"
 
-enum { PANEL = VUG_CPU_PANEL, BLOCK = VUG_CPU_KEY_BLOCK, GROUP = VUG_KV_GROUP };
+enum { PANEL = VUG_CPU_PANEL, BLOCK = VUG_CPU_KEY_BLOCK, GROUP = VUG_KV_Q8_BLOCK };
 
 /* ---- sizes ------------------------------------------------------------------ */
 

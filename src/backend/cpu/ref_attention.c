@@ -8,9 +8,9 @@
  * before the elements do. An infinity makes all of them NaN. */
 static void round_group(const float *x, int64_t n, float *out)
 {
-    float padded[VUG_KV_GROUP] = { 0 }, scale;
-    int8_t q[VUG_KV_GROUP];
-    int16_t sum[VUG_KV_GROUP / 16];
+    float padded[VUG_KV_Q8_BLOCK] = { 0 }, scale;
+    int8_t q[VUG_KV_Q8_BLOCK];
+    int16_t sum[VUG_KV_Q8_BLOCK / 16];
     memcpy(padded, x, (size_t)n * sizeof(*x));
     vug_ref_quantize_block(padded, q, &scale, sum);
     for (int64_t i = 0; i < n; i++)
@@ -20,8 +20,8 @@ static void round_group(const float *x, int64_t n, float *out)
 void vug_ref_round_kv(vug_kv_format format, const float *x, int64_t n, float *out)
 {
     if (format == VUG_KV_Q8) {
-        for (int64_t i = 0; i < n; i += VUG_KV_GROUP)
-            round_group(x + i, n - i < VUG_KV_GROUP ? n - i : VUG_KV_GROUP, out + i);
+        for (int64_t i = 0; i < n; i += VUG_KV_Q8_BLOCK)
+            round_group(x + i, n - i < VUG_KV_Q8_BLOCK ? n - i : VUG_KV_Q8_BLOCK, out + i);
         return;
     }
     const vug_dtype dtype = format == VUG_KV_F16    ? VUG_DTYPE_F16

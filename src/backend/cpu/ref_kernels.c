@@ -100,9 +100,9 @@ static float bf16_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 /* Each group of 32 rows begins with 16 scales. */
 static float q8_key_of(const vug_cpu_tile *t, int64_t i, int64_t c)
 {
-    enum { SCALES = VUG_CPU_PANEL * sizeof(float), CODES = VUG_KV_GROUP * VUG_CPU_PANEL };
-    const uint8_t *group = (const uint8_t *)t->b + i / VUG_KV_GROUP * (SCALES + CODES);
-    const int64_t at = SCALES + i % VUG_KV_GROUP * VUG_CPU_PANEL + c;
+    enum { SCALES = VUG_CPU_PANEL * sizeof(float), CODES = VUG_KV_Q8_BLOCK * VUG_CPU_PANEL };
+    const uint8_t *group = (const uint8_t *)t->b + i / VUG_KV_Q8_BLOCK * (SCALES + CODES);
+    const int64_t at = SCALES + i % VUG_KV_Q8_BLOCK * VUG_CPU_PANEL + c;
     return (float)(int8_t)group[at] * vug_ref_decode_element(VUG_DTYPE_F32, group, c);
 }
 

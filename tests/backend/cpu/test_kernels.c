@@ -106,7 +106,7 @@ static void fill_cached(rng *r, vug_kv_format kv, bool keys, int64_t k, uint8_t 
                             : kv == VUG_KV_BF16 ? VUG_DTYPE_BF16
                                                 : VUG_DTYPE_F32;
     for (int64_t i = 0; i < k; i++) {
-        if (kv == VUG_KV_Q8 && keys && i % VUG_KV_GROUP == 0) {
+        if (kv == VUG_KV_Q8 && keys && i % VUG_KV_Q8_BLOCK == 0) {
             rng_fill(r, (float *)(void *)to, PANEL);
             to += PANEL * sizeof(float);
         }
@@ -126,7 +126,7 @@ static void check_cached_tile(const vug_cpu_kernels *kernels, rng *r, vug_kv_for
                               int64_t k)
 {
     const int64_t lda = k + 1, ldc = PANEL + 2;
-    const int64_t scales = (k + VUG_KV_GROUP - 1) / VUG_KV_GROUP * PANEL;
+    const int64_t scales = (k + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK * PANEL;
     const size_t nb = (size_t)(k * PANEL + scales), nc = (size_t)(rows * ldc), nk = (size_t)k;
     float *a = guarded_floats((size_t)(rows * lda)), *b = guarded_floats(nb);
     float *scale = guarded_floats(nk), *c = guarded_floats(nc), *want = guarded_floats(nc);

@@ -145,11 +145,11 @@ static void test_rounding_is_within_half_a_step(void **state)
         for (int i = 0; i < 100; i++)
             assert_true(fabs((double)y[i] - (double)x[i]) <= fabs((double)x[i]) * 0x1p-8);
         vug_ref_round_kv(VUG_KV_Q8, x, 100, y);
-        for (int i = 0; i < 100; i += VUG_KV_GROUP) {
+        for (int i = 0; i < 100; i += VUG_KV_Q8_BLOCK) {
             double most = 0;
-            for (int j = i; j < i + VUG_KV_GROUP && j < 100; j++)
+            for (int j = i; j < i + VUG_KV_Q8_BLOCK && j < 100; j++)
                 most = fmax(most, fabs((double)x[j]));
-            for (int j = i; j < i + VUG_KV_GROUP && j < 100; j++)
+            for (int j = i; j < i + VUG_KV_Q8_BLOCK && j < 100; j++)
                 assert_true(fabs((double)y[j] - (double)x[j]) <=
                             most / 127 * (0.5 + 127 * 4 * 0x1p-24));
         }
