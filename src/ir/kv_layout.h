@@ -41,8 +41,9 @@ typedef struct {
     vug_kv_format format;
 } vug_kv_layout;
 
-/* Fails if two nodes fill the cache of one layer, or if there are too many groups. The caller
- * releases the layout. */
+/* Fails, and leaves an all-zero layout, if two nodes fill the cache of one layer, if a node
+ * fills the cache of a layer that the graph does not have, or if there are too many groups. The
+ * caller releases the layout. */
 VUG_MUST_CHECK vug_status vug_kv_layout_init(vug_kv_layout *layout, const vug_graph *graph,
                                              vug_kv_format format, vug_err *err);
 /* Accepts an all-zero layout. */
