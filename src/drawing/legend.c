@@ -83,7 +83,7 @@ typedef struct {
 
 /* Writes the text of the next entry, on a new line if this one is full; returns the position of its
  * sample. */
-static legend_pen legend_entry(vug_page *p, legend_pen *at, const char *text)
+static legend_pen legend_entry(vug_drawing_page *p, legend_pen *at, const char *text)
 {
     const int w = 34 + vug_text_pixels(vug_text_columns(text), SMALL) + 20;
     if (at->x + w > p->width - MARGIN) {
@@ -96,20 +96,21 @@ static legend_pen legend_entry(vug_page *p, legend_pen *at, const char *text)
     return sample;
 }
 
-static void legend_box(vug_page *p, legend_pen *at, int round, const char *css, const char *text)
+static void legend_box(vug_drawing_page *p, legend_pen *at, int round, const char *css,
+                       const char *text)
 {
     const legend_pen s = legend_entry(p, at, text);
     vug_svg_rect(p, &(vug_layout_box){ .x = s.x, .y = s.y, .w = 26, .h = 16 }, round, css);
 }
 
-static void legend_wire(vug_page *p, legend_pen *at, const char *css, const char *text)
+static void legend_wire(vug_drawing_page *p, legend_pen *at, const char *css, const char *text)
 {
     const legend_pen s = legend_entry(p, at, text);
     vug_buf_printf(p->to, "<path class=\"%s\" d=\"M%d %dL%d %d\"/>\n", css, s.x, s.y + 8, s.x + 26,
                    s.y + 8);
 }
 
-void vug_svg_legend(vug_page *p)
+void vug_svg_legend(vug_drawing_page *p)
 {
     legend_pen at = { MARGIN, p->legend_y + 16 };
     vug_svg_text(p, MARGIN, p->legend_y, "head", "legend", -1);

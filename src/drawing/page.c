@@ -15,7 +15,7 @@ static int box_width(const vug_draw_box *box)
     return w < WIDEST_BOX ? w : WIDEST_BOX;
 }
 
-static bool measure_panel(vug_page *p, int i)
+static bool measure_panel(vug_drawing_page *p, int i)
 {
     const vug_draw_panel *panel = &p->d.panel[i];
     vug_page_panel *s = &p->panel[i];
@@ -50,7 +50,7 @@ static bool measure_panel(vug_page *p, int i)
 }
 
 /* Layers side by side, in as many rows as it takes; gives the frame its size. */
-static void place_layers(vug_page *p)
+static void place_layers(vug_drawing_page *p)
 {
     int row_w = 0, row_h = 0, y = 0, widest = NARROWEST;
     for (int i = 1; i + 1 < p->d.n_panels; i++) {
@@ -74,7 +74,7 @@ static void place_layers(vug_page *p)
         p->panel[i].y += head;
 }
 
-static void place_all(vug_page *p)
+static void place_all(vug_drawing_page *p)
 {
     vug_page_panel *before = &p->panel[0], *after = &p->panel[p->d.n_panels - 1];
     const bool layers = p->d.fold.n_layers > 0;
@@ -99,9 +99,9 @@ static void place_all(vug_page *p)
     p->legend_y = y;
 }
 
-bool vug_page_init(vug_page *p, const vug_graph *g)
+bool vug_page_init(vug_drawing_page *p, const vug_graph *g)
 {
-    *p = (vug_page){ 0 };
+    *p = (vug_drawing_page){ 0 };
     if (!vug_drawing_init(&p->d, g))
         return false;
     p->panel = vug_arena_alloc(&p->d.arena, (size_t)p->d.n_panels, sizeof(*p->panel));
@@ -115,7 +115,7 @@ bool vug_page_init(vug_page *p, const vug_graph *g)
     return true;
 }
 
-void vug_page_release(vug_page *p)
+void vug_page_release(vug_drawing_page *p)
 {
     vug_drawing_release(&p->d);
 }

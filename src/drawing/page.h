@@ -39,7 +39,7 @@ typedef struct {
     int frame_x, frame_y, frame_w, frame_h; /* around the layers */
     int cells;                              /* in a row of the strip */
     int legend_y;
-} vug_page;
+} vug_drawing_page;
 
 static inline int vug_max_int(int a, int b)
 {
@@ -52,7 +52,7 @@ static inline int vug_text_pixels(int columns, int tenths)
 }
 
 /* Finds the size and position of every panel and box. False when out of memory. */
-bool vug_page_init(vug_page *p, const vug_graph *g);
-void vug_page_release(vug_page *p);
+bool vug_page_init(vug_drawing_page *p, const vug_graph *g);
+void vug_page_release(vug_drawing_page *p);
 
 #endif

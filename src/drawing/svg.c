@@ -86,7 +86,7 @@ static char kind_letter(int kind)
 /* ---- boxes and wires ------------------------------------------------------------------- */
 
 /* Writes the text that was collected in d.text, and empties it. */
-static void write_scratch(vug_page *p, int x, int y, const char *css, int columns)
+static void write_scratch(vug_drawing_page *p, int x, int y, const char *css, int columns)
 {
     vug_buf *text = &p->d.text;
     vug_svg_text(p, x, y, css, text->ptr && text->len ? text->ptr : "", columns);
@@ -100,7 +100,8 @@ static int sign(int v)
 
 /* All pieces are horizontal or vertical. Corners are rounded, except where several wires of
  * one box separate. */
-static void draw_wire(vug_page *p, const vug_layout *l, const vug_layout_wire *wire, int dx, int dy)
+static void draw_wire(vug_drawing_page *p, const vug_layout *l, const vug_layout_wire *wire, int dx,
+                      int dy)
 {
     int siblings = 0;
     for (int i = 0; i < l->n_wires; i++)
@@ -126,7 +127,7 @@ static void draw_wire(vug_page *p, const vug_layout *l, const vug_layout_wire *w
     vug_buf_puts(p->to, "\"/>\n");
 }
 
-static void draw_lines(vug_page *p, const vug_draw_box *box, const vug_layout_box *at)
+static void draw_lines(vug_drawing_page *p, const vug_draw_box *box, const vug_layout_box *at)
 {
     static const char *const css[] = {
         [VUG_LINE_NAME] = "name",   [VUG_LINE_ATTR] = "attr",     [VUG_LINE_WEIGHT] = "weight",
@@ -152,7 +153,7 @@ static void draw_lines(vug_page *p, const vug_draw_box *box, const vug_layout_bo
     }
 }
 
-static void draw_box(vug_page *p, const vug_draw_box *box, const vug_layout_box *at)
+static void draw_box(vug_drawing_page *p, const vug_draw_box *box, const vug_layout_box *at)
 {
     const vug_op op = p->d.g->node[box->node].op;
     const char *css = vug_svg_class(op);
@@ -193,7 +194,7 @@ static const char *heading_of(const vug_drawing *d, const vug_draw_panel *panel)
     return "after the layers";
 }
 
-static void draw_head(vug_page *p, int i)
+static void draw_head(vug_drawing_page *p, int i)
 {
     const vug_draw_panel *panel = &p->d.panel[i];
     const vug_page_panel *s = &p->panel[i];
@@ -220,7 +221,7 @@ static void draw_head(vug_page *p, int i)
     write_scratch(p, s->x + PAD + 34, s->y + 41, "note", (s->w - 2 * PAD - 34) * 10 / SMALL);
 }
 
-static void draw_panel(vug_page *p, int i)
+static void draw_panel(vug_drawing_page *p, int i)
 {
     const vug_draw_panel *panel = &p->d.panel[i];
     const vug_page_panel *s = &p->panel[i];
@@ -245,7 +246,7 @@ static void draw_panel(vug_page *p, int i)
     }
 }
 
-static void draw_frame(vug_page *p)
+static void draw_frame(vug_drawing_page *p)
 {
     const vug_fold *fold = &p->d.fold;
     const vug_layout_box frame = {
@@ -282,13 +283,13 @@ static void draw_frame(vug_page *p)
 }
 
 /* An arrow from one panel down to the next. */
-static void draw_flow(vug_page *p, int from_y, int to_y)
+static void draw_flow(vug_drawing_page *p, int from_y, int to_y)
 {
     vug_buf_printf(p->to, "<path class=\"flow\" d=\"M%d %dL%d %d\"/>\n", p->width / 2, from_y,
                    p->width / 2, to_y - 2);
 }
 
-static void draw_flows(vug_page *p)
+static void draw_flows(vug_drawing_page *p)
 {
     const vug_page_panel *before = &p->panel[0], *after = &p->panel[p->d.n_panels - 1];
     const bool layers = p->d.fold.n_layers > 0;
@@ -300,7 +301,7 @@ static void draw_flows(vug_page *p)
 
 /* ---- title and page -------------------------------------------------------- */
 
-static void draw_title(vug_page *p)
+static void draw_title(vug_drawing_page *p)
 {
     const vug_graph *g = p->d.g;
     uint64_t elements, bytes;
@@ -318,7 +319,7 @@ static void draw_title(vug_page *p)
     write_scratch(p, MARGIN, MARGIN + 46, "note", (p->width - 2 * MARGIN) * 10 / SMALL);
 }
 
-static void draw_all(vug_page *p)
+static void draw_all(vug_drawing_page *p)
 {
     draw_title(p);
     draw_frame(p);
@@ -331,7 +332,7 @@ static void draw_all(vug_page *p)
 void vug_graph_svg(const vug_graph *g, vug_buf *to)
 {
     vug_buf body = { 0 };
-    vug_page p;
+    vug_drawing_page p;
     const bool ok = vug_page_init(&p, g);
     p.to = &body;
     if (ok) {
