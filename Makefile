@@ -121,8 +121,8 @@ $(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
 	$(link)
 $(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
-# tests/support/alloc_hook.c stands between this one test and the heap.
-$(BUILD)/tests/test_alloc: LINK_FLAGS = $(if $(filter Linux,$(OS)),\
+# tests/support/alloc_hook.c stands between these tests and the heap.
+$(addprefix $(BUILD)/tests/,test_alloc test_prefix_random): LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
 # A test program lies in build/tests/ by its name alone, whatever folder its source is in.
 define test_program

@@ -22,7 +22,9 @@ struct vug_kv_pool {
     vug_kv_pool_group group[VUG_KV_MAX_GROUPS];
     vug_kv_pool_stats stats;
     vug_kv_reclaim *reclaim;
-    void *user;
+    void *reclaim_user;
+    vug_kv_idle *idle;
+    void *idle_user;
 };
 
 /* ---- creation ------------------------------------------------------------------- */
@@ -113,7 +115,13 @@ void vug_kv_pool_destroy(vug_kv_pool *pool)
 void vug_kv_pool_on_full(vug_kv_pool *pool, vug_kv_reclaim *reclaim, void *user)
 {
     pool->reclaim = reclaim;
-    pool->user = user;
+    pool->reclaim_user = user;
+}
+
+void vug_kv_pool_on_idle(vug_kv_pool *pool, vug_kv_idle *idle, void *user)
+{
+    pool->idle = idle;
+    pool->idle_user = user;
 }
 
 /* ---- reading -------------------------------------------------------------------- */
@@ -126,6 +134,12 @@ const vug_kv_layout *vug_kv_pool_layout(const vug_kv_pool *pool)
 vug_kv *vug_kv_pool_kv(const vug_kv_pool *pool)
 {
     return pool->kv;
+}
+
+uint32_t vug_kv_pool_max_pages(const vug_kv_pool *pool, int group)
+{
+    VUG_ASSERT(group >= 0 && group < pool->layout.n_groups);
+    return pool->group[group].max_pages;
 }
 
 uint64_t vug_kv_page_bytes(const vug_kv_pool *pool, int group)
@@ -215,7 +229,7 @@ vug_page vug_kv_page_take(vug_kv_pool *pool, int group)
         page = commit_page(pool, group);
         if (page > 0)
             break;
-        if (!discard_free_page(pool) && !(pool->reclaim && pool->reclaim(pool->user)))
+        if (!discard_free_page(pool) && !(pool->reclaim && pool->reclaim(pool->reclaim_user)))
             return 0;
         page = pop_page(g, &g->free);
     }
@@ -240,7 +254,10 @@ void vug_kv_page_release(vug_kv_pool *pool, int group, vug_page page)
 {
     if (page == 0)
         return;
-    if (--group_of_used(pool, group, page)->references[page] > 0)
+    const uint32_t left = --group_of_used(pool, group, page)->references[page];
+    if (left == 1 && pool->idle)
+        pool->idle(pool->idle_user, group, page);
+    if (left > 0)
         return;
     vug_kv_pool_group *g = &pool->group[group];
     push_page(g, &g->free, page);

@@ -18,6 +18,9 @@ typedef struct vug_kv_pool vug_kv_pool;
  * no page. */
 typedef bool vug_kv_reclaim(void *user);
 
+/* Told that a page which had more references has only one left. It changes no reference. */
+typedef void vug_kv_idle(void *user, int group, vug_page page);
+
 /* Pages of a group. A device reserves address space for as many as fit the budget, at most this
  * number. */
 enum { VUG_KV_MAX_PAGES = 1 << 24 };
@@ -31,10 +34,14 @@ VUG_MUST_CHECK vug_status vug_kv_pool_create(const vug_backend *backend, vug_dev
 void vug_kv_pool_destroy(vug_kv_pool *pool);
 /* Replaces the function that vug_kv_page_take asks for memory; NULL: none. */
 void vug_kv_pool_on_full(vug_kv_pool *pool, vug_kv_reclaim *reclaim, void *user);
+/* Replaces the function that is told about pages with one reference; NULL: none. */
+void vug_kv_pool_on_idle(vug_kv_pool *pool, vug_kv_idle *idle, void *user);
 
 const vug_kv_layout *vug_kv_pool_layout(const vug_kv_pool *pool);
 /* For the steps of a program. */
 vug_kv *vug_kv_pool_kv(const vug_kv_pool *pool);
+/* Pages of a group are 1 to this number. */
+uint32_t vug_kv_pool_max_pages(const vug_kv_pool *pool, int group);
 /* Bytes of one page of a group. */
 uint64_t vug_kv_page_bytes(const vug_kv_pool *pool, int group);
 

@@ -5,7 +5,7 @@
  * A hand on the heap, for tests of what happens when memory runs out.
  *
  * The linker sends every malloc, calloc, realloc, aligned_alloc and free of our
- * own objects through here (--wrap, given to tests/engine/test_alloc.c alone: see the
+ * own objects through here (--wrap, given to a few tests of tests/engine alone: see the
  * Makefile). Allocations inside the C library, such as those of fopen, are its
  * own business and are not seen. Where the linker has no --wrap, as on macOS,
  * alloc_hook_works is false and the tests skip.
