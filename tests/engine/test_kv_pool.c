@@ -268,6 +268,41 @@ static void test_a_device_can_have_less_memory_than_the_budget(void **state)
     close_pool(&f);
 }
 
+typedef struct {
+    int calls, group;
+    vug_page page;
+} idle_page;
+
+static void note_idle(void *user, int group, vug_page page)
+{
+    idle_page *idle = user;
+    *idle = (idle_page){ .calls = idle->calls + 1, .group = group, .page = page };
+}
+
+static void test_the_last_reference_is_announced(void **state)
+{
+    (void)state;
+    pool_fixture f;
+    open_pool(&f, 6, 2, (int[]){ 1, 2 });
+    assert_int_equal(vug_kv_pool_max_pages(f.pool, 0), 6);
+    assert_int_equal(vug_kv_pool_max_pages(f.pool, 1), 3);
+    idle_page idle = { .calls = 0 };
+    vug_kv_pool_on_idle(f.pool, note_idle, &idle);
+    (void)vug_kv_page_take(f.pool, 1);
+    const vug_page page = vug_kv_page_take(f.pool, 1);
+    vug_kv_page_retain(f.pool, 1, page);
+    vug_kv_page_retain(f.pool, 1, page);
+    vug_kv_page_release(f.pool, 1, page);
+    assert_int_equal(idle.calls, 0);
+    vug_kv_page_release(f.pool, 1, page);
+    assert_int_equal(idle.calls, 1);
+    assert_int_equal(idle.group, 1);
+    assert_int_equal(idle.page, page);
+    vug_kv_page_release(f.pool, 1, page);
+    assert_int_equal(idle.calls, 1);
+    close_pool(&f);
+}
+
 /* ---- random operations ---------------------------------------------------------- */
 
 enum { GROUPS = 3, MOST = 64, BUDGET = 40, OPERATIONS = 20000 };
@@ -367,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_pages_are_copied),
         cmocka_unit_test(test_pages_are_reclaimed_until_it_suffices),
         cmocka_unit_test(test_free_pages_go_before_others_are_reclaimed),
+        cmocka_unit_test(test_the_last_reference_is_announced),
         cmocka_unit_test(test_a_device_can_have_less_memory_than_the_budget),
         cmocka_unit_test(test_random_operations_agree_with_a_model),
     };
