@@ -275,6 +275,85 @@ static void operate(random_run *t, int i)
         end(t, i);
 }
 
+/* ---- memory ------------------------------------------------------------------------- */
+
+static const help_prefix_config small = {
+    .n_groups = 2, .window = { 0, 100 }, .units = { 1, 1 }, .budget = 400, .snapshot_share = 0.5
+};
+
+/* Opens and closes a cache; VUG_OK or what failed. */
+static vug_status open_and_close(void)
+{
+    const vug_kv_layout layout = { .group = { help_kv_group(0, 1), help_kv_group(9, 1) },
+                                   .n_groups = 2 };
+    help_kv_device device = { .memory = UINT64_MAX };
+    vug_kv_pool *pool = NULL;
+    vug_prefix_tree *tree = NULL;
+    vug_err err = { 0 };
+    vug_status st = vug_kv_pool_create(&help_kv_backend, help_kv_open(&device), &layout,
+                                       small.budget * UNIT, &pool, &err);
+    if (st == VUG_OK)
+        st = vug_prefix_tree_create(pool, 0.5, &tree, &err);
+    assert_int_equal(st == VUG_OK, tree != NULL);
+    assert_int_equal(st != VUG_OK, err.msg[0] != '\0');
+    vug_prefix_tree_destroy(tree);
+    vug_kv_pool_destroy(pool);
+    return st;
+}
+
+static void test_creation_fails_cleanly(void **state)
+{
+    (void)state;
+    if (!alloc_hook_works()) {
+        print_message("the linker of this system has no --wrap\n");
+        skip();
+    }
+    const long blocks = alloc_hook_live();
+    bool reached = true;
+    for (long n = 0; reached; n++) {
+        alloc_hook_fail(n, ALLOC_ONCE);
+        const vug_status st = open_and_close();
+        reached = alloc_hook_stop();
+        assert_int_equal(st, reached ? VUG_NOMEM : VUG_OK);
+        assert_int_equal(alloc_hook_live(), blocks);
+    }
+}
+
+/* Enough blocks that every table of the tree grows. */
+static void publish_blocks(help_prefix_cache *c)
+{
+    int32_t id[HELP_TOKENS] = { 0 };
+    for (id[0] = 0; id[0] < 5; id[0]++) {
+        help_sequence s;
+        help_sequence_start(c, &s, 0, id, HELP_TOKENS, HELP_TOKENS);
+        assert_true(help_sequence_advance(c, &s, id + s.n, HELP_TOKENS - s.n));
+        vug_prefix_pin(c->tree, s.node, s.published, VUG_MARK_TURN);
+        help_sequence_end(c, &s);
+    }
+}
+
+/* A sequence that cannot publish a block goes on, and the next one publishes it. */
+static void test_publication_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    if (!alloc_hook_works()) {
+        print_message("the linker of this system has no --wrap\n");
+        skip();
+    }
+    bool reached = true;
+    for (long n = 0; reached; n++) {
+        help_prefix_cache c;
+        help_prefix_open(&c, &small);
+        alloc_hook_fail(n, ALLOC_ONCE);
+        publish_blocks(&c);
+        reached = alloc_hook_stop();
+        help_prefix_check(c.tree, true);
+        publish_blocks(&c);
+        assert_int_equal(vug_prefix_get_stats(c.tree).pages, 5 * 2 * HELP_BLOCKS);
+        help_prefix_close(&c);
+    }
+}
+
 /* ---- runs -------------------------------------------------------------------------- */
 
 static void test_random_operations_agree_with_a_model(void **state)
@@ -291,8 +370,9 @@ static void test_random_operations_agree_with_a_model(void **state)
     t->history = calloc(HISTORY, sizeof(*t->history));
     help_prefix_open(&t->cache, &row->cache);
     for (int n = 0; n < row->operations; n++) {
+        const long failed = (long)pick(t, 6);
         if (row->fails)
-            alloc_hook_fail((long)pick(t, 6), pick(t, 2) ? ALLOC_ONCE : ALLOC_FROM_THEN_ON);
+            alloc_hook_fail(failed, pick(t, 2) ? ALLOC_ONCE : ALLOC_FROM_THEN_ON);
         operate(t, (int)pick(t, RUNNING));
         (void)alloc_hook_stop();
         check_counts(t);
@@ -363,18 +443,22 @@ int main(void)
           .cache = { .n_groups = 2,
                      .window = { 100, 0 },
                      .units = { 3, 1 },
-                     .budget = 200,
+                     .budget = 100,
                      .snapshot_share = 0.3 },
           .operations = 8000,
           .fails = true },
     };
-    enum { N = sizeof(rows) / sizeof(rows[0]) };
-    struct CMUnitTest tests[N];
+    enum { N = sizeof(rows) / sizeof(rows[0]), OTHERS = 2 };
+    struct CMUnitTest tests[N + OTHERS] = {
+        cmocka_unit_test(test_creation_fails_cleanly),
+        cmocka_unit_test(test_publication_survives_each_failed_allocation),
+    };
     for (int i = 0; i < N; i++) {
         const random_case *row = &rows[i];
-        tests[i] = (struct CMUnitTest){ .name = row->name,
-                                        .test_func = test_random_operations_agree_with_a_model,
-                                        .initial_state = (void *)(uintptr_t)row };
+        tests[OTHERS + i] =
+                (struct CMUnitTest){ .name = row->name,
+                                     .test_func = test_random_operations_agree_with_a_model,
+                                     .initial_state = (void *)(uintptr_t)row };
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
