@@ -16,9 +16,9 @@
  * last blocks do. So the pages of a full group go from the end of a path, if a sequence holds the
  * pages of full groups until it releases them together. Pages that snapshots pin go last.
  *
- * Nodes without pages stay, because they tell what a conversation once was, but no more than
- * 32768 of them and those that sequences have entered: beyond that the least recently used leaf
- * goes first. An operation takes time proportional to the blocks and the logarithm of the nodes
+ * Nodes without pages stay, because they tell what a conversation once was. Whenever a sequence
+ * leaves a node, the least recently used leaves without pages go while more than 32768 nodes have
+ * none; those that a sequence has entered stay. An operation takes time proportional to the blocks and the logarithm of the nodes
  * that it visits; giving up a snapshot goes over all snapshots.
  *
  * The tree registers with the pool (vug_kv_pool_on_full, vug_kv_pool_on_idle). Not thread-safe:
