@@ -10,16 +10,18 @@
  * every group with a window W those of [p - W + 1, p). So a sliding group needs pages only
  * around the boundaries where a later prompt may branch. Snapshots pin them there.
  *
- * The tree owns one reference of every page that it holds. A page is evictable when that is the
- * only reference. When the pool asks for memory, the page whose last other reference was released
- * first goes first; of pages that were released between the same calls of the tree, those of the
- * last blocks do. So the pages of a full group go from the end of a path, if a sequence holds the
- * pages of full groups until it releases them together. Pages that snapshots pin go last.
+ * The tree owns one reference of every page that it holds. A page can be evicted when that is the
+ * only reference. When the pool asks for memory, the tree evicts the page that has been without
+ * other references for the longest time; of pages that lost them between the same two calls of
+ * the tree, the one farthest from the root. So the pages of a full group go from the end of a
+ * path, provided that sequences release all of them together. Pages that snapshots pin go last.
  *
  * Nodes without pages stay, because they tell what a conversation once was. Whenever a sequence
- * leaves a node, the least recently used leaves without pages go while more than 32768 nodes have
- * none; those that a sequence has entered stay. An operation takes time proportional to the blocks and the logarithm of the nodes
- * that it visits; giving up a snapshot goes over all snapshots.
+ * leaves a node, the least recently used leaves without pages are dropped while more than 32768
+ * nodes have none; nodes that a sequence has entered stay.
+ *
+ * The time of a call grows with the number of blocks that it visits and with the logarithm of the
+ * number of nodes and pages. Only giving up a snapshot goes over all snapshots.
  *
  * The tree registers with the pool (vug_kv_pool_on_full, vug_kv_pool_on_idle). Not thread-safe:
  * the owner of the pool serializes calls.
