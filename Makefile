@@ -32,7 +32,7 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 MATH = -ffp-contract=off -fno-math-errno
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(MATH) $(OPT) $(SAN) -fvisibility=hidden -pthread \
              -Iinclude -Isrc $(CFLAGS) $(EXTRA)
-LIBS = $(TEXT_LIBS) -lm -pthread
+LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) -lm -pthread
 
 # Packages, asked for once and only by what needs them.
 once = $(eval $(1) := $(2))$($(1))
@@ -41,6 +41,8 @@ EDIT_CFLAGS = $(call once,EDIT_CFLAGS,$(shell pkg-config --cflags libedit))
 EDIT_LIBS   = $(call once,EDIT_LIBS,$(call package,libedit))
 TEXT_CFLAGS = $(call once,TEXT_CFLAGS,$(shell pkg-config --cflags libpcre2-8 libutf8proc))
 TEXT_LIBS   = $(call once,TEXT_LIBS,$(call package,libpcre2-8) $(call package,libutf8proc))
+CRYPTO_CFLAGS = $(call once,CRYPTO_CFLAGS,$(shell pkg-config --cflags libcrypto))
+CRYPTO_LIBS   = $(call once,CRYPTO_LIBS,$(call package,libcrypto))
 HTTP_PACKAGES = libevent libevent_openssl libevent_pthreads openssl
 HTTP_CFLAGS = $(call once,HTTP_CFLAGS,$(shell pkg-config --cflags $(HTTP_PACKAGES)))
 HTTP_LIBS   = $(call once,HTTP_LIBS,$(call package,$(HTTP_PACKAGES)))
@@ -73,7 +75,7 @@ BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
 # Those that start threads, or run models on several, are worth ThreadSanitizer.
-THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_device_options|vug_cancel_token_trigger|http_start|serve_inside' $(TEST_SRC))
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_page_store_open|vug_device_options|vug_cancel_token_trigger|http_start|serve_inside' $(TEST_SRC))
 MAIN_OBJ    := $(call obj,src/cli/main.c)
 
 all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library
@@ -92,6 +94,7 @@ flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
+$(call flags_of,src/core/sha256): EXTRA = $(CRYPTO_CFLAGS)
 $(call flags_of,src/cli/%) $(call flags_of,src/server/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
 # The tests' own code compiles faster so; what they test has the flags of a release.
 $(call flags_of,tests/%): EXTRA = $(if $(SAN),,-O1) $(TEST_CFLAGS) $(HTTP_CFLAGS) -Itests/support -Itests -DVUG_BUILD='"$(BUILD)"'
@@ -253,7 +256,7 @@ Description: inference engine for language models
 Version: $(VERSION)
 Cflags: -I$${includedir}
 Libs: -L$${libdir} -lvug
-Requires.private: libpcre2-8 libutf8proc
+Requires.private: libpcre2-8 libutf8proc libcrypto
 Libs.private: -lm -pthread
 endef
 export PC

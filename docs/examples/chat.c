@@ -1,5 +1,6 @@
 /* A chat: reads lines, streams the answers, remembers the conversation.
- *     cc -Iinclude docs/examples/chat.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o chat && ./chat MODEL */
+ *     cc -Iinclude docs/examples/chat.c build/libvug.a -lpcre2-8 -lutf8proc -lcrypto -lm -pthread -o chat
+ *     ./chat MODEL */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Prints the hidden states of every layer, with a hook that makes each layer's input an output.
- *     cc -Iinclude docs/examples/hidden.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o hidden
+ *     cc -Iinclude docs/examples/hidden.c build/libvug.a -lpcre2-8 -lutf8proc -lcrypto -lm -pthread -o hidden
  *     ./hidden MODEL TOKEN... */
 #include <math.h>
 #include <stdio.h>

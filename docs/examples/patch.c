@@ -1,6 +1,6 @@
 /* Skips one layer of a model and scales another layer's attention. The patch is the first 30
  * lines. Prints what it changed in the graph, then the best token with and without it.
- *     cc -Iinclude docs/examples/patch.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o patch
+ *     cc -Iinclude docs/examples/patch.c build/libvug.a -lpcre2-8 -lutf8proc -lcrypto -lm -pthread -o patch
  *     ./patch MODEL SKIPPED SCALED FACTOR TOKEN... */
 #include <stdio.h>
 #include <stdlib.h>

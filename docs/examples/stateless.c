@@ -1,6 +1,6 @@
 /* Decodes with a program that keeps nothing: each step gets the past that earlier steps
  * exported, and custom masks. A second program, with a cache, runs for comparison.
- *     cc -Iinclude docs/examples/stateless.c build/libvug.a -lpcre2-8 -lutf8proc -lm -pthread -o stateless
+ *     cc -Iinclude docs/examples/stateless.c build/libvug.a -lpcre2-8 -lutf8proc -lcrypto -lm -pthread -o stateless
  *     ./stateless MODEL STEPS TOKEN... */
 #include <math.h>
 #include <stdio.h>

@@ -82,6 +82,10 @@ char *vug_path_real(const char *path);
  * argv[0]. The caller frees it. */
 VUG_MUST_CHECK vug_status vug_program_path(char **out, vug_err *err);
 
+struct stat;
+/* When a file was last modified, in nanoseconds since 1970. */
+int64_t vug_file_time(const struct stat *info);
+
 /* ---- machine ------------------------------------------------------------- */
 
 int vug_cpu_count(void);            /* physical cores this process may use, >= 1 */

@@ -24,6 +24,16 @@ bool vug_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+int64_t vug_file_time(const struct stat *info)
+{
+#if defined(__APPLE__)
+    const struct timespec time = info->st_mtimespec;
+#else
+    const struct timespec time = info->st_mtim;
+#endif
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static bool starts_with(vug_bytes file, const char *text)
 {
     const size_t n = strlen(text);

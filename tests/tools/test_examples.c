@@ -55,8 +55,8 @@ static scratch_path build_example(const scratch *dir, const char *name)
     program = scratch_at(dir, name);
     must_compile((const char *const[]){ COMPILER("CC", "cc"), "-std=c17", "-Wall", "-Wextra",
                                         "-Wpedantic", "-Werror", "-Iinclude", source.path,
-                                        library.path, "-lpcre2-8", "-lutf8proc", "-lm", "-pthread",
-                                        "-o", program.path, NULL });
+                                        library.path, "-lpcre2-8", "-lutf8proc", "-lcrypto", "-lm",
+                                        "-pthread", "-o", program.path, NULL });
     return program;
 }
 
