@@ -37,7 +37,7 @@ static vug_status generate_chat_choice(vug_server_response *response, int choice
     return vug_server_response_end_choice(response, err);
 }
 
-void vug_server_run_chat(vug_worker_job *job)
+static void run_chat(vug_worker_job *job)
 {
     vug_server_request *request = (vug_server_request *)job;
     const vug_api_request *r = &request->api;
@@ -105,7 +105,7 @@ static vug_status generate_completion_choice(vug_server_response *response, size
     return vug_server_response_end_choice(response, err);
 }
 
-void vug_server_run_completion(vug_worker_job *job)
+static void run_completion(vug_worker_job *job)
 {
     vug_server_request *request = (vug_server_request *)job;
     const vug_api_request *r = &request->api;
@@ -134,4 +134,20 @@ void vug_server_run_completion(vug_worker_job *job)
     vug_free(choice);
     vug_server_response_end(&response, st, &err, &body);
     vug_server_request_free(request);
+}
+
+/* ---- the queue ---------------------------------------------------------------------- */
+
+bool vug_server_admit(vug_service *s, vug_api_error *error)
+{
+    return vug_worker_admit(s->worker) ||
+           vug_api_error_set(error, VUG_API_RATE_LIMITED, NULL,
+                             "%d requests already wait for the model; try again later",
+                             s->opt.max_waiting);
+}
+
+void vug_server_push(vug_server_request *request)
+{
+    request->job.run = request->head.endpoint == VUG_API_CHAT ? run_chat : run_completion;
+    vug_worker_push(&request->job);
 }

@@ -46,11 +46,32 @@ typedef struct {
     vug_grammar_cache *grammars;
 } vug_service;
 
-/* A request from its parsing to its response. Slices in `api` point into the HTTP body. */
+/* What the sender of a request can be told; `self` is that of its vug_request_sender. A request ends
+ * with exactly one call of `reply`, `fail` or `end_stream`, the last call of all. */
+typedef struct {
+    /* Accounts for memory that is kept until the request ends. False: there is too little. */
+    bool (*reserve)(void *self, size_t bytes);
+    /* Whole events of a stream. False: the sender has disconnected. */
+    bool (*send_events)(void *self, vug_str events);
+    void (*end_stream)(void *self);
+    void (*reply)(void *self, vug_buf *body); /* status 200; takes the body */
+    void (*fail)(void *self, const vug_api_error *error);
+} vug_sender_functions;
+
+/* Who sent a request and waits for its response: an HTTP client, or a vug_server_call. Strings are
+ * valid until the request ends. */
+typedef struct {
+    const vug_sender_functions *call;
+    void *self;
+    const char *request_id;
+    vug_str body;
+} vug_request_sender;
+
+/* A request from its parsing to its response. Slices in `api` point into the sender's body. */
 typedef struct {
     vug_worker_job job; /* first */
     vug_service *service;
-    vug_http_request *http;
+    vug_request_sender sender;
     vug_arena arena;
     vug_api_request api;
     vug_api_response_head head;
@@ -78,7 +99,7 @@ typedef struct {
     vug_api_token top_tokens[VUG_MAX_TOP_LOGPROBS];
     /* Of a whole response: */
     size_t finished_bytes; /* of finished choices */
-    size_t reserved_bytes; /* of the HTTP request */
+    size_t reserved_bytes; /* of the sender */
     bool out_of_memory;    /* reserving failed */
 } vug_server_response;
 
@@ -107,11 +128,12 @@ VUG_MUST_CHECK bool vug_server_prepare_grammar(vug_server_request *request, vug_
 
 /* ---- prepare.c ----------------------------------------------------------------------- */
 
-/* Parses and checks everything. False fills `error`. */
-VUG_MUST_CHECK bool vug_server_prepare(vug_server_request *request, vug_api_endpoint endpoint,
-                                       vug_api_error *error);
+/* Parses and checks everything; the model must be loaded. NULL fills `error`. */
+vug_server_request *vug_server_request_create(vug_service *service,
+                                              const vug_request_sender *sender,
+                                              vug_api_endpoint endpoint, vug_api_error *error);
 size_t vug_server_request_bytes(const vug_server_request *request);
-/* Does not touch the HTTP request, which has ended. Accepts NULL. */
+/* Does not use the sender, whose request has ended. Accepts NULL. */
 void vug_server_request_free(vug_server_request *request);
 
 /* ---- respond.c (worker only) --------------------------------------------------------- */
@@ -131,7 +153,7 @@ VUG_MUST_CHECK vug_status vug_server_request_session(vug_server_request *request
 VUG_MUST_CHECK vug_status vug_server_response_generate(vug_server_response *response,
                                                        const vug_tokens *prompt, int choice,
                                                        vug_finish *finish, vug_err *err);
-/* Ends the HTTP request in every case; takes `body`, that of a whole response. */
+/* Ends the request in every case; takes `body`, that of a whole response. */
 void vug_server_response_end(vug_server_response *response, vug_status st, const vug_err *err,
                              vug_buf *body);
 /* A vug_response_parser_options.on_part function whose `user` is the response. */
@@ -149,11 +171,17 @@ VUG_MUST_CHECK vug_status vug_server_echo_prompt(vug_server_response *response,
                                                  const vug_tokens *prompt, vug_str text,
                                                  vug_err *err);
 
-/* ---- completions.c (worker only) ----------------------------------------------------- */
+/* ---- completions.c ------------------------------------------------------------ */
 
-/* Answer the request, end it and free it. */
-void vug_server_run_chat(vug_worker_job *job);
-void vug_server_run_completion(vug_worker_job *job);
+/* Whether the worker has room for one more request; then vug_worker_push or _release must follow.
+ * False fills `error`. */
+VUG_MUST_CHECK bool vug_server_admit(vug_service *service, vug_api_error *error);
+/* Queues a request of a chat or completion endpoint, which was admitted. */
+void vug_server_push(vug_server_request *request);
+
+/* ---- http_sender.c --------------------------------------------------------------------- */
+
+vug_request_sender vug_server_http_sender(vug_http_request *http);
 
 /* ---- routes.c ------------------------------------------------------------------------ */
 

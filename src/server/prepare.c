@@ -179,13 +179,12 @@ static uint64_t make_request_number(vug_service *s)
     return vug_splitmix64_at(s->seed, atomic_fetch_add(&s->n_requests, 1));
 }
 
-bool vug_server_prepare(vug_server_request *request, vug_api_endpoint endpoint,
-                        vug_api_error *error)
+static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_api_error *error)
 {
     vug_service *s = request->service;
     vug_api_request *r = &request->api;
     const bool generates = endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION;
-    if (!vug_api_parse_request(endpoint, vug_http_body(request->http), &request->arena, r, error))
+    if (!vug_api_parse_request(endpoint, request->sender.body, &request->arena, r, error))
         return false;
     if (r->given[VUG_FIELD_model] && !vug_service_has_name(s, r->model))
         return vug_api_error_unknown_model(error, r->model);
@@ -211,4 +210,23 @@ bool vug_server_prepare(vug_server_request *request, vug_api_endpoint endpoint,
         return false;
     return !generates ||
            (check_prompts(request, error) && vug_server_prepare_grammar(request, error));
+}
+
+vug_server_request *vug_server_request_create(vug_service *service,
+                                              const vug_request_sender *sender,
+                                              vug_api_endpoint endpoint, vug_api_error *error)
+{
+    vug_server_request *request = vug_alloc_zero(1, sizeof(*request));
+    if (!request) {
+        (void)vug_api_error_no_memory(error);
+        return NULL;
+    }
+    request->received = vug_now();
+    request->service = service;
+    request->sender = *sender;
+    request->job.worker = service->worker;
+    if (prepare(request, endpoint, error))
+        return request;
+    vug_server_request_free(request);
+    return NULL;
 }

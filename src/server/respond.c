@@ -19,9 +19,10 @@ static size_t choice_bytes(const vug_server_response *response)
 
 static bool reserve_memory(vug_server_response *response)
 {
+    const vug_request_sender *sender = &response->request->sender;
     const size_t needed = response->finished_bytes + choice_bytes(response);
     while (response->reserved_bytes < needed && !response->out_of_memory) {
-        response->out_of_memory = !vug_http_reserve(response->request->http, RESERVE_STEP);
+        response->out_of_memory = !sender->call->reserve(sender->self, RESERVE_STEP);
         response->reserved_bytes += RESERVE_STEP;
     }
     return !response->out_of_memory;
@@ -35,14 +36,16 @@ static vug_status check_memory(const vug_server_response *response, vug_err *err
 bool vug_server_response_flush(vug_server_response *response)
 {
     vug_server_request *request = response->request;
+    const vug_request_sender *sender = &request->sender;
     vug_buf *events = &response->events;
     if (!request->head.stream)
         return reserve_memory(response);
     if (request->service->opt.trace)
         vug_buf_append(&response->record, events->ptr, events->len);
-    const bool ok = !events->bad &&
-                    (events->len == 0 ||
-                     vug_http_stream_event(request->http, (vug_str){ events->ptr, events->len }));
+    const bool ok =
+            !events->bad &&
+            (events->len == 0 ||
+             sender->call->send_events(sender->self, (vug_str){ events->ptr, events->len }));
     events->len = 0;
     return ok;
 }
@@ -65,11 +68,11 @@ static void send_error(vug_server_response *response, const vug_api_error *error
         vug_api_error_event(error, &response->events);
         (void)vug_server_response_flush(response);
         vug_server_trace(request, status, &response->record);
-        vug_http_stream_end(request->http);
+        request->sender.call->end_stream(request->sender.self);
     } else {
         vug_api_error_write(error, &response->record);
         vug_server_trace(request, status, &response->record);
-        vug_http_fail(request->http, error);
+        request->sender.call->fail(request->sender.self, error);
     }
 }
 
@@ -93,10 +96,10 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
         vug_api_done_event(&response->events);
         (void)vug_server_response_flush(response);
         vug_server_trace(request, VUG_HTTP_OK, &response->record);
-        vug_http_stream_end(request->http);
+        request->sender.call->end_stream(request->sender.self);
     } else {
         vug_server_trace(request, VUG_HTTP_OK, body);
-        vug_http_reply(request->http, NULL, body);
+        request->sender.call->reply(request->sender.self, body);
     }
     vug_buf_release(body);
     vug_buf_release(&response->events);

@@ -130,41 +130,27 @@ static vug_server_request *prepare_request(vug_service *s, vug_http_request *htt
     vug_api_error error;
     if (!require_model(s, http))
         return NULL;
-    vug_server_request *request = vug_alloc_zero(1, sizeof(*request));
-    if (request) {
-        request->received = vug_now();
-        request->service = s;
-        request->http = http;
-        request->job.worker = s->worker;
-        if (vug_server_prepare(request, endpoint, &error))
-            return request;
-    } else {
-        (void)vug_api_error_no_memory(&error);
-    }
-    vug_http_fail(http, &error);
-    vug_server_request_free(request);
-    return NULL;
+    const vug_request_sender sender = vug_server_http_sender(http);
+    vug_server_request *request = vug_server_request_create(s, &sender, endpoint, &error);
+    if (!request)
+        vug_http_fail(http, &error);
+    return request;
 }
 
-static void queue_request(vug_service *s, vug_http_request *http, vug_api_endpoint endpoint,
-                          void (*run)(vug_worker_job *job))
+static void queue_request(vug_service *s, vug_http_request *http, vug_api_endpoint endpoint)
 {
     vug_api_error error;
     /* Before parsing, so that a request that finds the queue full costs nothing. */
-    if (!vug_worker_admit(s->worker)) {
-        vug_api_error_set(&error, VUG_API_RATE_LIMITED, NULL,
-                          "%d requests already wait for the model; try again later",
-                          s->opt.max_waiting);
+    if (!vug_server_admit(s, &error)) {
         vug_http_fail(http, &error);
         return;
     }
     vug_server_request *request = prepare_request(s, http, endpoint);
     if (request && vug_http_reserve(http, vug_server_request_bytes(request))) {
-        request->job.run = run;
         if (request->head.stream)
             vug_http_stream_begin(http, NULL);
         vug_http_on_disconnect(http, vug_worker_cancel, &request->job);
-        vug_worker_push(&request->job);
+        vug_server_push(request);
         return;
     }
     vug_worker_release(s->worker);
@@ -178,12 +164,12 @@ static void queue_request(vug_service *s, vug_http_request *http, vug_api_endpoi
 
 static void serve_chat(vug_http_request *http, void *user)
 {
-    queue_request(user, http, VUG_API_CHAT, vug_server_run_chat);
+    queue_request(user, http, VUG_API_CHAT);
 }
 
 static void serve_completion(vug_http_request *http, void *user)
 {
-    queue_request(user, http, VUG_API_COMPLETION, vug_server_run_completion);
+    queue_request(user, http, VUG_API_COMPLETION);
 }
 
 /* ---- the tokenizer and the template ------------------------------------------------- */
@@ -193,15 +179,15 @@ static void reply_and_free(vug_server_request *request, vug_buf *body, const vug
 {
     vug_api_error error;
     vug_err no_memory;
-    if (!err && (body->bad || !vug_http_reserve(request->http, body->len)) &&
+    if (!err && (body->bad || !request->sender.call->reserve(request->sender.self, body->len)) &&
         vug_server_out_of_memory(&no_memory) != VUG_OK)
         err = &no_memory;
     if (err) {
         vug_api_error_from(&error, err, NULL);
-        vug_http_fail(request->http, &error);
+        request->sender.call->fail(request->sender.self, &error);
         vug_buf_release(body);
     } else {
-        vug_http_reply(request->http, NULL, body);
+        request->sender.call->reply(request->sender.self, body);
     }
     vug_server_request_free(request);
 }

@@ -10,12 +10,12 @@
 static void write_record(const vug_server_request *request, int status, const vug_buf *response,
                          vug_buf *to)
 {
-    const vug_str body = vug_http_body(request->http), path = vug_http_path(request->http);
+    const vug_str body = request->sender.body;
     vug_json_writer js = { .to = to };
     vug_json_begin(&js, NULL, '{');
     vug_json_put_i64(&js, "time", request->head.created);
-    vug_json_put_string(&js, "id", vug_http_request_id(request->http));
-    vug_json_put_text(&js, "path", path.ptr, path.len);
+    vug_json_put_string(&js, "id", request->sender.request_id);
+    vug_json_put_string(&js, "path", vug_api_endpoint_path(request->head.endpoint));
     vug_json_put_i64(&js, "seed", (int64_t)request->sampling.seed);
     vug_json_put_raw(&js, "request", body.ptr, body.len);
     vug_json_put_i64(&js, "status", status);
@@ -34,7 +34,7 @@ void vug_server_trace(vug_server_request *request, int status, const vug_buf *re
     vug_err err;
     if (!s->opt.trace)
         return;
-    (void)snprintf(name, sizeof(name), "%s.json", vug_http_request_id(request->http));
+    (void)snprintf(name, sizeof(name), "%s.json", request->sender.request_id);
     char *path = vug_path_join(s->opt.trace, name);
     vug_buf record = { 0 };
     vug_out out;

@@ -46,6 +46,8 @@ typedef enum {
             VUG_API_ENDPOINT_COUNT
 } vug_api_endpoint;
 
+const char *vug_api_endpoint_path(vug_api_endpoint endpoint);
+
 typedef enum {
 #define X(name, endpoints, reader, min, max, help) VUG_FIELD_##name,
 #include "server/api/fields.def"

@@ -9,6 +9,16 @@ enum {
 #undef X
 };
 
+const char *vug_api_endpoint_path(vug_api_endpoint endpoint)
+{
+    static const char *const path[] = {
+#define X(id, path) [VUG_API_##id] = (path),
+        VUG_API_ENDPOINT_TABLE(X)
+#undef X
+    };
+    return path[endpoint];
+}
+
 static const struct {
     vug_field field;
     vug_field_parser *parse;
