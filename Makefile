@@ -75,7 +75,7 @@ BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
 FUZZERS     := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=$(BUILD)/fuzz/%)
 # Those that start threads, or run models on several, are worth ThreadSanitizer.
-THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_page_store_open|vug_device_options|vug_cancel_token_trigger|http_start|serve_inside' $(TEST_SRC))
+THREADED     = $(shell grep -lE 'pthread_create|vug_pool_create|vug_page_store_open|vug_batch_run|vug_device_options|vug_cancel_token_trigger|http_start|serve_inside' $(TEST_SRC))
 MAIN_OBJ    := $(call obj,src/cli/main.c)
 
 all: $(BUILD)/vug $(BUILD)/libvug.a $(BUILD)/libvug.so  ## the program and the library

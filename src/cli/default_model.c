@@ -138,7 +138,8 @@ vug_status vug_default_model_resolve(vug_options *o, vug_command command, vug_er
         return VUG_OK;
     VUG_TRY(resolve_model(o, &o->against, err));
     const bool may_be_prompt = use == VUG_MODEL_OR_PROMPT && n == 1;
-    if ((use != VUG_MODEL_REQUIRED && n == 0) || (may_be_prompt && is_prompt(o->operand[0])))
+    if ((use != VUG_MODEL_REQUIRED && n == vug_command_rows[command].min_operands) ||
+        (may_be_prompt && is_prompt(o->operand[0])))
         return insert_default_model(o, err);
     if (may_be_prompt && strcmp(o->operand[0], VUG_DEFAULT_MODEL) != 0 &&
         !vug_file_exists(o->operand[0]) && !repository_name(o->operand[0]))

@@ -10,7 +10,7 @@ enum { WIDTH = 88, HELP_COLUMN = 30 };
 static const char exit_codes[] =
         "Exit codes:\n"
         "  0    success\n"
-        "  1    vug verify: the model is out of tolerance\n"
+        "  1    vug verify: the model is out of tolerance; vug batch: a request failed\n"
         "  2    usage error or bad input, such as an option, a file or a prompt\n"
         "  3    out of memory, full disk or another system error\n"
         "  130  interrupted by Ctrl-C\n";

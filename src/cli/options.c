@@ -12,7 +12,7 @@ enum {
 #undef COMMAND
     ALL = (1 << VUG_COMMAND_COUNT) - 1,
     /* Commands that open a model. */
-    MODELS = RUN | SERVE | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY | IMATRIX,
+    MODELS = RUN | SERVE | BATCH | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY | IMATRIX,
 };
 
 const vug_option_row vug_option_rows[VUG_OPTION_COUNT] = {

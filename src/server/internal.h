@@ -183,6 +183,30 @@ void vug_server_push(vug_server_request *request);
 
 vug_request_sender vug_server_http_sender(vug_http_request *http);
 
+/* ---- call.c ---------------------------------------------------------------------------- */
+
+/* A request of this process, which is answered as if it came over HTTP. It can be run again and
+ * again, by one thread at a time. */
+typedef struct vug_server_call vug_server_call;
+
+VUG_MUST_CHECK vug_status vug_server_call_create(vug_service *service, vug_server_call **out,
+                                                 vug_err *err);
+/* Accepts NULL. */
+void vug_server_call_destroy(vug_server_call *call);
+
+typedef struct {
+    int status;   /* of HTTP */
+    vug_str body; /* JSON; valid until the call is used again */
+} vug_call_response;
+
+/* Parses and runs a request to a chat or completion endpoint, and waits for its response, which may
+ * be an error of the API. `id` names the request in traces. Fails when cancelled or out of memory. */
+VUG_MUST_CHECK vug_status vug_server_call_run(vug_server_call *call, vug_api_endpoint endpoint,
+                                              vug_str body, const char *id, vug_call_response *out,
+                                              vug_err *err);
+/* From any thread: this run and all later ones fail. */
+void vug_server_call_cancel(vug_server_call *call);
+
 /* ---- routes.c ------------------------------------------------------------------------ */
 
 /* All routes; their `user` is the service. */

@@ -14,7 +14,9 @@
  *     prompt_logprobs.c    scores prompts
  *
  * serve.c runs it all, service.c loads and frees the model, trace.c records requests, metrics.c
- * counts. http/ does not depend on models, api/ on neither models nor sockets.
+ * counts. http_sender.c and call.c connect requests with those who sent them: HTTP clients, and
+ * threads of this process. batch.c runs the requests of a file that way (batch_input.c,
+ * batch_output.c). http/ does not depend on models, api/ on neither models nor sockets.
  *
  * The server listens before the model is loaded: until then requests get 503, and /health says so.
  */
@@ -43,5 +45,33 @@ typedef struct {
 
 /* Serves until drained by a signal. Fails when the options or the model are unusable. */
 VUG_MUST_CHECK vug_status vug_server_run(const vug_server_options *options, vug_err *err);
+
+/* ---- batch.c: the requests of a file ------------------------------------------------- */
+
+/* Everything is borrowed until vug_batch_run returns. */
+typedef struct {
+    vug_server_options server;  /* the model, and how it answers; `http` and `max_waiting` do not
+                                   count */
+    const char *input, *output; /* files; api/batch_line.h has their format */
+    /* Called several times a second; false stops the batch. `done` and `total` are requests that the
+     * output did not answer before. May be NULL. */
+    vug_progress_fn *progress;
+    void *user;
+} vug_batch_options;
+
+typedef struct {
+    uint64_t requests;         /* in the input */
+    uint64_t kept;             /* of them, answered by the output before */
+    uint64_t answered, failed; /* now; the failed ones are among the answered */
+    uint64_t prompt_tokens, cached_tokens, generated_tokens;
+    double seconds; /* without loading the model */
+} vug_batch_report;
+
+/* Answers each request of the input that the output does not answer yet, and appends the responses to
+ * the output as they come. A line that is no request, and a request that fails, get an error in the
+ * output and do not end the batch. Fails when the files or the model are unusable, and with
+ * VUG_CANCELLED when stopped; what was answered is kept then. Always fills `report`. */
+VUG_MUST_CHECK vug_status vug_batch_run(const vug_batch_options *options, vug_batch_report *report,
+                                        vug_err *err);
 
 #endif
