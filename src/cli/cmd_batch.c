@@ -34,9 +34,11 @@ static int print_report(vug_ui *ui, const vug_options *opt, const vug_batch_repo
     vug_buf_printf(&text, "tokens    %llu of prompts (%llu cached), %llu generated\n",
                    (unsigned long long)r->prompt_tokens, (unsigned long long)r->cached_tokens,
                    (unsigned long long)r->generated_tokens);
-    vug_buf_printf(&text, "speed     %.2f requests/s, %.1f + %.1f tokens/s, in %.1f s\n",
-                   per_second(r->answered, r), per_second(r->prompt_tokens, r),
-                   per_second(r->generated_tokens, r), r->seconds);
+    vug_buf_printf(
+            &text,
+            "speed     %.2f requests/s, %.1f prompt tokens/s, %.1f generated tokens/s; %.1f s\n",
+            per_second(r->answered, r), per_second(r->prompt_tokens, r),
+            per_second(r->generated_tokens, r), r->seconds);
     return vug_ui_print_styled(ui, &text, code);
 }
 
