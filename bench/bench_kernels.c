@@ -116,18 +116,27 @@ typedef struct {
 static double attend(const kernel_bench *b, vug_kv_format kv, attention_case at, double *flop)
 {
     const int64_t past = at.past, n = at.n, window = at.window;
-    const vug_shape k = { 3, { VUG_DIM_T, 1, E } };
+    const vug_kv_group group = { window, 1, E, 1 };
+    const vug_limits limits = { past + n, TOKENS, 1 };
+    const int64_t blocks = vug_kv_pages_of(past + n);
     vug_cpu_kv_cache cache;
-    if (!vug_cpu_kv_cache_init(&cache, &k, window, kv, &(vug_limits){ past + n, TOKENS, 1 }))
+    if (!vug_cpu_kv_cache_init(&cache, &group, 0, kv))
         return 0;
-    vug_state state = { vug_alloc_aligned(vug_cpu_kv_cache_bytes(&cache)) };
+    const uint64_t bytes = vug_cpu_kv_cache_bytes(&cache);
+    vug_kv pages = { .group = { { vug_alloc_aligned((size_t)blocks * bytes), bytes,
+                                  (uint32_t)blocks } },
+                     .n_groups = 1 };
+    vug_page *table = vug_alloc((size_t)blocks, sizeof(*table));
     vug_cpu_env env = b->env;
-    env.shared =
-            vug_alloc_aligned((size_t)vug_cpu_attention_partial_floats(&cache) * sizeof(float));
-    if (!state.data || !env.shared)
+    env.shared = vug_alloc_aligned((size_t)vug_cpu_attention_partial_floats(&cache, &limits) *
+                                   sizeof(float));
+    if (!pages.group[0].base || !table || !env.shared)
         return 0;
-    const vug_span span = { &state, past, n };
+    for (int64_t i = 0; i < blocks; i++)
+        table[i] = (vug_page)i + 1;
+    const vug_span span = { (const vug_page *const *)&table, past, n };
     const vug_cpu_attention_job job = { .cache = &cache,
+                                        .kv = &pages,
                                         .span = &span,
                                         .n_spans = 1,
                                         .heads = HEADS,
@@ -148,7 +157,8 @@ static double attend(const kernel_bench *b, vug_kv_format kv, attention_case at,
         vug_cpu_attention(&env, &job);
         seconds[i] = vug_now() - start;
     }
-    vug_free(state.data);
+    vug_free(pages.group[0].base);
+    vug_free(table);
     vug_free(env.shared);
     return median(seconds, 9);
 }

@@ -209,8 +209,12 @@ typedef struct {
     int context;           /* most tokens in a session; 0: 4096, or the trained context if less */
     int batch;             /* most tokens in one step; 0: 512 */
     int threads;           /* 0: one for each physical core */
-    int snapshots;         /* snapshots that a session keeps of its sliding windows, so that it
-                              can go back to an earlier token; at most 1024; 0: none */
+    int slots;             /* sequences that may generate in one step, at most `batch`; 0: 1 */
+    int snapshot_percent;  /* the part of kv_memory for snapshots of sliding windows, from which
+                              conversations can continue elsewhere than at their end; 0: 25;
+                              -1: none */
+    uint64_t kv_memory;    /* bytes for keys and values, of running sessions and cached prefixes;
+                              at least for one session; 0: what the machine can spare */
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2";
                               NULL: the best that the machine has */
@@ -238,11 +242,11 @@ typedef struct {
     uint64_t weights_copied; /* weights that are converted or repacked at load */
     uint64_t tokenizer;
     uint64_t graph;         /* the compiled program and its tables */
-    uint64_t session_cache; /* a session's KV cache for the whole context */
-    uint64_t session_buffers;
-    uint64_t session_snapshots;
-    uint64_t process; /* the process's own code and stacks, estimated */
-    uint64_t total;   /* with one session */
+    uint64_t buffers;       /* of a step */
+    uint64_t session_cache; /* keys and values of a session for the whole context */
+    uint64_t snapshot;      /* keys and values of a snapshot of the sliding windows */
+    uint64_t process;       /* the process's own code and stacks, estimated */
+    uint64_t total;         /* with one session, without snapshots */
 } vug_memory_plan;
 
 typedef struct {
@@ -344,24 +348,16 @@ VUG_API size_t vug_sampling_merge(const vug_sampling_defaults *defaults,
 
 typedef struct vug_session vug_session;
 
-/* Allocates the session memory that vug_model_describe announces; steps allocate nothing. */
+/* A session computes no prefix that this or another session of the model has computed before, as
+ * long as its keys and values are cached. They get memory as they are computed. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_create(vug_model *model, vug_session **out,
                                                      vug_err *err);
 VUG_API void vug_session_destroy(vug_session *session);
-/* Empties the cache. */
+/* Empties the session. Its next prefix is computed as a whole, as if nothing were cached, and
+ * other sessions cannot use it. */
 VUG_API void vug_session_reset(vug_session *session);
-/* The number of tokens in the cache. */
+/* The number of tokens that the session has computed or found in the cache. */
 VUG_API size_t vug_session_length(const vug_session *session);
-/* The number of tokens of the prefix `id[0..n)` that the next call could reuse from the cache.
- * `*common` gets the number of tokens that cache and prefix have in common. It is larger than the
- * result if a sliding window has lost those tokens and the last usable snapshot is older. */
-VUG_API size_t vug_session_cached(const vug_session *session, const int32_t *id, size_t n,
-                                  size_t *common);
-/* Replaces the contents of `to` by what `from`, another session of the same model, could reuse
- * for the prefix `id[0..n)`. */
-VUG_API void vug_session_copy(vug_session *to, const vug_session *from, const int32_t *id,
-                              size_t n);
-
 /* The results of one step; pointers are valid until the callback returns. */
 typedef struct {
     int64_t first;              /* the position of the step's first token */

@@ -3,8 +3,9 @@
 
 /*
  * The interface between the engine and a device: one vtable. A device compiles a fused and
- * planned graph into a program. A state holds the key/value caches of one sequence, a
- * workspace the buffers of a step. `run` executes one step over any number of sequences.
+ * planned graph into a program. A kv holds the pages of key/value caches, a workspace the
+ * buffers of a step. `run` executes one step over any number of sequences, each of which has its
+ * page tables.
  *
  * Contract of every backend (architecture, decision 9): a token's row in any output depends,
  * to the bit, only on the tokens of its own sequence up to and including it. It does not
@@ -19,7 +20,6 @@
 
 typedef struct vug_device vug_device;
 typedef struct vug_program vug_program;
-typedef struct vug_state vug_state;
 typedef struct vug_kv vug_kv;
 typedef struct vug_workspace vug_workspace;
 
@@ -38,33 +38,25 @@ typedef struct {
     int64_t rows;    /* maximum output rows of a step: R <= rows */
 } vug_limits;
 
-/* The key/value cache of one attention layer. */
-typedef struct {
-    int64_t window; /* 0: full */
-    int64_t slots;  /* tokens held */
-    uint64_t bytes; /* 0 when the layer shares the cache of `source` */
-    int source;     /* the layer that fills the cache: this one or an earlier one */
-} vug_cache_size;
-
-/* Sizes that are known after compiling, before a session allocates anything. */
+/* Sizes that are known after compiling, before anything else is allocated. */
 typedef struct {
     uint64_t copied_bytes;  /* weights that were converted when the program was compiled */
     uint64_t program_bytes; /* tables of the program itself */
-    uint64_t state_bytes;
-    uint64_t window_snapshot_bytes; /* 0: no layer has a sliding window that drops tokens */
     uint64_t workspace_bytes;
-    const vug_cache_size *cache; /* [n_layers of the graph]; lives as long as the program */
 } vug_program_sizes;
 
-/* `n` tokens of one sequence, the first at position `past`. The state must hold exactly the
- * `past` tokens before, unless the graph has the past as an input: then the state is scratch. */
+/* `n` tokens of one sequence, the first at position `past`. table[group][block] is the page of
+ * positions VUG_KV_PAGE * block on, for every block that the tokens see or fill. The pages must
+ * hold the `past` tokens before, unless the graph has the past as an input. The step writes
+ * positions past .. past + n - 1 and nothing else. */
 typedef struct {
-    vug_state *state;
+    const vug_page *const *table;
     int64_t past;
     int64_t n;
 } vug_span;
 
 typedef struct {
+    vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
     int n_spans;
     const int32_t *token; /* [T], T = sum of n */
@@ -94,21 +86,8 @@ typedef struct {
                                          const vug_limits *limits, vug_program **out, vug_err *err);
     void (*release)(vug_program *program);
     vug_program_sizes (*sizes)(const vug_program *program);
-    VUG_MUST_CHECK vug_status (*state_create)(const vug_program *program, vug_state **out,
-                                              vug_err *err);
-    void (*state_destroy)(vug_state *state);
-    /* Copies the first `n` tokens of a sequence. */
-    void (*state_copy)(const vug_program *program, vug_state *to, const vug_state *from, int64_t n);
-    /* A state of another kind. It holds one window of each layer whose sliding window drops
-     * tokens. With it and the full caches a sequence can continue from an earlier token. */
-    VUG_MUST_CHECK vug_status (*window_snapshot_create)(const vug_program *program, vug_state **out,
-                                                        vug_err *err);
-    /* Saves the windows before token `n`, which `from` must hold. */
-    void (*window_snapshot_save)(const vug_program *program, vug_state *windows,
-                                 const vug_state *from, int64_t n);
-    /* Restores these tokens in the layers with a window; earlier ones are lost there. */
-    void (*window_snapshot_restore)(const vug_program *program, vug_state *to,
-                                    const vug_state *windows, int64_t n);
+    /* The layout of the caches that the program's steps need; it lives as long as the program. */
+    const vug_kv_layout *(*kv_layout)(const vug_program *program);
     /* A key/value cache: pages of the groups of a layout (ir/kv_layout.h). Which pages are in use
      * is the caller's affair. Bytes of a page of a group. */
     uint64_t (*kv_page_bytes)(const vug_device *device, const vug_kv_layout *layout, int group);
@@ -129,7 +108,7 @@ typedef struct {
     void (*workspace_destroy)(vug_workspace *workspace);
     /* Steps of one device run one at a time. Allocates nothing. `output[i]` is set to graph
      * output i, F32 in host memory, valid until the workspace is used again. After
-     * VUG_CANCELLED the states are unspecified from `past` on and intact before it. */
+     * VUG_CANCELLED the pages are unspecified from `past` on and intact before it. */
     VUG_MUST_CHECK vug_status (*run)(const vug_program *program, vug_workspace *workspace,
                                      const vug_step_in *in, const float **output, vug_err *err);
 } vug_backend;

@@ -53,7 +53,6 @@ int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
                     .model = vug_options_model(opt),
                     .chat_template = opt->chat_template,
                     .aliases = { opt->alias.item, opt->alias.n },
-                    .max_sessions = opt->sessions,
                     .max_tokens = opt->answer_tokens,
                     .also_reasoning = opt->also_reasoning },
         .input = opt->operand[1],

@@ -32,7 +32,7 @@ static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
     vug_model *model;
     vug_err err;
     if (prompt.ptr)
-        model_options.snapshots = 0; /* there is no next prompt */
+        model_options.snapshot_percent = -1; /* there is no next prompt */
     vug_bar bar = vug_bar_start(ui, "loading", opt->quiet);
     model_options.progress = vug_bar_step;
     model_options.user = &bar;

@@ -21,15 +21,15 @@ static bool print_addresses(const vug_http *http, void *user)
 }
 
 /* On the worker thread; the main thread prints nothing meanwhile. */
-static void print_ready(vug_str name, const vug_model *model, int sessions, void *user)
+static void print_ready(vug_str name, const vug_model *model, void *user)
 {
     const serve_output *out = user;
     const vug_model_info info = vug_model_describe(model);
     vug_buf text = { 0 };
     if (out->silent)
         return;
-    vug_buf_printf(&text, "ready: %.*s, %s, context %lld, sessions %d\n", VUG_STR_ARG(name),
-                   info.architecture, (long long)info.context, sessions);
+    vug_buf_printf(&text, "ready: %.*s, %s, context %lld\n", VUG_STR_ARG(name), info.architecture,
+                   (long long)info.context);
     (void)vug_ui_print(out->ui, &text);
 }
 
@@ -62,7 +62,6 @@ int vug_cmd_serve(vug_ui *ui, const vug_options *opt)
         .aliases = { opt->alias.item, opt->alias.n },
         .trace = opt->trace,
         .max_waiting = opt->queue,
-        .max_sessions = opt->sessions,
         .max_tokens = opt->answer_tokens,
         .also_reasoning = opt->also_reasoning,
         .listening = print_addresses,

@@ -43,9 +43,8 @@ double vug_inspect_bits_per_weight(const vug_format_total *total);
     X(weights_copied, "weights, converted or packed")    \
     X(tokenizer, "tokenizer")                            \
     X(graph, "program and tables")                       \
+    X(buffers, "step buffers")                           \
     X(session_cache, "KV cache, for the whole context")  \
-    X(session_buffers, "step buffers")                   \
-    X(session_snapshots, "snapshots of sliding windows") \
     X(process, "program code and stacks")                \
     X(total, "total, with one session")
 

@@ -177,7 +177,6 @@ static vug_status generate_response(void *self, const vug_chat_history *history,
 static void reset_conversation(void *self)
 {
     vug_local_backend *b = self;
-    vug_session_reset(b->session);
     b->next_seed = b->first_seed;
 }
 

@@ -86,13 +86,27 @@ struct stat;
 /* When a file was last modified, in nanoseconds since 1970. */
 int64_t vug_file_time(const struct stat *info);
 
+/* ---- address space ---------------------------------------------------------- */
+
+/* Reserves address space without memory, aligned to the pages of the system; NULL on failure.
+ * Access to it is an error until it is committed. */
+void *vug_reserve(uint64_t bytes);
+/* Accepts NULL. */
+void vug_unreserve(void *at, uint64_t bytes);
+/* Makes a part usable; it gets memory when it is first written. False when the system refuses. */
+bool vug_commit(void *at, uint64_t bytes);
+/* Gives the memory of a committed part back, as far as it consists of whole pages of the system;
+ * its contents are lost. */
+void vug_discard(void *at, uint64_t bytes);
+
 /* ---- machine ------------------------------------------------------------- */
 
-int vug_cpu_count(void);            /* physical cores this process may use, >= 1 */
-uint64_t vug_memory_size(void);     /* bytes of physical memory */
-uint64_t vug_memory_peak(void);     /* maximum of resident bytes so far */
-uint64_t vug_memory_resident(void); /* bytes resident now; 0 when the system does not say */
-double vug_now(void);               /* seconds, monotonic */
+int vug_cpu_count(void);             /* physical cores this process may use, >= 1 */
+uint64_t vug_memory_size(void);      /* bytes of physical memory */
+uint64_t vug_memory_available(void); /* bytes that a process could still get without swapping */
+uint64_t vug_memory_peak(void);      /* maximum of resident bytes so far */
+uint64_t vug_memory_resident(void);  /* bytes resident now; 0 when the system does not say */
+double vug_now(void);                /* seconds, monotonic */
 /* Local time as seconds since 1970-01-01 00:00 local time. */
 int64_t vug_local_time(void);
 

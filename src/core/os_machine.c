@@ -85,6 +85,41 @@ uint64_t vug_memory_size(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
+#if defined(__linux__)
+/* What the control group of this process still allows; UINT64_MAX without a limit. */
+static uint64_t read_group_memory(void)
+{
+    char line[64];
+    char *end;
+    read_line("/sys/fs/cgroup/memory.max", line, sizeof(line)); /* a number, or "max" */
+    const uint64_t most = strtoull(line, &end, 10);
+    if (end == line)
+        return UINT64_MAX;
+    read_line("/sys/fs/cgroup/memory.current", line, sizeof(line));
+    const uint64_t used = strtoull(line, &end, 10);
+    return most > used ? most - used : 0;
+}
+#endif
+
+uint64_t vug_memory_available(void)
+{
+#if defined(__linux__)
+    char line[96];
+    uint64_t available = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            available = strtoull(line + 13, NULL, 10) * 1024;
+    }
+    if (file)
+        (void)fclose(file);
+    const uint64_t group = read_group_memory();
+    return available < group ? available : group;
+#else
+    return vug_memory_size() / 2;
+#endif
+}
+
 uint64_t vug_memory_peak(void)
 {
     struct rusage usage;

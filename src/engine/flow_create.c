@@ -107,7 +107,7 @@ static vug_status fix_limits(vug_flow_object *flow, vug_err *err)
     VUG_TRY(flow->model ? VUG_OK
                         : vug_limits_choose(&(vug_model_options){ 0 }, flow->config, limits, err));
     if (flow->model)
-        *limits = flow->model->main.limits;
+        *limits = flow->model->limits;
     if (o->context > 0)
         limits->context = o->context;
     VUG_TRY(fix_step(o, limits, err));

@@ -1,6 +1,6 @@
 /*
- * Programs of flows: a backend's program with named inputs and outputs. The states of
- * sequences are caches that persist between runs, or scratch if the past is given.
+ * Programs of flows: a backend's program with named inputs and outputs. The caches of its
+ * sequences persist between runs, or are scratch if the past is given.
  * flow_run.c runs them.
  */
 #include "engine/internal.h"
@@ -74,19 +74,19 @@ static vug_status check_budget(const vug_flow_object *flow, const vug_compiled *
                     (double)bytes.buffers / 1e6, profile->name, (double)profile->budget / 1e6);
 }
 
-static vug_status create_states(vug_flow_program *p, vug_err *err)
+static vug_status create_sequences(vug_flow_program *p, vug_err *err)
 {
     const vug_backend *backend = p->compiled.backend;
     const size_t n = (size_t)p->options.max_batch;
-    p->state = vug_alloc_zero(n, sizeof(vug_state *));
     p->cached = vug_alloc_zero(n, sizeof(*p->cached));
     p->split = vug_alloc_zero(n, sizeof(*p->split));
     p->span = vug_alloc_zero(n, sizeof(*p->span));
     p->row = vug_alloc_zero(n, sizeof(*p->row));
-    if (!p->state || !p->cached || !p->split || !p->span || !p->row)
+    if (!p->cached || !p->split || !p->span || !p->row)
         return VUG_FAIL_NOMEM(err, "a program's sequences", n * sizeof(*p->span));
-    for (size_t i = 0; i < n; i++)
-        VUG_TRY(backend->state_create(p->compiled.program, &p->state[i], err));
+    VUG_TRY(vug_kv_fixed_init(&p->kv, backend, p->model->device,
+                              backend->kv_layout(p->compiled.program), &p->compiled.limits,
+                              p->options.max_batch, err));
     return backend->workspace_create(p->compiled.program, &p->workspace, err);
 }
 
@@ -112,7 +112,7 @@ vug_status vug_flow_build(const vug_flow *f, vug_flow_program **out, vug_err *er
         st = check_budget(flow, &p->compiled, err);
     }
     if (st == VUG_OK)
-        st = create_states(p, err);
+        st = create_sequences(p, err);
     if (st != VUG_OK) {
         vug_program_destroy(p);
         return st;
@@ -128,12 +128,8 @@ void vug_program_destroy(vug_flow_program *p)
     const vug_backend *backend = p->compiled.backend;
     if (p->workspace)
         backend->workspace_destroy(p->workspace);
-    for (int64_t i = 0; p->state && i < p->options.max_batch; i++) {
-        if (p->state[i])
-            backend->state_destroy(p->state[i]);
-    }
+    vug_kv_fixed_release(&p->kv);
     vug_compiled_release(&p->compiled);
-    vug_free(p->state);
     vug_free(p->cached);
     vug_free(p->split);
     vug_free(p->span);

@@ -65,7 +65,9 @@ vug_flow_memory vug_flow_count_memory(const vug_flow_object *flow, const vug_com
     vug_flow_memory bytes = {
         .weights = flow->model->info.memory.weights_mapped + sizes.copied_bytes,
         .program = sizes.program_bytes,
-        .cache = sizes.state_bytes,
+        .cache = vug_kv_sequence_bytes(compiled->backend, flow->model->device,
+                                       compiled->backend->kv_layout(compiled->program),
+                                       &compiled->limits),
         .buffers = sizes.workspace_bytes,
     };
     bytes.total = bytes.weights + bytes.program + bytes.buffers +

@@ -1,5 +1,5 @@
 /* Runs programs of flows: stores inputs, divides a run among sequences, runs the step. */
-#include "engine/internal.h"
+#include "engine/scheduler.h"
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
@@ -111,7 +111,7 @@ static vug_status split_equally(vug_flow_program *p, step_division *d, vug_err *
                         "%lld sequences; use vug_program_split",
                         (long long)total, (long long)past, (long long)n);
     for (int64_t i = 0; i < n; i++)
-        p->span[i] = (vug_span){ p->state[i], past / n, total / n };
+        p->span[i] = (vug_span){ vug_kv_fixed_table(&p->kv, i), past / n, total / n };
     d->n = (int)n;
     return VUG_OK;
 }
@@ -149,7 +149,8 @@ static vug_status divide_step(vug_flow_program *p, step_division *d, vug_err *er
     if (p->n_split > 0 && o->batch > 0 && p->n_split != (size_t)o->batch)
         return fail_sequence_count(p, p->n_split, err);
     for (size_t i = 0; i < p->n_split; i++)
-        p->span[i] = (vug_span){ p->state[i], p->split[i].past, p->split[i].tokens };
+        p->span[i] = (vug_span){ vug_kv_fixed_table(&p->kv, (int64_t)i), p->split[i].past,
+                                 p->split[i].tokens };
     d->n = (int)p->n_split;
     if (p->n_split == 0)
         VUG_TRY(split_equally(p, d, err));
@@ -208,6 +209,7 @@ static vug_status gather_inputs(vug_flow_program *p, const step_division *d, vug
             p->data[in->index] = in->x;
     }
     step->data = p->data;
+    step->kv = p->kv.kv;
     step->span = p->span;
     step->n_spans = d->n;
     step->row = p->row;
@@ -221,10 +223,10 @@ static vug_status run_program(vug_flow_program *p, vug_err *err)
     vug_step_in step = { 0 };
     VUG_TRY(divide_step(p, &d, err));
     VUG_TRY(gather_inputs(p, &d, &step, err));
-    vug_mutex_lock(p->model->device_lock);
+    vug_scheduler_acquire_device(p->model->scheduler);
     const vug_status st =
             p->compiled.backend->run(p->compiled.program, p->workspace, &step, p->out, err);
-    vug_mutex_unlock(p->model->device_lock);
+    vug_scheduler_release_device(p->model->scheduler);
     VUG_TRY(st);
     p->tokens = d.tokens;
     p->rows = step.n_rows;

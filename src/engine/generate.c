@@ -5,7 +5,7 @@
 
 /* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
  * a conversation may have other tokens there. */
-enum { ANSWER_PREFIX = 16 };
+enum { ANSWER_PREFIX = 16, LONG_PROMPT = 1024 };
 
 /* The state of one generation. */
 typedef struct {
@@ -155,7 +155,7 @@ static vug_status generate_token(generation_state *g, bool *more, vug_err *err)
 /* Whether another token may follow while `pending` tokens are not in the cache yet. */
 static bool has_room(const generation_state *g, size_t pending)
 {
-    const int64_t held = (int64_t)(g->session->n + pending);
+    const int64_t held = (int64_t)(vug_session_length(g->session) + pending);
     return held < g->session->model->info.context &&
            (g->o->max_tokens == 0 || g->out->tokens.n < (size_t)g->o->max_tokens);
 }
@@ -200,24 +200,34 @@ static vug_status flush_text(generation_state *g, vug_err *err)
     return VUG_OK;
 }
 
+/* Marks where the next prompt may depart from this one: before the opening of the answer, which
+ * templates repeat without the thinking, and on the way of a long prompt. */
+static void mark_branches(vug_session *s, size_t n)
+{
+    if (n > ANSWER_PREFIX)
+        vug_session_mark(s, n - ANSWER_PREFIX, VUG_MARK_TURN);
+    for (size_t quarter = 1; quarter < 4 && n >= LONG_PROMPT; quarter++)
+        vug_session_mark(s, n / 4 * quarter, VUG_MARK_PROMPT);
+}
+
 static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
     const vug_forward_options whole = { .cancel = g->o->cancel };
     const double start = vug_now();
-    VUG_TRY(vug_session_prepare(g->session, id, n, &g->out->n_cached, err));
+    VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;
+    mark_branches(g->session, n);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
     const double first = vug_now();
     g->out->prompt_s = first - start;
     if (st == VUG_OK) {
-        if (n > ANSWER_PREFIX)
-            vug_snapshot_take(g->session, n - ANSWER_PREFIX);
         st = vug_sampler_set_prompt(&g->sampler, id, n, err);
         if (st == VUG_OK)
             st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
     }
+    vug_scheduler_pause(g->session->model->scheduler, &g->session->sequence);
     if (st == VUG_CANCELLED) {
         g->out->finish = VUG_FINISH_CANCELLED;
         st = VUG_OK;

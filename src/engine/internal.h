@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "core/pool.h"
 #include "engine/engine.h"
+#include "engine/prefix_tree.h"
 #include "passes/passes.h"
 
 /* ---- parts of a checkpoint ------------------------------------------------------ */
@@ -50,6 +51,16 @@ VUG_MUST_CHECK vug_status vug_compile_flow(const vug_model *model, const vug_gra
 /* Accepts an all-zero value. */
 void vug_compiled_release(vug_compiled *compiled);
 
+/* A program of the model and what its steps need (step.h). */
+typedef struct {
+    vug_model *model;
+    vug_compiled compiled;
+    vug_workspace *workspace;
+    vug_span *span;       /* [batch] scratch, as the following ones */
+    int32_t *token, *row; /* [batch], [rows] */
+    const float **output; /* [outputs] of the last step */
+} vug_step_runner;
+
 /* ---- model ----------------------------------------------------------------------- */
 
 struct vug_model {
@@ -59,10 +70,13 @@ struct vug_model {
     vug_device *device;
     vug_device_info device_info;
     vug_profile profile;
-    bool kv_given;          /* the caller chose profile.kv, which then also applies to flows */
-    vug_compiled main;      /* one row of logits per sequence */
-    int snapshots;          /* per session */
-    vug_mutex *device_lock; /* held during a step: sessions share the device's threads */
+    bool kv_given; /* the caller chose profile.kv, which then also applies to flows */
+    vug_limits limits;
+    vug_step_runner main; /* one row of logits per sequence */
+    struct vug_scheduler *scheduler;
+    vug_kv_pool *kv_pool; /* guarded by the scheduler, as the prefix tree */
+    vug_prefix_tree *prefix_tree;
+    vug_prefix_key prefix_key;
     vug_model_info info;
     vug_chat *chat;  /* NULL: none */
     vug_err no_chat; /* the reason */
@@ -77,6 +91,33 @@ VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vu
 
 VUG_MUST_CHECK vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c,
                                             vug_limits *out, vug_err *err);
+
+/* ---- caches of their own (kv_fixed.c) --------------------------------------------- */
+
+/* The caches of sequences that share nothing. All their pages exist from the beginning; the blocks
+ * of a sliding window take turns with them. */
+typedef struct {
+    const vug_backend *backend;
+    vug_kv *kv;
+    vug_page **table; /* [n_tables] of each sequence one for each group */
+    size_t n_tables;
+    int n_groups;
+} vug_kv_fixed;
+
+/* The caller releases the caches even on failure. */
+VUG_MUST_CHECK vug_status vug_kv_fixed_init(vug_kv_fixed *caches, const vug_backend *backend,
+                                            vug_device *device, const vug_kv_layout *layout,
+                                            const vug_limits *limits, int64_t sequences,
+                                            vug_err *err);
+void vug_kv_fixed_release(vug_kv_fixed *caches);
+/* The tables of sequence `i`. */
+static inline const vug_page *const *vug_kv_fixed_table(const vug_kv_fixed *caches, int64_t i)
+{
+    return (const vug_page *const *)caches->table + i * caches->n_groups;
+}
+/* Bytes of one sequence's pages. */
+uint64_t vug_kv_sequence_bytes(const vug_backend *backend, const vug_device *device,
+                               const vug_kv_layout *layout, const vug_limits *limits);
 
 /* ---- flow ------------------------------------------------------------------------- */
 
@@ -123,8 +164,8 @@ struct vug_flow_program {
     vug_flow_options options;
     vug_compiled compiled;
     vug_workspace *workspace;
-    vug_state **state;  /* [max_batch] */
-    int64_t *cached;    /* [max_batch] tokens in their caches */
+    vug_kv_fixed kv;    /* the caches of max_batch sequences */
+    int64_t *cached;    /* [max_batch] tokens in them */
     vug_flow_input *in; /* [n_in] */
     size_t n_in;
     int64_t past_width;  /* K*E of the first past; 0: no input is a past */

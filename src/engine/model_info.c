@@ -51,15 +51,21 @@ vug_tensor_info vug_model_tensor(const vug_model *model, size_t i)
 
 vug_layer_info vug_model_layer(const vug_model *model, size_t i)
 {
-    const vug_cache_size c = model->backend->sizes(model->main.program).cache[i];
+    const vug_kv_layout *layout = model->backend->kv_layout(model->main.compiled.program);
+    const int source = layout->layer[i].source, g = layout->layer[source].group;
+    const vug_kv_group *group = &layout->group[g];
+    const int64_t pages =
+            vug_kv_pages_of_sequence(group, model->limits.context, model->limits.batch);
     const vug_layer_config own = vug_config_layer(&model->checkpoint.config, (int64_t)i);
-    return (vug_layer_info){ .cache = c.source != (int)i ? "shared"
-                                      : c.window         ? "window"
-                                                         : "full",
-                             .window = c.window,
-                             .slots = c.slots,
-                             .cache_bytes = c.bytes,
-                             .source = c.source,
+    uint64_t bytes = (uint64_t)pages * vug_kv_page_bytes(model->kv_pool, g);
+    bytes /= (uint64_t)group->n_layers;
+    return (vug_layer_info){ .cache = source != (int)i ? "shared"
+                                      : group->window  ? "window"
+                                                       : "full",
+                             .window = group->window,
+                             .slots = pages * VUG_KV_PAGE,
+                             .cache_bytes = source == (int)i ? bytes : 0,
+                             .source = source,
                              .n_kv_heads = own.n_kv_heads,
                              .d_head = own.d_head };
 }
@@ -67,7 +73,8 @@ vug_layer_info vug_model_layer(const vug_model *model, size_t i)
 vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool fused,
                            vug_text *out, vug_err *err)
 {
-    return vug_graph_write(fused ? &model->main.fused : &model->main.graph, format, out, err);
+    return vug_graph_write(fused ? &model->main.compiled.fused : &model->main.compiled.graph,
+                           format, out, err);
 }
 
 const char *vug_version(void)

@@ -1,12 +1,12 @@
 /* Opens models and describes them. */
-#include "engine/internal.h"
+#include "engine/scheduler.h"
 
 enum {
     DEFAULT_CONTEXT = 4096,
     DEFAULT_BATCH = 512,
     MAX_BATCH = 1 << 16,
     MAX_CONTEXT = 1 << 24,
-    MAX_SNAPSHOTS = 1024,
+    DEFAULT_SNAPSHOT_PERCENT = 25,
 };
 
 /* Code, libraries, stacks and tables of the process itself: the peak of a run minus
@@ -30,7 +30,13 @@ vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c, vu
                         MAX_BATCH);
     if (batch > context)
         batch = context;
-    *out = (vug_limits){ .context = context, .batch = batch, .rows = 1 };
+    const int64_t slots = o->slots ? o->slots : 1;
+    if (slots < 1 || slots > MAX_BATCH)
+        return VUG_FAIL(err, VUG_ARGUMENT, "slots: %lld, expected 1 to %d", (long long)slots,
+                        MAX_BATCH);
+    *out = (vug_limits){ .context = context,
+                         .batch = batch,
+                         .rows = slots < batch ? slots : batch };
     return VUG_OK;
 }
 
@@ -76,7 +82,8 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
         if (!b->tensor[i])
             continue;
         const uint64_t bytes = slot_bytes(b->tensor[i], n);
-        const bool expert = slot.expert >= 0, table = !expert && is_table(&m->main.graph, i);
+        const bool expert = slot.expert >= 0,
+                   table = !expert && is_table(&m->main.compiled.graph, i);
         *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
         *(expert ? &expert_elements : &info->n_active_parameters) += (int64_t)n;
         *(expert ? &expert_bytes : &info->bytes_per_token) +=
@@ -105,7 +112,7 @@ static int64_t active_weights(const vug_graph *g, const vug_node *node)
 /* Counts matrix products per token and per row of logits, without attention. */
 static void describe_work(const vug_model *m, vug_model_info *info)
 {
-    const vug_graph *g = &m->main.graph;
+    const vug_graph *g = &m->main.compiled.graph;
     for (uint32_t i = 1; i < g->n; i++) {
         const vug_node *node = &g->node[i];
         const int64_t flop = 2 * active_weights(g, node);
@@ -118,11 +125,26 @@ static uint64_t graph_bytes(const vug_graph *g)
     return g->cap * sizeof(*g->node) + g->cap_outputs * sizeof(*g->output) + g->arena.held;
 }
 
+/* The pages of sliding windows that a snapshot pins. */
+static uint64_t snapshot_bytes(const vug_model *m)
+{
+    const vug_kv_layout *layout = m->backend->kv_layout(m->main.compiled.program);
+    uint64_t bytes = 0;
+    for (int g = 0; g < layout->n_groups; g++) {
+        const int64_t window = layout->group[g].window;
+        if (window > 0 && window < m->limits.context)
+            bytes += (uint64_t)(vug_kv_pages_of(window - 1) + 1) *
+                     m->backend->kv_page_bytes(m->device, layout, g);
+    }
+    return bytes;
+}
+
 static void describe_model(vug_model *m)
 {
     const vug_config *c = &m->checkpoint.config;
     m->device_info = m->backend->describe(m->device);
-    const vug_program_sizes sizes = m->backend->sizes(m->main.program);
+    const vug_compiled *main = &m->main.compiled;
+    const vug_program_sizes sizes = m->backend->sizes(main->program);
     vug_model_info *info = &m->info;
     *info = (vug_model_info){
         .path = m->path,
@@ -140,8 +162,8 @@ static void describe_model(vug_model *m)
         .n_experts_per_token = c->n_experts_per_token,
         .d_expert = c->d_expert,
         .context_trained = c->context,
-        .context = m->main.limits.context,
-        .batch = m->main.limits.batch,
+        .context = m->limits.context,
+        .batch = m->limits.batch,
         .threads = m->device_info.threads,
         .kv = vug_kv_format_name(m->profile.kv),
         .tied_head = m->checkpoint.binding.tied,
@@ -151,22 +173,22 @@ static void describe_model(vug_model *m)
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = sizes.copied_bytes;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
-    plan->graph = sizes.program_bytes + graph_bytes(&m->main.graph) + graph_bytes(&m->main.fused) +
-                  m->main.fused.n * sizeof(uint64_t);
-    plan->session_cache = sizes.state_bytes;
-    plan->session_buffers = sizes.workspace_bytes;
-    plan->session_snapshots = (uint64_t)m->snapshots * sizes.window_snapshot_bytes;
+    plan->graph = sizes.program_bytes + graph_bytes(&main->graph) + graph_bytes(&main->fused) +
+                  main->fused.n * sizeof(uint64_t);
+    plan->buffers = sizes.workspace_bytes;
+    plan->session_cache = vug_kv_sequence_bytes(m->backend, m->device,
+                                                m->backend->kv_layout(main->program), &m->limits);
+    plan->snapshot = snapshot_bytes(m);
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
-                  plan->session_cache + plan->session_buffers + plan->session_snapshots +
-                  plan->process;
+                  plan->buffers + plan->session_cache + plan->process;
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
 
 static bool is_table_tensor(const vug_model *m, const vug_tensor *t)
 {
-    const vug_graph *g = &m->main.graph;
+    const vug_graph *g = &m->main.compiled.graph;
     for (uint32_t i = 1; i < g->n; i++) {
         if (g->node[i].op != VUG_OP_EMBED)
             continue;
@@ -201,14 +223,14 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
     const uint64_t limit = by_profile ? budget : o->memory_limit;
     if (!limit || plan->total <= limit)
         return VUG_OK;
-    return VUG_FAIL(err, VUG_LIMIT,
-                    "%s: needs %.1f MB (weights %.1f, caches for %lld tokens %.1f, buffers %.1f), "
-                    "the %s is %.1f MB",
-                    m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
-                    (long long)m->info.context,
-                    (double)(plan->session_cache + plan->session_snapshots) / 1e6,
-                    (double)plan->session_buffers / 1e6,
-                    by_profile ? "profile's budget" : "memory limit", (double)limit / 1e6);
+    return VUG_FAIL(
+            err, VUG_LIMIT,
+            "%s: needs %.1f MB (weights %.1f, the cache of %lld tokens %.1f, buffers %.1f), "
+            "the %s is %.1f MB",
+            m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
+            (long long)m->info.context, (double)plan->session_cache / 1e6,
+            (double)plan->buffers / 1e6, by_profile ? "profile's budget" : "memory limit",
+            (double)limit / 1e6);
 }
 
 /* Loads the profile and applies the options that override it. */
@@ -225,26 +247,53 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
     return VUG_OK;
 }
 
+/* The memory for pages: what the caller allows, or what the machine can spare beside the weights,
+ * which may not be resident yet; but room for one session. */
+static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
+{
+    const vug_memory_plan *plan = &m->info.memory;
+    const uint64_t others = plan->total - plan->session_cache;
+    uint64_t budget = o->kv_memory;
+    if (!budget && o->memory_limit)
+        budget = o->memory_limit > others ? o->memory_limit - others : 0;
+    else if (!budget) {
+        const uint64_t spare = vug_memory_available() / 10 * 9;
+        budget = spare > others ? spare - others : 0;
+    }
+    return budget > plan->session_cache ? budget : plan->session_cache;
+}
+
+static vug_status create_cache(vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    if (o->snapshot_percent < -1 || o->snapshot_percent > 100)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "snapshot_percent: %d, expected 1 to 100, or -1 for none",
+                        o->snapshot_percent);
+    const int percent = o->snapshot_percent == 0  ? DEFAULT_SNAPSHOT_PERCENT
+                        : o->snapshot_percent < 0 ? 0
+                                                  : o->snapshot_percent;
+    VUG_TRY(vug_kv_pool_create(m->backend, m->device,
+                               m->backend->kv_layout(m->main.compiled.program),
+                               choose_kv_budget(m, o), &m->kv_pool, err));
+    VUG_TRY(vug_prefix_tree_create(m->kv_pool, percent / 100.0, &m->prefix_tree, err));
+    return vug_scheduler_create(m, &m->scheduler, err);
+}
+
 /* Opens everything but the checkpoint, which is open already. `folder` may contain a profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
-    vug_limits limits;
     VUG_TRY(load_profile(m, folder, o, err));
-    VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &limits, err));
-    if (o->snapshots < 0 || o->snapshots > MAX_SNAPSHOTS)
-        return VUG_FAIL(err, VUG_ARGUMENT, "snapshots: %d, expected 0 to %d", o->snapshots,
-                        MAX_SNAPSHOTS);
-    m->snapshots = o->snapshots;
+    VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
     const vug_device_options device = { .isa = o->isa, .threads = o->threads };
     m->backend = vug_backend_select(o->device, err);
     if (!m->backend)
         return VUG_ARGUMENT;
     VUG_TRY(m->backend->open(&device, &m->device, err));
-    VUG_TRY(vug_mutex_create(&m->device_lock, err));
-    VUG_TRY(vug_compile_model(m, &limits, false, &m->main, err));
+    VUG_TRY(vug_step_runner_init(&m->main, m, m->limits.rows, false, err));
     describe_model(m);
     VUG_TRY(check_memory(m, o, err));
+    VUG_TRY(create_cache(m, o, err));
     return o->lazy ? VUG_OK : read_ahead(m, o, err);
 }
 
@@ -305,8 +354,10 @@ void vug_model_close(vug_model *m)
 {
     if (!m)
         return;
-    vug_compiled_release(&m->main);
-    vug_mutex_destroy(m->device_lock);
+    vug_scheduler_destroy(m->scheduler);
+    vug_prefix_tree_destroy(m->prefix_tree);
+    vug_kv_pool_destroy(m->kv_pool);
+    vug_step_runner_release(&m->main);
     if (m->device)
         m->backend->close(m->device);
     vug_chat_close(m->chat);

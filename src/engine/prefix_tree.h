@@ -10,32 +10,33 @@
  * every group with a window W those of [p - W + 1, p). So a sliding group needs pages only
  * around the boundaries where a later prompt may branch. Snapshots pin them there.
  *
- * The tree owns one reference of every page that it holds. A page can be evicted when that is the
- * only reference. When the pool asks for memory, the tree evicts the page that has been without
- * other references for the longest time; of pages that lost them between the same two calls of
- * the tree, the one farthest from the root. So the pages of a full group go from the end of a
- * path, provided that sequences release all of them together. Pages that snapshots pin go last.
+ * The tree owns one reference of every page that it holds. A page is evictable when that is the
+ * only reference. When the pool asks for memory, the page whose last other reference was released
+ * first goes first; of pages that were released between the same calls of the tree, those of the
+ * last blocks do. So the pages of a full group go from the end of a path, if a sequence holds the
+ * pages of full groups until it releases them together. Pages that snapshots pin go last.
  *
- * Nodes without pages stay, because they tell what a conversation once was. Whenever a sequence
- * leaves a node, the least recently used leaves without pages are dropped while more than 32768
- * nodes have none; nodes that a sequence has entered stay.
- *
- * The time of a call grows with the number of blocks that it visits and with the logarithm of the
- * number of nodes and pages. Only giving up a snapshot goes over all snapshots.
+ * Nodes without pages stay, because they tell what a conversation once was, but no more than
+ * 32768 of them and those that sequences have entered: beyond that the least recently used leaf
+ * goes first. An operation takes time proportional to the blocks and the logarithm of the nodes
+ * that it visits; giving up a snapshot goes over all snapshots.
  *
  * The tree registers with the pool (vug_kv_pool_on_full, vug_kv_pool_on_idle). Not thread-safe:
  * the owner of the pool serializes calls.
  */
 
 #include "engine/kv_pool.h"
-#include "engine/prefix_key.h"
 
 typedef struct vug_prefix_tree vug_prefix_tree;
 typedef struct vug_prefix_node vug_prefix_node;
 
-/* A vug_prefix_key of the empty prefix says what apart from the tokens decides the contents of pages:
- * the weights, the graph, the formats and the namespace of the cache. Sequences of different keys
- * share nothing. */
+enum { VUG_PREFIX_KEY = 32 }; /* bytes of a key: SHA-256 */
+
+/* What apart from the tokens decides the contents of pages: the weights, the graph, the formats
+ * and the namespace of the cache. Sequences of different keys share nothing. */
+typedef struct {
+    uint8_t byte[VUG_PREFIX_KEY];
+} vug_prefix_key;
 
 /* `snapshot_share` (0 to 1) is the part of the pool's budget that snapshots may pin. The pool must
  * outlive the tree. */

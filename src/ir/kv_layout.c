@@ -42,6 +42,16 @@ static vug_status add_cache(vug_kv_layout *layout, const vug_graph *graph, const
     return VUG_OK;
 }
 
+/* Sets the sources of the layers that only read an earlier layer's cache. */
+static void find_sources(vug_kv_layout *layout, const vug_graph *graph)
+{
+    for (uint32_t i = 1; i < graph->n; i++) {
+        const vug_node *node = &graph->node[i];
+        if (vug_node_shares_cache(node) && node->layer >= 0 && layout->layer[node->layer].group < 0)
+            layout->layer[node->layer].source = node->at.attn.layer;
+    }
+}
+
 vug_status vug_kv_layout_init(vug_kv_layout *layout, const vug_graph *graph, vug_kv_format format,
                               vug_err *err)
 {
@@ -51,15 +61,18 @@ vug_status vug_kv_layout_init(vug_kv_layout *layout, const vug_graph *graph, vug
     if (!layout->layer)
         return VUG_FAIL_NOMEM(err, "the layout of a cache", n * sizeof(*layout->layer));
     for (size_t i = 0; i < n; i++)
-        layout->layer[i] = (vug_kv_place){ .group = -1 };
+        layout->layer[i] = (vug_kv_place){ .group = -1, .source = (int)i };
     vug_status st = VUG_OK;
     for (uint32_t i = 1; i < graph->n && st == VUG_OK; i++) {
         if (vug_node_fills_cache(&graph->node[i]))
             st = add_cache(layout, graph, &graph->node[i], err);
     }
-    if (st != VUG_OK)
+    if (st != VUG_OK) {
         vug_kv_layout_release(layout);
-    return st;
+        return st;
+    }
+    find_sources(layout, graph);
+    return VUG_OK;
 }
 
 void vug_kv_layout_release(vug_kv_layout *layout)

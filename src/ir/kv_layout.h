@@ -29,8 +29,9 @@ typedef struct {
 
 /* Where the cache of a layer lies. */
 typedef struct {
-    int group; /* -1: the layer has no cache of its own */
-    int index; /* among the layers of the group, in the order of the graph */
+    int group;  /* -1: the layer has no cache of its own */
+    int index;  /* among the layers of the group, in the order of the graph */
+    int source; /* the layer whose cache this one reads: itself or an earlier one */
 } vug_kv_place;
 
 typedef struct {
@@ -53,6 +54,18 @@ void vug_kv_layout_release(vug_kv_layout *layout);
 static inline int64_t vug_kv_pages_of(int64_t n)
 {
     return (n + VUG_KV_PAGE - 1) / VUG_KV_PAGE;
+}
+
+/* The most pages of a group that a sequence of up to `context` tokens holds in steps of up to
+ * `batch`: of a window those of the keys that a step sees, wherever they begin, and one more. */
+static inline int64_t vug_kv_pages_of_sequence(const vug_kv_group *group, int64_t context,
+                                               int64_t batch)
+{
+    const int64_t all = vug_kv_pages_of(context);
+    if (group->window == 0 || group->window >= context)
+        return all;
+    const int64_t seen = vug_kv_pages_of(group->window - 1 + batch) + 2;
+    return seen < all ? seen : all;
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include "server/api/api_response.h"
 #include "server/grammar_cache.h"
 #include "server/server.h"
-#include "server/session_cache.h"
 #include "server/worker.h"
 
 typedef enum { VUG_SERVICE_LOADING, VUG_SERVICE_READY, VUG_SERVICE_FAILED } vug_service_state;
@@ -42,7 +41,6 @@ typedef struct {
     char *resolved_path; /* of a model path that ends in "." or ".."; else NULL */
     int64_t created;
 
-    vug_session_cache sessions; /* the worker's */
     vug_grammar_cache *grammars;
 } vug_service;
 
@@ -81,6 +79,7 @@ typedef struct {
     size_t n_prompts;
     size_t n_unstable;          /* last tokens of a prompt that a longer one may not repeat */
     const vug_grammar *grammar; /* held in the service's cache; NULL: unconstrained */
+    vug_session *session;       /* of all choices, one after the other; NULL: not needed yet */
     vug_api_usage usage;
     double received; /* time */
 } vug_server_request;
@@ -145,10 +144,8 @@ VUG_MUST_CHECK vug_status vug_server_out_of_memory(vug_err *err);
 bool vug_server_response_flush(vug_server_response *response);
 VUG_MUST_CHECK vug_status vug_server_response_end_choice(vug_server_response *response,
                                                          vug_err *err);
-/* The session to continue a prompt on. */
-VUG_MUST_CHECK vug_status vug_server_request_session(vug_server_request *request,
-                                                     const vug_tokens *prompt,
-                                                     vug_cached_session **out, vug_err *err);
+/* Creates the request's session, unless it has one. */
+VUG_MUST_CHECK vug_status vug_server_request_session(vug_server_request *request, vug_err *err);
 /* Generates choice number `choice` of a prompt. VUG_CANCELLED when the client has disconnected. */
 VUG_MUST_CHECK vug_status vug_server_response_generate(vug_server_response *response,
                                                        const vug_tokens *prompt, int choice,

@@ -123,15 +123,14 @@ static bool on_step(const vug_step *step, void *user)
 static vug_status score_prompt(prompt_scorer *s)
 {
     vug_server_request *request = s->response->request;
-    vug_cached_session *cached;
     const vug_forward_options options = { .chunk = ROWS,
                                           .all_logits = true,
                                           .cancel = &request->job.cancel,
                                           .on_step = on_step,
                                           .user = s };
-    VUG_TRY(vug_server_request_session(request, s->prompt, &cached, &s->err));
+    VUG_TRY(vug_server_request_session(request, &s->err));
     vug_status st =
-            vug_session_forward(cached->session, s->prompt->id, s->prompt->n, &options, &s->err);
+            vug_session_forward(request->session, s->prompt->id, s->prompt->n, &options, &s->err);
     if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_cancelled(&request->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has disconnected");
     return st == VUG_OK ? s->st : st;

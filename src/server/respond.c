@@ -81,6 +81,9 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
 {
     vug_server_request *request = response->request;
     vug_api_error error;
+    /* First: the client's next request can then continue from its cache. */
+    vug_session_destroy(request->session);
+    request->session = NULL;
     if (st != VUG_OK) {
         /* The request has passed all checks, so this is the server's fault, unless the grammar is
          * too ambiguous: that shows only while generating. */
@@ -236,17 +239,12 @@ static void count_prompt(vug_server_request *request, int choice, const vug_gene
     vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
 }
 
-vug_status vug_server_request_session(vug_server_request *request, const vug_tokens *prompt,
-                                      vug_cached_session **out, vug_err *err)
+vug_status vug_server_request_session(vug_server_request *request, vug_err *err)
 {
-    /* A client that has disconnected must not displace another's session. */
     if (vug_worker_is_cancelled(&request->job))
         return VUG_FAIL(err, VUG_CANCELLED, "the client has disconnected");
-    const bool is_longer = prompt->n > request->n_unstable;
-    const vug_session_cache_prompt cache_prompt = { prompt->id, prompt->n,
-                                                    is_longer ? prompt->n - request->n_unstable
-                                                              : prompt->n };
-    return vug_session_cache_acquire(&request->service->sessions, &cache_prompt, out, err);
+    return request->session ? VUG_OK
+                            : vug_session_create(request->service->model, &request->session, err);
 }
 
 vug_status vug_server_response_generate(vug_server_response *response, const vug_tokens *prompt,
@@ -255,18 +253,12 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     vug_server_request *request = response->request;
     const vug_generate_options options = generate_options(response, prompt, choice);
     vug_generation g = { 0 };
-    vug_cached_session *cached;
     response->last_token = 0;
-    VUG_TRY(vug_server_request_session(request, prompt, &cached, err));
-    vug_status st = vug_generate(cached->session, prompt->id, prompt->n, &options, &g, err);
-    if (st != VUG_OK) {
-        if (st != VUG_CANCELLED) /* the session's contents are unknown */
-            vug_session_reset(cached->session);
-        return st;
-    }
+    VUG_TRY(vug_server_request_session(request, err));
+    VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
     count_prompt(request, choice, &g);
     *finish = g.finish;
-    st = check_memory(response, err);
+    vug_status st = check_memory(response, err);
     if (g.finish == VUG_FINISH_CANCELLED)
         st = VUG_FAIL(err, VUG_CANCELLED, "the request was cancelled");
     vug_generation_release(&g);

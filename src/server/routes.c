@@ -114,7 +114,7 @@ static void serve_props(vug_http_request *http, void *user)
         .architecture = s->info.architecture,
         .template_source = s->chat ? vug_path_base(vug_chat_source(s->chat)) : NULL,
         .context = s->info.context,
-        .slots = s->sessions.max,
+        .slots = s->opt.model.slots,
         .sampling = &s->sampling,
     };
     vug_api_props_write(&props, &body);

@@ -15,7 +15,7 @@ static void on_loaded(const vug_err *err, void *user)
         s->load_error = *err;
         vug_http_drain(s->http);
     } else if (s->opt.ready) {
-        s->opt.ready(s->service->name, s->service->model, s->service->sessions.max, s->opt.user);
+        s->opt.ready(s->service->name, s->service->model, s->opt.user);
     }
 }
 

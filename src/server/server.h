@@ -10,7 +10,7 @@
  *     request_grammar.c    finds or compiles the grammar of its output (grammar_cache.c)
  *     worker.c             queues it for the model
  *     completions.c        answers chats and completions; api/ writes JSON and events
- *     respond.c            generates on a session (session_cache.c) and sends the output
+ *     respond.c            generates on a session and sends the output
  *     prompt_logprobs.c    scores prompts
  *
  * serve.c runs it all, service.c loads and frees the model, trace.c records requests, metrics.c
@@ -28,18 +28,17 @@
 typedef struct {
     vug_http_options http; /* without metrics */
     const char *model_path;
-    vug_model_options model;
+    vug_model_options model;   /* slots 0: 16 */
     const char *chat_template; /* a file; NULL: the checkpoint's template */
     vug_string_list aliases;   /* more names of the model; "*": any */
     const char *trace;         /* a folder, created if missing; NULL: requests are not recorded */
     int max_waiting;           /* requests in the queue */
-    int max_sessions;          /* 0: chosen by vug_session_cache_init */
     int max_tokens;            /* default of chats that do not set it; 0: no limit */
     bool also_reasoning;       /* send thinking under the name `reasoning` too */
     /* Called when the addresses are known; false ends the server. */
     bool (*listening)(const vug_http *http, void *user);
     /* Called on the worker thread when the model is loaded. */
-    void (*ready)(vug_str name, const vug_model *model, int sessions, void *user);
+    void (*ready)(vug_str name, const vug_model *model, void *user);
     void *user;
 } vug_server_options;
 

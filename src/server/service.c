@@ -4,6 +4,8 @@
 #include "core/os.h"
 #include "server/internal.h"
 
+enum { DEFAULT_SLOTS = 16 };
+
 static bool keep_loading(uint64_t done, uint64_t total, void *user)
 {
     vug_service *s = user;
@@ -33,8 +35,7 @@ static vug_status load_model(vug_service *s, vug_err *err)
         return VUG_UNSUPPORTED;
     VUG_TRY(open_chat(s, err));
     s->sampling = vug_model_sampling(s->model);
-    return vug_session_cache_init(&s->sessions, s->model, s->opt.max_sessions, options.memory_limit,
-                                  s->opt.http.metrics, err);
+    return VUG_OK;
 }
 
 static void run_load_job(vug_worker_job *job)
@@ -44,7 +45,7 @@ static void run_load_job(vug_worker_job *job)
     const vug_status st = load_model(s, &err);
     if (st == VUG_OK)
         vug_metrics_set(s->opt.http.metrics, VUG_METRIC_MODEL_BYTES,
-                        (double)(s->info.memory.total - s->sessions.bytes));
+                        (double)(s->info.memory.total - s->info.memory.session_cache));
     atomic_store(&s->state, st == VUG_OK ? VUG_SERVICE_READY : VUG_SERVICE_FAILED);
     if (s->loaded)
         s->loaded(st == VUG_OK ? NULL : &err, s->loaded_user);
@@ -75,6 +76,8 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
         return VUG_FAIL_NOMEM(err, "the service", sizeof(*s));
     (void)timespec_get(&now, TIME_UTC);
     s->opt = *options;
+    if (s->opt.model.slots == 0)
+        s->opt.model.slots = DEFAULT_SLOTS;
     s->name = base_name(options->model_path);
     if (vug_str_is(s->name, ".") || vug_str_is(s->name, ".."))
         s->resolved_path = vug_path_real(options->model_path);
@@ -85,7 +88,8 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
     s->load_job.run = run_load_job;
     vug_status st = vug_grammar_cache_create(options->http.metrics, &s->grammars, err);
     if (st == VUG_OK)
-        st = vug_worker_create(options->max_waiting, options->http.metrics, &s->worker, err);
+        st = vug_worker_create(s->opt.model.slots, options->max_waiting, options->http.metrics,
+                               &s->worker, err);
     if (st != VUG_OK) {
         vug_free(s->resolved_path);
         vug_grammar_cache_destroy(s->grammars);
@@ -115,7 +119,6 @@ void vug_service_destroy(vug_service *s)
     if (!s)
         return;
     vug_worker_destroy(s->worker);
-    vug_session_cache_release(&s->sessions);
     vug_grammar_cache_destroy(s->grammars);
     vug_chat_close(s->own_chat);
     vug_model_close(s->model);

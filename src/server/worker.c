@@ -5,7 +5,8 @@
 #include "core/mem.h"
 
 struct vug_worker {
-    pthread_t thread;
+    pthread_t *thread; /* [n_threads] */
+    int n_threads;
     pthread_mutex_t lock; /* guards what follows, and members of jobs */
     pthread_cond_t job_queued;
     vug_worker_job *first, **last;
@@ -20,7 +21,7 @@ static void update_queue_metric(const vug_worker *w)
     vug_metrics_set(w->metrics, VUG_METRIC_QUEUE, w->n_waiting);
 }
 
-/* NULL when the worker shall end. */
+/* NULL when the thread shall end. */
 static vug_worker_job *next_job(vug_worker *w)
 {
     (void)pthread_mutex_lock(&w->lock);
@@ -46,21 +47,28 @@ static void *run_jobs(void *arg)
     return NULL;
 }
 
-vug_status vug_worker_create(int max_waiting, vug_metrics *metrics, vug_worker **out, vug_err *err)
+vug_status vug_worker_create(int threads, int max_waiting, vug_metrics *metrics, vug_worker **out,
+                             vug_err *err)
 {
     vug_worker *w = vug_alloc_zero(1, sizeof(*w));
-    if (!w)
+    pthread_t *thread = vug_alloc((size_t)threads, sizeof(*thread));
+    if (!w || !thread) {
+        vug_free(w);
+        vug_free(thread);
         return VUG_FAIL_NOMEM(err, "the worker", sizeof(*w));
+    }
+    w->thread = thread;
     w->last = &w->first;
     w->max_waiting = max_waiting;
     w->metrics = metrics;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->job_queued, NULL);
-    if (pthread_create(&w->thread, NULL, run_jobs, w) != 0) {
-        (void)pthread_cond_destroy(&w->job_queued);
-        (void)pthread_mutex_destroy(&w->lock);
-        vug_free(w);
-        return VUG_FAIL(err, VUG_NOMEM, "cannot start a thread for the model");
+    while (w->n_threads < threads &&
+           pthread_create(&w->thread[w->n_threads], NULL, run_jobs, w) == 0)
+        w->n_threads++;
+    if (w->n_threads < threads) {
+        vug_worker_destroy(w);
+        return VUG_FAIL(err, VUG_NOMEM, "cannot start %d threads for requests", threads);
     }
     *out = w;
     return VUG_OK;
@@ -72,11 +80,13 @@ void vug_worker_destroy(vug_worker *w)
         return;
     (void)pthread_mutex_lock(&w->lock);
     w->stop = true;
-    (void)pthread_cond_signal(&w->job_queued);
+    (void)pthread_cond_broadcast(&w->job_queued);
     (void)pthread_mutex_unlock(&w->lock);
-    (void)pthread_join(w->thread, NULL);
+    for (int i = 0; i < w->n_threads; i++)
+        (void)pthread_join(w->thread[i], NULL);
     (void)pthread_cond_destroy(&w->job_queued);
     (void)pthread_mutex_destroy(&w->lock);
+    vug_free(w->thread);
     vug_free(w);
 }
 

@@ -2,11 +2,12 @@
 #define VUG_SERVER_WORKER_H
 
 /*
- * The one thread that owns the model, and the queue in front of it.
+ * The threads that run the model for requests, and the queue in front of them. What the requests
+ * compute at the same time is joined by the engine.
  *
  *     vug_worker_admit     reserves a place in the queue
  *     vug_worker_push      queues the job
- *     job->run             runs on the worker, in order of arrival
+ *     job->run             runs on one of the threads; jobs begin in order of arrival
  *     vug_worker_cancel    from any thread: the client has disconnected
  *
  * A cancelled job still runs, to end its request. The calls of a job take its cancel token, which
@@ -29,9 +30,9 @@ struct vug_worker_job {
     bool waiting;
 };
 
-/* Nothing runs before the first job. `metrics` is borrowed and may be NULL. */
-VUG_MUST_CHECK vug_status vug_worker_create(int max_waiting, vug_metrics *metrics, vug_worker **out,
-                                            vug_err *err);
+/* `threads` jobs may run at the same time. `metrics` is borrowed and may be NULL. */
+VUG_MUST_CHECK vug_status vug_worker_create(int threads, int max_waiting, vug_metrics *metrics,
+                                            vug_worker **out, vug_err *err);
 /* Runs all queued jobs first. */
 void vug_worker_destroy(vug_worker *worker);
 

@@ -200,7 +200,7 @@ static void test_turns_use_the_cache(void **state)
     expect(t, "a new conversation");
     expect(t, prompt);
     type(t, "hello\r");
-    expect(t, "prompt 18 tokens, ");
+    expect(t, "prompt 18 tokens (17 cached), "); /* as in the first conversation */
     expect(t, prompt);
     type(t, "\x04");
     assert_int_equal(finish(t), 0);

@@ -658,7 +658,7 @@ static void test_frequency_factors_keep_logits(void **state)
         if (i == 0)
             help_same_bits(x, y, n);
         if (i == 0)
-            assert_true(last_frequency(&b->main.graph, "rope_full") == 0);
+            assert_true(last_frequency(&b->main.compiled.graph, "rope_full") == 0);
         for (size_t k = 0; k < n; k++)
             assert_true(x[k] - y[k] < 2e-4F && y[k] - x[k] < 2e-4F);
         vug_free(x);

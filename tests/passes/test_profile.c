@@ -283,9 +283,9 @@ static void test_no_profile_changes_a_result(void **state)
             scratch_puts(&dir, "p.toml", profiles[i / 2]);
             vug_model *m = help_model(
                     models[k], (vug_model_options){ .isa = isa[i % 2], .profile = path.path });
-            assert_int_equal(m->profile.tile_rows, m->main.plan.tile_rows);
-            assert_int_equal(m->main.plan.tile_rows, rows[i / 2]);
-            assert_int_equal(m->main.plan.exact_activations, i / 2 == 2);
+            assert_int_equal(m->profile.tile_rows, m->main.compiled.plan.tile_rows);
+            assert_int_equal(m->main.compiled.plan.tile_rows, rows[i / 2]);
+            assert_int_equal(m->main.compiled.plan.exact_activations, i / 2 == 2);
             float *logits = help_alone(m, id, N);
             help_same_bits(logits, want, vocab);
             vug_free(logits);

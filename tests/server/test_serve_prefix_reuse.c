@@ -65,7 +65,7 @@ static void test_conversations_alternate(void **state)
         { "What is 2 + 3?", "What is 4 + 9?", "Name a colour." },
         { "What is 7 + 1?", "Who are you?", "What is 5 + 5?" },
     };
-    server_process s = SERVE("--threads", "1", "--sessions", "2");
+    server_process s = SERVE("--threads", "1");
     chat_conversation t[CONVERSATIONS] = { 0 };
     double before[CONVERSATIONS] = { 0 }, prompt;
     (void)state;
@@ -85,26 +85,23 @@ static void test_conversations_alternate(void **state)
     assert_int_equal(serve_end(&s), 0);
 }
 
-/* A sliding window of 192 tokens has lost the prompt when its answer ends; a snapshot has not. */
+/* A sliding window of 192 tokens has left the prompt when its answer ends. */
 static void test_repeats_after_a_long_answer(void **state)
 {
     (void)state;
-    for (int snapshots = 0; snapshots < 2; snapshots++) {
-        server_process s =
-                SERVE("--threads", "1", "--batch", "32", "--snapshots", snapshots ? "1" : "0");
-        chat_conversation t = { 0 };
-        double prompt = 0, cached = 0;
-        add_message(&t, "user", vug_str_of(SYSTEM));
-        for (int i = 0; i < 2; i++) {
-            json_response a = send_conversation(&t, &s, ",\"ignore_eos\":true,\"max_tokens\":240");
-            prompt = response_number(&a, PROMPT);
-            cached = response_number(&a, CACHED);
-            response_release(&a);
-        }
-        assert_true(cached == (snapshots ? prompt - 16 : 0));
-        vug_buf_release(&t.messages);
-        assert_int_equal(serve_end(&s), 0);
+    server_process s = SERVE("--threads", "1", "--batch", "32");
+    chat_conversation t = { 0 };
+    double prompt = 0, cached = 0;
+    add_message(&t, "user", vug_str_of(SYSTEM));
+    for (int i = 0; i < 2; i++) {
+        json_response a = send_conversation(&t, &s, ",\"ignore_eos\":true,\"max_tokens\":240");
+        prompt = response_number(&a, PROMPT);
+        cached = response_number(&a, CACHED);
+        response_release(&a);
     }
+    assert_true(cached == prompt - 1);
+    vug_buf_release(&t.messages);
+    assert_int_equal(serve_end(&s), 0);
 }
 
 /* ---- thinking -------------------------------------------------------------------------- */
@@ -124,8 +121,7 @@ static const char thinker[] =
 static server_process serve_thinker(const scratch *dir)
 {
     scratch_puts(dir, "thinker.jinja", thinker);
-    return SERVE("--threads", "1", "--sessions", "2", "--chat-template",
-                 scratch_at(dir, "thinker.jinja").path);
+    return SERVE("--threads", "1", "--chat-template", scratch_at(dir, "thinker.jinja").path);
 }
 
 static void assert_same_text(const vug_buf *a, const vug_buf *b)

@@ -71,7 +71,7 @@ static void test_client_disconnects_in_stream(void **state)
 
 static void test_client_disconnects_in_prefill(void **state)
 {
-    server_process s = SERVE("--threads", "1");
+    server_process s = SERVE("--threads", "1", "--slots", "1");
     vug_buf body = { 0 };
     (void)state;
     vug_buf_puts(&body, "{\"model\":\"pebble\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\","
@@ -97,7 +97,7 @@ static void test_client_disconnects_in_prefill(void **state)
 static void test_client_disconnects_in_queue(void **state)
 {
     enum { N = 5 };
-    server_process s = SERVE("--threads", "1");
+    server_process s = SERVE("--threads", "1", "--slots", "1");
     http_client first, c[N];
     (void)state;
     ask(&first, &s, ENDLESS);
@@ -116,7 +116,7 @@ static void test_client_disconnects_in_queue(void **state)
 
 static void test_full_queue(void **state)
 {
-    server_process s = SERVE("--threads", "1", "--queue", "1");
+    server_process s = SERVE("--threads", "1", "--slots", "1", "--queue", "1");
     http_client first, second;
     (void)state;
     ask(&first, &s, ENDLESS);

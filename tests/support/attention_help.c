@@ -60,37 +60,61 @@ void help_sequence_release(attention_sequence *s)
 attention_setup help_attention_setup(const attention_sequence *s, int64_t batch, int threads)
 {
     attention_setup f = { .env.kernels = vug_cpu_kernels_select(NULL) };
-    const vug_shape shape = { 3, { VUG_DIM_T, s->kv_heads, s->width } };
-    const vug_limits limits = { s->n, batch, 0 };
-    assert_true(vug_cpu_kv_cache_init(&f.cache, &shape, s->window, s->kv, &limits));
-    assert_int_equal(f.cache.slots % VUG_CPU_KEY_BLOCK, 0);
+    f.group = (vug_kv_group){ s->window, s->kv_heads, s->width, 1 };
+    f.limits = (vug_limits){ s->n, batch, 0 };
+    assert_true(vug_cpu_kv_cache_init(&f.cache, &f.group, 0, s->kv));
     assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);
     f.env.scratch_floats = (vug_cpu_attention_scratch_floats(s->width) + 15) / 16 * 16;
     f.env.scratch = vug_alloc_aligned((size_t)(f.env.scratch_floats * threads) * sizeof(float));
-    f.env.shared = guarded_floats((size_t)vug_cpu_attention_partial_floats(&f.cache));
+    f.env.shared = guarded_floats((size_t)vug_cpu_attention_partial_floats(&f.cache, &f.limits));
     assert_non_null(f.env.scratch);
     return f;
 }
 
 void help_attention_teardown(attention_setup *f)
 {
-    check_guards(f->env.shared, (size_t)vug_cpu_attention_partial_floats(&f->cache));
+    check_guards(f->env.shared, (size_t)vug_cpu_attention_partial_floats(&f->cache, &f->limits));
     free_guarded(f->env.shared);
     vug_pool_destroy(f->env.pool);
     vug_free(f->env.scratch);
 }
 
-vug_state help_state(const attention_setup *f)
+attention_pages help_pages(const attention_setup *f, int sequences)
 {
-    assert_int_equal(vug_cpu_kv_cache_bytes(&f->cache) % sizeof(float), 0);
-    return (vug_state){ (uint8_t *)guarded_floats(vug_cpu_kv_cache_bytes(&f->cache) / 4) };
+    attention_pages p = { .sequences = sequences, .kv.n_groups = 1 };
+    const int64_t blocks = vug_kv_pages_of(f->limits.context), window = f->group.window;
+    int64_t n = blocks;
+    if (window > 0 && vug_kv_pages_of(window - 1 + f->limits.batch) + 1 < blocks)
+        n = vug_kv_pages_of(window - 1 + f->limits.batch) + 1;
+    p.table = vug_alloc((size_t)sequences, sizeof(vug_page *));
+    assert_non_null(p.table);
+    for (int i = 0; i < sequences; i++) {
+        p.table[i] = vug_alloc((size_t)blocks, sizeof(vug_page));
+        assert_non_null(p.table[i]);
+        for (int64_t b = 0; b < blocks; b++)
+            p.table[i][b] = (vug_page)(sequences * n - (i * n + b % n));
+    }
+    const uint64_t bytes = vug_cpu_kv_cache_bytes(&f->cache);
+    assert_int_equal(bytes % sizeof(float), 0);
+    p.kv.group[0].pages = (uint32_t)(sequences * n);
+    p.kv.group[0].page_bytes = bytes;
+    p.kv.group[0].base = (uint8_t *)guarded_floats(p.kv.group[0].pages * bytes / sizeof(float));
+    return p;
 }
 
-void help_state_release(const attention_setup *f, vug_state *state)
+void help_pages_release(attention_pages *p)
 {
-    float *data = (float *)(void *)state->data;
-    check_guards(data, vug_cpu_kv_cache_bytes(&f->cache) / 4);
+    float *data = (float *)(void *)p->kv.group[0].base;
+    check_guards(data, p->kv.group[0].pages * p->kv.group[0].page_bytes / sizeof(float));
     free_guarded(data);
+    for (int i = 0; i < p->sequences; i++)
+        vug_free(p->table[i]);
+    vug_free(p->table);
+}
+
+const vug_page *const *help_table(const attention_pages *p, int i)
+{
+    return (const vug_page *const *)&p->table[i];
 }
 
 void help_append_and_attend(const attention_setup *f, const vug_cpu_attention_job *job)

@@ -29,17 +29,29 @@ void help_sequence_release(attention_sequence *s);
 enum { HELP_SHAPES = 11, HELP_CASES = HELP_SHAPES * VUG_KV_COUNT };
 attention_sequence help_sequence_at(int i, rng *r);
 
-/* A cache for steps of up to `batch` tokens, and threads. */
+/* The cache of a layer for steps of up to `batch` tokens, and threads. */
 typedef struct {
+    vug_kv_group group;
     vug_cpu_kv_cache cache;
+    vug_limits limits;
     vug_cpu_env env;
 } attention_setup;
 
 attention_setup help_attention_setup(const attention_sequence *s, int64_t batch, int threads);
 void help_attention_teardown(attention_setup *f);
-/* A state whose slots hold NaN until a token is written to them. */
-vug_state help_state(const attention_setup *f);
-void help_state_release(const attention_setup *f, vug_state *state);
+
+/* The pages of some sequences, in reverse order. A window has only the pages that a step can see;
+ * its blocks take turns with them. They hold NaN until a token is written to them. */
+typedef struct {
+    vug_kv kv;
+    vug_page **table; /* [sequences] */
+    int sequences;
+} attention_pages;
+
+attention_pages help_pages(const attention_setup *f, int sequences);
+void help_pages_release(attention_pages *pages);
+/* The tables of sequence `i`. */
+const vug_page *const *help_table(const attention_pages *pages, int i);
 /* One step: appends to the cache, then computes attention. */
 void help_append_and_attend(const attention_setup *f, const vug_cpu_attention_job *job);
 

@@ -122,8 +122,8 @@ backend_setup help_backend_setup(const help_graph *m, const char *isa, int threa
     vug_status st = s.b->open(&options, &s.device, &err);
     if (st == VUG_OK)
         st = s.b->compile(s.device, &m->graph, &m->plan, m->weight, &limits, &s.program, &err);
-    for (int i = 0; i < 2 && st == VUG_OK; i++)
-        st = s.b->state_create(s.program, &s.state[i], &err);
+    if (st == VUG_OK)
+        st = vug_kv_fixed_init(&s.kv, s.b, s.device, s.b->kv_layout(s.program), &limits, 2, &err);
     if (st == VUG_OK)
         st = s.b->workspace_create(s.program, &s.workspace, &err);
     if (st != VUG_OK)
@@ -133,8 +133,7 @@ backend_setup help_backend_setup(const help_graph *m, const char *isa, int threa
 
 void help_backend_teardown(backend_setup *s)
 {
-    for (int i = 0; i < 2; i++)
-        s->b->state_destroy(s->state[i]);
+    vug_kv_fixed_release(&s->kv);
     s->b->workspace_destroy(s->workspace);
     s->b->release(s->program);
     s->b->close(s->device);

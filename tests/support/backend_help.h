@@ -4,6 +4,7 @@
 /* A small model, built node by node, and a backend to run it. A failure fails the running
  * test. */
 
+#include "engine/internal.h"
 #include "graph_help.h"
 
 /* The dimensions of the model: width, query heads, KV heads, head width, FFN width, vocabulary,
@@ -21,7 +22,7 @@ typedef struct {
     const vug_backend *b;
     vug_device *device;
     vug_program *program;
-    vug_state *state[2];
+    vug_kv_fixed kv; /* the caches of two sequences */
     vug_workspace *workspace;
 } backend_setup;
 

@@ -57,11 +57,31 @@ float *help_alone(vug_model *model, const int32_t *id, size_t n)
 {
     const size_t bytes = (size_t)vug_model_describe(model).n_vocab * sizeof(float);
     vug_session *session = help_session(model);
+    vug_session_reset(session); /* nothing is taken from other sessions */
     float *logits = vug_alloc(bytes, 1);
     assert_non_null(logits);
     memcpy(logits, help_forward(session, id, n), bytes);
     vug_session_destroy(session);
     return logits;
+}
+
+const float *help_joint_step(vug_session *const *session, const int32_t *const *id, size_t take,
+                             size_t n)
+{
+    enum { MOST = 8 };
+    vug_step_part part[MOST];
+    vug_step_runner *runner = &session[0]->model->main;
+    vug_err err = { 0 };
+    assert_in_range(n, 1, MOST);
+    for (size_t i = 0; i < n; i++) {
+        vug_kv_sequence *kv = &session[i]->sequence.kv;
+        part[i] = (vug_step_part){ kv, id[i] + kv->n, take, 1 };
+        help_ok(vug_kv_sequence_reserve(kv, take, &err), &err);
+    }
+    help_ok(vug_step_run(runner, part, n, NULL, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        vug_kv_sequence_append(part[i].sequence, part[i].token, take);
+    return vug_step_logits(runner);
 }
 
 uint64_t help_bits(uint64_t *state)

@@ -17,6 +17,10 @@ vug_session *help_session(vug_model *model);
 /* Brings the session to the prefix and returns its logits [n_vocab]. */
 const float *help_forward(vug_session *session, const int32_t *id, size_t n);
 /* The logits [n_vocab] of a new session after the prefix, for vug_free. */
+/* One step over `n` sessions of a model with as many slots: `take` tokens from `id` + session
+ * length of each. Their last rows of logits, [n, n_vocab], are valid until the next step. */
+const float *help_joint_step(vug_session *const *session, const int32_t *const *id, size_t take,
+                             size_t n);
 float *help_alone(vug_model *model, const int32_t *id, size_t n);
 
 /* Fails the test with the error message unless the status is VUG_OK. */

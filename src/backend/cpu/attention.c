@@ -123,9 +123,7 @@ static void init_tile(vug_cpu_query_tile *t, const attention_run *a, int64_t i, 
     t->first_row = first_row;
     t->rows = left < a->tile_rows ? left : a->tile_rows;
     t->first_token = first_token;
-    t->past = span->past;
-    t->k = span->state->data + c->k + t->head * (c->slots / PANEL * c->panel_bytes);
-    t->v = span->state->data + c->v + t->head * (c->slots / BLOCK * c->block_bytes);
+    t->span = span;
     t->p = scratch;
     t->o = t->p + (ptrdiff_t)TILE_ROWS * BLOCK;
     t->total = t->o + TILE_ROWS * c->columns;
@@ -251,15 +249,18 @@ int64_t vug_cpu_attention_scratch_floats(int64_t width)
     return TILE_ROWS * (BLOCK + 3 * columns);
 }
 
-/* The number of splits that the slots can touch: one more than they fill. */
-static int64_t max_splits(const vug_cpu_kv_cache *c)
+/* The number of splits that the keys of a step can touch: one more than they fill. */
+static int64_t max_splits(const vug_cpu_kv_cache *c, const vug_limits *limits)
 {
-    return (c->slots + SPLIT - 1) / SPLIT + 1;
+    int64_t keys = limits->context;
+    if (c->window > 0 && c->window - 1 < limits->context - limits->batch)
+        keys = c->window - 1 + limits->batch;
+    return (keys + SPLIT - 1) / SPLIT + 1;
 }
 
-int64_t vug_cpu_attention_partial_floats(const vug_cpu_kv_cache *cache)
+int64_t vug_cpu_attention_partial_floats(const vug_cpu_kv_cache *cache, const vug_limits *limits)
 {
-    return FEW_ROWS * max_splits(cache) * partial_floats(cache);
+    return FEW_ROWS * max_splits(cache, limits) * partial_floats(cache);
 }
 
 /* The maximum number of splits that a sequence of the step touches. */

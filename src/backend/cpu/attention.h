@@ -8,51 +8,70 @@
 /* ---- kv_cache.c -------------------------------------------------------------- */
 
 /*
- * The keys and values of one attention layer, a ring buffer: the token at `position` is in
- * slot position mod slots. slots is a multiple of VUG_CPU_KEY_BLOCK, so a block of keys is
- * a block of slots. Keys are stored in panels of 16, values in blocks of 64, in the order in
- * which the two products of attention read them:
+ * The keys and values of one attention layer. A page of its group holds the layers one after the
+ * other, of each layer the KV heads, of each head the keys in panels of 16 positions and then the
+ * values, in the order in which the two products of attention read them:
  *
- *     k [K][slots/16][E][16]        v [K][slots/64][columns/16][64][16]
+ *     k [4][E][16]        v [columns/16][64][16]
  *
  * In Q8 each group of 32 elements of E, or of columns, begins with its scales, 16 in a panel
- * and 64 in a block, followed by its codes:
+ * and 64 in a page, followed by its codes:
  *
- *     k [K][slots/16][E/32] { F32 [16], I8 [32][16] }
- *     v [K][slots/64][E/32] { F32 [64], I8 [2][64][16] }
+ *     k [4][E/32] { F32 [16], I8 [32][16] }
+ *     v [E/32] { F32 [64], I8 [2][64][16] }
  */
 typedef struct {
     vug_kv_format format;
-    int64_t window; /* 0: full */
-    int64_t slots;
+    int64_t window;      /* 0: full */
     int64_t heads;       /* K */
     int64_t width;       /* E */
     int64_t columns;     /* E rounded up to 16 */
-    int64_t panel_bytes; /* keys of 16 slots of a head */
-    int64_t block_bytes; /* values of 64 slots of a head */
-    uint64_t k, v;       /* offsets in a state, in bytes; multiples of 16 */
+    int64_t panel_bytes; /* keys of 16 positions of a head */
+    int64_t value_bytes; /* values of a page of a head */
+    int group;           /* of the layout */
+    uint64_t offset;     /* of the layer in a page */
 } vug_cpu_kv_cache;
 
-struct vug_state {
-    uint8_t *data;
+/* The memory of all pages. */
+struct vug_kv {
+    struct {
+        uint8_t *base; /* page i begins at base + (i - 1) * page_bytes; NULL: no pages */
+        uint64_t page_bytes;
+        uint32_t pages;
+    } group[VUG_KV_MAX_GROUPS];
+    int n_groups;
 };
 
-/* Sets k to 0; false when the sizes overflow. */
-bool vug_cpu_kv_cache_init(vug_cpu_kv_cache *cache, const vug_shape *k, int64_t window,
-                           vug_kv_format format, const vug_limits *limits);
-/* The layout of a snapshot of this cache's sliding window, with k at 0. It has no slots if the
- * cache never drops a token. */
-vug_cpu_kv_cache vug_cpu_kv_cache_window_snapshot(const vug_cpu_kv_cache *cache,
-                                                  const vug_limits *limits);
-/* Bytes of keys and values. */
+/* The cache of layer `index` of a group; false when the sizes overflow. */
+bool vug_cpu_kv_cache_init(vug_cpu_kv_cache *cache, const vug_kv_group *group, int index,
+                           vug_kv_format format);
+/* Bytes of a page's keys and values of a layer. */
 uint64_t vug_cpu_kv_cache_bytes(const vug_cpu_kv_cache *cache);
+/* Bytes of a page of a group; 0 on overflow. */
+uint64_t vug_cpu_kv_page_bytes(const vug_device *device, const vug_kv_layout *layout, int group);
 
-/* 16 columns of a block of values, from one of its rows on. */
+/* The keys of a head in the page of block `block` of a sequence. */
+static inline uint8_t *vug_cpu_kv_keys(const vug_cpu_kv_cache *c, const vug_kv *kv,
+                                       const vug_span *span, int64_t head, int64_t block)
+{
+    const uint64_t page = span->table[c->group][block] - (uint64_t)1;
+    const int64_t head_bytes = VUG_KV_PAGE / VUG_CPU_PANEL * c->panel_bytes + c->value_bytes;
+    return kv->group[c->group].base + page * kv->group[c->group].page_bytes + c->offset +
+           head * head_bytes;
+}
+
+/* The values that follow these keys. */
+static inline uint8_t *vug_cpu_kv_values_after(const vug_cpu_kv_cache *c, uint8_t *keys)
+{
+    return keys + VUG_KV_PAGE / VUG_CPU_PANEL * c->panel_bytes;
+}
+
+/* 16 columns of a page's values, from one of its rows on. */
 typedef struct {
     const uint8_t *code; /* rows of 16 */
     const float *scale;  /* one of each row; NULL: the format has none */
 } vug_cpu_value_rows;
-vug_cpu_value_rows vug_cpu_kv_cache_values(const vug_cpu_kv_cache *cache, const uint8_t *block,
+vug_cpu_value_rows vug_cpu_kv_cache_values(const vug_cpu_kv_cache *cache, const uint8_t *values,
                                            int64_t column, int64_t row);
 
 /* first .. end-1: keys by position, or other indices. */
@@ -74,6 +93,7 @@ VUG_MUST_CHECK vug_status vug_cpu_attention_mask_init(vug_cpu_attention_mask *ma
 
 typedef struct {
     const vug_cpu_kv_cache *cache;
+    vug_kv *kv;
     const vug_span *span; /* their tokens follow each other in q, k, v and out */
     int n_spans;
     int64_t heads;          /* H */
@@ -84,28 +104,29 @@ typedef struct {
     int tile_rows; /* maximum query rows of a tile; 0: the default */
 } vug_cpu_attention_job;
 
-/* Writes the step's keys and values into the states. */
+/* Writes the step's keys and values into the pages. */
 void vug_cpu_kv_cache_append(const vug_cpu_env *env, const vug_cpu_attention_job *job);
 /* Writes a past that is an input of the graph: k, v [P,K,E], the pasts of the spans one after
  * the other. Tokens that the window hides are skipped. */
 void vug_cpu_kv_cache_load(const vug_cpu_env *env, const vug_cpu_attention_job *job, const float *k,
                            const float *v);
-/* Copies the slots of the first `n` tokens: all slots if the ring has wrapped around. */
-void vug_cpu_kv_cache_copy(const vug_cpu_kv_cache *cache, vug_state *to, const vug_state *from,
-                           int64_t n);
+/* ---- kv_memory.c --------------------------------------------------------------- */
 
-/* Copies the window before token `n` between a cache and its window snapshot, in either
- * direction. Does nothing if the snapshot has no slots. */
-void vug_cpu_kv_cache_copy_window(const vug_cpu_kv_cache *to, vug_state *to_state,
-                                  const vug_cpu_kv_cache *from, const vug_state *from_state,
-                                  int64_t n);
+VUG_MUST_CHECK vug_status vug_cpu_kv_create(vug_device *device, const vug_kv_layout *layout,
+                                            const uint32_t *pages, vug_kv **out, vug_err *err);
+void vug_cpu_kv_destroy(vug_kv *kv);
+VUG_MUST_CHECK vug_status vug_cpu_kv_commit(vug_kv *kv, int group, vug_page page, vug_err *err);
+void vug_cpu_kv_discard(vug_kv *kv, int group, vug_page page);
+void vug_cpu_kv_copy(vug_kv *kv, int group, vug_page to, vug_page from);
+void vug_cpu_kv_read(const vug_kv *kv, int group, vug_page page, uint8_t *bytes);
+void vug_cpu_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *bytes);
 
 /* ---- attention.c ---------------------------------------------------------- */
 
 /* Floats of scratch per thread for heads of `width`. */
 int64_t vug_cpu_attention_scratch_floats(int64_t width);
 /* Floats of shared memory for the partial sums of a step of few rows. */
-int64_t vug_cpu_attention_partial_floats(const vug_cpu_kv_cache *cache);
+int64_t vug_cpu_attention_partial_floats(const vug_cpu_kv_cache *cache, const vug_limits *limits);
 void vug_cpu_attention(const vug_cpu_env *env, const vug_cpu_attention_job *job);
 
 #endif

@@ -17,13 +17,13 @@ enum {
 
 /* Multiplies the query rows with the panels that contain `keys`; keys are counted from the
  * beginning of the block. */
-static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, int64_t slot,
+static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, const uint8_t *page,
                           vug_cpu_range keys)
 {
     const vug_cpu_kv_cache *c = t->job->cache;
     vug_cpu_tile_fn *multiply = t->env->kernels->keys[c->format];
     for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
-        const uint8_t *k = t->k + (slot / PANEL + panel) * c->panel_bytes;
+        const uint8_t *k = page + panel * c->panel_bytes;
         for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_MAX_TILE_ROWS) {
             const int64_t left = rows.end - r;
             multiply(left < VUG_CPU_MAX_TILE_ROWS ? (int)left : VUG_CPU_MAX_TILE_ROWS,
@@ -39,7 +39,7 @@ static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, int64
 }
 
 /* Adds the values of the block's keys to the outputs of `n` rows from `r`. */
-static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const uint8_t *block,
+static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const uint8_t *values,
                             vug_cpu_range keys)
 {
     const vug_cpu_kv_cache *c = t->job->cache;
@@ -50,7 +50,7 @@ static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const
                        .ldc = c->columns,
                        .accumulate = true };
     for (int64_t column = 0; column < c->columns; column += PANEL) {
-        const vug_cpu_value_rows v = vug_cpu_kv_cache_values(c, block, column, keys.first);
+        const vug_cpu_value_rows v = vug_cpu_kv_cache_values(c, values, column, keys.first);
         m.b = v.code;
         m.scale = v.scale;
         m.c = t->o + r * c->columns + column;
@@ -113,7 +113,7 @@ static void softmax_step(vug_cpu_query_tile *t, int64_t r, vug_cpu_range key, in
 }
 
 /* Adds the values of a masked row, one run of consecutive visible keys after the other. */
-static void multiply_runs(const vug_cpu_query_tile *t, int64_t r, const uint8_t *block,
+static void multiply_runs(const vug_cpu_query_tile *t, int64_t r, const uint8_t *values,
                           const float *add, vug_cpu_range key)
 {
     for (int64_t i = key.first; i < key.end;) {
@@ -121,25 +121,24 @@ static void multiply_runs(const vug_cpu_query_tile *t, int64_t r, const uint8_t 
         while (run.end < key.end && add[run.end] != -INFINITY)
             run.end++;
         if (run.first < run.end)
-            multiply_values(t, r, 1, block, run);
+            multiply_values(t, r, 1, values, run);
         i = run.end + 1;
     }
 }
 
 /* Adds the block's values; neighbouring rows with the same visible keys share a tile. */
-static void add_values(const vug_cpu_query_tile *t, vug_cpu_range rows, int64_t slot,
+static void add_values(const vug_cpu_query_tile *t, vug_cpu_range rows, const uint8_t *values,
                        const vug_cpu_range *key, int64_t first)
 {
-    const uint8_t *block = t->v + slot / BLOCK * t->job->cache->block_bytes;
     for (int64_t r = rows.first; r < rows.end;) {
         int n = 1;
         if (t->job->mask.add)
-            multiply_runs(t, r, block, mask_row(t, r, first), key[r]);
+            multiply_runs(t, r, values, mask_row(t, r, first), key[r]);
         else {
             while (n < VUG_CPU_MAX_TILE_ROWS && r + n < rows.end &&
                    key[r + n].first == key[r].first && key[r + n].end == key[r].end)
                 n++;
-            multiply_values(t, r, n, block, key[r]);
+            multiply_values(t, r, n, values, key[r]);
         }
         r += n;
     }
@@ -160,11 +159,12 @@ void vug_cpu_attention_block(vug_cpu_query_tile *t, int64_t first)
     }
     if (rows.end == 0)
         return;
-    const int64_t slot = first % t->job->cache->slots;
-    multiply_keys(t, rows, slot, any);
+    const vug_cpu_kv_cache *c = t->job->cache;
+    uint8_t *keys = vug_cpu_kv_keys(c, t->job->kv, t->span, t->head, first / BLOCK);
+    multiply_keys(t, rows, keys, any);
     for (int64_t r = rows.first; r < rows.end; r++) {
         if (key[r].first < key[r].end)
             softmax_step(t, r, key[r], first);
     }
-    add_values(t, rows, slot, key, first);
+    add_values(t, rows, vug_cpu_kv_values_after(c, keys), key, first);
 }

@@ -14,11 +14,10 @@ typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_attention_job *job;
     int64_t group;            /* query heads per KV head */
-    const uint8_t *k, *v;     /* of the KV head, in the state */
+    const vug_span *span;     /* of the sequence */
     int64_t head;             /* the KV head */
     int64_t first_row, rows;  /* of the n * group rows of the sequence */
     int64_t first_token;      /* of the sequence, in the step */
-    int64_t past;             /* of the sequence */
     float *q, *p, *o, *total; /* scratch: [24][E], [24][64], [24][columns], [24][columns] */
     vug_cpu_softmax_state state[VUG_CPU_QUERY_TILE_ROWS], total_state[VUG_CPU_QUERY_TILE_ROWS];
 } vug_cpu_query_tile;
@@ -31,7 +30,7 @@ typedef struct {
 static inline vug_cpu_query vug_cpu_query_at(const vug_cpu_query_tile *t, int64_t row)
 {
     const int64_t n = (t->first_row + row) / t->group;
-    return (vug_cpu_query){ t->first_token + n, t->past + n };
+    return (vug_cpu_query){ t->first_token + n, t->span->past + n };
 }
 
 /* The keys that a query attends to; with a mask, from the first to the last of them. */

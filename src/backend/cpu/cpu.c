@@ -56,60 +56,9 @@ static vug_program_sizes sizes(const vug_program *program)
     return program->sizes;
 }
 
-/* vug_alloc_aligned touches the pages here, so no step waits for the system to provide them. */
-static vug_status create_state(uint64_t bytes, const char *what, vug_state **out, vug_err *err)
+static const vug_kv_layout *kv_layout(const vug_program *program)
 {
-    vug_state *state = vug_alloc_zero(1, sizeof(*state));
-    uint8_t *data = vug_alloc_aligned(bytes);
-    if (!state || !data) {
-        vug_free(state);
-        vug_free(data);
-        return VUG_FAIL_NOMEM(err, what, bytes);
-    }
-    state->data = data;
-    *out = state;
-    return VUG_OK;
-}
-
-static vug_status state_create(const vug_program *program, vug_state **out, vug_err *err)
-{
-    return create_state(program->sizes.state_bytes, "the key/value cache", out, err);
-}
-
-static void state_destroy(vug_state *state)
-{
-    if (!state)
-        return;
-    vug_free(state->data);
-    vug_free(state);
-}
-
-static void state_copy(const vug_program *program, vug_state *to, const vug_state *from, int64_t n)
-{
-    for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_kv_cache_copy(&program->cache[i], to, from, n);
-}
-
-static vug_status window_snapshot_create(const vug_program *program, vug_state **out, vug_err *err)
-{
-    return create_state(program->sizes.window_snapshot_bytes, "a snapshot of the windows", out,
-                        err);
-}
-
-static void window_snapshot_save(const vug_program *program, vug_state *windows,
-                                 const vug_state *from, int64_t n)
-{
-    for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_kv_cache_copy_window(&program->window_snapshot[i], windows, &program->cache[i],
-                                     from, n);
-}
-
-static void window_snapshot_restore(const vug_program *program, vug_state *to,
-                                    const vug_state *windows, int64_t n)
-{
-    for (int64_t i = 0; i < program->graph->n_layers; i++)
-        vug_cpu_kv_cache_copy_window(&program->cache[i], to, &program->window_snapshot[i], windows,
-                                     n);
+    return &program->kv_layout;
 }
 
 const vug_backend vug_backend_cpu = {
@@ -121,12 +70,15 @@ const vug_backend vug_backend_cpu = {
     .compile = vug_cpu_compile,
     .release = vug_cpu_release,
     .sizes = sizes,
-    .state_create = state_create,
-    .state_destroy = state_destroy,
-    .state_copy = state_copy,
-    .window_snapshot_create = window_snapshot_create,
-    .window_snapshot_save = window_snapshot_save,
-    .window_snapshot_restore = window_snapshot_restore,
+    .kv_layout = kv_layout,
+    .kv_page_bytes = vug_cpu_kv_page_bytes,
+    .kv_create = vug_cpu_kv_create,
+    .kv_destroy = vug_cpu_kv_destroy,
+    .kv_commit = vug_cpu_kv_commit,
+    .kv_discard = vug_cpu_kv_discard,
+    .kv_copy = vug_cpu_kv_copy,
+    .kv_read = vug_cpu_kv_read,
+    .kv_write = vug_cpu_kv_write,
     .workspace_create = vug_cpu_workspace_create,
     .workspace_destroy = vug_cpu_workspace_destroy,
     .run = vug_cpu_run,

@@ -150,6 +150,7 @@ void vug_cpu_release(vug_program *p)
 {
     if (!p)
         return;
+    vug_kv_layout_release(&p->kv_layout);
     vug_arena_release(&p->arena);
     vug_free(p);
 }

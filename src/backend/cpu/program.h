@@ -36,9 +36,9 @@ struct vug_program {
     float **vector;     /* [nodes] a node's weight vector in F32; in norms, with the bias added */
     vug_cpu_step *step;
     uint32_t n_steps;
-    vug_cpu_kv_cache *cache;           /* [n_layers]; slots 0: the layer has no cache */
-    vug_cpu_kv_cache *window_snapshot; /* [n_layers]; slots 0: the cache drops no token */
-    int64_t scratch_floats;            /* per thread */
+    vug_kv_layout kv_layout;
+    vug_cpu_kv_cache *cache; /* [n_layers]; heads 0: the layer has no cache of its own */
+    int64_t scratch_floats;  /* per thread */
     int64_t shared_floats;
     vug_cpu_workspace_layout layout;
     vug_program_sizes sizes;
@@ -69,7 +69,7 @@ VUG_MUST_CHECK vug_status vug_cpu_check_nodes(const vug_program *p, vug_err *err
 
 /* ---- program_memory.c ----------------------------------------------------- */
 
-/* Computes the sizes of caches and workspace, and where their parts lie. */
+/* Lays out the caches, sizes the workspace, and places its parts. */
 VUG_MUST_CHECK vug_status vug_cpu_size_memory(vug_program *p, vug_err *err);
 
 /* ---- run.c ---------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The memory of a program: the key/value caches of a state, and the scratch, shared and step
+/* The memory of a program: the layout of its key/value caches, and the scratch, shared and step
  * buffers of a workspace. All sizes are known when a graph is compiled. */
 #include "backend/cpu/program.h"
 
@@ -21,74 +21,26 @@ static bool add_part(uint64_t n, uint64_t size, uint64_t *end, uint64_t *at)
            vug_add_size(*at, bytes / line * line, end);
 }
 
-static bool place_cache(vug_cpu_kv_cache *c, uint64_t *end)
-{
-    uint64_t begin;
-    if (!add_part(vug_cpu_kv_cache_bytes(c), 1, end, &begin) || *end > INT64_MAX / 2)
-        return false;
-    c->k += begin;
-    c->v += begin;
-    return true;
-}
-
-/* The cache of an attention node, and its part of a window snapshot. */
-static bool place_caches(vug_program *p, const vug_node *node)
-{
-    const vug_attr_attention *attn = &node->at.attn;
-    vug_cpu_kv_cache *c = &p->cache[attn->layer], *snapshot = &p->window_snapshot[attn->layer];
-    const vug_shape *k = &vug_graph_at(p->graph, node->in[1])->shape;
-    if (!vug_cpu_kv_cache_init(c, k, attn->window, p->plan->kv, &p->limits))
-        return false;
-    *snapshot = vug_cpu_kv_cache_window_snapshot(c, &p->limits);
-    return place_cache(c, &p->sizes.state_bytes) &&
-           place_cache(snapshot, &p->sizes.window_snapshot_bytes);
-}
-
-/* Fills the sizes of layers that share an earlier layer's cache. */
-static void size_shared_caches(const vug_program *p, vug_cache_size *size)
-{
-    for (uint32_t i = 1; i < p->graph->n; i++) {
-        const vug_node *node = &p->graph->node[i];
-        if (!vug_node_shares_cache(node) || node->layer < 0 || p->cache[node->layer].slots > 0)
-            continue;
-        const vug_cache_size *source = &size[node->at.attn.layer];
-        size[node->layer] =
-                (vug_cache_size){ source->window, source->slots, 0, node->at.attn.layer };
-    }
-}
-
 static vug_status size_caches(vug_program *p, vug_err *err)
 {
-    const vug_graph *g = p->graph;
-    const size_t n = (size_t)g->n_layers;
+    const size_t n = (size_t)p->graph->n_layers;
+    VUG_TRY(vug_kv_layout_init(&p->kv_layout, p->graph, p->plan->kv, err));
     p->cache = vug_arena_alloc(&p->arena, n, sizeof(*p->cache));
-    p->window_snapshot = vug_arena_alloc(&p->arena, n, sizeof(*p->window_snapshot));
-    vug_cache_size *size = vug_arena_alloc(&p->arena, n, sizeof(*size));
-    if (!p->cache || !p->window_snapshot || !size)
-        return VUG_FAIL_NOMEM(err, "the program", 2 * n * sizeof(*p->cache));
-    p->sizes.cache = size;
-    for (int i = 0; i < g->n_layers; i++)
-        size[i].source = i;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (!vug_node_fills_cache(node))
+    if (!p->cache)
+        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
+    for (size_t i = 0; i < n; i++) {
+        const vug_kv_place at = p->kv_layout.layer[i];
+        vug_cpu_kv_cache *c = &p->cache[i];
+        if (at.group < 0)
             continue;
-        const int layer = node->at.attn.layer;
-        if (layer < 0 || layer >= g->n_layers || p->cache[layer].slots > 0)
-            return vug_cpu_reject_node(node, err,
-                                       "another attention fills the cache of this layer");
-        if (!place_caches(p, node))
-            return VUG_FAIL(err, VUG_LIMIT, "a context of %lld tokens is too large",
-                            (long long)p->limits.context);
-        const vug_cpu_kv_cache *c = &p->cache[layer];
-        size[layer] = (vug_cache_size){ c->window, c->slots, vug_cpu_kv_cache_bytes(c), layer };
-
+        if (!vug_cpu_kv_cache_init(c, &p->kv_layout.group[at.group], at.index, p->plan->kv))
+            return VUG_FAIL(err, VUG_LIMIT, "the key/value cache of layer %zu is too large", i);
+        c->group = at.group;
         const int64_t scratch = vug_cpu_attention_scratch_floats(c->width);
-        const int64_t partial = vug_cpu_attention_partial_floats(c);
+        const int64_t partial = vug_cpu_attention_partial_floats(c, &p->limits);
         p->scratch_floats = scratch > p->scratch_floats ? scratch : p->scratch_floats;
         p->shared_floats = partial > p->shared_floats ? partial : p->shared_floats;
     }
-    size_shared_caches(p, size);
     return VUG_OK;
 }
 

@@ -120,6 +120,7 @@ static vug_cpu_attention_job attention_job(const step_run *r, uint32_t id)
 {
     const vug_node *node = &r->program->graph->node[id];
     return (vug_cpu_attention_job){ .cache = &r->program->cache[node->at.attn.layer],
+                                    .kv = r->in->kv,
                                     .span = r->in->span,
                                     .n_spans = r->in->n_spans,
                                     .heads = node->shape.dim[1],
@@ -246,6 +247,21 @@ static vug_status check_inputs(const step_run *r, vug_err *err)
     return VUG_OK;
 }
 
+/* Pages of another layout would be read out of bounds. */
+static vug_status check_kv(const step_run *r, vug_err *err)
+{
+    const vug_kv_layout *layout = &r->program->kv_layout;
+    const vug_kv *kv = r->in->kv;
+    if (layout->n_groups > 0 && !kv)
+        return VUG_FAIL(err, VUG_ARGUMENT, "a step lacks the cache of the graph");
+    for (int g = 0; g < layout->n_groups; g++) {
+        if (g >= kv->n_groups ||
+            kv->group[g].page_bytes != vug_cpu_kv_page_bytes(r->program->device, layout, g))
+            return VUG_FAIL(err, VUG_ARGUMENT, "a step has a cache of another layout");
+    }
+    return VUG_OK;
+}
+
 static vug_status check_indices(const step_run *r, vug_err *err)
 {
     const vug_graph *g = r->program->graph;
@@ -282,9 +298,9 @@ static int find_queries(const vug_step_in *in, vug_span *query)
         }
         while (in->row[i] >= first + in->span[s].n)
             first += in->span[s++].n;
-        const vug_span at = { in->span[s].state, in->span[s].past + in->row[i] - first, 1 };
+        const vug_span at = { in->span[s].table, in->span[s].past + in->row[i] - first, 1 };
         const vug_span *last = n > 0 ? &query[n - 1] : NULL;
-        if (last && last->state == at.state && last->past + last->n == at.past)
+        if (last && last->table == at.table && last->past + last->n == at.past)
             query[n - 1].n++;
         else
             query[n++] = at;
@@ -297,6 +313,7 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
 {
     step_run r = { .program = program, .ws = workspace, .in = in };
     VUG_TRY(check_spans(program, in, &r.tokens, err));
+    VUG_TRY(check_kv(&r, err));
     VUG_TRY(check_inputs(&r, err));
     VUG_TRY(check_indices(&r, err));
     int32_t *position = workspace->position;

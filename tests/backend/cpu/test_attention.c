@@ -15,13 +15,14 @@ static void check_chunks(const attention_sequence *s, int64_t chunk, int threads
 {
     attention_setup f = help_attention_setup(s, chunk, threads);
     f.env.kernels = kernels;
-    vug_state state = help_state(&f);
+    attention_pages pages = help_pages(&f, 1);
     const int64_t nq = s->heads * s->width, nk = s->kv_heads * s->width;
     for (int64_t t = 0; t < s->n; t += chunk) {
         const int64_t n = s->n - t < chunk ? s->n - t : chunk;
         float *out = guarded_floats((size_t)(n * nq));
-        const vug_span span = { &state, t, n };
+        const vug_span span = { help_table(&pages, 0), t, n };
         help_append_and_attend(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                                             .kv = &pages.kv,
                                                              .span = &span,
                                                              .n_spans = 1,
                                                              .heads = s->heads,
@@ -34,7 +35,7 @@ static void check_chunks(const attention_sequence *s, int64_t chunk, int threads
         check_guards(out, (size_t)(n * nq));
         free_guarded(out);
     }
-    help_state_release(&f, &state);
+    help_pages_release(&pages);
     help_attention_teardown(&f);
 }
 
@@ -146,15 +147,14 @@ static void check_several_sequences(vug_kv_format kv)
         help_sequence_expect(&s[i]);
     }
     attention_setup f = help_attention_setup(&s[0], 48, 2);
-    vug_state states[N];
-    for (int i = 0; i < N; i++)
-        states[i] = help_state(&f);
+    attention_pages pages = help_pages(&f, N);
     enum { MAX = 48 };
     const size_t nq = (size_t)MAX * HEADS * WIDTH, nk = (size_t)MAX * KV * WIDTH;
     float *q = guarded_floats(nq), *out = guarded_floats(nq);
     float *k = guarded_floats(nk), *v = guarded_floats(nk);
     for (int round = 0; past[0] < 60; round++) {
         vug_span span[N];
+        int sequence[N];
         int64_t at = 0;
         int n = 0;
         for (int j = 0; j < N; j++) {
@@ -167,10 +167,12 @@ static void check_several_sequences(vug_kv_format kv)
                    (size_t)m * HEADS * row);
             memcpy(k + at * KV * WIDTH, s[i].k + past[i] * KV * WIDTH, (size_t)m * KV * row);
             memcpy(v + at * KV * WIDTH, s[i].v + past[i] * KV * WIDTH, (size_t)m * KV * row);
-            span[n++] = (vug_span){ &states[i], past[i], m };
+            sequence[n] = i;
+            span[n++] = (vug_span){ help_table(&pages, i), past[i], m };
             at += m;
         }
         help_append_and_attend(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                                             .kv = &pages.kv,
                                                              .span = span,
                                                              .n_spans = n,
                                                              .heads = HEADS,
@@ -181,7 +183,7 @@ static void check_several_sequences(vug_kv_format kv)
                                                              .score = s[0].score });
         at = 0;
         for (int j = 0; j < n; j++) {
-            const int i = (int)(span[j].state - states);
+            const int i = sequence[j];
             check_bits(out + at * HEADS * WIDTH, s[i].want + past[i] * HEADS * WIDTH,
                        (size_t)span[j].n * HEADS * WIDTH, "one of several sequences");
             past[i] += span[j].n;
@@ -189,10 +191,9 @@ static void check_several_sequences(vug_kv_format kv)
         }
     }
     assert_int_equal(past[2], LENGTH);
-    for (int i = 0; i < N; i++) {
-        help_state_release(&f, &states[i]);
+    help_pages_release(&pages);
+    for (int i = 0; i < N; i++)
         help_sequence_release(&s[i]);
-    }
     free_guarded(q);
     free_guarded(k);
     free_guarded(v);

@@ -49,12 +49,13 @@ static void check_mask(const attention_sequence *s, const float *mask, int64_t f
     const int64_t nq = s->heads * s->width, nk = s->kv_heads * s->width;
     for (int64_t past = 0; past < s->n; past += s->n - few) {
         attention_setup f = help_attention_setup(&full, s->n, 2);
-        vug_state state = help_state(&f);
+        attention_pages pages = help_pages(&f, 1);
         const int64_t n = s->n - past;
         float *out = guarded_floats((size_t)(n * nq));
         vug_cpu_range *seen = vug_alloc((size_t)n, sizeof(*seen));
-        const vug_span span = { &state, past, n };
+        const vug_span span = { help_table(&pages, 0), past, n };
         vug_cpu_attention_job job = { .cache = &f.cache,
+                                      .kv = &pages.kv,
                                       .span = &span,
                                       .n_spans = 1,
                                       .heads = s->heads,
@@ -71,7 +72,7 @@ static void check_mask(const attention_sequence *s, const float *mask, int64_t f
         check_guards(out, (size_t)(n * nq));
         vug_free(seen);
         free_guarded(out);
-        help_state_release(&f, &state);
+        help_pages_release(&pages);
         help_attention_teardown(&f);
     }
 }
@@ -136,10 +137,11 @@ static void test_past_longer_than_the_window(void **state)
         const attention_sequence *of = &s;
         const int64_t past = of->n - 3, nq = of->heads * of->width, nk = of->kv_heads * of->width;
         attention_setup f = help_attention_setup(of, 3, 2);
-        vug_state state_ = help_state(&f);
+        attention_pages pages = help_pages(&f, 1);
         float *out = guarded_floats((size_t)(3 * nq));
-        const vug_span span = { &state_, past, 3 };
+        const vug_span span = { help_table(&pages, 0), past, 3 };
         const vug_cpu_attention_job job = { .cache = &f.cache,
+                                            .kv = &pages.kv,
                                             .span = &span,
                                             .n_spans = 1,
                                             .heads = of->heads,
@@ -148,12 +150,12 @@ static void test_past_longer_than_the_window(void **state)
                                             .v = of->v + past * nk,
                                             .out = out,
                                             .score = of->score };
-        assert_true(f.cache.slots < past);
+        assert_true(pages.kv.group[0].pages * VUG_KV_PAGE < past);
         vug_cpu_kv_cache_load(&f.env, &job, of->k, of->v);
         help_append_and_attend(&f, &job);
         check_bits(out, of->want + past * nq, (size_t)(3 * nq), "a past that is given");
         free_guarded(out);
-        help_state_release(&f, &state_);
+        help_pages_release(&pages);
         help_attention_teardown(&f);
         help_sequence_release(&s);
     }

@@ -28,9 +28,9 @@ static void run_all(const backend_setup *s, int64_t chunk, float *logits, float 
             token[i] = token_at(past + i);
             row[i] = (int32_t)i;
         }
-        const vug_span span = { s->state[0], past, n };
+        const vug_span span = { vug_kv_fixed_table(&s->kv, 0), past, n };
         const vug_step_in in = {
-            .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = n
+            .kv = s->kv.kv, .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = n
         };
         const float *output[2];
         vug_err err;
@@ -274,9 +274,9 @@ static void test_any_output_rows(void **state)
     const float *output[2];
     for (int i = 0; i < TOKENS; i++)
         token[i] = token_at(i);
-    const vug_span span = { s.state[0], 0, TOKENS };
+    const vug_span span = { vug_kv_fixed_table(&s.kv, 0), 0, TOKENS };
     const vug_step_in in = {
-        .span = &span, .n_spans = 1, .token = token, .row = rows, .n_rows = N
+        .kv = s.kv.kv, .span = &span, .n_spans = 1, .token = token, .row = rows, .n_rows = N
     };
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
     for (int i = 0; i < N; i++)
@@ -298,23 +298,26 @@ static void test_two_sequences(void **state)
     const float *output[2];
     for (int i = 0; i < LEAD; i++)
         token[i] = token_at(i);
-    const vug_span lead = { s.state[0], 0, LEAD };
-    assert_int_equal(
-            s.b->run(
-                    s.program, s.workspace,
-                    &(vug_step_in){
-                            .span = &lead, .n_spans = 1, .token = token, .row = NULL, .n_rows = 0 },
-                    output, NULL),
-            VUG_OK);
+    const vug_span lead = { vug_kv_fixed_table(&s.kv, 0), 0, LEAD };
+    assert_int_equal(s.b->run(s.program, s.workspace,
+                              &(vug_step_in){ .kv = s.kv.kv,
+                                              .span = &lead,
+                                              .n_spans = 1,
+                                              .token = token,
+                                              .row = NULL,
+                                              .n_rows = 0 },
+                              output, NULL),
+                     VUG_OK);
     for (int64_t past = 0; past < 40; past += 4) {
         for (int i = 0; i < 4; i++) {
             token[i] = token_at(past + i);
             token[4 + i] = token_at(LEAD + past + i);
         }
-        const vug_span both[2] = { { s.state[1], past, 4 }, { s.state[0], LEAD + past, 4 } };
+        const vug_span both[2] = { { vug_kv_fixed_table(&s.kv, 1), past, 4 },
+                                   { vug_kv_fixed_table(&s.kv, 0), LEAD + past, 4 } };
         const int32_t row[2] = { 3, 7 };
         const vug_step_in in = {
-            .span = both, .n_spans = 2, .token = token, .row = row, .n_rows = 2
+            .kv = s.kv.kv, .span = both, .n_spans = 2, .token = token, .row = row, .n_rows = 2
         };
         assert_int_equal(s.b->run(s.program, s.workspace, &in, output, NULL), VUG_OK);
         check_bits(output[0], want->logits + (past + 3) * V, V, "the second sequence");
@@ -343,12 +346,12 @@ static void test_cancel(void **state)
     const float *output[2];
     vug_err err;
     vug_cancel_token cancel = { false };
-    vug_span span = { s.state[0], 0, 60 };
+    vug_span span = { vug_kv_fixed_table(&s.kv, 0), 0, 60 };
     vug_step_in in = {
-        .span = &span, .n_spans = 1, .token = token, .row = &row, .cancel = &cancel
+        .kv = s.kv.kv, .span = &span, .n_spans = 1, .token = token, .row = &row, .cancel = &cancel
     };
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_OK);
-    span = (vug_span){ s.state[0], 60, 20 };
+    span = (vug_span){ vug_kv_fixed_table(&s.kv, 0), 60, 20 };
     in.token = token + 10; /* other tokens than after the cancelled step */
     vug_cancel_token_trigger(&cancel);
     assert_int_equal(s.b->run(s.program, s.workspace, &in, output, &err), VUG_CANCELLED);
@@ -378,12 +381,14 @@ static void test_bad_steps_are_rejected(void **state)
     help_graph m = help_small_model(true);
     backend_setup s = help_backend_setup(&m, NULL, 1);
     int32_t token[TOKENS + 1] = { 0 }, row[1] = { 0 };
-    vug_span span = { s.state[0], 0, BATCH + 1 };
-    vug_step_in in = { .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = 0 };
+    vug_span span = { vug_kv_fixed_table(&s.kv, 0), 0, BATCH + 1 };
+    vug_step_in in = {
+        .kv = s.kv.kv, .span = &span, .n_spans = 1, .token = token, .row = row, .n_rows = 0
+    };
     check_rejected(&s, &in, "81 tokens");
-    span = (vug_span){ s.state[0], CONTEXT - 2, 3 };
+    span = (vug_span){ vug_kv_fixed_table(&s.kv, 0), CONTEXT - 2, 3 };
     check_rejected(&s, &in, "context of 100");
-    span = (vug_span){ s.state[0], 0, 0 };
+    span = (vug_span){ vug_kv_fixed_table(&s.kv, 0), 0, 0 };
     check_rejected(&s, &in, "0 tokens");
     span.n = 2;
     token[1] = V;

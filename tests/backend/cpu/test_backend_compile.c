@@ -9,22 +9,18 @@ static void test_reported_sizes(void **state)
     help_graph m = help_small_model(true);
     backend_setup s = help_backend_setup(&m, NULL, 1);
     const vug_program_sizes sizes = s.b->sizes(s.program);
-    /* 100 tokens in blocks of 64; windows of 20 with steps of 80 need 99 slots. */
-    uint64_t bytes = 0;
-    for (int i = 0; i < LAYERS; i++) {
-        assert_int_equal(sizes.cache[i].window, i == 1 ? 0 : 20);
-        assert_int_equal(sizes.cache[i].slots, 128);
-        assert_int_equal(sizes.cache[i].bytes, 128 * KV * (E + 16) * 4);
-        bytes += sizes.cache[i].bytes;
-    }
-    assert_int_equal(sizes.state_bytes, bytes);
     assert_true(sizes.workspace_bytes > m.plan.bytes);
-    for (int i = 0; i < LAYERS + 2; i++)
-        assert_int_equal(sizes.cache[i].source, i < LAYERS ? i : 0);
-    for (int i = LAYERS; i < LAYERS + 2; i++) {
-        assert_int_equal(sizes.cache[i].window, 20);
-        assert_int_equal(sizes.cache[i].slots, 128);
-        assert_int_equal(sizes.cache[i].bytes, 0);
+    const vug_kv_layout *layout = s.b->kv_layout(s.program);
+    assert_int_equal(layout->n_groups, 2);
+    for (int g = 0; g < 2; g++) {
+        assert_int_equal(layout->group[g].window, g == 1 ? 0 : 20);
+        const int64_t layers = g == 1 ? 1 : LAYERS - 1;
+        assert_int_equal(layout->group[g].n_layers, layers);
+        assert_int_equal(s.b->kv_page_bytes(s.device, layout, g), layers * 64 * KV * (E + 16) * 4);
+    }
+    for (int i = 0; i < LAYERS + 2; i++) {
+        assert_int_equal(layout->layer[i].group, i >= LAYERS ? -1 : i == 1);
+        assert_int_equal(layout->layer[i].source, i < LAYERS ? i : 0);
     }
     /* Per layer four norms of D and two of E; per shared attention a norm of D and a scale; the
      * last norm and one bias. */

@@ -10,22 +10,20 @@
 #include "attention_help.h"
 #include "backend/cpu/ref.h"
 
-/* The cache of a sliding window does not grow with the context, and holds what a step needs. */
-static void test_slots_cover_window_and_step(void **state)
+/* The layers of a group follow each other in a page. */
+static void test_layers_share_a_page(void **state)
 {
     (void)state;
-    const vug_shape k = { 3, { VUG_DIM_T, 1, 20 } };
+    const vug_kv_group group = { .window = 512, .heads = 3, .width = 20, .n_layers = 5 };
     vug_cpu_kv_cache c;
-    assert_true(vug_cpu_kv_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 32768, 512, 1 }));
-    assert_int_equal(c.slots, 1024);
-    assert_int_equal(c.columns, 32);
-    assert_true(vug_cpu_kv_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 1000, 512, 1 }));
-    assert_int_equal(c.slots, 1024);
-    assert_true(vug_cpu_kv_cache_init(&c, &k, 512, VUG_KV_F32, &(vug_limits){ 700, 100, 1 }));
-    assert_int_equal(c.slots, 640);
-    assert_true(vug_cpu_kv_cache_init(&c, &k, 0, VUG_KV_F32, &(vug_limits){ 4000, 512, 1 }));
-    assert_int_equal(c.slots, 4032);
-    assert_int_equal(vug_cpu_kv_cache_bytes(&c), 4032 * 4 * (20 + 32));
+    for (int i = 0; i < 5; i++) {
+        assert_true(vug_cpu_kv_cache_init(&c, &group, i, VUG_KV_F32));
+        assert_int_equal(c.columns, 32);
+        assert_int_equal(vug_cpu_kv_cache_bytes(&c), 64 * 3 * 4 * (20 + 32));
+        assert_int_equal(c.offset, (uint64_t)i * vug_cpu_kv_cache_bytes(&c));
+    }
+    const vug_kv_layout layout = { .group = { group }, .n_groups = 1, .format = VUG_KV_F32 };
+    assert_int_equal(vug_cpu_kv_page_bytes(NULL, &layout, 0), 5 * vug_cpu_kv_cache_bytes(&c));
 }
 
 /* An element takes 4, 2, 2 or 1 bytes; in Q8, 32 elements have a scale of 4 bytes. */
@@ -41,14 +39,14 @@ static void test_bytes_of_each_format(void **state)
         { VUG_KV_Q8, 256, 576 },   { VUG_KV_F16, 20, 40 + 64 }, { VUG_KV_Q8, 33, 33 + 8 + 48 + 8 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const vug_shape k = { 3, { VUG_DIM_T, 3, rows[i].width } };
+        vug_kv_group group = { .heads = 3, .width = rows[i].width, .n_layers = 1 };
         vug_cpu_kv_cache c;
-        assert_true(vug_cpu_kv_cache_init(&c, &k, 0, rows[i].kv, &(vug_limits){ 640, 64, 1 }));
-        assert_int_equal(vug_cpu_kv_cache_bytes(&c), rows[i].slot * 640 * 3);
-        assert_false(
-                vug_cpu_kv_cache_init(&c, &k, 0, rows[i].kv, &(vug_limits){ INT64_MAX, 1, 1 }));
-        assert_false(vug_cpu_kv_cache_init(&c, &k, 0, rows[i].kv,
-                                           &(vug_limits){ INT64_MAX / 64, 1, 1 }));
+        assert_true(vug_cpu_kv_cache_init(&c, &group, 0, rows[i].kv));
+        assert_int_equal(vug_cpu_kv_cache_bytes(&c), rows[i].slot * VUG_KV_PAGE * 3);
+        group.heads = INT64_MAX;
+        assert_false(vug_cpu_kv_cache_init(&c, &group, 0, rows[i].kv));
+        group.heads = INT64_MAX / 64 / rows[i].width;
+        assert_false(vug_cpu_kv_cache_init(&c, &group, 0, rows[i].kv));
     }
 }
 
@@ -72,9 +70,10 @@ static void read_back(vug_kv_format kv, const float *x, int64_t width, float *ou
     memset(zero, 0, (size_t)width * sizeof(float));
     memcpy(value, x, (size_t)width * sizeof(float));
     attention_setup f = help_attention_setup(&s, 1, 1);
-    vug_state state = help_state(&f);
-    const vug_span span = { &state, 0, 1 };
+    attention_pages pages = help_pages(&f, 1);
+    const vug_span span = { help_table(&pages, 0), 0, 1 };
     help_append_and_attend(&f, &(vug_cpu_attention_job){ .cache = &f.cache,
+                                                         .kv = &pages.kv,
                                                          .span = &span,
                                                          .n_spans = 1,
                                                          .heads = 1,
@@ -83,7 +82,7 @@ static void read_back(vug_kv_format kv, const float *x, int64_t width, float *ou
                                                          .v = value,
                                                          .out = out,
                                                          .score = { .scale = 1 } });
-    help_state_release(&f, &state);
+    help_pages_release(&pages);
     help_attention_teardown(&f);
     free_guarded(zero);
     free_guarded(value);
@@ -202,7 +201,7 @@ static void test_error_of_attention_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots_cover_window_and_step),
+        cmocka_unit_test(test_layers_share_a_page),
         cmocka_unit_test(test_bytes_of_each_format),
         cmocka_unit_test(test_values_are_rounded_as_defined),
         cmocka_unit_test(test_rounding_is_within_half_a_step),

@@ -1,0 +1,48 @@
+/* Log-probabilities of the model's own distribution, before any sampler. */
+#include <float.h>
+#include <math.h>
+
+#include "core/portable_math.h"
+#include "engine/sampler.h"
+
+/* NaN and -infinity have no probability, and infinities are equal to each other. */
+static float log_softmax(const vug_candidates *c, float logit, double log_sum)
+{
+    if (c->only_infinite)
+        logit = logit > FLT_MAX ? 0 : -INFINITY;
+    if (!(logit >= -FLT_MAX))
+        return -INFINITY;
+    return (float)((double)logit - (double)c->first.logit - log_sum);
+}
+
+static bool is_listed(const vug_candidates *c, int32_t id)
+{
+    for (size_t i = 0; i < c->n_list; i++) {
+        if (c->list[i].id == id)
+            return true;
+    }
+    return false;
+}
+
+float vug_compute_logprobs(vug_candidates *c, const float *logits, int64_t n, int32_t token,
+                           vug_logprob *top, size_t n_top)
+{
+    const vug_logits_view view = { .logits = logits, .n = n };
+    double log_sum = 0;
+    c->n_list = 0;
+    if (vug_candidates_start(c, &view)) {
+        log_sum = vug_portable_log((double)vug_candidates_mass(c) * (1.0 / VUG_MASS_ONE));
+        if (n_top > 0)
+            vug_candidates_best(c, n_top);
+    }
+    size_t kept = 0;
+    for (; kept < c->n_list && kept < n_top; kept++)
+        top[kept] = (vug_logprob){ c->list[kept].id,
+                                   log_softmax(c, logits[c->list[kept].id], log_sum) };
+    /* If fewer tokens have a probability, the lowest other ids follow. */
+    for (int32_t id = 0; kept < n_top; id++) {
+        if (!is_listed(c, id))
+            top[kept++] = (vug_logprob){ id, -INFINITY };
+    }
+    return log_softmax(c, logits[token], log_sum);
+}

@@ -1,0 +1,405 @@
+/* The threads of sequences: who waits, who runs the step, and who gets which result. */
+#include "engine/scheduler_batch.h"
+
+#include "core/cancel.h"
+#include "core/os.h"
+
+/* How long a step waits for the sequences of the last one: a part of its time, within limits. */
+#define GRACE_PART  0.25
+#define LEAST_GRACE 3e-4
+#define MOST_GRACE  0.02
+
+/* ---- lifetime --------------------------------------------------------------------------- */
+
+vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err)
+{
+    const size_t batch = (size_t)model->limits.batch;
+    vug_scheduler *s = vug_alloc_zero(1, sizeof(*s));
+    if (!s)
+        return VUG_FAIL_NOMEM(err, "the scheduler", sizeof(*s));
+    s->model = model;
+    s->part = vug_alloc(batch, sizeof(*s->part));
+    s->part_of = vug_alloc(batch, sizeof(vug_scheduled *));
+    vug_status st = VUG_OK;
+    if (!s->part || !s->part_of)
+        st = VUG_FAIL_NOMEM(err, "the scheduler", batch * sizeof(*s->part));
+    if (st == VUG_OK)
+        st = vug_mutex_create(&s->lock, err);
+    if (st == VUG_OK)
+        st = vug_cond_create(&s->changed, err);
+    if (st != VUG_OK) {
+        vug_scheduler_destroy(s);
+        return st;
+    }
+    *out = s;
+    return VUG_OK;
+}
+
+void vug_scheduler_destroy(vug_scheduler *s)
+{
+    if (!s)
+        return;
+    VUG_ASSERT(!s->first);
+    vug_cond_destroy(s->changed);
+    vug_mutex_destroy(s->lock);
+    vug_free(s->part);
+    vug_free(s->part_of);
+    vug_free(s->waiting);
+    vug_free(s);
+}
+
+vug_status vug_scheduler_add(vug_scheduler *s, vug_scheduled *sequence, size_t capacity,
+                             vug_err *err)
+{
+    *sequence = (vug_scheduled){ 0 };
+    VUG_TRY(vug_kv_sequence_init(&sequence->kv, s->model->kv_pool, s->model->prefix_tree, capacity,
+                                 err));
+    vug_status st = VUG_OK;
+    vug_mutex_lock(s->lock);
+    vug_scheduled **grown =
+            vug_grow_array(s->waiting, &s->cap_waiting, s->n_sequences, sizeof(vug_scheduled *));
+    if (grown) {
+        s->waiting = grown;
+        s->n_sequences++;
+        sequence->next = s->first;
+        s->first = sequence;
+    } else {
+        st = VUG_FAIL_NOMEM(err, "a sequence", s->n_sequences * sizeof(vug_scheduled *));
+    }
+    vug_mutex_unlock(s->lock);
+    return st;
+}
+
+/* The sequence is not expected any more. */
+static void stop_expecting(vug_scheduler *s, vug_scheduled *sequence)
+{
+    if (!sequence->expected)
+        return;
+    sequence->expected = false;
+    if (--s->n_expected == 0)
+        vug_cond_broadcast(s->changed);
+}
+
+void vug_scheduler_remove(vug_scheduler *s, vug_scheduled *sequence)
+{
+    vug_mutex_lock(s->lock);
+    stop_expecting(s, sequence);
+    if (sequence->kv.pool)
+        vug_kv_sequence_end(&sequence->kv);
+    for (vug_scheduled **at = &s->first; *at; at = &(*at)->next) {
+        if (*at != sequence)
+            continue;
+        *at = sequence->next;
+        s->n_sequences--;
+        break;
+    }
+    vug_cond_broadcast(s->changed);
+    vug_mutex_unlock(s->lock);
+    vug_kv_sequence_release(&sequence->kv);
+}
+
+/* ---- a step ------------------------------------------------------------------------------- */
+
+static void expect_nobody(vug_scheduler *s)
+{
+    for (vug_scheduled *sequence = s->first; sequence && s->n_expected > 0;
+         sequence = sequence->next) {
+        s->n_expected -= sequence->expected;
+        sequence->expected = false;
+    }
+}
+
+/* Learns what the step's tokens cost. A step of prompts alone says most about them. */
+static void measure_step(vug_scheduler *s, double seconds)
+{
+    size_t prompt = 0;
+    for (size_t i = 0; i < s->n_parts; i++)
+        prompt += s->part[i].n > 1 ? s->part[i].n : 0;
+    if (prompt == 0) {
+        s->decode_s += (seconds - s->decode_s) * (s->decode_s > 0 ? 0.25 : 1);
+        return;
+    }
+    const bool mixed = s->n_parts > 1 && seconds > s->decode_s;
+    const double each = (mixed ? seconds - s->decode_s : seconds) / (double)prompt;
+    if (prompt >= 16 || s->per_token_s == 0)
+        s->per_token_s += (each - s->per_token_s) * (s->per_token_s > 0 ? 0.25 : 1);
+}
+
+/* Appends the tokens of a step that succeeded and hands out the rows of logits. */
+static void accept_step(vug_scheduler *s)
+{
+    const float *row = vug_step_logits(&s->model->main);
+    for (size_t i = 0; i < s->n_parts; i++) {
+        vug_scheduled *sequence = s->part_of[i];
+        const vug_step_part *part = &s->part[i];
+        const bool was_lost = part->token == sequence->kv.token + sequence->kv.n;
+        vug_kv_sequence_append(&sequence->kv, part->token, part->n);
+        sequence->done += was_lost ? 0 : part->n;
+        if (sequence->done == sequence->job->n) {
+            sequence->row = part->rows > 0 ? row : NULL;
+            s->readers += part->rows > 0;
+            s->n_expected += part->rows > 0;
+            sequence->expected = part->rows > 0;
+            vug_scheduled_finish(sequence, VUG_OK);
+        }
+        row += part->rows * (size_t)s->model->info.n_vocab;
+    }
+}
+
+static void fail_step(vug_scheduler *s, vug_status st, const vug_err *err)
+{
+    for (size_t i = 0; i < s->n_parts; i++) {
+        s->part_of[i]->err = *err;
+        vug_scheduled_finish(s->part_of[i], st);
+    }
+}
+
+/* Runs the chosen step; the lock is held except while the device computes. */
+static void run_step(vug_scheduler *s)
+{
+    vug_err err = { 0 };
+    const vug_cancel_token *cancel = s->n_parts == 1 ? s->part_of[0]->job->cancel : NULL;
+    s->running = true;
+    for (size_t i = 0; i < s->n_parts; i++)
+        s->part_of[i]->in_step = true;
+    vug_mutex_unlock(s->lock);
+    const double start = vug_now();
+    const vug_status st = vug_step_run(&s->model->main, s->part, s->n_parts, cancel, &err);
+    const double seconds = vug_now() - start, grace = seconds * GRACE_PART;
+    vug_mutex_lock(s->lock);
+    s->running = false;
+    for (size_t i = 0; i < s->n_parts; i++)
+        s->part_of[i]->in_step = false;
+    if (st == VUG_OK) {
+        measure_step(s, seconds);
+        accept_step(s);
+    } else {
+        fail_step(s, st, &err);
+    }
+    s->deadline = start + seconds +
+                  (grace < LEAST_GRACE  ? LEAST_GRACE
+                   : grace > MOST_GRACE ? MOST_GRACE
+                                        : grace);
+}
+
+/* Runs a step if its time has come; otherwise waits for a change. */
+static void run_or_wait(vug_scheduler *s)
+{
+    if (s->running || s->readers > 0)
+        vug_cond_wait(s->changed, s->lock);
+    else if (s->n_expected > 0 && vug_now() < s->deadline)
+        vug_cond_wait_until(s->changed, s->lock, s->deadline);
+    else {
+        expect_nobody(s);
+        if (!vug_scheduler_choose(s)) {
+            vug_cond_wait(s->changed, s->lock);
+            return;
+        }
+        if (s->n_parts > 0)
+            run_step(s);
+        vug_cond_broadcast(s->changed);
+    }
+}
+
+vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job,
+                                vug_err *err)
+{
+    VUG_ASSERT(job->rows <= job->n && job->rows <= (size_t)s->model->limits.rows);
+    vug_mutex_lock(s->lock);
+    stop_expecting(s, sequence);
+    sequence->job = job;
+    sequence->done = 0;
+    sequence->in_use = true;
+    sequence->arrived = ++s->n_arrived;
+    while (sequence->job) {
+        if (!sequence->in_step && vug_is_cancelled(job->cancel))
+            vug_scheduled_finish(sequence, VUG_FAIL(&sequence->err, VUG_CANCELLED, "cancelled"));
+        else
+            run_or_wait(s);
+    }
+    const vug_status st = sequence->st;
+    if (st == VUG_OK && job->rows > 0) {
+        vug_mutex_unlock(s->lock);
+        memcpy(job->logits, sequence->row,
+               job->rows * (size_t)s->model->info.n_vocab * sizeof(float));
+        vug_mutex_lock(s->lock);
+        if (--s->readers == 0)
+            vug_cond_broadcast(s->changed);
+    }
+    vug_mutex_unlock(s->lock);
+    if (st != VUG_OK && err)
+        *err = sequence->err;
+    return st;
+}
+
+/* ---- prefixes ----------------------------------------------------------------------------- */
+
+/* Token `i` of what a waiting sequence will have cached. */
+static int32_t future_token(const vug_scheduled *s, size_t i)
+{
+    return i < s->kv.n_tokens ? s->kv.token[i] : s->job->token[s->done + i - s->kv.n_tokens];
+}
+
+/* Whether a sequence is computing more of the prefix than the first `have` tokens, by a page at
+ * least. */
+static bool is_computing(const vug_scheduled *s, const int32_t *id, size_t n, size_t have)
+{
+    const size_t end = s->kv.n_tokens + s->job->n - s->done;
+    const size_t common_end = (n < end ? n : end) / VUG_KV_PAGE * VUG_KV_PAGE;
+    size_t common = 0;
+    if (common_end < have + VUG_KV_PAGE || common_end <= s->kv.n)
+        return false;
+    while (common < common_end && future_token(s, common) == id[common])
+        common++;
+    common = common / VUG_KV_PAGE * VUG_KV_PAGE;
+    return common >= have + VUG_KV_PAGE && common > s->kv.n;
+}
+
+static bool is_being_computed(const vug_scheduler *s, const vug_scheduled *by_others_than,
+                              const int32_t *id, size_t n, size_t have)
+{
+    for (const vug_scheduled *other = s->first; other; other = other->next) {
+        if (other != by_others_than && other->job && is_computing(other, id, n, have))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a sequence can go on as it is: the tokens are its own and others, and the tree does not
+ * have a page more. */
+static bool continues(const vug_scheduler *s, const vug_scheduled *sequence, const int32_t *id,
+                      size_t n)
+{
+    const vug_kv_sequence *kv = &sequence->kv;
+    if (kv->n_tokens == 0 || kv->n_tokens >= n ||
+        memcmp(kv->token, id, kv->n_tokens * sizeof(*id)) != 0)
+        return false;
+    return kv->is_private ||
+           vug_prefix_peek(s->model->prefix_tree, &kv->key, id, n, n - 1) < kv->n + VUG_KV_PAGE;
+}
+
+void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_t *id, size_t n,
+                         bool whole, const vug_cancel_token *cancel)
+{
+    const vug_model *m = s->model;
+    const vug_prefix_key *key = &m->prefix_key;
+    vug_mutex_lock(s->lock);
+    stop_expecting(s, sequence);
+    sequence->in_use = true;
+    if (!whole && continues(s, sequence, id, n)) {
+        vug_mutex_unlock(s->lock);
+        return;
+    }
+    vug_kv_sequence_end(&sequence->kv);
+    sequence->admitted = 0;
+    vug_cond_broadcast(s->changed);
+    while (!whole && !vug_is_cancelled(cancel) &&
+           is_being_computed(s, sequence, id, n - 1,
+                             vug_prefix_peek(m->prefix_tree, key, id, n, n - 1)))
+        vug_cond_wait(s->changed, s->lock);
+    if (whole)
+        vug_kv_sequence_begin_private(&sequence->kv);
+    else
+        vug_kv_sequence_begin(&sequence->kv, key, id, n, n - 1);
+    if (vug_kv_sequence_has_pages(&sequence->kv))
+        sequence->admitted = ++s->n_admitted;
+    vug_mutex_unlock(s->lock);
+}
+
+void vug_scheduler_pause(vug_scheduler *s, vug_scheduled *sequence)
+{
+    vug_mutex_lock(s->lock);
+    stop_expecting(s, sequence);
+    sequence->in_use = false;
+    vug_cond_broadcast(s->changed); /* its pages may be taken now */
+    vug_mutex_unlock(s->lock);
+}
+
+void vug_scheduler_end(vug_scheduler *s, vug_scheduled *sequence)
+{
+    vug_mutex_lock(s->lock);
+    stop_expecting(s, sequence);
+    vug_kv_sequence_end(&sequence->kv);
+    sequence->admitted = 0;
+    sequence->in_use = false;
+    vug_cond_broadcast(s->changed);
+    vug_mutex_unlock(s->lock);
+}
+
+/* ---- the device for others ------------------------------------------------------------------ */
+
+static void acquire_device(vug_scheduler *s)
+{
+    while (s->running || s->readers > 0)
+        vug_cond_wait(s->changed, s->lock);
+    s->running = true;
+}
+
+static void release_device(vug_scheduler *s)
+{
+    s->running = false;
+    vug_cond_broadcast(s->changed);
+}
+
+void vug_scheduler_acquire_device(vug_scheduler *s)
+{
+    vug_mutex_lock(s->lock);
+    acquire_device(s);
+    vug_mutex_unlock(s->lock);
+}
+
+void vug_scheduler_release_device(vug_scheduler *s)
+{
+    vug_mutex_lock(s->lock);
+    release_device(s);
+    vug_mutex_unlock(s->lock);
+}
+
+/* Runs a part of `sequence` alone; the caller has acquired the device. */
+static vug_status run_part(vug_scheduler *s, vug_scheduled *sequence, vug_step_runner *runner,
+                           const vug_step_part *part, const vug_cancel_token *cancel, vug_err *err)
+{
+    vug_status st = vug_scheduler_provide(s, sequence, part->n);
+    if (st != VUG_OK) {
+        *err = sequence->err;
+        return st;
+    }
+    vug_mutex_unlock(s->lock);
+    st = vug_step_run(runner, part, 1, cancel, err);
+    vug_mutex_lock(s->lock);
+    if (st == VUG_OK)
+        vug_kv_sequence_append(&sequence->kv, part->token, part->n);
+    return st;
+}
+
+/* Computes the tokens again whose pages were taken away. */
+static vug_status restore_sequence(vug_scheduler *s, vug_scheduled *sequence,
+                                   const vug_cancel_token *cancel, vug_err *err)
+{
+    vug_kv_sequence *kv = &sequence->kv;
+    const size_t batch = (size_t)s->model->limits.batch;
+    if (kv->n < kv->n_tokens && !vug_kv_sequence_has_pages(kv))
+        vug_kv_sequence_resume(kv);
+    while (kv->n < kv->n_tokens) {
+        const size_t lost = kv->n_tokens - kv->n;
+        const vug_step_part part = { kv, kv->token + kv->n, lost < batch ? lost : batch, 0 };
+        VUG_TRY(run_part(s, sequence, &s->model->main, &part, cancel, err));
+    }
+    return VUG_OK;
+}
+
+vug_status vug_scheduler_run_alone(vug_scheduler *s, vug_scheduled *sequence,
+                                   vug_step_runner *runner, const vug_extension *job, vug_err *err)
+{
+    const vug_step_part part = { &sequence->kv, job->token, job->n, job->rows };
+    vug_err ignored;
+    err = err ? err : &ignored;
+    vug_mutex_lock(s->lock);
+    acquire_device(s);
+    vug_status st = restore_sequence(s, sequence, job->cancel, err);
+    if (st == VUG_OK)
+        st = run_part(s, sequence, runner, &part, job->cancel, err);
+    release_device(s);
+    vug_mutex_unlock(s->lock);
+    return st;
+}

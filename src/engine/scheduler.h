@@ -1,0 +1,84 @@
+#ifndef VUG_ENGINE_SCHEDULER_H
+#define VUG_ENGINE_SCHEDULER_H
+
+/*
+ * The scheduler joins what different threads compute at the same time with one model. Each thread
+ * extends a sequence of its own and waits; one of the waiting threads runs a step with the tokens
+ * of many of them. So sampling, grammars and callbacks run on the threads of their requests and
+ * never hold up a step of others.
+ *
+ * A step takes the next tokens of every sequence that is generating, then chunks of prompts: the
+ * shortest first, and a part for the oldest. While a sequence generates, chunks are limited to what
+ * takes about VUG_STEP_TARGET_S, measured. A step does not begin before the sequences of the last
+ * one have come back with their next tokens, or a fraction of its time has passed.
+ *
+ * If the page pool is full, sequences lose their pages: first those that are idle, then the
+ * newest. They are computed again when there is memory; the oldest never loses its pages.
+ *
+ * All functions are thread-safe; a sequence is used by one thread at a time.
+ */
+
+#include "engine/step.h"
+
+#define VUG_STEP_TARGET_S      0.05
+#define VUG_LONE_STEP_TARGET_S 0.5 /* while no sequence generates */
+
+typedef struct vug_scheduler vug_scheduler;
+
+/* What one call appends to a sequence. */
+typedef struct {
+    const int32_t *token; /* [n] */
+    size_t n;
+    float *logits; /* [rows, n_vocab]: gets the logits of the last `rows` tokens */
+    size_t rows;   /* more than one: all tokens are in one step */
+    int priority;  /* higher ones go first */
+    const vug_cancel_token *cancel;
+} vug_extension;
+
+/* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */
+typedef struct vug_scheduled {
+    vug_kv_sequence kv;
+    struct vug_scheduled *next;
+    const vug_extension *job; /* of the call that waits; NULL: none */
+    size_t done;              /* tokens of the job that are cached */
+    bool in_step;
+    bool in_use;       /* from begin to pause or end: it is not idle */
+    bool expected;     /* the caller is about to extend it again */
+    uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
+    uint64_t arrived;  /* the order in which calls came */
+    const float *row;  /* of logits in the workspace, to be copied */
+    vug_status st;     /* of the job */
+    vug_err err;
+} vug_scheduled;
+
+VUG_MUST_CHECK vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err);
+void vug_scheduler_destroy(vug_scheduler *scheduler);
+
+/* Initializes a sequence of up to `capacity` tokens; it stays at its address until
+ * vug_scheduler_remove, which is called even if this fails. */
+VUG_MUST_CHECK vug_status vug_scheduler_add(vug_scheduler *scheduler, vug_scheduled *sequence,
+                                            size_t capacity, vug_err *err);
+void vug_scheduler_remove(vug_scheduler *scheduler, vug_scheduled *sequence);
+
+/* Makes a sequence hold the longest prefix of id [n], at most n - 1 tokens, that is cached;
+ * `whole`: with none, and it shares nothing with others. Waits while another sequence computes a
+ * longer one. */
+void vug_scheduler_begin(vug_scheduler *scheduler, vug_scheduled *sequence, const int32_t *id,
+                         size_t n, bool whole, const vug_cancel_token *cancel);
+/* Appends tokens. On failure some of them may have been appended. */
+VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_scheduled *sequence,
+                                               const vug_extension *job, vug_err *err);
+/* Nobody waits for the next tokens of this sequence any more. */
+void vug_scheduler_pause(vug_scheduler *scheduler, vug_scheduled *sequence);
+/* Publishes and empties a sequence. */
+void vug_scheduler_end(vug_scheduler *scheduler, vug_scheduled *sequence);
+
+/* Runs a step of one sequence with a runner of its own, alone. The outputs stay the caller's. */
+VUG_MUST_CHECK vug_status vug_scheduler_run_alone(vug_scheduler *scheduler, vug_scheduled *sequence,
+                                                  vug_step_runner *runner, const vug_extension *job,
+                                                  vug_err *err);
+/* The device for other work, such as a program of a flow. */
+void vug_scheduler_acquire_device(vug_scheduler *scheduler);
+void vug_scheduler_release_device(vug_scheduler *scheduler);
+
+#endif

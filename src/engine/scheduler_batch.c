@@ -1,0 +1,249 @@
+/* Chooses the tokens of a step, and the sequences that lose their pages if memory is short. */
+#include "engine/scheduler_batch.h"
+
+#include <stdlib.h>
+
+enum {
+    DECODE_TOKENS = 16, /* with at most as many left, a sequence counts as generating */
+    LEAST_CHUNK = 16,   /* tokens of prompts in a step, however slow they are */
+    OLDEST_SHARE = 4,   /* a part of the tokens of prompts is for the oldest: 1 / OLDEST_SHARE */
+    LONE_CHUNK = 128,   /* the same while nobody generates */
+    ADMIT_TOKENS = 64,  /* that must fit beyond the prompt before a sequence gets pages */
+};
+
+/* ---- memory --------------------------------------------------------------------------- */
+
+static bool is_part(const vug_scheduler *s, const vug_scheduled *sequence)
+{
+    for (size_t i = 0; i < s->n_parts; i++) {
+        if (s->part_of[i] == sequence)
+            return true;
+    }
+    return false;
+}
+
+static bool is_idle(const vug_scheduled *sequence)
+{
+    return !sequence->job && !sequence->in_use;
+}
+
+/* Whether `a` loses its pages before `b`. */
+static bool is_better_victim(const vug_scheduled *a, const vug_scheduled *b)
+{
+    if (is_idle(a) != is_idle(b))
+        return is_idle(a);
+    return a->admitted > b->admitted;
+}
+
+/* Takes the pages of the sequence that loses them first, for the sake of `to`. False if all others
+ * are older or part of the step. */
+static bool suspend_another(vug_scheduler *s, const vug_scheduled *to)
+{
+    vug_scheduled *victim = NULL;
+    for (vug_scheduled *other = s->first; other; other = other->next) {
+        const bool may = is_idle(other) || !to->admitted || other->admitted > to->admitted;
+        if (other != to && vug_kv_sequence_has_pages(&other->kv) && !is_part(s, other) && may &&
+            (!victim || is_better_victim(other, victim)))
+            victim = other;
+    }
+    if (!victim || (!to->admitted && !is_idle(victim)))
+        return false;
+    vug_kv_sequence_suspend(&victim->kv);
+    if (is_idle(victim))
+        victim->admitted = 0;
+    return true;
+}
+
+/* Whether other sequences hold pages that `to` may not take. */
+static bool must_wait(const vug_scheduler *s, const vug_scheduled *to)
+{
+    for (const vug_scheduled *other = s->first; other; other = other->next) {
+        if (other != to && vug_kv_sequence_has_pages(&other->kv))
+            return true;
+    }
+    return s->n_parts > 0;
+}
+
+static uint64_t available_bytes(const vug_model *m)
+{
+    const vug_kv_pool_stats pool = vug_kv_pool_get_stats(m->kv_pool);
+    return pool.budget - pool.used + vug_prefix_get_stats(m->prefix_tree).evictable;
+}
+
+/* Whether a sequence without pages may begin: all of its prompt fits, and a little more. */
+static bool admit(vug_scheduler *s, vug_scheduled *sequence)
+{
+    const size_t room = sequence->kv.capacity - sequence->kv.n_tokens;
+    const size_t ask = sequence->job->n - sequence->done + ADMIT_TOKENS;
+    while (vug_kv_sequence_lacks(&sequence->kv, ask < room ? ask : room) >
+           available_bytes(s->model)) {
+        if (!suspend_another(s, sequence))
+            return !must_wait(s, sequence);
+    }
+    return true;
+}
+
+vug_status vug_scheduler_provide(vug_scheduler *s, vug_scheduled *sequence, size_t n)
+{
+    vug_status st;
+    while ((st = vug_kv_sequence_reserve(&sequence->kv, n, &sequence->err)) == VUG_LIMIT) {
+        if (!suspend_another(s, sequence))
+            break;
+    }
+    return st;
+}
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+static bool is_generating(const vug_scheduled *s)
+{
+    return vug_scheduled_remaining(s) <= DECODE_TOKENS;
+}
+
+/* Sequences that generate come first, then short prompts; within each the ones of higher
+ * priority. */
+static int compare_waiting(const void *a, const void *b)
+{
+    const vug_scheduled *x = *(vug_scheduled *const *)a, *y = *(vug_scheduled *const *)b;
+    if (is_generating(x) != is_generating(y))
+        return is_generating(x) ? -1 : 1;
+    if (x->job->priority != y->job->priority)
+        return x->job->priority > y->job->priority ? -1 : 1;
+    const size_t left_x = vug_scheduled_remaining(x), left_y = vug_scheduled_remaining(y);
+    if (!is_generating(x) && left_x != left_y)
+        return left_x < left_y ? -1 : 1;
+    return x->arrived < y->arrived ? -1 : 1;
+}
+
+static size_t collect_waiting(vug_scheduler *s)
+{
+    size_t n = 0;
+    for (vug_scheduled *sequence = s->first; sequence; sequence = sequence->next) {
+        if (sequence->job)
+            s->waiting[n++] = sequence;
+    }
+    qsort(s->waiting, n, sizeof(vug_scheduled *), compare_waiting);
+    return n;
+}
+
+/* ---- parts ----------------------------------------------------------------------------- */
+
+/* What is left of a step. */
+typedef struct {
+    size_t tokens, rows;
+} step_room;
+
+/* The part of at most `most` tokens that a sequence could have; n = 0: none. */
+static vug_step_part next_part(vug_scheduled *sequence, size_t most, const step_room *room)
+{
+    const vug_extension *job = sequence->job;
+    vug_kv_sequence *kv = &sequence->kv;
+    const size_t lost = kv->n_tokens - kv->n, left = job->n - sequence->done;
+    most = most < room->tokens ? most : room->tokens;
+    if (lost > 0)
+        return (vug_step_part){ kv, kv->token + kv->n, most < lost ? most : lost, 0 };
+    const int32_t *token = job->token + sequence->done;
+    if (most >= left && room->rows >= job->rows)
+        return (vug_step_part){ kv, token, left, job->rows };
+    const size_t last = job->rows > 0 ? job->rows : 1; /* tokens that stay together */
+    return (vug_step_part){ kv, token,
+                            left <= last         ? 0
+                            : most < left - last ? most
+                                                 : left - last,
+                            0 };
+}
+
+/* Adds a part of at most `most` tokens to the step; returns the number of its tokens. */
+static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, step_room *room)
+{
+    vug_kv_sequence *kv = &sequence->kv;
+    if (!vug_kv_sequence_has_pages(kv) && !admit(s, sequence))
+        return 0;
+    if (!vug_kv_sequence_has_pages(kv) && kv->n_tokens > 0)
+        vug_kv_sequence_resume(kv);
+    const vug_step_part part = next_part(sequence, most, room);
+    if (part.n == 0)
+        return 0;
+    const vug_status st = vug_scheduler_provide(s, sequence, part.n);
+    if (st == VUG_LIMIT && must_wait(s, sequence))
+        return 0;
+    if (st != VUG_OK) {
+        vug_scheduled_finish(sequence, st);
+        return 0;
+    }
+    if (!sequence->admitted)
+        sequence->admitted = ++s->n_admitted;
+    s->part[s->n_parts] = part;
+    s->part_of[s->n_parts++] = sequence;
+    room->tokens -= part.n;
+    room->rows -= part.rows;
+    return part.n;
+}
+
+/* The tokens of prompts that a step may take, so that neither sequences that generate nor new
+ * ones wait too long. */
+static size_t chunk_tokens(const vug_scheduler *s)
+{
+    const double target = s->n_parts > 0 ? VUG_STEP_TARGET_S : VUG_LONE_STEP_TARGET_S;
+    const size_t least = s->n_parts > 0 ? LEAST_CHUNK : LONE_CHUNK;
+    if (s->per_token_s == 0)
+        return s->n_parts > 0 ? least : (size_t)s->model->limits.batch;
+    const double n = target / s->per_token_s;
+    return n > (double)least ? (size_t)n : least;
+}
+
+static vug_scheduled *oldest_of(vug_scheduled *const *sequence, size_t n)
+{
+    vug_scheduled *oldest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (sequence[i]->job && (!oldest || sequence[i]->arrived < oldest->arrived))
+            oldest = sequence[i];
+    }
+    return oldest;
+}
+
+/* The oldest of several prompts gets its share first, so that short ones cannot hold it up. */
+static void add_prompts(vug_scheduler *s, vug_scheduled *const *prompt, size_t n, step_room *room)
+{
+    vug_scheduled *oldest = n > 1 ? oldest_of(prompt, n) : NULL;
+    if (oldest)
+        (void)add_part(s, oldest, (room->tokens + OLDEST_SHARE - 1) / OLDEST_SHARE, room);
+    for (size_t i = 0; i < n && room->tokens > 0; i++) {
+        if (prompt[i] != oldest && prompt[i]->job)
+            (void)add_part(s, prompt[i], room->tokens, room);
+    }
+}
+
+/* Fails the oldest job, if it cannot go on even with all the memory. */
+static bool fail_oldest(vug_scheduler *s, size_t n_waiting)
+{
+    vug_scheduled *oldest = oldest_of(s->waiting, n_waiting);
+    if (!oldest || must_wait(s, oldest))
+        return false;
+    const vug_kv_pool_stats pool = vug_kv_pool_get_stats(s->model->kv_pool);
+    const uint64_t needed = vug_kv_sequence_lacks(&oldest->kv, oldest->job->n - oldest->done);
+    vug_scheduled_finish(oldest,
+                         VUG_FAIL(&oldest->err, VUG_LIMIT,
+                                  "the sequence needs another %.1f MB of keys and values, but only "
+                                  "%.1f MB are allowed and %.1f are in use",
+                                  (double)needed / 1e6, (double)pool.budget / 1e6,
+                                  (double)pool.used / 1e6));
+    return true;
+}
+
+bool vug_scheduler_choose(vug_scheduler *s)
+{
+    const vug_limits *limits = &s->model->limits;
+    step_room room = { (size_t)limits->batch, (size_t)limits->rows };
+    const size_t n = collect_waiting(s);
+    size_t at = 0;
+    s->n_parts = 0;
+    for (; at < n && is_generating(s->waiting[at]); at++) {
+        if (room.tokens > 0)
+            (void)add_part(s, s->waiting[at], DECODE_TOKENS, &room);
+    }
+    if (chunk_tokens(s) < room.tokens)
+        room.tokens = chunk_tokens(s);
+    add_prompts(s, s->waiting + at, n - at, &room);
+    return s->n_parts > 0 || fail_oldest(s, n);
+}

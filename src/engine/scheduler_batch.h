@@ -1,0 +1,49 @@
+#ifndef VUG_ENGINE_SCHEDULER_BATCH_H
+#define VUG_ENGINE_SCHEDULER_BATCH_H
+
+/* What the next step takes (scheduler_batch.c), and the state that scheduler.c keeps for it. */
+
+#include "engine/scheduler.h"
+
+struct vug_scheduler {
+    vug_model *model;
+    vug_mutex *lock; /* guards what follows, the model's pool and prefix tree, and sequences */
+    vug_cond *changed;
+    vug_scheduled *first; /* all sequences */
+    size_t n_sequences;
+    vug_scheduled **waiting; /* [n_sequences] scratch */
+    size_t cap_waiting;
+    bool running;       /* somebody uses the device */
+    int readers;        /* callers that copy rows of logits from the workspace */
+    size_t n_expected;  /* sequences that are about to be extended again */
+    double deadline;    /* how long the next step waits for them */
+    double decode_s;    /* the time of a step without prompts */
+    double per_token_s; /* the time that each token of a prompt adds to a step; 0: not known */
+    uint64_t n_admitted, n_arrived;
+    vug_step_part *part;     /* [batch] the parts of the current step */
+    vug_scheduled **part_of; /* [batch] their sequences */
+    size_t n_parts;
+};
+
+/* The tokens that a waiting sequence must still compute. */
+static inline size_t vug_scheduled_remaining(const vug_scheduled *s)
+{
+    return s->kv.n_tokens - s->kv.n + s->job->n - s->done;
+}
+
+/* Ends the job of a sequence. */
+static inline void vug_scheduled_finish(vug_scheduled *s, vug_status st)
+{
+    s->job = NULL;
+    s->st = st;
+}
+
+/* Fills the parts of the next step and takes its pages. Without any part, the waiting sequences
+ * wait for the pages of others; if there are no others, the job of the oldest one fails. Returns
+ * false if nothing changed. */
+bool vug_scheduler_choose(vug_scheduler *scheduler);
+/* Provides the pages for the next `n` tokens of a sequence, at the cost of newer sequences. */
+VUG_MUST_CHECK vug_status vug_scheduler_provide(vug_scheduler *scheduler, vug_scheduled *sequence,
+                                                size_t n);
+
+#endif

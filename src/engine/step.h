@@ -1,0 +1,33 @@
+#ifndef VUG_ENGINE_STEP_H
+#define VUG_ENGINE_STEP_H
+
+/* Steps of a model's program over sequences: each brings its next tokens. */
+
+#include "engine/internal.h"
+#include "engine/kv_sequence.h"
+
+/* A program with at most `rows` rows of logits in a step and, if `hidden`, with hidden states.
+ * The caller releases it even on failure. */
+VUG_MUST_CHECK vug_status vug_step_runner_init(vug_step_runner *runner, vug_model *model,
+                                               int64_t rows, bool hidden, vug_err *err);
+/* Accepts an all-zero runner. */
+void vug_step_runner_release(vug_step_runner *runner);
+
+/* The part of a step that belongs to one sequence. */
+typedef struct {
+    vug_kv_sequence *sequence;
+    const int32_t *token; /* [n] the tokens after those that are cached */
+    size_t n;             /* at least 1 */
+    size_t rows;          /* the number of last tokens whose logits are computed */
+} vug_step_part;
+
+/* Runs a step over sequences that have pages for its tokens. The caller appends the tokens that it
+ * accepts to the sequences. The parts' tokens together fit the batch, their rows the rows of the
+ * runner. Steps of one device run one at a time. */
+VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_part *part,
+                                       size_t n_parts, const vug_cancel_token *cancel,
+                                       vug_err *err);
+/* The rows of logits of the last step [rows, n_vocab], those of its parts one after the other. */
+const float *vug_step_logits(const vug_step_runner *runner);
+
+#endif

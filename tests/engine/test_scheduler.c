@@ -1,0 +1,241 @@
+/*
+ * Sessions on several threads: whatever else is computed at the same time, whatever was cached,
+ * evicted, taken away or cancelled, every row of logits is that of a cold run, to the bit.
+ */
+#include "test.h"
+
+#include <pthread.h>
+
+#include "core/cancel.h"
+#include "engine_help.h"
+
+enum {
+    TEXTS = 10,
+    LENGTH = 400,
+    THREADS = 8,
+    CALLS = 60, /* of each thread */
+};
+
+/* Texts that share beginnings, as conversations do, and the rows of logits of cold runs. */
+typedef struct {
+    int32_t id[TEXTS][LENGTH];
+    float *logits[TEXTS]; /* [LENGTH, V] */
+    vug_model *model;
+    size_t n_vocab;
+} conversations;
+
+typedef struct {
+    float *to;
+    size_t n_vocab;
+} row_keeper;
+
+static bool keep_rows(const vug_step *step, void *user)
+{
+    const row_keeper *k = user;
+    memcpy(k->to + (size_t)step->first * k->n_vocab, step->logits,
+           (size_t)step->n * k->n_vocab * sizeof(float));
+    return true;
+}
+
+static void begin(conversations *c, const char *path, vug_model_options options)
+{
+    uint64_t random = 5;
+    vug_err err = { 0 };
+    options.context = LENGTH;
+    c->model = help_model(path, options);
+    c->n_vocab = (size_t)vug_model_describe(c->model).n_vocab;
+    vug_session *cold = help_session(c->model);
+    for (int i = 0; i < TEXTS; i++) {
+        help_tokens((uint64_t)i, c->id[i], LENGTH, (int64_t)c->n_vocab);
+        if (i > 0)
+            memcpy(c->id[i], c->id[help_random(&random, (uint64_t)i)],
+                   help_random(&random, LENGTH) * sizeof(int32_t));
+        row_keeper keeper = { vug_alloc(LENGTH * c->n_vocab, sizeof(float)), c->n_vocab };
+        assert_non_null(keeper.to);
+        c->logits[i] = keeper.to;
+        const vug_forward_options all = { .all_logits = true,
+                                          .on_step = keep_rows,
+                                          .user = &keeper };
+        help_ok(vug_session_forward(cold, c->id[i], LENGTH, &all, &err), &err);
+    }
+    vug_session_destroy(cold);
+}
+
+static void end(conversations *c)
+{
+    const vug_kv_pool_stats pool = vug_kv_pool_get_stats(c->model->kv_pool);
+    const vug_prefix_stats tree = vug_prefix_get_stats(c->model->prefix_tree);
+    assert_int_equal(pool.used, tree.bytes); /* no session has lost a page */
+    assert_int_equal(tree.evictable + tree.snapshot_bytes, tree.bytes);
+    vug_prefix_clear(c->model->prefix_tree);
+    assert_int_equal(vug_kv_pool_get_stats(c->model->kv_pool).used, 0);
+    vug_model_close(c->model);
+    for (int i = 0; i < TEXTS; i++)
+        vug_free(c->logits[i]);
+}
+
+typedef struct {
+    const conversations *c;
+    uint64_t random;
+    size_t n_wrong, n_cancelled, n_checked;
+    vug_err err; /* the first unexpected failure */
+} talker;
+
+/* A call that is cancelled before it, or that runs to its end and is checked. */
+static void forward_once(talker *t, vug_session *s)
+{
+    const size_t text = help_random(&t->random, TEXTS), n = 1 + help_random(&t->random, LENGTH);
+    vug_cancel_token cancel = { 0 };
+    const vug_forward_options o = { .chunk = (int)help_random(&t->random, 3) * 20,
+                                    .cancel = &cancel };
+    if (help_random(&t->random, 10) == 0)
+        vug_cancel_token_trigger(&cancel);
+    vug_err err = { 0 };
+    const vug_status st = vug_session_forward(s, t->c->id[text], n, &o, &err);
+    if (st == VUG_CANCELLED) {
+        t->n_cancelled++;
+        return;
+    }
+    if (st != VUG_OK) {
+        t->err = t->err.code ? t->err : err;
+        return;
+    }
+    t->n_checked++;
+    const size_t v = t->c->n_vocab;
+    t->n_wrong += help_difference(vug_session_logits(s), t->c->logits[text] + (n - 1) * v, v) < v;
+}
+
+static void *talk(void *arg)
+{
+    talker *t = arg;
+    vug_session *s = NULL;
+    for (int i = 0; i < CALLS && t->err.code == VUG_OK; i++) {
+        if (s && help_random(&t->random, 8) == 0) {
+            vug_session_destroy(s);
+            s = NULL;
+        }
+        if (!s && vug_session_create(t->c->model, &s, &t->err) != VUG_OK)
+            break;
+        forward_once(t, s);
+    }
+    vug_session_destroy(s);
+    return NULL;
+}
+
+static void check_threads(const char *path, vug_model_options options)
+{
+    conversations c;
+    begin(&c, path, options);
+    talker t[THREADS];
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        t[i] = (talker){ .c = &c, .random = (uint64_t)i };
+        assert_int_equal(pthread_create(&thread[i], NULL, talk, &t[i]), 0);
+    }
+    size_t checked = 0;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        if (t[i].err.code)
+            fail_msg("%s", t[i].err.msg);
+        assert_int_equal(t[i].n_wrong, 0);
+        assert_true(t[i].n_cancelled > 0);
+        checked += t[i].n_checked;
+    }
+    assert_true(checked > THREADS * CALLS / 2);
+    end(&c);
+}
+
+/* With plenty of memory, and with memory for a single session. */
+static void test_threads_get_the_bits_of_a_cold_run(void **state)
+{
+    const char *path = *state;
+    for (int slots = 1; slots <= 8; slots += 7) {
+        check_threads(path, (vug_model_options){ .batch = 64, .threads = 2, .slots = slots });
+        check_threads(path, (vug_model_options){
+                                    .batch = 64, .threads = 2, .slots = slots, .kv_memory = 1 });
+    }
+}
+
+/* ---- sharing ------------------------------------------------------------------------ */
+
+/* Two agents with one system prompt that begin at the same time compute it once. */
+typedef struct {
+    vug_model *model;
+    const int32_t *id;
+    size_t n, cached;
+} agent;
+
+static void *ask(void *arg)
+{
+    agent *a = arg;
+    vug_session *s = help_session(a->model);
+    const vug_generate_options o = { .max_tokens = 1, .ignore_stop = true };
+    vug_generation g = { 0 };
+    vug_err err = { 0 };
+    if (vug_generate(s, a->id, a->n, &o, &g, &err) == VUG_OK)
+        a->cached = g.n_cached;
+    vug_generation_release(&g);
+    vug_session_destroy(s);
+    return NULL;
+}
+
+static void test_prefix_that_is_being_computed_is_waited_for(void **state)
+{
+    (void)state;
+    enum { V = 384, AGENTS = 4, SYSTEM = 320, OWN = 10 };
+    vug_model *m = help_model(GOLDEN("gemma3-text"),
+                              (vug_model_options){ .context = 512, .batch = 16, .slots = 4 });
+    int32_t id[AGENTS][SYSTEM + OWN];
+    agent a[AGENTS];
+    pthread_t thread[AGENTS];
+    for (int i = 0; i < AGENTS; i++) {
+        help_tokens(1, id[i], SYSTEM, V);
+        help_tokens((uint64_t)i + 10, id[i] + SYSTEM, OWN, V);
+        a[i] = (agent){ .model = m, .id = id[i], .n = SYSTEM + OWN };
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &a[i]), 0);
+    }
+    size_t computed = 0;
+    for (int i = 0; i < AGENTS; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        computed += SYSTEM + OWN - a[i].cached;
+    }
+    assert_in_range(computed, SYSTEM + AGENTS * OWN, SYSTEM + AGENTS * (OWN + VUG_KV_PAGE));
+    vug_model_close(m);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static void test_sequence_larger_than_the_memory_is_refused(void **state)
+{
+    (void)state;
+    enum { V = 384 };
+    vug_model *m = help_model(GOLDEN("gemma3-text"),
+                              (vug_model_options){ .context = 512, .batch = 64, .kv_memory = 1 });
+    vug_session *s = help_session(m), *other = help_session(m);
+    int32_t id[512];
+    vug_err err = { 0 };
+    help_tokens(3, id, 512, V);
+    /* The memory holds one whole context, whoever had it before. */
+    help_ok(vug_session_forward(s, id, 512, NULL, &err), &err);
+    help_ok(vug_session_forward(other, id + 1, 511, NULL, &err), &err);
+    float *alone = help_alone(m, id, 512);
+    help_same_bits(help_forward(s, id, 512), alone, V);
+    vug_free(alone);
+    vug_session_destroy(other);
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
+int main(void)
+{
+    static char text_model[] = GOLDEN("gemma3-text"), shared[] = GOLDEN("gemma4-e"),
+                full[] = GOLDEN("qwen3");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, text_model),
+        cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, shared),
+        cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
+        cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
+        cmocka_unit_test(test_sequence_larger_than_the_memory_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
