@@ -2,6 +2,12 @@
 
 /* Answers chats and completions, on the worker. */
 
+/* The timings are in the last event of a stream: that of the usage or else of the last choice. */
+static const vug_api_usage *timings_of(const vug_server_request *request, bool is_last_choice)
+{
+    return is_last_choice && !request->head.include_usage ? &request->usage : NULL;
+}
+
 /* ---- chat --------------------------------------------------------------------------- */
 
 static vug_status generate_chat_choice(vug_server_response *response, int choice, vug_err *err)
@@ -60,6 +66,7 @@ static void run_chat(vug_worker_job *job)
             .must_call = is_named || r->tool_choice == VUG_TOOLS_REQUIRED,
             .calls_guarded = request->grammar && with_tools,
             .events = request->head.stream ? &response.events : NULL,
+            .timings = timings_of(request, i == r->n - 1),
         };
         response.chat = &choice[i];
         st = generate_chat_choice(&response, i, &err);
@@ -123,6 +130,7 @@ static void run_completion(vug_worker_job *job)
             .index = (int)i,
             .logprobs = r->logprobs,
             .events = request->head.stream ? &response.events : NULL,
+            .timings = timings_of(request, i == n - 1),
         };
         response.completion = &choice[i];
         st = generate_completion_choice(&response, i / (size_t)r->n, (int)(i % (size_t)r->n), &err);

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "core/os.h"
 #include "server/internal.h"
 
 /* Echoed prompts: each token with its log-probability. */
@@ -129,8 +130,10 @@ static vug_status score_prompt(prompt_scorer *s)
                                           .on_step = on_step,
                                           .user = s };
     VUG_TRY(vug_server_request_session(request, &s->err));
+    const double start = vug_now();
     vug_status st =
             vug_session_forward(request->session, s->prompt->id, s->prompt->n, &options, &s->err);
+    request->usage.prompt_s += vug_now() - start;
     if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_cancelled(&request->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has disconnected");
     return st == VUG_OK ? s->st : st;

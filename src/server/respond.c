@@ -226,11 +226,13 @@ static vug_generate_options generate_options(vug_server_response *response,
     return options;
 }
 
-static void count_prompt(vug_server_request *request, int choice, const vug_generation *g)
+static void count_generation(vug_server_request *request, int choice, const vug_generation *g)
 {
     vug_metrics *metrics = request->service->opt.http.metrics;
     /* What is cached after scoring an echoed prompt was computed for this request. */
     const size_t cached = request->api.echo && request->api.logprobs ? 0 : g->n_cached;
+    request->usage.prompt_s += g->prompt_s;
+    request->usage.decode_s += g->decode_s;
     if (choice > 0)
         return;
     request->usage.prompt += g->n_prompt;
@@ -256,7 +258,7 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     response->last_token = 0;
     VUG_TRY(vug_server_request_session(request, err));
     VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
-    count_prompt(request, choice, &g);
+    count_generation(request, choice, &g);
     *finish = g.finish;
     vug_status st = check_memory(response, err);
     if (g.finish == VUG_FINISH_CANCELLED)

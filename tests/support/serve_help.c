@@ -220,7 +220,7 @@ typedef struct {
     const char *id; /* the common beginning of all events, up to the choices */
     size_t id_len;
     int n_calls[STREAM_CHOICES];
-    bool has_role[STREAM_CHOICES], usage;
+    bool has_role[STREAM_CHOICES], usage, timings;
 } stream_parser;
 
 static void add_call(stream_parser *l, size_t i, const vug_jv *calls)
@@ -287,7 +287,8 @@ static void add_event(stream_parser *l, vug_str event)
     assert_memory_equal(l->id, event.ptr, same);
     assert_int_equal(vug_json_tree(event, "event", &arena, &root, &err), VUG_OK);
     assert_true(vug_str_is(vug_jv_get(root, "object")->str, "chat.completion.chunk"));
-    assert_false(l->usage);
+    assert_false(l->usage || l->timings); /* nothing may follow */
+    l->timings = vug_jv_get(root, "timings") != NULL;
     if (vug_jv_is(vug_jv_get(root, "usage"), VUG_JSON_OBJECT)) {
         l->usage = true;
         assert_int_equal(vug_jv_get(root, "choices")->n, 0);
@@ -319,6 +320,7 @@ chat_stream serve_stream_chat(const server_process *s, const char *body)
         }
         at = end + 2;
     }
+    assert_true(l.timings);
     http_response_release(&a);
     http_close(&c);
     return h;

@@ -44,6 +44,8 @@ typedef struct {
 /* Tokens of all choices together; each prompt counts once. */
 typedef struct {
     size_t prompt, cached, completion, reasoning;
+    double prompt_s; /* seconds until the first logits, of all choices */
+    double decode_s; /* seconds from then on, of all choices */
 } vug_api_usage;
 
 typedef struct {
@@ -80,6 +82,8 @@ typedef struct {
     bool calls_guarded;     /* by a grammar: they are streamed before they are complete */
     vug_stop_strings stops; /* searched for in content, not in thinking and calls */
     vug_buf *events;        /* output of a stream */
+    /* Its last event has the timings; NULL: another event is the last of the stream. */
+    const vug_api_usage *timings;
 
     vug_buf content, thinking, calls; /* output without a stream */
     vug_buf piece, name, arguments;
@@ -110,6 +114,7 @@ typedef struct {
     bool logprobs;
     vug_stop_strings stops;
     vug_buf *events;
+    const vug_api_usage *timings; /* as in vug_chat_choice */
 
     vug_buf text, piece;
     vug_logprob_lists tokens;

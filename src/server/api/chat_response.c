@@ -26,7 +26,7 @@ static void end_event(vug_chat_choice *c, vug_json_writer *js)
     vug_logprobs_clear(&c->tokens);
     vug_api_write_finish_reason(c->reason, js);
     vug_json_end(js, '}');
-    vug_api_write_event_end(c->head, js);
+    vug_api_write_event_end(c->head, c->reason == VUG_API_UNFINISHED ? NULL : c->timings, js);
 }
 
 void vug_chat_choice_begin(vug_chat_choice *c)

@@ -20,7 +20,7 @@ static void write_event(vug_completion_choice *c, const char *text, size_t len)
 {
     vug_json_writer js = vug_api_write_event_head(c->head, c->events);
     write_choice(c, text, len, &js);
-    vug_api_write_event_end(c->head, &js);
+    vug_api_write_event_end(c->head, c->reason == VUG_API_UNFINISHED ? NULL : c->timings, &js);
     vug_logprobs_clear(&c->tokens);
 }
 

@@ -98,9 +98,10 @@ void vug_request_validate_thinking(vug_request_parser *p);
 void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js);
 /* "data: " and the head of a stream's event. The writer appends to `to`. */
 vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to);
-/* From the end of a choice to the end of its event. */
-void vug_api_write_event_end(const vug_api_response_head *head, vug_json_writer *js);
-/* ],"usage":{..}} */
+/* From the end of a choice to the end of its event. `timings` may be NULL. */
+void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *timings,
+                             vug_json_writer *js);
+/* ],"usage":{..},"timings":{..}} */
 void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js);
 /* "finish_reason":.. with null for VUG_API_UNFINISHED */
 void vug_api_write_finish_reason(vug_api_finish_reason reason, vug_json_writer *js);

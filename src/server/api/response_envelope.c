@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "server/api/internal.h"
@@ -36,11 +37,37 @@ vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_
     return js;
 }
 
-void vug_api_write_event_end(const vug_api_response_head *head, vug_json_writer *js)
+/* `n` tokens in `seconds`, under the names of llama.cpp's server: milliseconds, to the microsecond. */
+static void write_speed(size_t n, double seconds, const char *const name[4], vug_json_writer *js)
+{
+    const double ms = seconds * 1e3, tokens = (double)n;
+    vug_json_put_u64(js, name[0], n);
+    vug_json_put_f64(js, name[1], round(ms * 1e3) / 1e3);
+    vug_json_put_f64(js, name[2], n > 0 ? round(ms / tokens * 1e3) / 1e3 : 0);
+    vug_json_put_f64(js, name[3], seconds > 0 ? round(tokens / seconds * 1e3) / 1e3 : 0);
+}
+
+static void write_timings(const vug_api_usage *usage, vug_json_writer *js)
+{
+    static const char *const prompt[] = { "prompt_n", "prompt_ms", "prompt_per_token_ms",
+                                          "prompt_per_second" };
+    static const char *const predicted[] = { "predicted_n", "predicted_ms",
+                                             "predicted_per_token_ms", "predicted_per_second" };
+    vug_json_begin(js, "timings", '{');
+    vug_json_put_u64(js, "cache_n", usage->cached);
+    write_speed(usage->prompt - usage->cached, usage->prompt_s, prompt, js);
+    write_speed(usage->completion, usage->decode_s, predicted, js);
+    vug_json_end(js, '}');
+}
+
+void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *timings,
+                             vug_json_writer *js)
 {
     vug_json_end(js, ']');
     if (head->include_usage)
         vug_json_put_string(js, "usage", NULL);
+    if (timings)
+        write_timings(timings, js);
     vug_json_end(js, '}');
     vug_buf_puts(js->to, "\n\n");
 }
@@ -61,6 +88,7 @@ void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
     vug_json_put_u64(js, "rejected_prediction_tokens", 0);
     vug_json_end(js, '}');
     vug_json_end(js, '}');
+    write_timings(usage, js);
     vug_json_end(js, '}');
 }
 

@@ -15,13 +15,17 @@ static const vug_api_response_head whole_head = {
 static const vug_api_response_head stream_head = {
     .id = 0xabc, .created = 1760000000, .model = { "m", 1 }, .stream = true
 };
-static const vug_api_usage usage = { 12, 8, 7, 2 };
+static const vug_api_usage usage = { 12, 8, 7, 2, 0.5, 0.25 };
 
+#define TIMINGS                                                              \
+    "\"timings\":{\"cache_n\":8,\"prompt_n\":4,\"prompt_ms\":500,"           \
+    "\"prompt_per_token_ms\":125,\"prompt_per_second\":8,\"predicted_n\":7," \
+    "\"predicted_ms\":250,\"predicted_per_token_ms\":35.714,\"predicted_per_second\":28}"
 #define USAGE                                                                         \
     "\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":7,\"total_tokens\":19,"    \
     "\"prompt_tokens_details\":{\"cached_tokens\":8},\"completion_tokens_details\":{" \
     "\"reasoning_tokens\":2,\"accepted_prediction_tokens\":0,"                        \
-    "\"rejected_prediction_tokens\":0}}"
+    "\"rejected_prediction_tokens\":0}}," TIMINGS
 #define WHOLE                                                               \
     "{\"id\":\"chatcmpl-0000000000000abc\",\"object\":\"chat.completion\"," \
     "\"created\":1760000000,\"model\":\"m\",\"system_fingerprint\":\"vug-1\",\"choices\":["
@@ -288,6 +292,44 @@ static void test_end_of_stream(void **state)
                         WITH_NULL("\"role\":\"assistant\",\"content\":\"\"", "null")
                                 WITH_NULL("\"content\":\"a\"", "null") WITH_NULL("", "\"stop\"")
                                         EVENT "]," USAGE "}\n\ndata: [DONE]\n\n");
+    vug_buf_release(&to);
+}
+
+/* Without the event of the usage, the last event of a choice has the timings. */
+static void test_timings_of_stream(void **state)
+{
+    (void)state;
+    vug_buf to = { 0 };
+    vug_chat_choice c = { .head = &stream_head, .events = &to, .timings = &usage };
+    vug_chat_choice_begin(&c);
+    vug_chat_choice_finish(&c, VUG_FINISH_LENGTH);
+    assert_string_equal(to.ptr, ROLE EVENT "{\"index\":0,\"delta\":{},\"logprobs\":null,"
+                                           "\"finish_reason\":\"length\"}]," TIMINGS "}\n\n");
+    vug_chat_choice_release(&c);
+    to.len = 0;
+    vug_api_response_head head = stream_head;
+    head.endpoint = VUG_API_COMPLETION;
+    vug_completion_choice t = { .head = &head, .events = &to, .timings = &usage };
+    (void)vug_completion_choice_push(&t, "b", 1);
+    assert_null(strstr(to.ptr, "timings"));
+    vug_completion_choice_finish(&t, VUG_FINISH_LENGTH);
+    assert_non_null(strstr(to.ptr, "\"finish_reason\":\"length\"}]," TIMINGS "}\n\n"));
+    vug_completion_choice_release(&t);
+    vug_buf_release(&to);
+}
+
+/* What was not computed has no speed. */
+static void test_timings_of_nothing(void **state)
+{
+    (void)state;
+    const vug_api_usage none = { .prompt = 3, .cached = 3 };
+    vug_buf to = { 0 };
+    vug_api_usage_event(&stream_head, &none, &to);
+    assert_non_null(strstr(to.ptr,
+                           "\"timings\":{\"cache_n\":3,\"prompt_n\":0,\"prompt_ms\":0,"
+                           "\"prompt_per_token_ms\":0,\"prompt_per_second\":0,\"predicted_n\":0,"
+                           "\"predicted_ms\":0,\"predicted_per_token_ms\":0,"
+                           "\"predicted_per_second\":0}}"));
     vug_buf_release(&to);
 }
 
@@ -765,6 +807,8 @@ int main(void)
         cmocka_unit_test(test_logprobs_of_an_empty_answer),
         cmocka_unit_test(test_logprobs_have_a_minimum),
         cmocka_unit_test(test_end_of_stream),
+        cmocka_unit_test(test_timings_of_stream),
+        cmocka_unit_test(test_timings_of_nothing),
         cmocka_unit_test(test_clients_can_accumulate_streams),
         cmocka_unit_test(test_stream_equals_whole_answer),
         cmocka_unit_test(test_several_choices),
