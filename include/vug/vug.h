@@ -389,6 +389,19 @@ VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, cons
 /* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. */
 VUG_API const float *vug_session_logits(const vug_session *session);
 
+/* The memory for keys and values, at one moment. */
+typedef struct {
+    uint64_t budget;                    /* bytes */
+    uint64_t used;                      /* bytes that sessions hold */
+    uint64_t cached;                    /* bytes of cached prefixes that no session holds */
+    uint64_t snapshots, snapshot_bytes; /* the bytes are a part of `used` and `cached` */
+    uint64_t evictions;                 /* pages that were dropped because memory was short */
+    uint64_t sessions;                  /* that hold keys and values */
+} vug_cache_stats;
+
+/* From any thread; it may wait for the end of other calls, but not for a step. */
+VUG_API vug_cache_stats vug_model_cache_stats(const vug_model *model);
+
 /* ---- generation -------------------------------------------------------- */
 
 typedef struct {

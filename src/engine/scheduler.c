@@ -326,6 +326,25 @@ void vug_scheduler_end(vug_scheduler *s, vug_scheduled *sequence)
     vug_mutex_unlock(s->lock);
 }
 
+vug_cache_stats vug_scheduler_get_cache_stats(vug_scheduler *s)
+{
+    vug_mutex_lock(s->lock);
+    const vug_kv_pool_stats pool = vug_kv_pool_get_stats(s->model->kv_pool);
+    const vug_prefix_stats tree = vug_prefix_get_stats(s->model->prefix_tree);
+    vug_cache_stats stats = {
+        .budget = pool.budget,
+        .used = pool.used - tree.evictable,
+        .cached = tree.evictable,
+        .snapshots = tree.snapshots,
+        .snapshot_bytes = tree.snapshot_bytes,
+        .evictions = tree.evictions,
+    };
+    for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next)
+        stats.sessions += vug_kv_sequence_has_pages(&sequence->kv);
+    vug_mutex_unlock(s->lock);
+    return stats;
+}
+
 /* ---- the device for others ------------------------------------------------------------------ */
 
 static void acquire_device(vug_scheduler *s)

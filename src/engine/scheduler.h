@@ -77,6 +77,7 @@ void vug_scheduler_end(vug_scheduler *scheduler, vug_scheduled *sequence);
 VUG_MUST_CHECK vug_status vug_scheduler_run_alone(vug_scheduler *scheduler, vug_scheduled *sequence,
                                                   vug_step_runner *runner, const vug_extension *job,
                                                   vug_err *err);
+vug_cache_stats vug_scheduler_get_cache_stats(vug_scheduler *scheduler);
 /* The device for other work, such as a program of a flow. */
 void vug_scheduler_acquire_device(vug_scheduler *scheduler);
 void vug_scheduler_release_device(vug_scheduler *scheduler);

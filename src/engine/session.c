@@ -60,6 +60,11 @@ const float *vug_session_logits(const vug_session *s)
     return s->has_logits ? s->logits : NULL;
 }
 
+vug_cache_stats vug_model_cache_stats(const vug_model *model)
+{
+    return vug_scheduler_get_cache_stats(model->scheduler);
+}
+
 /* ---- reusing what is cached -------------------------------------------------------------- */
 
 static vug_status check_tokens(const vug_model *m, const int32_t *id, size_t n, vug_err *err)

@@ -1,3 +1,4 @@
+#include "core/os.h"
 #include "server/internal.h"
 
 /* Answers chats and completions, on the worker. */
@@ -43,9 +44,8 @@ static vug_status generate_chat_choice(vug_server_response *response, int choice
     return vug_server_response_end_choice(response, err);
 }
 
-static void run_chat(vug_worker_job *job)
+static void run_chat(vug_server_request *request)
 {
-    vug_server_request *request = (vug_server_request *)job;
     const vug_api_request *r = &request->api;
     const bool with_tools = r->tool_choice != VUG_TOOLS_NONE;
     const bool is_named = r->tool_choice == VUG_TOOLS_NAMED;
@@ -112,9 +112,8 @@ static vug_status generate_completion_choice(vug_server_response *response, size
     return vug_server_response_end_choice(response, err);
 }
 
-static void run_completion(vug_worker_job *job)
+static void run_completion(vug_server_request *request)
 {
-    vug_server_request *request = (vug_server_request *)job;
     const vug_api_request *r = &request->api;
     const size_t n = request->n_prompts * (size_t)r->n;
     vug_server_response response = { .request = request };
@@ -154,8 +153,19 @@ bool vug_server_admit(vug_service *s, vug_api_error *error)
                              s->opt.max_waiting);
 }
 
+static void run_request(vug_worker_job *job)
+{
+    vug_server_request *request = (vug_server_request *)job;
+    vug_metrics_observe(request->service->opt.http.metrics, VUG_METRIC_QUEUE_SECONDS,
+                        vug_now() - request->received);
+    if (request->head.endpoint == VUG_API_CHAT)
+        run_chat(request);
+    else
+        run_completion(request);
+}
+
 void vug_server_push(vug_server_request *request)
 {
-    request->job.run = request->head.endpoint == VUG_API_CHAT ? run_chat : run_completion;
+    request->job.run = run_request;
     vug_worker_push(&request->job);
 }

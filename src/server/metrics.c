@@ -6,7 +6,7 @@
 #include "core/os.h"
 #include "core/pool.h"
 
-typedef enum { COUNTER, GAUGE, HISTOGRAM } metric_kind;
+typedef enum { COUNTER, GAUGE, SECONDS, RATIO } metric_kind;
 
 static const struct {
     metric_kind kind;
@@ -17,17 +17,28 @@ static const struct {
 #undef X
 };
 
-/* Upper bounds in seconds: from a token of a small model to a long prefill. */
-static const double bound[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                0.5,   1,      2.5,   5,    10,    30,   60,  300 };
-enum { N_BOUNDS = sizeof(bound) / sizeof(bound[0]) };
+/* Upper bounds of histograms. Seconds: from a token of a small model to a long prefill. */
+static const double seconds_bound[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                        0.5,   1,      2.5,   5,    10,    30,   60,  300 };
+static const double ratio_bound[] = { 0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1 };
+enum {
+    N_SECONDS_BOUNDS = sizeof(seconds_bound) / sizeof(seconds_bound[0]),
+    N_RATIO_BOUNDS = sizeof(ratio_bound) / sizeof(ratio_bound[0]),
+    MAX_BOUNDS = N_SECONDS_BOUNDS,
+};
+_Static_assert((int)N_RATIO_BOUNDS <= (int)MAX_BOUNDS, "a series has a count for each bound");
+
+typedef struct {
+    const double *bound; /* [n] ascending */
+    int n;               /* 0: the metric is no histogram */
+} metric_bounds;
 
 typedef struct metric_series metric_series;
 struct metric_series {
     metric_series *next;
     const char *labels; /* "" without */
     double value;       /* the sum, for a histogram */
-    uint64_t count[N_BOUNDS + 1];
+    uint64_t count[MAX_BOUNDS + 1];
 };
 
 struct vug_metrics {
@@ -36,6 +47,18 @@ struct vug_metrics {
     size_t n_series;
     metric_series *first[VUG_METRIC_COUNT];
 };
+
+static metric_bounds bounds_of(vug_metric id)
+{
+    switch (table[id].kind) {
+    case SECONDS:
+        return (metric_bounds){ seconds_bound, N_SECONDS_BOUNDS };
+    case RATIO:
+        return (metric_bounds){ ratio_bound, N_RATIO_BOUNDS };
+    default:
+        return (metric_bounds){ 0 };
+    }
+}
 
 /* Under the lock. Creates a missing series; NULL when there are too many. */
 static metric_series *find_series(vug_metrics *m, vug_metric id, const char *labels)
@@ -105,17 +128,18 @@ void vug_metrics_set(vug_metrics *m, vug_metric id, double v)
     vug_mutex_unlock(m->lock);
 }
 
-void vug_metrics_observe(vug_metrics *m, vug_metric id, double seconds)
+void vug_metrics_observe(vug_metrics *m, vug_metric id, double v)
 {
     if (!m)
         return;
+    const metric_bounds bounds = bounds_of(id);
     int b = 0;
-    while (b < N_BOUNDS && seconds > bound[b])
+    while (b < bounds.n && v > bounds.bound[b])
         b++;
     vug_mutex_lock(m->lock);
     metric_series *s = find_series(m, id, NULL);
     if (s) {
-        s->value += seconds;
+        s->value += v;
         s->count[b]++;
     }
     vug_mutex_unlock(m->lock);
@@ -124,7 +148,7 @@ void vug_metrics_observe(vug_metrics *m, vug_metric id, double seconds)
 static uint64_t count_samples(const metric_series *s)
 {
     uint64_t n = 0;
-    for (int b = 0; b <= N_BOUNDS; b++)
+    for (int b = 0; b <= MAX_BOUNDS; b++)
         n += s->count[b];
     return n;
 }
@@ -137,23 +161,25 @@ double vug_metrics_get(vug_metrics *m, vug_metric id, const char *labels)
     vug_mutex_lock(m->lock);
     const metric_series *s = find_series(m, id, labels);
     if (s)
-        v = table[id].kind == HISTOGRAM ? (double)count_samples(s) : s->value;
+        v = bounds_of(id).n > 0 ? (double)count_samples(s) : s->value;
     vug_mutex_unlock(m->lock);
     return v;
 }
 
 /* ---- text -------------------------------------------------------------------------- */
 
-static void write_histogram(const char *name, const metric_series *s, vug_buf *to)
+static void write_histogram(vug_metric id, const metric_series *s, vug_buf *to)
 {
+    const char *name = table[id].name;
+    const metric_bounds bounds = bounds_of(id);
     uint64_t n = 0;
-    for (int b = 0; b < N_BOUNDS; b++) {
+    for (int b = 0; b < bounds.n; b++) {
         n += s->count[b];
         vug_buf_printf(to, "%s_bucket{le=\"", name);
-        vug_json_append_f64(to, bound[b]);
+        vug_json_append_f64(to, bounds.bound[b]);
         vug_buf_printf(to, "\"} %llu\n", (unsigned long long)n);
     }
-    n += s->count[N_BOUNDS];
+    n += s->count[bounds.n];
     vug_buf_printf(to, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum ", name, (unsigned long long)n, name);
     vug_json_append_f64(to, s->value);
     vug_buf_printf(to, "\n%s_count %llu\n", name, (unsigned long long)n);
@@ -171,7 +197,7 @@ static void write_value(const char *name, const metric_series *s, vug_buf *to)
 
 void vug_metrics_write(vug_metrics *m, vug_buf *to)
 {
-    static const char *const kinds[] = { "counter", "gauge", "histogram" };
+    static const char *const kinds[] = { "counter", "gauge", "histogram", "histogram" };
     if (!m)
         return;
     vug_metrics_set(m, VUG_METRIC_RESIDENT, (double)vug_memory_resident());
@@ -181,8 +207,8 @@ void vug_metrics_write(vug_metrics *m, vug_buf *to)
         vug_buf_printf(to, "# HELP %s %s\n# TYPE %s %s\n", name, table[id].help, name,
                        kinds[table[id].kind]);
         for (const metric_series *s = m->first[id]; s; s = s->next) {
-            if (table[id].kind == HISTOGRAM)
-                write_histogram(name, s, to);
+            if (bounds_of((vug_metric)id).n > 0)
+                write_histogram((vug_metric)id, s, to);
             else
                 write_value(name, s, to);
         }

@@ -239,6 +239,7 @@ static void count_generation(vug_server_request *request, int choice, const vug_
     request->usage.cached += cached;
     vug_metrics_add(metrics, VUG_METRIC_PROMPT_TOKENS, NULL, (double)g->n_prompt);
     vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
+    vug_metrics_observe(metrics, VUG_METRIC_CACHE_HITS, (double)cached / (double)g->n_prompt);
 }
 
 vug_status vug_server_request_session(vug_server_request *request, vug_err *err)

@@ -6,7 +6,7 @@
 
 /* What each route does. completions.c continues chats and completions. */
 
-/* ---- routes that need no model ------------------------------------------------------ */
+/* ---- routes that work without a model ------------------------------------------------------ */
 
 typedef enum { HEALTH_OK, HEALTH_LOADING, HEALTH_SHUTTING_DOWN } health_state;
 
@@ -33,11 +33,27 @@ static void serve_health(vug_http_request *http, void *user)
     vug_http_reply(http, &head, &body);
 }
 
+/* Metrics that the model knows. */
+static void update_cache_metrics(const vug_service *s)
+{
+    vug_metrics *metrics = s->opt.http.metrics;
+    const vug_cache_stats cache = vug_model_cache_stats(s->model);
+    vug_metrics_set(metrics, VUG_METRIC_KV_BUDGET, (double)cache.budget);
+    vug_metrics_set(metrics, VUG_METRIC_KV_USED, (double)cache.used);
+    vug_metrics_set(metrics, VUG_METRIC_KV_CACHED, (double)cache.cached);
+    vug_metrics_set(metrics, VUG_METRIC_KV_SEQUENCES, (double)cache.sessions);
+    vug_metrics_set(metrics, VUG_METRIC_KV_SNAPSHOTS, (double)cache.snapshots);
+    vug_metrics_set(metrics, VUG_METRIC_KV_SNAPSHOT_BYTES, (double)cache.snapshot_bytes);
+    vug_metrics_set(metrics, VUG_METRIC_KV_EVICTIONS, (double)cache.evictions);
+}
+
 static void serve_metrics(vug_http_request *http, void *user)
 {
-    const vug_service *s = user;
+    vug_service *s = user;
     const vug_http_response_head head = { .type = "text/plain; version=0.0.4; charset=utf-8" };
     vug_buf body = { 0 };
+    if (atomic_load(&s->state) == VUG_SERVICE_READY)
+        update_cache_metrics(s);
     vug_metrics_write(s->opt.http.metrics, &body);
     vug_http_reply(http, &head, &body);
 }

@@ -82,34 +82,6 @@ static void test_stream_without_usage(void **state)
     chat_stream_release(&h);
 }
 
-/* The counts are those of the usage, with and without cached tokens. */
-static void test_timings(void **state)
-{
-    double cached[2];
-    for (size_t i = 0; i < 2; i++) {
-        json_response a = serve_request(
-                *state, "/v1/chat/completions",
-                CHAT("How long does this take, and what part of it?", ",\"max_tokens\":3,\"n\":2"));
-        cached[i] = response_number(&a, "timings.cache_n");
-        assert_true(cached[i] == response_number(&a, "usage.prompt_tokens_details.cached_tokens"));
-        assert_true(response_number(&a, "timings.prompt_n") ==
-                    response_number(&a, "usage.prompt_tokens") - cached[i]);
-        assert_true(response_number(&a, "timings.predicted_n") ==
-                    response_number(&a, "usage.completion_tokens"));
-        assert_true(response_number(&a, "timings.prompt_ms") > 0);
-        assert_true(response_number(&a, "timings.predicted_ms") > 0);
-        assert_true(response_number(&a, "timings.predicted_per_second") > 0);
-        response_release(&a);
-    }
-    assert_true(cached[1] > cached[0]);
-    json_response a = serve_request(*state, "/v1/completions",
-                                    "{\"model\":\"pebble\",\"prompt\":\"To score\",\"echo\":true,"
-                                    "\"max_tokens\":0,\"logprobs\":0}");
-    assert_true(response_number(&a, "timings.prompt_ms") > 0);
-    assert_true(response_number(&a, "timings.predicted_n") == 0);
-    response_release(&a);
-}
-
 static void test_stop(void **state)
 {
     /* Across tokens; the text before it is complete. */
@@ -477,21 +449,6 @@ static void test_other_endpoints(void **state)
     response_release(&a);
 }
 
-static void test_metrics(void **state)
-{
-    json_response a = serve_request(*state, "/metrics", NULL);
-    static const char *const parts[] = {
-        "\nvug_queue_requests 0\n",   "\nvug_sessions ",
-        "\nvug_model_bytes ",         "\nvug_time_to_first_token_seconds_bucket{",
-        "\nvug_cached_tokens_total ", "status=\"404\"} ",
-    };
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (!strstr(a.text.ptr, parts[i]))
-            fail_msg("no %s in %s", parts[i], a.text.ptr);
-    }
-    response_release(&a);
-}
-
 #define SUM(more) CHAT("What is 12 + 30?", ",\"temperature\":0," more)
 
 /* All names of output constraints, in both endpoints. */
@@ -760,7 +717,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_equals_whole_answer),
         cmocka_unit_test(test_stream_without_usage),
-        cmocka_unit_test(test_timings),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_tools),
         cmocka_unit_test(test_schema),
@@ -777,7 +733,6 @@ int main(void)
         cmocka_unit_test(test_echo_returns_the_prompt),
         cmocka_unit_test(test_stop_token_logprob),
         cmocka_unit_test(test_other_endpoints),
-        cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_generates_until_context_is_full),
         cmocka_unit_test(test_default_max_tokens),
         cmocka_unit_test(test_unusual_histories),

@@ -567,6 +567,8 @@ static void test_metrics(void **state)
     vug_metrics_set(m, VUG_METRIC_QUEUE, 1);
     vug_metrics_observe(m, VUG_METRIC_FIRST_TOKEN, 0.25);
     vug_metrics_observe(m, VUG_METRIC_FIRST_TOKEN, 1e6);
+    vug_metrics_observe(m, VUG_METRIC_CACHE_HITS, 0);
+    vug_metrics_observe(m, VUG_METRIC_CACHE_HITS, 1);
     vug_metrics_write(m, &text);
     static const char *const wanted[] = {
         "# TYPE vug_http_requests_total counter\n"
@@ -578,6 +580,9 @@ static void test_metrics(void **state)
         "vug_time_to_first_token_seconds_bucket{le=\"0.25\"} 1\n",
         "_bucket{le=\"+Inf\"} 2\nvug_time_to_first_token_seconds_sum 1000000.25\n"
         "vug_time_to_first_token_seconds_count 2\n",
+        "# TYPE vug_cache_hit_ratio histogram\nvug_cache_hit_ratio_bucket{le=\"0\"} 1\n",
+        "\nvug_cache_hit_ratio_bucket{le=\"0.99\"} 1\nvug_cache_hit_ratio_bucket{le=\"1\"} 2\n"
+        "vug_cache_hit_ratio_bucket{le=\"+Inf\"} 2\nvug_cache_hit_ratio_sum 1\n",
         "\nprocess_resident_memory_bytes ",
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
