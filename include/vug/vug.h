@@ -375,6 +375,7 @@ typedef struct {
     int chunk;                      /* tokens per step; 0: the model's batch */
     bool all_logits;                /* for every token, not only the last */
     bool hidden;                    /* report hidden states */
+    int priority;                   /* among calls of other sessions; lower numbers go first */
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_step_fn *on_step;
     void *user; /* passed to on_step */
@@ -439,6 +440,7 @@ typedef struct {
     int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
     const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
+    int priority;                   /* as in vug_forward_options */
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_piece_fn *on_piece;
     void *user; /* passed to on_piece */

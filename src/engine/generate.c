@@ -164,7 +164,7 @@ static bool has_room(const generation_state *g, size_t pending)
 static vug_status decode_loop(generation_state *g, vug_err *err)
 {
     vug_session *s = g->session;
-    const vug_forward_options each = { .cancel = g->o->cancel };
+    const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
     const bool together = !g->o->logprobs && !g->o->n_top;
     for (bool more = true; more;) {
         size_t pending = 0;
@@ -212,7 +212,7 @@ static void mark_branches(vug_session *s, size_t n)
 
 static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
-    const vug_forward_options whole = { .cancel = g->o->cancel };
+    const vug_forward_options whole = { .priority = g->o->priority, .cancel = g->o->cancel };
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;

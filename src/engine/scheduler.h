@@ -31,7 +31,7 @@ typedef struct {
     size_t n;
     float *logits; /* [rows, n_vocab]: gets the logits of the last `rows` tokens */
     size_t rows;   /* more than one: all tokens are in one step */
-    int priority;  /* higher ones go first */
+    int priority;  /* lower numbers go first */
     const vug_cancel_token *cancel;
 } vug_extension;
 

@@ -100,15 +100,15 @@ static bool is_generating(const vug_scheduled *s)
     return vug_scheduled_remaining(s) <= DECODE_TOKENS;
 }
 
-/* Sequences that generate come first, then short prompts; within each the ones of higher
- * priority. */
+/* Sequences that generate come first, then short prompts; within each those with a
+ * lower number of priority. */
 static int compare_waiting(const void *a, const void *b)
 {
     const vug_scheduled *x = *(vug_scheduled *const *)a, *y = *(vug_scheduled *const *)b;
     if (is_generating(x) != is_generating(y))
         return is_generating(x) ? -1 : 1;
     if (x->job->priority != y->job->priority)
-        return x->job->priority > y->job->priority ? -1 : 1;
+        return x->job->priority < y->job->priority ? -1 : 1;
     const size_t left_x = vug_scheduled_remaining(x), left_y = vug_scheduled_remaining(y);
     if (!is_generating(x) && left_x != left_y)
         return left_x < left_y ? -1 : 1;

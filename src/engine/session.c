@@ -179,7 +179,7 @@ static vug_status extend_shared(vug_session *s, const int32_t *id, size_t n, siz
                                     .n = take,
                                     .logits = s->logits,
                                     .rows = is_last,
-                                    .priority = s->priority,
+                                    .priority = o->priority,
                                     .cancel = o->cancel };
         VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
         at += take;

@@ -8,7 +8,6 @@
 struct vug_session {
     vug_model *model;
     vug_scheduled sequence;
-    int priority;
     bool ignore_tree;         /* the next prefix is computed as a whole */
     vug_step_runner all_rows; /* a program with logits of every row and hidden states; compiled on
                                  first use */

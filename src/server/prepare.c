@@ -225,8 +225,10 @@ vug_server_request *vug_server_request_create(vug_service *service,
     request->service = service;
     request->sender = *sender;
     request->job.worker = service->worker;
-    if (prepare(request, endpoint, error))
+    if (prepare(request, endpoint, error)) {
+        request->job.priority = (int)request->api.number[VUG_FIELD_priority];
         return request;
+    }
     vug_server_request_free(request);
     return NULL;
 }

@@ -126,6 +126,7 @@ static vug_status score_prompt(prompt_scorer *s)
     vug_server_request *request = s->response->request;
     const vug_forward_options options = { .chunk = ROWS,
                                           .all_logits = true,
+                                          .priority = request->job.priority,
                                           .cancel = &request->job.cancel,
                                           .on_step = on_step,
                                           .user = s };

@@ -9,8 +9,8 @@ struct vug_worker {
     int n_threads;
     pthread_mutex_t lock; /* guards what follows, and members of jobs */
     pthread_cond_t job_queued;
-    vug_worker_job *first, **last;
-    int n_waiting; /* admitted, neither started nor cancelled */
+    vug_worker_job *first; /* the queue, in the order in which jobs begin */
+    int n_waiting;         /* admitted, neither started nor cancelled */
     int max_waiting;
     bool stop;
     vug_metrics *metrics;
@@ -30,8 +30,6 @@ static vug_worker_job *next_job(vug_worker *w)
     vug_worker_job *job = w->first;
     if (job) {
         w->first = job->next;
-        if (!w->first)
-            w->last = &w->first;
         w->n_waiting -= job->waiting;
         job->waiting = false;
         update_queue_metric(w);
@@ -58,7 +56,6 @@ vug_status vug_worker_create(int threads, int max_waiting, vug_metrics *metrics,
         return VUG_FAIL_NOMEM(err, "the worker", sizeof(*w));
     }
     w->thread = thread;
-    w->last = &w->first;
     w->max_waiting = max_waiting;
     w->metrics = metrics;
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -114,8 +111,11 @@ void vug_worker_push(vug_worker_job *job)
     (void)pthread_mutex_lock(&w->lock);
     job->waiting = !vug_worker_is_cancelled(job);
     w->n_waiting -= !job->waiting;
-    *w->last = job;
-    w->last = &job->next;
+    vug_worker_job **at = &w->first;
+    while (*at && (*at)->priority <= job->priority)
+        at = &(*at)->next;
+    job->next = *at;
+    *at = job;
     (void)pthread_cond_signal(&w->job_queued);
     (void)pthread_mutex_unlock(&w->lock);
 }

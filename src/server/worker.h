@@ -7,7 +7,7 @@
  *
  *     vug_worker_admit     reserves a place in the queue
  *     vug_worker_push      queues the job
- *     job->run             runs on one of the threads; jobs begin in order of arrival
+ *     job->run             runs on one of the threads; jobs begin in order of priority, then of arrival
  *     vug_worker_cancel    from any thread: the client has disconnected
  *
  * A cancelled job still runs, to end its request. The calls of a job take its cancel token, which
@@ -24,6 +24,7 @@ typedef struct vug_worker_job vug_worker_job;
 struct vug_worker_job {
     void (*run)(vug_worker_job *job); /* frees it */
     vug_worker *worker;               /* set by the creator */
+    int priority;                     /* set by the creator; lower numbers go first */
     vug_cancel_token cancel;          /* triggered when the client has disconnected */
     /* guarded by the worker's lock: */
     vug_worker_job *next;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "core/cancel.h"
+#include "engine/scheduler_batch.h"
 #include "engine_help.h"
 
 enum {
@@ -203,6 +204,41 @@ static void test_prefix_that_is_being_computed_is_waited_for(void **state)
     vug_model_close(m);
 }
 
+/* ---- order ------------------------------------------------------------------------- */
+
+/* Of prompts of one length, the oldest gets its share, and the one with the lowest number gets what
+ * is left of the step. */
+static void test_lower_numbers_of_priority_go_first(void **state)
+{
+    (void)state;
+    enum { V = 384, SEQUENCES = 4, LENGTH_OF_ALL = 100 };
+    static const int priority[SEQUENCES] = { 0, 2, -5, -4 };
+    vug_model *m = help_model(GOLDEN("qwen3"),
+                              (vug_model_options){ .context = 512, .batch = 16, .slots = 4 });
+    vug_scheduler *s = m->scheduler;
+    vug_scheduled sequence[SEQUENCES];
+    vug_extension job[SEQUENCES];
+    int32_t id[SEQUENCES][LENGTH_OF_ALL];
+    vug_err err = { 0 };
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        help_tokens(i, id[i], LENGTH_OF_ALL, V);
+        help_ok(vug_scheduler_add(s, &sequence[i], 512, &err), &err);
+        vug_scheduler_begin(s, &sequence[i], id[i], LENGTH_OF_ALL, true, NULL);
+        job[i] = (vug_extension){ .token = id[i], .n = LENGTH_OF_ALL, .priority = priority[i] };
+        sequence[i].job = &job[i];
+        sequence[i].arrived = i + 1;
+    }
+    assert_true(vug_scheduler_choose(s));
+    assert_int_equal(s->n_parts, 2);
+    assert_ptr_equal(s->part_of[0], &sequence[0]);
+    assert_ptr_equal(s->part_of[1], &sequence[2]);
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        sequence[i].job = NULL;
+        vug_scheduler_remove(s, &sequence[i]);
+    }
+    vug_model_close(m);
+}
+
 /* ---- memory ------------------------------------------------------------------------ */
 
 static void test_sequence_larger_than_the_memory_is_refused(void **state)
@@ -235,6 +271,7 @@ int main(void)
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, shared),
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
         cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
+        cmocka_unit_test(test_lower_numbers_of_priority_go_first),
         cmocka_unit_test(test_sequence_larger_than_the_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -357,7 +357,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "cache_prompt", "false", NULL },
         { "id_slot", "3", NULL },
         { "timings_per_token", "true", NULL },
-        { "priority", "1", NULL },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -380,6 +379,8 @@ static void test_parses_limits_and_stops(void **state)
     (void)state;
     vug_api_request r = good(VUG_API_CHAT, CHAT("\"n_predict\":5,\"max_tokens\":9"), &arena);
     assert_int_equal(r.max_tokens, 5);
+    r = good(VUG_API_CHAT, CHAT("\"priority\":-3"), &arena);
+    assert_true(r.number[VUG_FIELD_priority] == -3);
     r = good(VUG_API_COMPLETION, COMPLETION("\"n_predict\":-1"), &arena);
     assert_int_equal(r.max_tokens, -1);
     r = good(VUG_API_CHAT, CHAT("\"stop_token_ids\":[5,6],\"add_generation_prompt\":false"),

@@ -431,6 +431,8 @@ static const struct {
       "chat_template_kwargs.enable_thinking", "true or false" },
     { VUG_API_CHAT, CHAT("\"stream\":\"yes\""), "stream", "true or false" },
     { VUG_API_CHAT, CHAT("\"stream_options\":[]"), "stream_options", "an object" },
+    { VUG_API_CHAT, CHAT("\"priority\":\"high\""), "priority", "a number" },
+    { VUG_API_CHAT, CHAT("\"priority\":3000000000"), "priority", "2147483647" },
     { VUG_API_CHAT, CHAT("\"stream_options\":{\"include_usage\":1}"),
       "stream_options.include_usage", "true or false" },
     { VUG_API_CHAT, CHAT("\"audio\":{\"voice\":\"x\"}"), "audio", "not supported" },
