@@ -356,6 +356,11 @@ VUG_API void vug_session_destroy(vug_session *session);
 /* Empties the session. Its next prefix is computed as a whole, as if nothing were cached, and
  * other sessions cannot use it. */
 VUG_API void vug_session_reset(vug_session *session);
+/* From now on the session finds only what sessions of the same namespace have computed, and only
+ * these find what it computes. The name, such as that of a user, is `n` bytes; n = 0 is the
+ * namespace of new sessions. Empties the session. */
+VUG_API VUG_MUST_CHECK vug_status vug_session_set_namespace(vug_session *session, const void *name,
+                                                            size_t n, vug_err *err);
 /* The number of tokens that the session has computed or found in the cache. */
 VUG_API size_t vug_session_length(const vug_session *session);
 /* The results of one step; pointers are valid until the callback returns. */

@@ -26,17 +26,10 @@
  */
 
 #include "engine/kv_pool.h"
+#include "engine/prefix_key.h"
 
 typedef struct vug_prefix_tree vug_prefix_tree;
 typedef struct vug_prefix_node vug_prefix_node;
-
-enum { VUG_PREFIX_KEY = 32 }; /* bytes of a key: SHA-256 */
-
-/* What apart from the tokens decides the contents of pages: the weights, the graph, the formats
- * and the namespace of the cache. Sequences of different keys share nothing. */
-typedef struct {
-    uint8_t byte[VUG_PREFIX_KEY];
-} vug_prefix_key;
 
 /* `snapshot_share` (0 to 1) is the part of the pool's budget that snapshots may pin. The pool must
  * outlive the tree. */

@@ -255,11 +255,18 @@ static bool is_computing(const vug_scheduled *s, const int32_t *id, size_t n, si
     return common >= have + VUG_KV_PAGE && common > s->kv.n;
 }
 
+/* Whether `b` can use what `a` computes. */
+static bool can_share(const vug_scheduled *a, const vug_scheduled *b)
+{
+    return !a->kv.is_private && memcmp(&a->root, &b->root, sizeof(a->root)) == 0;
+}
+
 static bool is_being_computed(const vug_scheduler *s, const vug_scheduled *by_others_than,
                               const int32_t *id, size_t n, size_t have)
 {
     for (const vug_scheduled *other = s->first; other; other = other->next) {
-        if (other != by_others_than && other->job && is_computing(other, id, n, have))
+        if (other != by_others_than && other->job && can_share(other, by_others_than) &&
+            is_computing(other, id, n, have))
             return true;
     }
     return false;
@@ -282,7 +289,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
                          bool whole, const vug_cancel_token *cancel)
 {
     const vug_model *m = s->model;
-    const vug_prefix_key *key = &m->prefix_key;
+    const vug_prefix_key *key = &sequence->root;
     vug_mutex_lock(s->lock);
     stop_expecting(s, sequence);
     sequence->in_use = true;

@@ -37,6 +37,7 @@ typedef struct {
 
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */
 typedef struct vug_scheduled {
+    vug_prefix_key root; /* of its prefixes; the caller may change it between calls */
     vug_kv_sequence kv;
     struct vug_scheduled *next;
     const vug_extension *job; /* of the call that waits; NULL: none */

@@ -24,6 +24,7 @@ vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
         st = VUG_FAIL_NOMEM(err, "a session", (size_t)model->info.n_vocab * sizeof(*s->logits));
     if (st == VUG_OK)
         st = vug_scheduler_add(model->scheduler, &s->sequence, (size_t)model->limits.context, err);
+    s->sequence.root = model->prefix_key;
     if (st != VUG_OK) {
         vug_session_destroy(s);
         return st;
@@ -48,6 +49,19 @@ void vug_session_reset(vug_session *s)
     vug_scheduler_end(s->model->scheduler, &s->sequence);
     s->has_logits = false;
     s->ignore_tree = true;
+}
+
+vug_status vug_session_set_namespace(vug_session *s, const void *name, size_t n, vug_err *err)
+{
+    const vug_prefix_key *model = &s->model->prefix_key;
+    const vug_bytes part[] = { { model->byte, sizeof(model->byte) }, { name, n } };
+    vug_prefix_key root = *model;
+    if (n > 0)
+        VUG_TRY(vug_prefix_key_root(part, 2, &root, err));
+    vug_scheduler_end(s->model->scheduler, &s->sequence);
+    s->has_logits = false;
+    s->sequence.root = root;
+    return VUG_OK;
 }
 
 size_t vug_session_length(const vug_session *s)

@@ -39,6 +39,7 @@ vug_request_sender vug_server_http_sender(vug_http_request *http)
 {
     return (vug_request_sender){ .call = &functions,
                                  .self = http,
+                                 .api_key = vug_http_api_key(http),
                                  .request_id = vug_http_request_id(http),
                                  .body = vug_http_body(http) };
 }

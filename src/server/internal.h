@@ -62,6 +62,7 @@ typedef struct {
     const vug_sender_functions *call;
     void *self;
     const char *request_id;
+    vug_str api_key; /* empty: none */
     vug_str body;
 } vug_request_sender;
 

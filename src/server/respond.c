@@ -243,12 +243,32 @@ static void count_generation(vug_server_request *request, int choice, const vug_
     vug_metrics_observe(metrics, VUG_METRIC_CACHE_HITS, (double)cached / (double)g->n_prompt);
 }
 
+/* Cached prefixes are shared by requests with the same key and salt, so that nobody can learn from
+ * timings what others asked. A key has no NUL. */
+static vug_status set_namespace(const vug_server_request *request, vug_err *err)
+{
+    const vug_str key = request->sender.api_key, salt = request->api.cache_salt;
+    vug_buf name = { 0 };
+    if (key.len == 0 && salt.len == 0)
+        return VUG_OK;
+    vug_buf_append(&name, key.ptr, key.len);
+    vug_buf_append(&name, "", 1);
+    vug_buf_append(&name, salt.ptr, salt.len);
+    vug_status st = vug_buf_ok(&name, err);
+    if (st == VUG_OK)
+        st = vug_session_set_namespace(request->session, name.ptr, name.len, err);
+    vug_buf_release(&name);
+    return st;
+}
+
 vug_status vug_server_request_session(vug_server_request *request, vug_err *err)
 {
     if (vug_worker_is_cancelled(&request->job))
         return VUG_FAIL(err, VUG_CANCELLED, "the client has disconnected");
-    return request->session ? VUG_OK
-                            : vug_session_create(request->service->model, &request->session, err);
+    if (request->session)
+        return VUG_OK;
+    VUG_TRY(vug_session_create(request->service->model, &request->session, err));
+    return set_namespace(request, err);
 }
 
 vug_status vug_server_response_generate(vug_server_response *response, const vug_tokens *prompt,

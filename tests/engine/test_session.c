@@ -241,6 +241,37 @@ static void test_cached_tokens_are_not_computed_again(void **state)
     vug_model_close(m);
 }
 
+static void set_namespace(vug_session *s, const char *name)
+{
+    vug_err err = { 0 };
+    help_ok(vug_session_set_namespace(s, name, strlen(name), &err), &err);
+    assert_int_equal(vug_session_length(s), 0);
+}
+
+static void test_namespaces_share_nothing(void **state)
+{
+    enum { N = 200 };
+    int32_t id[N];
+    help_tokens(4, id, N, V);
+    vug_model *m = help_model(*state, small_windows);
+    vug_session *s = help_session(m), *other = help_session(m);
+    assert_int_equal(cached_of(s, id, N), 0);
+    set_namespace(other, "a");
+    assert_int_equal(cached_of(other, id, N), 0);
+    assert_int_equal(cached_of(other, id, N), N - 1);
+    set_namespace(other, "b");
+    assert_int_equal(cached_of(other, id, N), 0);
+    set_namespace(other, "a"); /* what it had is still cached */
+    assert_int_equal(cached_of(other, id, N), N - 1);
+    set_namespace(s, "a");
+    assert_int_equal(cached_of(s, id, N), N - 1);
+    set_namespace(s, "");
+    assert_int_equal(cached_of(s, id, N), N - 1);
+    vug_session_destroy(other);
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
 /* A backend whose steps fail at their end if they begin with BREAK: the worst state that a
  * cancelled step can leave. */
 enum { BREAK = 7 };
@@ -370,6 +401,7 @@ int main(void)
         cmocka_unit_test_prestate(test_cached_tokens_are_not_computed_again, shared),
         cmocka_unit_test_prestate(test_failed_step_is_not_reused, text_model),
         cmocka_unit_test_prestate(test_failed_step_is_not_reused, shared),
+        cmocka_unit_test_prestate(test_namespaces_share_nothing, text_model),
         cmocka_unit_test(test_conversation_reuses_the_cache),
         cmocka_unit_test(test_bad_prompts_are_refused),
     };

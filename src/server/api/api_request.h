@@ -16,6 +16,7 @@
 #define VUG_API_MAX_BODY          ((size_t)32 << 20) /* bytes */
 #define VUG_API_MAX_JSON_MEMORY   ((size_t)64 << 20) /* bytes of the parsed body */
 #define VUG_API_MAX_MODEL         1024 /* bytes of a model name, which every event repeats */
+#define VUG_API_MAX_SALT          1024 /* bytes of cache_salt */
 #define VUG_API_MAX_MESSAGES      16384
 #define VUG_API_MAX_PARTS         4096 /* of one message */
 #define VUG_API_MAX_PROMPTS       2048 /* also of prompts times choices */
@@ -130,6 +131,7 @@ typedef struct {
     vug_str template_variables; /* a JSON object; has enable_thinking if any field decides it */
     bool no_generation_prompt;  /* omit the tokens that open the answer */
 
+    vug_str cache_salt; /* empty: none */
     bool stream, include_usage;
     bool echo;
     bool add_special;                /* of tokenize and completion */

@@ -61,6 +61,16 @@ void vug_request_parse_model(vug_request_parser *p, const vug_field *field, cons
     p->out->model = v->str;
 }
 
+void vug_request_parse_cache_salt(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_STRING))
+        return;
+    if (v->str.len == 0 || v->str.len > VUG_API_MAX_SALT)
+        vug_field_reject(p, field->name, "cache_salt has %zu bytes, expected 1 to %d", v->str.len,
+                         VUG_API_MAX_SALT);
+    p->out->cache_salt = v->str;
+}
+
 void vug_request_parse_seed(vug_request_parser *p, const vug_field *field, const vug_jv *v)
 {
     if (!vug_field_expect(p, field->name, v, VUG_JSON_NUMBER))

@@ -77,19 +77,30 @@ static bool is_valid_key(const vug_http *http, vug_str given)
     return found != 0;
 }
 
-bool vug_http_check_key(const vug_http *http, const vug_http_request *request, vug_api_error *error)
+/* What follows "Bearer " in the header; empty if there is no such header. */
+static vug_str find_key(const vug_http_request *request)
 {
     const vug_str value = vug_http_find_header(&request->head, "authorization");
     const vug_str scheme = { value.ptr, value.len < 7 ? value.len : 7 };
     vug_str key = vug_str_from(value, 7);
-    if (!http->n_keys)
-        return true;
-    if (!value.ptr)
-        return vug_api_error_set(error, VUG_API_UNAUTHORIZED, NULL,
-                                 "An API key is required: send it as Authorization: Bearer KEY.");
     while (key.len && *key.ptr == ' ') /* one or more, RFC 9110, section 11.4 */
         key = vug_str_from(key, 1);
-    if (!vug_http_equal_ignore_case(scheme, "bearer ") || !is_valid_key(http, key))
+    return vug_http_equal_ignore_case(scheme, "bearer ") ? key : (vug_str){ 0 };
+}
+
+vug_str vug_http_api_key(const vug_http_request *request)
+{
+    return request->http->n_keys > 0 ? find_key(request) : (vug_str){ 0 };
+}
+
+bool vug_http_check_key(const vug_http *http, const vug_http_request *request, vug_api_error *error)
+{
+    if (!http->n_keys)
+        return true;
+    if (!vug_http_find_header(&request->head, "authorization").ptr)
+        return vug_api_error_set(error, VUG_API_UNAUTHORIZED, NULL,
+                                 "An API key is required: send it as Authorization: Bearer KEY.");
+    if (!is_valid_key(http, find_key(request)))
         return vug_api_error_set(error, VUG_API_UNAUTHORIZED, NULL,
                                  "The API key is not valid for this server.");
     return true;

@@ -158,6 +158,8 @@ vug_str vug_http_path(const vug_http_request *request); /* %-decoded, NUL-termin
 vug_str vug_http_path_suffix(const vug_http_request *request);
 /* The first header of that lower-case name; ptr is NULL when there is none. */
 vug_str vug_http_header(const vug_http_request *request, const char *name);
+/* The valid key that the request came with; empty if the server has no keys. */
+vug_str vug_http_api_key(const vug_http_request *request);
 vug_str vug_http_body(const vug_http_request *request);
 const char *vug_http_request_id(const vug_http_request *request); /* the x-request-id header */
 

@@ -337,7 +337,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "return_tokens_as_token_ids", "false", "true" },
         { "use_beam_search", "false", "true" },
         { "repetition_detection", NULL, "{}" },
-        { "cache_salt", NULL, "\"s\"" },
         { "guided_whitespace_pattern", NULL, "\" \"" },
         { "n_probs", "0", "3" },
         { "post_sampling_probs", "false", "true" },
@@ -381,6 +380,8 @@ static void test_parses_limits_and_stops(void **state)
     assert_int_equal(r.max_tokens, 5);
     r = good(VUG_API_CHAT, CHAT("\"priority\":-3"), &arena);
     assert_true(r.number[VUG_FIELD_priority] == -3);
+    r = good(VUG_API_CHAT, CHAT("\"cache_salt\":\"s\""), &arena);
+    assert_true(vug_str_is(r.cache_salt, "s"));
     r = good(VUG_API_COMPLETION, COMPLETION("\"n_predict\":-1"), &arena);
     assert_int_equal(r.max_tokens, -1);
     r = good(VUG_API_CHAT, CHAT("\"stop_token_ids\":[5,6],\"add_generation_prompt\":false"),

@@ -431,6 +431,8 @@ static const struct {
       "chat_template_kwargs.enable_thinking", "true or false" },
     { VUG_API_CHAT, CHAT("\"stream\":\"yes\""), "stream", "true or false" },
     { VUG_API_CHAT, CHAT("\"stream_options\":[]"), "stream_options", "an object" },
+    { VUG_API_CHAT, CHAT("\"cache_salt\":\"\""), "cache_salt", "0 bytes" },
+    { VUG_API_CHAT, CHAT("\"cache_salt\":7"), "cache_salt", "string" },
     { VUG_API_CHAT, CHAT("\"priority\":\"high\""), "priority", "a number" },
     { VUG_API_CHAT, CHAT("\"priority\":3000000000"), "priority", "2147483647" },
     { VUG_API_CHAT, CHAT("\"stream_options\":{\"include_usage\":1}"),
@@ -536,6 +538,11 @@ static void test_rejects_long_and_deep_bodies(void **state)
     vug_buf_puts(&body, "\"}");
     assert_false(read_into(VUG_API_CHAT, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
     assert_non_null(strstr(error.message, "1025 bytes, at most 1024"));
+    body.len = 0;
+    vug_buf_printf(&body, "{\"prompt\":\"a\",\"cache_salt\":\"%0*d\"}", VUG_API_MAX_SALT + 1, 0);
+    assert_false(
+            read_into(VUG_API_COMPLETION, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
+    assert_string_equal(error.message, "cache_salt has 1025 bytes, expected 1 to 1024");
     body.len = 0;
     vug_buf_printf(&body, "{\"prompt\":\"a\",\"model\":\"%0*d\"}", VUG_API_MAX_MODEL + 1, 0);
     assert_false(
