@@ -426,6 +426,8 @@ typedef struct {
     size_t n_top;
 } vug_piece;
 
+/* Told how many tokens of the prompt are cached, before the others are computed. */
+typedef void vug_prompt_fn(size_t n_cached, void *user);
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
@@ -447,8 +449,9 @@ typedef struct {
     size_t n_stop;
     int priority;                   /* as in vug_forward_options */
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
+    vug_prompt_fn *on_prompt;
     vug_piece_fn *on_piece;
-    void *user; /* passed to on_piece */
+    void *user; /* passed to on_prompt and on_piece */
 } vug_generate_options;
 
 #define VUG_MAX_TOP_LOGPROBS 20

@@ -216,6 +216,8 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;
+    if (g->o->on_prompt)
+        g->o->on_prompt(g->out->n_cached, g->o->user);
     mark_branches(g->session, n);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);

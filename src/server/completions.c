@@ -158,6 +158,7 @@ static void run_request(vug_worker_job *job)
     vug_server_request *request = (vug_server_request *)job;
     vug_metrics_observe(request->service->opt.http.metrics, VUG_METRIC_QUEUE_SECONDS,
                         vug_now() - request->received);
+    atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
     if (request->head.endpoint == VUG_API_CHAT)
         run_chat(request);
     else
@@ -167,5 +168,6 @@ static void run_request(vug_worker_job *job)
 void vug_server_push(vug_server_request *request)
 {
     request->job.run = run_request;
+    vug_server_slots_add(request);
     vug_worker_push(&request->job);
 }

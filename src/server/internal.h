@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/pool.h"
 #include "server/api/api_response.h"
 #include "server/grammar_cache.h"
 #include "server/server.h"
@@ -14,6 +15,8 @@ typedef enum { VUG_SERVICE_LOADING, VUG_SERVICE_READY, VUG_SERVICE_FAILED } vug_
 
 /* Called on the worker thread; `err` is NULL when the model is loaded. */
 typedef void vug_service_loaded_fn(const vug_err *err, void *user);
+
+typedef struct vug_server_request vug_server_request;
 
 /* A model that is served. */
 typedef struct {
@@ -42,6 +45,10 @@ typedef struct {
     int64_t created;
 
     vug_grammar_cache *grammars;
+
+    vug_mutex *slots_lock;                       /* guards what follows, and members of requests */
+    vug_server_request *first_slot, **last_slot; /* requests that wait or run, by arrival */
+    uint64_t n_slots_added;
 } vug_service;
 
 /* What the sender of a request can be told; `self` is that of its vug_request_sender. A request ends
@@ -66,8 +73,16 @@ typedef struct {
     vug_str body;
 } vug_request_sender;
 
-/* A request from its parsing to its response. Slices in `api` point into the sender's body. */
+/* What /slots tells of a request. */
 typedef struct {
+    vug_server_request *next, **link; /* guarded by the service's slots_lock */
+    uint64_t number;                  /* guarded by it, too */
+    atomic_int state;                 /* vug_api_slot_state */
+    atomic_size_t n_cached, n_generated;
+} vug_request_slot;
+
+/* A request from its parsing to its response. Slices in `api` point into the sender's body. */
+struct vug_server_request {
     vug_worker_job job; /* first */
     vug_service *service;
     vug_request_sender sender;
@@ -83,7 +98,8 @@ typedef struct {
     vug_session *session;       /* of all choices, one after the other; NULL: not needed yet */
     vug_api_usage usage;
     double received; /* time */
-} vug_server_request;
+    vug_request_slot slot;
+};
 
 /* The response to a request: whole or a stream, as `head` says. Used by the worker only. */
 typedef struct {
@@ -115,6 +131,15 @@ void vug_service_cancel_loading(vug_service *service);
 void vug_service_destroy(vug_service *service);
 /* Whether `name` is a name of the model. */
 bool vug_service_has_name(const vug_service *service, vug_str name);
+
+/* ---- slots.c ------------------------------------------------------------------------- */
+
+/* Before the request is queued. */
+void vug_server_slots_add(vug_server_request *request);
+/* Before the request ends. */
+void vug_server_slots_remove(vug_server_request *request);
+/* The JSON of /slots. */
+void vug_server_slots_write(vug_service *service, vug_buf *to);
 
 /* ---- trace.c ------------------------------------------------------------------------- */
 

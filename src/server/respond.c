@@ -84,6 +84,7 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
     /* First: the client's next request can then continue from its cache. */
     vug_session_destroy(request->session);
     request->session = NULL;
+    vug_server_slots_remove(request);
     if (st != VUG_OK) {
         /* The request has passed all checks, so this is the server's fault, unless the grammar is
          * too ambiguous: that shows only while generating. */
@@ -112,6 +113,12 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
 
 /* ---- tokens ------------------------------------------------------------------------- */
 
+/* What is cached after scoring an echoed prompt was computed for this request. */
+static size_t count_cached(const vug_server_request *request, size_t n_cached)
+{
+    return request->api.echo && request->api.logprobs ? 0 : n_cached;
+}
+
 static void count_token(vug_server_response *response)
 {
     vug_server_request *request = response->request;
@@ -123,6 +130,8 @@ static void count_token(vug_server_response *response)
         vug_metrics_observe(metrics, VUG_METRIC_FIRST_TOKEN, now - request->received);
     response->last_token = now;
     request->usage.completion++;
+    atomic_store(&request->slot.n_generated, request->usage.completion);
+    atomic_store(&request->slot.state, VUG_API_SLOT_GENERATING);
     if (response->parser && vug_response_parser_is_thinking(response->parser))
         request->usage.reasoning++;
     vug_metrics_add(metrics, VUG_METRIC_GENERATED_TOKENS, NULL, 1);
@@ -169,6 +178,14 @@ static bool add_logprob(vug_server_response *response, const vug_piece *piece)
     else
         vug_completion_choice_logprob(response->completion, &logprob);
     return true;
+}
+
+/* Of the first choice of a prompt. */
+static void on_prompt(size_t n_cached, void *user)
+{
+    vug_server_request *request = ((vug_server_response *)user)->request;
+    atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
+    atomic_fetch_add(&request->slot.n_cached, count_cached(request, n_cached));
 }
 
 /* For a chat, this precedes the parts that the token yields. */
@@ -220,6 +237,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
         .priority = request->job.priority,
         .cancel = &request->job.cancel,
+        .on_prompt = choice == 0 ? on_prompt : NULL,
         .on_piece = on_piece,
         .user = response,
     };
@@ -230,8 +248,7 @@ static vug_generate_options generate_options(vug_server_response *response,
 static void count_generation(vug_server_request *request, int choice, const vug_generation *g)
 {
     vug_metrics *metrics = request->service->opt.http.metrics;
-    /* What is cached after scoring an echoed prompt was computed for this request. */
-    const size_t cached = request->api.echo && request->api.logprobs ? 0 : g->n_cached;
+    const size_t cached = count_cached(request, g->n_cached);
     request->usage.prompt_s += g->prompt_s;
     request->usage.decode_s += g->decode_s;
     if (choice > 0)

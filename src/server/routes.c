@@ -137,6 +137,15 @@ static void serve_props(vug_http_request *http, void *user)
     vug_http_reply(http, NULL, &body);
 }
 
+static void serve_slots(vug_http_request *http, void *user)
+{
+    vug_buf body = { 0 };
+    if (!require_model(user, http))
+        return;
+    vug_server_slots_write(user, &body);
+    vug_http_reply(http, NULL, &body);
+}
+
 /* ---- chats and completions ---------------------------------------------------------- */
 
 /* NULL when the request was failed. */
@@ -278,6 +287,7 @@ static const vug_http_route routes[] = {
     { VUG_HTTP_POST, "/detokenize", VUG_HTTP_QUEUED, serve_detokenize },
     { VUG_HTTP_POST, "/apply-template", VUG_HTTP_QUEUED, serve_template },
     { VUG_HTTP_GET, "/props", 0, serve_props },
+    { VUG_HTTP_GET, "/slots", 0, serve_slots },
     { VUG_HTTP_GET, "/metrics", 0, serve_metrics },
 };
 

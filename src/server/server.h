@@ -14,7 +14,7 @@
  *     prompt_logprobs.c    scores prompts
  *
  * serve.c runs it all, service.c loads and frees the model, trace.c records requests, metrics.c
- * counts. http_sender.c and call.c connect requests with those who sent them: HTTP clients, and
+ * counts, slots.c lists what waits and runs. http_sender.c and call.c connect requests with those who sent them: HTTP clients, and
  * threads of this process. batch.c runs the requests of a file that way (batch_input.c,
  * batch_output.c). http/ does not depend on models, api/ on neither models nor sockets.
  *

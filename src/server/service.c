@@ -86,14 +86,15 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
     s->created = (int64_t)now.tv_sec;
     s->seed = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     s->load_job.run = run_load_job;
-    vug_status st = vug_grammar_cache_create(options->http.metrics, &s->grammars, err);
+    s->last_slot = &s->first_slot;
+    vug_status st = vug_mutex_create(&s->slots_lock, err);
+    if (st == VUG_OK)
+        st = vug_grammar_cache_create(options->http.metrics, &s->grammars, err);
     if (st == VUG_OK)
         st = vug_worker_create(s->opt.model.slots, options->max_waiting, options->http.metrics,
                                &s->worker, err);
     if (st != VUG_OK) {
-        vug_free(s->resolved_path);
-        vug_grammar_cache_destroy(s->grammars);
-        vug_free(s);
+        vug_service_destroy(s);
         return st;
     }
     *out = s;
@@ -122,6 +123,7 @@ void vug_service_destroy(vug_service *s)
     vug_grammar_cache_destroy(s->grammars);
     vug_chat_close(s->own_chat);
     vug_model_close(s->model);
+    vug_mutex_destroy(s->slots_lock);
     vug_free(s->resolved_path);
     vug_free(s);
 }

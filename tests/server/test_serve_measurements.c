@@ -103,12 +103,70 @@ static void test_metrics(void **state)
     response_release(&a);
 }
 
+/* Polls /slots until its entry number `i` has that state. */
+static json_response wait_for_state(const server_process *s, const char *i, const char *state)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "%s.state", i);
+    for (int n = 0;; n++) {
+        json_response a = serve_request(s, "/slots", NULL);
+        const vug_jv *at = response_at(&a, path);
+        if (at && vug_str_is(at->str, state))
+            return a;
+        if (n == 100000)
+            fail_msg("no %s in %s", state, a.text.ptr);
+        response_release(&a);
+    }
+}
+
+/* With one slot, the second request waits while the first one generates. */
+static void test_slots(void **state)
+{
+    (void)state;
+    server_process s = SERVE("--slots", "1", "--context", "32768");
+    json_response a = serve_request(&s, "/slots", NULL);
+    assert_string_equal(a.text.ptr, "[]");
+    response_release(&a);
+    http_client first = http_connect(&s.at), second = http_connect(&s.at);
+    http_send_request(&first, "/v1/completions",
+                      "{\"model\":\"pebble\",\"prompt\":\"Once upon a\",\"max_tokens\":30000,"
+                      "\"ignore_eos\":true,\"priority\":3}");
+    a = wait_for_state(&s, "0", "generating");
+    response_expect(&a, "0.model", "pebble");
+    assert_true(response_number(&a, "0.priority") == 3);
+    assert_true(response_number(&a, "0.prompt_tokens") == 4);
+    assert_true(response_number(&a, "0.cached_tokens") == 0);
+    assert_true(response_number(&a, "0.completion_tokens") >= 1);
+    assert_true(response_number(&a, "0.max_tokens") == 30000);
+    assert_true(response_number(&a, "0.n_ctx") == 32768);
+    response_release(&a);
+    http_send_request(&second, "/v1/chat/completions", CHAT("Hi", ",\"max_tokens\":1"));
+    a = wait_for_state(&s, "1", "waiting");
+    assert_true(response_number(&a, "1.id") == response_number(&a, "0.id") + 1);
+    assert_false(response_at(&a, "1.is_processing")->boolean);
+    assert_true(response_at(&a, "0.is_processing")->boolean);
+    response_release(&a);
+    http_close(&first); /* ends it */
+    json_response answer = serve_read_response(&second);
+    assert_int_equal(answer.status, 200);
+    response_release(&answer);
+    a = serve_request(&s, "/slots", NULL);
+    assert_string_equal(a.text.ptr, "[]");
+    response_release(&a);
+    http_close(&second);
+    a = serve_request(&s, "/props", NULL);
+    assert_true(response_number(&a, "total_slots") == 1);
+    response_release(&a);
+    assert_int_equal(serve_end(&s), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timings),
         cmocka_unit_test(test_cache_metrics),
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_slots),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

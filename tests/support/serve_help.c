@@ -123,7 +123,7 @@ json_response serve_read_response(http_client *c)
     http_response a = http_read_response(c, true);
     json_response out = { .status = a.status, .head = a.head, .text = a.body };
     vug_err err;
-    if (a.body.len && a.body.ptr[0] == '{' &&
+    if (a.body.len && strchr("{[", a.body.ptr[0]) &&
         vug_json_tree((vug_str){ a.body.ptr, a.body.len }, "answer", &out.arena, &out.json, &err) !=
                 VUG_OK)
         fail_msg("%s: %s", err.msg, a.body.ptr);

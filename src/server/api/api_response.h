@@ -18,6 +18,7 @@
  * Nothing here depends on sockets or models; a choice belongs to one thread at a time.
  */
 
+#include "core/json_writer.h"
 #include "server/api/api_request.h"
 #include "server/api/stop_strings.h"
 #include "vug/chat.h"
@@ -177,5 +178,30 @@ typedef struct {
 } vug_api_props;
 
 void vug_api_props_write(const vug_api_props *props, vug_buf *to);
+
+/* X(id, name): what a request does; it waits in the queue, computes its prompt or its answer. */
+#define VUG_API_SLOT_STATE_TABLE(X) \
+    X(WAITING, "waiting")           \
+    X(PROMPT, "prompt")             \
+    X(GENERATING, "generating")
+
+typedef enum {
+#define X(id, name) VUG_API_SLOT_##id,
+    VUG_API_SLOT_STATE_TABLE(X)
+#undef X
+} vug_api_slot_state;
+
+/* A request that waits or runs; tokens of all its prompts and choices so far. */
+typedef struct {
+    uint64_t id;
+    vug_str model;
+    int64_t context;
+    vug_api_slot_state state;
+    int priority;
+    size_t prompt_tokens, cached_tokens, completion_tokens;
+    int64_t max_tokens; /* of a choice; -1: until the context is full */
+} vug_api_slot;
+
+void vug_api_slot_write(const vug_api_slot *slot, vug_json_writer *js);
 
 #endif

@@ -144,3 +144,26 @@ void vug_api_props_write(const vug_api_props *props, vug_buf *to)
     vug_json_end(&js, '}');
     vug_json_end(&js, '}');
 }
+
+/* id, n_ctx and is_processing are names of llama.cpp's server, the numbers of tokens those of
+ * OpenAI's usage. */
+void vug_api_slot_write(const vug_api_slot *slot, vug_json_writer *js)
+{
+    static const char *const state[] = {
+#define X(id, name) [VUG_API_SLOT_##id] = (name),
+        VUG_API_SLOT_STATE_TABLE(X)
+#undef X
+    };
+    vug_json_begin(js, NULL, '{');
+    vug_json_put_u64(js, "id", slot->id);
+    vug_json_put_text(js, "model", slot->model.ptr, slot->model.len);
+    vug_json_put_i64(js, "n_ctx", slot->context);
+    vug_json_put_bool(js, "is_processing", slot->state != VUG_API_SLOT_WAITING);
+    vug_json_put_string(js, "state", state[slot->state]);
+    vug_json_put_i64(js, "priority", slot->priority);
+    vug_json_put_u64(js, "prompt_tokens", slot->prompt_tokens);
+    vug_json_put_u64(js, "cached_tokens", slot->cached_tokens);
+    vug_json_put_u64(js, "completion_tokens", slot->completion_tokens);
+    vug_json_put_i64(js, "max_tokens", slot->max_tokens);
+    vug_json_end(js, '}');
+}

@@ -52,6 +52,21 @@ static void test_other_endpoints(void **state)
                     "\",\"total_slots\":2,\"modalities\":{\"vision\":false,\"audio\":false},"
                     "\"chat_template_source\":null,\"default_generation_settings\":{\"n_ctx\":4096,"
                     "\"params\":{\"temperature\":0.5,\"top_k\":64}}}");
+    to.len = 0;
+    vug_json_writer js = { .to = &to };
+    const vug_api_slot slot = { .id = 7,
+                                .model = { "m", 1 },
+                                .context = 4096,
+                                .state = VUG_API_SLOT_PROMPT,
+                                .priority = -1,
+                                .prompt_tokens = 9,
+                                .cached_tokens = 4,
+                                .completion_tokens = 0,
+                                .max_tokens = -1 };
+    vug_api_slot_write(&slot, &js);
+    assert_string_equal(to.ptr, "{\"id\":7,\"model\":\"m\",\"n_ctx\":4096,\"is_processing\":true,"
+                                "\"state\":\"prompt\",\"priority\":-1,\"prompt_tokens\":9,"
+                                "\"cached_tokens\":4,\"completion_tokens\":0,\"max_tokens\":-1}");
     vug_buf_release(&to);
 }
 
