@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -13,10 +14,7 @@
  * progress and stops the others.
  */
 
-enum {
-    MAX_IN_FLIGHT = 2, /* requests: one runs, the next one is parsed */
-    POLL_MS = 100,
-};
+enum { POLL_MS = 100 };
 
 typedef struct batch_run batch_run;
 
@@ -30,9 +28,9 @@ typedef struct {
 struct batch_run {
     const vug_batch_options *opt;
     vug_service *service;
-    uint64_t seed; /* of the ids of output lines */
-    batch_worker worker[MAX_IN_FLIGHT];
-    size_t n_workers; /* started */
+    uint64_t seed;        /* of the ids of output lines */
+    batch_worker *worker; /* [slots + 1]: while all slots run, the next request is parsed */
+    size_t max_workers, n_workers; /* n_workers are started */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by the lock: */
@@ -193,7 +191,11 @@ static void load_model(batch_run *run)
 
 static vug_status start_workers(batch_run *run, vug_err *err)
 {
-    for (size_t i = 0; i < MAX_IN_FLIGHT; i++) {
+    run->max_workers = (size_t)run->service->opt.model.slots + 1;
+    run->worker = vug_alloc_zero(run->max_workers, sizeof(*run->worker));
+    if (!run->worker)
+        return VUG_FAIL_NOMEM(err, "requests", run->max_workers * sizeof(*run->worker));
+    for (size_t i = 0; i < run->max_workers; i++) {
         batch_worker *w = &run->worker[i];
         w->run = run;
         VUG_TRY(vug_server_call_create(run->service, &w->call, err));
@@ -238,11 +240,12 @@ static void answer_all(batch_run *run)
     }
     wait_for_workers(run);
     run->report.seconds = vug_now() - start;
-    for (size_t i = 0; i < MAX_IN_FLIGHT; i++) {
+    for (size_t i = 0; run->worker && i < run->max_workers; i++) {
         vug_server_call_destroy(run->worker[i].call);
         vug_buf_release(&run->worker[i].line);
         vug_buf_release(&run->worker[i].out);
     }
+    vug_free(run->worker);
 }
 
 static void count_tokens(batch_run *run)
@@ -258,7 +261,7 @@ static void count_tokens(batch_run *run)
 static vug_status run_requests(batch_run *run, vug_err *err)
 {
     vug_server_options options = run->opt->server;
-    options.max_waiting = MAX_IN_FLIGHT;
+    options.max_waiting = INT_MAX; /* no more requests wait than there are workers */
     VUG_TRY(vug_lines_open(&run->lines, run->opt->input, run->opt->input, VUG_BATCH_MAX_LINE, err));
     vug_status st = vug_metrics_create(&options.http.metrics, err);
     if (st == VUG_OK)
