@@ -243,10 +243,11 @@ typedef struct {
     uint64_t tokenizer;
     uint64_t graph;         /* the compiled program and its tables */
     uint64_t buffers;       /* of a step */
-    uint64_t session_cache; /* keys and values of a session for the whole context */
-    uint64_t snapshot;      /* keys and values of a snapshot of the sliding windows */
+    uint64_t cache;         /* keys and values of `slots` sessions for the whole context */
+    uint64_t session_cache; /* the same of one session; not in `total` */
+    uint64_t snapshot;      /* keys and values of a snapshot of sliding windows; not in `total` */
     uint64_t process;       /* the process's own code and stacks, estimated */
-    uint64_t total;         /* with one session, without snapshots */
+    uint64_t total;
 } vug_memory_plan;
 
 typedef struct {

@@ -36,7 +36,7 @@ size_t vug_inspect_totals(const vug_model *model, vug_format_total total[VUG_INS
                           vug_format_total *all);
 double vug_inspect_bits_per_weight(const vug_format_total *total);
 
-/* X(field, label): the fields of vug_memory_plan, in the order of the sum. */
+/* X(field, label): the fields of vug_memory_plan. */
 #define VUG_MEMORY_ROWS(X)                               \
     X(weights_mapped, "weights, mapped")                 \
     X(tables_mapped, "tables, mapped, not in the total") \
@@ -44,9 +44,11 @@ double vug_inspect_bits_per_weight(const vug_format_total *total);
     X(tokenizer, "tokenizer")                            \
     X(graph, "program and tables")                       \
     X(buffers, "step buffers")                           \
-    X(session_cache, "KV cache, for the whole context")  \
+    X(cache, "KV cache, whole context of all slots")     \
     X(process, "program code and stacks")                \
-    X(total, "total, with one session")
+    X(total, "total")                                    \
+    X(session_cache, "KV cache of one slot")             \
+    X(snapshot, "a snapshot of sliding windows")
 
 /* Appends the text output. */
 void vug_inspect_text(const vug_inspection *in, vug_buf *to);

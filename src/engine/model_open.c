@@ -178,10 +178,11 @@ static void describe_model(vug_model *m)
     plan->buffers = sizes.workspace_bytes;
     plan->session_cache = vug_kv_sequence_bytes(m->backend, m->device,
                                                 m->backend->kv_layout(main->program), &m->limits);
+    plan->cache = (uint64_t)m->limits.rows * plan->session_cache;
     plan->snapshot = snapshot_bytes(m);
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
-                  plan->buffers + plan->session_cache + plan->process;
+                  plan->buffers + plan->cache + plan->process;
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -221,13 +222,15 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
     const uint64_t budget = m->profile.budget;
     const bool by_profile = budget && (!o->memory_limit || budget < o->memory_limit);
     const uint64_t limit = by_profile ? budget : o->memory_limit;
-    if (!limit || plan->total <= limit)
+    /* Several sessions take turns with the memory of one, if they must. */
+    const uint64_t least = plan->total - plan->cache + plan->session_cache;
+    if (!limit || least <= limit)
         return VUG_OK;
     return VUG_FAIL(
             err, VUG_LIMIT,
             "%s: needs %.1f MB (weights %.1f, the cache of %lld tokens %.1f, buffers %.1f), "
             "the %s is %.1f MB",
-            m->path, (double)plan->total / 1e6, (double)plan->weights_mapped / 1e6,
+            m->path, (double)least / 1e6, (double)plan->weights_mapped / 1e6,
             (long long)m->info.context, (double)plan->session_cache / 1e6,
             (double)plan->buffers / 1e6, by_profile ? "profile's budget" : "memory limit",
             (double)limit / 1e6);
@@ -252,7 +255,7 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
 static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
 {
     const vug_memory_plan *plan = &m->info.memory;
-    const uint64_t others = plan->total - plan->session_cache;
+    const uint64_t others = plan->total - plan->cache;
     uint64_t budget = o->kv_memory;
     if (!budget && o->memory_limit)
         budget = o->memory_limit > others ? o->memory_limit - others : 0;

@@ -45,7 +45,7 @@ static void run_load_job(vug_worker_job *job)
     const vug_status st = load_model(s, &err);
     if (st == VUG_OK)
         vug_metrics_set(s->opt.http.metrics, VUG_METRIC_MODEL_BYTES,
-                        (double)(s->info.memory.total - s->info.memory.session_cache));
+                        (double)(s->info.memory.total - s->info.memory.cache));
     atomic_store(&s->state, st == VUG_OK ? VUG_SERVICE_READY : VUG_SERVICE_FAILED);
     if (s->loaded)
         s->loaded(st == VUG_OK ? NULL : &err, s->loaded_user);

@@ -597,6 +597,11 @@ static void test_inspect_prints_text(void **state)
     assert_has(&c.out, ": 0-4, 6-7\n");
     assert_null(strstr(c.out.ptr, "model.norm.weight"));
     captured_release(&c);
+    c = VUG("inspect", GOLDEN, "--context", "640", "--batch", "16", "--slots", "3");
+    assert_has(&c.out, "KV cache, whole context of all slots");
+    assert_has(&c.out, "KV cache of one slot");
+    assert_has(&c.out, "a snapshot of sliding windows");
+    captured_release(&c);
     c = VUG("inspect", GOLDEN, "--tensors");
     assert_has(&c.out, "model.norm.weight");
     captured_release(&c);

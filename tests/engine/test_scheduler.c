@@ -262,6 +262,51 @@ static void test_sequence_larger_than_the_memory_is_refused(void **state)
     vug_model_close(m);
 }
 
+/* As many sessions as there are slots, each with the whole context, take what was planned. */
+static void test_planned_memory_is_what_slots_take(void **state)
+{
+    enum { V = 61, SLOTS = 3, CONTEXT = 200 }; /* the smallest vocabulary */
+    vug_model *m = help_model(*state, (vug_model_options){ .context = CONTEXT,
+                                                           .batch = 16,
+                                                           .slots = SLOTS,
+                                                           .kv_memory = (uint64_t)1 << 30,
+                                                           .threads = 1 });
+    const vug_memory_plan plan = vug_model_describe(m).memory;
+    uint64_t sequence = 0;
+    const vug_kv_layout *layout = vug_kv_pool_layout(m->kv_pool);
+    bool has_windows = false;
+    for (int g = 0; g < layout->n_groups; g++) {
+        const vug_kv_group *group = &layout->group[g];
+        has_windows = has_windows || group->window > 0;
+        sequence += (uint64_t)vug_kv_pages_of_sequence(group, CONTEXT, 16) *
+                    vug_kv_page_bytes(m->kv_pool, g);
+    }
+    assert_int_equal(plan.session_cache, sequence);
+    assert_int_equal(plan.cache, SLOTS * sequence);
+    vug_session *s[SLOTS];
+    int32_t id[CONTEXT];
+    vug_err err = { 0 };
+    for (size_t i = 0; i < SLOTS; i++) {
+        s[i] = help_session(m);
+        help_tokens(i, id, CONTEXT, V);
+        help_ok(vug_session_forward(s[i], id, CONTEXT, NULL, &err), &err);
+    }
+    const vug_cache_stats stats = vug_model_cache_stats(m);
+    assert_int_equal(stats.sessions, SLOTS);
+    assert_int_equal(stats.budget, (uint64_t)1 << 30);
+    if (has_windows)
+        assert_in_range(stats.used, 1, plan.cache);
+    else
+        assert_int_equal(stats.used, plan.cache);
+    for (size_t i = 0; i < SLOTS; i++)
+        vug_session_destroy(s[i]);
+    const vug_cache_stats after = vug_model_cache_stats(m);
+    assert_int_equal(after.sessions, 0);
+    assert_int_equal(after.used, 0);
+    assert_int_equal(after.used + after.cached, stats.used + stats.cached);
+    vug_model_close(m);
+}
+
 int main(void)
 {
     static char text_model[] = GOLDEN("gemma3-text"), shared[] = GOLDEN("gemma4-e"),
@@ -272,6 +317,8 @@ int main(void)
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
         cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
         cmocka_unit_test(test_lower_numbers_of_priority_go_first),
+        cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, full),
+        cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, text_model),
         cmocka_unit_test(test_sequence_larger_than_the_memory_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

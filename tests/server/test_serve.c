@@ -61,12 +61,34 @@ static void test_bad_options(void **state)
     refuses(VUG("serve", SERVE_MODEL, "--json"), "--json");
 }
 
+/* However little memory keys and values may take, a request that fits the context fits them. A larger
+ * one is refused at once, with both numbers. */
+static void test_least_memory_holds_the_context(void **state)
+{
+    (void)state;
+    server_process s = SERVE("--context", "128", "--kv-memory", "1");
+    json_response a = serve_request(&s, "/v1/completions",
+                                    "{\"model\":\"pebble\",\"prompt\":\"Once upon a\","
+                                    "\"max_tokens\":124,\"ignore_eos\":true}");
+    assert_int_equal(a.status, 200);
+    assert_true(response_number(&a, "usage.total_tokens") == 128);
+    response_release(&a);
+    a = serve_request(&s, "/v1/completions",
+                      "{\"model\":\"pebble\",\"prompt\":\"Once upon a\",\"max_tokens\":125}");
+    assert_int_equal(a.status, 400);
+    assert_non_null(strstr(a.text.ptr, "maximum context length is 128 tokens. However, you "
+                                       "requested 129 tokens"));
+    response_release(&a);
+    assert_int_equal(serve_end(&s), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_serves_until_sigterm),
         cmocka_unit_test(test_missing_model),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_least_memory_holds_the_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
