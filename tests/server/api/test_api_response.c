@@ -295,44 +295,6 @@ static void test_end_of_stream(void **state)
     vug_buf_release(&to);
 }
 
-/* Without the event of the usage, the last event of a choice has the timings. */
-static void test_timings_of_stream(void **state)
-{
-    (void)state;
-    vug_buf to = { 0 };
-    vug_chat_choice c = { .head = &stream_head, .events = &to, .timings = &usage };
-    vug_chat_choice_begin(&c);
-    vug_chat_choice_finish(&c, VUG_FINISH_LENGTH);
-    assert_string_equal(to.ptr, ROLE EVENT "{\"index\":0,\"delta\":{},\"logprobs\":null,"
-                                           "\"finish_reason\":\"length\"}]," TIMINGS "}\n\n");
-    vug_chat_choice_release(&c);
-    to.len = 0;
-    vug_api_response_head head = stream_head;
-    head.endpoint = VUG_API_COMPLETION;
-    vug_completion_choice t = { .head = &head, .events = &to, .timings = &usage };
-    (void)vug_completion_choice_push(&t, "b", 1);
-    assert_null(strstr(to.ptr, "timings"));
-    vug_completion_choice_finish(&t, VUG_FINISH_LENGTH);
-    assert_non_null(strstr(to.ptr, "\"finish_reason\":\"length\"}]," TIMINGS "}\n\n"));
-    vug_completion_choice_release(&t);
-    vug_buf_release(&to);
-}
-
-/* What was not computed has no speed. */
-static void test_timings_of_nothing(void **state)
-{
-    (void)state;
-    const vug_api_usage none = { .prompt = 3, .cached = 3 };
-    vug_buf to = { 0 };
-    vug_api_usage_event(&stream_head, &none, &to);
-    assert_non_null(strstr(to.ptr,
-                           "\"timings\":{\"cache_n\":3,\"prompt_n\":0,\"prompt_ms\":0,"
-                           "\"prompt_per_token_ms\":0,\"prompt_per_second\":0,\"predicted_n\":0,"
-                           "\"predicted_ms\":0,\"predicted_per_token_ms\":0,"
-                           "\"predicted_per_second\":0}}"));
-    vug_buf_release(&to);
-}
-
 /* ---- a client -------------------------------------------------------------------------- */
 
 /* Accumulates deltas like openai-python's accumulate_delta: joins strings except `type`, and finds
@@ -807,8 +769,6 @@ int main(void)
         cmocka_unit_test(test_logprobs_of_an_empty_answer),
         cmocka_unit_test(test_logprobs_have_a_minimum),
         cmocka_unit_test(test_end_of_stream),
-        cmocka_unit_test(test_timings_of_stream),
-        cmocka_unit_test(test_timings_of_nothing),
         cmocka_unit_test(test_clients_can_accumulate_streams),
         cmocka_unit_test(test_stream_equals_whole_answer),
         cmocka_unit_test(test_several_choices),
