@@ -65,6 +65,14 @@ typedef struct {
     size_t from, to; /* bytes; `to` is exclusive */
 } vug_range;
 
+/* Tokens of a part of a prompt's text that are known, such as those of an answer that was
+ * generated earlier. */
+typedef struct {
+    size_t from, to;   /* bytes; `to` is exclusive */
+    const int32_t *id; /* [n] */
+    size_t n;
+} vug_replay;
+
 /* The rendered text, with its BOS if the family has one. The `untrusted` ranges, ascending
  * and disjoint, cover the text that came from messages and tools: special tokens that are
  * spelled there stay text, so that no message can end a turn. */
@@ -72,17 +80,43 @@ typedef struct {
     vug_text text;
     vug_range *untrusted; /* [n_untrusted] */
     size_t n_untrusted;
+    const vug_replay *replay; /* [n_replays], ascending and disjoint; the caller's */
+    size_t n_replays;
 } vug_prompt;
 
 VUG_API void vug_prompt_release(vug_prompt *prompt);
 VUG_API VUG_MUST_CHECK vug_status vug_chat_render(const vug_chat *chat,
                                                   const vug_conversation *conversation,
                                                   vug_prompt *out, vug_err *err);
-/* The tokens of a prompt. Special tokens are recognised outside of the untrusted ranges
- * only; nothing is added in front. */
+/* The tokens of a prompt: of its replays those that are given, of the text between them the
+ * tokenizer's. Special tokens are recognised outside of the untrusted ranges only; nothing is
+ * added in front. */
 VUG_API VUG_MUST_CHECK vug_status vug_prompt_encode(const vug_tokenizer *tokenizer,
                                                     const vug_prompt *prompt, vug_tokens *out,
                                                     vug_err *err);
+
+/* Whether id [n] spell what the prompt has from byte `from` to `*to`, with no control token in
+ * untrusted text: then they may replace it, as a vug_replay. The model reads the same text in any
+ * case, but its cache has the tokens that were sampled, which may be others than the tokenizer's. */
+VUG_API bool vug_prompt_match(const vug_tokenizer *tokenizer, const vug_prompt *prompt, size_t from,
+                              const int32_t *id, size_t n, size_t *to);
+
+enum { VUG_CHAT_MARKS = 4 };
+
+typedef struct {
+    vug_mark mark[VUG_CHAT_MARKS];
+    size_t n;
+} vug_chat_marks;
+
+/* Where prompts may branch from that of a conversation, which has `n_tokens` tokens: in other
+ * conversations with its system message, when the last question is edited, when it is answered,
+ * and when the next question follows. These prompts are rendered to compare them; what the
+ * template refuses has no mark. */
+VUG_API VUG_MUST_CHECK vug_status vug_chat_mark(const vug_chat *chat,
+                                                const vug_conversation *conversation,
+                                                const vug_tokenizer *tokenizer,
+                                                const vug_prompt *prompt, size_t n_tokens,
+                                                vug_chat_marks *out, vug_err *err);
 
 /* ---- tool calls ------------------------------------------------------------ */
 

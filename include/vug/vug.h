@@ -427,8 +427,20 @@ typedef struct {
     size_t n_top;
 } vug_piece;
 
-/* Told how many tokens of the prompt are cached, before the others are computed. */
-typedef void vug_prompt_fn(size_t n_cached, void *user);
+/* Why later prompts may branch at a place, in the order in which the cache gives places up. */
+typedef enum {
+    VUG_MARK_PROMPT, /* on the way of a long prompt */
+    VUG_MARK_TURN,   /* the last user turn, the opening of the answer */
+    VUG_MARK_SYSTEM, /* the end of the system turn */
+} vug_mark_kind;
+
+/* A later prompt may have the same first `at` tokens and others from there on. The cache keeps
+ * what layers with a sliding window need to continue there. */
+typedef struct {
+    size_t at;
+    vug_mark_kind kind;
+} vug_mark;
+
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
@@ -448,7 +460,9 @@ typedef struct {
     int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
     const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
-    int priority;                   /* as in vug_forward_options */
+    const vug_mark *mark; /* [n_marks] of the prompt, such as vug_chat_mark finds; the first 4
+                             count; without any: 16 tokens before its end */
+    size_t n_marks;
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_prompt_fn *on_prompt;
     vug_piece_fn *on_piece;

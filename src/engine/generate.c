@@ -3,9 +3,9 @@
 #include "engine/constraints.h"
 #include "engine/sampler.h"
 
-/* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
- * a conversation may have other tokens there. */
-enum { ANSWER_PREFIX = 16, LONG_PROMPT = 1024 };
+/* For prompts without marks: more tokens than templates use at the end of a prompt to open the
+ * answer. */
+enum { ANSWER_PREFIX = 16, LONG_PROMPT = 1024, MOST_MARKS = 4 };
 
 /* The state of one generation. */
 typedef struct {
@@ -200,11 +200,12 @@ static vug_status flush_text(generation_state *g, vug_err *err)
     return VUG_OK;
 }
 
-/* Marks where the next prompt may depart from this one: before the opening of the answer, which
- * templates repeat without the thinking, and on the way of a long prompt. */
-static void mark_branches(vug_session *s, size_t n)
+/* Marks where the next prompt may depart from this one, and places on the way of a long one. */
+static void mark_branches(vug_session *s, size_t n, const vug_generate_options *o)
 {
-    if (n > ANSWER_PREFIX)
+    for (size_t i = 0; i < o->n_marks && i < MOST_MARKS; i++)
+        vug_session_mark(s, o->mark[i].at, o->mark[i].kind);
+    if (o->n_marks == 0 && n > ANSWER_PREFIX)
         vug_session_mark(s, n - ANSWER_PREFIX, VUG_MARK_TURN);
     for (size_t quarter = 1; quarter < 4 && n >= LONG_PROMPT; quarter++)
         vug_session_mark(s, n / 4 * quarter, VUG_MARK_PROMPT);
@@ -216,9 +217,7 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;
-    if (g->o->on_prompt)
-        g->o->on_prompt(g->out->n_cached, g->o->user);
-    mark_branches(g->session, n);
+    mark_branches(g->session, n, g->o);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
     const double first = vug_now();

@@ -14,12 +14,6 @@
 
 enum { VUG_MAX_MARKS = 8 };
 
-/* A boundary at which a later prompt may branch; see vug_prefix_pin. */
-typedef struct {
-    size_t at;
-    vug_mark_kind kind;
-} vug_mark;
-
 typedef struct {
     vug_kv_pool *pool;
     vug_prefix_tree *tree;
@@ -32,7 +26,7 @@ typedef struct {
     vug_page *table[VUG_KV_MAX_GROUPS]; /* [blocks of the capacity]; 0: no page */
     size_t first[VUG_KV_MAX_GROUPS];    /* blocks before this one have no page */
     size_t end;                         /* blocks from this one on have no page */
-    vug_mark mark[VUG_MAX_MARKS];       /* [n_marks] */
+    vug_mark mark[VUG_MAX_MARKS];       /* [n_marks], for vug_prefix_pin */
     size_t n_marks;
 } vug_kv_sequence;
 

@@ -26,7 +26,7 @@
  */
 
 #include "engine/kv_pool.h"
-#include "engine/prefix_key.h"
+#include "vug/vug.h"
 
 typedef struct vug_prefix_tree vug_prefix_tree;
 typedef struct vug_prefix_node vug_prefix_node;
@@ -86,13 +86,6 @@ vug_prefix_node *vug_prefix_add_last(vug_prefix_tree *tree, vug_prefix_node *nod
                                      const int32_t *id, size_t n, vug_page *page);
 
 /* ---- snapshots ------------------------------------------------------------------- */
-
-/* Where later prompts may branch, in the order in which they are given up. */
-typedef enum {
-    VUG_MARK_PROMPT, /* on the way of a long prompt */
-    VUG_MARK_TURN,   /* the start of the last user turn, the opening of the answer */
-    VUG_MARK_SYSTEM, /* the end of the system turn */
-} vug_mark_kind;
 
 /* Pins the pages of sliding groups that boundary `p` needs, if the nodes on the path to `node`
  * hold all of them; `node`, which the caller has entered, or an ancestor contains position p - 1.

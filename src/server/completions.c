@@ -41,6 +41,7 @@ static vug_status generate_chat_choice(vug_server_response *response, int choice
     if (st != VUG_OK)
         return st;
     vug_chat_choice_finish(response->chat, finish);
+    vug_server_remember_answer(request, response->chat, &response->tokens);
     return vug_server_response_end_choice(response, err);
 }
 

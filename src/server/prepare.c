@@ -7,9 +7,6 @@
 
 /* Parses requests and checks them against the model: whatever can fail before the first token. */
 
-/* The last tokens of a text that may change when it is continued. */
-enum { UNSTABLE_TEXT_TOKENS = 2 };
-
 size_t vug_server_request_bytes(const vug_server_request *request)
 {
     size_t n = sizeof(*request) + request->arena.held + request->prompt.text.len;
@@ -32,27 +29,27 @@ void vug_server_request_free(vug_server_request *request)
 
 /* ---- prompts ------------------------------------------------------------------------ */
 
-static bool render_chat(vug_server_request *request, vug_api_error *error)
+static vug_conversation make_conversation(const vug_server_request *request)
 {
-    const vug_service *s = request->service;
     const vug_api_request *r = &request->api;
     const bool with_tools = r->tool_choice != VUG_TOOLS_NONE;
-    vug_err err;
-    if (!s->chat)
-        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "messages", "%s", s->chat_error.msg);
-    if (with_tools && !vug_chat_supports_tools(s->chat))
-        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "tools",
-                                 "tools: the chat template of this model does not support tools");
-    const vug_conversation conversation = {
-        .messages = r->messages.ptr,
-        .messages_len = r->messages.len,
+    return (vug_conversation){
+        .messages = request->messages.ptr,
+        .messages_len = request->messages.len,
         .tools = with_tools ? r->tools.ptr : NULL,
         .tools_len = with_tools ? r->tools.len : 0,
         .variables = r->template_variables.len ? r->template_variables.ptr : NULL,
         .variables_len = r->template_variables.len,
         .no_generation_prompt = r->no_generation_prompt,
     };
-    if (vug_chat_render(s->chat, &conversation, &request->prompt, &err) == VUG_OK)
+}
+
+static bool render_chat(vug_server_request *request, const vug_conversation *conversation,
+                        vug_api_error *error)
+{
+    const vug_service *s = request->service;
+    vug_err err;
+    if (vug_chat_render(s->chat, conversation, &request->prompt, &err) == VUG_OK)
         return true;
     const char *param = vug_str_starts(vug_str_of(err.msg), "variables: ") ? "chat_template_kwargs"
                                                                            : "messages";
@@ -64,6 +61,40 @@ static bool render_chat(vug_server_request *request, vug_api_error *error)
         vug_api_error_set(error, error->kind, "messages", "%s%s", vug_path_base(source),
                           err.msg + strlen(source));
     return false;
+}
+
+/* The tokens of a chat's prompt, and where later prompts may branch. */
+static vug_status encode_chat(vug_server_request *request, const vug_conversation *conversation,
+                              vug_err *err)
+{
+    const vug_service *s = request->service;
+    vug_tokens *tokens = &request->tokens[0];
+    VUG_TRY(vug_server_find_replays(request, err));
+    VUG_TRY(vug_prompt_encode(s->tokenizer, &request->prompt, tokens, err));
+    if (request->api.endpoint != VUG_API_CHAT || !s->has_windows)
+        return VUG_OK;
+    return vug_chat_mark(s->chat, conversation, s->tokenizer, &request->prompt, tokens->n,
+                         &request->marks, err);
+}
+
+static bool make_chat_prompt(vug_server_request *request, vug_api_error *error)
+{
+    const vug_service *s = request->service;
+    const vug_api_request *r = &request->api;
+    vug_err err;
+    if (!s->chat)
+        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "messages", "%s", s->chat_error.msg);
+    if (r->tool_choice != VUG_TOOLS_NONE && !vug_chat_supports_tools(s->chat))
+        return vug_api_error_set(error, VUG_API_BAD_REQUEST, "tools",
+                                 "tools: the chat template of this model does not support tools");
+    if (vug_server_find_answers(request, &err) != VUG_OK)
+        return vug_api_error_from(error, &err, "messages");
+    const vug_conversation conversation = make_conversation(request);
+    if (!render_chat(request, &conversation, error))
+        return false;
+    if (r->endpoint != VUG_API_TEMPLATE && encode_chat(request, &conversation, &err) != VUG_OK)
+        return vug_api_error_from(error, &err, "messages");
+    return true;
 }
 
 static bool encode_prompt(const vug_server_request *request, const vug_api_prompt *prompt,
@@ -87,39 +118,16 @@ static bool encode_prompt(const vug_server_request *request, const vug_api_promp
     return true;
 }
 
-/* Counts the tokens after the last message, which open the answer. */
-static vug_status count_unstable(vug_server_request *request, vug_err *err)
-{
-    const vug_prompt *p = &request->prompt;
-    const size_t from = p->n_untrusted ? p->untrusted[p->n_untrusted - 1].to : 0;
-    vug_tokens opening;
-    VUG_TRY(vug_tokenizer_encode(request->service->tokenizer, p->text.ptr + from,
-                                 p->text.len - from, VUG_ENCODE_PARSE_SPECIAL, &opening, err));
-    request->n_unstable = opening.n;
-    vug_tokens_release(&opening);
-    return VUG_OK;
-}
-
 static bool make_prompts(vug_server_request *request, vug_api_error *error)
 {
     const vug_api_request *r = &request->api;
-    vug_err err;
     request->n_prompts = r->messages.len ? 1 : r->n_prompts;
     request->tokens =
             vug_arena_alloc(&request->arena, request->n_prompts, sizeof(*request->tokens));
     if (!request->tokens)
         return vug_api_error_no_memory(error);
-    if (r->messages.len) {
-        if (!render_chat(request, error))
-            return false;
-        if (r->endpoint != VUG_API_TEMPLATE &&
-            (vug_prompt_encode(request->service->tokenizer, &request->prompt, &request->tokens[0],
-                               &err) != VUG_OK ||
-             count_unstable(request, &err) != VUG_OK))
-            return vug_api_error_from(error, &err, "messages");
-        return true;
-    }
-    request->n_unstable = UNSTABLE_TEXT_TOKENS;
+    if (r->messages.len)
+        return make_chat_prompt(request, error);
     for (size_t i = 0; i < request->n_prompts; i++) {
         if (!encode_prompt(request, &r->prompt[i], &request->tokens[i], error))
             return false;

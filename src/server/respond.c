@@ -109,6 +109,7 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
     vug_buf_release(&response->events);
     vug_buf_release(&response->record);
     vug_buf_release(&response->token_text);
+    vug_tokens_release(&response->tokens);
 }
 
 /* ---- tokens ------------------------------------------------------------------------- */
@@ -229,6 +230,8 @@ static vug_generate_options generate_options(vug_server_response *response,
         .min_tokens = r->min_tokens,
         .stop = r->stop_id,
         .n_stop = r->n_stop_ids,
+        .mark = request->marks.mark,
+        .n_marks = request->marks.n,
         /* Completions list the stop token, so that a one-token answer always has one entry: clients
          * that score an echoed prompt drop the last one. Chats do not list it. */
         .report_stop = response->completion && r->logprobs,
@@ -302,6 +305,9 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     vug_status st = check_memory(response, err);
     if (g.finish == VUG_FINISH_CANCELLED)
         st = VUG_FAIL(err, VUG_CANCELLED, "the request was cancelled");
+    vug_tokens_release(&response->tokens);
+    response->tokens = g.tokens;
+    g.tokens = (vug_tokens){ 0 };
     vug_generation_release(&g);
     return st;
 }

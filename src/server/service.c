@@ -35,6 +35,8 @@ static vug_status load_model(vug_service *s, vug_err *err)
         return VUG_UNSUPPORTED;
     VUG_TRY(open_chat(s, err));
     s->sampling = vug_model_sampling(s->model);
+    for (size_t i = 0; i < (size_t)s->info.n_layers; i++)
+        s->has_windows |= vug_model_layer(s->model, i).window > 0;
     return VUG_OK;
 }
 
@@ -91,10 +93,15 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
     if (st == VUG_OK)
         st = vug_grammar_cache_create(options->http.metrics, &s->grammars, err);
     if (st == VUG_OK)
+        st = vug_answer_cache_create(VUG_ANSWER_CACHE_BYTES, &s->answers, err);
+    if (st == VUG_OK)
         st = vug_worker_create(s->opt.model.slots, options->max_waiting, options->http.metrics,
                                &s->worker, err);
     if (st != VUG_OK) {
-        vug_service_destroy(s);
+        vug_free(s->resolved_path);
+        vug_answer_cache_destroy(s->answers);
+        vug_grammar_cache_destroy(s->grammars);
+        vug_free(s);
         return st;
     }
     *out = s;
@@ -120,6 +127,7 @@ void vug_service_destroy(vug_service *s)
     if (!s)
         return;
     vug_worker_destroy(s->worker);
+    vug_answer_cache_destroy(s->answers);
     vug_grammar_cache_destroy(s->grammars);
     vug_chat_close(s->own_chat);
     vug_model_close(s->model);

@@ -61,6 +61,10 @@ const int32_t *vug_tokenizer_prefix(const vug_tokenizer *tokenizer, size_t *n);
 /* Appends the bytes that a token stands for in a text, which may be part of a character.
  * False for an id without a token. */
 bool vug_tokenizer_append_bytes(const vug_tokenizer *tokenizer, int32_t id, vug_buf *to);
+/* The tokens of a part of a prompt. A replay that is only partly within it counts as text. */
+VUG_MUST_CHECK vug_status vug_prompt_encode_part(const vug_tokenizer *tokenizer,
+                                                 const vug_prompt *prompt, vug_range part,
+                                                 vug_tokens *out, vug_err *err);
 /* From now on calls on `state` fail with VUG_CANCELLED while the token, which may be NULL, is
  * triggered. */
 void vug_grammar_state_set_cancel(vug_grammar_state *state, const vug_cancel_token *cancel);

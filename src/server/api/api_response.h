@@ -86,7 +86,8 @@ typedef struct {
     /* Its last event has the timings; NULL: another event is the last of the stream. */
     const vug_api_usage *timings;
 
-    vug_buf content, thinking, calls; /* output without a stream */
+    vug_buf content, thinking; /* what the client has seen */
+    vug_buf calls;             /* output without a stream */
     vug_buf piece, name, arguments;
     vug_logprob_lists tokens;
     size_t n_calls;
@@ -100,6 +101,10 @@ void vug_chat_choice_logprob(vug_chat_choice *choice, const vug_api_logprob *log
 /* A vug_part_fn whose `user` is the choice. False when a stop or a call has ended it. */
 bool vug_chat_choice_part(const vug_part *part, void *choice);
 void vug_chat_choice_finish(vug_chat_choice *choice, vug_finish finish);
+enum { VUG_CALL_ID_BYTES = 32 };
+/* The id of a tool call, from 0, of the choice. */
+void vug_chat_choice_call_id(const vug_chat_choice *choice, size_t call,
+                             char out[VUG_CALL_ID_BYTES]);
 bool vug_chat_choice_ok(const vug_chat_choice *choice);
 size_t vug_chat_choice_bytes(const vug_chat_choice *choice);
 void vug_chat_choice_release(vug_chat_choice *choice);

@@ -50,9 +50,9 @@ static void output_content(vug_chat_choice *c, const char *text, size_t len)
         vug_json_put_text(&js, "content", text, len);
         end_event(c, &js);
     } else {
-        vug_buf_append(&c->content, text, len);
         vug_logprobs_commit(&c->tokens);
     }
+    vug_buf_append(&c->content, text, len);
 }
 
 static void write_thinking(const vug_api_response_head *head, const char *text, size_t len,
@@ -72,9 +72,9 @@ static void output_thinking(vug_chat_choice *c, const char *text, size_t len)
         write_thinking(c->head, text, len, &js);
         end_event(c, &js);
     } else {
-        vug_buf_append(&c->thinking, text, len);
         vug_logprobs_commit(&c->tokens);
     }
+    vug_buf_append(&c->thinking, text, len);
 }
 
 /* False when a stop was found. */
@@ -98,13 +98,18 @@ static void flush_content(vug_chat_choice *c)
 
 /* ---- calls ----------------------------------------------------------------------- */
 
-/* Through "name" of "function". The id is unique for each call of each choice: hashed from the
- * request's id. */
+/* The id is unique for each call of each choice: hashed from the request's id. */
+void vug_chat_choice_call_id(const vug_chat_choice *c, size_t call, char out[VUG_CALL_ID_BYTES])
+{
+    const uint64_t n = ((uint64_t)c->index << 32) + call + 1;
+    (void)snprintf(out, VUG_CALL_ID_BYTES, "call_%016" PRIx64, vug_splitmix64_at(c->head->id, n));
+}
+
+/* Through "name" of "function". */
 static void write_call(const vug_chat_choice *c, vug_json_writer *js)
 {
-    const uint64_t n = ((uint64_t)c->index << 32) + c->n_calls + 1;
-    char id[32];
-    (void)snprintf(id, sizeof(id), "call_%016" PRIx64, vug_splitmix64_at(c->head->id, n));
+    char id[VUG_CALL_ID_BYTES];
+    vug_chat_choice_call_id(c, c->n_calls, id);
     vug_json_put_string(js, "id", id);
     vug_json_put_string(js, "type", "function");
     vug_json_begin(js, "function", '{');

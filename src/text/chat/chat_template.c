@@ -26,15 +26,6 @@ struct vug_chat {
 
 enum { OWN_VARIABLES = 4, MAX_VARIABLES = 256 };
 
-/* The input of a template. As in transformers (utils/chat_template_utils.py,
- * render_jinja_template), messages, tools, documents and add_generation_prompt are always set. */
-typedef struct {
-    const vug_jv *messages;
-    const vug_jv *tools; /* NULL: none */
-    const vug_jv *given; /* the caller's object; NULL: none */
-    bool no_generation_prompt;
-} render_input;
-
 typedef struct {
     vug_template_var var[OWN_VARIABLES + VUG_CHAT_MAX_TOKENS + MAX_VARIABLES];
     size_t n;
@@ -70,7 +61,7 @@ static vug_status add_given_variables(variable_list *v, const vug_jv *given, vug
     return VUG_OK;
 }
 
-static vug_status render(const vug_chat *chat, const chat_template *t, const render_input *input,
+static vug_status render(const vug_chat *chat, const chat_template *t, const vug_chat_input *input,
                          vug_prompt *out, vug_err *err)
 {
     variable_list vars = { .none = { .type = VUG_JSON_NULL },
@@ -147,7 +138,7 @@ static vug_status run_probe(const vug_chat *chat, chat_template *tmpl,
 {
     vug_arena arena = { 0 };
     vug_prompt prompt = { 0 };
-    render_input input = { .no_generation_prompt = true };
+    vug_chat_input input = { .no_generation_prompt = true };
     vug_status st =
             vug_json_tree(vug_str_of(probe->messages), "probe", &arena, &input.messages, err);
     if (st == VUG_OK) /* tokens may only be known later */
@@ -297,18 +288,25 @@ static vug_status read_variables(const vug_conversation *c, vug_arena *arena, co
     return VUG_OK;
 }
 
-static vug_status render_conversation(const vug_chat *chat, const vug_conversation *c,
-                                      vug_arena *arena, vug_prompt *out, vug_err *err)
+vug_status vug_chat_read(const vug_conversation *c, vug_arena *arena, vug_chat_input *out,
+                         vug_err *err)
 {
-    render_input input = { .no_generation_prompt = c->no_generation_prompt };
-    VUG_TRY(vug_messages_read((vug_str){ c->messages, c->messages_len }, arena, &input.messages,
+    *out = (vug_chat_input){ .no_generation_prompt = c->no_generation_prompt,
+                             .strict = c->strict };
+    VUG_TRY(vug_messages_read((vug_str){ c->messages, c->messages_len }, arena, &out->messages,
                               err));
-    VUG_TRY(vug_tools_read((vug_str){ c->tools, c->tools_len }, c->strict, arena, &input.tools,
+    VUG_TRY(vug_tools_read((vug_str){ c->tools, c->tools_len }, c->strict, arena, &out->tools,
                            err));
-    VUG_TRY(read_variables(c, arena, &input.given, err));
+    return read_variables(c, arena, &out->given, err);
+}
+
+vug_status vug_chat_render_input(const vug_chat *chat, const vug_chat_input *given,
+                                 vug_arena *arena, vug_prompt *out, vug_err *err)
+{
+    vug_chat_input input = *given;
     const chat_template *tmpl =
             input.tools && chat->with_tools.tmpl ? &chat->with_tools : &chat->main;
-    if (!c->strict)
+    if (!input.strict)
         VUG_TRY(vug_messages_adapt(input.messages, &tmpl->capabilities, arena, &input.messages,
                                    err));
     return render(chat, tmpl, &input, out, err);
@@ -318,7 +316,10 @@ vug_status vug_chat_render(const vug_chat *chat, const vug_conversation *convers
                            vug_prompt *out, vug_err *err)
 {
     vug_arena arena = { 0 };
-    const vug_status st = render_conversation(chat, conversation, &arena, out, err);
+    vug_chat_input input;
+    vug_status st = vug_chat_read(conversation, &arena, &input, err);
+    if (st == VUG_OK)
+        st = vug_chat_render_input(chat, &input, &arena, out, err);
     vug_arena_release(&arena);
     return st;
 }

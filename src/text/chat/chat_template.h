@@ -3,6 +3,7 @@
 
 /* Making a vug_chat from the text of its template and its tokens, wherever they come from. */
 
+#include "core/json.h"
 #include "core/mem.h"
 #include "text/chat/builtin_templates.h"
 #include "text/chat/output_format.h"
@@ -31,5 +32,19 @@ VUG_MUST_CHECK vug_status vug_chat_create(const vug_chat_parts *parts, vug_chat 
 void vug_messages_write(const vug_message *message, size_t n, vug_buf *to);
 /* How the model writes its answers. */
 const vug_output_format *vug_chat_output_format(const vug_chat *chat);
+
+/* What a template renders, as values in an arena. As in transformers (utils/chat_template_utils.py,
+ * render_jinja_template), messages, tools, documents and add_generation_prompt are always set. */
+typedef struct {
+    const vug_jv *messages;
+    const vug_jv *tools; /* NULL: none */
+    const vug_jv *given; /* the caller's variables; NULL: none */
+    bool no_generation_prompt, strict;
+} vug_chat_input;
+
+VUG_MUST_CHECK vug_status vug_chat_read(const vug_conversation *conversation, vug_arena *arena,
+                                        vug_chat_input *out, vug_err *err);
+VUG_MUST_CHECK vug_status vug_chat_render_input(const vug_chat *chat, const vug_chat_input *input,
+                                                vug_arena *arena, vug_prompt *out, vug_err *err);
 
 #endif

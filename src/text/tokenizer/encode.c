@@ -15,6 +15,7 @@
 typedef struct {
     const vug_tokenizer *t;
     bool parse_special;
+    bool continues;           /* the text is not the beginning of a whole */
     vug_range_list untrusted; /* of the text that is encoded */
     vug_range *moved;         /* what `untrusted` points to; moves when bytes are replaced */
     vug_buf clean;            /* the text with U+FFFD for invalid bytes, if it had any */
@@ -197,7 +198,7 @@ static vug_status encode_word(void *user, vug_str word, vug_err *err)
 static vug_status encode_spans(encode_state *e, vug_added_token_split *split, size_t at)
 {
     vug_text_span span;
-    for (bool first = at == 0; vug_added_token_split_next(split, &span); first = false) {
+    for (bool first = at == 0 && !e->continues; vug_added_token_split_next(split, &span); first = false) {
         if (!span.token)
             VUG_TRY(vug_pre_tokenizer_apply(&e->t->pre_tokenizer, span.text, first, &e->work,
                                             encode_word, e, e->err));
@@ -236,7 +237,8 @@ static vug_status encode_text(encode_state *e, vug_str text, size_t at)
 
 static vug_status encode_all(encode_state *e, vug_str text)
 {
-    if (!replace_invalid(e, &text) || !vug_bpe_cache_init(&e->cache, text.len))
+    e->clean.len = 0;
+    if (!replace_invalid(e, &text))
         return out_of_memory(e);
     extend_ranges(e, text);
     vug_added_token_split split = { .set = &e->t->added_raw,
@@ -304,6 +306,8 @@ vug_status vug_tokenizer_encode(const vug_tokenizer *t, const char *text, size_t
     const bool around = (flags & (VUG_ENCODE_ADD_SPECIAL | VUG_ENCODE_ADD_MISSING)) != 0;
     vug_status st = around ? push_special(&e, &t->prefix) : VUG_OK;
     if (st == VUG_OK)
+        st = vug_bpe_cache_init(&e.cache, len) ? VUG_OK : out_of_memory(&e);
+    if (st == VUG_OK)
         st = encode_all(&e, (vug_str){ text, len });
     if (flags & VUG_ENCODE_ADD_MISSING)
         drop_repeated(&e.ids, t->prefix.n);
@@ -337,19 +341,105 @@ static vug_status check_untrusted(const vug_prompt *prompt, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_prompt_encode(const vug_tokenizer *t, const vug_prompt *prompt, vug_tokens *out,
-                             vug_err *err)
+static vug_status check_replays(const vug_prompt *prompt, vug_err *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < prompt->n_replays; i++) {
+        const vug_replay *r = &prompt->replay[i];
+        if (r->from < at || r->to < r->from || r->to > prompt->text.len)
+            return VUG_FAIL(err, VUG_ARGUMENT,
+                            "the text of replay %zu of a prompt is %zu to %zu, expected ranges "
+                            "within its %zu bytes, ascending and apart",
+                            i, r->from, r->to, prompt->text.len);
+        at = r->to;
+    }
+    return VUG_OK;
+}
+
+/* Encodes a part of the prompt that has no replays. */
+static vug_status encode_part(encode_state *e, const vug_prompt *p, vug_range part)
+{
+    const vug_range_list all = { p->untrusted, p->n_untrusted };
+    if (part.from == part.to)
+        return VUG_OK;
+    e->untrusted = clip_ranges(&all, part.from, part.to, e->moved);
+    e->continues = part.from > 0;
+    return encode_all(e, (vug_str){ p->text.ptr + part.from, part.to - part.from });
+}
+
+static vug_status encode_parts(encode_state *e, const vug_prompt *p, vug_range whole)
+{
+    vug_range part = { whole.from, whole.from };
+    for (size_t i = 0; i < p->n_replays; i++) {
+        const vug_replay *r = &p->replay[i];
+        if (r->from < part.from || r->to > whole.to)
+            continue;
+        part.to = r->from;
+        VUG_TRY(encode_part(e, p, part));
+        for (size_t k = 0; k < r->n; k++) {
+            if (!vug_id_list_push(&e->ids, (uint32_t)r->id[k]))
+                return out_of_memory(e);
+        }
+        part.from = r->to;
+    }
+    part.to = whole.to;
+    return encode_part(e, p, part);
+}
+
+vug_status vug_prompt_encode_part(const vug_tokenizer *t, const vug_prompt *prompt, vug_range part,
+                                  vug_tokens *out, vug_err *err)
 {
     VUG_TRY(check_length(prompt->text.len, err));
     VUG_TRY(check_untrusted(prompt, err));
+    VUG_TRY(check_replays(prompt, err));
     encode_state e = { .t = t, .parse_special = true, .err = err };
-    if (prompt->n_untrusted > 0) {
-        e.moved = vug_alloc(prompt->n_untrusted, sizeof(*e.moved));
-        if (!e.moved)
-            return out_of_memory(&e);
-        memcpy(e.moved, prompt->untrusted, prompt->n_untrusted * sizeof(*e.moved));
-        e.untrusted = (vug_range_list){ e.moved, prompt->n_untrusted };
-    }
-    const vug_status st = encode_all(&e, (vug_str){ prompt->text.ptr, prompt->text.len });
+    e.moved = vug_alloc(prompt->n_untrusted + 1, sizeof(*e.moved));
+    vug_status st = VUG_OK;
+    if (!e.moved || !vug_bpe_cache_init(&e.cache, part.to - part.from))
+        st = out_of_memory(&e);
+    if (st == VUG_OK)
+        st = encode_parts(&e, prompt, part);
     return finish_encoding(&e, st, out);
+}
+
+vug_status vug_prompt_encode(const vug_tokenizer *t, const vug_prompt *prompt, vug_tokens *out,
+                             vug_err *err)
+{
+    return vug_prompt_encode_part(t, prompt, (vug_range){ 0, prompt->text.len }, out, err);
+}
+
+/* ---- replays ---------------------------------------------------------------------- */
+
+static bool overlaps_untrusted(const vug_prompt *p, size_t from, size_t to)
+{
+    size_t low = 0;
+    for (size_t high = p->n_untrusted; low < high;) {
+        const size_t mid = low + (high - low) / 2;
+        if (p->untrusted[mid].to <= from)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < p->n_untrusted && p->untrusted[low].from < to;
+}
+
+bool vug_prompt_match(const vug_tokenizer *t, const vug_prompt *prompt, size_t from,
+                      const int32_t *id, size_t n, size_t *to)
+{
+    vug_buf bytes = { 0 };
+    size_t at = from;
+    bool same = true;
+    for (size_t i = 0; i < n && same; i++) {
+        bytes.len = 0;
+        same = id[i] >= 0 && (size_t)id[i] < t->vocab.n_ids &&
+               vug_tokenizer_append_bytes(t, id[i], &bytes) && !bytes.bad &&
+               bytes.len <= prompt->text.len - at &&
+               (bytes.len == 0 || memcmp(bytes.ptr, prompt->text.ptr + at, bytes.len) == 0) &&
+               !(vug_tokenizer_is_control_id(t, (uint32_t)id[i]) &&
+                 overlaps_untrusted(prompt, at, at + bytes.len));
+        at += bytes.len;
+    }
+    vug_buf_release(&bytes);
+    *to = at;
+    return same;
 }

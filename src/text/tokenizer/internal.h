@@ -32,6 +32,7 @@ struct vug_tokenizer {
     const vug_added_token **respelled; /* [n_respelled] by id: pattern differs from content */
     size_t n_respelled;
     uint8_t *special_bits;                /* a bit per id: decoding can leave the token out */
+    uint8_t *control_bits;                /* a bit per id: `control` of its added token */
     vug_added_token_set added_raw;        /* added tokens that are found before the normalizer */
     vug_added_token_set added_normalized; /* added tokens that are found after it */
     vug_str pre_tokenizer_regex;          /* of a byte-level GGUF tokenizer; empty: GPT-2's */
@@ -46,6 +47,11 @@ struct vug_tokenizer {
 static inline bool vug_tokenizer_is_special_id(const vug_tokenizer *t, uint32_t id)
 {
     return t->special_bits[id / 8] >> (id % 8) & 1;
+}
+
+static inline bool vug_tokenizer_is_control_id(const vug_tokenizer *t, uint32_t id)
+{
+    return t->control_bits[id / 8] >> (id % 8) & 1;
 }
 
 /* ---- building (tokenizer_builder.c) ---------------------------------------

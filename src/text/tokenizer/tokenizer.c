@@ -35,7 +35,7 @@ uint64_t vug_tokenizer_memory(const vug_tokenizer *t)
 {
     return sizeof(*t) + t->arena.held + vug_vocab_memory(&t->vocab) + vug_bpe_memory(&t->bpe) +
            t->n_added * (sizeof(*t->added) + 2 * sizeof(const vug_added_token *)) +
-           t->vocab.n_ids / 8 + 1;
+           2 * (t->vocab.n_ids / 8 + 1);
 }
 
 const int32_t *vug_tokenizer_prefix(const vug_tokenizer *t, size_t *n)

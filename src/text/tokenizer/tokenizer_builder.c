@@ -199,6 +199,11 @@ static vug_status list_respelled(vug_tokenizer *t, vug_err *err)
     return VUG_OK;
 }
 
+static void set_bit(uint8_t *bits, uint32_t id)
+{
+    bits[id / 8] = (uint8_t)(bits[id / 8] | 1u << (id % 8));
+}
+
 static vug_status build_added_sets(vug_tokenizer *t, const char *name, vug_err *err)
 {
     VUG_TRY(normalize_patterns(t, name, err));
@@ -208,12 +213,15 @@ static vug_status build_added_sets(vug_tokenizer *t, const char *name, vug_err *
         !vug_added_token_set_init(&t->added_normalized, t->added, t->n_added, true))
         return VUG_FAIL_NOMEM(err, "the added tokens", t->n_added * sizeof(void *));
     t->special_bits = vug_alloc_zero(t->vocab.n_ids / 8 + 1, 1);
-    if (!t->special_bits)
+    t->control_bits = vug_alloc_zero(t->vocab.n_ids / 8 + 1, 1);
+    if (!t->special_bits || !t->control_bits)
         return VUG_FAIL_NOMEM(err, "the added tokens", t->vocab.n_ids / 8 + 1);
     for (size_t i = 0; i < t->n_added; i++) {
         const uint32_t id = t->added[i].id;
         if (t->added[i].special)
-            t->special_bits[id / 8] = (uint8_t)(t->special_bits[id / 8] | 1u << (id % 8));
+            set_bit(t->special_bits, id);
+        if (t->added[i].control)
+            set_bit(t->control_bits, id);
     }
     return VUG_OK;
 }
@@ -253,6 +261,7 @@ void vug_tokenizer_close(vug_tokenizer *t)
     vug_free(t->added);
     vug_free(t->respelled);
     vug_free(t->special_bits);
+    vug_free(t->control_bits);
     for (size_t i = 0; i < t->n_regexes; i++)
         vug_regex_destroy(t->regex[i]);
     vug_token_trie_cache_destroy(t->trie);

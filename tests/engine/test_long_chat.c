@@ -1,0 +1,163 @@
+/* What long conversations compute again while others take the memory of what they released: chats
+ * of 40 turns whose template drops the thinking of earlier turns, and loops of tool calls. */
+#include "test.h"
+
+#include "engine_help.h"
+
+enum {
+    CONTEXT = 4096,
+    TURNS = 40,
+    SYSTEM = 200,
+    QUESTION = 20,
+    OPENING = 4,
+    THINKING = 150, /* more than a window of 16 and two pages */
+    ANSWER = 20,
+    SLACK = 64, /* what a turn may compute beside its own tokens */
+};
+
+/* The tokens that the next prompts begin with. */
+typedef struct {
+    vug_model *model;
+    int32_t id[CONTEXT];
+    size_t n;
+    uint64_t seed;
+} long_chat;
+
+static void add_tokens(long_chat *c, size_t n)
+{
+    help_tokens(c->seed++, c->id + c->n, n, vug_model_describe(c->model).n_vocab);
+    c->n += n;
+}
+
+static void add_generated(long_chat *c, const vug_generation *g, size_t from)
+{
+    memcpy(c->id + c->n, g->tokens.id + from, (g->tokens.n - from) * sizeof(*c->id));
+    c->n += g->tokens.n - from;
+}
+
+/* Generates `n` tokens after the chat's; every call is a request with a session of its own. */
+static vug_generation ask(const long_chat *c, const vug_mark *mark, size_t n_marks, int n)
+{
+    vug_session *s = help_session(c->model);
+    vug_err err;
+    vug_generation g;
+    const vug_generate_options o = {
+        .max_tokens = n, .ignore_stop = true, .mark = mark, .n_marks = n_marks
+    };
+    help_ok(vug_generate(s, c->id, c->n, &o, &g, &err), &err);
+    assert_int_equal(g.tokens.n, n);
+    vug_session_destroy(s);
+    return g;
+}
+
+/* Others run until what the chat released first has been evicted. */
+static void run_others(const long_chat *c, uint64_t seed)
+{
+    long_chat other = { .model = c->model, .seed = 100000 + seed };
+    add_tokens(&other, 600);
+    vug_generation g = ask(&other, NULL, 0, 2);
+    vug_generation_release(&g);
+}
+
+static void expect_computed(const vug_generation *g, size_t own, const char *what, int turn)
+{
+    if (g->n_prompt - g->n_cached > own + SLACK)
+        fail_msg("turn %d, %s: %zu of %zu tokens are computed, %zu are its own", turn, what,
+                 g->n_prompt - g->n_cached, g->n_prompt, own);
+}
+
+static long_chat begin_chat(const char *model)
+{
+    const vug_model_options o = { .context = CONTEXT, .threads = 1, .batch = 128 };
+    vug_model *m = help_model(model, o);
+    vug_model_options small = o;
+    /* A fraction more than one session: others evict all that is not pinned. */
+    small.kv_memory = vug_model_describe(m).memory.session_cache;
+    small.kv_memory += small.kv_memory / 3;
+    vug_model_close(m);
+    long_chat c = { .model = help_model(model, small), .seed = 1 };
+    add_tokens(&c, SYSTEM);
+    return c;
+}
+
+static void take_turn(long_chat *c, int turn)
+{
+    const size_t own = turn ? ANSWER + QUESTION + OPENING : 0; /* the last answer is new, too */
+    const size_t before = c->n;
+    add_tokens(c, QUESTION);
+    add_tokens(c, OPENING);
+    const vug_mark mark[] = { { SYSTEM, VUG_MARK_SYSTEM },
+                              { before - 1, VUG_MARK_TURN },
+                              { c->n - OPENING - 1, VUG_MARK_TURN } };
+    vug_generation g = ask(c, mark, 3, THINKING + ANSWER), again;
+    if (turn)
+        expect_computed(&g, own, "a question", turn);
+    run_others(c, (uint64_t)turn);
+    again = ask(c, mark, 3, THINKING + ANSWER);
+    expect_computed(&again, OPENING, "another answer", turn);
+    vug_generation_release(&again);
+    run_others(c, (uint64_t)turn + 1000);
+    long_chat edited = *c;
+    edited.n = before;
+    edited.seed += 1000;
+    add_tokens(&edited, QUESTION + OPENING);
+    again = ask(&edited, mark, 3, THINKING);
+    expect_computed(&again, QUESTION + OPENING, "an edited question", turn);
+    vug_generation_release(&again);
+    run_others(c, (uint64_t)turn + 2000);
+    add_generated(c, &g, THINKING); /* the template drops the thinking */
+    vug_generation_release(&g);
+}
+
+static void chat_long(const char *model)
+{
+    long_chat c = begin_chat(model);
+    for (int turn = 0; turn < TURNS; turn++)
+        take_turn(&c, turn);
+    vug_model_close(c.model);
+}
+
+/* Each request repeats the one before, the call that it made and its result. */
+static void loop_calls(const char *model)
+{
+    enum { CALLS = 20, CALL = 30, RESULT = 60 };
+    long_chat c = begin_chat(model);
+    size_t again = 0, known = 0;
+    for (int call = 0; call < CALLS; call++) {
+        add_tokens(&c, RESULT + OPENING);
+        const vug_mark mark[] = { { SYSTEM, VUG_MARK_SYSTEM }, { c.n - 1, VUG_MARK_TURN } };
+        vug_generation g = ask(&c, mark, 2, CALL);
+        if (call > 0 && g.n_cached < known)
+            again += known - g.n_cached;
+        add_generated(&c, &g, 0);
+        known = c.n - 1; /* the last token was not run */
+        vug_generation_release(&g);
+        run_others(&c, (uint64_t)call);
+    }
+    if (again * 50 >= c.n * 1)
+        fail_msg("%zu tokens of %zu are computed again", again, c.n);
+    vug_model_close(c.model);
+}
+
+static void test_chats(void **state)
+{
+    (void)state;
+    chat_long(GOLDEN("gemma3-text"));
+    chat_long(GOLDEN("gemma4-e"));
+}
+
+static void test_tool_calls(void **state)
+{
+    (void)state;
+    loop_calls(GOLDEN("gemma3-text"));
+    loop_calls(GOLDEN("gemma4-e"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chats),
+        cmocka_unit_test(test_tool_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
