@@ -429,7 +429,7 @@ typedef struct {
 
 /* Why later prompts may branch at a place, in the order in which the cache gives places up. */
 typedef enum {
-    VUG_MARK_PROMPT, /* on the way of a long prompt */
+    VUG_MARK_PROMPT, /* on the way of a long prompt, or near the end of one without marks */
     VUG_MARK_TURN,   /* the last user turn, the opening of the answer */
     VUG_MARK_SYSTEM, /* the end of the system turn */
 } vug_mark_kind;

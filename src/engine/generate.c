@@ -206,7 +206,7 @@ static void mark_branches(vug_session *s, size_t n, const vug_generate_options *
     for (size_t i = 0; i < o->n_marks && i < MOST_MARKS; i++)
         vug_session_mark(s, o->mark[i].at, o->mark[i].kind);
     if (o->n_marks == 0 && n > ANSWER_PREFIX)
-        vug_session_mark(s, n - ANSWER_PREFIX, VUG_MARK_TURN);
+        vug_session_mark(s, n - ANSWER_PREFIX, VUG_MARK_PROMPT);
     for (size_t quarter = 1; quarter < 4 && n >= LONG_PROMPT; quarter++)
         vug_session_mark(s, n / 4 * quarter, VUG_MARK_PROMPT);
 }

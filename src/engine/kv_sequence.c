@@ -34,12 +34,18 @@ static void release_blocks(vug_kv_sequence *s, int g, size_t from, size_t to)
     }
 }
 
+/* The pages of full groups go first: then those of windows do not count as left behind. */
 static void drop_pages(vug_kv_sequence *s)
 {
-    for (int g = 0; g < group_count(s); g++) {
-        release_blocks(s, g, s->first[g], s->end);
-        s->first[g] = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int g = 0; g < group_count(s); g++) {
+            const bool full = vug_kv_pool_layout(s->pool)->group[g].window == 0;
+            if (full == (pass == 0))
+                release_blocks(s, g, s->first[g], s->end);
+        }
     }
+    for (int g = 0; g < group_count(s); g++)
+        s->first[g] = 0;
     if (s->node)
         vug_prefix_leave(s->tree, s->node);
     s->node = NULL;

@@ -172,6 +172,8 @@ void vug_prefix_use(vug_prefix_tree *tree, vug_prefix_node *node, int users)
 
 /* ---- pages ----------------------------------------------------------------------- */
 
+#define LATER (UINT64_C(1) << 63) /* in the order of eviction: after all that lack it */
+
 /* An idle page can be evicted unless it is pinned. */
 static void update_idle(vug_prefix_tree *tree, vug_prefix_slot *slot)
 {
@@ -181,6 +183,20 @@ static void update_idle(vug_prefix_tree *tree, vug_prefix_slot *slot)
         vug_prefix_heap_remove(&tree->idle, &slot->entry);
 }
 
+/* Whether a sequence has left a page of a sliding group behind its window, and goes on. */
+static bool is_left_behind(const vug_prefix_tree *tree, const vug_prefix_slot *slot)
+{
+    bool in_use = false;
+    if (tree->layout->group[slot->entry.group].window == 0)
+        return false;
+    for (int g = 0; g < tree->layout->n_groups; g++) {
+        const vug_prefix_slot *other = &slot->entry.node->slot[g];
+        in_use |= tree->layout->group[g].window == 0 && other->page != 0 && !other->idle;
+    }
+    return in_use;
+}
+
+/* Later prompts hardly need pages that were left behind, so all of them go before the others. */
 static void set_idle(vug_prefix_tree *tree, vug_prefix_slot *slot, bool idle)
 {
     if (slot->idle == idle)
@@ -189,7 +205,7 @@ static void set_idle(vug_prefix_tree *tree, vug_prefix_slot *slot, bool idle)
     tree->stats.evictable = idle ? tree->stats.evictable + bytes : tree->stats.evictable - bytes;
     slot->idle = idle;
     if (idle)
-        slot->entry.used = tree->clock;
+        slot->entry.used = tree->clock | (is_left_behind(tree, slot) ? 0 : LATER);
     update_idle(tree, slot);
 }
 

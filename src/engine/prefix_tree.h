@@ -11,10 +11,12 @@
  * around the boundaries where a later prompt may branch. Snapshots pin them there.
  *
  * The tree owns one reference of every page that it holds. A page is evictable when that is the
- * only reference. When the pool asks for memory, the page whose last other reference was released
- * first goes first; of pages that were released between the same calls of the tree, those of the
- * last blocks do. So the pages of a full group go from the end of a path, if a sequence holds the
- * pages of full groups until it releases them together. Pages that snapshots pin go last.
+ * only reference. When the pool asks for memory, pages go first that a sequence left behind the
+ * window of a sliding group: that its page of a full group for the same tokens was still in use
+ * tells them. Of these and of the others, the page whose last other reference was released first
+ * goes first; of pages that were released between the same calls of the tree, those of the last
+ * blocks do. So the pages of a full group go from the end of a path, if a sequence holds the pages
+ * of full groups until it releases them together. Pages that snapshots pin go last.
  *
  * Nodes without pages stay, because they tell what a conversation once was, but no more than
  * 32768 of them and those that sequences have entered: beyond that the least recently used leaf
