@@ -122,10 +122,9 @@ static vug_answer copy_answer(const vug_answer *a, void *room)
     if (a->n)
         memcpy(id, a->id, a->n * sizeof(*id));
     const vug_str opening = put_text(&text, a->opening);
-    return (vug_answer){ .id = id,
-                         .n = a->n,
-                         .opening = opening,
-                         .thinking = put_text(&text, a->thinking) };
+    return (vug_answer){
+        .id = id, .n = a->n, .opening = opening, .thinking = put_text(&text, a->thinking)
+    };
 }
 
 void vug_answer_cache_add(vug_answer_cache *c, const vug_answer_key *key, const vug_answer *answer)

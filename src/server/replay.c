@@ -214,8 +214,7 @@ static bool find_replay(const vug_server_request *request, const vug_answer *ans
 
 vug_status vug_server_find_replays(vug_server_request *request, vug_err *err)
 {
-    vug_replay *replay =
-            vug_arena_alloc(&request->arena, request->n_answers + 1, sizeof(*replay));
+    vug_replay *replay = vug_arena_alloc(&request->arena, request->n_answers + 1, sizeof(*replay));
     size_t n = 0, at = 0;
     if (!replay)
         return VUG_FAIL_NOMEM(err, "answers", request->n_answers * sizeof(*replay));

@@ -136,9 +136,7 @@ static vug_status count_tokens(const branch_search *s, size_t at, size_t *out, v
     VUG_TRY(vug_prompt_encode_part(s->tokenizer, s->prompt,
                                    before ? (vug_range){ 0, at } : (vug_range){ at, len }, &tokens,
                                    err));
-    const size_t n = before             ? tokens.n
-                     : tokens.n < s->n_tokens ? s->n_tokens - tokens.n
-                                              : 0;
+    const size_t n = before ? tokens.n : tokens.n < s->n_tokens ? s->n_tokens - tokens.n : 0;
     *out = n > 0 ? n - 1 : 0;
     vug_tokens_release(&tokens);
     return VUG_OK;
@@ -154,8 +152,8 @@ static void add_mark(vug_chat_marks *marks, vug_mark mark)
         marks->mark[marks->n++] = mark;
 }
 
-static vug_status find_branches(const branch_search *s, const vug_conversation *c,
-                                vug_arena *arena, vug_err *err)
+static vug_status find_branches(const branch_search *s, const vug_conversation *c, vug_arena *arena,
+                                vug_err *err)
 {
     vug_chat_input input;
     VUG_TRY(vug_chat_read(c, arena, &input, err));
@@ -170,8 +168,8 @@ static vug_status find_branches(const branch_search *s, const vug_conversation *
 }
 
 vug_status vug_chat_mark(const vug_chat *chat, const vug_conversation *conversation,
-                         const vug_tokenizer *tokenizer, const vug_prompt *prompt,
-                         size_t n_tokens, vug_chat_marks *out, vug_err *err)
+                         const vug_tokenizer *tokenizer, const vug_prompt *prompt, size_t n_tokens,
+                         vug_chat_marks *out, vug_err *err)
 {
     vug_arena arena = { 0 };
     const branch_search search = { chat, tokenizer, prompt, n_tokens, out };

@@ -291,8 +291,7 @@ static vug_status read_variables(const vug_conversation *c, vug_arena *arena, co
 vug_status vug_chat_read(const vug_conversation *c, vug_arena *arena, vug_chat_input *out,
                          vug_err *err)
 {
-    *out = (vug_chat_input){ .no_generation_prompt = c->no_generation_prompt,
-                             .strict = c->strict };
+    *out = (vug_chat_input){ .no_generation_prompt = c->no_generation_prompt, .strict = c->strict };
     VUG_TRY(vug_messages_read((vug_str){ c->messages, c->messages_len }, arena, &out->messages,
                               err));
     VUG_TRY(vug_tools_read((vug_str){ c->tools, c->tools_len }, c->strict, arena, &out->tools,

@@ -198,7 +198,8 @@ static vug_status encode_word(void *user, vug_str word, vug_err *err)
 static vug_status encode_spans(encode_state *e, vug_added_token_split *split, size_t at)
 {
     vug_text_span span;
-    for (bool first = at == 0 && !e->continues; vug_added_token_split_next(split, &span); first = false) {
+    for (bool first = at == 0 && !e->continues; vug_added_token_split_next(split, &span);
+         first = false) {
         if (!span.token)
             VUG_TRY(vug_pre_tokenizer_apply(&e->t->pre_tokenizer, span.text, first, &e->work,
                                             encode_word, e, e->err));

@@ -96,9 +96,11 @@ static void test_next_question_after_calls(void **state)
 {
     marks_fixture f = open_fixture(thinker);
     (void)state;
-#define LOOP                                                                       \
-    USER("Look it up") "," THOUGHT("Which table? The one of 1950.", "calling") "," \
-    "{\"role\":\"tool\",\"content\":\"a table\"}"
+#define LOOP                                     \
+    USER("Look it up")                           \
+    "," THOUGHT("Which table? The one of 1950.", \
+                "calling") ","                   \
+                           "{\"role\":\"tool\",\"content\":\"a table\"}"
     expect_mark(&f, "[" SYSTEM "," LOOP "]",
                 "[" SYSTEM "," LOOP "," THOUGHT("Now I know.", "42") "]", VUG_MARK_TURN);
     expect_mark(&f, "[" SYSTEM "," LOOP "]",
@@ -198,8 +200,10 @@ static void test_replay_of_control_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_branches),         cmocka_unit_test(test_next_question_after_calls),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_next_question_after_calls),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_replay),
         cmocka_unit_test(test_replay_of_control_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,7 +301,9 @@ static void test_prompt_structure(void **state)
     (void)state;
     char text[] = "<tool_call>\xff\xf0\x9f<tool_call>\xe2<tool_call><|im_end|>";
     vug_range plain[] = { { 11, 26 }, { 26, 26 } };
-    const vug_prompt prompt = { { text, sizeof(text) - 1 }, plain, 2 };
+    const vug_prompt prompt = { .text = { text, sizeof(text) - 1 },
+                                .untrusted = plain,
+                                .n_untrusted = 2 };
     vug_tokenizer *t = byte_level();
     assert_int_equal(count_id(t, &prompt, "<tool_call>"), 2);
     assert_int_equal(count_id(t, &prompt, "<|im_end|>"), 1);
@@ -313,7 +315,9 @@ static void test_prompt_structure(void **state)
     assert_int_equal(count_id(t, &prompt, "<|im_end|>"), 0);
     char accent[] = "\xc3\xa9\xc3\xa9<|im_end|>";
     vug_range cut[] = { { 1, 1 }, { 1, 3 }, { 3, 6 } }; /* most end inside a character */
-    const vug_prompt inside = { { accent, sizeof(accent) - 1 }, cut, 3 };
+    const vug_prompt inside = { .text = { accent, sizeof(accent) - 1 },
+                                .untrusted = cut,
+                                .n_untrusted = 3 };
     assert_int_equal(count_id(t, &inside, "<|im_end|>"), 0);
     cut[2] = (vug_range){ 3, 3 };
     assert_int_equal(count_id(t, &inside, "<|im_end|>"), 1);
