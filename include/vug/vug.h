@@ -444,6 +444,14 @@ typedef struct {
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
 
+/* Speculative decoding: drafts of the next tokens are computed in one step and kept as far as they
+ * are the tokens that are then sampled. The answer is the same, token for token. It is done only
+ * while it is measured to make the answer faster. */
+typedef enum {
+    VUG_SPECULATION_LOOKUP, /* drafts repeat what followed the same tokens in prompt and answer */
+    VUG_SPECULATION_OFF,
+} vug_speculation_mode;
+
 /* All-zero chooses every default. */
 typedef struct {
     int max_tokens;        /* 0: until the context is full */
@@ -460,9 +468,7 @@ typedef struct {
     int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
     const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
-    const vug_mark *mark; /* [n_marks] of the prompt, such as vug_chat_mark finds; the first 4
-                             count; without any: 16 tokens before its end */
-    size_t n_marks;
+    vug_speculation_mode speculation;
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_prompt_fn *on_prompt;
     vug_piece_fn *on_piece;
@@ -484,6 +490,8 @@ typedef struct {
     vug_text text;     /* their text; owned by the caller */
     size_t n_prompt;   /* tokens of the prompt */
     size_t n_cached;   /* tokens of the prompt that were in the cache */
+    size_t n_drafted;  /* drafts that were computed */
+    size_t n_accepted; /* drafts that became tokens of the answer */
     double prompt_s;   /* seconds until the first logits */
     double decode_s;   /* seconds from then on */
 } vug_generation;

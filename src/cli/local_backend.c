@@ -153,6 +153,7 @@ static vug_status generate_response(void *self, const vug_chat_history *history,
         .logprobs = b->opt->given[VUG_OPTION_logprobs],
         .ignore_stop = b->opt->ignore_eos,
         .grammar = b->grammar,
+        .speculation = vug_options_speculation(b->opt),
         .cancel = &b->cancel,
         .on_piece = on_piece,
         .user = b,
@@ -211,6 +212,8 @@ static void print_stats(const void *self)
     if (g->n_prompt > g->n_cached)
         (void)fprintf(stderr, ", %.1f tokens/s", prompt_speed(g));
     (void)fprintf(stderr, "; answer %zu tokens, %.1f tokens/s", g->tokens.n, decode_speed(g));
+    if (g->n_drafted)
+        (void)fprintf(stderr, " (%zu of %zu drafts accepted)", g->n_accepted, g->n_drafted);
     if (g->finish == VUG_FINISH_LENGTH)
         (void)fputs("; stopped at the length limit", stderr);
     if (g->finish == VUG_FINISH_CANCELLED)
@@ -230,6 +233,8 @@ static void write_json(const void *self, vug_json_writer *js)
     vug_json_put_string(js, "finish", finish_name[g->finish]);
     vug_json_put_u64(js, "prompt_tokens", g->n_prompt);
     vug_json_put_u64(js, "cached_tokens", g->n_cached);
+    vug_json_put_u64(js, "drafted_tokens", g->n_drafted);
+    vug_json_put_u64(js, "accepted_tokens", g->n_accepted);
     vug_json_put_u64(js, "seed", b->sampling.seed);
     if (b->opt->given[VUG_OPTION_logprobs])
         vug_response_printer_write_logprobs(&b->printer, js);

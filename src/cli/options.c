@@ -282,6 +282,11 @@ void vug_options_release(vug_options *o)
     *o = (vug_options){ 0 };
 }
 
+vug_speculation_mode vug_options_speculation(const vug_options *opt)
+{
+    return strcmp(opt->speculate, "off") == 0 ? VUG_SPECULATION_OFF : VUG_SPECULATION_LOOKUP;
+}
+
 vug_model_options vug_options_model(const vug_options *opt)
 {
     return (vug_model_options){

@@ -73,6 +73,7 @@ VUG_MUST_CHECK vug_status vug_options_parse(vug_options *o, vug_command command,
                                             const char *const *argv, vug_err *err);
 void vug_options_release(vug_options *o);
 /* The options for opening a model. */
+vug_speculation_mode vug_options_speculation(const vug_options *opt);
 vug_model_options vug_options_model(const vug_options *o);
 
 #endif

@@ -2,10 +2,15 @@
  * ends. */
 #include "engine/constraints.h"
 #include "engine/sampler.h"
+#include "engine/speculation.h"
 
-/* For prompts without marks: more tokens than templates use at the end of a prompt to open the
- * answer. */
-enum { ANSWER_PREFIX = 16, LONG_PROMPT = 1024, MOST_MARKS = 4 };
+/* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
+ * a conversation may have other tokens there. */
+enum {
+    ANSWER_PREFIX = 16,
+    LONG_PROMPT = 1024,
+    DEFAULT_ANSWER = 1024, /* tokens that an answer without max_tokens is expected to have */
+};
 
 /* The state of one generation. */
 typedef struct {
@@ -15,6 +20,8 @@ typedef struct {
     int32_t *stop; /* [n_stop] every stop token, if there is a min_tokens */
     size_t n_stop;
     vug_constraints constraints;
+    vug_speculation speculation;
+    bool speculates;
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
     vug_buf text;
@@ -41,7 +48,7 @@ static bool is_stop(const generation_state *g, int32_t id)
 static vug_status append_token(generation_state *g, int32_t id, vug_err *err)
 {
     vug_tokens *t = &g->out->tokens;
-    int32_t *grown = vug_grow_array(t->id, &g->cap, t->n, sizeof(*grown));
+    int32_t *grown = vug_grow_array(t->id, &g->cap, t->n + VUG_MAX_DRAFT, sizeof(*grown));
     if (!grown)
         return VUG_FAIL_NOMEM(err, "the answer", (t->n + 1) * sizeof(*grown));
     t->id = grown;
@@ -79,7 +86,7 @@ static vug_status sample_token(generation_state *g, const uint32_t *allowed, int
     const bool early = g->out->tokens.n < (size_t)g->o->min_tokens;
     const vug_sampler_mask any = { .allowed = allowed };
     const vug_sampler_mask no_stop = { allowed, g->stop, g->n_stop };
-    const float *logits = g->session->logits;
+    const float *logits = vug_session_logits(g->session);
     *id = early ? vug_sampler_sample(&g->sampler, logits, &no_stop) : -1;
     if (*id < 0)
         *id = vug_sampler_sample(&g->sampler, logits, &any);
@@ -117,8 +124,9 @@ static vug_piece token_piece(generation_state *g, int32_t id)
     if ((int64_t)piece.n_top > usable)
         piece.n_top = (size_t)usable;
     if (g->o->logprobs || g->o->n_top)
-        piece.logprob = vug_compute_logprobs(&g->sampler.candidates, g->session->logits, usable, id,
-                                             g->top, piece.n_top);
+        piece.logprob = vug_compute_logprobs(&g->sampler.candidates,
+                                             vug_session_logits(g->session), usable, id, g->top,
+                                             piece.n_top);
     return piece;
 }
 
@@ -160,11 +168,41 @@ static bool has_room(const generation_state *g, size_t pending)
            (g->o->max_tokens == 0 || g->out->tokens.n < (size_t)g->o->max_tokens);
 }
 
+/* Writes drafts behind the answer's tokens, of which `pending` are not in the cache yet, and
+ * returns their number. */
+static size_t draft_tokens(generation_state *g, size_t pending)
+{
+    const vug_tokens *t = &g->out->tokens;
+    const vug_token_history *history = &g->sampler.history;
+    const size_t room = (size_t)g->session->model->info.context - vug_session_length(g->session);
+    size_t most = room - pending;
+    if (g->o->max_tokens > 0 && most > (size_t)g->o->max_tokens - t->n - 1)
+        most = (size_t)g->o->max_tokens - t->n - 1; /* a token follows each draft */
+    if (most > VUG_MAX_DRAFT)
+        most = VUG_MAX_DRAFT;
+    return vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
+}
+
+/* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
+static vug_status extend_answer(generation_state *g, size_t pending, vug_err *err)
+{
+    vug_session *s = g->session;
+    const vug_tokens *t = &g->out->tokens;
+    for (; pending > 0 && vug_session_accept_draft(s, t->id[t->n - pending]); pending--)
+        vug_speculation_accept(&g->speculation);
+    if (pending == 0)
+        return VUG_OK;
+    const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
+    const double start = vug_now();
+    VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
+                                           g->o->cancel, err));
+    vug_speculation_add_step(&g->speculation, pending, s->n_draft, vug_now() - start);
+    return VUG_OK;
+}
+
 /* Forced tokens go through the model together, unless their log-probabilities are requested. */
 static vug_status decode_loop(generation_state *g, vug_err *err)
 {
-    vug_session *s = g->session;
-    const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
     const bool together = !g->o->logprobs && !g->o->n_top;
     for (bool more = true; more;) {
         size_t pending = 0;
@@ -179,8 +217,7 @@ static vug_status decode_loop(generation_state *g, vug_err *err)
             g->out->finish = VUG_FINISH_LENGTH;
             break;
         }
-        const vug_tokens *t = &g->out->tokens;
-        VUG_TRY(vug_session_extend(s, &t->id[t->n - pending], pending, &each, err));
+        VUG_TRY(extend_answer(g, pending, err));
     }
     return VUG_OK;
 }
@@ -227,6 +264,8 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
         if (st == VUG_OK)
             st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
+        g->out->n_drafted = g->speculation.n_drafted;
+        g->out->n_accepted = g->speculation.n_accepted;
     }
     vug_scheduler_pause(g->session->model->scheduler, &g->session->sequence);
     if (st == VUG_CANCELLED) {
@@ -248,6 +287,14 @@ static vug_status check_options(const vug_generate_options *o, vug_err *err)
     return VUG_OK;
 }
 
+/* The tokens of a prompt and its answer. */
+static size_t expected_tokens(const generation_state *g, size_t n_prompt)
+{
+    const size_t context = (size_t)g->session->model->info.context;
+    const size_t answer = g->o->max_tokens > 0 ? (size_t)g->o->max_tokens : DEFAULT_ANSWER;
+    return n_prompt + answer < context ? n_prompt + answer : context;
+}
+
 vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
                         const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
@@ -256,6 +303,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     vug_generation result = { 0 };
     generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
     VUG_TRY(check_options(g.o, err));
+    g.speculates = g.o->speculation == VUG_SPECULATION_LOOKUP;
     const vug_tokenizer *tokenizer = m->checkpoint.tokenizer;
     int64_t usable = m->info.n_vocab;
     if (tokenizer && vug_tokenizer_size(tokenizer) < usable)
@@ -271,6 +319,8 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     vug_status st = list_stops(&g, err);
     if (st == VUG_OK)
         st = vug_constraints_init(&g.constraints, g.o, m, err);
+    if (st == VUG_OK && g.speculates)
+        st = vug_speculation_init(&g.speculation, expected_tokens(&g, n), err);
     if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)
@@ -279,6 +329,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);
     vug_decoder_destroy(g.decoder);
+    vug_speculation_release(&g.speculation);
     vug_constraints_release(&g.constraints);
     vug_sampler_release(&g.sampler);
     vug_free(g.stop);

@@ -72,7 +72,7 @@ struct vug_model {
     vug_profile profile;
     bool kv_given; /* the caller chose profile.kv, which then also applies to flows */
     vug_limits limits;
-    vug_step_runner main; /* one row of logits per sequence */
+    vug_step_runner main; /* one row of logits per sequence, and for drafts */
     struct vug_scheduler *scheduler;
     vug_kv_pool *kv_pool; /* guarded by the scheduler, as the prefix tree */
     vug_prefix_tree *prefix_tree;

@@ -210,6 +210,14 @@ void vug_kv_sequence_append(vug_kv_sequence *s, const int32_t *id, size_t n)
     release_behind_windows(s);
 }
 
+void vug_kv_sequence_accept(vug_kv_sequence *s, int32_t id)
+{
+    if (s->n == s->n_tokens)
+        vug_kv_sequence_append(s, &id, 1);
+    else
+        s->token[s->n_tokens++] = id;
+}
+
 void vug_kv_sequence_suspend(vug_kv_sequence *s)
 {
     const size_t last = s->n / PAGE, rest = s->n % PAGE;

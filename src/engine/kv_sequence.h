@@ -48,6 +48,9 @@ VUG_MUST_CHECK vug_status vug_kv_sequence_reserve(vug_kv_sequence *sequence, siz
 /* Appends tokens whose keys and values a step has written. They may be the sequence's own next
  * tokens, computed again. */
 void vug_kv_sequence_append(vug_kv_sequence *sequence, const int32_t *id, size_t n);
+/* Appends a token whose keys and values a step has written, unless the pages were taken away
+ * since; then it is computed again, with the tokens before it. */
+void vug_kv_sequence_accept(vug_kv_sequence *sequence, int32_t id);
 /* Publishes the last tokens and empties the sequence. */
 void vug_kv_sequence_end(vug_kv_sequence *sequence);
 /* Takes the pages away after they were published; the tokens stay. */

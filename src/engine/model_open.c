@@ -293,7 +293,9 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     if (!m->backend)
         return VUG_ARGUMENT;
     VUG_TRY(m->backend->open(&device, &m->device, err));
-    VUG_TRY(vug_step_runner_init(&m->main, m, m->limits.rows, false, err));
+    const int64_t rows = m->limits.rows + VUG_MAX_DRAFT;
+    VUG_TRY(vug_step_runner_init(&m->main, m, rows < m->limits.batch ? rows : m->limits.batch,
+                                 false, err));
     describe_model(m);
     VUG_TRY(check_memory(m, o, err));
     VUG_TRY(create_cache(m, o, err));

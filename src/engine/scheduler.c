@@ -109,12 +109,18 @@ static void expect_nobody(vug_scheduler *s)
     }
 }
 
+/* The tokens of a part without its drafts. */
+static size_t own_tokens(const vug_step_part *part)
+{
+    return part->n - part->n_draft;
+}
+
 /* Learns what the step's tokens cost. A step of prompts alone says most about them. */
 static void measure_step(vug_scheduler *s, double seconds)
 {
     size_t prompt = 0;
     for (size_t i = 0; i < s->n_parts; i++)
-        prompt += s->part[i].n > 1 ? s->part[i].n : 0;
+        prompt += own_tokens(&s->part[i]) > 1 ? s->part[i].n : 0;
     if (prompt == 0) {
         s->decode_s += (seconds - s->decode_s) * (s->decode_s > 0 ? 0.25 : 1);
         return;
@@ -133,10 +139,12 @@ static void accept_step(vug_scheduler *s)
         vug_scheduled *sequence = s->part_of[i];
         const vug_step_part *part = &s->part[i];
         const bool was_lost = part->token == sequence->kv.token + sequence->kv.n;
-        vug_kv_sequence_append(&sequence->kv, part->token, part->n);
-        sequence->done += was_lost ? 0 : part->n;
-        if (sequence->done == sequence->job->n) {
-            sequence->row = part->rows > 0 ? row : NULL;
+        vug_kv_sequence_append(&sequence->kv, part->token, own_tokens(part));
+        sequence->done += was_lost ? 0 : own_tokens(part);
+        if (sequence->done == sequence->job->n - sequence->job->n_draft) {
+            sequence->row = row;
+            sequence->n_rows = part->rows;
+            sequence->n_draft = part->n_draft;
             s->readers += part->rows > 0;
             s->n_expected += part->rows > 0;
             sequence->expected = part->rows > 0;
@@ -204,7 +212,7 @@ static void run_or_wait(vug_scheduler *s)
 vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job,
                                 vug_err *err)
 {
-    VUG_ASSERT(job->rows <= job->n && job->rows <= (size_t)s->model->limits.rows);
+    VUG_ASSERT(job->rows <= 1 && (job->n_draft == 0 || (job->rows == 1 && job->n_draft < job->n)));
     vug_mutex_lock(s->lock);
     stop_expecting(s, sequence);
     sequence->job = job;
@@ -221,7 +229,7 @@ vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const
     if (st == VUG_OK && job->rows > 0) {
         vug_mutex_unlock(s->lock);
         memcpy(job->logits, sequence->row,
-               job->rows * (size_t)s->model->info.n_vocab * sizeof(float));
+               sequence->n_rows * (size_t)s->model->info.n_vocab * sizeof(float));
         vug_mutex_lock(s->lock);
         if (--s->readers == 0)
             vug_cond_broadcast(s->changed);
@@ -244,7 +252,7 @@ static int32_t future_token(const vug_scheduled *s, size_t i)
  * least. */
 static bool is_computing(const vug_scheduled *s, const int32_t *id, size_t n, size_t have)
 {
-    const size_t end = s->kv.n_tokens + s->job->n - s->done;
+    const size_t end = s->kv.n + vug_scheduled_remaining(s);
     const size_t common_end = (n < end ? n : end) / VUG_KV_PAGE * VUG_KV_PAGE;
     size_t common = 0;
     if (common_end < have + VUG_KV_PAGE || common_end <= s->kv.n)
@@ -310,6 +318,13 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
         vug_kv_sequence_begin(&sequence->kv, key, id, n, n - 1);
     if (vug_kv_sequence_has_pages(&sequence->kv))
         sequence->admitted = ++s->n_admitted;
+    vug_mutex_unlock(s->lock);
+}
+
+void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32_t id)
+{
+    vug_mutex_lock(s->lock);
+    vug_kv_sequence_accept(&sequence->kv, id);
     vug_mutex_unlock(s->lock);
 }
 
@@ -408,7 +423,11 @@ static vug_status restore_sequence(vug_scheduler *s, vug_scheduled *sequence,
         vug_kv_sequence_resume(kv);
     while (kv->n < kv->n_tokens) {
         const size_t lost = kv->n_tokens - kv->n;
-        const vug_step_part part = { kv, kv->token + kv->n, lost < batch ? lost : batch, 0 };
+        const vug_step_part part = {
+            .sequence = kv,
+            .token = kv->token + kv->n,
+            .n = lost < batch ? lost : batch,
+        };
         VUG_TRY(run_part(s, sequence, &s->model->main, &part, cancel, err));
     }
     return VUG_OK;
@@ -417,7 +436,9 @@ static vug_status restore_sequence(vug_scheduler *s, vug_scheduled *sequence,
 vug_status vug_scheduler_run_alone(vug_scheduler *s, vug_scheduled *sequence,
                                    vug_step_runner *runner, const vug_extension *job, vug_err *err)
 {
-    const vug_step_part part = { &sequence->kv, job->token, job->n, job->rows };
+    const vug_step_part part = {
+        .sequence = &sequence->kv, .token = job->token, .n = job->n, .rows = job->rows
+    };
     vug_err ignored;
     err = err ? err : &ignored;
     vug_mutex_lock(s->lock);

@@ -12,6 +12,10 @@
  * takes about VUG_STEP_TARGET_S, measured. A step does not begin before the sequences of the last
  * one have come back with their next tokens, or a fraction of its time has passed.
  *
+ * Drafts are tokens that may turn out to be wrong. Their keys and values are written behind the
+ * accepted tokens, where the next step overwrites them, and only accepted tokens are published. A
+ * step computes at most VUG_MAX_DRAFT, divided evenly among the sequences that generate.
+ *
  * If the page pool is full, sequences lose their pages: first those that are idle, then the
  * newest. They are computed again when there is memory; the oldest never loses its pages.
  *
@@ -23,15 +27,19 @@
 #define VUG_STEP_TARGET_S      0.05
 #define VUG_LONE_STEP_TARGET_S 0.5 /* while no sequence generates */
 
+enum { VUG_MAX_DRAFT = 8 }; /* drafts in a step, of all sequences */
+
 typedef struct vug_scheduler vug_scheduler;
 
 /* What one call appends to a sequence. */
 typedef struct {
     const int32_t *token; /* [n] */
     size_t n;
-    float *logits; /* [rows, n_vocab]: gets the logits of the last `rows` tokens */
-    size_t rows;   /* more than one: all tokens are in one step */
-    int priority;  /* lower numbers go first */
+    size_t n_draft; /* the last tokens are drafts, less than n: computed if there is room, in one
+                       step with the token before them, and not appended */
+    float *logits;  /* [rows + n_draft, n_vocab]: gets the logits of the last tokens */
+    size_t rows;    /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
+    int priority;   /* higher ones go first */
     const vug_cancel_token *cancel;
 } vug_extension;
 
@@ -47,8 +55,10 @@ typedef struct vug_scheduled {
     bool expected;     /* the caller is about to extend it again */
     uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
     uint64_t arrived;  /* the order in which calls came */
-    const float *row;  /* of logits in the workspace, to be copied */
-    vug_status st;     /* of the job */
+    const float *row;  /* [n_rows] of logits in the workspace, to be copied */
+    size_t n_rows;
+    size_t n_draft; /* the drafts of the last call that were computed */
+    vug_status st;  /* of the job */
     vug_err err;
 } vug_scheduled;
 
@@ -69,6 +79,8 @@ void vug_scheduler_begin(vug_scheduler *scheduler, vug_scheduled *sequence, cons
 /* Appends tokens. On failure some of them may have been appended. */
 VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_scheduled *sequence,
                                                const vug_extension *job, vug_err *err);
+/* Appends the first draft of the last call that is not appended yet. */
+void vug_scheduler_accept_draft(vug_scheduler *scheduler, vug_scheduled *sequence, int32_t id);
 /* Nobody waits for the next tokens of this sequence any more. */
 void vug_scheduler_pause(vug_scheduler *scheduler, vug_scheduled *sequence);
 /* Publishes and empties a sequence. */

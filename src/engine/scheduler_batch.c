@@ -131,26 +131,44 @@ static size_t collect_waiting(vug_scheduler *s)
 /* What is left of a step. */
 typedef struct {
     size_t tokens, rows;
+    size_t drafts; /* for each sequence */
 } step_room;
 
+/* The drafts that a sequence gets if its next part has all its `own` other tokens. They never take
+ * the memory of others. */
+static size_t count_drafts(const vug_scheduler *s, const vug_scheduled *sequence, size_t own,
+                           const step_room *room)
+{
+    const size_t wanted = sequence->job->n_draft, left = room->tokens - own;
+    size_t n = wanted < room->drafts ? wanted : room->drafts;
+    n = n < left ? n : left;
+    const bool fits = vug_kv_sequence_lacks(&sequence->kv, own + n) <= available_bytes(s->model);
+    return fits ? n : 0;
+}
+
 /* The part of at most `most` tokens that a sequence could have; n = 0: none. */
-static vug_step_part next_part(vug_scheduled *sequence, size_t most, const step_room *room)
+static vug_step_part next_part(const vug_scheduler *s, vug_scheduled *sequence, size_t most,
+                               const step_room *room)
 {
     const vug_extension *job = sequence->job;
     vug_kv_sequence *kv = &sequence->kv;
-    const size_t lost = kv->n_tokens - kv->n, left = job->n - sequence->done;
+    const size_t lost = kv->n_tokens - kv->n, left = job->n - job->n_draft - sequence->done;
+    vug_step_part part = { .sequence = kv };
     most = most < room->tokens ? most : room->tokens;
-    if (lost > 0)
-        return (vug_step_part){ kv, kv->token + kv->n, most < lost ? most : lost, 0 };
-    const int32_t *token = job->token + sequence->done;
-    if (most >= left && room->rows >= job->rows)
-        return (vug_step_part){ kv, token, left, job->rows };
-    const size_t last = job->rows > 0 ? job->rows : 1; /* tokens that stay together */
-    return (vug_step_part){ kv, token,
-                            left <= last         ? 0
-                            : most < left - last ? most
-                                                 : left - last,
-                            0 };
+    if (lost > 0) {
+        part.token = kv->token + kv->n;
+        part.n = most < lost ? most : lost;
+        return part;
+    }
+    part.token = job->token + sequence->done;
+    if (most >= left && room->rows >= job->rows) {
+        part.n_draft = job->n_draft > 0 ? count_drafts(s, sequence, left, room) : 0;
+        part.n = left + part.n_draft;
+        part.rows = job->rows + part.n_draft;
+    } else {
+        part.n = most < left - 1 ? most : left - 1; /* the last one waits for a row */
+    }
+    return part;
 }
 
 /* Adds a part of at most `most` tokens to the step; returns the number of its tokens. */
@@ -161,7 +179,7 @@ static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, s
         return 0;
     if (!vug_kv_sequence_has_pages(kv) && kv->n_tokens > 0)
         vug_kv_sequence_resume(kv);
-    const vug_step_part part = next_part(sequence, most, room);
+    const vug_step_part part = next_part(s, sequence, most, room);
     if (part.n == 0)
         return 0;
     const vug_status st = vug_scheduler_provide(s, sequence, part.n);
@@ -176,7 +194,7 @@ static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, s
     s->part[s->n_parts] = part;
     s->part_of[s->n_parts++] = sequence;
     room->tokens -= part.n;
-    room->rows -= part.rows;
+    room->rows -= part.rows - part.n_draft;
     return part.n;
 }
 
@@ -231,11 +249,23 @@ static bool fail_oldest(vug_scheduler *s, size_t n_waiting)
     return true;
 }
 
+/* The drafts of each sequence that generates: as many for all, and none at the cost of the tokens
+ * of others. */
+static size_t divide_drafts(const vug_scheduler *s, size_t n_waiting)
+{
+    const size_t batch = (size_t)s->model->limits.batch;
+    const size_t spare = batch > n_waiting ? batch - n_waiting : 0;
+    size_t n_generating = 0;
+    while (n_generating < n_waiting && is_generating(s->waiting[n_generating]))
+        n_generating++;
+    return (spare < VUG_MAX_DRAFT ? spare : VUG_MAX_DRAFT) / (n_generating ? n_generating : 1);
+}
+
 bool vug_scheduler_choose(vug_scheduler *s)
 {
     const vug_limits *limits = &s->model->limits;
-    step_room room = { (size_t)limits->batch, (size_t)limits->rows };
     const size_t n = collect_waiting(s);
+    step_room room = { (size_t)limits->batch, (size_t)limits->rows, divide_drafts(s, n) };
     size_t at = 0;
     s->n_parts = 0;
     for (; at < n && is_generating(s->waiting[at]); at++) {

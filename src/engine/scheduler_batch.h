@@ -25,10 +25,10 @@ struct vug_scheduler {
     size_t n_parts;
 };
 
-/* The tokens that a waiting sequence must still compute. */
+/* The tokens that a waiting sequence must still compute, without drafts. */
 static inline size_t vug_scheduled_remaining(const vug_scheduled *s)
 {
-    return s->kv.n_tokens - s->kv.n + s->job->n - s->done;
+    return s->kv.n_tokens - s->kv.n + s->job->n - s->job->n_draft - s->done;
 }
 
 /* Ends the job of a sequence. */

@@ -17,6 +17,7 @@ vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
     if (!s)
         return VUG_FAIL_NOMEM(err, "a session", sizeof(*s));
     s->model = model;
+    s->logits_rows = 1;
     s->logits = vug_alloc((size_t)model->info.n_vocab, sizeof(*s->logits));
     s->hidden = vug_alloc_zero((size_t)model->info.n_layers + 1, sizeof(*s->hidden));
     vug_status st = VUG_OK;
@@ -44,10 +45,16 @@ void vug_session_destroy(vug_session *s)
     vug_free(s);
 }
 
+static void drop_logits(vug_session *s)
+{
+    s->has_logits = false;
+    s->n_draft = s->n_accepted = 0;
+}
+
 void vug_session_reset(vug_session *s)
 {
     vug_scheduler_end(s->model->scheduler, &s->sequence);
-    s->has_logits = false;
+    drop_logits(s);
     s->ignore_tree = true;
 }
 
@@ -71,7 +78,7 @@ size_t vug_session_length(const vug_session *s)
 
 const float *vug_session_logits(const vug_session *s)
 {
-    return s->has_logits ? s->logits : NULL;
+    return s->has_logits ? s->logits + s->n_accepted * (size_t)s->model->info.n_vocab : NULL;
 }
 
 vug_cache_stats vug_model_cache_stats(const vug_model *model)
@@ -102,7 +109,7 @@ vug_status vug_session_prepare(vug_session *s, const int32_t *id, size_t n,
                                const vug_cancel_token *cancel, size_t *cached, vug_err *err)
 {
     VUG_TRY(check_tokens(s->model, id, n, err));
-    s->has_logits = false;
+    drop_logits(s);
     vug_scheduler_begin(s->model->scheduler, &s->sequence, id, n, s->ignore_tree, cancel);
     s->ignore_tree = false;
     *cached = s->sequence.kv.n_tokens;
@@ -218,7 +225,7 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
     const size_t batch = (size_t)m->info.batch, before = s->sequence.kv.n_tokens;
     const size_t chunk = o->chunk > 0 && (size_t)o->chunk < batch ? (size_t)o->chunk : batch;
     VUG_ASSERT(n <= (size_t)m->info.context - before);
-    s->has_logits = false;
+    drop_logits(s);
     const vug_status st =
             o->all_logits || o->hidden
                     ? extend_alone(s, id, n, chunk, o, err)
@@ -227,6 +234,53 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled after %zu of %zu tokens",
                         s->sequence.kv.n_tokens - before, n);
     return st;
+}
+
+/* Provides memory for a row of logits after each draft. */
+static vug_status reserve_draft_logits(vug_session *s, vug_err *err)
+{
+    const size_t rows = 1 + VUG_MAX_DRAFT, row_bytes = (size_t)s->model->info.n_vocab * sizeof(float);
+    if (s->logits_rows == rows)
+        return VUG_OK;
+    float *grown = vug_alloc(rows, row_bytes);
+    if (!grown)
+        return VUG_FAIL_NOMEM(err, "the logits of drafts", rows * row_bytes);
+    vug_free(s->logits);
+    s->logits = grown;
+    s->logits_rows = rows;
+    return VUG_OK;
+}
+
+vug_status vug_session_extend_with_drafts(vug_session *s, const int32_t *id, size_t n,
+                                          size_t n_draft, const vug_cancel_token *cancel,
+                                          vug_err *err)
+{
+    VUG_ASSERT(n_draft < n && n_draft <= VUG_MAX_DRAFT &&
+               n <= (size_t)s->model->info.context - s->sequence.kv.n_tokens);
+    drop_logits(s);
+    if (n_draft > 0)
+        VUG_TRY(reserve_draft_logits(s, err));
+    memcpy(s->draft, id + n - n_draft, n_draft * sizeof(*id));
+    const vug_extension job = { .token = id,
+                                .n = n,
+                                .n_draft = n_draft,
+                                .logits = s->logits,
+                                .rows = 1,
+                                .priority = s->priority,
+                                .cancel = cancel };
+    VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
+    s->has_logits = true;
+    s->n_draft = s->sequence.n_draft;
+    return VUG_OK;
+}
+
+bool vug_session_accept_draft(vug_session *s, int32_t id)
+{
+    if (s->n_accepted == s->n_draft || s->draft[s->n_accepted] != id)
+        return false;
+    vug_scheduler_accept_draft(s->model->scheduler, &s->sequence, id);
+    s->n_accepted++;
+    return true;
 }
 
 vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,

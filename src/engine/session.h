@@ -13,7 +13,12 @@ struct vug_session {
                                  first use */
     bool all_rows_hidden;     /* it has hidden states */
     bool has_logits;
-    float *logits;        /* [n_vocab] after the last token */
+    float *logits;                /* [1 + n_draft, n_vocab] after the last call's last token, and
+                                     after each of its drafts */
+    size_t logits_rows;           /* that `logits` has memory for */
+    int32_t draft[VUG_MAX_DRAFT]; /* [n_draft] of the last call */
+    size_t n_draft;
+    size_t n_accepted;            /* the first drafts, which belong to the sequence now */
     const float **hidden; /* [n_layers + 1] scratch of a step */
 };
 
@@ -22,6 +27,14 @@ struct vug_session {
 VUG_MUST_CHECK vug_status vug_session_prepare(vug_session *session, const int32_t *id, size_t n,
                                               const vug_cancel_token *cancel, size_t *cached,
                                               vug_err *err);
+/* Appends tokens in one step, of which the last `n_draft` are drafts. Those that were computed, in
+ * order, are accepted with vug_session_accept_draft. */
+VUG_MUST_CHECK vug_status vug_session_extend_with_drafts(vug_session *session, const int32_t *id,
+                                                         size_t n, size_t n_draft,
+                                                         const vug_cancel_token *cancel,
+                                                         vug_err *err);
+/* Appends `id` if it is the next draft. Returns false if it is not, or if there is none. */
+bool vug_session_accept_draft(vug_session *session, int32_t id);
 /* Marks the place before token `at` as one where a later prompt may branch. */
 void vug_session_mark(vug_session *session, size_t at, vug_mark_kind kind);
 

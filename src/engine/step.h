@@ -19,6 +19,7 @@ typedef struct {
     const int32_t *token; /* [n] the tokens after those that are cached */
     size_t n;             /* at least 1 */
     size_t rows;          /* the number of last tokens whose logits are computed */
+    size_t n_draft;       /* the number of last tokens that are drafts: not accepted yet */
 } vug_step_part;
 
 /* Runs a step over sequences that have pages for its tokens. The caller appends the tokens that it

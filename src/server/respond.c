@@ -238,7 +238,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .grammar = request->grammar,
         .parser = response->parser,
         .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
-        .priority = request->job.priority,
+        .speculation = request->service->opt.speculation,
         .cancel = &request->job.cancel,
         .on_prompt = choice == 0 ? on_prompt : NULL,
         .on_piece = on_piece,
@@ -281,6 +281,13 @@ static vug_status set_namespace(const vug_server_request *request, vug_err *err)
     return st;
 }
 
+static void count_drafts(const vug_server_request *request, const vug_generation *g)
+{
+    vug_metrics *metrics = request->service->opt.http.metrics;
+    vug_metrics_add(metrics, VUG_METRIC_DRAFT_TOKENS, NULL, (double)g->n_drafted);
+    vug_metrics_add(metrics, VUG_METRIC_ACCEPTED_TOKENS, NULL, (double)g->n_accepted);
+}
+
 vug_status vug_server_request_session(vug_server_request *request, vug_err *err)
 {
     if (vug_worker_is_cancelled(&request->job))
@@ -300,7 +307,8 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     response->last_token = 0;
     VUG_TRY(vug_server_request_session(request, err));
     VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
-    count_generation(request, choice, &g);
+    count_prompt(request, choice, &g);
+    count_drafts(request, &g);
     *finish = g.finish;
     vug_status st = check_memory(response, err);
     if (g.finish == VUG_FINISH_CANCELLED)

@@ -35,6 +35,7 @@ typedef struct {
     int max_waiting;           /* requests in the queue */
     int max_tokens;            /* default of chats that do not set it; 0: no limit */
     bool also_reasoning;       /* send thinking under the name `reasoning` too */
+    vug_speculation_mode speculation;
     /* Called when the addresses are known; false ends the server. */
     bool (*listening)(const vug_http *http, void *user);
     /* Called on the worker thread when the model is loaded. */

@@ -1,0 +1,162 @@
+/*
+ * Measures what speculative decoding does to the speed of answers, beginning with the second token:
+ * tasks of pebble whose answers repeat their prompts, and text that repeats nothing. Each round
+ * generates every answer without and with speculation, because the speed of a shared machine
+ * drifts. Prints the median speed without it, the median of the rounds' ratios, and the drafts.
+ *
+ *     bench_speculation [rounds [threads [model]]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "core/random.h"
+#include "vug/vug.h"
+
+enum { MAX_ROUNDS = 101, RANDOM_PROMPT = 256 };
+
+static const char records[] =
+        "{\"name\": \"Mia Flola\", \"kind\": \"cat\", \"color\": \"black\", \"age\": 4, \"id\": 5027}\n"
+        "{\"name\": \"Tom Brask\", \"kind\": \"dog\", \"color\": \"white\", \"age\": 7, \"id\": 4831}\n"
+        "{\"name\": \"Ada Skala\", \"kind\": \"owl\", \"color\": \"brown\", \"age\": 2, \"id\": 8932}\n";
+static const char code[] = "int count_words(const char *text)\n{\n    int n = 0;\n"
+                           "    for (const char *at = text; *at; at++) {\n"
+                           "        if (*at == ' ' && at[1] != ' ')\n            n++;\n    }\n"
+                           "    return n;\n}\n\n"
+                           "int count_words(const char *text)\n{\n    int n = 0;\n";
+static const char object[] =
+        "Fill this in: {\"budget\": \"...\", \"owner\": \"...\", \"place\": \"...\", \"serial\": \"...\", "
+        "\"mail\": \"...\"}\nThe owner is Mina Flola. The budget is 12.13.11. The place is Old Harbour "
+        "Street. serial is L8932-B4831-X22. The mail is mina.flola@harbour.example.";
+static const char echo[] = "Repeat: the quick brown fox jumps over the lazy dog, and 4831 grey owls sleep";
+static const char story[] = "Tell me a short story about a fox.";
+
+typedef struct {
+    const char *name;
+    const char *text; /* NULL: random tokens */
+    bool is_chat;
+    float temperature;
+    int max_tokens; /* that are generated, for a text that is no chat */
+} bench_task;
+
+static const bench_task tasks[] = {
+    { "JSON from text", object, true, 0, 0 },
+    { "a list of JSON records", records, false, 0, 256 },
+    { "repeating code", code, false, 0, 256 },
+    { "repeating a sentence", echo, true, 0, 0 },
+    { "a story, temperature 1", story, true, 1, 0 },
+    { "after random tokens, greedy", NULL, false, 0, 256 },
+    { "after random tokens, temperature 1", NULL, false, 1, 256 },
+};
+enum { N_TASKS = sizeof(tasks) / sizeof(tasks[0]) };
+
+static void check(vug_status st, const vug_err *err)
+{
+    if (st == VUG_OK)
+        return;
+    (void)fprintf(stderr, "bench_speculation: %s\n", err->msg);
+    exit(1);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
+    return v[n / 2];
+}
+
+static vug_generation generate(vug_model *model, const bench_task *task,
+                               const vug_generate_options *o)
+{
+    vug_session *session;
+    vug_generation out;
+    vug_err err;
+    check(vug_session_create(model, &session, &err), &err);
+    if (!task->text) {
+        int32_t id[RANDOM_PROMPT];
+        vug_random random = vug_random_seeded(o->sampling.seed);
+        const uint64_t n_vocab = (uint64_t)vug_model_describe(model).n_vocab;
+        for (int i = 0; i < RANDOM_PROMPT; i++)
+            id[i] = (int32_t)(vug_random_bits(&random) % n_vocab);
+        check(vug_generate(session, id, RANDOM_PROMPT, o, &out, &err), &err);
+    } else if (task->is_chat) {
+        const vug_message message = { "user", task->text };
+        check(vug_generate_chat(session, &message, 1, o, &out, &err), &err);
+    } else {
+        check(vug_generate_text(session, task->text, strlen(task->text), o, &out, &err), &err);
+    }
+    vug_session_destroy(session);
+    return out;
+}
+
+typedef struct {
+    double plain[MAX_ROUNDS], ratio[MAX_ROUNDS]; /* tokens per second, and by speculation */
+    size_t n_tokens, n_drafted, n_accepted;      /* of all rounds */
+} bench_result;
+
+static double speed_of(const vug_generation *g)
+{
+    return (double)g->tokens.n / g->decode_s;
+}
+
+static void run_round(vug_model *model, const bench_task *task, int round, bench_result *r)
+{
+    const vug_sampler_config temperature = { VUG_SAMPLER_TEMPERATURE, task->temperature, 0 };
+    vug_generation g[2];
+    vug_generate_options o = { .sampling = { .sampler = &temperature, .n = 1 },
+                               .max_tokens = task->max_tokens,
+                               .ignore_stop = task->max_tokens > 0 };
+    o.sampling.seed = (uint64_t)round;
+    for (int i = 0; i < 2; i++) {
+        const int with = (round + i) % 2; /* who is first alternates, too */
+        o.speculation = with ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF;
+        g[with] = generate(model, task, &o);
+    }
+    if (g[0].tokens.n != g[1].tokens.n ||
+        memcmp(g[0].tokens.id, g[1].tokens.id, g[0].tokens.n * sizeof(int32_t)) != 0) {
+        (void)fprintf(stderr, "bench_speculation: %s: the answers differ\n", task->name);
+        exit(1);
+    }
+    r->plain[round] = speed_of(&g[0]);
+    r->ratio[round] = speed_of(&g[1]) / speed_of(&g[0]);
+    r->n_tokens += g[1].tokens.n;
+    r->n_drafted += g[1].n_drafted;
+    r->n_accepted += g[1].n_accepted;
+    vug_generation_release(&g[0]);
+    vug_generation_release(&g[1]);
+}
+
+int main(int argc, char **argv)
+{
+    const int rounds = argc > 1 ? atoi(argv[1]) : 11;
+    const vug_model_options options = { .threads = argc > 2 ? atoi(argv[2]) : 0 };
+    vug_model *model;
+    vug_err err;
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+        (void)fprintf(stderr, "bench_speculation: %d rounds, expected 1 to %d\n", rounds,
+                      MAX_ROUNDS);
+        return 2;
+    }
+    check(vug_model_open(argc > 3 ? argv[3] : "models/pebble", &options, &model, &err), &err);
+    bench_result *result = vug_alloc_zero(N_TASKS, sizeof(*result));
+    for (int round = 0; result && round < rounds; round++) {
+        for (int i = 0; i < N_TASKS; i++)
+            run_round(model, &tasks[i], round, &result[i]);
+    }
+    printf("%-36s %8s %10s %7s %9s %9s\n", "", "tokens", "tokens/s", "ratio", "drafts",
+           "accepted");
+    for (int i = 0; result && i < N_TASKS; i++) {
+        bench_result *r = &result[i];
+        printf("%-36s %8zu %10.1f %7.2f %9zu %9zu\n", tasks[i].name, r->n_tokens,
+               median(r->plain, rounds), median(r->ratio, rounds), r->n_drafted, r->n_accepted);
+    }
+    vug_free(result);
+    vug_model_close(model);
+    return 0;
+}
