@@ -2,13 +2,15 @@
  * Measures what speculative decoding does to the speed of answers, beginning with the second token:
  * tasks of pebble whose answers repeat their prompts, and text that repeats nothing. Each round
  * generates every answer without and with speculation, because the speed of a shared machine
- * drifts. Prints the median speed without it, the median of the rounds' ratios, and the drafts.
+ * drifts. Prints the median speed without it, the medians of the rounds' ratios, and the drafts.
+ * With one thread, processor time does not depend on what else the machine does.
  *
  *     bench_speculation [rounds [threads [model]]]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/mem.h"
 #include "core/random.h"
@@ -71,6 +73,20 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
+/* The processor time since the first token. */
+typedef struct {
+    clock_t first, last;
+} bench_clock;
+
+static bool read_clock(const vug_piece *piece, void *user)
+{
+    bench_clock *c = user;
+    (void)piece;
+    c->last = clock();
+    c->first = c->first ? c->first : c->last;
+    return true;
+}
+
 static vug_generation generate(vug_model *model, const bench_task *task,
                                const vug_generate_options *o)
 {
@@ -80,10 +96,10 @@ static vug_generation generate(vug_model *model, const bench_task *task,
     check(vug_session_create(model, &session, &err), &err);
     if (!task->text) {
         int32_t id[RANDOM_PROMPT];
-        vug_random random = vug_random_seeded(o->sampling.seed);
+        uint64_t random = o->sampling.seed;
         const uint64_t n_vocab = (uint64_t)vug_model_describe(model).n_vocab;
         for (int i = 0; i < RANDOM_PROMPT; i++)
-            id[i] = (int32_t)(vug_random_bits(&random) % n_vocab);
+            id[i] = (int32_t)(vug_splitmix64(&random) % n_vocab);
         check(vug_generate(session, id, RANDOM_PROMPT, o, &out, &err), &err);
     } else if (task->is_chat) {
         const vug_message message = { "user", task->text };
@@ -97,6 +113,7 @@ static vug_generation generate(vug_model *model, const bench_task *task,
 
 typedef struct {
     double plain[MAX_ROUNDS], ratio[MAX_ROUNDS]; /* tokens per second, and by speculation */
+    double cpu_ratio[MAX_ROUNDS];                /* of processor time */
     size_t n_tokens, n_drafted, n_accepted;      /* of all rounds */
 } bench_result;
 
@@ -111,11 +128,14 @@ static void run_round(vug_model *model, const bench_task *task, int round, bench
     vug_generation g[2];
     vug_generate_options o = { .sampling = { .sampler = &temperature, .n = 1 },
                                .max_tokens = task->max_tokens,
-                               .ignore_stop = task->max_tokens > 0 };
+                               .ignore_stop = task->max_tokens > 0,
+                               .on_piece = read_clock };
+    bench_clock used[2] = { 0 };
     o.sampling.seed = (uint64_t)round;
     for (int i = 0; i < 2; i++) {
         const int with = (round + i) % 2; /* who is first alternates, too */
         o.speculation = with ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF;
+        o.user = &used[with];
         g[with] = generate(model, task, &o);
     }
     if (g[0].tokens.n != g[1].tokens.n ||
@@ -125,6 +145,8 @@ static void run_round(vug_model *model, const bench_task *task, int round, bench
     }
     r->plain[round] = speed_of(&g[0]);
     r->ratio[round] = speed_of(&g[1]) / speed_of(&g[0]);
+    r->cpu_ratio[round] =
+            (double)(used[0].last - used[0].first) / (double)(used[1].last - used[1].first);
     r->n_tokens += g[1].tokens.n;
     r->n_drafted += g[1].n_drafted;
     r->n_accepted += g[1].n_accepted;
@@ -149,12 +171,13 @@ int main(int argc, char **argv)
         for (int i = 0; i < N_TASKS; i++)
             run_round(model, &tasks[i], round, &result[i]);
     }
-    printf("%-36s %8s %10s %7s %9s %9s\n", "", "tokens", "tokens/s", "ratio", "drafts",
-           "accepted");
+    printf("%-36s %8s %10s %7s %10s %9s %9s\n", "", "tokens", "tokens/s", "ratio", "processor",
+           "drafts", "accepted");
     for (int i = 0; result && i < N_TASKS; i++) {
         bench_result *r = &result[i];
-        printf("%-36s %8zu %10.1f %7.2f %9zu %9zu\n", tasks[i].name, r->n_tokens,
-               median(r->plain, rounds), median(r->ratio, rounds), r->n_drafted, r->n_accepted);
+        printf("%-36s %8zu %10.1f %7.2f %10.2f %9zu %9zu\n", tasks[i].name, r->n_tokens,
+               median(r->plain, rounds), median(r->ratio, rounds), median(r->cpu_ratio, rounds),
+               r->n_drafted, r->n_accepted);
     }
     vug_free(result);
     vug_model_close(model);

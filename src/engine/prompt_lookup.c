@@ -1,8 +1,8 @@
 #include "engine/prompt_lookup.h"
 
 enum {
-    LEAST_MATCH = 2, /* tokens that are looked up, the longest match first */
-    MOST_MATCH = 4,
+    LEAST_MATCH = VUG_LEAST_MATCH, /* tokens that are looked up, the longest first */
+    LONGEST_KEY = 4,
     LEAST_BITS = 10,
     MOST_BITS = 20,
 };
@@ -10,7 +10,7 @@ enum {
 vug_status vug_prompt_lookup_init(vug_prompt_lookup *l, size_t n_tokens, vug_err *err)
 {
     int bits = LEAST_BITS;
-    while (bits < MOST_BITS && (size_t)1 << bits < n_tokens * (MOST_MATCH - LEAST_MATCH + 1))
+    while (bits < MOST_BITS && (size_t)1 << bits < n_tokens * (LONGEST_KEY - LEAST_MATCH + 1))
         bits++;
     *l = (vug_prompt_lookup){ .bits = bits };
     l->position = vug_alloc_zero((size_t)1 << bits, sizeof(*l->position));
@@ -34,11 +34,11 @@ static uint32_t *find_entry(const vug_prompt_lookup *l, const int32_t *end, size
     return &l->position[hash >> (64 - l->bits)];
 }
 
-/* The number of tokens before positions `a` < `b` that are equal, up to `most`. */
-static size_t match_length(const int32_t *id, size_t a, size_t b, size_t most)
+/* The number of tokens before positions `a` < `b` that are equal. */
+static size_t match_length(const int32_t *id, size_t a, size_t b)
 {
     size_t n = 0;
-    while (n < a && n < most && id[a - 1 - n] == id[b - 1 - n])
+    while (n < a && n < VUG_MOST_MATCH && id[a - 1 - n] == id[b - 1 - n])
         n++;
     return n;
 }
@@ -47,7 +47,7 @@ static size_t match_length(const int32_t *id, size_t a, size_t b, size_t most)
 static void add_positions(vug_prompt_lookup *l, const int32_t *id, size_t n)
 {
     for (; l->n < n; l->n++) {
-        for (size_t length = LEAST_MATCH; length <= MOST_MATCH && length <= l->n; length++)
+        for (size_t length = LEAST_MATCH; length <= LONGEST_KEY && length <= l->n; length++)
             *find_entry(l, id + l->n, length) = (uint32_t)l->n;
     }
 }
@@ -56,15 +56,14 @@ size_t vug_prompt_lookup_draft(vug_prompt_lookup *l, const int32_t *id, size_t n
                                size_t most)
 {
     add_positions(l, id, n);
-    for (size_t length = MOST_MATCH; length >= LEAST_MATCH; length--) {
+    for (size_t length = LONGEST_KEY; length >= LEAST_MATCH; length--) {
         const size_t from = length < n ? *find_entry(l, id + n, length) : 0;
-        const size_t match = match_length(id, from, n, most > length ? most : length);
+        const size_t match = match_length(id, from, n);
         if (match < length)
             continue; /* another entry has taken the place, or there is none */
-        const size_t n_draft = match < most ? match : most;
-        for (size_t i = 0; i < n_draft; i++)
+        for (size_t i = 0; i < most; i++)
             draft[i] = from + i < n ? id[from + i] : draft[from + i - n];
-        return n_draft;
+        return match;
     }
     return 0;
 }

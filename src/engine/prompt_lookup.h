@@ -12,6 +12,11 @@
 #include "core/mem.h"
 #include "core/status.h"
 
+enum {
+    VUG_LEAST_MATCH = 2, /* tokens that a draft's place must have in common with the end */
+    VUG_MOST_MATCH = 8,  /* more are not counted */
+};
+
 typedef struct {
     uint32_t *position; /* [1 << bits] by hash of some tokens, of the token after them; 0: none */
     int bits;
@@ -22,9 +27,9 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_prompt_lookup_init(vug_prompt_lookup *lookup, size_t n_tokens,
                                                  vug_err *err);
 void vug_prompt_lookup_release(vug_prompt_lookup *lookup);
-/* Writes up to `most` tokens that may follow id [n] to `draft`, and returns their number: at most
- * as many as the tokens before them have in common with the earlier place. The sequence is that of
- * the last call, and more tokens. */
+/* Writes `most` tokens that may follow id [n] to `draft`, and returns the length of the match: how
+ * many tokens before them are those before the earlier place; 0: there is none. The sequence is
+ * that of the last call, and more tokens. */
 size_t vug_prompt_lookup_draft(vug_prompt_lookup *lookup, const int32_t *id, size_t n,
                                int32_t *draft, size_t most);
 

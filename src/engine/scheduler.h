@@ -13,8 +13,8 @@
  * one have come back with their next tokens, or a fraction of its time has passed.
  *
  * Drafts are tokens that may turn out to be wrong. Their keys and values are written behind the
- * accepted tokens, where the next step overwrites them, and only accepted tokens are published. A
- * step computes at most VUG_MAX_DRAFT, divided evenly among the sequences that generate.
+ * accepted tokens, where the next step overwrites them, and only accepted tokens are published. They
+ * are computed only while no other sequence is in use, which they would hold up.
  *
  * If the page pool is full, sequences lose their pages: first those that are idle, then the
  * newest. They are computed again when there is memory; the oldest never loses its pages.
@@ -22,12 +22,11 @@
  * All functions are thread-safe; a sequence is used by one thread at a time.
  */
 
+#include "engine/speculation.h"
 #include "engine/step.h"
 
 #define VUG_STEP_TARGET_S      0.05
 #define VUG_LONE_STEP_TARGET_S 0.5 /* while no sequence generates */
-
-enum { VUG_MAX_DRAFT = 8 }; /* drafts in a step, of all sequences */
 
 typedef struct vug_scheduler vug_scheduler;
 
@@ -35,8 +34,8 @@ typedef struct vug_scheduler vug_scheduler;
 typedef struct {
     const int32_t *token; /* [n] */
     size_t n;
-    size_t n_draft; /* the last tokens are drafts, less than n: computed if there is room, in one
-                       step with the token before them, and not appended */
+    size_t n_draft; /* the last tokens are drafts, at most VUG_MAX_DRAFT and less than n: computed
+                       if there is room, in one step with the token before them, and not appended */
     float *logits;  /* [rows + n_draft, n_vocab]: gets the logits of the last tokens */
     size_t rows;    /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
     int priority;   /* higher ones go first */

@@ -131,7 +131,7 @@ static size_t collect_waiting(vug_scheduler *s)
 /* What is left of a step. */
 typedef struct {
     size_t tokens, rows;
-    size_t drafts; /* for each sequence */
+    size_t drafts;
 } step_room;
 
 /* The drafts that a sequence gets if its next part has all its `own` other tokens. They never take
@@ -249,23 +249,20 @@ static bool fail_oldest(vug_scheduler *s, size_t n_waiting)
     return true;
 }
 
-/* The drafts of each sequence that generates: as many for all, and none at the cost of the tokens
- * of others. */
-static size_t divide_drafts(const vug_scheduler *s, size_t n_waiting)
+static bool is_alone(const vug_scheduler *s)
 {
-    const size_t batch = (size_t)s->model->limits.batch;
-    const size_t spare = batch > n_waiting ? batch - n_waiting : 0;
-    size_t n_generating = 0;
-    while (n_generating < n_waiting && is_generating(s->waiting[n_generating]))
-        n_generating++;
-    return (spare < VUG_MAX_DRAFT ? spare : VUG_MAX_DRAFT) / (n_generating ? n_generating : 1);
+    size_t n = 0;
+    for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next)
+        n += sequence->in_use;
+    return n <= 1;
 }
 
 bool vug_scheduler_choose(vug_scheduler *s)
 {
     const vug_limits *limits = &s->model->limits;
     const size_t n = collect_waiting(s);
-    step_room room = { (size_t)limits->batch, (size_t)limits->rows, divide_drafts(s, n) };
+    step_room room = { (size_t)limits->batch, (size_t)limits->rows,
+                       is_alone(s) ? VUG_MAX_DRAFT : 0 };
     size_t at = 0;
     s->n_parts = 0;
     for (; at < n && is_generating(s->waiting[at]); at++) {

@@ -2,21 +2,27 @@
 
 #include <math.h>
 
-#define LEAST_GAIN     1.05
-#define LOSS_PER_TOKEN 0.01 /* steps */
-#define FIRST_BALANCE  0.5
-#define MOST_BALANCE   1.0 /* so that a long success does not pay for a long failure */
-#define MOST_SECONDS   4.0 /* times those of a step without drafts; more has other reasons */
-#define PLAIN_WEIGHT   0.25
+/* What is assumed before it is measured: what a draft adds to the time of a step, and how many are
+ * accepted. */
+#define FIRST_COST 0.25
+static const double first_acceptance[VUG_MATCH_CLASSES] = { 0.4, 0.5, 0.6, 0.8 };
 
-enum {
-    FIRST_PLAIN = 2,  /* steps without drafts, to know their time */
-    PLAIN_EVERY = 32, /* steps: the time of a step without drafts changes */
-};
+#define ACCEPTANCE_WEIGHT 0.2  /* of each draft */
+#define RETURN_PER_TOKEN  0.01 /* the part by which estimates return to what they are at first */
+
+/* Other work of the machine only makes steps longer, so short times count more. */
+#define SHORTER_WEIGHT 0.5
+#define LONGER_WEIGHT  0.125
+#define MOST_LONGER    2 /* times as long as the mean */
+
+enum { PLAIN_EVERY = 16 }; /* steps: the time of a step without drafts changes */
 
 vug_status vug_speculation_init(vug_speculation *s, size_t n_tokens, vug_err *err)
 {
-    *s = (vug_speculation){ .balance = FIRST_BALANCE };
+    *s = (vug_speculation){ 0 };
+    memcpy(s->acceptance, first_acceptance, sizeof(first_acceptance));
+    for (int k = 0; k <= VUG_MAX_DRAFT; k++)
+        s->cost[k] = 1 + FIRST_COST * k;
     return vug_prompt_lookup_init(&s->lookup, n_tokens, err);
 }
 
@@ -26,36 +32,89 @@ void vug_speculation_release(vug_speculation *s)
     *s = (vug_speculation){ 0 };
 }
 
+static void add_outcome(vug_speculation *s, bool accepted)
+{
+    double *p = &s->acceptance[s->match_class];
+    *p += ((accepted ? 1 : 0) - *p) * ACCEPTANCE_WEIGHT;
+}
+
+/* The number of drafts that makes the answer fastest; 0: none makes it fast enough. */
+static size_t best_number(const vug_speculation *s, int match_class, size_t most)
+{
+    const double p = s->acceptance[match_class];
+    double tokens = 1, chance = 1, best_gain = VUG_LEAST_GAIN;
+    size_t best = 0;
+    for (size_t k = 1; k <= most; k++) {
+        chance *= p;
+        tokens += chance;
+        if (tokens / s->cost[k] < best_gain)
+            continue;
+        best_gain = tokens / s->cost[k];
+        best = k;
+    }
+    return best;
+}
+
+/* Lets the estimates return after some tokens, so that what seemed bad is tried again. */
+static void forget(vug_speculation *s, size_t n_tokens)
+{
+    const double part = 1 - pow(1 - RETURN_PER_TOKEN, (double)n_tokens);
+    for (int i = 0; i < VUG_MATCH_CLASSES; i++)
+        s->acceptance[i] += (first_acceptance[i] - s->acceptance[i]) * part;
+    for (int k = 1; k <= VUG_MAX_DRAFT; k++)
+        s->cost[k] += (1 + FIRST_COST * k - s->cost[k]) * part;
+}
+
+static int class_of(size_t match)
+{
+    return match < 4 ? (int)match - VUG_LEAST_MATCH : match < VUG_MOST_MATCH ? 2 : 3;
+}
+
 size_t vug_speculation_draft(vug_speculation *s, const int32_t *id, size_t n, int32_t *draft,
                              size_t most)
 {
+    if (s->n_open > 0)
+        add_outcome(s, false);
+    s->n_open = 0;
     if (s->n_tokens > 0)
-        s->balance += LOSS_PER_TOKEN * (double)(n - s->n_tokens);
-    s->balance = fmin(s->balance, MOST_BALANCE);
+        forget(s, n - s->n_tokens);
     s->n_tokens = n;
-    if (s->n_plain < FIRST_PLAIN || s->since_plain >= PLAIN_EVERY || s->balance <= 0)
+    if (s->plain_s == 0 || s->since_plain >= PLAIN_EVERY)
         return 0;
-    return vug_prompt_lookup_draft(&s->lookup, id, n, draft, most);
+    const size_t match = vug_prompt_lookup_draft(&s->lookup, id, n, draft, most);
+    if (match == 0)
+        return 0;
+    s->match_class = class_of(match);
+    return best_number(s, s->match_class, most);
+}
+
+/* A mean that follows short times faster than long ones. */
+static double smooth(double mean, double sample)
+{
+    const double limited = fmin(sample, MOST_LONGER * mean);
+    return mean + (limited - mean) * (limited < mean ? SHORTER_WEIGHT : LONGER_WEIGHT);
 }
 
 void vug_speculation_add_step(vug_speculation *s, size_t n, size_t n_draft, double seconds)
 {
     s->since_plain++;
     s->n_drafted += n_draft;
-    if (s->n_plain > 0)
-        seconds = fmin(seconds, MOST_SECONDS * s->plain_s);
-    /* Also if the step had several tokens beside the drafts: that makes the gain look smaller. */
-    if (n_draft > 0)
-        s->balance += 1 / LEAST_GAIN - fmax(seconds / s->plain_s, 1);
-    else if (n == 1) {
-        s->plain_s += (seconds - s->plain_s) * (s->n_plain > 0 ? PLAIN_WEIGHT : 1);
-        s->n_plain += s->n_plain < FIRST_PLAIN;
+    s->n_open = n_draft;
+    if (n > 1)
+        return; /* it would have taken longer without drafts, too */
+    if (n_draft == 0) {
+        s->plain_s = s->plain_s > 0 ? smooth(s->plain_s, seconds) : seconds;
         s->since_plain = 0;
+    } else {
+        s->cost[n_draft] = smooth(s->cost[n_draft], fmax(seconds / s->plain_s, 1));
+        for (size_t k = 1; k < n_draft; k++)
+            s->cost[k] = fmin(s->cost[k], s->cost[n_draft]); /* fewer do not take longer */
     }
 }
 
 void vug_speculation_accept(vug_speculation *s)
 {
-    s->balance += 1 / LEAST_GAIN;
+    add_outcome(s, true);
+    s->n_open--;
     s->n_accepted++;
 }
