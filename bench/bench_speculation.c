@@ -18,20 +18,25 @@
 
 enum { MAX_ROUNDS = 101, RANDOM_PROMPT = 256 };
 
-static const char records[] =
-        "{\"name\": \"Mia Flola\", \"kind\": \"cat\", \"color\": \"black\", \"age\": 4, \"id\": 5027}\n"
-        "{\"name\": \"Tom Brask\", \"kind\": \"dog\", \"color\": \"white\", \"age\": 7, \"id\": 4831}\n"
-        "{\"name\": \"Ada Skala\", \"kind\": \"owl\", \"color\": \"brown\", \"age\": 2, \"id\": 8932}\n";
+static const char records[] = "{\"name\": \"Mia Flola\", \"kind\": \"cat\", \"color\": \"black\", "
+                              "\"age\": 4, \"id\": 5027}\n"
+                              "{\"name\": \"Tom Brask\", \"kind\": \"dog\", \"color\": \"white\", "
+                              "\"age\": 7, \"id\": 4831}\n"
+                              "{\"name\": \"Ada Skala\", \"kind\": \"owl\", \"color\": \"brown\", "
+                              "\"age\": 2, \"id\": 8932}\n";
 static const char code[] = "int count_words(const char *text)\n{\n    int n = 0;\n"
                            "    for (const char *at = text; *at; at++) {\n"
                            "        if (*at == ' ' && at[1] != ' ')\n            n++;\n    }\n"
                            "    return n;\n}\n\n"
                            "int count_words(const char *text)\n{\n    int n = 0;\n";
 static const char object[] =
-        "Fill this in: {\"budget\": \"...\", \"owner\": \"...\", \"place\": \"...\", \"serial\": \"...\", "
-        "\"mail\": \"...\"}\nThe owner is Mina Flola. The budget is 12.13.11. The place is Old Harbour "
+        "Fill this in: {\"budget\": \"...\", \"owner\": \"...\", \"place\": \"...\", \"serial\": "
+        "\"...\", "
+        "\"mail\": \"...\"}\nThe owner is Mina Flola. The budget is 12.13.11. The place is Old "
+        "Harbour "
         "Street. serial is L8932-B4831-X22. The mail is mina.flola@harbour.example.";
-static const char echo[] = "Repeat: the quick brown fox jumps over the lazy dog, and 4831 grey owls sleep";
+static const char echo[] =
+        "Repeat: the quick brown fox jumps over the lazy dog, and 4831 grey owls sleep";
 static const char story[] = "Tell me a short story about a fox.";
 
 typedef struct {

@@ -1,5 +1,6 @@
 /* Generation: samples a token, decodes it, extends the session, and repeats that until the answer
  * ends. */
+#include "core/cancel.h"
 #include "engine/constraints.h"
 #include "engine/sampler.h"
 #include "engine/speculation.h"
@@ -124,9 +125,8 @@ static vug_piece token_piece(generation_state *g, int32_t id)
     if ((int64_t)piece.n_top > usable)
         piece.n_top = (size_t)usable;
     if (g->o->logprobs || g->o->n_top)
-        piece.logprob = vug_compute_logprobs(&g->sampler.candidates,
-                                             vug_session_logits(g->session), usable, id, g->top,
-                                             piece.n_top);
+        piece.logprob = vug_compute_logprobs(&g->sampler.candidates, vug_session_logits(g->session),
+                                             usable, id, g->top, piece.n_top);
     return piece;
 }
 
@@ -188,6 +188,8 @@ static vug_status extend_answer(generation_state *g, size_t pending, vug_err *er
 {
     vug_session *s = g->session;
     const vug_tokens *t = &g->out->tokens;
+    if (vug_is_cancelled(g->o->cancel))
+        return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
     for (; pending > 0 && vug_session_accept_draft(s, t->id[t->n - pending]); pending--)
         vug_speculation_accept(&g->speculation);
     if (pending == 0)

@@ -5,7 +5,7 @@
  * Drafts by prompt lookup (Saxena 2023): an answer often repeats a part of its prompt or of itself.
  * If the last tokens occurred before, the tokens that followed them then are the draft.
  *
- * A hash table has, for the tokens before each position, 2 to 4 of them, the last position that
+ * A hash table has, for the tokens before each position, 1 to 4 of them, the last position that
  * followed the same ones.
  */
 
@@ -13,7 +13,7 @@
 #include "core/status.h"
 
 enum {
-    VUG_LEAST_MATCH = 2, /* tokens that a draft's place must have in common with the end */
+    VUG_LEAST_MATCH = 1, /* tokens that a draft's place must have in common with the end */
     VUG_MOST_MATCH = 8,  /* more are not counted */
 };
 

@@ -239,7 +239,8 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
 /* Provides memory for a row of logits after each draft. */
 static vug_status reserve_draft_logits(vug_session *s, vug_err *err)
 {
-    const size_t rows = 1 + VUG_MAX_DRAFT, row_bytes = (size_t)s->model->info.n_vocab * sizeof(float);
+    const size_t rows = 1 + VUG_MAX_DRAFT,
+                 row_bytes = (size_t)s->model->info.n_vocab * sizeof(float);
     if (s->logits_rows == rows)
         return VUG_OK;
     float *grown = vug_alloc(rows, row_bytes);

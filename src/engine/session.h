@@ -18,7 +18,7 @@ struct vug_session {
     size_t logits_rows;           /* that `logits` has memory for */
     int32_t draft[VUG_MAX_DRAFT]; /* [n_draft] of the last call */
     size_t n_draft;
-    size_t n_accepted;            /* the first drafts, which belong to the sequence now */
+    size_t n_accepted;    /* the first drafts, which belong to the sequence now */
     const float **hidden; /* [n_layers + 1] scratch of a step */
 };
 

@@ -5,21 +5,26 @@
 /* What is assumed before it is measured: what a draft adds to the time of a step, and how many are
  * accepted. */
 #define FIRST_COST 0.25
-static const double first_acceptance[VUG_MATCH_CLASSES] = { 0.4, 0.5, 0.6, 0.8 };
+static const double first_acceptance[VUG_MATCH_CLASSES] = { 0.2, 0.4, 0.5, 0.6, 0.7 };
 
-#define ACCEPTANCE_WEIGHT 0.2  /* of each draft */
-#define RETURN_PER_TOKEN  0.01 /* the part by which estimates return to what they are at first */
+#define ACCEPTANCE_WEIGHT 0.25  /* of each draft */
+#define RETURN_PER_TOKEN  0.006 /* the part by which estimates return to what they are at first */
+
+/* What drafts may lose, in steps: at first, with each token, and after they gained a lot. */
+#define FIRST_CREDIT     1.0
+#define CREDIT_PER_TOKEN 0.01
+#define MOST_CREDIT      3.0
 
 /* Other work of the machine only makes steps longer, so short times count more. */
 #define SHORTER_WEIGHT 0.5
-#define LONGER_WEIGHT  0.125
+#define LONGER_WEIGHT  0.25
 #define MOST_LONGER    2 /* times as long as the mean */
 
 enum { PLAIN_EVERY = 16 }; /* steps: the time of a step without drafts changes */
 
 vug_status vug_speculation_init(vug_speculation *s, size_t n_tokens, vug_err *err)
 {
-    *s = (vug_speculation){ 0 };
+    *s = (vug_speculation){ .credit = FIRST_CREDIT };
     memcpy(s->acceptance, first_acceptance, sizeof(first_acceptance));
     for (int k = 0; k <= VUG_MAX_DRAFT; k++)
         s->cost[k] = 1 + FIRST_COST * k;
@@ -44,7 +49,7 @@ static size_t best_number(const vug_speculation *s, int match_class, size_t most
     const double p = s->acceptance[match_class];
     double tokens = 1, chance = 1, best_gain = VUG_LEAST_GAIN;
     size_t best = 0;
-    for (size_t k = 1; k <= most; k++) {
+    for (size_t k = 1; k <= most && s->cost[k] - 1 <= s->credit; k++) {
         chance *= p;
         tokens += chance;
         if (tokens / s->cost[k] < best_gain)
@@ -58,6 +63,7 @@ static size_t best_number(const vug_speculation *s, int match_class, size_t most
 /* Lets the estimates return after some tokens, so that what seemed bad is tried again. */
 static void forget(vug_speculation *s, size_t n_tokens)
 {
+    s->credit = fmin(s->credit + CREDIT_PER_TOKEN * (double)n_tokens, MOST_CREDIT);
     const double part = 1 - pow(1 - RETURN_PER_TOKEN, (double)n_tokens);
     for (int i = 0; i < VUG_MATCH_CLASSES; i++)
         s->acceptance[i] += (first_acceptance[i] - s->acceptance[i]) * part;
@@ -67,7 +73,7 @@ static void forget(vug_speculation *s, size_t n_tokens)
 
 static int class_of(size_t match)
 {
-    return match < 4 ? (int)match - VUG_LEAST_MATCH : match < VUG_MOST_MATCH ? 2 : 3;
+    return match < 4 ? (int)match - VUG_LEAST_MATCH : match < VUG_MOST_MATCH ? 3 : 4;
 }
 
 size_t vug_speculation_draft(vug_speculation *s, const int32_t *id, size_t n, int32_t *draft,
@@ -100,21 +106,27 @@ void vug_speculation_add_step(vug_speculation *s, size_t n, size_t n_draft, doub
     s->since_plain++;
     s->n_drafted += n_draft;
     s->n_open = n_draft;
-    if (n > 1)
-        return; /* it would have taken longer without drafts, too */
+    if (n > 1) { /* it would have taken longer without drafts, too */
+        s->credit -= s->cost[n_draft] - 1;
+        return;
+    }
     if (n_draft == 0) {
         s->plain_s = s->plain_s > 0 ? smooth(s->plain_s, seconds) : seconds;
         s->since_plain = 0;
     } else {
-        s->cost[n_draft] = smooth(s->cost[n_draft], fmax(seconds / s->plain_s, 1));
-        for (size_t k = 1; k < n_draft; k++)
-            s->cost[k] = fmin(s->cost[k], s->cost[n_draft]); /* fewer do not take longer */
+        const double cost = fmax(seconds / s->plain_s, 1);
+        s->credit -= fmin(cost, MOST_LONGER * s->cost[n_draft]) - 1;
+        s->cost[n_draft] = smooth(s->cost[n_draft], cost);
+        for (size_t k = 1; k <= VUG_MAX_DRAFT; k++) /* fewer do not take longer */
+            s->cost[k] = k < n_draft ? fmin(s->cost[k], s->cost[n_draft])
+                                     : fmax(s->cost[k], s->cost[n_draft]);
     }
 }
 
 void vug_speculation_accept(vug_speculation *s)
 {
     add_outcome(s, true);
+    s->credit++;
     s->n_open--;
     s->n_accepted++;
 }

@@ -7,8 +7,9 @@
  * A step with drafts takes longer than one without, so wrong drafts cost time. Both are measured
  * while the answer is generated: the seconds of steps with each number of drafts, and the part p of
  * drafts that are accepted. k drafts yield 1 + p + .. + p^k tokens. The next step has as many as
- * yield most for their time; none if that makes it less than VUG_LEAST_GAIN times as fast. p then
- * returns slowly to what it is at first, so drafts are tried again.
+ * yield most for their time; none if that makes it less than VUG_LEAST_GAIN times as fast, or if
+ * drafts have lost more than a hundredth of the answer's time. The estimates return slowly to what
+ * they are at first, so drafts are tried again.
  */
 
 #include "engine/prompt_lookup.h"
@@ -17,7 +18,7 @@
 
 enum {
     VUG_MAX_DRAFT = 8,     /* drafts in a step */
-    VUG_MATCH_CLASSES = 4, /* matches of 2, 3, 4 to 7, and 8 tokens */
+    VUG_MATCH_CLASSES = 5, /* matches of 1, 2, 3, 4 to 7, and 8 tokens */
 };
 
 typedef struct {
@@ -25,6 +26,7 @@ typedef struct {
     double plain_s;                       /* of a step of one token; 0: not known */
     double cost[VUG_MAX_DRAFT + 1];       /* of a step with so many drafts, in plain steps */
     double acceptance[VUG_MATCH_CLASSES]; /* by the length of the match: p */
+    double credit;                        /* steps that drafts have gained and may lose */
     int since_plain;                      /* steps since the last one without drafts */
     int match_class;                      /* of the last step's drafts */
     size_t n_open;    /* the last step's drafts that are not accepted, as far as is known */

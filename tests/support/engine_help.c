@@ -75,7 +75,7 @@ const float *help_joint_step(vug_session *const *session, const int32_t *const *
     assert_in_range(n, 1, MOST);
     for (size_t i = 0; i < n; i++) {
         vug_kv_sequence *kv = &session[i]->sequence.kv;
-        part[i] = (vug_step_part){ kv, id[i] + kv->n, take, 1 };
+        part[i] = (vug_step_part){ .sequence = kv, .token = id[i] + kv->n, .n = take, .rows = 1 };
         help_ok(vug_kv_sequence_reserve(kv, take, &err), &err);
     }
     help_ok(vug_step_run(runner, part, n, NULL, &err), &err);
