@@ -4,14 +4,17 @@
 
 /* What is assumed before it is measured: what a draft adds to the time of a step, and how many are
  * accepted. */
-#define FIRST_COST 0.25
+#define FIRST_COST 0.3
 static const double first_acceptance[VUG_MATCH_CLASSES] = { 0.2, 0.4, 0.5, 0.6, 0.7 };
 
-#define ACCEPTANCE_WEIGHT 0.25  /* of each draft */
-#define RETURN_PER_TOKEN  0.006 /* the part by which estimates return to what they are at first */
+#define ACCEPTANCE_WEIGHT 0.25 /* of each draft */
+
+/* The part by which estimates return to the first ones with each token. */
+#define ACCEPTANCE_RETURN 0.006
+#define COST_RETURN       0.001
 
 /* What drafts may lose, in steps: at first, with each token, and after they gained a lot. */
-#define FIRST_CREDIT     1.0
+#define FIRST_CREDIT     0.5
 #define CREDIT_PER_TOKEN 0.01
 #define MOST_CREDIT      3.0
 
@@ -64,11 +67,12 @@ static size_t best_number(const vug_speculation *s, int match_class, size_t most
 static void forget(vug_speculation *s, size_t n_tokens)
 {
     s->credit = fmin(s->credit + CREDIT_PER_TOKEN * (double)n_tokens, MOST_CREDIT);
-    const double part = 1 - pow(1 - RETURN_PER_TOKEN, (double)n_tokens);
+    const double of_acceptance = 1 - pow(1 - ACCEPTANCE_RETURN, (double)n_tokens);
+    const double of_cost = 1 - pow(1 - COST_RETURN, (double)n_tokens);
     for (int i = 0; i < VUG_MATCH_CLASSES; i++)
-        s->acceptance[i] += (first_acceptance[i] - s->acceptance[i]) * part;
+        s->acceptance[i] += (first_acceptance[i] - s->acceptance[i]) * of_acceptance;
     for (int k = 1; k <= VUG_MAX_DRAFT; k++)
-        s->cost[k] += (1 + FIRST_COST * k - s->cost[k]) * part;
+        s->cost[k] += (1 + FIRST_COST * k - s->cost[k]) * of_cost;
 }
 
 static int class_of(size_t match)
@@ -101,26 +105,29 @@ static double smooth(double mean, double sample)
     return mean + (limited - mean) * (limited < mean ? SHORTER_WEIGHT : LONGER_WEIGHT);
 }
 
+/* Learns from a step of one token and its drafts. */
+static void measure_step(vug_speculation *s, size_t n_draft, double seconds)
+{
+    if (n_draft == 0) {
+        s->plain_s = s->plain_s > 0 ? smooth(s->plain_s, seconds) : seconds;
+        s->since_plain = 0;
+    } else {
+        s->cost[n_draft] = smooth(s->cost[n_draft], fmax(seconds / s->plain_s, 1));
+        for (size_t k = 1; k <= VUG_MAX_DRAFT; k++) /* fewer do not take longer */
+            s->cost[k] = k < n_draft ? fmin(s->cost[k], s->cost[n_draft])
+                                     : fmax(s->cost[k], s->cost[n_draft]);
+    }
+}
+
 void vug_speculation_add_step(vug_speculation *s, size_t n, size_t n_draft, double seconds)
 {
     s->since_plain++;
     s->n_drafted += n_draft;
     s->n_open = n_draft;
-    if (n > 1) { /* it would have taken longer without drafts, too */
-        s->credit -= s->cost[n_draft] - 1;
-        return;
-    }
-    if (n_draft == 0) {
-        s->plain_s = s->plain_s > 0 ? smooth(s->plain_s, seconds) : seconds;
-        s->since_plain = 0;
-    } else {
-        const double cost = fmax(seconds / s->plain_s, 1);
-        s->credit -= fmin(cost, MOST_LONGER * s->cost[n_draft]) - 1;
-        s->cost[n_draft] = smooth(s->cost[n_draft], cost);
-        for (size_t k = 1; k <= VUG_MAX_DRAFT; k++) /* fewer do not take longer */
-            s->cost[k] = k < n_draft ? fmin(s->cost[k], s->cost[n_draft])
-                                     : fmax(s->cost[k], s->cost[n_draft]);
-    }
+    if (n == 1) /* more would have taken longer without drafts, too */
+        measure_step(s, n_draft, seconds);
+    if (n_draft > 0)
+        s->credit -= VUG_LEAST_GAIN * s->cost[n_draft] - 1;
 }
 
 void vug_speculation_accept(vug_speculation *s)

@@ -204,6 +204,31 @@ static void test_drafts_leave_no_trace(void **state)
     }
 }
 
+/* Another sequence takes the pages before the drafts are accepted. */
+static void test_accepted_drafts_are_computed_again_without_pages(void **state)
+{
+    (void)state;
+    enum { V = 384, BEGIN = 100, DRAFT = 3 };
+    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .context = 256 });
+    vug_session *s = help_session(m);
+    int32_t id[BEGIN + DRAFT + 2];
+    vug_err err = { 0 };
+    help_tokens(1, id, BEGIN + DRAFT + 2, V);
+    (void)help_forward(s, id, BEGIN);
+    help_ok(vug_session_extend_with_drafts(s, id + BEGIN, 1 + DRAFT, DRAFT, NULL, &err), &err);
+    vug_kv_sequence_suspend(&s->sequence.kv);
+    for (int i = 1; i <= DRAFT; i++)
+        assert_true(vug_session_accept_draft(s, id[BEGIN + i]));
+    assert_false(vug_session_accept_draft(s, id[BEGIN + DRAFT + 1]));
+    float *alone = help_alone(m, id, BEGIN + DRAFT + 2);
+    help_ok(vug_session_extend_with_drafts(s, id + BEGIN + DRAFT + 1, 1, 0, NULL, &err), &err);
+    assert_int_equal(vug_session_length(s), BEGIN + DRAFT + 2);
+    help_same_bits(vug_session_logits(s), alone, V);
+    vug_free(alone);
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
 /* ---- answers ------------------------------------------------------------------------------ */
 
 /* What callers see of an answer beside its tokens. */
@@ -370,6 +395,7 @@ int main(void)
         cmocka_unit_test_prestate(test_drafts_leave_no_trace, window),
         cmocka_unit_test_prestate(test_drafts_leave_no_trace, shared),
         cmocka_unit_test_prestate(test_drafts_leave_no_trace, full),
+        cmocka_unit_test(test_accepted_drafts_are_computed_again_without_pages),
         cmocka_unit_test_prestate(test_answers_are_the_same, window),
         cmocka_unit_test_prestate(test_answers_are_the_same, shared),
         cmocka_unit_test_prestate(test_answers_are_the_same, pebble),
