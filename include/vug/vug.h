@@ -205,16 +205,22 @@ typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 
 /* All-zero chooses every default. */
 typedef struct {
-    const char *device;    /* by name; NULL: the best available */
-    int context;           /* most tokens in a session; 0: 4096, or the trained context if less */
-    int batch;             /* most tokens in one step; 0: 512 */
-    int threads;           /* 0: one for each physical core */
-    int slots;             /* sequences that may generate in one step, at most `batch`; 0: 1 */
-    int snapshot_percent;  /* the part of kv_memory for snapshots of sliding windows, from which
+    const char *device;   /* by name; NULL: the best available */
+    int context;          /* most tokens in a session; 0: 4096, or the trained context if less */
+    int batch;            /* most tokens in one step; 0: 512 */
+    int threads;          /* 0: one for each physical core */
+    int slots;            /* sequences that may generate in one step, at most `batch`; 0: 1 */
+    int snapshot_percent; /* the part of kv_memory for snapshots of sliding windows, from which
                               conversations can continue elsewhere than at their end; 0: 25;
                               -1: none */
-    uint64_t kv_memory;    /* bytes for keys and values, of running sessions and cached prefixes;
+    uint64_t kv_memory;   /* bytes for keys and values, of running sessions and cached prefixes;
                               at least for one session; 0: what the machine can spare */
+    const char
+            *cache_dir;  /* a folder for keys and values, which are found again after a restart and
+                              by other processes; made with mode 0700 if missing; NULL: none */
+    uint64_t cache_size; /* bytes of the files in it; 0: 10 GiB */
+    /* Called at most once, on a thread of the model, if files cannot be written there; or NULL. */
+    void (*warn)(void *user, const char *message);
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2";
                               NULL: the best that the machine has */
@@ -224,7 +230,7 @@ typedef struct {
                               the profile's choice, else "f32" */
     bool lazy;             /* load weights on first use instead of at open */
     vug_progress_fn *progress;
-    void *user; /* passed to progress */
+    void *user; /* passed to progress and warn */
 } vug_model_options;
 
 /* `path` is a folder with config.json and *.safetensors, or a GGUF file (any part of a
@@ -427,6 +433,9 @@ typedef struct {
     size_t n_top;
 } vug_piece;
 
+/* Told how many tokens of the prompt are cached, before the others are computed. */
+typedef void vug_prompt_fn(size_t n_cached, void *user);
+
 /* Why later prompts may branch at a place, in the order in which the cache gives places up. */
 typedef enum {
     VUG_MARK_PROMPT, /* on the way of a long prompt, or near the end of one without marks */
@@ -468,6 +477,10 @@ typedef struct {
     int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
     const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
+    int priority;         /* as in vug_forward_options */
+    const vug_mark *mark; /* [n_marks] of the prompt, such as vug_chat_mark finds; the first 4
+                             count; without any: 16 tokens before its end */
+    size_t n_marks;
     vug_speculation_mode speculation;
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_prompt_fn *on_prompt;

@@ -295,6 +295,8 @@ vug_model_options vug_options_model(const vug_options *opt)
         .batch = opt->batch,
         .snapshot_percent = opt->snapshots ? opt->snapshots : -1,
         .kv_memory = opt->kv_memory,
+        .cache_dir = opt->cache_dir,
+        .cache_size = opt->cache_size,
         .slots = opt->slots,
         .threads = opt->threads,
         .memory_limit = opt->memory_limit,

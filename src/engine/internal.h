@@ -6,7 +6,7 @@
 #include "backend/backend.h"
 #include "core/pool.h"
 #include "engine/engine.h"
-#include "engine/prefix_tree.h"
+#include "engine/kv_disk.h"
 #include "passes/passes.h"
 
 /* ---- parts of a checkpoint ------------------------------------------------------ */
@@ -76,6 +76,7 @@ struct vug_model {
     struct vug_scheduler *scheduler;
     vug_kv_pool *kv_pool; /* guarded by the scheduler, as the prefix tree */
     vug_prefix_tree *prefix_tree;
+    vug_kv_disk *kv_disk; /* NULL: none */
     vug_prefix_key prefix_key;
     vug_model_info info;
     vug_chat *chat;  /* NULL: none */
@@ -85,6 +86,9 @@ struct vug_model {
 /* Loads the chat template of a model that was opened from `path`. A model without one is no
  * failure. */
 VUG_MUST_CHECK vug_status vug_model_load_chat(vug_model *model, const char *path, vug_err *err);
+/* A name for what decides the contents of the model's pages apart from tokens (fingerprint.c). */
+VUG_MUST_CHECK vug_status vug_model_fingerprint(const vug_model *model, vug_prefix_key *out,
+                                                vug_err *err);
 /* The tokens of a conversation, up to the beginning of the answer. */
 VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message,
                                                 size_t n, vug_tokens *out, vug_err *err);

@@ -271,3 +271,13 @@ void vug_kv_page_copy(vug_kv_pool *pool, int group, vug_page to, vug_page from)
     VUG_ASSERT(vug_kv_page_references(pool, group, from) > 0);
     pool->backend->kv_copy(pool->kv, group, to, from);
 }
+
+void vug_kv_page_read(const vug_kv_pool *pool, int group, vug_page page, uint8_t *bytes)
+{
+    pool->backend->kv_read(pool->kv, group, page, bytes);
+}
+
+void vug_kv_page_write(vug_kv_pool *pool, int group, vug_page page, const uint8_t *bytes)
+{
+    pool->backend->kv_write(pool->kv, group, page, bytes);
+}

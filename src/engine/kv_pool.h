@@ -55,6 +55,9 @@ void vug_kv_page_release(vug_kv_pool *pool, int group, vug_page page);
 uint32_t vug_kv_page_references(const vug_kv_pool *pool, int group, vug_page page);
 /* Copies the contents of a page. */
 void vug_kv_page_copy(vug_kv_pool *pool, int group, vug_page to, vug_page from);
+/* Between a page and memory of vug_kv_page_bytes. */
+void vug_kv_page_read(const vug_kv_pool *pool, int group, vug_page page, uint8_t *bytes);
+void vug_kv_page_write(vug_kv_pool *pool, int group, vug_page page, const uint8_t *bytes);
 
 typedef struct {
     uint64_t budget;    /* bytes */

@@ -8,10 +8,12 @@ static int group_count(const vug_kv_sequence *s)
     return vug_kv_pool_layout(s->pool)->n_groups;
 }
 
-vug_status vug_kv_sequence_init(vug_kv_sequence *s, vug_kv_pool *pool, vug_prefix_tree *tree,
-                                size_t capacity, vug_err *err)
+vug_status vug_kv_sequence_init(vug_kv_sequence *s, const vug_kv_shared *shared, size_t capacity,
+                                vug_err *err)
 {
-    *s = (vug_kv_sequence){ .pool = pool, .tree = tree, .capacity = capacity };
+    *s = (vug_kv_sequence){
+        .pool = shared->pool, .tree = shared->tree, .disk = shared->disk, .capacity = capacity
+    };
     const size_t blocks = (size_t)vug_kv_pages_of((int64_t)capacity);
     s->token = vug_alloc(capacity, sizeof(*s->token));
     bool ok = s->token != NULL;
@@ -127,6 +129,8 @@ static void find_prefix(vug_kv_sequence *s, const int32_t *id, size_t n, size_t 
         }
         done = match.length % PAGE == 0 || copy_last_pages(s);
     }
+    if (s->disk)
+        s->chain = vug_kv_disk_key(&s->key, id, s->n / PAGE);
 }
 
 void vug_kv_sequence_begin(vug_kv_sequence *s, const vug_prefix_key *key, const int32_t *id,
@@ -179,6 +183,8 @@ static void publish_block(vug_kv_sequence *s, size_t b)
     }
     s->node = node;
     pin_marks(s, node, b * PAGE, (b + 1) * PAGE);
+    if (s->disk)
+        vug_kv_disk_put(s->disk, &s->chain, s->token + b * PAGE, page);
 }
 
 /* Releases what no later token sees. One block more is kept, so that the sequence can also be

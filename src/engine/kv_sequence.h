@@ -10,17 +10,19 @@
  * Not thread-safe: the owner of the pool serializes calls with steps of the device.
  */
 
-#include "engine/prefix_tree.h"
+#include "engine/kv_disk.h"
 
 enum { VUG_MAX_MARKS = 8 };
 
 typedef struct {
     vug_kv_pool *pool;
     vug_prefix_tree *tree;
+    vug_kv_disk *disk;     /* NULL: published blocks are not written to disk */
     vug_prefix_node *node; /* of the last published block; NULL: the sequence publishes nothing */
     bool is_private;       /* it publishes nothing and uses nothing that others published */
-    vug_prefix_key key;
-    int32_t *token; /* [n_tokens] those of the sequence; room for `capacity` */
+    vug_prefix_key key;    /* of the empty prefix */
+    vug_prefix_key chain;  /* of the published blocks; kept for the disk only */
+    int32_t *token;        /* [n_tokens] those of the sequence; room for `capacity` */
     size_t n_tokens, capacity;
     size_t n; /* tokens that are cached: all, unless the pages were taken away since */
     vug_page *table[VUG_KV_MAX_GROUPS]; /* [blocks of the capacity]; 0: no page */
@@ -30,9 +32,16 @@ typedef struct {
     size_t n_marks;
 } vug_kv_sequence;
 
+/* What sequences of a model share. */
+typedef struct {
+    vug_kv_pool *pool;
+    vug_prefix_tree *tree;
+    vug_kv_disk *disk; /* NULL: none */
+} vug_kv_shared;
+
 /* An empty sequence of up to `capacity` tokens. The caller releases it even on failure. */
-VUG_MUST_CHECK vug_status vug_kv_sequence_init(vug_kv_sequence *sequence, vug_kv_pool *pool,
-                                               vug_prefix_tree *tree, size_t capacity,
+VUG_MUST_CHECK vug_status vug_kv_sequence_init(vug_kv_sequence *sequence,
+                                               const vug_kv_shared *shared, size_t capacity,
                                                vug_err *err);
 void vug_kv_sequence_release(vug_kv_sequence *sequence);
 

@@ -13,6 +13,9 @@ enum {
  * everything that is counted, 3 to 5 MB with glibc on x86-64. */
 static const uint64_t process_bytes = 4u << 20;
 
+#define DEFAULT_CACHE_SIZE ((uint64_t)10 << 30)
+#define DISK_QUEUE_BYTES   ((size_t)256 << 20) /* of pages that wait to be written */
+
 /* ---- options --------------------------------------------------------------------- */
 
 vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c, vug_limits *out,
@@ -266,6 +269,19 @@ static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
     return budget > plan->session_cache ? budget : plan->session_cache;
 }
 
+static vug_status open_disk(vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const vug_page_store_options options = {
+        .folder = o->cache_dir,
+        .budget = o->cache_size ? o->cache_size : DEFAULT_CACHE_SIZE,
+        .queue = DISK_QUEUE_BYTES,
+        .warn = o->warn,
+        .user = o->user,
+    };
+    VUG_TRY(vug_model_fingerprint(m, &m->prefix_key, err));
+    return vug_kv_disk_open(&options, m->kv_pool, m->prefix_tree, &m->kv_disk, err);
+}
+
 static vug_status create_cache(vug_model *m, const vug_model_options *o, vug_err *err)
 {
     if (o->snapshot_percent < -1 || o->snapshot_percent > 100)
@@ -279,6 +295,8 @@ static vug_status create_cache(vug_model *m, const vug_model_options *o, vug_err
                                m->backend->kv_layout(m->main.compiled.program),
                                choose_kv_budget(m, o), &m->kv_pool, err));
     VUG_TRY(vug_prefix_tree_create(m->kv_pool, percent / 100.0, &m->prefix_tree, err));
+    if (o->cache_dir)
+        VUG_TRY(open_disk(m, o, err));
     return vug_scheduler_create(m, &m->scheduler, err);
 }
 
@@ -360,6 +378,7 @@ void vug_model_close(vug_model *m)
     if (!m)
         return;
     vug_scheduler_destroy(m->scheduler);
+    vug_kv_disk_close(m->kv_disk);
     vug_prefix_tree_destroy(m->prefix_tree);
     vug_kv_pool_destroy(m->kv_pool);
     vug_step_runner_release(&m->main);

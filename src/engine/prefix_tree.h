@@ -18,16 +18,19 @@
  * blocks do. So the pages of a full group go from the end of a path, if a sequence holds the pages
  * of full groups until it releases them together. Pages that snapshots pin go last.
  *
- * Nodes without pages stay, because they tell what a conversation once was, but no more than
- * 32768 of them and those that sequences have entered: beyond that the least recently used leaf
- * goes first. An operation takes time proportional to the blocks and the logarithm of the nodes
- * that it visits; giving up a snapshot goes over all snapshots.
+ * Nodes without pages stay, because they tell what a conversation once was. Whenever a sequence
+ * leaves a node, the least recently used leaves without pages are dropped while more than 32768
+ * nodes have none; nodes that a sequence has entered stay.
+ *
+ * The time of a call grows with the number of blocks that it visits and with the logarithm of the
+ * number of nodes and pages. Only giving up a snapshot goes over all snapshots.
  *
  * The tree registers with the pool (vug_kv_pool_on_full, vug_kv_pool_on_idle). Not thread-safe:
  * the owner of the pool serializes calls.
  */
 
 #include "engine/kv_pool.h"
+#include "engine/prefix_key.h"
 #include "vug/vug.h"
 
 typedef struct vug_prefix_tree vug_prefix_tree;

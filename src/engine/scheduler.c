@@ -52,8 +52,8 @@ vug_status vug_scheduler_add(vug_scheduler *s, vug_scheduled *sequence, size_t c
                              vug_err *err)
 {
     *sequence = (vug_scheduled){ 0 };
-    VUG_TRY(vug_kv_sequence_init(&sequence->kv, s->model->kv_pool, s->model->prefix_tree, capacity,
-                                 err));
+    const vug_kv_shared shared = { s->model->kv_pool, s->model->prefix_tree, s->model->kv_disk };
+    VUG_TRY(vug_kv_sequence_init(&sequence->kv, &shared, capacity, err));
     vug_status st = VUG_OK;
     vug_mutex_lock(s->lock);
     vug_scheduled **grown =
@@ -293,6 +293,25 @@ static bool continues(const vug_scheduler *s, const vug_scheduled *sequence, con
            vug_prefix_peek(s->model->prefix_tree, &kv->key, id, n, n - 1) < kv->n + VUG_KV_PAGE;
 }
 
+/* Reads into the tree what the disk has of a prefix beyond the tree; others go on meanwhile. */
+static void read_from_disk(vug_scheduler *s, const vug_prefix_key *key, const int32_t *id, size_t n)
+{
+    vug_kv_disk *disk = s->model->kv_disk;
+    vug_kv_disk_read read;
+    const size_t have = vug_prefix_peek(s->model->prefix_tree, key, id, n, n);
+    vug_mutex_unlock(s->lock);
+    const bool found = vug_kv_disk_find(disk, key, id, n, have, &read);
+    vug_mutex_lock(s->lock);
+    if (!found)
+        return;
+    if (vug_kv_disk_take(disk, &read)) {
+        vug_mutex_unlock(s->lock);
+        vug_kv_disk_load(disk, &read);
+        vug_mutex_lock(s->lock);
+    }
+    vug_kv_disk_end(disk, key, id, &read);
+}
+
 void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_t *id, size_t n,
                          bool whole, const vug_cancel_token *cancel)
 {
@@ -312,6 +331,8 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
            is_being_computed(s, sequence, id, n - 1,
                              vug_prefix_peek(m->prefix_tree, key, id, n, n - 1)))
         vug_cond_wait(s->changed, s->lock);
+    if (!whole && m->kv_disk && !vug_is_cancelled(cancel))
+        read_from_disk(s, key, id, n - 1);
     if (whole)
         vug_kv_sequence_begin_private(&sequence->kv);
     else
