@@ -16,7 +16,7 @@
 #include "core/random.h"
 #include "engine/sampler.h"
 
-enum { MAX_CHAIN = 6, MAX_SAMPLES = 4096, PROMPT = 500, ROWS = 4 };
+enum { MAX_CHAIN = 6, MAX_SAMPLES = 4096, PROMPT = 500, ROWS = 4, MAX_VOCAB = 262144 };
 
 typedef struct {
     const char *name;
@@ -108,16 +108,16 @@ static double measure(const bench_chain *b, float *const *logits, int64_t n_voca
 
 int main(int argc, char **argv)
 {
-    static const int64_t sizes[] = { 32000, 151936, 262144 };
-    const int n = argc > 1 ? atoi(argv[1]) : 201;
-    const int64_t only = argc > 2 ? atoll(argv[2]) : 0;
-    const int n_samples = n < 1 || n > MAX_SAMPLES ? MAX_SAMPLES : n;
+    static const int64_t sizes[] = { 32000, 151936, MAX_VOCAB };
+    const long n = argc > 1 ? strtol(argv[1], NULL, 10) : 201;
+    const int64_t only = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+    const int n_samples = n < 1 || n > MAX_SAMPLES ? MAX_SAMPLES : (int)n;
+    float *const all = calloc((size_t)ROWS * MAX_VOCAB, sizeof(float));
     float *logits[ROWS];
-    for (int row = 0; row < ROWS; row++) {
-        logits[row] = calloc(262144, sizeof(float));
-        if (!logits[row])
-            return 1;
-    }
+    if (!all)
+        return 1;
+    for (int row = 0; row < ROWS; row++)
+        logits[row] = all + (size_t)row * MAX_VOCAB;
     printf("%-8s %-57s %8s %8s   (microseconds)\n", "logits", "chain", "peaked", "flat");
     for (size_t v = 0; v < sizeof(sizes) / sizeof(sizes[0]); v++) {
         for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
@@ -133,7 +133,6 @@ int main(int argc, char **argv)
                        median[1]);
         }
     }
-    for (int row = 0; row < ROWS; row++)
-        free(logits[row]);
+    free(all);
     return 0;
 }

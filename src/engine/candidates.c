@@ -58,9 +58,10 @@ static void clear_outside(const vug_candidates *c, size_t block, float *x)
     }
 }
 
-const float *vug_candidates_block(const vug_candidates *c, size_t block, float *x)
+const float *vug_candidates_block(const vug_candidates *c, size_t block, float *buffer)
 {
     const vug_logits_view *v = &c->view;
+    float *const x = buffer;
     const size_t first = block * VUG_LOGITS_BLOCK;
     const uint64_t allowed = allowed_bits(v, block);
     uint64_t changed = load_bits(v->is_changed, block * 2, ((size_t)v->n + 31) / 32, 0);
@@ -201,34 +202,65 @@ void vug_candidates_shorten(vug_candidates *c)
     c->is_list = true;
 }
 
-/* The best k of all candidates are kept in a heap; only what is better than the worst of them gets
- * in. */
+/* A heap [k] of the best of all that are offered; before it is full, it is in no order. */
+static void offer(vug_candidate *heap, size_t *n, size_t k, vug_candidate one)
+{
+    if (*n == k) {
+        if (!vug_candidate_is_before(&one, &heap[0]))
+            return;
+        heap[0] = one;
+        sift_down(heap, k, 0);
+        return;
+    }
+    heap[(*n)++] = one;
+    if (*n == k)
+        make_heap(heap, k);
+}
+
+/* A logit that the best k candidates reach: that of the k-th best block. */
+static float limit_of_best(vug_candidates *c, size_t k)
+{
+    size_t n = 0;
+    for (size_t b = 0; b < vug_candidates_blocks(c); b++)
+        offer(c->list, &n, k, (vug_candidate){ (int32_t)b, c->block_best[b] });
+    return n == k && c->list[0].logit > c->last.logit ? c->list[0].logit : c->last.logit;
+}
+
 void vug_candidates_best(vug_candidates *c, size_t k)
 {
     float buffer[VUG_LOGITS_BLOCK];
     size_t n = 0;
-    vug_candidate limit = c->last;
+    /* After a cut at the upper end, blocks may not have their best logits any more. */
+    float limit = c->is_cut ? c->last.logit : limit_of_best(c, k);
     for (size_t b = 0; b < vug_candidates_blocks(c); b++) {
-        if (!(c->block_best[b] >= limit.logit))
+        if (!(c->block_best[b] >= limit))
             continue;
         const float *x = vug_candidates_block(c, b, buffer);
         for (int32_t j = 0; j < VUG_LOGITS_BLOCK; j++) {
-            const vug_candidate one = { (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] };
-            if (!(one.logit >= limit.logit) || (n == k && !vug_candidate_is_before(&one, &limit)))
-                continue;
-            if (n == k) {
-                c->list[0] = one;
-                sift_down(c->list, n, 0);
-            } else {
-                c->list[n++] = one;
-                if (n < k)
-                    continue;
-                make_heap(c->list, n);
-            }
-            limit = c->list[0];
+            if (x[j] >= limit)
+                offer(c->list, &n, k, (vug_candidate){ (int32_t)(b * VUG_LOGITS_BLOCK) + j, x[j] });
         }
+        if (n == k && c->list[0].logit > limit)
+            limit = c->list[0].logit;
     }
     vug_candidates_sort(c->list, n);
     c->n_list = n;
     c->is_list = true;
+}
+
+/* ---- cutting ----------------------------------------------------------------------- */
+
+void vug_candidates_keep_part(vug_candidates *c, size_t from, size_t to)
+{
+    memmove(c->list, c->list + from, (to - from) * sizeof(*c->list));
+    c->n_list = to - from;
+    c->first = c->list[0];
+}
+
+void vug_candidates_keep_interval(vug_candidates *c, vug_candidate first, vug_candidate last)
+{
+    c->first = first;
+    c->last = last;
+    c->is_cut = true;
+    vug_candidates_shorten(c);
 }

@@ -82,17 +82,23 @@ const float *vug_candidates_block(const vug_candidates *c, size_t block, float *
 void vug_candidates_best(vug_candidates *c, size_t k);
 /* Makes a list of all candidates if they are few. */
 void vug_candidates_shorten(vug_candidates *c);
+/* Keeps list[from .. to) of a list, not empty. */
+void vug_candidates_keep_part(vug_candidates *c, size_t from, size_t to);
+/* Keeps an interval, whose first logit is one of a candidate; not of a list. */
+void vug_candidates_keep_interval(vug_candidates *c, vug_candidate first, vug_candidate last);
 /* Orders a list from the best candidate on. */
 void vug_candidates_sort(vug_candidate *list, size_t n);
 
-/* ---- samplers (sampler_cuts.c) ----------------------------------------------------- */
+/* ---- samplers; each keeps at least one candidate ---------------------------------- */
 
-/* Each keeps at least one candidate. */
+/* sampler_cuts.c */
 void vug_cut_top_k(vug_candidates *c, size_t k);
 void vug_cut_top_n_sigma(vug_candidates *c, double n);
+void vug_cut_min_p(vug_candidates *c, double p);
+
+/* sampler_mass_cuts.c */
 void vug_cut_top_p(vug_candidates *c, double p);
 void vug_cut_typical_p(vug_candidates *c, double p);
-void vug_cut_min_p(vug_candidates *c, double p);
 void vug_cut_xtc(vug_candidates *c, double threshold);
 
 /* The sum of the masses of all candidates. */

@@ -5,11 +5,12 @@
 #include "engine/sampler.h"
 #include "engine/speculation.h"
 
-/* More tokens than any template uses at the end of a prompt to open the answer. The next prompt of
- * a conversation may have other tokens there. */
+/* For prompts without marks: more tokens than templates use at the end of a prompt to open the
+ * answer. */
 enum {
     ANSWER_PREFIX = 16,
     LONG_PROMPT = 1024,
+    MOST_MARKS = 4,
     DEFAULT_ANSWER = 1024, /* tokens that an answer without max_tokens is expected to have */
 };
 
@@ -195,9 +196,10 @@ static vug_status extend_answer(generation_state *g, size_t pending, vug_err *er
     if (pending == 0)
         return VUG_OK;
     const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
+    const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
     const double start = vug_now();
     VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
-                                           g->o->cancel, err));
+                                           &each, err));
     vug_speculation_add_step(&g->speculation, pending, s->n_draft, vug_now() - start);
     return VUG_OK;
 }
@@ -256,6 +258,8 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;
+    if (g->o->on_prompt)
+        g->o->on_prompt(g->out->n_cached, g->o->user);
     mark_branches(g->session, n, g->o);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);

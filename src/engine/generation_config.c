@@ -23,21 +23,21 @@ void vug_checkpoint_add_stop(vug_checkpoint *c, int32_t id)
  * llama.cpp's (gguf-py/gguf/constants.py, Keys.General). */
 static const struct {
     const char *json, *gguf; /* gguf: NULL: none */
-    vug_sampler_kind kind;
     double off, min, max;
+    vug_sampler_kind kind;
     bool whole; /* i32 in GGUF; else f32 */
 } sampling_keys[] = {
-    { "repetition_penalty", "general.sampling.penalty_repeat", VUG_SAMPLER_REPETITION, 1, 0.01, 100,
+    { "repetition_penalty", "general.sampling.penalty_repeat", 1, 0.01, 100, VUG_SAMPLER_REPETITION,
       false },
-    { "temperature", "general.sampling.temp", VUG_SAMPLER_TEMPERATURE, 1, 0, 100, false },
-    { "top_k", "general.sampling.top_k", VUG_SAMPLER_TOP_K, 0, 0, 1e9, true },
-    { "typical_p", NULL, VUG_SAMPLER_TYPICAL_P, 1, 0, 1, false },
-    { "top_p", "general.sampling.top_p", VUG_SAMPLER_TOP_P, 1, 0, 1, false },
-    { "min_p", "general.sampling.min_p", VUG_SAMPLER_MIN_P, 0, 0, 1, false },
-    { "xtc_probability", "general.sampling.xtc_probability", VUG_SAMPLER_XTC, 0, 0, 1, false },
-    { "repeat_last_n", "general.sampling.penalty_last_n", VUG_SAMPLER_REPEAT_LAST_N, -1, -1, 1e9,
+    { "temperature", "general.sampling.temp", 1, 0, 100, VUG_SAMPLER_TEMPERATURE, false },
+    { "top_k", "general.sampling.top_k", 0, 0, 1e9, VUG_SAMPLER_TOP_K, true },
+    { "typical_p", NULL, 1, 0, 1, VUG_SAMPLER_TYPICAL_P, false },
+    { "top_p", "general.sampling.top_p", 1, 0, 1, VUG_SAMPLER_TOP_P, false },
+    { "min_p", "general.sampling.min_p", 0, 0, 1, VUG_SAMPLER_MIN_P, false },
+    { "xtc_probability", "general.sampling.xtc_probability", 0, 0, 1, VUG_SAMPLER_XTC, false },
+    { "repeat_last_n", "general.sampling.penalty_last_n", -1, -1, 1e9, VUG_SAMPLER_REPEAT_LAST_N,
       true },
-    { "xtc_threshold", "general.sampling.xtc_threshold", VUG_SAMPLER_XTC_THRESHOLD, 0.1, 0, 1,
+    { "xtc_threshold", "general.sampling.xtc_threshold", 0.1, 0, 1, VUG_SAMPLER_XTC_THRESHOLD,
       false },
 };
 

@@ -43,14 +43,14 @@ typedef struct {
 } prefix_search;
 
 /* Takes the longest usable boundary in `child` of `whole`, of which `shared` tokens are those of
- * the prompt, if it is longer than what was found; false: it is not. In one node a boundary needs
+ * the prompt; false: there is none. It is longer than what was found in nodes before. In one node a boundary needs
  * no more pages than any shorter one. */
 static bool take_boundary(prefix_search *s, vug_prefix_node *whole, const page_runs *parent,
                           vug_prefix_node *child, size_t shared)
 {
     const size_t end = whole->end + shared, p = end < s->most ? end : s->most;
     const page_runs runs = extend_runs(s->tree, parent, child);
-    if (p <= whole->end || p <= s->length || !is_usable(s->tree, &runs, p))
+    if (p <= whole->end || !is_usable(s->tree, &runs, p))
         return false;
     s->length = p;
     s->whole = p == child->end && vug_prefix_is_whole(child) ? child : whole;

@@ -4,7 +4,7 @@ bool vug_prefix_heap_reserve(vug_prefix_heap *heap, size_t n)
 {
     while (heap->cap < n + 1) {
         vug_prefix_entry **more =
-                vug_grow_array(heap->entry, &heap->cap, heap->cap, sizeof(*heap->entry));
+                vug_grow_array(heap->entry, &heap->cap, heap->cap, sizeof(void *));
         if (!more)
             return false;
         heap->entry = more;

@@ -77,7 +77,7 @@ static bool reserve_child(vug_prefix_node *node)
         return true;
     /* Most nodes have one child. */
     const size_t cap = node->cap_children > 0 ? 2 * node->cap_children : 1;
-    vug_prefix_node **more = vug_realloc(node->child, cap, sizeof(*more));
+    vug_prefix_node **more = vug_realloc(node->child, cap, sizeof(void *));
     if (!more)
         return false;
     node->child = more;
@@ -98,13 +98,11 @@ vug_prefix_node *vug_prefix_child_create(vug_prefix_tree *tree, vug_prefix_node 
     if (!node || !parent)
         return node;
     const size_t i = vug_prefix_child_index(parent, id, n);
-    memmove(&parent->child[i + 1], &parent->child[i],
-            (parent->n_children - i) * sizeof(parent->child[0]));
+    memmove(&parent->child[i + 1], &parent->child[i], (parent->n_children - i) * sizeof(void *));
     parent->child[i] = node;
     parent->n_children++;
     tree->stats.nodes++;
     tree->n_empty++;
-    update_spare(tree, parent);
     update_spare(tree, node);
     return node;
 }
@@ -138,12 +136,9 @@ void vug_prefix_node_remove(vug_prefix_tree *tree, vug_prefix_node *node)
         const size_t i = vug_prefix_child_index(parent, node->id, node->n);
         parent->n_children--;
         memmove(&parent->child[i], &parent->child[i + 1],
-                (parent->n_children - i) * sizeof(parent->child[0]));
+                (parent->n_children - i) * sizeof(void *));
         tree->stats.nodes--;
         tree->n_empty--;
-        /* The use of a node is a use of its parent. */
-        if (parent->entry.used < node->entry.used)
-            parent->entry.used = node->entry.used;
         update_spare(tree, parent);
     }
     vug_free(node->child);

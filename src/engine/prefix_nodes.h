@@ -98,7 +98,7 @@ size_t vug_prefix_child_index(const vug_prefix_node *node, const int32_t *id, si
 /* The child with exactly these tokens; NULL: none. */
 vug_prefix_node *vug_prefix_child(const vug_prefix_node *node, const int32_t *id, size_t n);
 /* The child with exactly these tokens, which is created if it does not exist; NULL when out of
- * memory. `parent` is NULL for the top alone. */
+ * memory. `parent` is the top or in use, and NULL for the top alone. */
 vug_prefix_node *vug_prefix_child_create(vug_prefix_tree *tree, vug_prefix_node *parent,
                                          const int32_t *id, size_t n);
 /* Frees a node and drops its pages, whoever uses it. It has no children and no snapshots. */
@@ -127,7 +127,7 @@ vug_page vug_prefix_page_retain(vug_prefix_tree *tree, vug_prefix_node *node, in
 /* A snapshot begins to need a page, or ceases to. */
 void vug_prefix_page_pin(vug_prefix_tree *tree, vug_prefix_node *node, int group);
 void vug_prefix_page_unpin(vug_prefix_tree *tree, vug_prefix_node *node, int group);
-/* For the pool: only the tree has a reference to a page. */
-void vug_prefix_page_idle(void *tree, int group, vug_page page);
+/* For the pool, with the tree as `user`: a page has one reference left. */
+void vug_prefix_page_idle(void *user, int group, vug_page page);
 
 #endif

@@ -45,7 +45,6 @@ static bool reclaim_page(void *user)
         if (!vug_prefix_snapshots_give_up(tree))
             return false;
     }
-    vug_prefix_prune(tree, VUG_PREFIX_MAX_EMPTY);
     return true;
 }
 
@@ -66,9 +65,9 @@ static vug_status init_tree(vug_prefix_tree *tree, vug_err *err)
 {
     for (int g = 0; g < tree->layout->n_groups; g++) {
         const size_t n = (size_t)vug_kv_pool_max_pages(tree->pool, g) + 1;
-        tree->holder[g] = vug_alloc_zero(n, sizeof(*tree->holder[g]));
+        tree->holder[g] = vug_alloc_zero(n, sizeof(void *));
         if (!tree->holder[g])
-            return VUG_FAIL_NOMEM(err, "the prefix tree", n * sizeof(*tree->holder[g]));
+            return VUG_FAIL_NOMEM(err, "the prefix tree", n * sizeof(void *));
     }
     tree->top = vug_prefix_child_create(tree, NULL, NULL, 0);
     if (!tree->top)
@@ -141,7 +140,6 @@ vug_prefix_node *vug_prefix_enter_root(vug_prefix_tree *tree, const vug_prefix_k
     vug_prefix_node *root = vug_prefix_root_create(tree, key);
     if (root)
         vug_prefix_use(tree, root, 1);
-    vug_prefix_prune(tree, VUG_PREFIX_MAX_EMPTY);
     return root;
 }
 
@@ -218,7 +216,7 @@ static void exchange_pages(vug_prefix_tree *tree, vug_prefix_node *node, vug_pag
 {
     for (int g = 0; g < tree->layout->n_groups; g++) {
         const vug_page held = node->slot[g].page, own = page[g];
-        if (own == 0 || own == held)
+        if (own == 0)
             continue;
         if (held == 0) {
             /* A sequence that copied only some pages of a node has the others of that node. */

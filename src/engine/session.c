@@ -253,7 +253,7 @@ static vug_status reserve_draft_logits(vug_session *s, vug_err *err)
 }
 
 vug_status vug_session_extend_with_drafts(vug_session *s, const int32_t *id, size_t n,
-                                          size_t n_draft, const vug_cancel_token *cancel,
+                                          size_t n_draft, const vug_forward_options *options,
                                           vug_err *err)
 {
     VUG_ASSERT(n_draft < n && n_draft <= VUG_MAX_DRAFT &&
@@ -267,8 +267,8 @@ vug_status vug_session_extend_with_drafts(vug_session *s, const int32_t *id, siz
                                 .n_draft = n_draft,
                                 .logits = s->logits,
                                 .rows = 1,
-                                .priority = s->priority,
-                                .cancel = cancel };
+                                .priority = options->priority,
+                                .cancel = options->cancel };
     VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
     s->has_logits = true;
     s->n_draft = s->sequence.n_draft;

@@ -28,10 +28,10 @@ VUG_MUST_CHECK vug_status vug_session_prepare(vug_session *session, const int32_
                                               const vug_cancel_token *cancel, size_t *cached,
                                               vug_err *err);
 /* Appends tokens in one step, of which the last `n_draft` are drafts. Those that were computed, in
- * order, are accepted with vug_session_accept_draft. */
+ * order, are accepted with vug_session_accept_draft. `options`: its priority and cancel token. */
 VUG_MUST_CHECK vug_status vug_session_extend_with_drafts(vug_session *session, const int32_t *id,
                                                          size_t n, size_t n_draft,
-                                                         const vug_cancel_token *cancel,
+                                                         const vug_forward_options *options,
                                                          vug_err *err);
 /* Appends `id` if it is the next draft. Returns false if it is not, or if there is none. */
 bool vug_session_accept_draft(vug_session *session, int32_t id);

@@ -24,11 +24,11 @@
 #define VUG_MASS_BINS_PER_OCTAVE 256
 enum { VUG_MASS_BINS = 42 * VUG_MASS_BINS_PER_OCTAVE + 1 };
 
-typedef float vug_f32x4 __attribute__((vector_size(16)));
-typedef int32_t vug_i32x4 __attribute__((vector_size(16)));
-typedef double vug_f64x4 __attribute__((vector_size(32)));
-typedef uint32_t vug_u32x4 __attribute__((vector_size(16)));
-typedef uint64_t vug_u64x4 __attribute__((vector_size(32)));
+typedef __attribute__((vector_size(16))) float vug_f32x4;
+typedef __attribute__((vector_size(16))) int32_t vug_i32x4;
+typedef __attribute__((vector_size(32))) double vug_f64x4;
+typedef __attribute__((vector_size(16))) uint32_t vug_u32x4;
+typedef __attribute__((vector_size(32))) uint64_t vug_u64x4;
 
 static inline vug_f32x4 vug_f32x4_of(float x)
 {

@@ -41,6 +41,5 @@ vug_request_sender vug_server_http_sender(vug_http_request *http)
                                  .self = http,
                                  .api_key = vug_http_api_key(http),
                                  .request_id = vug_http_request_id(http),
-                                 .body = vug_http_body(http),
-                                 .cache_namespace = vug_http_header(http, "authorization") };
+                                 .body = vug_http_body(http) };
 }

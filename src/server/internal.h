@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/json.h"
+#include "core/pool.h"
 #include "server/answer_cache.h"
 #include "server/api/api_response.h"
 #include "server/grammar_cache.h"
@@ -49,6 +50,10 @@ typedef struct {
 
     vug_grammar_cache *grammars;
     vug_answer_cache *answers;
+
+    vug_mutex *slots_lock;                       /* guards what follows, and members of requests */
+    vug_server_request *first_slot, **last_slot; /* requests that wait or run, by arrival */
+    uint64_t n_slots_added;
 } vug_service;
 
 /* What the sender of a request can be told; `self` is that of its vug_request_sender. A request ends
@@ -71,7 +76,6 @@ typedef struct {
     const char *request_id;
     vug_str api_key; /* empty: none */
     vug_str body;
-    vug_str cache_namespace; /* answers are only known to senders with the same one: the API key */
 } vug_request_sender;
 
 /* The hash of a conversation's messages, as their JSON was sent. */
@@ -86,7 +90,7 @@ typedef struct {
     vug_answer answer;
 } vug_known_answer;
 
-/* A request from its parsing to its response. Slices in `api` point into the sender's body. */
+/* What /slots tells of a request. */
 typedef struct {
     vug_server_request *next, **link; /* guarded by the service's slots_lock */
     uint64_t number;                  /* guarded by it, too */

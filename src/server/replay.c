@@ -30,7 +30,7 @@ static vug_message_chain begin_chain(const vug_server_request *request)
     vug_message_chain chain = { .bad = false };
     vug_sha256 hash;
     vug_sha256_begin(&hash);
-    vug_sha256_add_sized(&hash, bytes_of(request->sender.cache_namespace));
+    vug_sha256_add_sized(&hash, bytes_of(request->sender.api_key));
     finish_chain(&chain, &hash);
     return chain;
 }

@@ -238,6 +238,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .grammar = request->grammar,
         .parser = response->parser,
         .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
+        .priority = request->job.priority,
         .speculation = request->service->opt.speculation,
         .cancel = &request->job.cancel,
         .on_prompt = choice == 0 ? on_prompt : NULL,
@@ -307,7 +308,7 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     response->last_token = 0;
     VUG_TRY(vug_server_request_session(request, err));
     VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
-    count_prompt(request, choice, &g);
+    count_generation(request, choice, &g);
     count_drafts(request, &g);
     *finish = g.finish;
     vug_status st = check_memory(response, err);

@@ -98,10 +98,7 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
         st = vug_worker_create(s->opt.model.slots, options->max_waiting, options->http.metrics,
                                &s->worker, err);
     if (st != VUG_OK) {
-        vug_free(s->resolved_path);
-        vug_answer_cache_destroy(s->answers);
-        vug_grammar_cache_destroy(s->grammars);
-        vug_free(s);
+        vug_service_destroy(s);
         return st;
     }
     *out = s;

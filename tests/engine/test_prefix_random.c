@@ -11,7 +11,9 @@
 #include "prefix_check.h"
 #include "prefix_help.h"
 
-enum { RUNNING = 5, HISTORY = 2000, KEYS = 2, UNIT = VUG_KV_PAGE * 8 };
+enum { RUNNING = 5, HISTORY = 2000, KEYS = 2 };
+#define BLOCK ((size_t)VUG_KV_PAGE)
+#define UNIT  ((uint64_t)VUG_KV_PAGE * 8)
 
 typedef struct {
     const char *name;
@@ -162,7 +164,7 @@ static size_t make_prompt(random_run *t, uint8_t *key, int32_t *id)
         memcpy(id, p->id, n * sizeof(*id));
         *key = pick(t, 16) > 0 ? p->key : *key;
     }
-    const size_t more = pick(t, 4) == 0 ? 0 : pick(t, 3 * VUG_KV_PAGE);
+    const size_t more = pick(t, 4) == 0 ? 0 : pick(t, 3 * BLOCK);
     for (size_t i = 0; i < more && n < HELP_TOKENS / 2; i++)
         id[n++] = (int32_t)pick(t, 2);
     if (n == 0)
@@ -199,8 +201,8 @@ static void start(random_run *t, int i)
 static void advance(random_run *t, int i)
 {
     help_sequence *s = &t->sequence[i];
-    int32_t id[2 * VUG_KV_PAGE];
-    size_t n = 1 + pick(t, 2 * VUG_KV_PAGE - 1);
+    int32_t id[2 * BLOCK];
+    size_t n = 1 + pick(t, 2 * BLOCK - 1);
     if (s->n < t->n_prompt[i]) {
         const size_t left = t->n_prompt[i] - s->n;
         n = n < left ? n : left;
@@ -234,7 +236,7 @@ static void pin(random_run *t, int i)
 static void go_back(random_run *t, int i)
 {
     help_sequence *s = &t->sequence[i];
-    const size_t n = s->n - pick(t, s->n < 2 * VUG_KV_PAGE ? s->n + 1 : 2 * VUG_KV_PAGE);
+    const size_t n = s->n - pick(t, s->n < 2 * BLOCK ? s->n + 1 : 2 * BLOCK);
     if (!help_sequence_holds(&t->cache, s, n))
         return;
     remember(t, s);
@@ -395,7 +397,7 @@ static void test_random_operations_agree_with_a_model(void **state)
 
 int main(void)
 {
-    static const random_case rows[] = {
+    random_case rows[] = {
         { .name = "a full group, memory for everything",
           .cache = { .n_groups = 1, .window = { 0 }, .units = { 1 }, .budget = 20000 },
           .operations = 3000,
@@ -454,11 +456,10 @@ int main(void)
         cmocka_unit_test(test_publication_survives_each_failed_allocation),
     };
     for (int i = 0; i < N; i++) {
-        const random_case *row = &rows[i];
         tests[OTHERS + i] =
-                (struct CMUnitTest){ .name = row->name,
+                (struct CMUnitTest){ .name = rows[i].name,
                                      .test_func = test_random_operations_agree_with_a_model,
-                                     .initial_state = (void *)(uintptr_t)row };
+                                     .initial_state = &rows[i] };
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

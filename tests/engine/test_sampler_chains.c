@@ -393,10 +393,85 @@ static void test_random_chains_match_the_naive_sampler(void **state)
     assert_in_range(close, 0, (SMALL + LARGE) * SAMPLES / 8);
 }
 
+/* ---- one cut of many tokens ------------------------------------------------------------ */
+
+/* A bulk, and some likely tokens whose probabilities fall slowly or fast. */
+static void peaked_logits(float *logits, size_t n, uint64_t *random)
+{
+    const float height = (float)help_random(random, 25);
+    const float fall = (float)(1 + help_random(random, 100)) / 50;
+    const size_t likely = help_random(random, 300);
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (int k = 0; k < 4; k++)
+            sum += (float)help_random(random, 1000) / 500 - 1;
+        logits[i] = sum;
+    }
+    for (size_t i = 0; i < likely; i++)
+        logits[help_random(random, n)] = height - fall * (float)i;
+}
+
+/* Whether the samplers kept exactly the tokens that the naive ones kept. */
+static bool kept_the_same(const vug_candidates *c, const naive_sampler *p, const float *logits,
+                          size_t n)
+{
+    static bool kept[MOST];
+    size_t n_kept = 0;
+    memset(kept, 0, sizeof(kept));
+    for (size_t i = 0; i < (c->is_list ? c->n_list : n); i++) {
+        const vug_candidate one =
+                c->is_list ? c->list[i] : (vug_candidate){ (int32_t)i, logits[i] };
+        kept[one.id] = c->is_list || vug_candidates_has(c, &one);
+        n_kept += kept[one.id];
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        if (!kept[p->token[i].id])
+            return false;
+    }
+    return n_kept == p->n;
+}
+
+static void test_cuts_of_many_tokens_keep_the_same(void **state)
+{
+    (void)state;
+    enum { CASES = 1200 };
+    static naive_sampler p;
+    static float logits[MOST];
+    uint64_t random = 21;
+    int close = 0, lists = 0;
+    for (int i = 0; i < CASES; i++) {
+        const size_t n = 300 + help_random(&random, MOST - 300);
+        vug_sampler_config chain[] = {
+            { VUG_SAMPLER_TEMPERATURE, 0.3f + (float)help_random(&random, 100) / 50, 0 },
+            { VUG_SAMPLER_XTC, 1, 0 },
+            { VUG_SAMPLER_XTC_THRESHOLD, 1.0f / (float)(2 + help_random(&random, 3000)), 0 },
+        };
+        if (i % 6 > 0) {
+            chain[1].kind = (vug_sampler_kind)(VUG_SAMPLER_TOP_N_SIGMA + i % 6 - 1);
+            chain[1].value = value_for(chain[1].kind, &random);
+        }
+        const vug_sampling sampling = { .sampler = chain, .n = 3, .seed = (uint64_t)i };
+        vug_sampler s = help_sampler(&sampling, (int64_t)n, (int64_t)n);
+        peaked_logits(logits, n, &random);
+        p = (naive_sampler){ .config = chain, .n_samplers = 3, .seed = (uint64_t)i };
+        (void)naive_sample(&p, logits, n);
+        (void)help_sample(&s, logits, NULL);
+        lists += s.candidates.is_list;
+        if (!p.close && !kept_the_same(&s.candidates, &p, logits, n))
+            fail_msg("case %d: %s %g does not keep the %zu tokens that it should", i,
+                     vug_sampler_name(chain[1].kind), (double)chain[1].value, p.n);
+        close += p.close;
+        vug_sampler_release(&s);
+    }
+    assert_in_range(close, 0, CASES / 8);
+    assert_in_range(lists, CASES / 8, CASES - CASES / 8); /* both ways are tried */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_chains_match_the_naive_sampler),
+        cmocka_unit_test(test_cuts_of_many_tokens_keep_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include "engine_help.h"
 #include "vug/grammar.h"
 
+static const vug_forward_options none; /* no cancel token */
+
 /* ---- the number of drafts ------------------------------------------------------------- */
 
 /* A machine, and a text whose tokens repeat so that there always is a match. */
@@ -119,7 +121,7 @@ static size_t draft_step(drafter *d, vug_session *s, size_t at)
     const size_t wrong = help_random(&d->random, VUG_MAX_DRAFT);
     if (wrong < n_draft)
         token[1 + wrong] = (token[1 + wrong] + 1) % (int32_t)d->n_vocab;
-    if (vug_session_extend_with_drafts(s, token, 1 + n_draft, n_draft, NULL, &d->err) != VUG_OK)
+    if (vug_session_extend_with_drafts(s, token, 1 + n_draft, n_draft, &none, &d->err) != VUG_OK)
         return LENGTH;
     const size_t stop = help_random(&d->random, VUG_MAX_DRAFT); /* not all need to be accepted */
     for (size_t i = 0;; i++, at++) {
@@ -215,13 +217,13 @@ static void test_accepted_drafts_are_computed_again_without_pages(void **state)
     vug_err err = { 0 };
     help_tokens(1, id, BEGIN + DRAFT + 2, V);
     (void)help_forward(s, id, BEGIN);
-    help_ok(vug_session_extend_with_drafts(s, id + BEGIN, 1 + DRAFT, DRAFT, NULL, &err), &err);
+    help_ok(vug_session_extend_with_drafts(s, id + BEGIN, 1 + DRAFT, DRAFT, &none, &err), &err);
     vug_kv_sequence_suspend(&s->sequence.kv);
     for (int i = 1; i <= DRAFT; i++)
         assert_true(vug_session_accept_draft(s, id[BEGIN + i]));
     assert_false(vug_session_accept_draft(s, id[BEGIN + DRAFT + 1]));
     float *alone = help_alone(m, id, BEGIN + DRAFT + 2);
-    help_ok(vug_session_extend_with_drafts(s, id + BEGIN + DRAFT + 1, 1, 0, NULL, &err), &err);
+    help_ok(vug_session_extend_with_drafts(s, id + BEGIN + DRAFT + 1, 1, 0, &none, &err), &err);
     assert_int_equal(vug_session_length(s), BEGIN + DRAFT + 2);
     help_same_bits(vug_session_logits(s), alone, V);
     vug_free(alone);

@@ -449,22 +449,6 @@ static void test_other_endpoints(void **state)
     response_release(&a);
 }
 
-static void test_metrics(void **state)
-{
-    json_response a = serve_request(*state, "/metrics", NULL);
-    static const char *const parts[] = {
-        "\nvug_queue_requests 0\n",   "\nvug_sessions ",
-        "\nvug_model_bytes ",         "\nvug_time_to_first_token_seconds_bucket{",
-        "\nvug_cached_tokens_total ", "status=\"404\"} ",
-        "\nvug_draft_tokens_total ",  "\nvug_draft_accepted_total ",
-    };
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (!strstr(a.text.ptr, parts[i]))
-            fail_msg("no %s in %s", parts[i], a.text.ptr);
-    }
-    response_release(&a);
-}
-
 #define SUM(more) CHAT("What is 12 + 30?", ",\"temperature\":0," more)
 
 /* All names of output constraints, in both endpoints. */

@@ -87,6 +87,8 @@ static void test_metrics(void **state)
     json_response a = serve_request(*state, "/metrics", NULL);
     static const char *const parts[] = {
         "\nvug_queue_requests 0\n",
+        "\nvug_draft_tokens_total ",
+        "\nvug_draft_accepted_total ",
         "\nvug_kv_used_bytes 0\n",
         "\nvug_kv_sequences 0\n",
         "\nvug_model_bytes ",

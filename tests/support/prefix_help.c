@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "core/random.h"
+#include "prefix_check.h"
 #include "prefix_help.h"
 
 /* ---- the cache ------------------------------------------------------------------- */
@@ -242,4 +243,54 @@ void help_sequence_end(help_prefix_cache *c, help_sequence *s)
 {
     help_sequence_publish_last(c, s);
     help_sequence_drop(c, s);
+}
+
+/* ---- in few words ------------------------------------------------------------------ */
+
+help_token_ids help_sequence_tokens(int seed)
+{
+    help_token_ids t;
+    for (int i = 0; i < HELP_TOKENS; i++)
+        t.id[i] = seed * 10000 + i;
+    return t;
+}
+
+help_sequence help_sequence_run(help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n)
+{
+    help_sequence s;
+    help_sequence_start(c, &s, key, id, n, n);
+    assert_true(help_sequence_advance(c, &s, id + s.n, n - s.n));
+    return s;
+}
+
+void help_sequence_cache(help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n)
+{
+    help_sequence s = help_sequence_run(c, key, id, n);
+    help_sequence_end(c, &s);
+}
+
+size_t help_prefix_reusable(const help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n)
+{
+    const vug_prefix_key full_key = help_prefix_key(key);
+    return vug_prefix_peek(c->tree, &full_key, id, n, n);
+}
+
+vug_prefix_stats help_prefix_stats(const help_prefix_cache *c)
+{
+    help_prefix_check(c->tree, true);
+    return vug_prefix_get_stats(c->tree);
+}
+
+void help_kv_take(help_prefix_cache *c, int g, vug_page *page, int n)
+{
+    for (int i = 0; i < n; i++) {
+        page[i] = vug_kv_page_take(c->pool, g);
+        assert_int_not_equal(page[i], 0);
+    }
+}
+
+void help_kv_release(help_prefix_cache *c, int g, const vug_page *page, int n)
+{
+    for (int i = 0; i < n; i++)
+        vug_kv_page_release(c->pool, g, page[i]);
 }

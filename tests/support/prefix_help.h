@@ -64,4 +64,24 @@ void help_sequence_drop(help_prefix_cache *c, help_sequence *s);
 /* Publishes the last tokens and releases everything. */
 void help_sequence_end(help_prefix_cache *c, help_sequence *s);
 
+/* ---- in few words ------------------------------------------------------------------ */
+
+typedef struct {
+    int32_t id[HELP_TOKENS];
+} help_token_ids;
+
+/* Tokens that no other seed has. */
+help_token_ids help_sequence_tokens(int seed);
+/* A sequence of a key that computes `n` tokens. */
+help_sequence help_sequence_run(help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n);
+/* The same, and the sequence ends. */
+void help_sequence_cache(help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n);
+/* The tokens of a prompt that could be reused. */
+size_t help_prefix_reusable(const help_prefix_cache *c, uint8_t key, const int32_t *id, size_t n);
+/* The statistics of the tree, after its invariants are checked. */
+vug_prefix_stats help_prefix_stats(const help_prefix_cache *c);
+/* Takes and releases pages of a group as a sequence would. */
+void help_kv_take(help_prefix_cache *c, int g, vug_page *page, int n);
+void help_kv_release(help_prefix_cache *c, int g, const vug_page *page, int n);
+
 #endif

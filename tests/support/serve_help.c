@@ -90,7 +90,9 @@ void serve_inside(server_fixture *s, const char *model, const vug_http_options *
     *s = (server_fixture){ 0 };
     s->route = vug_server_routes(&s->n_routes);
     assert_int_equal(vug_metrics_create(&s->metrics, &err), VUG_OK);
-    vug_server_options options = { .http = *how, .model_path = model, .max_waiting = 4 };
+    vug_server_options options = {
+        .http = *how, .model_path = model, .model = { .slots = 1 }, .max_waiting = 4
+    };
     options.http.metrics = s->metrics;
     assert_int_equal(vug_service_create(&options, &s->service, &err), VUG_OK);
     assert_int_equal(

@@ -4,90 +4,16 @@
 /*
  * Several rows of x times four rows of quantized weights, for any format; see avx2_blocks.h.
  *
- * Four blocks of the four rows are unpacked and transposed, so that the 32 bits of a vector
- * belong to one block of one row: vector i has elements 4 i .. 4 i + 3 of four blocks of rows a
- * and b. They are then multiplied with all rows of x, which are stored in the same order
- * (vug_cpu_q8_unit). Sums of products end up in the order of lanes, without being joined.
+ * Four blocks of the four rows are unpacked once (avx2_blocks_unpack.h) and multiplied with all
+ * rows of x, whose units (vug_cpu_q8_unit) are in the same order. Sums of products end up in the
+ * order of lanes, without being joined.
  *
  * BLOCK_FORMAT at the end defines the kernels of a format.
  */
 
-#include "backend/cpu/avx2_blocks_gemv.h"
+#include "backend/cpu/avx2_blocks_unpack.h"
 
-enum {
-    TILE_ROWS = 4, /* of x: with both pairs of rows of weights, eight sums stay in registers */
-    PAIRS = 2,     /* of rows of weights */
-    VECTORS = BLOCK / 4,
-};
-
-/* Four blocks of four rows of weights, as two pairs. Fields that a format does not use are not
- * set. */
-typedef struct {
-    __m256i q[VECTORS][PAIRS];
-    __m256i factor[2][PAIRS]; /* of each half, twice in 32 bits */
-    __m256i minimum[PAIRS];   /* what is multiplied with the sums of x and added as integers or,
-                                 in formats with offsets, multiplied by them */
-    __m256 scale[PAIRS], offset[PAIRS];
-} weight_unit;
-
-/* ---- unpacking ---------------------------------------------------------------- */
-
-/* Vector j of the result has 32-bit unit j of each of four vectors. */
-INLINE void transpose_four(const __m256i *from, __m256i *to)
-{
-    const __m256i a = _mm256_unpacklo_epi32(from[0], from[1]);
-    const __m256i b = _mm256_unpacklo_epi32(from[2], from[3]);
-    const __m256i c = _mm256_unpackhi_epi32(from[0], from[1]);
-    const __m256i d = _mm256_unpackhi_epi32(from[2], from[3]);
-    to[0] = _mm256_unpacklo_epi64(a, b);
-    to[1] = _mm256_unpackhi_epi64(a, b);
-    to[2] = _mm256_unpacklo_epi64(c, d);
-    to[3] = _mm256_unpackhi_epi64(c, d);
-}
-
-/* Stores the integers of pair p; blocks beyond n are 0. */
-INLINE void unpack_integers(const block_group *g, int at, const avx2_format *f, int p,
-                            weight_unit *u)
-{
-    __m256i first[UNIT], second[UNIT], q[VECTORS];
-    for (int j = 0; j < UNIT; j++) {
-        first[j] = second[j] = _mm256_setzero_si256();
-        if (at + j < g->n) {
-            const block_halves h = f->unpack(g->w, at + j);
-            first[j] = h.first;
-            second[j] = h.second;
-        }
-    }
-    transpose_four(first, q);
-    transpose_four(second, q + VECTORS / 2);
-    for (int i = 0; i < VECTORS; i++)
-        u->q[i][p] = q[i];
-}
-
-/* Copies the lower or upper 16 of each 32 bits to the other. */
-INLINE __m256i twice(__m256i words, int upper)
-{
-    if (upper)
-        return _mm256_blend_epi16(_mm256_srli_epi32(words, 16), words, 0xaa);
-    return _mm256_blend_epi16(words, _mm256_slli_epi32(words, 16), 0xaa);
-}
-
-INLINE void unpack_pair(const block_group *g, int at, const avx2_format *f, int p, weight_unit *u)
-{
-    unpack_integers(g, at, f, p, u);
-    u->scale[p] = f->scale(g, at);
-    if (f->offset)
-        u->offset[p] = f->offset(g, at);
-    if (f->minimum)
-        u->minimum[p] = f->minimum(g, at);
-    if (!f->factor)
-        return;
-    const __m256i factor = f->factor(g, at);
-    u->factor[0][p] = twice(factor, 0);
-    u->factor[1][p] = twice(factor, 1);
-    if (!f->offset)
-        u->minimum[p] = _mm256_mullo_epi16(factor, _mm256_set1_epi16((short)-f->zero));
-}
+enum { TILE_ROWS = 4 }; /* of x: with both pairs of rows of weights, eight sums stay in registers */
 
 /* ---- products ----------------------------------------------------------------- */
 
@@ -110,24 +36,36 @@ INLINE int vectors_per_sum(const avx2_format *f)
     return f->factor && most > VECTORS / 2 ? VECTORS / 2 : most;
 }
 
-/* Multiplies vector i of the weights with `rows` rows of x. */
-INLINE void multiply_vector(const avx2_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
-                            const int rows, int i, tile_integers *product)
+/* The sums of the products of each block, in 16 bits until they are full. */
+typedef struct {
+    tile_integers part, whole;
+} tile_sums;
+
+/* Adds the products of vector i of the weights and `rows` rows of x. */
+INLINE void add_vector(const avx2_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
+                       const int rows, int i, tile_sums *s)
 {
-    __m256i w[PAIRS], magnitude[PAIRS];
+    const int per_sum = vectors_per_sum(f);
+    __m256i w[PAIRS], magnitude[PAIRS], factor[PAIRS];
 #pragma GCC unroll 2
     for (int p = 0; p < PAIRS; p++) {
         w[p] = u->q[i][p];
         magnitude[p] = f->range == WITH_SIGN ? _mm256_abs_epi8(w[p]) : w[p];
+        factor[p] = f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_set1_epi16(1);
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+    for (int k = 0; k < rows * PAIRS; k++) {
+        const int r = k / PAIRS, p = k % PAIRS;
         const __m256i q = _mm256_broadcastsi128_si256(
                 _mm_loadu_si128((const __m128i *)(const void *)x[r].q[i]));
-#pragma GCC unroll 2
-        for (int p = 0; p < PAIRS; p++)
-            product->at[r][p] = _mm256_maddubs_epi16(
-                    magnitude[p], f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q);
+        const __m256i product = _mm256_maddubs_epi16(
+                magnitude[p], f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q);
+        __m256i *part = &s->part.at[r][p], *whole = &s->whole.at[r][p];
+        *part = keep_in_register(i % per_sum ? _mm256_add_epi16(*part, product) : product);
+        if ((i + 1) % per_sum == 0) {
+            const __m256i wide = _mm256_madd_epi16(*part, factor[p]);
+            *whole = keep_in_register(i < per_sum ? wide : _mm256_add_epi32(*whole, wide));
+        }
     }
 }
 
@@ -135,27 +73,11 @@ INLINE void multiply_vector(const avx2_format *f, const weight_unit *u, const vu
 INLINE tile_integers multiply_blocks(const avx2_format *f, const weight_unit *u,
                                      const vug_cpu_q8_unit *x, const int rows)
 {
-    const int per_sum = vectors_per_sum(f);
-    tile_integers sum, whole;
+    tile_sums s;
 #pragma GCC unroll 8
-    for (int i = 0; i < VECTORS; i++) {
-        tile_integers product;
-        multiply_vector(f, u, x, rows, i, &product);
-#pragma GCC unroll 8
-        for (int k = 0; k < rows * PAIRS; k++) {
-            const int r = k / PAIRS, p = k % PAIRS;
-            __m256i *s = &sum.at[r][p], *all = &whole.at[r][p];
-            *s = keep_in_register(i % per_sum ? _mm256_add_epi16(*s, product.at[r][p])
-                                              : product.at[r][p]);
-            if ((i + 1) % per_sum == 0) {
-                const __m256i factor =
-                        f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_set1_epi16(1);
-                const __m256i wide = _mm256_madd_epi16(*s, factor);
-                *all = keep_in_register(i < per_sum ? wide : _mm256_add_epi32(*all, wide));
-            }
-        }
-    }
-    return whole;
+    for (int i = 0; i < VECTORS; i++)
+        add_vector(f, u, x, rows, i, &s);
+    return s.whole;
 }
 
 /* What the blocks add to their lanes, before the scale of x. */
@@ -223,27 +145,22 @@ INLINE void multiply_unit(const avx2_format *f, const weight_unit *u, const vug_
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* Multiplies a group of up to eight blocks with all rows of x; returns the next units of x. */
-INLINE const vug_cpu_q8_unit *multiply_group(const vug_cpu_gemm_q8 *g, const block_group *pair,
-                                             const avx2_format *f, multiply_unit_fn *multiply,
-                                             const vug_cpu_q8_unit *x)
+/* Multiplies blocks at .. at + 3 of a group, or those of them that exist, with all rows of x. */
+INLINE void multiply_blocks_at(const vug_cpu_gemm_q8 *g, const block_group *pair, int at,
+                               const avx2_format *f, multiply_unit_fn *multiply)
 {
-    const int n = pair[0].n;
-    for (int at = 0; at < GROUP && at < n; at += UNIT) {
-        weight_unit u;
-        for (int p = 0; p < PAIRS; p++)
-            unpack_pair(&pair[p], at, f, p, &u);
-        multiply(&u, x, g->rows, n - at < UNIT ? n - at : UNIT, g->lanes + (int64_t)at * 2);
-        x += g->rows;
-    }
-    return x;
+    const int64_t unit = (pair[0].first + at) / UNIT;
+    const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
+    weight_unit u;
+    for (int p = 0; p < PAIRS; p++)
+        unpack_pair(&pair[p], at, f, p, &u);
+    multiply(&u, g->x + unit * g->rows, g->rows, n, g->lanes + at / UNIT * GROUP);
 }
 
 INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_unit_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK, row = g->row, by = g->step;
     const vug_scales *scales = &g->w->scales;
-    const vug_cpu_q8_unit *x = g->x;
     block_group pair[PAIRS] = { rows_of(g->w, row, row + by, f, scales),
                                 rows_of(g->w, row + 2 * by, row + 3 * by, f, scales) };
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
@@ -253,7 +170,8 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
             pair[p].n = GROUP;
             prefetch_group(&pair[p], f);
         }
-        x = multiply_group(g, pair, f, multiply, x);
+        multiply_blocks_at(g, pair, 0, f, multiply);
+        multiply_blocks_at(g, pair, UNIT, f, multiply);
         for (int p = 0; p < PAIRS; p++)
             pair[p].w = advance_rows(pair[p].w, f->bytes);
     }
@@ -262,14 +180,16 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
             pair[p].first = blocks / GROUP * GROUP;
             pair[p].n = (int)(blocks % GROUP);
         }
-        multiply_group(g, pair, f, multiply, x);
+        multiply_blocks_at(g, pair, 0, f, multiply);
+        if (blocks % GROUP > UNIT)
+            multiply_blocks_at(g, pair, UNIT, f, multiply);
     }
     for (int64_t r = 0; r < g->rows; r++) {
         const float *from = g->lanes + r * LANES_OF_ROW;
         lane_sums sum[PAIRS];
         for (int p = 0; p < PAIRS; p++, from += LANES_OF_PAIR)
             sum[p] = (lane_sums){ _mm256_loadu_ps(from), _mm256_loadu_ps(from + GROUP) };
-        _mm_storeu_ps(g->y + r * VUG_CPU_GEMV_ROWS, sum_lanes(sum[0], sum[1], blocks));
+        _mm_storeu_ps(g->y + r * VUG_CPU_STREAMS, sum_lanes(sum[0], sum[1], blocks));
     }
 }
 

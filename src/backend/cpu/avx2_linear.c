@@ -146,7 +146,7 @@ void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes
 /* ---- streams -------------------------------------------------------------- */
 
 enum {
-    STREAMS = VUG_CPU_GEMV_ROWS,
+    STREAMS = VUG_CPU_STREAMS,
     TILE_ROWS = 3, /* of x: with four rows of weights, twelve sums stay in registers */
 };
 
@@ -168,10 +168,18 @@ typedef struct {
 
 /* Elements first .. end - 1 of a block of the sum, for x[0] .. x[rows-1]. */
 typedef struct {
-    const vug_cpu_gemv *g;
+    const vug_cpu_gemm *g;
     const float *const *x;
     int64_t first, end;
+    int64_t ahead; /* bytes that are prefetched ahead */
 } stream_block;
+
+/* Prevents the compiler from loading x again for each row of weights. */
+INLINE __m256 keep_in_register(__m256 x)
+{
+    __asm__("" : "+x"(x));
+    return x;
+}
 
 INLINE void add_eight(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
                       stream_sums *s)
@@ -180,7 +188,7 @@ INLINE void add_eight(vug_dtype dtype, const stream_block *b, const int rows, in
     __m256 x[TILE_ROWS];
 #pragma GCC unroll 3
     for (int r = 0; r < rows; r++)
-        x[r] = _mm256_loadu_ps(b->x[r] + i);
+        x[r] = keep_in_register(_mm256_loadu_ps(b->x[r] + i));
 #pragma GCC unroll 4
     for (int o = 0; o < STREAMS; o++) {
         const __m256 weights = load_weights(dtype, w + o * b->g->stride);
@@ -238,7 +246,7 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
     }
     int64_t i = b->first;
     for (; i + line <= b->end; i += line) {
-        const uint8_t *ahead = b->g->w + i * bytes_of(dtype) + AHEAD;
+        const uint8_t *ahead = b->g->w + i * bytes_of(dtype) + b->ahead;
         for (int o = 0; o < STREAMS; o++)
             _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
         for (int64_t j = 0; j < line; j += HALF)
@@ -252,15 +260,20 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
         add_lanes(s.at[r], b->first == 0, b->end - b->first, y + r * STREAMS);
 }
 
-/* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. */
-INLINE void gemv_float(vug_dtype dtype, const vug_cpu_gemv *g)
+/* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. With
+ * several tiles, the last one prefetches the whole next block, which the others would otherwise
+ * wait for. */
+INLINE void gemm_float(vug_dtype dtype, const vug_cpu_gemm *g)
 {
     const int64_t kc = vug_cpu_kc(g->k);
     const int tiles = (g->rows + TILE_ROWS - 1) / TILE_ROWS;
     for (int64_t k = 0; k < g->k; k += kc) {
         for (int t = 0; t < tiles; t++) {
             const int first = g->rows * t / tiles, rows = g->rows * (t + 1) / tiles - first;
-            const stream_block b = { g, g->x + first, k, k + kc < g->k ? k + kc : g->k };
+            const int64_t end = k + kc < g->k ? k + kc : g->k;
+            const int64_t block = (end - k) * bytes_of(dtype);
+            const bool is_last = tiles > 1 && t == tiles - 1;
+            const stream_block b = { g, g->x + first, k, end, is_last ? block : AHEAD };
             float *y = g->y + (int64_t)first * STREAMS;
             if (rows == 3)
                 multiply_block(dtype, &b, 3, y);

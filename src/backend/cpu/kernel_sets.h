@@ -10,12 +10,14 @@ extern const vug_cpu_kernels vug_cpu_kernels_ref;
 extern const vug_cpu_kernels vug_cpu_kernels_avx2; /* x86-64 only */
 
 /* The quantized formats that have kernels. */
-#define VUG_CPU_BLOCK_FORMATS(ROW)                                                                \
-    ROW(Q4_0)                                                                                     \
-    ROW(Q4_1)                                                                                     \
-    ROW(Q5_0)                                                                                     \
-    ROW(Q5_1) ROW(Q8_0) ROW(Q2_K) ROW(Q3_K) ROW(Q4_K) ROW(Q5_K) ROW(Q6_K) ROW(IQ4_NL) ROW(IQ4_XS) \
-            ROW(MXFP4) ROW(MLX2) ROW(MLX3) ROW(MLX4) ROW(MLX5) ROW(MLX6) ROW(MLX8) ROW(MLX_FP4)
+/* clang-format off */
+#define VUG_CPU_BLOCK_FORMATS(ROW)                              \
+    ROW(Q4_0) ROW(Q4_1) ROW(Q5_0) ROW(Q5_1) ROW(Q8_0)           \
+    ROW(Q2_K) ROW(Q3_K) ROW(Q4_K) ROW(Q5_K) ROW(Q6_K)           \
+    ROW(IQ4_NL) ROW(IQ4_XS) ROW(MXFP4)                          \
+    ROW(MLX2) ROW(MLX3) ROW(MLX4) ROW(MLX5) ROW(MLX6) ROW(MLX8) \
+    ROW(MLX_FP4)
+/* clang-format on */
 
 /* ref_blocks.c: kernels for any quantized format, from vug_matrix_block. */
 extern const vug_cpu_block_format vug_ref_block_format;

@@ -21,7 +21,7 @@
 enum {
     VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
     VUG_CPU_MAX_TILE_ROWS = 6, /* of an F32 tile */
-    VUG_CPU_GEMV_ROWS = 4,     /* rows of weights that a gemv kernel reads side by side */
+    VUG_CPU_STREAMS = 4,       /* rows of weights that a kernel reads side by side */
     VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
     VUG_CPU_LANES = 8,         /* partial sums of a reduction */
     VUG_CPU_Q8_BLOCK = 32,     /* elements that share a scale in 8 bits */

@@ -21,8 +21,8 @@ enum {
     PANEL = VUG_CPU_PANEL,
     STREAMS = VUG_CPU_STREAMS,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
-    MAX_STREAM_ROWS = VUG_CPU_Q8_ROW_BLOCK, /* not less than VUG_CPU_F32_STREAM_ROWS */
-    CHUNK_OUTPUTS = 4 * PANEL,              /* in panels */
+    MAX_STREAM_ROWS = VUG_CPU_Q8_ROW_BLOCK,
+    CHUNK_OUTPUTS = 4 * PANEL, /* in panels */
     /* Consecutive bytes that each stream of weights reads. Shorter runs defeat the hardware
      * prefetcher: one thread read 22 GB/s in runs of 72 KiB, 21 in runs of 36 KiB, 12 in
      * single rows of 2 KiB. */

@@ -13,7 +13,7 @@ enum {
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most rows of a chunk with weights in F32, F16 or BF16 that are read as streams. */
-    VUG_CPU_F32_STREAM_ROWS = 8,
+    VUG_CPU_F32_STREAM_ROWS = 12,
 };
 
 typedef struct {

@@ -53,7 +53,7 @@ void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk
     const float *x[VUG_CPU_F32_STREAM_ROWS];
     for (int64_t r = 0; r < c->rows; r++)
         x[r] = vug_cpu_input_row(p, c->first_row + r);
-    w.format->gemv(&(vug_cpu_gemv){ .x = x,
+    w.format->gemm(&(vug_cpu_gemm){ .x = x,
                                     .rows = (int)c->rows,
                                     .w = w.w,
                                     .y = y,

@@ -70,7 +70,7 @@ static float add_lanes(const float *lane, int64_t blocks)
 static void gemv_q8(const vug_cpu_gemv_q8 *g)
 {
     const int64_t blocks = g->w->columns / Q8;
-    for (int64_t o = 0; o < VUG_CPU_GEMV_ROWS; o++) {
+    for (int64_t o = 0; o < VUG_CPU_STREAMS; o++) {
         float lane[LANES] = { 0 };
         for (int64_t i = 0; i < blocks; i++) {
             const activation_block x = block_of_row(g->x, i);
@@ -84,14 +84,14 @@ static void gemm_q8(const vug_cpu_gemm_q8 *g)
 {
     const int64_t blocks = g->w->columns / Q8;
     for (int64_t r = 0; r < g->rows; r++) {
-        for (int64_t o = 0; o < VUG_CPU_GEMV_ROWS; o++) {
+        for (int64_t o = 0; o < VUG_CPU_STREAMS; o++) {
             float lane[LANES] = { 0 };
             for (int64_t i = 0; i < blocks; i++) {
                 const activation_block x = block_of_unit(g, r, i);
                 lane[i % LANES] =
                         add_block_product(&x, g->w, g->row + o * g->step, i, lane[i % LANES]);
             }
-            g->y[r * VUG_CPU_GEMV_ROWS + o] = add_lanes(lane, blocks);
+            g->y[r * VUG_CPU_STREAMS + o] = add_lanes(lane, blocks);
         }
     }
 }

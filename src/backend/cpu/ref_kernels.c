@@ -28,10 +28,10 @@ static void pack_rows(vug_dtype dtype, const uint8_t *w, int64_t stride, int row
 
 static void gemm_rows(vug_dtype dtype, const vug_cpu_gemm *g)
 {
-    for (int64_t o = 0; o < VUG_CPU_GEMV_ROWS; o++) {
+    for (int64_t o = 0; o < VUG_CPU_STREAMS; o++) {
         const vug_matrix w = { .dtype = dtype, .data = g->w + o * g->stride, .columns = g->k };
         for (int64_t r = 0; r < g->rows; r++)
-            vug_ref_linear(g->x[r], 1, &w, 1, &g->y[r * VUG_CPU_GEMV_ROWS + o]);
+            vug_ref_linear(g->x[r], 1, &w, 1, &g->y[r * VUG_CPU_STREAMS + o]);
     }
 }
 

@@ -24,7 +24,7 @@
 #define VUG_API_MAX_STOPS         64
 #define VUG_API_MAX_STOP          1024 /* bytes of one stop string */
 #define VUG_API_MAX_BIAS          (VUG_MAX_SAMPLERS - VUG_SAMPLER_COUNT)
-#define VUG_API_MAX_ALLOWED       ((size_t)1 << 20) /* of allowed_token_ids */
+#define VUG_API_MAX_ALLOWED       ((size_t)1 << 19) /* of allowed_token_ids */
 #define VUG_API_MAX_WORD          256 /* bytes of one of bad_words or dry_sequence_breakers */
 #define VUG_API_MAX_TOOLS         1024
 #define VUG_API_MAX_NAME          256               /* bytes of a function name */

@@ -16,7 +16,7 @@
 
 enum {
     Q8 = VUG_CPU_Q8_BLOCK,
-    STREAMS = VUG_CPU_GEMV_ROWS,
+    STREAMS = VUG_CPU_STREAMS,
     ROWS = 20, /* of a weight */
 };
 

@@ -181,11 +181,11 @@ static void test_tile(void **state)
     }
 }
 
-/* The rows of weights of `g`, or only the first one, times 1 to 9 rows of x. */
+/* The rows of weights of `g`, or only the first one, times 1 to 13 rows of x. */
 static void check_streams(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r,
-                          const vug_cpu_gemv *g)
+                          const vug_cpu_gemm *g)
 {
-    enum { STREAMS = VUG_CPU_GEMV_ROWS, MAX_ROWS = 9 };
+    enum { STREAMS = VUG_CPU_STREAMS, MAX_ROWS = 13 };
     const float *x[MAX_ROWS];
     float *row[MAX_ROWS];
     for (int i = 0; i < MAX_ROWS; i++) {
@@ -196,15 +196,15 @@ static void check_streams(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *
         const size_t n = (size_t)rows * STREAMS;
         float *y = guarded_floats(n), *want = guarded_floats(n);
         for (int64_t apart = 0; apart <= 5; apart += 5) {
-            vug_cpu_gemv of = *g;
+            vug_cpu_gemm of = *g;
             of.x = x;
             of.rows = rows;
             of.stride = apart * g->stride;
             of.y = y;
-            kernels->format[dtype]->gemv(&of);
+            kernels->format[dtype]->gemm(&of);
             of.y = want;
-            vug_cpu_kernels_at(0)->format[dtype]->gemv(&of);
-            check_bits(y, want, n, "gemv");
+            vug_cpu_kernels_at(0)->format[dtype]->gemm(&of);
+            check_bits(y, want, n, "gemm");
         }
         check_guards(y, n);
         free_guarded(y);
@@ -214,7 +214,7 @@ static void check_streams(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *
         free_guarded(row[i]);
 }
 
-/* pack, decode and gemv, with gaps between the rows of weights that decode to NaN. */
+/* pack, decode and gemm, with gaps between the rows of weights that decode to NaN. */
 static void check_format(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r, int64_t k)
 {
     const int64_t size = vug_dtype_of(dtype)->bytes, gap = 3, stride = (k + gap) * size;
@@ -238,7 +238,7 @@ static void check_format(const vug_cpu_kernels *kernels, vug_dtype dtype, rng *r
     check_bits(panel, want, (size_t)k, "decode");
     check_guards(panel, np);
 
-    check_streams(kernels, dtype, r, &(vug_cpu_gemv){ .w = w, .k = k, .stride = stride });
+    check_streams(kernels, dtype, r, &(vug_cpu_gemm){ .w = w, .k = k, .stride = stride });
     free_guarded(panel);
     free_guarded(want);
     free_weights(w, shift);

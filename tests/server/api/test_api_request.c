@@ -512,7 +512,7 @@ static void test_rejects_too_many_entries(void **state)
     refuse_many("{" HELLO ",\"dry_sequence_breakers\":[", "\"w%zu\"", VUG_MAX_DRY_BREAKERS + 1,
                 "]}", "dry_sequence_breakers has 65 strings, at most 64 are allowed");
     refuse_many("{" HELLO ",\"allowed_token_ids\":[", "%zu", VUG_API_MAX_ALLOWED + 1, "]}",
-                "more values than fit");
+                "allowed_token_ids has 524289 ids, at most 524288 are allowed");
     refuse_many("{\"model\":\"m\",\"messages\":[", "{\"role\":\"user\",\"content\":\"%zu\"}",
                 VUG_API_MAX_MESSAGES + 1, "]}", "messages has 16385 entries");
     refuse_many("{" HELLO ",\"tools\":[",
