@@ -49,16 +49,16 @@ typedef struct vug_scheduled {
     struct vug_scheduled *next;
     const vug_extension *job; /* of the call that waits; NULL: none */
     size_t done;              /* tokens of the job that are cached */
-    bool in_step;
-    bool in_use;       /* from begin to pause or end: it is not idle */
-    bool expected;     /* the caller is about to extend it again */
-    uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
-    uint64_t arrived;  /* the order in which calls came */
-    const float *row;  /* [n_rows] of logits in the workspace, to be copied */
+    uint64_t admitted;        /* the order in which sequences got pages; 0: not yet */
+    uint64_t arrived;         /* the order in which calls came */
+    const float *row;         /* [n_rows] of logits in the workspace, to be copied */
     size_t n_rows;
     size_t n_draft; /* the drafts of the last call that were computed */
-    vug_status st;  /* of the job */
     vug_err err;
+    vug_status st; /* of the job */
+    bool in_step;
+    bool in_use;   /* from begin to pause or end: it is not idle */
+    bool expected; /* the caller is about to extend it again */
 } vug_scheduled;
 
 VUG_MUST_CHECK vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err);
