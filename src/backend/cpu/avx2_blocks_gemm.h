@@ -112,7 +112,7 @@ INLINE void multiply_tile(const avx2_format *f, const weight_unit *u, const vug_
         const __m256 scale = _mm256_broadcast_ps((const __m128 *)(const void *)x[r].scale);
 #pragma GCC unroll 2
         for (int p = 0; p < PAIRS; p++) {
-            float *to = lanes + r * LANES_OF_ROW + p * LANES_OF_PAIR;
+            float *to = lanes + (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)p * LANES_OF_PAIR;
             const __m256 before = _mm256_loadu_ps(to);
             __m256 after =
                     _mm256_fmadd_ps(scale, unit_terms(f, u, p, product.at[r][p], sum), before);
@@ -154,7 +154,7 @@ INLINE void multiply_blocks_at(const vug_cpu_gemm_q8 *g, const block_group *pair
     weight_unit u;
     for (int p = 0; p < PAIRS; p++)
         unpack_pair(&pair[p], at, f, p, &u);
-    multiply(&u, g->x + unit * g->rows, g->rows, n, g->lanes + at / UNIT * GROUP);
+    multiply(&u, g->x + unit * g->rows, g->rows, n, g->lanes + (ptrdiff_t)(at / UNIT) * GROUP);
 }
 
 INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_unit_fn *multiply)

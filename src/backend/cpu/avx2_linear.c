@@ -257,7 +257,7 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
     if (i < b->end)
         add_rest(dtype, b, rows, i, &s);
     for (int r = 0; r < rows; r++)
-        add_lanes(s.at[r], b->first == 0, b->end - b->first, y + r * STREAMS);
+        add_lanes(s.at[r], b->first == 0, b->end - b->first, y + (ptrdiff_t)r * STREAMS);
 }
 
 /* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. With

@@ -1,1 +1,0 @@
-readline.h
