@@ -161,8 +161,8 @@ static void run_round(vug_model *model, const bench_task *task, int round, bench
 
 int main(int argc, char **argv)
 {
-    const int rounds = argc > 1 ? atoi(argv[1]) : 11;
-    const vug_model_options options = { .threads = argc > 2 ? atoi(argv[2]) : 0 };
+    const int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 11;
+    const vug_model_options options = { .threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0 };
     vug_model *model;
     vug_err err;
     if (rounds < 1 || rounds > MAX_ROUNDS) {

@@ -58,7 +58,7 @@ static double read_metric(const server_process *s, const char *name)
     const char *at = strstr(a.text.ptr, line);
     if (!at)
         fail_msg("no %s in %s", name, a.text.ptr);
-    const double v = strtod(at + strlen(line), NULL);
+    const double v = at ? strtod(at + strlen(line), NULL) : 0;
     response_release(&a);
     return v;
 }

@@ -150,7 +150,7 @@ static void test_past_longer_than_the_window(void **state)
                                             .v = of->v + past * nk,
                                             .out = out,
                                             .score = of->score };
-        assert_true(pages.kv.group[0].pages * VUG_KV_PAGE < past);
+        assert_true((int64_t)pages.kv.group[0].pages * VUG_KV_PAGE < past);
         vug_cpu_kv_cache_load(&f.env, &job, of->k, of->v);
         help_append_and_attend(&f, &job);
         check_bits(out, of->want + past * nq, (size_t)(3 * nq), "a past that is given");
