@@ -2,8 +2,8 @@
 #define VUG_BACKEND_BACKEND_H
 
 /*
- * The interface between the engine and a device: one vtable. A device compiles a fused and
- * planned graph into a program. A kv holds the pages of key/value caches, a workspace the
+ * The interface between the engine and a device: one vtable. A device takes the weights of a
+ * model once and compiles fused and planned graphs over them into programs. A kv holds the pages of key/value caches, a workspace the
  * buffers of a step. `run` executes one step over any number of sequences, each of which has its
  * page tables.
  *
@@ -19,15 +19,17 @@
 #include "ir/tensor.h"
 
 typedef struct vug_device vug_device;
+typedef struct vug_device_weights vug_device_weights;
 typedef struct vug_program vug_program;
 typedef struct vug_kv vug_kv;
 typedef struct vug_workspace vug_workspace;
 
-/* A weight as the checkpoint holds it. The bytes may have any alignment and must outlive the
- * program. */
+/* A weight as the checkpoint holds it: a matrix [rows,columns], or a vector as one row. The bytes
+ * may have any alignment and must outlive the device's weights. */
 typedef struct {
     const char *name;
     vug_dtype dtype;
+    int64_t rows, columns;
     const uint8_t *data;
     vug_scales scales;
 } vug_weight;
@@ -40,7 +42,6 @@ typedef struct {
 
 /* Sizes that are known after compiling, before anything else is allocated. */
 typedef struct {
-    uint64_t copied_bytes;  /* weights that were converted when the program was compiled */
     uint64_t program_bytes; /* tables of the program itself */
     uint64_t workspace_bytes;
 } vug_program_sizes;
@@ -80,10 +81,19 @@ typedef struct {
     void (*close)(vug_device *device);
     vug_device_info (*describe)(const vug_device *device); /* NULL describes the machine */
     VUG_MUST_CHECK vug_status (*measure)(vug_device *device, vug_device_limits *out, vug_err *err);
-    /* `weight[slot]` for every PARAM; graph and plan are borrowed. */
-    VUG_MUST_CHECK vug_status (*compile)(vug_device *device, const vug_graph *graph,
-                                         const vug_plan *plan, const vug_weight *weight,
-                                         const vug_limits *limits, vug_program **out, vug_err *err);
+    /* `weight[slot]` for every PARAM of the graphs that will be compiled over them; data NULL: no
+     * graph uses the slot. The table is copied, the bytes are borrowed. */
+    VUG_MUST_CHECK vug_status (*weights_create)(vug_device *device, const vug_weight *weight,
+                                                size_t n, vug_device_weights **out, vug_err *err);
+    /* After the programs that were compiled over them. */
+    void (*weights_destroy)(vug_device_weights *weights);
+    /* Bytes of the device's memory that hold weights, without the mapped file. A program may add
+     * some when it is compiled; programs that need the same share them. */
+    uint64_t (*weights_bytes)(const vug_device_weights *weights);
+    /* Weights, graph and plan are borrowed. Different threads may compile at the same time. */
+    VUG_MUST_CHECK vug_status (*compile)(vug_device_weights *weights, const vug_graph *graph,
+                                         const vug_plan *plan, const vug_limits *limits,
+                                         vug_program **out, vug_err *err);
     void (*release)(vug_program *program);
     vug_program_sizes (*sizes)(const vug_program *program);
     /* The layout of the caches that the program's steps need; it lives as long as the program. */

@@ -1,4 +1,4 @@
-/* Compiles a graph over the weights of a checkpoint to a program on a device. */
+/* Gives a device the weights of a checkpoint, and compiles graphs over them to programs. */
 #include "engine/internal.h"
 
 enum { ALIGN = VUG_PLAN_ALIGN };
@@ -7,7 +7,12 @@ enum { ALIGN = VUG_PLAN_ALIGN };
 static vug_weight bound_weight(const vug_binding *binding, size_t slot)
 {
     const vug_tensor *t = binding->tensor[slot];
-    vug_weight w = { .name = t->name.ptr, .dtype = t->dtype, .data = t->data };
+    const vug_shape shape = vug_weight_slot_at(binding->config, slot).shape;
+    vug_weight w = { .name = t->name.ptr,
+                     .dtype = t->dtype,
+                     .rows = shape.rank > 1 ? shape.dim[0] : 1,
+                     .columns = shape.dim[shape.rank - 1],
+                     .data = t->data };
     if (t->rank >= 2) {
         const vug_matrix m = vug_tensor_matrix_at(t, binding->row[slot]);
         w.data = m.data;
@@ -16,9 +21,9 @@ static vug_weight bound_weight(const vug_binding *binding, size_t slot)
     return w;
 }
 
-static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_binding *binding,
-                                vug_err *err)
+vug_status vug_model_create_weights(vug_model *m, vug_err *err)
 {
+    const vug_binding *binding = &m->checkpoint.binding;
     vug_weight *weight = vug_alloc_zero(binding->n_slots, sizeof(*weight));
     if (!weight)
         return VUG_FAIL_NOMEM(err, "the table of weights", binding->n_slots * sizeof(*weight));
@@ -27,7 +32,7 @@ static vug_status compile_bound(vug_compiled *c, vug_device *device, const vug_b
             weight[i] = bound_weight(binding, i);
     }
     const vug_status st =
-            c->backend->compile(device, &c->fused, &c->plan, weight, &c->limits, &c->program, err);
+            m->backend->weights_create(m->device, weight, binding->n_slots, &m->weights, err);
     vug_free(weight);
     return st;
 }
@@ -41,7 +46,7 @@ static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
     c->plan.tile_rows = profile->tile_rows;
     c->plan.kv = profile->kv;
     c->plan.exact_activations = profile->exact_activations;
-    return compile_bound(c, m->device, &m->checkpoint.binding, err);
+    return c->backend->compile(m->weights, &c->fused, &c->plan, &c->limits, &c->program, err);
 }
 
 vug_status vug_compile_model(const vug_model *m, const vug_limits *limits, bool hidden,

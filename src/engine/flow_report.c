@@ -63,7 +63,8 @@ vug_flow_memory vug_flow_count_memory(const vug_flow_object *flow, const vug_com
 {
     const vug_program_sizes sizes = compiled->backend->sizes(compiled->program);
     vug_flow_memory bytes = {
-        .weights = flow->model->info.memory.weights_mapped + sizes.copied_bytes,
+        .weights = flow->model->info.memory.weights_mapped +
+                   compiled->backend->weights_bytes(flow->model->weights),
         .program = sizes.program_bytes,
         .cache = vug_kv_sequence_bytes(compiled->backend, flow->model->device,
                                        compiled->backend->kv_layout(compiled->program),

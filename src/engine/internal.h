@@ -41,6 +41,8 @@ typedef struct {
 
 enum { VUG_PLAN_ALIGN = 64 }; /* of planned values: a cache line, and every vector type */
 
+/* Gives the model's device its weights, over which all its programs are compiled. */
+VUG_MUST_CHECK vug_status vug_model_create_weights(vug_model *model, vug_err *err);
 /* Compiles the model's own graph with the model's profile. */
 VUG_MUST_CHECK vug_status vug_compile_model(const vug_model *model, const vug_limits *limits,
                                             bool hidden, vug_compiled *out, vug_err *err);
@@ -68,6 +70,7 @@ struct vug_model {
     vug_checkpoint checkpoint;
     const vug_backend *backend;
     vug_device *device;
+    vug_device_weights *weights; /* of every program of the model */
     vug_device_info device_info;
     vug_profile profile;
     bool kv_given; /* the caller chose profile.kv, which then also applies to flows */

@@ -174,7 +174,7 @@ static void describe_model(vug_model *m)
     describe_weights(m, info);
     describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
-    plan->weights_copied = sizes.copied_bytes;
+    plan->weights_copied = m->backend->weights_bytes(m->weights);
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
     plan->graph = sizes.program_bytes + graph_bytes(&main->graph) + graph_bytes(&main->fused) +
                   main->fused.n * sizeof(uint64_t);
@@ -311,6 +311,7 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     if (!m->backend)
         return VUG_ARGUMENT;
     VUG_TRY(m->backend->open(&device, &m->device, err));
+    VUG_TRY(vug_model_create_weights(m, err));
     const int64_t rows = m->limits.rows + VUG_MAX_DRAFT;
     VUG_TRY(vug_step_runner_init(&m->main, m, rows < m->limits.batch ? rows : m->limits.batch,
                                  false, err));
@@ -382,6 +383,8 @@ void vug_model_close(vug_model *m)
     vug_prefix_tree_destroy(m->prefix_tree);
     vug_kv_pool_destroy(m->kv_pool);
     vug_step_runner_release(&m->main);
+    if (m->weights)
+        m->backend->weights_destroy(m->weights);
     if (m->device)
         m->backend->close(m->device);
     vug_chat_close(m->chat);

@@ -305,6 +305,14 @@ static void test_description_matches_the_files(void **state)
         bytes += tensor.bytes;
     }
     assert_int_equal(bytes, p->weights_mapped);
+
+    /* The norms in F32, once for all programs of the model. */
+    assert_int_equal(p->weights_copied,
+                     (i.n_layers * (4 * d + 2 * i.d_head) + d) * (int64_t)sizeof(float));
+    vug_compiled second;
+    assert_int_equal(vug_compile_model(m, &m->limits, true, &second, NULL), VUG_OK);
+    assert_int_equal(m->backend->weights_bytes(m->weights), p->weights_copied);
+    vug_compiled_release(&second);
     vug_model_close(m);
     vug_model_close(NULL);
 }

@@ -121,7 +121,9 @@ backend_setup help_backend_setup(const help_graph *m, const char *isa, int threa
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
     vug_status st = s.b->open(&options, &s.device, &err);
     if (st == VUG_OK)
-        st = s.b->compile(s.device, &m->graph, &m->plan, m->weight, &limits, &s.program, &err);
+        st = s.b->weights_create(s.device, m->weight, (size_t)m->n_weights, &s.weights, &err);
+    if (st == VUG_OK)
+        st = s.b->compile(s.weights, &m->graph, &m->plan, &limits, &s.program, &err);
     if (st == VUG_OK)
         st = vug_kv_fixed_init(&s.kv, s.b, s.device, s.b->kv_layout(s.program), &limits, 2, &err);
     if (st == VUG_OK)
@@ -136,5 +138,6 @@ void help_backend_teardown(backend_setup *s)
     vug_kv_fixed_release(&s->kv);
     s->b->workspace_destroy(s->workspace);
     s->b->release(s->program);
+    s->b->weights_destroy(s->weights);
     s->b->close(s->device);
 }

@@ -21,6 +21,7 @@ help_graph help_small_model(bool fused);
 typedef struct {
     const vug_backend *b;
     vug_device *device;
+    vug_device_weights *weights;
     vug_program *program;
     vug_kv_fixed kv; /* the caches of two sequences */
     vug_workspace *workspace;

@@ -37,7 +37,7 @@ vug_val help_weight(help_graph *m, int64_t rows, int64_t cols)
     const int64_t n = rows ? rows : 1;
     const vug_dtype dtype = m->blocks && cols % 64 == 0 ? blocks[slot % 8] : plain[slot % 3];
     vug_weight *w = &m->weight[slot];
-    *w = (vug_weight){ .name = "w", .dtype = dtype };
+    *w = (vug_weight){ .name = "w", .dtype = dtype, .rows = n, .columns = cols };
     if (vug_codec_of(dtype)->block) {
         const vug_matrix matrix = block_weights(&m->r, dtype, n, cols, 2);
         w->data = matrix.data;

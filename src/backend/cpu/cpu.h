@@ -192,10 +192,9 @@ VUG_MUST_CHECK vug_status vug_cpu_measure(vug_device *device, vug_device_limits 
 
 /* ---- program.c ------------------------------------------------------------ */
 
-VUG_MUST_CHECK vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph,
-                                          const vug_plan *plan, const vug_weight *weight,
-                                          const vug_limits *limits, vug_program **out,
-                                          vug_err *err);
+VUG_MUST_CHECK vug_status vug_cpu_compile(vug_device_weights *weights, const vug_graph *graph,
+                                          const vug_plan *plan, const vug_limits *limits,
+                                          vug_program **out, vug_err *err);
 void vug_cpu_release(vug_program *program);
 
 extern const vug_backend vug_backend_cpu;

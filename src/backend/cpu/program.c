@@ -1,11 +1,9 @@
 /* Compiling: a fused and planned graph becomes a list of steps. */
 #include "backend/cpu/program.h"
 
-#include "quant/matrix.h"
-
 /* ---- weight vectors --------------------------------------------------------- */
 
-static vug_status convert_vectors(vug_program *p, vug_err *err)
+static vug_status find_vectors(vug_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
     p->vector = vug_arena_alloc(&p->arena, g->n, sizeof(*p->vector));
@@ -17,18 +15,9 @@ static vug_status convert_vectors(vug_program *p, vug_err *err)
         const size_t at = strcspn(kinds, "nv");
         if (!kinds[at])
             continue;
-        const vug_node *param = vug_graph_at(g, node->in[at]);
-        const vug_weight *w = &p->weight[param->at.param.slot];
-        const size_t n = (size_t)param->shape.dim[0];
-        float *out = vug_arena_alloc(&p->arena, n, sizeof(*out));
-        if (!out)
-            return VUG_FAIL_NOMEM(err, "the weight vectors", n * sizeof(*out));
-        const vug_matrix row = { w->dtype, w->data, param->shape.dim[0], w->scales };
-        vug_matrix_decode(&row, 0, out);
-        for (size_t k = 0; kinds[at] == 'n' && k < n; k++)
-            out[k] += node->at.norm.bias;
-        p->vector[i] = out;
-        p->sizes.copied_bytes += n * sizeof(*out);
+        const int slot = vug_graph_at(g, node->in[at])->at.param.slot;
+        const float bias = kinds[at] == 'n' ? node->at.norm.bias : 0;
+        VUG_TRY(vug_cpu_weights_vector(p->weights, slot, bias, &p->vector[i], err));
     }
     return VUG_OK;
 }
@@ -92,35 +81,16 @@ static int64_t step_dim(const vug_graph *g, int64_t symbol)
     return symbol;
 }
 
-static vug_status copy_weights(vug_program *p, const vug_weight *weight, vug_err *err)
+static vug_status build_program(vug_program *p, vug_err *err)
 {
-    size_t n = 0;
-    for (uint32_t i = 1; i < p->graph->n; i++) {
-        const vug_node *node = &p->graph->node[i];
-        if (node->op != VUG_OP_PARAM)
-            continue;
-        const size_t end = (size_t)node->at.param.slot + (size_t)vug_param_slots(node);
-        n = end > n ? end : n;
-    }
-    p->weight = vug_arena_alloc(&p->arena, n, sizeof(*p->weight));
-    if (!p->weight)
-        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->weight));
-    if (n > 0)
-        memcpy(p->weight, weight, n * sizeof(*weight));
-    return VUG_OK;
-}
-
-static vug_status build_program(vug_program *p, const vug_weight *weight, vug_err *err)
-{
-    VUG_TRY(copy_weights(p, weight, err));
     VUG_TRY(vug_cpu_check_nodes(p, err));
-    VUG_TRY(convert_vectors(p, err));
+    VUG_TRY(find_vectors(p, err));
     VUG_TRY(make_steps(p, err));
     return vug_cpu_size_memory(p, err);
 }
 
-vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph, const vug_plan *plan,
-                           const vug_weight *weight, const vug_limits *limits, vug_program **out,
+vug_status vug_cpu_compile(vug_device_weights *weights, const vug_graph *graph,
+                           const vug_plan *plan, const vug_limits *limits, vug_program **out,
                            vug_err *err)
 {
     if (limits->context < 1 || limits->batch < 1 || limits->rows < 0 || limits->batch > 1 << 20 ||
@@ -131,13 +101,15 @@ vug_status vug_cpu_compile(vug_device *device, const vug_graph *graph, const vug
     vug_program *p = vug_alloc_zero(1, sizeof(*p));
     if (!p)
         return VUG_FAIL_NOMEM(err, "the program", sizeof(*p));
-    p->device = device;
+    p->device = weights->device;
+    p->weights = weights;
+    p->weight = weights->weight;
     p->graph = graph;
     p->plan = plan;
     p->limits = *limits;
     p->token_dim = step_dim(graph, VUG_DIM_T);
     p->row_dim = step_dim(graph, VUG_DIM_R);
-    const vug_status st = build_program(p, weight, err);
+    const vug_status st = build_program(p, err);
     if (st != VUG_OK) {
         vug_cpu_release(p);
         return st;

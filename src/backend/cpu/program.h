@@ -1,12 +1,38 @@
 #ifndef VUG_BACKEND_CPU_PROGRAM_H
 #define VUG_BACKEND_CPU_PROGRAM_H
 
-/* A compiled graph. program.c builds it with the help of program_check.c and
+/* The weights of a model, and a compiled graph over them. program.c builds it with the help of program_check.c and
  * program_memory.c; run.c runs it. */
 
 #include "backend/cpu/attention.h"
 
 enum { VUG_CPU_MAX_HEAD = 4096 }; /* widest head; it bounds scratch memory */
+
+/* ---- device_weights.c ----------------------------------------------------- */
+
+typedef struct vug_cpu_vector vug_cpu_vector;
+
+/* The mapped weights, and the vectors that programs read in F32. */
+struct vug_device_weights {
+    vug_device *device;
+    vug_weight *weight; /* [n] */
+    size_t n;
+    vug_mutex *mutex;        /* of the rest */
+    vug_cpu_vector **vector; /* [n] those of a slot, one for each bias */
+    uint64_t vector_bytes;
+    vug_arena arena;
+};
+
+VUG_MUST_CHECK vug_status vug_cpu_weights_create(vug_device *device, const vug_weight *weight,
+                                                 size_t n, vug_device_weights **out, vug_err *err);
+void vug_cpu_weights_destroy(vug_device_weights *weights);
+uint64_t vug_cpu_weights_bytes(const vug_device_weights *weights);
+/* The first row of a weight in F32, with `bias` added to each element. It lives as long as the
+ * weights. */
+VUG_MUST_CHECK vug_status vug_cpu_weights_vector(vug_device_weights *weights, int slot, float bias,
+                                                 const float **out, vug_err *err);
+
+/* ---- program ---------------------------------------------------------------- */
 
 /* One node, or several LINEAR nodes of the same input. */
 typedef struct {
@@ -30,10 +56,11 @@ struct vug_program {
     const vug_graph *graph; /* borrowed */
     const vug_plan *plan;   /* borrowed */
     vug_limits limits;
-    int64_t token_dim;  /* first dimension of values with a row per token: VUG_DIM_T or fixed */
-    int64_t row_dim;    /* the same with a row per output row: VUG_DIM_R or fixed */
-    vug_weight *weight; /* [slots of the graph] */
-    float **vector;     /* [nodes] a node's weight vector in F32; in norms, with the bias added */
+    int64_t token_dim; /* first dimension of values with a row per token: VUG_DIM_T or fixed */
+    int64_t row_dim;   /* the same with a row per output row: VUG_DIM_R or fixed */
+    vug_device_weights *weights; /* borrowed */
+    const vug_weight *weight;    /* [slots] of these weights */
+    const float **vector; /* [nodes] a node's weight vector in F32; in norms, with the bias added */
     vug_cpu_step *step;
     uint32_t n_steps;
     vug_kv_layout kv_layout;

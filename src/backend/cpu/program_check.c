@@ -52,9 +52,16 @@ static bool is_supported_weight(const vug_cpu_kernels *kernels, const vug_weight
 
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)
 {
-    const vug_weight *w = &p->weight[node->at.param.slot];
-    for (int64_t i = 0; i < vug_param_slots(node); i++) {
+    const vug_shape *shape = &node->shape;
+    const int64_t rows = shape->rank > 1 ? shape->dim[shape->rank - 2] : 1;
+    const int64_t slot = node->at.param.slot, n = vug_param_slots(node);
+    if (slot < 0 || (uint64_t)(slot + n) > p->weights->n)
+        return vug_cpu_reject_node(node, err, "the device has no such weight");
+    const vug_weight *w = &p->weight[slot];
+    for (int64_t i = 0; i < n; i++) {
         const vug_dtype_info *info = vug_dtype_of(w[i].dtype);
+        if (!w[i].data || w[i].rows != rows || w[i].columns != vug_cpu_last_dim(node))
+            return vug_cpu_reject_node(node, err, "the device has a weight of another shape");
         if (!is_supported_weight(p->device->kernels, &w[i]))
             return VUG_FAIL(err, VUG_UNSUPPORTED, "cpu: tensor '%s' is %s, which is not supported",
                             w[i].name, info->name);

@@ -142,7 +142,7 @@ static vug_status size_workspace(vug_program *p, vug_err *err)
         !add_part(rows, sizeof(vug_span), &end, &p->layout.query))
         return too_large(p, err);
     p->sizes.workspace_bytes = end;
-    p->sizes.program_bytes = sizeof(*p) + p->arena.held - p->sizes.copied_bytes;
+    p->sizes.program_bytes = sizeof(*p) + p->arena.held;
     return VUG_OK;
 }
 

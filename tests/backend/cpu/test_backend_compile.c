@@ -24,7 +24,31 @@ static void test_reported_sizes(void **state)
     }
     /* Per layer four norms of D and two of E; per shared attention a norm of D and a scale; the
      * last norm and one bias. */
-    assert_int_equal(sizes.copied_bytes, (LAYERS * (4 * D + 2 * E) + 3 * D + 2 + HEADS * E) * 4);
+    assert_int_equal(s.b->weights_bytes(s.weights),
+                     (LAYERS * (4 * D + 2 * E) + 3 * D + 2 + HEADS * E) * 4);
+    help_backend_teardown(&s);
+    help_graph_release(&m);
+}
+
+/* A second program over the same weights converts only what the first one did not. */
+static void test_programs_share_weights(void **state)
+{
+    (void)state;
+    help_graph m = help_small_model(true);
+    backend_setup s = help_backend_setup(&m, NULL, 1);
+    const uint64_t bytes = s.b->weights_bytes(s.weights);
+    const vug_limits limits = { CONTEXT, 1, 1 };
+    vug_program *second, *third;
+    assert_int_equal(s.b->compile(s.weights, &m.graph, &m.plan, &limits, &second, NULL), VUG_OK);
+    assert_int_equal(s.b->weights_bytes(s.weights), bytes);
+    uint32_t norm = 1;
+    while (m.graph.node[norm].op != VUG_OP_RMS_NORM)
+        norm++;
+    m.graph.node[norm].at.norm.bias += 1;
+    assert_int_equal(s.b->compile(s.weights, &m.graph, &m.plan, &limits, &third, NULL), VUG_OK);
+    assert_int_equal(s.b->weights_bytes(s.weights), bytes + D * sizeof(float));
+    s.b->release(third);
+    s.b->release(second);
     help_backend_teardown(&s);
     help_graph_release(&m);
 }
@@ -35,13 +59,17 @@ static void check_rejected(const vug_backend *b, vug_device *device, help_graph 
 {
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
     const vug_weight good = m->weight[slot];
+    vug_device_weights *weights;
     vug_program *program;
     vug_err err;
     m->weight[slot] = weight;
-    assert_int_equal(b->compile(device, &m->graph, &m->plan, m->weight, &limits, &program, &err),
+    assert_int_equal(b->weights_create(device, m->weight, (size_t)m->n_weights, &weights, &err),
+                     VUG_OK);
+    assert_int_equal(b->compile(weights, &m->graph, &m->plan, &limits, &program, &err),
                      VUG_UNSUPPORTED);
     if (!strstr(err.msg, why))
         fail_msg("'%s' does not hold '%s'", err.msg, why);
+    b->weights_destroy(weights);
     m->weight[slot] = good;
 }
 
@@ -51,6 +79,7 @@ static void test_bad_weights_are_rejected(void **state)
     help_graph m = help_small_model(true);
     const vug_backend *b = vug_backend_at(0);
     vug_device *device;
+    vug_device_weights *weights;
     vug_program *program;
     vug_err err;
     assert_int_equal(b->open(&(vug_device_options){ NULL, 1 }, &device, &err), VUG_OK);
@@ -77,9 +106,21 @@ static void test_bad_weights_are_rejected(void **state)
     w.dtype = VUG_DTYPE_MLX_FP4;
     w.scales = good; /* with a bias */
     check_rejected(b, device, &m, 3, w, "'layers.0.k' is MLX_FP4");
-    assert_int_equal(b->compile(device, &m.graph, &m.plan, m.weight, &(vug_limits){ 0, 1, 1 },
-                                &program, &err),
-                     VUG_ARGUMENT);
+    w = m.weight[3];
+    w.rows++;
+    check_rejected(b, device, &m, 3, w, "a weight of another shape");
+    w = m.weight[3];
+    w.data = NULL;
+    check_rejected(b, device, &m, 3, w, "a weight of another shape");
+    assert_int_equal(b->weights_create(device, m.weight, 3, &weights, &err), VUG_OK);
+    assert_int_equal(
+            b->compile(weights, &m.graph, &m.plan, &(vug_limits){ CONTEXT, 1, 1 }, &program, &err),
+            VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "no such weight"));
+    assert_int_equal(
+            b->compile(weights, &m.graph, &m.plan, &(vug_limits){ 0, 1, 1 }, &program, &err),
+            VUG_ARGUMENT);
+    b->weights_destroy(weights);
     b->close(device);
     assert_int_equal(b->open(&(vug_device_options){ "abacus", 1 }, &device, &err), VUG_ARGUMENT);
     assert_non_null(strstr(err.msg, "'abacus'"));
@@ -91,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reported_sizes),
+        cmocka_unit_test(test_programs_share_weights),
         cmocka_unit_test(test_bad_weights_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,7 +229,12 @@ static mixture make_mixture(rng *r, int64_t rows, int64_t n, int64_t k, int64_t 
                 m.ref[i][e] = block_weights(r, dtype, out, in, 1);
             else if (chosen[e])
                 m.ref[i][e].data = random_weights(r, dtype, (size_t)(width * hidden), 1);
-            m.weight[i][e] = (vug_weight){ "w", dtype, m.ref[i][e].data, m.ref[i][e].scales };
+            m.weight[i][e] = (vug_weight){ .name = "w",
+                                           .dtype = dtype,
+                                           .rows = out,
+                                           .columns = in,
+                                           .data = m.ref[i][e].data,
+                                           .scales = m.ref[i][e].scales };
         }
     }
     float *scratch = guarded_floats((size_t)(2 * hidden + width));

@@ -43,6 +43,7 @@ static vug_val shared_attention(help_graph *m, vug_val q, vug_val mask)
 typedef struct {
     const vug_backend *b;
     vug_device *device;
+    vug_device_weights *weights;
     vug_program *program; /* NULL: rejected */
     vug_status st;
     vug_err err;
@@ -54,13 +55,17 @@ static compiled_graph compile(const help_graph *m)
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
     const vug_device_options one = { NULL, 1 };
     assert_int_equal(p.b->open(&one, &p.device, NULL), VUG_OK);
-    p.st = p.b->compile(p.device, &m->graph, &m->plan, m->weight, &limits, &p.program, &p.err);
+    assert_int_equal(
+            p.b->weights_create(p.device, m->weight, (size_t)m->n_weights, &p.weights, NULL),
+            VUG_OK);
+    p.st = p.b->compile(p.weights, &m->graph, &m->plan, &limits, &p.program, &p.err);
     return p;
 }
 
 static void compiled_release(compiled_graph *p)
 {
     p->b->release(p->program);
+    p->b->weights_destroy(p->weights);
     p->b->close(p->device);
 }
 
@@ -156,6 +161,8 @@ static vug_val experts_weight(help_graph *m, int n, int64_t rows, int64_t cols)
         m->weight[m->n_weights++] =
                 (vug_weight){ .name = "w",
                               .dtype = VUG_DTYPE_F32,
+                              .rows = rows,
+                              .columns = cols,
                               .data = random_weights(&m->r, VUG_DTYPE_F32, (size_t)(rows * cols),
                                                      2) };
     return help_append(m, (vug_node){ .op = VUG_OP_PARAM,
