@@ -20,7 +20,7 @@ vug_status vug_cpu_weights_create(vug_device *device, const vug_weight *weight, 
     w->device = device;
     w->n = n;
     w->weight = vug_arena_alloc(&w->arena, n, sizeof(*w->weight));
-    w->vector = vug_arena_alloc(&w->arena, n, sizeof(*w->vector));
+    w->vector = vug_arena_alloc(&w->arena, n, sizeof(vug_cpu_vector *));
     vug_status st = VUG_OK;
     if (!w->weight || !w->vector)
         st = VUG_FAIL_NOMEM(err, "the device's weights", n * sizeof(*weight));
