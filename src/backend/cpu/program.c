@@ -1,5 +1,6 @@
 /* Compiling: a fused and planned graph becomes a list of steps. */
 #include "backend/cpu/program.h"
+#include "backend/checks.h"
 
 /* ---- weight vectors --------------------------------------------------------- */
 
@@ -68,19 +69,6 @@ static vug_status make_steps(vug_program *p, vug_err *err)
 
 /* ---- compile -------------------------------------------------------------- */
 
-/* The first dimension of a step's tokens (VUG_DIM_T) or output rows (VUG_DIM_R): the symbol,
- * or a number if the graph was made for a fixed number of them. */
-static int64_t step_dim(const vug_graph *g, int64_t symbol)
-{
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (node->op == VUG_OP_INPUT && node->at.input.which != VUG_INPUT_DATA &&
-            (node->at.input.which == VUG_INPUT_ROWS) == (symbol == VUG_DIM_R))
-            return node->shape.dim[0];
-    }
-    return symbol;
-}
-
 static vug_status build_program(vug_program *p, vug_err *err)
 {
     VUG_TRY(vug_cpu_check_nodes(p, err));
@@ -93,11 +81,7 @@ vug_status vug_cpu_compile(vug_device_weights *weights, const vug_graph *graph,
                            const vug_plan *plan, const vug_limits *limits, vug_program **out,
                            vug_err *err)
 {
-    if (limits->context < 1 || limits->batch < 1 || limits->rows < 0 || limits->batch > 1 << 20 ||
-        limits->context > INT32_MAX)
-        return VUG_FAIL(err, VUG_ARGUMENT, "cpu: context %lld, batch %lld, rows %lld",
-                        (long long)limits->context, (long long)limits->batch,
-                        (long long)limits->rows);
+    VUG_TRY(vug_check_limits("cpu", limits, err));
     vug_program *p = vug_alloc_zero(1, sizeof(*p));
     if (!p)
         return VUG_FAIL_NOMEM(err, "the program", sizeof(*p));
@@ -107,8 +91,7 @@ vug_status vug_cpu_compile(vug_device_weights *weights, const vug_graph *graph,
     p->graph = graph;
     p->plan = plan;
     p->limits = *limits;
-    p->token_dim = step_dim(graph, VUG_DIM_T);
-    p->row_dim = step_dim(graph, VUG_DIM_R);
+    p->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
     const vug_status st = build_program(p, err);
     if (st != VUG_OK) {
         vug_cpu_release(p);

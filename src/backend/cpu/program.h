@@ -57,7 +57,6 @@ struct vug_program {
     const vug_plan *plan;   /* borrowed */
     vug_limits limits;
     int64_t token_dim; /* first dimension of values with a row per token: VUG_DIM_T or fixed */
-    int64_t row_dim;   /* the same with a row per output row: VUG_DIM_R or fixed */
     vug_device_weights *weights; /* borrowed */
     const vug_weight *weight;    /* [slots] of these weights */
     const float **vector; /* [nodes] a node's weight vector in F32; in norms, with the bias added */
@@ -89,8 +88,6 @@ struct vug_workspace {
 
 /* ---- program_check.c ------------------------------------------------------ */
 
-/* Fails with what the CPU does not support about a node. */
-VUG_MUST_CHECK vug_status vug_cpu_reject_node(const vug_node *node, vug_err *err, const char *why);
 /* Checks every node, weight and output of the graph, so that no step can fail on them. */
 VUG_MUST_CHECK vug_status vug_cpu_check_nodes(const vug_program *p, vug_err *err);
 

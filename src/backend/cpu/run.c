@@ -1,5 +1,6 @@
 /* Running a step: the program's nodes in order, each a job of linear.c, attention.c, experts.c
  * or row_ops.c. A step allocates nothing. */
+#include "backend/checks.h"
 #include "backend/cpu/program.h"
 
 /* ---- workspace ------------------------------------------------------------ */
@@ -203,50 +204,6 @@ static void run_rows(const step_run *r, uint32_t id)
 
 /* ---- checking a step ------------------------------------------------------- */
 
-static vug_status check_spans(const vug_program *p, const vug_step_in *in, int64_t *tokens,
-                              vug_err *err)
-{
-    int64_t n = 0;
-    for (int i = 0; i < in->n_spans; i++) {
-        const vug_span *span = &in->span[i];
-        if (span->n < 1 || span->past < 0 || span->n > p->limits.batch ||
-            span->past > p->limits.context - span->n)
-            return VUG_FAIL(err, VUG_LIMIT,
-                            "a step of %lld tokens after %lld does not fit steps of %lld and a "
-                            "context of %lld",
-                            (long long)span->n, (long long)span->past, (long long)p->limits.batch,
-                            (long long)p->limits.context);
-        n += span->n;
-        if (n > p->limits.batch)
-            return VUG_FAIL(err, VUG_LIMIT, "a step has more than %lld tokens",
-                            (long long)p->limits.batch);
-    }
-    if (n == 0)
-        return VUG_FAIL(err, VUG_ARGUMENT, "a step has no tokens");
-    *tokens = n;
-    return VUG_OK;
-}
-
-/* A graph that was made for a fixed number of tokens or rows accepts only that number. */
-static vug_status check_inputs(const step_run *r, vug_err *err)
-{
-    const vug_graph *g = r->program->graph;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (node->op != VUG_OP_INPUT || node->shape.dim[0] < 0)
-            continue;
-        const vug_input which = node->at.input.which;
-        const int64_t n = which == VUG_INPUT_ROWS ? r->in->n_rows : r->tokens;
-        if (which != VUG_INPUT_DATA && node->shape.dim[0] != n)
-            return VUG_FAIL(err, VUG_ARGUMENT, "a step has %lld %s, the graph expects %lld",
-                            (long long)n, which == VUG_INPUT_ROWS ? "rows" : "tokens",
-                            (long long)node->shape.dim[0]);
-    }
-    if (vug_graph_data_count(g) > 0 && !r->in->data)
-        return VUG_FAIL(err, VUG_ARGUMENT, "a step lacks the data inputs of the graph");
-    return VUG_OK;
-}
-
 /* Pages of another layout would be read out of bounds. */
 static vug_status check_kv(const step_run *r, vug_err *err)
 {
@@ -262,66 +219,14 @@ static vug_status check_kv(const step_run *r, vug_err *err)
     return VUG_OK;
 }
 
-static vug_status check_indices(const step_run *r, vug_err *err)
-{
-    const vug_graph *g = r->program->graph;
-    for (uint32_t i = 1; i < g->n; i++) {
-        if (g->node[i].op != VUG_OP_EMBED)
-            continue;
-        const int64_t n_vocab = vug_graph_at(g, g->node[i].in[0])->shape.dim[0];
-        for (int64_t t = 0; t < r->tokens; t++) {
-            if (r->in->token[t] < 0 || r->in->token[t] >= n_vocab)
-                return VUG_FAIL(err, VUG_ARGUMENT, "token %d is outside the vocabulary of %lld",
-                                r->in->token[t], (long long)n_vocab);
-        }
-    }
-    if (r->in->n_rows < 0 || r->in->n_rows > r->program->limits.rows)
-        return VUG_FAIL(err, VUG_LIMIT, "a step has %lld output rows, at most %lld are allowed",
-                        (long long)r->in->n_rows, (long long)r->program->limits.rows);
-    for (int64_t i = 0; i < r->in->n_rows; i++) {
-        if (r->in->row[i] < 0 || r->in->row[i] >= r->tokens)
-            return VUG_FAIL(err, VUG_ARGUMENT, "output row %d is outside a step of %lld tokens",
-                            r->in->row[i], (long long)r->tokens);
-    }
-    return VUG_OK;
-}
-
-/* The output rows as spans of queries. Consecutive rows of one sequence share a span. */
-static int find_queries(const vug_step_in *in, vug_span *query)
-{
-    int64_t first = 0; /* index in the step of the first token of span `s` */
-    int n = 0, s = 0;
-    for (int64_t i = 0; i < in->n_rows; i++) {
-        if (in->row[i] < first) {
-            first = 0;
-            s = 0;
-        }
-        while (in->row[i] >= first + in->span[s].n)
-            first += in->span[s++].n;
-        const vug_span at = { in->span[s].table, in->span[s].past + in->row[i] - first, 1 };
-        const vug_span *last = n > 0 ? &query[n - 1] : NULL;
-        if (last && last->table == at.table && last->past + last->n == at.past)
-            query[n - 1].n++;
-        else
-            query[n++] = at;
-    }
-    return n;
-}
-
 vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
                        const float **output, vug_err *err)
 {
     step_run r = { .program = program, .ws = workspace, .in = in };
-    VUG_TRY(check_spans(program, in, &r.tokens, err));
+    VUG_TRY(vug_check_step(program->graph, &program->limits, in, &r.tokens, err));
     VUG_TRY(check_kv(&r, err));
-    VUG_TRY(check_inputs(&r, err));
-    VUG_TRY(check_indices(&r, err));
-    int32_t *position = workspace->position;
-    for (int i = 0; i < in->n_spans; i++) {
-        for (int64_t t = 0; t < in->span[i].n; t++)
-            *position++ = (int32_t)(in->span[i].past + t);
-    }
-    r.n_queries = find_queries(in, workspace->query);
+    vug_step_positions(in, workspace->position);
+    r.n_queries = vug_step_queries(in, workspace->query);
     const vug_graph *g = program->graph;
     workspace->env.cancel = in->cancel;
     for (uint32_t i = 0; i < program->n_steps && !vug_is_cancelled(in->cancel); i++) {

@@ -1,0 +1,37 @@
+#ifndef VUG_BACKEND_CHECKS_H
+#define VUG_BACKEND_CHECKS_H
+
+/* What every backend checks in the same way, so that a step cannot fail on it later. `device`
+ * begins the error messages. */
+
+#include "backend/backend.h"
+
+/* ---- graph_check.c --------------------------------------------------------------- */
+
+/* Fails with what a device does not support about a node. */
+VUG_MUST_CHECK vug_status vug_reject_node(const char *device, const vug_node *node, vug_err *err,
+                                          const char *why);
+/* The first dimension of a step's tokens (VUG_DIM_T) or output rows (VUG_DIM_R): the symbol,
+ * or a number if the graph was made for a fixed number of them. */
+int64_t vug_graph_step_dim(const vug_graph *graph, int64_t symbol);
+/* Checks the operands and rows of every node, the shapes of the weights [n_weights], and the
+ * outputs; which formats and sizes it supports is left to the device. */
+VUG_MUST_CHECK vug_status vug_check_graph(const char *device, const vug_graph *graph,
+                                          const vug_weight *weight, size_t n_weights, vug_err *err);
+VUG_MUST_CHECK vug_status vug_check_limits(const char *device, const vug_limits *limits,
+                                           vug_err *err);
+
+/* ---- step_check.c ---------------------------------------------------------------- */
+
+/* Checks spans, inputs and indices against the limits of a program and its graph; gives the
+ * number of tokens. A graph that was made for a fixed number of tokens or rows accepts only that
+ * number. */
+VUG_MUST_CHECK vug_status vug_check_step(const vug_graph *graph, const vug_limits *limits,
+                                         const vug_step_in *in, int64_t *tokens, vug_err *err);
+/* The positions [T] of a step that does not give them. */
+void vug_step_positions(const vug_step_in *in, int32_t *position);
+/* The output rows of a checked step as spans of queries [R]; returns how many. Consecutive rows
+ * of one sequence share a span. */
+int vug_step_queries(const vug_step_in *in, vug_span *query);
+
+#endif
