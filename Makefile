@@ -91,7 +91,10 @@ $(BUILD)/obj/%.o: %.c Makefile
 # Flags of some, for the compiler and for clang-tidy alike. One file per instruction
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
-$(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mf16c $(if $(SAN),,-O3))
+AVX2   = -mavx2 -mfma -mf16c
+AVX512 = $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+$(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
 $(call flags_of,src/core/sha256): EXTRA = $(CRYPTO_CFLAGS)

@@ -152,42 +152,42 @@ INLINE __m256 normed(__m256 x, __m256 w, __m256 r)
     return _mm256_mul_ps(_mm256_mul_ps(x, r), w);
 }
 
-static void add(const float *a, const float *b, float *out, int64_t n)
+void vug_avx2_add(const float *a, const float *b, float *out, int64_t n)
 {
     map_lanes(sum_of, a, b, 0, out, n);
 }
 
-static void mul(const float *a, const float *b, float *out, int64_t n)
+void vug_avx2_mul(const float *a, const float *b, float *out, int64_t n)
 {
     map_lanes(product_of, a, b, 0, out, n);
 }
 
-static void scale(const float *x, float by, float *out, int64_t n)
+void vug_avx2_scale(const float *x, float by, float *out, int64_t n)
 {
     map_lanes(scaled, x, x, by, out, n);
 }
 
-static void norm(const float *x, float r, const float *w, float *out, int64_t n)
+void vug_avx2_norm(const float *x, float r, const float *w, float *out, int64_t n)
 {
     map_lanes(normed, x, w, r, out, n);
 }
 
-static void gelu(const float *x, float *out, int64_t n)
+void vug_avx2_gelu(const float *x, float *out, int64_t n)
 {
     map_lanes(gelu_lanes, x, x, 0, out, n);
 }
 
-static void silu(const float *x, float *out, int64_t n)
+void vug_avx2_silu(const float *x, float *out, int64_t n)
 {
     map_lanes(silu_lanes, x, x, 0, out, n);
 }
 
-static void exponential(const float *x, float *out, int64_t n)
+void vug_avx2_exponential(const float *x, float *out, int64_t n)
 {
     map_lanes(exp_of, x, x, 0, out, n);
 }
 
-static void softcap(const float *x, float by, float *out, int64_t n)
+void vug_avx2_softcap(const float *x, float by, float *out, int64_t n)
 {
     map_lanes(softcap_of, x, x, by, out, n);
 }
@@ -202,7 +202,7 @@ INLINE float add_lanes(__m256 s)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-static float sum_squares(const float *x, int64_t n)
+float vug_avx2_sum_squares(const float *x, int64_t n)
 {
     __m256 s = _mm256_setzero_ps();
     int64_t i = 0;
@@ -217,7 +217,7 @@ static float sum_squares(const float *x, int64_t n)
     return add_lanes(s);
 }
 
-static void axpby(float *o, float a, const float *x, float b, int64_t n)
+void vug_avx2_axpby(float *o, float a, const float *x, float b, int64_t n)
 {
     const __m256 as = _mm256_set1_ps(a), bs = _mm256_set1_ps(b);
     int64_t i = 0;
@@ -238,7 +238,7 @@ INLINE void rotate(__m256 *a, __m256 *b, __m256 cosine, __m256 sine)
     *b = _mm256_fmadd_ps(y, cosine, _mm256_mul_ps(x, sine));
 }
 
-static void rope(const float *x, const float *cosine, const float *sine, int64_t h, float *out)
+void vug_avx2_rope(const float *x, const float *cosine, const float *sine, int64_t h, float *out)
 {
     int64_t i = 0;
     for (; i + LANES <= h; i += LANES) {
@@ -266,7 +266,7 @@ INLINE float max_lanes(__m256 m)
 
 /* Keys outside of lo .. hi-1 become -inf, whatever their slot contains, and so add exactly 0 to
  * the sum. */
-static float softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
+float vug_avx2_softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
                      vug_cpu_softmax_state *state)
 {
     const __m256 by = _mm256_set1_ps(score->scale), cap = _mm256_set1_ps(score->softcap);
@@ -305,7 +305,7 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score_params *score
 
 /* Four streams without prefetching were faster than one, and faster than 16 with or without
  * prefetching. */
-static float probe_read(const uint8_t *bytes, int64_t n)
+float vug_avx2_probe_read(const uint8_t *bytes, int64_t n)
 {
     enum { STREAMS = 4, LINE = 64 };
     const int64_t apart = n / STREAMS;
@@ -373,19 +373,19 @@ const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
     .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
     .quantize = vug_avx2_quantize,
-    .softmax = softmax,
-    .axpby = axpby,
-    .sum_squares = sum_squares,
-    .norm = norm,
-    .rope = rope,
-    .add = add,
-    .mul = mul,
-    .scale = scale,
-    .gelu = gelu,
-    .silu = silu,
-    .exp = exponential,
-    .softcap = softcap,
-    .probe_read = probe_read,
+    .softmax = vug_avx2_softmax,
+    .axpby = vug_avx2_axpby,
+    .sum_squares = vug_avx2_sum_squares,
+    .norm = vug_avx2_norm,
+    .rope = vug_avx2_rope,
+    .add = vug_avx2_add,
+    .mul = vug_avx2_mul,
+    .scale = vug_avx2_scale,
+    .gelu = vug_avx2_gelu,
+    .silu = vug_avx2_silu,
+    .exp = vug_avx2_exponential,
+    .softcap = vug_avx2_softcap,
+    .probe_read = vug_avx2_probe_read,
     .probe_fma = probe_fma,
 };
 

@@ -1,7 +1,8 @@
 #ifndef VUG_BACKEND_CPU_AVX2_H
 #define VUG_BACKEND_CPU_AVX2_H
 
-/* The kernels of the other avx2*.c files, from which avx2.c makes the kernel set. */
+/* The kernels of the avx2*.c files, from which avx2.c makes the kernel set. Other sets share some of
+ * them. */
 
 #include "backend/cpu/kernel_sets.h"
 
@@ -12,6 +13,22 @@ void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
 void vug_avx2_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
+
+float vug_avx2_softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
+                       vug_cpu_softmax_state *state);
+void vug_avx2_axpby(float *o, float a, const float *x, float b, int64_t n);
+float vug_avx2_sum_squares(const float *x, int64_t n);
+void vug_avx2_norm(const float *x, float r, const float *w, float *out, int64_t n);
+void vug_avx2_rope(const float *x, const float *cosine, const float *sine, int64_t h, float *out);
+void vug_avx2_add(const float *a, const float *b, float *out, int64_t n);
+void vug_avx2_mul(const float *a, const float *b, float *out, int64_t n);
+void vug_avx2_scale(const float *x, float by, float *out, int64_t n);
+void vug_avx2_gelu(const float *x, float *out, int64_t n);
+void vug_avx2_silu(const float *x, float *out, int64_t n);
+void vug_avx2_exponential(const float *x, float *out, int64_t n);
+void vug_avx2_softcap(const float *x, float by, float *out, int64_t n);
+float vug_avx2_probe_read(const uint8_t *bytes, int64_t n);
+
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 
 extern const vug_cpu_block_format vug_avx2_q4_0, vug_avx2_q4_1, vug_avx2_q5_0, vug_avx2_q5_1,

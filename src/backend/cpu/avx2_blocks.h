@@ -53,10 +53,9 @@ typedef struct {
 /* Unpacks block `j` of the eight that begin at `w`. */
 typedef block_halves unpack_fn(row_pair w, int64_t j);
 
-/* The 16 bytes of block `j`, of two rows, in formats that store integers i and 16 + i in byte i; and
- * the integers of any of these bytes. */
+/* The 16 bytes of block `j`, of two rows, in formats that store integers i and 16 + i in the lower
+ * and upper nibble of byte i. */
 typedef __m256i load_packed_fn(row_pair w, int64_t j);
-typedef block_halves split_packed_fn(__m256i bytes);
 
 /* A number for each of blocks at .. at + 3 of the group, or two 16-bit numbers for each, one
  * per half. The result is unspecified for blocks beyond n. */
@@ -80,12 +79,13 @@ typedef struct {
     bool has_separate_scales;  /* scales are stored apart from the integers */
     unpack_fn *unpack;
     load_packed_fn *load_packed; /* NULL: integers are stored differently */
-    split_packed_fn *split_packed;
+    const int8_t *nibble_values; /* [16] the integer of each nibble; NULL: its value */
     block_floats_fn *terms; /* what a block adds to its lane, before the scale of x */
     /* For products with several rows; NULL: factors are 1, offsets are 0. With factors and
      * offsets there are minimums as well; otherwise they are all 1. */
     block_floats_fn *scale, *offset;
     block_words_fn *factor, *minimum;
+    bool one_factor; /* both halves of a block have the same factor and minimum */
 } avx2_format;
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -204,25 +204,17 @@ INLINE block_halves split_nibbles(__m256i bytes)
     return (block_halves){ lower_nibbles(bytes), upper_nibbles(bytes) };
 }
 
-INLINE block_halves look_up(__m128i values, block_halves nibbles)
+/* E2M1 values times two, plus 12. */
+static const int8_t e2m1_values[16] = { 12, 13, 14, 15, 16, 18, 20, 24,
+                                        12, 11, 10, 9,  8,  6,  4,  0 };
+static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                       1,    13,   25,  38,  53,  69,  89,  113 };
+
+INLINE block_halves look_up(const int8_t *values, block_halves nibbles)
 {
-    const __m256i table = _mm256_broadcastsi128_si256(values);
+    const __m256i table = _mm256_broadcastsi128_si256(load_16((const uint8_t *)values));
     return (block_halves){ _mm256_shuffle_epi8(table, nibbles.first),
                            _mm256_shuffle_epi8(table, nibbles.second) };
-}
-
-/* E2M1 values times two, plus 12. */
-INLINE block_halves e2m1_of(block_halves nibbles)
-{
-    return look_up(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0),
-                   nibbles);
-}
-
-INLINE block_halves iq4_of(block_halves nibbles)
-{
-    return look_up(
-            _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
-            nibbles);
 }
 
 INLINE block_halves or_halves(block_halves a, block_halves b)

@@ -62,7 +62,9 @@ INLINE void unpack_packed(const block_group *g, int at, const avx2_format *f, __
         packed[j] = at + j < g->n ? f->load_packed(g->w, at + j) : _mm256_setzero_si256();
     transpose_four(packed, transposed);
     for (int i = 0; i < VECTORS / 2; i++) {
-        const block_halves h = f->split_packed(transposed[i]);
+        block_halves h = split_nibbles(transposed[i]);
+        if (f->nibble_values)
+            h = look_up(f->nibble_values, h);
         q[i] = h.first;
         q[i + VECTORS / 2] = h.second;
     }

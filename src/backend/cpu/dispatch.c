@@ -29,12 +29,20 @@ static bool has_avx2(void)
     const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
     return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+
+static bool has_avx512_vnni(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+}
 #endif
 
 static const kernel_set sets[] = {
     { &vug_cpu_kernels_ref, always },
 #if defined(__x86_64__)
     { &vug_cpu_kernels_avx2, has_avx2 },
+    { &vug_cpu_kernels_avx512_vnni, has_avx512_vnni },
 #endif
 };
 

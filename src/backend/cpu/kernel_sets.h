@@ -7,7 +7,7 @@
 #include "backend/cpu/kernels.h"
 
 extern const vug_cpu_kernels vug_cpu_kernels_ref;
-extern const vug_cpu_kernels vug_cpu_kernels_avx2; /* x86-64 only */
+extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx512_vnni; /* x86-64 only */
 
 /* The quantized formats that have kernels. */
 /* clang-format off */

@@ -1,0 +1,149 @@
+#ifndef VUG_BACKEND_CPU_AVX512_BLOCKS_UNPACK_H
+#define VUG_BACKEND_CPU_AVX512_BLOCKS_UNPACK_H
+
+/*
+ * Unpacking four blocks of four rows of quantized weights; see avx512_blocks_gemm.h.
+ *
+ * A format is described as for AVX2 (avx2_blocks.h), by functions that unpack two rows. The vectors
+ * of two pairs of rows are joined. Blocks are transposed, so that the 32 bits of a vector belong to
+ * one block of one row: vector i has elements 4 i .. 4 i + 3 of four blocks of rows a, b, c and d.
+ */
+
+#include "backend/cpu/avx2_blocks_gemv.h"
+#include "backend/cpu/avx512.h"
+
+enum {
+    PAIRS = 2, /* of rows of weights */
+    VECTORS = BLOCK / 4,
+};
+
+/* Four blocks of four rows of weights. Fields that a format does not use are not set. */
+typedef struct {
+    __m512i q[VECTORS]; /* 0 .. 255: the integers plus zero_of(format) */
+    __m512 scale, offset;
+    __m512 factor[2];  /* of each half, in formats where the halves differ */
+    __m512i minimum;   /* two 16-bit numbers for each block, in the same formats */
+} block_unit;
+
+/* What is added to the integers of a format, so that none is negative. */
+INLINE int zero_of(const avx2_format *f)
+{
+    return f->range == WITH_SIGN ? f->zero + 128 : f->zero;
+}
+
+/* The halves of a block have factors of their own. Otherwise the factor of a block is part of its
+ * scale, and its minimum of its offset: a scale in F16 times an integer is exact. */
+INLINE bool has_factors(const avx2_format *f)
+{
+    return f->factor && !f->one_factor;
+}
+
+INLINE __m512i join_integers(__m256i ab, __m256i cd)
+{
+    return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
+}
+
+INLINE __m512 join_floats(__m256 ab, __m256 cd)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(ab), cd, 1);
+}
+
+INLINE __m512i join_words(const block_group *pair, int at, block_words_fn *words)
+{
+    return join_integers(words(&pair[0], at), words(&pair[1], at));
+}
+
+INLINE __m512 join_scales(const block_group *pair, int at, block_floats_fn *scale)
+{
+    return join_floats(scale(&pair[0], at), scale(&pair[1], at));
+}
+
+/* Vector j of the result has 32-bit unit j of each of four vectors. */
+INLINE void transpose_four_wide(const __m512i *from, __m512i *to)
+{
+    const __m512i a = _mm512_unpacklo_epi32(from[0], from[1]);
+    const __m512i b = _mm512_unpacklo_epi32(from[2], from[3]);
+    const __m512i c = _mm512_unpackhi_epi32(from[0], from[1]);
+    const __m512i d = _mm512_unpackhi_epi32(from[2], from[3]);
+    to[0] = _mm512_unpacklo_epi64(a, b);
+    to[1] = _mm512_unpackhi_epi64(a, b);
+    to[2] = _mm512_unpacklo_epi64(c, d);
+    to[3] = _mm512_unpackhi_epi64(c, d);
+}
+
+/* The integers of four blocks, transposed; blocks beyond n are 0. */
+INLINE void unpack_wide(const block_group *pair, int at, const avx2_format *f, __m512i *q)
+{
+    __m512i first[UNIT], second[UNIT];
+    for (int j = 0; j < UNIT; j++) {
+        first[j] = second[j] = _mm512_setzero_si512();
+        if (at + j < pair[0].n) {
+            const block_halves ab = f->unpack(pair[0].w, at + j);
+            const block_halves cd = f->unpack(pair[1].w, at + j);
+            first[j] = join_integers(ab.first, cd.first);
+            second[j] = join_integers(ab.second, cd.second);
+        }
+    }
+    transpose_four_wide(first, q);
+    transpose_four_wide(second, q + VECTORS / 2);
+    const __m512i sign = _mm512_set1_epi8(-128);
+    for (int i = 0; f->range == WITH_SIGN && i < VECTORS; i++)
+        q[i] = _mm512_xor_si512(q[i], sign);
+}
+
+/* The same for packed integers, which are transposed before they are split. */
+INLINE void unpack_packed_wide(const block_group *pair, int at, const avx2_format *f, __m512i *q)
+{
+    const __m512i nibble = _mm512_set1_epi8(15);
+    __m512i packed[UNIT], transposed[UNIT];
+    for (int j = 0; j < UNIT; j++)
+        packed[j] = at + j < pair[0].n ? join_integers(f->load_packed(pair[0].w, at + j),
+                                                       f->load_packed(pair[1].w, at + j))
+                                       : _mm512_setzero_si512();
+    transpose_four_wide(packed, transposed);
+    for (int i = 0; i < UNIT; i++) {
+        q[i] = _mm512_and_si512(transposed[i], nibble);
+        q[i + UNIT] = _mm512_and_si512(_mm512_srli_epi16(transposed[i], 4), nibble);
+    }
+    if (!f->nibble_values)
+        return;
+    const __m128i values = load_16((const uint8_t *)f->nibble_values);
+    const __m512i sign = _mm512_set1_epi8(f->range == WITH_SIGN ? -128 : 0);
+    const __m512i table = _mm512_xor_si512(_mm512_broadcast_i32x4(values), sign);
+    for (int i = 0; i < VECTORS; i++)
+        q[i] = _mm512_shuffle_epi8(table, q[i]);
+}
+
+/* The lower or upper 16 bits of each 32, as floats. */
+INLINE __m512 words_as_floats(__m512i words, int upper)
+{
+    return _mm512_cvtepi32_ps(
+            _mm512_srai_epi32(upper ? words : _mm512_slli_epi32(words, 16), 16));
+}
+
+INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, block_unit *u)
+{
+    if (f->load_packed)
+        unpack_packed_wide(pair, at, f, u->q);
+    else
+        unpack_wide(pair, at, f, u->q);
+    u->scale = join_scales(pair, at, f->scale);
+    if (f->offset)
+        u->offset = join_scales(pair, at, f->offset);
+    if (!f->factor)
+        return;
+    const __m512i factor = join_words(pair, at, f->factor);
+    if (has_factors(f)) {
+        u->factor[0] = words_as_floats(factor, 0);
+        u->factor[1] = words_as_floats(factor, 1);
+        if (f->minimum)
+            u->minimum = join_words(pair, at, f->minimum);
+        return;
+    }
+    u->scale = _mm512_mul_ps(u->scale, words_as_floats(factor, 0));
+    if (f->minimum)
+        u->offset = _mm512_mul_ps(u->offset,
+                                  words_as_floats(join_words(pair, at, f->minimum), 0));
+}
+
+#endif
