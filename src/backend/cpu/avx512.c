@@ -53,6 +53,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx512_vnni = {
         [VUG_DTYPE_MLX8] = &vug_avx512_mlx8,
         [VUG_DTYPE_MLX_FP4] = &vug_avx512_mlx_fp4,
     },
+    .q8_streams = VUG_CPU_MAX_STREAMS,
     .prefetch = vug_avx2_prefetch,
     .tile = vug_avx2_tile,
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },

@@ -2,20 +2,33 @@
 #define VUG_BACKEND_CPU_AVX512_BLOCKS_GEMM_H
 
 /*
- * Rows of x times four rows of quantized weights, for any format, with AVX-512 VNNI.
+ * Rows of x times eight rows of quantized weights, for any format, with AVX-512 VNNI.
  *
- * Four blocks of the four rows are unpacked once (avx512_blocks_unpack.h) and multiplied with all
- * rows of x, whose units (vug_cpu_q8_unit) are in the same order. vpdpbusd multiplies unsigned by
- * signed bytes and adds four neighbouring products to a sum of 32 bits. Weights are the unsigned
- * operand; sums begin with minus the product of their zero point and the sum of x.
+ * Some groups of blocks are unpacked (avx512_blocks_unpack.h) and multiplied with all rows of x,
+ * whose units (vug_cpu_q8_unit) are in the same order. vpdpbusd multiplies unsigned by signed bytes
+ * and adds four neighbouring products to a sum of 32 bits. Weights are the unsigned operand; sums
+ * begin with minus the product of their zero point and the sum of x. Two vectors of weights share
+ * each vector of x, because a processor broadcasts fewer vectors than it multiplies.
  *
  * BLOCK_FORMAT at the end defines the kernels of a format.
  */
 
 #include "backend/cpu/avx512_blocks_unpack.h"
 
-/* Lanes 0 .. 3 of four rows of weights in one vector, lanes 4 .. 7 in the next. */
-enum { LANES_OF_UNIT = 4 * UNIT, LANES_OF_ROW = 2 * LANES_OF_UNIT };
+enum {
+    QUADS = 2,      /* of rows of weights */
+    GROUPS = 4,     /* that are unpacked before they are multiplied: 10 KiB */
+    TILE_ROWS = 4,  /* of x: 16 vectors of lanes and 8 of integers stay in registers */
+    HALVES = 2,     /* of a group: lanes 0 .. 3, lanes 4 .. 7 */
+    LANES_OF_UNIT = 4 * UNIT,
+    LANES_OF_ROW = QUADS * HALVES * LANES_OF_UNIT, /* [quad][half][row of weights][lane] */
+};
+
+/* Neighbouring groups of blocks of eight rows of weights. */
+typedef struct {
+    block_unit unit[GROUPS][HALVES][QUADS];
+    int n_units; /* half groups; the second half of the last group may be missing */
+} block_units;
 
 /* ---- products ----------------------------------------------------------------- */
 
@@ -44,88 +57,123 @@ INLINE __m512 terms_of(const avx2_format *f, const block_unit *u, const __m512i 
     return _mm512_fmadd_ps(u->scale, product, _mm512_mul_ps(u->offset, _mm512_cvtepi32_ps(m)));
 }
 
-/* Multiplies `rows` rows of x with a unit. `exists` has a bit for each of its blocks. */
-INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
-                          const int rows, __mmask16 exists, float *lanes)
+/* The sums with which the products of a block begin. */
+INLINE void init_products(const avx2_format *f, __m512i sum, __m512i *p)
 {
-    enum { MAX_ROWS = 8 };
-    const int zero = -zero_of(f), halves = has_factors(f) ? 2 : 1;
-    __m512i p[MAX_ROWS][2];
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-        const __m512i sum = load_four(x[r].sum);
-        p[r][0] = p[r][1] = _mm512_setzero_si512();
-        if (zero && halves == 1)
-            p[r][0] = _mm512_madd_epi16(sum, half_words(zero, zero));
-        if (zero && halves == 2) {
-            p[r][0] = _mm512_madd_epi16(sum, half_words(zero, 0));
-            p[r][1] = _mm512_madd_epi16(sum, half_words(0, zero));
-        }
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < VECTORS; i++) {
-        const int half = i * halves / VECTORS;
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; r++)
-            p[r][half] = _mm512_dpbusd_epi32(p[r][half], u->q[i], load_four(x[r].q[i]));
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-        float *to = lanes + (ptrdiff_t)r * LANES_OF_ROW;
-        const __m512 scale = _mm512_broadcast_f32x4(_mm_loadu_ps(x[r].scale));
-        const __m512 terms = terms_of(f, u, p[r], load_four(x[r].sum));
-        _mm512_storeu_ps(to, _mm512_mask3_fmadd_ps(scale, terms, _mm512_loadu_ps(to), exists));
+    const int zero = -zero_of(f);
+    p[0] = p[1] = _mm512_setzero_si512();
+    if (zero && !has_factors(f))
+        p[0] = _mm512_madd_epi16(sum, half_words(zero, zero));
+    if (zero && has_factors(f)) {
+        p[0] = _mm512_madd_epi16(sum, half_words(zero, 0));
+        p[1] = _mm512_madd_epi16(sum, half_words(0, zero));
     }
 }
 
-/* The same for any number of rows. Each format has one such function, which is not inlined. */
-typedef void multiply_unit_fn(const block_unit *u, const vug_cpu_q8_unit *x, int64_t rows,
-                              __mmask16 exists, float *lanes);
+typedef struct {
+    __m512 at[TILE_ROWS][QUADS];
+} tile_lanes;
 
-INLINE void multiply_unit(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
-                          int64_t rows, __mmask16 exists, float *lanes)
+/* Adds the products of four blocks of eight rows of weights and `rows` rows of x. */
+INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
+                          const int rows, tile_lanes *lanes)
+{
+    __m512i p[TILE_ROWS][QUADS][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        init_products(f, load_four(x[r].sum), p[r][0]);
+        p[r][1][0] = p[r][0][0];
+        p[r][1][1] = p[r][0][1];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < VECTORS; i++) {
+        const int half = has_factors(f) ? i * 2 / VECTORS : 0;
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+            const __m512i q = load_four(x[r].q[i]);
+            p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], u[0].q[i], q);
+            p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], u[1].q[i], q);
+        }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        const __m512i sum = load_four(x[r].sum);
+        const __m512 scale = _mm512_broadcast_f32x4(_mm_loadu_ps(x[r].scale));
+#pragma GCC unroll 2
+        for (int q = 0; q < QUADS; q++)
+            lanes->at[r][q] = _mm512_mask3_fmadd_ps(scale, terms_of(f, &u[q], p[r][q], sum),
+                                                    lanes->at[r][q], u[q].exists);
+    }
+}
+
+INLINE void load_lanes(const float *from, const int rows, tile_lanes *half)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < QUADS * HALVES; i++)
+            half[i % HALVES].at[r][i / HALVES] =
+                    _mm512_loadu_ps(from + (ptrdiff_t)r * LANES_OF_ROW + i * LANES_OF_UNIT);
+    }
+}
+
+INLINE void store_lanes(const tile_lanes *half, const int rows, float *to)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < QUADS * HALVES; i++)
+            _mm512_storeu_ps(to + (ptrdiff_t)r * LANES_OF_ROW + i * LANES_OF_UNIT,
+                             half[i % HALVES].at[r][i / HALVES]);
+    }
+}
+
+/* Multiplies `rows` of the rows of x with some groups. Units of x are `step` apart. */
+INLINE void multiply_rows(const avx2_format *f, const block_units *u, const vug_cpu_q8_unit *x,
+                          const int rows, int64_t step, float *to)
+{
+    tile_lanes half[HALVES];
+    load_lanes(to, rows, half);
+    int i = 0;
+    for (; i + 1 < u->n_units; i += 2) {
+        multiply_tile(f, u->unit[i / 2][0], x, rows, &half[0]);
+        multiply_tile(f, u->unit[i / 2][1], x + step, rows, &half[1]);
+        x += 2 * step;
+    }
+    if (i < u->n_units)
+        multiply_tile(f, u->unit[i / 2][0], x, rows, &half[0]);
+    store_lanes(half, rows, to);
+}
+
+/* The same for all rows of x. Each format has one such function, which is not inlined. */
+typedef void multiply_units_fn(const block_units *u, const vug_cpu_q8_unit *x, int64_t rows,
+                               float *lanes);
+
+INLINE void multiply_units(const avx2_format *f, const block_units *u, const vug_cpu_q8_unit *x,
+                           int64_t rows, float *lanes)
 {
     int64_t r = 0;
-    for (; r + 8 <= rows; r += 8)
-        multiply_tile(f, u, x + r, 8, exists, lanes + r * LANES_OF_ROW);
-    if (rows & 4) {
-        multiply_tile(f, u, x + r, 4, exists, lanes + r * LANES_OF_ROW);
-        r += 4;
-    }
-    if (rows & 2) {
-        multiply_tile(f, u, x + r, 2, exists, lanes + r * LANES_OF_ROW);
-        r += 2;
-    }
-    if (rows & 1)
-        multiply_tile(f, u, x + r, 1, exists, lanes + r * LANES_OF_ROW);
+    for (; !has_factors(f) && r + 4 <= rows; r += 4)
+        multiply_rows(f, u, x + r, 4, rows, lanes + r * LANES_OF_ROW);
+    for (; r + 2 <= rows; r += 2)
+        multiply_rows(f, u, x + r, 2, rows, lanes + r * LANES_OF_ROW);
+    if (r < rows)
+        multiply_rows(f, u, x + r, 1, rows, lanes + r * LANES_OF_ROW);
 }
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* Multiplies blocks at .. at + 3 of a group, or those of them that exist, with all rows of x. */
-INLINE void multiply_blocks_at(const vug_cpu_gemm_q8 *g, const block_group *pair, int at,
-                               const avx2_format *f, multiply_unit_fn *multiply)
-{
-    const int64_t unit = (pair[0].first + at) / UNIT;
-    const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
-    const unsigned exists = 0x1111U * ((1U << n) - 1);
-    block_unit u;
-    unpack_unit(pair, at, f, &u);
-    multiply(&u, g->x + unit * g->rows, g->rows, (__mmask16)exists,
-             g->lanes + (ptrdiff_t)(at / UNIT) * LANES_OF_UNIT);
-}
-
-/* y [n,4] = the sums of the lanes of 1 to 4 rows of x; lanes without blocks are skipped. */
-INLINE void sum_lanes_of_rows(const float *lanes, int64_t n, int64_t blocks, float *y)
+/* The sums of the lanes of four rows of weights, for 1 to 4 rows of x: y [n,8], or its second half.
+ * Lanes without blocks are skipped. */
+INLINE void sum_lanes_of_quad(const float *lanes, int64_t n, int64_t blocks, float *y)
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i lane[GROUP]; /* of four rows of x for row a, then for rows b, c and d */
-    for (int half = 0; half < 2; half++) {
+    for (int half = 0; half < HALVES; half++) {
         __m512i row[4];
-        for (int64_t r = 0; r < 4; r++) {
-            const float *from = lanes + (r < n ? r : 0) * LANES_OF_ROW;
-            row[r] = _mm512_loadu_si512(from + (ptrdiff_t)half * LANES_OF_UNIT);
-        }
+        for (int64_t r = 0; r < 4; r++)
+            row[r] = _mm512_loadu_si512(lanes + (r < n ? r : 0) * LANES_OF_ROW +
+                                        (ptrdiff_t)half * LANES_OF_UNIT);
         transpose_four_wide(row, lane + (ptrdiff_t)half * UNIT);
     }
     __m512 sum = _mm512_castsi512_ps(lane[0]);
@@ -133,40 +181,67 @@ INLINE void sum_lanes_of_rows(const float *lanes, int64_t n, int64_t blocks, flo
         if (j < blocks)
             sum = _mm512_add_ps(sum, _mm512_castsi512_ps(lane[j]));
     }
-    const unsigned exists = n < 4 ? (1U << (4 * n)) - 1 : 0xffff;
-    _mm512_mask_storeu_ps(y, (__mmask16)exists, _mm512_permutexvar_ps(order, sum));
+    const __m512 rows = _mm512_permutexvar_ps(order, sum);
+    const __m128 row[4] = { _mm512_castps512_ps128(rows), _mm512_extractf32x4_ps(rows, 1),
+                            _mm512_extractf32x4_ps(rows, 2), _mm512_extractf32x4_ps(rows, 3) };
+    for (int r = 0; r < n; r++)
+        _mm_storeu_ps(y + (ptrdiff_t)r * VUG_CPU_MAX_STREAMS, row[r]);
 }
 
-INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_unit_fn *multiply)
+INLINE void sum_lanes_of_rows(const vug_cpu_gemm_q8 *g, int64_t blocks)
 {
-    const int64_t blocks = g->w->columns / BLOCK, row = g->row, by = g->step;
-    const vug_scales *scales = &g->w->scales;
-    block_group pair[PAIRS] = { rows_of(g->w, row, row + by, f, scales),
-                                rows_of(g->w, row + 2 * by, row + 3 * by, f, scales) };
+    for (int64_t r = 0; r < g->rows; r += 4) {
+        const int64_t n = g->rows - r < 4 ? g->rows - r : 4;
+        for (int64_t q = 0; q < QUADS; q++)
+            sum_lanes_of_quad(g->lanes + r * LANES_OF_ROW + q * HALVES * LANES_OF_UNIT, n, blocks,
+                              g->y + r * VUG_CPU_MAX_STREAMS + q * 4);
+    }
+}
+
+/* Unpacks the group of `n` blocks that begins at block `first`. */
+INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_format *f,
+                         block_unit (*to)[QUADS])
+{
+    for (int p = 0; p < QUADS * 2; p++) {
+        pair[p].first = first;
+        pair[p].n = n;
+        prefetch_group(&pair[p], f);
+    }
+    for (int q = 0; q < QUADS; q++) {
+        unpack_unit(pair + (ptrdiff_t)2 * q, 0, f, &to[0][q]);
+        if (n > UNIT)
+            unpack_unit(pair + (ptrdiff_t)2 * q, UNIT, f, &to[1][q]);
+    }
+    for (int p = 0; p < QUADS * 2; p++)
+        pair[p].w = advance_rows(pair[p].w, f->bytes);
+}
+
+INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f,
+                        multiply_units_fn *multiply)
+{
+    const int64_t blocks = g->w->columns / BLOCK;
+    const vug_cpu_q8_unit *x = g->x;
+    block_group pair[QUADS * 2];
+    block_units u;
+    for (int64_t p = 0; p < QUADS * 2; p++)
+        pair[p] = rows_of(g->w, g->row + 2 * p * g->step, g->row + (2 * p + 1) * g->step, f,
+                          &g->w->scales);
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
-    for (int64_t first = 0; first + GROUP <= blocks; first += GROUP) {
-        for (int p = 0; p < PAIRS; p++) {
-            pair[p].first = first;
-            pair[p].n = GROUP;
-            prefetch_group(&pair[p], f);
+    for (int64_t first = 0; first < blocks;) {
+        u.n_units = 0;
+        for (int i = 0; i < GROUPS && first < blocks; i++) {
+            const int64_t left = blocks - first;
+            if (!f->may_end_within_group || left >= GROUP)
+                unpack_group(pair, first, GROUP, f, u.unit[i]);
+            else
+                unpack_group(pair, first, (int)left, f, u.unit[i]);
+            u.n_units += left > UNIT ? 2 : 1;
+            first += GROUP;
         }
-        multiply_blocks_at(g, pair, 0, f, multiply);
-        multiply_blocks_at(g, pair, UNIT, f, multiply);
-        for (int p = 0; p < PAIRS; p++)
-            pair[p].w = advance_rows(pair[p].w, f->bytes);
+        multiply(&u, x, g->rows, g->lanes);
+        x += u.n_units * g->rows;
     }
-    if (f->may_end_within_group && blocks % GROUP) {
-        for (int p = 0; p < PAIRS; p++) {
-            pair[p].first = blocks / GROUP * GROUP;
-            pair[p].n = (int)(blocks % GROUP);
-        }
-        multiply_blocks_at(g, pair, 0, f, multiply);
-        if (blocks % GROUP > UNIT)
-            multiply_blocks_at(g, pair, UNIT, f, multiply);
-    }
-    for (int64_t r = 0; r < g->rows; r += 4)
-        sum_lanes_of_rows(g->lanes + r * LANES_OF_ROW, g->rows - r < 4 ? g->rows - r : 4, blocks,
-                          g->y + r * VUG_CPU_STREAMS);
+    sum_lanes_of_rows(g, blocks);
 }
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */
@@ -179,10 +254,9 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         gemv_blocks(g, &format_##id);                                              \
     }                                                                              \
     static __attribute__((noinline)) void multiply_##id(                           \
-            const block_unit *u, const vug_cpu_q8_unit *x, int64_t rows,           \
-            __mmask16 exists, float *lanes)                                        \
+            const block_units *u, const vug_cpu_q8_unit *x, int64_t rows, float *lanes) \
     {                                                                              \
-        multiply_unit(&format_##id, u, x, rows, exists, lanes);                    \
+        multiply_units(&format_##id, u, x, rows, lanes);                           \
     }                                                                              \
     static void gemm_##id(const vug_cpu_gemm_q8 *g)                                \
     {                                                                              \

@@ -13,7 +13,6 @@
 #include "backend/cpu/avx512.h"
 
 enum {
-    PAIRS = 2, /* of rows of weights */
     VECTORS = BLOCK / 4,
 };
 
@@ -23,6 +22,7 @@ typedef struct {
     __m512 scale, offset;
     __m512 factor[2];  /* of each half, in formats where the halves differ */
     __m512i minimum;   /* two 16-bit numbers for each block, in the same formats */
+    __mmask16 exists;  /* a bit for each block */
 } block_unit;
 
 /* What is added to the integers of a format, so that none is negative. */
@@ -123,6 +123,8 @@ INLINE __m512 words_as_floats(__m512i words, int upper)
 
 INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, block_unit *u)
 {
+    const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
+    u->exists = (__mmask16)(0x1111U * ((1U << n) - 1));
     if (f->load_packed)
         unpack_packed_wide(pair, at, f, u->q);
     else

@@ -22,6 +22,7 @@ enum {
     VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
     VUG_CPU_MAX_TILE_ROWS = 6, /* of an F32 tile */
     VUG_CPU_STREAMS = 4,       /* rows of weights that a kernel reads side by side */
+    VUG_CPU_MAX_STREAMS = 8,   /* see q8_streams */
     VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
     VUG_CPU_LANES = 8,         /* partial sums of a reduction */
     VUG_CPU_Q8_BLOCK = 32,     /* elements that share a scale in 8 bits */
@@ -152,13 +153,14 @@ static inline int64_t vug_cpu_q8_units(int64_t k)
     return (k + elements - 1) / elements;
 }
 
-/* y [rows,4] = the products of several rows of x and four rows of w, as in vug_cpu_gemv_q8. */
+/* y [rows,streams] = the products of several rows of x and rows row, row + step, .. of w, as in
+ * vug_cpu_gemv_q8, where `streams` is q8_streams of the kernel set. */
 typedef struct {
     const vug_cpu_q8_unit *x; /* [units][rows] */
     int64_t rows;
     const vug_matrix *w;
     int64_t row, step;
-    float *lanes; /* [rows][4][8] scratch */
+    float *lanes; /* [rows][streams][8] scratch */
     float *y;
 } vug_cpu_gemm_q8;
 
@@ -186,6 +188,8 @@ typedef struct {
     const char *description;                            /* shown to users */
     const vug_cpu_format *format[VUG_DTYPE_COUNT];      /* NULL: not a float format */
     const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* NULL: not a quantized format */
+
+    int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
 
     /* A hint that the first `bytes` of these rows of weights are needed soon. */
     void (*prefetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);

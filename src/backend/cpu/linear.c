@@ -19,7 +19,7 @@
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    STREAMS = VUG_CPU_STREAMS,
+    MAX_STREAMS = VUG_CPU_MAX_STREAMS,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
     MAX_STREAM_ROWS = VUG_CPU_Q8_ROW_BLOCK,
     CHUNK_OUTPUTS = 4 * PANEL, /* in panels */
@@ -45,7 +45,7 @@ static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtyp
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype);
-    const int64_t streams = (int64_t)MAX_STREAM_ROWS * STREAMS; /* for y, see multiply_streams */
+    const int64_t streams = (int64_t)MAX_STREAM_ROWS * MAX_STREAMS; /* for y, see multiply_streams */
     return streams + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
                                                 : vug_cpu_f32_scratch_floats(kind, in));
 }
@@ -83,11 +83,11 @@ static int64_t row_bytes(const vug_matrix *w)
 
 /* Rows of weights in a run: about RUN_BYTES, less if the job has too few bytes for all
  * threads. */
-static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projection *m)
+static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projection *m, int streams)
 {
     const int64_t row = row_bytes(&m->w);
     const int64_t threads = vug_pool_threads(p->env->pool);
-    const int64_t share = p->weight_bytes / (threads * CHUNKS_PER_THREAD * STREAMS);
+    const int64_t share = p->weight_bytes / (threads * CHUNKS_PER_THREAD * streams);
     const int64_t bytes = share < RUN_BYTES ? share : RUN_BYTES;
     return bytes / row > 1 ? bytes / row : 1;
 }
@@ -101,6 +101,7 @@ static bool uses_panels(vug_cpu_kernel_kind kind, int64_t rows)
 typedef struct {
     vug_cpu_kernel_kind kind;
     bool panels;
+    int streams;           /* rows of weights that are read side by side */
     int64_t outputs, rows; /* of a chunk, at most */
 } chunk_size;
 
@@ -109,9 +110,13 @@ static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_g
     const vug_cpu_projection *projection = &g->projection[m];
     const vug_cpu_kernel_kind kind = kernel_kind_of(p->env, projection->w.dtype);
     const bool panels = uses_panels(kind, g->rows);
+    const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
+                                                                 : VUG_CPU_STREAMS;
     return (chunk_size){ .kind = kind,
                          .panels = panels,
-                         .outputs = panels ? CHUNK_OUTPUTS : STREAMS * rows_per_run(p, projection),
+                         .streams = streams,
+                         .outputs = panels ? CHUNK_OUTPUTS
+                                           : streams * rows_per_run(p, projection, streams),
                          .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in)
                                                            : ROW_BLOCK };
 }
@@ -162,24 +167,25 @@ static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
                                    .rows = g->rows - row < size.rows ? g->rows - row : size.rows,
                                    .single = g->rows == 1,
                                    .panels = size.panels,
+                                   .streams = size.streams,
                                    .stride = row_bytes(&projection->w) };
 }
 
 /* ---- streams -------------------------------------------------------------- */
 
-/* Outputs first, first + step, ..: writes the first `n` of these four for each row. */
+/* Outputs first, first + step, ..: one of each stream or, if step is 0, only the first. */
 static void multiply_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                              int64_t first, int64_t step, float *scratch)
 {
     float *y = scratch, *to = c->projection->y + c->first_row * c->projection->out + first;
-    scratch += (int64_t)MAX_STREAM_ROWS * STREAMS;
+    scratch += (int64_t)MAX_STREAM_ROWS * MAX_STREAMS;
     if (c->kind == VUG_CPU_KERNEL_Q8)
         vug_cpu_q8_streams(p, c, first, step, scratch, y);
     else
         vug_cpu_f32_streams(p, c, first, step, scratch, y);
     for (int64_t r = 0; r < c->rows; r++) {
-        for (int64_t i = 0; i < (step ? STREAMS : 1); i++)
-            to[r * c->projection->out + i * step] = y[r * STREAMS + i];
+        for (int64_t i = 0; i < (step ? c->streams : 1); i++)
+            to[r * c->projection->out + i * step] = y[r * c->streams + i];
     }
 }
 
@@ -187,10 +193,10 @@ static void multiply_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_c
  * rows, so memory is read as a few long streams. */
 static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
-    const int64_t run = (c->end - c->first) / STREAMS;
+    const int64_t run = (c->end - c->first) / c->streams;
     for (int64_t o = c->first; o < c->first + run; o++)
         multiply_streams(p, c, o, run, scratch);
-    for (int64_t o = c->first + run * STREAMS; o < c->end; o++)
+    for (int64_t o = c->first + run * c->streams; o < c->end; o++)
         multiply_streams(p, c, o, 0, scratch);
 }
 

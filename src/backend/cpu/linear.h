@@ -35,6 +35,7 @@ typedef struct {
     int64_t first_row, rows;
     bool single;    /* the group has one row */
     bool panels;    /* weights are packed to panels, not read as streams */
+    int streams;    /* rows of weights that are read side by side */
     int64_t stride; /* bytes of a row of weights */
 } vug_cpu_linear_chunk;
 
@@ -72,8 +73,7 @@ static inline int vug_cpu_panel_outputs(const vug_cpu_linear_chunk *c, int64_t o
 /* Stores row `t` of the job, which is in group `g`, in the form that the kernels read. */
 void vug_cpu_f32_pack_input(const vug_cpu_linear_run *p, int64_t t);
 void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);
-/* Outputs first, first + step, first + 2 step, first + 3 step of all rows of a chunk: y
- * [rows,4]. */
+/* Outputs first, first + step, .. of all rows of a chunk: y [rows,streams]. */
 void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
                          int64_t step, float *scratch, float *y);
 void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,

@@ -9,7 +9,6 @@ enum {
     LANES = VUG_CPU_LANES,
     Q8 = VUG_CPU_Q8_BLOCK,
     UNIT = VUG_CPU_Q8_UNIT,
-    STREAMS = VUG_CPU_STREAMS,
     /* Of the rows of a chunk. They are read for every four outputs; with 256 KiB, where weights are
      * unpacked more often, products of 512 rows took 4 % longer. */
     INPUT_BYTES = 512 * 1024,
@@ -36,7 +35,7 @@ int64_t vug_cpu_q8_input_floats(int64_t rows, int64_t in)
 
 int64_t vug_cpu_q8_scratch_floats(void)
 {
-    return (int64_t)VUG_CPU_Q8_ROW_BLOCK * STREAMS * LANES;
+    return (int64_t)VUG_CPU_Q8_ROW_BLOCK * VUG_CPU_MAX_STREAMS * LANES;
 }
 
 /* ---- x -------------------------------------------------------------------- */
