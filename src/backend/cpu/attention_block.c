@@ -22,11 +22,12 @@ static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, const
 {
     const vug_cpu_kv_cache *c = t->job->cache;
     vug_cpu_tile_fn *multiply = t->env->kernels->keys[c->format];
+    const int max_rows = t->env->kernels->tile_rows;
     for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
         const uint8_t *k = page + panel * c->panel_bytes;
-        for (int64_t r = rows.first; r < rows.end; r += VUG_CPU_MAX_TILE_ROWS) {
+        for (int64_t r = rows.first; r < rows.end; r += max_rows) {
             const int64_t left = rows.end - r;
-            multiply(left < VUG_CPU_MAX_TILE_ROWS ? (int)left : VUG_CPU_MAX_TILE_ROWS,
+            multiply(left < max_rows ? (int)left : max_rows,
                      &(vug_cpu_tile){ .a = t->q + r * c->width,
                                       .b = k,
                                       .c = t->p + r * BLOCK + panel * PANEL,
@@ -135,7 +136,7 @@ static void add_values(const vug_cpu_query_tile *t, vug_cpu_range rows, const ui
         if (t->job->mask.add)
             multiply_runs(t, r, values, mask_row(t, r, first), key[r]);
         else {
-            while (n < VUG_CPU_MAX_TILE_ROWS && r + n < rows.end &&
+            while (n < t->env->kernels->tile_rows && r + n < rows.end &&
                    key[r + n].first == key[r].first && key[r + n].end == key[r].end)
                 n++;
             multiply_values(t, r, n, values, key[r]);

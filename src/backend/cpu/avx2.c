@@ -370,6 +370,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     },
     .q8_streams = VUG_CPU_STREAMS,
     .prefetch = vug_avx2_prefetch,
+    .tile_rows = 6,
     .tile = vug_avx2_tile,
     .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
     .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },

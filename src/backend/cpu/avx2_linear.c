@@ -307,24 +307,24 @@ INLINE void decode_float(vug_dtype dtype, const uint8_t *src, float by, float *d
         dst[i] = element(dtype, src, i) * by;
 }
 
-#define FORMAT(id, name)                                                                       \
-    static void decode_##id(const uint8_t *src, float by, float *dst, int64_t n)               \
-    {                                                                                          \
-        decode_float(VUG_DTYPE_##id, src, by, dst, n);                                         \
-    }                                                                                          \
-    static void pack_##id(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel) \
-    {                                                                                          \
-        pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                 \
-    }                                                                                          \
-    static void gemm_##id(const vug_cpu_gemm *g)                                               \
-    {                                                                                          \
-        gemm_float(VUG_DTYPE_##id, g);                                                         \
-    }                                                                                          \
-    const vug_cpu_format name = { decode_##id, pack_##id, gemm_##id };
+#define FORMAT(id, to)                                                                            \
+    void vug_avx2_decode_##to(const uint8_t *src, float by, float *dst, int64_t n)                \
+    {                                                                                             \
+        decode_float(VUG_DTYPE_##id, src, by, dst, n);                                            \
+    }                                                                                             \
+    void vug_avx2_pack_##to(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel)  \
+    {                                                                                             \
+        pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                    \
+    }                                                                                             \
+    static void gemm_##to(const vug_cpu_gemm *g)                                                  \
+    {                                                                                             \
+        gemm_float(VUG_DTYPE_##id, g);                                                            \
+    }                                                                                             \
+    const vug_cpu_format vug_avx2_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 
-FORMAT(F32, vug_avx2_f32)
-FORMAT(F16, vug_avx2_f16)
-FORMAT(BF16, vug_avx2_bf16)
+FORMAT(F32, f32)
+FORMAT(F16, f16)
+FORMAT(BF16, bf16)
 
 #else
 typedef int vug_avx2_linear_is_empty; /* ISO C forbids an empty file */

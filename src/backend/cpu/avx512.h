@@ -5,6 +5,15 @@
 
 #include "backend/cpu/kernel_sets.h"
 
+enum { VUG_AVX512_TILE_ROWS = 12 };
+
+void vug_avx512_tile(int rows, const vug_cpu_tile *t);
+void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t);
+void vug_avx512_tile_bf16(int rows, const vug_cpu_tile *t);
+void vug_avx512_tile_q8_keys(int rows, const vug_cpu_tile *t);
+void vug_avx512_tile_q8_values(int rows, const vug_cpu_tile *t);
+extern const vug_cpu_format vug_avx512_f32, vug_avx512_f16, vug_avx512_bf16;
+
 extern const vug_cpu_block_format vug_avx512_q4_0, vug_avx512_q4_1, vug_avx512_q5_0,
         vug_avx512_q5_1, vug_avx512_q8_0, vug_avx512_iq4_nl, vug_avx512_mxfp4;
 extern const vug_cpu_block_format vug_avx512_q2_k, vug_avx512_q3_k, vug_avx512_q4_k,

@@ -20,7 +20,7 @@
 
 enum {
     VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
-    VUG_CPU_MAX_TILE_ROWS = 6, /* of an F32 tile */
+    VUG_CPU_MAX_TILE_ROWS = 12, /* of an F32 tile, of all kernel sets; see tile_rows */
     VUG_CPU_STREAMS = 4,       /* rows of weights that a kernel reads side by side */
     VUG_CPU_MAX_STREAMS = 8,   /* see q8_streams */
     VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
@@ -77,7 +77,7 @@ typedef struct {
     const float *scale; /* [k] one of each row of b; only for values in 8 bits */
 } vug_cpu_tile;
 
-/* 1 <= rows <= VUG_CPU_MAX_TILE_ROWS. */
+/* 1 <= rows <= tile_rows of the kernel set. */
 typedef void vug_cpu_tile_fn(int rows, const vug_cpu_tile *t);
 
 /* y [rows,4]: row r is W [4,k] x[r]. The kernel may prefetch what follows each row of weights in
@@ -194,6 +194,7 @@ typedef struct {
     /* A hint that the first `bytes` of these rows of weights are needed soon. */
     void (*prefetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 
+    int tile_rows; /* maximum rows of a tile */
     vug_cpu_tile_fn *tile;
     /* The same product with B in each format of the KV cache (cpu.h). Elements are widened to
      * F32 and, in 8 bits, multiplied by their scale. Keys: a whole panel [k][16] with its

@@ -90,9 +90,9 @@ void vug_cpu_f32_pack_input(const vug_cpu_linear_run *p, int64_t t)
     }
 }
 
-static int64_t tiles_of(int64_t rows)
+static int64_t tiles_of(const vug_cpu_kernels *kernels, int64_t rows)
 {
-    return (rows + VUG_CPU_MAX_TILE_ROWS - 1) / VUG_CPU_MAX_TILE_ROWS;
+    return (rows + kernels->tile_rows - 1) / kernels->tile_rows;
 }
 
 /* Multiplies `rows` rows with one lane of a panel; `first_row` describes the first row. Rows
@@ -102,7 +102,7 @@ static void multiply_lane(const vug_cpu_kernels *kernels, const vug_cpu_tile *fi
                           int64_t rows, vug_cpu_prefetch *next)
 {
     vug_cpu_tile t = *first_row;
-    const int64_t tiles = tiles_of(rows);
+    const int64_t tiles = tiles_of(kernels, rows);
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t r = rows * i / tiles;
         vug_cpu_prefetch_part(kernels, next);
@@ -125,7 +125,7 @@ static vug_cpu_prefetch next_weights(const vug_cpu_linear_run *p, const vug_cpu_
                                .stride = c->stride,
                                .bytes = block_size(p, at, kc) * size,
                                .rows = vug_cpu_panel_outputs(c, o),
-                               .parts = LANES * tiles_of(c->rows) };
+                               .parts = LANES * tiles_of(p->env->kernels, c->rows) };
 }
 
 /* Multiplies all rows of the chunk with the panel of one block, which begins at `k`, and adds

@@ -75,7 +75,7 @@ static void test_lane_order_is_a_permutation(void **state)
 static void check_tile(const vug_cpu_kernels *kernels, rng *r, int rows, int64_t k)
 {
     const int64_t lda = k + 3, ldb = PANEL + 5, ldc = PANEL + 2;
-    const size_t na = (size_t)(5 * lda + k), nb = (size_t)((k - 1) * ldb + PANEL);
+    const size_t na = (size_t)((rows - 1) * lda + k), nb = (size_t)((k - 1) * ldb + PANEL);
     const size_t nc = (size_t)(rows * ldc);
     float *a = guarded_floats(na), *b = guarded_floats(nb);
     float *c = guarded_floats(nc), *want = guarded_floats(nc);
@@ -161,7 +161,7 @@ static void test_tile_of_cached_keys_and_values(void **state)
     rng r = { 31 };
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {
         for (int kv = 0; kv < VUG_KV_COUNT; kv++) {
-            for (int rows = 1; rows <= VUG_CPU_MAX_TILE_ROWS; rows++) {
+            for (int rows = 1; rows <= vug_cpu_kernels_at(i)->tile_rows; rows++) {
                 for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
                     check_cached_tile(vug_cpu_kernels_at(i), &r, (vug_kv_format)kv, rows, sizes[k]);
             }
@@ -174,7 +174,7 @@ static void test_tile(void **state)
     (void)state;
     rng r = { 1 };
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {
-        for (int rows = 1; rows <= VUG_CPU_MAX_TILE_ROWS; rows++) {
+        for (int rows = 1; rows <= vug_cpu_kernels_at(i)->tile_rows; rows++) {
             for (int64_t k = 1; k <= 600; k = next_k(k))
                 check_tile(vug_cpu_kernels_at(i), &r, rows, k);
         }

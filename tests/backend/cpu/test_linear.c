@@ -86,8 +86,9 @@ static void test_one_projection(void **state)
 {
     (void)state;
     rng r = { 6 };
-    vug_cpu_env env[4];
+    vug_cpu_env env[8];
     int n_envs = 0;
+    assert_true(2 * vug_cpu_kernels_count() <= (int)(sizeof(env) / sizeof(env[0])));
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 1);
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 3);

@@ -83,13 +83,14 @@ static void check_product(const vug_cpu_env *env, const vug_matrix *w, int64_t o
 
 /* Every kernel set, with one and with several threads. */
 typedef struct {
-    vug_cpu_env env[4];
+    vug_cpu_env env[8];
     int n;
 } environments;
 
 static environments make_environments(bool exact)
 {
     environments e = { .n = 0 };
+    assert_true(2 * vug_cpu_kernels_count() <= (int)(sizeof(e.env) / sizeof(e.env[0])));
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {
         e.env[e.n++] = env_of(vug_cpu_kernels_at(i), 1, exact);
         e.env[e.n++] = env_of(vug_cpu_kernels_at(i), 3, exact);
