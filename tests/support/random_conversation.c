@@ -1,0 +1,273 @@
+#include "random_conversation.h"
+
+#include <string.h>
+
+#include "engine_help.h"
+
+enum {
+    MOST_QUESTION = 40,
+    MOST_ANSWER = 40,
+    MOST_TURNS = 7,
+    OPENING = 3, /* tokens that open an answer */
+};
+
+/* What ends a call early. */
+typedef struct {
+    random_conversation *c;
+    vug_session *session;
+    size_t n_prompt;
+    size_t n_pieces;
+    size_t stop_at, cancel_at, cancel_other_at; /* pieces or steps; 0: not at all */
+} running_call;
+
+vug_status random_conversation_init(random_conversation *c)
+{
+    c->row = vug_alloc((size_t)CONVERSATION_CONTEXT * c->n_vocab, sizeof(*c->row));
+    if (!c->row)
+        return VUG_FAIL_NOMEM(&c->err, "rows of logits", c->n_vocab);
+    return vug_session_create(c->cold, &c->cold_session, &c->err);
+}
+
+void random_conversation_release(random_conversation *c)
+{
+    vug_session_destroy(c->cold_session);
+    vug_free(c->row);
+    *c = (random_conversation){ 0 };
+}
+
+static size_t random_below(random_conversation *c, uint64_t n)
+{
+    return (size_t)help_random(&c->random, n);
+}
+
+static bool one_in(random_conversation *c, uint64_t n)
+{
+    return random_below(c, n) == 0;
+}
+
+static void add_tokens(random_conversation *c, size_t n)
+{
+    help_tokens(help_bits(&c->random), c->id + c->n, n, (int64_t)c->n_vocab);
+    c->n += n;
+}
+
+/* ---- rows of logits --------------------------------------------------------------------- */
+
+static bool compare_row(random_conversation *c, size_t at, const float *row, const char *what)
+{
+    const size_t v = c->n_vocab;
+    const size_t i = help_difference(c->row + at * v, row, v);
+    if (i < v && c->err.code == VUG_OK)
+        (void)VUG_FAIL(&c->err, VUG_FORMAT, "the logits after token %zu differ from %s at id %zu",
+                       at, what, i);
+    return i == v;
+}
+
+/* Keeps the logits after token `at`, to be compared with those of a cold run. */
+static void keep_row(random_conversation *c, size_t at, const float *row)
+{
+    if (c->has[at])
+        (void)compare_row(c, at, row, "those that were computed before");
+    memcpy(c->row + at * c->n_vocab, row, c->n_vocab * sizeof(*row));
+    c->has[at] = true;
+}
+
+static bool compare_step(const vug_step *step, void *user)
+{
+    random_conversation *c = user;
+    for (int64_t i = 0; i < step->n; i++) {
+        const size_t at = (size_t)(step->first + i);
+        if (!c->has[at])
+            continue;
+        if (!compare_row(c, at, step->logits + (size_t)i * c->n_vocab, "a cold run's"))
+            return false;
+        c->has[at] = false;
+        c->n_compared++;
+    }
+    return true;
+}
+
+/* Compares the rows so far, and goes on after the first `n` tokens. */
+static vug_status compare_and_cut(random_conversation *c, size_t n)
+{
+    const vug_forward_options o = { .all_logits = true, .on_step = compare_step, .user = c };
+    size_t end = c->n;
+    while (end > 0 && !c->has[end - 1])
+        end--;
+    if (end > 0)
+        VUG_TRY(vug_session_forward(c->cold_session, c->id, end, &o, &c->err));
+    c->n = n;
+    return c->err.code;
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+static bool interrupt_call(running_call *call)
+{
+    call->n_pieces++;
+    if (call->n_pieces == call->cancel_at)
+        vug_cancel_token_trigger(call->c->own);
+    if (call->n_pieces == call->cancel_other_at)
+        vug_cancel_token_trigger(call->c->other);
+    return call->n_pieces != call->stop_at;
+}
+
+static bool on_piece(const vug_piece *piece, void *user)
+{
+    running_call *call = user;
+    if (piece->token < 0)
+        return true;
+    keep_row(call->c, call->n_prompt - 1 + call->n_pieces, vug_session_logits(call->session));
+    return interrupt_call(call);
+}
+
+static bool on_step(const vug_step *step, void *user)
+{
+    running_call *call = user;
+    if (step->n_logits > 0)
+        keep_row(call->c, (size_t)(step->first + step->n) - 1, step->logits);
+    return interrupt_call(call);
+}
+
+static running_call begin_call(random_conversation *c, vug_session *session)
+{
+    running_call call = { .c = c, .session = session, .n_prompt = c->n };
+    vug_cancel_token_reset(c->own);
+    if (one_in(c, 10))
+        call.cancel_at = 1 + random_below(c, 10);
+    if (one_in(c, 10))
+        call.stop_at = 1 + random_below(c, 10);
+    if (one_in(c, 10))
+        call.cancel_other_at = 1 + random_below(c, 10);
+    if (one_in(c, 20))
+        vug_cancel_token_trigger(c->own);
+    return call;
+}
+
+/* Reads the tokens so far, in chunks or not. */
+static vug_status forward(random_conversation *c, vug_session *session)
+{
+    running_call call = begin_call(c, session);
+    const vug_forward_options o = {
+        .chunk = (int)random_below(c, 3) * 20, .cancel = c->own, .on_step = on_step, .user = &call
+    };
+    vug_err err = { 0 };
+    const vug_status st = vug_session_forward(session, c->id, c->n, &o, &err);
+    c->n_cancelled += st == VUG_CANCELLED;
+    if (st != VUG_OK && st != VUG_CANCELLED && c->err.code == VUG_OK)
+        c->err = err;
+    return c->err.code;
+}
+
+/* Generates an answer and appends it; now and then without its beginning, as templates drop the
+ * thinking of earlier turns. */
+static vug_status answer(random_conversation *c, vug_session *session, const vug_mark *mark,
+                         size_t n_marks)
+{
+    static const vug_sampler_config greedy = { VUG_SAMPLER_TEMPERATURE, 0, 0 },
+                                    drawn = { VUG_SAMPLER_TEMPERATURE, 0.8F, 0 };
+    running_call call = begin_call(c, session);
+    const vug_generate_options o = {
+        .max_tokens = 1 + (int)random_below(c, MOST_ANSWER),
+        .ignore_stop = true,
+        .sampling = { .sampler = one_in(c, 2) ? &greedy : &drawn,
+                      .n = 1,
+                      .seed = help_bits(&c->random) },
+        .mark = mark,
+        .n_marks = n_marks,
+        .priority = (int)random_below(c, 3),
+        .speculation = one_in(c, 3) ? VUG_SPECULATION_OFF : VUG_SPECULATION_LOOKUP,
+        .cancel = c->own,
+        .on_piece = on_piece,
+        .user = &call,
+    };
+    vug_generation g = { 0 };
+    vug_err err = { 0 }; /* also filled when the call is cancelled, which is no failure */
+    if (vug_generate(session, c->id, c->n, &o, &g, &err) != VUG_OK)
+        return c->err.code ? c->err.code : (c->err = err).code;
+    c->n_cancelled += g.finish == VUG_FINISH_CANCELLED;
+    const size_t before = c->n;
+    memcpy(c->id + c->n, g.tokens.id, g.tokens.n * sizeof(*g.tokens.id));
+    c->n += g.tokens.n;
+    vug_status st = VUG_OK;
+    if (one_in(c, 4)) {
+        const size_t dropped = random_below(c, g.tokens.n + 1);
+        st = compare_and_cut(c, before);
+        memcpy(c->id + c->n, g.tokens.id + dropped, (g.tokens.n - dropped) * sizeof(*g.tokens.id));
+        c->n += g.tokens.n - dropped;
+    }
+    vug_generation_release(&g);
+    return st == VUG_OK ? c->err.code : st;
+}
+
+/* ---- conversations ------------------------------------------------------------------------ */
+
+size_t random_conversation_system(size_t i, size_t n_vocab, int32_t *id)
+{
+    const size_t n = CONVERSATION_SYSTEM - 45 * i % CONVERSATION_SYSTEM;
+    help_tokens(1000 + i, id, n, (int64_t)n_vocab);
+    return n;
+}
+
+static vug_status take_turn(random_conversation *c, vug_session *session, size_t system)
+{
+    const size_t before = c->n;
+    add_tokens(c, 1 + random_below(c, MOST_QUESTION));
+    add_tokens(c, OPENING);
+    const vug_mark mark[] = { { system, VUG_MARK_SYSTEM },
+                              { before - 1, VUG_MARK_TURN },
+                              { c->n - OPENING - 1, VUG_MARK_TURN } };
+    const size_t prompt = c->n;
+    if (one_in(c, 5))
+        VUG_TRY(forward(c, session));
+    VUG_TRY(answer(c, session, mark, one_in(c, 4) ? 0 : 3));
+    switch (random_below(c, 8)) {
+    case 0: /* another answer */
+        VUG_TRY(compare_and_cut(c, prompt));
+        return answer(c, session, mark, 3);
+    case 1: /* the question is edited */
+        return compare_and_cut(c, before);
+    case 2: /* a branch anywhere */
+        return compare_and_cut(c, system + random_below(c, c->n - system));
+    default:
+        return VUG_OK;
+    }
+}
+
+/* Now and then a session lets its pages idle, begins anew, or is closed. */
+static vug_status change_session(random_conversation *c, vug_session **session)
+{
+    if (*session && one_in(c, 3)) {
+        vug_session_destroy(*session);
+        *session = NULL;
+    }
+    if (!*session)
+        VUG_TRY(vug_session_create(c->model, session, &c->err));
+    if (one_in(c, 12))
+        vug_session_reset(*session);
+    if (one_in(c, 12))
+        VUG_TRY(vug_session_set_namespace(*session, "a", 1, &c->err));
+    return VUG_OK;
+}
+
+vug_status random_conversation_run(random_conversation *c, uint64_t seed)
+{
+    const size_t turns = 2 + help_random(&seed, MOST_TURNS);
+    vug_session *session = NULL;
+    vug_status st = VUG_OK;
+    c->random = seed;
+    c->err = (vug_err){ 0 };
+    memset(c->has, 0, sizeof(c->has));
+    const size_t system =
+            random_conversation_system(random_below(c, c->n_systems), c->n_vocab, c->id);
+    c->n = system;
+    for (size_t turn = 0; st == VUG_OK && turn < turns; turn++) {
+        if (c->n + MOST_QUESTION + OPENING + MOST_ANSWER > CONVERSATION_CONTEXT)
+            break;
+        st = change_session(c, &session);
+        if (st == VUG_OK)
+            st = take_turn(c, session, system);
+    }
+    vug_session_destroy(session);
+    return st == VUG_OK ? compare_and_cut(c, 0) : st;
+}
