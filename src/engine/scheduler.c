@@ -9,6 +9,8 @@
 #define LEAST_GRACE 3e-4
 #define MOST_GRACE  0.02
 
+#define CANCEL_POLL_S 0.01 /* how often those who wait look whether a call is cancelled */
+
 /* ---- lifetime --------------------------------------------------------------------------- */
 
 vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err)
@@ -131,51 +133,133 @@ static void measure_step(vug_scheduler *s, double seconds)
         s->per_token_s += (each - s->per_token_s) * (s->per_token_s > 0 ? 0.25 : 1);
 }
 
+/* Counts the finite rows of each part; the lock is not held. */
+static void check_rows(const vug_scheduler *s)
+{
+    const size_t n_vocab = (size_t)s->model->info.n_vocab;
+    const float *row = vug_step_logits(&s->model->main);
+    for (size_t i = 0; i < s->n_parts; i++) {
+        s->part_of[i]->n_finite = vug_step_count_finite(row, s->part[i].rows, n_vocab);
+        row += s->part[i].rows * n_vocab;
+    }
+}
+
+static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *part)
+{
+    return VUG_FAIL(&sequence->err, VUG_FORMAT,
+                    "the model computes logits that are not finite numbers after tokens %zu to %zu "
+                    "(the last is id %d): its weights may be damaged",
+                    sequence->kv.n, sequence->kv.n + own_tokens(part) - 1,
+                    part->token[own_tokens(part) - 1]);
+}
+
+/* Appends a part of a step that succeeded; `row` is its first row of logits. */
+static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_step_part *part,
+                        const float *row)
+{
+    const size_t own_rows = part->rows - part->n_draft;
+    if (sequence->n_finite < own_rows) {
+        vug_scheduled_finish(sequence, fail_not_finite(sequence, part));
+        return;
+    }
+    const bool ends = vug_scheduled_ends_with(sequence, part);
+    const bool was_lost = vug_scheduled_is_lost(sequence, part);
+    vug_kv_sequence_append(&sequence->kv, part->token, own_tokens(part));
+    sequence->done += was_lost ? 0 : own_tokens(part);
+    if (!ends)
+        return;
+    const bool is_read = sequence->job->rows > 0;
+    sequence->row = row;
+    sequence->n_rows = is_read ? sequence->n_finite : 0;
+    sequence->n_draft = sequence->n_finite - own_rows;
+    s->readers += is_read;
+    s->n_expected += is_read;
+    sequence->expected = is_read;
+    vug_scheduled_finish(sequence, VUG_OK);
+}
+
 /* Appends the tokens of a step that succeeded and hands out the rows of logits. */
 static void accept_step(vug_scheduler *s)
 {
     const float *row = vug_step_logits(&s->model->main);
     for (size_t i = 0; i < s->n_parts; i++) {
-        vug_scheduled *sequence = s->part_of[i];
-        const vug_step_part *part = &s->part[i];
-        const bool was_lost = part->token == sequence->kv.token + sequence->kv.n;
-        vug_kv_sequence_append(&sequence->kv, part->token, own_tokens(part));
-        sequence->done += was_lost ? 0 : own_tokens(part);
-        if (sequence->done == sequence->job->n - sequence->job->n_draft) {
-            sequence->row = row;
-            sequence->n_rows = part->rows;
-            sequence->n_draft = part->n_draft;
-            s->readers += part->rows > 0;
-            s->n_expected += part->rows > 0;
-            sequence->expected = part->rows > 0;
-            vug_scheduled_finish(sequence, VUG_OK);
-        }
-        row += part->rows * (size_t)s->model->info.n_vocab;
+        accept_part(s, s->part_of[i], &s->part[i], row);
+        row += s->part[i].rows * (size_t)s->model->info.n_vocab;
     }
 }
 
+/* A step that is given up fails nobody: calls that are cancelled end by themselves, and the next
+ * step computes the tokens of the others. */
 static void fail_step(vug_scheduler *s, vug_status st, const vug_err *err)
 {
-    for (size_t i = 0; i < s->n_parts; i++) {
+    for (size_t i = 0; i < s->n_parts && st != VUG_CANCELLED; i++) {
         s->part_of[i]->err = *err;
         vug_scheduled_finish(s->part_of[i], st);
     }
+}
+
+/* ---- cancelled calls ------------------------------------------------------------------------ */
+
+static bool has_cancelled_part(const vug_scheduler *s)
+{
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const vug_extension *job = s->part_of[i]->job;
+        if (job && vug_is_cancelled(job->cancel))
+            return true;
+    }
+    return false;
+}
+
+/* Gives up the running step if somebody has waited too long for it to end. */
+static void stop_step_if_late(vug_scheduler *s)
+{
+    if (s->step_end == 0 || !has_cancelled_part(s))
+        return;
+    const double now = vug_now();
+    if (s->cancelled_at == 0)
+        s->cancelled_at = now;
+    if (vug_scheduler_should_stop(now, s->step_end, s->cancelled_at))
+        vug_cancel_token_trigger(&s->stop_step);
+}
+
+/* Waits for a change, or a while: nothing tells that a call is cancelled. */
+static void wait_for_change(vug_scheduler *s)
+{
+    vug_cond_wait_until(s->changed, s->lock, vug_now() + CANCEL_POLL_S);
+    if (s->running)
+        stop_step_if_late(s);
+}
+
+/* When a step that begins now will probably end. */
+static double predict_end(const vug_scheduler *s, double now)
+{
+    size_t prompt = 0;
+    for (size_t i = 0; i < s->n_parts; i++)
+        prompt += own_tokens(&s->part[i]) > 1 ? s->part[i].n : 0;
+    return now + s->decode_s + s->per_token_s * (double)prompt;
 }
 
 /* Runs the chosen step; the lock is held except while the device computes. */
 static void run_step(vug_scheduler *s)
 {
     vug_err err = { 0 };
-    const vug_cancel_token *cancel = s->n_parts == 1 ? s->part_of[0]->job->cancel : NULL;
+    const double start = vug_now();
+    const bool is_shared = s->n_parts > 1;
+    const vug_cancel_token *cancel = is_shared ? &s->stop_step : s->part_of[0]->job->cancel;
     s->running = true;
+    s->step_end = is_shared ? predict_end(s, start) : 0;
+    s->cancelled_at = 0;
+    vug_cancel_token_reset(&s->stop_step);
     for (size_t i = 0; i < s->n_parts; i++)
         s->part_of[i]->in_step = true;
     vug_mutex_unlock(s->lock);
-    const double start = vug_now();
     const vug_status st = vug_step_run(&s->model->main, s->part, s->n_parts, cancel, &err);
     const double seconds = vug_now() - start, grace = seconds * GRACE_PART;
+    if (st == VUG_OK)
+        check_rows(s);
     vug_mutex_lock(s->lock);
     s->running = false;
+    s->step_end = 0;
     for (size_t i = 0; i < s->n_parts; i++)
         s->part_of[i]->in_step = false;
     if (st == VUG_OK) {
@@ -194,13 +278,13 @@ static void run_step(vug_scheduler *s)
 static void run_or_wait(vug_scheduler *s)
 {
     if (s->running || s->readers > 0)
-        vug_cond_wait(s->changed, s->lock);
+        wait_for_change(s);
     else if (s->n_expected > 0 && vug_now() < s->deadline)
         vug_cond_wait_until(s->changed, s->lock, s->deadline);
     else {
         expect_nobody(s);
         if (!vug_scheduler_choose(s)) {
-            vug_cond_wait(s->changed, s->lock);
+            wait_for_change(s);
             return;
         }
         if (s->n_parts > 0)
@@ -330,7 +414,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     while (!whole && !vug_is_cancelled(cancel) &&
            is_being_computed(s, sequence, id, n - 1,
                              vug_prefix_peek(m->prefix_tree, key, id, n, n - 1)))
-        vug_cond_wait(s->changed, s->lock);
+        wait_for_change(s);
     if (!whole && m->kv_disk && !vug_is_cancelled(cancel))
         read_from_disk(s, key, id, n - 1);
     if (whole)

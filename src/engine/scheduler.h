@@ -16,6 +16,14 @@
  * accepted tokens, where the next step overwrites them, and only accepted tokens are published. They
  * are computed only while no other sequence is in use, which they would hold up.
  *
+ * Every part of a step computes a row of logits, wanted or not. If the row of a part has a NaN or an
+ * infinite number, the job fails, and the part's tokens are not appended: so what a NaN has spread
+ * to is never published. The others of the step go on.
+ *
+ * A call that is cancelled ends at once if no step is computing its tokens. A step that others share
+ * goes on, unless that would take longer than VUG_CANCEL_S: then it is given up, and the others'
+ * tokens are computed again.
+ *
  * If the page pool is full, sequences lose their pages: first those that are idle, then the
  * newest. They are computed again when there is memory; the oldest never loses its pages.
  *
@@ -27,6 +35,7 @@
 
 #define VUG_STEP_TARGET_S      0.05
 #define VUG_LONE_STEP_TARGET_S 0.5 /* while no sequence generates */
+#define VUG_CANCEL_S           0.03
 
 typedef struct vug_scheduler vug_scheduler;
 
@@ -53,7 +62,8 @@ typedef struct vug_scheduled {
     uint64_t arrived;         /* the order in which calls came */
     const float *row;         /* [n_rows] of logits in the workspace, to be copied */
     size_t n_rows;
-    size_t n_draft; /* the drafts of the last call that were computed */
+    size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
+    size_t n_draft;  /* the drafts of the last call that were computed */
     vug_err err;
     vug_status st; /* of the job */
     bool in_step;

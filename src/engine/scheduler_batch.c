@@ -115,11 +115,12 @@ static int compare_waiting(const void *a, const void *b)
     return x->arrived < y->arrived ? -1 : 1;
 }
 
+/* Calls that are cancelled end as soon as their threads look. */
 static size_t collect_waiting(vug_scheduler *s)
 {
     size_t n = 0;
     for (vug_scheduled *sequence = s->first; sequence; sequence = sequence->next) {
-        if (sequence->job)
+        if (sequence->job && !vug_is_cancelled(sequence->job->cancel))
             s->waiting[n++] = sequence;
     }
     qsort(s->waiting, n, sizeof(vug_scheduled *), compare_waiting);
@@ -130,7 +131,9 @@ static size_t collect_waiting(vug_scheduler *s)
 
 /* What is left of a step. */
 typedef struct {
-    size_t tokens, rows;
+    size_t tokens;
+    size_t rows;   /* of logits that calls want */
+    size_t checks; /* the same of those that only tell whether logits are finite */
     size_t drafts;
 } step_room;
 
@@ -155,19 +158,20 @@ static vug_step_part next_part(const vug_scheduler *s, vug_scheduled *sequence, 
     const size_t lost = kv->n_tokens - kv->n, left = job->n - job->n_draft - sequence->done;
     vug_step_part part = { .sequence = kv };
     most = most < room->tokens ? most : room->tokens;
+    part.token = lost > 0 ? kv->token + kv->n : job->token + sequence->done;
     if (lost > 0) {
-        part.token = kv->token + kv->n;
         part.n = most < lost ? most : lost;
-        return part;
-    }
-    part.token = job->token + sequence->done;
-    if (most >= left && room->rows >= job->rows) {
+    } else if (most >= left && room->rows >= job->rows) {
         part.n_draft = job->n_draft > 0 ? count_drafts(s, sequence, left, room) : 0;
         part.n = left + part.n_draft;
         part.rows = job->rows + part.n_draft;
     } else {
         part.n = most < left - 1 ? most : left - 1; /* the last one waits for a row */
     }
+    if (part.rows == 0 && room->checks == 0)
+        part.n = 0;
+    else if (part.rows == 0)
+        part.rows = 1;
     return part;
 }
 
@@ -194,18 +198,32 @@ static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, s
     s->part[s->n_parts] = part;
     s->part_of[s->n_parts++] = sequence;
     room->tokens -= part.n;
-    room->rows -= part.rows - part.n_draft;
+    if (sequence->job->rows > 0 && vug_scheduled_ends_with(sequence, &part))
+        room->rows--;
+    else
+        room->checks--;
     return part.n;
+}
+
+/* Whether a sequence generates whose next token is not there yet: it is being sampled. */
+static bool is_another_between_steps(const vug_scheduler *s)
+{
+    for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next) {
+        if (sequence->in_use && !sequence->job && sequence->kv.n_tokens > 0)
+            return true;
+    }
+    return false;
 }
 
 /* The tokens of prompts that a step may take, so that neither sequences that generate nor new
  * ones wait too long. */
 static size_t chunk_tokens(const vug_scheduler *s)
 {
-    const double target = s->n_parts > 0 ? VUG_STEP_TARGET_S : VUG_LONE_STEP_TARGET_S;
-    const size_t least = s->n_parts > 0 ? LEAST_CHUNK : LONE_CHUNK;
+    const bool is_lone = s->n_parts == 0 && !is_another_between_steps(s);
+    const double target = is_lone ? VUG_LONE_STEP_TARGET_S : VUG_STEP_TARGET_S;
+    const size_t least = is_lone ? LONE_CHUNK : LEAST_CHUNK;
     if (s->per_token_s == 0)
-        return s->n_parts > 0 ? least : (size_t)s->model->limits.batch;
+        return is_lone ? (size_t)s->model->limits.batch : least;
     const double n = target / s->per_token_s;
     return n > (double)least ? (size_t)n : least;
 }
@@ -261,8 +279,11 @@ bool vug_scheduler_choose(vug_scheduler *s)
 {
     const vug_limits *limits = &s->model->limits;
     const size_t n = collect_waiting(s);
-    step_room room = { (size_t)limits->batch, (size_t)limits->rows,
-                       is_alone(s) ? VUG_MAX_DRAFT : 0 };
+    /* A sequence that is alone has one part, which needs rows for drafts or a check. */
+    step_room room = { .tokens = (size_t)limits->batch,
+                       .rows = (size_t)limits->rows,
+                       .checks = VUG_MAX_DRAFT,
+                       .drafts = is_alone(s) ? VUG_MAX_DRAFT : 0 };
     size_t at = 0;
     s->n_parts = 0;
     for (; at < n && is_generating(s->waiting[at]); at++) {

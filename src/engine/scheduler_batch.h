@@ -3,6 +3,7 @@
 
 /* What the next step takes (scheduler_batch.c), and the state that scheduler.c keeps for it. */
 
+#include "core/cancel.h"
 #include "engine/scheduler.h"
 
 struct vug_scheduler {
@@ -13,11 +14,14 @@ struct vug_scheduler {
     size_t n_sequences;
     vug_scheduled **waiting; /* [n_sequences] scratch */
     size_t cap_waiting;
-    bool running;       /* somebody uses the device */
-    int readers;        /* callers that copy rows of logits from the workspace */
-    size_t n_expected;  /* sequences that are about to be extended again */
-    double deadline;    /* how long the next step waits for them */
-    double decode_s;    /* the time of a step without prompts */
+    bool running;        /* somebody uses the device */
+    double step_end;     /* when the running step of several sequences will probably end; 0: none */
+    double cancelled_at; /* when a call of that step was first seen to be cancelled; 0: none was */
+    vug_cancel_token stop_step; /* of that step */
+    int readers;                /* callers that copy rows of logits from the workspace */
+    size_t n_expected;          /* sequences that are about to be extended again */
+    double deadline;            /* how long the next step waits for them */
+    double decode_s;            /* the time of a step without prompts */
     double per_token_s; /* the time that each token of a prompt adds to a step; 0: not known */
     uint64_t n_admitted, n_arrived;
     vug_step_part *part;     /* [batch] the parts of the current step */
@@ -31,11 +35,32 @@ static inline size_t vug_scheduled_remaining(const vug_scheduled *s)
     return s->kv.n_tokens - s->kv.n + s->job->n - s->job->n_draft - s->done;
 }
 
+/* Whether a part recomputes tokens whose pages were taken away. */
+static inline bool vug_scheduled_is_lost(const vug_scheduled *s, const vug_step_part *part)
+{
+    return part->token == s->kv.token + s->kv.n;
+}
+
+/* Whether the job of a sequence ends with a part. */
+static inline bool vug_scheduled_ends_with(const vug_scheduled *s, const vug_step_part *part)
+{
+    return !vug_scheduled_is_lost(s, part) &&
+           s->done + part->n - part->n_draft == s->job->n - s->job->n_draft;
+}
+
 /* Ends the job of a sequence. */
 static inline void vug_scheduled_finish(vug_scheduled *s, vug_status st)
 {
     s->job = NULL;
     s->st = st;
+}
+
+/* Whether a step with a cancelled call is given up. Times of vug_now: the present one, when the
+ * step will probably end, and when the call was first seen to be cancelled. */
+static inline bool vug_scheduler_should_stop(double now, double step_end, double cancelled_at)
+{
+    const double end = step_end > now ? step_end : now;
+    return end - cancelled_at > VUG_CANCEL_S;
 }
 
 /* Fills the parts of the next step and takes its pages. Without any part, the waiting sequences

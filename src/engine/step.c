@@ -61,3 +61,27 @@ const float *vug_step_logits(const vug_step_runner *r)
     }
     return NULL;
 }
+
+/* Whether each number's exponent has a bit that is not set. In blocks, which compilers vectorize. */
+static bool is_finite_row(const float *row, size_t n)
+{
+    enum { BLOCK = 64 };
+    const uint32_t exponent = UINT32_C(0x7f800000);
+    for (size_t at = 0; at < n; at += BLOCK) {
+        uint32_t bits[BLOCK] = { 0 }, found = 0;
+        memcpy(bits, row + at, (n - at < BLOCK ? n - at : BLOCK) * sizeof(*row));
+        for (size_t i = 0; i < BLOCK; i++)
+            found |= (bits[i] & exponent) == exponent;
+        if (found)
+            return false;
+    }
+    return true;
+}
+
+size_t vug_step_count_finite(const float *logits, size_t rows, size_t n_vocab)
+{
+    size_t n = 0;
+    while (n < rows && is_finite_row(logits + n * n_vocab, n_vocab))
+        n++;
+    return n;
+}

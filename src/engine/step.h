@@ -30,5 +30,7 @@ VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_p
                                        vug_err *err);
 /* The rows of logits of the last step [rows, n_vocab], those of its parts one after the other. */
 const float *vug_step_logits(const vug_step_runner *runner);
+/* The number of first rows of logits [rows, n_vocab] without a NaN or an infinite number. */
+size_t vug_step_count_finite(const float *logits, size_t rows, size_t n_vocab);
 
 #endif

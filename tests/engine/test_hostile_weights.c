@@ -1,5 +1,6 @@
 /* Weights may be any bytes: infinite scales, NaNs, exponents that no quantizer writes. A model with
- * such weights computes nonsense, in every format and on every path, but does no other harm. */
+ * such weights computes nonsense, or fails because it computes no numbers, in every format and on
+ * every path, but does no other harm. */
 #include "test.h"
 
 #include "engine_help.h"
@@ -75,8 +76,10 @@ static void answer(const char *path, vug_model_options o, const vug_sampling *sa
     };
     vug_generation g = { 0 };
     vug_err err = { 0 };
-    help_ok(vug_generate(s, id, N_TOKENS, &how, &g, &err), &err);
-    assert_int_equal(g.tokens.n, N_ANSWER);
+    const vug_status st = vug_generate(s, id, N_TOKENS, &how, &g, &err);
+    if (st != VUG_FORMAT || !strstr(err.msg, "not finite numbers"))
+        help_ok(st, &err);
+    assert_int_equal(g.tokens.n, st == VUG_OK ? N_ANSWER : 0);
     for (size_t i = 0; i < g.tokens.n; i++)
         assert_in_range(g.tokens.id[i], 0, vocab - 1);
     vug_generation_release(&g);
