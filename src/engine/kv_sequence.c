@@ -167,6 +167,14 @@ static void pin_marks(const vug_kv_sequence *s, vug_prefix_node *node, size_t fr
     }
 }
 
+void vug_kv_sequence_mark(vug_kv_sequence *s, vug_mark mark)
+{
+    if (mark.at <= s->n / PAGE * PAGE)
+        vug_prefix_pin(s->tree, s->node, mark.at, mark.kind);
+    else if (s->n_marks < VUG_MAX_MARKS)
+        s->mark[s->n_marks++] = mark;
+}
+
 /* Publishes block `b`, all of whose tokens are cached. */
 static void publish_block(vug_kv_sequence *s, size_t b)
 {

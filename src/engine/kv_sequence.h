@@ -28,7 +28,7 @@ typedef struct {
     vug_page *table[VUG_KV_MAX_GROUPS]; /* [blocks of the capacity]; 0: no page */
     size_t first[VUG_KV_MAX_GROUPS];    /* blocks before this one have no page */
     size_t end;                         /* blocks from this one on have no page */
-    vug_mark mark[VUG_MAX_MARKS];       /* [n_marks], for vug_prefix_pin */
+    vug_mark mark[VUG_MAX_MARKS];       /* [n_marks], of blocks that are not published */
     size_t n_marks;
 } vug_kv_sequence;
 
@@ -60,6 +60,9 @@ void vug_kv_sequence_append(vug_kv_sequence *sequence, const int32_t *id, size_t
 /* Appends a token whose keys and values a step has written, unless the pages were taken away
  * since; then it is computed again, with the tokens before it. */
 void vug_kv_sequence_accept(vug_kv_sequence *sequence, int32_t id);
+/* Marks a boundary: it is pinned now, if its block is published, or when that is. At most
+ * VUG_MAX_MARKS wait; later ones are ignored. */
+void vug_kv_sequence_mark(vug_kv_sequence *sequence, vug_mark mark);
 /* Publishes the last tokens and empties the sequence. */
 void vug_kv_sequence_end(vug_kv_sequence *sequence);
 /* Takes the pages away after they were published; the tokens stay. */

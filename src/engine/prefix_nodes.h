@@ -33,7 +33,8 @@ struct vug_prefix_snapshot {
     vug_prefix_node *node; /* contains position p - 1 */
     size_t p;
     vug_mark_kind kind;
-    uint64_t used;                      /* `tokens` of the tree when it was last used */
+    uint64_t used;       /* `tokens` of the tree when it was last used */
+    uint32_t n_followed; /* of VUG_MARK_TURN: later turns on its path, pinned since it was */
     vug_prefix_snapshot *next_of_node;  /* in any order */
     vug_prefix_snapshot *before, *next; /* in `snapshot` of the tree */
 };

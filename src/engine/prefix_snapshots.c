@@ -49,23 +49,44 @@ static size_t boundary_before(const vug_prefix_snapshot *s)
     return before;
 }
 
+/* Those of a lower rank go first. A conversation comes back at the end of its system turn, which
+ * others share, and at its last marks. A prompt has up to three marks of turns. */
+typedef enum { RANK_PROMPT, RANK_EARLIER_TURN, RANK_KEPT } snapshot_rank;
+enum { LAST_TURNS = 3 };
+
+static snapshot_rank rank_of(const vug_prefix_snapshot *s)
+{
+    if (s->kind == VUG_MARK_PROMPT)
+        return RANK_PROMPT;
+    return s->kind == VUG_MARK_TURN && s->n_followed >= LAST_TURNS ? RANK_EARLIER_TURN : RANK_KEPT;
+}
+
+/* Earlier turns on the path to a turn at `p` that was not pinned before are followed by one more. */
+static void count_following(const vug_prefix_node *node, size_t p)
+{
+    for (; node; node = node->parent) {
+        for (vug_prefix_snapshot *s = node->snapshot; s; s = s->next_of_node)
+            s->n_followed += s->p < p;
+    }
+}
+
 typedef struct {
-    vug_mark_kind kind;
+    snapshot_rank rank;
     uint64_t gap; /* tokens that are computed again if the snapshot is not there */
     uint64_t age; /* tokens that were added since it was last used */
 } snapshot_value;
 
 static snapshot_value value_of(const vug_prefix_tree *tree, const vug_prefix_snapshot *s)
 {
-    return (snapshot_value){ .kind = s->kind,
+    return (snapshot_value){ .rank = rank_of(s),
                              .gap = s->p - boundary_before(s),
                              .age = tree->tokens - s->used + VUG_KV_PAGE };
 }
 
-/* Whether the first is missed less, by kind and then by gap / age. */
+/* Whether the first is missed less, by rank and then by gap / age. */
 static bool is_missed_less(const snapshot_value *a, const snapshot_value *b)
 {
-    return a->kind != b->kind ? a->kind < b->kind : a->gap * b->age < b->gap * a->age;
+    return a->rank != b->rank ? a->rank < b->rank : a->gap * b->age < b->gap * a->age;
 }
 
 /* ---- giving up ---------------------------------------------------------------------- */
@@ -87,15 +108,15 @@ static void give_up(vug_prefix_tree *tree, vug_prefix_snapshot *s)
     vug_free(s);
 }
 
-/* The snapshot that is missed least of those up to `kind` except one, and, if `idle`, of those
+/* The snapshot that is missed least of those up to `rank` except one, and, if `idle`, of those
  * that keep an idle page; NULL: none. */
-static vug_prefix_snapshot *find_least(vug_prefix_tree *tree, vug_mark_kind kind, bool idle,
+static vug_prefix_snapshot *find_least(vug_prefix_tree *tree, snapshot_rank rank, bool idle,
                                        const vug_prefix_snapshot *except)
 {
     vug_prefix_snapshot *least = NULL;
     snapshot_value least_value = { 0 };
     for (vug_prefix_snapshot *s = tree->snapshot; s; s = s->next) {
-        if (s == except || s->kind > kind)
+        if (s == except || rank_of(s) > rank)
             continue;
         if (idle && !visit_pages(tree, s->node, s->p, NULL).idle)
             continue;
@@ -110,7 +131,7 @@ static vug_prefix_snapshot *find_least(vug_prefix_tree *tree, vug_mark_kind kind
 
 bool vug_prefix_snapshots_give_up(vug_prefix_tree *tree)
 {
-    vug_prefix_snapshot *least = find_least(tree, VUG_MARK_SYSTEM, true, NULL);
+    vug_prefix_snapshot *least = find_least(tree, RANK_KEPT, true, NULL);
     if (least)
         give_up(tree, least);
     return least != NULL;
@@ -141,6 +162,7 @@ static bool renew(const vug_prefix_tree *tree, const vug_prefix_node *node, size
             continue;
         s->kind = s->kind > kind ? s->kind : kind;
         s->used = tree->tokens;
+        s->n_followed = 0;
         return true;
     }
     return false;
@@ -171,9 +193,11 @@ void vug_prefix_pin(vug_prefix_tree *tree, vug_prefix_node *node, size_t p, vug_
         s->next->before = s;
     tree->snapshot = s;
     tree->stats.snapshots++;
+    if (kind == VUG_MARK_TURN)
+        count_following(node, p);
     (void)visit_pages(tree, node, p, vug_prefix_page_pin);
     while (tree->stats.snapshot_bytes > tree->snapshot_limit) {
-        vug_prefix_snapshot *least = find_least(tree, kind, false, s);
+        vug_prefix_snapshot *least = find_least(tree, rank_of(s), false, s);
         give_up(tree, least ? least : s);
     }
 }

@@ -94,13 +94,14 @@ vug_prefix_node *vug_prefix_add_last(vug_prefix_tree *tree, vug_prefix_node *nod
 
 /* Pins the pages of sliding groups that boundary `p` needs, if the nodes on the path to `node`
  * hold all of them; `node`, which the caller has entered, or an ancestor contains position p - 1.
- * Gives up other snapshots while the share is exceeded, but none of a higher kind: first of lower
- * kinds, then the ones missed least. These have the fewest tokens between the snapshot before them
+ * Gives up other snapshots while the share is exceeded: those of VUG_MARK_PROMPT before earlier
+ * turns, these before ends of system turns and the last turns of conversations, and never a higher
+ * one for a lower one; among equals the ones missed least. These have the fewest tokens between the snapshot before them
  * and their boundary, which would be computed again, in relation to the tokens that were added to
  * the tree since they were pinned or found. So the snapshots of a conversation thin out towards
  * its beginning, and those of old conversations go. Does nothing if no group needs a page, if the
  * pages exceed the share or if memory is short. A boundary that is pinned already keeps the higher
- * kind. A snapshot is also given up when a page of a full group at its node is evicted, and when
+ * kind, and counts as a last turn again. A snapshot is also given up when a page of a full group at its node is evicted, and when
  * the pool has no other memory left. */
 void vug_prefix_pin(vug_prefix_tree *tree, vug_prefix_node *node, size_t p, vug_mark_kind kind);
 

@@ -192,7 +192,9 @@ static void accept_step(vug_scheduler *s)
  * step computes the tokens of the others. */
 static void fail_step(vug_scheduler *s, vug_status st, const vug_err *err)
 {
-    for (size_t i = 0; i < s->n_parts && st != VUG_CANCELLED; i++) {
+    if (st == VUG_CANCELLED && vug_is_cancelled(&s->stop_step))
+        return;
+    for (size_t i = 0; i < s->n_parts; i++) {
         s->part_of[i]->err = *err;
         vug_scheduled_finish(s->part_of[i], st);
     }
@@ -388,12 +390,15 @@ static void read_from_disk(vug_scheduler *s, const vug_prefix_key *key, const in
     vug_mutex_lock(s->lock);
     if (!found)
         return;
+    s->n_reading++;
     if (vug_kv_disk_take(disk, &read)) {
         vug_mutex_unlock(s->lock);
         vug_kv_disk_load(disk, &read);
         vug_mutex_lock(s->lock);
     }
     vug_kv_disk_end(disk, key, id, &read);
+    s->n_reading--;
+    vug_cond_broadcast(s->changed); /* the pages may be taken now */
 }
 
 void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_t *id, size_t n,
@@ -423,6 +428,13 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
         vug_kv_sequence_begin(&sequence->kv, key, id, n, n - 1);
     if (vug_kv_sequence_has_pages(&sequence->kv))
         sequence->admitted = ++s->n_admitted;
+    vug_mutex_unlock(s->lock);
+}
+
+void vug_scheduler_mark(vug_scheduler *s, vug_scheduled *sequence, vug_mark mark)
+{
+    vug_mutex_lock(s->lock);
+    vug_kv_sequence_mark(&sequence->kv, mark);
     vug_mutex_unlock(s->lock);
 }
 
@@ -548,9 +560,21 @@ vug_status vug_scheduler_run_alone(vug_scheduler *s, vug_scheduled *sequence,
     err = err ? err : &ignored;
     vug_mutex_lock(s->lock);
     acquire_device(s);
-    vug_status st = restore_sequence(s, sequence, job->cancel, err);
-    if (st == VUG_OK)
-        st = run_part(s, sequence, runner, &part, job->cancel, err);
+    if (!sequence->admitted)
+        sequence->admitted = ++s->n_admitted;
+    vug_status st;
+    for (;;) {
+        s->n_parts = 0;
+        st = restore_sequence(s, sequence, job->cancel, err);
+        if (st == VUG_OK)
+            st = run_part(s, sequence, runner, &part, job->cancel, err);
+        if (st != VUG_LIMIT || !vug_scheduler_must_wait(s, sequence) ||
+            vug_is_cancelled(job->cancel))
+            break;
+        release_device(s);
+        wait_for_change(s);
+        acquire_device(s);
+    }
     release_device(s);
     vug_mutex_unlock(s->lock);
     return st;

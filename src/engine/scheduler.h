@@ -85,6 +85,8 @@ void vug_scheduler_remove(vug_scheduler *scheduler, vug_scheduled *sequence);
  * longer one. */
 void vug_scheduler_begin(vug_scheduler *scheduler, vug_scheduled *sequence, const int32_t *id,
                          size_t n, bool whole, const vug_cancel_token *cancel);
+/* Marks a boundary of the sequence or of the tokens that will be appended to it. */
+void vug_scheduler_mark(vug_scheduler *scheduler, vug_scheduled *sequence, vug_mark mark);
 /* Appends tokens. On failure some of them may have been appended. */
 VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_scheduled *sequence,
                                                const vug_extension *job, vug_err *err);

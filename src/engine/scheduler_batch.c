@@ -54,14 +54,13 @@ static bool suspend_another(vug_scheduler *s, const vug_scheduled *to)
     return true;
 }
 
-/* Whether other sequences hold pages that `to` may not take. */
-static bool must_wait(const vug_scheduler *s, const vug_scheduled *to)
+bool vug_scheduler_must_wait(const vug_scheduler *s, const vug_scheduled *to)
 {
     for (const vug_scheduled *other = s->first; other; other = other->next) {
         if (other != to && vug_kv_sequence_has_pages(&other->kv))
             return true;
     }
-    return s->n_parts > 0;
+    return s->n_parts > 0 || s->n_reading > 0;
 }
 
 static uint64_t available_bytes(const vug_model *m)
@@ -78,7 +77,7 @@ static bool admit(vug_scheduler *s, vug_scheduled *sequence)
     while (vug_kv_sequence_lacks(&sequence->kv, ask < room ? ask : room) >
            available_bytes(s->model)) {
         if (!suspend_another(s, sequence))
-            return !must_wait(s, sequence);
+            return !vug_scheduler_must_wait(s, sequence);
     }
     return true;
 }
@@ -187,7 +186,7 @@ static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, s
     if (part.n == 0)
         return 0;
     const vug_status st = vug_scheduler_provide(s, sequence, part.n);
-    if (st == VUG_LIMIT && must_wait(s, sequence))
+    if (st == VUG_LIMIT && vug_scheduler_must_wait(s, sequence))
         return 0;
     if (st != VUG_OK) {
         vug_scheduled_finish(sequence, st);
@@ -254,7 +253,7 @@ static void add_prompts(vug_scheduler *s, vug_scheduled *const *prompt, size_t n
 static bool fail_oldest(vug_scheduler *s, size_t n_waiting)
 {
     vug_scheduled *oldest = oldest_of(s->waiting, n_waiting);
-    if (!oldest || must_wait(s, oldest))
+    if (!oldest || vug_scheduler_must_wait(s, oldest))
         return false;
     const vug_kv_pool_stats pool = vug_kv_pool_get_stats(s->model->kv_pool);
     const uint64_t needed = vug_kv_sequence_lacks(&oldest->kv, oldest->job->n - oldest->done);

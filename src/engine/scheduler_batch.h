@@ -18,6 +18,7 @@ struct vug_scheduler {
     double step_end;     /* when the running step of several sequences will probably end; 0: none */
     double cancelled_at; /* when a call of that step was first seen to be cancelled; 0: none was */
     vug_cancel_token stop_step; /* of that step */
+    int n_reading;              /* threads that hold pages to read them from disk */
     int readers;                /* callers that copy rows of logits from the workspace */
     size_t n_expected;          /* sequences that are about to be extended again */
     double deadline;            /* how long the next step waits for them */
@@ -67,6 +68,8 @@ static inline bool vug_scheduler_should_stop(double now, double step_end, double
  * wait for the pages of others; if there are no others, the job of the oldest one fails. Returns
  * false if nothing changed. */
 bool vug_scheduler_choose(vug_scheduler *scheduler);
+/* Whether others, or the parts of the step, hold pages that `to` may not take, but will get. */
+bool vug_scheduler_must_wait(const vug_scheduler *scheduler, const vug_scheduled *to);
 /* Provides the pages for the next `n` tokens of a sequence, at the cost of newer sequences. */
 VUG_MUST_CHECK vug_status vug_scheduler_provide(vug_scheduler *scheduler, vug_scheduled *sequence,
                                                 size_t n);

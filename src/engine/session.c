@@ -118,12 +118,10 @@ vug_status vug_session_prepare(vug_session *s, const int32_t *id, size_t n,
 
 void vug_session_mark(vug_session *s, size_t at, vug_mark_kind kind)
 {
-    vug_kv_sequence *sequence = &s->sequence.kv;
     /* Every conversation with this system turn goes through its last whole block. */
     if (kind == VUG_MARK_SYSTEM)
         at -= at % VUG_KV_PAGE;
-    if (at > sequence->n_tokens && sequence->n_marks < VUG_MAX_MARKS)
-        sequence->mark[sequence->n_marks++] = (vug_mark){ at, kind };
+    vug_scheduler_mark(s->model->scheduler, &s->sequence, (vug_mark){ at, kind });
 }
 
 /* ---- steps --------------------------------------------------------------------------- */

@@ -161,6 +161,54 @@ static void test_lower_kinds_are_given_up_first(void **state)
     help_prefix_close(&c);
 }
 
+/* Earlier turns go before the last three of any conversation, and before ends of system turns. */
+static void test_earlier_turns_are_given_up_first(void **state)
+{
+    (void)state;
+    help_prefix_cache c;
+    help_prefix_open(&c, &sliding);
+    const help_token_ids mine = help_sequence_tokens(1), other = help_sequence_tokens(2);
+    static const size_t others[] = { BLOCK + 3, BLOCK + 4, BLOCK + 5 };
+    static const size_t turn[] = { 3 * BLOCK, 5 * BLOCK, 6 * BLOCK, 7 * BLOCK, 8 * BLOCK };
+    cache_with_pins(&c, help_sequence_tokens(3).id, (size_t[]){ BLOCK }, 1, VUG_MARK_SYSTEM);
+    cache_with_pins(&c, other.id, others, 3, VUG_MARK_TURN);
+    cache_with_pins(&c, mine.id, turn, 5, VUG_MARK_TURN);
+    assert_int_equal(help_prefix_stats(&c).snapshots, 9);
+    /* These two cost most to compute again, and are newer than those of the other. */
+    for (size_t i = 0; i < 2; i++)
+        assert_true(vug_prefix_snapshots_give_up(c.tree));
+    assert_false(is_pinned(&c, mine.id, turn[0]) || is_pinned(&c, mine.id, turn[1]));
+    for (size_t i = 2; i < 5; i++)
+        assert_true(is_pinned(&c, mine.id, turn[i]));
+    assert_int_equal(help_prefix_stats(&c).snapshots, 7);
+    help_prefix_close(&c);
+}
+
+/* A turn that is marked again, as that of the question in a loop of tool calls, is a last one. */
+static void test_turns_that_are_marked_again_stay(void **state)
+{
+    (void)state;
+    help_prefix_cache c;
+    help_prefix_open(&c, &sliding);
+    const help_token_ids t = help_sequence_tokens(1);
+    help_sequence s;
+    help_sequence_start(&c, &s, 0, t.id, 10 * BLOCK, 10 * BLOCK);
+    for (size_t b = s.n / BLOCK; b < 10; b++) {
+        assert_true(help_sequence_advance(&c, &s, t.id + s.n, BLOCK));
+        vug_prefix_pin(c.tree, s.node, BLOCK, VUG_MARK_TURN);
+        vug_prefix_pin(c.tree, s.node, s.n, VUG_MARK_TURN);
+        help_sequence_slide(&c, &s);
+    }
+    help_sequence_end(&c, &s);
+    assert_int_equal(help_prefix_stats(&c).snapshots, 10);
+    for (size_t i = 0; i < 6; i++)
+        assert_true(vug_prefix_snapshots_give_up(c.tree));
+    assert_true(is_pinned(&c, t.id, BLOCK));
+    for (size_t b = 8; b <= 10; b++)
+        assert_true(is_pinned(&c, t.id, b * BLOCK));
+    help_prefix_close(&c);
+}
+
 /* What is missed least is what costs least to compute again from the boundary before. */
 static void test_boundaries_close_to_the_one_before_go_first(void **state)
 {
@@ -169,7 +217,7 @@ static void test_boundaries_close_to_the_one_before_go_first(void **state)
     help_prefix_open(&c, &sliding);
     const help_token_ids t = help_sequence_tokens(1);
     const size_t pin[] = { 4 * BLOCK, 4 * BLOCK + 20, 4 * BLOCK + 60, 4 * BLOCK + 63 };
-    cache_with_pins(&c, t.id, pin, 4, VUG_MARK_TURN);
+    cache_with_pins(&c, t.id, pin, 4, VUG_MARK_SYSTEM);
     assert_int_equal(help_prefix_stats(&c).snapshots, 4);
     /* The second needs blocks 2 to 4, among which are the pages of all others. */
     assert_int_equal(help_prefix_stats(&c).snapshot_bytes, 3 * UNIT);
@@ -365,6 +413,8 @@ int main(void)
         cmocka_unit_test(test_only_boundaries_with_all_pages_are_pinned),
         cmocka_unit_test(test_snapshots_are_given_up_when_the_share_is_exceeded),
         cmocka_unit_test(test_lower_kinds_are_given_up_first),
+        cmocka_unit_test(test_earlier_turns_are_given_up_first),
+        cmocka_unit_test(test_turns_that_are_marked_again_stay),
         cmocka_unit_test(test_boundaries_close_to_the_one_before_go_first),
         cmocka_unit_test(test_a_new_snapshot_displaces_others),
         cmocka_unit_test(test_a_snapshot_in_use_stays),

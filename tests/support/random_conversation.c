@@ -124,8 +124,9 @@ static bool on_piece(const vug_piece *piece, void *user)
 static bool on_step(const vug_step *step, void *user)
 {
     running_call *call = user;
-    if (step->n_logits > 0)
-        keep_row(call->c, (size_t)(step->first + step->n) - 1, step->logits);
+    const size_t end = (size_t)(step->first + step->n), n = (size_t)step->n_logits;
+    for (size_t i = 0; i < n; i++)
+        keep_row(call->c, end - n + i, step->logits + i * call->c->n_vocab);
     return interrupt_call(call);
 }
 
@@ -148,9 +149,11 @@ static running_call begin_call(random_conversation *c, vug_session *session)
 static vug_status forward(random_conversation *c, vug_session *session)
 {
     running_call call = begin_call(c, session);
-    const vug_forward_options o = {
-        .chunk = (int)random_below(c, 3) * 20, .cancel = c->own, .on_step = on_step, .user = &call
-    };
+    const vug_forward_options o = { .chunk = (int)random_below(c, 3) * 20,
+                                    .all_logits = one_in(c, 3),
+                                    .cancel = c->own,
+                                    .on_step = on_step,
+                                    .user = &call };
     vug_err err = { 0 };
     const vug_status st = vug_session_forward(session, c->id, c->n, &o, &err);
     c->n_cancelled += st == VUG_CANCELLED;
