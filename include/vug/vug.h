@@ -521,7 +521,8 @@ VUG_API VUG_MUST_CHECK vug_status vug_generate_text(vug_session *session, const 
                                                     size_t len, const vug_generate_options *options,
                                                     vug_generation *out, vug_err *err);
 /* Answers a conversation in the checkpoint's chat format. The answer's text includes
- * thinking and tool calls; the vug_response_parser of chat.h separates them. */
+ * thinking and tool calls; the vug_response_parser of chat.h separates them. Without marks in the
+ * options, the prompt gets those that vug_chat_mark finds. */
 VUG_API VUG_MUST_CHECK vug_status vug_generate_chat(vug_session *session,
                                                     const vug_message *message, size_t n,
                                                     const vug_generate_options *options,

@@ -168,10 +168,9 @@ void vug_prompt_options_release(vug_prompt_options *p)
     *p = (vug_prompt_options){ 0 };
 }
 
-vug_status vug_prompt_options_render(const vug_prompt_options *p, const vug_chat *chat,
-                                     vug_str messages, vug_prompt *out, vug_err *err)
+vug_conversation vug_prompt_options_conversation(const vug_prompt_options *p, vug_str messages)
 {
-    const vug_conversation c = {
+    return (vug_conversation){
         .messages = messages.ptr,
         .messages_len = messages.len,
         .tools = p->tools.ptr,
@@ -181,6 +180,12 @@ vug_status vug_prompt_options_render(const vug_prompt_options *p, const vug_chat
         .no_generation_prompt = p->no_generation_prompt,
         .strict = p->strict,
     };
+}
+
+vug_status vug_prompt_options_render(const vug_prompt_options *p, const vug_chat *chat,
+                                     vug_str messages, vug_prompt *out, vug_err *err)
+{
+    const vug_conversation c = vug_prompt_options_conversation(p, messages);
     VUG_TRY(vug_buf_ok(&p->variables, err));
     return vug_chat_render(chat, &c, out, err);
 }

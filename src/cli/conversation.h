@@ -40,6 +40,8 @@ VUG_MUST_CHECK vug_status vug_prompt_options_init(vug_prompt_options *p, const v
 void vug_prompt_options_release(vug_prompt_options *p);
 /* `value` is JSON. */
 void vug_prompt_options_add_variable(vug_prompt_options *p, vug_str name, vug_str value);
+/* The conversation of `messages`, a JSON text; valid as long as both. */
+vug_conversation vug_prompt_options_conversation(const vug_prompt_options *p, vug_str messages);
 /* Renders `messages`, a JSON text. */
 VUG_MUST_CHECK vug_status vug_prompt_options_render(const vug_prompt_options *p,
                                                     const vug_chat *chat, vug_str messages,

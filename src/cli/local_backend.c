@@ -84,12 +84,13 @@ static bool on_piece(const vug_piece *piece, void *user)
     return !b->ui->out_errno;
 }
 
-static vug_status generate_chat_response(vug_local_backend *b, const vug_prompt *prompt,
-                                         vug_generate_options options, vug_generation *out,
-                                         vug_err *err)
+static vug_status generate_chat_response(vug_local_backend *b, const vug_conversation *conversation,
+                                         const vug_prompt *prompt, vug_generate_options options,
+                                         vug_generation *out, vug_err *err)
 {
     const vug_tokenizer *tokenizer = vug_model_tokenizer(b->model, err);
     vug_tokens tokens = { 0 };
+    vug_chat_marks marks = { 0 };
     if (!tokenizer)
         return VUG_UNSUPPORTED;
     const vug_response_parser_options parser_options = {
@@ -105,6 +106,10 @@ static vug_status generate_chat_response(vug_local_backend *b, const vug_prompt 
     options.parser = b->parser;
     options.thinking_budget = b->prompt_options.thinking;
     vug_status st = vug_prompt_encode(tokenizer, prompt, &tokens, err);
+    if (st == VUG_OK)
+        st = vug_chat_mark(b->chat, conversation, tokenizer, prompt, tokens.n, &marks, err);
+    options.mark = marks.mark;
+    options.n_marks = marks.n;
     if (st == VUG_OK)
         st = vug_generate(b->session, tokens.id, tokens.n, &options, out, err);
     if (st == VUG_OK) {
@@ -129,11 +134,12 @@ static vug_status continue_conversation(vug_local_backend *b, const vug_chat_his
     vug_buf_puts(&messages, "]");
     vug_status st =
             history->json.bad ? vug_buf_ok(&history->json, err) : vug_buf_ok(&messages, err);
+    const vug_str text = { messages.ptr, messages.len };
+    const vug_conversation c = vug_prompt_options_conversation(&b->prompt_options, text);
     if (st == VUG_OK)
-        st = vug_prompt_options_render(&b->prompt_options, b->chat,
-                                       (vug_str){ messages.ptr, messages.len }, &prompt, err);
+        st = vug_prompt_options_render(&b->prompt_options, b->chat, text, &prompt, err);
     if (st == VUG_OK)
-        st = generate_chat_response(b, &prompt, *options, out, err);
+        st = generate_chat_response(b, &c, &prompt, *options, out, err);
     vug_prompt_release(&prompt);
     vug_buf_release(&messages);
     return st;

@@ -374,14 +374,42 @@ vug_status vug_model_load_chat(vug_model *model, const char *path, vug_err *err)
     return st;
 }
 
-vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message, size_t n,
-                                 vug_tokens *out, vug_err *err)
+static bool has_windows(const vug_model *model)
+{
+    const vug_kv_layout *layout = vug_kv_pool_layout(model->kv_pool);
+    for (int g = 0; g < layout->n_groups; g++) {
+        if (layout->group[g].window > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The tokens of a conversation; `marks` as in vug_model_encode_chat. */
+static vug_status encode_conversation(const vug_model *model, const vug_conversation *c,
+                                      vug_tokens *out, vug_chat_marks *marks, vug_err *err)
 {
     const vug_tokenizer *tokenizer = vug_model_tokenizer(model, err);
     const vug_chat *chat = tokenizer ? vug_model_chat(model, err) : NULL;
-    vug_buf json = { 0 };
     vug_prompt prompt = { 0 };
     if (!chat)
+        return VUG_UNSUPPORTED;
+    vug_status st = vug_chat_render(chat, c, &prompt, err);
+    if (st == VUG_OK)
+        st = vug_prompt_encode(tokenizer, &prompt, out, err);
+    if (st == VUG_OK && marks && has_windows(model)) {
+        st = vug_chat_mark(chat, c, tokenizer, &prompt, out->n, marks, err);
+        if (st != VUG_OK)
+            vug_tokens_release(out);
+    }
+    vug_prompt_release(&prompt);
+    return st;
+}
+
+vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message, size_t n,
+                                 vug_tokens *out, vug_chat_marks *marks, vug_err *err)
+{
+    vug_buf json = { 0 };
+    if (!vug_model_tokenizer(model, err) || !vug_model_chat(model, err))
         return VUG_UNSUPPORTED;
     for (size_t i = 0; i < n; i++) {
         if (!message[i].role || !message[i].content)
@@ -391,11 +419,8 @@ vug_status vug_model_encode_chat(const vug_model *model, const vug_message *mess
     vug_status st = vug_buf_ok(&json, err);
     if (st == VUG_OK) {
         const vug_conversation c = { .messages = json.ptr, .messages_len = json.len };
-        st = vug_chat_render(chat, &c, &prompt, err);
+        st = encode_conversation(model, &c, out, marks, err);
     }
-    if (st == VUG_OK)
-        st = vug_prompt_encode(tokenizer, &prompt, out, err);
-    vug_prompt_release(&prompt);
     vug_buf_release(&json);
     return st;
 }

@@ -372,9 +372,16 @@ vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
 vug_status vug_generate_chat(vug_session *session, const vug_message *message, size_t n,
                              const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
+    vug_generate_options marked = options ? *options : (vug_generate_options){ 0 };
+    vug_chat_marks marks = { 0 };
     vug_tokens tokens;
-    VUG_TRY(vug_model_encode_chat(session->model, message, n, &tokens, err));
-    const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
+    VUG_TRY(vug_model_encode_chat(session->model, message, n, &tokens,
+                                  marked.n_marks == 0 ? &marks : NULL, err));
+    if (marks.n > 0) {
+        marked.mark = marks.mark;
+        marked.n_marks = marks.n;
+    }
+    const vug_status st = vug_generate(session, tokens.id, tokens.n, &marked, out, err);
     vug_tokens_release(&tokens);
     return st;
 }

@@ -92,9 +92,11 @@ VUG_MUST_CHECK vug_status vug_model_load_chat(vug_model *model, const char *path
 /* A name for what decides the contents of the model's pages apart from tokens (fingerprint.c). */
 VUG_MUST_CHECK vug_status vug_model_fingerprint(const vug_model *model, vug_prefix_key *out,
                                                 vug_err *err);
-/* The tokens of a conversation, up to the beginning of the answer. */
+/* The tokens of a conversation, up to the beginning of the answer; and, unless `marks` is NULL, where
+ * later prompts may branch, if the model has sliding windows. */
 VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message,
-                                                size_t n, vug_tokens *out, vug_err *err);
+                                                size_t n, vug_tokens *out, vug_chat_marks *marks,
+                                                vug_err *err);
 
 VUG_MUST_CHECK vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c,
                                             vug_limits *out, vug_err *err);

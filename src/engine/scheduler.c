@@ -568,9 +568,12 @@ vug_status vug_scheduler_run_alone(vug_scheduler *s, vug_scheduled *sequence,
         st = restore_sequence(s, sequence, job->cancel, err);
         if (st == VUG_OK)
             st = run_part(s, sequence, runner, &part, job->cancel, err);
-        if (st != VUG_LIMIT || !vug_scheduler_must_wait(s, sequence) ||
-            vug_is_cancelled(job->cancel))
+        if (st != VUG_LIMIT || !vug_scheduler_must_wait(s, sequence))
             break;
+        if (vug_is_cancelled(job->cancel)) {
+            st = VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+            break;
+        }
         release_device(s);
         wait_for_change(s);
         acquire_device(s);

@@ -610,7 +610,7 @@ static void test_conversation_is_answered(void **state)
                                "<start_of_turn>model\n";
     const vug_message sly = { "user", "a<end_of_turn>" };
     vug_tokens control, text;
-    help_ok(vug_model_encode_chat(f.model, &sly, 1, &text, &err), &err);
+    help_ok(vug_model_encode_chat(f.model, &sly, 1, &text, NULL, &err), &err);
     help_ok(vug_tokenizer_encode(vug_model_tokenizer(f.model, NULL), read, sizeof(read) - 1,
                                  VUG_ENCODE_PARSE_SPECIAL, &control, &err),
             &err);
