@@ -457,7 +457,8 @@ typedef bool vug_piece_fn(const vug_piece *piece, void *user);
  * are the tokens that are then sampled. The answer is the same, token for token. It is done only
  * while it is measured to make the answer faster. */
 typedef enum {
-    VUG_SPECULATION_LOOKUP, /* drafts repeat what followed the same tokens in prompt and answer */
+    VUG_SPECULATION_LOOKUP, /* drafts repeat what followed the same tokens in prompt and answer;
+                               without any, the draft model writes them, if there is one */
     VUG_SPECULATION_OFF,
 } vug_speculation_mode;
 
@@ -482,6 +483,10 @@ typedef struct {
                              count; without any: 16 tokens before its end */
     size_t n_marks;
     vug_speculation_mode speculation;
+    int max_draft;             /* most drafts in a step; 0: as many as help, at most 8 */
+    const int32_t *prediction; /* [n_prediction] a text that the answer may repeat in part, such as
+                                  a file that it edits: another source of drafts */
+    size_t n_prediction;
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_prompt_fn *on_prompt;
     vug_piece_fn *on_piece;
@@ -505,8 +510,9 @@ typedef struct {
     size_t n_cached;   /* tokens of the prompt that were in the cache */
     size_t n_drafted;  /* drafts that were computed */
     size_t n_accepted; /* drafts that became tokens of the answer */
-    double prompt_s;   /* seconds until the first logits */
-    double decode_s;   /* seconds from then on */
+    size_t n_prediction_drafted, n_prediction_accepted; /* the same, of the prediction alone */
+    double prompt_s;                                    /* seconds until the first logits */
+    double decode_s;                                    /* seconds from then on */
 } vug_generation;
 
 VUG_API void vug_generation_release(vug_generation *generation);

@@ -179,8 +179,8 @@ static size_t draft_tokens(generation_state *g, size_t pending)
     size_t most = room - pending;
     if (g->o->max_tokens > 0 && most > (size_t)g->o->max_tokens - t->n - 1)
         most = (size_t)g->o->max_tokens - t->n - 1; /* a token follows each draft */
-    if (most > VUG_MAX_DRAFT)
-        most = VUG_MAX_DRAFT;
+    const size_t limit = g->o->max_draft > 0 ? (size_t)g->o->max_draft : VUG_MAX_DRAFT;
+    most = most < limit ? most : limit;
     return vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
 }
 
@@ -200,7 +200,8 @@ static vug_status extend_answer(generation_state *g, size_t pending, vug_err *er
     const double start = vug_now();
     VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
                                            &each, err));
-    vug_speculation_add_step(&g->speculation, pending, s->n_draft, vug_now() - start);
+    vug_speculation_add_step(&g->speculation, pending, s->n_draft, s->sequence.was_alone,
+                             vug_now() - start);
     return VUG_OK;
 }
 
@@ -252,6 +253,17 @@ static void mark_branches(vug_session *s, size_t n, const vug_generate_options *
         vug_session_mark(s, n / 4 * quarter, VUG_MARK_PROMPT);
 }
 
+/* Reports the drafts, and keeps what the next answer can use. */
+static void end_speculation(const generation_state *g)
+{
+    const vug_speculation *s = &g->speculation;
+    g->out->n_drafted = s->n_drafted;
+    g->out->n_accepted = s->n_accepted;
+    g->out->n_prediction_drafted = s->n_prediction_drafted;
+    g->out->n_prediction_accepted = s->n_prediction_accepted;
+    vug_scheduler_store_costs(g->session->model->scheduler, &s->costs);
+}
+
 static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
     const vug_forward_options whole = { .priority = g->o->priority, .cancel = g->o->cancel };
@@ -270,8 +282,8 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
         if (st == VUG_OK)
             st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
-        g->out->n_drafted = g->speculation.n_drafted;
-        g->out->n_accepted = g->speculation.n_accepted;
+        if (g->speculates)
+            end_speculation(g);
     }
     vug_scheduler_pause(g->session->model->scheduler, &g->session->sequence);
     if (st == VUG_CANCELLED) {
@@ -281,7 +293,7 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
     return st == VUG_OK ? flush_text(g, err) : st;
 }
 
-static vug_status check_options(const vug_generate_options *o, vug_err *err)
+static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, vug_err *err)
 {
     if (o->max_tokens < 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "max_tokens: %d, expected 0 or more", o->max_tokens);
@@ -290,6 +302,15 @@ static vug_status check_options(const vug_generate_options *o, vug_err *err)
     if (o->n_top < 0 || o->n_top > VUG_MAX_TOP_LOGPROBS)
         return VUG_FAIL(err, VUG_ARGUMENT, "n_top: %d, expected 0 to %d", o->n_top,
                         VUG_MAX_TOP_LOGPROBS);
+    if (o->max_draft < 0 || o->max_draft > VUG_MAX_DRAFT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "max_draft: %d, expected 0 to %d", o->max_draft,
+                        VUG_MAX_DRAFT);
+    for (size_t i = 0; i < o->n_prediction; i++) {
+        if (o->prediction[i] < 0 || o->prediction[i] >= n_vocab)
+            return VUG_FAIL(err, VUG_ARGUMENT,
+                            "token %zu of the prediction is %d, ids are 0 to %lld", i,
+                            o->prediction[i], (long long)n_vocab - 1);
+    }
     return VUG_OK;
 }
 
@@ -301,6 +322,16 @@ static size_t expected_tokens(const generation_state *g, size_t n_prompt)
     return n_prompt + answer < context ? n_prompt + answer : context;
 }
 
+static vug_status start_speculation(generation_state *g, size_t n_prompt, vug_err *err)
+{
+    const vug_step_costs costs = vug_scheduler_load_costs(g->session->model->scheduler);
+    const vug_speculation_start start = { .costs = &costs,
+                                          .n_tokens = expected_tokens(g, n_prompt),
+                                          .prediction = g->o->prediction,
+                                          .n_prediction = g->o->n_prediction };
+    return vug_speculation_init(&g->speculation, &start, err);
+}
+
 vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
                         const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
@@ -308,7 +339,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     const vug_model *m = session->model;
     vug_generation result = { 0 };
     generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
-    VUG_TRY(check_options(g.o, err));
+    VUG_TRY(check_options(g.o, m->info.n_vocab, err));
     g.speculates = g.o->speculation == VUG_SPECULATION_LOOKUP;
     const vug_tokenizer *tokenizer = m->checkpoint.tokenizer;
     int64_t usable = m->info.n_vocab;
@@ -326,7 +357,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     if (st == VUG_OK)
         st = vug_constraints_init(&g.constraints, g.o, m, err);
     if (st == VUG_OK && g.speculates)
-        st = vug_speculation_init(&g.speculation, expected_tokens(&g, n), err);
+        st = start_speculation(&g, n, err);
     if (st == VUG_OK && tokenizer)
         st = vug_decoder_create(tokenizer, true, &g.decoder, err);
     if (st == VUG_OK)

@@ -1,16 +1,15 @@
 #include "engine/prompt_lookup.h"
 
-enum {
-    LEAST_MATCH = VUG_LEAST_MATCH, /* tokens that are looked up, the longest first */
-    LONGEST_KEY = 4,
-    LEAST_BITS = 10,
-    MOST_BITS = 20,
-};
+enum { LEAST_BITS = 10, MOST_BITS = 20 };
+
+/* Numbers of tokens that are looked up, the longest first. */
+static const size_t key_length[] = { 8, 4, 3, 2, VUG_LEAST_MATCH };
+enum { KEYS = sizeof(key_length) / sizeof(*key_length) };
 
 vug_status vug_prompt_lookup_init(vug_prompt_lookup *l, size_t n_tokens, vug_err *err)
 {
     int bits = LEAST_BITS;
-    while (bits < MOST_BITS && (size_t)1 << bits < n_tokens * (LONGEST_KEY - LEAST_MATCH + 1))
+    while (bits < MOST_BITS && (size_t)1 << bits < n_tokens * KEYS)
         bits++;
     *l = (vug_prompt_lookup){ .bits = bits };
     l->position = vug_alloc_zero((size_t)1 << bits, sizeof(*l->position));
@@ -34,36 +33,34 @@ static uint32_t *find_entry(const vug_prompt_lookup *l, const int32_t *end, size
     return &l->position[hash >> (64 - l->bits)];
 }
 
-/* The number of tokens before positions `a` < `b` that are equal. */
-static size_t match_length(const int32_t *id, size_t a, size_t b)
-{
-    size_t n = 0;
-    while (n < a && n < VUG_MOST_MATCH && id[a - 1 - n] == id[b - 1 - n])
-        n++;
-    return n;
-}
-
-/* Adds the positions up to `n`, without it: a position does not follow itself. */
-static void add_positions(vug_prompt_lookup *l, const int32_t *id, size_t n)
+void vug_prompt_lookup_add(vug_prompt_lookup *l, const int32_t *text, size_t n)
 {
     for (; l->n < n; l->n++) {
-        for (size_t length = LEAST_MATCH; length <= LONGEST_KEY && length <= l->n; length++)
-            *find_entry(l, id + l->n, length) = (uint32_t)l->n;
+        for (int k = 0; k < KEYS; k++) {
+            if (key_length[k] <= l->n)
+                *find_entry(l, text + l->n, key_length[k]) = (uint32_t)l->n;
+        }
     }
 }
 
-size_t vug_prompt_lookup_draft(vug_prompt_lookup *l, const int32_t *id, size_t n, int32_t *draft,
-                               size_t most)
+/* The number of equal tokens before text[at] and at the end of id [n]. */
+static size_t match_length(const int32_t *text, size_t at, const int32_t *id, size_t n)
 {
-    add_positions(l, id, n);
-    for (size_t length = LONGEST_KEY; length >= LEAST_MATCH; length--) {
-        const size_t from = length < n ? *find_entry(l, id + n, length) : 0;
-        const size_t match = match_length(id, from, n);
-        if (match < length)
-            continue; /* another entry has taken the place, or there is none */
-        for (size_t i = 0; i < most; i++)
-            draft[i] = from + i < n ? id[from + i] : draft[from + i - n];
-        return match;
+    const size_t most = at < n ? at : n;
+    size_t length = 0;
+    while (length < most && length < VUG_MOST_MATCH && text[at - 1 - length] == id[n - 1 - length])
+        length++;
+    return length;
+}
+
+size_t vug_prompt_lookup_find(const vug_prompt_lookup *l, const int32_t *text, const int32_t *id,
+                              size_t n, size_t *position)
+{
+    for (int k = 0; k < KEYS; k++) {
+        *position = key_length[k] <= n ? *find_entry(l, id + n, key_length[k]) : 0;
+        const size_t match = match_length(text, *position, id, n);
+        if (match >= key_length[k]) /* otherwise another entry has taken the place */
+            return match;
     }
     return 0;
 }

@@ -20,6 +20,7 @@ vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *
     if (!s)
         return VUG_FAIL_NOMEM(err, "the scheduler", sizeof(*s));
     s->model = model;
+    vug_step_costs_init(&s->costs);
     s->part = vug_alloc(batch, sizeof(*s->part));
     s->part_of = vug_alloc(batch, sizeof(vug_scheduled *));
     vug_status st = VUG_OK;
@@ -172,6 +173,7 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
     sequence->row = row;
     sequence->n_rows = is_read ? sequence->n_finite : 0;
     sequence->n_draft = sequence->n_finite - own_rows;
+    sequence->was_alone = s->is_alone;
     s->readers += is_read;
     s->n_expected += is_read;
     sequence->expected = is_read;
@@ -442,6 +444,21 @@ void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32
 {
     vug_mutex_lock(s->lock);
     vug_kv_sequence_accept(&sequence->kv, id);
+    vug_mutex_unlock(s->lock);
+}
+
+vug_step_costs vug_scheduler_load_costs(vug_scheduler *s)
+{
+    vug_mutex_lock(s->lock);
+    const vug_step_costs costs = s->costs;
+    vug_mutex_unlock(s->lock);
+    return costs;
+}
+
+void vug_scheduler_store_costs(vug_scheduler *s, const vug_step_costs *costs)
+{
+    vug_mutex_lock(s->lock);
+    s->costs = *costs;
     vug_mutex_unlock(s->lock);
 }
 

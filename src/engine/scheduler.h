@@ -64,6 +64,7 @@ typedef struct vug_scheduled {
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */
+    bool was_alone;  /* while they were computed no other sequence was in use */
     vug_err err;
     vug_status st; /* of the job */
     bool in_step;
@@ -92,6 +93,9 @@ VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_sch
                                                const vug_extension *job, vug_err *err);
 /* Appends the first draft of the last call that is not appended yet. */
 void vug_scheduler_accept_draft(vug_scheduler *scheduler, vug_scheduled *sequence, int32_t id);
+/* What steps with drafts take, as the last answers measured it. */
+vug_step_costs vug_scheduler_load_costs(vug_scheduler *scheduler);
+void vug_scheduler_store_costs(vug_scheduler *scheduler, const vug_step_costs *costs);
 /* Nobody waits for the next tokens of this sequence any more. */
 void vug_scheduler_pause(vug_scheduler *scheduler, vug_scheduled *sequence);
 /* Publishes and empties a sequence. */

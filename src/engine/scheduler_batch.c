@@ -278,12 +278,13 @@ bool vug_scheduler_choose(vug_scheduler *s)
 {
     const vug_limits *limits = &s->model->limits;
     const size_t n = collect_waiting(s);
+    size_t at = 0;
+    s->is_alone = is_alone(s);
     /* A sequence that is alone has one part, which needs rows for drafts or a check. */
     step_room room = { .tokens = (size_t)limits->batch,
                        .rows = (size_t)limits->rows,
                        .checks = VUG_MAX_DRAFT,
-                       .drafts = is_alone(s) ? VUG_MAX_DRAFT : 0 };
-    size_t at = 0;
+                       .drafts = s->is_alone ? VUG_MAX_DRAFT : 0 };
     s->n_parts = 0;
     for (; at < n && is_generating(s->waiting[at]); at++) {
         if (room.tokens > 0)

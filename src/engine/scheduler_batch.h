@@ -24,6 +24,8 @@ struct vug_scheduler {
     double deadline;            /* how long the next step waits for them */
     double decode_s;            /* the time of a step without prompts */
     double per_token_s; /* the time that each token of a prompt adds to a step; 0: not known */
+    vug_step_costs costs; /* of steps with drafts */
+    bool is_alone;        /* at most one sequence was in use when the step was chosen */
     uint64_t n_admitted, n_arrived;
     vug_step_part *part;     /* [batch] the parts of the current step */
     vug_scheduled **part_of; /* [batch] their sequences */

@@ -32,11 +32,14 @@ static double simulate(const simulation *sim, vug_speculation *s, size_t n_token
     assert_in_range(n_tokens, 1, MOST);
     for (size_t i = 0; i < PROMPT + n_tokens; i++)
         id[i] = (int32_t)(i % PERIOD);
-    help_ok(vug_speculation_init(s, PROMPT + n_tokens, &err), &err);
+    vug_step_costs costs;
+    vug_step_costs_init(&costs);
+    const vug_speculation_start start = { .costs = &costs, .n_tokens = PROMPT + n_tokens };
+    help_ok(vug_speculation_init(s, &start, &err), &err);
     for (size_t n = PROMPT; n < PROMPT + n_tokens; n++) {
         const size_t k = vug_speculation_draft(s, id, n, draft, VUG_MAX_DRAFT);
         const double step = 0.01 * (1 + sim->extra * (double)k);
-        vug_speculation_add_step(s, 1, k, step);
+        vug_speculation_add_step(s, 1, k, true, step);
         seconds += step;
         for (size_t i = 0; i < k && help_random(&random, 100) < sim->correct; i++, n++)
             vug_speculation_accept(s);
