@@ -224,11 +224,13 @@ typedef struct {
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2";
                               NULL: the best that the machine has */
-    const char *profile;   /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
+    const char *draft;   /* a smaller model with the same tokenizer, opened like this one: it writes
+                              drafts for speculative decoding; NULL: none; for vug_model_open only */
+    const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
                               beside the weights if it exists, else "prefill" */
-    const char *kv;        /* the element format of KV caches: "f32", "f16", "bf16", "q8"; NULL:
+    const char *kv;      /* the element format of KV caches: "f32", "f16", "bf16", "q8"; NULL:
                               the profile's choice, else "f32" */
-    bool lazy;             /* load weights on first use instead of at open */
+    bool lazy;           /* load weights on first use instead of at open */
     vug_progress_fn *progress;
     void *user; /* passed to progress and warn */
 } vug_model_options;
@@ -252,6 +254,7 @@ typedef struct {
     uint64_t cache;         /* keys and values of `slots` sessions for the whole context */
     uint64_t session_cache; /* the same of one session; not in `total` */
     uint64_t snapshot;      /* keys and values of a snapshot of sliding windows; not in `total` */
+    uint64_t draft;         /* all of the draft model, with keys and values for `slots` sessions */
     uint64_t process;       /* the process's own code and stacks, estimated */
     uint64_t total;
 } vug_memory_plan;

@@ -45,6 +45,7 @@ double vug_inspect_bits_per_weight(const vug_format_total *total);
     X(graph, "program and tables")                       \
     X(buffers, "step buffers")                           \
     X(cache, "KV cache, whole context of all slots")     \
+    X(draft, "draft model, with its KV cache")           \
     X(process, "program code and stacks")                \
     X(total, "total")                                    \
     X(session_cache, "KV cache of one slot")             \

@@ -301,6 +301,7 @@ vug_model_options vug_options_model(const vug_options *opt)
         .threads = opt->threads,
         .memory_limit = opt->memory_limit,
         .isa = opt->isa,
+        .draft = opt->draft,
         .profile = opt->profile,
         .kv = opt->kv,
     };

@@ -2,6 +2,7 @@
  * ends. */
 #include "core/cancel.h"
 #include "engine/constraints.h"
+#include "engine/draft_model.h"
 #include "engine/sampler.h"
 #include "engine/speculation.h"
 
@@ -24,6 +25,9 @@ typedef struct {
     vug_constraints constraints;
     vug_speculation speculation;
     bool speculates;
+    vug_session *draft;   /* of the draft model; NULL: not begun, or there is none */
+    bool draft_is_read;   /* it has read the prompt */
+    bool has_draft;       /* the model has a draft model, which has not failed yet */
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
     vug_buf text;
@@ -169,6 +173,23 @@ static bool has_room(const generation_state *g, size_t pending)
            (g->o->max_tokens == 0 || g->out->tokens.n < (size_t)g->o->max_tokens);
 }
 
+/* Lets the draft model write drafts; returns their number. If it fails, the answer goes on without
+ * it. */
+static size_t ask_draft_model(generation_state *g, int32_t *draft, size_t n)
+{
+    const double start = vug_now();
+    if (!g->draft)
+        g->has_draft = vug_draft_session_create(g->session, &g->draft, NULL) == VUG_OK;
+    g->has_draft =
+            g->has_draft && vug_draft_session_write(g->draft, &g->sampler, draft, n, g->o->cancel);
+    if (!g->has_draft)
+        return 0;
+    if (g->draft_is_read)
+        vug_speculation_add_model_drafts(&g->speculation, n, vug_now() - start);
+    g->draft_is_read = true;
+    return n;
+}
+
 /* Writes drafts behind the answer's tokens, of which `pending` are not in the cache yet, and
  * returns their number. */
 static size_t draft_tokens(generation_state *g, size_t pending)
@@ -181,7 +202,11 @@ static size_t draft_tokens(generation_state *g, size_t pending)
         most = (size_t)g->o->max_tokens - t->n - 1; /* a token follows each draft */
     const size_t limit = g->o->max_draft > 0 ? (size_t)g->o->max_draft : VUG_MAX_DRAFT;
     most = most < limit ? most : limit;
-    return vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
+    size_t n = vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
+    if (n > 0 || !g->has_draft || !g->session->sequence.was_alone)
+        return n;
+    n = vug_speculation_ask_model(&g->speculation, most);
+    return n > 0 ? ask_draft_model(g, t->id + t->n, n) : 0;
 }
 
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
@@ -341,6 +366,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
     VUG_TRY(check_options(g.o, m->info.n_vocab, err));
     g.speculates = g.o->speculation == VUG_SPECULATION_LOOKUP;
+    g.has_draft = g.speculates && m->draft;
     const vug_tokenizer *tokenizer = m->checkpoint.tokenizer;
     int64_t usable = m->info.n_vocab;
     if (tokenizer && vug_tokenizer_size(tokenizer) < usable)
@@ -366,6 +392,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);
     vug_decoder_destroy(g.decoder);
+    vug_session_destroy(g.draft);
     vug_speculation_release(&g.speculation);
     vug_constraints_release(&g.constraints);
     vug_sampler_release(&g.sampler);

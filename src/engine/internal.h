@@ -77,7 +77,9 @@ struct vug_model {
     vug_limits limits;
     vug_step_runner main; /* one row of logits per sequence, and for drafts */
     struct vug_scheduler *scheduler;
-    vug_kv_pool *kv_pool; /* guarded by the scheduler, as the prefix tree */
+    bool is_draft;           /* it writes drafts for another model */
+    struct vug_model *draft; /* writes drafts for this one; NULL: none */
+    vug_kv_pool *kv_pool;    /* guarded by the scheduler, as the prefix tree */
     vug_prefix_tree *prefix_tree;
     vug_kv_disk *kv_disk; /* NULL: none */
     vug_prefix_key prefix_key;

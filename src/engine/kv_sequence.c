@@ -232,6 +232,15 @@ void vug_kv_sequence_accept(vug_kv_sequence *s, int32_t id)
         s->token[s->n_tokens++] = id;
 }
 
+/* One block more than the windows need was kept, so what the earlier tokens see is there. */
+bool vug_kv_sequence_truncate(vug_kv_sequence *s, size_t n)
+{
+    if (s->n < s->n_tokens || n > s->n || n < s->n / PAGE * PAGE)
+        return false;
+    s->n = s->n_tokens = n;
+    return true;
+}
+
 void vug_kv_sequence_suspend(vug_kv_sequence *s)
 {
     const size_t last = s->n / PAGE, rest = s->n % PAGE;

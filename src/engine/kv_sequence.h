@@ -63,6 +63,9 @@ void vug_kv_sequence_accept(vug_kv_sequence *sequence, int32_t id);
 /* Marks a boundary: it is pinned now, if its block is published, or when that is. At most
  * VUG_MAX_MARKS wait; later ones are ignored. */
 void vug_kv_sequence_mark(vug_kv_sequence *sequence, vug_mark mark);
+/* Keeps the first `n` tokens only. Returns false, and keeps all, if a page that is published or was
+ * taken away has some of the others. */
+bool vug_kv_sequence_truncate(vug_kv_sequence *sequence, size_t n);
 /* Publishes the last tokens and empties the sequence. */
 void vug_kv_sequence_end(vug_kv_sequence *sequence);
 /* Takes the pages away after they were published; the tokens stay. */

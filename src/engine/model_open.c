@@ -1,5 +1,5 @@
 /* Opens models and describes them. */
-#include "engine/scheduler.h"
+#include "engine/draft_model.h"
 
 enum {
     DEFAULT_CONTEXT = 4096,
@@ -183,9 +183,10 @@ static void describe_model(vug_model *m)
                                                 m->backend->kv_layout(main->program), &m->limits);
     plan->cache = (uint64_t)m->limits.rows * plan->session_cache;
     plan->snapshot = snapshot_bytes(m);
+    plan->draft = m->draft ? m->draft->info.memory.total - m->draft->info.memory.process : 0;
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
-                  plan->buffers + plan->cache + plan->process;
+                  plan->buffers + plan->cache + plan->draft + plan->process;
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -253,12 +254,14 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
     return VUG_OK;
 }
 
-/* The memory for pages: what the caller allows, or what the machine can spare beside the weights,
+/* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or what the machine can spare beside the weights,
  * which may not be resident yet; but room for one session. */
 static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
 {
     const vug_memory_plan *plan = &m->info.memory;
     const uint64_t others = plan->total - plan->cache;
+    if (m->is_draft)
+        return plan->cache;
     uint64_t budget = o->kv_memory;
     if (!budget && o->memory_limit)
         budget = o->memory_limit > others ? o->memory_limit - others : 0;
@@ -332,23 +335,83 @@ static vug_status create_model(const char *path, vug_model **out, vug_err *err)
     return VUG_OK;
 }
 
-vug_status vug_model_open(const char *path, const vug_model_options *options, vug_model **out,
-                          vug_err *err)
+static void close_one(vug_model *m)
 {
-    const vug_model_options none = { 0 };
+    if (!m)
+        return;
+    vug_scheduler_destroy(m->scheduler);
+    vug_kv_disk_close(m->kv_disk);
+    vug_prefix_tree_destroy(m->prefix_tree);
+    vug_kv_pool_destroy(m->kv_pool);
+    vug_step_runner_release(&m->main);
+    if (m->weights)
+        m->backend->weights_destroy(m->weights);
+    if (m->device)
+        m->backend->close(m->device);
+    vug_chat_close(m->chat);
+    vug_checkpoint_release(&m->checkpoint);
+    vug_free(m->path);
+    vug_free(m);
+}
+
+void vug_model_close(vug_model *m)
+{
+    vug_model *draft = m ? m->draft : NULL;
+    close_one(m);
+    close_one(draft);
+}
+
+/* Opens the model at `path`. It owns `draft`, which may be NULL, unless this fails. */
+static vug_status open_one(const char *path, const vug_model_options *o, vug_model *draft,
+                           bool is_draft, vug_model **out, vug_err *err)
+{
     vug_model *m;
     VUG_TRY(create_model(path, &m, err));
+    m->draft = draft;
+    m->is_draft = is_draft;
     vug_status st = vug_checkpoint_open(path, &m->checkpoint, err);
     if (st == VUG_OK)
-        st = open_program(m, path, options ? options : &none, err);
+        st = open_program(m, path, o, err);
     if (st == VUG_OK)
         st = vug_model_load_chat(m, path, err);
+    if (st == VUG_OK && draft)
+        st = vug_draft_model_check(m, draft, err);
     if (st != VUG_OK) {
-        vug_model_close(m);
+        close_one(m);
         return st;
     }
     *out = m;
     return VUG_OK;
+}
+
+/* What a draft model has in common with the model that it writes for. */
+static vug_model_options draft_options(const vug_model_options *o)
+{
+    return (vug_model_options){ .device = o->device,
+                                .context = o->context,
+                                .batch = o->batch,
+                                .threads = o->threads,
+                                .slots = o->slots,
+                                .snapshot_percent = o->snapshot_percent,
+                                .isa = o->isa,
+                                .kv = o->kv,
+                                .lazy = o->lazy,
+                                .progress = o->progress,
+                                .user = o->user };
+}
+
+vug_status vug_model_open(const char *path, const vug_model_options *options, vug_model **out,
+                          vug_err *err)
+{
+    const vug_model_options none = { 0 }, *o = options ? options : &none;
+    const vug_model_options of_draft = draft_options(o);
+    vug_model *draft = NULL;
+    if (o->draft)
+        VUG_TRY(open_one(o->draft, &of_draft, NULL, true, &draft, err));
+    const vug_status st = open_one(path, o, draft, false, out, err);
+    if (st != VUG_OK)
+        close_one(draft);
+    return st;
 }
 
 vug_status vug_model_from_weights(const vug_config *config, vug_weights *weights, const char *name,
@@ -372,23 +435,4 @@ vug_status vug_model_from_weights(const vug_config *config, vug_weights *weights
     }
     *out = m;
     return VUG_OK;
-}
-
-void vug_model_close(vug_model *m)
-{
-    if (!m)
-        return;
-    vug_scheduler_destroy(m->scheduler);
-    vug_kv_disk_close(m->kv_disk);
-    vug_prefix_tree_destroy(m->prefix_tree);
-    vug_kv_pool_destroy(m->kv_pool);
-    vug_step_runner_release(&m->main);
-    if (m->weights)
-        m->backend->weights_destroy(m->weights);
-    if (m->device)
-        m->backend->close(m->device);
-    vug_chat_close(m->chat);
-    vug_checkpoint_release(&m->checkpoint);
-    vug_free(m->path);
-    vug_free(m);
 }

@@ -447,6 +447,13 @@ void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32
     vug_mutex_unlock(s->lock);
 }
 
+void vug_scheduler_truncate(vug_scheduler *s, vug_scheduled *sequence, size_t n)
+{
+    vug_mutex_lock(s->lock);
+    (void)vug_kv_sequence_truncate(&sequence->kv, n);
+    vug_mutex_unlock(s->lock);
+}
+
 vug_step_costs vug_scheduler_load_costs(vug_scheduler *s)
 {
     vug_mutex_lock(s->lock);

@@ -93,6 +93,8 @@ VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_sch
                                                const vug_extension *job, vug_err *err);
 /* Appends the first draft of the last call that is not appended yet. */
 void vug_scheduler_accept_draft(vug_scheduler *scheduler, vug_scheduled *sequence, int32_t id);
+/* Keeps the first `n` tokens, if that is possible without computing others again. */
+void vug_scheduler_truncate(vug_scheduler *scheduler, vug_scheduled *sequence, size_t n);
 /* What steps with drafts take, as the last answers measured it. */
 vug_step_costs vug_scheduler_load_costs(vug_scheduler *scheduler);
 void vug_scheduler_store_costs(vug_scheduler *scheduler, const vug_step_costs *costs);
