@@ -486,7 +486,7 @@ typedef struct {
                              count; without any: 16 tokens before its end */
     size_t n_marks;
     vug_speculation_mode speculation;
-    int max_draft;             /* most drafts in a step; 0: as many as help, at most 8 */
+    int max_draft;             /* most drafts in a step; 0: as many as help; at most 8 count */
     const int32_t *prediction; /* [n_prediction] a text that the answer may repeat in part, such as
                                   a file that it edits: another source of drafts */
     size_t n_prediction;

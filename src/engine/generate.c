@@ -200,8 +200,10 @@ static size_t draft_tokens(generation_state *g, size_t pending)
     size_t most = room - pending;
     if (g->o->max_tokens > 0 && most > (size_t)g->o->max_tokens - t->n - 1)
         most = (size_t)g->o->max_tokens - t->n - 1; /* a token follows each draft */
-    const size_t limit = g->o->max_draft > 0 ? (size_t)g->o->max_draft : VUG_MAX_DRAFT;
-    most = most < limit ? most : limit;
+    if (most > VUG_MAX_DRAFT)
+        most = VUG_MAX_DRAFT;
+    if (g->o->max_draft > 0 && most > (size_t)g->o->max_draft)
+        most = (size_t)g->o->max_draft;
     size_t n = vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
     if (n > 0 || !g->has_draft || !g->session->sequence.was_alone)
         return n;
@@ -327,9 +329,8 @@ static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, 
     if (o->n_top < 0 || o->n_top > VUG_MAX_TOP_LOGPROBS)
         return VUG_FAIL(err, VUG_ARGUMENT, "n_top: %d, expected 0 to %d", o->n_top,
                         VUG_MAX_TOP_LOGPROBS);
-    if (o->max_draft < 0 || o->max_draft > VUG_MAX_DRAFT)
-        return VUG_FAIL(err, VUG_ARGUMENT, "max_draft: %d, expected 0 to %d", o->max_draft,
-                        VUG_MAX_DRAFT);
+    if (o->max_draft < 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "max_draft: %d, expected 0 or more", o->max_draft);
     for (size_t i = 0; i < o->n_prediction; i++) {
         if (o->prediction[i] < 0 || o->prediction[i] >= n_vocab)
             return VUG_FAIL(err, VUG_ARGUMENT,

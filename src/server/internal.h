@@ -111,6 +111,7 @@ struct vug_server_request {
     vug_prompt prompt;  /* of a chat */
     vug_tokens *tokens; /* [n_prompts] */
     size_t n_prompts;
+    vug_tokens prediction;
     vug_message_chain chain;  /* of a chat's messages */
     vug_known_answer *answer; /* [n_answers] in a chat's messages, in order */
     size_t n_answers;

@@ -12,7 +12,7 @@ size_t vug_server_request_bytes(const vug_server_request *request)
     size_t n = sizeof(*request) + request->arena.held + request->prompt.text.len;
     for (size_t i = 0; i < request->n_prompts; i++)
         n += request->tokens[i].n * sizeof(*request->tokens[i].id);
-    return n;
+    return n + request->prediction.n * sizeof(*request->prediction.id);
 }
 
 void vug_server_request_free(vug_server_request *request)
@@ -21,6 +21,7 @@ void vug_server_request_free(vug_server_request *request)
         return;
     for (size_t i = 0; request->tokens && i < request->n_prompts; i++)
         vug_tokens_release(&request->tokens[i]);
+    vug_tokens_release(&request->prediction);
     vug_prompt_release(&request->prompt);
     vug_grammar_cache_release(request->service->grammars, request->grammar);
     vug_arena_release(&request->arena);
@@ -115,6 +116,24 @@ static bool encode_prompt(const vug_server_request *request, const vug_api_promp
     if (vug_tokenizer_encode(request->service->tokenizer, prompt->text.ptr ? prompt->text.ptr : "",
                              prompt->text.len, flags, out, &err) != VUG_OK)
         return vug_api_error_from(error, &err, "prompt");
+    return true;
+}
+
+/* The tokens of the prediction, up to the first that the model does not have. */
+static bool encode_prediction(vug_server_request *request, vug_api_error *error)
+{
+    const vug_service *s = request->service;
+    const vug_str text = request->api.prediction;
+    vug_tokens *out = &request->prediction;
+    vug_err err;
+    if (text.len == 0)
+        return true;
+    if (vug_tokenizer_encode(s->tokenizer, text.ptr, text.len, 0, out, &err) != VUG_OK)
+        return vug_api_error_from(error, &err, "prediction");
+    size_t n = 0;
+    while (n < out->n && out->id[n] < s->info.n_vocab)
+        n++;
+    out->n = n;
     return true;
 }
 
@@ -216,8 +235,8 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
         return vug_api_error_no_memory(error);
     if (!make_prompts(request, error))
         return false;
-    return !generates ||
-           (check_prompts(request, error) && vug_server_prepare_grammar(request, error));
+    return !generates || (check_prompts(request, error) && encode_prediction(request, error) &&
+                          vug_server_prepare_grammar(request, error));
 }
 
 vug_server_request *vug_server_request_create(vug_service *service,

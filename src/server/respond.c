@@ -221,6 +221,8 @@ static vug_generate_options generate_options(vug_server_response *response,
     const vug_api_request *r = &request->api;
     /* prepare.c accepts prompts for which the context has this much room. */
     const int64_t room = request->service->info.context - (int64_t)prompt->n;
+    const int max_draft = (int)r->number[VUG_FIELD_speculative_n_max];
+    const bool drafts = !r->given[VUG_FIELD_speculative_n_max] || max_draft > 0;
     vug_generate_options options = {
         .max_tokens = (int)(r->max_tokens < 0 || r->max_tokens > room ? room : r->max_tokens),
         .sampling = request->sampling,
@@ -239,7 +241,10 @@ static vug_generate_options generate_options(vug_server_response *response,
         .parser = response->parser,
         .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
         .priority = request->job.priority,
-        .speculation = request->service->opt.speculation,
+        .speculation = drafts ? request->service->opt.speculation : VUG_SPECULATION_OFF,
+        .max_draft = max_draft,
+        .prediction = request->prediction.id,
+        .n_prediction = request->prediction.n,
         .cancel = &request->job.cancel,
         .on_prompt = choice == 0 ? on_prompt : NULL,
         .on_piece = on_piece,
@@ -255,6 +260,10 @@ static void count_generation(vug_server_request *request, int choice, const vug_
     const size_t cached = count_cached(request, g->n_cached);
     request->usage.prompt_s += g->prompt_s;
     request->usage.decode_s += g->decode_s;
+    request->usage.drafted += g->n_drafted;
+    request->usage.accepted += g->n_accepted;
+    request->usage.prediction_accepted += g->n_prediction_accepted;
+    request->usage.prediction_rejected += g->n_prediction_drafted - g->n_prediction_accepted;
     if (choice > 0)
         return;
     request->usage.prompt += g->n_prompt;

@@ -178,6 +178,25 @@ static void test_refused_drafts_leave_no_trace(void **state)
     vug_model_close(m);
 }
 
+/* A published page keeps its tokens: others may use it. */
+static void test_sequence_is_not_cut_inside_a_published_page(void **state)
+{
+    (void)state;
+    enum { N = VUG_KV_PAGE + 10 };
+    int32_t id[N];
+    vug_model *m = help_model(TARGET, (vug_model_options){ .context = 512, .threads = 1 });
+    vug_session *s = help_session(m);
+    help_tokens(1, id, N, vug_model_describe(m).n_vocab);
+    (void)help_forward(s, id, N);
+    assert_false(vug_kv_sequence_truncate(&s->sequence.kv, VUG_KV_PAGE - 1));
+    assert_false(vug_kv_sequence_truncate(&s->sequence.kv, N + 1));
+    assert_int_equal(vug_session_length(s), N);
+    assert_true(vug_kv_sequence_truncate(&s->sequence.kv, VUG_KV_PAGE));
+    assert_int_equal(vug_session_length(s), VUG_KV_PAGE);
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
 static void test_sequence_beyond_the_context_gets_no_drafts(void **state)
 {
     (void)state;
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_drafts_are_what_the_model_would_choose),
         cmocka_unit_test(test_refused_drafts_leave_no_trace),
         cmocka_unit_test(test_drafts_of_another_model_change_nothing),
+        cmocka_unit_test(test_sequence_is_not_cut_inside_a_published_page),
         cmocka_unit_test(test_sequence_beyond_the_context_gets_no_drafts),
         cmocka_unit_test(test_draft_model_counts_in_the_memory_plan),
         cmocka_unit_test(test_other_tokens_are_refused),

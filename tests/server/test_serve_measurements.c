@@ -49,6 +49,36 @@ static void test_timings(void **state)
     response_release(&a);
 }
 
+/* A prediction and its drafts change no answer. */
+static void test_predictions(void **state)
+{
+#define REPEAT "Repeat: the quick brown fox jumps over the lazy dog"
+#define PREDICTION                                                                               \
+    ",\"temperature\":0,\"prediction\":{\"type\":\"content\",\"content\":\"the quick brown fox " \
+    "jumps over the lazy cat\"}"
+    json_response plain = serve_request(*state, "/v1/chat/completions",
+                                        CHAT(REPEAT, ",\"temperature\":0,\"speculative.n_max\":0"));
+    assert_null(response_at(&plain, "timings.draft_n"));
+    for (int i = 0; i < 4; i++) {
+        json_response a = serve_request(*state, "/v1/chat/completions", CHAT(REPEAT, PREDICTION));
+        const vug_jv *text = response_at(&a, "choices.0.message.content"),
+                     *expected = response_at(&plain, "choices.0.message.content");
+        assert_true(vug_jv_is(text, VUG_JSON_STRING) && vug_jv_is(expected, VUG_JSON_STRING));
+        assert_int_equal(text->str.len, expected->str.len);
+        assert_memory_equal(text->str.ptr, expected->str.ptr, text->str.len);
+        const double accepted =
+                response_number(&a, "usage.completion_tokens_details.accepted_prediction_tokens");
+        const double rejected =
+                response_number(&a, "usage.completion_tokens_details.rejected_prediction_tokens");
+        if (accepted + rejected > 0) {
+            assert_true(accepted <= response_number(&a, "timings.draft_n_accepted"));
+            assert_true(accepted + rejected <= response_number(&a, "timings.draft_n"));
+        }
+        response_release(&a);
+    }
+    response_release(&plain);
+}
+
 /* The number behind `name` in /metrics. */
 static double read_metric(const server_process *s, const char *name)
 {
@@ -165,9 +195,8 @@ static void test_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timings),
-        cmocka_unit_test(test_cache_metrics),
-        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_timings),       cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_cache_metrics), cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_slots),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -132,6 +132,7 @@ typedef struct {
     bool no_generation_prompt;  /* omit the tokens that open the answer */
 
     vug_str cache_salt; /* empty: none */
+    vug_str prediction; /* a text that the answer may repeat; empty: none */
     bool stream, include_usage;
     bool echo;
     bool add_special;                /* of tokenize and completion */

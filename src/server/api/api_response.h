@@ -45,6 +45,8 @@ typedef struct {
 /* Tokens of all choices together; each prompt counts once. */
 typedef struct {
     size_t prompt, cached, completion, reasoning;
+    size_t drafted, accepted; /* drafts of speculative decoding, and those that became tokens */
+    size_t prediction_rejected, prediction_accepted; /* of those that repeat the prediction */
     double prompt_s; /* seconds until the first logits, of all choices */
     double decode_s; /* seconds from then on, of all choices */
 } vug_api_usage;

@@ -26,6 +26,9 @@ static const struct {
 #define X(name, endpoints, parser, min, max, help)                                              \
     { { #name, VUG_FIELD_##name, (unsigned)(endpoints), (double)(min), (double)(max), (help) }, \
       vug_request_parse_##parser },
+#define X_AS(id, name, endpoints, parser, min, max, help)                                      \
+    { { (name), VUG_FIELD_##id, (unsigned)(endpoints), (double)(min), (double)(max), (help) }, \
+      vug_request_parse_##parser },
 #include "server/api/fields.def"
 #undef X
 };

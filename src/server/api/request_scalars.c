@@ -244,6 +244,43 @@ void vug_request_parse_stream_options(vug_request_parser *p, const vug_field *fi
         p->out->include_usage = usage->boolean;
 }
 
+/* Appends a part of the content of a prediction. */
+static void add_prediction_part(vug_request_parser *p, const vug_jv *part, vug_buf *to)
+{
+    static const char at[] = "prediction.content";
+    if (!vug_field_expect(p, at, part, VUG_JSON_OBJECT))
+        return;
+    const vug_jv *type = vug_field_require(p, at, part, "type", VUG_JSON_STRING);
+    const vug_jv *text = vug_field_require(p, at, part, "text", VUG_JSON_STRING);
+    if (type && !vug_str_is(type->str, "text"))
+        vug_field_reject(p, at, "a part of prediction.content is '%.*s', expected text",
+                         VUG_STR_ARG(type->str));
+    if (text)
+        vug_buf_append(to, text->str.ptr, text->str.len);
+}
+
+void vug_request_parse_prediction(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_OBJECT))
+        return;
+    const vug_jv *type = vug_field_require(p, field->name, v, "type", VUG_JSON_STRING);
+    const vug_jv *content = vug_field_member(v, "content");
+    if (type && !vug_str_is(type->str, "content"))
+        vug_field_reject(p, "prediction.type", "prediction.type is '%.*s', expected content",
+                         VUG_STR_ARG(type->str));
+    if (vug_jv_is(content, VUG_JSON_STRING)) {
+        p->out->prediction = content->str;
+    } else if (vug_jv_is(content, VUG_JSON_ARRAY)) {
+        vug_buf text = { 0 };
+        for (const vug_jv *part = content->child; part && !p->bad; part = part->next)
+            add_prediction_part(p, part, &text);
+        p->out->prediction = vug_request_copy(p, &text);
+    } else {
+        vug_field_reject(p, "prediction.content",
+                         "prediction.content must be a string or a list of parts");
+    }
+}
+
 void vug_request_parse_suffix(vug_request_parser *p, const vug_field *field, const vug_jv *v)
 {
     if (vug_field_expect(p, field->name, v, VUG_JSON_STRING) && v->str.len > 0)

@@ -57,6 +57,10 @@ static void write_timings(const vug_api_usage *usage, vug_json_writer *js)
     vug_json_put_u64(js, "cache_n", usage->cached);
     write_speed(usage->prompt - usage->cached, usage->prompt_s, prompt, js);
     write_speed(usage->completion, usage->decode_s, predicted, js);
+    if (usage->drafted > 0) { /* as in llama.cpp */
+        vug_json_put_u64(js, "draft_n", usage->drafted);
+        vug_json_put_u64(js, "draft_n_accepted", usage->accepted);
+    }
     vug_json_end(js, '}');
 }
 
@@ -84,8 +88,8 @@ void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
     vug_json_end(js, '}');
     vug_json_begin(js, "completion_tokens_details", '{');
     vug_json_put_u64(js, "reasoning_tokens", usage->reasoning);
-    vug_json_put_u64(js, "accepted_prediction_tokens", 0);
-    vug_json_put_u64(js, "rejected_prediction_tokens", 0);
+    vug_json_put_u64(js, "accepted_prediction_tokens", usage->prediction_accepted);
+    vug_json_put_u64(js, "rejected_prediction_tokens", usage->prediction_rejected);
     vug_json_end(js, '}');
     vug_json_end(js, '}');
     write_timings(usage, js);

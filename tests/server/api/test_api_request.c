@@ -72,6 +72,23 @@ static void test_ignores_null_and_unknown_fields(void **state)
     vug_arena_release(&arena);
 }
 
+static void test_parses_predictions(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_api_request r =
+            good(VUG_API_CHAT, CHAT("\"prediction\":{\"type\":\"content\",\"content\":\"a b\"}"),
+                 &arena);
+    assert_true(vug_str_is(r.prediction, "a b"));
+    r = good(VUG_API_COMPLETION,
+             COMPLETION("\"speculative.n_max\":3,\"prediction\":{\"type\":\"content\",\"content\":["
+                        "{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\" c\"}]}"),
+             &arena);
+    assert_true(vug_str_is(r.prediction, "a c"));
+    assert_true(r.number[VUG_FIELD_speculative_n_max] == 3);
+    vug_arena_release(&arena);
+}
+
 static void test_token_limits(void **state)
 {
     (void)state;
@@ -433,6 +450,17 @@ static const struct {
     { VUG_API_CHAT, CHAT("\"stream_options\":[]"), "stream_options", "an object" },
     { VUG_API_CHAT, CHAT("\"cache_salt\":\"\""), "cache_salt", "0 bytes" },
     { VUG_API_CHAT, CHAT("\"cache_salt\":7"), "cache_salt", "string" },
+    { VUG_API_CHAT, CHAT("\"prediction\":\"text\""), "prediction", "an object" },
+    { VUG_API_CHAT, CHAT("\"prediction\":{\"content\":\"a\"}"), "prediction.type", "missing" },
+    { VUG_API_CHAT, CHAT("\"prediction\":{\"type\":\"file\",\"content\":\"a\"}"), "prediction.type",
+      "'file', expected content" },
+    { VUG_API_CHAT, CHAT("\"prediction\":{\"type\":\"content\"}"), "prediction.content",
+      "a string or a list" },
+    { VUG_API_CHAT,
+      CHAT("\"prediction\":{\"type\":\"content\",\"content\":[{\"type\":\"image\",\"text\":\"a\"}]"
+           "}"),
+      "prediction.content", "'image', expected text" },
+    { VUG_API_CHAT, CHAT("\"speculative.n_max\":-1"), "speculative.n_max", "from 0" },
     { VUG_API_CHAT, CHAT("\"priority\":\"high\""), "priority", "a number" },
     { VUG_API_CHAT, CHAT("\"priority\":3000000000"), "priority", "2147483647" },
     { VUG_API_CHAT, CHAT("\"stream_options\":{\"include_usage\":1}"),
@@ -694,7 +722,8 @@ static void test_docs_list_all_fields(void **state)
         const char *name, *help;
         int on;
     } row[] = {
-#define X(name, endpoints, reader, min, max, help) { #name, help, endpoints },
+#define X(name, endpoints, reader, min, max, help)        { #name, help, endpoints },
+#define X_AS(id, name, endpoints, reader, min, max, help) { name, help, endpoints },
 #include "server/api/fields.def"
 #undef X
     };
@@ -727,6 +756,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parses_minimal_request),
         cmocka_unit_test(test_ignores_null_and_unknown_fields),
+        cmocka_unit_test(test_parses_predictions),
         cmocka_unit_test(test_token_limits),
         cmocka_unit_test(test_parses_stops_seeds_and_biases),
         cmocka_unit_test(test_parses_logprobs),

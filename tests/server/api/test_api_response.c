@@ -15,7 +15,9 @@ static const vug_api_response_head whole_head = {
 static const vug_api_response_head stream_head = {
     .id = 0xabc, .created = 1760000000, .model = { "m", 1 }, .stream = true
 };
-static const vug_api_usage usage = { 12, 8, 7, 2, 0.5, 0.25 };
+static const vug_api_usage usage = {
+    .prompt = 12, .cached = 8, .completion = 7, .reasoning = 2, .prompt_s = 0.5, .decode_s = 0.25
+};
 
 #define TIMINGS                                                              \
     "\"timings\":{\"cache_n\":8,\"prompt_n\":4,\"prompt_ms\":500,"           \

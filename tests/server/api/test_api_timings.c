@@ -6,7 +6,9 @@
 static const vug_api_response_head stream_head = {
     .id = 0xabc, .created = 1760000000, .model = { "m", 1 }, .stream = true
 };
-static const vug_api_usage usage = { 12, 8, 7, 2, 0.5, 0.25 };
+static const vug_api_usage usage = {
+    .prompt = 12, .cached = 8, .completion = 7, .reasoning = 2, .prompt_s = 0.5, .decode_s = 0.25
+};
 
 #define TIMINGS                                                              \
     "\"timings\":{\"cache_n\":8,\"prompt_n\":4,\"prompt_ms\":500,"           \
@@ -51,11 +53,29 @@ static void test_timings_of_nothing(void **state)
     vug_buf_release(&to);
 }
 
+static void test_drafts(void **state)
+{
+    (void)state;
+    vug_api_usage drafted = usage;
+    vug_buf to = { 0 };
+    drafted.drafted = 6;
+    drafted.accepted = 5;
+    drafted.prediction_accepted = 3;
+    drafted.prediction_rejected = 1;
+    vug_api_usage_event(&stream_head, &drafted, &to);
+    assert_non_null(strstr(to.ptr, "\"predicted_per_second\":28,\"draft_n\":6,"
+                                   "\"draft_n_accepted\":5}}"));
+    assert_non_null(strstr(to.ptr, "\"accepted_prediction_tokens\":3,"
+                                   "\"rejected_prediction_tokens\":1}"));
+    vug_buf_release(&to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timings_of_stream),
         cmocka_unit_test(test_timings_of_nothing),
+        cmocka_unit_test(test_drafts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
