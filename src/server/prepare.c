@@ -223,7 +223,7 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
     request->head = (vug_api_response_head){
         .id = make_request_number(s),
         .created = (int64_t)time(NULL),
-        .model = r->model,
+        .model = r->given[VUG_FIELD_model] ? r->model : s->name,
         .fingerprint = "vug-" VUG_VERSION,
         .endpoint = endpoint,
         .stream = r->stream,

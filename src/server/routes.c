@@ -277,12 +277,17 @@ static void serve_template(vug_http_request *http, void *user)
     reply_and_free(request, &body, NULL);
 }
 
+/* Clients may have a base URL without /v1. */
 static const vug_http_route routes[] = {
     { VUG_HTTP_GET, "/health", VUG_HTTP_PUBLIC, serve_health },
     { VUG_HTTP_POST, "/v1/chat/completions", VUG_HTTP_QUEUED, serve_chat },
     { VUG_HTTP_POST, "/v1/completions", VUG_HTTP_QUEUED, serve_completion },
+    { VUG_HTTP_POST, "/chat/completions", VUG_HTTP_QUEUED, serve_chat },
+    { VUG_HTTP_POST, "/completions", VUG_HTTP_QUEUED, serve_completion },
     { VUG_HTTP_GET, "/v1/models", 0, serve_models },
     { VUG_HTTP_GET, "/v1/models/", VUG_HTTP_PREFIX, serve_model },
+    { VUG_HTTP_GET, "/models", 0, serve_models },
+    { VUG_HTTP_GET, "/models/", VUG_HTTP_PREFIX, serve_model },
     { VUG_HTTP_POST, "/tokenize", VUG_HTTP_QUEUED, serve_tokenize },
     { VUG_HTTP_POST, "/detokenize", VUG_HTTP_QUEUED, serve_detokenize },
     { VUG_HTTP_POST, "/apply-template", VUG_HTTP_QUEUED, serve_template },

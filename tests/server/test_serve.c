@@ -23,10 +23,8 @@ static void test_serves_until_sigterm(void **state)
         assert_int_equal(kill(p.process, SIGHUP), 0);
         http_send_request(&c, "/nowhere", NULL);
         http_expect(&c, 404, "There is no /nowhere here.");
-        http_send_request(&c, "/chat/completions", NULL);
-        http_expect(&c, 404, "here, but /v1/chat/completions.");
-        http_send_request(&c, "/completions", NULL);
-        http_expect(&c, 404, "here, but /v1/completions.");
+        http_send_request(&c, "/api/chat/completions", NULL);
+        http_expect(&c, 404, "here, but /chat/completions.");
         http_send_request(&c, "/v1/v1/models", NULL);
         http_expect(&c, 404, "here, but /v1/models.");
         assert_int_equal(kill(p.process, ends[i]), 0);

@@ -164,8 +164,8 @@ static void test_errors(void **state)
         { "/v1/chat/completions",
           "{\"model\":\"gpt\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", 404,
           "not_found_error", "model", "model_not_found", "gpt" },
-        { "/v1/chat/completions", CHAT("x", ",\"max_tokens\":5000"), 400, "invalid_request_error",
-          "messages", "context_length_exceeded",
+        { "/v1/chat/completions", CHAT("x", ",\"max_tokens\":5000"), 400,
+          "exceed_context_size_error", "messages", "context_length_exceeded",
           "This model's maximum context length is 2048 tokens. However, you requested 5010 tokens "
           "(10 in the messages, 5000 in the completion). Please reduce the length of the messages "
           "or completion." },
@@ -218,6 +218,41 @@ static void test_errors(void **state)
             fail_msg("no '%s' in %s", rows[i].message, a.text.ptr);
         response_release(&a);
     }
+}
+
+/* A path without /v1, and a request without a model. */
+static void test_short_paths_without_a_model(void **state)
+{
+    static const struct {
+        const char *path, *body;
+    } rows[] = {
+        { "/chat/completions",
+          "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":1}" },
+        { "/v1/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
+        { "/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_response a = serve_request(*state, rows[i].path, rows[i].body);
+        assert_int_equal(a.status, 200);
+        response_expect(&a, "model", "pebble");
+        response_release(&a);
+    }
+    json_response list = serve_request(*state, "/models", NULL);
+    response_expect(&list, "data.0.id", "pebble");
+    json_response one = serve_request(*state, "/models/org/small", NULL);
+    response_expect(&one, "id", "org/small");
+    response_release(&list);
+    response_release(&one);
+}
+
+static void test_context_error_has_the_numbers(void **state)
+{
+    json_response a =
+            serve_request(*state, "/v1/chat/completions", CHAT("x", ",\"max_tokens\":5000"));
+    assert_int_equal(a.status, 400);
+    assert_true(response_number(&a, "error.n_prompt_tokens") == 10);
+    assert_true(response_number(&a, "error.n_ctx") == 2048);
+    response_release(&a);
 }
 
 static void test_continued_conversation(void **state)
@@ -725,6 +760,8 @@ int main(void)
         cmocka_unit_test(test_bad_constraints),
         cmocka_unit_test(test_stop_ids),
         cmocka_unit_test(test_thinking_budget),
+        cmocka_unit_test(test_short_paths_without_a_model),
+        cmocka_unit_test(test_context_error_has_the_numbers),
         cmocka_unit_test(test_continued_conversation),
         cmocka_unit_test(test_tool_results),
         cmocka_unit_test(test_completions),

@@ -27,6 +27,10 @@ void vug_api_error_write(const vug_api_error *error, vug_buf *to)
     vug_json_put_string(&js, "type", error_row[error->kind].type);
     vug_json_put_string(&js, "param", error->param[0] ? error->param : NULL);
     vug_json_put_string(&js, "code", error_row[error->kind].code);
+    if (error->kind == VUG_API_CONTEXT_EXCEEDED) { /* as in llama.cpp's server */
+        vug_json_put_u64(&js, "n_prompt_tokens", error->n_prompt);
+        vug_json_put_u64(&js, "n_ctx", error->n_context);
+    }
     vug_json_end(&js, '}');
     vug_json_end(&js, '}');
 }
@@ -70,12 +74,15 @@ bool vug_api_error_from(vug_api_error *error, const vug_err *err, const char *pa
 bool vug_api_error_context_exceeded(vug_api_error *error, size_t limit, size_t n_prompt,
                                     size_t n_answer, const char *param)
 {
-    return vug_api_error_set(
+    (void)vug_api_error_set(
             error, VUG_API_CONTEXT_EXCEEDED, param,
             "This model's maximum context length is %zu tokens. However, you requested "
             "%zu tokens (%zu in the %s, %zu in the completion). Please reduce the length "
             "of the %s or completion.",
             limit, n_prompt + n_answer, n_prompt, param, n_answer, param);
+    error->n_prompt = n_prompt;
+    error->n_context = limit;
+    return false;
 }
 
 bool vug_api_error_no_memory(vug_api_error *error)

@@ -9,26 +9,27 @@
 #include "core/mem.h"
 #include "core/status.h"
 
-/* X(id, status, type, code), sent as {"error":{"message","type","param","code"}} */
-#define VUG_API_ERROR_TABLE(X)                                                   \
-    X(BAD_REQUEST, 400, "invalid_request_error", NULL)                           \
-    X(CONTEXT_EXCEEDED, 400, "invalid_request_error", "context_length_exceeded") \
-    X(UNAUTHORIZED, 401, "authentication_error", "invalid_api_key")              \
-    X(FORBIDDEN, 403, "permission_error", NULL)                                  \
-    X(NOT_FOUND, 404, "not_found_error", NULL)                                   \
-    X(MODEL_NOT_FOUND, 404, "not_found_error", "model_not_found")                \
-    X(METHOD_NOT_ALLOWED, 405, "invalid_request_error", "method_not_allowed")    \
-    X(TIMEOUT, 408, "invalid_request_error", NULL)                               \
-    X(LENGTH_REQUIRED, 411, "invalid_request_error", NULL)                       \
-    X(TOO_LARGE, 413, "invalid_request_error", NULL)                             \
-    X(URI_TOO_LONG, 414, "invalid_request_error", NULL)                          \
-    X(UNSUPPORTED_MEDIA_TYPE, 415, "invalid_request_error", NULL)                \
-    X(EXPECTATION_FAILED, 417, "invalid_request_error", NULL)                    \
-    X(RATE_LIMITED, 429, "rate_limit_error", NULL)                               \
-    X(HEADERS_TOO_LARGE, 431, "invalid_request_error", NULL)                     \
-    X(INTERNAL, 500, "server_error", NULL)                                       \
-    X(NOT_IMPLEMENTED, 501, "invalid_request_error", NULL)                       \
-    X(UNAVAILABLE, 503, "overloaded_error", NULL)                                \
+/* X(id, status, type, code), sent as {"error":{"message","type","param","code"}}. The type of
+ * CONTEXT_EXCEEDED is that of llama.cpp's server, its code is OpenAI's. */
+#define VUG_API_ERROR_TABLE(X)                                                       \
+    X(BAD_REQUEST, 400, "invalid_request_error", NULL)                               \
+    X(CONTEXT_EXCEEDED, 400, "exceed_context_size_error", "context_length_exceeded") \
+    X(UNAUTHORIZED, 401, "authentication_error", "invalid_api_key")                  \
+    X(FORBIDDEN, 403, "permission_error", NULL)                                      \
+    X(NOT_FOUND, 404, "not_found_error", NULL)                                       \
+    X(MODEL_NOT_FOUND, 404, "not_found_error", "model_not_found")                    \
+    X(METHOD_NOT_ALLOWED, 405, "invalid_request_error", "method_not_allowed")        \
+    X(TIMEOUT, 408, "invalid_request_error", NULL)                                   \
+    X(LENGTH_REQUIRED, 411, "invalid_request_error", NULL)                           \
+    X(TOO_LARGE, 413, "invalid_request_error", NULL)                                 \
+    X(URI_TOO_LONG, 414, "invalid_request_error", NULL)                              \
+    X(UNSUPPORTED_MEDIA_TYPE, 415, "invalid_request_error", NULL)                    \
+    X(EXPECTATION_FAILED, 417, "invalid_request_error", NULL)                        \
+    X(RATE_LIMITED, 429, "rate_limit_error", NULL)                                   \
+    X(HEADERS_TOO_LARGE, 431, "invalid_request_error", NULL)                         \
+    X(INTERNAL, 500, "server_error", NULL)                                           \
+    X(NOT_IMPLEMENTED, 501, "invalid_request_error", NULL)                           \
+    X(UNAVAILABLE, 503, "overloaded_error", NULL)                                    \
     X(UNSUPPORTED_VERSION, 505, "invalid_request_error", NULL)
 
 typedef enum {
@@ -42,6 +43,7 @@ typedef struct {
     vug_api_error_kind kind;
     char param[64]; /* the field; "" is sent as null */
     char message[512];
+    size_t n_prompt, n_context; /* tokens; of CONTEXT_EXCEEDED only */
 } vug_api_error;
 
 int vug_api_error_status(vug_api_error_kind kind);

@@ -85,6 +85,13 @@ static void validate_token_limit(vug_request_parser *p)
     }
 }
 
+/* OpenAI's servers refuse them, too. */
+static void validate_stream_options(vug_request_parser *p)
+{
+    if (p->out->given[VUG_FIELD_stream_options] && !p->out->stream)
+        vug_field_reject(p, "stream_options", "stream_options is only allowed when stream is true");
+}
+
 static void validate_choices(vug_request_parser *p)
 {
     vug_api_request *r = p->out;
@@ -105,7 +112,6 @@ static void validate_chat(vug_request_parser *p)
     vug_api_request *r = p->out;
     if (r->echo)
         vug_field_reject(p, "echo", "echo is not supported in chat, only in /v1/completions");
-    require_field(p, VUG_FIELD_model);
     require_field(p, VUG_FIELD_messages);
     if (r->given[VUG_FIELD_top_logprobs] && !r->logprobs)
         vug_field_reject(p, "top_logprobs", "top_logprobs needs logprobs: true");
@@ -137,6 +143,7 @@ static void validate_fields(vug_request_parser *p)
     r->parse_special = flag_of(r, VUG_FIELD_parse_special, true);
     r->no_generation_prompt = !flag_of(r, VUG_FIELD_add_generation_prompt, true);
     validate_token_limit(p);
+    validate_stream_options(p);
     validate_choices(p);
     r->min_tokens = (int)r->number[VUG_FIELD_min_tokens];
     vug_request_validate_tools(p);
@@ -146,7 +153,6 @@ static void validate_fields(vug_request_parser *p)
         validate_chat(p);
         break;
     case VUG_API_COMPLETION:
-        require_field(p, VUG_FIELD_model);
         require_field(p, VUG_FIELD_prompt);
         break;
     case VUG_API_TOKENIZE:

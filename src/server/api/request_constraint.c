@@ -35,7 +35,10 @@ static void parse_json_schema(vug_request_parser *p, const char *field, const vu
     static const char at[] = "response_format.json_schema";
     const vug_jv *inner = vug_field_require(p, field, format, "json_schema", VUG_JSON_OBJECT);
     vug_str name;
-    if (!inner || !vug_request_parse_name(p, at, inner, &name))
+    if (!inner)
+        return;
+    /* OpenAI requires the name; llama.cpp and vLLM do not. */
+    if (vug_field_member(inner, "name") && !vug_request_parse_name(p, at, inner, &name))
         return;
     vug_field_check_member(p, at, inner, "description", VUG_JSON_STRING);
     vug_field_check_member(p, at, inner, "strict", VUG_JSON_BOOL);

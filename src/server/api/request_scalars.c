@@ -227,10 +227,17 @@ void vug_request_parse_logit_bias(vug_request_parser *p, const vug_field *field,
     p->out->bias = vug_request_alloc(p, v->n, sizeof(*p->out->bias));
     size_t i = 0;
     for (const vug_jv *m = v->child; m && !p->bad; m = m->next, i++) {
-        if (!(is_list ? parse_bias_pair : parse_bias_member)(field, m, &p->out->bias[i]))
+        if ((is_list ? parse_bias_pair : parse_bias_member)(field, m, &p->out->bias[i]))
+            continue;
+        if (is_list)
             vug_field_reject(p, field->name,
-                             "logit_bias: entry %zu must be %s, with a number from %g to %g", i,
-                             is_list ? "[id, number]" : "\"id\": number", field->min, field->max);
+                             "logit_bias: entry %zu must be [id, number], with a number from %g to "
+                             "%g",
+                             i, field->min, field->max);
+        else
+            vug_field_reject(p, field->name,
+                             "logit_bias: \"%.*s\" must be a token id with a number from %g to %g",
+                             VUG_STR_ARG(m->key), field->min, field->max);
     }
 }
 

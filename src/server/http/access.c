@@ -77,10 +77,13 @@ static bool is_valid_key(const vug_http *http, vug_str given)
     return found != 0;
 }
 
-/* What follows "Bearer " in the header; empty if there is no such header. */
+/* What follows "Bearer " in Authorization or, without that header, X-Api-Key; empty if there is
+ * neither. */
 static vug_str find_key(const vug_http_request *request)
 {
     const vug_str value = vug_http_find_header(&request->head, "authorization");
+    if (!value.ptr)
+        return vug_http_find_header(&request->head, "x-api-key");
     const vug_str scheme = { value.ptr, value.len < 7 ? value.len : 7 };
     vug_str key = vug_str_from(value, 7);
     while (key.len && *key.ptr == ' ') /* one or more, RFC 9110, section 11.4 */
@@ -97,7 +100,8 @@ bool vug_http_check_key(const vug_http *http, const vug_http_request *request, v
 {
     if (!http->n_keys)
         return true;
-    if (!vug_http_find_header(&request->head, "authorization").ptr)
+    if (!vug_http_find_header(&request->head, "authorization").ptr &&
+        !vug_http_find_header(&request->head, "x-api-key").ptr)
         return vug_api_error_set(error, VUG_API_UNAUTHORIZED, NULL,
                                  "An API key is required: send it as Authorization: Bearer KEY.");
     if (!is_valid_key(http, find_key(request)))

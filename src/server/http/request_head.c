@@ -213,7 +213,8 @@ static size_t count_headers(const vug_http_request_head *r, const char *name)
 static bool check_duplicates(const vug_http_request_head *r, vug_api_error *error)
 {
     static const char *const single[] = { "host",         "content-length", "transfer-encoding",
-                                          "content-type", "authorization",  "origin" };
+                                          "content-type", "authorization",  "origin",
+                                          "x-api-key" };
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
         if (count_headers(r, single[i]) > 1)
             return vug_api_error_set(error, VUG_API_BAD_REQUEST, NULL,

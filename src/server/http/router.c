@@ -49,7 +49,7 @@ static bool reject_path(const vug_http *http, vug_str path, vug_api_error *error
     for (size_t i = 0; i < http->n_routes && path.len > 1; i++) {
         const vug_str known = vug_str_of(http->routes[i].path);
         if ((vug_str_ends(known, path.ptr) || vug_str_ends(path, known.ptr)) &&
-            (!meant || known.len < strlen(meant)))
+            (!meant || known.len > strlen(meant)))
             meant = known.ptr;
     }
     return vug_api_error_set(error, VUG_API_NOT_FOUND, NULL, "There is no %.*s here%s%s.",

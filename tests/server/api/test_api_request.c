@@ -181,6 +181,11 @@ static void test_parses_response_format(void **state)
     assert_int_equal(r.constraint_kind, VUG_CONSTRAINT_SCHEMA);
     assert_true(vug_str_is(r.constraint, "{ \"type\" : \"object\" }"));
     r = good(VUG_API_CHAT,
+             CHAT("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{"
+                  "\"schema\":{\"a\":2}}}"),
+             &arena);
+    assert_true(vug_str_is(r.constraint, "{\"a\":2}"));
+    r = good(VUG_API_CHAT,
              CHAT("\"response_format\":{\"type\":\"json_object\",\"schema\":{\"a\":1}}"), &arena);
     assert_int_equal(r.constraint_kind, VUG_CONSTRAINT_SCHEMA);
     assert_true(vug_str_is(r.constraint, "{\"a\":1}"));
@@ -334,10 +339,6 @@ static const struct {
     { VUG_API_CHAT, "{" HELLO "} x", "", "expected the end" },
     { VUG_API_CHAT, CHAT("\"n\":1,\"n\":2"), "", "\"n\" twice" },
     { VUG_API_CHAT, CHAT("\"user\":\"\xff\""), "", "not UTF-8" },
-    { VUG_API_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", "model",
-      "model is missing" },
-    { VUG_API_CHAT, "{\"model\":null,\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}", "model",
-      "missing" },
     { VUG_API_CHAT, "{\"model\":1,\"messages\":[]}", "model", "must be a string, not a number" },
     { VUG_API_CHAT, "{\"model\":\"m\"}", "messages", "messages is missing" },
     { VUG_API_CHAT, "{\"model\":\"m\",\"messages\":[]}", "messages", "empty" },
@@ -372,11 +373,15 @@ static const struct {
     { VUG_API_CHAT, CHAT("\"logprobs\":3"), "logprobs", "true or false" },
     { VUG_API_COMPLETION, COMPLETION("\"logprobs\":true"), "logprobs", "a number" },
     { VUG_API_COMPLETION, COMPLETION("\"logprobs\":21"), "logprobs", "0 to 20" },
-    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"5\":101}"), "logit_bias", "-100 to 100" },
-    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"x\":1}"), "logit_bias", "entry 0" },
-    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"5\":1,\"05\":1}"), "logit_bias", "entry 1" },
-    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"99999999999\":1}"), "logit_bias", "entry 0" },
-    { VUG_API_CHAT, CHAT("\"logit_bias\":[[\"Hi\",1]]"), "logit_bias", "[id, number]" },
+    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"5\":101}"), "logit_bias",
+      "\"5\" must be a token id with a number from -100 to 100" },
+    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"x\":1}"), "logit_bias", "\"x\" must be a token id" },
+    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"5\":1,\"05\":1}"), "logit_bias",
+      "\"05\" must be a token id" },
+    { VUG_API_CHAT, CHAT("\"logit_bias\":{\"99999999999\":1}"), "logit_bias",
+      "\"99999999999\" must be a token id" },
+    { VUG_API_CHAT, CHAT("\"logit_bias\":[[\"Hi\",1]]"), "logit_bias",
+      "entry 0 must be [id, number]" },
     { VUG_API_CHAT, CHAT("\"logit_bias\":[[1]]"), "logit_bias", "[id, number]" },
     { VUG_API_CHAT, CHAT("\"logit_bias\":[[1,true]]"), "logit_bias", "[id, number]" },
     { VUG_API_CHAT, CHAT("\"logit_bias\":5"), "logit_bias", "an object" },
@@ -386,7 +391,7 @@ static const struct {
       "'xml'" },
     { VUG_API_CHAT, CHAT("\"response_format\":{\"type\":\"json_schema\"}"),
       "response_format.json_schema", "missing" },
-    { VUG_API_CHAT, JSON_SCHEMA(""), "response_format.json_schema.name", "missing" },
+    { VUG_API_CHAT, JSON_SCHEMA(""), "response_format.json_schema.schema", "missing" },
     { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"\""), "response_format.json_schema.name", "1 to 256" },
     { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"a b\""), "response_format.json_schema.name", "'a b'" },
     { VUG_API_CHAT, JSON_SCHEMA("\"name\":\"x\""), "response_format.json_schema.schema",
@@ -463,12 +468,15 @@ static const struct {
     { VUG_API_CHAT, CHAT("\"speculative.n_max\":-1"), "speculative.n_max", "from 0" },
     { VUG_API_CHAT, CHAT("\"priority\":\"high\""), "priority", "a number" },
     { VUG_API_CHAT, CHAT("\"priority\":3000000000"), "priority", "2147483647" },
+    { VUG_API_CHAT, CHAT("\"stream_options\":{}"), "stream_options", "only allowed when stream" },
+    { VUG_API_COMPLETION,
+      COMPLETION("\"stream_options\":{\"include_usage\":true},\"stream\":false"), "stream_options",
+      "only allowed when stream" },
     { VUG_API_CHAT, CHAT("\"stream_options\":{\"include_usage\":1}"),
       "stream_options.include_usage", "true or false" },
     { VUG_API_CHAT, CHAT("\"audio\":{\"voice\":\"x\"}"), "audio", "not supported" },
     { VUG_API_CHAT, CHAT("\"modalities\":[\"text\",\"audio\"]"), "modalities", "audio" },
     { VUG_API_COMPLETION, "{\"model\":\"m\"}", "prompt", "missing" },
-    { VUG_API_COMPLETION, "{\"prompt\":\"a\"}", "model", "missing" },
     { VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":[]}", "prompt", "must be a string, a list" },
     { VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":[[]]}", "prompt", "none of them empty" },
     { VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":[\"a\",[1]]}", "prompt", "mixes" },
@@ -674,8 +682,8 @@ static void test_error_json(void **state)
             "data: {\"error\":{\"message\":\"This model's maximum context length is 4096 tokens. "
             "However, you requested 5016 tokens (5000 in the messages, 16 in the completion). "
             "Please reduce the length of the messages or completion.\",\"type\":"
-            "\"invalid_request_error\",\"param\":\"messages\",\"code\":"
-            "\"context_length_exceeded\"}}\n\n");
+            "\"exceed_context_size_error\",\"param\":\"messages\",\"code\":"
+            "\"context_length_exceeded\",\"n_prompt_tokens\":5000,\"n_ctx\":4096}}\n\n");
     to.len = 0;
     vug_api_error_unknown_model(&error, vug_str_of("x/y"));
     assert_int_equal(vug_api_error_status(error.kind), 404);

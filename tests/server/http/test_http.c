@@ -288,6 +288,7 @@ static const rejected_request refusals[] = {
     { 400, false, "GET /health HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n" },
     { 501, false, "GET /health HTTP/1.1\r\n" HOST "Transfer-Encoding:\r\n\r\n" },
     { 400, false, "GET /health HTTP/1.1\r\n" HOST "Authorization: a\r\nauthorization: b\r\n\r\n" },
+    { 400, false, "GET /health HTTP/1.1\r\n" HOST "X-Api-Key: a\r\nX-API-Key: b\r\n\r\n" },
     { 400, false, "GET /health HTTP/1.1\r\n" HOST "Origin: a\r\nOrigin: b\r\n\r\n" },
     { 400, false, "POST /echo HTTP/1.1\r\n" HOST JSON JSON "Content-Length: 2\r\n\r\n{}" },
     { 400, false,
