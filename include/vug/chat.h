@@ -56,6 +56,10 @@ typedef struct {
     const char *variables; /* an object of template variables, such as "enable_thinking" */
     size_t variables_len;
     bool no_generation_prompt; /* omit the tokens that open the answer */
+    /* The beginning of the answer, which the model continues; NULL: none. It follows the tokens that
+     * open the answer, and the end of the thinking if they open it. */
+    const char *prefill;
+    size_t prefill_len;
     bool strict; /* pass messages to the template unchanged. Otherwise messages that the
                     template would refuse are adapted: a system message is merged into the
                     user message that follows, and neighbours of one role into one */

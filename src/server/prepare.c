@@ -42,6 +42,8 @@ static vug_conversation make_conversation(const vug_server_request *request)
         .variables = r->template_variables.len ? r->template_variables.ptr : NULL,
         .variables_len = r->template_variables.len,
         .no_generation_prompt = r->no_generation_prompt,
+        .prefill = r->prefill.ptr,
+        .prefill_len = r->prefill.len,
     };
 }
 

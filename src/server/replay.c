@@ -233,8 +233,9 @@ void vug_server_remember_answer(const vug_server_request *request, const vug_cha
                                 const vug_tokens *tokens)
 {
     const vug_str opening = opening_of(&request->prompt);
-    if (request->api.no_generation_prompt || tokens->n == 0 || opening.len == 0 ||
-        opening.len > MAX_OPENING || (choice->content.len == 0 && choice->n_calls == 0))
+    if (request->api.no_generation_prompt || request->api.prefill.len || tokens->n == 0 ||
+        opening.len == 0 || opening.len > MAX_OPENING ||
+        (choice->content.len == 0 && choice->n_calls == 0))
         return;
     const vug_message_chain seen = key_of_choice(request->chain, choice);
     const vug_answer answer = { .id = tokens->id,

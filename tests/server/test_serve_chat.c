@@ -280,6 +280,32 @@ static void test_continued_conversation(void **state)
     response_release(&c);
 }
 
+/* An answer goes on where its beginning ends, which is not repeated. */
+static void test_prefill(void **state)
+{
+    json_response all = serve_request(*state, "/v1/chat/completions",
+                                      CHAT("What is vug?", ",\"temperature\":0"));
+    const vug_str text = response_at(&all, "choices.0.message.content")->str;
+    const char *at = memmem(text.ptr, text.len, " engine", 7);
+    char body[2048];
+    assert_non_null(at);
+    (void)snprintf(body, sizeof(body),
+                   "{\"temperature\":0,\"messages\":[{\"role\":\"user\",\"content\":\"What is "
+                   "vug?\"},{\"role\":\"assistant\",\"content\":\"%.*s\"}]}",
+                   (int)(at - text.ptr), text.ptr);
+    json_response rest = serve_request(*state, "/v1/chat/completions", body);
+    const vug_str want = { at, text.len - (size_t)(at - text.ptr) };
+    assert_true(vug_str_equal(response_at(&rest, "choices.0.message.content")->str, want));
+    json_response prompt = serve_request(*state, "/apply-template", body);
+    const vug_str rendered = response_at(&prompt, "prompt")->str;
+    assert_true((size_t)(at - text.ptr) < rendered.len &&
+                memcmp(rendered.ptr + rendered.len - (at - text.ptr), text.ptr,
+                       (size_t)(at - text.ptr)) == 0);
+    response_release(&all);
+    response_release(&rest);
+    response_release(&prompt);
+}
+
 /* Tool results in the current role and in the deprecated one. */
 static void test_tool_results(void **state)
 {
@@ -763,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_short_paths_without_a_model),
         cmocka_unit_test(test_context_error_has_the_numbers),
         cmocka_unit_test(test_continued_conversation),
+        cmocka_unit_test(test_prefill),
         cmocka_unit_test(test_tool_results),
         cmocka_unit_test(test_completions),
         cmocka_unit_test(test_echo_logprobs_match_generation),

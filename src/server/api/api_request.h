@@ -91,7 +91,7 @@ typedef struct {
     double number[VUG_FIELD_COUNT]; /* of flags, numbers and integers */
 
     vug_str model;
-    vug_str messages;       /* the array, verbatim; empty: none */
+    vug_str messages;       /* the array, verbatim but for a prefill; empty: none */
     vug_api_prompt *prompt; /* [n_prompts]; `content` and `tokens` are one prompt */
     size_t n_prompts;
 
@@ -130,6 +130,8 @@ typedef struct {
     int64_t thinking_budget;    /* tokens; -1: no limit */
     vug_str template_variables; /* a JSON object; has enable_thinking if any field decides it */
     bool no_generation_prompt;  /* omit the tokens that open the answer */
+    vug_str prefill; /* text of a last assistant message, which is continued and not part of
+                        `messages`; empty: none */
 
     vug_str cache_salt; /* empty: none */
     vug_str prediction; /* a text that the answer may repeat; empty: none */

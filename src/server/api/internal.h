@@ -21,6 +21,7 @@ typedef struct {
     const vug_jv *budget;             /* its budget_tokens; NULL: none */
     int64_t effort_budget;            /* of reasoning_effort, in tokens */
     const vug_jv *template_variables; /* chat_template_kwargs */
+    const vug_jv *messages;           /* NULL: none */
 } vug_request_parser;
 
 /* A row of fields.def. */
@@ -90,6 +91,7 @@ vug_field_parser vug_request_parse_flag, vug_request_parse_number, vug_request_p
 /* Evaluate fields that depend on each other, after all are parsed. */
 void vug_request_validate_tools(vug_request_parser *p);
 void vug_request_validate_thinking(vug_request_parser *p);
+void vug_request_validate_prefill(vug_request_parser *p);
 
 /* ==== responses ========================================================================== */
 

@@ -148,6 +148,7 @@ static void validate_fields(vug_request_parser *p)
     r->min_tokens = (int)r->number[VUG_FIELD_min_tokens];
     vug_request_validate_tools(p);
     vug_request_validate_thinking(p);
+    vug_request_validate_prefill(p);
     switch (r->endpoint) {
     case VUG_API_CHAT:
         validate_chat(p);

@@ -231,4 +231,67 @@ void vug_request_parse_messages(vug_request_parser *p, const vug_field *field, c
     if (!p->bad)
         check_results(p, v, r.n_calls);
     p->out->messages = v->str;
+    p->messages = v;
+}
+
+/* ---- a beginning of the answer ---------------------------------------------------- */
+
+/* The text of a content: a string or a list of text parts. */
+static vug_str content_text(vug_request_parser *p, const vug_jv *content)
+{
+    vug_buf text = { 0 };
+    if (!vug_jv_is(content, VUG_JSON_ARRAY))
+        return content ? content->str : (vug_str){ 0 };
+    for (const vug_jv *part = content->child; part; part = part->next) {
+        const vug_jv *t = vug_field_member(part, "text");
+        if (t)
+            vug_buf_append(&text, t->str.ptr, t->str.len);
+    }
+    return text.len || text.bad ? vug_request_copy(p, &text) : (vug_str){ 0 };
+}
+
+/* The messages without the last one, as JSON. */
+static vug_str drop_last(vug_request_parser *p, const vug_jv *messages)
+{
+    const vug_jv *before = messages->child;
+    vug_buf text = { 0 };
+    while (before->next->next)
+        before = before->next;
+    vug_buf_append(&text, messages->str.ptr,
+                   (size_t)(before->str.ptr + before->str.len - messages->str.ptr));
+    vug_buf_puts(&text, "]");
+    return vug_request_copy(p, &text);
+}
+
+/* A last message of the assistant is the beginning of the answer, unless it calls tools or a field
+ * says otherwise. */
+void vug_request_validate_prefill(vug_request_parser *p)
+{
+    vug_api_request *r = p->out;
+    const bool wanted = r->number[VUG_FIELD_continue_final_message] != 0;
+    const bool unwanted =
+            (r->given[VUG_FIELD_continue_final_message] || r->no_generation_prompt) && !wanted;
+    if (!p->messages || p->messages->n < 2 || unwanted || p->bad) {
+        if (wanted)
+            vug_field_reject(p, "continue_final_message",
+                             "continue_final_message needs a message before the last one");
+        return;
+    }
+    const vug_jv *last = p->messages->child;
+    while (last->next)
+        last = last->next;
+    const vug_jv *calls = vug_field_member(last, "tool_calls");
+    const bool is_text = vug_str_is(vug_jv_get(last, "role")->str, "assistant") &&
+                         !(calls && calls->n) && !vug_field_member(last, "function_call");
+    const vug_str text =
+            is_text ? content_text(p, vug_field_member(last, "content")) : (vug_str){ 0 };
+    if (text.len > 0) {
+        r->prefill = text;
+        r->messages = drop_last(p, p->messages);
+        r->no_generation_prompt = false;
+    } else if (wanted) {
+        vug_field_reject(p, "continue_final_message",
+                         "continue_final_message: the last message must be of the role assistant, "
+                         "with content and without tool_calls");
+    }
 }

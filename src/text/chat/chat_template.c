@@ -311,6 +311,34 @@ vug_status vug_chat_render_input(const vug_chat *chat, const vug_chat_input *giv
     return render(chat, tmpl, &input, out, err);
 }
 
+vug_str vug_prompt_opening(const vug_prompt *prompt)
+{
+    const size_t from = prompt->n_untrusted ? prompt->untrusted[prompt->n_untrusted - 1].to : 0;
+    return (vug_str){ prompt->text.ptr + from, prompt->text.len - from };
+}
+
+/* Appends the beginning of the answer, as untrusted text. */
+static vug_status append_prefill(const vug_chat *chat, vug_str prefill, vug_prompt *prompt,
+                                 vug_err *err)
+{
+    const size_t n = prompt->n_untrusted;
+    vug_range *untrusted = vug_alloc(n + 1, sizeof(*untrusted));
+    vug_buf text = { 0 };
+    if (!untrusted)
+        return VUG_FAIL_NOMEM(err, "a prompt", (n + 1) * sizeof(*untrusted));
+    vug_buf_append(&text, prompt->text.ptr, prompt->text.len);
+    if (vug_output_format_opens_thinking(&chat->format, vug_prompt_opening(prompt)))
+        vug_buf_puts(&text, chat->format.thinking_end);
+    for (size_t i = 0; i < n; i++)
+        untrusted[i] = prompt->untrusted[i];
+    untrusted[n] = (vug_range){ text.len, text.len + prefill.len };
+    vug_buf_append(&text, prefill.ptr, prefill.len);
+    vug_prompt_release(prompt);
+    prompt->untrusted = untrusted;
+    prompt->n_untrusted = n + 1;
+    return vug_buf_take(&text, &prompt->text, err);
+}
+
 vug_status vug_chat_render(const vug_chat *chat, const vug_conversation *conversation,
                            vug_prompt *out, vug_err *err)
 {
@@ -320,5 +348,11 @@ vug_status vug_chat_render(const vug_chat *chat, const vug_conversation *convers
     if (st == VUG_OK)
         st = vug_chat_render_input(chat, &input, &arena, out, err);
     vug_arena_release(&arena);
+    if (st == VUG_OK && conversation->prefill_len > 0) {
+        const vug_str prefill = { conversation->prefill, conversation->prefill_len };
+        st = append_prefill(chat, prefill, out, err);
+        if (st != VUG_OK)
+            vug_prompt_release(out);
+    }
     return st;
 }

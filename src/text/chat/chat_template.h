@@ -42,6 +42,9 @@ typedef struct {
     bool no_generation_prompt, strict;
 } vug_chat_input;
 
+/* What the template wrote after the last text of a message or tool. */
+vug_str vug_prompt_opening(const vug_prompt *prompt);
+
 VUG_MUST_CHECK vug_status vug_chat_read(const vug_conversation *conversation, vug_arena *arena,
                                         vug_chat_input *out, vug_err *err);
 VUG_MUST_CHECK vug_status vug_chat_render_input(const vug_chat *chat, const vug_chat_input *input,

@@ -6,11 +6,8 @@ vug_status vug_response_parser_create(const vug_response_parser_options *options
                                       vug_response_parser **out, vug_err *err)
 {
     const vug_output_format *format = vug_chat_output_format(options->chat);
-    const vug_prompt *prompt = options->prompt;
     /* Untrusted text at the end of a prompt cannot open the thinking. */
-    const size_t untrusted_end =
-            prompt->n_untrusted ? prompt->untrusted[prompt->n_untrusted - 1].to : 0;
-    const vug_str end = { prompt->text.ptr + untrusted_end, prompt->text.len - untrusted_end };
+    const vug_str end = vug_prompt_opening(options->prompt);
     const vug_str tools = { options->tools, options->tools_len };
     vug_response_parser *r;
     VUG_TRY(vug_response_parser_create_untokenized(

@@ -324,7 +324,6 @@ static void test_rejects_unsupported_fields(void **state)
         const char *name;
         const char *harmless, *not ; /* values; NULL: none */
     } rows[] = {
-        { "continue_final_message", "false", "true" },
         { "chat_template", NULL, "\"{{ x }}\"" },
         { "documents", "[]", "[{\"text\":\"a\"}]" },
         { "include_stop_str_in_output", "false", "true" },

@@ -125,12 +125,80 @@ static void test_many_tool_results(void **state)
     vug_buf_release(&body);
 }
 
+/* ---- the beginning of an answer -------------------------------------------------------- */
+
+#define USER      "{\"role\":\"user\",\"content\":\"hi\"}"
+#define ASSISTANT "{\"role\":\"assistant\",\"content\":\"So\"}"
+
+static void test_last_assistant_message_is_continued(void **state)
+{
+    static const struct {
+        const char *messages, *fields, *kept, *prefill;
+    } rows[] = {
+        { USER "," ASSISTANT, "", "[" USER "]", "So" },
+        { USER " , " ASSISTANT " ", ",\"continue_final_message\":true", "[" USER "]", "So" },
+        { USER "," ASSISTANT, ",\"continue_final_message\":true,\"add_generation_prompt\":false",
+          "[" USER "]", "So" },
+        { USER ",{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"S\"},{\"type\":"
+               "\"text\",\"text\":\"\\u00f6\"}]}",
+          "", "[" USER "]", "S\xc3\xb6" },
+        { USER "," ASSISTANT, ",\"continue_final_message\":false", NULL, "" },
+        { USER "," ASSISTANT, ",\"add_generation_prompt\":false", NULL, "" },
+        { USER "," ASSISTANT "," USER, "", NULL, "" },
+        { ASSISTANT, "", NULL, "" },
+        { USER ",{\"role\":\"assistant\",\"content\":\"\"}", "", NULL, "" },
+        { USER ",{\"role\":\"assistant\",\"content\":\"So\",\"tool_calls\":[{\"id\":\"1\","
+               "\"function\":{\"name\":\"f\"}}]}",
+          "", NULL, "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_arena arena = { 0 };
+        vug_api_request r;
+        vug_api_error error = { 0 };
+        char body[1024], all[512];
+        (void)snprintf(all, sizeof(all), "[%s]", rows[i].messages);
+        (void)snprintf(body, sizeof(body), "{\"messages\":%s%s}", all, rows[i].fields);
+        if (!vug_api_parse_request(VUG_API_CHAT, vug_str_of(body), &arena, &r, &error))
+            fail_msg("%s -> %s", body, error.message);
+        if (!vug_str_is(r.prefill, rows[i].prefill) ||
+            !vug_str_is(r.messages, rows[i].kept ? rows[i].kept : all))
+            fail_msg("%s -> %.*s and %.*s", body, VUG_STR_ARG(r.messages), VUG_STR_ARG(r.prefill));
+        vug_arena_release(&arena);
+    }
+}
+
+static void test_only_text_of_the_assistant_is_continued(void **state)
+{
+    static const char *const messages[] = {
+        USER,
+        ASSISTANT,
+        USER "," USER,
+        USER ",{\"role\":\"assistant\",\"content\":\"\"}",
+        USER ",{\"role\":\"assistant\",\"content\":\"So\",\"function_call\":{\"name\":\"f\"}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+        vug_arena arena = { 0 };
+        vug_api_request r;
+        vug_api_error error = { 0 };
+        char body[512];
+        (void)snprintf(body, sizeof(body), "{\"messages\":[%s],\"continue_final_message\":true}",
+                       messages[i]);
+        assert_false(vug_api_parse_request(VUG_API_CHAT, vug_str_of(body), &arena, &r, &error));
+        assert_string_equal(error.param, "continue_final_message");
+        vug_arena_release(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts_every_role),
         cmocka_unit_test(test_errors_name_the_place),
         cmocka_unit_test(test_many_tool_results),
+        cmocka_unit_test(test_last_assistant_message_is_continued),
+        cmocka_unit_test(test_only_text_of_the_assistant_is_continued),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

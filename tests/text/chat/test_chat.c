@@ -577,6 +577,37 @@ static void test_grammar_of_tool_calls(void **state)
     vug_tokenizer_close(tokenizer);
 }
 
+/* ---- beginnings of answers --------------------------------------------------------- */
+
+/* A prefill follows what opens the answer. Thinking that is open there is closed first. */
+static void test_prefill_continues_the_answer(void **state)
+{
+    static const struct {
+        const char *source, *prompt;
+    } rows[] = {
+        { "{{ messages[0].content }}<a>", "Hi<a>So: <a>" },
+        { "{{ messages[0].content }}<a><think>\n\n", "Hi<a><think>\n\n</think>\n\nSo: <a>" },
+    };
+    static const char hi[] = "[{\"role\":\"user\",\"content\":\"Hi\"}]";
+    const vug_conversation how = {
+        .messages = hi, .messages_len = strlen(hi), .prefill = "So: <a>", .prefill_len = 7
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        vug_chat *chat = NULL;
+        vug_prompt prompt = { 0 };
+        vug_err err = { 0 };
+        help_ok(vug_chat_parse(rows[i].source, strlen(rows[i].source), "t", &chat, &err), &err);
+        help_ok(vug_chat_render(chat, &how, &prompt, &err), &err);
+        assert_string_equal(prompt.text.ptr, rows[i].prompt);
+        assert_int_equal(prompt.n_untrusted, 2);
+        assert_int_equal(prompt.untrusted[1].from, prompt.text.len - 7);
+        assert_int_equal(prompt.untrusted[1].to, prompt.text.len);
+        vug_prompt_release(&prompt);
+        vug_chat_close(chat);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_untrusted_ranges),
         cmocka_unit_test(test_damaged_conversations),
         cmocka_unit_test(test_grammar_of_tool_calls),
+        cmocka_unit_test(test_prefill_continues_the_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
