@@ -3,10 +3,15 @@
 
 /* Answers chats and completions, on the worker. */
 
-/* The timings are in the last event of a stream: that of the usage or else of the last choice. */
-static const vug_api_usage *timings_of(const vug_server_request *request, bool is_last_choice)
+/* The stops of all choices. */
+static bool init_stops(vug_server_response *response)
 {
-    return is_last_choice && !request->head.include_usage ? &request->usage : NULL;
+    vug_server_request *request = response->request;
+    const vug_api_request *r = &request->api;
+    if (!vug_stop_strings_init(&response->stops, r->stop, r->n_stops, &request->arena))
+        return false;
+    response->stops.include = r->number[VUG_FIELD_include_stop_str_in_output] != 0;
+    return true;
 }
 
 /* ---- chat --------------------------------------------------------------------------- */
@@ -55,7 +60,7 @@ static void run_chat(vug_server_request *request)
     vug_err err = { 0 };
     vug_status st = VUG_OK;
     vug_chat_choice *choice = vug_alloc_zero((size_t)r->n, sizeof(*choice));
-    if (!choice || !vug_stop_strings_init(&response.stops, r->stop, r->n_stops, &request->arena))
+    if (!choice || !init_stops(&response))
         st = VUG_FAIL_NOMEM(&err, "choices", (size_t)r->n * sizeof(*choice));
     for (int i = 0; i < r->n && st == VUG_OK; i++) {
         choice[i] = (vug_chat_choice){
@@ -67,7 +72,9 @@ static void run_chat(vug_server_request *request)
             .must_call = is_named || r->tool_choice == VUG_TOOLS_REQUIRED,
             .calls_guarded = request->grammar && with_tools,
             .events = request->head.stream ? &response.events : NULL,
-            .timings = timings_of(request, i == r->n - 1),
+            .usage = &request->usage,
+            .is_last = i == r->n - 1 && !request->head.include_usage,
+            .prompt = request->head.token_ids && i == 0 ? &request->tokens[0] : NULL,
         };
         response.chat = &choice[i];
         st = generate_chat_choice(&response, i, &err);
@@ -122,7 +129,7 @@ static void run_completion(vug_server_request *request)
     vug_err err = { 0 };
     vug_status st = VUG_OK;
     vug_completion_choice *choice = vug_alloc_zero(n, sizeof(*choice));
-    if (!choice || !vug_stop_strings_init(&response.stops, r->stop, r->n_stops, &request->arena))
+    if (!choice || !init_stops(&response))
         st = VUG_FAIL_NOMEM(&err, "choices", n * sizeof(*choice));
     for (size_t i = 0; i < n && st == VUG_OK; i++) {
         choice[i] = (vug_completion_choice){
@@ -130,7 +137,9 @@ static void run_completion(vug_server_request *request)
             .index = (int)i,
             .logprobs = r->logprobs,
             .events = request->head.stream ? &response.events : NULL,
-            .timings = timings_of(request, i == n - 1),
+            .usage = &request->usage,
+            .is_last = i == n - 1 && !request->head.include_usage,
+            .prompt = request->head.token_ids ? &request->tokens[i / (size_t)r->n] : NULL,
         };
         response.completion = &choice[i];
         st = generate_completion_choice(&response, i / (size_t)r->n, (int)(i % (size_t)r->n), &err);

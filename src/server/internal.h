@@ -133,7 +133,10 @@ typedef struct {
     vug_stop_strings stops;            /* initial state, copied to every choice */
     vug_buf events;                    /* of a stream, not sent yet */
     vug_buf record;                    /* for the trace: a stream or an error */
-    double last_token;                 /* time; 0: none yet */
+    const vug_tokens *prompt;          /* of the current choice */
+    vug_api_usage before;              /* what it was when the current choice began */
+    double started;                    /* time; of the current choice */
+    double first_token, last_token;    /* time; 0: none yet */
     vug_buf token_text;                /* of log-probabilities */
     vug_api_token top_tokens[VUG_MAX_TOP_LOGPROBS];
     /* Of a whole response: */

@@ -230,6 +230,9 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
         .endpoint = endpoint,
         .stream = r->stream,
         .include_usage = r->include_usage,
+        .continuous_usage = r->continuous_usage,
+        .timings_per_token = r->number[VUG_FIELD_timings_per_token] != 0,
+        .token_ids = r->number[VUG_FIELD_return_token_ids] != 0,
         .also_reasoning = s->opt.also_reasoning,
     };
     if (generates && !vug_api_make_sampling(r, &s->sampling, request->head.id, &request->arena,

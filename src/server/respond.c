@@ -129,7 +129,12 @@ static void count_token(vug_server_response *response)
         vug_metrics_observe(metrics, VUG_METRIC_BETWEEN_TOKENS, now - response->last_token);
     else if (request->usage.completion == 0)
         vug_metrics_observe(metrics, VUG_METRIC_FIRST_TOKEN, now - request->received);
+    if (response->last_token == 0)
+        response->first_token = now;
     response->last_token = now;
+    /* Until the generation ends and tells the exact times. */
+    request->usage.prompt_s = response->before.prompt_s + response->first_token - response->started;
+    request->usage.decode_s = response->before.decode_s + now - response->first_token;
     request->usage.completion++;
     atomic_store(&request->slot.n_generated, request->usage.completion);
     atomic_store(&request->slot.state, VUG_API_SLOT_GENERATING);
@@ -143,7 +148,8 @@ bool vug_server_describe_logprob(vug_server_response *response, const vug_logpro
 {
     const vug_tokenizer *tokenizer = response->request->service->tokenizer;
     vug_buf *to = &response->token_text;
-    size_t from[VUG_MAX_TOP_LOGPROBS + 2] = { 0 };
+    const bool as_ids = response->request->api.number[VUG_FIELD_return_tokens_as_token_ids] != 0;
+    size_t from[VUG_MAX_TOP_LOGPROBS + 2] = { 0 }, name[VUG_MAX_TOP_LOGPROBS + 1];
     to->len = 0;
     for (size_t i = 0; i <= n_top; i++) {
         vug_text text = { 0 };
@@ -151,6 +157,9 @@ bool vug_server_describe_logprob(vug_server_response *response, const vug_logpro
         if (vug_tokenizer_bytes(tokenizer, id, &text, NULL) == VUG_OK)
             vug_buf_append(to, text.ptr, text.len);
         vug_text_release(&text);
+        name[i] = to->len;
+        if (as_ids)
+            vug_buf_printf(to, "token_id:%d", id);
         from[i + 1] = to->len;
     }
     if (to->bad)
@@ -159,9 +168,10 @@ bool vug_server_describe_logprob(vug_server_response *response, const vug_logpro
     for (size_t i = 0; i <= n_top; i++) {
         const vug_logprob *l = i ? &top[i - 1] : token;
         *(i ? &response->top_tokens[i - 1] : &out->token) =
-                (vug_api_token){ { bytes + from[i], from[i + 1] - from[i] },
-                                 l->logprob,
-                                 vug_tokenizer_is_special(tokenizer, l->token) };
+                (vug_api_token){ .text = { bytes + from[i], name[i] - from[i] },
+                                 .logprob = l->logprob,
+                                 .is_control = vug_tokenizer_is_special(tokenizer, l->token),
+                                 .name = { bytes + name[i], from[i + 1] - name[i] } };
     }
     out->top = response->top_tokens;
     out->n_top = n_top;
@@ -181,12 +191,24 @@ static bool add_logprob(vug_server_response *response, const vug_piece *piece)
     return true;
 }
 
+static void add_id(vug_server_response *response, int32_t id)
+{
+    if (response->chat)
+        vug_chat_choice_token(response->chat, id);
+    else
+        vug_completion_choice_token(response->completion, id);
+}
+
 /* Of the first choice of a prompt. */
 static void on_prompt(size_t n_cached, void *user)
 {
-    vug_server_request *request = ((vug_server_response *)user)->request;
+    const vug_server_response *response = user;
+    vug_server_request *request = response->request;
+    const size_t cached = count_cached(request, n_cached);
+    request->usage.prompt += response->prompt->n;
+    request->usage.cached += cached;
     atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
-    atomic_fetch_add(&request->slot.n_cached, count_cached(request, n_cached));
+    atomic_fetch_add(&request->slot.n_cached, cached);
 }
 
 /* For a chat, this precedes the parts that the token yields. */
@@ -195,9 +217,13 @@ static bool on_piece(const vug_piece *piece, void *user)
     vug_server_response *response = user;
     bool more = true;
     if (piece->token >= 0) {
+        add_id(response, piece->token);
         if (!piece->is_stop)
             count_token(response);
-        if (response->request->api.logprobs && !add_logprob(response, piece))
+        /* Completions list the stop token, so that a one-token answer always has one entry: clients
+         * that score an echoed prompt drop the last one. Chats do not list it. */
+        const bool is_listed = response->completion || !piece->is_stop;
+        if (response->request->api.logprobs && is_listed && !add_logprob(response, piece))
             return false;
     }
     if (response->completion)
@@ -234,9 +260,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .n_stop = r->n_stop_ids,
         .mark = request->marks.mark,
         .n_marks = request->marks.n,
-        /* Completions list the stop token, so that a one-token answer always has one entry: clients
-         * that score an echoed prompt drop the last one. Chats do not list it. */
-        .report_stop = response->completion && r->logprobs,
+        .report_stop = request->head.token_ids || (response->completion && r->logprobs),
         .grammar = request->grammar,
         .parser = response->parser,
         .thinking_budget = response->parser && r->thinking_budget > 0 ? (int)r->thinking_budget : 0,
@@ -254,20 +278,19 @@ static vug_generate_options generate_options(vug_server_response *response,
     return options;
 }
 
-static void count_generation(vug_server_request *request, int choice, const vug_generation *g)
+static void count_generation(vug_server_response *response, int choice, const vug_generation *g)
 {
+    vug_server_request *request = response->request;
     vug_metrics *metrics = request->service->opt.http.metrics;
     const size_t cached = count_cached(request, g->n_cached);
-    request->usage.prompt_s += g->prompt_s;
-    request->usage.decode_s += g->decode_s;
+    request->usage.prompt_s = response->before.prompt_s + g->prompt_s;
+    request->usage.decode_s = response->before.decode_s + g->decode_s;
     request->usage.drafted += g->n_drafted;
     request->usage.accepted += g->n_accepted;
     request->usage.prediction_accepted += g->n_prediction_accepted;
     request->usage.prediction_rejected += g->n_prediction_drafted - g->n_prediction_accepted;
     if (choice > 0)
         return;
-    request->usage.prompt += g->n_prompt;
-    request->usage.cached += cached;
     vug_metrics_add(metrics, VUG_METRIC_PROMPT_TOKENS, NULL, (double)g->n_prompt);
     vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
     vug_metrics_observe(metrics, VUG_METRIC_CACHE_HITS, (double)cached / (double)g->n_prompt);
@@ -314,10 +337,13 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     vug_server_request *request = response->request;
     const vug_generate_options options = generate_options(response, prompt, choice);
     vug_generation g = { 0 };
+    response->prompt = prompt;
+    response->before = request->usage;
+    response->started = vug_now();
     response->last_token = 0;
     VUG_TRY(vug_server_request_session(request, err));
     VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
-    count_generation(request, choice, &g);
+    count_generation(response, choice, &g);
     count_drafts(request, &g);
     *finish = g.finish;
     vug_status st = check_memory(response, err);

@@ -220,41 +220,6 @@ static void test_errors(void **state)
     }
 }
 
-/* A path without /v1, and a request without a model. */
-static void test_short_paths_without_a_model(void **state)
-{
-    static const struct {
-        const char *path, *body;
-    } rows[] = {
-        { "/chat/completions",
-          "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":1}" },
-        { "/v1/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
-        { "/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        json_response a = serve_request(*state, rows[i].path, rows[i].body);
-        assert_int_equal(a.status, 200);
-        response_expect(&a, "model", "pebble");
-        response_release(&a);
-    }
-    json_response list = serve_request(*state, "/models", NULL);
-    response_expect(&list, "data.0.id", "pebble");
-    json_response one = serve_request(*state, "/models/org/small", NULL);
-    response_expect(&one, "id", "org/small");
-    response_release(&list);
-    response_release(&one);
-}
-
-static void test_context_error_has_the_numbers(void **state)
-{
-    json_response a =
-            serve_request(*state, "/v1/chat/completions", CHAT("x", ",\"max_tokens\":5000"));
-    assert_int_equal(a.status, 400);
-    assert_true(response_number(&a, "error.n_prompt_tokens") == 10);
-    assert_true(response_number(&a, "error.n_ctx") == 2048);
-    response_release(&a);
-}
-
 static void test_continued_conversation(void **state)
 {
     char body[2048];
@@ -278,32 +243,6 @@ static void test_continued_conversation(void **state)
     response_release(&a);
     response_release(&b);
     response_release(&c);
-}
-
-/* An answer goes on where its beginning ends, which is not repeated. */
-static void test_prefill(void **state)
-{
-    json_response all = serve_request(*state, "/v1/chat/completions",
-                                      CHAT("What is vug?", ",\"temperature\":0"));
-    const vug_str text = response_at(&all, "choices.0.message.content")->str;
-    const char *at = memmem(text.ptr, text.len, " engine", 7);
-    char body[2048];
-    assert_non_null(at);
-    (void)snprintf(body, sizeof(body),
-                   "{\"temperature\":0,\"messages\":[{\"role\":\"user\",\"content\":\"What is "
-                   "vug?\"},{\"role\":\"assistant\",\"content\":\"%.*s\"}]}",
-                   (int)(at - text.ptr), text.ptr);
-    json_response rest = serve_request(*state, "/v1/chat/completions", body);
-    const vug_str want = { at, text.len - (size_t)(at - text.ptr) };
-    assert_true(vug_str_equal(response_at(&rest, "choices.0.message.content")->str, want));
-    json_response prompt = serve_request(*state, "/apply-template", body);
-    const vug_str rendered = response_at(&prompt, "prompt")->str;
-    assert_true((size_t)(at - text.ptr) < rendered.len &&
-                memcmp(rendered.ptr + rendered.len - (at - text.ptr), text.ptr,
-                       (size_t)(at - text.ptr)) == 0);
-    response_release(&all);
-    response_release(&rest);
-    response_release(&prompt);
 }
 
 /* Tool results in the current role and in the deprecated one. */
@@ -786,10 +725,7 @@ int main(void)
         cmocka_unit_test(test_bad_constraints),
         cmocka_unit_test(test_stop_ids),
         cmocka_unit_test(test_thinking_budget),
-        cmocka_unit_test(test_short_paths_without_a_model),
-        cmocka_unit_test(test_context_error_has_the_numbers),
         cmocka_unit_test(test_continued_conversation),
-        cmocka_unit_test(test_prefill),
         cmocka_unit_test(test_tool_results),
         cmocka_unit_test(test_completions),
         cmocka_unit_test(test_echo_logprobs_match_generation),

@@ -135,7 +135,7 @@ typedef struct {
 
     vug_str cache_salt; /* empty: none */
     vug_str prediction; /* a text that the answer may repeat; empty: none */
-    bool stream, include_usage;
+    bool stream, include_usage, continuous_usage;
     bool echo;
     bool add_special;                /* of tokenize and completion */
     bool parse_special, with_pieces; /* of tokenize */

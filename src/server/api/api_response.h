@@ -38,8 +38,11 @@ typedef struct {
     const char *fingerprint;   /* NULL: none */
     vug_api_endpoint endpoint; /* CHAT or COMPLETION */
     bool stream;
-    bool include_usage;  /* at the end of a stream */
-    bool also_reasoning; /* send thinking under the name `reasoning` too */
+    bool include_usage;     /* at the end of a stream */
+    bool continuous_usage;  /* in each event of a stream */
+    bool timings_per_token; /* in each event of a stream */
+    bool token_ids;         /* report the ids of prompts and answers */
+    bool also_reasoning;    /* send thinking under the name `reasoning` too */
 } vug_api_response_head;
 
 /* Tokens of all choices together; each prompt counts once. */
@@ -55,6 +58,7 @@ typedef struct {
     vug_str text; /* may be part of a UTF-8 sequence */
     float logprob;
     bool is_control; /* `text` names it and is not part of the output */
+    vug_str name;    /* written instead of `text`; empty: none */
 } vug_api_token;
 
 typedef struct {
@@ -78,16 +82,18 @@ typedef struct {
     /* Set by the caller before vug_chat_choice_begin; the rest is zero then. */
     const vug_api_response_head *head;
     int index;
-    bool logprobs;          /* requested: the caller feeds them */
-    bool named_tool;        /* tool_choice names the tool: the finish reason is stop */
-    bool single_call;       /* the response ends with its first call */
-    bool must_call;         /* text can only be a truncated call, so it is not content */
-    bool calls_guarded;     /* by a grammar: they are streamed before they are complete */
-    vug_stop_strings stops; /* searched for in content, not in thinking and calls */
-    vug_buf *events;        /* output of a stream */
-    /* Its last event has the timings; NULL: another event is the last of the stream. */
-    const vug_api_usage *timings;
+    bool logprobs;              /* requested: the caller feeds them */
+    bool named_tool;            /* tool_choice names the tool: the finish reason is stop */
+    bool single_call;           /* the response ends with its first call */
+    bool must_call;             /* text can only be a truncated call, so it is not content */
+    bool calls_guarded;         /* by a grammar: they are streamed before they are complete */
+    vug_stop_strings stops;     /* searched for in content, not in thinking and calls */
+    vug_buf *events;            /* output of a stream */
+    const vug_api_usage *usage; /* so far, of all choices */
+    bool is_last;               /* of a stream: its last event has the timings */
+    const vug_tokens *prompt;   /* reported if head->token_ids; NULL: not with this choice */
 
+    vug_buf ids;               /* of tokens, as JSON; of a stream: not sent yet */
     vug_buf content, thinking; /* what the client has seen */
     vug_buf calls;             /* output without a stream */
     vug_buf piece, name, arguments;
@@ -98,6 +104,8 @@ typedef struct {
 } vug_chat_choice;
 
 void vug_chat_choice_begin(vug_chat_choice *choice);
+/* Reports the id of a token, before its log-probability. */
+void vug_chat_choice_token(vug_chat_choice *choice, int32_t id);
 /* Call before the parts that the token yields. */
 void vug_chat_choice_logprob(vug_chat_choice *choice, const vug_api_logprob *logprob);
 /* A vug_part_fn whose `user` is the choice. False when a stop or a call has ended it. */
@@ -122,13 +130,18 @@ typedef struct {
     bool logprobs;
     vug_stop_strings stops;
     vug_buf *events;
-    const vug_api_usage *timings; /* as in vug_chat_choice */
+    /* As in vug_chat_choice: */
+    const vug_api_usage *usage;
+    bool is_last;
+    const vug_tokens *prompt;
 
+    vug_buf ids;
     vug_buf text, piece;
     vug_logprob_lists tokens;
     vug_api_finish_reason reason;
 } vug_completion_choice;
 
+void vug_completion_choice_token(vug_completion_choice *choice, int32_t id);
 void vug_completion_choice_logprob(vug_completion_choice *choice, const vug_api_logprob *logprob);
 /* Adds text of the prompt, in which stops are not searched for. */
 void vug_completion_choice_echo(vug_completion_choice *choice, const char *text, size_t len);

@@ -10,9 +10,9 @@
 /* ---- one event ------------------------------------------------------------------- */
 
 /* Through "delta":{ */
-static vug_json_writer begin_event(const vug_chat_choice *c)
+static vug_json_writer begin_event(const vug_chat_choice *c, const vug_tokens *prompt)
 {
-    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    vug_json_writer js = vug_api_write_event_head(c->head, prompt, c->events);
     vug_json_begin(&js, NULL, '{');
     vug_json_put_i64(&js, "index", c->index);
     vug_json_begin(&js, "delta", '{');
@@ -25,15 +25,17 @@ static void end_event(vug_chat_choice *c, vug_json_writer *js)
     vug_logprobs_write_chat(&c->tokens, false, js);
     vug_logprobs_clear(&c->tokens);
     vug_api_write_finish_reason(c->reason, js);
+    vug_api_write_ids(c->head, &c->ids, js);
+    c->ids.len = 0;
     vug_json_end(js, '}');
-    vug_api_write_event_end(c->head, c->reason == VUG_API_UNFINISHED ? NULL : c->timings, js);
+    vug_api_write_event_end(c->head, c->usage, c->is_last && c->reason != VUG_API_UNFINISHED, js);
 }
 
 void vug_chat_choice_begin(vug_chat_choice *c)
 {
     if (!c->head->stream)
         return;
-    vug_json_writer js = begin_event(c);
+    vug_json_writer js = begin_event(c, c->prompt);
     vug_json_put_string(&js, "role", "assistant");
     vug_json_put_string(&js, "content", "");
     end_event(c, &js);
@@ -46,7 +48,7 @@ static void output_content(vug_chat_choice *c, const char *text, size_t len)
     if (len == 0)
         return;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c);
+        vug_json_writer js = begin_event(c, NULL);
         vug_json_put_text(&js, "content", text, len);
         end_event(c, &js);
     } else {
@@ -68,7 +70,7 @@ static void output_thinking(vug_chat_choice *c, const char *text, size_t len)
     if (len == 0)
         return;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c);
+        vug_json_writer js = begin_event(c, NULL);
         write_thinking(c->head, text, len, &js);
         end_event(c, &js);
     } else {
@@ -118,7 +120,7 @@ static void write_call(const vug_chat_choice *c, vug_json_writer *js)
 
 static vug_json_writer begin_call_event(const vug_chat_choice *c)
 {
-    vug_json_writer js = begin_event(c);
+    vug_json_writer js = begin_event(c, NULL);
     vug_json_begin(&js, "tool_calls", '[');
     vug_json_begin(&js, NULL, '{');
     vug_json_put_u64(&js, "index", c->n_calls);
@@ -202,6 +204,11 @@ static void drop_call(vug_chat_choice *c)
 
 /* ---- feeding --------------------------------------------------------------------- */
 
+void vug_chat_choice_token(vug_chat_choice *c, int32_t id)
+{
+    vug_api_add_id(c->head, id, &c->ids);
+}
+
 void vug_chat_choice_logprob(vug_chat_choice *c, const vug_api_logprob *logprob)
 {
     if (c->logprobs && !c->ended)
@@ -250,7 +257,7 @@ void vug_chat_choice_finish(vug_chat_choice *c, vug_finish finish)
     if (c->reason == VUG_API_FINISH_STOP && c->n_calls > 0 && !c->named_tool)
         c->reason = VUG_API_FINISH_TOOL_CALLS;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c);
+        vug_json_writer js = begin_event(c, NULL);
         end_event(c, &js);
     } else {
         vug_logprobs_commit(&c->tokens);
@@ -259,18 +266,21 @@ void vug_chat_choice_finish(vug_chat_choice *c, vug_finish finish)
 
 bool vug_chat_choice_ok(const vug_chat_choice *c)
 {
-    return !c->content.bad && !c->thinking.bad && !c->calls.bad && !c->piece.bad && !c->name.bad &&
-           !c->arguments.bad && (!c->events || !c->events->bad) && vug_logprobs_ok(&c->tokens);
+    return !c->ids.bad && !c->content.bad && !c->thinking.bad && !c->calls.bad && !c->piece.bad &&
+           !c->name.bad && !c->arguments.bad && (!c->events || !c->events->bad) &&
+           vug_logprobs_ok(&c->tokens);
 }
 
 size_t vug_chat_choice_bytes(const vug_chat_choice *c)
 {
-    return c->content.cap + c->thinking.cap + c->calls.cap + c->piece.cap + c->name.cap +
-           c->arguments.cap + vug_logprobs_bytes(&c->tokens);
+    const size_t prompt = c->prompt ? c->prompt->n * VUG_API_ID_BYTES : 0;
+    return prompt + c->ids.cap + c->content.cap + c->thinking.cap + c->calls.cap + c->piece.cap +
+           c->name.cap + c->arguments.cap + vug_logprobs_bytes(&c->tokens);
 }
 
 void vug_chat_choice_release(vug_chat_choice *c)
 {
+    vug_buf_release(&c->ids);
     vug_buf_release(&c->content);
     vug_buf_release(&c->thinking);
     vug_buf_release(&c->calls);
@@ -305,13 +315,14 @@ void vug_chat_choice_write(const vug_api_response_head *head, const vug_chat_cho
                            size_t n, const vug_api_usage *usage, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
-    vug_api_write_head(head, &js);
+    vug_api_write_head(head, n > 0 ? choice[0].prompt : NULL, &js);
     for (size_t i = 0; i < n; i++) {
         vug_json_begin(&js, NULL, '{');
         vug_json_put_i64(&js, "index", choice[i].index);
         write_message(&choice[i], &js);
         vug_logprobs_write_chat(&choice[i].tokens, choice[i].logprobs, &js);
         vug_api_write_finish_reason(choice[i].reason, &js);
+        vug_api_write_ids(head, &choice[i].ids, &js);
         vug_json_end(&js, '}');
     }
     vug_api_write_usage(usage, &js);

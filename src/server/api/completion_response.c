@@ -13,14 +13,18 @@ static void write_choice(const vug_completion_choice *c, const char *text, size_
     else
         vug_json_put_string(js, "logprobs", NULL);
     vug_api_write_finish_reason(c->reason, js);
+    vug_api_write_prompt_ids(c->prompt, js);
+    vug_api_write_ids(c->head, &c->ids, js);
     vug_json_end(js, '}');
 }
 
 static void write_event(vug_completion_choice *c, const char *text, size_t len)
 {
-    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    vug_json_writer js = vug_api_write_event_head(c->head, NULL, c->events);
     write_choice(c, text, len, &js);
-    vug_api_write_event_end(c->head, c->reason == VUG_API_UNFINISHED ? NULL : c->timings, &js);
+    c->ids.len = 0;
+    c->prompt = NULL;
+    vug_api_write_event_end(c->head, c->usage, c->is_last && c->reason != VUG_API_UNFINISHED, &js);
     vug_logprobs_clear(&c->tokens);
 }
 
@@ -34,6 +38,11 @@ static void write_text(vug_completion_choice *c, const char *text, size_t len)
         vug_buf_append(&c->text, text, len);
         vug_logprobs_commit(&c->tokens);
     }
+}
+
+void vug_completion_choice_token(vug_completion_choice *c, int32_t id)
+{
+    vug_api_add_id(c->head, id, &c->ids);
 }
 
 void vug_completion_choice_logprob(vug_completion_choice *c, const vug_api_logprob *logprob)
@@ -73,17 +82,19 @@ void vug_completion_choice_finish(vug_completion_choice *c, vug_finish finish)
 
 bool vug_completion_choice_ok(const vug_completion_choice *c)
 {
-    return !c->text.bad && !c->piece.bad && (!c->events || !c->events->bad) &&
+    return !c->ids.bad && !c->text.bad && !c->piece.bad && (!c->events || !c->events->bad) &&
            vug_logprobs_ok(&c->tokens);
 }
 
 size_t vug_completion_choice_bytes(const vug_completion_choice *c)
 {
-    return c->text.cap + c->piece.cap + vug_logprobs_bytes(&c->tokens);
+    const size_t prompt = c->prompt ? c->prompt->n * VUG_API_ID_BYTES : 0;
+    return prompt + c->ids.cap + c->text.cap + c->piece.cap + vug_logprobs_bytes(&c->tokens);
 }
 
 void vug_completion_choice_release(vug_completion_choice *c)
 {
+    vug_buf_release(&c->ids);
     vug_buf_release(&c->text);
     vug_buf_release(&c->piece);
     vug_logprobs_release(&c->tokens);
@@ -94,7 +105,7 @@ void vug_completion_choice_write(const vug_api_response_head *head,
                                  const vug_api_usage *usage, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
-    vug_api_write_head(head, &js);
+    vug_api_write_head(head, NULL, &js);
     for (size_t i = 0; i < n; i++)
         write_choice(&choice[i], choice[i].text.ptr, choice[i].text.len, &js);
     vug_api_write_usage(usage, &js);

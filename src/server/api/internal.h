@@ -95,15 +95,25 @@ void vug_request_validate_prefill(vug_request_parser *p);
 
 /* ==== responses ========================================================================== */
 
+enum { VUG_API_ID_BYTES = 8 }; /* of a token id in JSON, about */
+
 /* ---- response_envelope.c ------------------------------------------------------------- */
 
 /* {"id":..,"created":..,"model":..,"choices":[ */
-void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js);
+void vug_api_write_head(const vug_api_response_head *head, const vug_tokens *prompt,
+                        vug_json_writer *js);
 /* "data: " and the head of a stream's event. The writer appends to `to`. */
-vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to);
-/* From the end of a choice to the end of its event. `timings` may be NULL. */
-void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *timings,
-                             vug_json_writer *js);
+vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,
+                                         const vug_tokens *prompt, vug_buf *to);
+/* From the end of a choice to the end of its event; `usage` is what it was so far. */
+void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *usage,
+                             bool is_last, vug_json_writer *js);
+/* "prompt_token_ids":[..]; nothing for NULL */
+void vug_api_write_prompt_ids(const vug_tokens *prompt, vug_json_writer *js);
+/* "token_ids":[..] if they are to be reported */
+void vug_api_write_ids(const vug_api_response_head *head, const vug_buf *ids, vug_json_writer *js);
+/* Appends to what vug_api_write_ids writes. */
+void vug_api_add_id(const vug_api_response_head *head, int32_t id, vug_buf *ids);
 /* ],"usage":{..},"timings":{..}} */
 void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js);
 /* "finish_reason":.. with null for VUG_API_UNFINISHED */

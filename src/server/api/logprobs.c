@@ -15,11 +15,17 @@ static float clamp_logprob(float logprob)
 
 /* ---- chat ---------------------------------------------------------------------- */
 
+static vug_str name_of(const vug_api_token *token)
+{
+    return token->name.len ? token->name : token->text;
+}
+
 /* Without the closing brace. */
 static void write_token(const vug_api_token *token, vug_json_writer *js)
 {
     vug_json_begin(js, NULL, '{');
-    vug_json_put_text(js, "token", token->text.ptr, token->text.len);
+    const vug_str name = name_of(token);
+    vug_json_put_text(js, "token", name.ptr, name.len);
     vug_json_put_f32(js, "logprob", clamp_logprob(token->logprob));
     vug_json_begin(js, "bytes", '[');
     for (size_t i = 0; i < token->text.len && !token->is_control; i++)
@@ -74,7 +80,7 @@ static void write_key(vug_str text, vug_buf *to)
 static bool contains_text(vug_str text, const vug_api_token *top, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (vug_str_equal(top[i].text, text))
+        if (vug_str_equal(name_of(&top[i]), text))
             return true;
     }
     return false;
@@ -84,7 +90,7 @@ static void write_member(const vug_api_token *token, bool *first, vug_buf *to)
 {
     vug_buf_puts(to, *first ? "" : ",");
     *first = false;
-    write_key(token->text, to);
+    write_key(name_of(token), to);
     vug_buf_puts(to, ":");
     vug_json_append_f32(to, clamp_logprob(token->logprob));
 }
@@ -95,10 +101,10 @@ static void write_top_tokens(const vug_api_logprob *logprob, vug_buf *to)
     bool first = true;
     vug_buf_puts(to, "{");
     for (size_t i = 0; i < logprob->n_top; i++) {
-        if (!contains_text(logprob->top[i].text, logprob->top, i))
+        if (!contains_text(name_of(&logprob->top[i]), logprob->top, i))
             write_member(&logprob->top[i], &first, to);
     }
-    if (!contains_text(logprob->token.text, logprob->top, logprob->n_top))
+    if (!contains_text(name_of(&logprob->token), logprob->top, logprob->n_top))
         write_member(&logprob->token, &first, to);
     vug_buf_puts(to, "}");
 }
@@ -108,7 +114,7 @@ void vug_logprobs_add_completion(vug_logprob_lists *lists, const vug_api_logprob
     const vug_str text = logprob->token.text;
     for (int i = 0; i < VUG_LOGPROB_LISTS; i++)
         vug_buf_puts(&lists->list[i], lists->list[i].len > 0 ? "," : "");
-    write_key(text, &lists->list[TOKENS]);
+    write_key(name_of(&logprob->token), &lists->list[TOKENS]);
     if (logprob->is_first) {
         vug_buf_puts(&lists->list[VALUES], "null");
         vug_buf_puts(&lists->list[TOPS], "null");

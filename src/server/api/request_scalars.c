@@ -247,8 +247,12 @@ void vug_request_parse_stream_options(vug_request_parser *p, const vug_field *fi
     if (!vug_field_expect(p, field->name, v, VUG_JSON_OBJECT))
         return;
     const vug_jv *usage = vug_field_member(v, "include_usage");
+    const vug_jv *continuous = vug_field_member(v, "continuous_usage_stats");
     if (usage && vug_field_expect(p, "stream_options.include_usage", usage, VUG_JSON_BOOL))
         p->out->include_usage = usage->boolean;
+    if (continuous &&
+        vug_field_expect(p, "stream_options.continuous_usage_stats", continuous, VUG_JSON_BOOL))
+        p->out->continuous_usage = continuous->boolean;
 }
 
 /* Appends a part of the content of a prediction. */

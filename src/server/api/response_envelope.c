@@ -6,6 +6,31 @@
 
 /* What chats and completions share: the head, usage, finish reasons, the end of a stream. */
 
+void vug_api_write_prompt_ids(const vug_tokens *prompt, vug_json_writer *js)
+{
+    if (!prompt)
+        return;
+    vug_json_begin(js, "prompt_token_ids", '[');
+    for (size_t i = 0; i < prompt->n; i++)
+        vug_json_put_i64(js, NULL, prompt->id[i]);
+    vug_json_end(js, ']');
+}
+
+void vug_api_add_id(const vug_api_response_head *head, int32_t id, vug_buf *ids)
+{
+    if (head->token_ids)
+        vug_buf_printf(ids, "%s%d", ids->len ? "," : "", id);
+}
+
+void vug_api_write_ids(const vug_api_response_head *head, const vug_buf *ids, vug_json_writer *js)
+{
+    if (!head->token_ids)
+        return;
+    vug_json_begin(js, "token_ids", '[');
+    vug_json_put_raw(js, NULL, ids->ptr, ids->len);
+    vug_json_end(js, ']');
+}
+
 static void write_head(const vug_api_response_head *head, const char *object, vug_json_writer *js)
 {
     char id[32];
@@ -18,21 +43,25 @@ static void write_head(const vug_api_response_head *head, const char *object, vu
     vug_json_put_text(js, "model", head->model.ptr, head->model.len);
 }
 
-void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js)
+void vug_api_write_head(const vug_api_response_head *head, const vug_tokens *prompt,
+                        vug_json_writer *js)
 {
     write_head(head, head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion",
                js);
     vug_json_put_string(js, "system_fingerprint", head->fingerprint);
+    vug_api_write_prompt_ids(prompt, js);
     vug_json_begin(js, "choices", '[');
 }
 
-vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to)
+vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,
+                                         const vug_tokens *prompt, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
     vug_buf_puts(to, "data: ");
     write_head(head,
                head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion.chunk",
                &js);
+    vug_api_write_prompt_ids(prompt, &js);
     vug_json_begin(&js, "choices", '[');
     return js;
 }
@@ -64,21 +93,8 @@ static void write_timings(const vug_api_usage *usage, vug_json_writer *js)
     vug_json_end(js, '}');
 }
 
-void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *timings,
-                             vug_json_writer *js)
+static void write_usage(const vug_api_usage *usage, vug_json_writer *js)
 {
-    vug_json_end(js, ']');
-    if (head->include_usage)
-        vug_json_put_string(js, "usage", NULL);
-    if (timings)
-        write_timings(timings, js);
-    vug_json_end(js, '}');
-    vug_buf_puts(js->to, "\n\n");
-}
-
-void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
-{
-    vug_json_end(js, ']');
     vug_json_begin(js, "usage", '{');
     vug_json_put_u64(js, "prompt_tokens", usage->prompt);
     vug_json_put_u64(js, "completion_tokens", usage->completion);
@@ -92,6 +108,26 @@ void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
     vug_json_put_u64(js, "rejected_prediction_tokens", usage->prediction_rejected);
     vug_json_end(js, '}');
     vug_json_end(js, '}');
+}
+
+void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *usage,
+                             bool is_last, vug_json_writer *js)
+{
+    vug_json_end(js, ']');
+    if (head->include_usage && head->continuous_usage)
+        write_usage(usage, js);
+    else if (head->include_usage)
+        vug_json_put_string(js, "usage", NULL);
+    if (is_last || head->timings_per_token)
+        write_timings(usage, js);
+    vug_json_end(js, '}');
+    vug_buf_puts(js->to, "\n\n");
+}
+
+void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
+{
+    vug_json_end(js, ']');
+    write_usage(usage, js);
     write_timings(usage, js);
     vug_json_end(js, '}');
 }
@@ -112,7 +148,7 @@ void vug_api_write_finish_reason(vug_api_finish_reason reason, vug_json_writer *
 
 void vug_api_usage_event(const vug_api_response_head *head, const vug_api_usage *usage, vug_buf *to)
 {
-    vug_json_writer js = vug_api_write_event_head(head, to);
+    vug_json_writer js = vug_api_write_event_head(head, NULL, to);
     vug_api_write_usage(usage, &js);
     vug_buf_puts(to, "\n\n");
 }

@@ -79,7 +79,7 @@ bool vug_stop_strings_push(vug_stop_strings *stops, const char *text, size_t len
         const vug_stop_string *before = longest_match(stops);
         const size_t held = before->matched, have = held + 1;
         const size_t ended = match_byte(stops, text[i]);
-        const size_t keep = ended ? ended : longest_match(stops)->matched;
+        const size_t keep = ended ? (stops->include ? 0 : ended) : longest_match(stops)->matched;
         const size_t out = have - keep;
         vug_buf_append(to, before->text.ptr, out < held ? out : held);
         if (out > held)

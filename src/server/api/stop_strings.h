@@ -3,7 +3,8 @@
 
 /*
  * Finds stop strings in a text that arrives in pieces; where it is split makes no difference. Text
- * is output as soon as it cannot begin a stop. A stop itself is never output.
+ * is output as soon as it cannot begin a stop. A stop itself is output
+ * only if `include` is set.
  *
  * The stop that ends first counts; among stops that end together, the longest. Pieces of whole
  * UTF-8 characters yield whole characters.
@@ -21,6 +22,7 @@ typedef struct {
 typedef struct {
     vug_stop_string *stop; /* [n] */
     size_t n;
+    bool include; /* the stop belongs to the text; set by the caller */
     bool found;
 } vug_stop_strings;
 

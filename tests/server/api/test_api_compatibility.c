@@ -326,14 +326,11 @@ static void test_rejects_unsupported_fields(void **state)
     } rows[] = {
         { "chat_template", NULL, "\"{{ x }}\"" },
         { "documents", "[]", "[{\"text\":\"a\"}]" },
-        { "include_stop_str_in_output", "false", "true" },
         { "skip_special_tokens", "true", "false" },
         { "include_reasoning", "true", "false" },
         { "logprob_token_ids", "[]", "[1]" },
         { "prompt_logprobs", NULL, "0" },
         { "truncate_prompt_tokens", NULL, "-1" },
-        { "return_token_ids", "false", "true" },
-        { "return_tokens_as_token_ids", "false", "true" },
         { "use_beam_search", "false", "true" },
         { "repetition_detection", NULL, "{}" },
         { "guided_whitespace_pattern", NULL, "\" \"" },
@@ -354,7 +351,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "guided_decoding_backend", "\"xgrammar\"", NULL },
         { "cache_prompt", "false", NULL },
         { "id_slot", "3", NULL },
-        { "timings_per_token", "true", NULL },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -93,7 +93,7 @@ static void play(const response_script *s, vug_chat_choice *c)
     bool more = true;
     for (size_t i = 0; more && s->part[i].kind; i++) {
         const char *text = s->part[i].text ? s->part[i].text : "";
-        const vug_api_token token = { vug_str_of(text), -0.5f, false };
+        const vug_api_token token = { .text = vug_str_of(text), .logprob = -0.5f };
         vug_chat_choice_logprob(c, &(vug_api_logprob){ .token = token, .top = &token, .n_top = 1 });
         const vug_part part = { kind_of(s->part[i].kind), 0, text, strlen(text) };
         more = vug_chat_choice_part(&part, c);
@@ -264,8 +264,8 @@ static void test_logprobs_have_a_minimum(void **state)
     (void)state;
     vug_buf to = { 0 };
     vug_chat_choice c = { .head = &whole_head, .logprobs = true };
-    const vug_api_token never = { vug_str_of("\xe2\x82"), -INFINITY, false };
-    const vug_api_token end = { vug_str_of("<eos>"), -1, true };
+    const vug_api_token never = { .text = vug_str_of("\xe2\x82"), .logprob = -INFINITY };
+    const vug_api_token end = { .text = vug_str_of("<eos>"), .logprob = -1, .is_control = true };
     vug_chat_choice_logprob(&c, &(vug_api_logprob){ .token = never, .top = &end, .n_top = 1 });
     vug_chat_choice_finish(&c, VUG_FINISH_STOP);
     vug_chat_choice_write(&whole_head, &c, 1, &usage, &to);
@@ -664,11 +664,12 @@ static void test_several_choices(void **state)
 
 static void feed_text(vug_completion_choice *c, const char *token, bool is_prompt, bool is_first)
 {
-    const vug_api_token top[] = { { vug_str_of("best"), -0.25f, false },
-                                  { vug_str_of("best"), -3, false } };
-    const vug_api_logprob logprob = {
-        .token = { vug_str_of(token), -0.5f, false }, .is_first = is_first, .top = top, .n_top = 2
-    };
+    const vug_api_token top[] = { { .text = vug_str_of("best"), .logprob = -0.25f },
+                                  { .text = vug_str_of("best"), .logprob = -3 } };
+    const vug_api_logprob logprob = { .token = { .text = vug_str_of(token), .logprob = -0.5f },
+                                      .is_first = is_first,
+                                      .top = top,
+                                      .n_top = 2 };
     vug_completion_choice_logprob(c, &logprob);
     if (is_prompt)
         vug_completion_choice_echo(c, token, strlen(token));
@@ -747,8 +748,8 @@ static void test_tokens_with_incomplete_utf8(void **state)
     vug_buf to = { 0 };
     head.endpoint = VUG_API_COMPLETION;
     vug_completion_choice c = { .head = &head, .logprobs = true };
-    const vug_api_token top[] = { { vug_str_of("\xe2\x82"), -1, false },
-                                  { vug_str_of("\xe2"), -2, false } };
+    const vug_api_token top[] = { { .text = vug_str_of("\xe2\x82"), .logprob = -1 },
+                                  { .text = vug_str_of("\xe2"), .logprob = -2 } };
     vug_completion_choice_logprob(&c,
                                   &(vug_api_logprob){ .token = top[0], .top = top, .n_top = 2 });
     vug_completion_choice_finish(&c, VUG_FINISH_LENGTH);

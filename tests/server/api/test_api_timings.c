@@ -20,7 +20,7 @@ static void test_timings_of_stream(void **state)
 {
     (void)state;
     vug_buf to = { 0 };
-    vug_chat_choice c = { .head = &stream_head, .events = &to, .timings = &usage };
+    vug_chat_choice c = { .head = &stream_head, .events = &to, .usage = &usage, .is_last = true };
     vug_chat_choice_begin(&c);
     assert_null(strstr(to.ptr, "timings"));
     vug_chat_choice_finish(&c, VUG_FINISH_LENGTH);
@@ -29,7 +29,7 @@ static void test_timings_of_stream(void **state)
     to.len = 0;
     vug_api_response_head head = stream_head;
     head.endpoint = VUG_API_COMPLETION;
-    vug_completion_choice t = { .head = &head, .events = &to, .timings = &usage };
+    vug_completion_choice t = { .head = &head, .events = &to, .usage = &usage, .is_last = true };
     (void)vug_completion_choice_push(&t, "b", 1);
     assert_null(strstr(to.ptr, "timings"));
     vug_completion_choice_finish(&t, VUG_FINISH_LENGTH);
