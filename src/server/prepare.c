@@ -179,14 +179,44 @@ static bool check_ids(const vug_server_request *request, const vug_tokens *promp
                              prompt->id[i], name ? name : "");
 }
 
+/* The number of tokens that an answer needs at least: without a token limit, one. */
+static size_t least_answer(const vug_api_request *r)
+{
+    const bool limited = vug_api_has_token_limit(r) && r->max_tokens >= 0;
+    return limited ? (size_t)r->max_tokens : 1;
+}
+
+/* Keeps the last tokens of each prompt, with the marks among them. */
+static void truncate_prompts(vug_server_request *request)
+{
+    const vug_api_request *r = &request->api;
+    const size_t context = (size_t)request->service->info.context, answer = least_answer(r);
+    const double most = r->number[VUG_FIELD_truncate_prompt_tokens];
+    const size_t room = answer < context ? context - answer : 0;
+    const size_t keep = most > 0 ? (size_t)most : room;
+    vug_chat_marks *marks = &request->marks;
+    if (!r->given[VUG_FIELD_truncate_prompt_tokens] || keep == 0)
+        return;
+    for (size_t i = 0; i < request->n_prompts; i++) {
+        vug_tokens *tokens = &request->tokens[i];
+        const size_t cut = tokens->n > keep ? tokens->n - keep : 0;
+        size_t n_marks = 0;
+        memmove(tokens->id, tokens->id + cut, (tokens->n - cut) * sizeof(*tokens->id));
+        tokens->n -= cut;
+        for (size_t k = 0; k < marks->n; k++) {
+            if (marks->mark[k].at > cut)
+                marks->mark[n_marks++] = (vug_mark){ marks->mark[k].at - cut, marks->mark[k].kind };
+        }
+        marks->n = n_marks;
+    }
+}
+
 static bool check_prompts(const vug_server_request *request, vug_api_error *error)
 {
     const vug_api_request *r = &request->api;
     const size_t context = (size_t)request->service->info.context;
     const char *param = r->endpoint == VUG_API_CHAT ? "messages" : "prompt";
-    /* Without a token limit, room for one token is enough. */
-    const bool limited = vug_api_has_token_limit(r) && r->max_tokens >= 0;
-    const size_t answer = limited ? (size_t)r->max_tokens : 1;
+    const size_t answer = least_answer(r);
     for (size_t i = 0; i < request->n_prompts; i++) {
         const size_t n = request->tokens[i].n;
         if (n == 0)
@@ -240,6 +270,7 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
         return vug_api_error_no_memory(error);
     if (!make_prompts(request, error))
         return false;
+    truncate_prompts(request);
     return !generates || (check_prompts(request, error) && encode_prediction(request, error) &&
                           vug_server_prepare_grammar(request, error));
 }

@@ -137,6 +137,45 @@ static void serve_props(vug_http_request *http, void *user)
     vug_http_reply(http, NULL, &body);
 }
 
+static void serve_version(vug_http_request *http, void *user)
+{
+    vug_buf body = { 0 };
+    (void)user;
+    vug_api_version_write(&body);
+    vug_http_reply(http, NULL, &body);
+}
+
+/* The spelling of the token that the tokenizer puts in front of a text; NULL: none. */
+static const char *find_bos(const vug_tokenizer *tokenizer)
+{
+    vug_tokens tokens = { 0 };
+    const char *bos = NULL;
+    if (vug_tokenizer_encode(tokenizer, "", 0, VUG_ENCODE_ADD_SPECIAL, &tokens, NULL) == VUG_OK &&
+        tokens.n > 0)
+        bos = vug_tokenizer_token(tokenizer, tokens.id[0], NULL);
+    vug_tokens_release(&tokens);
+    return bos;
+}
+
+static void serve_tokenizer_info(vug_http_request *http, void *user)
+{
+    vug_service *s = user;
+    vug_buf body = { 0 };
+    size_t n = 0;
+    if (!require_model(s, http))
+        return;
+    const int32_t *stop = vug_model_stop_tokens(s->model, &n);
+    const vug_api_tokenizer_info info = {
+        .bos = find_bos(s->tokenizer),
+        .eos = n > 0 ? vug_tokenizer_token(s->tokenizer, stop[0], NULL) : NULL,
+        .size = vug_tokenizer_size(s->tokenizer),
+        .context = s->info.context,
+        .template_source = s->chat ? vug_path_base(vug_chat_source(s->chat)) : NULL,
+    };
+    vug_api_tokenizer_info_write(&info, &body);
+    vug_http_reply(http, NULL, &body);
+}
+
 static void serve_slots(vug_http_request *http, void *user)
 {
     vug_buf body = { 0 };
@@ -291,6 +330,8 @@ static const vug_http_route routes[] = {
     { VUG_HTTP_POST, "/tokenize", VUG_HTTP_QUEUED, serve_tokenize },
     { VUG_HTTP_POST, "/detokenize", VUG_HTTP_QUEUED, serve_detokenize },
     { VUG_HTTP_POST, "/apply-template", VUG_HTTP_QUEUED, serve_template },
+    { VUG_HTTP_GET, "/tokenizer_info", 0, serve_tokenizer_info },
+    { VUG_HTTP_GET, "/version", 0, serve_version },
     { VUG_HTTP_GET, "/props", 0, serve_props },
     { VUG_HTTP_GET, "/slots", 0, serve_slots },
     { VUG_HTTP_GET, "/metrics", 0, serve_metrics },

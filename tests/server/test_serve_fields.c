@@ -19,6 +19,15 @@ static int tear_down(void **state)
     return serve_end(*state) == 0 ? 0 : -1;
 }
 
+/* The numbers of a list, as text. */
+static vug_str list_at(const json_response *a, const char *path)
+{
+    const vug_jv *list = response_at(a, path);
+    if (!vug_jv_is(list, VUG_JSON_ARRAY))
+        fail_msg("no list %s in %s", path, a->text.ptr);
+    return list->str;
+}
+
 /* ---- requests ------------------------------------------------------------------------- */
 
 /* A path without /v1, and a request without a model. */
@@ -82,16 +91,60 @@ static void test_prefill(void **state)
     response_release(&prompt);
 }
 
-/* ---- ids ------------------------------------------------------------------------------ */
-
-/* The numbers of a list, as text. */
-static vug_str list_at(const json_response *a, const char *path)
+static void test_version_and_tokenizer(void **state)
 {
-    const vug_jv *list = response_at(a, path);
-    if (!vug_jv_is(list, VUG_JSON_ARRAY))
-        fail_msg("no list %s in %s", path, a->text.ptr);
-    return list->str;
+    json_response version = serve_request(*state, "/version", NULL);
+    response_expect(&version, "version", VUG_VERSION);
+    json_response info = serve_request(*state, "/tokenizer_info", NULL);
+    response_expect(&info, "bos_token", "<bos>");
+    response_expect(&info, "eos_token", "<eos>");
+    assert_true(response_number(&info, "vocab_size") == 4096);
+    assert_true(response_number(&info, "model_max_length") == 2048);
+    response_release(&version);
+    response_release(&info);
 }
+
+/* The last tokens of a prompt count; with -1 as many as fit. */
+static void test_truncated_prompts(void **state)
+{
+    static const struct {
+        const char *fields;
+        double n; /* tokens of the prompt */
+    } rows[] = {
+        { "\"max_tokens\":1,\"truncate_prompt_tokens\":3", 3 },
+        { "\"max_tokens\":1,\"truncate_prompt_tokens\":9999", 2000 },
+        { "\"max_tokens\":100,\"truncate_prompt_tokens\":-1", 1948 },
+    };
+    vug_buf body = { 0 };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        body.len = 0;
+        vug_buf_printf(&body, "{\"temperature\":0,\"return_token_ids\":true,%s,\"prompt\":[5",
+                       rows[i].fields);
+        for (int k = 1; k < 2000; k++)
+            vug_buf_printf(&body, ",%d", 6 + k % 100);
+        vug_buf_puts(&body, "]}");
+        json_response a = serve_request(*state, "/v1/completions", body.ptr);
+        assert_int_equal(a.status, 200);
+        assert_true(response_number(&a, "usage.prompt_tokens") == rows[i].n);
+        if (i == 0)
+            assert_true(vug_str_is(list_at(&a, "choices.0.prompt_token_ids"), "[103,104,105]"));
+        response_release(&a);
+    }
+    vug_buf_release(&body);
+    json_response all = serve_request(*state, "/v1/chat/completions",
+                                      CHAT("Hi", ",\"max_tokens\":1,\"return_token_ids\":true"));
+    json_response cut = serve_request(*state, "/v1/chat/completions",
+                                      CHAT("Hi", ",\"max_tokens\":1,\"return_token_ids\":true,"
+                                                 "\"truncate_prompt_tokens\":2"));
+    const vug_str ids = list_at(&all, "prompt_token_ids");
+    const vug_str last = list_at(&cut, "prompt_token_ids");
+    assert_true(response_at(&cut, "prompt_token_ids")->n == 2);
+    assert_memory_equal(ids.ptr + ids.len - last.len + 1, last.ptr + 1, last.len - 1);
+    response_release(&all);
+    response_release(&cut);
+}
+
+/* ---- ids ------------------------------------------------------------------------------ */
 
 /* The text of a list of ids. */
 static void expect_text(const server_process *s, vug_str ids, const char *text)
@@ -313,6 +366,8 @@ int main(void)
         cmocka_unit_test(test_short_paths_without_a_model),
         cmocka_unit_test(test_context_error_has_the_numbers),
         cmocka_unit_test(test_prefill),
+        cmocka_unit_test(test_version_and_tokenizer),
+        cmocka_unit_test(test_truncated_prompts),
         cmocka_unit_test(test_token_ids),
         cmocka_unit_test(test_token_ids_of_streams),
         cmocka_unit_test(test_continuous_usage),

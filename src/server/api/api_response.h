@@ -199,6 +199,17 @@ typedef struct {
 
 void vug_api_props_write(const vug_api_props *props, vug_buf *to);
 
+void vug_api_version_write(vug_buf *to);
+
+/* Spellings of tokens; NULL: none. */
+typedef struct {
+    const char *bos, *eos;
+    int64_t size, context; /* tokens */
+    const char *template_source;
+} vug_api_tokenizer_info;
+
+void vug_api_tokenizer_info_write(const vug_api_tokenizer_info *info, vug_buf *to);
+
 /* X(id, name): what a request does; it waits in the queue, computes its prompt or its answer. */
 #define VUG_API_SLOT_STATE_TABLE(X) \
     X(WAITING, "waiting")           \

@@ -145,6 +145,29 @@ void vug_api_props_write(const vug_api_props *props, vug_buf *to)
     vug_json_end(&js, '}');
 }
 
+void vug_api_version_write(vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_string(&js, "version", vug_version());
+    vug_json_end(&js, '}');
+}
+
+/* The names are those of tokenizer_config.json, which vLLM's server sends. */
+void vug_api_tokenizer_info_write(const vug_api_tokenizer_info *info, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_string(&js, "tokenizer_class", "vug");
+    vug_json_put_string(&js, "bos_token", info->bos);
+    vug_json_put_string(&js, "eos_token", info->eos);
+    vug_json_put_bool(&js, "add_bos_token", info->bos != NULL);
+    vug_json_put_i64(&js, "vocab_size", info->size);
+    vug_json_put_i64(&js, "model_max_length", info->context);
+    vug_json_put_string(&js, "chat_template_source", info->template_source);
+    vug_json_end(&js, '}');
+}
+
 /* id, n_ctx and is_processing are names of llama.cpp's server, the numbers of tokens those of
  * OpenAI's usage. */
 void vug_api_slot_write(const vug_api_slot *slot, vug_json_writer *js)

@@ -85,6 +85,20 @@ static void validate_token_limit(vug_request_parser *p)
     }
 }
 
+static void validate_truncation(vug_request_parser *p)
+{
+    const vug_api_request *r = p->out;
+    const vug_field_id id = VUG_FIELD_truncate_prompt_tokens;
+    if (!r->given[id])
+        return;
+    if (r->number[id] == 0)
+        vug_field_reject(p, "truncate_prompt_tokens",
+                         "truncate_prompt_tokens must be at least 1, or -1");
+    if (r->echo)
+        vug_field_reject(p, "truncate_prompt_tokens",
+                         "truncate_prompt_tokens and echo cannot be combined");
+}
+
 /* OpenAI's servers refuse them, too. */
 static void validate_stream_options(vug_request_parser *p)
 {
@@ -144,6 +158,7 @@ static void validate_fields(vug_request_parser *p)
     r->no_generation_prompt = !flag_of(r, VUG_FIELD_add_generation_prompt, true);
     validate_token_limit(p);
     validate_stream_options(p);
+    validate_truncation(p);
     validate_choices(p);
     r->min_tokens = (int)r->number[VUG_FIELD_min_tokens];
     vug_request_validate_tools(p);

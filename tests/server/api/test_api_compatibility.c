@@ -330,7 +330,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "include_reasoning", "true", "false" },
         { "logprob_token_ids", "[]", "[1]" },
         { "prompt_logprobs", NULL, "0" },
-        { "truncate_prompt_tokens", NULL, "-1" },
         { "use_beam_search", "false", "true" },
         { "repetition_detection", NULL, "{}" },
         { "guided_whitespace_pattern", NULL, "\" \"" },
@@ -388,6 +387,10 @@ static void test_parses_limits_and_stops(void **state)
     assert_false(vug_api_check_tokens(&r, 6, &error));
     assert_string_equal(error.param, "stop_token_ids");
     refuses(VUG_API_CHAT, CHAT("\"stop_token_ids\":[-1]"), "stop_token_ids", "from 0");
+    refuses(VUG_API_CHAT, CHAT("\"truncate_prompt_tokens\":0"), "truncate_prompt_tokens",
+            "at least 1");
+    refuses(VUG_API_COMPLETION, COMPLETION("\"truncate_prompt_tokens\":1,\"echo\":true"),
+            "truncate_prompt_tokens", "echo");
     refuses(VUG_API_CHAT, CHAT("\"stop_token_ids\":5"), "stop_token_ids", "an array");
     assert_true(good(VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":\"a\"}", &arena).add_special);
     assert_false(good(VUG_API_COMPLETION, COMPLETION("\"add_special_tokens\":false"), &arena)
