@@ -140,6 +140,7 @@ static void run_completion(vug_server_request *request)
             .usage = &request->usage,
             .is_last = i == n - 1 && !request->head.include_usage,
             .prompt = request->head.token_ids ? &request->tokens[i / (size_t)r->n] : NULL,
+            .n_prompt = request->tokens[i / (size_t)r->n].n,
         };
         response.completion = &choice[i];
         st = generate_completion_choice(&response, i / (size_t)r->n, (int)(i % (size_t)r->n), &err);

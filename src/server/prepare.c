@@ -242,7 +242,8 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
 {
     vug_service *s = request->service;
     vug_api_request *r = &request->api;
-    const bool generates = endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION;
+    const bool is_native = endpoint == VUG_API_NATIVE;
+    const bool generates = vug_api_generates(endpoint);
     if (!vug_api_parse_request(endpoint, request->sender.body, &request->arena, r, error))
         return false;
     if (r->given[VUG_FIELD_model] && !vug_service_has_name(s, r->model))
@@ -259,10 +260,11 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
         .fingerprint = "vug-" VUG_VERSION,
         .endpoint = endpoint,
         .stream = r->stream,
-        .include_usage = r->include_usage,
+        .include_usage = r->include_usage && !is_native,
         .continuous_usage = r->continuous_usage,
         .timings_per_token = r->number[VUG_FIELD_timings_per_token] != 0,
-        .token_ids = r->number[VUG_FIELD_return_token_ids] != 0,
+        .token_ids = r->number[VUG_FIELD_return_token_ids] != 0 ||
+                     r->number[VUG_FIELD_return_tokens] != 0 || (is_native && r->stream),
         .also_reasoning = s->opt.also_reasoning,
     };
     if (generates && !vug_api_make_sampling(r, &s->sampling, request->head.id, &request->arena,

@@ -97,7 +97,8 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
     } else if (request->head.stream) {
         if (request->head.include_usage)
             vug_api_usage_event(&request->head, &request->usage, &response->events);
-        vug_api_done_event(&response->events);
+        if (request->head.endpoint != VUG_API_NATIVE)
+            vug_api_done_event(&response->events);
         (void)vug_server_response_flush(response);
         vug_server_trace(request, VUG_HTTP_OK, &response->record);
         request->sender.call->end_stream(request->sender.self);
@@ -171,6 +172,7 @@ bool vug_server_describe_logprob(vug_server_response *response, const vug_logpro
                 (vug_api_token){ .text = { bytes + from[i], name[i] - from[i] },
                                  .logprob = l->logprob,
                                  .is_control = vug_tokenizer_is_special(tokenizer, l->token),
+                                 .id = l->token,
                                  .name = { bytes + name[i], from[i + 1] - name[i] } };
     }
     out->top = response->top_tokens;
@@ -191,12 +193,12 @@ static bool add_logprob(vug_server_response *response, const vug_piece *piece)
     return true;
 }
 
-static void add_id(vug_server_response *response, int32_t id)
+static void add_token(vug_server_response *response, const vug_piece *piece)
 {
     if (response->chat)
-        vug_chat_choice_token(response->chat, id);
+        vug_chat_choice_token(response->chat, piece->token);
     else
-        vug_completion_choice_token(response->completion, id);
+        vug_completion_choice_token(response->completion, piece->token, piece->is_stop);
 }
 
 /* Of the first choice of a prompt. */
@@ -217,7 +219,7 @@ static bool on_piece(const vug_piece *piece, void *user)
     vug_server_response *response = user;
     bool more = true;
     if (piece->token >= 0) {
-        add_id(response, piece->token);
+        add_token(response, piece);
         if (!piece->is_stop)
             count_token(response);
         /* Completions list the stop token, so that a one-token answer always has one entry: clients

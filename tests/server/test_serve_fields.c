@@ -312,6 +312,98 @@ static void test_timings_per_token(void **state)
     release_events(&l);
 }
 
+/* ---- llama.cpp's endpoint --------------------------------------------------------------- */
+
+static void test_native_completion(void **state)
+{
+    json_response own = serve_request(
+            *state, "/completion",
+            COMPLETION(",\"n_predict\":4,\"n_probs\":2,\"stop\":\"time\",\"return_tokens\":true"));
+    json_response other = serve_request(*state, "/v1/completions",
+                                        COMPLETION(",\"max_tokens\":4,\"logprobs\":2"));
+    response_expect(&own, "content", " a ");
+    response_expect(&own, "stop_type", "word");
+    response_expect(&own, "stopping_word", "time");
+    assert_true(response_at(&own, "stop")->boolean);
+    assert_true(response_number(&own, "tokens_predicted") == 2);
+    assert_true(response_number(&own, "tokens_evaluated") ==
+                response_number(&other, "usage.prompt_tokens"));
+    assert_int_equal(response_at(&own, "tokens")->n, 2);
+    assert_true(response_number(&own, "completion_probabilities.0.id") ==
+                response_number(&own, "tokens.0"));
+    response_expect(&own, "completion_probabilities.0.token", " a");
+    assert_int_equal(response_at(&own, "completion_probabilities.0.top_logprobs")->n, 2);
+    assert_true(response_number(&own, "completion_probabilities.0.logprob") ==
+                response_number(&other, "choices.0.logprobs.token_logprobs.0"));
+    assert_true(response_number(&own, "timings.predicted_n") == 2);
+    response_release(&own);
+    response_release(&other);
+}
+
+static void test_native_ends(void **state)
+{
+    static const struct {
+        const char *fields, *type;
+    } rows[] = {
+        { ",\"n_predict\":1", "limit" },
+        { ",\"n_predict\":-1", "eos" },
+        { "", "eos" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char body[256];
+        (void)snprintf(body, sizeof(body), COMPLETION("%s"), rows[i].fields);
+        json_response a = serve_request(*state, "/completion", body);
+        response_expect(&a, "stop_type", rows[i].type);
+        assert_int_equal(response_at(&a, "tokens")->n, 0);
+        assert_null(response_at(&a, "completion_probabilities"));
+        response_release(&a);
+    }
+    json_response all = serve_request(*state, "/completion", COMPLETION(",\"return_tokens\":true"));
+    assert_int_equal(response_at(&all, "tokens")->n,
+                     (size_t)response_number(&all, "tokens_predicted") + 1);
+    response_release(&all);
+    json_response two = serve_request(*state, "/completion",
+                                      "{\"prompt\":[\"Once upon\",\"vug\"],\"n_predict\":1}");
+    assert_int_equal(two.json->n, 2);
+    assert_true(response_number(&two, "1.index") == 1);
+    response_release(&two);
+}
+
+/* The events have the content and the tokens of the whole answer; the last one ends it, without
+ * [DONE]. */
+static void test_native_stream(void **state)
+{
+    json_response whole = serve_request(*state, "/completion",
+                                        COMPLETION(",\"n_predict\":6,\"return_tokens\":true"));
+    event_list l = read_events(*state, "/completion",
+                               COMPLETION(",\"n_predict\":6,\"stream\":true,\"stream_options\":{"
+                                          "\"include_usage\":true}"));
+    vug_buf text = { 0 };
+    size_t n = 0;
+    for (size_t i = 0; i < l.n; i++) {
+        const vug_str content = vug_jv_get(l.event[i], "content")->str;
+        vug_buf_append(&text, content.ptr, content.len);
+        n += vug_jv_get(l.event[i], "tokens")->n;
+        assert_int_equal(vug_jv_get(l.event[i], "stop")->boolean, i == l.n - 1);
+        assert_int_equal(vug_jv_get(l.event[i], "timings") != NULL, i == l.n - 1);
+    }
+    response_expect(&whole, "content", text.ptr);
+    assert_int_equal(n, response_at(&whole, "tokens")->n);
+    assert_null(strstr(l.response.body.ptr, "[DONE]"));
+    vug_buf_release(&text);
+    release_events(&l);
+    response_release(&whole);
+}
+
+/* n_probs asks for log-probabilities on all endpoints. */
+static void test_n_probs(void **state)
+{
+    json_response a = serve_request(*state, "/v1/chat/completions",
+                                    CHAT("Hi", ",\"max_tokens\":1,\"n_probs\":3"));
+    assert_int_equal(response_at(&a, "choices.0.logprobs.content.0.top_logprobs")->n, 3);
+    response_release(&a);
+}
+
 /* ---- text ----------------------------------------------------------------------------- */
 
 static void test_included_stop(void **state)
@@ -372,6 +464,10 @@ int main(void)
         cmocka_unit_test(test_token_ids_of_streams),
         cmocka_unit_test(test_continuous_usage),
         cmocka_unit_test(test_timings_per_token),
+        cmocka_unit_test(test_native_completion),
+        cmocka_unit_test(test_native_ends),
+        cmocka_unit_test(test_native_stream),
+        cmocka_unit_test(test_n_probs),
         cmocka_unit_test(test_included_stop),
         cmocka_unit_test(test_tokens_as_ids),
     };

@@ -36,6 +36,7 @@
 #define VUG_API_ENDPOINT_TABLE(X)    \
     X(CHAT, "/v1/chat/completions")  \
     X(COMPLETION, "/v1/completions") \
+    X(NATIVE, "/completion")         \
     X(TOKENIZE, "/tokenize")         \
     X(DETOKENIZE, "/detokenize")     \
     X(TEMPLATE, "/apply-template")
@@ -48,6 +49,8 @@ typedef enum {
 } vug_api_endpoint;
 
 const char *vug_api_endpoint_path(vug_api_endpoint endpoint);
+/* Whether its requests generate text. */
+bool vug_api_generates(vug_api_endpoint endpoint);
 
 typedef enum {
 #define X(name, endpoints, reader, min, max, help) VUG_FIELD_##name,

@@ -36,7 +36,7 @@ typedef struct {
     int64_t created;
     vug_str model;
     const char *fingerprint;   /* NULL: none */
-    vug_api_endpoint endpoint; /* CHAT or COMPLETION */
+    vug_api_endpoint endpoint; /* CHAT, COMPLETION or NATIVE */
     bool stream;
     bool include_usage;     /* at the end of a stream */
     bool continuous_usage;  /* in each event of a stream */
@@ -58,7 +58,8 @@ typedef struct {
     vug_str text; /* may be part of a UTF-8 sequence */
     float logprob;
     bool is_control; /* `text` names it and is not part of the output */
-    vug_str name;    /* written instead of `text`; empty: none */
+    int32_t id;
+    vug_str name; /* written instead of `text`; empty: none */
 } vug_api_token;
 
 typedef struct {
@@ -134,14 +135,16 @@ typedef struct {
     const vug_api_usage *usage;
     bool is_last;
     const vug_tokens *prompt;
+    size_t n_prompt; /* tokens */
 
     vug_buf ids;
+    size_t n_tokens; /* of the answer, without the one that ended it */
     vug_buf text, piece;
     vug_logprob_lists tokens;
     vug_api_finish_reason reason;
 } vug_completion_choice;
 
-void vug_completion_choice_token(vug_completion_choice *choice, int32_t id);
+void vug_completion_choice_token(vug_completion_choice *choice, int32_t id, bool is_stop);
 void vug_completion_choice_logprob(vug_completion_choice *choice, const vug_api_logprob *logprob);
 /* Adds text of the prompt, in which stops are not searched for. */
 void vug_completion_choice_echo(vug_completion_choice *choice, const char *text, size_t len);
@@ -151,7 +154,8 @@ void vug_completion_choice_finish(vug_completion_choice *choice, vug_finish fini
 bool vug_completion_choice_ok(const vug_completion_choice *choice);
 size_t vug_completion_choice_bytes(const vug_completion_choice *choice);
 void vug_completion_choice_release(vug_completion_choice *choice);
-/* {"object":"text_completion",..} */
+/* {"object":"text_completion",..}, or for llama.cpp's endpoint {"index","content",..}, in an array if
+ * there are several. */
 void vug_completion_choice_write(const vug_api_response_head *head,
                                  const vug_completion_choice *choice, size_t n,
                                  const vug_api_usage *usage, vug_buf *to);

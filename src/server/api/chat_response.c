@@ -212,7 +212,7 @@ void vug_chat_choice_token(vug_chat_choice *c, int32_t id)
 void vug_chat_choice_logprob(vug_chat_choice *c, const vug_api_logprob *logprob)
 {
     if (c->logprobs && !c->ended)
-        vug_logprobs_add_chat(&c->tokens, logprob);
+        vug_logprobs_add_chat(&c->tokens, logprob, false);
 }
 
 bool vug_chat_choice_part(const vug_part *part, void *choice)

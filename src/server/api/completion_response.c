@@ -1,6 +1,11 @@
 #include "server/api/internal.h"
 
-/* One choice of /v1/completions. */
+/* One choice of /v1/completions, or of llama.cpp's /completion. */
+
+static bool is_native(const vug_completion_choice *c)
+{
+    return c->head->endpoint == VUG_API_NATIVE;
+}
 
 static void write_choice(const vug_completion_choice *c, const char *text, size_t len,
                          vug_json_writer *js)
@@ -18,8 +23,22 @@ static void write_choice(const vug_completion_choice *c, const char *text, size_
     vug_json_end(js, '}');
 }
 
+static void write_native_event(vug_completion_choice *c, vug_str text)
+{
+    vug_json_writer js = { .to = c->events };
+    vug_buf_puts(c->events, "data: ");
+    vug_native_write(c, text, true, &js);
+    vug_buf_puts(c->events, "\n\n");
+    vug_logprobs_clear(&c->tokens);
+    c->ids.len = 0;
+}
+
 static void write_event(vug_completion_choice *c, const char *text, size_t len)
 {
+    if (is_native(c)) {
+        write_native_event(c, (vug_str){ text, len });
+        return;
+    }
     vug_json_writer js = vug_api_write_event_head(c->head, NULL, c->events);
     write_choice(c, text, len, &js);
     c->ids.len = 0;
@@ -40,14 +59,19 @@ static void write_text(vug_completion_choice *c, const char *text, size_t len)
     }
 }
 
-void vug_completion_choice_token(vug_completion_choice *c, int32_t id)
+void vug_completion_choice_token(vug_completion_choice *c, int32_t id, bool is_stop)
 {
+    c->n_tokens += !is_stop;
     vug_api_add_id(c->head, id, &c->ids);
 }
 
 void vug_completion_choice_logprob(vug_completion_choice *c, const vug_api_logprob *logprob)
 {
-    if (c->logprobs && !c->stops.found)
+    if (!c->logprobs || c->stops.found)
+        return;
+    if (is_native(c))
+        vug_logprobs_add_chat(&c->tokens, logprob, true);
+    else
         vug_logprobs_add_completion(&c->tokens, logprob);
 }
 
@@ -100,11 +124,27 @@ void vug_completion_choice_release(vug_completion_choice *c)
     vug_logprobs_release(&c->tokens);
 }
 
+static void write_native(const vug_completion_choice *choice, size_t n, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    if (n != 1)
+        vug_json_begin(&js, NULL, '[');
+    for (size_t i = 0; i < n; i++)
+        vug_native_write(&choice[i], (vug_str){ choice[i].text.ptr, choice[i].text.len }, false,
+                         &js);
+    if (n != 1)
+        vug_json_end(&js, ']');
+}
+
 void vug_completion_choice_write(const vug_api_response_head *head,
                                  const vug_completion_choice *choice, size_t n,
                                  const vug_api_usage *usage, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
+    if (head->endpoint == VUG_API_NATIVE) {
+        write_native(choice, n, to);
+        return;
+    }
     vug_api_write_head(head, NULL, &js);
     for (size_t i = 0; i < n; i++)
         write_choice(&choice[i], choice[i].text.ptr, choice[i].text.len, &js);

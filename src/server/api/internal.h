@@ -116,14 +116,23 @@ void vug_api_write_ids(const vug_api_response_head *head, const vug_buf *ids, vu
 void vug_api_add_id(const vug_api_response_head *head, int32_t id, vug_buf *ids);
 /* ],"usage":{..},"timings":{..}} */
 void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js);
+/* "timings":{..} */
+void vug_api_write_timings(const vug_api_usage *usage, vug_json_writer *js);
 /* "finish_reason":.. with null for VUG_API_UNFINISHED */
 void vug_api_write_finish_reason(vug_api_finish_reason reason, vug_json_writer *js);
 /* `ended`: by a stop string or a complete call, whatever the last token was. */
 vug_api_finish_reason vug_api_finish_reason_of(vug_finish finish, bool ended);
 
+/* ---- native_response.c --------------------------------------------------------------- */
+
+/* A choice of llama.cpp's /completion, or an event of it. */
+void vug_native_write(const vug_completion_choice *choice, vug_str text, bool is_event,
+                      vug_json_writer *js);
+
 /* ---- logprobs.c ---------------------------------------------------------------------- */
 
-void vug_logprobs_add_chat(vug_logprob_lists *lists, const vug_api_logprob *logprob);
+/* `with_ids`: each token has its id, as in llama.cpp's server. */
+void vug_logprobs_add_chat(vug_logprob_lists *lists, const vug_api_logprob *logprob, bool with_ids);
 void vug_logprobs_add_completion(vug_logprob_lists *lists, const vug_api_logprob *logprob);
 /* The text of all tokens so far was output. */
 void vug_logprobs_commit(vug_logprob_lists *lists);

@@ -21,9 +21,11 @@ static vug_str name_of(const vug_api_token *token)
 }
 
 /* Without the closing brace. */
-static void write_token(const vug_api_token *token, vug_json_writer *js)
+static void write_token(const vug_api_token *token, bool with_id, vug_json_writer *js)
 {
     vug_json_begin(js, NULL, '{');
+    if (with_id)
+        vug_json_put_i64(js, "id", token->id);
     const vug_str name = name_of(token);
     vug_json_put_text(js, "token", name.ptr, name.len);
     vug_json_put_f32(js, "logprob", clamp_logprob(token->logprob));
@@ -33,13 +35,13 @@ static void write_token(const vug_api_token *token, vug_json_writer *js)
     vug_json_end(js, ']');
 }
 
-void vug_logprobs_add_chat(vug_logprob_lists *lists, const vug_api_logprob *logprob)
+void vug_logprobs_add_chat(vug_logprob_lists *lists, const vug_api_logprob *logprob, bool with_ids)
 {
     vug_json_writer js = { .to = &lists->list[0], .more = lists->list[0].len > 0 };
-    write_token(&logprob->token, &js);
+    write_token(&logprob->token, with_ids, &js);
     vug_json_begin(&js, "top_logprobs", '[');
     for (size_t i = 0; i < logprob->n_top; i++) {
-        write_token(&logprob->top[i], &js);
+        write_token(&logprob->top[i], with_ids, &js);
         vug_json_end(&js, '}');
     }
     vug_json_end(&js, ']');

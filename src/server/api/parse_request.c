@@ -33,11 +33,19 @@ static const struct {
 #undef X
 };
 
+/* llama.cpp's own endpoint takes the fields of /v1/completions, too. */
+static unsigned endpoints_of(const vug_api_request *r)
+{
+    const unsigned own = 1u << r->endpoint;
+    return r->endpoint == VUG_API_NATIVE ? own | COMPLETION : own;
+}
+
 static void parse_member(vug_request_parser *p, const vug_jv *member)
 {
+    const unsigned endpoints = endpoints_of(p->out);
     for (size_t i = 0; i < VUG_FIELD_COUNT; i++) {
         const vug_field *field = &field_row[i].field;
-        if (!(field->endpoints >> p->out->endpoint & 1u) || !vug_str_is(member->key, field->name))
+        if (!(field->endpoints & endpoints) || !vug_str_is(member->key, field->name))
             continue;
         p->out->given[i] = true;
         field_row[i].parse(p, field, member);
@@ -70,7 +78,7 @@ static void validate_token_limit(vug_request_parser *p)
                                           VUG_FIELD_n_predict };
     vug_api_request *r = p->out;
     const bool is_completion = r->endpoint == VUG_API_COMPLETION;
-    const bool allow_0 = is_completion && r->echo;
+    const bool allow_0 = r->endpoint != VUG_API_CHAT && r->echo;
     r->max_tokens = is_completion && !vug_api_has_token_limit(r) ? VUG_API_COMPLETION_TOKENS : -1;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const int64_t n = (int64_t)r->number[names[i]];
@@ -169,6 +177,7 @@ static void validate_fields(vug_request_parser *p)
         validate_chat(p);
         break;
     case VUG_API_COMPLETION:
+    case VUG_API_NATIVE:
         require_field(p, VUG_FIELD_prompt);
         break;
     case VUG_API_TOKENIZE:
@@ -181,6 +190,15 @@ static void validate_fields(vug_request_parser *p)
         require_field(p, VUG_FIELD_messages);
         break;
     }
+    if (r->number[VUG_FIELD_n_probs] > 0) {
+        r->logprobs = true;
+        r->top_logprobs = (int)r->number[VUG_FIELD_n_probs];
+    }
+}
+
+bool vug_api_generates(vug_api_endpoint endpoint)
+{
+    return endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION || endpoint == VUG_API_NATIVE;
 }
 
 /* ---- parsing --------------------------------------------------------------------- */

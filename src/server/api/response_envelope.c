@@ -76,7 +76,7 @@ static void write_speed(size_t n, double seconds, const char *const name[4], vug
     vug_json_put_f64(js, name[3], seconds > 0 ? round(tokens / seconds * 1e3) / 1e3 : 0);
 }
 
-static void write_timings(const vug_api_usage *usage, vug_json_writer *js)
+void vug_api_write_timings(const vug_api_usage *usage, vug_json_writer *js)
 {
     static const char *const prompt[] = { "prompt_n", "prompt_ms", "prompt_per_token_ms",
                                           "prompt_per_second" };
@@ -119,7 +119,7 @@ void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_us
     else if (head->include_usage)
         vug_json_put_string(js, "usage", NULL);
     if (is_last || head->timings_per_token)
-        write_timings(usage, js);
+        vug_api_write_timings(usage, js);
     vug_json_end(js, '}');
     vug_buf_puts(js->to, "\n\n");
 }
@@ -128,7 +128,7 @@ void vug_api_write_usage(const vug_api_usage *usage, vug_json_writer *js)
 {
     vug_json_end(js, ']');
     write_usage(usage, js);
-    write_timings(usage, js);
+    vug_api_write_timings(usage, js);
     vug_json_end(js, '}');
 }
 

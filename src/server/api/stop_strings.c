@@ -60,7 +60,10 @@ static size_t match_byte(vug_stop_strings *stops, char c)
         s->matched = next_match(s, s->matched, c);
         if (s->matched < s->text.len)
             continue;
-        ended = s->text.len > ended ? s->text.len : ended;
+        if (s->text.len > ended) {
+            ended = s->text.len;
+            stops->ended_by = s->text;
+        }
         s->matched = 0;
     }
     return ended;

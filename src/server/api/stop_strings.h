@@ -24,6 +24,7 @@ typedef struct {
     size_t n;
     bool include; /* the stop belongs to the text; set by the caller */
     bool found;
+    vug_str ended_by; /* the stop that was found */
 } vug_stop_strings;
 
 /* Strings of 1 to UINT16_MAX bytes, which must outlive `out`. False when out of memory. */

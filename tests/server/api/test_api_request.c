@@ -718,6 +718,7 @@ enum {
 #undef COMPLETION
 #define CHAT       ON_CHAT
 #define COMPLETION ON_COMPLETION
+#define NATIVE     ON_NATIVE
 #define TOKENIZE   ON_TOKENIZE
 #define DETOKENIZE ON_DETOKENIZE
 #define TEMPLATE   ON_TEMPLATE
@@ -735,8 +736,8 @@ static void test_docs_list_all_fields(void **state)
 #include "server/api/fields.def"
 #undef X
     };
-    static const char *const endpoint[] = { "chat", "completion", "tokenize", "detokenize",
-                                            "template" };
+    static const char *const endpoint[] = { "chat",     "completion", "native",
+                                            "tokenize", "detokenize", "template" };
     vug_text page = { 0 };
     vug_err err = { 0 };
     if (vug_read_file("docs/server-api.md", 1 << 20, &page, &err) != VUG_OK)
