@@ -37,8 +37,12 @@ static vug_status generate_chat_choice(vug_server_response *response, int choice
     VUG_TRY(vug_response_parser_create(&options, &response->parser, err));
     vug_chat_choice_begin(response->chat);
     (void)vug_server_response_flush(response);
-    vug_status st =
-            vug_server_response_generate(response, &request->tokens[0], choice, &finish, err);
+    vug_status st = VUG_OK;
+    if (request->api.given[VUG_FIELD_prompt_logprobs] && choice == 0)
+        st = vug_server_list_prompt_logprobs(response, &request->tokens[0],
+                                             &response->chat->prompt_logprobs, err);
+    if (st == VUG_OK)
+        st = vug_server_response_generate(response, &request->tokens[0], choice, &finish, err);
     if (st == VUG_OK)
         st = vug_response_parser_finish(response->parser, err);
     vug_response_parser_destroy(response->parser);
@@ -112,6 +116,9 @@ static vug_status generate_completion_choice(vug_server_response *response, size
         VUG_TRY(echo_prompt(response, tokens, &r->prompt[prompt], err));
         (void)vug_server_response_flush(response);
     }
+    if (r->given[VUG_FIELD_prompt_logprobs] && choice == 0)
+        VUG_TRY(vug_server_list_prompt_logprobs(response, tokens,
+                                                &response->completion->prompt_logprobs, err));
     if (r->max_tokens != 0)
         VUG_TRY(vug_server_response_generate(response, tokens, choice, &finish, err));
     else if (choice == 0)

@@ -230,6 +230,11 @@ VUG_MUST_CHECK vug_status vug_server_echo_prompt(vug_server_response *response,
                                                  const vug_tokens *prompt, vug_str text,
                                                  vug_err *err);
 
+/* Appends the log-probabilities of a prompt to `list`, as prompt_logprobs asks for them. */
+VUG_MUST_CHECK vug_status vug_server_list_prompt_logprobs(vug_server_response *response,
+                                                          const vug_tokens *prompt, vug_buf *list,
+                                                          vug_err *err);
+
 /* ---- completions.c ------------------------------------------------------------ */
 
 /* Whether the worker has room for one more request; then vug_worker_push or _release must follow.

@@ -3,7 +3,7 @@
 #include "core/os.h"
 #include "server/internal.h"
 
-/* Echoed prompts: each token with its log-probability. */
+/* Prompts with the log-probability of each token: echoed, or as a list. */
 
 enum { ROWS = 32 }; /* of logits at a time: 32 MiB for a vocabulary of 262,144 */
 
@@ -12,7 +12,8 @@ typedef struct {
     const vug_tokens *prompt;
     vug_str text; /* of the prompt, what is not echoed yet */
     vug_decoder *decoder;
-    vug_buf echo; /* text without log-probabilities, sent as a whole */
+    vug_buf echo;  /* text without log-probabilities, sent as a whole */
+    vug_buf *list; /* of prompt_logprobs; NULL: the prompt is echoed */
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     size_t n_top;
     bool is_first;
@@ -95,6 +96,26 @@ static vug_status echo_token(prompt_scorer *s, int32_t id, float logprob)
     return VUG_OK;
 }
 
+/* A token of prompt_logprobs. `rank` counts from 1. */
+static vug_status list_token(prompt_scorer *s, int32_t id, float logprob, size_t rank)
+{
+    const vug_logprob token = { id, logprob };
+    vug_api_logprob out = { .is_first = s->is_first };
+    if (!s->is_first && !vug_server_describe_logprob(s->response, &token, s->top, s->n_top, &out))
+        return VUG_FAIL_NOMEM(&s->err, "log-probabilities", 0);
+    s->is_first = false;
+    vug_api_add_prompt_logprob(&out, rank, s->list);
+    return VUG_OK;
+}
+
+static size_t count_above(const float *logit, size_t n, float value)
+{
+    size_t above = 0;
+    for (size_t i = 0; i < n; i++)
+        above += logit[i] > value;
+    return above;
+}
+
 /* ---- scoring ------------------------------------------------------------------------ */
 
 /* Row t predicts token t + 1. */
@@ -115,7 +136,9 @@ static bool on_step(const vug_step *step, void *user)
         const int32_t id = s->prompt->id[next];
         const double total = log_sum_exp(logit, usable);
         find_top_tokens(s, logit, usable, total);
-        s->st = echo_token(s, id, (float)((double)logit[id] - total));
+        const float logprob = (float)((double)logit[id] - total);
+        s->st = s->list ? list_token(s, id, logprob, count_above(logit, usable, logit[id]) + 1)
+                        : echo_token(s, id, logprob);
     }
     return s->st == VUG_OK && vug_server_response_flush(s->response) &&
            !vug_worker_is_cancelled(&s->response->request->job);
@@ -167,6 +190,23 @@ vug_status vug_server_echo_prompt(vug_server_response *response, const vug_token
     const vug_status st = echo_prompt(&s);
     vug_decoder_destroy(s.decoder);
     vug_buf_release(&s.echo);
+    if (st != VUG_OK && err)
+        *err = s.err;
+    return st;
+}
+
+vug_status vug_server_list_prompt_logprobs(vug_server_response *response, const vug_tokens *prompt,
+                                           vug_buf *list, vug_err *err)
+{
+    const vug_api_request *r = &response->request->api;
+    prompt_scorer s = { .response = response,
+                        .prompt = prompt,
+                        .list = list,
+                        .n_top = (size_t)r->number[VUG_FIELD_prompt_logprobs],
+                        .is_first = true };
+    vug_status st = list_token(&s, prompt->id[0], 0, 0);
+    if (st == VUG_OK)
+        st = score_prompt(&s);
     if (st != VUG_OK && err)
         *err = s.err;
     return st;

@@ -115,10 +115,11 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
 
 /* ---- tokens ------------------------------------------------------------------------- */
 
-/* What is cached after scoring an echoed prompt was computed for this request. */
+/* What is cached after scoring a prompt was computed for this request. */
 static size_t count_cached(const vug_server_request *request, size_t n_cached)
 {
-    return request->api.echo && request->api.logprobs ? 0 : n_cached;
+    const vug_api_request *r = &request->api;
+    return (r->echo && r->logprobs) || r->given[VUG_FIELD_prompt_logprobs] ? 0 : n_cached;
 }
 
 static void count_token(vug_server_response *response)

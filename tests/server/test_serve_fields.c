@@ -312,6 +312,54 @@ static void test_timings_per_token(void **state)
     release_events(&l);
 }
 
+/* ---- prompts ---------------------------------------------------------------------------- */
+
+/* prompt_logprobs has what echo reports, by id. */
+static void test_prompt_logprobs(void **state)
+{
+    json_response list = serve_request(
+            *state, "/v1/completions",
+            "{\"prompt\":\"Once upon a time\",\"max_tokens\":1,\"prompt_logprobs\":2,\"n\":2,"
+            "\"return_token_ids\":true}");
+    json_response echo =
+            serve_request(*state, "/v1/completions",
+                          "{\"prompt\":\"Once upon a time\",\"max_tokens\":0,\"echo\":true,"
+                          "\"logprobs\":2}");
+    const vug_jv *entry = response_at(&list, "choices.0.prompt_logprobs")->child;
+    const vug_jv *id = response_at(&list, "choices.0.prompt_token_ids")->child->next;
+    const vug_jv *want = response_at(&echo, "choices.0.logprobs.token_logprobs")->child->next;
+    const vug_jv *text = response_at(&echo, "choices.0.logprobs.tokens")->child->next;
+    assert_int_equal(entry->type, VUG_JSON_NULL);
+    assert_null(response_at(&list, "choices.1.prompt_logprobs"));
+    assert_true(response_number(&list, "usage.prompt_tokens_details.cached_tokens") == 0);
+    for (entry = entry->next; entry; entry = entry->next) {
+        char key[16];
+        double best = 0;
+        (void)snprintf(key, sizeof(key), "%.0f", id->f64);
+        const vug_jv *token = vug_jv_get(entry, key);
+        assert_float_equal(vug_jv_get(token, "logprob")->f64, want->f64, 1e-5);
+        assert_true(vug_str_equal(vug_jv_get(token, "decoded_token")->str, text->str));
+        const double rank = vug_jv_get(token, "rank")->f64;
+        assert_int_equal(entry->n, rank > 2 ? 3 : 2);
+        for (const vug_jv *v = entry->child; v; v = v->next) {
+            if (vug_jv_get(v, "rank")->f64 == 1)
+                best = vug_jv_get(v, "logprob")->f64;
+        }
+        assert_true(best < 0 && best >= vug_jv_get(token, "logprob")->f64);
+        id = id->next;
+        want = want->next;
+        text = text->next;
+    }
+    assert_true(!id && !want);
+    response_release(&list);
+    response_release(&echo);
+    list = serve_request(*state, "/v1/chat/completions",
+                         CHAT("Hi", ",\"max_tokens\":1,\"prompt_logprobs\":0"));
+    assert_int_equal(response_at(&list, "prompt_logprobs")->n,
+                     (size_t)response_number(&list, "usage.prompt_tokens"));
+    response_release(&list);
+}
+
 /* ---- llama.cpp's endpoint --------------------------------------------------------------- */
 
 static void test_native_completion(void **state)
@@ -464,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_token_ids_of_streams),
         cmocka_unit_test(test_continuous_usage),
         cmocka_unit_test(test_timings_per_token),
+        cmocka_unit_test(test_prompt_logprobs),
         cmocka_unit_test(test_native_completion),
         cmocka_unit_test(test_native_ends),
         cmocka_unit_test(test_native_stream),

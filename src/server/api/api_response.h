@@ -95,6 +95,7 @@ typedef struct {
     const vug_tokens *prompt;   /* reported if head->token_ids; NULL: not with this choice */
 
     vug_buf ids;               /* of tokens, as JSON; of a stream: not sent yet */
+    vug_buf prompt_logprobs;   /* as JSON; empty: not reported with this choice */
     vug_buf content, thinking; /* what the client has seen */
     vug_buf calls;             /* output without a stream */
     vug_buf piece, name, arguments;
@@ -137,7 +138,7 @@ typedef struct {
     const vug_tokens *prompt;
     size_t n_prompt; /* tokens */
 
-    vug_buf ids;
+    vug_buf ids, prompt_logprobs;
     size_t n_tokens; /* of the answer, without the one that ended it */
     vug_buf text, piece;
     vug_logprob_lists tokens;
@@ -159,6 +160,12 @@ void vug_completion_choice_release(vug_completion_choice *choice);
 void vug_completion_choice_write(const vug_api_response_head *head,
                                  const vug_completion_choice *choice, size_t n,
                                  const vug_api_usage *usage, vug_buf *to);
+
+/* ---- prompts ----------------------------------------------------------------------- */
+
+/* Appends the entry of a token to `to`, as in vLLM's server: {ID: {"logprob","rank","decoded_token"},
+ * ..} of the token and the top tokens; null for the first one. `rank` counts from 1. */
+void vug_api_add_prompt_logprob(const vug_api_logprob *logprob, size_t rank, vug_buf *to);
 
 /* ---- the end of a stream --------------------------------------------------------- */
 

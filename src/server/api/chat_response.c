@@ -266,21 +266,23 @@ void vug_chat_choice_finish(vug_chat_choice *c, vug_finish finish)
 
 bool vug_chat_choice_ok(const vug_chat_choice *c)
 {
-    return !c->ids.bad && !c->content.bad && !c->thinking.bad && !c->calls.bad && !c->piece.bad &&
-           !c->name.bad && !c->arguments.bad && (!c->events || !c->events->bad) &&
-           vug_logprobs_ok(&c->tokens);
+    return !c->ids.bad && !c->prompt_logprobs.bad && !c->content.bad && !c->thinking.bad &&
+           !c->calls.bad && !c->piece.bad && !c->name.bad && !c->arguments.bad &&
+           (!c->events || !c->events->bad) && vug_logprobs_ok(&c->tokens);
 }
 
 size_t vug_chat_choice_bytes(const vug_chat_choice *c)
 {
     const size_t prompt = c->prompt ? c->prompt->n * VUG_API_ID_BYTES : 0;
-    return prompt + c->ids.cap + c->content.cap + c->thinking.cap + c->calls.cap + c->piece.cap +
-           c->name.cap + c->arguments.cap + vug_logprobs_bytes(&c->tokens);
+    return prompt + c->ids.cap + c->prompt_logprobs.cap + c->content.cap + c->thinking.cap +
+           c->calls.cap + c->piece.cap + c->name.cap + c->arguments.cap +
+           vug_logprobs_bytes(&c->tokens);
 }
 
 void vug_chat_choice_release(vug_chat_choice *c)
 {
     vug_buf_release(&c->ids);
+    vug_buf_release(&c->prompt_logprobs);
     vug_buf_release(&c->content);
     vug_buf_release(&c->thinking);
     vug_buf_release(&c->calls);
@@ -315,7 +317,10 @@ void vug_chat_choice_write(const vug_api_response_head *head, const vug_chat_cho
                            size_t n, const vug_api_usage *usage, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
-    vug_api_write_head(head, n > 0 ? choice[0].prompt : NULL, &js);
+    vug_api_write_head(head, &js);
+    vug_api_write_prompt_ids(choice[0].prompt, &js);
+    vug_logprobs_write_prompt(&choice[0].prompt_logprobs, &js);
+    vug_json_begin(&js, "choices", '[');
     for (size_t i = 0; i < n; i++) {
         vug_json_begin(&js, NULL, '{');
         vug_json_put_i64(&js, "index", choice[i].index);

@@ -20,6 +20,7 @@ static void write_choice(const vug_completion_choice *c, const char *text, size_
     vug_api_write_finish_reason(c->reason, js);
     vug_api_write_prompt_ids(c->prompt, js);
     vug_api_write_ids(c->head, &c->ids, js);
+    vug_logprobs_write_prompt(&c->prompt_logprobs, js);
     vug_json_end(js, '}');
 }
 
@@ -106,19 +107,21 @@ void vug_completion_choice_finish(vug_completion_choice *c, vug_finish finish)
 
 bool vug_completion_choice_ok(const vug_completion_choice *c)
 {
-    return !c->ids.bad && !c->text.bad && !c->piece.bad && (!c->events || !c->events->bad) &&
-           vug_logprobs_ok(&c->tokens);
+    return !c->ids.bad && !c->prompt_logprobs.bad && !c->text.bad && !c->piece.bad &&
+           (!c->events || !c->events->bad) && vug_logprobs_ok(&c->tokens);
 }
 
 size_t vug_completion_choice_bytes(const vug_completion_choice *c)
 {
     const size_t prompt = c->prompt ? c->prompt->n * VUG_API_ID_BYTES : 0;
-    return prompt + c->ids.cap + c->text.cap + c->piece.cap + vug_logprobs_bytes(&c->tokens);
+    return prompt + c->ids.cap + c->prompt_logprobs.cap + c->text.cap + c->piece.cap +
+           vug_logprobs_bytes(&c->tokens);
 }
 
 void vug_completion_choice_release(vug_completion_choice *c)
 {
     vug_buf_release(&c->ids);
+    vug_buf_release(&c->prompt_logprobs);
     vug_buf_release(&c->text);
     vug_buf_release(&c->piece);
     vug_logprobs_release(&c->tokens);
@@ -145,7 +148,8 @@ void vug_completion_choice_write(const vug_api_response_head *head,
         write_native(choice, n, to);
         return;
     }
-    vug_api_write_head(head, NULL, &js);
+    vug_api_write_head(head, &js);
+    vug_json_begin(&js, "choices", '[');
     for (size_t i = 0; i < n; i++)
         write_choice(&choice[i], choice[i].text.ptr, choice[i].text.len, &js);
     vug_api_write_usage(usage, &js);

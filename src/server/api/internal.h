@@ -99,9 +99,8 @@ enum { VUG_API_ID_BYTES = 8 }; /* of a token id in JSON, about */
 
 /* ---- response_envelope.c ------------------------------------------------------------- */
 
-/* {"id":..,"created":..,"model":..,"choices":[ */
-void vug_api_write_head(const vug_api_response_head *head, const vug_tokens *prompt,
-                        vug_json_writer *js);
+/* {"id":..,"created":..,"model":..,"system_fingerprint":.. */
+void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js);
 /* "data: " and the head of a stream's event. The writer appends to `to`. */
 vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,
                                          const vug_tokens *prompt, vug_buf *to);
@@ -141,6 +140,8 @@ void vug_logprobs_rollback(vug_logprob_lists *lists);
 /* "logprobs":.. with null when empty, or an empty list if `requested`. */
 void vug_logprobs_write_chat(const vug_logprob_lists *lists, bool requested, vug_json_writer *js);
 void vug_logprobs_write_completion(const vug_logprob_lists *lists, vug_json_writer *js);
+/* "prompt_logprobs":[..]; nothing if empty */
+void vug_logprobs_write_prompt(const vug_buf *list, vug_json_writer *js);
 void vug_logprobs_clear(vug_logprob_lists *lists);
 bool vug_logprobs_ok(const vug_logprob_lists *lists);
 size_t vug_logprobs_bytes(const vug_logprob_lists *lists);

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "core/utf8.h"
 #include "server/api/internal.h"
 
@@ -144,6 +146,44 @@ void vug_logprobs_write_completion(const vug_logprob_lists *lists, vug_json_writ
         vug_json_end(js, ']');
     }
     vug_json_end(js, '}');
+}
+
+/* ---- prompts --------------------------------------------------------------------- */
+
+static void write_prompt_token(const vug_api_token *token, size_t rank, vug_json_writer *js)
+{
+    char id[16];
+    (void)snprintf(id, sizeof(id), "%d", token->id);
+    vug_json_begin(js, id, '{');
+    vug_json_put_f32(js, "logprob", clamp_logprob(token->logprob));
+    vug_json_put_u64(js, "rank", rank);
+    vug_json_put_text(js, "decoded_token", token->text.ptr, token->text.len);
+    vug_json_end(js, '}');
+}
+
+void vug_api_add_prompt_logprob(const vug_api_logprob *logprob, size_t rank, vug_buf *to)
+{
+    vug_json_writer js = { .to = to, .more = to->len > 0 };
+    if (logprob->is_first) {
+        vug_json_put_string(&js, NULL, NULL);
+        return;
+    }
+    vug_json_begin(&js, NULL, '{');
+    write_prompt_token(&logprob->token, rank, &js);
+    for (size_t i = 0; i < logprob->n_top; i++) {
+        if (logprob->top[i].id != logprob->token.id)
+            write_prompt_token(&logprob->top[i], i + 1, &js);
+    }
+    vug_json_end(&js, '}');
+}
+
+void vug_logprobs_write_prompt(const vug_buf *list, vug_json_writer *js)
+{
+    if (list->len == 0)
+        return;
+    vug_json_begin(js, "prompt_logprobs", '[');
+    vug_json_put_raw(js, NULL, list->ptr, list->len);
+    vug_json_end(js, ']');
 }
 
 /* ---- common -------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ void vug_native_write(const vug_completion_choice *c, vug_str text, bool is_even
     vug_json_put_u64(js, "tokens_predicted", c->n_tokens);
     vug_json_put_u64(js, "tokens_evaluated", c->n_prompt);
     write_probabilities(c, js);
+    vug_logprobs_write_prompt(&c->prompt_logprobs, js);
     if (is_end)
         write_end(c, js);
     else if (is_event && c->head->timings_per_token)

@@ -107,6 +107,12 @@ static void validate_truncation(vug_request_parser *p)
                          "truncate_prompt_tokens and echo cannot be combined");
 }
 
+static void validate_prompt_logprobs(vug_request_parser *p)
+{
+    if (p->out->given[VUG_FIELD_prompt_logprobs] && p->out->stream)
+        vug_field_reject(p, "prompt_logprobs", "prompt_logprobs is not available in a stream");
+}
+
 /* OpenAI's servers refuse them, too. */
 static void validate_stream_options(vug_request_parser *p)
 {
@@ -167,6 +173,7 @@ static void validate_fields(vug_request_parser *p)
     validate_token_limit(p);
     validate_stream_options(p);
     validate_truncation(p);
+    validate_prompt_logprobs(p);
     validate_choices(p);
     r->min_tokens = (int)r->number[VUG_FIELD_min_tokens];
     vug_request_validate_tools(p);

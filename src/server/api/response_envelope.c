@@ -43,14 +43,11 @@ static void write_head(const vug_api_response_head *head, const char *object, vu
     vug_json_put_text(js, "model", head->model.ptr, head->model.len);
 }
 
-void vug_api_write_head(const vug_api_response_head *head, const vug_tokens *prompt,
-                        vug_json_writer *js)
+void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js)
 {
     write_head(head, head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion",
                js);
     vug_json_put_string(js, "system_fingerprint", head->fingerprint);
-    vug_api_write_prompt_ids(prompt, js);
-    vug_json_begin(js, "choices", '[');
 }
 
 vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,

@@ -329,7 +329,6 @@ static void test_rejects_unsupported_fields(void **state)
         { "skip_special_tokens", "true", "false" },
         { "include_reasoning", "true", "false" },
         { "logprob_token_ids", "[]", "[1]" },
-        { "prompt_logprobs", NULL, "0" },
         { "use_beam_search", "false", "true" },
         { "repetition_detection", NULL, "{}" },
         { "guided_whitespace_pattern", NULL, "\" \"" },
@@ -389,6 +388,8 @@ static void test_parses_limits_and_stops(void **state)
             "at least 1");
     refuses(VUG_API_COMPLETION, COMPLETION("\"truncate_prompt_tokens\":1,\"echo\":true"),
             "truncate_prompt_tokens", "echo");
+    refuses(VUG_API_CHAT, CHAT("\"prompt_logprobs\":1,\"stream\":true"), "prompt_logprobs",
+            "stream");
     refuses(VUG_API_CHAT, CHAT("\"stop_token_ids\":5"), "stop_token_ids", "an array");
     assert_true(good(VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":\"a\"}", &arena).add_special);
     assert_false(good(VUG_API_COMPLETION, COMPLETION("\"add_special_tokens\":false"), &arena)
