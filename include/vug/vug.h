@@ -436,8 +436,9 @@ typedef struct {
     size_t n_top;
 } vug_piece;
 
-/* Told how many tokens of the prompt are cached, before the others are computed. */
-typedef void vug_prompt_fn(size_t n_cached, void *user);
+/* Told how many tokens of the prompt are cached, before the others are computed, and with
+ * `prompt_steps` how many are computed or cached after each step. */
+typedef void vug_prompt_fn(size_t n_done, void *user);
 
 /* Why later prompts may branch at a place, in the order in which the cache gives places up. */
 typedef enum {
@@ -492,6 +493,8 @@ typedef struct {
     size_t n_prediction;
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_prompt_fn *on_prompt;
+    bool prompt_steps; /* compute the prompt in steps of the model's batch, and call on_prompt after
+                          each */
     vug_piece_fn *on_piece;
     void *user; /* passed to on_prompt and on_piece */
 } vug_generate_options;

@@ -291,9 +291,20 @@ static void end_speculation(const generation_state *g)
     vug_scheduler_store_costs(g->session->model->scheduler, &s->costs);
 }
 
+static bool report_prompt_step(const vug_step *step, void *user)
+{
+    const generation_state *g = user;
+    g->o->on_prompt((size_t)(step->first + step->n), g->o->user);
+    return true;
+}
+
 static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
-    const vug_forward_options whole = { .priority = g->o->priority, .cancel = g->o->cancel };
+    const bool in_steps = g->o->on_prompt && g->o->prompt_steps;
+    const vug_forward_options whole = { .priority = g->o->priority,
+                                        .cancel = g->o->cancel,
+                                        .on_step = in_steps ? report_prompt_step : NULL,
+                                        .user = g };
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;

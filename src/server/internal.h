@@ -134,6 +134,8 @@ typedef struct {
     vug_buf events;                    /* of a stream, not sent yet */
     vug_buf record;                    /* for the trace: a stream or an error */
     const vug_tokens *prompt;          /* of the current choice */
+    bool prompt_begun;                 /* on_prompt was called for it */
+    size_t n_cached;                   /* of its tokens */
     vug_api_usage before;              /* what it was when the current choice began */
     double started;                    /* time; of the current choice */
     double first_token, last_token;    /* time; 0: none yet */

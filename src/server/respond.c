@@ -202,16 +202,40 @@ static void add_token(vug_server_response *response, const vug_piece *piece)
         vug_completion_choice_token(response->completion, piece->token, piece->is_stop);
 }
 
-/* Of the first choice of a prompt. */
-static void on_prompt(size_t n_cached, void *user)
+static bool reports_progress(const vug_server_request *request)
 {
-    const vug_server_response *response = user;
+    return request->head.stream && request->api.number[VUG_FIELD_return_progress] != 0;
+}
+
+static void send_progress(vug_server_response *response, size_t n_done)
+{
+    const vug_api_progress progress = { .total = response->prompt->n,
+                                        .cached = response->n_cached,
+                                        .processed = n_done,
+                                        .seconds = vug_now() - response->started };
+    if (response->chat)
+        vug_chat_choice_progress(response->chat, &progress);
+    else
+        vug_completion_choice_progress(response->completion, &progress);
+    (void)vug_server_response_flush(response);
+}
+
+/* Of the first choice of a prompt; later calls are those of return_progress. */
+static void on_prompt(size_t n_done, void *user)
+{
+    vug_server_response *response = user;
     vug_server_request *request = response->request;
-    const size_t cached = count_cached(request, n_cached);
-    request->usage.prompt += response->prompt->n;
-    request->usage.cached += cached;
-    atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
-    atomic_fetch_add(&request->slot.n_cached, cached);
+    if (!response->prompt_begun) {
+        const size_t cached = count_cached(request, n_done);
+        response->prompt_begun = true;
+        response->n_cached = n_done;
+        request->usage.prompt += response->prompt->n;
+        request->usage.cached += cached;
+        atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
+        atomic_fetch_add(&request->slot.n_cached, cached);
+    }
+    if (reports_progress(request))
+        send_progress(response, n_done);
 }
 
 /* For a chat, this precedes the parts that the token yields. */
@@ -274,6 +298,7 @@ static vug_generate_options generate_options(vug_server_response *response,
         .n_prediction = request->prediction.n,
         .cancel = &request->job.cancel,
         .on_prompt = choice == 0 ? on_prompt : NULL,
+        .prompt_steps = reports_progress(request),
         .on_piece = on_piece,
         .user = response,
     };
@@ -341,6 +366,7 @@ vug_status vug_server_response_generate(vug_server_response *response, const vug
     const vug_generate_options options = generate_options(response, prompt, choice);
     vug_generation g = { 0 };
     response->prompt = prompt;
+    response->prompt_begun = false;
     response->before = request->usage;
     response->started = vug_now();
     response->last_token = 0;

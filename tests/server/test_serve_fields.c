@@ -360,6 +360,43 @@ static void test_prompt_logprobs(void **state)
     response_release(&list);
 }
 
+/* A long prompt is processed in steps, each with an event, from what is cached up to all of it. */
+static void test_prompt_progress(void **state)
+{
+    static const char *const path[] = { "/v1/completions", "/v1/chat/completions", "/completion" };
+    vug_buf body = { 0 };
+    for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
+        body.len = 0;
+        vug_buf_printf(&body, "{\"max_tokens\":1,\"stream\":true,\"return_progress\":true,%s%zu",
+                       k == 1 ? "\"messages\":[{\"role\":\"user\",\"content\":\"" : "\"prompt\":\"",
+                       k);
+        for (int i = 0; i < 1500; i++)
+            vug_buf_puts(&body, " a");
+        vug_buf_puts(&body, k == 1 ? "\"}]}" : "\"}");
+        event_list l = read_events(*state, path[k], body.ptr);
+        double before = -1, total = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < l.n; i++) {
+            const vug_jv *progress = vug_jv_get(l.event[i], "prompt_progress");
+            if (!progress)
+                continue;
+            const double processed = vug_jv_get(progress, "processed")->f64;
+            total = vug_jv_get(progress, "total")->f64;
+            assert_true(processed > before && vug_jv_get(progress, "time_ms")->f64 >= 0);
+            assert_true(n > 0 || processed == vug_jv_get(progress, "cache")->f64);
+            before = processed;
+            n++;
+        }
+        assert_true(n >= 3 && before == total && total > 1500);
+        release_events(&l);
+    }
+    vug_buf_release(&body);
+    event_list none =
+            read_events(*state, "/v1/completions", COMPLETION(",\"max_tokens\":1,\"stream\":true"));
+    assert_null(vug_jv_get(none.event[0], "prompt_progress"));
+    release_events(&none);
+}
+
 /* ---- llama.cpp's endpoint --------------------------------------------------------------- */
 
 static void test_native_completion(void **state)
@@ -513,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_continuous_usage),
         cmocka_unit_test(test_timings_per_token),
         cmocka_unit_test(test_prompt_logprobs),
+        cmocka_unit_test(test_prompt_progress),
         cmocka_unit_test(test_native_completion),
         cmocka_unit_test(test_native_ends),
         cmocka_unit_test(test_native_stream),

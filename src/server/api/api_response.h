@@ -54,6 +54,12 @@ typedef struct {
     double decode_s; /* seconds from then on, of all choices */
 } vug_api_usage;
 
+/* How much of a prompt is processed. */
+typedef struct {
+    size_t total, cached, processed; /* tokens; `processed` includes the cached ones */
+    double seconds;                  /* since the choice began */
+} vug_api_progress;
+
 typedef struct {
     vug_str text; /* may be part of a UTF-8 sequence */
     float logprob;
@@ -106,6 +112,8 @@ typedef struct {
 } vug_chat_choice;
 
 void vug_chat_choice_begin(vug_chat_choice *choice);
+/* An event without output. */
+void vug_chat_choice_progress(vug_chat_choice *choice, const vug_api_progress *progress);
 /* Reports the id of a token, before its log-probability. */
 void vug_chat_choice_token(vug_chat_choice *choice, int32_t id);
 /* Call before the parts that the token yields. */
@@ -145,6 +153,8 @@ typedef struct {
     vug_api_finish_reason reason;
 } vug_completion_choice;
 
+void vug_completion_choice_progress(vug_completion_choice *choice,
+                                    const vug_api_progress *progress);
 void vug_completion_choice_token(vug_completion_choice *choice, int32_t id, bool is_stop);
 void vug_completion_choice_logprob(vug_completion_choice *choice, const vug_api_logprob *logprob);
 /* Adds text of the prompt, in which stops are not searched for. */

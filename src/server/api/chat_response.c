@@ -9,13 +9,20 @@
 
 /* ---- one event ------------------------------------------------------------------- */
 
-/* Through "delta":{ */
-static vug_json_writer begin_event(const vug_chat_choice *c, const vug_tokens *prompt)
+/* From "choices" through "delta":{ */
+static void begin_delta(const vug_chat_choice *c, vug_json_writer *js)
 {
-    vug_json_writer js = vug_api_write_event_head(c->head, prompt, c->events);
-    vug_json_begin(&js, NULL, '{');
-    vug_json_put_i64(&js, "index", c->index);
-    vug_json_begin(&js, "delta", '{');
+    vug_api_begin_choices(js);
+    vug_json_begin(js, NULL, '{');
+    vug_json_put_i64(js, "index", c->index);
+    vug_json_begin(js, "delta", '{');
+}
+
+/* Through "delta":{ */
+static vug_json_writer begin_event(const vug_chat_choice *c)
+{
+    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    begin_delta(c, &js);
     return js;
 }
 
@@ -35,9 +42,19 @@ void vug_chat_choice_begin(vug_chat_choice *c)
 {
     if (!c->head->stream)
         return;
-    vug_json_writer js = begin_event(c, c->prompt);
+    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    vug_api_write_prompt_ids(c->prompt, &js);
+    begin_delta(c, &js);
     vug_json_put_string(&js, "role", "assistant");
     vug_json_put_string(&js, "content", "");
+    end_event(c, &js);
+}
+
+void vug_chat_choice_progress(vug_chat_choice *c, const vug_api_progress *progress)
+{
+    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    vug_api_write_progress(progress, &js);
+    begin_delta(c, &js);
     end_event(c, &js);
 }
 
@@ -48,7 +65,7 @@ static void output_content(vug_chat_choice *c, const char *text, size_t len)
     if (len == 0)
         return;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c, NULL);
+        vug_json_writer js = begin_event(c);
         vug_json_put_text(&js, "content", text, len);
         end_event(c, &js);
     } else {
@@ -70,7 +87,7 @@ static void output_thinking(vug_chat_choice *c, const char *text, size_t len)
     if (len == 0)
         return;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c, NULL);
+        vug_json_writer js = begin_event(c);
         write_thinking(c->head, text, len, &js);
         end_event(c, &js);
     } else {
@@ -120,7 +137,7 @@ static void write_call(const vug_chat_choice *c, vug_json_writer *js)
 
 static vug_json_writer begin_call_event(const vug_chat_choice *c)
 {
-    vug_json_writer js = begin_event(c, NULL);
+    vug_json_writer js = begin_event(c);
     vug_json_begin(&js, "tool_calls", '[');
     vug_json_begin(&js, NULL, '{');
     vug_json_put_u64(&js, "index", c->n_calls);
@@ -257,7 +274,7 @@ void vug_chat_choice_finish(vug_chat_choice *c, vug_finish finish)
     if (c->reason == VUG_API_FINISH_STOP && c->n_calls > 0 && !c->named_tool)
         c->reason = VUG_API_FINISH_TOOL_CALLS;
     if (c->head->stream) {
-        vug_json_writer js = begin_event(c, NULL);
+        vug_json_writer js = begin_event(c);
         end_event(c, &js);
     } else {
         vug_logprobs_commit(&c->tokens);
@@ -320,7 +337,7 @@ void vug_chat_choice_write(const vug_api_response_head *head, const vug_chat_cho
     vug_api_write_head(head, &js);
     vug_api_write_prompt_ids(choice[0].prompt, &js);
     vug_logprobs_write_prompt(&choice[0].prompt_logprobs, &js);
-    vug_json_begin(&js, "choices", '[');
+    vug_api_begin_choices(&js);
     for (size_t i = 0; i < n; i++) {
         vug_json_begin(&js, NULL, '{');
         vug_json_put_i64(&js, "index", choice[i].index);

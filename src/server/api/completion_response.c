@@ -40,12 +40,30 @@ static void write_event(vug_completion_choice *c, const char *text, size_t len)
         write_native_event(c, (vug_str){ text, len });
         return;
     }
-    vug_json_writer js = vug_api_write_event_head(c->head, NULL, c->events);
+    vug_json_writer js = vug_api_write_event_head(c->head, c->events);
+    vug_api_begin_choices(&js);
     write_choice(c, text, len, &js);
     c->ids.len = 0;
     c->prompt = NULL;
     vug_api_write_event_end(c->head, c->usage, c->is_last && c->reason != VUG_API_UNFINISHED, &js);
     vug_logprobs_clear(&c->tokens);
+}
+
+void vug_completion_choice_progress(vug_completion_choice *c, const vug_api_progress *progress)
+{
+    vug_json_writer js = { .to = c->events };
+    if (is_native(c)) {
+        vug_buf_puts(c->events, "data: ");
+        vug_native_write_progress(c, progress, &js);
+        vug_buf_puts(c->events, "\n\n");
+        return;
+    }
+    js = vug_api_write_event_head(c->head, c->events);
+    vug_api_write_progress(progress, &js);
+    vug_api_begin_choices(&js);
+    write_choice(c, "", 0, &js);
+    c->prompt = NULL;
+    vug_api_write_event_end(c->head, c->usage, false, &js);
 }
 
 static void write_text(vug_completion_choice *c, const char *text, size_t len)
@@ -149,7 +167,7 @@ void vug_completion_choice_write(const vug_api_response_head *head,
         return;
     }
     vug_api_write_head(head, &js);
-    vug_json_begin(&js, "choices", '[');
+    vug_api_begin_choices(&js);
     for (size_t i = 0; i < n; i++)
         write_choice(&choice[i], choice[i].text.ptr, choice[i].text.len, &js);
     vug_api_write_usage(usage, &js);

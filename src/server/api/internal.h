@@ -101,9 +101,12 @@ enum { VUG_API_ID_BYTES = 8 }; /* of a token id in JSON, about */
 
 /* {"id":..,"created":..,"model":..,"system_fingerprint":.. */
 void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js);
-/* "data: " and the head of a stream's event. The writer appends to `to`. */
-vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,
-                                         const vug_tokens *prompt, vug_buf *to);
+/* "data: " and the head of a stream's event, up to the list of choices. The writer appends to `to`. */
+vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to);
+/* "choices":[ */
+void vug_api_begin_choices(vug_json_writer *js);
+/* "prompt_progress":{..} */
+void vug_api_write_progress(const vug_api_progress *progress, vug_json_writer *js);
 /* From the end of a choice to the end of its event; `usage` is what it was so far. */
 void vug_api_write_event_end(const vug_api_response_head *head, const vug_api_usage *usage,
                              bool is_last, vug_json_writer *js);
@@ -127,6 +130,8 @@ vug_api_finish_reason vug_api_finish_reason_of(vug_finish finish, bool ended);
 /* A choice of llama.cpp's /completion, or an event of it. */
 void vug_native_write(const vug_completion_choice *choice, vug_str text, bool is_event,
                       vug_json_writer *js);
+void vug_native_write_progress(const vug_completion_choice *choice,
+                               const vug_api_progress *progress, vug_json_writer *js);
 
 /* ---- logprobs.c ---------------------------------------------------------------------- */
 

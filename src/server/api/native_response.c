@@ -25,19 +25,33 @@ static void write_end(const vug_completion_choice *c, vug_json_writer *js)
     vug_api_write_timings(c->usage, js);
 }
 
-void vug_native_write(const vug_completion_choice *c, vug_str text, bool is_event,
-                      vug_json_writer *js)
+/* Without the closing brace. */
+static void write_beginning(const vug_completion_choice *c, vug_str text, vug_json_writer *js)
 {
-    const bool is_end = c->reason != VUG_API_UNFINISHED;
     vug_json_begin(js, NULL, '{');
     vug_json_put_i64(js, "index", c->index);
     vug_json_put_text(js, "content", text.ptr, text.len);
     vug_json_begin(js, "tokens", '[');
     vug_json_put_raw(js, NULL, c->ids.ptr, c->ids.len);
     vug_json_end(js, ']');
-    vug_json_put_bool(js, "stop", is_end);
+    vug_json_put_bool(js, "stop", c->reason != VUG_API_UNFINISHED);
     vug_json_put_u64(js, "tokens_predicted", c->n_tokens);
     vug_json_put_u64(js, "tokens_evaluated", c->n_prompt);
+}
+
+void vug_native_write_progress(const vug_completion_choice *c, const vug_api_progress *progress,
+                               vug_json_writer *js)
+{
+    write_beginning(c, (vug_str){ "", 0 }, js);
+    vug_api_write_progress(progress, js);
+    vug_json_end(js, '}');
+}
+
+void vug_native_write(const vug_completion_choice *c, vug_str text, bool is_event,
+                      vug_json_writer *js)
+{
+    const bool is_end = c->reason != VUG_API_UNFINISHED;
+    write_beginning(c, text, js);
     write_probabilities(c, js);
     vug_logprobs_write_prompt(&c->prompt_logprobs, js);
     if (is_end)

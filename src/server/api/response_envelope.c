@@ -50,17 +50,29 @@ void vug_api_write_head(const vug_api_response_head *head, vug_json_writer *js)
     vug_json_put_string(js, "system_fingerprint", head->fingerprint);
 }
 
-vug_json_writer vug_api_write_event_head(const vug_api_response_head *head,
-                                         const vug_tokens *prompt, vug_buf *to)
+vug_json_writer vug_api_write_event_head(const vug_api_response_head *head, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
     vug_buf_puts(to, "data: ");
     write_head(head,
                head->endpoint == VUG_API_COMPLETION ? "text_completion" : "chat.completion.chunk",
                &js);
-    vug_api_write_prompt_ids(prompt, &js);
-    vug_json_begin(&js, "choices", '[');
     return js;
+}
+
+void vug_api_begin_choices(vug_json_writer *js)
+{
+    vug_json_begin(js, "choices", '[');
+}
+
+void vug_api_write_progress(const vug_api_progress *progress, vug_json_writer *js)
+{
+    vug_json_begin(js, "prompt_progress", '{');
+    vug_json_put_u64(js, "total", progress->total);
+    vug_json_put_u64(js, "cache", progress->cached);
+    vug_json_put_u64(js, "processed", progress->processed);
+    vug_json_put_f64(js, "time_ms", round(progress->seconds * 1e6) / 1e3);
+    vug_json_end(js, '}');
 }
 
 /* `n` tokens in `seconds`, under the names of llama.cpp's server: milliseconds, to the microsecond. */
@@ -145,7 +157,8 @@ void vug_api_write_finish_reason(vug_api_finish_reason reason, vug_json_writer *
 
 void vug_api_usage_event(const vug_api_response_head *head, const vug_api_usage *usage, vug_buf *to)
 {
-    vug_json_writer js = vug_api_write_event_head(head, NULL, to);
+    vug_json_writer js = vug_api_write_event_head(head, to);
+    vug_api_begin_choices(&js);
     vug_api_write_usage(usage, &js);
     vug_buf_puts(to, "\n\n");
 }
