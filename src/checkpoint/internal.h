@@ -3,7 +3,7 @@
 
 /* What the files of checkpoint/ share. Only they and tests include it. */
 
-#include "engine/engine.h"
+#include "engine/offline.h"
 #include "vug/checkpoint.h"
 
 /* ---- names of weight formats (weight_types.c) ------------------------------------ */

@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 #include "core/pool.h"
-#include "engine/engine.h"
+#include "engine/offline.h"
 #include "engine/kv_disk.h"
 #include "passes/passes.h"
 

@@ -13,7 +13,7 @@ struct vug_server_call {
     pthread_mutex_t lock;
     pthread_cond_t answered;
     /* guarded by the lock: */
-    vug_worker_job *job; /* NULL: none is queued or runs */
+    vug_job *job; /* NULL: none is queued or runs */
     bool cancelled;
     bool ended;
     int status;
@@ -47,7 +47,7 @@ void vug_server_call_cancel(vug_server_call *call)
     (void)pthread_mutex_lock(&call->lock);
     call->cancelled = true;
     if (call->job)
-        vug_worker_cancel(call->job);
+        vug_job_cancel(call->job);
     (void)pthread_mutex_unlock(&call->lock);
 }
 
@@ -144,7 +144,7 @@ static void queue_and_wait(vug_server_call *call, vug_server_request *request)
     (void)pthread_mutex_lock(&call->lock);
     call->job = &request->job;
     if (call->cancelled)
-        vug_worker_cancel(call->job);
+        vug_job_cancel(call->job);
     (void)pthread_mutex_unlock(&call->lock);
     vug_server_push(request);
     (void)pthread_mutex_lock(&call->lock);

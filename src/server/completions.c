@@ -165,13 +165,13 @@ static void run_completion(vug_server_request *request)
 
 bool vug_server_admit(vug_service *s, vug_api_error *error)
 {
-    return vug_worker_admit(s->worker) ||
+    return vug_job_queue_admit(s->queue) ||
            vug_api_error_set(error, VUG_API_RATE_LIMITED, NULL,
                              "%d requests already wait for the model; try again later",
                              s->opt.max_waiting);
 }
 
-static void run_request(vug_worker_job *job)
+static void run_request(vug_job *job)
 {
     vug_server_request *request = (vug_server_request *)job;
     vug_metrics_observe(request->service->opt.http.metrics, VUG_METRIC_QUEUE_SECONDS,
@@ -187,5 +187,5 @@ void vug_server_push(vug_server_request *request)
 {
     request->job.run = run_request;
     vug_server_slots_add(request);
-    vug_worker_push(&request->job);
+    vug_job_push(&request->job);
 }

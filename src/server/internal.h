@@ -5,13 +5,13 @@
 
 #include <stdatomic.h>
 
+#include "core/job_queue.h"
 #include "core/json.h"
 #include "core/pool.h"
 #include "server/answer_cache.h"
 #include "server/api/api_response.h"
 #include "server/grammar_cache.h"
 #include "server/server.h"
-#include "server/worker.h"
 
 typedef enum { VUG_SERVICE_LOADING, VUG_SERVICE_READY, VUG_SERVICE_FAILED } vug_service_state;
 
@@ -23,8 +23,8 @@ typedef struct vug_server_request vug_server_request;
 /* A model that is served. */
 typedef struct {
     vug_server_options opt;
-    vug_worker *worker;
-    vug_worker_job load_job;
+    vug_job_queue *queue;
+    vug_job load_job;
     vug_service_loaded_fn *loaded;
     void *loaded_user;
     atomic_int state;
@@ -34,7 +34,7 @@ typedef struct {
     uint64_t seed; /* of ids, and of requests without a seed */
     atomic_bool trace_failed;
 
-    /* Written by the worker before the state is READY, read-only afterwards. */
+    /* Written by the load job before the state is READY, read-only afterwards. */
     vug_model *model;
     vug_model_info info;
     const vug_tokenizer *tokenizer;
@@ -100,7 +100,7 @@ typedef struct {
 
 /* A request from its parsing to its response. Slices in `api` point into the sender's body. */
 struct vug_server_request {
-    vug_worker_job job; /* first */
+    vug_job job; /* first */
     vug_service *service;
     vug_request_sender sender;
     vug_arena arena;
@@ -239,7 +239,7 @@ VUG_MUST_CHECK vug_status vug_server_list_prompt_logprobs(vug_server_response *r
 
 /* ---- completions.c ------------------------------------------------------------ */
 
-/* Whether the worker has room for one more request; then vug_worker_push or _release must follow.
+/* Whether the queue has room for one more request; then vug_job_push or _release must follow.
  * False fills `error`. */
 VUG_MUST_CHECK bool vug_server_admit(vug_service *service, vug_api_error *error);
 /* Queues a request of a chat or completion endpoint, which was admitted. */

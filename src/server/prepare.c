@@ -289,7 +289,7 @@ vug_server_request *vug_server_request_create(vug_service *service,
     request->received = vug_now();
     request->service = service;
     request->sender = *sender;
-    request->job.worker = service->worker;
+    request->job.queue = service->queue;
     if (prepare(request, endpoint, error)) {
         request->job.priority = (int)request->api.number[VUG_FIELD_priority];
         return request;

@@ -141,7 +141,7 @@ static bool on_step(const vug_step *step, void *user)
                         : echo_token(s, id, logprob);
     }
     return s->st == VUG_OK && vug_server_response_flush(s->response) &&
-           !vug_worker_is_cancelled(&s->response->request->job);
+           !vug_job_is_cancelled(&s->response->request->job);
 }
 
 static vug_status score_prompt(prompt_scorer *s)
@@ -158,7 +158,7 @@ static vug_status score_prompt(prompt_scorer *s)
     vug_status st =
             vug_session_forward(request->session, s->prompt->id, s->prompt->n, &options, &s->err);
     request->usage.prompt_s += vug_now() - start;
-    if (st == VUG_OK && s->st == VUG_OK && vug_worker_is_cancelled(&request->job))
+    if (st == VUG_OK && s->st == VUG_OK && vug_job_is_cancelled(&request->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has disconnected");
     return st == VUG_OK ? s->st : st;
 }

@@ -351,7 +351,7 @@ static void count_drafts(const vug_server_request *request, const vug_generation
 
 vug_status vug_server_request_session(vug_server_request *request, vug_err *err)
 {
-    if (vug_worker_is_cancelled(&request->job))
+    if (vug_job_is_cancelled(&request->job))
         return VUG_FAIL(err, VUG_CANCELLED, "the client has disconnected");
     if (request->session)
         return VUG_OK;

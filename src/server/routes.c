@@ -213,11 +213,11 @@ static void queue_request(vug_service *s, vug_http_request *http, vug_api_endpoi
     if (request && vug_http_reserve(http, vug_server_request_bytes(request))) {
         if (request->head.stream)
             vug_http_stream_begin(http, NULL);
-        vug_http_on_disconnect(http, vug_worker_cancel, &request->job);
+        vug_http_on_disconnect(http, vug_job_cancel, &request->job);
         vug_server_push(request);
         return;
     }
-    vug_worker_release(s->worker);
+    vug_job_queue_release(s->queue);
     if (!request)
         return;
     vug_api_error_set(&error, VUG_API_UNAVAILABLE, NULL,

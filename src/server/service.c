@@ -40,7 +40,7 @@ static vug_status load_model(vug_service *s, vug_err *err)
     return VUG_OK;
 }
 
-static void run_load_job(vug_worker_job *job)
+static void run_load_job(vug_job *job)
 {
     vug_service *s = (vug_service *)((char *)job - offsetof(vug_service, load_job));
     vug_err err;
@@ -64,6 +64,11 @@ static vug_str base_name(const char *path)
             return (vug_str){ name.ptr + i, name.len - i };
     }
     return name;
+}
+
+static void set_queue_metric(int n, void *user)
+{
+    vug_metrics_set(user, VUG_METRIC_QUEUE, n);
 }
 
 vug_status vug_service_create(const vug_server_options *options, vug_service **out, vug_err *err)
@@ -95,8 +100,8 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
     if (st == VUG_OK)
         st = vug_answer_cache_create(VUG_ANSWER_CACHE_BYTES, &s->answers, err);
     if (st == VUG_OK)
-        st = vug_worker_create(s->opt.model.slots, options->max_waiting, options->http.metrics,
-                               &s->worker, err);
+        st = vug_job_queue_create(s->opt.model.slots, options->max_waiting, set_queue_metric,
+                                  options->http.metrics, &s->queue, err);
     if (st != VUG_OK) {
         vug_service_destroy(s);
         return st;
@@ -109,9 +114,9 @@ void vug_service_start(vug_service *s, vug_service_loaded_fn *loaded, void *user
 {
     s->loaded = loaded;
     s->loaded_user = user;
-    s->load_job.worker = s->worker;
-    if (vug_worker_admit(s->worker)) /* true: it is the first job */
-        vug_worker_push(&s->load_job);
+    s->load_job.queue = s->queue;
+    if (vug_job_queue_admit(s->queue)) /* true: it is the first job */
+        vug_job_push(&s->load_job);
 }
 
 void vug_service_cancel_loading(vug_service *s)
@@ -123,7 +128,7 @@ void vug_service_destroy(vug_service *s)
 {
     if (!s)
         return;
-    vug_worker_destroy(s->worker);
+    vug_job_queue_destroy(s->queue);
     vug_answer_cache_destroy(s->answers);
     vug_grammar_cache_destroy(s->grammars);
     vug_chat_close(s->own_chat);

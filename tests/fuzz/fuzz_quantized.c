@@ -4,7 +4,7 @@
  */
 
 #include "core/mem.h"
-#include "engine/engine.h"
+#include "engine/offline.h"
 #include "fuzz/fuzz.h"
 #include "quant/matrix.h"
 

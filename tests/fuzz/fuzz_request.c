@@ -8,7 +8,7 @@
 
 #include "fuzz/fuzz.h"
 #include "server/api/api_request.h"
-#include "server/api/stop_strings.h"
+#include "core/stop_strings.h"
 
 static void check_json(vug_str slice, vug_json_type type)
 {

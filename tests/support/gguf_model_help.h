@@ -4,7 +4,7 @@
 /* Writes checkpoints as GGUF files, as converters do. */
 
 #include "core/gguf.h"
-#include "engine/engine.h"
+#include "engine/offline.h"
 
 /* Reads back what the builder has; release it before the builder. */
 vug_gguf help_gguf_metadata(const vug_gguf_builder *b);

@@ -19,8 +19,8 @@
  */
 
 #include "core/json_writer.h"
+#include "core/stop_strings.h"
 #include "server/api/api_request.h"
-#include "server/api/stop_strings.h"
 #include "vug/chat.h"
 
 typedef enum {

@@ -1,4 +1,4 @@
-#include "server/api/stop_strings.h"
+#include "core/stop_strings.h"
 
 /*
  * The algorithm of Knuth, Morris and Pratt (1977), run for each stop: there are few, and the time

@@ -1,5 +1,5 @@
-#ifndef VUG_SERVER_API_STOP_STRINGS_H
-#define VUG_SERVER_API_STOP_STRINGS_H
+#ifndef VUG_CORE_STOP_STRINGS_H
+#define VUG_CORE_STOP_STRINGS_H
 
 /*
  * Finds stop strings in a text that arrives in pieces; where it is split makes no difference. Text

@@ -2,7 +2,7 @@
 
 #include "test.h"
 
-#include "server/api/stop_strings.h"
+#include "core/stop_strings.h"
 
 /* Stop strings against a naive search for all of them after each byte. */
 

@@ -1,5 +1,5 @@
-#ifndef VUG_ENGINE_ENGINE_H
-#define VUG_ENGINE_ENGINE_H
+#ifndef VUG_ENGINE_OFFLINE_H
+#define VUG_ENGINE_OFFLINE_H
 
 /*
  * What the engine offers to checkpoint/ beside the public API: the opened files of a checkpoint,

@@ -1,0 +1,135 @@
+/* Jobs and the queue in front of their threads. */
+#include "test.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "core/job_queue.h"
+
+enum { JOBS = 6 };
+
+typedef struct {
+    vug_job_queue *queue;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by the lock: */
+    bool begun, open; /* the first job runs, and may end */
+    int order[JOBS];
+    int n;
+    int n_waiting; /* guarded by the queue's lock */
+} job_log;
+
+typedef struct {
+    vug_job job; /* first */
+    job_log *log;
+    int number;
+} logged_job;
+
+static void note_waiting(int n, void *user)
+{
+    ((job_log *)user)->n_waiting = n;
+}
+
+/* Keeps the only thread until all jobs are queued. */
+static void hold_thread(vug_job *job)
+{
+    job_log *log = ((logged_job *)job)->log;
+    (void)pthread_mutex_lock(&log->lock);
+    log->begun = true;
+    (void)pthread_cond_broadcast(&log->changed);
+    while (!log->open)
+        (void)pthread_cond_wait(&log->changed, &log->lock);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+static void log_job(vug_job *job)
+{
+    const logged_job *j = (logged_job *)job;
+    (void)pthread_mutex_lock(&j->log->lock);
+    j->log->order[j->log->n++] = j->number;
+    (void)pthread_mutex_unlock(&j->log->lock);
+}
+
+static void push(logged_job *j)
+{
+    j->job.queue = j->log->queue;
+    assert_true(vug_job_queue_admit(j->log->queue));
+    vug_job_push(&j->job);
+}
+
+static void queue_and_hold(job_log *log, logged_job *first)
+{
+    vug_err err;
+    *log = (job_log){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    *first = (logged_job){ .job = { .run = hold_thread }, .log = log };
+    assert_int_equal(vug_job_queue_create(1, JOBS, note_waiting, log, &log->queue, &err), VUG_OK);
+    push(first);
+    (void)pthread_mutex_lock(&log->lock);
+    while (!log->begun)
+        (void)pthread_cond_wait(&log->changed, &log->lock);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+static void run_and_destroy(job_log *log)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    log->open = true;
+    (void)pthread_cond_broadcast(&log->changed);
+    (void)pthread_mutex_unlock(&log->lock);
+    vug_job_queue_destroy(log->queue);
+    assert_int_equal(log->n_waiting, 0);
+}
+
+static void test_priority_before_arrival(void **state)
+{
+    static const int priority[JOBS] = { 0, 5, -1, 0, INT_MIN, -1 };
+    static const int expected[JOBS] = { 4, 2, 5, 0, 3, 1 };
+    (void)state;
+    job_log log;
+    logged_job first, job[JOBS];
+    queue_and_hold(&log, &first);
+    for (int i = 0; i < JOBS; i++) {
+        job[i] = (logged_job){ .job = { .run = log_job, .priority = priority[i] },
+                               .log = &log,
+                               .number = i };
+        push(&job[i]);
+    }
+    assert_int_equal(log.n_waiting, JOBS);
+    assert_false(vug_job_queue_admit(log.queue)); /* the queue is full */
+    run_and_destroy(&log);
+    assert_int_equal(log.n, JOBS);
+    assert_memory_equal(log.order, expected, sizeof(expected));
+}
+
+/* A job that is withdrawn does not run and leaves its place; a cancelled one still runs. */
+static void test_withdraw_and_cancel(void **state)
+{
+    static const int expected[] = { 0, 2 };
+    (void)state;
+    job_log log;
+    logged_job first, job[3];
+    queue_and_hold(&log, &first);
+    assert_false(vug_job_withdraw(&first.job)); /* it runs */
+    for (int i = 0; i < 3; i++) {
+        job[i] = (logged_job){ .job = { .run = log_job }, .log = &log, .number = i };
+        push(&job[i]);
+    }
+    assert_true(vug_job_withdraw(&job[1].job));
+    assert_false(vug_job_withdraw(&job[1].job));
+    assert_int_equal(log.n_waiting, 2);
+    vug_job_cancel(&job[2].job);
+    assert_true(vug_job_is_cancelled(&job[2].job));
+    assert_int_equal(log.n_waiting, 1);
+    run_and_destroy(&log);
+    assert_int_equal(log.n, 2);
+    assert_memory_equal(log.order, expected, sizeof(expected));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_priority_before_arrival),
+        cmocka_unit_test(test_withdraw_and_cancel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
