@@ -413,6 +413,7 @@ typedef struct {
     uint64_t snapshots, snapshot_bytes; /* the bytes are a part of `used` and `cached` */
     uint64_t evictions;                 /* pages that were dropped because memory was short */
     uint64_t sessions;                  /* that hold keys and values */
+    uint64_t pages;                     /* used or cached */
 } vug_cache_stats;
 
 /* From any thread; it may wait for the end of other calls, but not for a step. */
@@ -482,6 +483,9 @@ typedef struct {
     int thinking_budget; /* most tokens of thinking; 0: no limit; needs `parser` */
     const int32_t *stop; /* [n_stop] more stop tokens */
     size_t n_stop;
+    const char *const *stop_string; /* [n_stop_strings] texts that end the answer, which does not
+                                       have them; not with `parser`, which gets tokens */
+    size_t n_stop_strings;
     int priority;         /* as in vug_forward_options */
     const vug_mark *mark; /* [n_marks] of the prompt, such as vug_chat_mark finds; the first 4
                              count; without any: 16 tokens before its end */
@@ -502,7 +506,7 @@ typedef struct {
 #define VUG_MAX_TOP_LOGPROBS 20
 
 typedef enum {
-    VUG_FINISH_STOP,      /* a stop token */
+    VUG_FINISH_STOP,      /* a stop token or a stop string */
     VUG_FINISH_LENGTH,    /* max_tokens or the context */
     VUG_FINISH_CALLBACK,  /* on_piece or the parser's on_part returned false */
     VUG_FINISH_CANCELLED, /* the cancel token was triggered */
@@ -510,7 +514,8 @@ typedef enum {
 
 typedef struct {
     vug_finish finish;
-    vug_tokens tokens; /* generated, without the stop token; owned by the caller */
+    vug_tokens tokens; /* generated, with those of a stop string, without the stop token; owned by
+                          the caller */
     vug_text text;     /* their text; owned by the caller */
     size_t n_prompt;   /* tokens of the prompt */
     size_t n_cached;   /* tokens of the prompt that were in the cache */

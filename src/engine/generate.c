@@ -1,6 +1,7 @@
 /* Generation: samples a token, decodes it, extends the session, and repeats that until the answer
  * ends. */
 #include "core/cancel.h"
+#include "core/stop_strings.h"
 #include "engine/constraints.h"
 #include "engine/draft_model.h"
 #include "engine/sampler.h"
@@ -30,6 +31,9 @@ typedef struct {
     bool has_draft;       /* the model has a draft model, which has not failed yet */
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
+    vug_arena arena; /* of the stop strings */
+    vug_stop_strings stop_strings;
+    vug_buf shown; /* the text of a piece up to what may begin a stop string */
     vug_buf text;
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
     vug_generation *out;
@@ -67,6 +71,36 @@ static bool deliver_piece(generation_state *g, vug_piece *piece)
 {
     vug_buf_append(&g->text, piece->text, piece->len);
     return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
+}
+
+/* Cuts the text of a piece before a stop string, and before what may become one. */
+static void cut_stop_string(generation_state *g, vug_piece *piece)
+{
+    if (g->stop_strings.n == 0)
+        return;
+    g->shown.len = 0;
+    (void)vug_stop_strings_push(&g->stop_strings, piece->text, piece->len, &g->shown);
+    piece->text = g->shown.ptr;
+    piece->len = g->shown.len;
+}
+
+static vug_status init_stop_strings(generation_state *g, vug_err *err)
+{
+    const size_t n = g->o->n_stop_strings;
+    if (n == 0)
+        return VUG_OK;
+    vug_str *text = vug_arena_alloc(&g->arena, n, sizeof(*text));
+    if (!text)
+        return VUG_FAIL_NOMEM(err, "the stop strings", n * sizeof(*text));
+    for (size_t i = 0; i < n; i++) {
+        text[i] = vug_str_of(g->o->stop_string[i]);
+        if (text[i].len == 0 || text[i].len > UINT16_MAX)
+            return VUG_FAIL(err, VUG_ARGUMENT, "stop string %zu has %zu bytes, expected 1 to %d", i,
+                            text[i].len, UINT16_MAX);
+    }
+    if (!vug_stop_strings_init(&g->stop_strings, text, n, &g->arena))
+        return VUG_FAIL_NOMEM(err, "the stop strings", n * sizeof(*text));
+    return VUG_OK;
 }
 
 /* Lists the stop tokens that min_tokens excludes. */
@@ -157,11 +191,12 @@ static vug_status generate_token(generation_state *g, bool *more, vug_err *err)
     VUG_TRY(vug_sampler_accept(&g->sampler, id, err));
     if (g->decoder)
         VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
-    *more = deliver_piece(g, &piece);
+    cut_stop_string(g, &piece);
+    *more = deliver_piece(g, &piece) && !g->stop_strings.found;
     VUG_TRY(vug_constraints_accept(&g->constraints, id, err));
     *more = *more && !(o->parser && vug_response_parser_is_stopped(o->parser));
     if (!*more)
-        g->out->finish = VUG_FINISH_CALLBACK;
+        g->out->finish = g->stop_strings.found ? VUG_FINISH_STOP : VUG_FINISH_CALLBACK;
     return VUG_OK;
 }
 
@@ -254,14 +289,21 @@ static vug_status decode_loop(generation_state *g, vug_err *err)
     return VUG_OK;
 }
 
-/* Delivers text that was waiting for the rest of a character. A caller that ended the generation
- * gets it in the answer's text only. */
+/* Delivers text that was waiting for the rest of a character or of a stop string. A caller that
+ * ended the generation gets it in the answer's text only. */
 static vug_status flush_text(generation_state *g, vug_err *err)
 {
     vug_piece piece = { .token = -1 };
     if (!g->decoder)
         return VUG_OK;
     VUG_TRY(vug_decoder_finish(g->decoder, &piece.text, &piece.len, err));
+    cut_stop_string(g, &piece);
+    if (g->stop_strings.n > 0) {
+        vug_stop_strings_flush(&g->stop_strings, &g->shown);
+        VUG_TRY(vug_buf_ok(&g->shown, err));
+        piece.text = g->shown.ptr;
+        piece.len = g->shown.len;
+    }
     if (g->out->finish == VUG_FINISH_CALLBACK)
         vug_buf_append(&g->text, piece.text, piece.len);
     else if (piece.len)
@@ -348,6 +390,10 @@ static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, 
                             "token %zu of the prediction is %d, ids are 0 to %lld", i,
                             o->prediction[i], (long long)n_vocab - 1);
     }
+    if (o->n_stop_strings > 0 && o->parser)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "stop strings and a parser: the parser gets tokens, which no stop string "
+                        "cuts; search its parts instead");
     return VUG_OK;
 }
 
@@ -393,6 +439,8 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     VUG_TRY(vug_sampler_init(&g.sampler, &sampling, &sampled, err));
     vug_status st = list_stops(&g, err);
     if (st == VUG_OK)
+        st = init_stop_strings(&g, err);
+    if (st == VUG_OK)
         st = vug_constraints_init(&g.constraints, g.o, m, err);
     if (st == VUG_OK && g.speculates)
         st = start_speculation(&g, n, err);
@@ -403,6 +451,8 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     if (st == VUG_OK)
         st = vug_buf_take(&g.text, &result.text, err);
     vug_buf_release(&g.text);
+    vug_buf_release(&g.shown);
+    vug_arena_release(&g.arena);
     vug_decoder_destroy(g.decoder);
     vug_session_destroy(g.draft);
     vug_speculation_release(&g.speculation);

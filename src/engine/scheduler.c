@@ -501,6 +501,7 @@ vug_cache_stats vug_scheduler_get_cache_stats(vug_scheduler *s)
         .snapshots = tree.snapshots,
         .snapshot_bytes = tree.snapshot_bytes,
         .evictions = tree.evictions,
+        .pages = pool.pages,
     };
     for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next)
         stats.sessions += vug_kv_sequence_has_pages(&sequence->kv);

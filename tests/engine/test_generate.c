@@ -329,7 +329,8 @@ static void test_answers_depend_on_nothing_but_prompt_and_seed(void **state)
 static void test_bad_generate_options_are_refused(void **state)
 {
     (void)state;
-    static const struct {
+    static const char *const empty[] = { "" };
+    const struct {
         vug_generate_options options;
         const char *message;
     } rows[] = {
@@ -337,6 +338,11 @@ static void test_bad_generate_options_are_refused(void **state)
         { { .min_tokens = -1 }, "min_tokens: -1, expected 0 or more" },
         { { .n_top = -1 }, "n_top: -1, expected 0 to 20" },
         { { .n_top = 21 }, "n_top: 21, expected 0 to 20" },
+        { { .stop_string = empty, .n_stop_strings = 1 },
+          "stop string 0 has 0 bytes, expected 1 to 65535" },
+        { { .stop_string = empty, .n_stop_strings = 1, .parser = (void *)empty },
+          "stop strings and a parser: the parser gets tokens, which no stop string cuts; search "
+          "its parts instead" },
     };
     generate_fixture f = fixture_make(NULL, false);
     vug_generation g = { 0 };
@@ -483,6 +489,51 @@ static void test_callback_ends_the_answer(void **state)
         assert_one_story(&f, &l, &g);
         vug_buf_release(&l.text);
         vug_generation_release(&g);
+    }
+    fixture_release(&f);
+}
+
+static void test_stop_strings_end_the_answer(void **state)
+{
+    (void)state;
+    generate_fixture f = fixture_make("{\"do_sample\":true,\"temperature\":3}", true);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        vug_generate_options o = { .max_tokens = 30,
+                                   .ignore_stop = true,
+                                   .sampling = { .seed = seed } };
+        vug_generation whole = generate(&f, &o);
+        assert_in_range(whole.text.len, 8, 1000);
+        /* One from the middle, and one whose beginning ends the text. */
+        char middle[4] = "", end[4] = "";
+        memcpy(middle, whole.text.ptr + whole.text.len / 2, 3);
+        memcpy(end, whole.text.ptr + whole.text.len - 2, 2);
+        end[2] = '\1';
+        const char *const stops[] = { "never said", middle }, *const other[] = { end };
+        piece_collector l = { .session = f.session };
+        o.on_piece = listen;
+        o.user = &l;
+        o.stop_string = stops;
+        o.n_stop_strings = 2;
+        vug_generation cut = generate(&f, &o);
+        const size_t expected = (size_t)(strstr(whole.text.ptr, middle) - whole.text.ptr);
+        assert_int_equal(cut.finish, VUG_FINISH_STOP);
+        assert_int_equal(cut.text.len, expected);
+        assert_memory_equal(cut.text.ptr, whole.text.ptr, expected);
+        assert_int_equal(l.text.len, expected);
+        assert_memory_equal(l.text.ptr, whole.text.ptr, expected);
+        assert_tokens(&cut, whole.tokens.id, (size_t)l.n);
+        vug_generation_release(&cut);
+        vug_buf_release(&l.text);
+        l = (piece_collector){ .session = f.session };
+        o.stop_string = other;
+        o.n_stop_strings = 1;
+        cut = generate(&f, &o);
+        assert_int_equal(cut.finish, VUG_FINISH_LENGTH);
+        assert_one_story(&f, &l, &cut);
+        assert_int_equal(cut.text.len, whole.text.len);
+        vug_generation_release(&cut);
+        vug_generation_release(&whole);
+        vug_buf_release(&l.text);
     }
     fixture_release(&f);
 }
@@ -658,6 +709,7 @@ int main(void)
         cmocka_unit_test(test_bad_generate_options_are_refused),
         cmocka_unit_test(test_pieces_make_up_the_text),
         cmocka_unit_test(test_callback_ends_the_answer),
+        cmocka_unit_test(test_stop_strings_end_the_answer),
         cmocka_unit_test(test_logprobs_are_reported_on_request),
         cmocka_unit_test(test_stop_token_is_reported_on_request),
         cmocka_unit_test(test_text_is_continued),
