@@ -31,7 +31,7 @@ typedef struct {
     bool has_draft;       /* the model has a draft model, which has not failed yet */
     vug_decoder *decoder; /* NULL without a tokenizer */
     size_t cap;           /* of out->tokens */
-    vug_arena arena; /* of the stop strings */
+    vug_arena arena;      /* of the stop strings */
     vug_stop_strings stop_strings;
     vug_buf shown; /* the text of a piece up to what may begin a stop string */
     vug_buf text;
@@ -473,17 +473,23 @@ void vug_generation_release(vug_generation *generation)
     vug_text_release(&generation->text);
 }
 
+vug_status vug_model_encode_text(const vug_model *model, const char *text, size_t n,
+                                 vug_tokens *out, vug_err *err)
+{
+    if (n == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
+    const vug_tokenizer *tokenizer = vug_model_tokenizer(model, err);
+    if (!tokenizer)
+        return VUG_UNSUPPORTED;
+    return vug_tokenizer_encode(tokenizer, text, n,
+                                VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_MISSING, out, err);
+}
+
 vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
                              const vug_generate_options *options, vug_generation *out, vug_err *err)
 {
     vug_tokens tokens;
-    if (len == 0)
-        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(session->model, err);
-    if (!tokenizer)
-        return VUG_UNSUPPORTED;
-    VUG_TRY(vug_tokenizer_encode(tokenizer, text, len,
-                                 VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_MISSING, &tokens, err));
+    VUG_TRY(vug_model_encode_text(session->model, text, len, &tokens, err));
     const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
     vug_tokens_release(&tokens);
     return st;

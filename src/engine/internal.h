@@ -5,8 +5,8 @@
 
 #include "backend/backend.h"
 #include "core/pool.h"
-#include "engine/offline.h"
 #include "engine/kv_disk.h"
+#include "engine/offline.h"
 #include "passes/passes.h"
 
 /* ---- parts of a checkpoint ------------------------------------------------------ */
@@ -94,6 +94,9 @@ VUG_MUST_CHECK vug_status vug_model_load_chat(vug_model *model, const char *path
 /* A name for what decides the contents of the model's pages apart from tokens (fingerprint.c). */
 VUG_MUST_CHECK vug_status vug_model_fingerprint(const vug_model *model, vug_prefix_key *out,
                                                 vug_err *err);
+/* The tokens of a raw text, with <bos> in front if the tokenizer adds it. */
+VUG_MUST_CHECK vug_status vug_model_encode_text(const vug_model *model, const char *text, size_t n,
+                                                vug_tokens *out, vug_err *err);
 /* The tokens of a conversation, up to the beginning of the answer; and, unless `marks` is NULL, where
  * later prompts may branch, if the model has sliding windows. */
 VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message,

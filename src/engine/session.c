@@ -88,7 +88,7 @@ vug_cache_stats vug_model_cache_stats(const vug_model *model)
 
 /* ---- reusing what is cached -------------------------------------------------------------- */
 
-static vug_status check_tokens(const vug_model *m, const int32_t *id, size_t n, vug_err *err)
+vug_status vug_model_check_tokens(const vug_model *m, const int32_t *id, size_t n, vug_err *err)
 {
     if (n == 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
@@ -108,7 +108,7 @@ static vug_status check_tokens(const vug_model *m, const int32_t *id, size_t n, 
 vug_status vug_session_prepare(vug_session *s, const int32_t *id, size_t n,
                                const vug_cancel_token *cancel, size_t *cached, vug_err *err)
 {
-    VUG_TRY(check_tokens(s->model, id, n, err));
+    VUG_TRY(vug_model_check_tokens(s->model, id, n, err));
     drop_logits(s);
     vug_scheduler_begin(s->model->scheduler, &s->sequence, id, n, s->ignore_tree, cancel);
     s->ignore_tree = false;
@@ -288,7 +288,7 @@ vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,
     const vug_forward_options none = { 0 };
     const vug_forward_options *o = options ? options : &none;
     size_t cached;
-    VUG_TRY(check_tokens(s->model, id, n, err));
+    VUG_TRY(vug_model_check_tokens(s->model, id, n, err));
     if (o->all_logits || o->hidden)
         vug_session_reset(s);
     VUG_TRY(vug_session_prepare(s, id, n, o->cancel, &cached, err));

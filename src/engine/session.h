@@ -22,6 +22,9 @@ struct vug_session {
     const float **hidden; /* [n_layers + 1] scratch of a step */
 };
 
+/* Whether a session of the model can hold these tokens. */
+VUG_MUST_CHECK vug_status vug_model_check_tokens(const vug_model *model, const int32_t *id,
+                                                 size_t n, vug_err *err);
 /* Checks a prefix and keeps the longest part of it that is cached: `cached` tokens, at most
  * n - 1. */
 VUG_MUST_CHECK vug_status vug_session_prepare(vug_session *session, const int32_t *id, size_t n,

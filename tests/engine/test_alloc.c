@@ -13,6 +13,7 @@
 #include "text/text.h"
 #include "tiny_model.h"
 #include "vug/checkpoint.h"
+#include "vug/engine.h"
 #include "vug/grammar.h"
 
 #define MODEL "tests/golden/models/gemma3-text"
@@ -331,6 +332,55 @@ static vug_status chat(const char *folder, vug_err *err)
     return st;
 }
 
+/* A request that is pulled, and one that is called back. */
+static bool ignore_event(const vug_event *event, void *user)
+{
+    (void)event;
+    (void)user;
+    return true;
+}
+
+static vug_status end_of_stream(vug_stream *stream, vug_err *err)
+{
+    vug_event event;
+    do
+        (void)vug_stream_next(stream, -1, &event);
+    while (event.kind != VUG_EVENT_END);
+    if (event.status != VUG_OK)
+        *err = *event.err;
+    const vug_status st = event.status;
+    vug_stream_destroy(stream);
+    return st;
+}
+
+static vug_status requests(const char *folder, vug_err *err)
+{
+    static const char *const stop[] = { "never said" };
+    const vug_model_options options = { .context = 64, .batch = 16, .threads = 1, .lazy = true };
+    const vug_generate_options generate = {
+        .max_tokens = 3, .ignore_stop = true, .n_top = 2, .stop_string = stop, .n_stop_strings = 1
+    };
+    const vug_message hello = { "user", "hi" };
+    const vug_request asked[] = {
+        { .message = &hello, .n_messages = 1, .options = &generate },
+        { .id = prompt, .n_ids = N_PROMPT, .options = &generate, .on_event = ignore_event },
+    };
+    vug_model *model = NULL;
+    vug_engine *engine = NULL;
+    vug_stream *stream;
+    vug_status st = vug_model_open(folder, &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_engine_create(model, NULL, &engine, err);
+    for (int i = 0; i < 2 && st == VUG_OK; i++) {
+        st = vug_engine_submit(engine, &asked[i], &stream, err);
+        if (st == VUG_OK)
+            st = end_of_stream(stream, err);
+    }
+    vug_engine_destroy(engine);
+    vug_model_close(model);
+    return st;
+}
+
 /* The program that is compiled on first use, and two sessions. */
 static vug_status all_logits(const char *folder, vug_err *err)
 {
@@ -637,6 +687,7 @@ int main(void)
         { "byte-level tokenizer", tokenizer_of_bytes, &dir, false },
         { "from_load_to_close", from_load_to_close, &dir, .caches = true },
         { "chat", chat, &dir, .caches = true },
+        { "requests", requests, &dir, .caches = true },
         { "all logits", all_logits, &dir, .caches = true },
         { "verify", verify, &dir, .caches = true },
         { "blocks", blocks, &dir, false },

@@ -6,9 +6,9 @@
  * byte by byte.
  */
 
+#include "core/stop_strings.h"
 #include "fuzz/fuzz.h"
 #include "server/api/api_request.h"
-#include "core/stop_strings.h"
 
 static void check_json(vug_str slice, vug_json_type type)
 {

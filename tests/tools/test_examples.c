@@ -145,6 +145,47 @@ static void the_chat_says_what_is_wrong(void **state)
     captured_release(&c);
 }
 
+/* ---- the engine ------------------------------------------------------------------ */
+
+/* Three prompts that are answered at once have the answers of three sessions. */
+static void three_prompts_at_once(void **state)
+{
+    const fixture *f = *state;
+    static const char *const line[] = { "hello", "hi", "hello there" };
+    const scratch_path program = build_example(&f->dir, "engine");
+    const vug_generate_options o = { .max_tokens = 60 };
+    vug_model *m = help_model(f->dir.path, (vug_model_options){ 0 });
+    vug_buf expected = { 0 };
+    vug_err err = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        const vug_message message = { "user", line[i] };
+        vug_session *s = help_session(m);
+        vug_generation answer;
+        help_ok(vug_generate_chat(s, &message, 1, &o, &answer, &err), &err);
+        vug_buf_append(&expected, answer.text.ptr, answer.text.len);
+        vug_buf_puts(&expected, "\n");
+        vug_generation_release(&answer);
+        vug_session_destroy(s);
+    }
+    vug_model_close(m);
+    captured c = capture(
+            NULL, NULL,
+            (const char *const[]){ program.path, f->dir.path, line[0], line[1], line[2], NULL });
+    assert_string_equal(c.err.ptr, "");
+    assert_int_equal(c.code, 0);
+    assert_int_equal(c.out.len, expected.len);
+    assert_memory_equal(c.out.ptr, expected.ptr, expected.len);
+    captured_release(&c);
+    vug_buf_release(&expected);
+    c = capture(NULL, NULL, (const char *const[]){ program.path, f->dir.path, "", NULL });
+    assert_int_equal(c.code, 0); /* the template makes a prompt of an empty message, too */
+    captured_release(&c);
+    c = capture(NULL, NULL, (const char *const[]){ program.path, MODEL, "hello", NULL });
+    assert_int_equal(c.code, 1);
+    assert_non_null(strstr(c.err.ptr, "tokenizer.json: missing"));
+    captured_release(&c);
+}
+
 /* ---- flows ---------------------------------------------------------------------- */
 
 enum { PROMPT = 4, STEPS = 20, WIDTH = 64, LAYERS = 8 };
@@ -282,6 +323,7 @@ static void the_header_is_cpp_too(void **state)
 {
     (void)state;
     static const char program[] =
+            "#include <vug/engine.h>\n"
             "#include <vug/flow.h>\n"
             "#include <vector>\n"
             "class Model {\n"
@@ -332,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_chat_answers_and_remembers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_chat_says_what_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(three_prompts_at_once, set_up, tear_down),
         cmocka_unit_test(hidden_states_of_every_layer),
         cmocka_unit_test(a_patch_in_30_lines),
         cmocka_unit_test(decoding_without_a_cache),
