@@ -13,6 +13,7 @@
 #include "text/text.h"
 #include "tiny_model.h"
 #include "vug/checkpoint.h"
+#include "vug/embed.h"
 #include "vug/engine.h"
 #include "vug/grammar.h"
 
@@ -381,6 +382,23 @@ static vug_status requests(const char *folder, vug_err *err)
     return st;
 }
 
+static vug_status embeddings(const char *folder, vug_err *err)
+{
+    static const char *const text[] = { "hello", "hi" };
+    static float out[2 * 64];
+    const vug_model_options options = { .context = 32, .batch = 8, .threads = 1, .lazy = true };
+    vug_model *model = NULL;
+    vug_embedder *embedder = NULL;
+    vug_status st = vug_model_open(folder, &options, &model, err);
+    if (st == VUG_OK)
+        st = vug_embedder_create(model, NULL, &embedder, err);
+    if (st == VUG_OK)
+        st = vug_embed_texts(embedder, text, 2, NULL, out, err);
+    vug_embedder_destroy(embedder);
+    vug_model_close(model);
+    return st;
+}
+
 /* The program that is compiled on first use, and two sessions. */
 static vug_status all_logits(const char *folder, vug_err *err)
 {
@@ -688,6 +706,7 @@ int main(void)
         { "from_load_to_close", from_load_to_close, &dir, .caches = true },
         { "chat", chat, &dir, .caches = true },
         { "requests", requests, &dir, .caches = true },
+        { "embeddings", embeddings, &dir, false },
         { "all logits", all_logits, &dir, .caches = true },
         { "verify", verify, &dir, .caches = true },
         { "blocks", blocks, &dir, false },
