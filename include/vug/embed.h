@@ -25,9 +25,9 @@ extern "C" {
 #endif
 
 /* X(id, name) */
-#define VUG_POOLING_TABLE(X)                         \
-    X(MEAN, "mean") /* of all tokens */              \
-    X(LAST, "last") /* the last token's state */     \
+#define VUG_POOLING_TABLE(X)                     \
+    X(MEAN, "mean") /* of all tokens */          \
+    X(LAST, "last") /* the last token's state */ \
     X(CLS, "cls")   /* the first token's state; in a \
                        causal model it knows nothing of the others */
 

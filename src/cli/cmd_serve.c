@@ -65,6 +65,7 @@ int vug_cmd_serve(vug_ui *ui, const vug_options *opt)
         .max_tokens = opt->answer_tokens,
         .also_reasoning = opt->also_reasoning,
         .speculation = vug_options_speculation(opt),
+        .pooling = vug_options_pooling(opt),
         .listening = print_addresses,
         .ready = print_ready,
         .user = &out,

@@ -12,7 +12,7 @@ enum {
 #undef COMMAND
     ALL = (1 << VUG_COMMAND_COUNT) - 1,
     /* Commands that open a model. */
-    MODELS = RUN | SERVE | BATCH | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY | IMATRIX,
+    MODELS = RUN | SERVE | BATCH | VERIFY | INSPECT | GRAPH | BENCH | PERPLEXITY | IMATRIX | EMBED,
 };
 
 const vug_option_row vug_option_rows[VUG_OPTION_COUNT] = {
@@ -285,6 +285,15 @@ void vug_options_release(vug_options *o)
 vug_speculation_mode vug_options_speculation(const vug_options *opt)
 {
     return strcmp(opt->speculate, "off") == 0 ? VUG_SPECULATION_OFF : VUG_SPECULATION_LOOKUP;
+}
+
+vug_pooling vug_options_pooling(const vug_options *opt)
+{
+    int pooling = 0;
+    while (pooling + 1 < VUG_POOLING_COUNT &&
+           strcmp(opt->pooling, vug_pooling_name((vug_pooling)pooling)) != 0)
+        pooling++;
+    return (vug_pooling)pooling;
 }
 
 vug_model_options vug_options_model(const vug_options *opt)

@@ -6,6 +6,7 @@
 #include "cli/command_table.h"
 #include "core/mem.h"
 #include "core/status.h"
+#include "vug/embed.h"
 
 /* One for each row of options.def. */
 typedef enum {
@@ -74,6 +75,7 @@ VUG_MUST_CHECK vug_status vug_options_parse(vug_options *o, vug_command command,
 void vug_options_release(vug_options *o);
 /* The options for opening a model. */
 vug_speculation_mode vug_options_speculation(const vug_options *opt);
+vug_pooling vug_options_pooling(const vug_options *opt);
 vug_model_options vug_options_model(const vug_options *o);
 
 #endif

@@ -1,7 +1,7 @@
 #include "core/os.h"
 #include "server/internal.h"
 
-/* Answers chats and completions, on the worker. */
+/* Answers chats and completions, on a thread of the queue. */
 
 /* The stops of all choices. */
 static bool init_stops(vug_server_response *response)
@@ -179,6 +179,8 @@ static void run_request(vug_job *job)
     atomic_store(&request->slot.state, VUG_API_SLOT_PROMPT);
     if (request->head.endpoint == VUG_API_CHAT)
         run_chat(request);
+    else if (request->head.endpoint == VUG_API_EMBEDDING)
+        vug_server_embed(request);
     else
         run_completion(request);
 }

@@ -51,6 +51,9 @@ typedef struct {
     vug_grammar_cache *grammars;
     vug_answer_cache *answers;
 
+    vug_mutex *embedder_lock; /* guards the embedder */
+    vug_embedder *embedder;   /* NULL: not needed yet */
+
     vug_mutex *slots_lock;                       /* guards what follows, and members of requests */
     vug_server_request *first_slot, **last_slot; /* requests that wait or run, by arrival */
     uint64_t n_slots_added;
@@ -236,13 +239,17 @@ VUG_MUST_CHECK vug_status vug_server_echo_prompt(vug_server_response *response,
 VUG_MUST_CHECK vug_status vug_server_list_prompt_logprobs(vug_server_response *response,
                                                           const vug_tokens *prompt, vug_buf *list,
                                                           vug_err *err);
+/* ---- embeddings.c (worker only) ------------------------------------------------------ */
+
+/* Answers and frees a request of the embedding endpoint. */
+void vug_server_embed(vug_server_request *request);
 
 /* ---- completions.c ------------------------------------------------------------ */
 
 /* Whether the queue has room for one more request; then vug_job_push or _release must follow.
  * False fills `error`. */
 VUG_MUST_CHECK bool vug_server_admit(vug_service *service, vug_api_error *error);
-/* Queues a request of a chat or completion endpoint, which was admitted. */
+/* Queues a request of a chat, completion or embedding endpoint, which was admitted. */
 void vug_server_push(vug_server_request *request);
 
 /* ---- http_sender.c --------------------------------------------------------------------- */
@@ -265,7 +272,7 @@ typedef struct {
     vug_str body; /* JSON; valid until the call is used again */
 } vug_call_response;
 
-/* Parses and runs a request to a chat or completion endpoint, and waits for its response, which may
+/* Parses and runs a request to a chat, completion or embedding endpoint, and waits for its response, which may
  * be an error of the API. `id` names the request in traces. Fails when cancelled or out of memory. */
 VUG_MUST_CHECK vug_status vug_server_call_run(vug_server_call *call, vug_api_endpoint endpoint,
                                               vug_str body, const char *id, vug_call_response *out,

@@ -215,19 +215,32 @@ static bool check_prompts(const vug_server_request *request, vug_api_error *erro
 {
     const vug_api_request *r = &request->api;
     const size_t context = (size_t)request->service->info.context;
-    const char *param = r->endpoint == VUG_API_CHAT ? "messages" : "prompt";
-    const size_t answer = least_answer(r);
+    const bool embeds = r->endpoint == VUG_API_EMBEDDING;
+    const char *param = r->endpoint == VUG_API_CHAT ? "messages" : embeds ? "input" : "prompt";
+    const size_t answer = embeds ? 0 : least_answer(r);
     for (size_t i = 0; i < request->n_prompts; i++) {
         const size_t n = request->tokens[i].n;
         if (n == 0)
             return vug_api_error_set(error, VUG_API_BAD_REQUEST, param,
-                                     "%s is empty: there is nothing to continue", param);
+                                     "%s is empty: there is nothing to %s", param,
+                                     embeds ? "embed" : "continue");
         if (n > context || answer > context - n)
             return vug_api_error_context_exceeded(error, context, n, answer, param);
         if (!check_ids(request, &request->tokens[i], param, error))
             return false;
     }
     return true;
+}
+
+static bool check_dimensions(const vug_server_request *request, vug_api_error *error)
+{
+    const vug_api_request *r = &request->api;
+    const int64_t width = request->service->info.d_model;
+    return !r->given[VUG_FIELD_dimensions] || r->number[VUG_FIELD_dimensions] == (double)width ||
+           vug_api_error_set(error, VUG_API_BAD_REQUEST, "dimensions",
+                             "dimensions is %.0f: the vectors of this model have %lld numbers and "
+                             "are not shortened",
+                             r->number[VUG_FIELD_dimensions], (long long)width);
 }
 
 /* ---- the request -------------------------------------------------------------------- */
@@ -243,12 +256,12 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
     vug_service *s = request->service;
     vug_api_request *r = &request->api;
     const bool is_native = endpoint == VUG_API_NATIVE;
-    const bool generates = vug_api_generates(endpoint);
+    const bool generates = vug_api_generates(endpoint), embeds = endpoint == VUG_API_EMBEDDING;
     if (!vug_api_parse_request(endpoint, request->sender.body, &request->arena, r, error))
         return false;
     if (r->given[VUG_FIELD_model] && !vug_service_has_name(s, r->model))
         return vug_api_error_unknown_model(error, r->model);
-    if (!vug_api_check_tokens(r, generates ? count_valid_ids(s) : vug_tokenizer_size(s->tokenizer),
+    if (!vug_api_check_tokens(r, generates || embeds ? count_valid_ids(s) : vug_tokenizer_size(s->tokenizer),
                               error))
         return false;
     if (generates && s->opt.max_tokens && !vug_api_has_token_limit(r) && r->max_tokens < 0)
@@ -273,8 +286,12 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
     if (!make_prompts(request, error))
         return false;
     truncate_prompts(request);
-    return !generates || (check_prompts(request, error) && encode_prediction(request, error) &&
-                          vug_server_prepare_grammar(request, error));
+    if ((generates || embeds) && !check_prompts(request, error))
+        return false;
+    if (embeds)
+        return check_dimensions(request, error);
+    return !generates ||
+           (encode_prediction(request, error) && vug_server_prepare_grammar(request, error));
 }
 
 vug_server_request *vug_server_request_create(vug_service *service,

@@ -241,6 +241,11 @@ static void serve_native(vug_http_request *http, void *user)
     queue_request(user, http, VUG_API_NATIVE);
 }
 
+static void serve_embeddings(vug_http_request *http, void *user)
+{
+    queue_request(user, http, VUG_API_EMBEDDING);
+}
+
 /* ---- the tokenizer and the template ------------------------------------------------- */
 
 /* Replies with `body`, or fails with `err` unless that is NULL; frees the request. */
@@ -329,6 +334,8 @@ static const vug_http_route routes[] = {
     { VUG_HTTP_POST, "/chat/completions", VUG_HTTP_QUEUED, serve_chat },
     { VUG_HTTP_POST, "/completions", VUG_HTTP_QUEUED, serve_completion },
     { VUG_HTTP_POST, "/completion", VUG_HTTP_QUEUED, serve_native },
+    { VUG_HTTP_POST, "/v1/embeddings", VUG_HTTP_QUEUED, serve_embeddings },
+    { VUG_HTTP_POST, "/embeddings", VUG_HTTP_QUEUED, serve_embeddings },
     { VUG_HTTP_GET, "/v1/models", 0, serve_models },
     { VUG_HTTP_GET, "/v1/models/", VUG_HTTP_PREFIX, serve_model },
     { VUG_HTTP_GET, "/models", 0, serve_models },

@@ -8,8 +8,9 @@
  *     routes.c             the handlers of all routes, on pool threads
  *     prepare.c            parses the request (api/) and makes its prompts
  *     request_grammar.c    finds or compiles the grammar of its output (grammar_cache.c)
- *     worker.c             queues it for the model
+ *     core/job_queue.c     queues it for the model
  *     completions.c        answers chats and completions; api/ writes JSON and events
+ *     embeddings.c         answers requests for embeddings
  *     respond.c            generates on a session and sends the output
  *     prompt_logprobs.c    scores prompts
  *
@@ -23,6 +24,7 @@
 
 #include "server/http/http.h"
 #include "vug/chat.h"
+#include "vug/embed.h"
 
 /* Everything is borrowed until vug_server_run returns. */
 typedef struct {
@@ -36,6 +38,7 @@ typedef struct {
     int max_tokens;            /* default of chats that do not set it; 0: no limit */
     bool also_reasoning;       /* send thinking under the name `reasoning` too */
     vug_speculation_mode speculation;
+    vug_pooling pooling; /* of embeddings */
     /* Called when the addresses are known; false ends the server. */
     bool (*listening)(const vug_http *http, void *user);
     /* Called on the worker thread when the model is loaded. */

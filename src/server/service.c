@@ -96,6 +96,8 @@ vug_status vug_service_create(const vug_server_options *options, vug_service **o
     s->last_slot = &s->first_slot;
     vug_status st = vug_mutex_create(&s->slots_lock, err);
     if (st == VUG_OK)
+        st = vug_mutex_create(&s->embedder_lock, err);
+    if (st == VUG_OK)
         st = vug_grammar_cache_create(options->http.metrics, &s->grammars, err);
     if (st == VUG_OK)
         st = vug_answer_cache_create(VUG_ANSWER_CACHE_BYTES, &s->answers, err);
@@ -132,8 +134,10 @@ void vug_service_destroy(vug_service *s)
     vug_answer_cache_destroy(s->answers);
     vug_grammar_cache_destroy(s->grammars);
     vug_chat_close(s->own_chat);
+    vug_embedder_destroy(s->embedder);
     vug_model_close(s->model);
     vug_mutex_destroy(s->slots_lock);
+    vug_mutex_destroy(s->embedder_lock);
     vug_free(s->resolved_path);
     vug_free(s);
 }

@@ -105,10 +105,9 @@ static void test_vectors_are_pooled_hidden_states(void **state)
     for (int pooling = 0; pooling < VUG_POOLING_COUNT; pooling++) {
         for (int s = 0; s < 4; s++) {
             const bool raw = s == 2;
-            vug_embedder *e = make_embedder(f, (vug_embedder_options){ .pooling = pooling,
-                                                                       .raw = raw,
-                                                                       .step = steps[s],
-                                                                       .texts = s });
+            vug_embedder *e = make_embedder(
+                    f, (vug_embedder_options){
+                               .pooling = pooling, .raw = raw, .step = steps[s], .texts = s });
             for (int again = 0; again < 2; again++) {
                 help_ok(vug_embed(e, f->text, TEXTS, NULL, out, &err), &err);
                 for (int i = 0; i < TEXTS; i++) {

@@ -39,7 +39,8 @@
     X(NATIVE, "/completion")         \
     X(TOKENIZE, "/tokenize")         \
     X(DETOKENIZE, "/detokenize")     \
-    X(TEMPLATE, "/apply-template")
+    X(TEMPLATE, "/apply-template")   \
+    X(EMBEDDING, "/v1/embeddings")
 
 typedef enum {
 #define X(id, path) VUG_API_##id,
@@ -95,7 +96,7 @@ typedef struct {
 
     vug_str model;
     vug_str messages;       /* the array, verbatim but for a prefill; empty: none */
-    vug_api_prompt *prompt; /* [n_prompts]; `content` and `tokens` are one prompt */
+    vug_api_prompt *prompt; /* [n_prompts]; also `input`; `content` and `tokens` are one prompt */
     size_t n_prompts;
 
     int64_t max_tokens;       /* -1: until the context is full */
@@ -140,6 +141,7 @@ typedef struct {
     vug_str prediction; /* a text that the answer may repeat; empty: none */
     bool stream, include_usage, continuous_usage;
     bool echo;
+    bool as_base64;                  /* encoding_format of embeddings */
     bool add_special;                /* of tokenize and completion */
     bool parse_special, with_pieces; /* of tokenize */
 } vug_api_request;

@@ -211,6 +211,20 @@ void vug_api_tokenize_write(const vug_api_request *request, const vug_api_tokens
 void vug_api_detokenize_write(const char *text, size_t len, vug_buf *to);
 void vug_api_template_write(const char *text, size_t len, vug_buf *to);
 
+/* Vectors for the inputs of a request. */
+typedef struct {
+    vug_str model;
+    const float *x; /* [n, width] */
+    size_t n, width;
+    size_t n_tokens; /* of all inputs */
+    bool as_base64;
+} vug_api_embeddings;
+
+/* {"object":"list",..} */
+void vug_api_embeddings_write(const vug_api_embeddings *embeddings, vug_buf *to);
+/* An upper limit of the bytes that it writes. */
+size_t vug_api_embeddings_bytes(const vug_api_embeddings *embeddings);
+
 typedef struct {
     const char *model, *architecture, *template_source; /* template_source may be NULL */
     int64_t context;

@@ -39,15 +39,16 @@ static void read_method(vug_json_reader *j)
 static vug_api_endpoint read_url(vug_json_reader *j)
 {
     const vug_str url = vug_json_string(j);
-    static const vug_api_endpoint known[] = { VUG_API_CHAT, VUG_API_COMPLETION };
+    static const vug_api_endpoint known[] = { VUG_API_CHAT, VUG_API_COMPLETION, VUG_API_EMBEDDING };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (vug_str_is(url, vug_api_endpoint_path(known[i])))
             return known[i];
     }
     if (vug_json_ok(j))
-        vug_json_fail(j, VUG_FORMAT, "url is '%.*s', expected %s or %s", VUG_STR_ARG(url),
+        vug_json_fail(j, VUG_FORMAT, "url is '%.*s', expected %s, %s or %s", VUG_STR_ARG(url),
                       vug_api_endpoint_path(VUG_API_CHAT),
-                      vug_api_endpoint_path(VUG_API_COMPLETION));
+                      vug_api_endpoint_path(VUG_API_COMPLETION),
+                      vug_api_endpoint_path(VUG_API_EMBEDDING));
     return VUG_API_ENDPOINT_COUNT;
 }
 

@@ -1,9 +1,12 @@
+#include <openssl/evp.h>
 #include <stdio.h>
 
 #include "core/utf8.h"
 #include "server/api/internal.h"
 
 /* Responses of the endpoints that do not generate. */
+
+enum { BASE64_LINE = 3 * 256 }; /* bytes that are encoded at once: a multiple of 3 */
 
 static void write_model(const vug_api_model *model, vug_json_writer *js)
 {
@@ -96,6 +99,70 @@ void vug_api_template_write(const char *text, size_t len, vug_buf *to)
     vug_json_put_text(&js, "prompt", text, len);
     vug_json_end(&js, '}');
 }
+
+/* ---- embeddings ---------------------------------------------------------------------- */
+
+/* F32, little-endian. */
+static void write_base64(const float *x, size_t n, vug_json_writer *js)
+{
+    vug_buf bytes = { 0 }, text = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof(bits));
+        vug_buf_append_le(&bytes, bits, sizeof(bits));
+    }
+    for (size_t at = 0; at < bytes.len; at += BASE64_LINE) {
+        const size_t take = bytes.len - at < BASE64_LINE ? bytes.len - at : BASE64_LINE;
+        unsigned char line[BASE64_LINE / 3 * 4 + 1];
+        const int len = EVP_EncodeBlock(line, (const unsigned char *)bytes.ptr + at, (int)take);
+        vug_buf_append(&text, line, (size_t)len);
+    }
+    js->to->bad |= bytes.bad || text.bad;
+    vug_json_put_text(js, "embedding", text.ptr ? text.ptr : "", text.len);
+    vug_buf_release(&bytes);
+    vug_buf_release(&text);
+}
+
+static void write_numbers(const float *x, size_t n, vug_json_writer *js)
+{
+    vug_json_begin(js, "embedding", '[');
+    for (size_t i = 0; i < n; i++)
+        vug_json_put_f32(js, NULL, x[i]);
+    vug_json_end(js, ']');
+}
+
+void vug_api_embeddings_write(const vug_api_embeddings *e, vug_buf *to)
+{
+    vug_json_writer js = { .to = to };
+    vug_json_begin(&js, NULL, '{');
+    vug_json_put_string(&js, "object", "list");
+    vug_json_begin(&js, "data", '[');
+    for (size_t i = 0; i < e->n; i++) {
+        vug_json_begin(&js, NULL, '{');
+        vug_json_put_string(&js, "object", "embedding");
+        vug_json_put_u64(&js, "index", i);
+        if (e->as_base64)
+            write_base64(e->x + i * e->width, e->width, &js);
+        else
+            write_numbers(e->x + i * e->width, e->width, &js);
+        vug_json_end(&js, '}');
+    }
+    vug_json_end(&js, ']');
+    vug_json_put_text(&js, "model", e->model.ptr, e->model.len);
+    vug_json_begin(&js, "usage", '{');
+    vug_json_put_u64(&js, "prompt_tokens", e->n_tokens);
+    vug_json_put_u64(&js, "total_tokens", e->n_tokens);
+    vug_json_end(&js, '}');
+    vug_json_end(&js, '}');
+}
+
+size_t vug_api_embeddings_bytes(const vug_api_embeddings *e)
+{
+    const size_t number = e->as_base64 ? 6 : 16; /* "-1.1754944e-38," */
+    return e->n * (e->width * number + 80) + 6 * e->model.len + 256;
+}
+
+/* ---- the server ---------------------------------------------------------------------- */
 
 /* The request fields that set each sampler. */
 static const char *const sampler_field[VUG_SAMPLER_COUNT] = {

@@ -193,6 +193,10 @@ static void validate_fields(vug_request_parser *p)
     case VUG_API_DETOKENIZE:
         require_field(p, VUG_FIELD_tokens);
         break;
+    case VUG_API_EMBEDDING:
+        require_field(p, VUG_FIELD_model);
+        require_field(p, VUG_FIELD_input);
+        break;
     default:
         require_field(p, VUG_FIELD_messages);
         break;
@@ -268,7 +272,9 @@ static bool check_token(int32_t id, int64_t n_vocab, const char *param, vug_api_
 
 bool vug_api_check_tokens(const vug_api_request *r, int64_t n_vocab, vug_api_error *error)
 {
-    const char *param = r->endpoint == VUG_API_DETOKENIZE ? "tokens" : "prompt";
+    const char *param = r->endpoint == VUG_API_DETOKENIZE  ? "tokens"
+                        : r->endpoint == VUG_API_EMBEDDING ? "input"
+                                                           : "prompt";
     bool ok = true;
     for (size_t k = 0; k < r->n_prompts && ok; k++) {
         for (size_t i = 0; i < r->prompt[k].n && ok; i++)

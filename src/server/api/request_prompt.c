@@ -36,15 +36,15 @@ void vug_request_parse_prompt(vug_request_parser *p, const vug_field *field, con
     const bool is_list = first && first->type != VUG_JSON_NUMBER;
     const size_t n = is_list ? v->n : 1;
     if (n > VUG_API_MAX_PROMPTS) {
-        vug_field_reject(p, field->name, "prompt has %zu entries, at most %d are allowed", n,
-                         VUG_API_MAX_PROMPTS);
+        vug_field_reject(p, field->name, "%s has %zu entries, at most %d are allowed", field->name,
+                         n, VUG_API_MAX_PROMPTS);
         return;
     }
     vug_api_prompt *prompt = alloc_prompts(p, n);
     const vug_jv *item = is_list ? first : v;
     for (size_t i = 0; prompt && i < n && !p->bad; i++, item = item->next) {
         if (is_list && item->type != first->type)
-            vug_field_reject(p, field->name, "prompt mixes strings and lists of tokens");
+            vug_field_reject(p, field->name, "%s mixes strings and lists of tokens", field->name);
         else
             parse_one_prompt(p, field->name, item, &prompt[i]);
     }

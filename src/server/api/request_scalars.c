@@ -299,6 +299,17 @@ void vug_request_parse_suffix(vug_request_parser *p, const vug_field *field, con
                          "suffix is not supported: vug does not fill in the middle");
 }
 
+void vug_request_parse_encoding_format(vug_request_parser *p, const vug_field *field,
+                                       const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_STRING))
+        return;
+    p->out->as_base64 = vug_str_is(v->str, "base64");
+    if (!p->out->as_base64 && !vug_str_is(v->str, "float"))
+        vug_field_reject(p, field->name, "encoding_format is '%.*s', expected float or base64",
+                         VUG_STR_ARG(v->str));
+}
+
 void vug_request_parse_modalities(vug_request_parser *p, const vug_field *field, const vug_jv *v)
 {
     if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY))

@@ -62,8 +62,10 @@ static void test_refused_requests(void **state)
                    "the line has no body", true);
     assert_refused(LINE("\"a\"", "\"GET\"", "\"/v1/completions\"", "{}"),
                    "method is 'GET', expected POST", true);
-    assert_refused(LINE("\"a\"", "\"POST\"", "\"/tokenize\"", "{}"),
-                   "url is '/tokenize', expected /v1/chat/completions or /v1/completions", true);
+    assert_refused(
+            LINE("\"a\"", "\"POST\"", "\"/tokenize\"", "{}"),
+            "url is '/tokenize', expected /v1/chat/completions, /v1/completions or /v1/embeddings",
+            true);
     assert_refused(CHAT("\"a\"", "[]"), "body must be an object", true);
     assert_refused(CHAT("\"a\"", "{\"n\":}"), "the request: line 1, column", true);
     assert_refused(CHAT("\"a\"", "{}") "x", "the request: line 1, column", true);

@@ -70,9 +70,36 @@ static void test_other_endpoints(void **state)
     vug_buf_release(&to);
 }
 
+static void test_embeddings(void **state)
+{
+    (void)state;
+    static const float x[] = { 0.5f, -1, 0x1p-126f, -0x1.fffffep127f };
+    vug_api_embeddings e = { .model = vug_str_of("m"), .x = x, .n = 2, .width = 2, .n_tokens = 7 };
+    vug_buf to = { 0 };
+    vug_api_embeddings_write(&e, &to);
+    assert_string_equal(to.ptr,
+                        "{\"object\":\"list\",\"data\":[{\"object\":\"embedding\",\"index\":0,"
+                        "\"embedding\":[0.5,-1]},{\"object\":\"embedding\",\"index\":1,"
+                        "\"embedding\":[1.1754944e-38,-3.4028235e38]}],\"model\":\"m\","
+                        "\"usage\":{\"prompt_tokens\":7,\"total_tokens\":7}}");
+    assert_true(to.len <= vug_api_embeddings_bytes(&e));
+    to.len = 0;
+    e.as_base64 = true;
+    e.n = 1;
+    e.width = 4;
+    vug_api_embeddings_write(&e, &to);
+    assert_string_equal(to.ptr,
+                        "{\"object\":\"list\",\"data\":[{\"object\":\"embedding\",\"index\":0,"
+                        "\"embedding\":\"AAAAPwAAgL8AAIAA//9//w==\"}],\"model\":\"m\","
+                        "\"usage\":{\"prompt_tokens\":7,\"total_tokens\":7}}");
+    assert_true(to.len <= vug_api_embeddings_bytes(&e));
+    vug_buf_release(&to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_embeddings),
         cmocka_unit_test(test_other_endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

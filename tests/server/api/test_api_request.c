@@ -333,6 +333,12 @@ static const struct {
     vug_api_endpoint endpoint;
     const char *body, *param, *part; /* of the error message */
 } refused[] = {
+    { VUG_API_EMBEDDING, "{\"input\":\"a\"}", "model", "model is missing" },
+    { VUG_API_EMBEDDING, "{\"model\":\"m\"}", "input", "input is missing" },
+    { VUG_API_EMBEDDING, "{\"model\":\"m\",\"input\":\"a\",\"dimensions\":0}", "dimensions",
+      "from 1" },
+    { VUG_API_EMBEDDING, "{\"model\":\"m\",\"input\":\"a\",\"encoding_format\":1}",
+      "encoding_format", "must be a string" },
     { VUG_API_CHAT, "", "", "found the end" },
     { VUG_API_CHAT, "[]", "", "must be a JSON object" },
     { VUG_API_CHAT, "{\"model\":", "", "line 1, column 10" },
@@ -722,6 +728,7 @@ enum {
 #define TOKENIZE   ON_TOKENIZE
 #define DETOKENIZE ON_DETOKENIZE
 #define TEMPLATE   ON_TEMPLATE
+#define EMBEDDING  ON_EMBEDDING
 
 /* docs/server-api.md has the table of fields.def, line for line. */
 static void test_docs_list_all_fields(void **state)
@@ -736,8 +743,8 @@ static void test_docs_list_all_fields(void **state)
 #include "server/api/fields.def"
 #undef X
     };
-    static const char *const endpoint[] = { "chat",     "completion", "native",
-                                            "tokenize", "detokenize", "template" };
+    static const char *const endpoint[] = { "chat",       "completion", "native",   "tokenize",
+                                            "detokenize", "template",   "embedding" };
     vug_text page = { 0 };
     vug_err err = { 0 };
     if (vug_read_file("docs/server-api.md", 1 << 20, &page, &err) != VUG_OK)
