@@ -263,7 +263,7 @@ static vug_status copy_prompt(vug_stream *s, const vug_request *r, vug_err *err)
     if (r->text) {
         VUG_TRY(vug_model_encode_text(m, r->text, r->text_len, &s->prompt, err));
     } else if (r->message) {
-        VUG_TRY(vug_model_encode_chat(m, r->message, r->n_messages, &s->prompt, err));
+        VUG_TRY(vug_model_encode_chat(m, r->message, r->n_messages, &s->prompt, NULL, err));
     } else {
         s->prompt.id = vug_alloc(r->n_ids, sizeof(*r->id));
         if (!s->prompt.id)

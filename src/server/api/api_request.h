@@ -116,6 +116,7 @@ typedef struct {
     int32_t *stop_id; /* [n_stop_ids] */
     size_t n_stop_ids;
     bool ignore_eos;
+    bool as_base64; /* encoding_format of embeddings */
     bool logprobs;
     int top_logprobs;
 
@@ -141,7 +142,6 @@ typedef struct {
     vug_str prediction; /* a text that the answer may repeat; empty: none */
     bool stream, include_usage, continuous_usage;
     bool echo;
-    bool as_base64;                  /* encoding_format of embeddings */
     bool add_special;                /* of tokenize and completion */
     bool parse_special, with_pieces; /* of tokenize */
 } vug_api_request;
