@@ -43,6 +43,7 @@ void vug_grammar_builder_destroy(vug_grammar_builder *b)
     vug_intern_release(&b->interned);
     vug_buf_release(&b->interned_expr);
     vug_buf_release(&b->key);
+    vug_buf_release(&b->warnings);
     vug_free(b);
 }
 

@@ -54,6 +54,8 @@ typedef struct {
     vug_intern_table interned; /* the contents of all expressions except rules */
     vug_buf interned_expr;     /* vug_grammar_expr, for each entry of `interned` */
     vug_buf key;               /* scratch space for one entry of `interned` */
+    bool strict_schemas;       /* unknown keywords and formats of schemas are failures */
+    vug_buf warnings;          /* about schemas, one a line */
     vug_status st;             /* the first failure */
     vug_err err;
 } vug_grammar_builder;

@@ -18,8 +18,8 @@ static vug_grammar_expr case_expr(vug_schema_compiler *s, vug_schema_case c)
         part[n++] = vug_schema_array_expr(s, c);
     if (types & VUG_TYPE_STRING)
         part[n++] = vug_schema_string_expr(s, c);
-    if (types & VUG_TYPE_INTEGER)
-        part[n++] = vug_schema_number_expr(s, c, types & VUG_TYPE_FRACTION);
+    if (types & (VUG_TYPE_INTEGER | VUG_TYPE_FRACTION))
+        part[n++] = vug_schema_number_expr(s, c, types);
     if (types & VUG_TYPE_BOOLEAN)
         part[n++] = s->json.boolean;
     if (types & VUG_TYPE_NULL)
@@ -66,12 +66,15 @@ static void compile_root(vug_schema_compiler *s, vug_schema_set set, vug_grammar
     compile_queued(s);
 }
 
-/* `n`: an upper bound on the number of schemas. */
+enum { MADE_PER_SCHEMA = 4 }; /* schemas that the compiler makes, for each given one */
+
+/* `n`: an upper bound on the number of given schemas. */
 static void init_compiler(vug_schema_compiler *s, const vug_json_grammar *json, size_t n)
 {
     s->json = *json;
     s->builder = json->builder;
     s->arena.budget = VUG_SCHEMA_MAX_MEMORY;
+    n = n * MADE_PER_SCHEMA + 1024;
     s->max_entries = n < VUG_SCHEMA_MAX_SCHEMAS ? (uint32_t)n : VUG_SCHEMA_MAX_SCHEMAS;
     s->entry = vug_schema_alloc(s, s->max_entries, sizeof(*s->entry));
     if (vug_schema_ok(s) && !vug_hash_index_init(&s->checked, s->max_entries))
@@ -85,6 +88,7 @@ static vug_status finish_compiler(vug_schema_compiler *s, vug_err *err)
     const vug_status st = s->st;
     if (st != VUG_OK && err)
         *err = s->err;
+    vug_schema_release_matchers(s);
     vug_hash_index_release(&s->checked);
     vug_hash_index_release(&s->sets);
     vug_intern_release(&s->string_conditions);

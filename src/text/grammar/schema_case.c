@@ -32,9 +32,8 @@ unsigned vug_schema_case_types(vug_schema_case c)
         const vug_jv *nullable = vug_jv_get(c.schema[i], "nullable"); /* OpenAPI 3.0 */
         if (nullable && nullable->boolean)
             allowed |= VUG_TYPE_NULL;
-        if (vug_jv_get(c.schema[i], "not")) /* checked: it forbids everything */
-            allowed = 0;
-        types &= allowed;
+        const vug_jv *bits = vug_jv_get(c.schema[i], VUG_KEYWORD_TYPES);
+        types &= bits ? (unsigned)bits->f64 : allowed;
     }
     return types;
 }
@@ -104,12 +103,22 @@ const vug_jv *vug_schema_pattern_properties(const vug_jv *schema)
 
 vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name)
 {
-    const vug_jv **list = vug_schema_alloc_list(s, c.n);
-    size_t n = 0;
+    size_t n_max = c.n, n = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *patterns = vug_schema_pattern_properties(c.schema[i]);
+        n_max += patterns ? patterns->n : 0;
+    }
+    const vug_jv **list = vug_schema_alloc_list(s, n_max);
     for (size_t i = 0; list && i < c.n; i++) {
+        const size_t before = n;
         const vug_jv *v = vug_schema_get_member(s, vug_jv_get(c.schema[i], "properties"), name);
-        if (!v && !vug_schema_pattern_properties(c.schema[i]))
-            v = vug_jv_get(c.schema[i], "additionalProperties");
+        const vug_jv *patterns = vug_schema_pattern_properties(c.schema[i]);
+        if (v)
+            list[n++] = v;
+        for (const vug_jv *p = patterns ? patterns->child : NULL; p; p = p->next)
+            if (vug_schema_matches(s, p, p->key, true, name))
+                list[n++] = p;
+        v = n == before ? vug_jv_get(c.schema[i], "additionalProperties") : NULL;
         if (v)
             list[n++] = v;
     }

@@ -39,22 +39,48 @@ static bool find_pointer(const vug_jv *v, const vug_jv *wanted, // NOLINT(misc-n
     return false;
 }
 
+/* "schema: POINTER: MESSAGE" */
+static void append_message(const vug_schema_compiler *s, vug_buf *to, const vug_jv *at,
+                           const char *fmt, va_list args) VUG_PRINTF(4, 0);
+static void append_message(const vug_schema_compiler *s, vug_buf *to, const vug_jv *at,
+                           const char *fmt, va_list args)
+{
+    vug_buf path = { 0 };
+    if (at && s->root)
+        (void)find_pointer(s->root, at, &path);
+    char message[300];
+    (void)vsnprintf(message, sizeof(message), fmt, args);
+    const int len = path.len < POINTER_MAX ? (int)path.len : POINTER_MAX;
+    vug_buf_printf(to, "schema: #%.*s: %s", len, path.ptr ? path.ptr : "", message);
+    vug_buf_release(&path);
+}
+
 void vug_schema_fail(vug_schema_compiler *s, vug_status code, const vug_jv *at, const char *fmt,
                      ...)
 {
     if (s->st != VUG_OK)
         return;
-    vug_buf path = { 0 };
-    if (at && s->root)
-        (void)find_pointer(s->root, at, &path);
-    char message[300];
+    vug_buf text = { 0 };
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(message, sizeof(message), fmt, args);
+    append_message(s, &text, at, fmt, args);
     va_end(args);
-    const int len = path.len < POINTER_MAX ? (int)path.len : POINTER_MAX;
-    s->st = VUG_FAIL(&s->err, code, "schema: #%.*s: %s", len, path.ptr ? path.ptr : "", message);
-    vug_buf_release(&path);
+    s->st = VUG_FAIL(&s->err, code, "%s", text.ptr ? text.ptr : "schema: out of memory");
+    vug_buf_release(&text);
+}
+
+enum { MAX_WARNINGS = 8 };
+
+void vug_schema_warn(vug_schema_compiler *s, const vug_jv *at, const char *fmt, ...)
+{
+    vug_buf *warnings = &s->builder->warnings;
+    if (s->st != VUG_OK || s->n_warnings++ >= MAX_WARNINGS)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    append_message(s, warnings, at, fmt, args);
+    va_end(args);
+    vug_buf_puts(warnings, "\n");
 }
 
 bool vug_schema_charge(vug_schema_compiler *s, size_t n)

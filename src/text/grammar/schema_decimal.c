@@ -1,5 +1,5 @@
 #include "core/number.h"
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_number.h"
 
 /* JSON numbers exactly as they are written: 0.ddd times a power of ten. */
 

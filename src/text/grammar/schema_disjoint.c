@@ -71,7 +71,7 @@ static bool case_unsatisfiable(vug_schema_compiler *s,
         return true;
     if (types & (VUG_TYPE_NULL | VUG_TYPE_BOOLEAN))
         return false;
-    if ((types & VUG_TYPE_INTEGER) && !vug_schema_number_unsatisfiable(s, c))
+    if ((types & (VUG_TYPE_INTEGER | VUG_TYPE_FRACTION)) && !vug_schema_number_unsatisfiable(s, c))
         return false;
     if ((types & VUG_TYPE_STRING) && !counts_contradict(c, "minLength", "maxLength"))
         return false;
@@ -94,30 +94,39 @@ static bool set_unsatisfiable(vug_schema_compiler *s,
     return vug_schema_ok(s);
 }
 
-/* A value that satisfies two branches of a oneOf does not satisfy the oneOf. A grammar cannot
- * exclude such values, so they must not exist. */
-static void check_disjoint(vug_schema_compiler *s, vug_schema_case base, const vug_jv *list)
+static bool may_overlap(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
+                        const vug_jv *b)
 {
-    size_t i = 0;
-    for (const vug_jv *a = list->child; a; a = a->next, i++) {
-        size_t k = i + 1;
-        for (const vug_jv *b = a->next; b; b = b->next, k++) {
-            const vug_jv *both[2] = { a, b };
-            if (!vug_schema_ok(s) || set_unsatisfiable(s, base, (vug_schema_set){ both, 2 }, 0))
+    const vug_jv *both[2] = { a, b };
+    return vug_schema_ok(s) && !set_unsatisfiable(s, base, (vug_schema_set){ both, 2 }, 0);
+}
+
+/* Drops the cases that depend on a keyword which cannot be negated, if nothing satisfies them; if
+ * something may, the schema is refused. Given values have been validated against the schema itself.
+ */
+static void drop_undecided(vug_schema_compiler *s, vug_schema_cases *cases)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cases->n && vug_schema_ok(s); i++) {
+        const vug_jv *undecided = vug_schema_find_keyword(cases->list[i], VUG_KEYWORD_UNDECIDED);
+        size_t n_values;
+        if (undecided && !vug_schema_given_values(cases->list[i], &n_values)) {
+            if (case_unsatisfiable(s, cases->list[i], 0))
                 continue;
-            vug_schema_fail(s, VUG_UNSUPPORTED, list,
-                            "a value may satisfy both %zu and %zu, which oneOf forbids and a "
-                            "grammar cannot express; use anyOf, or distinguish them by type or by "
-                            "a required property with a const",
-                            i, k);
-            return;
+            vug_schema_fail(s, VUG_UNSUPPORTED, cases->list[i].schema[0],
+                            "the negation of '%.*s' is not supported; 'not', 'if' and a 'oneOf' "
+                            "whose branches overlap need it",
+                            VUG_STR_ARG(undecided->str));
         }
+        cases->list[n++] = cases->list[i];
     }
+    cases->n = n;
 }
 
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set)
 {
     vug_schema_cases cases = { 0 };
-    vug_schema_expand(s, (vug_schema_case){ 0 }, set, check_disjoint, &cases);
+    vug_schema_expand(s, (vug_schema_case){ 0 }, set, may_overlap, &cases);
+    drop_undecided(s, &cases);
     return cases;
 }

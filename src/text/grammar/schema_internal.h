@@ -25,6 +25,26 @@
 #include "text/grammar/json_grammar.h"
 #include "text/tokenizer/hash_index.h"
 
+/* Keywords of schemas that the compiler makes. No JSON text contains their first byte. */
+#define VUG_KEYWORD_SAME \
+    "\xff"               \
+    "same" /* `child`: the schema that must hold */
+#define VUG_KEYWORD_NEGATED \
+    "\xff"                  \
+    "negated" /* `child`: the schema that must not hold */
+#define VUG_KEYWORD_TYPES \
+    "\xff"                \
+    "types" /* `f64`: VUG_TYPE_* */
+#define VUG_KEYWORD_NOT_PATTERN \
+    "\xff"                      \
+    "notPattern" /* a string that must not match */
+#define VUG_KEYWORD_NOT_VALUES \
+    "\xff"                     \
+    "notValues" /* strings that are excluded */
+#define VUG_KEYWORD_UNDECIDED \
+    "\xff"                    \
+    "undecided" /* the keyword that cannot be negated */
+
 #define VUG_SCHEMA_MAX_BYTES   ((size_t)1 << 20)
 #define VUG_SCHEMA_MAX_MEMORY  ((size_t)128 << 20)
 #define VUG_SCHEMA_MAX_SCHEMAS ((uint32_t)1 << 16) /* reachable ones */
@@ -55,6 +75,8 @@ typedef struct {
     const vug_jv *schema;
     const vug_jv *ref_target; /* of its $ref, or NULL */
     uint32_t height;          /* of the chain of references below; 0 while it is being checked */
+    bool has_derived;         /* `derived` has been made; it is NULL if there is none */
+    const vug_jv *derived, *negation;
 } vug_schema_entry;
 
 typedef struct {
@@ -83,9 +105,11 @@ typedef struct {
     uint32_t n_set_rules, n_compiled, cap_set_rules; /* those from n_compiled on are queued */
     vug_intern_table string_conditions;              /* of strings that have been compiled */
     vug_buf string_expr;                             /* vug_grammar_expr, for each of them */
+    struct vug_schema_matcher *matcher;              /* those of all regexes so far */
     vug_schema_anchor *anchor; /* sorted by name; collected when one is first looked up */
     size_t n_anchors;
     bool has_anchors;
+    size_t n_warnings;
     size_t steps;
     vug_status st;
     vug_err err;
@@ -96,6 +120,9 @@ typedef struct {
 /* `at`, which may be NULL, is a place in the schema. The message gives its JSON pointer. */
 void vug_schema_fail(vug_schema_compiler *s, vug_status code, const vug_jv *at, const char *fmt,
                      ...) VUG_PRINTF(4, 5);
+/* Adds a line to the warnings of the builder; the first few of a schema are kept. */
+void vug_schema_warn(vug_schema_compiler *s, const vug_jv *at, const char *fmt, ...)
+        VUG_PRINTF(3, 4);
 static inline bool vug_schema_ok(const vug_schema_compiler *s)
 {
     return s->st == VUG_OK;
@@ -145,6 +172,11 @@ const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object
 /* The schemas that a case applies to the property of that name. */
 vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name);
 
+/* ---- schema_spelling.c ------------------------------------------------------------------- */
+
+/* Whether `word`, which is not `keyword`, is probably meant to be. */
+bool vug_schema_is_misspelled(vug_str word, vug_str keyword);
+
 /* ---- schema_ref.c, schema_keywords.c: checking schemas ---------------------------------- */
 
 /* The target of `ref`, the string of a $ref. */
@@ -152,19 +184,39 @@ const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref);
 /* Checks a schema and those that its $ref, allOf, anyOf and oneOf join: only known keywords,
  * values of the right kind, no circular references. */
 void vug_schema_check(vug_schema_compiler *s, const vug_jv *schema);
+/* The entry of a checked schema. */
+vug_schema_entry *vug_schema_find_entry(vug_schema_compiler *s, const vug_jv *schema);
 /* The target of the $ref of a checked schema, or NULL. */
 const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema);
 
 /* ---- schema_normalize.c, schema_disjoint.c: from a set to its cases ----------------------- */
 
-/* Called for each oneOf, with what has been joined so far. */
-typedef void vug_schema_one_of_fn(vug_schema_compiler *s, vug_schema_case base, const vug_jv *list);
+/* Whether a value may satisfy two branches of a oneOf, and what has been joined so far. */
+typedef bool vug_schema_overlap_fn(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
+                                   const vug_jv *b);
 
-/* Appends the ways to satisfy a case and a set together. `check` may be NULL. */
+/* Appends the ways to satisfy a case and a set together. Each branch of a oneOf excludes those
+ * that `overlap` says; if that is NULL, a oneOf is an anyOf. */
 void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
-                       vug_schema_one_of_fn *check, vug_schema_cases *out);
-/* The cases of a set. The branches of every oneOf must be provably disjoint. */
+                       vug_schema_overlap_fn *overlap, vug_schema_cases *out);
+/* The cases of a set. */
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set);
+
+/* ---- schema_negation.c ------------------------------------------------------------------- */
+
+/* What not, if, dependencies, dependentRequired and dependentSchemas of a checked schema demand,
+ * as a schema, or NULL. It is made once. */
+const vug_jv *vug_schema_derived(vug_schema_compiler *s, const vug_jv *schema);
+/* A schema that holds if `schema` does not. */
+const vug_jv *vug_schema_negated(vug_schema_compiler *s, const vug_jv *schema);
+
+/* ---- schema_matcher.c --------------------------------------------------------------------- */
+
+/* Whether a string matches a regular expression, anywhere (`search`) or as a whole. Failures are
+ * reported at `at`. */
+bool vug_schema_matches(vug_schema_compiler *s, const vug_jv *at, vug_str regex, bool search,
+                        vug_str text);
+void vug_schema_release_matchers(vug_schema_compiler *s);
 
 /* ---- schema_value.c: values given by enum and const --------------------------------------- */
 
@@ -186,11 +238,11 @@ vug_grammar_expr vug_schema_given_values_expr(vug_schema_compiler *s, vug_schema
 
 /* ---- one file per type ---------------------------------------------------------- */
 
-vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, bool fractions);
+/* `types`: integers, numbers that are not integers, or both. */
+vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, unsigned types);
 bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c);
 bool vug_schema_is_number_format(vug_str name);
 vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case c);
-bool vug_schema_is_string_format(vug_str name);
 vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c);
 /* The schemas that a case applies to item `i`. */
 vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i);
@@ -198,6 +250,17 @@ vug_grammar_expr vug_schema_object_expr(vug_schema_compiler *s, vug_schema_case 
 /* Any key that is none of these names, with its quotes (schema_additional_names.c). */
 vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
                                                  size_t n);
+
+/* ---- schema_format.c ---------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    const char *regex;          /* of the whole text; some texts of the format may be missing */
+    uint64_t shortest, longest; /* of those texts, in characters; longest 0: no limit */
+} vug_schema_format;
+
+/* A format of strings; NULL if it is not known. */
+const vug_schema_format *vug_schema_find_format(vug_str name);
 
 /* ---- schema_members.c: the members of an object ------------------------------------------- */
 
@@ -223,44 +286,5 @@ vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schem
  * for an additional property. */
 vug_grammar_expr vug_schema_parameter_expr(vug_schema_compiler *s, vug_str name,
                                            vug_schema_set values);
-
-/* ---- schema_decimal.c: exact decimal numbers ------------------------------------------ */
-
-enum { VUG_DECIMAL_DIGITS = 40 };
-
-/* 0.ddd times 10^point, without leading or trailing zeros. Zero has no digits. */
-typedef struct {
-    bool negative;
-    int n, point;
-    char digit[VUG_DECIMAL_DIGITS]; /* 0 to 9 */
-} vug_decimal;
-
-/* False if the number has too many digits. */
-bool vug_decimal_parse(vug_str spelling, vug_decimal *out);
-/* The same for a number in a schema; its work is charged. */
-bool vug_schema_decimal(vug_schema_compiler *s, const vug_jv *number, vug_decimal *out);
-int vug_decimal_compare(const vug_decimal *a, const vug_decimal *b);
-bool vug_decimal_is_integer(const vug_decimal *a);
-/* a * 10^scale if that is an integer from 1 to 2^31 - 1; else 0. */
-uint32_t vug_decimal_scaled(const vug_decimal *a, int scale);
-/* The remainder of an integer divided by 1 to 2^31, ignoring its sign. */
-uint32_t vug_decimal_modulo(const vug_decimal *a, uint32_t by);
-
-/* ---- schema_number_range.c --------------------------------------------------------------- */
-
-typedef struct {
-    bool given, open; /* open: the bound itself is excluded */
-    vug_decimal at;
-} vug_number_bound;
-
-typedef struct {
-    vug_number_bound low, high;
-    uint32_t multiple; /* times 10^-scale */
-    int scale;
-    int n_fraction; /* maximum digits after the decimal point; at most `scale` if that is not 0 */
-} vug_number_range;
-
-/* The numbers of a range that is not empty. */
-vug_grammar_expr vug_schema_number_range_expr(vug_schema_compiler *s, const vug_number_range *r);
 
 #endif

@@ -15,66 +15,86 @@ typedef enum {
     VALUES,  /* a list of any values */
     ANY_VALUE,
     SCHEMA,
-    EMPTY_SCHEMA, /* a schema that anything satisfies */
     SCHEMAS,      /* a list of schemas that is not empty */
     ITEMS,        /* a schema, or up to draft 2019-09 a list of schemas */
     MAP,          /* from names to schemas */
+    DEPENDENCIES, /* from names to schemas or lists of strings */
     ROOT_ONLY,    /* elsewhere it would change what references resolve to */
+    UNSUPPORTED,  /* defined by a draft, but refused here */
 } keyword_value_kind;
 
-#define KEYWORDS(X)                   \
-    X("$ref", STRING)                 \
-    X("type", TYPES)                  \
-    X("enum", VALUES)                 \
-    X("const", ANY_VALUE)             \
-    X("properties", MAP)              \
-    X("required", STRINGS)            \
-    X("additionalProperties", SCHEMA) \
-    X("patternProperties", MAP)       \
-    X("propertyNames", SCHEMA)        \
-    X("minProperties", COUNT)         \
-    X("maxProperties", COUNT)         \
-    X("items", ITEMS)                 \
-    X("prefixItems", SCHEMAS)         \
-    X("additionalItems", SCHEMA)      \
-    X("minItems", COUNT)              \
-    X("maxItems", COUNT)              \
-    X("uniqueItems", BOOLEAN)         \
-    X("minLength", COUNT)             \
-    X("maxLength", COUNT)             \
-    X("pattern", STRING)              \
-    X("format", FORMAT)               \
-    X("minimum", NUMBER)              \
-    X("maximum", NUMBER)              \
-    X("exclusiveMinimum", EXCLUSIVE)  \
-    X("exclusiveMaximum", EXCLUSIVE)  \
-    X("multipleOf", NUMBER)           \
-    X("allOf", SCHEMAS)               \
-    X("anyOf", SCHEMAS)               \
-    X("oneOf", SCHEMAS)               \
-    X("not", EMPTY_SCHEMA)            \
-    X("nullable", BOOLEAN)            \
-    X("$id", ROOT_ONLY)               \
-    X("id", ROOT_ONLY)                \
-    X("$schema", ANNOTATION)          \
-    X("$defs", ANNOTATION)            \
-    X("definitions", ANNOTATION)      \
-    X("$anchor", ANNOTATION)          \
-    X("$comment", ANNOTATION)         \
-    X("title", ANNOTATION)            \
-    X("description", ANNOTATION)      \
-    X("default", ANNOTATION)          \
-    X("example", ANNOTATION)          \
-    X("examples", ANNOTATION)         \
-    X("deprecated", ANNOTATION)       \
-    X("readOnly", ANNOTATION)         \
-    X("writeOnly", ANNOTATION)        \
-    X("contentEncoding", ANNOTATION)  \
-    X("contentMediaType", ANNOTATION) \
-    X("contentSchema", ANNOTATION)    \
-    X("discriminator", ANNOTATION)    \
-    X("externalDocs", ANNOTATION)     \
-    X("xml", ANNOTATION)
+#define KEYWORDS(X)                         \
+    X("$ref", STRING)                       \
+    X("type", TYPES)                        \
+    X("enum", VALUES)                       \
+    X("const", ANY_VALUE)                   \
+    X("properties", MAP)                    \
+    X("required", STRINGS)                  \
+    X("additionalProperties", SCHEMA)       \
+    X("patternProperties", MAP)             \
+    X("propertyNames", SCHEMA)              \
+    X("minProperties", COUNT)               \
+    X("maxProperties", COUNT)               \
+    X("items", ITEMS)                       \
+    X("prefixItems", SCHEMAS)               \
+    X("additionalItems", SCHEMA)            \
+    X("minItems", COUNT)                    \
+    X("maxItems", COUNT)                    \
+    X("uniqueItems", BOOLEAN)               \
+    X("minLength", COUNT)                   \
+    X("maxLength", COUNT)                   \
+    X("pattern", STRING)                    \
+    X("format", FORMAT)                     \
+    X("minimum", NUMBER)                    \
+    X("maximum", NUMBER)                    \
+    X("exclusiveMinimum", EXCLUSIVE)        \
+    X("exclusiveMaximum", EXCLUSIVE)        \
+    X("multipleOf", NUMBER)                 \
+    X("allOf", SCHEMAS)                     \
+    X("anyOf", SCHEMAS)                     \
+    X("oneOf", SCHEMAS)                     \
+    X("not", SCHEMA)                        \
+    X("if", SCHEMA)                         \
+    X("then", SCHEMA)                       \
+    X("else", SCHEMA)                       \
+    X("dependencies", DEPENDENCIES)         \
+    X("dependentRequired", DEPENDENCIES)    \
+    X("dependentSchemas", MAP)              \
+    X("nullable", BOOLEAN)                  \
+    X("$id", ROOT_ONLY)                     \
+    X("id", ROOT_ONLY)                      \
+    X("$schema", ANNOTATION)                \
+    X("$defs", ANNOTATION)                  \
+    X("definitions", ANNOTATION)            \
+    X("$anchor", ANNOTATION)                \
+    X("$comment", ANNOTATION)               \
+    X("title", ANNOTATION)                  \
+    X("description", ANNOTATION)            \
+    X("default", ANNOTATION)                \
+    X("example", ANNOTATION)                \
+    X("examples", ANNOTATION)               \
+    X("deprecated", ANNOTATION)             \
+    X("readOnly", ANNOTATION)               \
+    X("writeOnly", ANNOTATION)              \
+    X("contentEncoding", ANNOTATION)        \
+    X("contentMediaType", ANNOTATION)       \
+    X("contentSchema", ANNOTATION)          \
+    X("discriminator", ANNOTATION)          \
+    X("externalDocs", ANNOTATION)           \
+    X("xml", ANNOTATION)                    \
+    X("contains", UNSUPPORTED)              \
+    X("minContains", ANNOTATION)            \
+    X("maxContains", ANNOTATION)            \
+    X("unevaluatedProperties", UNSUPPORTED) \
+    X("unevaluatedItems", UNSUPPORTED)      \
+    X("$dynamicRef", UNSUPPORTED)           \
+    X("$dynamicAnchor", ANNOTATION)         \
+    X("$recursiveRef", UNSUPPORTED)         \
+    X("$recursiveAnchor", ANNOTATION)       \
+    X("$vocabulary", ANNOTATION)            \
+    X("extends", UNSUPPORTED)               \
+    X("disallow", UNSUPPORTED)              \
+    X("divisibleBy", UNSUPPORTED)
 
 static const struct {
     const char *name;
@@ -104,6 +124,14 @@ static bool are_strings(const vug_jv *v)
         if (m->type != VUG_JSON_STRING)
             return false;
     return v->type == VUG_JSON_ARRAY;
+}
+
+static bool are_dependencies(const vug_jv *v)
+{
+    for (const vug_jv *m = v->child; m; m = m->next)
+        if (!is_schema(m) && !are_strings(m))
+            return false;
+    return v->type == VUG_JSON_OBJECT;
 }
 
 static bool is_count(const vug_jv *v)
@@ -143,18 +171,14 @@ static const char *expected_value(keyword_value_kind kind, const vug_jv *v)
         return is_schema(v) || list ? NULL : "a schema or a list of schemas";
     case MAP:
         return v->type == VUG_JSON_OBJECT && are_schemas(v) ? NULL : "an object of schemas";
+    case DEPENDENCIES:
+        return are_dependencies(v) ? NULL : "an object of lists of names";
     case ANY_VALUE:
-    case EMPTY_SCHEMA:
     case ANNOTATION:
+    case UNSUPPORTED:
         break;
     }
     return NULL;
-}
-
-static bool is_empty_schema(const vug_jv *schema)
-{
-    return schema->type == VUG_JSON_OBJECT ? schema->n == 0
-                                           : schema->type == VUG_JSON_BOOL && schema->boolean;
 }
 
 static void check_types(vug_schema_compiler *s, const vug_jv *v)
@@ -165,28 +189,66 @@ static void check_types(vug_schema_compiler *s, const vug_jv *v)
             vug_schema_fail(s, VUG_FORMAT, v, "there is no type '%.*s'", VUG_STR_ARG(t->str));
 }
 
+/* ---- unknown keywords and formats --------------------------------------------------- */
+
+enum { STEPS_PER_WORD = 64 }; /* of work, to compare two words */
+
+static void warn_if_misspelled(vug_schema_compiler *s, const vug_jv *schema, vug_str word)
+{
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++) {
+        const vug_str keyword = vug_str_of(keywords[i].name);
+        if (keywords[i].kind == ANNOTATION || !vug_schema_charge(s, STEPS_PER_WORD) ||
+            !vug_schema_is_misspelled(word, keyword))
+            continue;
+        vug_schema_warn(s, schema, "the keyword '%.*s' is unknown and ignored; did you mean '%s'?",
+                        VUG_STR_ARG(word), keywords[i].name);
+        return;
+    }
+}
+
+/* A keyword that no draft defines is an annotation (draft 2020-12, section 4.3.1). */
+static void check_unknown(vug_schema_compiler *s, const vug_jv *schema, vug_str word)
+{
+    if (vug_str_starts(word, "x-"))
+        return;
+    if (s->builder->strict_schemas)
+        vug_schema_fail(s, VUG_UNSUPPORTED, schema, "the keyword '%.*s' is not supported",
+                        VUG_STR_ARG(word));
+    else
+        warn_if_misspelled(s, schema, word);
+}
+
+/* So is a format that is not known. */
+static void check_format(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *format)
+{
+    if (s->builder->strict_schemas && !vug_schema_find_format(format->str) &&
+        !vug_schema_is_number_format(format->str) && !vug_schema_has_pattern(schema))
+        vug_schema_fail(s, VUG_UNSUPPORTED, format, "the format '%.*s' is not supported",
+                        VUG_STR_ARG(format->str));
+}
+
 static void check_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *member)
 {
     size_t i = 0;
     const size_t n = sizeof(keywords) / sizeof(*keywords);
     while (i < n && !vug_str_is(member->key, keywords[i].name))
         i++;
-    if (i == n || (keywords[i].kind == EMPTY_SCHEMA && !is_empty_schema(member))) {
-        if (!vug_str_starts(member->key, "x-"))
-            vug_schema_fail(s, VUG_UNSUPPORTED, schema, "the keyword '%.*s' is not supported",
-                            VUG_STR_ARG(member->key));
+    if (i == n) {
+        if (member->key.len == 0 || member->key.ptr[0] != '\xff') /* not one of the compiler's */
+            check_unknown(s, schema, member->key);
         return;
     }
     const keyword_value_kind kind = keywords[i].kind;
     const char *expected = expected_value(kind, member);
-    if (expected)
+    if (kind == UNSUPPORTED)
+        vug_schema_fail(s, VUG_UNSUPPORTED, schema, "the keyword '%.*s' is not supported",
+                        VUG_STR_ARG(member->key));
+    else if (expected)
         vug_schema_fail(s, VUG_FORMAT, member, "expected %s", expected);
     else if (kind == TYPES)
         check_types(s, member);
-    else if (kind == FORMAT && !vug_schema_is_string_format(member->str) &&
-             !vug_schema_is_number_format(member->str) && !vug_schema_has_pattern(schema))
-        vug_schema_fail(s, VUG_UNSUPPORTED, member, "the format '%.*s' is not supported",
-                        VUG_STR_ARG(member->str));
+    else if (kind == FORMAT)
+        check_format(s, schema, member);
     else if (kind == ROOT_ONLY && schema != s->root && !vug_str_starts(member->str, "#"))
         vug_schema_fail(s, VUG_UNSUPPORTED, member,
                         "'%.*s' is supported at the root only: elsewhere it changes what "
@@ -208,14 +270,26 @@ static vug_schema_entry *find_entry(vug_schema_compiler *s, const vug_jv *schema
 
 static uint32_t check_schema(vug_schema_compiler *s, const vug_jv *schema, uint32_t depth);
 
+/* The schemas that apply to the same value as the schema itself. */
 static uint32_t check_joined(vug_schema_compiler *s,
-                             const vug_jv *list, // NOLINT(misc-no-recursion)
+                             const vug_jv *schema, // NOLINT(misc-no-recursion)
                              uint32_t depth)
 {
+    static const char *const single[] = { "not", "if", "then", "else" };
+    static const char *const lists[] = { "allOf", "anyOf", "oneOf", "dependentSchemas",
+                                         "dependencies" };
     uint32_t highest = 0;
-    for (const vug_jv *m = list ? list->child : NULL; m && vug_schema_ok(s); m = m->next) {
-        const uint32_t height = check_schema(s, m, depth);
+    for (size_t i = 0; i < sizeof(single) / sizeof(*single) && vug_schema_ok(s); i++) {
+        const vug_jv *m = vug_jv_get(schema, single[i]);
+        const uint32_t height = m ? check_schema(s, m, depth) : 0;
         highest = height > highest ? height : highest;
+    }
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        const vug_jv *list = vug_jv_get(schema, lists[i]);
+        for (const vug_jv *m = list ? list->child : NULL; m && vug_schema_ok(s); m = m->next) {
+            const uint32_t height = is_schema(m) ? check_schema(s, m, depth) : 0;
+            highest = height > highest ? height : highest;
+        }
     }
     return highest;
 }
@@ -265,12 +339,13 @@ static uint32_t check_schema(vug_schema_compiler *s,
         entry->ref_target = vug_schema_resolve_ref(s, ref);
         highest = entry->ref_target ? check_schema(s, entry->ref_target, depth + 1) : 0;
     }
-    static const char *const joined[] = { "allOf", "anyOf", "oneOf" };
-    for (size_t i = 0; i < 3; i++) {
-        const uint32_t height = check_joined(s, vug_jv_get(schema, joined[i]), depth + 1);
-        highest = height > highest ? height : highest;
+    const vug_jv *same = vug_jv_get(schema, VUG_KEYWORD_SAME);
+    if (same) {
+        entry->ref_target = same->child;
+        highest = check_schema(s, same->child, depth + 1);
     }
-    entry->height = highest + 1;
+    const uint32_t height = check_joined(s, schema, depth + 1);
+    entry->height = (height > highest ? height : highest) + 1;
     return entry->height;
 }
 
@@ -278,6 +353,12 @@ void vug_schema_check(vug_schema_compiler *s, const vug_jv *schema)
 {
     if (vug_schema_ok(s))
         (void)check_schema(s, schema, 0);
+}
+
+vug_schema_entry *vug_schema_find_entry(vug_schema_compiler *s, const vug_jv *schema)
+{
+    vug_hash_probe p;
+    return find_entry(s, schema, &p);
 }
 
 const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema)

@@ -8,7 +8,7 @@
 typedef struct {
     vug_schema_compiler *s;
     vug_schema_cases *out;
-    vug_schema_one_of_fn *check;
+    vug_schema_overlap_fn *overlap;
     bool unsatisfiable; /* the schema `false` is joined */
     const vug_jv *joined[VUG_SCHEMA_MAX_CASE];
     size_t n;
@@ -67,6 +67,9 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
     const vug_jv *all = vug_jv_get(schema, "allOf");
     for (const vug_jv *m = all ? all->child : NULL; m; m = m->next)
         join_schema(e, m);
+    const vug_jv *derived = vug_schema_derived(e->s, schema);
+    if (derived)
+        join_schema(e, derived);
     add_choice(e, vug_jv_get(schema, "anyOf"));
     add_choice(e, vug_jv_get(schema, "oneOf"));
 }
@@ -76,9 +79,6 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
 static void add_case(expansion *e)
 {
     vug_schema_cases *out = e->out;
-    const vug_schema_case here = { e->joined, e->n };
-    if (vug_schema_case_types(here) == 0)
-        return;
     if (out->n == VUG_SCHEMA_MAX_CASES) {
         vug_schema_fail(e->s, VUG_LIMIT, e->n ? e->joined[0] : NULL,
                         "more than %d combinations of anyOf and oneOf", VUG_SCHEMA_MAX_CASES);
@@ -102,10 +102,24 @@ static void add_case(expansion *e)
     out->list[out->n++] = (vug_schema_case){ joined, e->n };
 }
 
+/* Joins the negations of the other branches of a oneOf that a value of the branch may satisfy. */
+static void exclude_overlapping(expansion *e, const vug_jv *list, const vug_jv *branch,
+                                vug_schema_case base)
+{
+    for (const vug_jv *other = list->child; other && vug_schema_ok(e->s); other = other->next) {
+        if (other == branch || !e->overlap(e->s, base, branch, other))
+            continue;
+        const vug_jv *negated = vug_schema_negated(e->s, other);
+        if (negated)
+            join_schema(e, negated);
+    }
+}
+
 /* One level of recursion per choice. */
 static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursion)
 {
-    if (!vug_schema_ok(e->s) || e->unsatisfiable)
+    if (!vug_schema_ok(e->s) || e->unsatisfiable ||
+        vug_schema_case_types((vug_schema_case){ e->joined, e->n }) == 0)
         return;
     if (next == e->n_choices) {
         add_case(e);
@@ -113,10 +127,11 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
     }
     const vug_jv *list = e->choice[next];
     const size_t n = e->n, n_choices = e->n_choices;
-    if (e->check && vug_str_is(list->key, "oneOf"))
-        e->check(e->s, (vug_schema_case){ e->joined, e->n }, list);
+    const bool exclusive = e->overlap && vug_str_is(list->key, "oneOf");
     for (const vug_jv *branch = list->child; branch; branch = branch->next) {
         join_schema(e, branch);
+        if (exclusive)
+            exclude_overlapping(e, list, branch, (vug_schema_case){ e->joined, n });
         expand_choices(e, next + 1);
         e->n = n;
         e->n_choices = n_choices;
@@ -125,7 +140,7 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
 }
 
 void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
-                       vug_schema_one_of_fn *check, vug_schema_cases *out)
+                       vug_schema_overlap_fn *overlap, vug_schema_cases *out)
 {
     expansion *e = vug_alloc_zero(1, sizeof(*e));
     if (!e) {
@@ -134,7 +149,7 @@ void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_
     }
     e->s = s;
     e->out = out;
-    e->check = check;
+    e->overlap = overlap;
     if (base.n > 0)
         memcpy(e->joined, base.schema, base.n * sizeof(const vug_jv *));
     e->n = base.n;

@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_number.h"
 
 /*
  * The range of numbers that a schema allows, and what they must be multiples of. Both apply to
@@ -191,11 +191,31 @@ bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c)
     return vug_schema_ok(s) && is_empty_range(&r);
 }
 
-vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, bool fractions)
+/* Numbers that are not integers: a double distinguishes this many digits from an integer. */
+static vug_grammar_expr fraction_expr(vug_schema_compiler *s)
 {
-    const vug_number_range r = read_range(s, c, fractions);
+    vug_grammar_builder *b = s->builder;
+    const vug_grammar_expr minus = vug_grammar_optional(b, vug_grammar_text(b, "-"));
+    const vug_grammar_expr more = vug_grammar_repeat(b, s->json.digit, 0, EXACT_DIGITS / 2);
+    const vug_grammar_expr whole = VUG_GRAMMAR_CHOICE(
+            b, vug_grammar_text(b, "0"), VUG_GRAMMAR_SEQUENCE(b, vug_grammar_digit(b, 1, 9), more));
+    return VUG_GRAMMAR_SEQUENCE(b, minus, whole, vug_grammar_text(b, "."),
+                                vug_grammar_repeat(b, s->json.digit, 0, EXACT_DIGITS / 2 - 2),
+                                vug_grammar_digit(b, 1, 9));
+}
+
+vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, unsigned types)
+{
+    const vug_number_range r = read_range(s, c, types & VUG_TYPE_FRACTION);
     if (!vug_schema_ok(s))
         return VUG_EMPTY_EXPR;
+    const bool bounded = r.low.given || r.high.given || r.multiple != 1;
+    if (!(types & VUG_TYPE_INTEGER)) {
+        if (bounded && !is_empty_range(&r))
+            vug_schema_fail(s, VUG_UNSUPPORTED, c.schema[0],
+                            "bounds of numbers that must not be integers are not supported");
+        return bounded ? vug_grammar_nothing(s->builder) : fraction_expr(s);
+    }
     if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == 0)
         return s->json.integer;
     if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == MAX_FRACTION)

@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_number.h"
 
 /*
  * Numbers between bounds, digit by digit: which digits may come next depends on whether the

@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_pattern_names.h"
 
 #include <stdlib.h>
 
@@ -124,23 +124,6 @@ static void check_names(schema_object *o, vug_schema_set names)
     }
 }
 
-/* A key that propertyNames allows, with its quotes. */
-static vug_grammar_expr allowed_name_expr(vug_schema_compiler *s, vug_schema_set names)
-{
-    const vug_schema_cases cases = vug_schema_set_cases(s, names);
-    vug_grammar_expr *part = vug_schema_alloc(s, cases.n, sizeof(*part));
-    size_t n = 0;
-    for (size_t i = 0; part && i < cases.n; i++) {
-        size_t n_values;
-        if (vug_schema_given_values(cases.list[i], &n_values))
-            vug_schema_fail(s, VUG_UNSUPPORTED, cases.list[i].schema[0],
-                            "an enum in propertyNames is not supported beside other keywords");
-        if (vug_schema_case_types(cases.list[i]) & VUG_TYPE_STRING)
-            part[n++] = vug_schema_string_expr(s, cases.list[i]);
-    }
-    return vug_grammar_choice(s->builder, part, part ? n : 0);
-}
-
 /* ---- additional members ------------------------------------------------------------------ */
 
 static const vug_str no_name = { 0 };
@@ -166,74 +149,37 @@ static const vug_jv *find_patterns(vug_schema_case c)
     return patterns;
 }
 
-/* Supports one pattern without named properties and without additional ones: then every name
- * matches the pattern. False if there are no patternProperties. */
-static bool read_patterns(schema_object *o)
-{
-    const vug_jv *patterns = find_patterns(o->c);
-    if (!patterns)
-        return false;
-    vug_schema_compiler *s = o->s;
-    const vug_jv **list = vug_schema_alloc_list(s, o->c.n + 1);
-    size_t n = 0, n_patterns = 0;
-    bool closed = false;
-    for (size_t i = 0; list && i < o->c.n; i++) {
-        const bool here = vug_schema_pattern_properties(o->c.schema[i]) != NULL;
-        const vug_jv *rest = vug_jv_get(o->c.schema[i], "additionalProperties");
-        n_patterns += here;
-        if (here)
-            closed = rest && rest->type == VUG_JSON_BOOL && !rest->boolean;
-        else if (rest)
-            list[n++] = rest;
-    }
-    if (!list || n_patterns != 1 || patterns->n != 1 || o->n > 0 || !closed ||
-        vug_schema_find_keyword(o->c, "propertyNames")) {
-        vug_schema_fail(s, VUG_UNSUPPORTED, patterns,
-                        "patternProperties are supported with one pattern, with "
-                        "additionalProperties: false and without named properties");
-        return true;
-    }
-    list[n++] = patterns->child;
-    const vug_schema_set values = { list, n };
-    const vug_jv name = { .type = VUG_JSON_STRING,
-                          .key = { "pattern", 7 },
-                          .str = patterns->child->key };
-    const vug_jv names = { .type = VUG_JSON_OBJECT, .child = (vug_jv *)&name, .n = 1 };
-    const vug_jv *only = &names;
-    o->open = !vug_schema_has_false(values);
-    if (o->open)
-        o->additional = pair_expr(s, no_name,
-                                  vug_schema_string_expr(s, (vug_schema_case){ &only, 1 }), values);
-    return true;
-}
-
-static vug_grammar_expr additional_name_expr(schema_object *o)
+static vug_str *property_names(schema_object *o)
 {
     vug_str *name = vug_schema_alloc(o->s, o->n, sizeof(*name));
     for (size_t i = 0; name && i < o->n; i++)
         name[i] = o->property[i].name;
-    return vug_schema_additional_name_expr(o->s, name, name ? o->n : 0);
+    return name;
 }
 
 static void read_additional(schema_object *o, vug_schema_set names, bool enumerated)
 {
     vug_schema_compiler *s = o->s;
-    if (read_patterns(o))
-        return;
     const vug_schema_set values = keyword_set(s, o->c, "additionalProperties");
-    o->open = !enumerated && !vug_schema_has_false(values) && !vug_schema_has_false(names);
-    if (!o->open || !vug_schema_ok(s))
+    const bool patterns = find_patterns(o->c) != NULL;
+    o->open = !enumerated && !vug_schema_has_false(names) &&
+              (patterns || !vug_schema_has_false(values));
+    vug_str *name = o->open ? property_names(o) : NULL;
+    if (!name)
         return;
-    if (names.n > 0) {
-        for (size_t i = 0; i < o->n; i++)
-            if (!o->property[i].forbidden)
-                vug_schema_fail(s, VUG_UNSUPPORTED, names.schema[0],
-                                "propertyNames beside properties is not supported if additional "
-                                "properties are allowed");
-        o->additional = pair_expr(s, no_name, allowed_name_expr(s, names), values);
+    if (!patterns && names.n == 0) {
+        const vug_grammar_expr key =
+                o->n > 0 ? vug_schema_additional_name_expr(s, name, o->n) : s->json.key;
+        o->additional = pair_expr(s, no_name, key, values);
         return;
     }
-    o->additional = pair_expr(s, no_name, o->n > 0 ? additional_name_expr(o) : s->json.key, values);
+    vug_schema_name_classes classes = vug_schema_split_names(s, o->c, names, name, o->n);
+    vug_grammar_expr *part = vug_schema_alloc(s, classes.n, sizeof(*part));
+    size_t n = 0;
+    for (size_t i = 0; part && i < classes.n; i++)
+        part[n++] = pair_expr(s, no_name, classes.list[i].name, classes.list[i].values);
+    o->additional = vug_grammar_choice(s->builder, part, n);
+    o->open = n > 0;
 }
 
 /* ---- objects ---------------------------------------------------------------------------- */

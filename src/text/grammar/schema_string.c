@@ -1,88 +1,19 @@
 #include "core/number.h"
+#include "core/utf8.h"
 #include "text/grammar/lookahead.h"
 #include "text/grammar/regex_grammar.h"
 #include "text/grammar/schema_internal.h"
 
 /* Strings with a length, patterns and formats. */
 
-/* ---- formats --------------------------------------------------------------------- */
-
-#define YEAR "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
-#define BY_4 "(0[48]|[2468][048]|[13579][26])"
-#define LEAP "([0-9]{2}" BY_4 "|" BY_4 "00)"
-#define DAY  "(0[1-9]|1[0-9]|2[0-8])"
-#define DATE                                                                                \
-    "(" YEAR "-((0[13578]|1[02])-(" DAY "|29|3[01]|30)|(0[469]|11)-(" DAY "|29|30)|02-" DAY \
-    ")|" LEAP "-02-29)"
-#define CLOCK         "([01][0-9]|2[0-3]):[0-5][0-9]"
-#define TIME          CLOCK ":[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]" CLOCK ")"
-#define COUNT         "[0-9]{1,4}"
-#define DURATION_TIME "T(" COUNT "H(" COUNT "M(" COUNT "S)?)?|" COUNT "M(" COUNT "S)?|" COUNT "S)"
-#define DURATION_DATE "(" COUNT "Y(" COUNT "M(" COUNT "D)?)?|" COUNT "M(" COUNT "D)?|" COUNT "D)"
-#define LABEL         "[A-Za-z0-9]([A-Za-z0-9-]{0,59}[A-Za-z0-9])?"
-#define HOST          LABEL "(\\." LABEL "){0,3}"
-#define ATOM          "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}"
-#define BYTE          "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define HEX           "[0-9A-Fa-f]"
-#define G             "[0-9A-Fa-f]{1,4}"
-#define NAME          "([A-Za-z0-9._~!$&'()*+,;=-]|%" HEX "{2})"
-#define USER          "([A-Za-z0-9._~!$&'()*+,;=:-]|%" HEX "{2})"
-#define PCHAR         "([A-Za-z0-9._~!$&'()*+,;=:@-]|%" HEX "{2})"
-#define AFTER         "([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%" HEX "{2})*"
-
-/* X(name, regex of the whole text, minimum length, maximum length or 0). From RFC 3339 without leap
- * seconds and with years from 0001 on; RFC 5321 without quoted names; RFC 1123; RFC 4291 without
- * dotted numbers; RFC 3986 without addresses in brackets; RFC 4122; RFC 6901. */
-#define FORMATS(X)                                                                               \
-    X("date", DATE, 10, 10)                                                                      \
-    X("time", TIME, 9, 24)                                                                       \
-    X("date-time", DATE "T" TIME, 20, 35)                                                        \
-    X("duration", "P(" COUNT "W|" DURATION_DATE "(" DURATION_TIME ")?|" DURATION_TIME ")", 3, 0) \
-    X("uuid", HEX "{8}-(" HEX "{4}-){3}" HEX "{12}", 36, 36)                                     \
-    X("email", ATOM "(\\." ATOM "){0,2}@" HOST, 3, 0)                                            \
-    X("hostname", HOST, 1, 247)                                                                  \
-    X("ipv4", "(" BYTE "\\.){3}" BYTE, 7, 15)                                                    \
-    X("ipv6",                                                                                    \
-      "(" G ":){7}" G "|(" G ":){1,7}:|(" G ":){1,6}:" G "|(" G ":){1,5}(:" G "){1,2}|(" G       \
-      ":){1,4}(:" G "){1,3}|(" G ":){1,3}(:" G "){1,4}|(" G ":){1,2}(:" G "){1,5}|" G ":(:" G    \
-      "){1,6}|:((:" G "){1,7}|:)",                                                               \
-      2, 39)                                                                                     \
-    X("uri",                                                                                     \
-      "[A-Za-z][A-Za-z0-9+.-]*:(//(" USER "*@)?" NAME "*(:[0-9]*)?(/" PCHAR "*)*|/?" PCHAR       \
-      "+(/" PCHAR "*)*)([?]" AFTER ")?(#" AFTER ")?",                                            \
-      3, 0)                                                                                      \
-    X("json-pointer", "(/([^/~]|~[01])*)*", 0, 0)
-
-typedef struct {
-    const char *name, *regex;
-    uint64_t shortest, longest;
-} string_format;
-
-static const string_format formats[] = {
-#define X(name, regex, shortest, longest) { name, regex, shortest, longest },
-    FORMATS(X)
-#undef X
-};
-
-static const string_format *find_format(vug_str name)
-{
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
-        if (vug_str_is(name, formats[i].name))
-            return &formats[i];
-    return NULL;
-}
-
-bool vug_schema_is_string_format(vug_str name)
-{
-    return find_format(name) != NULL;
-}
-
 /* ---- patterns -------------------------------------------------------------------- */
 
 typedef struct {
     const vug_jv *at; /* its place in the schema */
     vug_str regex;
-    bool search; /* may match anywhere in the string */
+    bool search;          /* may match anywhere in the string */
+    bool negated;         /* must not match */
+    const vug_jv *values; /* instead of a regex: a list of strings, one of which it must be */
 } string_condition;
 
 /* All of them must hold. */
@@ -116,6 +47,38 @@ static vug_grammar_expr pattern_expr(vug_schema_compiler *s, vug_grammar_builder
     return expr;
 }
 
+/* The characters of a given string. */
+static vug_grammar_expr characters_expr(vug_schema_compiler *s, vug_grammar_builder *builder,
+                                        vug_str text)
+{
+    vug_grammar_expr *part = vug_schema_alloc(s, text.len, sizeof(*part));
+    size_t n = 0;
+    for (size_t i = 0; part && i < text.len;) {
+        uint32_t c = 0;
+        const size_t length = vug_utf8_decode(text.ptr + i, text.len - i, &c);
+        i += length ? length : 1;
+        part[n++] = vug_grammar_class(builder, &(vug_char_range){ c, c }, 1, false);
+    }
+    return vug_grammar_sequence(builder, part, part ? n : 0);
+}
+
+static vug_grammar_expr values_expr(vug_schema_compiler *s, vug_grammar_builder *builder,
+                                    const vug_jv *values)
+{
+    vug_grammar_expr *part = vug_schema_alloc(s, values->n, sizeof(*part));
+    size_t n = 0;
+    for (const vug_jv *v = values->child; part && v; v = v->next)
+        part[n++] = characters_expr(s, builder, v->str);
+    return vug_grammar_choice(builder, part, part ? n : 0);
+}
+
+static vug_grammar_expr condition_expr(vug_schema_compiler *s, vug_grammar_builder *builder,
+                                       const string_condition *c)
+{
+    return c->values ? values_expr(s, builder, c->values)
+                     : pattern_expr(s, builder, c, (vug_regex_options){ .keep_lookahead = true });
+}
+
 static vug_grammar_expr single_pattern(vug_schema_compiler *s, const string_condition *c)
 {
     return pattern_expr(
@@ -123,7 +86,8 @@ static vug_grammar_expr single_pattern(vug_schema_compiler *s, const string_cond
             (vug_regex_options){ .make_class = vug_json_grammar_class_callback, .user = &s->json });
 }
 
-/* Several patterns, or a pattern and a length: all but one become lookahead. */
+/* Several patterns, a pattern and a length, or one that must not match: they become lookahead
+ * before any text. */
 static vug_grammar_expr combined_patterns(vug_schema_compiler *s, const string_constraints *cs)
 {
     vug_grammar_builder *source = vug_grammar_builder_create();
@@ -133,16 +97,10 @@ static vug_grammar_expr combined_patterns(vug_schema_compiler *s, const string_c
     if (!source)
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: patterns");
     if (source && part) {
-        if (has_length_bounds(cs))
-            part[n++] = vug_grammar_lookahead(
-                    source, repeat_bounded(source, vug_grammar_class(source, NULL, 0, true), cs),
-                    false);
-        for (size_t i = 0; i < cs->n && vug_schema_ok(s); i++, n++) {
-            part[n] = pattern_expr(s, source, &cs->condition[i],
-                                   (vug_regex_options){ .keep_lookahead = true });
-            if (i + 1 < cs->n)
-                part[n] = vug_grammar_lookahead(source, part[n], false);
-        }
+        for (size_t i = 0; i < cs->n && vug_schema_ok(s); i++)
+            part[n++] = vug_grammar_lookahead(source, condition_expr(s, source, &cs->condition[i]),
+                                              cs->condition[i].negated);
+        part[n++] = repeat_bounded(source, vug_grammar_class(source, NULL, 0, true), cs);
         if (vug_schema_ok(s))
             expr = vug_grammar_resolve_lookahead(s->builder, source,
                                                  vug_grammar_sequence(source, part, n),
@@ -197,13 +155,18 @@ static bool read_quantifier(vug_str text, size_t *i, uint64_t *min, uint64_t *ma
     return *i < text.len && text.ptr[(*i)++] == '}';
 }
 
+static bool is_pattern(const string_condition *c)
+{
+    return c->search && !c->negated && !c->values;
+}
+
 /* The most common pattern with a length is a repeated character, as in "^[a-z]+$". Its own count
  * is narrowed to the length, which costs no states. False for any other pattern. */
 static bool narrow_repetition(vug_schema_compiler *s, const string_constraints *cs,
                               vug_grammar_expr *expr)
 {
     const vug_str text =
-            cs->n == 1 && cs->condition->search ? cs->condition->regex : (vug_str){ 0 };
+            cs->n == 1 && is_pattern(cs->condition) ? cs->condition->regex : (vug_str){ 0 };
     uint64_t min, max;
     const size_t end = text.len > 0 && text.ptr[0] == '^' ? end_of_character(text, 1) : 0;
     size_t i = end;
@@ -226,15 +189,16 @@ static void add_condition(string_constraints *cs, string_condition c)
 {
     bool duplicate = false;
     for (size_t i = 0; i < cs->n; i++)
-        duplicate = duplicate || (cs->condition[i].search == c.search &&
+        duplicate = duplicate || (cs->condition[i].search == c.search && !c.values &&
+                                  cs->condition[i].negated == c.negated &&
                                   vug_str_equal(cs->condition[i].regex, c.regex));
     if (!duplicate)
         cs->condition[cs->n++] = c;
 }
 
-static void add_format(string_constraints *cs, const vug_jv *at, const string_format *f)
+static void add_format(string_constraints *cs, const vug_jv *at, const vug_schema_format *f)
 {
-    add_condition(cs, (string_condition){ at, vug_str_of(f->regex), false });
+    add_condition(cs, (string_condition){ .at = at, .regex = vug_str_of(f->regex) });
     /* Drop length bounds that the format implies. */
     if (cs->min <= f->shortest)
         cs->min = 0;
@@ -249,10 +213,22 @@ static void read_conditions(vug_schema_case c, string_constraints *cs)
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *pattern = vug_jv_get(c.schema[i], "pattern");
         const vug_jv *format = vug_jv_get(c.schema[i], "format");
-        const string_format *f =
-                format && !vug_schema_has_pattern(c.schema[i]) ? find_format(format->str) : NULL;
+        const vug_schema_format *f = format && !vug_schema_has_pattern(c.schema[i])
+                                             ? vug_schema_find_format(format->str)
+                                             : NULL;
+        const vug_jv *other = vug_jv_get(c.schema[i], VUG_KEYWORD_NOT_PATTERN);
+        const vug_jv *values = vug_jv_get(c.schema[i], VUG_KEYWORD_NOT_VALUES);
         if (pattern)
-            add_condition(cs, (string_condition){ pattern, pattern->str, true });
+            add_condition(
+                    cs, (string_condition){ .at = pattern, .regex = pattern->str, .search = true });
+        if (other)
+            add_condition(cs, (string_condition){ .at = other,
+                                                  .regex = other->str,
+                                                  .search = true,
+                                                  .negated = true });
+        if (values)
+            add_condition(cs,
+                          (string_condition){ .at = values, .negated = true, .values = values });
         if (f)
             add_format(cs, format, f);
     }
@@ -263,7 +239,7 @@ static vug_grammar_expr build_string(vug_schema_compiler *s, const string_constr
     vug_grammar_expr content = VUG_EMPTY_EXPR;
     if (cs->n == 0)
         content = repeat_bounded(s->builder, s->json.any_character, cs);
-    else if (cs->n == 1 && !has_length_bounds(cs))
+    else if (cs->n == 1 && !has_length_bounds(cs) && !cs->condition->negated)
         content = single_pattern(s, cs->condition);
     else if (!narrow_repetition(s, cs, &content))
         content = combined_patterns(s, cs);
@@ -277,9 +253,11 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
     const uint32_t head[] = { (uint32_t)cs->min, (uint32_t)cs->max, s->json.escapes };
     vug_buf_append(&key, head, sizeof(head));
     for (size_t i = 0; i < cs->n; i++) {
-        const uint32_t one[] = { cs->condition[i].search, (uint32_t)cs->condition[i].regex.len };
+        const string_condition *c = &cs->condition[i];
+        const uint32_t one[] = { c->search + 2U * c->negated, (uint32_t)c->regex.len };
         vug_buf_append(&key, one, sizeof(one));
-        vug_buf_append(&key, cs->condition[i].regex.ptr, cs->condition[i].regex.len);
+        vug_buf_append(&key, c->regex.ptr, c->regex.len);
+        vug_buf_append(&key, &c->values, sizeof(c->values));
     }
     vug_buf_append(&key, "\0\0\0", 3 - (key.len + 3) % 4);
     const uint32_t id = vug_intern_add(&s->string_conditions, (const void *)key.ptr, key.len / 4);
@@ -296,7 +274,7 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
 vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case c)
 {
     string_constraints cs = { .condition =
-                                      vug_schema_alloc(s, 2 * c.n + 1, sizeof(string_condition)),
+                                      vug_schema_alloc(s, 4 * c.n + 1, sizeof(string_condition)),
                               .min = vug_schema_strictest_count(c, "minLength", false, 0),
                               .max = vug_schema_strictest_count(c, "maxLength", true, UINT64_MAX) };
     if (!vug_schema_ok(s) || cs.min > cs.max)

@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_number.h"
 
 #include "core/utf8.h"
 
@@ -71,6 +71,11 @@ static vug_schema_verdict verdict_of(bool yes)
     return yes ? VUG_SCHEMA_YES : VUG_SCHEMA_NO;
 }
 
+static vug_schema_verdict verdict_not(vug_schema_verdict a)
+{
+    return a == VUG_SCHEMA_MAYBE ? a : verdict_of(a == VUG_SCHEMA_NO);
+}
+
 static unsigned value_type(vug_schema_compiler *s, const vug_jv *v)
 {
     vug_decimal d;
@@ -137,7 +142,8 @@ static vug_schema_verdict validate_number(vug_schema_compiler *s, const vug_jv *
             return VUG_SCHEMA_MAYBE;
         return verdict_of(vug_decimal_is_integer(&value) && vug_decimal_modulo(&value, by) == 0);
     }
-    return vug_jv_get(schema, "format") ? VUG_SCHEMA_MAYBE : VUG_SCHEMA_YES;
+    const vug_jv *format = vug_jv_get(schema, "format");
+    return format && vug_schema_is_number_format(format->str) ? VUG_SCHEMA_MAYBE : VUG_SCHEMA_YES;
 }
 
 static vug_schema_verdict validate_string(vug_schema_compiler *s, const vug_jv *v,
@@ -148,8 +154,21 @@ static vug_schema_verdict validate_string(vug_schema_compiler *s, const vug_jv *
         n += !vug_utf8_is_continuation(v->str.ptr[i]);
     if (!count_in_bounds((vug_schema_case){ &schema, 1 }, "minLength", "maxLength", n))
         return VUG_SCHEMA_NO;
-    return vug_jv_get(schema, "pattern") || vug_jv_get(schema, "format") ? VUG_SCHEMA_MAYBE
-                                                                         : VUG_SCHEMA_YES;
+    const vug_jv *pattern = vug_jv_get(schema, "pattern"), *format = vug_jv_get(schema, "format");
+    const vug_jv *other = vug_jv_get(schema, VUG_KEYWORD_NOT_PATTERN);
+    const vug_jv *values = vug_jv_get(schema, VUG_KEYWORD_NOT_VALUES);
+    if ((pattern && !vug_schema_matches(s, pattern, pattern->str, true, v->str)) ||
+        (other && vug_schema_matches(s, other, other->str, true, v->str)))
+        return VUG_SCHEMA_NO;
+    for (const vug_jv *m = values ? values->child : NULL; m; m = m->next)
+        if (strings_equal(s, m->str, v->str))
+            return VUG_SCHEMA_NO;
+    /* The grammar of a format may lack some of its texts. */
+    const vug_schema_format *f =
+            format && !vug_schema_has_pattern(schema) ? vug_schema_find_format(format->str) : NULL;
+    return !f || vug_schema_matches(s, format, vug_str_of(f->regex), false, v->str)
+                   ? VUG_SCHEMA_YES
+                   : VUG_SCHEMA_MAYBE;
 }
 
 static vug_schema_verdict validate_array(vug_schema_compiler *s,
@@ -176,8 +195,11 @@ static vug_schema_verdict validate_object(vug_schema_compiler *s,
 {
     const vug_schema_case c = { &schema, 1 };
     vug_schema_verdict out = verdict_of(count_in_bounds(c, "minProperties", "maxProperties", v->n));
-    if (vug_schema_pattern_properties(schema) || vug_jv_get(schema, "propertyNames"))
-        out = verdict_and(out, VUG_SCHEMA_MAYBE);
+    const vug_jv *names = vug_jv_get(schema, "propertyNames");
+    for (const vug_jv *m = names ? v->child : NULL; m && out != VUG_SCHEMA_NO; m = m->next) {
+        const vug_jv name = { .type = VUG_JSON_STRING, .str = m->key };
+        out = verdict_and(out, validate(s, &name, names));
+    }
     const vug_jv *required = vug_jv_get(schema, "required");
     for (const vug_jv *name = required ? required->child : NULL; name; name = name->next)
         if (!vug_schema_get_member(s, v, name->str))
@@ -204,7 +226,8 @@ static vug_schema_verdict validate_joined(vug_schema_compiler *s,
                                           const vug_jv *v, // NOLINT(misc-no-recursion)
                                           const vug_jv *schema)
 {
-    vug_schema_verdict out = VUG_SCHEMA_YES;
+    const vug_jv *derived = vug_schema_derived(s, schema);
+    vug_schema_verdict out = derived ? validate(s, v, derived) : VUG_SCHEMA_YES;
     const vug_jv *all = vug_jv_get(schema, "allOf");
     for (const vug_jv *m = all ? all->child : NULL; m && out != VUG_SCHEMA_NO; m = m->next)
         out = verdict_and(out, validate(s, v, m));
@@ -255,6 +278,9 @@ static vug_schema_verdict validate_schema(vug_schema_compiler *s,
     vug_schema_check(s, schema);
     if (!vug_schema_charge(s, 1))
         return VUG_SCHEMA_NO;
+    const vug_jv *negated = vug_jv_get(schema, VUG_KEYWORD_NEGATED);
+    if (negated)
+        return verdict_not(validate(s, v, negated->child));
     const vug_jv *ref = vug_schema_ref_target(s, schema);
     if (ref && s->ref_hides_siblings)
         return validate(s, v, ref);

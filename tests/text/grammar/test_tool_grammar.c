@@ -214,10 +214,11 @@ static void test_errors(void **state)
     check_refused(options, VUG_ARGUMENT, "tools: there is no tool");
     options.tools = vug_str_of("[{}]");
     check_refused(options, VUG_FORMAT, "tools: a tool has no name");
-    options.tools =
-            vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"if\":{}}}}}]");
-    check_refused(options, VUG_UNSUPPORTED,
-                  "tool 'f': schema: #/properties/a: the keyword 'if' is not supported");
+    options.tools = vug_str_of(
+            "[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"unevaluatedItems\":{}}}}}]");
+    check_refused(
+            options, VUG_UNSUPPORTED,
+            "tool 'f': schema: #/properties/a: the keyword 'unevaluatedItems' is not supported");
     options.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":3}]");
     check_refused(options, VUG_FORMAT, "tool 'f': schema: #: expected a schema");
     options = options_for(VUG_TOOL_CALL_HERMES, false, false);

@@ -1,0 +1,415 @@
+#include "text/grammar/schema_nodes.h"
+
+/*
+ * The negation of a schema as a schema, and the keywords that need it.
+ *
+ * What violates a schema violates one of its keywords, so the negation is an anyOf with a branch
+ * for each: for {"type": "string", "minLength": 2}, it is any other type, or a string of at most
+ * one character. A branch that cannot be written as a schema gets VUG_KEYWORD_UNDECIDED, and is a
+ * failure only if it matters. Negations of properties and items are made when they are reached,
+ * and each once, so recursive schemas terminate.
+ */
+
+#define NUMBERS (VUG_TYPE_INTEGER | VUG_TYPE_FRACTION)
+
+/* ---- negations of single keywords -------------------------------------------------- */
+
+static void add_undecided(vug_schema_compiler *s, vug_jv *to, unsigned types, vug_str keyword)
+{
+    vug_schema_add_text(s, vug_schema_add_typed(s, to, types), VUG_KEYWORD_UNDECIDED, keyword);
+}
+
+/* Whether anything satisfies the schema. */
+static bool is_trivial(const vug_jv *schema)
+{
+    return schema->type == VUG_JSON_BOOL ? schema->boolean : schema->n == 0;
+}
+
+static bool negate_count(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
+{
+    static const struct {
+        const char *keyword, *opposite;
+        double step;
+        unsigned types;
+    } row[] = { { "minLength", "maxLength", -1, VUG_TYPE_STRING },
+                { "maxLength", "minLength", 1, VUG_TYPE_STRING },
+                { "minItems", "maxItems", -1, VUG_TYPE_ARRAY },
+                { "maxItems", "minItems", 1, VUG_TYPE_ARRAY },
+                { "minProperties", "maxProperties", -1, VUG_TYPE_OBJECT },
+                { "maxProperties", "minProperties", 1, VUG_TYPE_OBJECT } };
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        if (!vug_str_is(m->key, row[i].keyword))
+            continue;
+        if (m->f64 + row[i].step >= 0)
+            vug_schema_add_count(s, vug_schema_add_typed(s, to, row[i].types), row[i].opposite,
+                                 m->f64 + row[i].step);
+        return true;
+    }
+    return false;
+}
+
+static bool negate_bound(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m, vug_jv *to)
+{
+    static const struct {
+        const char *keyword, *opened_by, *closed, *open; /* opposites, without and with the bound */
+    } row[] = { { "minimum", "exclusiveMinimum", "exclusiveMaximum", "maximum" },
+                { "maximum", "exclusiveMaximum", "exclusiveMinimum", "minimum" },
+                { "exclusiveMinimum", NULL, NULL, "maximum" },
+                { "exclusiveMaximum", NULL, NULL, "minimum" } };
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        if (!vug_str_is(m->key, row[i].keyword))
+            continue;
+        const vug_jv *opened_by = row[i].opened_by ? vug_jv_get(schema, row[i].opened_by) : NULL;
+        const bool open =
+                !row[i].closed || (vug_jv_is(opened_by, VUG_JSON_BOOL) && opened_by->boolean);
+        if (m->type == VUG_JSON_NUMBER) /* draft 4: a flag is read with its bound */
+            vug_schema_add_copy(s, vug_schema_add_typed(s, to, NUMBERS),
+                                open ? row[i].open : row[i].closed, m);
+        return true;
+    }
+    return false;
+}
+
+/* One number less: anything below or above it. */
+static void exclude_number(vug_schema_compiler *s, vug_jv *branch, const vug_jv *number)
+{
+    vug_jv *sides = vug_schema_add_list(s, vug_schema_add_object(s, branch, ""), "anyOf");
+    vug_schema_add_copy(s, vug_schema_add_object(s, sides, ""), "exclusiveMaximum", number);
+    vug_schema_add_copy(s, vug_schema_add_object(s, sides, ""), "exclusiveMinimum", number);
+}
+
+enum { MAX_EXCLUDED_NUMBERS = 6 };
+
+static unsigned json_types(const vug_jv *v)
+{
+    switch (v->type) {
+    case VUG_JSON_BOOL:
+        return VUG_TYPE_BOOLEAN;
+    case VUG_JSON_NUMBER:
+        return NUMBERS;
+    case VUG_JSON_STRING:
+        return VUG_TYPE_STRING;
+    case VUG_JSON_ARRAY:
+        return VUG_TYPE_ARRAY;
+    case VUG_JSON_OBJECT:
+        return VUG_TYPE_OBJECT;
+    case VUG_JSON_NULL:
+    case VUG_JSON_NOTHING:
+        break;
+    }
+    return VUG_TYPE_NULL;
+}
+
+/* The values of one type that are not in the list of `n` values from `first`. */
+static void negate_values_of(vug_schema_compiler *s, const vug_jv *first, size_t n, unsigned type,
+                             vug_jv *to)
+{
+    const vug_jv *v = first;
+    size_t n_same = 0, n_true = 0, n_filled = 0;
+    for (size_t i = 0; i < n; i++, v = v->next) {
+        if (json_types(v) != type)
+            continue;
+        n_same++;
+        n_true += v->boolean;
+        n_filled += v->n > 0;
+    }
+    const bool undecided = (type == NUMBERS && n_same > MAX_EXCLUDED_NUMBERS) || n_filled > 0;
+    if (undecided)
+        add_undecided(s, to, type, vug_str_of("enum"));
+    if (undecided || type == VUG_TYPE_NULL)
+        return;
+    if (type == VUG_TYPE_BOOLEAN && n_true > 0 && n_true < n_same)
+        return;
+    vug_jv *branch = vug_schema_add_typed(s, to, type);
+    if (type == VUG_TYPE_BOOLEAN)
+        vug_schema_add_boolean(s, branch, vug_str_of("const"), n_true == 0);
+    else if (type == VUG_TYPE_ARRAY || type == VUG_TYPE_OBJECT)
+        vug_schema_add_count(s, branch, type == VUG_TYPE_ARRAY ? "minItems" : "minProperties", 1);
+    else {
+        vug_jv *list =
+                vug_schema_add_list(s, branch, type == NUMBERS ? "allOf" : VUG_KEYWORD_NOT_VALUES);
+        v = first;
+        for (size_t i = 0; i < n; i++, v = v->next) {
+            if (json_types(v) == type && type == NUMBERS)
+                exclude_number(s, list, v);
+            else if (json_types(v) == type)
+                vug_schema_add_text(s, list, "", v->str);
+        }
+    }
+}
+
+static void negate_values(vug_schema_compiler *s, const vug_jv *first, size_t n, vug_jv *to)
+{
+    static const unsigned each[] = { VUG_TYPE_NULL,   VUG_TYPE_BOOLEAN, NUMBERS,
+                                     VUG_TYPE_STRING, VUG_TYPE_ARRAY,   VUG_TYPE_OBJECT };
+    unsigned present = 0;
+    const vug_jv *v = first;
+    for (size_t i = 0; i < n; i++, v = v->next)
+        present |= json_types(v);
+    if (present != VUG_TYPE_ALL)
+        (void)vug_schema_add_typed(s, to, VUG_TYPE_ALL & ~present);
+    for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
+        if (present & each[i])
+            negate_values_of(s, first, n, each[i], to);
+}
+
+static void negate_properties(vug_schema_compiler *s, const vug_jv *properties, vug_jv *to)
+{
+    for (const vug_jv *p = properties->child; p; p = p->next) {
+        if (is_trivial(p))
+            continue;
+        vug_jv *branch = vug_schema_add_typed(s, to, VUG_TYPE_OBJECT);
+        vug_schema_add_text(s, vug_schema_add_list(s, branch, "required"), "", p->key);
+        vug_schema_add_reference(s, vug_schema_add_object(s, branch, "properties"), p->key, p,
+                                 true);
+    }
+}
+
+static void negate_required(vug_schema_compiler *s, const vug_jv *names, vug_jv *to)
+{
+    for (const vug_jv *name = names->child; name; name = name->next)
+        vug_schema_add_boolean(s,
+                               vug_schema_add_object(s,
+                                                     vug_schema_add_typed(s, to, VUG_TYPE_OBJECT),
+                                                     "properties"),
+                               name->str, false);
+}
+
+static void negate_prefix_items(vug_schema_compiler *s, const vug_jv *prefix, vug_jv *to)
+{
+    size_t i = 0;
+    for (const vug_jv *item = prefix->child; item; item = item->next, i++) {
+        if (is_trivial(item) || !vug_schema_charge(s, i + 1))
+            continue;
+        vug_jv *branch = vug_schema_add_typed(s, to, VUG_TYPE_ARRAY);
+        vug_jv *items = vug_schema_add_list(s, branch, "prefixItems");
+        vug_schema_add_count(s, branch, "minItems", (double)i + 1);
+        for (size_t k = 0; k < i; k++)
+            vug_schema_add_boolean(s, items, VUG_SCHEMA_NO_KEY, true);
+        vug_schema_add_negated(s, items, item);
+    }
+}
+
+enum { MAX_PAIRS = 8 }; /* branches of a oneOf whose pairs are listed */
+
+static void negate_one_of(vug_schema_compiler *s, const vug_jv *list, vug_jv *to)
+{
+    if (list->n > MAX_PAIRS) {
+        add_undecided(s, to, VUG_TYPE_ALL, list->key);
+        return;
+    }
+    for (const vug_jv *a = list->child; a; a = a->next) {
+        for (const vug_jv *b = a->next; b; b = b->next) {
+            vug_jv *both = vug_schema_add_list(s, vug_schema_add_object(s, to, ""), "allOf");
+            vug_schema_add_same(s, both, a);
+            vug_schema_add_same(s, both, b);
+        }
+    }
+}
+
+static bool negate_joined(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
+{
+    const bool is_one_of = vug_str_is(m->key, "oneOf");
+    if (vug_str_is(m->key, "allOf")) {
+        for (const vug_jv *a = m->child; a; a = a->next)
+            vug_schema_add_negated(s, to, a);
+        return true;
+    }
+    if (!is_one_of && !vug_str_is(m->key, "anyOf"))
+        return false;
+    vug_jv *none = vug_schema_add_list(s, vug_schema_add_object(s, to, ""), "allOf");
+    for (const vug_jv *a = m->child; a; a = a->next)
+        vug_schema_add_negated(s, none, a);
+    if (is_one_of)
+        negate_one_of(s, m, to);
+    return true;
+}
+
+static bool negate_string_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
+                                  vug_jv *to)
+{
+    static const struct {
+        const char *keyword, *opposite;
+    } row[] = { { "pattern", VUG_KEYWORD_NOT_PATTERN },
+                { VUG_KEYWORD_NOT_PATTERN, "pattern" },
+                { VUG_KEYWORD_NOT_VALUES, "enum" } };
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        if (!vug_str_is(m->key, row[i].keyword))
+            continue;
+        vug_schema_add_copy(s, vug_schema_add_typed(s, to, VUG_TYPE_STRING), row[i].opposite, m);
+        return true;
+    }
+    if (!vug_str_is(m->key, "format"))
+        return false;
+    /* The grammar of a format may lack some of its texts, so its negation would be too large. */
+    if (vug_schema_find_format(m->str) && !vug_schema_has_pattern(schema))
+        add_undecided(s, to, VUG_TYPE_STRING, m->key);
+    if (vug_schema_is_number_format(m->str))
+        add_undecided(s, to, NUMBERS, m->key);
+    return true;
+}
+
+static bool negate_container_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
+                                     vug_jv *to)
+{
+    const bool is_items = vug_str_is(m->key, "items");
+    if (vug_str_is(m->key, "properties"))
+        negate_properties(s, m, to);
+    else if (vug_str_is(m->key, "required"))
+        negate_required(s, m, to);
+    else if (vug_str_is(m->key, "prefixItems") || (is_items && m->type == VUG_JSON_ARRAY))
+        negate_prefix_items(s, m, to);
+    else if (is_items && !is_trivial(m) && !vug_jv_get(schema, "prefixItems"))
+        vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
+                                 vug_str_of("contains"), m, true);
+    else
+        return false;
+    return true;
+}
+
+/* Keywords without a negation, unless their value is trivial. */
+static void negate_other(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
+{
+    static const struct {
+        const char *keyword;
+        unsigned types;
+    } row[] = { { "multipleOf", NUMBERS },
+                { "uniqueItems", VUG_TYPE_ARRAY },
+                { "items", VUG_TYPE_ARRAY },
+                { "additionalItems", VUG_TYPE_ARRAY },
+                { "contains", VUG_TYPE_ARRAY },
+                { "additionalProperties", VUG_TYPE_OBJECT },
+                { "patternProperties", VUG_TYPE_OBJECT },
+                { "propertyNames", VUG_TYPE_OBJECT },
+                { VUG_KEYWORD_UNDECIDED, VUG_TYPE_ALL } };
+    const bool schema = m->type == VUG_JSON_OBJECT || m->type == VUG_JSON_BOOL;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+        if (vug_str_is(m->key, row[i].keyword) && !(schema && i >= 2 && is_trivial(m)) &&
+            !(i == 1 && !m->boolean))
+            add_undecided(s, to, row[i].types, m->key);
+}
+
+static void negate_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
+                           vug_jv *to)
+{
+    if (vug_str_is(m->key, VUG_KEYWORD_NEGATED))
+        vug_schema_add_same(s, to, m->child);
+    else if (vug_str_is(m->key, "const"))
+        negate_values(s, m, 1, to);
+    else if (vug_str_is(m->key, "enum"))
+        negate_values(s, m->child, m->n, to);
+    else if (!negate_count(s, m, to) && !negate_bound(s, schema, m, to) &&
+             !negate_joined(s, m, to) && !negate_string_keyword(s, schema, m, to) &&
+             !negate_container_keyword(s, schema, m, to))
+        negate_other(s, m, to);
+}
+
+static const vug_jv *make_negation(vug_schema_compiler *s, const vug_jv *schema)
+{
+    vug_jv *out = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
+    vug_jv *to = vug_schema_add_list(s, out, "anyOf");
+    const vug_jv *ref = vug_schema_ref_target(s, schema);
+    if (ref)
+        vug_schema_add_negated(s, to, ref);
+    if (ref && s->ref_hides_siblings)
+        return out;
+    const unsigned types = vug_schema_case_types((vug_schema_case){ &schema, 1 });
+    if (types != VUG_TYPE_ALL)
+        (void)vug_schema_add_typed(s, to, VUG_TYPE_ALL & ~types);
+    for (const vug_jv *m = schema->child; m && vug_schema_ok(s); m = m->next)
+        negate_keyword(s, schema, m, to);
+    const vug_jv *derived = vug_schema_derived(s, schema);
+    if (derived && !vug_jv_get(schema, VUG_KEYWORD_NEGATED))
+        vug_schema_add_negated(s, to, derived);
+    if (to && to->n == 0) /* anything satisfies the schema */
+        *out = (vug_jv){ .type = VUG_JSON_BOOL, .boolean = false };
+    return out;
+}
+
+static const vug_jv *find_negation(vug_schema_compiler *s, const vug_jv *schema)
+{
+    vug_schema_check(s, schema);
+    vug_schema_entry *entry = vug_schema_find_entry(s, schema);
+    if (entry && vug_schema_ok(s) && !entry->negation) {
+        const vug_jv *negation = make_negation(s, schema);
+        entry = vug_schema_find_entry(s, schema);
+        entry->negation = negation;
+    }
+    return entry ? entry->negation : NULL;
+}
+
+/* ---- keywords that are written with others ------------------------------------------ */
+
+static void derive_if(vug_schema_compiler *s, const vug_jv *schema, vug_jv *to)
+{
+    const vug_jv *condition = vug_jv_get(schema, "if");
+    const vug_jv *then = vug_jv_get(schema, "then"), *otherwise = vug_jv_get(schema, "else");
+    if (!condition || (!then && !otherwise))
+        return;
+    vug_jv *either = vug_schema_add_list(s, vug_schema_add_object(s, to, ""), "anyOf");
+    vug_jv *yes = vug_schema_add_list(s, vug_schema_add_object(s, either, ""), "allOf");
+    vug_jv *no = vug_schema_add_list(s, vug_schema_add_object(s, either, ""), "allOf");
+    vug_schema_add_same(s, yes, condition);
+    vug_schema_add_negated(s, no, condition);
+    if (then)
+        vug_schema_add_same(s, yes, then);
+    if (otherwise)
+        vug_schema_add_same(s, no, otherwise);
+}
+
+/* Either the property is absent, or what depends on it holds. */
+static void derive_dependencies(vug_schema_compiler *s, const vug_jv *map, vug_jv *to)
+{
+    for (const vug_jv *m = map ? map->child : NULL; m && vug_schema_ok(s); m = m->next) {
+        if (m->type == VUG_JSON_ARRAY && m->n == 0)
+            continue;
+        vug_jv *either = vug_schema_add_list(s, vug_schema_add_object(s, to, ""), "anyOf");
+        vug_schema_add_boolean(
+                s, vug_schema_add_object(s, vug_schema_add_object(s, either, ""), "properties"),
+                m->key, false);
+        vug_jv *both = vug_schema_add_list(s, vug_schema_add_object(s, either, ""), "allOf");
+        vug_jv *names =
+                vug_schema_add_list(s, vug_schema_add_typed(s, both, VUG_TYPE_OBJECT), "required");
+        vug_schema_add_text(s, names, "", m->key);
+        if (m->type != VUG_JSON_ARRAY)
+            vug_schema_add_same(s, both, m);
+        for (const vug_jv *name = m->type == VUG_JSON_ARRAY ? m->child : NULL; name;
+             name = name->next)
+            vug_schema_add_text(s, names, "", name->str);
+    }
+}
+
+static const vug_jv *make_derived(vug_schema_compiler *s, const vug_jv *schema)
+{
+    static const char *const maps[] = { "dependencies", "dependentRequired", "dependentSchemas" };
+    vug_jv *out = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
+    vug_jv *to = vug_schema_add_list(s, out, "allOf");
+    const vug_jv *forbidden = vug_jv_get(schema, "not");
+    if (forbidden)
+        vug_schema_add_negated(s, to, forbidden);
+    derive_if(s, schema, to);
+    for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+        derive_dependencies(s, vug_jv_get(schema, maps[i]), to);
+    return to && to->n > 0 ? out : NULL;
+}
+
+const vug_jv *vug_schema_derived(vug_schema_compiler *s, const vug_jv *schema)
+{
+    const vug_jv *negated = vug_jv_get(schema, VUG_KEYWORD_NEGATED);
+    if (negated)
+        return find_negation(s, negated->child);
+    vug_schema_entry *entry = vug_schema_find_entry(s, schema);
+    if (entry && vug_schema_ok(s) && !entry->has_derived) {
+        entry->derived = make_derived(s, schema);
+        entry->has_derived = true;
+    }
+    return entry ? entry->derived : NULL;
+}
+
+const vug_jv *vug_schema_negated(vug_schema_compiler *s, const vug_jv *schema)
+{
+    vug_jv *list = vug_schema_new_node(s, VUG_JSON_ARRAY, "");
+    if (list)
+        vug_schema_add_negated(s, list, schema);
+    return list ? list->child : NULL;
+}
