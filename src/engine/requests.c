@@ -37,6 +37,7 @@ struct vug_stream {
     vug_engine *engine;
     vug_stream *next, **link; /* guarded by the engine's lock */
     vug_tokens prompt;
+    vug_chat_marks marks; /* of messages, unless the options have marks */
     char *cache_namespace; /* [namespace_len] */
     size_t namespace_len;
     vug_generate_options options;
@@ -263,7 +264,9 @@ static vug_status copy_prompt(vug_stream *s, const vug_request *r, vug_err *err)
     if (r->text) {
         VUG_TRY(vug_model_encode_text(m, r->text, r->text_len, &s->prompt, err));
     } else if (r->message) {
-        VUG_TRY(vug_model_encode_chat(m, r->message, r->n_messages, &s->prompt, NULL, err));
+        const bool has_marks = r->options && r->options->n_marks > 0;
+        VUG_TRY(vug_model_encode_chat(m, r->message, r->n_messages, &s->prompt,
+                                      has_marks ? NULL : &s->marks, err));
     } else {
         s->prompt.id = vug_alloc(r->n_ids, sizeof(*r->id));
         if (!s->prompt.id)
@@ -288,6 +291,10 @@ static vug_status fill_stream(vug_stream *s, const vug_request *r, vug_err *err)
     s->namespace_len = r->namespace_len;
     if (r->options)
         s->options = *r->options;
+    if (s->marks.n > 0) {
+        s->options.mark = s->marks.mark;
+        s->options.n_marks = s->marks.n;
+    }
     s->on_event = r->on_event;
     s->user = r->user;
     s->job.run = run_request;
