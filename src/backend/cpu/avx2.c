@@ -267,7 +267,7 @@ INLINE float max_lanes(__m256 m)
 /* Keys outside of lo .. hi-1 become -inf, whatever their slot contains, and so add exactly 0 to
  * the sum. */
 float vug_avx2_softmax(float *p, int lo, int hi, const vug_cpu_score_params *score,
-                     vug_cpu_softmax_state *state)
+                       vug_cpu_softmax_state *state)
 {
     const __m256 by = _mm256_set1_ps(score->scale), cap = _mm256_set1_ps(score->softcap);
     const __m256 none = _mm256_set1_ps(-INFINITY);

@@ -77,10 +77,11 @@ typedef struct {
     int zero; /* -128 .. 32: the integer of a weight is the unpacked one minus this */
     bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */
     bool has_separate_scales;  /* scales are stored apart from the integers */
+    bool has_half_scales;      /* a block begins with its scale in F16 and its offset, if any */
     unpack_fn *unpack;
     load_packed_fn *load_packed; /* NULL: integers are stored differently */
     const int8_t *nibble_values; /* [16] the integer of each nibble; NULL: its value */
-    block_floats_fn *terms; /* what a block adds to its lane, before the scale of x */
+    block_floats_fn *terms;      /* what a block adds to its lane, before the scale of x */
     /* For products with several rows; NULL: factors are 1, offsets are 0. With factors and
      * offsets there are minimums as well; otherwise they are all 1. */
     block_floats_fn *scale, *offset;
@@ -205,8 +206,7 @@ INLINE block_halves split_nibbles(__m256i bytes)
 }
 
 /* E2M1 values times two, plus 12. */
-static const int8_t e2m1_values[16] = { 12, 13, 14, 15, 16, 18, 20, 24,
-                                        12, 11, 10, 9,  8,  6,  4,  0 };
+static const int8_t e2m1_values[16] = { 12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0 };
 static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                        1,    13,   25,  38,  53,  69,  89,  113 };
 

@@ -195,15 +195,19 @@ INLINE __m256 terms_q8_0(const block_group *g, int at)
     return scale_products(scale_q8_0(g, at), products(g, at, unpack_q8_0, WITH_SIGN));
 }
 
-BLOCK_FORMAT(q4_0, scale_q4_0, .load_packed = load_q4_0, .range = TO_15, .zero = 8, .bytes = 144, .may_end_within_group = true)
-BLOCK_FORMAT(q4_1, scale_q4_1, .load_packed = load_q4_1, .range = TO_15, .bytes = 160, .may_end_within_group = true, .offset = offset_q4_1)
-BLOCK_FORMAT(q5_0, scale_q5_0, .range = TO_31, .zero = 16, .bytes = 176,
+BLOCK_FORMAT(q4_0, scale_q4_0, .has_half_scales = true, .load_packed = load_q4_0, .range = TO_15,
+             .zero = 8, .bytes = 144, .may_end_within_group = true)
+BLOCK_FORMAT(q4_1, scale_q4_1, .has_half_scales = true, .load_packed = load_q4_1, .range = TO_15,
+             .bytes = 160, .may_end_within_group = true, .offset = offset_q4_1)
+BLOCK_FORMAT(q5_0, scale_q5_0, .has_half_scales = true, .range = TO_31, .zero = 16, .bytes = 176,
              .may_end_within_group = true)
-BLOCK_FORMAT(q5_1, scale_q5_1, .range = TO_31, .bytes = 192, .may_end_within_group = true,
-             .offset = offset_q5_1)
-BLOCK_FORMAT(q8_0, scale_q8_0, .range = WITH_SIGN, .bytes = 272, .may_end_within_group = true)
-BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .load_packed = load_q4_0, .nibble_values = iq4_values,
-             .range = WITH_SIGN, .bytes = 144, .may_end_within_group = true)
+BLOCK_FORMAT(q5_1, scale_q5_1, .has_half_scales = true, .range = TO_31, .bytes = 192,
+             .may_end_within_group = true, .offset = offset_q5_1)
+BLOCK_FORMAT(q8_0, scale_q8_0, .has_half_scales = true, .range = WITH_SIGN, .bytes = 272,
+             .may_end_within_group = true)
+BLOCK_FORMAT(iq4_nl, scale_iq4_nl, .has_half_scales = true, .load_packed = load_q4_0,
+             .nibble_values = iq4_values, .range = WITH_SIGN, .bytes = 144,
+             .may_end_within_group = true)
 BLOCK_FORMAT(mxfp4, scale_mxfp4, .load_packed = load_mxfp4, .nibble_values = e2m1_values,
              .range = TO_31, .zero = 12, .bytes = 136, .may_end_within_group = true)
 

@@ -300,11 +300,12 @@ INLINE __m256 terms_iq4_xs(const block_group *g, int at)
 BLOCK_FORMAT(q2_k, scale_q2_k, .range = TO_15, .bytes = 84, .offset = offset_q2_k,
              .factor = factor_q2_k, .minimum = minimum_q2_k)
 BLOCK_FORMAT(q3_k, scale_q3_k, .range = TO_15, .zero = 4, .bytes = 110, .factor = factor_q3_k)
-BLOCK_FORMAT(q4_k, scale_q4_k, .range = TO_15, .bytes = 144, .offset = offset_q4_k, .one_factor = true,
-             .factor = factor_q4_k, .minimum = minimum_q4_k)
-BLOCK_FORMAT(q5_k, scale_q4_k, .range = TO_31, .bytes = 176, .offset = offset_q4_k, .one_factor = true,
-             .factor = factor_q4_k, .minimum = minimum_q4_k)
+BLOCK_FORMAT(q4_k, scale_q4_k, .range = TO_15, .bytes = 144, .offset = offset_q4_k,
+             .one_factor = true, .factor = factor_q4_k, .minimum = minimum_q4_k)
+BLOCK_FORMAT(q5_k, scale_q4_k, .range = TO_31, .bytes = 176, .offset = offset_q4_k,
+             .one_factor = true, .factor = factor_q4_k, .minimum = minimum_q4_k)
 BLOCK_FORMAT(q6_k, scale_q6_k, .range = TO_63, .zero = 32, .bytes = 210, .factor = factor_q6_k)
-BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .range = WITH_SIGN, .bytes = 136, .factor = factor_iq4_xs, .one_factor = true)
+BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .range = WITH_SIGN, .bytes = 136, .factor = factor_iq4_xs,
+             .one_factor = true)
 
 #endif

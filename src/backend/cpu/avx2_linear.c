@@ -307,19 +307,19 @@ INLINE void decode_float(vug_dtype dtype, const uint8_t *src, float by, float *d
         dst[i] = element(dtype, src, i) * by;
 }
 
-#define FORMAT(id, to)                                                                            \
-    void vug_avx2_decode_##to(const uint8_t *src, float by, float *dst, int64_t n)                \
-    {                                                                                             \
-        decode_float(VUG_DTYPE_##id, src, by, dst, n);                                            \
-    }                                                                                             \
-    void vug_avx2_pack_##to(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel)  \
-    {                                                                                             \
-        pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                    \
-    }                                                                                             \
-    static void gemm_##to(const vug_cpu_gemm *g)                                                  \
-    {                                                                                             \
-        gemm_float(VUG_DTYPE_##id, g);                                                            \
-    }                                                                                             \
+#define FORMAT(id, to)                                                                           \
+    void vug_avx2_decode_##to(const uint8_t *src, float by, float *dst, int64_t n)               \
+    {                                                                                            \
+        decode_float(VUG_DTYPE_##id, src, by, dst, n);                                           \
+    }                                                                                            \
+    void vug_avx2_pack_##to(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel) \
+    {                                                                                            \
+        pack_float(VUG_DTYPE_##id, w, stride, rows, k, panel);                                   \
+    }                                                                                            \
+    static void gemm_##to(const vug_cpu_gemm *g)                                                 \
+    {                                                                                            \
+        gemm_float(VUG_DTYPE_##id, g);                                                           \
+    }                                                                                            \
     const vug_cpu_format vug_avx2_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 
 FORMAT(F32, f32)

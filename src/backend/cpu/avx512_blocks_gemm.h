@@ -16,10 +16,10 @@
 #include "backend/cpu/avx512_blocks_unpack.h"
 
 enum {
-    QUADS = 2,      /* of rows of weights */
-    GROUPS = 4,     /* that are unpacked before they are multiplied: 10 KiB */
-    TILE_ROWS = 4,  /* of x: 16 vectors of lanes and 8 of integers stay in registers */
-    HALVES = 2,     /* of a group: lanes 0 .. 3, lanes 4 .. 7 */
+    QUADS = 2,     /* of rows of weights */
+    GROUPS = 4,    /* that are unpacked before they are multiplied: 10 KiB */
+    TILE_ROWS = 4, /* of x: 16 vectors of lanes and 8 of integers stay in registers */
+    HALVES = 2,    /* of a group: lanes 0 .. 3, lanes 4 .. 7 */
     LANES_OF_UNIT = 4 * UNIT,
     LANES_OF_ROW = QUADS * HALVES * LANES_OF_UNIT, /* [quad][half][row of weights][lane] */
 };
@@ -208,16 +208,18 @@ INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_for
         prefetch_group(&pair[p], f);
     }
     for (int q = 0; q < QUADS; q++) {
-        unpack_unit(pair + (ptrdiff_t)2 * q, 0, f, &to[0][q]);
+        /* The compiler knows n in a copy. */
+        block_group quad[2] = { pair[2 * q], pair[2 * q + 1] };
+        quad[0].n = quad[1].n = n;
+        unpack_unit(quad, 0, f, &to[0][q]);
         if (n > UNIT)
-            unpack_unit(pair + (ptrdiff_t)2 * q, UNIT, f, &to[1][q]);
+            unpack_unit(quad, UNIT, f, &to[1][q]);
     }
     for (int p = 0; p < QUADS * 2; p++)
         pair[p].w = advance_rows(pair[p].w, f->bytes);
 }
 
-INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f,
-                        multiply_units_fn *multiply)
+INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_units_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK;
     const vug_cpu_q8_unit *x = g->x;
@@ -245,23 +247,23 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f,
 }
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */
-#define BLOCK_FORMAT(id, scale_of, ...)                                            \
-    static const avx2_format format_##id = {                                       \
-        .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__ \
-    };                                                                             \
-    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                \
-    {                                                                              \
-        gemv_blocks(g, &format_##id);                                              \
-    }                                                                              \
-    static __attribute__((noinline)) void multiply_##id(                           \
+#define BLOCK_FORMAT(id, scale_of, ...)                                                 \
+    static const avx2_format format_##id = {                                            \
+        .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__      \
+    };                                                                                  \
+    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                     \
+    {                                                                                   \
+        gemv_blocks(g, &format_##id);                                                   \
+    }                                                                                   \
+    static __attribute__((noinline)) void multiply_##id(                                \
             const block_units *u, const vug_cpu_q8_unit *x, int64_t rows, float *lanes) \
-    {                                                                              \
-        multiply_units(&format_##id, u, x, rows, lanes);                           \
-    }                                                                              \
-    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                \
-    {                                                                              \
-        gemm_blocks(g, &format_##id, multiply_##id);                               \
-    }                                                                              \
+    {                                                                                   \
+        multiply_units(&format_##id, u, x, rows, lanes);                                \
+    }                                                                                   \
+    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                     \
+    {                                                                                   \
+        gemm_blocks(g, &format_##id, multiply_##id);                                    \
+    }                                                                                   \
     const vug_cpu_block_format vug_avx512_##id = { gemv_##id, gemm_##id };
 
 #endif

@@ -20,9 +20,9 @@ enum {
 typedef struct {
     __m512i q[VECTORS]; /* 0 .. 255: the integers plus zero_of(format) */
     __m512 scale, offset;
-    __m512 factor[2];  /* of each half, in formats where the halves differ */
-    __m512i minimum;   /* two 16-bit numbers for each block, in the same formats */
-    __mmask16 exists;  /* a bit for each block */
+    __m512 factor[2]; /* of each half, in formats where the halves differ */
+    __m512i minimum;  /* two 16-bit numbers for each block, in the same formats */
+    __mmask16 exists; /* a bit for each block */
 } block_unit;
 
 /* What is added to the integers of a format, so that none is negative. */
@@ -117,8 +117,36 @@ INLINE void unpack_packed_wide(const block_group *pair, int at, const avx2_forma
 /* The lower or upper 16 bits of each 32, as floats. */
 INLINE __m512 words_as_floats(__m512i words, int upper)
 {
-    return _mm512_cvtepi32_ps(
-            _mm512_srai_epi32(upper ? words : _mm512_slli_epi32(words, 16), 16));
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(upper ? words : _mm512_slli_epi32(words, 16), 16));
+}
+
+/* The F16 numbers `offset` bytes into blocks at .. at + 3 of four rows; those beyond n are 0. A
+ * vector has the numbers of two or of four blocks. */
+INLINE __m512 load_halves(const block_group *pair, int at, int64_t stride, int64_t offset)
+{
+    const int words = (int)stride / 2, per_load = 3 * words < 32 ? UNIT : UNIT / 2;
+    const int n = pair[0].n - at;
+    const __m512i order =
+            _mm512_set1_epi64(per_load == UNIT ? (long long)words << 16 | (long long)words << 33 |
+                                                         (long long)(3 * words) << 48
+                                               : (long long)words << 16 | (long long)words << 48);
+    __m512i halves = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int r = 0; r < UNIT; r++) {
+        const row_pair w = pair[r / 2].w;
+        const uint8_t *row = (r % 2 ? w.b : w.a) + at * stride + offset;
+#pragma GCC unroll 4
+        for (int j = 0; j < UNIT; j += per_load) {
+            uint32_t read = 0;
+#pragma GCC unroll 4
+            for (int i = 0; i < per_load; i++)
+                read |= j + i < n ? 1U << (i * words) : 0;
+            const __mmask32 to = ((1U << per_load) - 1) << (UNIT * r + j);
+            const __m512i from = _mm512_maskz_loadu_epi16(read, row + j * stride);
+            halves = _mm512_mask_permutexvar_epi16(halves, to, order, from);
+        }
+    }
+    return _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
 }
 
 INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, block_unit *u)
@@ -129,6 +157,12 @@ INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, b
         unpack_packed_wide(pair, at, f, u->q);
     else
         unpack_wide(pair, at, f, u->q);
+    if (f->has_half_scales) {
+        u->scale = load_halves(pair, at, f->bytes / GROUP, 0);
+        if (f->offset)
+            u->offset = load_halves(pair, at, f->bytes / GROUP, 2);
+        return;
+    }
     u->scale = join_scales(pair, at, f->scale);
     if (f->offset)
         u->offset = join_scales(pair, at, f->offset);
@@ -144,8 +178,7 @@ INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, b
     }
     u->scale = _mm512_mul_ps(u->scale, words_as_floats(factor, 0));
     if (f->minimum)
-        u->offset = _mm512_mul_ps(u->offset,
-                                  words_as_floats(join_words(pair, at, f->minimum), 0));
+        u->offset = _mm512_mul_ps(u->offset, words_as_floats(join_words(pair, at, f->minimum), 0));
 }
 
 #endif

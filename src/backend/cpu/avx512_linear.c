@@ -203,11 +203,11 @@ INLINE void gemm_float(vug_dtype dtype, const vug_cpu_gemm *g)
     }
 }
 
-#define FORMAT(id, to)                                                                             \
-    static void gemm_##to(const vug_cpu_gemm *g)                                                   \
-    {                                                                                              \
-        gemm_float(VUG_DTYPE_##id, g);                                                             \
-    }                                                                                              \
+#define FORMAT(id, to)                           \
+    static void gemm_##to(const vug_cpu_gemm *g) \
+    {                                            \
+        gemm_float(VUG_DTYPE_##id, g);           \
+    }                                            \
     const vug_cpu_format vug_avx512_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 
 FORMAT(F32, f32)

@@ -30,6 +30,7 @@ static bool has_avx2(void)
     return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+/* Processors with VNNI in 512 bits have these extensions, but virtual machines may hide some. */
 static bool has_avx512_vnni(void)
 {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

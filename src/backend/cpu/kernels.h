@@ -19,16 +19,16 @@
 #include "ir/tensor.h"
 
 enum {
-    VUG_CPU_PANEL = 16,        /* columns of a panel: outputs, keys or value columns */
+    VUG_CPU_PANEL = 16,         /* columns of a panel: outputs, keys or value columns */
     VUG_CPU_MAX_TILE_ROWS = 12, /* of an F32 tile, of all kernel sets; see tile_rows */
-    VUG_CPU_STREAMS = 4,       /* rows of weights that a kernel reads side by side */
-    VUG_CPU_MAX_STREAMS = 8,   /* see q8_streams */
-    VUG_CPU_KC = 1280,         /* maximum elements of a block of a sum */
-    VUG_CPU_LANES = 8,         /* partial sums of a reduction */
-    VUG_CPU_Q8_BLOCK = 32,     /* elements that share a scale in 8 bits */
-    VUG_CPU_Q8_UNIT = 4,       /* blocks of a unit of activations */
-    VUG_CPU_KEY_BLOCK = 64,    /* keys that share one step of the online softmax */
-    VUG_CPU_KEY_SPLIT = 256,   /* keys that are summed apart and then joined (split KV);
+    VUG_CPU_STREAMS = 4,        /* rows of weights that a kernel reads side by side */
+    VUG_CPU_MAX_STREAMS = 8,    /* see q8_streams */
+    VUG_CPU_KC = 1280,          /* maximum elements of a block of a sum */
+    VUG_CPU_LANES = 8,          /* partial sums of a reduction */
+    VUG_CPU_Q8_BLOCK = 32,      /* elements that share a scale in 8 bits */
+    VUG_CPU_Q8_UNIT = 4,        /* blocks of a unit of activations */
+    VUG_CPU_KEY_BLOCK = 64,     /* keys that share one step of the online softmax */
+    VUG_CPU_KEY_SPLIT = 256,    /* keys that are summed apart and then joined (split KV);
                                      splits begin at multiples of this */
 };
 
@@ -251,7 +251,7 @@ const vug_cpu_kernels *vug_cpu_kernels_select(const char *cap);
 /* All sets that run on this machine, slowest ("ref") first; `i` < vug_cpu_kernels_count(). */
 int vug_cpu_kernels_count(void);
 const vug_cpu_kernels *vug_cpu_kernels_at(int i);
-/* Writes the names of all sets, "ref, avx2", into a buffer of at least 64 bytes. */
+/* Writes the names of all sets, "ref, avx2, avx512_vnni", into a buffer of at least 64 bytes. */
 const char *vug_cpu_kernels_names(char *buffer, size_t size);
 /* Writes the processor's brand string into a buffer of at least 64 bytes; "" if unknown. */
 const char *vug_cpu_brand(char *buffer, size_t size);

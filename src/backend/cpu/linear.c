@@ -45,7 +45,8 @@ static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtyp
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype);
-    const int64_t streams = (int64_t)MAX_STREAM_ROWS * MAX_STREAMS; /* for y, see multiply_streams */
+    const int64_t streams =
+            (int64_t)MAX_STREAM_ROWS * MAX_STREAMS; /* for y, see multiply_streams */
     return streams + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
                                                 : vug_cpu_f32_scratch_floats(kind, in));
 }
@@ -112,13 +113,13 @@ static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_g
     const bool panels = uses_panels(kind, g->rows);
     const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
                                                                  : VUG_CPU_STREAMS;
-    return (chunk_size){ .kind = kind,
-                         .panels = panels,
-                         .streams = streams,
-                         .outputs = panels ? CHUNK_OUTPUTS
-                                           : streams * rows_per_run(p, projection, streams),
-                         .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in)
-                                                           : ROW_BLOCK };
+    return (chunk_size){
+        .kind = kind,
+        .panels = panels,
+        .streams = streams,
+        .outputs = panels ? CHUNK_OUTPUTS : streams * rows_per_run(p, projection, streams),
+        .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in) : ROW_BLOCK
+    };
 }
 
 static int64_t row_blocks_of(const vug_cpu_row_group *g, const chunk_size *size)
