@@ -3,7 +3,7 @@
 
 /*
  * The operating system: files, mappings, the machine, clocks. Every `#if` on a
- * platform is in os_*.c and pool.c. All functions are thread-safe.
+ * platform is in os_*.c, pool.c and mutex.c. All functions are thread-safe.
  */
 
 #include "core/bytes.h"
@@ -102,11 +102,13 @@ void vug_discard(void *at, uint64_t bytes);
 /* ---- machine ------------------------------------------------------------- */
 
 int vug_cpu_count(void);             /* physical cores this process may use, >= 1 */
+int vug_logical_cpu_count(void);     /* the same, but siblings of a core count each */
 uint64_t vug_memory_size(void);      /* bytes of physical memory */
 uint64_t vug_memory_available(void); /* bytes that a process could still get without swapping */
 uint64_t vug_memory_peak(void);      /* maximum of resident bytes so far */
 uint64_t vug_memory_resident(void);  /* bytes resident now; 0 when the system does not say */
 double vug_now(void);                /* seconds, monotonic */
+double vug_thread_cpu_time(void);    /* seconds for which the calling thread has run */
 /* Local time as seconds since 1970-01-01 00:00 local time. */
 int64_t vug_local_time(void);
 

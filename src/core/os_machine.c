@@ -53,16 +53,32 @@ static int count_cores(const cpu_set_t *allowed)
  * kernel would throttle all of them for part of every period. */
 static int read_cpu_quota(void)
 {
-    char line[64];
+    char line[64], period_line[64];
     read_line("/sys/fs/cgroup/cpu.max", line, sizeof(line)); /* "MAX PERIOD", or "max PERIOD" */
     char *end;
-    const long long most = strtoll(line, &end, 10);
-    const long long period = end > line ? strtoll(end, NULL, 10) : 0;
+    long long most = strtoll(line, &end, 10);
+    long long period = end > line ? strtoll(end, NULL, 10) : 0;
+    if (!line[0]) { /* control groups of version 1; no limit is -1 */
+        read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof(line));
+        read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period_line, sizeof(period_line));
+        most = strtoll(line, NULL, 10);
+        period = strtoll(period_line, NULL, 10);
+    }
     if (most <= 0 || period <= 0 || most / period >= CPU_SETSIZE)
         return 0;
     return (int)(most / period + (most % period != 0));
 }
 #endif
+
+static int limit_to_quota(long count)
+{
+#if defined(__linux__)
+    const int most = read_cpu_quota();
+    if (most > 0 && most < count)
+        count = most;
+#endif
+    return count > 0 ? (int)count : 1;
+}
 
 /* Hardware threads of one core compete for its arithmetic units, so siblings count once. */
 int vug_cpu_count(void)
@@ -72,11 +88,19 @@ int vug_cpu_count(void)
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
         count = count_cores(&allowed);
-    const int most = read_cpu_quota();
-    if (most > 0 && most < count)
-        count = most;
 #endif
-    return count > 0 ? (int)count : 1;
+    return limit_to_quota(count);
+}
+
+int vug_logical_cpu_count(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        count = CPU_COUNT(&allowed);
+#endif
+    return limit_to_quota(count);
 }
 
 uint64_t vug_memory_size(void)
@@ -159,11 +183,21 @@ uint64_t vug_memory_resident(void)
 #endif
 }
 
-double vug_now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double vug_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double vug_thread_cpu_time(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- the program ---------------------------------------------------------- */

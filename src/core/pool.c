@@ -5,12 +5,15 @@
  * part that no thread has begun. On an idle machine each thread runs its own part, so
  * that a core finds in its caches what it read in the last job. On a busy machine
  * the system may leave a worker without a core for milliseconds; then the other threads
- * run its part, and nobody waits for a thread that does not run.
+ * run its part. A job is over when its parts are finished: a thread that comes later finds
+ * nothing to claim, and touches neither `work` nor `arg`.
  *
- * A decode step is some hundred short jobs with microseconds between them, so workers
- * spin for some hundred microseconds before they sleep: a wake-up through the kernel
- * costs more than most of those jobs. They yield every few spins, because the thread
- * that they wait for may need this very core.
+ * A decode step is some hundred short jobs with microseconds between them, so a waiting
+ * thread spins before it sleeps: a wake-up through the kernel costs more than most of those
+ * jobs. It never yields its core. To the scheduler a thread that yields has used up its time
+ * slice; one that sleeps keeps what is left of it, so that it runs soon after it is woken. While
+ * a worker with unfinished work is without a core, the caller sleeps, and later both run at the
+ * same time: this keeps a pool near its fair share of a busy machine.
  *
  * Workers are not pinned to cores. With as many threads as cores a scheduler spreads
  * them by itself, and the caller's thread, which is not ours to pin, may be moved onto
@@ -24,12 +27,13 @@
 #include <stdatomic.h>
 
 #include "core/mem.h"
+#include "core/os.h"
+#include "core/thread_limit.h"
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
+enum { SPINS = 64 }; /* between two looks at the clock; a spin takes 10 to 50 ns */
 
-enum { SPINS = 100, YIELDS = 39 }; /* a spin takes 20 to 100 ns */
+/* How long threads spin. On a busy machine each spin takes from the pool's share of the cores. */
+static const double spin_s = 250e-6, contended_spin_s = 20e-6;
 
 typedef struct {
     vug_pool *pool;
@@ -41,6 +45,12 @@ typedef struct {
     alignas(64) atomic_uint job;
 } part_claim;
 
+/* Threads that sleep until something happens. */
+typedef struct {
+    pthread_cond_t cond;
+    atomic_int n;
+} sleepers;
+
 struct vug_pool {
     int n; /* threads, including the caller's */
     vug_pool_work *work;
@@ -48,11 +58,17 @@ struct vug_pool {
     atomic_uint job;        /* counts jobs; a change starts one */
     atomic_int n_unclaimed; /* parts of the job that no thread has begun */
     atomic_int n_running;   /* parts that are not finished */
-    atomic_int asleep;      /* threads waiting on `wake` */
     atomic_bool stop;
     part_claim *claim;    /* [n] */
     pthread_mutex_t lock; /* guards sleeping, not the job */
-    pthread_cond_t wake;
+    sleepers caller;
+    sleepers workers;      /* that the next job wakes */
+    sleepers inactive;     /* workers that take no part for now */
+    atomic_int n_active;   /* threads that take part in jobs; those with lower indices */
+    atomic_bool contended; /* other programs use the cores */
+    atomic_bool in_use;    /* a job runs */
+    vug_thread_limit limit;
+    double round_start, round_cpu_start; /* the time, and that of the caller's thread */
     int n_started;
     pthread_t *thread; /* [n - 1] */
     pool_worker *self; /* [n - 1] */
@@ -67,48 +83,65 @@ static void pause_cpu(void)
 #endif
 }
 
-static void yield_cpu(void)
+/* True when thread `index` need not wait any more: a worker for a job, the caller (thread 0) for
+ * the last part of it. */
+static bool is_over(vug_pool *pool, int index, unsigned seen)
 {
-#if defined(__linux__)
-    (void)sched_yield();
-#endif
-}
-
-/* True when the wait is over: a worker waits for a new job, the caller for the last
- * part. */
-static bool is_over(vug_pool *pool, bool caller, unsigned seen)
-{
-    if (caller)
+    if (index == 0)
         return atomic_load(&pool->n_running) == 0;
-    return atomic_load(&pool->job) != seen || atomic_load(&pool->stop);
+    return (atomic_load(&pool->job) != seen && index < atomic_load(&pool->n_active)) ||
+           atomic_load(&pool->stop);
 }
 
-static void wait_until_over(vug_pool *pool, bool caller, unsigned seen)
+static bool spin_until_over(vug_pool *pool, int index, unsigned seen)
 {
-    for (int y = 0; y <= YIELDS; y++) {
+    double start = 0;
+    for (;;) {
         for (int i = 0; i < SPINS; i++) {
-            if (is_over(pool, caller, seen))
-                return;
+            if (is_over(pool, index, seen))
+                return true;
             pause_cpu();
         }
-        yield_cpu();
+        const double now = vug_now();
+        if (start == 0)
+            start = now;
+        if (now - start > (atomic_load(&pool->contended) ? contended_spin_s : spin_s))
+            return false;
     }
+}
+
+static sleepers *sleepers_of(vug_pool *pool, int index)
+{
+    if (index == 0)
+        return &pool->caller;
+    return index < atomic_load(&pool->n_active) ? &pool->workers : &pool->inactive;
+}
+
+static void wait_until_over(vug_pool *pool, int index, unsigned seen)
+{
+    bool over = spin_until_over(pool, index, seen);
+    if (over)
+        return;
     (void)pthread_mutex_lock(&pool->lock);
-    atomic_fetch_add(&pool->asleep, 1);
-    while (!is_over(pool, caller, seen))
-        (void)pthread_cond_wait(&pool->wake, &pool->lock);
-    atomic_fetch_sub(&pool->asleep, 1);
+    while (!over) {
+        sleepers *s = sleepers_of(pool, index);
+        atomic_fetch_add(&s->n, 1);
+        over = is_over(pool, index, seen);
+        if (!over)
+            (void)pthread_cond_wait(&s->cond, &pool->lock);
+        atomic_fetch_sub(&s->n, 1);
+    }
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
 /* Call it after making the condition true. A sleeper has either counted itself before this
  * load, or sees the condition when it takes the lock. */
-static void wake_sleepers(vug_pool *pool)
+static void wake_sleepers(vug_pool *pool, sleepers *s)
 {
-    if (atomic_load(&pool->asleep) == 0)
+    if (atomic_load(&s->n) == 0)
         return;
     (void)pthread_mutex_lock(&pool->lock);
-    (void)pthread_cond_broadcast(&pool->wake);
+    (void)pthread_cond_broadcast(&s->cond);
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
@@ -135,7 +168,7 @@ static void run_parts(vug_pool *pool, unsigned job, int thread)
             continue;
         pool->work(pool->arg, part, pool->n);
         if (atomic_fetch_sub(&pool->n_running, 1) == 1)
-            wake_sleepers(pool);
+            wake_sleepers(pool, &pool->caller);
     }
 }
 
@@ -145,7 +178,7 @@ static void *run_worker(void *arg)
     vug_pool *pool = self->pool;
     unsigned seen = 0;
     for (;;) {
-        wait_until_over(pool, false, seen);
+        wait_until_over(pool, self->index, seen);
         if (atomic_load(&pool->stop))
             return NULL;
         seen = atomic_load(&pool->job);
@@ -161,11 +194,16 @@ vug_status vug_pool_create(int threads, vug_pool **out, vug_err *err)
     if (!pool)
         return VUG_FAIL_NOMEM(err, "worker threads", sizeof(*pool));
     pool->n = threads;
+    atomic_init(&pool->n_active, threads);
+    const int cpus = vug_logical_cpu_count();
+    vug_thread_limit_init(&pool->limit, threads < cpus ? threads : cpus);
     pool->thread = vug_alloc_zero((size_t)threads, sizeof(*pool->thread));
     pool->self = vug_alloc_zero((size_t)threads, sizeof(*pool->self));
     pool->claim = vug_alloc_aligned((size_t)threads * sizeof(*pool->claim));
     (void)pthread_mutex_init(&pool->lock, NULL);
-    (void)pthread_cond_init(&pool->wake, NULL);
+    (void)pthread_cond_init(&pool->workers.cond, NULL);
+    (void)pthread_cond_init(&pool->inactive.cond, NULL);
+    (void)pthread_cond_init(&pool->caller.cond, NULL);
     vug_status st = VUG_OK;
     if (!pool->thread || !pool->self || !pool->claim)
         st = VUG_FAIL_NOMEM(err, "worker threads", (size_t)threads * sizeof(pthread_t));
@@ -189,10 +227,13 @@ void vug_pool_destroy(vug_pool *pool)
     if (!pool)
         return;
     atomic_store(&pool->stop, true);
-    wake_sleepers(pool);
+    wake_sleepers(pool, &pool->workers);
+    wake_sleepers(pool, &pool->inactive);
     for (int i = 0; i < pool->n_started; i++)
         (void)pthread_join(pool->thread[i], NULL);
-    (void)pthread_cond_destroy(&pool->wake);
+    (void)pthread_cond_destroy(&pool->workers.cond);
+    (void)pthread_cond_destroy(&pool->inactive.cond);
+    (void)pthread_cond_destroy(&pool->caller.cond);
     (void)pthread_mutex_destroy(&pool->lock);
     vug_free(pool->thread);
     vug_free(pool->self);
@@ -207,106 +248,45 @@ int vug_pool_threads(const vug_pool *pool)
 
 void vug_pool_run(vug_pool *pool, vug_pool_work *work, void *arg)
 {
-    if (pool->n == 1) {
-        work(arg, 0, 1);
-        return;
+    const bool nested = atomic_exchange(&pool->in_use, true);
+    if (nested || atomic_load(&pool->n_active) == 1) {
+        for (int part = 0; part < pool->n; part++)
+            work(arg, part, pool->n);
+    } else {
+        pool->work = work;
+        pool->arg = arg;
+        atomic_store(&pool->n_unclaimed, pool->n);
+        atomic_store(&pool->n_running, pool->n);
+        const unsigned job = atomic_fetch_add(&pool->job, 1) + 1;
+        wake_sleepers(pool, &pool->workers);
+        run_parts(pool, job, 0);
+        wait_until_over(pool, 0, 0);
     }
-    pool->work = work;
-    pool->arg = arg;
-    atomic_store(&pool->n_unclaimed, pool->n);
-    atomic_store(&pool->n_running, pool->n);
-    const unsigned job = atomic_fetch_add(&pool->job, 1) + 1;
-    wake_sleepers(pool);
-    run_parts(pool, job, 0);
-    wait_until_over(pool, true, 0);
+    if (!nested)
+        atomic_store(&pool->in_use, false);
 }
 
-/* ---- mutex --------------------------------------------------------------- */
-
-struct vug_mutex {
-    pthread_mutex_t handle;
-};
-
-vug_status vug_mutex_create(vug_mutex **out, vug_err *err)
+static void set_active(vug_pool *pool, int n)
 {
-    vug_mutex *mutex = vug_alloc_zero(1, sizeof(*mutex));
-    if (!mutex)
-        return VUG_FAIL_NOMEM(err, "a mutex", sizeof(*mutex));
-    (void)pthread_mutex_init(&mutex->handle, NULL);
-    *out = mutex;
-    return VUG_OK;
-}
-
-void vug_mutex_destroy(vug_mutex *mutex)
-{
-    if (!mutex)
+    if (n == atomic_load(&pool->n_active))
         return;
-    (void)pthread_mutex_destroy(&mutex->handle);
-    vug_free(mutex);
+    (void)pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->n_active, n);
+    (void)pthread_cond_broadcast(&pool->inactive.cond);
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
-void vug_mutex_lock(vug_mutex *mutex)
+void vug_pool_begin_round(vug_pool *pool)
 {
-    (void)pthread_mutex_lock(&mutex->handle);
+    set_active(pool, pool->limit.active);
+    pool->round_start = vug_now();
+    pool->round_cpu_start = vug_thread_cpu_time();
 }
 
-void vug_mutex_unlock(vug_mutex *mutex)
+void vug_pool_end_round(vug_pool *pool, int kind)
 {
-    (void)pthread_mutex_unlock(&mutex->handle);
-}
-
-/* ---- condition variable ------------------------------------------------------------------ */
-
-struct vug_cond {
-    pthread_cond_t handle;
-};
-
-vug_status vug_cond_create(vug_cond **out, vug_err *err)
-{
-    vug_cond *cond = vug_alloc_zero(1, sizeof(*cond));
-    if (!cond)
-        return VUG_FAIL_NOMEM(err, "a condition variable", sizeof(*cond));
-    pthread_condattr_t attributes;
-    (void)pthread_condattr_init(&attributes);
-#if !defined(__APPLE__)
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-#endif
-    (void)pthread_cond_init(&cond->handle, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    *out = cond;
-    return VUG_OK;
-}
-
-void vug_cond_destroy(vug_cond *cond)
-{
-    if (!cond)
-        return;
-    (void)pthread_cond_destroy(&cond->handle);
-    vug_free(cond);
-}
-
-void vug_cond_wait(vug_cond *cond, vug_mutex *mutex)
-{
-    (void)pthread_cond_wait(&cond->handle, &mutex->handle);
-}
-
-void vug_cond_wait_until(vug_cond *cond, vug_mutex *mutex, double time)
-{
-#if defined(__APPLE__)
-    const double left = time - vug_now();
-    if (left <= 0)
-        return;
-    const struct timespec relative = { .tv_sec = (time_t)left,
-                                       .tv_nsec = (long)((left - (double)(time_t)left) * 1e9) };
-    (void)pthread_cond_timedwait_relative_np(&cond->handle, &mutex->handle, &relative);
-#else
-    const struct timespec at = { .tv_sec = (time_t)time,
-                                 .tv_nsec = (long)((time - (double)(time_t)time) * 1e9) };
-    (void)pthread_cond_timedwait(&cond->handle, &mutex->handle, &at);
-#endif
-}
-
-void vug_cond_broadcast(vug_cond *cond)
-{
-    (void)pthread_cond_broadcast(&cond->handle);
+    const double seconds = vug_now() - pool->round_start;
+    const double cpu_s = vug_thread_cpu_time() - pool->round_cpu_start;
+    vug_thread_limit_add(&pool->limit, kind, seconds, seconds - cpu_s);
+    atomic_store(&pool->contended, pool->limit.contended);
 }

@@ -3,6 +3,8 @@
 
 #include "core/pool.h"
 
+#include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MAX_THREADS = 8 };
@@ -126,6 +128,87 @@ static void test_lock(void **state)
     vug_mutex_destroy(NULL);
 }
 
+/* ---- nested jobs, rounds, late threads ------------------------------------------------- */
+
+enum { CHUNKS = 64 };
+
+/* A job whose parts share chunks, as products do. It lives on the caller's stack, and is gone
+ * when the call returns. */
+typedef struct {
+    atomic_int next;
+    int done[CHUNKS]; /* not atomic on purpose, as above */
+    bool sleeps;      /* a part that took a chunk pauses, as if it had lost its core */
+    vug_pool *inner;  /* runs another job on it from each part */
+} chunk_job;
+
+static void run_chunk_job(void *arg, int part, int n_parts)
+{
+    chunk_job *j = arg;
+    for (int i; (i = atomic_fetch_add(&j->next, 1)) < CHUNKS;) {
+        if (j->sleeps && i % 16 == part)
+            (void)usleep(200);
+        j->done[i]++;
+    }
+    if (j->inner) {
+        round_counter inner = { .round = 1, .n_threads = vug_pool_threads(j->inner) };
+        vug_pool_run(j->inner, count_round, &inner);
+        for (int t = 0; t < inner.n_threads; t++)
+            assert_int_equal(inner.calls[t], 1);
+    }
+    assert_true(part < n_parts);
+}
+
+static void run_one(vug_pool *pool, bool sleeps, vug_pool *inner)
+{
+    chunk_job j = { .sleeps = sleeps, .inner = inner };
+    vug_pool_run(pool, run_chunk_job, &j);
+    for (int i = 0; i < CHUNKS; i++)
+        assert_int_equal(j.done[i], 1);
+    memset(&j, 0xa5, sizeof(j)); /* a late thread would find nonsense */
+}
+
+static void test_pool_many_short_jobs(void **state)
+{
+    (void)state;
+    vug_pool *pool = NULL;
+    assert_int_equal(vug_pool_create(MAX_THREADS, &pool, NULL), VUG_OK);
+    for (int r = 0; r < 3000; r++)
+        run_one(pool, r % 300 == 0, NULL);
+    vug_pool_destroy(pool);
+}
+
+static void test_pool_nested(void **state)
+{
+    (void)state;
+    vug_pool *pool = NULL, *other = NULL;
+    assert_int_equal(vug_pool_create(4, &pool, NULL), VUG_OK);
+    assert_int_equal(vug_pool_create(3, &other, NULL), VUG_OK);
+    for (int r = 0; r < 200; r++) {
+        run_one(pool, false, pool);
+        run_one(pool, r % 50 == 0, other);
+    }
+    vug_pool_destroy(pool);
+    vug_pool_destroy(other);
+}
+
+/* Within rounds fewer threads may take part, down to one, and the jobs stay complete. */
+static void test_pool_rounds_of_jobs(void **state)
+{
+    (void)state;
+    vug_pool *pool = NULL;
+    assert_int_equal(vug_pool_create(MAX_THREADS, &pool, NULL), VUG_OK);
+    for (int r = 0; r < 300; r++) {
+        vug_pool_begin_round(pool);
+        for (int i = 0; i < 10; i++)
+            run_one(pool, i == 0 && r % 3 == 0, NULL);
+        vug_pool_end_round(pool, 1 + r % 2);
+        if (r % 100 == 0)
+            (void)usleep(2000);
+    }
+    run_one(pool, true, NULL);
+    vug_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +216,9 @@ int main(void)
         cmocka_unit_test(test_pool_sleeps_and_wakes),
         cmocka_unit_test(test_pool_life),
         cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_pool_many_short_jobs),
+        cmocka_unit_test(test_pool_nested),
+        cmocka_unit_test(test_pool_rounds_of_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

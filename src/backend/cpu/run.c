@@ -219,6 +219,26 @@ static vug_status check_kv(const step_run *r, vug_err *err)
     return VUG_OK;
 }
 
+static vug_status run_nodes(const step_run *r, vug_err *err)
+{
+    const vug_program *p = r->program;
+    for (uint32_t i = 0; i < p->n_steps && !vug_is_cancelled(r->in->cancel); i++) {
+        const vug_cpu_step *step = &p->step[i];
+        const vug_op op = p->graph->node[step->node[0]].op;
+        if (op == VUG_OP_LINEAR)
+            run_linears(r, step);
+        else if (op == VUG_OP_EXPERTS)
+            run_experts(r, step->node[0]);
+        else if (vug_node_shares_cache(&p->graph->node[step->node[0]]))
+            VUG_TRY(run_shared_attention(r, step->node[0], err));
+        else if (op == VUG_OP_ATTENTION)
+            VUG_TRY(run_attention(r, step->node[0], err));
+        else
+            run_rows(r, step->node[0]);
+    }
+    return VUG_OK;
+}
+
 vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
                        const float **output, vug_err *err)
 {
@@ -227,25 +247,13 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
     VUG_TRY(check_kv(&r, err));
     vug_step_positions(in, workspace->position);
     r.n_queries = vug_step_queries(in, workspace->query);
-    const vug_graph *g = program->graph;
     workspace->env.cancel = in->cancel;
-    for (uint32_t i = 0; i < program->n_steps && !vug_is_cancelled(in->cancel); i++) {
-        const vug_cpu_step *step = &program->step[i];
-        const vug_op op = g->node[step->node[0]].op;
-        if (op == VUG_OP_LINEAR)
-            run_linears(&r, step);
-        else if (op == VUG_OP_EXPERTS)
-            run_experts(&r, step->node[0]);
-        else if (vug_node_shares_cache(&g->node[step->node[0]]))
-            VUG_TRY(run_shared_attention(&r, step->node[0], err));
-        else if (op == VUG_OP_ATTENTION)
-            VUG_TRY(run_attention(&r, step->node[0], err));
-        else
-            run_rows(&r, step->node[0]);
-    }
+    vug_pool_begin_round(workspace->env.pool);
+    VUG_TRY(run_nodes(&r, err));
+    vug_pool_end_round(workspace->env.pool, (int)r.tokens);
     if (vug_is_cancelled(in->cancel)) /* some chunks of the last node may not have run */
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        output[i] = value_at(&r, g->output[i].value);
+    for (uint32_t i = 0; i < program->graph->n_outputs; i++)
+        output[i] = value_at(&r, program->graph->output[i].value);
     return VUG_OK;
 }
