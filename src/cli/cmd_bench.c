@@ -9,7 +9,8 @@
  * A decode step reads every weight that one token uses, so the read bandwidth limits it. A prefill
  * multiplies every weight with every token, so the multiply-add rate limits it. Probes measure
  * both limits on the same device with the same threads. The speed of a machine drifts and depends
- * on its other load, so the probes run three times, around the runs, and their median counts.
+ * on its other load, so the probes run three times, around the runs, and the best counts: a
+ * limit that a run exceeds is none.
  *
  * The warm-up fills the whole context, and nothing is allocated after it. The peak memory is read
  * then, before the probes allocate theirs.
@@ -165,13 +166,12 @@ static double decode_fraction(const benchmark *b)
 
 static void evaluate(benchmark *b)
 {
-    double bytes[N_PROBES], flop[N_PROBES];
     for (int i = 0; i < N_PROBES; i++) {
-        bytes[i] = b->probe[i].read_bytes_per_s;
-        flop[i] = b->probe[i].f32_flop_per_s;
+        if (b->probe[i].read_bytes_per_s > b->limits.read_bytes_per_s)
+            b->limits.read_bytes_per_s = b->probe[i].read_bytes_per_s;
+        if (b->probe[i].f32_flop_per_s > b->limits.f32_flop_per_s)
+            b->limits.f32_flop_per_s = b->probe[i].f32_flop_per_s;
     }
-    b->limits.read_bytes_per_s = median(bytes, N_PROBES);
-    b->limits.f32_flop_per_s = median(flop, N_PROBES);
     summarise(&b->prefill);
     summarise(&b->decode);
 }
