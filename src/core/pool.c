@@ -33,7 +33,7 @@
 enum { SPINS = 64 }; /* between two looks at the clock; a spin takes 10 to 50 ns */
 
 /* How long threads spin. On a busy machine each spin takes from the pool's share of the cores. */
-static const double spin_s = 250e-6, contended_spin_s = 20e-6;
+static const double spin_s = 100e-6, contended_spin_s = 20e-6;
 
 typedef struct {
     vug_pool *pool;

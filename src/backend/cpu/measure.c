@@ -10,7 +10,9 @@
 
 enum {
     READ_BYTES = 512 << 20,
+    SMALL_CHUNK = 64 * 1024,
     READ_CHUNK = 256 * 1024,
+    LARGE_CHUNK = 4 << 20,
     PROBES = 3, /* of each kind */
     FMA_ROUNDS = 200 * 1000,
     FMA_CHUNKS = 16, /* of a probe, per thread */
@@ -54,7 +56,7 @@ double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_
 
 static double best_read(const vug_cpu_env *env, const uint8_t *bytes)
 {
-    static const int64_t chunks[] = { 64 * 1024, READ_CHUNK, 4 << 20 };
+    static const int64_t chunks[] = { SMALL_CHUNK, READ_CHUNK, LARGE_CHUNK };
     const int threads = vug_pool_threads(env->pool);
     double best = 0;
     for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
