@@ -250,9 +250,9 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
     workspace->env.cancel = in->cancel;
     vug_pool_begin_round(workspace->env.pool);
     VUG_TRY(run_nodes(&r, err));
-    vug_pool_end_round(workspace->env.pool, (int)r.tokens);
     if (vug_is_cancelled(in->cancel)) /* some chunks of the last node may not have run */
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+    vug_pool_end_round(workspace->env.pool, (int)r.tokens);
     for (uint32_t i = 0; i < program->graph->n_outputs; i++)
         output[i] = value_at(&r, program->graph->output[i].value);
     return VUG_OK;
