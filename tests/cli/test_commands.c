@@ -571,40 +571,6 @@ static void test_template_rejects_bad_messages(void **state)
     refuses(VUG("template", tiny->path, "--messages", "no/such/file"), "no/such/file");
 }
 
-/* ---- embed ------------------------------------------------------------------------- */
-
-static void test_embed_prints_vectors(void **state)
-{
-    const scratch *tiny = *state;
-    captured one = VUG("embed", tiny->path, "hello");
-    captured two = VUG_IN("hello\r\nA", "embed", tiny->path);
-    captured last = VUG("embed", tiny->path, "hello", "--pooling", "last");
-    captured raw = VUG("embed", tiny->path, "hello", "--raw");
-    assert_success(&one);
-    assert_success(&two);
-    /* The first line of two is the only one of one; 64 numbers have 63 spaces between them. */
-    assert_true(one.out.len < two.out.len);
-    assert_memory_equal(two.out.ptr, one.out.ptr, one.out.len);
-    size_t spaces = 0, lines = 0;
-    for (size_t i = 0; i < two.out.len; i++) {
-        spaces += two.out.ptr[i] == ' ';
-        lines += two.out.ptr[i] == '\n';
-    }
-    assert_int_equal(lines, 2);
-    assert_int_equal(spaces, 2 * 63);
-    assert_string_not_equal(last.out.ptr, one.out.ptr);
-    assert_string_not_equal(raw.out.ptr, one.out.ptr);
-    captured_release(&one);
-    captured_release(&two);
-    captured_release(&last);
-    captured_release(&raw);
-    assert_json(VUG("embed", tiny->path, "hello", "--json"), 0, "embeddings");
-    refuses(VUG("embed", tiny->path, ""), "text 0 is empty");
-    refuses(VUG_IN("a\n\nb\n", "embed", tiny->path), "text 1 is empty");
-    refuses(VUG("embed", tiny->path, "a", "--pooling", "most"), "mean|last|cls");
-    refuses(VUG("embed", GOLDEN, "a"), "tokenizer.json");
-}
-
 /* ---- other commands ------------------------------------------------------------------ */
 
 static void test_commands_print_json(void **state)
@@ -799,7 +765,6 @@ int main(void)
         cmocka_unit_test(test_tokenize_reads_long_lines),
         cmocka_unit_test(test_template_renders_messages),
         cmocka_unit_test(test_template_rejects_bad_messages),
-        cmocka_unit_test(test_embed_prints_vectors),
         cmocka_unit_test(test_commands_print_json),
         cmocka_unit_test(test_inspect_prints_text),
         cmocka_unit_test(test_kv_format_is_applied),

@@ -473,7 +473,7 @@ static void ask_once(client *c)
 {
     const int i = (int)help_random(&c->random, PROMPTS);
     const vug_request request = prompt_request(c->f, i, &short_answer);
-    const size_t most = help_random(&c->random, 3 * ANSWER);
+    const size_t most = help_random(&c->random, 3u * ANSWER);
     vug_stream *stream;
     vug_event event = { 0 };
     if (vug_engine_submit(c->engine, &request, &stream, NULL) != VUG_OK) {
