@@ -101,6 +101,7 @@ typedef struct {
 
     int64_t max_tokens;       /* -1: until the context is full */
     int n;                    /* choices per prompt */
+    int min_tokens;           /* of each answer */
     uint64_t seed;            /* if given[VUG_FIELD_seed] */
     vug_sampler_config *bias; /* [n_bias] */
     size_t n_bias;
@@ -110,7 +111,6 @@ typedef struct {
     size_t n_bad_words;
     const char **dry_breaker; /* [n_dry_breakers] the same; NULL: the default */
     size_t n_dry_breakers;
-    int min_tokens;
     vug_str *stop; /* [n_stops], none empty */
     size_t n_stops;
     int32_t *stop_id; /* [n_stop_ids] */
@@ -134,12 +134,12 @@ typedef struct {
     vug_api_thinking thinking;
     int64_t thinking_budget;    /* tokens; -1: no limit */
     vug_str template_variables; /* a JSON object; has enable_thinking if any field decides it */
-    bool no_generation_prompt;  /* omit the tokens that open the answer */
     vug_str prefill; /* text of a last assistant message, which is continued and not part of
                         `messages`; empty: none */
 
-    vug_str cache_salt; /* empty: none */
-    vug_str prediction; /* a text that the answer may repeat; empty: none */
+    vug_str cache_salt;        /* empty: none */
+    vug_str prediction;        /* a text that the answer may repeat; empty: none */
+    bool no_generation_prompt; /* omit the tokens that open the answer */
     bool stream, include_usage, continuous_usage;
     bool echo;
     bool add_special;                /* of tokenize and completion */
