@@ -454,7 +454,7 @@ static void test_bad_requests_are_refused(void **state)
 
 /* ---- threads ---------------------------------------------------------------------- */
 
-enum { CLIENTS = 4, REQUESTS = 15 };
+enum { CLIENTS = 4, REQUESTS = 15, MOST_EVENTS = 3 * ANSWER };
 
 typedef struct {
     const engine_fixture *f;
@@ -473,7 +473,7 @@ static void ask_once(client *c)
 {
     const int i = (int)help_random(&c->random, PROMPTS);
     const vug_request request = prompt_request(c->f, i, &short_answer);
-    const size_t most = help_random(&c->random, 3u * ANSWER);
+    const size_t most = help_random(&c->random, MOST_EVENTS);
     vug_stream *stream;
     vug_event event = { 0 };
     if (vug_engine_submit(c->engine, &request, &stream, NULL) != VUG_OK) {
