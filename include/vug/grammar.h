@@ -22,6 +22,7 @@ typedef enum {
     VUG_GRAMMAR_SCHEMA, /* a JSON schema */
     VUG_GRAMMAR_REGEX,  /* a regular expression that matches the whole text, without anchors */
     VUG_GRAMMAR_GBNF,   /* a grammar as in llama.cpp, starting at the rule "root" */
+    VUG_GRAMMAR_STRICT_SCHEMA, /* a JSON schema whose unknown keywords and formats are errors */
 } vug_grammar_kind;
 
 /* Compiled for one tokenizer, which must outlive the grammar. Threads may share a grammar: its
@@ -32,6 +33,9 @@ VUG_API VUG_MUST_CHECK vug_status vug_grammar_create(vug_grammar_kind kind, cons
                                                      size_t len, const vug_tokenizer *tokenizer,
                                                      vug_grammar **out, vug_err *err);
 VUG_API void vug_grammar_destroy(vug_grammar *grammar);
+/* What is probably a mistake in a schema, such as a misspelled keyword, which is ignored: lines that
+ * each end with '\n'; empty if there is nothing. Lives as long as the grammar. */
+VUG_API const char *vug_grammar_warnings(const vug_grammar *grammar);
 /* The memory of the automaton and of the masks that are cached so far. */
 VUG_API size_t vug_grammar_bytes(const vug_grammar *grammar);
 

@@ -1,5 +1,6 @@
 #include "cli/grammar_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/input.h"
@@ -40,8 +41,12 @@ vug_status vug_grammar_from_options(const vug_options *opt, const vug_model *mod
     const vug_tokenizer *tokenizer = vug_model_tokenizer(model, err);
     if (!tokenizer)
         return VUG_UNSUPPORTED;
-    if (opt->schema)
-        return read_grammar(VUG_GRAMMAR_SCHEMA, opt->schema, tokenizer, out, err);
+    if (opt->schema) {
+        VUG_TRY(read_grammar(opt->strict_schema ? VUG_GRAMMAR_STRICT_SCHEMA : VUG_GRAMMAR_SCHEMA,
+                             opt->schema, tokenizer, out, err));
+        (void)fputs(vug_grammar_warnings(*out), stderr);
+        return VUG_OK;
+    }
     if (opt->grammar)
         return read_grammar(VUG_GRAMMAR_GBNF, opt->grammar, tokenizer, out, err);
     if (opt->regex)

@@ -14,7 +14,11 @@ vug_status vug_grammar_parse(vug_grammar_builder *builder, vug_grammar_kind kind
     switch (kind) {
     case VUG_GRAMMAR_JSON:
         return vug_grammar_parse_schema(builder, vug_str_of("{\"type\":\"object\"}"), root, err);
+    case VUG_GRAMMAR_STRICT_SCHEMA:
+        builder->strict_schemas = true;
+        return vug_grammar_parse_schema(builder, text, root, err);
     case VUG_GRAMMAR_SCHEMA:
+        builder->strict_schemas = false;
         return vug_grammar_parse_schema(builder, text, root, err);
     case VUG_GRAMMAR_REGEX:
         return vug_grammar_parse_regex(builder, text, root, err);
@@ -35,6 +39,13 @@ static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *build
     g->cache = vug_alloc_zero(1, sizeof(*g->cache));
     if (!g->cache)
         return VUG_FAIL_NOMEM(err, "a grammar", sizeof(*g->cache));
+    if (builder->warnings.len > 0) {
+        g->warnings = vug_alloc(builder->warnings.len + 1, 1);
+        if (!g->warnings)
+            return VUG_FAIL_NOMEM(err, "the warnings of a grammar", builder->warnings.len + 1);
+        memcpy(g->warnings, builder->warnings.ptr, builder->warnings.len);
+        g->warnings[builder->warnings.len] = '\0';
+    }
     const size_t n_words = ((size_t)vug_tokenizer_size(g->tokenizer) + 31) / 32;
     return vug_mask_cache_init(g->cache, trie, n_words, err);
 }
@@ -68,7 +79,7 @@ vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t le
     if (st == VUG_OK) {
         st = vug_grammar_compile(builder, root, tokenizer, out, err);
         /* Errors found while parsing say so themselves. */
-        if (st != VUG_OK && kind == VUG_GRAMMAR_SCHEMA)
+        if (st != VUG_OK && (kind == VUG_GRAMMAR_SCHEMA || kind == VUG_GRAMMAR_STRICT_SCHEMA))
             st = vug_fail_within(err, st, "schema");
     }
     vug_grammar_builder_destroy(builder);
@@ -83,7 +94,13 @@ void vug_grammar_destroy(vug_grammar *g)
         vug_mask_cache_release(g->cache);
     vug_free(g->cache);
     vug_automaton_destroy(g->automaton);
+    vug_free(g->warnings);
     vug_free(g);
+}
+
+const char *vug_grammar_warnings(const vug_grammar *g)
+{
+    return g->warnings ? g->warnings : "";
 }
 
 size_t vug_grammar_bytes(const vug_grammar *g)

@@ -20,6 +20,7 @@ struct vug_grammar {
     const vug_tokenizer *tokenizer;
     vug_automaton *automaton;
     vug_mask_cache *cache;
+    char *warnings; /* NULL: none */
 };
 
 struct vug_grammar_state {

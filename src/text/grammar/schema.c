@@ -46,22 +46,26 @@ static void compile_queued(vug_schema_compiler *s)
     }
 }
 
-/* Whether "$schema" names an old draft, as in "http://json-schema.org/draft-07/schema#". */
-static bool is_up_to_draft_7(const vug_jv *root)
+/* Whether "$schema" names a draft, as in "http://json-schema.org/draft-07/schema#". */
+static bool declares_draft(const vug_jv *root, const char *draft)
 {
     const vug_jv *declared = vug_jv_get(root, "$schema");
-    static const char *const drafts[] = { "draft-04/", "draft-06/", "draft-07/" };
-    for (size_t i = 0; vug_jv_is(declared, VUG_JSON_STRING) && i < sizeof(drafts) / sizeof(*drafts);
-         i++)
-        for (size_t at = 0; at < declared->str.len; at++)
-            if (vug_str_starts(vug_str_from(declared->str, at), drafts[i]))
-                return true;
+    for (size_t at = 0; vug_jv_is(declared, VUG_JSON_STRING) && at < declared->str.len; at++)
+        if (vug_str_starts(vug_str_from(declared->str, at), draft))
+            return true;
     return false;
+}
+
+static void read_draft(vug_schema_compiler *s)
+{
+    s->is_draft_4 = declares_draft(s->root, "draft-04/");
+    s->ref_hides_siblings = s->is_draft_4 || declares_draft(s->root, "draft-06/") ||
+                            declares_draft(s->root, "draft-07/");
 }
 
 static void compile_root(vug_schema_compiler *s, vug_schema_set set, vug_grammar_expr *root)
 {
-    s->ref_hides_siblings = is_up_to_draft_7(s->root);
+    read_draft(s);
     *root = vug_schema_set_expr(s, set);
     compile_queued(s);
 }
@@ -150,7 +154,7 @@ static vug_status compile_object_schema(const vug_json_grammar *json,
     s->root = schema;
     const vug_schema_set set = objects_only(s, schema);
     if (vug_schema_ok(s) && parameters) {
-        s->ref_hides_siblings = is_up_to_draft_7(schema);
+        read_draft(s);
         s->in_parameter = json;
         s->json = *parameters;
         *root = set_expr(s, set);

@@ -97,6 +97,7 @@ typedef struct {
     vug_arena arena;
     const vug_jv *root;
     bool ref_hides_siblings; /* up to draft 7, keywords beside a $ref are ignored */
+    bool is_draft_4;         /* identifiers are "id", not "$id" */
     vug_hash_index checked;  /* of entries, by schema */
     vug_schema_entry *entry;
     uint32_t n_entries, max_entries;

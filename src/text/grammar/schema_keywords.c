@@ -19,7 +19,6 @@ typedef enum {
     ITEMS,        /* a schema, or up to draft 2019-09 a list of schemas */
     MAP,          /* from names to schemas */
     DEPENDENCIES, /* from names to schemas or lists of strings */
-    ROOT_ONLY,    /* elsewhere it would change what references resolve to */
     UNSUPPORTED,  /* defined by a draft, but refused here */
 } keyword_value_kind;
 
@@ -61,8 +60,8 @@ typedef enum {
     X("dependentRequired", DEPENDENCIES)    \
     X("dependentSchemas", MAP)              \
     X("nullable", BOOLEAN)                  \
-    X("$id", ROOT_ONLY)                     \
-    X("id", ROOT_ONLY)                      \
+    X("$id", STRING)                        \
+    X("id", ANNOTATION)                     \
     X("$schema", ANNOTATION)                \
     X("$defs", ANNOTATION)                  \
     X("definitions", ANNOTATION)            \
@@ -82,9 +81,9 @@ typedef enum {
     X("discriminator", ANNOTATION)          \
     X("externalDocs", ANNOTATION)           \
     X("xml", ANNOTATION)                    \
-    X("contains", UNSUPPORTED)              \
-    X("minContains", ANNOTATION)            \
-    X("maxContains", ANNOTATION)            \
+    X("contains", SCHEMA)                   \
+    X("minContains", COUNT)                 \
+    X("maxContains", COUNT)                 \
     X("unevaluatedProperties", UNSUPPORTED) \
     X("unevaluatedItems", UNSUPPORTED)      \
     X("$dynamicRef", UNSUPPORTED)           \
@@ -155,7 +154,6 @@ static const char *expected_value(keyword_value_kind kind, const vug_jv *v)
         return v->type == VUG_JSON_NUMBER || v->type == VUG_JSON_BOOL ? NULL : "a number";
     case STRING:
     case FORMAT:
-    case ROOT_ONLY:
         return v->type == VUG_JSON_STRING ? NULL : "a string";
     case STRINGS:
         return are_strings(v) ? NULL : "a list of strings";
@@ -249,11 +247,6 @@ static void check_keyword(vug_schema_compiler *s, const vug_jv *schema, const vu
         check_types(s, member);
     else if (kind == FORMAT)
         check_format(s, schema, member);
-    else if (kind == ROOT_ONLY && schema != s->root && !vug_str_starts(member->str, "#"))
-        vug_schema_fail(s, VUG_UNSUPPORTED, member,
-                        "'%.*s' is supported at the root only: elsewhere it changes what "
-                        "references resolve to",
-                        VUG_STR_ARG(member->key));
 }
 
 /* ---- chains of references -------------------------------------------------------- */

@@ -262,6 +262,10 @@ static bool negate_container_keyword(vug_schema_compiler *s, const vug_jv *schem
     else if (is_items && !is_trivial(m) && !vug_jv_get(schema, "prefixItems"))
         vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
                                  vug_str_of("contains"), m, true);
+    else if (vug_str_is(m->key, "contains") && !vug_jv_get(schema, "minContains") &&
+             !vug_jv_get(schema, "maxContains"))
+        vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
+                                 vug_str_of("items"), m, true);
     else
         return false;
     return true;

@@ -211,10 +211,15 @@ vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case 
         return VUG_EMPTY_EXPR;
     const bool bounded = r.low.given || r.high.given || r.multiple != 1;
     if (!(types & VUG_TYPE_INTEGER)) {
-        if (bounded && !is_empty_range(&r))
+        /* What is a multiple of an integer is an integer. */
+        const bool none =
+                is_empty_range(&r) || (r.scale == 0 && vug_schema_find_keyword(c, "multipleOf"));
+        if (none)
+            return vug_grammar_nothing(s->builder);
+        if (bounded)
             vug_schema_fail(s, VUG_UNSUPPORTED, c.schema[0],
                             "bounds of numbers that must not be integers are not supported");
-        return bounded ? vug_grammar_nothing(s->builder) : fraction_expr(s);
+        return fraction_expr(s);
     }
     if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == 0)
         return s->json.integer;

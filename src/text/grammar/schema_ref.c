@@ -60,9 +60,9 @@ static const vug_jv *find_item(vug_schema_compiler *s, const vug_jv *array, vug_
 }
 
 /* `pointer` begins with '/' and is decoded in place. */
-static const vug_jv *follow_pointer(vug_schema_compiler *s, char *pointer, size_t len)
+static const vug_jv *follow_pointer(vug_schema_compiler *s, const vug_jv *v, char *pointer,
+                                    size_t len)
 {
-    const vug_jv *v = s->root;
     size_t at = 0;
     while (v && at < len) {
         char *token = pointer + at + 1;
@@ -152,23 +152,98 @@ static const vug_jv *find_anchor(vug_schema_compiler *s, const vug_jv *ref, vug_
     return NULL;
 }
 
+/* ---- nested identifiers -------------------------------------------------------------- */
+
+/* The identifier of a schema inside of the root, which makes it the root of references in it. */
+static const vug_jv *find_identifier(const vug_schema_compiler *s, const vug_jv *v)
+{
+    const vug_jv *id = v == s->root || v->type != VUG_JSON_OBJECT
+                               ? NULL
+                               : vug_jv_get(v, s->is_draft_4 ? "id" : "$id");
+    const bool hidden = s->ref_hides_siblings && vug_jv_get(v, "$ref");
+    return vug_jv_is(id, VUG_JSON_STRING) && !vug_str_starts(id->str, "#") && !hidden ? id : NULL;
+}
+
+/* Whether `wanted` is in `v`. `root` becomes the innermost schema with an identifier around it.
+ * Bounded by the depth of the JSON. */
+static bool find_root(vug_schema_compiler *s, const vug_jv *v, // NOLINT(misc-no-recursion)
+                      const vug_jv *wanted, const vug_jv **root)
+{
+    if (v == wanted)
+        return true;
+    for (const vug_jv *m = v->child; m && vug_schema_charge(s, 1); m = m->next) {
+        if (!find_root(s, m, wanted, root))
+            continue;
+        if (*root == s->root && find_identifier(s, v))
+            *root = v;
+        return true;
+    }
+    return false;
+}
+
+/* The schema with this identifier, an absolute one. Bounded by the depth of the JSON. */
+static const vug_jv *find_identified(vug_schema_compiler *s,
+                                     const vug_jv *v, // NOLINT(misc-no-recursion)
+                                     vug_str identifier)
+{
+    const vug_jv *id = find_identifier(s, v), *found = NULL;
+    if (id && vug_str_equal(id->str, identifier))
+        return v;
+    for (const vug_jv *m = v->child; m && !found && vug_schema_charge(s, 1); m = m->next)
+        if (v->type != VUG_JSON_OBJECT || !has_plain_values(m->key))
+            found = find_identified(s, m, identifier);
+    return found;
+}
+
+static bool is_absolute(vug_str uri)
+{
+    for (size_t i = 0; i + 2 < uri.len; i++)
+        if (uri.ptr[i] == ':' && uri.ptr[i + 1] == '/' && uri.ptr[i + 2] == '/')
+            return true;
+    return vug_str_starts(uri, "urn:");
+}
+
+/* The schema that a reference begins at; `fragment` becomes what follows '#'. NULL if it is not in
+ * the root. */
+static const vug_jv *find_start(vug_schema_compiler *s, const vug_jv *ref, vug_str *fragment)
+{
+    const vug_jv *start = s->root;
+    size_t n = 0;
+    while (n < ref->str.len && ref->str.ptr[n] != '#')
+        n++;
+    *fragment = n < ref->str.len ? vug_str_from(ref->str, n + 1) : (vug_str){ 0 };
+    if (n == 0 && ref->str.len > 0) {
+        (void)find_root(s, s->root, ref, &start);
+        return start;
+    }
+    const vug_str identifier = { ref->str.ptr, n };
+    const vug_jv *id = vug_jv_get(s->root, s->is_draft_4 ? "id" : "$id");
+    if (n == 0 || !is_absolute(identifier))
+        return NULL;
+    if (vug_jv_is(id, VUG_JSON_STRING) && vug_str_equal(id->str, identifier))
+        return s->root;
+    return find_identified(s, s->root, identifier);
+}
+
 const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref)
 {
-    if (ref->str.len == 0 || ref->str.ptr[0] != '#') {
+    vug_str fragment;
+    const vug_jv *start = find_start(s, ref, &fragment);
+    if (!start)
         vug_schema_fail(s, VUG_UNSUPPORTED, ref,
                         "'%.*s': references outside of the schema are not supported",
                         VUG_STR_ARG(ref->str));
-        return NULL;
-    }
-    const vug_str fragment = vug_str_from(ref->str, 1);
-    if (fragment.len == 0)
-        return s->root;
+    if (fragment.len == 0 || !vug_schema_ok(s))
+        return start;
     char *pointer = vug_schema_alloc(s, fragment.len, 1);
     const vug_jv *out = NULL;
     size_t n = 0;
-    if (pointer && percent_decode(fragment, pointer, &n))
-        out = pointer[0] == '/' ? follow_pointer(s, pointer, n)
-                                : find_anchor(s, ref, (vug_str){ pointer, n });
+    if (pointer && percent_decode(fragment, pointer, &n)) {
+        if (pointer[0] == '/')
+            out = follow_pointer(s, start, pointer, n);
+        else if (start == s->root)
+            out = find_anchor(s, ref, (vug_str){ pointer, n });
+    }
     if (!out)
         vug_schema_fail(s, VUG_FORMAT, ref, "there is no '%.*s' in the schema",
                         VUG_STR_ARG(ref->str));

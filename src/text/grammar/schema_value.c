@@ -171,6 +171,25 @@ static vug_schema_verdict validate_string(vug_schema_compiler *s, const vug_jv *
                    : VUG_SCHEMA_MAYBE;
 }
 
+static vug_schema_verdict validate_contained(vug_schema_compiler *s,
+                                             const vug_jv *v, // NOLINT(misc-no-recursion)
+                                             const vug_jv *schema)
+{
+    const vug_schema_case c = { &schema, 1 };
+    const vug_jv *contains = vug_jv_get(schema, "contains");
+    uint64_t yes = 0, maybe = 0;
+    for (const vug_jv *m = v->child; m; m = m->next) {
+        const vug_schema_verdict verdict = validate(s, m, contains);
+        yes += verdict == VUG_SCHEMA_YES;
+        maybe += verdict == VUG_SCHEMA_MAYBE;
+    }
+    const uint64_t min = vug_schema_strictest_count(c, "minContains", false, 1);
+    const uint64_t max = vug_schema_strictest_count(c, "maxContains", true, UINT64_MAX);
+    if (yes + maybe < min || yes > max)
+        return VUG_SCHEMA_NO;
+    return yes >= min && yes + maybe <= max ? VUG_SCHEMA_YES : VUG_SCHEMA_MAYBE;
+}
+
 static vug_schema_verdict validate_array(vug_schema_compiler *s,
                                          const vug_jv *v, // NOLINT(misc-no-recursion)
                                          const vug_jv *schema)
@@ -180,6 +199,8 @@ static vug_schema_verdict validate_array(vug_schema_compiler *s,
     const vug_jv *unique = vug_jv_get(schema, "uniqueItems");
     if (unique && unique->boolean && v->n > 1)
         out = verdict_and(out, VUG_SCHEMA_MAYBE);
+    if (vug_jv_get(schema, "contains"))
+        out = verdict_and(out, validate_contained(s, v, schema));
     size_t i = 0;
     for (const vug_jv *m = v->child; m && out != VUG_SCHEMA_NO; m = m->next, i++) {
         const vug_schema_set set = vug_schema_item_set(s, c, i);

@@ -312,6 +312,32 @@ static void test_forced_tokens_of_gemma3(void **state)
     vug_tokenizer_close(t);
 }
 
+/* ---- warnings -------------------------------------------------------------------- */
+
+static void test_schema_warnings(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
+    static const char misspelled[] =
+            "{\"additonalProperties\":false,\"items\":{\"minimun\":1,\"title\":\"\",\"links\":[]}}";
+    vug_grammar *g = grammar_of(VUG_GRAMMAR_SCHEMA, misspelled, t);
+    assert_string_equal(vug_grammar_warnings(g),
+                        "schema: #: the keyword 'additonalProperties' is unknown and ignored; did "
+                        "you mean 'additionalProperties'?\n"
+                        "schema: #/items: the keyword 'minimun' is unknown and ignored; did you "
+                        "mean 'minimum'?\n");
+    vug_grammar_destroy(g);
+    g = grammar_of(VUG_GRAMMAR_SCHEMA, "{\"readonly\":true,\"format\":\"color\",\"comment\":1}", t);
+    assert_string_equal(vug_grammar_warnings(g), "");
+    vug_grammar_destroy(g);
+    static const char *const strict[] = { "{\"readonly\":true}", "{\"format\":\"color\"}" };
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(vug_grammar_create(VUG_GRAMMAR_STRICT_SCHEMA, strict[i], strlen(strict[i]),
+                                            t, &g, NULL),
+                         VUG_UNSUPPORTED);
+    vug_tokenizer_close(t);
+}
+
 /* ---- errors -------------------------------------------------------------------- */
 
 static void test_errors(void **state)
@@ -509,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_forced_tokens),
         cmocka_unit_test(test_forced_tokens_change_backwards),
         cmocka_unit_test(test_forced_tokens_of_gemma3),
+        cmocka_unit_test(test_schema_warnings),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_cancelled_calls),
         cmocka_unit_test(test_work_budget),
