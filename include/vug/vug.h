@@ -222,8 +222,8 @@ typedef struct {
     /* Called at most once, on a thread of the model, if files cannot be written there; or NULL. */
     void (*warn)(void *user, const char *message);
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
-    const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2";
-                              NULL: the best that the machine has */
+    const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2",
+                              "avx512_vnni"; NULL: the best that the machine has */
     const char *draft;   /* a smaller model with the same tokenizer, opened like this one: it writes
                               drafts for speculative decoding; NULL: none; for vug_model_open only */
     const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
