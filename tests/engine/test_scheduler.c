@@ -12,9 +12,9 @@
 
 enum {
     TEXTS = 10,
-    LENGTH = 400,
+    LENGTH = 256,
     THREADS = 8,
-    CALLS = 60, /* of each thread */
+    CALLS = 15, /* of each thread */
 };
 
 /* Texts that share beginnings, as conversations do, and the rows of logits of cold runs. */
@@ -89,7 +89,7 @@ static void forward_once(talker *t, vug_session *s)
     vug_cancel_token cancel = { 0 };
     const vug_forward_options o = { .chunk = (int)help_random(&t->random, 3) * 20,
                                     .cancel = &cancel };
-    if (help_random(&t->random, 10) == 0)
+    if (help_random(&t->random, 6) == 0)
         vug_cancel_token_trigger(&cancel);
     vug_err err = { 0 };
     const vug_status st = vug_session_forward(s, t->c->id[text], n, &o, &err);
@@ -133,16 +133,17 @@ static void check_threads(const char *path, vug_model_options options)
         t[i] = (talker){ .c = &c, .random = (uint64_t)i };
         assert_int_equal(pthread_create(&thread[i], NULL, talk, &t[i]), 0);
     }
-    size_t checked = 0;
+    size_t checked = 0, cancelled = 0;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(thread[i], NULL), 0);
         if (t[i].err.code)
             fail_msg("%s", t[i].err.msg);
         assert_int_equal(t[i].n_wrong, 0);
-        assert_true(t[i].n_cancelled > 0);
+        cancelled += t[i].n_cancelled;
         checked += t[i].n_checked;
     }
     assert_true(checked > THREADS * CALLS / 2);
+    assert_true(cancelled > THREADS);
     end(&c);
 }
 
@@ -151,9 +152,10 @@ static void test_threads_get_the_bits_of_a_cold_run(void **state)
 {
     const char *path = *state;
     for (int slots = 1; slots <= 8; slots += 7) {
-        check_threads(path, (vug_model_options){ .batch = 64, .threads = 2, .slots = slots });
-        check_threads(path, (vug_model_options){
-                                    .batch = 64, .threads = 2, .slots = slots, .kv_memory = 1 });
+        vug_model_options o = { .batch = 64, .threads = slots == 1 ? 2 : 1, .slots = slots };
+        check_threads(path, o);
+        o.kv_memory = 1;
+        check_threads(path, o);
     }
 }
 
