@@ -5,7 +5,11 @@
  * drifts. Prints the median speed without it, the medians of the rounds' ratios, and the drafts.
  * With one thread, processor time does not depend on what else the machine does.
  *
- *     bench_speculation [rounds [threads [model]]]
+ *     bench_speculation [rounds [threads [model [draft model]]]]
+ *     bench_speculation --compare PROMPTS [threads [model [draft model]]]
+ *
+ * --compare generates an answer to each of PROMPTS prompts with and without speculation, every other
+ * one at temperature 0, and fails at the first that differs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +54,7 @@ typedef struct {
 static const bench_task tasks[] = {
     { "JSON from text", object, true, 0, 0 },
     { "a list of JSON records", records, false, 0, 256 },
-    { "repeating code", code, false, 0, 256 },
+    { "text after code", code, false, 0, 256 },
     { "repeating a sentence", echo, true, 0, 0 },
     { "a story, temperature 1", story, true, 1, 0 },
     { "after random tokens, greedy", NULL, false, 0, 256 },
@@ -159,18 +163,39 @@ static void run_round(vug_model *model, const bench_task *task, int round, bench
     vug_generation_release(&g[1]);
 }
 
-int main(int argc, char **argv)
+/* A prompt of its own for each number: a task's text from some place on, or random tokens. */
+static bench_task make_prompt(int number, char *text, size_t size)
 {
-    const int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 11;
-    const vug_model_options options = { .threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0 };
-    vug_model *model;
-    vug_err err;
-    if (rounds < 1 || rounds > MAX_ROUNDS) {
-        (void)fprintf(stderr, "bench_speculation: %d rounds, expected 1 to %d\n", rounds,
-                      MAX_ROUNDS);
-        return 2;
+    const bench_task *from = &tasks[number % N_TASKS];
+    bench_task task = *from;
+    task.temperature = number / N_TASKS % 2 ? 0.9f : 0;
+    task.max_tokens = 48 + number % 64;
+    if (!from->text)
+        return task;
+    const size_t n = strlen(from->text), skipped = (size_t)number * 7 % (n / 2);
+    (void)snprintf(text, size, "%s %d", from->text + skipped, number);
+    task.text = text;
+    return task;
+}
+
+static void compare_answers(vug_model *model, int prompts)
+{
+    size_t n_tokens = 0, n_drafted = 0, n_accepted = 0;
+    for (int i = 0; i < prompts; i++) {
+        char text[1024];
+        bench_result r = { 0 };
+        const bench_task task = make_prompt(i, text, sizeof(text));
+        run_round(model, &task, i % MAX_ROUNDS, &r);
+        n_tokens += r.n_tokens;
+        n_drafted += r.n_drafted;
+        n_accepted += r.n_accepted;
     }
-    check(vug_model_open(argc > 3 ? argv[3] : "models/pebble", &options, &model, &err), &err);
+    printf("%d prompts: the answers are the same; %zu tokens, %zu drafts, %zu accepted\n", prompts,
+           n_tokens, n_drafted, n_accepted);
+}
+
+static int measure(vug_model *model, int rounds)
+{
     bench_result *result = vug_alloc_zero(N_TASKS, sizeof(*result));
     for (int round = 0; result && round < rounds; round++) {
         for (int i = 0; i < N_TASKS; i++)
@@ -185,6 +210,29 @@ int main(int argc, char **argv)
                r->n_drafted, r->n_accepted);
     }
     vug_free(result);
+    return result ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const bool compares = argc > 2 && strcmp(argv[1], "--compare") == 0;
+    argc -= compares;
+    argv += compares;
+    const int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 11;
+    const vug_model_options options = { .threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0,
+                                        .draft = argc > 4 ? argv[4] : NULL };
+    vug_model *model;
+    vug_err err;
+    int result = 0;
+    if (n < 1 || (!compares && n > MAX_ROUNDS)) {
+        (void)fprintf(stderr, "bench_speculation: %d rounds, expected 1 to %d\n", n, MAX_ROUNDS);
+        return 2;
+    }
+    check(vug_model_open(argc > 3 ? argv[3] : "models/pebble", &options, &model, &err), &err);
+    if (compares)
+        compare_answers(model, n);
+    else
+        result = measure(model, n);
     vug_model_close(model);
-    return 0;
+    return result;
 }

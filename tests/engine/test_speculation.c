@@ -15,10 +15,12 @@ static const vug_forward_options none; /* no cancel token */
 
 /* ---- the number of drafts ------------------------------------------------------------- */
 
-/* A machine, and a text whose tokens repeat so that there always is a match. */
+/* A machine, and a text. */
 typedef struct {
-    double extra;   /* what a draft adds to the time of a step, in steps */
-    size_t correct; /* of 100 drafts */
+    double extra;      /* what a draft adds to the time of a step, in steps */
+    size_t correct;    /* of 100 drafts */
+    double model_cost; /* what a model takes to write a draft, in steps; 0: no model, and a text whose
+                          tokens repeat, so that there always is a match */
 } simulation;
 
 /* The time of an answer of `n_tokens` without speculation, divided by that with it. */
@@ -31,13 +33,20 @@ static double simulate(const simulation *sim, vug_speculation *s, size_t n_token
     double seconds = 0;
     assert_in_range(n_tokens, 1, MOST);
     for (size_t i = 0; i < PROMPT + n_tokens; i++)
-        id[i] = (int32_t)(i % PERIOD);
+        id[i] = (int32_t)(sim->model_cost > 0 ? i : i % PERIOD);
     vug_step_costs costs;
     vug_step_costs_init(&costs);
     const vug_speculation_start start = { .costs = &costs, .n_tokens = PROMPT + n_tokens };
     help_ok(vug_speculation_init(s, &start, &err), &err);
     for (size_t n = PROMPT; n < PROMPT + n_tokens; n++) {
-        const size_t k = vug_speculation_draft(s, id, n, draft, VUG_MAX_DRAFT);
+        size_t k = vug_speculation_draft(s, id, n, draft, VUG_MAX_DRAFT);
+        if (sim->model_cost > 0) {
+            k = vug_speculation_ask_model(s, VUG_MAX_DRAFT);
+            const double drafting = 0.01 * sim->model_cost * (double)k;
+            seconds += drafting;
+            if (k > 0)
+                vug_speculation_add_model_drafts(s, k, drafting);
+        }
         const double step = 0.01 * (1 + sim->extra * (double)k);
         vug_speculation_add_step(s, 1, k, true, step);
         seconds += step;
@@ -68,10 +77,25 @@ static void test_some_right_drafts_never_cost_much(void **state)
     for (int extra = 0; extra <= 20; extra++) {
         for (size_t correct = 0; correct <= 100; correct += 5) {
             vug_speculation s;
-            const simulation sim = { extra / 20.0, correct };
+            const simulation sim = { .extra = extra / 20.0, .correct = correct };
             const double gain = simulate(&sim, &s, 1000);
             if (gain < 0.97)
                 fail_msg("%zu %% correct, extra %.2f: %.3f", correct, sim.extra, gain);
+            vug_speculation_release(&s);
+        }
+    }
+}
+
+static void test_drafts_of_a_model_never_cost_much(void **state)
+{
+    (void)state;
+    for (int cost = 1; cost <= 20; cost++) {
+        for (size_t correct = 0; correct <= 100; correct += 5) {
+            vug_speculation s;
+            const simulation sim = { .extra = 0.2, .correct = correct, .model_cost = cost / 20.0 };
+            const double gain = simulate(&sim, &s, 1000);
+            if (gain < 0.97)
+                fail_msg("%zu %% correct, a draft costs %.2f: %.3f", correct, sim.model_cost, gain);
             vug_speculation_release(&s);
         }
     }
@@ -81,10 +105,14 @@ static void test_right_drafts_help(void **state)
 {
     (void)state;
     vug_speculation s;
-    assert_true(simulate(&(simulation){ 0.3, 100 }, &s, 300) > 2);
+    assert_true(simulate(&(simulation){ .extra = 0.3, .correct = 100 }, &s, 300) > 2);
     assert_true(s.n_accepted > 150);
     vug_speculation_release(&s);
-    assert_true(simulate(&(simulation){ 0.02, 60 }, &s, 300) > 1.5);
+    assert_true(simulate(&(simulation){ .extra = 0.02, .correct = 60 }, &s, 300) > 1.5);
+    vug_speculation_release(&s);
+    assert_true(simulate(&(simulation){ .extra = 0.1, .correct = 90, .model_cost = 0.1 }, &s, 300) >
+                1.8);
+    assert_true(s.n_accepted > 150);
     vug_speculation_release(&s);
 }
 
@@ -93,7 +121,7 @@ static void test_drafts_are_tried_again(void **state)
 {
     (void)state;
     vug_speculation s;
-    (void)simulate(&(simulation){ 0.3, 0 }, &s, 1000);
+    (void)simulate(&(simulation){ .extra = 0.3 }, &s, 1000);
     assert_in_range(s.n_drafted, 5, 100);
     vug_speculation_release(&s);
 }
@@ -395,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_drafts_cost_little),
         cmocka_unit_test(test_some_right_drafts_never_cost_much),
+        cmocka_unit_test(test_drafts_of_a_model_never_cost_much),
         cmocka_unit_test(test_right_drafts_help),
         cmocka_unit_test(test_drafts_are_tried_again),
         cmocka_unit_test_prestate(test_drafts_leave_no_trace, window),
