@@ -1,8 +1,10 @@
 /* What long conversations compute again while others take the memory of what they released: chats
- * of 40 turns whose template drops the thinking of earlier turns, and loops of tool calls. */
+ * of 40 turns whose template drops the thinking of earlier turns, and loops of tool calls, also after
+ * a restart with the cache on disk. */
 #include "test.h"
 
 #include "engine_help.h"
+#include "scratch.h"
 
 enum {
     CONTEXT = 8192,
@@ -19,6 +21,8 @@ enum {
 /* The tokens that the next prompts begin with. */
 typedef struct {
     vug_model *model;
+    const char *path;
+    vug_model_options options;
     int32_t id[CONTEXT];
     size_t n;
     uint64_t seed;
@@ -51,12 +55,16 @@ static vug_generation ask(const long_chat *c, const vug_mark *mark, size_t n_mar
     return g;
 }
 
-/* Others run until what the chat released first has been evicted. */
+/* Others run until what the chat released first has been evicted. They have two turns, with marks. */
 static void run_others(const long_chat *c, uint64_t seed)
 {
     long_chat other = { .model = c->model, .seed = 100000 + seed };
+    const vug_mark mark[] = { { SYSTEM, VUG_MARK_SYSTEM },
+                              { 300, VUG_MARK_TURN },
+                              { 310, VUG_MARK_TURN },
+                              { 500, VUG_MARK_TURN } };
     add_tokens(&other, 600);
-    vug_generation g = ask(&other, NULL, 0, 2);
+    vug_generation g = ask(&other, mark, 4, 2);
     vug_generation_release(&g);
 }
 
@@ -67,18 +75,24 @@ static void expect_computed(const vug_generation *g, size_t own, const char *wha
                  g->n_prompt - g->n_cached, g->n_prompt, own);
 }
 
-static long_chat begin_chat(const char *model)
+static long_chat begin_chat(const char *path, const char *cache_dir)
 {
     const vug_model_options o = { .context = CONTEXT, .threads = 1, .batch = 128 };
-    vug_model *m = help_model(model, o);
-    vug_model_options small = o;
+    vug_model *m = help_model(path, o);
+    long_chat c = { .path = path, .options = o, .seed = 1 };
     /* Snapshots get a fourth; others evict what is not pinned. */
-    small.kv_memory = vug_model_describe(m).memory.session_cache;
-    small.kv_memory *= FACTOR;
+    c.options.kv_memory = FACTOR * vug_model_describe(m).memory.session_cache;
+    c.options.cache_dir = cache_dir;
     vug_model_close(m);
-    long_chat c = { .model = help_model(model, small), .seed = 1 };
+    c.model = help_model(path, c.options);
     add_tokens(&c, SYSTEM);
     return c;
+}
+
+static void restart(long_chat *c)
+{
+    vug_model_close(c->model);
+    c->model = help_model(c->path, c->options);
 }
 
 static void take_turn(long_chat *c, int turn)
@@ -112,20 +126,52 @@ static void take_turn(long_chat *c, int turn)
 
 static void chat_long(const char *model)
 {
-    long_chat c = begin_chat(model);
+    long_chat c = begin_chat(model, NULL);
     for (int turn = 0; turn < TURNS; turn++)
         take_turn(&c, turn);
     vug_model_close(c.model);
 }
 
-/* Each request repeats the one before, the call that it made and its result. */
-static void loop_calls(const char *model)
+/* Several chats take turns. */
+static void compete(const char *model)
 {
-    enum { CALLS = 20, CALL = 30, RESULT = 60 };
-    long_chat c = begin_chat(model);
+    enum { CHATS = 2 };
+    long_chat c[CHATS];
+    c[0] = begin_chat(model, NULL);
+    for (uint64_t i = 1; i < CHATS; i++) {
+        c[i] = (long_chat){ .model = c[0].model, .seed = 1 + 50000 * i };
+        add_tokens(&c[i], SYSTEM);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (size_t i = 0; i < CHATS; i++)
+            take_turn(&c[i], turn);
+    }
+    vug_model_close(c[0].model);
+}
+
+static void chat_across_restarts(const char *model)
+{
+    const scratch dir = scratch_make();
+    long_chat c = begin_chat(model, dir.path);
+    for (int turn = 0; turn < TURNS; turn++) {
+        take_turn(&c, turn);
+        if (turn % 10 == 9)
+            restart(&c);
+    }
+    vug_model_close(c.model);
+    scratch_remove(&dir);
+}
+
+/* Each request repeats the one before, the call that it made and its result. */
+static void loop_calls(const char *model, size_t result, int restart_after, const char *cache_dir)
+{
+    enum { CALLS = 20, CALL = 30 };
+    long_chat c = begin_chat(model, cache_dir);
     size_t again = 0, known = 0;
     for (int call = 0; call < CALLS; call++) {
-        add_tokens(&c, RESULT + OPENING);
+        if (call == restart_after)
+            restart(&c);
+        add_tokens(&c, result + OPENING);
         const vug_mark mark[] = { { SYSTEM, VUG_MARK_SYSTEM }, { c.n - 1, VUG_MARK_TURN } };
         vug_generation g = ask(&c, mark, 2, CALL);
         if (call > 0 && g.n_cached < known)
@@ -147,18 +193,45 @@ static void test_chats(void **state)
     chat_long(GOLDEN("gemma4-e"));
 }
 
+static void test_chats_that_compete(void **state)
+{
+    (void)state;
+    compete(GOLDEN("gemma4-e"));
+}
+
+static void test_chats_across_restarts(void **state)
+{
+    (void)state;
+    chat_across_restarts(GOLDEN("gemma3-text"));
+}
+
 static void test_tool_calls(void **state)
 {
     (void)state;
-    loop_calls(GOLDEN("gemma3-text"));
-    loop_calls(GOLDEN("gemma4-e"));
+    loop_calls(GOLDEN("gemma3-text"), 60, -1, NULL);
+    loop_calls(GOLDEN("gemma4-e"), 60, -1, NULL);
+}
+
+/* A restart costs a page at most: what was not whole is not on disk. */
+static void test_tool_calls_across_a_restart(void **state)
+{
+    (void)state;
+    static const char *const model[] = { GOLDEN("gemma3-text"), GOLDEN("gemma4-e") };
+    for (size_t i = 0; i < 2; i++) {
+        const scratch dir = scratch_make();
+        loop_calls(model[i], 200, 10, dir.path);
+        scratch_remove(&dir);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chats),
+        cmocka_unit_test(test_chats_that_compete),
+        cmocka_unit_test(test_chats_across_restarts),
         cmocka_unit_test(test_tool_calls),
+        cmocka_unit_test(test_tool_calls_across_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
