@@ -265,6 +265,14 @@ void vug_kv_sequence_end(vug_kv_sequence *s)
     s->n_tokens = s->n_marks = 0;
 }
 
+uint64_t vug_kv_sequence_held(const vug_kv_sequence *s)
+{
+    uint64_t bytes = 0;
+    for (int g = 0; g < group_count(s); g++)
+        bytes += (uint64_t)(s->end - s->first[g]) * vug_kv_page_bytes(s->pool, g);
+    return bytes;
+}
+
 uint64_t vug_kv_sequence_lacks(const vug_kv_sequence *s, size_t n)
 {
     uint64_t bytes = 0;

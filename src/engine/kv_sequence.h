@@ -72,6 +72,8 @@ void vug_kv_sequence_end(vug_kv_sequence *sequence);
 void vug_kv_sequence_suspend(vug_kv_sequence *sequence);
 /* Begins again with what is still cached of a suspended sequence's tokens. */
 void vug_kv_sequence_resume(vug_kv_sequence *sequence);
+/* Bytes of the pages that the sequence holds, alone or with others. */
+uint64_t vug_kv_sequence_held(const vug_kv_sequence *sequence);
 /* Bytes of the pages that the sequence lacks for its next `n` tokens. */
 uint64_t vug_kv_sequence_lacks(const vug_kv_sequence *sequence, size_t n);
 static inline bool vug_kv_sequence_has_pages(const vug_kv_sequence *sequence)

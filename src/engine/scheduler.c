@@ -263,6 +263,7 @@ static void run_step(vug_scheduler *s)
         check_rows(s);
     vug_mutex_lock(s->lock);
     s->running = false;
+    s->was_step = true;
     s->step_end = 0;
     for (size_t i = 0; i < s->n_parts; i++)
         s->part_of[i]->in_step = false;
@@ -281,7 +282,8 @@ static void run_step(vug_scheduler *s)
 /* Runs a step if its time has come; otherwise waits for a change. */
 static void run_or_wait(vug_scheduler *s)
 {
-    if (s->running || s->readers > 0)
+    /* Steps and those who want the device alone take turns. */
+    if (s->running || s->readers > 0 || (s->n_acquiring > 0 && s->was_step))
         wait_for_change(s);
     else if (s->n_expected > 0 && vug_now() < s->deadline)
         vug_cond_wait_until(s->changed, s->lock, s->deadline);
@@ -513,9 +515,12 @@ vug_cache_stats vug_scheduler_get_cache_stats(vug_scheduler *s)
 
 static void acquire_device(vug_scheduler *s)
 {
+    s->n_acquiring++;
     while (s->running || s->readers > 0)
         vug_cond_wait(s->changed, s->lock);
+    s->n_acquiring--;
     s->running = true;
+    s->was_step = false;
 }
 
 static void release_device(vug_scheduler *s)

@@ -35,18 +35,25 @@ static bool is_better_victim(const vug_scheduled *a, const vug_scheduled *b)
     return a->admitted > b->admitted;
 }
 
+/* Whether `to` may have the pages of another sequence: those of idle ones, and, once it was admitted,
+ * of newer ones that are not part of the step. */
+static bool may_suspend(const vug_scheduler *s, const vug_scheduled *to, const vug_scheduled *other)
+{
+    const bool is_newer = to->admitted && other->admitted > to->admitted;
+    return other != to && vug_kv_sequence_has_pages(&other->kv) && !is_part(s, other) &&
+           (is_idle(other) || is_newer);
+}
+
 /* Takes the pages of the sequence that loses them first, for the sake of `to`. False if all others
  * are older or part of the step. */
 static bool suspend_another(vug_scheduler *s, const vug_scheduled *to)
 {
     vug_scheduled *victim = NULL;
     for (vug_scheduled *other = s->first; other; other = other->next) {
-        const bool may = is_idle(other) || !to->admitted || other->admitted > to->admitted;
-        if (other != to && vug_kv_sequence_has_pages(&other->kv) && !is_part(s, other) && may &&
-            (!victim || is_better_victim(other, victim)))
+        if (may_suspend(s, to, other) && (!victim || is_better_victim(other, victim)))
             victim = other;
     }
-    if (!victim || (!to->admitted && !is_idle(victim)))
+    if (!victim)
         return false;
     vug_kv_sequence_suspend(&victim->kv);
     if (is_idle(victim))
@@ -69,13 +76,35 @@ static uint64_t available_bytes(const vug_model *m)
     return pool.budget - pool.used + vug_prefix_get_stats(m->prefix_tree).evictable;
 }
 
-/* Whether a sequence without pages may begin: all of its prompt fits, and a little more. */
+/* The same with what `to` may take from others. */
+static uint64_t obtainable_bytes(const vug_scheduler *s, const vug_scheduled *to)
+{
+    uint64_t bytes = available_bytes(s->model);
+    for (const vug_scheduled *other = s->first; other; other = other->next)
+        bytes += may_suspend(s, to, other) ? vug_kv_sequence_held(&other->kv) : 0;
+    return bytes;
+}
+
+/* Whether there are pages that `to` may not take, but that become free. */
+static bool others_keep_pages(const vug_scheduler *s, const vug_scheduled *to)
+{
+    for (const vug_scheduled *other = s->first; other; other = other->next) {
+        if (other != to && vug_kv_sequence_has_pages(&other->kv) && !may_suspend(s, to, other))
+            return true;
+    }
+    return s->n_parts > 0 || s->n_reading > 0;
+}
+
+/* Whether a sequence without pages may begin: all of its prompt fits, and a little more. Others keep
+ * their pages if they would lose them in vain. */
 static bool admit(vug_scheduler *s, vug_scheduled *sequence)
 {
     const size_t room = sequence->kv.capacity - sequence->kv.n_tokens;
     const size_t ask = sequence->job->n - sequence->done + ADMIT_TOKENS;
-    while (vug_kv_sequence_lacks(&sequence->kv, ask < room ? ask : room) >
-           available_bytes(s->model)) {
+    const uint64_t lacks = vug_kv_sequence_lacks(&sequence->kv, ask < room ? ask : room);
+    if (lacks > obtainable_bytes(s, sequence) && others_keep_pages(s, sequence))
+        return false;
+    while (lacks > available_bytes(s->model)) {
         if (!suspend_another(s, sequence))
             return !vug_scheduler_must_wait(s, sequence);
     }

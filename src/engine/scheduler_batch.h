@@ -18,6 +18,8 @@ struct vug_scheduler {
     double step_end;     /* when the running step of several sequences will probably end; 0: none */
     double cancelled_at; /* when a call of that step was first seen to be cancelled; 0: none was */
     vug_cancel_token stop_step; /* of that step */
+    int n_acquiring;            /* threads that wait for the device */
+    bool was_step;              /* the device was last used for a step of sequences */
     int n_reading;              /* threads that hold pages to read them from disk */
     int readers;                /* callers that copy rows of logits from the workspace */
     size_t n_expected;          /* sequences that are about to be extended again */
