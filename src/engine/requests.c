@@ -37,7 +37,7 @@ struct vug_stream {
     vug_engine *engine;
     vug_stream *next, **link; /* guarded by the engine's lock */
     vug_tokens prompt;
-    vug_chat_marks marks; /* of messages, unless the options have marks */
+    vug_chat_marks marks;  /* of messages, unless the options have marks */
     char *cache_namespace; /* [namespace_len] */
     size_t namespace_len;
     vug_generate_options options;

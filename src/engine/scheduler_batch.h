@@ -25,7 +25,7 @@ struct vug_scheduler {
     size_t n_expected;          /* sequences that are about to be extended again */
     double deadline;            /* how long the next step waits for them */
     double decode_s;            /* the time of a step without prompts */
-    double per_token_s; /* the time that each token of a prompt adds to a step; 0: not known */
+    double per_token_s;   /* the time that each token of a prompt adds to a step; 0: not known */
     vug_step_costs costs; /* of steps with drafts */
     bool is_alone;        /* at most one sequence was in use when the step was chosen */
     uint64_t n_admitted, n_arrived;

@@ -261,8 +261,9 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
         return false;
     if (r->given[VUG_FIELD_model] && !vug_service_has_name(s, r->model))
         return vug_api_error_unknown_model(error, r->model);
-    if (!vug_api_check_tokens(r, generates || embeds ? count_valid_ids(s) : vug_tokenizer_size(s->tokenizer),
-                              error))
+    if (!vug_api_check_tokens(
+                r, generates || embeds ? count_valid_ids(s) : vug_tokenizer_size(s->tokenizer),
+                error))
         return false;
     if (generates && s->opt.max_tokens && !vug_api_has_token_limit(r) && r->max_tokens < 0)
         r->max_tokens = s->opt.max_tokens;
