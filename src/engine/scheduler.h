@@ -64,9 +64,9 @@ typedef struct vug_scheduled {
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */
-    bool was_alone;  /* while they were computed no other sequence was in use */
     vug_err err;
-    vug_status st; /* of the job */
+    vug_status st;  /* of the job */
+    bool was_alone; /* while the drafts were computed no other sequence was in use */
     bool in_step;
     bool in_use;   /* from begin to pause or end: it is not idle */
     bool expected; /* the caller is about to extend it again */

@@ -112,8 +112,8 @@ INLINE void load_lanes(const float *from, const int rows, tile_lanes *half)
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 4
         for (int i = 0; i < QUADS * HALVES; i++)
-            half[i % HALVES].at[r][i / HALVES] =
-                    _mm512_loadu_ps(from + (ptrdiff_t)r * LANES_OF_ROW + i * LANES_OF_UNIT);
+            half[i % HALVES].at[r][i / HALVES] = _mm512_loadu_ps(
+                    from + (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)i * LANES_OF_UNIT);
     }
 }
 
@@ -123,7 +123,7 @@ INLINE void store_lanes(const tile_lanes *half, const int rows, float *to)
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 4
         for (int i = 0; i < QUADS * HALVES; i++)
-            _mm512_storeu_ps(to + (ptrdiff_t)r * LANES_OF_ROW + i * LANES_OF_UNIT,
+            _mm512_storeu_ps(to + (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)i * LANES_OF_UNIT,
                              half[i % HALVES].at[r][i / HALVES]);
     }
 }
@@ -207,7 +207,7 @@ INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_for
         pair[p].n = n;
         prefetch_group(&pair[p], f);
     }
-    for (int q = 0; q < QUADS; q++) {
+    for (ptrdiff_t q = 0; q < QUADS; q++) {
         /* The compiler knows n in a copy. */
         block_group quad[2] = { pair[2 * q], pair[2 * q + 1] };
         quad[0].n = quad[1].n = n;
@@ -225,8 +225,8 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
     const vug_cpu_q8_unit *x = g->x;
     block_group pair[QUADS * 2];
     block_units u;
-    for (int64_t p = 0; p < QUADS * 2; p++)
-        pair[p] = rows_of(g->w, g->row + 2 * p * g->step, g->row + (2 * p + 1) * g->step, f,
+    for (int p = 0; p < QUADS * 2; p++)
+        pair[p] = rows_of(g->w, g->row + g->step * 2 * p, g->row + g->step * (2 * p + 1), f,
                           &g->w->scales);
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
     for (int64_t first = 0; first < blocks;) {

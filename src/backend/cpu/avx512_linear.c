@@ -93,7 +93,7 @@ INLINE void add_elements(vug_dtype dtype, const sum_block *b, const int rows, in
     weight_pairs w[PAIRS];
 #pragma GCC unroll 2
     for (int p = 0; p < PAIRS; p++)
-        w[p] = load_weights(dtype, b->g->w + i * bytes_of(dtype) + 2 * p * b->g->stride,
+        w[p] = load_weights(dtype, b->g->w + i * bytes_of(dtype) + b->g->stride * 2 * p,
                             b->g->stride, exists);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {

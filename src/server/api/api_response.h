@@ -94,10 +94,10 @@ typedef struct {
     bool single_call;           /* the response ends with its first call */
     bool must_call;             /* text can only be a truncated call, so it is not content */
     bool calls_guarded;         /* by a grammar: they are streamed before they are complete */
+    bool is_last;               /* of a stream: its last event has the timings */
     vug_stop_strings stops;     /* searched for in content, not in thinking and calls */
     vug_buf *events;            /* output of a stream */
     const vug_api_usage *usage; /* so far, of all choices */
-    bool is_last;               /* of a stream: its last event has the timings */
     const vug_tokens *prompt;   /* reported if head->token_ids; NULL: not with this choice */
 
     vug_buf ids;               /* of tokens, as JSON; of a stream: not sent yet */

@@ -86,13 +86,22 @@ const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object
     return NULL;
 }
 
-bool vug_schema_has_pattern(const vug_jv *schema)
+/* Whether the schema or a member of its allOf has a "pattern". */
+static bool has_pattern(const vug_jv *schema)
 {
     const vug_jv *all_of = vug_jv_get(schema, "allOf");
     bool has = vug_jv_get(schema, "pattern");
     for (const vug_jv *m = all_of ? all_of->child : NULL; m && !has; m = m->next)
         has = vug_jv_is(m, VUG_JSON_OBJECT) && vug_jv_get(m, "pattern");
     return has;
+}
+
+/* Libraries such as zod write formats of their own (email, uuid, time) beside the patterns that
+ * define them. Dates mean the same everywhere. */
+bool vug_schema_ignores_format(const vug_jv *schema, const vug_jv *format)
+{
+    return has_pattern(schema) && !vug_str_is(format->str, "date") &&
+           !vug_str_is(format->str, "date-time");
 }
 
 const vug_jv *vug_schema_pattern_properties(const vug_jv *schema)

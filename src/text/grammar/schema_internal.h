@@ -164,8 +164,8 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
 const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword);
 /* Whether the schema `false`, which nothing satisfies, is in the set. */
 bool vug_schema_has_false(vug_schema_set set);
-/* Whether the schema or a member of its allOf has a "pattern". */
-bool vug_schema_has_pattern(const vug_jv *schema);
+/* Whether a format of the schema is only an annotation, because a pattern beside it defines it. */
+bool vug_schema_ignores_format(const vug_jv *schema, const vug_jv *format);
 /* Its patternProperties; NULL if it has none or they are empty. */
 const vug_jv *vug_schema_pattern_properties(const vug_jv *schema);
 /* vug_jv_get for a name from a file: its work is charged. */

@@ -220,7 +220,7 @@ static void check_unknown(vug_schema_compiler *s, const vug_jv *schema, vug_str 
 static void check_format(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *format)
 {
     if (s->builder->strict_schemas && !vug_schema_find_format(format->str) &&
-        !vug_schema_is_number_format(format->str) && !vug_schema_has_pattern(schema))
+        !vug_schema_is_number_format(format->str) && !vug_schema_ignores_format(schema, format))
         vug_schema_fail(s, VUG_UNSUPPORTED, format, "the format '%.*s' is not supported",
                         VUG_STR_ARG(format->str));
 }

@@ -242,7 +242,7 @@ static bool negate_string_keyword(vug_schema_compiler *s, const vug_jv *schema, 
     if (!vug_str_is(m->key, "format"))
         return false;
     /* The grammar of a format may lack some of its texts, so its negation would be too large. */
-    if (vug_schema_find_format(m->str) && !vug_schema_has_pattern(schema))
+    if (vug_schema_find_format(m->str) && !vug_schema_ignores_format(schema, m))
         add_undecided(s, to, VUG_TYPE_STRING, m->key);
     if (vug_schema_is_number_format(m->str))
         add_undecided(s, to, NUMBERS, m->key);

@@ -83,7 +83,7 @@ void vug_schema_add_reference(vug_schema_compiler *s, vug_jv *to, vug_str key, c
                                    negated ? VUG_KEYWORD_NEGATED : VUG_KEYWORD_SAME));
     if (target) {
         v->key = key;
-        target->child = (vug_jv *)(uintptr_t)schema;
+        memcpy(&target->child, &schema, sizeof(void *)); /* drops const: nobody changes it */
     }
 }
 

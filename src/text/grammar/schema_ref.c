@@ -161,7 +161,8 @@ static const vug_jv *find_identifier(const vug_schema_compiler *s, const vug_jv 
                                ? NULL
                                : vug_jv_get(v, s->is_draft_4 ? "id" : "$id");
     const bool hidden = s->ref_hides_siblings && vug_jv_get(v, "$ref");
-    return vug_jv_is(id, VUG_JSON_STRING) && !vug_str_starts(id->str, "#") && !hidden ? id : NULL;
+    const bool names = id && vug_jv_is(id, VUG_JSON_STRING) && !vug_str_starts(id->str, "#");
+    return names && !hidden ? id : NULL;
 }
 
 /* Whether `wanted` is in `v`. `root` becomes the innermost schema with an identifier around it.

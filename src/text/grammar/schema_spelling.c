@@ -6,7 +6,9 @@ enum { MAX_WORD = 32 };
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
 }
 
 static size_t least(size_t a, size_t b, size_t c)

@@ -206,14 +206,12 @@ static void add_format(string_constraints *cs, const vug_jv *at, const vug_schem
         cs->max = UINT64_MAX;
 }
 
-/* Libraries such as zod write the pattern of a format beside its name (email, uuid, ipv4), and in
- * JSON Schema a format is an annotation: if a schema has a pattern, its format is ignored. */
 static void read_conditions(vug_schema_case c, string_constraints *cs)
 {
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *pattern = vug_jv_get(c.schema[i], "pattern");
         const vug_jv *format = vug_jv_get(c.schema[i], "format");
-        const vug_schema_format *f = format && !vug_schema_has_pattern(c.schema[i])
+        const vug_schema_format *f = format && !vug_schema_ignores_format(c.schema[i], format)
                                              ? vug_schema_find_format(format->str)
                                              : NULL;
         const vug_jv *other = vug_jv_get(c.schema[i], VUG_KEYWORD_NOT_PATTERN);
@@ -257,7 +255,8 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
         const uint32_t one[] = { c->search + 2U * c->negated, (uint32_t)c->regex.len };
         vug_buf_append(&key, one, sizeof(one));
         vug_buf_append(&key, c->regex.ptr, c->regex.len);
-        vug_buf_append(&key, &c->values, sizeof(c->values));
+        const void *values = c->values;
+        vug_buf_append(&key, &values, sizeof(values));
     }
     vug_buf_append(&key, "\0\0\0", 3 - (key.len + 3) % 4);
     const uint32_t id = vug_intern_add(&s->string_conditions, (const void *)key.ptr, key.len / 4);

@@ -164,8 +164,9 @@ static vug_schema_verdict validate_string(vug_schema_compiler *s, const vug_jv *
         if (strings_equal(s, m->str, v->str))
             return VUG_SCHEMA_NO;
     /* The grammar of a format may lack some of its texts. */
-    const vug_schema_format *f =
-            format && !vug_schema_has_pattern(schema) ? vug_schema_find_format(format->str) : NULL;
+    const vug_schema_format *f = format && !vug_schema_ignores_format(schema, format)
+                                         ? vug_schema_find_format(format->str)
+                                         : NULL;
     return !f || vug_schema_matches(s, format, vug_str_of(f->regex), false, v->str)
                    ? VUG_SCHEMA_YES
                    : VUG_SCHEMA_MAYBE;
