@@ -3,9 +3,9 @@
 
 /*
  * The interface between the engine and a device: one vtable. A device takes the weights of a
- * model once and compiles fused and planned graphs over them into programs. A kv holds the pages of key/value caches, a workspace the
- * buffers of a step. `run` executes one step over any number of sequences, each of which has its
- * page tables.
+ * model once and compiles fused and planned graphs over them into programs. A kv holds the pages
+ * of key/value caches, a workspace the buffers of a step. `run` executes one step over any number
+ * of sequences, each of which has its page tables.
  *
  * Contract of every backend (architecture, decision 9): a token's row in any output depends,
  * to the bit, only on the tokens of its own sequence up to and including it. It does not

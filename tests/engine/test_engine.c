@@ -465,8 +465,9 @@ typedef struct {
 
 static bool is_prefix(const vug_generation *of, const vug_generation *whole)
 {
-    return of->tokens.n <= whole->tokens.n &&
-           memcmp(of->tokens.id, whole->tokens.id, of->tokens.n * sizeof(int32_t)) == 0;
+    return of->tokens.n == 0 || /* and no ids */
+           (of->tokens.n <= whole->tokens.n &&
+            memcmp(of->tokens.id, whole->tokens.id, of->tokens.n * sizeof(int32_t)) == 0);
 }
 
 static void ask_once(client *c)
