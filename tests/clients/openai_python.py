@@ -1,6 +1,7 @@
 """The `openai` package for Python: create, stream, parse, tools, log-probabilities, errors."""
 
 import asyncio
+import ctypes
 import datetime
 import enum
 import json
@@ -590,11 +591,25 @@ def too_long_is_said_in_the_words_that_agents_look_for():
 
 
 @case
+def embeddings_have_length_one():
+    texts = ["What is vug?", "Why?"]
+    both = client.embeddings.create(model=MODEL, input=texts)  # in base64, without our doing
+    assert [e.index for e in both.data] == [0, 1]
+    for text, e in zip(texts, both.data):
+        assert abs(sum(x * x for x in e.embedding) - 1) < 1e-5
+        alone = client.embeddings.create(model=MODEL, input=text, encoding_format="float")
+        # The decimals are the shortest that stand for the F32 numbers of base64.
+        as_f32 = [ctypes.c_float(x).value for x in alone.data[0].embedding]
+        assert as_f32 == list(e.embedding), text
+    assert both.usage.prompt_tokens == both.usage.total_tokens > 0
+
+
+@case
 def unknown_models_and_paths():
     refused(openai.NotFoundError, 404, "no/such-model", "model", "model_not_found",
             model="no/such-model")
     try:
-        client.embeddings.create(model=MODEL, input="x")
+        client.moderations.create(model=MODEL, input="x")
         raise AssertionError("was not refused")
     except openai.NotFoundError as e:
         assert e.code is None or isinstance(e.code, str)
