@@ -162,6 +162,13 @@ static vug_status forward(random_conversation *c, vug_session *session)
     return c->err.code;
 }
 
+/* Appends the tokens of an answer from `first` on; a cancelled answer may have none. */
+static void append_answer(random_conversation *c, const vug_tokens *answer, size_t first)
+{
+    for (size_t i = first; i < answer->n; i++)
+        c->id[c->n++] = answer->id[i];
+}
+
 /* Generates an answer and appends it; now and then without its beginning, as templates drop the
  * thinking of earlier turns. */
 static vug_status answer(random_conversation *c, vug_session *session, const vug_mark *mark,
@@ -190,14 +197,12 @@ static vug_status answer(random_conversation *c, vug_session *session, const vug
         return c->err.code ? c->err.code : (c->err = err).code;
     c->n_cancelled += g.finish == VUG_FINISH_CANCELLED;
     const size_t before = c->n;
-    memcpy(c->id + c->n, g.tokens.id, g.tokens.n * sizeof(*g.tokens.id));
-    c->n += g.tokens.n;
+    append_answer(c, &g.tokens, 0);
     vug_status st = VUG_OK;
     if (one_in(c, 4)) {
         const size_t dropped = random_below(c, g.tokens.n + 1);
         st = compare_and_cut(c, before);
-        memcpy(c->id + c->n, g.tokens.id + dropped, (g.tokens.n - dropped) * sizeof(*g.tokens.id));
-        c->n += g.tokens.n - dropped;
+        append_answer(c, &g.tokens, dropped);
     }
     vug_generation_release(&g);
     return st == VUG_OK ? c->err.code : st;
