@@ -95,6 +95,7 @@ AVX2   = -mavx2 -mfma -mf16c
 AVX512 = $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) -mavx512bf16 $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
 $(call flags_of,src/core/sha256): EXTRA = $(CRYPTO_CFLAGS)

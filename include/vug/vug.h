@@ -223,14 +223,17 @@ typedef struct {
     void (*warn)(void *user, const char *message);
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2",
-                              "avx512_vnni"; NULL: the best that the machine has */
+                              "avx512_vnni", "avx512_bf16"; NULL: the best that the machine has */
     const char *draft;   /* a smaller model with the same tokenizer, opened like this one: it writes
                               drafts for speculative decoding; NULL: none; for vug_model_open only */
     const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
                               beside the weights if it exists, else "prefill" */
     const char *kv;      /* the element format of KV caches: "f32", "f16", "bf16", "q8"; NULL:
                               the profile's choice, else "f32" */
-    bool lazy;           /* load weights on first use instead of at open */
+    const char *activations; /* how matrix products round their input: "q8" (to 8 bits if the
+                                weights are in blocks), "bf16" (also to BF16 if the weights are BF16)
+                                or "f32" (not at all); NULL: the profile's choice, else "q8" */
+    bool lazy;               /* load weights on first use instead of at open */
     vug_progress_fn *progress;
     void *user; /* passed to progress and warn */
 } vug_model_options;
@@ -272,7 +275,8 @@ typedef struct {
     int64_t context;             /* most tokens in a session */
     int64_t batch;               /* most tokens in one step */
     int threads;
-    const char *kv; /* the element format of KV caches, such as "f32" */
+    const char *kv;          /* the element format of KV caches, such as "f32" */
+    const char *activations; /* as in vug_model_options */
     bool tied_head;
     uint64_t bytes_per_token; /* bytes of weights that are read to decode one token */
     int64_t flop_per_token;   /* in matrix products, for each token of a prompt */

@@ -207,6 +207,7 @@ static void print_report(const benchmark *b, vug_buf *to)
     vug_buf_printf(to, "  weights            %s read per token\n",
                    vug_human_bytes(m->bytes_per_token).text);
     vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
+    vug_buf_printf(to, "  activations        %s\n", m->activations);
     vug_buf_printf(to, "  peak memory        %s\n", vug_human_bytes(b->peak_bytes).text);
     vug_buf_printf(to, "  load time          %.2f s\n", b->load_s);
 }
@@ -257,6 +258,7 @@ static void write_report(const benchmark *b, vug_json_writer *js)
     vug_json_put_i64(js, "batch", b->info.batch);
     vug_json_put_i64(js, "depth", opt->depth);
     vug_json_put_string(js, "kv", b->info.kv);
+    vug_json_put_string(js, "activations", b->info.activations);
     vug_json_put_i64(js, "parameters", b->info.n_parameters);
     vug_json_put_i64(js, "active_parameters", b->info.n_active_parameters);
     vug_json_put_u64(js, "bytes_per_token", b->info.bytes_per_token);

@@ -313,5 +313,6 @@ vug_model_options vug_options_model(const vug_options *opt)
         .draft = opt->draft,
         .profile = opt->profile,
         .kv = opt->kv,
+        .activations = opt->activations,
     };
 }

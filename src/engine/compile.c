@@ -45,7 +45,7 @@ static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
     VUG_TRY(vug_plan_init(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
     c->plan.tile_rows = profile->tile_rows;
     c->plan.kv = profile->kv;
-    c->plan.exact_activations = profile->exact_activations;
+    c->plan.activations = profile->activations;
     return c->backend->compile(m->weights, &c->fused, &c->plan, &c->limits, &c->program, err);
 }
 

@@ -54,7 +54,7 @@ vug_status vug_model_fingerprint(const vug_model *m, vug_prefix_key *out, vug_er
     add_text(&hash, ARITHMETIC_VERSION);
     add_text(&hash, m->backend->name);
     add_text(&hash, vug_kv_format_name(m->profile.kv));
-    add_text(&hash, m->profile.exact_activations ? "f32" : "");
+    add_text(&hash, vug_activations_name(m->profile.activations));
     vug_sha256_add_sized(&hash, (vug_bytes){ (const uint8_t *)graph.ptr, graph.len });
     for (size_t i = 0; i < vug_weights_count(c->weights); i++) {
         const vug_tensor *t = vug_weights_at(c->weights, i);

@@ -157,6 +157,8 @@ static vug_status load_flow_profile(vug_flow_object *flow, const char *folder, v
         flow->profile = flow->model->profile;
     if (flow->model && flow->model->kv_given)
         flow->profile.kv = flow->model->profile.kv;
+    if (flow->model && flow->model->activations_given)
+        flow->profile.activations = flow->model->profile.activations;
     return VUG_OK;
 }
 

@@ -120,8 +120,9 @@ static vug_status report_passes(const vug_flow_object *flow, vug_buf *to, vug_er
         vug_buf_printf(to, "  tiles of at most %d rows\n", flow->profile.tile_rows);
     if (flow->profile.kv)
         vug_buf_printf(to, "  keys and values in %s\n", vug_kv_format_name(flow->profile.kv));
-    if (flow->profile.exact_activations)
-        vug_buf_printf(to, "precision\n  activations in F32\n");
+    if (flow->profile.activations != VUG_ACTIVATIONS_Q8)
+        vug_buf_printf(to, "precision\n  activations in %s\n",
+                       vug_activations_name(flow->profile.activations));
     return report_memory(flow, to, err);
 }
 

@@ -73,7 +73,8 @@ struct vug_model {
     vug_device_weights *weights; /* of every program of the model */
     vug_device_info device_info;
     vug_profile profile;
-    bool kv_given; /* the caller chose profile.kv, which then also applies to flows */
+    bool kv_given;          /* the caller chose profile.kv, which then also applies to flows */
+    bool activations_given; /* the same of profile.activations */
     vug_limits limits;
     vug_step_runner main; /* one row of logits per sequence, and for drafts */
     struct vug_scheduler *scheduler;

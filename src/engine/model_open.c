@@ -169,6 +169,7 @@ static void describe_model(vug_model *m)
         .batch = m->limits.batch,
         .threads = m->device_info.threads,
         .kv = vug_kv_format_name(m->profile.kv),
+        .activations = vug_activations_name(m->profile.activations),
         .tied_head = m->checkpoint.binding.tied,
     };
     describe_weights(m, info);
@@ -245,12 +246,17 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
                                vug_err *err)
 {
     VUG_TRY(vug_profile_load(o->profile, folder, "prefill", &m->profile, err));
-    if (!o->kv)
-        return VUG_OK;
-    m->profile.kv = vug_kv_format_find(vug_str_of(o->kv));
-    m->kv_given = true;
+    m->kv_given = o->kv != NULL;
+    m->activations_given = o->activations != NULL;
+    if (o->kv)
+        m->profile.kv = vug_kv_format_find(vug_str_of(o->kv));
     if (m->profile.kv == VUG_KV_COUNT)
         return VUG_FAIL(err, VUG_ARGUMENT, "kv: '%s', expected %s", o->kv, VUG_KV_FORMAT_NAMES);
+    if (o->activations)
+        m->profile.activations = vug_activations_find(vug_str_of(o->activations));
+    if (m->profile.activations == VUG_ACTIVATIONS_COUNT)
+        return VUG_FAIL(err, VUG_ARGUMENT, "activations: '%s', expected %s", o->activations,
+                        VUG_ACTIVATIONS_NAMES);
     return VUG_OK;
 }
 
@@ -395,6 +401,7 @@ static vug_model_options draft_options(const vug_model_options *o)
                                 .snapshot_percent = o->snapshot_percent,
                                 .isa = o->isa,
                                 .kv = o->kv,
+                                .activations = o->activations,
                                 .lazy = o->lazy,
                                 .progress = o->progress,
                                 .user = o->user };

@@ -6,6 +6,7 @@
  * of up to a given number of tokens. passes/plan_memory.c makes it; backends read it.
  */
 
+#include "ir/activations.h"
 #include "ir/ir.h"
 #include "ir/kv_format.h"
 
@@ -13,11 +14,11 @@
 
 /* All-zero is an empty plan. All values are F32. */
 typedef struct {
-    uint64_t *offset;       /* [nodes of the graph], bytes; owned */
-    uint64_t bytes;         /* of the block */
-    int tile_rows;          /* most rows of queries per tile of attention; 0: the backend chooses */
-    vug_kv_format kv;       /* of the caches */
-    bool exact_activations; /* matrix products never round activations to fewer bits */
+    uint64_t *offset; /* [nodes of the graph], bytes; owned */
+    uint64_t bytes;   /* of the block */
+    int tile_rows;    /* most rows of queries per tile of attention; 0: the backend chooses */
+    vug_kv_format kv; /* of the caches */
+    vug_activations activations;
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

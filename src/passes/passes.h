@@ -21,8 +21,8 @@ typedef struct {
     bool off[VUG_OP_COUNT]; /* disabled fusions, by the operation that they make */
     vug_kv_format kv;       /* of the caches */
     int tile_rows;          /* most rows of queries that attention takes at once; 0: any */
-    bool exact_activations; /* products with weights in blocks are computed in F32, too */
-    uint64_t budget;        /* bytes for weights, caches and buffers; 0: none */
+    vug_activations activations;
+    uint64_t budget; /* bytes for weights, caches and buffers; 0: none */
 } vug_profile;
 
 /* Reads a profile's text; `file` names it in error messages. */

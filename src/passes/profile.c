@@ -47,18 +47,6 @@ static int64_t read_whole(profile_reader *r, const vug_toml_entry *e, int64_t mi
     return e->integer;
 }
 
-/* One of two strings; true for the second. */
-static bool read_choice(profile_reader *r, const vug_toml_entry *e, const char *first,
-                        const char *second)
-{
-    char text[64];
-    (void)snprintf(text, sizeof(text), "\"%s\" or \"%s\"", first, second);
-    const bool is_second = e->type == VUG_TOML_STRING && vug_str_is(e->string, second);
-    if (!is_second && (e->type != VUG_TOML_STRING || !vug_str_is(e->string, first)))
-        fail_value(r, e, text);
-    return is_second;
-}
-
 /* A key that has one valid value so far. */
 static void read_word(profile_reader *r, const vug_toml_entry *e, const char *word)
 {
@@ -118,10 +106,19 @@ static vug_kv_format read_kv(profile_reader *r, const vug_toml_entry *e)
     return kv;
 }
 
+static vug_activations read_activations(profile_reader *r, const vug_toml_entry *e)
+{
+    const vug_activations activations =
+            e->type == VUG_TOML_STRING ? vug_activations_find(e->string) : VUG_ACTIVATIONS_COUNT;
+    if (activations == VUG_ACTIVATIONS_COUNT)
+        fail_value(r, e, VUG_ACTIVATIONS_NAMES);
+    return activations;
+}
+
 static bool read_precision(profile_reader *r, const vug_toml_entry *e)
 {
     if (vug_str_is(e->key, "activations"))
-        r->out->exact_activations = read_choice(r, e, "q8", "f32");
+        r->out->activations = read_activations(r, e);
     else if (vug_str_is(e->key, "kv"))
         r->out->kv = read_kv(r, e);
     else

@@ -95,6 +95,36 @@ static void test_golden_checkpoints_pass(void **state)
     vug_arena_release(&arena);
 }
 
+/* Activations in BF16 change logits, but not with the kernels, the threads or the chunks. */
+static void test_bf16_activations(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "gemma3-text", "qwen2", "gemma4-moe" };
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        char *path = vug_path_join(FOLDER, models[i]);
+        char *reference = vug_path_join(path, "reference.safetensors");
+        float *first = NULL;
+        for (int row = 0; row < vug_cpu_kernels_count(); row++) {
+            vug_model *m =
+                    help_model(path, (vug_model_options){ .isa = vug_cpu_kernels_at(row)->name,
+                                                          .threads = 1 + row % 2,
+                                                          .activations = "bf16" });
+            vug_verification v = { 0 };
+            vug_err err = { 0 };
+            assert_string_equal(vug_model_describe(m).activations, "bf16");
+            help_ok(vug_model_verify(m, reference, 0, &v, &err), &err);
+            assert_true(v.chunked_identical && v.stepwise_identical);
+            assert_true(v.max_abs > v.tolerance);
+            assert_true(fabs(v.mean_kl) < 0.01);
+            compare_logits(m, &first);
+            vug_model_close(m);
+        }
+        vug_free(first);
+        vug_free(reference);
+        vug_free(path);
+    }
+}
+
 /* ---- references that differ or lie ------------------------------------------------- */
 
 enum { T = 9, V = 384 };
@@ -304,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_checkpoints_pass),
+        cmocka_unit_test(test_bf16_activations),
         cmocka_unit_test(test_comparison_numbers_are_right),
         cmocka_unit_test(test_logits_of_some_positions),
         cmocka_unit_test(test_bad_references_are_refused),

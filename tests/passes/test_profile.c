@@ -39,19 +39,23 @@ static void test_every_key(void **state)
     assert_int_equal(profile.kv, VUG_KV_Q8);
     assert_int_equal(profile.tile_rows, 5);
     assert_int_equal(profile.budget, (uint64_t)3 << 30);
-    assert_true(profile.exact_activations);
+    assert_int_equal(profile.activations, VUG_ACTIVATIONS_F32);
     help_ok(vug_profile_read(vug_str_of("[fusion]\nnorm_rope = false\n[memory]\nbudget = 77"),
                              "p.toml", &profile, &err),
             &err);
     assert_true(profile.off[VUG_OP_NORM_ROPE] && !profile.off[VUG_OP_GEGLU]);
     assert_int_equal(profile.budget, 77);
-    assert_false(profile.exact_activations);
+    assert_int_equal(profile.activations, VUG_ACTIVATIONS_Q8);
     help_ok(vug_profile_read(vug_str_of("[precision]\nactivations = \"q8\""), "p.toml", &profile,
                              &err),
             &err);
-    assert_false(profile.exact_activations);
+    assert_int_equal(profile.activations, VUG_ACTIVATIONS_Q8);
     assert_int_equal(profile.tile_rows, 0);
     assert_int_equal(profile.kv, VUG_KV_F32);
+    help_ok(vug_profile_read(vug_str_of("[precision]\nactivations = \"bf16\""), "p.toml", &profile,
+                             &err),
+            &err);
+    assert_int_equal(profile.activations, VUG_ACTIVATIONS_BF16);
 }
 
 static void test_keys_that_are_refused(void **state)
@@ -74,7 +78,7 @@ static void test_keys_that_are_refused(void **state)
         { "[precision]\nkv = 8",
           "line 2: precision.kv must be \"f32\", \"f16\", \"bf16\" or \"q8\"" },
         { "[precision]\nactivations = 32",
-          "line 2: precision.activations must be \"q8\" or \"f32\"" },
+          "line 2: precision.activations must be \"q8\", \"bf16\" or \"f32\"" },
         { "[precision]\nweights = \"f32\"",
           "line 2: unknown key 'weights' in [precision]; its keys: activations, kv" },
         { "[weights]\npacking = \"panels\"",
@@ -177,7 +181,7 @@ static void test_profile_beside_the_weights_is_used(void **state)
     text = passes_of(m, scratch_at(&dir, "other.toml").path);
     assert_contains(text.ptr, "  norm_rope  0 of 16 matches fused: off in the profile\n");
     assert_contains(text.ptr, "attention\n  tiles of at most 2 rows\n");
-    assert_contains(text.ptr, "precision\n  activations in F32\n");
+    assert_contains(text.ptr, "precision\n  activations in f32\n");
     assert_contains(text.ptr, "\n  the budget is 4194.3 MB\n");
     vug_text_release(&text);
     vug_model_close(m);
@@ -285,7 +289,8 @@ static void test_no_profile_changes_a_result(void **state)
                     models[k], (vug_model_options){ .isa = isa[i % 2], .profile = path.path });
             assert_int_equal(m->profile.tile_rows, m->main.compiled.plan.tile_rows);
             assert_int_equal(m->main.compiled.plan.tile_rows, rows[i / 2]);
-            assert_int_equal(m->main.compiled.plan.exact_activations, i / 2 == 2);
+            assert_int_equal(m->main.compiled.plan.activations,
+                             i / 2 == 2 ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8);
             float *logits = help_alone(m, id, N);
             help_same_bits(logits, want, vocab);
             vug_free(logits);

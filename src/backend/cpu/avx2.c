@@ -369,6 +369,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx2 = {
         [VUG_DTYPE_MLX_FP4] = &vug_avx2_mlx_fp4,
     },
     .q8_streams = VUG_CPU_STREAMS,
+    .pairs = &vug_avx2_pairs,
     .prefetch = vug_avx2_prefetch,
     .tile_rows = 6,
     .tile = vug_avx2_tile,

@@ -35,6 +35,8 @@ void vug_avx2_decode_bf16(const uint8_t *src, float by, float *dst, int64_t n);
 void vug_avx2_pack_f32(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
 void vug_avx2_pack_f16(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
 void vug_avx2_pack_bf16(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
+void vug_avx2_round_bf16(const float *x, int64_t n, uint16_t *out);
+extern const vug_cpu_pair_kernels vug_avx2_pairs;
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 
 extern const vug_cpu_block_format vug_avx2_q4_0, vug_avx2_q4_1, vug_avx2_q5_0, vug_avx2_q5_1,

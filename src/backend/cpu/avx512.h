@@ -12,6 +12,8 @@ void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_q8_values(int rows, const vug_cpu_tile *t);
+float vug_avx512_probe_fma(int64_t rounds, double *flop);
+extern const vug_cpu_pair_kernels vug_avx512_pairs, vug_avx512_bf16_pairs;
 extern const vug_cpu_format vug_avx512_f32, vug_avx512_f16, vug_avx512_bf16;
 
 extern const vug_cpu_block_format vug_avx512_q4_0, vug_avx512_q4_1, vug_avx512_q5_0,

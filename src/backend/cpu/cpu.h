@@ -9,6 +9,7 @@
 #include "backend/cpu/kernels.h"
 #include "core/cancel.h"
 #include "core/pool.h"
+#include "ir/activations.h"
 
 struct vug_device {
     const vug_cpu_kernels *kernels;
@@ -22,7 +23,7 @@ typedef struct {
     float *scratch;                 /* [threads][scratch_floats], aligned to 64 bytes */
     int64_t scratch_floats;         /* a multiple of 16 */
     float *shared;                  /* one block for all threads, used by one job at a time */
-    bool exact;                     /* never quantize activations to 8 bits */
+    vug_activations activations;    /* of matrix products */
     const vug_cancel_token *cancel; /* of the running step; may be NULL */
 } vug_cpu_env;
 
@@ -117,6 +118,7 @@ typedef struct {
 typedef enum {
     VUG_CPU_KERNEL_DIRECT,  /* in F32, by kernels that read the format */
     VUG_CPU_KERNEL_DECODED, /* in F32, after rows of weights were decoded */
+    VUG_CPU_KERNEL_PAIRS,   /* BF16 weights with activations in BF16 */
     VUG_CPU_KERNEL_Q8,      /* with activations quantized to 8 bits */
 } vug_cpu_kernel_kind;
 
@@ -125,11 +127,12 @@ int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, i
 
 /* The forms of x that the products of a job read. */
 typedef struct {
-    bool f32; /* in lane order */
-    bool q8;  /* quantized to 8 bits */
+    bool f32;   /* in lane order */
+    bool pairs; /* rounded to BF16, and these pairs in lane order */
+    bool q8;    /* quantized to 8 bits */
 } vug_cpu_input_formats;
-/* Adds what products with weights of `dtype` read. */
-void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
+/* Adds what products with weights [..,in] of `dtype` read. */
+void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype, int64_t in,
                                      vug_cpu_input_formats *to);
 /* Floats of shared memory for a job of `rows` rows; false on overflow. */
 bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows, int64_t in,

@@ -37,6 +37,11 @@ static bool has_avx512_vnni(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vnni");
 }
+
+static bool has_avx512_bf16(void)
+{
+    return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
+}
 #endif
 
 static const kernel_set sets[] = {
@@ -44,6 +49,7 @@ static const kernel_set sets[] = {
 #if defined(__x86_64__)
     { &vug_cpu_kernels_avx2, has_avx2 },
     { &vug_cpu_kernels_avx512_vnni, has_avx512_vnni },
+    { &vug_cpu_kernels_avx512_bf16, has_avx512_bf16 },
 #endif
 };
 

@@ -70,9 +70,9 @@ static bool linear_floats(const vug_cpu_env *env, const vug_cpu_experts_job *job
     vug_cpu_input_formats in = { 0 }, down = { 0 };
     uint64_t down_floats;
     for (int64_t e = 0; e < job->n; e++) {
-        vug_cpu_linear_add_input_format(env, job->gate[e].dtype, &in);
-        vug_cpu_linear_add_input_format(env, job->up[e].dtype, &in);
-        vug_cpu_linear_add_input_format(env, job->down[e].dtype, &down);
+        vug_cpu_linear_add_input_format(env, job->gate[e].dtype, job->width, &in);
+        vug_cpu_linear_add_input_format(env, job->up[e].dtype, job->width, &in);
+        vug_cpu_linear_add_input_format(env, job->down[e].dtype, job->hidden, &down);
     }
     if (!vug_cpu_linear_shared_floats(&in, pairs, job->width, floats) ||
         !vug_cpu_linear_shared_floats(&down, pairs, job->hidden, &down_floats))

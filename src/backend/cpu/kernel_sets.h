@@ -7,7 +7,9 @@
 #include "backend/cpu/kernels.h"
 
 extern const vug_cpu_kernels vug_cpu_kernels_ref;
-extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx512_vnni; /* x86-64 only */
+/* x86-64 only */
+extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx512_vnni,
+        vug_cpu_kernels_avx512_bf16;
 
 /* The quantized formats that have kernels. */
 /* clang-format off */
@@ -18,6 +20,9 @@ extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx512_vnni; 
     ROW(MLX2) ROW(MLX3) ROW(MLX4) ROW(MLX5) ROW(MLX6) ROW(MLX8) \
     ROW(MLX_FP4)
 /* clang-format on */
+
+/* ref_pairs.c */
+extern const vug_cpu_pair_kernels vug_ref_pairs;
 
 /* ref_blocks.c: kernels for any quantized format, from vug_matrix_block. */
 extern const vug_cpu_block_format vug_ref_block_format;

@@ -83,7 +83,7 @@ typedef void vug_cpu_tile_fn(int rows, const vug_cpu_tile *t);
 /* y [rows,4]: row r is W [4,k] x[r]. The kernel may prefetch what follows each row of weights in
  * memory, which is likely to be needed next. */
 typedef struct {
-    const float *const *x; /* [rows] of [k] */
+    const float *const *x; /* [rows] of [k], floats or pairs of BF16 */
     int rows;
     const uint8_t *w;
     float *y;
@@ -100,6 +100,23 @@ typedef struct {
     void (*pack)(const uint8_t *w, int64_t stride, int rows, int64_t k, float *panel);
     void (*gemm)(const vug_cpu_gemm *g);
 } vug_cpu_format;
+
+/*
+ * BF16 weights with activations in BF16. Elements are taken in pairs: pair i holds elements 2 i and
+ * 2 i + 1. In the order of sums above a pair takes the place of an element, and
+ *
+ *     s = fma(x[2 i + 1], w[2 i + 1], s);  s = fma(x[2 i], w[2 i], s)
+ *
+ * that of s = fma(x, w, s). In these steps operands and results below 2^-126 count as a zero of
+ * their sign. This is what the instruction VDPBF16PS computes (Intel's manual, volume 2C).
+ */
+typedef struct {
+    /* out [n] = x [n] to nearest, ties to even; a NaN stays one, below 2^-126 it is a zero. */
+    void (*round)(const float *x, int64_t n, uint16_t *out);
+    vug_cpu_format format; /* pack and gemm, where k counts pairs; decode is NULL */
+    int tile_rows;         /* maximum rows of a tile, at most VUG_CPU_MAX_TILE_ROWS */
+    vug_cpu_tile_fn *tile; /* A and B are pairs */
+} vug_cpu_pair_kernels;
 
 /*
  * Quantized weights in blocks of 32 (quant/matrix.h: vug_matrix_block) are multiplied with a
@@ -188,6 +205,7 @@ typedef struct {
     const char *description;                            /* shown to users */
     const vug_cpu_format *format[VUG_DTYPE_COUNT];      /* NULL: not a float format */
     const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* NULL: not a quantized format */
+    const vug_cpu_pair_kernels *pairs;
 
     int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
 
@@ -251,7 +269,7 @@ const vug_cpu_kernels *vug_cpu_kernels_select(const char *cap);
 /* All sets that run on this machine, slowest ("ref") first; `i` < vug_cpu_kernels_count(). */
 int vug_cpu_kernels_count(void);
 const vug_cpu_kernels *vug_cpu_kernels_at(int i);
-/* Writes the names of all sets, "ref, avx2, avx512_vnni", into a buffer of at least 64 bytes. */
+/* Writes the names of all sets, "ref, avx2, avx512_vnni, avx512_bf16", into a buffer of at least 64 bytes. */
 const char *vug_cpu_kernels_names(char *buffer, size_t size);
 /* Writes the processor's brand string into a buffer of at least 64 bytes; "" if unknown. */
 const char *vug_cpu_brand(char *buffer, size_t size);

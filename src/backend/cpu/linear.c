@@ -31,37 +31,49 @@ enum {
     ROWS_PER_PACK = 4,
 };
 
-_Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_F32_STREAM_ROWS, "chunks fit the scratch");
+_Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_FLOAT_STREAM_ROWS, "chunks fit the scratch");
 
 /* ---- kinds of kernels ------------------------------------------------------ */
 
-static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtype)
+/* Rows of an odd number of elements are no pairs. */
+static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
+    if (dtype == VUG_DTYPE_BF16 && env->activations == VUG_ACTIVATIONS_BF16 && in % 2 == 0)
+        return VUG_CPU_KERNEL_PAIRS;
     if (env->kernels->format[dtype])
         return VUG_CPU_KERNEL_DIRECT;
-    return env->kernels->block[dtype] && !env->exact ? VUG_CPU_KERNEL_Q8 : VUG_CPU_KERNEL_DECODED;
+    return env->kernels->block[dtype] && env->activations != VUG_ACTIVATIONS_F32
+                   ? VUG_CPU_KERNEL_Q8
+                   : VUG_CPU_KERNEL_DECODED;
 }
 
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
-    const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype);
+    const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype, in);
     const int64_t streams =
             (int64_t)MAX_STREAM_ROWS * MAX_STREAMS; /* for y, see multiply_streams */
     return streams + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
-                                                : vug_cpu_f32_scratch_floats(kind, in));
+                                                : vug_cpu_float_scratch_floats(kind, in));
 }
 
-void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype,
+void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype, int64_t in,
                                      vug_cpu_input_formats *to)
 {
-    const bool q8 = kernel_kind_of(env, dtype) == VUG_CPU_KERNEL_Q8;
-    to->f32 |= !q8;
-    to->q8 |= q8;
+    const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype, in);
+    to->q8 |= kind == VUG_CPU_KERNEL_Q8;
+    to->pairs |= kind == VUG_CPU_KERNEL_PAIRS;
+    to->f32 |= kind != VUG_CPU_KERNEL_Q8 && kind != VUG_CPU_KERNEL_PAIRS;
 }
 
 static int64_t lane_ordered_floats(int64_t rows, int64_t in)
 {
     return vug_cpu_round_up(rows * in, VUG_CPU_CACHE_LINE);
+}
+
+/* A row has in / 2 pairs, each as large as a float. */
+static int64_t pair_floats(int64_t rows, int64_t in)
+{
+    return lane_ordered_floats(rows, in / 2);
 }
 
 bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t rows, int64_t in,
@@ -71,6 +83,7 @@ bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t 
     if (!vug_mul_size((uint64_t)rows, (uint64_t)in, &n) || n > INT64_MAX / 256)
         return false;
     *floats = (uint64_t)((formats->f32 ? lane_ordered_floats(rows, in) : 0) +
+                         (formats->pairs ? 2 * pair_floats(rows, in) : 0) +
                          (formats->q8 ? vug_cpu_q8_input_floats(rows, in) : 0));
     return true;
 }
@@ -95,7 +108,7 @@ static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projectio
 
 static bool uses_panels(vug_cpu_kernel_kind kind, int64_t rows)
 {
-    return kind != VUG_CPU_KERNEL_Q8 && rows > VUG_CPU_F32_STREAM_ROWS;
+    return kind != VUG_CPU_KERNEL_Q8 && rows > VUG_CPU_FLOAT_STREAM_ROWS;
 }
 
 /* How projection `m` of a group is cut. */
@@ -109,7 +122,7 @@ typedef struct {
 static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int m)
 {
     const vug_cpu_projection *projection = &g->projection[m];
-    const vug_cpu_kernel_kind kind = kernel_kind_of(p->env, projection->w.dtype);
+    const vug_cpu_kernel_kind kind = kernel_kind_of(p->env, projection->w.dtype, p->job->in);
     const bool panels = uses_panels(kind, g->rows);
     const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
                                                                  : VUG_CPU_STREAMS;
@@ -169,7 +182,9 @@ static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
                                    .single = g->rows == 1,
                                    .panels = size.panels,
                                    .streams = size.streams,
-                                   .stride = row_bytes(&projection->w) };
+                                   .stride = row_bytes(&projection->w),
+                                   .k = size.kind == VUG_CPU_KERNEL_PAIRS ? p->job->in / 2
+                                                                          : p->job->in };
 }
 
 /* ---- streams -------------------------------------------------------------- */
@@ -183,7 +198,7 @@ static void multiply_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_c
     if (c->kind == VUG_CPU_KERNEL_Q8)
         vug_cpu_q8_streams(p, c, first, step, scratch, y);
     else
-        vug_cpu_f32_streams(p, c, first, step, scratch, y);
+        vug_cpu_float_streams(p, c, first, step, scratch, y);
     for (int64_t r = 0; r < c->rows; r++) {
         for (int64_t i = 0; i < (step ? c->streams : 1); i++)
             to[r * c->projection->out + i * step] = y[r * c->streams + i];
@@ -213,8 +228,8 @@ static void pack_rows(void *arg, int thread, int n_threads)
         for (int64_t t = i * ROWS_PER_PACK; t < (i + 1) * ROWS_PER_PACK && t < p->job->rows; t++) {
             while (t >= g->first + g->rows)
                 g++;
-            if (p->lane_ordered && g->rows > VUG_CPU_F32_STREAM_ROWS)
-                vug_cpu_f32_pack_input(p, t);
+            if (p->lane_ordered || p->bf16)
+                vug_cpu_float_pack_input(p, g, t);
             if (p->units)
                 vug_cpu_q8_pack_input(p, g, t);
         }
@@ -227,19 +242,25 @@ static void pack_input(vug_cpu_linear_run *p)
     vug_cpu_input_formats formats = { 0 };
     bool panels = false;
     for (int64_t g = 0; g < p->job->n_groups; g++) {
-        panels |= p->job->group[g].rows > VUG_CPU_F32_STREAM_ROWS;
+        panels |= p->job->group[g].rows > VUG_CPU_FLOAT_STREAM_ROWS;
         for (int m = 0; m < p->job->n; m++)
             vug_cpu_linear_add_input_format(p->env, p->job->group[g].projection[m].w.dtype,
-                                            &formats);
+                                            p->job->in, &formats);
     }
     float *shared = p->env->shared;
     if (formats.f32 && panels) {
         p->lane_ordered = shared;
         shared += lane_ordered_floats(p->job->rows, p->job->in);
     }
+    if (formats.pairs) {
+        p->bf16 = (uint16_t *)(void *)shared;
+        shared += pair_floats(p->job->rows, p->job->in);
+        p->ordered_pairs = shared;
+        shared += pair_floats(p->job->rows, p->job->in);
+    }
     if (formats.q8)
         p->units = (vug_cpu_q8_unit *)(void *)shared;
-    if (p->lane_ordered || p->units)
+    if (p->lane_ordered || p->bf16 || p->units)
         vug_cpu_parallel_for(p->env, &p->queue, (p->job->rows + ROWS_PER_PACK - 1) / ROWS_PER_PACK,
                              p->job->rows * p->job->in, pack_rows, p);
 }
@@ -252,7 +273,7 @@ static void run_chunks(void *arg, int thread, int n_threads)
     for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
         const vug_cpu_linear_chunk c = chunk_at(p, i);
         if (c.panels)
-            vug_cpu_f32_panels(p, &c, scratch);
+            vug_cpu_float_panels(p, &c, scratch);
         else
             run_streams(p, &c, scratch);
     }

@@ -1,7 +1,7 @@
 #ifndef VUG_BACKEND_CPU_LINEAR_H
 #define VUG_BACKEND_CPU_LINEAR_H
 
-/* linear.c cuts a job into chunks; linear_f32.c and linear_q8.c compute a chunk. */
+/* linear.c cuts a job into chunks; linear_float.c and linear_q8.c compute a chunk. */
 
 #include "backend/cpu/cpu.h"
 
@@ -13,7 +13,7 @@ enum {
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most rows of a chunk with weights in F32, F16 or BF16 that are read as streams. */
-    VUG_CPU_F32_STREAM_ROWS = 12,
+    VUG_CPU_FLOAT_STREAM_ROWS = 12,
 };
 
 typedef struct {
@@ -23,6 +23,8 @@ typedef struct {
     vug_cpu_work_queue queue;
     /* x in the forms that the job reads, in shared memory; NULL: no product reads it. */
     float *lane_ordered;    /* for panels */
+    uint16_t *bf16;         /* [rows,in] rounded to BF16 */
+    float *ordered_pairs;   /* its pairs, for panels */
     vug_cpu_q8_unit *units; /* x in 8 bits: those of row r of the job begin at r times the units
                                of a row, those of a chunk's rows are side by side */
 } vug_cpu_linear_run;
@@ -37,6 +39,7 @@ typedef struct {
     bool panels;    /* weights are packed to panels, not read as streams */
     int streams;    /* rows of weights that are read side by side */
     int64_t stride; /* bytes of a row of weights */
+    int64_t k;      /* elements of a row, or pairs */
 } vug_cpu_linear_chunk;
 
 /* Row `r` of the job. */
@@ -71,17 +74,18 @@ static inline int vug_cpu_panel_outputs(const vug_cpu_linear_chunk *c, int64_t o
 }
 
 /* Stores row `t` of the job, which is in group `g`, in the form that the kernels read. */
-void vug_cpu_f32_pack_input(const vug_cpu_linear_run *p, int64_t t);
+void vug_cpu_float_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);
 void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);
 /* Outputs first, first + step, .. of all rows of a chunk: y [rows,streams]. */
-void vug_cpu_f32_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
-                         int64_t step, float *scratch, float *y);
+void vug_cpu_float_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
+                           int64_t first, int64_t step, float *scratch, float *y);
 void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t first,
                         int64_t step, float *scratch, float *y);
 /* A chunk in panels. */
-void vug_cpu_f32_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
+void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
+                          float *scratch);
 /* Floats of scratch that these functions need. */
-int64_t vug_cpu_f32_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
+int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
 int64_t vug_cpu_q8_scratch_floats(void);
 /* Rows of a chunk with quantized weights. */
 int64_t vug_cpu_q8_row_block(int64_t in);

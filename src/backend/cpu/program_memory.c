@@ -49,7 +49,7 @@ static vug_status size_caches(vug_program *p, vug_err *err)
 /* Enough of an environment to ask for sizes. */
 static vug_cpu_env sizing_env(const vug_program *p)
 {
-    return (vug_cpu_env){ .kernels = p->device->kernels, .exact = p->plan->exact_activations };
+    return (vug_cpu_env){ .kernels = p->device->kernels, .activations = p->plan->activations };
 }
 
 static void require_floats(int64_t *floats, uint64_t needed)
@@ -78,7 +78,7 @@ static vug_status size_linears(vug_program *p, vug_err *err)
         for (int i = 0; i < step->n; i++) {
             const vug_node *w = vug_graph_at(g, g->node[step->node[i]].in[1]);
             const vug_dtype dtype = p->weight[w->at.param.slot].dtype;
-            vug_cpu_linear_add_input_format(&env, dtype, &formats);
+            vug_cpu_linear_add_input_format(&env, dtype, in, &formats);
             require_floats(&p->scratch_floats,
                            (uint64_t)vug_cpu_linear_scratch_floats(&env, dtype, in));
         }

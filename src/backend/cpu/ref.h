@@ -26,6 +26,8 @@ float vug_ref_silu(float x);
 
 /* The sum of s [8], in the order in which kernels add the lanes of a vector. */
 float vug_ref_sum_lanes(const float *s);
+/* To the nearest BF16, ties to even; below 2^-126 a zero. */
+uint16_t vug_ref_round_bf16(float x);
 /* One element of a row of weights. */
 float vug_ref_decode_element(vug_dtype dtype, const uint8_t *row, int64_t i);
 

@@ -23,7 +23,7 @@ vug_status vug_cpu_workspace_create(const vug_program *program, vug_workspace **
                              .scratch = (float *)(void *)(block + layout->scratch),
                              .scratch_floats = program->scratch_floats,
                              .shared = (float *)(void *)(block + layout->shared),
-                             .exact = program->plan->exact_activations };
+                             .activations = program->plan->activations };
     ws->visible = (vug_cpu_range *)(void *)(block + layout->visible);
     ws->position = (int32_t *)(void *)(block + layout->position);
     ws->query = (vug_span *)(void *)(block + layout->query);

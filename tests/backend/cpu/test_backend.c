@@ -145,7 +145,9 @@ static float *evaluate(const help_graph *m, const vug_node *node, float *const *
     if (node->op == VUG_OP_LINEAR) {
         const vug_weight *w = &m->weight[vug_graph_at(&m->graph, node->in[1])->at.param.slot];
         vug_matrix matrix = { w->dtype, w->data, first->shape.dim[1], w->scales };
-        float *decoded = m->plan.exact_activations ? block_weights_decoded(&matrix, width) : NULL;
+        float *decoded = m->plan.activations == VUG_ACTIVATIONS_F32
+                                 ? block_weights_decoded(&matrix, width)
+                                 : NULL;
         if (decoded)
             matrix = matrix_over(VUG_DTYPE_F32, (uint8_t *)decoded, matrix.columns);
         vug_ref_linear(in[0], TOKENS, &matrix, width, out);
@@ -192,7 +194,7 @@ static model_result *expected_of(bool exact)
 {
     model_result *want = vug_alloc(1, sizeof(*want));
     help_graph m = help_small_model(false);
-    m.plan.exact_activations = exact;
+    m.plan.activations = exact ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8;
     float **value = vug_alloc_zero(m.graph.n, sizeof(*value));
     assert_non_null(want);
     assert_non_null(value);
@@ -251,7 +253,7 @@ static void test_exact_activations(void **state)
     model_result *want = expected_of(true), *rounded = expected();
     assert_memory_not_equal(want->logits, rounded->logits, sizeof(want->logits));
     help_graph m = help_small_model(true);
-    m.plan.exact_activations = true;
+    m.plan.activations = VUG_ACTIVATIONS_F32;
     backend_setup s = help_backend_setup(&m, NULL, 2);
     check_result(&s, TOKENS, want, "F32, one step");
     check_result(&s, 1, want, "F32, token by token");

@@ -20,7 +20,8 @@ enum { Q8 = VUG_CPU_Q8_BLOCK, MAX_IN = 4096 };
 static vug_cpu_env env_of(const vug_cpu_kernels *kernels, int threads, bool exact)
 {
     enum { SHARED = 1 << 20 }; /* floats; more than any job here needs */
-    vug_cpu_env env = { .kernels = kernels, .exact = exact };
+    vug_cpu_env env = { .kernels = kernels,
+                        .activations = exact ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8 };
     for (int i = 0; i < block_format_count(); i++) {
         const int64_t n = vug_cpu_linear_scratch_floats(&env, block_format(i), MAX_IN);
         env.scratch_floats = n > env.scratch_floats ? n : env.scratch_floats;
@@ -309,7 +310,7 @@ static void test_job_stays_in_its_memory(void **state)
             float *scratch = env.scratch, *shared = env.shared;
             vug_cpu_input_formats formats = { 0 };
             uint64_t floats;
-            vug_cpu_linear_add_input_format(&env, w.dtype, &formats);
+            vug_cpu_linear_add_input_format(&env, w.dtype, w.columns, &formats);
             assert_true(vug_cpu_linear_shared_floats(&formats, rows, w.columns, &floats));
             env.scratch_floats = vug_cpu_linear_scratch_floats(&env, w.dtype, w.columns);
             env.scratch = guarded_floats((size_t)env.scratch_floats * 2);
@@ -329,7 +330,7 @@ static void test_job_stays_in_its_memory(void **state)
             block_weights_free(&w, 0);
         }
     }
-    vug_cpu_input_formats all = { true, true };
+    vug_cpu_input_formats all = { .f32 = true, .q8 = true };
     uint64_t floats;
     assert_false(vug_cpu_linear_shared_floats(&all, INT64_MAX, 32, &floats));
     assert_false(vug_cpu_linear_shared_floats(&all, 1 << 20, (int64_t)1 << 50, &floats));
