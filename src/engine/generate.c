@@ -1,11 +1,7 @@
-/* Generation: samples a token, decodes it, extends the session, and repeats that until the answer
- * ends. */
+/* Generation: adds a token, extends the session, and repeats that until the answer ends. */
 #include "core/cancel.h"
-#include "core/stop_strings.h"
-#include "engine/constraints.h"
 #include "engine/draft_model.h"
-#include "engine/sampler.h"
-#include "engine/speculation.h"
+#include "engine/generation_state.h"
 
 /* For prompts without marks: more tokens than templates use at the end of a prompt to open the
  * answer. */
@@ -16,192 +12,8 @@ enum {
     DEFAULT_ANSWER = 1024, /* tokens that an answer without max_tokens is expected to have */
 };
 
-/* The state of one generation. */
-typedef struct {
-    vug_session *session;
-    const vug_generate_options *o;
-    vug_sampler sampler;
-    int32_t *stop; /* [n_stop] every stop token, if there is a min_tokens */
-    size_t n_stop;
-    vug_constraints constraints;
-    vug_speculation speculation;
-    bool speculates;
-    vug_session *draft;   /* of the draft model; NULL: not begun, or there is none */
-    bool draft_is_read;   /* it has read the prompt */
-    bool has_draft;       /* the model has a draft model, which has not failed yet */
-    vug_decoder *decoder; /* NULL without a tokenizer */
-    size_t cap;           /* of out->tokens */
-    vug_arena arena;      /* of the stop strings */
-    vug_stop_strings stop_strings;
-    vug_buf shown; /* the text of a piece up to what may begin a stop string */
-    vug_buf text;
-    vug_logprob top[VUG_MAX_TOP_LOGPROBS];
-    vug_generation *out;
-} generation_state;
-
-static bool is_among(int32_t id, const int32_t *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (list[i] == id)
-            return true;
-    }
-    return false;
-}
-
-/* Whether it is one of the model's stop tokens. */
-static bool is_stop(const generation_state *g, int32_t id)
-{
-    const vug_checkpoint *c = &g->session->model->checkpoint;
-    return !g->o->ignore_stop && is_among(id, c->stop, c->n_stop);
-}
-
-static vug_status append_token(generation_state *g, int32_t id, vug_err *err)
-{
-    vug_tokens *t = &g->out->tokens;
-    int32_t *grown = vug_grow_array(t->id, &g->cap, t->n + VUG_MAX_DRAFT, sizeof(*grown));
-    if (!grown)
-        return VUG_FAIL_NOMEM(err, "the answer", (t->n + 1) * sizeof(*grown));
-    t->id = grown;
-    t->id[t->n++] = id;
-    return VUG_OK;
-}
-
-/* Passes a piece to the caller; false when the caller ends the generation. */
-static bool deliver_piece(generation_state *g, vug_piece *piece)
-{
-    vug_buf_append(&g->text, piece->text, piece->len);
-    return !g->o->on_piece || g->o->on_piece(piece, g->o->user);
-}
-
-/* Cuts the text of a piece before a stop string, and before what may become one. */
-static void cut_stop_string(generation_state *g, vug_piece *piece)
-{
-    if (g->stop_strings.n == 0)
-        return;
-    g->shown.len = 0;
-    (void)vug_stop_strings_push(&g->stop_strings, piece->text, piece->len, &g->shown);
-    piece->text = g->shown.ptr;
-    piece->len = g->shown.len;
-}
-
-static vug_status init_stop_strings(generation_state *g, vug_err *err)
-{
-    const size_t n = g->o->n_stop_strings;
-    if (n == 0)
-        return VUG_OK;
-    vug_str *text = vug_arena_alloc(&g->arena, n, sizeof(*text));
-    if (!text)
-        return VUG_FAIL_NOMEM(err, "the stop strings", n * sizeof(*text));
-    for (size_t i = 0; i < n; i++) {
-        text[i] = vug_str_of(g->o->stop_string[i]);
-        if (text[i].len == 0 || text[i].len > UINT16_MAX)
-            return VUG_FAIL(err, VUG_ARGUMENT, "stop string %zu has %zu bytes, expected 1 to %d", i,
-                            text[i].len, UINT16_MAX);
-    }
-    if (!vug_stop_strings_init(&g->stop_strings, text, n, &g->arena))
-        return VUG_FAIL_NOMEM(err, "the stop strings", n * sizeof(*text));
-    return VUG_OK;
-}
-
-/* Lists the stop tokens that min_tokens excludes. */
-static vug_status list_stops(generation_state *g, vug_err *err)
-{
-    const vug_checkpoint *c = &g->session->model->checkpoint;
-    const size_t own = g->o->ignore_stop ? 0 : c->n_stop;
-    if (g->o->min_tokens == 0)
-        return VUG_OK;
-    g->stop = vug_alloc(own + g->o->n_stop, sizeof(*g->stop));
-    if (!g->stop)
-        return VUG_FAIL_NOMEM(err, "the stop tokens", (own + g->o->n_stop) * sizeof(*g->stop));
-    for (size_t i = 0; i < own + g->o->n_stop; i++)
-        g->stop[g->n_stop++] = i < own ? c->stop[i] : g->o->stop[i - own];
-    return VUG_OK;
-}
-
-/* Samples a token that is allowed. Stop tokens count as not allowed before min_tokens, unless
- * nothing else may follow. */
-static vug_status sample_token(generation_state *g, const uint32_t *allowed, int32_t *id,
-                               vug_err *err)
-{
-    const bool early = g->out->tokens.n < (size_t)g->o->min_tokens;
-    const vug_sampler_mask any = { .allowed = allowed };
-    const vug_sampler_mask no_stop = { allowed, g->stop, g->n_stop };
-    const float *logits = vug_session_logits(g->session);
-    *id = early ? vug_sampler_sample(&g->sampler, logits, &no_stop) : -1;
-    if (*id < 0)
-        *id = vug_sampler_sample(&g->sampler, logits, &any);
-    if (*id < 0)
-        return VUG_FAIL(err, VUG_UNSUPPORTED,
-                        "no token may follow: the allowed tokens, the banned ones and the grammar "
-                        "exclude all");
-    return VUG_OK;
-}
-
-/* Chooses the next token; -1 if none is allowed. `*ended`: it is not part of the answer. The
- * caller's stop tokens always end the answer. The model's do so only if the constraints allow it
- * and did not force the token: the text that closes the thinking may itself be a stop token. */
-static vug_status choose_token(generation_state *g, int32_t *id, bool *ended, vug_err *err)
-{
-    vug_next_token next;
-    VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
-    *ended = next.ended;
-    *id = next.forced;
-    if (next.ended)
-        return VUG_OK;
-    if (next.forced < 0)
-        VUG_TRY(sample_token(g, next.allowed, id, err));
-    *ended = is_among(*id, g->o->stop, g->o->n_stop);
-    if (*ended || next.forced >= 0 || !is_stop(g, *id))
-        return VUG_OK;
-    VUG_TRY(vug_constraints_on_stop(&g->constraints, ended, err));
-    return *ended ? VUG_OK : choose_token(g, id, ended, err);
-}
-
-static vug_piece token_piece(generation_state *g, int32_t id)
-{
-    vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)g->o->n_top };
-    const int64_t usable = g->sampler.model.n_usable;
-    if ((int64_t)piece.n_top > usable)
-        piece.n_top = (size_t)usable;
-    if (g->o->logprobs || g->o->n_top)
-        piece.logprob = vug_compute_logprobs(&g->sampler.candidates, vug_session_logits(g->session),
-                                             usable, id, g->top, piece.n_top);
-    return piece;
-}
-
-/* Generates a token; `*more` is false when the generation ends with it. */
-static vug_status generate_token(generation_state *g, bool *more, vug_err *err)
-{
-    const vug_generate_options *o = g->o;
-    int32_t id;
-    bool ended;
-    VUG_TRY(choose_token(g, &id, &ended, err));
-    *more = !ended;
-    if (ended) {
-        g->out->finish = VUG_FINISH_STOP;
-        if (o->report_stop && id >= 0) {
-            vug_piece stop = token_piece(g, id);
-            stop.is_stop = true;
-            (void)deliver_piece(g, &stop);
-        }
-        return VUG_OK;
-    }
-    vug_piece piece = token_piece(g, id);
-    VUG_TRY(append_token(g, id, err));
-    VUG_TRY(vug_sampler_accept(&g->sampler, id, err));
-    if (g->decoder)
-        VUG_TRY(vug_decoder_push(g->decoder, id, &piece.text, &piece.len, err));
-    cut_stop_string(g, &piece);
-    *more = deliver_piece(g, &piece) && !g->stop_strings.found;
-    VUG_TRY(vug_constraints_accept(&g->constraints, id, err));
-    *more = *more && !(o->parser && vug_response_parser_is_stopped(o->parser));
-    if (!*more)
-        g->out->finish = g->stop_strings.found ? VUG_FINISH_STOP : VUG_FINISH_CALLBACK;
-    return VUG_OK;
-}
-
 /* Whether another token may follow while `pending` tokens are not in the cache yet. */
-static bool has_room(const generation_state *g, size_t pending)
+static bool has_room(const vug_generation_state *g, size_t pending)
 {
     const int64_t held = (int64_t)(vug_session_length(g->session) + pending);
     return held < g->session->model->info.context &&
@@ -210,7 +22,7 @@ static bool has_room(const generation_state *g, size_t pending)
 
 /* Lets the draft model write drafts; returns their number. If it fails, the answer goes on without
  * it. */
-static size_t ask_draft_model(generation_state *g, int32_t *draft, size_t n)
+static size_t ask_draft_model(vug_generation_state *g, int32_t *draft, size_t n)
 {
     const double start = vug_now();
     if (!g->draft)
@@ -227,7 +39,7 @@ static size_t ask_draft_model(generation_state *g, int32_t *draft, size_t n)
 
 /* Writes drafts behind the answer's tokens, of which `pending` are not in the cache yet, and
  * returns their number. */
-static size_t draft_tokens(generation_state *g, size_t pending)
+static size_t draft_tokens(vug_generation_state *g, size_t pending)
 {
     const vug_tokens *t = &g->out->tokens;
     const vug_token_history *history = &g->sampler.history;
@@ -247,7 +59,7 @@ static size_t draft_tokens(generation_state *g, size_t pending)
 }
 
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
-static vug_status extend_answer(generation_state *g, size_t pending, vug_err *err)
+static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err *err)
 {
     vug_session *s = g->session;
     const vug_tokens *t = &g->out->tokens;
@@ -268,13 +80,13 @@ static vug_status extend_answer(generation_state *g, size_t pending, vug_err *er
 }
 
 /* Forced tokens go through the model together, unless their log-probabilities are requested. */
-static vug_status decode_loop(generation_state *g, vug_err *err)
+static vug_status decode_loop(vug_generation_state *g, vug_err *err)
 {
     const bool together = !g->o->logprobs && !g->o->n_top;
     for (bool more = true; more;) {
         size_t pending = 0;
         do {
-            VUG_TRY(generate_token(g, &more, err));
+            VUG_TRY(vug_generation_add_token(g, &more, err));
             pending += more;
         } while (more && together && has_room(g, pending) &&
                  vug_constraints_is_forced(&g->constraints));
@@ -286,28 +98,6 @@ static vug_status decode_loop(generation_state *g, vug_err *err)
         }
         VUG_TRY(extend_answer(g, pending, err));
     }
-    return VUG_OK;
-}
-
-/* Delivers text that was waiting for the rest of a character or of a stop string. A caller that
- * ended the generation gets it in the answer's text only. */
-static vug_status flush_text(generation_state *g, vug_err *err)
-{
-    vug_piece piece = { .token = -1 };
-    if (!g->decoder)
-        return VUG_OK;
-    VUG_TRY(vug_decoder_finish(g->decoder, &piece.text, &piece.len, err));
-    cut_stop_string(g, &piece);
-    if (g->stop_strings.n > 0) {
-        vug_stop_strings_flush(&g->stop_strings, &g->shown);
-        VUG_TRY(vug_buf_ok(&g->shown, err));
-        piece.text = g->shown.ptr;
-        piece.len = g->shown.len;
-    }
-    if (g->out->finish == VUG_FINISH_CALLBACK)
-        vug_buf_append(&g->text, piece.text, piece.len);
-    else if (piece.len)
-        (void)deliver_piece(g, &piece);
     return VUG_OK;
 }
 
@@ -323,7 +113,7 @@ static void mark_branches(vug_session *s, size_t n, const vug_generate_options *
 }
 
 /* Reports the drafts, and keeps what the next answer can use. */
-static void end_speculation(const generation_state *g)
+static void end_speculation(const vug_generation_state *g)
 {
     const vug_speculation *s = &g->speculation;
     g->out->n_drafted = s->n_drafted;
@@ -335,12 +125,12 @@ static void end_speculation(const generation_state *g)
 
 static bool report_prompt_step(const vug_step *step, void *user)
 {
-    const generation_state *g = user;
+    const vug_generation_state *g = user;
     g->o->on_prompt((size_t)(step->first + step->n), g->o->user);
     return true;
 }
 
-static vug_status run_generation(generation_state *g, const int32_t *id, size_t n, vug_err *err)
+static vug_status run_generation(vug_generation_state *g, const int32_t *id, size_t n, vug_err *err)
 {
     const bool in_steps = g->o->on_prompt && g->o->prompt_steps;
     const vug_forward_options whole = { .priority = g->o->priority,
@@ -370,7 +160,7 @@ static vug_status run_generation(generation_state *g, const int32_t *id, size_t 
         g->out->finish = VUG_FINISH_CANCELLED;
         st = VUG_OK;
     }
-    return st == VUG_OK ? flush_text(g, err) : st;
+    return st == VUG_OK ? vug_generation_flush_text(g, err) : st;
 }
 
 static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, vug_err *err)
@@ -398,14 +188,14 @@ static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, 
 }
 
 /* The tokens of a prompt and its answer. */
-static size_t expected_tokens(const generation_state *g, size_t n_prompt)
+static size_t expected_tokens(const vug_generation_state *g, size_t n_prompt)
 {
     const size_t context = (size_t)g->session->model->info.context;
     const size_t answer = g->o->max_tokens > 0 ? (size_t)g->o->max_tokens : DEFAULT_ANSWER;
     return n_prompt + answer < context ? n_prompt + answer : context;
 }
 
-static vug_status start_speculation(generation_state *g, size_t n_prompt, vug_err *err)
+static vug_status start_speculation(vug_generation_state *g, size_t n_prompt, vug_err *err)
 {
     const vug_step_costs costs = vug_scheduler_load_costs(g->session->model->scheduler);
     const vug_speculation_start start = { .costs = &costs,
@@ -421,7 +211,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     const vug_generate_options none = { 0 };
     const vug_model *m = session->model;
     vug_generation result = { 0 };
-    generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
+    vug_generation_state g = { .session = session, .o = options ? options : &none, .out = &result };
     VUG_TRY(check_options(g.o, m->info.n_vocab, err));
     g.speculates = g.o->speculation == VUG_SPECULATION_LOOKUP;
     g.has_draft = g.speculates && m->draft;
@@ -437,9 +227,7 @@ vug_status vug_generate(vug_session *session, const int32_t *id, size_t n,
     const vug_sampler_model sampled = { m->info.n_vocab, usable, (size_t)m->info.context + 1,
                                         tokenizer };
     VUG_TRY(vug_sampler_init(&g.sampler, &sampling, &sampled, err));
-    vug_status st = list_stops(&g, err);
-    if (st == VUG_OK)
-        st = init_stop_strings(&g, err);
+    vug_status st = vug_generation_init_stops(&g, err);
     if (st == VUG_OK)
         st = vug_constraints_init(&g.constraints, g.o, m, err);
     if (st == VUG_OK && g.speculates)
@@ -471,43 +259,4 @@ void vug_generation_release(vug_generation *generation)
 {
     vug_tokens_release(&generation->tokens);
     vug_text_release(&generation->text);
-}
-
-vug_status vug_model_encode_text(const vug_model *model, const char *text, size_t n,
-                                 vug_tokens *out, vug_err *err)
-{
-    if (n == 0)
-        return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
-    const vug_tokenizer *tokenizer = vug_model_tokenizer(model, err);
-    if (!tokenizer)
-        return VUG_UNSUPPORTED;
-    return vug_tokenizer_encode(tokenizer, text, n,
-                                VUG_ENCODE_PARSE_SPECIAL | VUG_ENCODE_ADD_MISSING, out, err);
-}
-
-vug_status vug_generate_text(vug_session *session, const char *text, size_t len,
-                             const vug_generate_options *options, vug_generation *out, vug_err *err)
-{
-    vug_tokens tokens;
-    VUG_TRY(vug_model_encode_text(session->model, text, len, &tokens, err));
-    const vug_status st = vug_generate(session, tokens.id, tokens.n, options, out, err);
-    vug_tokens_release(&tokens);
-    return st;
-}
-
-vug_status vug_generate_chat(vug_session *session, const vug_message *message, size_t n,
-                             const vug_generate_options *options, vug_generation *out, vug_err *err)
-{
-    vug_generate_options marked = options ? *options : (vug_generate_options){ 0 };
-    vug_chat_marks marks = { 0 };
-    vug_tokens tokens;
-    VUG_TRY(vug_model_encode_chat(session->model, message, n, &tokens,
-                                  marked.n_marks == 0 ? &marks : NULL, err));
-    if (marks.n > 0) {
-        marked.mark = marks.mark;
-        marked.n_marks = marks.n;
-    }
-    const vug_status st = vug_generate(session, tokens.id, tokens.n, &marked, out, err);
-    vug_tokens_release(&tokens);
-    return st;
 }

@@ -89,6 +89,10 @@ struct vug_model {
     vug_err no_chat; /* the reason */
 };
 
+/* Describes a model whose program is compiled, in model->info. */
+void vug_model_fill_info(vug_model *model);
+/* Whether steps only look up single rows of the weight, by token. */
+bool vug_model_is_table(const vug_model *model, const vug_tensor *tensor);
 /* Loads the chat template of a model that was opened from `path`. A model without one is no
  * failure. */
 VUG_MUST_CHECK vug_status vug_model_load_chat(vug_model *model, const char *path, vug_err *err);

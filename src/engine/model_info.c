@@ -1,6 +1,172 @@
 /* What callers can read of an open model. */
 #include "engine/internal.h"
 
+/* Code, libraries, stacks and tables of the process itself: the peak of a run minus
+ * everything that is counted, 3 to 5 MB with glibc on x86-64. */
+static const uint64_t process_bytes = 4u << 20;
+
+/* ---- counting ------------------------------------------------------------------------ */
+
+/* Whether steps only look up single rows of the weight, by token. */
+static bool is_table(const vug_graph *g, size_t slot)
+{
+    bool used = false;
+    for (uint32_t i = 1; i < g->n; i++) {
+        for (int k = 0; k < vug_node_inputs(&g->node[i]); k++) {
+            const vug_node *in = vug_graph_at(g, g->node[i].in[k]);
+            if (in->op != VUG_OP_PARAM || (size_t)in->at.param.slot != slot)
+                continue;
+            if (g->node[i].op != VUG_OP_EMBED)
+                return false;
+            used = true;
+        }
+    }
+    return used;
+}
+
+/* The bytes of one slot; a tensor may contain several. */
+static uint64_t slot_bytes(const vug_tensor *t, uint64_t elements)
+{
+    uint64_t all = 1;
+    for (int i = 0; i < t->rank; i++)
+        all *= (uint64_t)t->dim[i]; /* the binding has checked the shape */
+    return (t->bytes + t->scale_bytes) / (all / elements);
+}
+
+/* A token uses only some experts; all experts of a layer have the same size. */
+static void describe_weights(const vug_model *m, vug_model_info *info)
+{
+    const vug_binding *b = &m->checkpoint.binding;
+    const vug_config *c = &m->checkpoint.config;
+    uint64_t expert_bytes = 0;
+    int64_t expert_elements = 0;
+    const bool files = vug_weights_mapped(m->checkpoint.weights) > 0; /* not weights in memory */
+    for (size_t i = 0; i < b->n_slots; i++) {
+        const vug_weight_slot slot = vug_weight_slot_at(c, i);
+        const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
+        if (!b->tensor[i])
+            continue;
+        const uint64_t bytes = slot_bytes(b->tensor[i], n);
+        const bool expert = slot.expert >= 0,
+                   table = !expert && is_table(&m->main.compiled.graph, i);
+        *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
+        *(expert ? &expert_elements : &info->n_active_parameters) += (int64_t)n;
+        *(expert ? &expert_bytes : &info->bytes_per_token) +=
+                table ? bytes / (uint64_t)slot.shape.dim[0] : bytes;
+    }
+    info->n_parameters = info->n_active_parameters + expert_elements;
+    if (c->n_experts == 0)
+        return;
+    info->n_active_parameters += expert_elements / c->n_experts * c->n_experts_per_token;
+    info->bytes_per_token +=
+            expert_bytes / (uint64_t)c->n_experts * (uint64_t)c->n_experts_per_token;
+}
+
+/* The number of weights that a node multiplies each row with. */
+static int64_t active_weights(const vug_graph *g, const vug_node *node)
+{
+    if (node->op == VUG_OP_LINEAR)
+        return vug_shape_elements(&vug_graph_at(g, node->in[1])->shape, 1, 1);
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const int64_t chosen = vug_graph_at(g, node->in[1])->shape.dim[1] / 2;
+    const vug_shape *gate = &vug_graph_at(g, node->in[2])->shape;
+    return chosen * 3 * gate->dim[1] * gate->dim[2];
+}
+
+/* Counts matrix products per token and per row of logits, without attention. */
+static void describe_work(const vug_model *m, vug_model_info *info)
+{
+    const vug_graph *g = &m->main.compiled.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        const int64_t flop = 2 * active_weights(g, node);
+        *(node->shape.dim[0] == VUG_DIM_T ? &info->flop_per_token : &info->flop_per_logits) += flop;
+    }
+}
+
+static uint64_t graph_bytes(const vug_graph *g)
+{
+    return g->cap * sizeof(*g->node) + g->cap_outputs * sizeof(*g->output) + g->arena.held;
+}
+
+/* The pages of sliding windows that a snapshot pins. */
+static uint64_t snapshot_bytes(const vug_model *m)
+{
+    const vug_kv_layout *layout = m->backend->kv_layout(m->main.compiled.program);
+    uint64_t bytes = 0;
+    for (int g = 0; g < layout->n_groups; g++) {
+        const int64_t window = layout->group[g].window;
+        if (window > 0 && window < m->limits.context)
+            bytes += (uint64_t)(vug_kv_pages_of(window - 1) + 1) *
+                     m->backend->kv_page_bytes(m->device, layout, g);
+    }
+    return bytes;
+}
+
+void vug_model_fill_info(vug_model *m)
+{
+    const vug_config *c = &m->checkpoint.config;
+    m->device_info = m->backend->describe(m->device);
+    const vug_compiled *main = &m->main.compiled;
+    const vug_program_sizes sizes = m->backend->sizes(main->program);
+    vug_model_info *info = &m->info;
+    *info = (vug_model_info){
+        .path = m->path,
+        .architecture = c->arch->name,
+        .device = m->device_info.name,
+        .kernels = m->device_info.description,
+        .n_layers = c->n_layers,
+        .d_model = c->d_model,
+        .n_heads = c->n_heads,
+        .n_kv_heads = c->n_kv_heads,
+        .d_head = c->d_head,
+        .d_ffn = c->d_ffn,
+        .n_vocab = c->n_vocab,
+        .n_experts = c->n_experts,
+        .n_experts_per_token = c->n_experts_per_token,
+        .d_expert = c->d_expert,
+        .context_trained = c->context,
+        .context = m->limits.context,
+        .batch = m->limits.batch,
+        .threads = m->device_info.threads,
+        .kv = vug_kv_format_name(m->profile.kv),
+        .activations = vug_activations_name(m->profile.activations),
+        .tied_head = m->checkpoint.binding.tied,
+    };
+    describe_weights(m, info);
+    describe_work(m, info);
+    vug_memory_plan *plan = &info->memory;
+    plan->weights_copied = m->backend->weights_bytes(m->weights);
+    plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
+    plan->graph = sizes.program_bytes + graph_bytes(&main->graph) + graph_bytes(&main->fused) +
+                  main->fused.n * sizeof(uint64_t);
+    plan->buffers = sizes.workspace_bytes;
+    plan->session_cache = vug_kv_sequence_bytes(m->backend, m->device,
+                                                m->backend->kv_layout(main->program), &m->limits);
+    plan->cache = (uint64_t)m->limits.rows * plan->session_cache;
+    plan->snapshot = snapshot_bytes(m);
+    plan->draft = m->draft ? m->draft->info.memory.total - m->draft->info.memory.process : 0;
+    plan->process = process_bytes;
+    plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
+                  plan->buffers + plan->cache + plan->draft + plan->process;
+}
+
+bool vug_model_is_table(const vug_model *m, const vug_tensor *t)
+{
+    const vug_graph *g = &m->main.compiled.graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        if (g->node[i].op != VUG_OP_EMBED)
+            continue;
+        const size_t slot = (size_t)vug_graph_at(g, g->node[i].in[0])->at.param.slot;
+        if (m->checkpoint.binding.tensor[slot] == t && is_table(g, slot))
+            return true;
+    }
+    return false;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
 vug_model_info vug_model_describe(const vug_model *model)
 {
     return model->info;

@@ -1,5 +1,5 @@
 /* Chooses the tokens of a step, and the sequences that lose their pages if memory is short. */
-#include "engine/scheduler_batch.h"
+#include "engine/scheduler_state.h"
 
 #include <stdlib.h>
 

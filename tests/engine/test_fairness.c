@@ -2,7 +2,7 @@
  * not computed. */
 #include "test.h"
 
-#include "engine/scheduler_batch.h"
+#include "engine/scheduler_state.h"
 #include "engine_help.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #include "core/cancel.h"
-#include "engine/scheduler_batch.h"
+#include "engine/scheduler_state.h"
 #include "engine_help.h"
 #include "scratch.h"
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "core/cancel.h"
-#include "engine/scheduler_batch.h"
+#include "engine/scheduler_state.h"
 #include "engine_help.h"
 
 enum {

@@ -1,7 +1,7 @@
-#ifndef VUG_ENGINE_SCHEDULER_BATCH_H
-#define VUG_ENGINE_SCHEDULER_BATCH_H
+#ifndef VUG_ENGINE_SCHEDULER_STATE_H
+#define VUG_ENGINE_SCHEDULER_STATE_H
 
-/* What the next step takes (scheduler_batch.c), and the state that scheduler.c keeps for it. */
+/* The state of a scheduler, and what its files share. Only they and tests include this. */
 
 #include "core/cancel.h"
 #include "engine/scheduler.h"
@@ -67,6 +67,16 @@ static inline bool vug_scheduler_should_stop(double now, double step_end, double
     const double end = step_end > now ? step_end : now;
     return end - cancelled_at > VUG_CANCEL_S;
 }
+
+/* ---- scheduler_wait.c: called with the lock ------------------------------------------- */
+
+/* Nobody is about to extend the sequence any more. */
+void vug_scheduler_stop_expecting(vug_scheduler *scheduler, vug_scheduled *sequence);
+/* Waits for a change, or a while: nothing tells that a call is cancelled. Gives up a step that
+ * a cancelled call has waited for too long. */
+void vug_scheduler_wait(vug_scheduler *scheduler);
+
+/* ---- scheduler_batch.c: called with the lock ------------------------------------------ */
 
 /* Fills the parts of the next step and takes its pages. Without any part, the waiting sequences
  * wait for the pages of others; if there are no others, the job of the oldest one fails. Returns
