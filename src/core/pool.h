@@ -26,7 +26,8 @@ void vug_pool_run(vug_pool *pool, vug_pool_work *work, void *arg);
  * the same time on an idle machine. The pool compares their times to find out how many of its
  * threads should take part in jobs while other programs use the cores (core/thread_limit.h). It is
  * never more than the CPUs that the process may use. Without rounds all take part. Rounds of a
- * pool do not overlap. */
+ * pool do not overlap. A round that fails or is cancelled is not ended: its time says nothing, and
+ * the next one begins anew. */
 void vug_pool_begin_round(vug_pool *pool);
 void vug_pool_end_round(vug_pool *pool, int kind);
 
