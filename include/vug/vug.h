@@ -206,7 +206,8 @@ typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 /* All-zero chooses every default. */
 typedef struct {
     const char *device;   /* by name; NULL: the best available */
-    int context;          /* most tokens in a session; 0: 4096, or the trained context if less */
+    int context;          /* most tokens in a session; 0: 4096, the trained context or what
+                              kv_memory holds, whichever is least */
     int batch;            /* most tokens in one step; 0: 512 */
     int threads;          /* 0: one for each physical core */
     int slots;            /* sequences that may generate in one step, at most `batch`; 0: 1 */
@@ -214,7 +215,8 @@ typedef struct {
                               conversations can continue elsewhere than at their end; 0: 25;
                               -1: none */
     uint64_t kv_memory;   /* bytes for keys and values, of running sessions and cached prefixes;
-                              at least for one session; 0: what the machine can spare */
+                              opening fails if they do not hold `context` tokens; 0: what the machine
+                              can spare */
     const char
             *cache_dir;  /* a folder for keys and values, which are found again after a restart and
                               by other processes; made with mode 0700 if missing; NULL: none */

@@ -96,21 +96,19 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
     return VUG_OK;
 }
 
-/* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or what the machine can spare beside the weights,
- * which may not be resident yet; but room for one session. */
+/* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or
+ * what the machine can spare beside the weights, which may not be resident yet, but room for one
+ * session. */
 static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
 {
     const vug_memory_plan *plan = &m->info.memory;
     const uint64_t others = plan->total - plan->cache;
     if (m->is_draft)
         return plan->cache;
-    uint64_t budget = o->kv_memory;
-    if (!budget && o->memory_limit)
-        budget = o->memory_limit > others ? o->memory_limit - others : 0;
-    else if (!budget) {
-        const uint64_t spare = vug_memory_available() / 10 * 9;
-        budget = spare > others ? spare - others : 0;
-    }
+    if (o->kv_memory)
+        return o->kv_memory;
+    const uint64_t most = o->memory_limit ? o->memory_limit : vug_memory_available() / 10 * 9;
+    const uint64_t budget = most > others ? most - others : 0;
     return budget > plan->session_cache ? budget : plan->session_cache;
 }
 
@@ -145,6 +143,52 @@ static vug_status create_cache(vug_model *m, const vug_model_options *o, vug_err
     return vug_scheduler_create(m, &m->scheduler, err);
 }
 
+/* Compiles the model's program, and describes the model. */
+static vug_status compile_main(vug_model *m, vug_err *err)
+{
+    const int64_t rows = m->limits.rows + VUG_MAX_DRAFT;
+    VUG_TRY(vug_step_runner_init(&m->main, m, rows < m->limits.batch ? rows : m->limits.batch,
+                                 false, err));
+    vug_model_fill_info(m);
+    return VUG_OK;
+}
+
+/* The longest context whose keys and values fit `budget` bytes; 0: none. */
+static int64_t longest_context(const vug_model *m, uint64_t budget)
+{
+    const vug_kv_layout *layout = m->backend->kv_layout(m->main.compiled.program);
+    int64_t fits = 0, too_long = vug_kv_pages_of(m->limits.context); /* pages */
+    while (too_long - fits > 1) {
+        const int64_t pages = fits + (too_long - fits) / 2, context = pages * VUG_KV_PAGE;
+        const vug_limits limits = { .context = context,
+                                    .batch =
+                                            m->limits.batch < context ? m->limits.batch : context };
+        const bool ok = vug_kv_sequence_bytes(m->backend, m->device, layout, &limits) <= budget;
+        *(ok ? &fits : &too_long) = pages;
+    }
+    return fits * VUG_KV_PAGE;
+}
+
+/* A context that the memory for keys and values does not hold is shortened, unless the caller chose
+ * it. */
+static vug_status fit_context(vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const uint64_t needed = m->info.memory.session_cache;
+    vug_model_options fitting = *o;
+    if (m->is_draft || o->kv_memory == 0 || needed <= o->kv_memory)
+        return VUG_OK;
+    fitting.context = (int)longest_context(m, o->kv_memory);
+    if (o->context > 0 || fitting.context == 0)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "%s: the keys and values of a context of %lld tokens need %llu bytes, but "
+                        "%llu are allowed, which hold %d tokens",
+                        m->path, (long long)m->limits.context, (unsigned long long)needed,
+                        (unsigned long long)o->kv_memory, fitting.context);
+    VUG_TRY(vug_limits_choose(&fitting, &m->checkpoint.config, &m->limits, err));
+    vug_step_runner_release(&m->main);
+    return compile_main(m, err);
+}
+
 /* Opens everything but the checkpoint, which is open already. `folder` may contain a profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
@@ -157,10 +201,8 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
         return VUG_ARGUMENT;
     VUG_TRY(m->backend->open(&device, &m->device, err));
     VUG_TRY(vug_model_create_weights(m, err));
-    const int64_t rows = m->limits.rows + VUG_MAX_DRAFT;
-    VUG_TRY(vug_step_runner_init(&m->main, m, rows < m->limits.batch ? rows : m->limits.batch,
-                                 false, err));
-    vug_model_fill_info(m);
+    VUG_TRY(compile_main(m, err));
+    VUG_TRY(fit_context(m, o, err));
     VUG_TRY(check_memory(m, o, err));
     VUG_TRY(create_cache(m, o, err));
     return o->lazy ? VUG_OK : read_ahead(m, o, err);

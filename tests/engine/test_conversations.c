@@ -114,7 +114,8 @@ static vug_model *open_model(const process_life *l, const vug_model_options *o)
 static void open_models(process_life *l)
 {
     uint64_t random = l->seed;
-    const vug_model_options cold = { .context = CONVERSATION_CONTEXT, .batch = 64, .threads = 1 };
+    /* The largest batch, with which a context takes most memory. */
+    const vug_model_options cold = { .context = CONVERSATION_CONTEXT, .batch = 128, .threads = 1 };
     l->cold = open_model(l, &cold);
     const uint64_t whole = vug_model_describe(l->cold).memory.session_cache;
     const vug_model_options o = {

@@ -42,7 +42,6 @@ static void begin(conversations *c, const char *path, vug_model_options options)
 {
     uint64_t random = 5;
     vug_err err = { 0 };
-    options.context = LENGTH;
     c->model = help_model(path, options);
     c->n_vocab = (size_t)vug_model_describe(c->model).n_vocab;
     vug_session *cold = help_session(c->model);
@@ -152,9 +151,11 @@ static void test_threads_get_the_bits_of_a_cold_run(void **state)
 {
     const char *path = *state;
     for (int slots = 1; slots <= 8; slots += 7) {
-        vug_model_options o = { .batch = 64, .threads = slots == 1 ? 2 : 1, .slots = slots };
+        vug_model_options o = {
+            .context = LENGTH, .batch = 64, .threads = slots == 1 ? 2 : 1, .slots = slots
+        };
         check_threads(path, o);
-        o.kv_memory = 1;
+        o.kv_memory = help_context_bytes(path, o);
         check_threads(path, o);
     }
 }
@@ -243,17 +244,17 @@ static void test_lower_numbers_of_priority_go_first(void **state)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static void test_sequence_larger_than_the_memory_is_refused(void **state)
+static void test_memory_of_one_context_holds_it_for_each_session(void **state)
 {
     (void)state;
     enum { V = 384 };
-    vug_model *m = help_model(GOLDEN("gemma3-text"),
-                              (vug_model_options){ .context = 512, .batch = 64, .kv_memory = 1 });
+    vug_model_options o = { .context = 512, .batch = 64 };
+    o.kv_memory = help_context_bytes(GOLDEN("gemma3-text"), o);
+    vug_model *m = help_model(GOLDEN("gemma3-text"), o);
     vug_session *s = help_session(m), *other = help_session(m);
     int32_t id[512];
     vug_err err = { 0 };
     help_tokens(3, id, 512, V);
-    /* The memory holds one whole context, whoever had it before. */
     help_ok(vug_session_forward(s, id, 512, NULL, &err), &err);
     help_ok(vug_session_forward(other, id + 1, 511, NULL, &err), &err);
     float *alone = help_alone(m, id, 512);
@@ -321,7 +322,7 @@ int main(void)
         cmocka_unit_test(test_lower_numbers_of_priority_go_first),
         cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, full),
         cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, text_model),
-        cmocka_unit_test(test_sequence_larger_than_the_memory_is_refused),
+        cmocka_unit_test(test_memory_of_one_context_holds_it_for_each_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

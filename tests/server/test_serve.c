@@ -37,14 +37,19 @@ static void test_serves_until_sigterm(void **state)
 }
 
 /* It listens before it loads the model, and ends when that fails. */
+/* It listens, and ends when the model cannot be opened. */
+static void fails_to_load(captured c, const char *message)
+{
+    assert_int_not_equal(c.code, 0);
+    assert_non_null(strstr(c.out.ptr, "listening on"));
+    assert_non_null(strstr(c.err.ptr, message));
+    captured_release(&c);
+}
+
 static void test_missing_model(void **state)
 {
     (void)state;
-    captured c = VUG("serve", "./docs", "--port", "0");
-    assert_int_not_equal(c.code, 0);
-    assert_non_null(strstr(c.out.ptr, "listening on"));
-    assert_non_null(strstr(c.err.ptr, "config.json"));
-    captured_release(&c);
+    fails_to_load(VUG("serve", "./docs", "--port", "0"), "config.json");
 }
 
 static void test_bad_options(void **state)
@@ -59,12 +64,19 @@ static void test_bad_options(void **state)
     refuses(VUG("serve", SERVE_MODEL, "--json"), "--json");
 }
 
-/* However little memory keys and values may take, a request that fits the context fits them. A larger
+/* As vug inspect --context 128 says. */
+#define BYTES_OF_128 "1572864"
+
+/* The memory of keys and values limits the context: a request that fits it is answered, and a larger
  * one is refused at once, with both numbers. */
-static void test_least_memory_holds_the_context(void **state)
+static void test_memory_limits_the_context(void **state)
 {
     (void)state;
-    server_process s = SERVE("--context", "128", "--kv-memory", "1");
+    fails_to_load(VUG("serve", SERVE_MODEL, "--port", "0", "--kv-memory", "1"), "hold 0 tokens");
+    fails_to_load(VUG("serve", SERVE_MODEL, "--port", "0", "--context", "129", "--kv-memory",
+                      BYTES_OF_128),
+                  "which hold 128 tokens");
+    server_process s = SERVE("--kv-memory", BYTES_OF_128);
     json_response a = serve_request(&s, "/v1/completions",
                                     "{\"model\":\"pebble\",\"prompt\":\"Once upon a\","
                                     "\"max_tokens\":124,\"ignore_eos\":true}");
@@ -86,7 +98,7 @@ int main(void)
         cmocka_unit_test(test_serves_until_sigterm),
         cmocka_unit_test(test_missing_model),
         cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_least_memory_holds_the_context),
+        cmocka_unit_test(test_memory_limits_the_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

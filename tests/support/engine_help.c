@@ -37,6 +37,14 @@ vug_model *help_model(const char *path, vug_model_options options)
     return model;
 }
 
+uint64_t help_context_bytes(const char *path, vug_model_options options)
+{
+    vug_model *model = help_model(path, options);
+    const uint64_t bytes = vug_model_describe(model).memory.session_cache;
+    vug_model_close(model);
+    return bytes;
+}
+
 vug_session *help_session(vug_model *model)
 {
     vug_session *session = NULL;

@@ -13,6 +13,8 @@
 #define GOLDEN(name) "tests/golden/models/" name
 
 vug_model *help_model(const char *path, vug_model_options options);
+/* The bytes of keys and values for one session of such a model with the whole context. */
+uint64_t help_context_bytes(const char *path, vug_model_options options);
 vug_session *help_session(vug_model *model);
 /* Brings the session to the prefix and returns its logits [n_vocab]. */
 const float *help_forward(vug_session *session, const int32_t *id, size_t n);

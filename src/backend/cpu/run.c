@@ -249,7 +249,7 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
     r.n_queries = vug_step_queries(in, workspace->query);
     workspace->env.cancel = in->cancel;
     vug_pool_begin_round(workspace->env.pool);
-    VUG_TRY(run_nodes(&r, err)); /* a round that fails is not ended (core/pool.h) */
+    VUG_TRY(run_nodes(&r, err));      /* a round that fails is not ended (core/pool.h) */
     if (vug_is_cancelled(in->cancel)) /* some chunks of the last node may not have run */
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
     vug_pool_end_round(workspace->env.pool, (int)r.tokens);
