@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vug/cache.h"
 #include "vug/sampling.h"
 
 #ifdef __cplusplus
@@ -411,17 +412,6 @@ VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, cons
 /* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. */
 VUG_API const float *vug_session_logits(const vug_session *session);
 
-/* The memory for keys and values, at one moment. */
-typedef struct {
-    uint64_t budget;                    /* bytes */
-    uint64_t used;                      /* bytes that sessions hold */
-    uint64_t cached;                    /* bytes of cached prefixes that no session holds */
-    uint64_t snapshots, snapshot_bytes; /* the bytes are a part of `used` and `cached` */
-    uint64_t evictions;                 /* pages that were dropped because memory was short */
-    uint64_t sessions;                  /* that hold keys and values */
-    uint64_t pages;                     /* used or cached */
-} vug_cache_stats;
-
 /* From any thread; it may wait for the end of other calls, but not for a step. */
 VUG_API vug_cache_stats vug_model_cache_stats(const vug_model *model);
 
@@ -446,20 +436,6 @@ typedef struct {
 /* Told how many tokens of the prompt are cached, before the others are computed, and with
  * `prompt_steps` how many are computed or cached after each step. */
 typedef void vug_prompt_fn(size_t n_done, void *user);
-
-/* Why later prompts may branch at a place, in the order in which the cache gives places up. */
-typedef enum {
-    VUG_MARK_PROMPT, /* on the way of a long prompt, or near the end of one without marks */
-    VUG_MARK_TURN,   /* the last user turn, the opening of the answer */
-    VUG_MARK_SYSTEM, /* the end of the system turn */
-} vug_mark_kind;
-
-/* A later prompt may have the same first `at` tokens and others from there on. The cache keeps
- * what layers with a sliding window need to continue there. */
-typedef struct {
-    size_t at;
-    vug_mark_kind kind;
-} vug_mark;
 
 /* Return false to end the generation after this piece. */
 typedef bool vug_piece_fn(const vug_piece *piece, void *user);
@@ -520,13 +496,14 @@ typedef enum {
 
 typedef struct {
     vug_finish finish;
-    vug_tokens tokens; /* generated, with those of a stop string, without the stop token; owned by
+    vug_tokens tokens;   /* generated, with those of a stop string, without the stop token; owned by
                           the caller */
-    vug_text text;     /* their text; owned by the caller */
-    size_t n_prompt;   /* tokens of the prompt */
-    size_t n_cached;   /* tokens of the prompt that were in the cache */
-    size_t n_drafted;  /* drafts that were computed */
-    size_t n_accepted; /* drafts that became tokens of the answer */
+    vug_text text;       /* their text; owned by the caller */
+    size_t n_prompt;     /* tokens of the prompt */
+    size_t n_cached;     /* tokens of the prompt that were in the cache */
+    vug_cache_miss miss; /* why not more */
+    size_t n_drafted;    /* drafts that were computed */
+    size_t n_accepted;   /* drafts that became tokens of the answer */
     size_t n_prediction_drafted, n_prediction_accepted; /* the same, of the prediction alone */
     double prompt_s;                                    /* seconds until the first logits */
     double decode_s;                                    /* seconds from then on */

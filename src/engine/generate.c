@@ -140,6 +140,7 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     const double start = vug_now();
     VUG_TRY(vug_session_prepare(g->session, id, n, g->o->cancel, &g->out->n_cached, err));
     g->out->n_prompt = n;
+    g->out->miss = g->session->sequence.kv.miss;
     if (g->o->on_prompt)
         g->o->on_prompt(g->out->n_cached, g->o->user);
     mark_branches(g->session, n, g->o);

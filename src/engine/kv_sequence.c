@@ -113,11 +113,12 @@ static bool copy_last_pages(vug_kv_sequence *s)
 }
 
 /* Fills the tables of an empty sequence with the longest prefix that the tree has; with one of
- * whole pages, if there is no memory for a copy of the last one. */
-static void find_prefix(vug_kv_sequence *s, const int32_t *id, size_t n, size_t most)
+ * whole pages, if there is no memory for a copy of the last one. Returns why it is not longer. */
+static vug_cache_miss find_prefix(vug_kv_sequence *s, const int32_t *id, size_t n, size_t most)
 {
+    const size_t wanted = most;
+    vug_prefix_match match;
     for (bool done = false; !done; most = s->n / PAGE * PAGE) {
-        vug_prefix_match match;
         drop_pages(s);
         vug_prefix_find(s->tree, &s->key, id, n, most, s->table, &match);
         s->node = match.node;
@@ -131,6 +132,9 @@ static void find_prefix(vug_kv_sequence *s, const int32_t *id, size_t n, size_t 
     }
     if (s->disk)
         s->chain = vug_kv_disk_key(&s->key, id, s->n / PAGE);
+    if (match.miss.reason == VUG_MISS_NONE && s->n < wanted)
+        match.miss.reason = VUG_MISS_EVICTED;
+    return match.miss;
 }
 
 void vug_kv_sequence_begin(vug_kv_sequence *s, const vug_prefix_key *key, const int32_t *id,
@@ -139,7 +143,7 @@ void vug_kv_sequence_begin(vug_kv_sequence *s, const vug_prefix_key *key, const 
     VUG_ASSERT(!vug_kv_sequence_has_pages(s) && n <= s->capacity);
     s->key = *key;
     s->is_private = false;
-    find_prefix(s, id, n, most);
+    s->miss = find_prefix(s, id, n, most);
     memcpy(s->token, id, s->n * sizeof(*id));
     s->n_tokens = s->n;
     s->n_marks = 0;
@@ -148,13 +152,14 @@ void vug_kv_sequence_begin(vug_kv_sequence *s, const vug_prefix_key *key, const 
 void vug_kv_sequence_resume(vug_kv_sequence *s)
 {
     if (!s->is_private)
-        find_prefix(s, s->token, s->n_tokens, s->n_tokens);
+        (void)find_prefix(s, s->token, s->n_tokens, s->n_tokens);
 }
 
 void vug_kv_sequence_begin_private(vug_kv_sequence *s)
 {
     VUG_ASSERT(!vug_kv_sequence_has_pages(s));
     s->is_private = true;
+    s->miss = (vug_cache_miss){ VUG_MISS_DIFFERS, 0, -1 };
     s->n_tokens = s->n_marks = 0;
 }
 /* ---- after a step ----------------------------------------------------------------------- */

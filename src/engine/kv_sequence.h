@@ -24,7 +24,8 @@ typedef struct {
     vug_prefix_key chain;  /* of the published blocks; kept for the disk only */
     int32_t *token;        /* [n_tokens] those of the sequence; room for `capacity` */
     size_t n_tokens, capacity;
-    size_t n; /* tokens that are cached: all, unless the pages were taken away since */
+    vug_cache_miss miss; /* of the last prefix that it began with */
+    size_t n;            /* tokens that are cached: all, unless the pages were taken away since */
     vug_page *table[VUG_KV_MAX_GROUPS]; /* [blocks of the capacity]; 0: no page */
     size_t first[VUG_KV_MAX_GROUPS];    /* blocks before this one have no page */
     size_t end;                         /* blocks from this one on have no page */

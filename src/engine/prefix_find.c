@@ -36,7 +36,8 @@ typedef struct {
     const vug_prefix_tree *tree;
     const int32_t *id;
     size_t n, most;
-    size_t length, common;    /* as in vug_prefix_match */
+    size_t length;            /* as in vug_prefix_match */
+    size_t common;            /* tokens that a cached sequence shares, usable or not */
     vug_prefix_node *whole;   /* of the last whole block before `length` */
     vug_prefix_node *last;    /* contains position length - 1; the root if length is 0 */
     vug_prefix_node *closest; /* contains position common - 1; the root if common is 0 */
@@ -124,6 +125,44 @@ static void retain_pages(vug_prefix_tree *tree, vug_prefix_node *last, size_t le
     }
 }
 
+/* Whether a group of the kind lacks a page for boundary `p`, on the path to `node`. */
+static bool lacks_page(const vug_prefix_tree *tree, const vug_prefix_node *node, size_t p,
+                       bool is_sliding)
+{
+    for (; node->end > 0; node = node->parent) {
+        const size_t block = vug_prefix_block(node);
+        for (int g = 0; g < tree->layout->n_groups; g++) {
+            const vug_kv_group *group = &tree->layout->group[g];
+            if ((group->window > 0) == is_sliding && node->slot[g].page == 0 &&
+                block * VUG_KV_PAGE < p && block >= vug_prefix_first_needed(group, p))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A token that follows the first `s->common` of a cached sequence; -1: none. */
+static int32_t token_after(const prefix_search *s)
+{
+    const vug_prefix_node *node = s->closest;
+    if (s->common < node->end)
+        return node->id[s->common - (node->end - node->n)];
+    return node->n_children > 0 ? node->child[0]->id[0] : -1;
+}
+
+static vug_cache_miss explain_miss(const prefix_search *s)
+{
+    const size_t wanted = s->common < s->most ? s->common : s->most;
+    vug_cache_miss miss = { .n_same = s->common, .cached = token_after(s) };
+    if (s->length == wanted)
+        miss.reason = wanted == s->most ? VUG_MISS_NONE : VUG_MISS_DIFFERS;
+    else if (lacks_page(s->tree, s->closest, wanted, false))
+        miss.reason = VUG_MISS_EVICTED;
+    else
+        miss.reason = VUG_MISS_SNAPSHOT;
+    return miss;
+}
+
 void vug_prefix_find(vug_prefix_tree *tree, const vug_prefix_key *key, const int32_t *id, size_t n,
                      size_t most, vug_page *const *page, vug_prefix_match *out)
 {
@@ -132,7 +171,7 @@ void vug_prefix_find(vug_prefix_tree *tree, const vug_prefix_key *key, const int
     if (!root)
         return;
     const prefix_search s = search_path(tree, root, id, n, most);
-    *out = (vug_prefix_match){ .length = s.length, .node = s.whole, .common = s.common };
+    *out = (vug_prefix_match){ .length = s.length, .node = s.whole, .miss = explain_miss(&s) };
     retain_pages(tree, s.last, s.length, page);
     vug_prefix_snapshots_use(tree, s.last, s.length);
     vug_prefix_touch(tree, s.closest);

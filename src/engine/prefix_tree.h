@@ -48,7 +48,7 @@ void vug_prefix_tree_destroy(vug_prefix_tree *tree);
 typedef struct {
     size_t length;         /* 0: nothing is cached */
     vug_prefix_node *node; /* of the last whole block, or the root; entered; NULL: out of memory */
-    size_t common;         /* tokens that a cached sequence shares, usable or not */
+    vug_cache_miss miss;   /* why it is not longer */
 } vug_prefix_match;
 /* The longest usable prefix of id [n] that is not longer than `most` tokens. The pages are those
  * of the blocks of VUG_KV_PAGE tokens that contain [0, length): page[g] has room for as many as

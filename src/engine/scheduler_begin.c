@@ -84,6 +84,11 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     vug_scheduler_stop_expecting(s, sequence);
     sequence->in_use = true;
     if (!whole && continues(s, sequence, id, n)) {
+        sequence->kv.miss = (vug_cache_miss){
+            .reason = sequence->kv.n_tokens + 1 == n ? VUG_MISS_NONE : VUG_MISS_DIFFERS,
+            .n_same = sequence->kv.n_tokens,
+            .cached = -1,
+        };
         vug_mutex_unlock(s->lock);
         return;
     }

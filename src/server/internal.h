@@ -101,6 +101,13 @@ typedef struct {
     atomic_size_t n_cached, n_generated;
 } vug_request_slot;
 
+/* What the cache had of a prompt. */
+typedef struct {
+    bool is_known; /* the prompt has been begun */
+    size_t n_cached;
+    vug_cache_miss miss;
+} vug_prompt_cache;
+
 /* A request from its parsing to its response. Slices in `api` point into the sender's body. */
 struct vug_server_request {
     vug_job job; /* first */
@@ -110,9 +117,10 @@ struct vug_server_request {
     vug_api_request api;
     vug_api_response_head head;
     vug_sampling sampling;
-    vug_str messages;   /* of a chat, with the thinking of known answers */
-    vug_prompt prompt;  /* of a chat */
-    vug_tokens *tokens; /* [n_prompts] */
+    vug_str messages;        /* of a chat, with the thinking of known answers */
+    vug_prompt prompt;       /* of a chat */
+    vug_tokens *tokens;      /* [n_prompts] */
+    vug_prompt_cache *cache; /* [n_prompts] */
     size_t n_prompts;
     vug_tokens prediction;
     vug_message_chain chain;  /* of a chat's messages */

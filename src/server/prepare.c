@@ -145,7 +145,8 @@ static bool make_prompts(vug_server_request *request, vug_api_error *error)
     request->n_prompts = r->messages.len ? 1 : r->n_prompts;
     request->tokens =
             vug_arena_alloc(&request->arena, request->n_prompts, sizeof(*request->tokens));
-    if (!request->tokens)
+    request->cache = vug_arena_alloc(&request->arena, request->n_prompts, sizeof(*request->cache));
+    if (!request->tokens || !request->cache)
         return vug_api_error_no_memory(error);
     if (r->messages.len)
         return make_chat_prompt(request, error);

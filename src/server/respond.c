@@ -319,6 +319,8 @@ static void count_generation(vug_server_response *response, int choice, const vu
     request->usage.prediction_rejected += g->n_prediction_drafted - g->n_prediction_accepted;
     if (choice > 0)
         return;
+    request->cache[response->prompt - request->tokens] =
+            (vug_prompt_cache){ .is_known = true, .n_cached = g->n_cached, .miss = g->miss };
     vug_metrics_add(metrics, VUG_METRIC_PROMPT_TOKENS, NULL, (double)g->n_prompt);
     vug_metrics_add(metrics, VUG_METRIC_CACHED_TOKENS, NULL, (double)cached);
     vug_metrics_observe(metrics, VUG_METRIC_CACHE_HITS, (double)cached / (double)g->n_prompt);

@@ -4,8 +4,44 @@
 #include "core/os.h"
 #include "server/internal.h"
 
-/* FOLDER/ID.json: {"time","id","path","seed","request","status","answer"}. Sending `request` again
- * reproduces the answer; `seed` must be added where the request has none. */
+/* FOLDER/ID.json: {"time","id","path","seed","request","status","cache","answer"}. Sending `request`
+ * again reproduces the answer; `seed` must be added where the request has none. `cache` says of each
+ * prompt what was cached, and the first token that differs from what is or was. */
+
+static void write_token(vug_json_writer *js, const char *key, const vug_service *s, int32_t id)
+{
+    vug_text text = { 0 };
+    if (id >= 0 && vug_tokenizer_bytes(s->tokenizer, id, &text, NULL) == VUG_OK)
+        vug_json_put_text(js, key, text.ptr, text.len);
+    else
+        vug_json_put_string(js, key, NULL);
+    vug_text_release(&text);
+}
+
+static void write_cache(const vug_server_request *request, vug_json_writer *js)
+{
+    static const char *const reason[] = { [VUG_MISS_NONE] = "all cached",
+                                          [VUG_MISS_DIFFERS] = "differs",
+                                          [VUG_MISS_EVICTED] = "evicted",
+                                          [VUG_MISS_SNAPSHOT] = "no snapshot" };
+    vug_json_begin(js, "cache", '[');
+    for (size_t i = 0; i < request->n_prompts; i++) {
+        const vug_prompt_cache *c = &request->cache[i];
+        const vug_tokens *tokens = &request->tokens[i];
+        const size_t at = c->miss.n_same;
+        if (!c->is_known)
+            continue;
+        vug_json_begin(js, NULL, '{');
+        vug_json_put_i64(js, "prompt_tokens", (int64_t)tokens->n);
+        vug_json_put_i64(js, "cached_tokens", (int64_t)c->n_cached);
+        vug_json_put_string(js, "reason", reason[c->miss.reason]);
+        vug_json_put_i64(js, "same_tokens", (int64_t)at);
+        write_token(js, "next_token", request->service, at < tokens->n ? tokens->id[at] : -1);
+        write_token(js, "next_cached_token", request->service, c->miss.cached);
+        vug_json_end(js, '}');
+    }
+    vug_json_end(js, ']');
+}
 
 static void write_record(const vug_server_request *request, int status, const vug_buf *response,
                          vug_buf *to)
@@ -19,6 +55,7 @@ static void write_record(const vug_server_request *request, int status, const vu
     vug_json_put_i64(&js, "seed", (int64_t)request->sampling.seed);
     vug_json_put_raw(&js, "request", body.ptr, body.len);
     vug_json_put_i64(&js, "status", status);
+    write_cache(request, &js);
     if (request->head.stream || response->len == 0)
         vug_json_put_text(&js, "answer", response->ptr, response->len);
     else

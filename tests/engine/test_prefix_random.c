@@ -186,10 +186,11 @@ static void start(random_run *t, int i)
     t->n_prompt[i] = n;
     t->found += s->n > 0;
     if (t->row->exact) {
-        assert_int_equal(s->match.common, common);
+        assert_int_equal(s->match.miss.n_same, common);
+        assert_int_equal(s->match.miss.reason, common < most ? VUG_MISS_DIFFERS : VUG_MISS_NONE);
         assert_int_equal(s->n, common < most ? common : most);
     } else if (s->node && t->n_history < HISTORY) {
-        assert_true(s->match.common <= common);
+        assert_true(s->match.miss.n_same <= common);
     }
     if (s->node) {
         assert_int_equal(s->n, longest);

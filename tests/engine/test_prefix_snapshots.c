@@ -66,6 +66,11 @@ static void test_a_snapshot_keeps_a_boundary(void **state)
     /* Boundary 291 is the first that does not need block 2 of positions up to 191. */
     assert_int_equal(help_prefix_reusable(&c, 0, id, 291), 291);
     assert_int_equal(help_prefix_reusable(&c, 0, id, 290), 0);
+    help_sequence s;
+    help_sequence_start(&c, &s, 0, id, 290, 290);
+    assert_int_equal(s.match.miss.reason, VUG_MISS_SNAPSHOT);
+    assert_int_equal(s.match.miss.n_same, 290);
+    help_sequence_drop(&c, &s);
     help_prefix_close(&c);
 }
 
@@ -80,7 +85,7 @@ static void test_only_boundaries_with_all_pages_are_pinned(void **state)
     drop_sliding(&c);
     help_sequence s;
     help_sequence_start(&c, &s, 0, id, 5 * BLOCK + 20, 0);
-    assert_int_equal(s.match.common, 5 * BLOCK + 20);
+    assert_int_equal(s.match.miss.n_same, 5 * BLOCK + 20);
     assert_true(help_sequence_advance(&c, &s, id, BLOCK));
     vug_prefix_pin(c.tree, s.node, BLOCK + 1, VUG_MARK_TURN); /* not in the node */
     vug_prefix_pin(c.tree, s.node, 0, VUG_MARK_TURN);

@@ -40,6 +40,41 @@ static void test_reuse_is_exact_to_the_token(void **state)
     help_prefix_close(&c);
 }
 
+/* Why a prefix is not longer, and what the cache has in its place. */
+static void test_misses_are_explained(void **state)
+{
+    (void)state;
+    help_prefix_cache c;
+    help_prefix_open(&c, &full);
+    const help_token_ids t = help_sequence_tokens(1);
+    help_token_ids other = t;
+    static const struct {
+        size_t n, most, differs; /* the prompt; 0: nowhere */
+        vug_miss_reason reason;
+        size_t n_same;
+        bool ends;
+    } cases[] = {
+        { 100, 99, 0, VUG_MISS_NONE, 100, true },
+        { 90, 89, 0, VUG_MISS_NONE, 90, false },
+        { 100, 99, 70, VUG_MISS_DIFFERS, 70, false },
+        { 100, 99, BLOCK, VUG_MISS_DIFFERS, BLOCK, false },
+        { 130, 129, 0, VUG_MISS_DIFFERS, 100, true },
+    };
+    help_sequence_cache(&c, 0, t.id, 100);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        help_sequence s;
+        const size_t at = cases[i].differs;
+        other = t;
+        other.id[at] += at > 0;
+        help_sequence_start(&c, &s, 0, other.id, cases[i].n, cases[i].most);
+        assert_int_equal(s.match.miss.reason, cases[i].reason);
+        assert_int_equal(s.match.miss.n_same, cases[i].n_same);
+        assert_int_equal(s.match.miss.cached, cases[i].ends ? -1 : t.id[cases[i].n_same]);
+        help_sequence_drop(&c, &s);
+    }
+    help_prefix_close(&c);
+}
+
 static void test_keys_share_nothing(void **state)
 {
     (void)state;
@@ -51,7 +86,7 @@ static void test_keys_share_nothing(void **state)
     assert_int_equal(help_prefix_reusable(&c, 1, id, 100), 0);
     help_sequence s;
     help_sequence_start(&c, &s, 1, id, 100, 100);
-    assert_int_equal(s.match.common, 0);
+    assert_int_equal(s.match.miss.n_same, 0);
     help_sequence_drop(&c, &s);
     help_sequence_cache(&c, 1, id, 70);
     assert_int_equal(help_prefix_reusable(&c, 0, id, 100), 100);
@@ -306,7 +341,8 @@ static void test_nodes_outlive_their_pages(void **state)
     help_sequence s;
     help_sequence_start(&c, &s, 0, id, 3 * BLOCK, 3 * BLOCK);
     assert_int_equal(s.match.length, 0);
-    assert_int_equal(s.match.common, 3 * BLOCK);
+    assert_int_equal(s.match.miss.n_same, 3 * BLOCK);
+    assert_int_equal(s.match.miss.reason, VUG_MISS_EVICTED);
     /* They get pages again when a sequence computes them again. */
     assert_true(help_sequence_advance(&c, &s, id, 2 * BLOCK));
     help_sequence_end(&c, &s);
@@ -334,7 +370,7 @@ static size_t known_blocks(help_prefix_cache *c, int32_t first)
     help_sequence s;
     help_sequence_start(c, &s, 0, id, 2 * BLOCK, 2 * BLOCK);
     help_sequence_drop(c, &s);
-    return s.match.common / BLOCK;
+    return s.match.miss.n_same / BLOCK;
 }
 
 static void test_the_nodes_without_pages_are_bounded(void **state)
@@ -414,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reuse_is_exact_to_the_token),
         cmocka_unit_test(test_keys_share_nothing),
+        cmocka_unit_test(test_misses_are_explained),
         cmocka_unit_test(test_equal_prefixes_have_equal_pages),
         cmocka_unit_test(test_a_longer_block_replaces_a_leaf),
         cmocka_unit_test(test_a_leaf_that_is_needed_stays),

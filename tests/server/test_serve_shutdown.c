@@ -289,6 +289,48 @@ static void test_trace(void **state)
     scratch_remove(&dir);
 }
 
+/* The second prompt differs from the first in its ninth token. */
+static void test_trace_says_what_was_cached(void **state)
+{
+    scratch dir = scratch_make();
+    (void)state;
+    server_process s = SERVE("--trace", dir.path);
+    static const char *const prompt[] = { "Once upon a time there was a dog",
+                                          "Once upon a time there was a big cat" };
+    for (int i = 0; i < 2; i++) {
+        char body[200];
+        (void)snprintf(body, sizeof(body),
+                       "{\"model\":\"pebble\",\"prompt\":\"%s\",\"max_tokens\":2}", prompt[i]);
+        json_response a = serve_request(&s, "/v1/completions", body);
+        assert_int_equal(a.status, 200);
+        response_release(&a);
+    }
+    assert_int_equal(serve_end(&s), 0);
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n, n_found = 0;
+    assert_int_equal(vug_list_folder(dir.path, &arena, &name, &n, NULL), VUG_OK);
+    assert_int_equal(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        vug_text text;
+        const vug_jv *root = read_record(&dir, name[i].ptr, &arena, &text);
+        const vug_jv *cache = vug_jv_get(root, "cache")->child;
+        if (vug_str_is(vug_jv_get(vug_jv_get(root, "request"), "prompt")->str, prompt[1])) {
+            n_found++;
+            assert_int_equal(vug_jv_get(cache, "prompt_tokens")->i64, 10);
+            assert_int_equal(vug_jv_get(cache, "cached_tokens")->i64, 8);
+            assert_int_equal(vug_jv_get(cache, "same_tokens")->i64, 8);
+            assert_true(vug_str_is(vug_jv_get(cache, "reason")->str, "differs"));
+            assert_true(vug_str_is(vug_jv_get(cache, "next_token")->str, " big"));
+            assert_true(vug_str_is(vug_jv_get(cache, "next_cached_token")->str, " dog"));
+        }
+        vug_text_release(&text);
+    }
+    assert_int_equal(n_found, 1);
+    vug_arena_release(&arena);
+    scratch_remove(&dir);
+}
+
 /* Errors at the end of a stream are traced, too. */
 static void test_trace_of_errors(void **state)
 {
@@ -343,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_drain_timeout),
         cmocka_unit_test(test_requests_while_loading),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace_says_what_was_cached),
         cmocka_unit_test(test_trace_of_errors),
         cmocka_unit_test(test_trace_write_failure),
     };

@@ -110,7 +110,7 @@ void help_sequence_start(help_prefix_cache *c, help_sequence *s, uint8_t key, co
     const size_t length = s->match.length;
     if (s->match.node)
         assert_int_equal(peeked, length);
-    assert_true(length <= most && length <= s->match.common && s->match.common <= n);
+    assert_true(length <= most && length <= s->match.miss.n_same && s->match.miss.n_same <= n);
     s->node = s->match.node;
     s->n = length;
     s->published = length / VUG_KV_PAGE * VUG_KV_PAGE;
