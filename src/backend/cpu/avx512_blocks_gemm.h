@@ -17,7 +17,7 @@
 
 enum {
     QUADS = 2,     /* of rows of weights */
-    GROUPS = 4,    /* that are unpacked before they are multiplied: 10 KiB */
+    GROUPS = 5,    /* that are unpacked before they are multiplied: 13 KiB */
     TILE_ROWS = 4, /* of x: 16 vectors of lanes and 8 of integers stay in registers */
     HALVES = 2,    /* of a group: lanes 0 .. 3, lanes 4 .. 7 */
     LANES_OF_UNIT = 4 * UNIT,
@@ -88,11 +88,12 @@ INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_c
 #pragma GCC unroll 8
     for (int i = 0; i < VECTORS; i++) {
         const int half = has_factors(f) ? i * 2 / VECTORS : 0;
+        const __m512i w[QUADS] = { integers_of(f, &u[0], i), integers_of(f, &u[1], i) };
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
             const __m512i q = load_four(x[r].q[i]);
-            p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], u[0].q[i], q);
-            p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], u[1].q[i], q);
+            p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], w[0], q);
+            p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], w[1], q);
         }
     }
 #pragma GCC unroll 4
@@ -253,7 +254,10 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
     };                                                                                  \
     static void gemv_##id(const vug_cpu_gemv_q8 *g)                                     \
     {                                                                                   \
-        gemv_blocks(g, &format_##id);                                                   \
+        if (has_short_blocks(&format_##id))                                             \
+            gemv_short_blocks(g, &format_##id);                                         \
+        else                                                                            \
+            gemv_blocks(g, &format_##id);                                               \
     }                                                                                   \
     static __attribute__((noinline)) void multiply_##id(                                \
             const block_units *u, const vug_cpu_q8_unit *x, int64_t rows, float *lanes) \

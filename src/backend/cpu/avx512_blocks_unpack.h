@@ -9,8 +9,7 @@
  * one block of one row: vector i has elements 4 i .. 4 i + 3 of four blocks of rows a, b, c and d.
  */
 
-#include "backend/cpu/avx2_blocks_gemv.h"
-#include "backend/cpu/avx512.h"
+#include "backend/cpu/avx512_short_blocks.h"
 
 enum {
     VECTORS = BLOCK / 4,
@@ -18,18 +17,12 @@ enum {
 
 /* Four blocks of four rows of weights. Fields that a format does not use are not set. */
 typedef struct {
-    __m512i q[VECTORS]; /* 0 .. 255: the integers plus zero_of(format) */
+    __m512i q[VECTORS]; /* 0 .. 255: the integers plus zero_of(format); see keeps_nibbles */
     __m512 scale, offset;
     __m512 factor[2]; /* of each half, in formats where the halves differ */
     __m512i minimum;  /* two 16-bit numbers for each block, in the same formats */
     __mmask16 exists; /* a bit for each block */
 } block_unit;
-
-/* What is added to the integers of a format, so that none is negative. */
-INLINE int zero_of(const avx2_format *f)
-{
-    return f->range == WITH_SIGN ? f->zero + 128 : f->zero;
-}
 
 /* The halves of a block have factors of their own. Otherwise the factor of a block is part of its
  * scale, and its minimum of its offset: a scale in F16 times an integer is exact. */
@@ -91,28 +84,81 @@ INLINE void unpack_wide(const block_group *pair, int at, const avx2_format *f, _
         q[i] = _mm512_xor_si512(q[i], sign);
 }
 
-/* The same for packed integers, which are transposed before they are split. */
-INLINE void unpack_packed_wide(const block_group *pair, int at, const avx2_format *f, __m512i *q)
+/* 4-bit integers without a table stay packed, which takes half of the stores: vector i < 4 has the
+ * lower nibbles of vectors i and, in the upper ones, i + 4 of the integers. */
+INLINE bool keeps_nibbles(const avx2_format *f)
 {
-    const __m512i nibble = _mm512_set1_epi8(15);
+    return f->load_packed && !f->nibble_values;
+}
+
+/* Vector `i` of the integers of a unit. */
+INLINE __m512i integers_of(const avx2_format *f, const block_unit *u, int i)
+{
+    if (!keeps_nibbles(f))
+        return u->q[i];
+    const __m512i packed = u->q[i % UNIT];
+    return i < UNIT ? lower_nibbles_wide(packed) : upper_nibbles_wide(packed);
+}
+
+/* Stores packed integers: vector i of `packed` has dword i of the bytes of each block. */
+INLINE void store_packed(const __m512i *packed, const avx2_format *f, block_unit *u)
+{
+    for (int i = 0; i < UNIT; i++) {
+        if (keeps_nibbles(f)) {
+            u->q[i] = packed[i];
+        } else {
+            u->q[i] = integers_of_nibbles(f, lower_nibbles_wide(packed[i]));
+            u->q[i + UNIT] = integers_of_nibbles(f, upper_nibbles_wide(packed[i]));
+        }
+    }
+}
+
+/* The same for packed integers, which are transposed before they are split. */
+INLINE void unpack_packed_wide(const block_group *pair, int at, const avx2_format *f, block_unit *u)
+{
     __m512i packed[UNIT], transposed[UNIT];
     for (int j = 0; j < UNIT; j++)
         packed[j] = at + j < pair[0].n ? join_integers(f->load_packed(pair[0].w, at + j),
                                                        f->load_packed(pair[1].w, at + j))
                                        : _mm512_setzero_si512();
     transpose_four_wide(packed, transposed);
-    for (int i = 0; i < UNIT; i++) {
-        q[i] = _mm512_and_si512(transposed[i], nibble);
-        q[i + UNIT] = _mm512_and_si512(_mm512_srli_epi16(transposed[i], 4), nibble);
-    }
-    if (!f->nibble_values)
-        return;
-    const __m128i values = load_16((const uint8_t *)f->nibble_values);
-    const __m512i sign = _mm512_set1_epi8(f->range == WITH_SIGN ? -128 : 0);
-    const __m512i table = _mm512_xor_si512(_mm512_broadcast_i32x4(values), sign);
-    for (int i = 0; i < VECTORS; i++)
-        q[i] = _mm512_shuffle_epi8(table, q[i]);
+    store_packed(transposed, f, u);
 }
+
+/* ---- short blocks ---------------------------------------------------------------- */
+
+/* Quarter i of each of four vectors becomes vector i. */
+INLINE void transpose_quarters(const __m512i *from, __m512i *to)
+{
+    const __m512i a = _mm512_shuffle_i32x4(from[0], from[1], 0x44);
+    const __m512i b = _mm512_shuffle_i32x4(from[2], from[3], 0x44);
+    const __m512i c = _mm512_shuffle_i32x4(from[0], from[1], 0xee);
+    const __m512i d = _mm512_shuffle_i32x4(from[2], from[3], 0xee);
+    to[0] = _mm512_shuffle_i32x4(a, b, 0x88);
+    to[1] = _mm512_shuffle_i32x4(a, b, 0xdd);
+    to[2] = _mm512_shuffle_i32x4(c, d, 0x88);
+    to[3] = _mm512_shuffle_i32x4(c, d, 0xdd);
+}
+
+/* The same for short blocks. */
+INLINE void unpack_short_blocks(const block_group *pair, int at, const avx2_format *f,
+                                block_unit *u)
+{
+    short_unit row[UNIT];
+    __m512i packed[UNIT], transposed[UNIT];
+#pragma GCC unroll 4
+    for (int r = 0; r < UNIT; r++) {
+        row[r] = load_short_blocks(pair, at, f, r);
+        packed[r] = packed_of_blocks(&row[r], f, TRANSPOSED);
+    }
+    transpose_quarters(packed, transposed);
+    store_packed(transposed, f, u);
+    u->scale = halves_of_blocks(row, f, 0, TRANSPOSED);
+    if (f->offset)
+        u->offset = halves_of_blocks(row, f, 1, TRANSPOSED);
+}
+
+/* ---- all formats ---------------------------------------------------------------- */
 
 /* The lower or upper 16 bits of each 32, as floats. */
 INLINE __m512 words_as_floats(__m512i words, int upper)
@@ -153,8 +199,12 @@ INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, b
 {
     const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
     u->exists = (__mmask16)(0x1111U * ((1U << n) - 1));
+    if (has_short_blocks(f)) {
+        unpack_short_blocks(pair, at, f, u);
+        return;
+    }
     if (f->load_packed)
-        unpack_packed_wide(pair, at, f, u->q);
+        unpack_packed_wide(pair, at, f, u);
     else
         unpack_wide(pair, at, f, u->q);
     if (f->has_half_scales) {
