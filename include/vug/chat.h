@@ -132,6 +132,7 @@ typedef struct {
     bool required;               /* at least one call; otherwise the answer may be text, and text
                                     may precede a call */
     bool parallel;               /* allow more than one call */
+    bool strict_schemas;         /* unknown keywords and formats of the tools' schemas are errors */
     const char *content_grammar; /* constrains an answer without calls; NULL: any text */
     size_t content_grammar_len;
     vug_grammar_kind content_grammar_kind;

@@ -55,6 +55,7 @@ int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
                     .aliases = { opt->alias.item, opt->alias.n },
                     .max_tokens = opt->answer_tokens,
                     .also_reasoning = opt->also_reasoning,
+                    .strict_schemas = opt->strict_schemas,
                     .speculation = vug_options_speculation(opt),
                     .pooling = vug_options_pooling(opt) },
         .input = opt->operand[1],

@@ -64,6 +64,7 @@ int vug_cmd_serve(vug_ui *ui, const vug_options *opt)
         .max_waiting = opt->queue,
         .max_tokens = opt->answer_tokens,
         .also_reasoning = opt->also_reasoning,
+        .strict_schemas = opt->strict_schemas,
         .speculation = vug_options_speculation(opt),
         .pooling = vug_options_pooling(opt),
         .listening = print_addresses,

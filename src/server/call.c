@@ -89,8 +89,9 @@ static void reject_stream(void *self)
     VUG_ASSERT(false);
 }
 
-static void reply_to_call(void *self, vug_buf *body)
+static void reply_to_call(void *self, const char *headers, vug_buf *body)
 {
+    (void)headers;
     end_call(self, VUG_HTTP_OK, body);
 }
 

@@ -17,9 +17,9 @@ static void end_stream(void *self)
     vug_http_stream_end(self);
 }
 
-static void reply(void *self, vug_buf *body)
+static void reply(void *self, const char *headers, vug_buf *body)
 {
-    vug_http_reply(self, NULL, body);
+    vug_http_reply(self, &(vug_http_response_head){ .headers = headers }, body);
 }
 
 static void fail(void *self, const vug_api_error *error)

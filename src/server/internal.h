@@ -67,7 +67,8 @@ typedef struct {
     /* Whole events of a stream. False: the sender has disconnected. */
     bool (*send_events)(void *self, vug_str events);
     void (*end_stream)(void *self);
-    void (*reply)(void *self, vug_buf *body); /* status 200; takes the body */
+    /* Status 200; takes the body. `headers` are more header lines, or NULL. */
+    void (*reply)(void *self, const char *headers, vug_buf *body);
     void (*fail)(void *self, const vug_api_error *error);
 } vug_sender_functions;
 
@@ -128,6 +129,7 @@ struct vug_server_request {
     size_t n_answers;
     vug_chat_marks marks;       /* of a chat */
     const vug_grammar *grammar; /* held in the service's cache; NULL: unconstrained */
+    const char *headers;        /* more header lines of its response; NULL: none */
     vug_session *session;       /* of all choices, one after the other; NULL: not needed yet */
     vug_api_usage usage;
     double received; /* time */

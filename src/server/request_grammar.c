@@ -5,12 +5,21 @@
 /* The grammar that constrains the output of a request. Requests with the same constraint share
  * one. */
 
-static const vug_grammar_kind grammar_kind[] = {
-    [VUG_CONSTRAINT_JSON] = VUG_GRAMMAR_JSON,
-    [VUG_CONSTRAINT_SCHEMA] = VUG_GRAMMAR_SCHEMA,
-    [VUG_CONSTRAINT_REGEX] = VUG_GRAMMAR_REGEX,
-    [VUG_CONSTRAINT_GBNF] = VUG_GRAMMAR_GBNF,
-};
+enum { MAX_WARNINGS = 8 }; /* that are reported of a grammar */
+
+static vug_grammar_kind grammar_kind(const vug_server_request *request)
+{
+    static const vug_grammar_kind kind[] = {
+        [VUG_CONSTRAINT_JSON] = VUG_GRAMMAR_JSON,
+        [VUG_CONSTRAINT_SCHEMA] = VUG_GRAMMAR_SCHEMA,
+        [VUG_CONSTRAINT_REGEX] = VUG_GRAMMAR_REGEX,
+        [VUG_CONSTRAINT_GBNF] = VUG_GRAMMAR_GBNF,
+    };
+    const vug_api_constraint_kind wanted = request->api.constraint_kind;
+    return wanted == VUG_CONSTRAINT_SCHEMA && request->service->opt.strict_schemas
+                   ? VUG_GRAMMAR_STRICT_SCHEMA
+                   : kind[wanted];
+}
 
 static const char *text_or_empty(vug_str text)
 {
@@ -23,17 +32,47 @@ typedef struct {
     vug_grammar_kind kind; /* without tools */
     vug_str text;          /* without tools */
     vug_tool_choice tools; /* with tools */
-    const vug_service *service;
+    const vug_server_request *request;
 } grammar_source;
+
+/* Appends a line for each warning, between `before` and `after`. Names of keywords come from the
+ * client: of its bytes only printable ASCII reaches headers and terminals. */
+static void append_warnings(const vug_grammar *grammar, const char *before, const char *after,
+                            vug_buf *to)
+{
+    const char *at = vug_grammar_warnings(grammar);
+    for (int i = 0; i < MAX_WARNINGS && *at; i++) {
+        vug_buf_puts(to, before);
+        for (; *at && *at != '\n'; at++)
+            vug_buf_append(to, *at >= ' ' && *at <= '~' ? at : "?", 1);
+        at += *at == '\n';
+        vug_buf_puts(to, after);
+    }
+}
+
+static void log_warnings(const vug_server_request *request, const vug_grammar *grammar)
+{
+    char before[96];
+    vug_buf text = { 0 };
+    (void)snprintf(before, sizeof(before),
+                   "vug: warning: request %s: ", request->sender.request_id);
+    append_warnings(grammar, before, "\n", &text);
+    if (!text.bad && text.len > 0)
+        (void)fwrite(text.ptr, 1, text.len, stderr);
+    vug_buf_release(&text);
+}
 
 static vug_status compile_grammar(void *arg, vug_grammar **out, vug_err *err)
 {
     const grammar_source *source = arg;
-    const vug_service *s = source->service;
+    const vug_service *s = source->request->service;
     if (source->with_tools)
-        return vug_chat_grammar(s->chat, s->tokenizer, &source->tools, out, err);
-    return vug_grammar_create(source->kind, text_or_empty(source->text), source->text.len,
-                              s->tokenizer, out, err);
+        VUG_TRY(vug_chat_grammar(s->chat, s->tokenizer, &source->tools, out, err));
+    else
+        VUG_TRY(vug_grammar_create(source->kind, text_or_empty(source->text), source->text.len,
+                                   s->tokenizer, out, err));
+    log_warnings(source->request, *out);
+    return VUG_OK;
 }
 
 static void append_text(vug_buf *key, vug_str text)
@@ -62,7 +101,8 @@ static void write_key(const grammar_source *source, vug_buf *key)
 static vug_status find_or_compile(vug_server_request *request, grammar_source *source, vug_err *err)
 {
     vug_buf key = { 0 };
-    source->service = request->service;
+    source->request = request;
+    source->tools.strict_schemas = request->service->opt.strict_schemas;
     write_key(source, &key);
     vug_status st = vug_buf_ok(&key, err);
     if (st == VUG_OK)
@@ -140,7 +180,7 @@ static bool prepare_tool_grammar(vug_server_request *request, vug_api_error *err
                    .parallel = !r->single_call && !is_named,
                    .content_grammar = constrained ? text_or_empty(r->constraint) : NULL,
                    .content_grammar_len = r->constraint.len,
-                   .content_grammar_kind = grammar_kind[r->constraint_kind] },
+                   .content_grammar_kind = grammar_kind(request) },
     };
     const vug_status st = find_or_compile(request, &source, &err);
     if (st == VUG_OK)
@@ -151,7 +191,7 @@ static bool prepare_tool_grammar(vug_server_request *request, vug_api_error *err
     return reject_tool(r, constrained ? r->constraint_field : "tools", &err, error);
 }
 
-bool vug_server_prepare_grammar(vug_server_request *request, vug_api_error *error)
+static bool find_grammar(vug_server_request *request, vug_api_error *error)
 {
     const vug_api_request *r = &request->api;
     vug_err err;
@@ -159,7 +199,22 @@ bool vug_server_prepare_grammar(vug_server_request *request, vug_api_error *erro
         return prepare_tool_grammar(request, error);
     if (r->constraint_kind == VUG_CONSTRAINT_NONE)
         return true;
-    grammar_source source = { .kind = grammar_kind[r->constraint_kind], .text = r->constraint };
+    grammar_source source = { .kind = grammar_kind(request), .text = r->constraint };
     return find_or_compile(request, &source, &err) == VUG_OK ||
            vug_api_error_from(error, &err, r->constraint_field);
+}
+
+bool vug_server_prepare_grammar(vug_server_request *request, vug_api_error *error)
+{
+    vug_buf headers = { 0 };
+    if (!find_grammar(request, error))
+        return false;
+    if (request->grammar)
+        append_warnings(request->grammar, "x-vug-warning: ", "\r\n", &headers);
+    if (headers.len > 0)
+        request->headers =
+                vug_arena_copy(&request->arena, (vug_str){ headers.ptr, headers.len }).ptr;
+    const bool ok = !headers.bad && (headers.len == 0 || request->headers);
+    vug_buf_release(&headers);
+    return ok || vug_api_error_no_memory(error);
 }

@@ -104,7 +104,7 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
         request->sender.call->end_stream(request->sender.self);
     } else {
         vug_server_trace(request, VUG_HTTP_OK, body);
-        request->sender.call->reply(request->sender.self, body);
+        request->sender.call->reply(request->sender.self, request->headers, body);
     }
     vug_buf_release(body);
     vug_buf_release(&response->events);

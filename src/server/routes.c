@@ -212,7 +212,7 @@ static void queue_request(vug_service *s, vug_http_request *http, vug_api_endpoi
     vug_server_request *request = prepare_request(s, http, endpoint);
     if (request && vug_http_reserve(http, vug_server_request_bytes(request))) {
         if (request->head.stream)
-            vug_http_stream_begin(http, NULL);
+            vug_http_stream_begin(http, request->headers);
         vug_http_on_disconnect(http, vug_job_cancel, &request->job);
         vug_server_push(request);
         return;
@@ -261,7 +261,7 @@ static void reply_and_free(vug_server_request *request, vug_buf *body, const vug
         request->sender.call->fail(request->sender.self, &error);
         vug_buf_release(body);
     } else {
-        request->sender.call->reply(request->sender.self, body);
+        request->sender.call->reply(request->sender.self, request->headers, body);
     }
     vug_server_request_free(request);
 }

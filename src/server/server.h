@@ -37,6 +37,7 @@ typedef struct {
     int max_waiting;           /* requests in the queue */
     int max_tokens;            /* default of chats that do not set it; 0: no limit */
     bool also_reasoning;       /* send thinking under the name `reasoning` too */
+    bool strict_schemas;       /* refuse schemas with unknown keywords and formats */
     vug_speculation_mode speculation;
     vug_pooling pooling; /* of embeddings */
     /* Called when the addresses are known; false ends the server. */

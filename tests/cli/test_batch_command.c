@@ -52,6 +52,33 @@ static void test_report(void **state)
     scratch_remove(&dir);
 }
 
+static void test_schema_warnings(void **state)
+{
+    static const char line[] =
+            "{\"custom_id\":\"%d\",\"method\":\"POST\",\"url\":\"/v1/completions\","
+            "\"body\":{\"model\":\"pebble\",\"prompt\":\"x\",\"max_tokens\":1,\"json_schema\":"
+            "{\"maxLenght\":5}}}\n";
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path in = scratch_at(&dir, "in"), out = scratch_at(&dir, "out"),
+                       strict = scratch_at(&dir, "strict");
+    vug_buf text = { 0 };
+    vug_buf_printf(&text, line, 1);
+    vug_buf_printf(&text, line, 2);
+    scratch_write(&dir, "in", text.ptr, text.len);
+    captured c = VUG("batch", MODEL, in.path, out.path, "-q", "--slots", "1");
+    assert_int_equal(c.code, 0);
+    assert_has(&c.err, "vug: warning: request batch-");
+    assert_has(&c.err, ": schema: #: the keyword 'maxLenght' is unknown");
+    captured_release(&c);
+    c = VUG("batch", MODEL, in.path, strict.path, "-q", "--strict-schema");
+    assert_int_equal(c.code, 1);
+    assert_has(&c.out, "requests  0 answered, 2 failed, 0 kept\n");
+    captured_release(&c);
+    vug_buf_release(&text);
+    scratch_remove(&dir);
+}
+
 /* The model is the first of three operands, and pebble without it. */
 static void test_operands(void **state)
 {
@@ -146,9 +173,8 @@ static void test_interrupted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_report),
-        cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_failed_requests),
+        cmocka_unit_test(test_report),      cmocka_unit_test(test_schema_warnings),
+        cmocka_unit_test(test_operands),    cmocka_unit_test(test_failed_requests),
         cmocka_unit_test(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

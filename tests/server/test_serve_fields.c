@@ -40,6 +40,7 @@ static void test_short_paths_without_a_model(void **state)
           "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":1}" },
         { "/v1/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
         { "/completions", "{\"prompt\":\"x\",\"max_tokens\":1}" },
+        { "/embeddings", "{\"input\":\"x\"}" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         json_response a = serve_request(*state, rows[i].path, rows[i].body);

@@ -194,7 +194,6 @@ static void validate_fields(vug_request_parser *p)
         require_field(p, VUG_FIELD_tokens);
         break;
     case VUG_API_EMBEDDING:
-        require_field(p, VUG_FIELD_model);
         require_field(p, VUG_FIELD_input);
         break;
     default:

@@ -39,7 +39,7 @@ static void add_cors_headers(struct evbuffer *to, const vug_http *http, vug_str 
         return;
     add_text(to, "Access-Control-Allow-Origin: ");
     (void)evbuffer_add(to, origin.ptr, origin.len);
-    add_text(to, "\r\nAccess-Control-Expose-Headers: x-request-id, retry-after\r\n");
+    add_text(to, "\r\nAccess-Control-Expose-Headers: x-request-id, retry-after, x-vug-warning\r\n");
 }
 
 /* An HTTP/1.0 stream ends with its connection. */

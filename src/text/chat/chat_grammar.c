@@ -50,6 +50,7 @@ vug_status vug_chat_grammar(const vug_chat *chat, const vug_tokenizer *tokenizer
     vug_grammar_builder *rules = vug_grammar_builder_create();
     if (!rules)
         return VUG_FAIL(err, VUG_NOMEM, "out of memory: a grammar of tool calls");
+    rules->strict_schemas = choice->strict_schemas;
     vug_grammar_expr root;
     vug_status st = choice->content_grammar && !use.required
                             ? calls_or_other(rules, &use, choice, &root, err)

@@ -76,10 +76,16 @@ void vug_schema_warn(vug_schema_compiler *s, const vug_jv *at, const char *fmt, 
     vug_buf *warnings = &s->builder->warnings;
     if (s->st != VUG_OK || s->n_warnings++ >= MAX_WARNINGS)
         return;
+    const size_t from = warnings->len;
     va_list args;
     va_start(args, fmt);
     append_message(s, warnings, at, fmt, args);
     va_end(args);
+    /* A name may have line breaks and what terminals obey. */
+    for (size_t i = from; i < warnings->len; i++) {
+        if ((unsigned char)warnings->ptr[i] < ' ' || warnings->ptr[i] == '\x7f')
+            warnings->ptr[i] = '?';
+    }
     vug_buf_puts(warnings, "\n");
 }
 

@@ -333,7 +333,6 @@ static const struct {
     vug_api_endpoint endpoint;
     const char *body, *param, *part; /* of the error message */
 } refused[] = {
-    { VUG_API_EMBEDDING, "{\"input\":\"a\"}", "model", "model is missing" },
     { VUG_API_EMBEDDING, "{\"model\":\"m\"}", "input", "input is missing" },
     { VUG_API_EMBEDDING, "{\"model\":\"m\",\"input\":\"a\",\"dimensions\":0}", "dimensions",
       "from 1" },
