@@ -429,7 +429,7 @@ typedef struct {
     int32_t token; /* -1 in a last piece that only carries text that was held back */
     bool is_stop;  /* a stop token: it ends the answer and has no text */
     float logprob;
-    const vug_logprob *top; /* [n_top], the most likely tokens, best first */
+    const vug_logprob *top; /* [n_top], the most likely tokens, best first; or those asked for */
     size_t n_top;
 } vug_piece;
 
@@ -451,13 +451,16 @@ typedef enum {
 
 /* All-zero chooses every default. */
 typedef struct {
-    int max_tokens;        /* 0: until the context is full */
-    vug_sampling sampling; /* n = 0: the model's defaults */
-    int n_top;             /* the number of most likely tokens to report per token, 0..20 */
-    bool logprobs;         /* report the log-probability of each token; implied by n_top */
-    bool ignore_stop;      /* do not end at the model's stop tokens */
-    int min_tokens;        /* no stop token is sampled before the answer has this many tokens */
-    bool report_stop;      /* call on_piece for the stop token, too */
+    int max_tokens;            /* 0: until the context is full */
+    vug_sampling sampling;     /* n = 0: the model's defaults */
+    int n_top;                 /* the number of most likely tokens to report per token, 0..20 */
+    bool logprobs;             /* report the log-probability of each token; implied by n_top */
+    const int32_t *logprob_id; /* [n_logprob_ids] report these tokens, in this order, with each
+                                  token, instead of the most likely ones; 0..128 of them */
+    size_t n_logprob_ids;
+    bool ignore_stop; /* do not end at the model's stop tokens */
+    int min_tokens;   /* no stop token is sampled before the answer has this many tokens */
+    bool report_stop; /* call on_piece for the stop token, too */
     const struct vug_grammar *grammar; /* of vug/grammar.h: constrains the answer; NULL: none */
     /* A new parser of vug/chat.h, which gets each token after on_piece; NULL: none. With a parser,
      * the grammar constrains only what follows the thinking. */
@@ -486,6 +489,7 @@ typedef struct {
 } vug_generate_options;
 
 #define VUG_MAX_TOP_LOGPROBS 20
+#define VUG_MAX_LOGPROB_IDS  128
 
 typedef enum {
     VUG_FINISH_STOP,      /* a stop token or a stop string */

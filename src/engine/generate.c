@@ -82,7 +82,7 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
 /* Forced tokens go through the model together, unless their log-probabilities are requested. */
 static vug_status decode_loop(vug_generation_state *g, vug_err *err)
 {
-    const bool together = !g->o->logprobs && !g->o->n_top;
+    const bool together = !vug_generation_reports_logprobs(g);
     for (bool more = true; more;) {
         size_t pending = 0;
         do {
@@ -164,6 +164,17 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     return st == VUG_OK ? vug_generation_flush_text(g, err) : st;
 }
 
+static vug_status check_ids(const int32_t *id, size_t n, int64_t n_vocab, const char *of,
+                            vug_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (id[i] < 0 || id[i] >= n_vocab)
+            return VUG_FAIL(err, VUG_ARGUMENT, "token %zu of %s is %d, ids are 0 to %lld", i, of,
+                            id[i], (long long)n_vocab - 1);
+    }
+    return VUG_OK;
+}
+
 static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, vug_err *err)
 {
     if (o->max_tokens < 0)
@@ -175,12 +186,11 @@ static vug_status check_options(const vug_generate_options *o, int64_t n_vocab, 
                         VUG_MAX_TOP_LOGPROBS);
     if (o->max_draft < 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "max_draft: %d, expected 0 or more", o->max_draft);
-    for (size_t i = 0; i < o->n_prediction; i++) {
-        if (o->prediction[i] < 0 || o->prediction[i] >= n_vocab)
-            return VUG_FAIL(err, VUG_ARGUMENT,
-                            "token %zu of the prediction is %d, ids are 0 to %lld", i,
-                            o->prediction[i], (long long)n_vocab - 1);
-    }
+    if (o->n_logprob_ids > VUG_MAX_LOGPROB_IDS)
+        return VUG_FAIL(err, VUG_ARGUMENT, "n_logprob_ids: %zu, expected 0 to %d", o->n_logprob_ids,
+                        VUG_MAX_LOGPROB_IDS);
+    VUG_TRY(check_ids(o->prediction, o->n_prediction, n_vocab, "the prediction", err));
+    VUG_TRY(check_ids(o->logprob_id, o->n_logprob_ids, n_vocab, "logprob_id", err));
     if (o->n_stop_strings > 0 && o->parser)
         return VUG_FAIL(err, VUG_ARGUMENT,
                         "stop strings and a parser: the parser gets tokens, which no stop string "

@@ -131,13 +131,16 @@ static vug_status choose_token(vug_generation_state *g, int32_t *id, bool *ended
 
 static vug_piece token_piece(vug_generation_state *g, int32_t id)
 {
-    vug_piece piece = { .token = id, .top = g->top, .n_top = (size_t)g->o->n_top };
+    const vug_generate_options *o = g->o;
     const int64_t usable = g->sampler.model.n_usable;
-    if ((int64_t)piece.n_top > usable)
-        piece.n_top = (size_t)usable;
-    if (g->o->logprobs || g->o->n_top)
-        piece.logprob = vug_compute_logprobs(&g->sampler.candidates, vug_session_logits(g->session),
-                                             usable, id, g->top, piece.n_top);
+    const size_t n_best = o->n_top > usable ? (size_t)usable : (size_t)o->n_top;
+    vug_piece piece = { .token = id,
+                        .top = g->top,
+                        .n_top = o->n_logprob_ids > 0 ? o->n_logprob_ids : n_best };
+    if (vug_generation_reports_logprobs(g))
+        piece.logprob = vug_compute_logprobs(
+                &g->sampler.candidates, vug_session_logits(g->session), usable, id,
+                o->n_logprob_ids > 0 ? o->logprob_id : NULL, g->top, piece.n_top);
     return piece;
 }
 

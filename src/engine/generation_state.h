@@ -27,9 +27,15 @@ typedef struct {
     vug_stop_strings stop_strings;
     vug_buf shown; /* the text of a piece up to what may begin a stop string */
     vug_buf text;
-    vug_logprob top[VUG_MAX_TOP_LOGPROBS];
+    vug_logprob top[VUG_MAX_LOGPROB_IDS];
     vug_generation *out;
 } vug_generation_state;
+
+/* Whether pieces have log-probabilities. */
+static inline bool vug_generation_reports_logprobs(const vug_generation_state *g)
+{
+    return g->o->logprobs || g->o->n_top > 0 || g->o->n_logprob_ids > 0;
+}
 
 /* Reads the stop tokens and stop strings of the options. */
 VUG_MUST_CHECK vug_status vug_generation_init_stops(vug_generation_state *g, vug_err *err);

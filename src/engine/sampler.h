@@ -119,9 +119,10 @@ int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_
 /* ---- log-probabilities (sampler_logprobs.c) ------------------------------------------------------ */
 
 /* Returns the log-probability of `token` among logits [n] and fills `top` with the `n_top` most
- * likely tokens, n_top <= n, best first. The logarithm of the sum of masses, which all of them
- * have, is within 2e-6. `scratch` is for at least n logits. */
+ * likely tokens, n_top <= n, best first, or with the `n_top` tokens of `wanted`, unless that is NULL.
+ * The logarithm of the sum of masses, which all of them have, is within 2e-6. `scratch` is for at
+ * least n logits. */
 float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t n, int32_t token,
-                           vug_logprob *top, size_t n_top);
+                           const int32_t *wanted, vug_logprob *top, size_t n_top);
 
 #endif

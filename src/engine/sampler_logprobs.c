@@ -24,8 +24,22 @@ static bool is_listed(const vug_candidates *c, int32_t id)
     return false;
 }
 
+/* The listed tokens, best first. If fewer tokens have a probability, the lowest other ids follow. */
+static void fill_top(const vug_candidates *c, const float *logits, double log_sum, vug_logprob *top,
+                     size_t n_top)
+{
+    size_t kept = 0;
+    for (; kept < c->n_list && kept < n_top; kept++)
+        top[kept] = (vug_logprob){ c->list[kept].id,
+                                   log_softmax(c, logits[c->list[kept].id], log_sum) };
+    for (int32_t id = 0; kept < n_top; id++) {
+        if (!is_listed(c, id))
+            top[kept++] = (vug_logprob){ id, -INFINITY };
+    }
+}
+
 float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t n, int32_t token,
-                           vug_logprob *top, size_t n_top)
+                           const int32_t *wanted, vug_logprob *top, size_t n_top)
 {
     const vug_logits_view view = { .logits = logits, .n = n };
     vug_candidates *const c = scratch;
@@ -33,17 +47,15 @@ float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t
     c->n_list = 0;
     if (vug_candidates_start(c, &view)) {
         log_sum = vug_portable_log((double)vug_candidates_mass(c) * (1.0 / VUG_MASS_ONE));
-        if (n_top > 0)
+        if (n_top > 0 && !wanted)
             vug_candidates_best(c, n_top);
     }
-    size_t kept = 0;
-    for (; kept < c->n_list && kept < n_top; kept++)
-        top[kept] = (vug_logprob){ c->list[kept].id,
-                                   log_softmax(c, logits[c->list[kept].id], log_sum) };
-    /* If fewer tokens have a probability, the lowest other ids follow. */
-    for (int32_t id = 0; kept < n_top; id++) {
-        if (!is_listed(c, id))
-            top[kept++] = (vug_logprob){ id, -INFINITY };
+    if (!wanted)
+        fill_top(c, logits, log_sum, top, n_top);
+    for (size_t i = 0; wanted && i < n_top; i++) {
+        const bool usable = wanted[i] < n; /* padding of the vocabulary is not */
+        top[i] = (vug_logprob){ wanted[i],
+                                usable ? log_softmax(c, logits[wanted[i]], log_sum) : -INFINITY };
     }
     return log_softmax(c, logits[token], log_sum);
 }

@@ -153,7 +153,7 @@ typedef struct {
     double started;                    /* time; of the current choice */
     double first_token, last_token;    /* time; 0: none yet */
     vug_buf token_text;                /* of log-probabilities */
-    vug_api_token top_tokens[VUG_MAX_TOP_LOGPROBS];
+    vug_api_token top_tokens[VUG_MAX_LOGPROB_IDS];
     /* Of a whole response: */
     size_t finished_bytes; /* of finished choices */
     size_t reserved_bytes; /* of the sender */

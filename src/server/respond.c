@@ -151,7 +151,7 @@ bool vug_server_describe_logprob(vug_server_response *response, const vug_logpro
     const vug_tokenizer *tokenizer = response->request->service->tokenizer;
     vug_buf *to = &response->token_text;
     const bool as_ids = response->request->api.number[VUG_FIELD_return_tokens_as_token_ids] != 0;
-    size_t from[VUG_MAX_TOP_LOGPROBS + 2] = { 0 }, name[VUG_MAX_TOP_LOGPROBS + 1];
+    size_t from[VUG_MAX_LOGPROB_IDS + 2] = { 0 }, name[VUG_MAX_LOGPROB_IDS + 1];
     to->len = 0;
     for (size_t i = 0; i <= n_top; i++) {
         vug_text text = { 0 };
@@ -281,6 +281,8 @@ static vug_generate_options generate_options(vug_server_response *response,
         .sampling = request->sampling,
         .n_top = r->logprobs ? r->top_logprobs : 0,
         .logprobs = r->logprobs,
+        .logprob_id = r->logprob_id,
+        .n_logprob_ids = r->n_logprob_ids,
         .ignore_stop = r->ignore_eos,
         .min_tokens = r->min_tokens,
         .stop = r->stop_id,

@@ -371,6 +371,7 @@ typedef struct {
     /* The expected log-probabilities. */
     bool logprobs;
     size_t n_top;
+    const int32_t *wanted; /* [n_top] instead of the most likely; NULL: those */
 } piece_collector;
 
 static void check_logprobs(const piece_collector *l, const vug_piece *piece)
@@ -380,7 +381,8 @@ static void check_logprobs(const piece_collector *l, const vug_piece *piece)
     vug_candidates candidates;
     vug_err err = { 0 };
     help_ok(vug_candidates_init(&candidates, V, &err), &err);
-    const float own = vug_compute_logprobs(&candidates, logits, V, piece->token, top, l->n_top);
+    const float own =
+            vug_compute_logprobs(&candidates, logits, V, piece->token, l->wanted, top, l->n_top);
     vug_candidates_release(&candidates);
     assert_true(piece->logprob == (l->logprobs || l->n_top ? own : 0));
     assert_int_equal(piece->n_top, l->n_top);
@@ -542,19 +544,27 @@ static void test_logprobs_are_reported_on_request(void **state)
 {
     (void)state;
     generate_fixture f = fixture_make(NULL, false);
+    static const int32_t wanted[] = { 5, 0, 9 };
     static const struct {
         bool logprobs;
         int n_top;
-    } rows[] = { { false, 0 }, { true, 0 }, { false, 3 }, { true, VUG_MAX_TOP_LOGPROBS } };
+        size_t n_wanted;
+    } rows[] = {
+        { false, 0, 0 }, { true, 0, 0 },  { false, 3, 0 }, { true, VUG_MAX_TOP_LOGPROBS, 0 },
+        { false, 0, 3 }, { true, 20, 2 },
+    };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         piece_collector l = { .session = f.session,
                               .logprobs = rows[i].logprobs,
-                              .n_top = (size_t)rows[i].n_top };
+                              .n_top = rows[i].n_wanted ? rows[i].n_wanted : (size_t)rows[i].n_top,
+                              .wanted = rows[i].n_wanted ? wanted : NULL };
         const vug_generate_options o = { .max_tokens = 8,
                                          .ignore_stop = true,
                                          .sampling = greedily,
                                          .logprobs = rows[i].logprobs,
                                          .n_top = rows[i].n_top,
+                                         .logprob_id = wanted,
+                                         .n_logprob_ids = rows[i].n_wanted,
                                          .on_piece = listen,
                                          .user = &l };
         vug_generation g = generate(&f, &o);

@@ -11,7 +11,7 @@ static float logprobs(const float *logits, int64_t n, int32_t token, vug_logprob
     vug_candidates scratch;
     vug_err err = { 0 };
     help_ok(vug_candidates_init(&scratch, n, &err), &err);
-    const float own = vug_compute_logprobs(&scratch, logits, n, token, top, n_top);
+    const float own = vug_compute_logprobs(&scratch, logits, n, token, NULL, top, n_top);
     vug_candidates_release(&scratch);
     return own;
 }
@@ -50,6 +50,33 @@ static void test_logprobs_are_exact(void **state)
     assert_true(logprobs(logits, V, 3, NULL, 0) < 0);
 }
 
+/* They are those of the whole list, in the order that was asked for. */
+static void test_logprobs_of_wanted_tokens(void **state)
+{
+    (void)state;
+    enum { V = 20 };
+    const int32_t wanted[] = { 7, 19, 0, 7, V };
+    float logits[V];
+    vug_logprob all[V], some[5];
+    vug_candidates scratch;
+    vug_err err = { 0 };
+    for (int i = 0; i < V; i++)
+        logits[i] = (float)(i * 7 % V);
+    (void)logprobs(logits, V, 0, all, V);
+    help_ok(vug_candidates_init(&scratch, V, &err), &err);
+    const float own = vug_compute_logprobs(&scratch, logits, V, 3, wanted, some, 5);
+    vug_candidates_release(&scratch);
+    assert_true(own == logprobs(logits, V, 3, NULL, 0));
+    for (size_t i = 0; i < 4; i++) {
+        size_t k = 0;
+        while (all[k].token != wanted[i])
+            k++;
+        assert_int_equal(some[i].token, wanted[i]);
+        assert_true(some[i].logprob == all[k].logprob);
+    }
+    assert_true(some[4].token == V && some[4].logprob == -INFINITY);
+}
+
 static void test_logprobs_handle_nan(void **state)
 {
     (void)state;
@@ -71,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logprobs_are_exact),
+        cmocka_unit_test(test_logprobs_of_wanted_tokens),
         cmocka_unit_test(test_logprobs_handle_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

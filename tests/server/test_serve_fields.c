@@ -492,6 +492,45 @@ static void test_n_probs(void **state)
 
 /* ---- text ----------------------------------------------------------------------------- */
 
+/* They have the values that the list of the most likely tokens has, in the order of the request. */
+static void test_logprobs_of_listed_ids(void **state)
+{
+    json_response top =
+            serve_request(*state, "/completion", COMPLETION(",\"n_predict\":2,\"n_probs\":3"));
+    const int first = (int)response_number(&top, "completion_probabilities.0.top_logprobs.0.id");
+    const int third = (int)response_number(&top, "completion_probabilities.0.top_logprobs.2.id");
+    char body[256];
+    (void)snprintf(body, sizeof(body),
+                   COMPLETION(",\"n_predict\":2,\"n_probs\":1,\"logprob_token_ids\":[%d,%d]"),
+                   third, first);
+    json_response listed = serve_request(*state, "/completion", body);
+    const struct {
+        const char *at, *from;
+    } rows[] = {
+        { "completion_probabilities.0.top_logprobs.0.logprob",
+          "completion_probabilities.0.top_logprobs.2.logprob" },
+        { "completion_probabilities.0.top_logprobs.1.logprob",
+          "completion_probabilities.0.top_logprobs.0.logprob" },
+        { "completion_probabilities.0.logprob", "completion_probabilities.0.logprob" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_true(response_number(&listed, rows[i].at) == response_number(&top, rows[i].from));
+    assert_int_equal(response_at(&listed, "completion_probabilities.1.top_logprobs")->n, 2);
+    response_release(&top);
+    response_release(&listed);
+    json_response chat = serve_request(
+            *state, "/v1/chat/completions",
+            CHAT("Hi", ",\"max_tokens\":1,\"logprobs\":true,\"logprob_token_ids\":[7,8,9]"));
+    assert_int_equal(response_at(&chat, "choices.0.logprobs.content.0.top_logprobs")->n, 3);
+    response_release(&chat);
+    json_response bad =
+            serve_request(*state, "/v1/chat/completions",
+                          CHAT("Hi", ",\"logprobs\":true,\"logprob_token_ids\":[4096]"));
+    assert_int_equal(bad.status, 400);
+    response_expect(&bad, "error.param", "logprob_token_ids");
+    response_release(&bad);
+}
+
 static void test_included_stop(void **state)
 {
 #define STOP ",\"temperature\":0,\"stop\":[\"ngine in\"],\"logprobs\":true"
@@ -556,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_native_ends),
         cmocka_unit_test(test_native_stream),
         cmocka_unit_test(test_n_probs),
+        cmocka_unit_test(test_logprobs_of_listed_ids),
         cmocka_unit_test(test_included_stop),
         cmocka_unit_test(test_tokens_as_ids),
     };

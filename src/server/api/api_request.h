@@ -119,6 +119,8 @@ typedef struct {
     bool as_base64; /* encoding_format of embeddings */
     bool logprobs;
     int top_logprobs;
+    int32_t *logprob_id; /* [n_logprob_ids] reported instead of the top tokens of the answer */
+    size_t n_logprob_ids;
 
     vug_api_constraint_kind constraint_kind;
     vug_str constraint;           /* schema, regex or grammar; empty for NONE and JSON */

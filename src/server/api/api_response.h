@@ -71,7 +71,7 @@ typedef struct {
 typedef struct {
     vug_api_token token;
     bool is_first;            /* of a prompt: it has no log-probability */
-    const vug_api_token *top; /* [n_top], best first */
+    const vug_api_token *top; /* [n_top], best first, or those that the request lists */
     size_t n_top;
 } vug_api_logprob;
 

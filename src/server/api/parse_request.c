@@ -107,6 +107,19 @@ static void validate_truncation(vug_request_parser *p)
                          "truncate_prompt_tokens and echo cannot be combined");
 }
 
+/* After those of the endpoint, which set `logprobs`. */
+static void validate_logprob_ids(vug_request_parser *p)
+{
+    const vug_api_request *r = p->out;
+    if (r->n_logprob_ids == 0)
+        return;
+    if (!r->logprobs)
+        vug_field_reject(p, "logprob_token_ids", "logprob_token_ids needs logprobs");
+    if (r->max_tokens == 0)
+        vug_field_reject(p, "logprob_token_ids",
+                         "logprob_token_ids and max_tokens 0: no token is generated");
+}
+
 static void validate_prompt_logprobs(vug_request_parser *p)
 {
     if (p->out->given[VUG_FIELD_prompt_logprobs] && p->out->stream)
@@ -204,6 +217,7 @@ static void validate_fields(vug_request_parser *p)
         r->logprobs = true;
         r->top_logprobs = (int)r->number[VUG_FIELD_n_probs];
     }
+    validate_logprob_ids(p);
 }
 
 bool vug_api_generates(vug_api_endpoint endpoint)
@@ -283,6 +297,8 @@ bool vug_api_check_tokens(const vug_api_request *r, int64_t n_vocab, vug_api_err
         ok = check_token(r->stop_id[i], n_vocab, "stop_token_ids", error);
     for (size_t i = 0; i < r->n_bias && ok; i++)
         ok = check_token(r->bias[i].token, n_vocab, "logit_bias", error);
+    for (size_t i = 0; i < r->n_logprob_ids && ok; i++)
+        ok = check_token(r->logprob_id[i], n_vocab, "logprob_token_ids", error);
     for (size_t i = 0; i < r->n_allowed && ok; i++)
         ok = check_token(r->allowed_id[i], n_vocab, "allowed_token_ids", error);
     return ok;

@@ -148,6 +148,17 @@ void vug_request_parse_allowed_ids(vug_request_parser *p, const vug_field *field
         p->out->allowed_id = vug_request_parse_ids(p, field->name, v, &p->out->n_allowed);
 }
 
+void vug_request_parse_logprob_ids(vug_request_parser *p, const vug_field *field, const vug_jv *v)
+{
+    if (!vug_field_expect(p, field->name, v, VUG_JSON_ARRAY) || v->n == 0)
+        return;
+    if (v->n > VUG_MAX_LOGPROB_IDS)
+        vug_field_reject(p, field->name, "%s has %zu ids, at most %d are allowed", field->name,
+                         v->n, VUG_MAX_LOGPROB_IDS);
+    else
+        p->out->logprob_id = vug_request_parse_ids(p, field->name, v, &p->out->n_logprob_ids);
+}
+
 /* bad_words and dry_sequence_breakers. */
 void vug_request_parse_words(vug_request_parser *p, const vug_field *field, const vug_jv *v)
 {

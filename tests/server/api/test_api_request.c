@@ -554,6 +554,8 @@ static void test_rejects_too_many_entries(void **state)
                 "]}", "dry_sequence_breakers has 65 strings, at most 64 are allowed");
     refuse_many("{" HELLO ",\"allowed_token_ids\":[", "%zu", VUG_API_MAX_ALLOWED + 1, "]}",
                 "allowed_token_ids has 524289 ids, at most 524288 are allowed");
+    refuse_many("{" HELLO ",\"logprob_token_ids\":[", "%zu", VUG_MAX_LOGPROB_IDS + 1, "]}",
+                "logprob_token_ids has 129 ids, at most 128 are allowed");
     refuse_many("{\"model\":\"m\",\"messages\":[", "{\"role\":\"user\",\"content\":\"%zu\"}",
                 VUG_API_MAX_MESSAGES + 1, "]}", "messages has 16385 entries");
     refuse_many("{" HELLO ",\"tools\":[",
