@@ -187,6 +187,11 @@ void vug_server_slots_write(vug_service *service, vug_buf *to);
 /* Records a request and its response in a file of its own; reports the first failure only. */
 void vug_server_trace(vug_server_request *request, int status, const vug_buf *response);
 
+/* ---- infill.c ------------------------------------------------------------------------ */
+
+/* Makes the tokens of a prompt whose gap the answer fills, and lets their marks end the answer. */
+VUG_MUST_CHECK bool vug_server_make_infill(vug_server_request *request, vug_api_error *error);
+
 /* ---- request_grammar.c --------------------------------------------------------------- */
 
 /* Finds or compiles the grammar of the output, if it needs one. False fills `error`. */

@@ -150,6 +150,8 @@ static bool make_prompts(vug_server_request *request, vug_api_error *error)
         return vug_api_error_no_memory(error);
     if (r->messages.len)
         return make_chat_prompt(request, error);
+    if (r->infill)
+        return vug_server_make_infill(request, error);
     for (size_t i = 0; i < request->n_prompts; i++) {
         if (!encode_prompt(request, &r->prompt[i], &request->tokens[i], error))
             return false;
@@ -217,7 +219,10 @@ static bool check_prompts(const vug_server_request *request, vug_api_error *erro
     const vug_api_request *r = &request->api;
     const size_t context = (size_t)request->service->info.context;
     const bool embeds = r->endpoint == VUG_API_EMBEDDING;
-    const char *param = r->endpoint == VUG_API_CHAT ? "messages" : embeds ? "input" : "prompt";
+    const char *param = r->endpoint == VUG_API_CHAT     ? "messages"
+                        : r->endpoint == VUG_API_INFILL ? "input_prefix"
+                        : embeds                        ? "input"
+                                                        : "prompt";
     const size_t answer = embeds ? 0 : least_answer(r);
     for (size_t i = 0; i < request->n_prompts; i++) {
         const size_t n = request->tokens[i].n;
@@ -256,7 +261,7 @@ static bool prepare(vug_server_request *request, vug_api_endpoint endpoint, vug_
 {
     vug_service *s = request->service;
     vug_api_request *r = &request->api;
-    const bool is_native = endpoint == VUG_API_NATIVE;
+    const bool is_native = vug_api_is_native(endpoint);
     const bool generates = vug_api_generates(endpoint), embeds = endpoint == VUG_API_EMBEDDING;
     if (!vug_api_parse_request(endpoint, request->sender.body, &request->arena, r, error))
         return false;

@@ -97,7 +97,7 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
     } else if (request->head.stream) {
         if (request->head.include_usage)
             vug_api_usage_event(&request->head, &request->usage, &response->events);
-        if (request->head.endpoint != VUG_API_NATIVE)
+        if (!vug_api_is_native(request->head.endpoint))
             vug_api_done_event(&response->events);
         (void)vug_server_response_flush(response);
         vug_server_trace(request, VUG_HTTP_OK, &response->record);

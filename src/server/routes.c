@@ -241,6 +241,11 @@ static void serve_native(vug_http_request *http, void *user)
     queue_request(user, http, VUG_API_NATIVE);
 }
 
+static void serve_infill(vug_http_request *http, void *user)
+{
+    queue_request(user, http, VUG_API_INFILL);
+}
+
 static void serve_embeddings(vug_http_request *http, void *user)
 {
     queue_request(user, http, VUG_API_EMBEDDING);
@@ -334,6 +339,7 @@ static const vug_http_route routes[] = {
     { VUG_HTTP_POST, "/chat/completions", VUG_HTTP_QUEUED, serve_chat },
     { VUG_HTTP_POST, "/completions", VUG_HTTP_QUEUED, serve_completion },
     { VUG_HTTP_POST, "/completion", VUG_HTTP_QUEUED, serve_native },
+    { VUG_HTTP_POST, "/infill", VUG_HTTP_QUEUED, serve_infill },
     { VUG_HTTP_POST, "/v1/embeddings", VUG_HTTP_QUEUED, serve_embeddings },
     { VUG_HTTP_POST, "/embeddings", VUG_HTTP_QUEUED, serve_embeddings },
     { VUG_HTTP_GET, "/v1/models", 0, serve_models },

@@ -7,6 +7,7 @@
  *     http/                accepts it (address, TLS, key, Host, limits) and finds its route
  *     routes.c             the handlers of all routes, on pool threads
  *     prepare.c            parses the request (api/) and makes its prompts
+ *     infill.c             the prompt of a gap that is to be filled
  *     request_grammar.c    finds or compiles the grammar of its output (grammar_cache.c)
  *     core/job_queue.c     queues it for the model
  *     completions.c        answers chats and completions; api/ writes JSON and events

@@ -20,6 +20,7 @@
 #define VUG_API_MAX_MESSAGES      16384
 #define VUG_API_MAX_PARTS         4096 /* of one message */
 #define VUG_API_MAX_PROMPTS       2048 /* also of prompts times choices */
+#define VUG_API_MAX_FILES         1024 /* of input_extra */
 #define VUG_API_MAX_CHOICES       128
 #define VUG_API_MAX_STOPS         64
 #define VUG_API_MAX_STOP          1024 /* bytes of one stop string */
@@ -37,6 +38,7 @@
     X(CHAT, "/v1/chat/completions")  \
     X(COMPLETION, "/v1/completions") \
     X(NATIVE, "/completion")         \
+    X(INFILL, "/infill")             \
     X(TOKENIZE, "/tokenize")         \
     X(DETOKENIZE, "/detokenize")     \
     X(TEMPLATE, "/apply-template")   \
@@ -52,6 +54,8 @@ typedef enum {
 const char *vug_api_endpoint_path(vug_api_endpoint endpoint);
 /* Whether its requests generate text. */
 bool vug_api_generates(vug_api_endpoint endpoint);
+/* Whether its responses have llama.cpp's shape. */
+bool vug_api_is_native(vug_api_endpoint endpoint);
 
 typedef enum {
 #define X(name, endpoints, reader, min, max, help) VUG_FIELD_##name,
@@ -66,6 +70,11 @@ typedef struct {
     int32_t *id; /* [n] */
     size_t n;
 } vug_api_prompt;
+
+/* A file of input_extra. */
+typedef struct {
+    vug_str name, text;
+} vug_api_file;
 
 typedef struct {
     vug_str name;
@@ -98,6 +107,12 @@ typedef struct {
     vug_str messages;       /* the array, verbatim but for a prefill; empty: none */
     vug_api_prompt *prompt; /* [n_prompts]; also `input`; `content` and `tokens` are one prompt */
     size_t n_prompts;
+
+    bool infill;            /* the answer fills the gap between `prefix` and `suffix`; the one prompt,
+                               a text, is its beginning */
+    vug_str prefix, suffix;
+    vug_api_file *file; /* [n_files] of input_extra */
+    size_t n_files;
 
     int64_t max_tokens;       /* -1: until the context is full */
     int n;                    /* choices per prompt */

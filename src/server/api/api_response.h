@@ -36,7 +36,7 @@ typedef struct {
     int64_t created;
     vug_str model;
     const char *fingerprint;   /* NULL: none */
-    vug_api_endpoint endpoint; /* CHAT, COMPLETION or NATIVE */
+    vug_api_endpoint endpoint; /* one that generates */
     bool stream;
     bool include_usage;     /* at the end of a stream */
     bool continuous_usage;  /* in each event of a stream */

@@ -4,7 +4,7 @@
 
 static bool is_native(const vug_completion_choice *c)
 {
-    return c->head->endpoint == VUG_API_NATIVE;
+    return vug_api_is_native(c->head->endpoint);
 }
 
 static void write_choice(const vug_completion_choice *c, const char *text, size_t len,
@@ -162,7 +162,7 @@ void vug_completion_choice_write(const vug_api_response_head *head,
                                  const vug_api_usage *usage, vug_buf *to)
 {
     vug_json_writer js = { .to = to };
-    if (head->endpoint == VUG_API_NATIVE) {
+    if (vug_api_is_native(head->endpoint)) {
         write_native(choice, n, to);
         return;
     }

@@ -85,7 +85,8 @@ vug_field_parser vug_request_parse_flag, vug_request_parse_number, vug_request_p
         vug_request_parse_tool_choice, vug_request_parse_reasoning_effort,
         vug_request_parse_thinking, vug_request_parse_template_variables,
         vug_request_parse_stream_options, vug_request_parse_allowed_ids,
-        vug_request_parse_logprob_ids, vug_request_parse_words, vug_request_parse_suffix,
+        vug_request_parse_logprob_ids, vug_request_parse_words, vug_request_parse_infill_text,
+        vug_request_parse_input_extra,
         vug_request_parse_cache_salt, vug_request_parse_modalities, vug_request_parse_prediction,
         vug_request_parse_encoding_format;
 
@@ -93,6 +94,7 @@ vug_field_parser vug_request_parse_flag, vug_request_parse_number, vug_request_p
 void vug_request_validate_tools(vug_request_parser *p);
 void vug_request_validate_thinking(vug_request_parser *p);
 void vug_request_validate_prefill(vug_request_parser *p);
+void vug_request_validate_infill(vug_request_parser *p);
 
 /* ==== responses ========================================================================== */
 

@@ -33,11 +33,11 @@ static const struct {
 #undef X
 };
 
-/* llama.cpp's own endpoint takes the fields of /v1/completions, too. */
+/* llama.cpp's own endpoints take the fields of /v1/completions, too. */
 static unsigned endpoints_of(const vug_api_request *r)
 {
     const unsigned own = 1u << r->endpoint;
-    return r->endpoint == VUG_API_NATIVE ? own | COMPLETION : own;
+    return vug_api_is_native(r->endpoint) ? own | NATIVE | COMPLETION : own;
 }
 
 static void parse_member(vug_request_parser *p, const vug_jv *member)
@@ -200,6 +200,10 @@ static void validate_fields(vug_request_parser *p)
     case VUG_API_NATIVE:
         require_field(p, VUG_FIELD_prompt);
         break;
+    case VUG_API_INFILL:
+        require_field(p, VUG_FIELD_input_prefix);
+        require_field(p, VUG_FIELD_input_suffix);
+        break;
     case VUG_API_TOKENIZE:
         validate_tokenize(p);
         break;
@@ -218,11 +222,18 @@ static void validate_fields(vug_request_parser *p)
         r->top_logprobs = (int)r->number[VUG_FIELD_n_probs];
     }
     validate_logprob_ids(p);
+    vug_request_validate_infill(p);
 }
 
 bool vug_api_generates(vug_api_endpoint endpoint)
 {
-    return endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION || endpoint == VUG_API_NATIVE;
+    return endpoint == VUG_API_CHAT || endpoint == VUG_API_COMPLETION ||
+           vug_api_is_native(endpoint);
+}
+
+bool vug_api_is_native(vug_api_endpoint endpoint)
+{
+    return endpoint == VUG_API_NATIVE || endpoint == VUG_API_INFILL;
 }
 
 /* ---- parsing --------------------------------------------------------------------- */

@@ -303,13 +303,6 @@ void vug_request_parse_prediction(vug_request_parser *p, const vug_field *field,
     }
 }
 
-void vug_request_parse_suffix(vug_request_parser *p, const vug_field *field, const vug_jv *v)
-{
-    if (vug_field_expect(p, field->name, v, VUG_JSON_STRING) && v->str.len > 0)
-        vug_field_reject(p, field->name,
-                         "suffix is not supported: vug does not fill in the middle");
-}
-
 void vug_request_parse_encoding_format(vug_request_parser *p, const vug_field *field,
                                        const vug_jv *v)
 {
