@@ -42,6 +42,15 @@ static int print_report(vug_ui *ui, const vug_options *opt, const vug_batch_repo
     return vug_ui_print_styled(ui, &text, code);
 }
 
+/* Without it, only the output tells what is wrong. */
+static void note_first_failure(const vug_ui *ui, const vug_options *opt, const vug_batch_report *r)
+{
+    if (r->failed > 0)
+        vug_ui_note(ui, "%s:%llu: %s (the first of %llu that failed; %s has the errors)",
+                    opt->operand[1], (unsigned long long)r->first_failed, r->first_failure.msg,
+                    (unsigned long long)r->failed, opt->operand[2]);
+}
+
 int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
 {
     vug_batch_report report;
@@ -72,5 +81,6 @@ int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
     /* After an interruption too: what was answered counts. */
     if (st == VUG_OK || report.answered > 0)
         code = print_report(ui, opt, &report, code);
+    note_first_failure(ui, opt, &report);
     return code;
 }

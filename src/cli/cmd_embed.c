@@ -29,6 +29,8 @@ static vug_status read_texts(const vug_options *opt, text_list *list, vug_err *e
     if (opt->n_operands > 1)
         return add_text(list, opt->operand[1], err);
     VUG_TRY(vug_input_read("-", max_text, &list->input, err));
+    if (list->input.len == 0)
+        return VUG_FAIL(err, VUG_FORMAT, "standard input is empty: there is nothing to embed");
     char *line = list->input.ptr, *const end = line + list->input.len;
     if (memchr(line, '\0', list->input.len))
         return VUG_FAIL(err, VUG_FORMAT, "standard input has a NUL: it is no text");

@@ -14,7 +14,7 @@ static vug_status read_grammar(vug_grammar_kind kind, const char *path,
     VUG_TRY(vug_input_read(path, max_grammar, &text, err));
     const vug_status st = vug_grammar_create(kind, text.ptr, text.len, tokenizer, out, err);
     vug_text_release(&text);
-    return st;
+    return st == VUG_OK ? st : vug_fail_within(err, st, path);
 }
 
 static vug_status create_tool_grammar(const char *choice, const vug_tokenizer *tokenizer,

@@ -76,17 +76,39 @@ static bool take_line(batch_worker *w, vug_batch_line *line)
     return st == VUG_OK && line->number > 0;
 }
 
-/* Writes the worker's output line, and counts. */
-static vug_status finish_line(batch_worker *w, bool failed, vug_err *err)
+static void count_failure(batch_run *run, uint64_t line, const vug_err *reason)
+{
+    vug_batch_report *report = &run->report;
+    report->failed++;
+    if (report->first_failed == 0 || line < report->first_failed) {
+        report->first_failed = line;
+        report->first_failure = *reason;
+    }
+}
+
+/* Writes the worker's output line, and counts. `reason`: why the request failed; NULL: it did not. */
+static vug_status finish_line(batch_worker *w, uint64_t line, const vug_err *reason, vug_err *err)
 {
     batch_run *run = w->run;
     (void)pthread_mutex_lock(&run->lock);
     const vug_status st = vug_batch_output_append(&run->output, &w->out, err);
     run->report.answered += st == VUG_OK;
-    run->report.failed += st == VUG_OK && failed;
+    if (st == VUG_OK && reason)
+        count_failure(run, line, reason);
     (void)pthread_cond_broadcast(&run->changed);
     (void)pthread_mutex_unlock(&run->lock);
     return st;
+}
+
+/* The message of an error of the API. */
+static void read_failure(const vug_call_response *response, vug_arena *arena, vug_err *reason)
+{
+    const vug_jv *root = NULL;
+    const vug_jv *message = NULL;
+    if (vug_json_tree(response->body, "the response", arena, &root, NULL) == VUG_OK)
+        message = vug_jv_get(vug_jv_get(root, "error"), "message");
+    const vug_str text = message ? message->str : vug_str_of("");
+    (void)VUG_FAIL(reason, VUG_FORMAT, "status %d: %.*s", response->status, VUG_STR_ARG(text));
 }
 
 /* Answers one line, unless the output has its answer. */
@@ -110,10 +132,12 @@ static vug_status answer_line(batch_worker *w, const vug_batch_line *line, vug_a
         (void)snprintf(id, sizeof(id), "batch-%llu", (unsigned long long)line->number);
         VUG_TRY(vug_server_call_run(w->call, request.endpoint, request.body, id, &response, err));
         vug_batch_response_write(&request, number, response.status, response.body, &w->out);
+        if (response.status != VUG_HTTP_OK)
+            read_failure(&response, arena, &reason);
     } else {
         vug_batch_error_write(request.custom_id, number, line->number, reason.msg, &w->out);
     }
-    return finish_line(w, response.status != VUG_HTTP_OK, err);
+    return finish_line(w, line->number, response.status == VUG_HTTP_OK ? NULL : &reason, err);
 }
 
 static void *run_batch_worker(void *arg)

@@ -111,8 +111,9 @@ vug_status vug_batch_index_read(vug_batch_index *index, const char *path, vug_er
     vug_lines_close(&lines);
     if (st != VUG_OK)
         return st;
-    if (index->n)
-        qsort(index->entry, index->n, sizeof(*index->entry), compare_entries);
+    if (index->n == 0)
+        return VUG_FAIL(err, VUG_FORMAT, "%s: has no requests, expected one per line", path);
+    qsort(index->entry, index->n, sizeof(*index->entry), compare_entries);
     st = check_unique(index, err);
     return st == VUG_OK ? st : vug_fail_within(err, st, path);
 }

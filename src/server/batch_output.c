@@ -87,7 +87,11 @@ vug_status vug_batch_output_open(vug_batch_output *output, const char *path, con
 {
     *output = (vug_batch_output){ .path = path, .synced = vug_now() };
     /* Non-blocking, so that a pipe is rejected and not waited for. */
-    output->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+    const int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC;
+    output->fd = open(path, flags | O_CREAT | O_EXCL, 0666);
+    output->created = output->fd >= 0;
+    if (output->fd < 0 && errno == EEXIST)
+        output->fd = open(path, flags);
     if (output->fd < 0)
         return fail_file(output, "write", err);
     const vug_status st = prepare_file(output, input, index, err);
@@ -123,6 +127,8 @@ vug_status vug_batch_output_close(vug_batch_output *output, vug_err *err)
     vug_status st = VUG_OK;
     if (fsync(output->fd) != 0)
         st = fail_file(output, "write", err);
+    if (output->created && output->size == 0)
+        (void)unlink(output->path);
     (void)close(output->fd);
     return st;
 }

@@ -11,6 +11,7 @@
 typedef struct {
     int fd;
     const char *path; /* borrowed */
+    bool created;     /* by this process */
     uint64_t size;    /* bytes of whole lines */
     double synced;    /* time of the last fsync */
 } vug_batch_output;
@@ -25,7 +26,7 @@ VUG_MUST_CHECK vug_status vug_batch_output_open(vug_batch_output *output, const 
  * to bring the file to the disk, and waits for that. */
 VUG_MUST_CHECK vug_status vug_batch_output_append(vug_batch_output *output, const vug_buf *lines,
                                                   vug_err *err);
-/* Brings the file to the disk. */
+/* Brings the file to the disk; removes it if it was created and has no line. */
 VUG_MUST_CHECK vug_status vug_batch_output_close(vug_batch_output *output, vug_err *err);
 
 #endif

@@ -68,6 +68,8 @@ typedef struct {
     uint64_t requests;         /* in the input */
     uint64_t kept;             /* of them, answered by the output before */
     uint64_t answered, failed; /* now; the failed ones are among the answered */
+    uint64_t first_failed;     /* the first line whose request failed; 0: none */
+    vug_err first_failure;     /* why it failed */
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     double seconds; /* without loading the model */
 } vug_batch_report;

@@ -92,7 +92,9 @@ static void test_operands(void **state)
     captured_release(&c);
     refuses(VUG("batch", in.path), "");
     refuses(VUG("batch", MODEL, in.path, out.path, "more"), "");
-    refuses(VUG("batch", "no where", in.path, scratch_at(&dir, "new").path), "no where");
+    const scratch_path new = scratch_at(&dir, "new");
+    refuses(VUG("batch", "no where", in.path, new.path), "no where");
+    assert_int_equal(access(new.path, F_OK), -1);
     scratch_remove(&dir);
 }
 
@@ -101,10 +103,19 @@ static void test_failed_requests(void **state)
     (void)state;
     const scratch dir = scratch_make();
     const scratch_path in = scratch_at(&dir, "in"), out = scratch_at(&dir, "out");
-    scratch_puts(&dir, "in", "no request\n");
+    scratch_puts(&dir, "in",
+                 "\n{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\","
+                 "\"body\":{\"prompt\":\"x\",\"n\":\"two\"}}\nno request\n");
     captured c = VUG("batch", MODEL, in.path, out.path);
     assert_int_equal(c.code, 1);
-    assert_has(&c.out, "requests  0 answered, 1 failed, 0 kept\n");
+    assert_has(&c.out, "requests  0 answered, 2 failed, 0 kept\n");
+    assert_has(&c.err, "/in:2: status 400: n must be a number, not a string (the first of 2 that "
+                       "failed; ");
+    captured_release(&c);
+    const scratch_path one = scratch_at(&dir, "one"), two = scratch_at(&dir, "two");
+    scratch_puts(&dir, "one", "no request\n");
+    c = VUG("batch", MODEL, one.path, two.path);
+    assert_has(&c.err, "/one:1: the request: line 1, column 1: expected an object");
     captured_release(&c);
     scratch_remove(&dir);
 }

@@ -112,6 +112,11 @@ static void test_run_checks_the_template(void **state)
     refuses(VUG("run", tiny->path, "hi", "-q", "--tools", FILE_AT("tools.json")),
             "built in: gemma3: this chat template does not support tools");
     refuses(VUG("run", tiny->path, "hi", "-q", "--raw", "--tools", "x"), "--tools needs the chat");
+    const scratch_path bad = scratch_at(tiny, "bad.json");
+    scratch_puts(tiny, "bad.json", "{\"type\":\"objekt\"}");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--schema", bad.path),
+            "/bad.json: schema: #/type: there is no type 'objekt'");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--grammar", bad.path), "/bad.json: GBNF: line 1");
     refuses(VUG("run", tiny->path, "hi", "-q", "--thinking", "some"),
             "--thinking some: expected on, off, or a number of tokens");
 }

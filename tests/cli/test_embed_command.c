@@ -89,6 +89,7 @@ static void test_bad_usage_is_refused(void **state)
 {
     const scratch *tiny = *state;
     refuses(VUG("embed", tiny->path, ""), "text 0 is empty");
+    refuses(VUG_IN("", "embed", tiny->path), "standard input is empty");
     refuses(VUG_IN("a\n\nb\n", "embed", tiny->path), "text 1 is empty");
     refuses(VUG("embed", tiny->path, "a", "--pooling", "most"), "mean|last|cls");
     refuses(VUG("embed", TINY_SOURCE, "a"), "tokenizer.json");

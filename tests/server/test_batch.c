@@ -160,9 +160,8 @@ static void test_empty_input(void **state)
 {
     (void)state;
     batch_test t = begin("\n");
-    run(&t);
-    assert_int_equal(t.report.requests, 0);
-    assert_output(&t, "{", 0);
+    refused(&t, VUG_FORMAT, "in: has no requests, expected one per line");
+    assert_false(vug_file_exists(t.output.path));
     scratch_remove(&t.dir);
 }
 
