@@ -1,4 +1,6 @@
 /* `vug batch`: its options, its progress and its report. */
+#include <stdio.h>
+
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "server/server.h"
@@ -42,13 +44,16 @@ static int print_report(vug_ui *ui, const vug_options *opt, const vug_batch_repo
     return vug_ui_print_styled(ui, &text, code);
 }
 
-/* Without it, only the output tells what is wrong. */
 static void note_first_failure(const vug_ui *ui, const vug_options *opt, const vug_batch_report *r)
 {
-    if (r->failed > 0)
-        vug_ui_note(ui, "%s:%llu: %s (the first of %llu that failed; %s has the errors)",
-                    opt->operand[1], (unsigned long long)r->first_failed, r->first_failure.msg,
-                    (unsigned long long)r->failed, opt->operand[2]);
+    char others[80] = "";
+    if (r->failed == 0)
+        return;
+    if (r->failed > 1)
+        (void)snprintf(others, sizeof(others), "; %llu requests failed, the output has all errors",
+                       (unsigned long long)r->failed);
+    vug_ui_note(ui, "%s:%llu: %s%s", opt->operand[1], (unsigned long long)r->first_failed,
+                r->first_failure.msg, others);
 }
 
 int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
