@@ -10,6 +10,17 @@ static int compare_starts(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
+/* Most lists are sorted already. */
+static void sort_ranges(vug_char_range *range, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (range[i].from < range[i - 1].from) {
+            qsort(range, n, sizeof(*range), compare_starts);
+            return;
+        }
+    }
+}
+
 /* The complement of sorted, disjoint ranges. `to` may be the same array. */
 static size_t complement_ranges(const vug_char_range *range, size_t n, vug_char_range *to)
 {
@@ -54,10 +65,10 @@ size_t vug_char_ranges_normalize(const vug_char_range *range, size_t n, bool neg
     }
     /* First collect what must not match, surrogates included. The result is its complement. */
     if (!negated) {
-        qsort(to, n, sizeof(*to), compare_starts);
+        sort_ranges(to, n);
         n = complement_ranges(to, join_ranges(to, n), to);
     }
     to[n++] = (vug_char_range){ FIRST_SURROGATE, LAST_SURROGATE };
-    qsort(to, n, sizeof(*to), compare_starts);
+    sort_ranges(to, n);
     return complement_ranges(to, join_ranges(to, n), to);
 }

@@ -109,27 +109,51 @@ static bool reads_byte(const vug_nfa *nfa, const vug_nfa_state *s, unsigned byte
     return s->kind == VUG_NFA_BYTES && s->from <= byte && byte <= s->upto;
 }
 
+/* The bytes at which the transitions of a set may change, one bit each; the last is 256. */
+enum { CUT_WORDS = 5 };
+
+static void add_cut(uint64_t cut[CUT_WORDS], unsigned at)
+{
+    cut[at / 64] |= (uint64_t)1 << (at % 64);
+}
+
+/* The first cut from `at` on, or 256. */
+static unsigned next_cut(const uint64_t cut[CUT_WORDS], unsigned at)
+{
+    unsigned word = at / 64;
+    uint64_t left = cut[word] >> (at % 64) << (at % 64);
+    while (left == 0 && word + 1 < CUT_WORDS)
+        left = cut[++word];
+    return left ? 64 * word + (unsigned)__builtin_ctzll(left) : 256;
+}
+
+static void collect_cuts(const dfa_builder *b, const uint32_t *member, size_t n,
+                         uint64_t cut[CUT_WORDS])
+{
+    const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
+    for (size_t i = 0; i < n; i++) {
+        const vug_nfa_state *s = &nfa[member[i]];
+        if (s->kind == VUG_NFA_BYTES) {
+            add_cut(cut, s->from);
+            add_cut(cut, s->upto + 1U);
+        } else if (s->kind == VUG_NFA_ASCII) {
+            const uint64_t *has = VUG_NFA_ASCII_SET(b->nfa)[s->other].has;
+            cut[0] |= has[0] ^ has[0] << 1;
+            cut[1] |= has[1] ^ (has[1] << 1 | has[0] >> 63);
+            cut[2] |= has[1] >> 63;
+        }
+    }
+}
+
 /* `member` are the NFA states of the set. */
 static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
 {
     const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
-    bool cut[257] = { false };
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        const vug_nfa_state *s = &nfa[member[i]];
-        if (s->kind == VUG_NFA_BYTES) {
-            cut[s->from] = cut[s->upto + 1] = true;
-            any = true;
-        } else if (s->kind == VUG_NFA_ASCII) {
-            for (unsigned c = 0; c < 0x80; c++)
-                cut[c + 1] = cut[c + 1] || reads_byte(b->nfa, s, c) != reads_byte(b->nfa, s, c + 1);
-            any = true;
-        }
-    }
-    for (unsigned from = 0; any && from < 256 && !has_failed(b);) {
-        unsigned end = from + 1;
-        while (end < 256 && !cut[end])
-            end++;
+    uint64_t cut[CUT_WORDS] = { 0 };
+    collect_cuts(b, member, n, cut);
+    unsigned end;
+    for (unsigned from = next_cut(cut, 0); from < 256 && !has_failed(b); from = end) {
+        end = next_cut(cut, from + 1);
         size_t n_targets = 0;
         for (size_t i = 0; i < n; i++) {
             const vug_nfa_state *s = &nfa[member[i]];
@@ -137,10 +161,9 @@ static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
                 b->target[n_targets++] = s->to;
         }
         b->work += n;
-        const uint32_t to = state_of_targets(b, n_targets);
+        const uint32_t to = n_targets > 0 ? state_of_targets(b, n_targets) : VUG_INTERN_NONE;
         if (to != VUG_INTERN_NONE)
             add_edge(b, from, end - 1, to);
-        from = end;
     }
 }
 

@@ -12,7 +12,7 @@
 
 enum {
     SHARED_MIN_STATES = 24,   /* larger expressions become rules if used more than once ... */
-    COPIED_MAX_BYTES = 32,    /* ... unless all of their texts are this short ... */
+    COPIED_MAX_BYTES = 16,    /* ... unless all of their texts are this short ... */
     COPIED_MAX_STATES = 4096, /* ... and they are no larger than this */
     UNROLLED_MAX_STATES = 64, /* larger repetitions become counted loops */
     MAX_BODY_DEPTH = 300,     /* of the expression tree that becomes one body */

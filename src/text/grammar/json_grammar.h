@@ -33,6 +33,7 @@ typedef struct {
     vug_grammar_expr digit;
     vug_grammar_expr escaped_non_ascii; /* any character from U+0080 on, escaped */
     vug_grammar_expr any_character;     /* of a string, in every encoding */
+    vug_grammar_expr special_character; /* the same without plain ones; only with escapes */
     vug_grammar_expr key;               /* of a member */
     vug_grammar_expr string, number, integer, boolean, null;
     vug_grammar_expr object, array, value; /* any of them */
@@ -75,6 +76,11 @@ vug_grammar_expr vug_json_grammar_class_callback(vug_grammar_builder *builder,
                                                  const vug_char_range *range, size_t n, void *json);
 /* One character outside of the ranges. */
 vug_grammar_expr vug_json_grammar_class_except(const vug_json_grammar *json,
+                                               const vug_char_range *range, size_t n);
+/* Whether a character of a string can be written only as itself: most of ASCII. */
+bool vug_json_grammar_is_plain(uint32_t c);
+/* One plain character outside of the ranges. */
+vug_grammar_expr vug_json_grammar_plain_except(const vug_json_grammar *json,
                                                const vug_char_range *range, size_t n);
 /* A given string with its quotes, in one encoding: only what must be escaped is. */
 vug_grammar_expr vug_json_grammar_string(const vug_json_grammar *json, vug_str text);

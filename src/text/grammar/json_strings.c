@@ -273,6 +273,31 @@ vug_grammar_expr vug_json_grammar_class_except(const vug_json_grammar *json,
     return out;
 }
 
+bool vug_json_grammar_is_plain(uint32_t c)
+{
+    return c >= 0x20 && c < NON_ASCII && c != '"' && c != '\\' && c != '/';
+}
+
+vug_grammar_expr vug_json_grammar_plain_except(const vug_json_grammar *json,
+                                               const vug_char_range *range, size_t n)
+{
+    vug_char_range left[NON_ASCII];
+    bool taken[NON_ASCII] = { ['<'] = json->no_angle_brackets };
+    size_t n_left = 0;
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t c = range[i].from; c <= range[i].to && c < NON_ASCII; c++)
+            taken[c] = true;
+    for (uint32_t c = 0; c < NON_ASCII; c++) {
+        if (taken[c] || !vug_json_grammar_is_plain(c))
+            continue;
+        if (n_left > 0 && left[n_left - 1].to + 1 == c)
+            left[n_left - 1].to = c;
+        else
+            left[n_left++] = (vug_char_range){ c, c };
+    }
+    return vug_grammar_class(json->builder, left, n_left, false);
+}
+
 /* A given string with a closing tag would end the parameter that contains it. */
 static void refuse_closing_tags(const vug_json_grammar *json, vug_str text)
 {

@@ -71,8 +71,13 @@ static void init_numbers(vug_json_grammar *json)
 static void init_strings(vug_json_grammar *json)
 {
     vug_grammar_builder *b = json->builder;
-    if (json->escapes)
+    static const vug_char_range plain[] = {
+        { ' ', '!' }, { '#', '.' }, { '0', '[' }, { ']', 0x7f }
+    };
+    if (json->escapes) {
         json->escaped_non_ascii = make_rule(b, vug_json_grammar_escaped_non_ascii(b));
+        json->special_character = vug_json_grammar_class_except(json, plain, 4);
+    }
     json->any_character = make_rule(b, vug_json_grammar_class_except(json, NULL, 0));
     const vug_grammar_expr text =
             vug_grammar_repeat(b, json->any_character, 0, VUG_REPEAT_UNBOUNDED);

@@ -219,7 +219,24 @@ static uint32_t emit_repeat(nfa_builder *b, vug_grammar_expr expr, const vug_exp
     return at;
 }
 
-/* Each state of the graph becomes a chain of splits, one for each outgoing edge. */
+/* Adds a branch to a chain of splits, whose last one may have room. */
+static void add_branch(nfa_builder *b, uint32_t at, uint32_t branch)
+{
+    vug_nfa_state *split = VUG_NFA_STATE(b->nfa) + at;
+    if (split->to == VUG_NFA_NONE) {
+        split->to = branch;
+        return;
+    }
+    if (split->other == VUG_NFA_NONE) {
+        split->other = branch;
+        return;
+    }
+    const uint32_t more = add_split(b, branch, split->other);
+    if (!has_failed(b))
+        VUG_NFA_STATE(b->nfa)[at].other = more;
+}
+
+/* Each state of the graph becomes a chain of splits, for its outgoing edges. */
 static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t next)
 {
     const vug_grammar_edge *edge = vug_expr_edges(b->builder, node);
@@ -229,13 +246,8 @@ static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t n
     for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
         const uint32_t to = edge[i].to == VUG_GRAMMAR_GRAPH_END ? next : first + edge[i].to;
         const uint32_t branch = emit_expr(b, edge[i].label, to);
-        const uint32_t more = add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
-        if (has_failed(b))
-            break;
-        vug_nfa_state *from = VUG_NFA_STATE(b->nfa) + first + edge[i].from;
-        VUG_NFA_STATE(b->nfa)[more] = *from;
-        from->to = branch;
-        from->other = more;
+        if (!has_failed(b))
+            add_branch(b, first + edge[i].from, branch);
     }
     return first;
 }

@@ -31,38 +31,81 @@ static uint32_t read_character(vug_str text, size_t *i)
     return c;
 }
 
-/* What may follow at node `at`: nothing, if no given name ends here; a character that no given
- * name has here, and then anything; or a character of a given name, and then rest[child]. */
-static vug_grammar_expr other_than_names(vug_schema_compiler *s, const name_node *trie,
-                                         const vug_grammar_expr *rest, uint32_t at,
-                                         vug_grammar_expr anything)
+/* The names as the paths of a graph whose states are the nodes of the trie, and one more in which
+ * the name differs from all given ones. */
+typedef struct {
+    vug_schema_compiler *s;
+    const name_node *trie; /* [n_nodes] */
+    uint32_t n_nodes;
+    vug_grammar_expr end;          /* the closing quote, if there are quotes */
+    vug_grammar_expr text;         /* any characters, and the end */
+    vug_grammar_expr special_text; /* the same after a character that is not plain */
+    vug_grammar_edge *edge;
+    size_t n;
+} name_graph;
+
+static void add_name_edge(name_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
 {
-    size_t n_children = 0;
+    g->edge[g->n++] = (vug_grammar_edge){ .label = label, .from = from, .to = to };
+}
+
+/* The characters that no given name has at node `at`. If all of `used` are plain, those that are
+ * not plain and what follows them are the same expression at all nodes of all objects. */
+static void add_other_characters(name_graph *g, uint32_t at, const vug_char_range *used, size_t n)
+{
+    const vug_json_grammar *json = &g->s->json;
+    bool plain = !json->bare_keys;
+    for (size_t i = 0; i < n; i++)
+        plain = plain && vug_json_grammar_is_plain(used[i].from);
+    if (!plain) {
+        add_name_edge(g, at, vug_json_grammar_key_char_except(json, used, n), g->n_nodes);
+        return;
+    }
+    add_name_edge(g, at, vug_json_grammar_plain_except(json, used, n), g->n_nodes);
+    add_name_edge(g, at, g->special_text, VUG_GRAMMAR_GRAPH_END);
+}
+
+/* What may follow at node `at`: the end, if no given name ends here; a character of a given name;
+ * or another one, and then anything. */
+static void add_node_edges(name_graph *g, uint32_t at)
+{
+    const name_node *trie = g->trie;
+    const vug_json_grammar *json = &g->s->json;
+    size_t n_children = 0, n_used = 0;
     for (uint32_t k = trie[at].child; k; k = trie[k].next)
         n_children++;
-    vug_char_range *used = vug_alloc(n_children + 1, sizeof(*used));
-    vug_grammar_expr *part = vug_alloc(n_children + 2, sizeof(*part));
-    vug_grammar_expr out = VUG_EMPTY_EXPR;
-    size_t n = 0, n_used = 0;
-    if (used && part) {
-        if (!trie[at].ends && !(at == 0 && s->json.bare_keys))
-            part[n++] = VUG_EMPTY_EXPR;
-        for (uint32_t k = trie[at].child; k; k = trie[k].next) {
-            if (s->json.bare_keys && !vug_json_grammar_is_bare_key_char(trie[k].c))
-                continue;
-            used[n_used++] = (vug_char_range){ trie[k].c, trie[k].c };
-            part[n++] = VUG_GRAMMAR_SEQUENCE(
-                    s->builder, vug_json_grammar_class(&s->json, &used[n_used - 1], 1), rest[k]);
-        }
-        part[n++] = VUG_GRAMMAR_SEQUENCE(
-                s->builder, vug_json_grammar_key_char_except(&s->json, used, n_used), anything);
-        out = vug_grammar_choice(s->builder, part, n);
-    } else {
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
+    vug_char_range *used = vug_schema_alloc(g->s, n_children, sizeof(*used));
+    if (!used)
+        return;
+    if (!trie[at].ends && !(at == 0 && json->bare_keys))
+        add_name_edge(g, at, g->end, VUG_GRAMMAR_GRAPH_END);
+    for (uint32_t k = trie[at].child; k; k = trie[k].next) {
+        if (json->bare_keys && !vug_json_grammar_is_bare_key_char(trie[k].c))
+            continue;
+        used[n_used] = (vug_char_range){ trie[k].c, trie[k].c };
+        add_name_edge(g, at, vug_json_grammar_class(json, &used[n_used++], 1), k);
     }
-    vug_free(used);
-    vug_free(part);
-    return out;
+    add_other_characters(g, at, used, n_used);
+}
+
+static vug_grammar_expr name_graph_expr(vug_schema_compiler *s, const name_node *trie, uint32_t n)
+{
+    vug_grammar_builder *b = s->builder;
+    name_graph g = { .s = s, .trie = trie, .n_nodes = n };
+    g.end = s->json.bare_keys ? VUG_EMPTY_EXPR : s->json.quote;
+    g.text = VUG_GRAMMAR_SEQUENCE(
+            b,
+            vug_grammar_repeat(b, vug_json_grammar_key_char_except(&s->json, NULL, 0), 0,
+                               VUG_REPEAT_UNBOUNDED),
+            g.end);
+    if (!s->json.bare_keys)
+        g.special_text = VUG_GRAMMAR_SEQUENCE(b, s->json.special_character, g.text);
+    g.edge = vug_schema_alloc(s, 4 * (size_t)n + 1, sizeof(*g.edge)); /* n - 1 nodes are children */
+    for (uint32_t at = 0; g.edge && at < n && vug_schema_ok(s); at++)
+        add_node_edges(&g, at);
+    if (g.edge)
+        add_name_edge(&g, n, g.text, VUG_GRAMMAR_GRAPH_END);
+    return vug_schema_ok(s) ? vug_grammar_graph(b, g.edge, g.n) : VUG_EMPTY_EXPR;
 }
 
 vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
@@ -72,8 +115,7 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
     for (size_t i = 0; i < n_names; i++)
         max_nodes += name[i].len;
     name_node *trie = vug_schema_alloc(s, max_nodes, sizeof(*trie));
-    vug_grammar_expr *rest = vug_schema_alloc(s, max_nodes, sizeof(*rest));
-    if (!rest)
+    if (!trie)
         return VUG_EMPTY_EXPR;
     uint32_t n = 1;
     for (size_t i = 0; i < n_names; i++) {
@@ -82,17 +124,6 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
             at = find_or_add_child(s, trie, at, read_character(name[i], &k), &n);
         trie[at].ends = true;
     }
-    const vug_grammar_expr anything =
-            vug_grammar_repeat(s->builder, vug_json_grammar_key_char_except(&s->json, NULL, 0), 0,
-                               VUG_REPEAT_UNBOUNDED);
-    /* Children have higher numbers than their parents. Each node is a rule, since the expression
-     * would otherwise be as deep as the longest name. */
-    for (uint32_t at = n; at-- > 0 && vug_schema_ok(s);) {
-        rest[at] = vug_grammar_declare_rule(s->builder);
-        vug_grammar_define_rule(s->builder, rest[at],
-                                other_than_names(s, trie, rest, at, anything));
-    }
-    if (s->json.bare_keys)
-        return rest[0];
-    return VUG_GRAMMAR_SEQUENCE(s->builder, s->json.quote, rest[0], s->json.quote);
+    const vug_grammar_expr rest = name_graph_expr(s, trie, n);
+    return s->json.bare_keys ? rest : VUG_GRAMMAR_SEQUENCE(s->builder, s->json.quote, rest);
 }

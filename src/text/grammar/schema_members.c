@@ -1,145 +1,109 @@
 #include "text/grammar/schema_internal.h"
 
-/* The members of an object, in the order of its properties; some are optional. */
-
-/* ---- without counting ---------------------------------------------------------------- */
-
-/* `members` matches the objects with at least one member of the properties so far. Property p
- * is appended so that p occurs at most twice:
+/*
+ * The members of an object, in the order of its properties; some are optional. They are the paths
+ * of a graph. Its states know the next property, how many members have been counted, and whether a
+ * member has just been written, so that a comma comes before the next one:
  *
- *     p optional:  members (, p)?   or, if there may be no members before p:  ... | p
- *     p required:  members , p      or, if there may be no members before p:  (members ,)? p
+ *     BEFORE(i, k) ── property i ──► AFTER(i + 1, k + 1)     BEFORE(i, k) ──► BEFORE(i + 1, k)
+ *     AFTER(i, k)  ── comma ──► BEFORE(i, k)                 AFTER(i, k)  ──► end
+ *
+ * Each property occurs once for each count, so the graph is as large as the schema.
  */
-typedef struct {
-    vug_grammar_expr members;
-    bool is_first;     /* no property has been appended yet */
-    bool may_be_empty; /* all properties so far are optional */
-    int depth;
-} member_chain;
-
-enum { CHAIN_RULE_DEPTH = 40 }; /* a longer chain becomes a rule, which bounds the depth */
-
-static void append_to_chain(vug_schema_compiler *s, member_chain *c, vug_grammar_expr pair,
-                            bool required, uint32_t max)
-{
-    vug_grammar_builder *b = s->builder;
-    const vug_grammar_expr next = VUG_GRAMMAR_SEQUENCE(b, s->json.comma, pair);
-    vug_grammar_expr first = pair;
-    if (max > 1)
-        first = VUG_GRAMMAR_SEQUENCE(
-                b, pair,
-                vug_grammar_repeat(b, next, 0, max == VUG_REPEAT_UNBOUNDED ? max : max - 1));
-    const vug_grammar_expr more = vug_grammar_repeat(b, next, required ? 1 : 0, max);
-    if (c->is_first)
-        c->members = first;
-    else if (!c->may_be_empty)
-        c->members = VUG_GRAMMAR_SEQUENCE(b, c->members, more);
-    else if (required)
-        c->members = VUG_GRAMMAR_SEQUENCE(
-                b, vug_grammar_optional(b, VUG_GRAMMAR_SEQUENCE(b, c->members, s->json.comma)),
-                pair);
-    else
-        c->members = VUG_GRAMMAR_CHOICE(b, VUG_GRAMMAR_SEQUENCE(b, c->members, more), first);
-    c->is_first = false;
-    c->may_be_empty = c->may_be_empty && !required;
-    if (++c->depth % CHAIN_RULE_DEPTH == 0) {
-        const vug_grammar_expr rule = vug_grammar_declare_rule(b);
-        vug_grammar_define_rule(b, rule, c->members);
-        c->members = rule;
-    }
-}
-
-static vug_grammar_expr chained_members(vug_schema_compiler *s, const vug_schema_members *m)
-{
-    member_chain c = { .is_first = true, .may_be_empty = true };
-    for (size_t i = 0; i < m->n; i++)
-        if (m->member[i].pair != VUG_EMPTY_EXPR)
-            append_to_chain(s, &c, m->member[i].pair, m->member[i].required, 1);
-    if (m->open)
-        append_to_chain(s, &c, m->additional, false, VUG_REPEAT_UNBOUNDED);
-    vug_grammar_expr part[2];
-    size_t n = 0;
-    if (c.may_be_empty && m->min == 0)
-        part[n++] = vug_json_grammar_empty(&s->json, '{');
-    if (!c.is_first)
-        part[n++] = vug_json_grammar_brackets(&s->json, '{', c.members);
-    return vug_grammar_choice(s->builder, part, n);
-}
-
-/* ---- with a minimum or a maximum --------------------------------------------------------- */
 
 enum { MAX_COUNTED = 1 << 16 };
 
-/* after[k] matches what may follow once k members have been written. It is updated from the
- * properties after `member` to those from `member` on. */
-static void prepend_counted(vug_schema_compiler *s, const vug_schema_members *m,
-                            const vug_schema_object_member *member, vug_grammar_expr *after,
-                            size_t n_counts)
+typedef struct {
+    vug_schema_compiler *s;
+    const vug_schema_members *m;
+    uint64_t n_counts;    /* counts to tell apart; the last one also stands for larger ones, unless
+                              there is a maximum. 1: members are not counted */
+    size_t n_columns;     /* counts that occur */
+    size_t last_required; /* the number of properties up to the last required one */
+    vug_grammar_edge *edge;
+    size_t n, cap;
+} member_graph;
+
+static bool is_capped(const member_graph *g)
 {
-    vug_grammar_builder *b = s->builder;
-    const bool capped = m->max != UINT64_MAX;
-    /* In ascending order, because after[k] refers to the old after[k + 1]. */
-    for (size_t k = 0; k < n_counts; k++) {
-        const size_t then = k + 1 < n_counts ? k + 1 : k;
-        vug_grammar_expr part[2];
-        size_t n = 0;
-        if (k + 1 < n_counts || !capped)
-            part[n++] = k ? VUG_GRAMMAR_SEQUENCE(b, s->json.comma, member->pair, after[then])
-                          : VUG_GRAMMAR_SEQUENCE(b, member->pair, after[then]);
-        if (!member->required)
-            part[n++] = after[k];
-        const vug_grammar_expr expr = vug_grammar_choice(b, part, n);
-        after[k] = vug_grammar_declare_rule(b);
-        vug_grammar_define_rule(b, after[k], expr);
-    }
+    return g->n_counts > 1 && g->m->max != UINT64_MAX;
 }
 
-/* What may follow the last property: additional members. */
-static void init_counted(vug_schema_compiler *s, const vug_schema_members *m,
-                         vug_grammar_expr *after, size_t n_counts)
+static uint32_t state_before(const member_graph *g, size_t property, size_t count)
 {
-    vug_grammar_builder *b = s->builder;
-    for (size_t k = 0; k < n_counts; k++) {
-        const uint32_t left = m->max != UINT64_MAX ? (uint32_t)(m->max - k) : VUG_REPEAT_UNBOUNDED;
-        const vug_grammar_expr next = VUG_GRAMMAR_SEQUENCE(b, s->json.comma, m->additional);
-        if (!m->open || left == 0)
-            after[k] = k >= m->min && k > 0 ? VUG_EMPTY_EXPR : vug_grammar_nothing(b);
-        else if (k > 0)
-            after[k] = vug_grammar_repeat(b, next, k < m->min, left);
-        else
-            after[k] = VUG_GRAMMAR_SEQUENCE(
-                    b, m->additional,
-                    vug_grammar_repeat(b, next, 0, left == VUG_REPEAT_UNBOUNDED ? left : left - 1));
-    }
+    return (uint32_t)(2 * (property * g->n_columns + count));
 }
 
-static vug_grammar_expr counted_members(vug_schema_compiler *s, const vug_schema_members *m)
+static uint32_t state_after(const member_graph *g, size_t property, size_t count)
 {
-    const bool capped = m->max != UINT64_MAX;
-    const size_t n_counts = (size_t)(capped ? m->max : m->min > 1 ? m->min : 1) + 1;
-    if (n_counts > MAX_COUNTED || n_counts * (m->n + 1) > MAX_COUNTED) {
-        vug_schema_fail(s, VUG_LIMIT,
-                        vug_schema_find_keyword(m->c, capped ? "maxProperties" : "minProperties"),
-                        "too many properties to count");
+    return state_before(g, property, count) + 1;
+}
+
+static void add_member_edge(member_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
+{
+    VUG_ASSERT(g->n < g->cap);
+    g->edge[g->n++] = (vug_grammar_edge){ .label = label, .from = from, .to = to };
+}
+
+/* Additional members, after all properties. With a maximum, a repetition counts them. */
+static void add_additional(member_graph *g, size_t count)
+{
+    const vug_schema_members *m = g->m;
+    const uint32_t from = state_before(g, m->n, count);
+    if (!is_capped(g)) {
+        const size_t next = count + 1 < g->n_counts ? count + 1 : count;
+        add_member_edge(g, from, m->additional, state_after(g, m->n, next));
+        return;
+    }
+    const uint64_t min = m->min > count + 1 ? m->min - count - 1 : 0;
+    const vug_grammar_expr more = vug_grammar_repeat(
+            g->s->builder, VUG_GRAMMAR_SEQUENCE(g->s->builder, g->s->json.comma, m->additional),
+            (uint32_t)min, (uint32_t)(m->max - count - 1));
+    add_member_edge(g, from, VUG_GRAMMAR_SEQUENCE(g->s->builder, m->additional, more),
+                    VUG_GRAMMAR_GRAPH_END);
+}
+
+/* The edges between the states of property `i` and of a count. */
+static void add_member_edges(member_graph *g, size_t i, size_t count)
+{
+    const vug_schema_members *m = g->m;
+    const uint32_t before = state_before(g, i, count), after = state_after(g, i, count);
+    const bool full = is_capped(g) && count + 1 == g->n_counts;
+    const bool enough = g->n_counts == 1 || count >= m->min;
+    if (i < m->n || m->open)
+        add_member_edge(g, after, g->s->json.comma, before);
+    if (i >= g->last_required && enough)
+        add_member_edge(g, after, VUG_EMPTY_EXPR, VUG_GRAMMAR_GRAPH_END);
+    if (i == m->n) {
+        if (m->open && !full)
+            add_additional(g, count);
+        return;
+    }
+    const size_t next = count + 1 < g->n_counts ? count + 1 : count;
+    if (m->member[i].pair != VUG_EMPTY_EXPR && !full)
+        add_member_edge(g, before, m->member[i].pair, state_after(g, i + 1, next));
+    if (!m->member[i].required)
+        add_member_edge(g, before, VUG_EMPTY_EXPR, state_before(g, i + 1, count));
+}
+
+/* One or more members. */
+static vug_grammar_expr member_list(member_graph *g)
+{
+    const vug_schema_members *m = g->m;
+    g->n_columns = g->n_counts < m->n + 2 ? (size_t)g->n_counts : m->n + 2;
+    if (g->n_counts > MAX_COUNTED || (g->n_counts > 1 && g->n_columns * (m->n + 1) > MAX_COUNTED)) {
+        vug_schema_fail(
+                g->s, VUG_LIMIT,
+                vug_schema_find_keyword(m->c, is_capped(g) ? "maxProperties" : "minProperties"),
+                "too many properties to count");
         return VUG_EMPTY_EXPR;
     }
-    vug_grammar_expr *after = vug_schema_alloc(s, n_counts, sizeof(*after));
-    if (!after)
-        return VUG_EMPTY_EXPR;
-    init_counted(s, m, after, n_counts);
-    bool may_be_empty = true;
-    for (size_t i = m->n; i-- > 0;) {
-        if (m->member[i].pair == VUG_EMPTY_EXPR)
-            continue;
-        may_be_empty = may_be_empty && !m->member[i].required;
-        prepend_counted(s, m, &m->member[i], after, n_counts);
-    }
-    vug_grammar_expr part[2];
-    size_t n = 0;
-    if (may_be_empty && m->min == 0)
-        part[n++] = vug_json_grammar_empty(&s->json, '{');
-    part[n++] = vug_json_grammar_brackets(&s->json, '{', after[0]);
-    return vug_grammar_choice(s->builder, part, n);
+    g->cap = 4 * g->n_columns * (m->n + 1);
+    g->edge = vug_schema_alloc(g->s, g->cap, sizeof(*g->edge));
+    for (size_t i = 0; g->edge && i <= m->n; i++)
+        for (size_t count = 0; count < g->n_columns && count <= i + m->open; count++)
+            add_member_edges(g, i, count);
+    return vug_grammar_graph(g->s->builder, g->edge, g->edge ? g->n : 0);
 }
 
 /* Additional names may repeat, so counting them proves one distinct member only. */
@@ -162,5 +126,17 @@ static bool must_count(vug_schema_compiler *s, const vug_schema_members *m)
 
 vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schema_members *m)
 {
-    return must_count(s, m) ? counted_members(s, m) : chained_members(s, m);
+    member_graph g = { .s = s, .m = m, .n_counts = 1 };
+    if (must_count(s, m))
+        g.n_counts = (m->max != UINT64_MAX ? m->max : m->min > 1 ? m->min : 1) + 1;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->member[i].required)
+            g.last_required = i + 1;
+    vug_grammar_expr part[2];
+    size_t n = 0;
+    if (g.last_required == 0 && m->min == 0)
+        part[n++] = vug_json_grammar_empty(&s->json, '{');
+    if (m->max > 0)
+        part[n++] = vug_json_grammar_brackets(&s->json, '{', member_list(&g));
+    return vug_grammar_choice(s->builder, part, n);
 }
