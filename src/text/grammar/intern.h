@@ -9,7 +9,7 @@
 #include "core/mem.h"
 
 typedef struct {
-    uint32_t *slot; /* [n_slots] id + 1, or 0 if free; n_slots is a power of two */
+    uint64_t *slot; /* [n_slots] hash << 32 | id + 1, or 0 if free; n_slots is a power of two */
     size_t n_slots;
     uint32_t *at; /* [n + 1]: where each list begins in `pool` */
     uint32_t *pool;
