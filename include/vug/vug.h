@@ -484,6 +484,8 @@ typedef struct {
     vug_prompt_fn *on_prompt;
     bool prompt_steps; /* compute the prompt in steps of the model's batch, and call on_prompt after
                           each */
+    bool share_prompt; /* before the first piece, lets other sessions begin with the whole prompt: for
+                          several answers to it at the same time */
     vug_piece_fn *on_piece;
     void *user; /* passed to on_prompt and on_piece */
 } vug_generate_options;

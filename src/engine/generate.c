@@ -146,6 +146,8 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     mark_branches(g->session, n, g->o);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
+    if (st == VUG_OK && g->o->share_prompt)
+        vug_scheduler_share(g->session->model->scheduler, &g->session->sequence);
     const double first = vug_now();
     g->out->prompt_s = first - start;
     if (st == VUG_OK) {

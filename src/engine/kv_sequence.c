@@ -264,6 +264,26 @@ void vug_kv_sequence_suspend(vug_kv_sequence *s)
     drop_pages(s);
 }
 
+void vug_kv_sequence_publish_copy(vug_kv_sequence *s)
+{
+    const size_t last = s->n / PAGE, rest = s->n % PAGE;
+    vug_page page[VUG_KV_MAX_GROUPS] = { 0 };
+    int n = 0;
+    if (!s->node || rest == 0)
+        return;
+    while (n < group_count(s) && (page[n] = vug_kv_page_take(s->pool, n)) != 0) {
+        vug_kv_page_copy(s->pool, n, page[n], s->table[n][last]);
+        n++;
+    }
+    if (n == group_count(s)) {
+        vug_prefix_enter(s->tree, s->node); /* for the node of the copy, which takes its place */
+        vug_prefix_leave(s->tree,
+                         vug_prefix_add_last(s->tree, s->node, s->token + last * PAGE, rest, page));
+    }
+    while (n-- > 0)
+        vug_kv_page_release(s->pool, n, page[n]);
+}
+
 void vug_kv_sequence_end(vug_kv_sequence *s)
 {
     vug_kv_sequence_suspend(s);

@@ -67,6 +67,9 @@ void vug_kv_sequence_mark(vug_kv_sequence *sequence, vug_mark mark);
 /* Keeps the first `n` tokens only. Returns false, and keeps all, if a page that is published or was
  * taken away has some of the others. */
 bool vug_kv_sequence_truncate(vug_kv_sequence *sequence, size_t n);
+/* Publishes a copy of the last page, if it is not whole, so that other sequences can begin with all
+ * tokens. Does nothing if there is no memory. */
+void vug_kv_sequence_publish_copy(vug_kv_sequence *sequence);
 /* Publishes the last tokens and empties the sequence. */
 void vug_kv_sequence_end(vug_kv_sequence *sequence);
 /* Takes the pages away after they were published; the tokens stay. */

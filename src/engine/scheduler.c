@@ -90,6 +90,13 @@ void vug_scheduler_mark(vug_scheduler *s, vug_scheduled *sequence, vug_mark mark
     vug_mutex_unlock(s->lock);
 }
 
+void vug_scheduler_share(vug_scheduler *s, vug_scheduled *sequence)
+{
+    vug_mutex_lock(s->lock);
+    vug_kv_sequence_publish_copy(&sequence->kv);
+    vug_mutex_unlock(s->lock);
+}
+
 void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32_t id)
 {
     vug_mutex_lock(s->lock);

@@ -91,6 +91,8 @@ void vug_scheduler_mark(vug_scheduler *scheduler, vug_scheduled *sequence, vug_m
 /* Appends tokens. On failure some of them may have been appended. */
 VUG_MUST_CHECK vug_status vug_scheduler_extend(vug_scheduler *scheduler, vug_scheduled *sequence,
                                                const vug_extension *job, vug_err *err);
+/* Lets other sequences begin with all its tokens. */
+void vug_scheduler_share(vug_scheduler *scheduler, vug_scheduled *sequence);
 /* Appends the first draft of the last call that is not appended yet. */
 void vug_scheduler_accept_draft(vug_scheduler *scheduler, vug_scheduled *sequence, int32_t id);
 /* Keeps the first `n` tokens, if that is possible without computing others again. */

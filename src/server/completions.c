@@ -1,24 +1,37 @@
 #include "core/os.h"
-#include "server/internal.h"
+#include "server/choices.h"
+#include "server/respond.h"
 
-/* Answers chats and completions, on a thread of the queue. */
+/* Answers chats and completions, on threads of the queue. */
 
-/* The stops of all choices. */
-static bool init_stops(vug_server_response *response)
+/* A request and its choices: those of a chat, or of completions. */
+typedef struct {
+    vug_server_request *request;
+    vug_stop_strings stops; /* initial state, copied to every choice */
+    vug_chat_choice *chat;
+    vug_completion_choice *completion;
+} choices_run;
+
+static bool init_stops(choices_run *run)
 {
-    vug_server_request *request = response->request;
+    vug_server_request *request = run->request;
     const vug_api_request *r = &request->api;
-    if (!vug_stop_strings_init(&response->stops, r->stop, r->n_stops, &request->arena))
+    if (!vug_stop_strings_init(&run->stops, r->stop, r->n_stops, &request->arena))
         return false;
-    response->stops.include = r->number[VUG_FIELD_include_stop_str_in_output] != 0;
+    run->stops.include = r->number[VUG_FIELD_include_stop_str_in_output] != 0;
     return true;
+}
+
+static size_t count_choices(const vug_server_request *request)
+{
+    return request->n_prompts * (size_t)request->api.n;
 }
 
 /* ---- chat --------------------------------------------------------------------------- */
 
-static vug_status generate_chat_choice(vug_server_response *response, int choice, vug_err *err)
+static vug_status create_parser(vug_server_response *response, vug_err *err)
 {
-    vug_server_request *request = response->request;
+    const vug_server_request *request = response->request;
     const vug_api_request *r = &request->api;
     const bool with_tools = r->tool_choice != VUG_TOOLS_NONE;
     const vug_response_parser_options options = {
@@ -31,133 +44,171 @@ static vug_status generate_chat_choice(vug_server_response *response, int choice
         .on_part = vug_server_response_part,
         .user = response,
     };
+    return vug_response_parser_create(&options, &response->parser, err);
+}
+
+static vug_chat_choice make_chat_choice(const choices_run *run, vug_buf *events, size_t i)
+{
+    const vug_server_request *request = run->request;
+    const vug_api_request *r = &request->api;
+    const bool is_named = r->tool_choice == VUG_TOOLS_NAMED;
+    return (vug_chat_choice){
+        .head = &request->head,
+        .index = (int)i,
+        .logprobs = r->logprobs,
+        .named_tool = is_named,
+        .single_call = r->single_call || is_named,
+        .must_call = is_named || r->tool_choice == VUG_TOOLS_REQUIRED,
+        .calls_guarded = request->grammar && r->tool_choice != VUG_TOOLS_NONE,
+        .stops = run->stops,
+        .events = request->head.stream ? events : NULL,
+        .usage = &request->usage,
+        .prompt = request->head.token_ids && i == 0 ? &request->tokens[0] : NULL,
+    };
+}
+
+static vug_status generate_chat(vug_server_response *response, int choice, vug_err *err)
+{
+    vug_server_request *request = response->request;
     vug_finish finish = VUG_FINISH_STOP;
-    vug_stop_strings_reset(&response->stops);
-    response->chat->stops = response->stops;
-    VUG_TRY(vug_response_parser_create(&options, &response->parser, err));
+    VUG_TRY(create_parser(response, err));
+    vug_mutex_lock(request->lock);
     vug_chat_choice_begin(response->chat);
     (void)vug_server_response_flush(response);
+    vug_mutex_unlock(request->lock);
     vug_status st = VUG_OK;
     if (request->api.given[VUG_FIELD_prompt_logprobs] && choice == 0)
-        st = vug_server_list_prompt_logprobs(response, &request->tokens[0],
+        st = vug_server_list_prompt_logprobs(response, response->prompt,
                                              &response->chat->prompt_logprobs, err);
     if (st == VUG_OK)
-        st = vug_server_response_generate(response, &request->tokens[0], choice, &finish, err);
+        st = vug_server_response_generate(response, choice, &finish, err);
     if (st == VUG_OK)
         st = vug_response_parser_finish(response->parser, err);
     vug_response_parser_destroy(response->parser);
     response->parser = NULL;
     if (st != VUG_OK)
         return st;
-    vug_chat_choice_finish(response->chat, finish);
+    VUG_TRY(vug_server_response_finish(response, finish, err));
     vug_server_remember_answer(request, response->chat, &response->tokens);
-    return vug_server_response_end_choice(response, err);
+    return VUG_OK;
+}
+
+static vug_status generate_chat_choice(void *user, size_t i, vug_err *err)
+{
+    const choices_run *run = user;
+    vug_server_request *request = run->request;
+    vug_server_response response = {
+        .request = request, .chat = &run->chat[i], .prompt = &request->tokens[0], .is_first = i == 0
+    };
+    run->chat[i] = make_chat_choice(run, &response.events, i);
+    const vug_status st = generate_chat(&response, (int)i, err);
+    vug_server_response_release(&response);
+    return st;
 }
 
 static void run_chat(vug_server_request *request)
 {
-    const vug_api_request *r = &request->api;
-    const bool with_tools = r->tool_choice != VUG_TOOLS_NONE;
-    const bool is_named = r->tool_choice == VUG_TOOLS_NAMED;
-    vug_server_response response = { .request = request };
+    const size_t n = count_choices(request);
+    choices_run run = { .request = request };
     vug_buf body = { 0 };
     vug_err err = { 0 };
     vug_status st = VUG_OK;
-    vug_chat_choice *choice = vug_alloc_zero((size_t)r->n, sizeof(*choice));
-    if (!choice || !init_stops(&response))
-        st = VUG_FAIL_NOMEM(&err, "choices", (size_t)r->n * sizeof(*choice));
-    for (int i = 0; i < r->n && st == VUG_OK; i++) {
-        choice[i] = (vug_chat_choice){
-            .head = &request->head,
-            .index = i,
-            .logprobs = r->logprobs,
-            .named_tool = is_named,
-            .single_call = r->single_call || is_named,
-            .must_call = is_named || r->tool_choice == VUG_TOOLS_REQUIRED,
-            .calls_guarded = request->grammar && with_tools,
-            .events = request->head.stream ? &response.events : NULL,
-            .usage = &request->usage,
-            .is_last = i == r->n - 1 && !request->head.include_usage,
-            .prompt = request->head.token_ids && i == 0 ? &request->tokens[0] : NULL,
-        };
-        response.chat = &choice[i];
-        st = generate_chat_choice(&response, i, &err);
-    }
+    run.chat = vug_alloc_zero(n, sizeof(*run.chat));
+    if (!run.chat || !init_stops(&run))
+        st = VUG_FAIL_NOMEM(&err, "choices", n * sizeof(*run.chat));
+    if (st == VUG_OK)
+        st = vug_server_run_choices(request, generate_chat_choice, &run, &err);
     if (st == VUG_OK && !request->head.stream)
-        vug_chat_choice_write(&request->head, choice, (size_t)r->n, &request->usage, &body);
-    for (int i = 0; choice && i < r->n; i++)
-        vug_chat_choice_release(&choice[i]);
-    vug_free(choice);
-    vug_server_response_end(&response, st, &err, &body);
+        vug_chat_choice_write(&request->head, run.chat, n, &request->usage, &body);
+    for (size_t i = 0; run.chat && i < n; i++)
+        vug_chat_choice_release(&run.chat[i]);
+    vug_free(run.chat);
+    vug_server_request_end(request, st, &err, &body);
     vug_server_request_free(request);
 }
 
 /* ---- completions -------------------------------------------------------------------- */
 
-static vug_status echo_prompt(vug_server_response *response, const vug_tokens *tokens,
-                              const vug_api_prompt *prompt, vug_err *err)
+static vug_completion_choice make_completion_choice(const choices_run *run, vug_buf *events,
+                                                    size_t i)
+{
+    const vug_server_request *request = run->request;
+    const vug_tokens *prompt = &request->tokens[i / (size_t)request->api.n];
+    return (vug_completion_choice){
+        .head = &request->head,
+        .index = (int)i,
+        .logprobs = request->api.logprobs,
+        .stops = run->stops,
+        .events = request->head.stream ? events : NULL,
+        .usage = &request->usage,
+        .prompt = request->head.token_ids ? prompt : NULL,
+        .n_prompt = prompt->n,
+    };
+}
+
+static vug_status echo_prompt(vug_server_response *response, const vug_api_prompt *prompt,
+                              vug_err *err)
 {
     if (response->request->api.logprobs || prompt->is_tokens)
-        return vug_server_echo_prompt(response, tokens, prompt->text, err);
-    vug_completion_choice_echo(response->completion, prompt->text.ptr, prompt->text.len);
+        return vug_server_echo_prompt(response, response->prompt, prompt->text, err);
+    vug_server_response_echo(response, prompt->text.ptr, prompt->text.len);
     return VUG_OK;
 }
 
-static vug_status generate_completion_choice(vug_server_response *response, size_t prompt,
-                                             int choice, vug_err *err)
+static vug_status generate_completion(vug_server_response *response, int choice, vug_err *err)
 {
     vug_server_request *request = response->request;
     const vug_api_request *r = &request->api;
-    const vug_tokens *tokens = &request->tokens[prompt];
+    const vug_tokens *tokens = response->prompt;
     vug_finish finish = VUG_FINISH_LENGTH;
-    vug_stop_strings_reset(&response->stops);
-    response->completion->stops = response->stops;
-    if (r->echo) {
-        VUG_TRY(echo_prompt(response, tokens, &r->prompt[prompt], err));
-        (void)vug_server_response_flush(response);
-    }
+    if (r->echo)
+        VUG_TRY(echo_prompt(response, &r->prompt[tokens - request->tokens], err));
     if (r->given[VUG_FIELD_prompt_logprobs] && choice == 0)
         VUG_TRY(vug_server_list_prompt_logprobs(response, tokens,
                                                 &response->completion->prompt_logprobs, err));
-    if (r->max_tokens != 0)
-        VUG_TRY(vug_server_response_generate(response, tokens, choice, &finish, err));
-    else if (choice == 0)
+    if (r->max_tokens != 0) {
+        VUG_TRY(vug_server_response_generate(response, choice, &finish, err));
+    } else if (choice == 0) {
+        vug_mutex_lock(request->lock);
         request->usage.prompt += tokens->n;
-    vug_completion_choice_finish(response->completion, finish);
-    return vug_server_response_end_choice(response, err);
+        vug_mutex_unlock(request->lock);
+    }
+    return vug_server_response_finish(response, finish, err);
+}
+
+static vug_status generate_completion_choice(void *user, size_t i, vug_err *err)
+{
+    const choices_run *run = user;
+    vug_server_request *request = run->request;
+    const size_t n = (size_t)request->api.n;
+    vug_server_response response = { .request = request,
+                                     .completion = &run->completion[i],
+                                     .prompt = &request->tokens[i / n],
+                                     .is_first = i % n == 0 };
+    run->completion[i] = make_completion_choice(run, &response.events, i);
+    const vug_status st = generate_completion(&response, (int)(i % n), err);
+    vug_server_response_release(&response);
+    return st;
 }
 
 static void run_completion(vug_server_request *request)
 {
-    const vug_api_request *r = &request->api;
-    const size_t n = request->n_prompts * (size_t)r->n;
-    vug_server_response response = { .request = request };
+    const size_t n = count_choices(request);
+    choices_run run = { .request = request };
     vug_buf body = { 0 };
     vug_err err = { 0 };
     vug_status st = VUG_OK;
-    vug_completion_choice *choice = vug_alloc_zero(n, sizeof(*choice));
-    if (!choice || !init_stops(&response))
-        st = VUG_FAIL_NOMEM(&err, "choices", n * sizeof(*choice));
-    for (size_t i = 0; i < n && st == VUG_OK; i++) {
-        choice[i] = (vug_completion_choice){
-            .head = &request->head,
-            .index = (int)i,
-            .logprobs = r->logprobs,
-            .events = request->head.stream ? &response.events : NULL,
-            .usage = &request->usage,
-            .is_last = i == n - 1 && !request->head.include_usage,
-            .prompt = request->head.token_ids ? &request->tokens[i / (size_t)r->n] : NULL,
-            .n_prompt = request->tokens[i / (size_t)r->n].n,
-        };
-        response.completion = &choice[i];
-        st = generate_completion_choice(&response, i / (size_t)r->n, (int)(i % (size_t)r->n), &err);
-    }
+    run.completion = vug_alloc_zero(n, sizeof(*run.completion));
+    if (!run.completion || !init_stops(&run))
+        st = VUG_FAIL_NOMEM(&err, "choices", n * sizeof(*run.completion));
+    if (st == VUG_OK)
+        st = vug_server_run_choices(request, generate_completion_choice, &run, &err);
     if (st == VUG_OK && !request->head.stream)
-        vug_completion_choice_write(&request->head, choice, n, &request->usage, &body);
-    for (size_t i = 0; choice && i < n; i++)
-        vug_completion_choice_release(&choice[i]);
-    vug_free(choice);
-    vug_server_response_end(&response, st, &err, &body);
+        vug_completion_choice_write(&request->head, run.completion, n, &request->usage, &body);
+    for (size_t i = 0; run.completion && i < n; i++)
+        vug_completion_choice_release(&run.completion[i]);
+    vug_free(run.completion);
+    vug_server_request_end(request, st, &err, &body);
     vug_server_request_free(request);
 }
 

@@ -1,4 +1,4 @@
-#include "server/internal.h"
+#include "server/respond.h"
 
 /*
  * Embeddings. All requests share one embedder, which is created for the first of them; they take
@@ -73,10 +73,9 @@ static vug_status write_embeddings(vug_server_request *request, vug_buf *body, v
 
 void vug_server_embed(vug_server_request *request)
 {
-    vug_server_response response = { .request = request };
     vug_buf body = { 0 };
     vug_err err = { 0 };
     const vug_status st = write_embeddings(request, &body, &err);
-    vug_server_response_end(&response, st, &err, &body);
+    vug_server_request_end(request, st, &err, &body);
     vug_server_request_free(request);
 }

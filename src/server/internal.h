@@ -19,6 +19,7 @@ typedef enum { VUG_SERVICE_LOADING, VUG_SERVICE_READY, VUG_SERVICE_FAILED } vug_
 typedef void vug_service_loaded_fn(const vug_err *err, void *user);
 
 typedef struct vug_server_request vug_server_request;
+typedef struct vug_server_choices vug_server_choices; /* choices.h */
 
 /* A model that is served. */
 typedef struct {
@@ -127,38 +128,19 @@ struct vug_server_request {
     vug_message_chain chain;  /* of a chat's messages */
     vug_known_answer *answer; /* [n_answers] in a chat's messages, in order */
     size_t n_answers;
-    vug_chat_marks marks;       /* of a chat */
-    const vug_grammar *grammar; /* held in the service's cache; NULL: unconstrained */
-    const char *headers;        /* more header lines of its response; NULL: none */
-    vug_session *session;       /* of all choices, one after the other; NULL: not needed yet */
+    vug_chat_marks marks;        /* of a chat */
+    const vug_grammar *grammar;  /* held in the service's cache; NULL: unconstrained */
+    const char *headers;         /* more header lines of its response; NULL: none */
+    double received;             /* time */
+    vug_server_choices *choices; /* while they are generated */
+    vug_mutex *lock; /* meanwhile guards what follows, and the functions of the sender */
     vug_api_usage usage;
-    double received; /* time */
+    double decode_start;                 /* time: of the first choice that generates; 0: none yet */
+    size_t n_finished;                   /* choices */
+    size_t answer_bytes, reserved_bytes; /* of all choices of a whole response; of the sender */
+    vug_buf record;                      /* for the trace: a stream or an error */
     vug_request_slot slot;
 };
-
-/* The response to a request: whole or a stream, as `head` says. Used by the worker only. */
-typedef struct {
-    vug_server_request *request;
-    vug_chat_choice *chat;             /* the current choice: this one */
-    vug_completion_choice *completion; /* or this one */
-    vug_response_parser *parser;       /* of a chat */
-    vug_tokens tokens;                 /* of the current choice, when it is generated */
-    vug_stop_strings stops;            /* initial state, copied to every choice */
-    vug_buf events;                    /* of a stream, not sent yet */
-    vug_buf record;                    /* for the trace: a stream or an error */
-    const vug_tokens *prompt;          /* of the current choice */
-    bool prompt_begun;                 /* on_prompt was called for it */
-    size_t n_cached;                   /* of its tokens */
-    vug_api_usage before;              /* what it was when the current choice began */
-    double started;                    /* time; of the current choice */
-    double first_token, last_token;    /* time; 0: none yet */
-    vug_buf token_text;                /* of log-probabilities */
-    vug_api_token top_tokens[VUG_MAX_LOGPROB_IDS];
-    /* Of a whole response: */
-    size_t finished_bytes; /* of finished choices */
-    size_t reserved_bytes; /* of the sender */
-    bool out_of_memory;    /* reserving failed */
-} vug_server_response;
 
 /* ---- service.c ----------------------------------------------------------------------- */
 
@@ -217,44 +199,12 @@ size_t vug_server_request_bytes(const vug_server_request *request);
 /* Does not use the sender, whose request has ended. Accepts NULL. */
 void vug_server_request_free(vug_server_request *request);
 
-/* ---- respond.c (worker only) --------------------------------------------------------- */
+/* ---- respond.c; respond.h has the rest ------------------------------------------------ */
 
 /* VUG_NOMEM: requests and responses together take too much memory. */
 VUG_MUST_CHECK vug_status vug_server_out_of_memory(vug_err *err);
-/* Sends the events, or reserves memory for a whole response. False when the client has
- * disconnected or memory is short. */
-bool vug_server_response_flush(vug_server_response *response);
-VUG_MUST_CHECK vug_status vug_server_response_end_choice(vug_server_response *response,
-                                                         vug_err *err);
-/* Creates the request's session, unless it has one. */
-VUG_MUST_CHECK vug_status vug_server_request_session(vug_server_request *request, vug_err *err);
-/* Generates choice number `choice` of a prompt. VUG_CANCELLED when the client has disconnected. */
-VUG_MUST_CHECK vug_status vug_server_response_generate(vug_server_response *response,
-                                                       const vug_tokens *prompt, int choice,
-                                                       vug_finish *finish, vug_err *err);
-/* Ends the request in every case; takes `body`, that of a whole response. */
-void vug_server_response_end(vug_server_response *response, vug_status st, const vug_err *err,
-                             vug_buf *body);
-/* A vug_response_parser_options.on_part function whose `user` is the response. */
-bool vug_server_response_part(const vug_part *part, void *response);
-/* Finds the text of a token and of its alternatives `top`, in the response's buffers. */
-VUG_MUST_CHECK bool vug_server_describe_logprob(vug_server_response *response,
-                                                const vug_logprob *token, const vug_logprob *top,
-                                                size_t n_top, vug_api_logprob *out);
 
-/* ---- prompt_logprobs.c (worker only) ------------------------------------------------- */
-
-/* Feeds the tokens of a prompt to the choice, with log-probabilities if they are wanted. `text` is
- * the prompt's text, if it was given as text. */
-VUG_MUST_CHECK vug_status vug_server_echo_prompt(vug_server_response *response,
-                                                 const vug_tokens *prompt, vug_str text,
-                                                 vug_err *err);
-
-/* Appends the log-probabilities of a prompt to `list`, as prompt_logprobs asks for them. */
-VUG_MUST_CHECK vug_status vug_server_list_prompt_logprobs(vug_server_response *response,
-                                                          const vug_tokens *prompt, vug_buf *list,
-                                                          vug_err *err);
-/* ---- embeddings.c (worker only) ------------------------------------------------------ */
+/* ---- embeddings.c ---------------------------------------------------------------------- */
 
 /* Answers and frees a request of the embedding endpoint. */
 void vug_server_embed(vug_server_request *request);

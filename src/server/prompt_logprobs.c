@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "core/os.h"
-#include "server/internal.h"
+#include "server/respond.h"
 
 /* Prompts with the log-probability of each token: echoed, or as a list. */
 
@@ -140,8 +140,11 @@ static bool on_step(const vug_step *step, void *user)
         s->st = s->list ? list_token(s, id, logprob, count_above(logit, usable, logit[id]) + 1)
                         : echo_token(s, id, logprob);
     }
-    return s->st == VUG_OK && vug_server_response_flush(s->response) &&
-           !vug_job_is_cancelled(&s->response->request->job);
+    vug_server_request *request = s->response->request;
+    vug_mutex_lock(request->lock);
+    const bool sent = vug_server_response_flush(s->response);
+    vug_mutex_unlock(request->lock);
+    return s->st == VUG_OK && sent && !vug_job_is_cancelled(&request->job);
 }
 
 static vug_status score_prompt(prompt_scorer *s)
@@ -153,11 +156,13 @@ static vug_status score_prompt(prompt_scorer *s)
                                           .cancel = &request->job.cancel,
                                           .on_step = on_step,
                                           .user = s };
-    VUG_TRY(vug_server_request_session(request, &s->err));
+    VUG_TRY(vug_server_response_session(s->response, &s->err));
     const double start = vug_now();
-    vug_status st =
-            vug_session_forward(request->session, s->prompt->id, s->prompt->n, &options, &s->err);
+    vug_status st = vug_session_forward(s->response->session, s->prompt->id, s->prompt->n, &options,
+                                        &s->err);
+    vug_mutex_lock(request->lock);
     request->usage.prompt_s += vug_now() - start;
+    vug_mutex_unlock(request->lock);
     if (st == VUG_OK && s->st == VUG_OK && vug_job_is_cancelled(&request->job))
         st = VUG_FAIL(&s->err, VUG_CANCELLED, "the client has disconnected");
     return st == VUG_OK ? s->st : st;
@@ -176,7 +181,6 @@ static vug_status echo_prompt(prompt_scorer *s)
     VUG_TRY(vug_decoder_finish(s->decoder, &text, &len, &s->err));
     echo_text(s, text, len);
     VUG_TRY(vug_buf_ok(&s->echo, &s->err));
-    vug_completion_choice_echo(s->response->completion, s->echo.ptr, s->echo.len);
     return VUG_OK;
 }
 
@@ -188,6 +192,8 @@ vug_status vug_server_echo_prompt(vug_server_response *response, const vug_token
     s.n_top = request->api.logprobs ? (size_t)request->api.top_logprobs : 0;
     VUG_TRY(vug_decoder_create(request->service->tokenizer, false, &s.decoder, err));
     const vug_status st = echo_prompt(&s);
+    if (st == VUG_OK)
+        vug_server_response_echo(response, s.echo.ptr, s.echo.len);
     vug_decoder_destroy(s.decoder);
     vug_buf_release(&s.echo);
     if (st != VUG_OK && err)

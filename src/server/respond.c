@@ -1,5 +1,7 @@
+#include "server/respond.h"
+
 #include "core/os.h"
-#include "server/internal.h"
+#include "server/choices.h"
 
 /* ---- sending ------------------------------------------------------------------------ */
 
@@ -19,11 +21,14 @@ static size_t choice_bytes(const vug_server_response *response)
 
 static bool reserve_memory(vug_server_response *response)
 {
-    const vug_request_sender *sender = &response->request->sender;
-    const size_t needed = response->finished_bytes + choice_bytes(response);
-    while (response->reserved_bytes < needed && !response->out_of_memory) {
+    vug_server_request *request = response->request;
+    const vug_request_sender *sender = &request->sender;
+    const size_t bytes = choice_bytes(response);
+    request->answer_bytes += bytes - response->counted_bytes;
+    response->counted_bytes = bytes;
+    while (request->reserved_bytes < request->answer_bytes && !response->out_of_memory) {
         response->out_of_memory = !sender->call->reserve(sender->self, RESERVE_STEP);
-        response->reserved_bytes += RESERVE_STEP;
+        request->reserved_bytes += RESERVE_STEP;
     }
     return !response->out_of_memory;
 }
@@ -33,15 +38,11 @@ static vug_status check_memory(const vug_server_response *response, vug_err *err
     return response->out_of_memory ? vug_server_out_of_memory(err) : VUG_OK;
 }
 
-bool vug_server_response_flush(vug_server_response *response)
+static bool send_events(vug_server_request *request, vug_buf *events)
 {
-    vug_server_request *request = response->request;
     const vug_request_sender *sender = &request->sender;
-    vug_buf *events = &response->events;
-    if (!request->head.stream)
-        return reserve_memory(response);
     if (request->service->opt.trace)
-        vug_buf_append(&response->record, events->ptr, events->len);
+        vug_buf_append(&request->record, events->ptr, events->len);
     const bool ok =
             !events->bad &&
             (events->len == 0 ||
@@ -50,40 +51,100 @@ bool vug_server_response_flush(vug_server_response *response)
     return ok;
 }
 
-vug_status vug_server_response_end_choice(vug_server_response *response, vug_err *err)
+bool vug_server_response_flush(vug_server_response *response)
 {
-    if (response->chat ? !vug_chat_choice_ok(response->chat)
-                       : !vug_completion_choice_ok(response->completion))
-        return VUG_FAIL_NOMEM(err, "the answer", 0);
+    vug_server_request *request = response->request;
+    return request->head.stream ? send_events(request, &response->events)
+                                : reserve_memory(response);
+}
+
+void vug_server_response_echo(vug_server_response *response, const char *text, size_t n)
+{
+    vug_mutex_lock(response->request->lock);
+    vug_completion_choice_echo(response->completion, text, n);
     (void)vug_server_response_flush(response);
-    response->finished_bytes += choice_bytes(response);
+    vug_mutex_unlock(response->request->lock);
+}
+
+/* The last event of the last choice has the timings, unless the usage follows. */
+static bool is_last_of_stream(const vug_server_request *request)
+{
+    return request->n_finished == request->n_prompts * (size_t)request->api.n &&
+           !request->head.include_usage;
+}
+
+static bool finish_choice(vug_server_response *response, vug_finish finish)
+{
+    if (response->chat) {
+        response->chat->is_last = is_last_of_stream(response->request);
+        vug_chat_choice_finish(response->chat, finish);
+        return vug_chat_choice_ok(response->chat);
+    }
+    response->completion->is_last = is_last_of_stream(response->request);
+    vug_completion_choice_finish(response->completion, finish);
+    return vug_completion_choice_ok(response->completion);
+}
+
+vug_status vug_server_response_finish(vug_server_response *response, vug_finish finish,
+                                      vug_err *err)
+{
+    vug_server_request *request = response->request;
+    vug_mutex_lock(request->lock);
+    request->n_finished++;
+    const bool ok = finish_choice(response, finish);
+    if (ok)
+        (void)vug_server_response_flush(response);
+    vug_mutex_unlock(request->lock);
+    if (!ok)
+        return VUG_FAIL_NOMEM(err, "the answer", 0);
     return check_memory(response, err);
 }
 
-static void send_error(vug_server_response *response, const vug_api_error *error)
+void vug_server_response_release(vug_server_response *response)
 {
-    vug_server_request *request = response->request;
-    const int status = vug_api_error_status(error->kind);
-    if (request->head.stream) {
-        vug_api_error_event(error, &response->events);
-        (void)vug_server_response_flush(response);
-        vug_server_trace(request, status, &response->record);
-        request->sender.call->end_stream(request->sender.self);
-    } else {
-        vug_api_error_write(error, &response->record);
-        vug_server_trace(request, status, &response->record);
-        request->sender.call->fail(request->sender.self, error);
-    }
+    vug_session_destroy(response->session);
+    vug_buf_release(&response->events);
+    vug_buf_release(&response->token_text);
+    vug_tokens_release(&response->tokens);
+    *response = (vug_server_response){ 0 };
 }
 
-void vug_server_response_end(vug_server_response *response, vug_status st, const vug_err *err,
-                             vug_buf *body)
+/* ---- the end of a request ------------------------------------------------------------- */
+
+static void send_error(vug_server_request *request, const vug_api_error *error)
 {
-    vug_server_request *request = response->request;
+    const int status = vug_api_error_status(error->kind);
+    vug_buf events = { 0 };
+    if (request->head.stream) {
+        vug_api_error_event(error, &events);
+        (void)send_events(request, &events);
+        vug_server_trace(request, status, &request->record);
+        request->sender.call->end_stream(request->sender.self);
+    } else {
+        vug_api_error_write(error, &request->record);
+        vug_server_trace(request, status, &request->record);
+        request->sender.call->fail(request->sender.self, error);
+    }
+    vug_buf_release(&events);
+}
+
+static void end_stream(vug_server_request *request)
+{
+    vug_buf events = { 0 };
+    if (request->head.include_usage)
+        vug_api_usage_event(&request->head, &request->usage, &events);
+    if (!vug_api_is_native(request->head.endpoint))
+        vug_api_done_event(&events);
+    (void)send_events(request, &events);
+    vug_server_trace(request, VUG_HTTP_OK, &request->record);
+    request->sender.call->end_stream(request->sender.self);
+    vug_buf_release(&events);
+}
+
+void vug_server_request_end(vug_server_request *request, vug_status st, const vug_err *err,
+                            vug_buf *body)
+{
     vug_api_error error;
-    /* First: the client's next request can then continue from its cache. */
-    vug_session_destroy(request->session);
-    request->session = NULL;
     vug_server_slots_remove(request);
     if (st != VUG_OK) {
         /* The request has passed all checks, so this is the server's fault, unless the grammar is
@@ -93,24 +154,15 @@ void vug_server_response_end(vug_server_response *response, vug_status st, const
         vug_api_error_from(&error, err, ambiguous ? field : NULL);
         if (error.kind == VUG_API_BAD_REQUEST && !ambiguous)
             error.kind = VUG_API_INTERNAL;
-        send_error(response, &error);
+        send_error(request, &error);
     } else if (request->head.stream) {
-        if (request->head.include_usage)
-            vug_api_usage_event(&request->head, &request->usage, &response->events);
-        if (!vug_api_is_native(request->head.endpoint))
-            vug_api_done_event(&response->events);
-        (void)vug_server_response_flush(response);
-        vug_server_trace(request, VUG_HTTP_OK, &response->record);
-        request->sender.call->end_stream(request->sender.self);
+        end_stream(request);
     } else {
         vug_server_trace(request, VUG_HTTP_OK, body);
         request->sender.call->reply(request->sender.self, request->headers, body);
     }
     vug_buf_release(body);
-    vug_buf_release(&response->events);
-    vug_buf_release(&response->record);
-    vug_buf_release(&response->token_text);
-    vug_tokens_release(&response->tokens);
+    vug_buf_release(&request->record);
 }
 
 /* ---- tokens ------------------------------------------------------------------------- */
@@ -122,6 +174,19 @@ static size_t count_cached(const vug_server_request *request, size_t n_cached)
     return (r->echo && r->logprobs) || r->given[VUG_FIELD_prompt_logprobs] ? 0 : n_cached;
 }
 
+/* The prompt of the choice was computed `seconds` after it had been started. */
+static void count_prompt_time(vug_server_response *response, double seconds)
+{
+    vug_server_request *request = response->request;
+    const double end = response->started + seconds;
+    if (request->decode_start == 0 || end < request->decode_start)
+        request->decode_start = end;
+    if (!response->is_first)
+        return;
+    request->usage.prompt_s += seconds - response->prompt_s;
+    response->prompt_s = seconds;
+}
+
 static void count_token(vug_server_response *response)
 {
     vug_server_request *request = response->request;
@@ -131,12 +196,11 @@ static void count_token(vug_server_response *response)
         vug_metrics_observe(metrics, VUG_METRIC_BETWEEN_TOKENS, now - response->last_token);
     else if (request->usage.completion == 0)
         vug_metrics_observe(metrics, VUG_METRIC_FIRST_TOKEN, now - request->received);
-    if (response->last_token == 0)
-        response->first_token = now;
-    response->last_token = now;
     /* Until the generation ends and tells the exact times. */
-    request->usage.prompt_s = response->before.prompt_s + response->first_token - response->started;
-    request->usage.decode_s = response->before.decode_s + now - response->first_token;
+    if (response->last_token == 0)
+        count_prompt_time(response, now - response->started);
+    response->last_token = now;
+    request->usage.decode_s = now - request->decode_start;
     request->usage.completion++;
     atomic_store(&request->slot.n_generated, request->usage.completion);
     atomic_store(&request->slot.state, VUG_API_SLOT_GENERATING);
@@ -225,6 +289,7 @@ static void on_prompt(size_t n_done, void *user)
 {
     vug_server_response *response = user;
     vug_server_request *request = response->request;
+    vug_mutex_lock(request->lock);
     if (!response->prompt_begun) {
         const size_t cached = count_cached(request, n_done);
         response->prompt_begun = true;
@@ -236,12 +301,12 @@ static void on_prompt(size_t n_done, void *user)
     }
     if (reports_progress(request))
         send_progress(response, n_done);
+    vug_mutex_unlock(request->lock);
 }
 
 /* For a chat, this precedes the parts that the token yields. */
-static bool on_piece(const vug_piece *piece, void *user)
+static bool add_piece(vug_server_response *response, const vug_piece *piece)
 {
-    vug_server_response *response = user;
     bool more = true;
     if (piece->token >= 0) {
         add_token(response, piece);
@@ -258,22 +323,35 @@ static bool on_piece(const vug_piece *piece, void *user)
     return vug_server_response_flush(response) && more;
 }
 
+static bool on_piece(const vug_piece *piece, void *user)
+{
+    vug_server_response *response = user;
+    vug_server_request *request = response->request;
+    vug_mutex_lock(request->lock);
+    vug_server_choices_ready(request->choices, (size_t)(response->prompt - request->tokens));
+    const bool more = add_piece(response, piece);
+    vug_mutex_unlock(request->lock);
+    return more;
+}
+
 bool vug_server_response_part(const vug_part *part, void *user)
 {
     vug_server_response *response = user;
+    vug_mutex_lock(response->request->lock);
     const bool more = vug_chat_choice_part(part, response->chat);
-    return vug_server_response_flush(response) && more;
+    const bool sent = vug_server_response_flush(response);
+    vug_mutex_unlock(response->request->lock);
+    return sent && more;
 }
 
 /* ---- generating --------------------------------------------------------------------- */
 
-static vug_generate_options generate_options(vug_server_response *response,
-                                             const vug_tokens *prompt, int choice)
+static vug_generate_options generate_options(vug_server_response *response, int choice)
 {
     const vug_server_request *request = response->request;
     const vug_api_request *r = &request->api;
     /* prepare.c accepts prompts for which the context has this much room. */
-    const int64_t room = request->service->info.context - (int64_t)prompt->n;
+    const int64_t room = request->service->info.context - (int64_t)response->prompt->n;
     const int max_draft = (int)r->number[VUG_FIELD_speculative_n_max];
     const bool drafts = !r->given[VUG_FIELD_speculative_n_max] || max_draft > 0;
     vug_generate_options options = {
@@ -299,7 +377,8 @@ static vug_generate_options generate_options(vug_server_response *response,
         .prediction = request->prediction.id,
         .n_prediction = request->prediction.n,
         .cancel = &request->job.cancel,
-        .on_prompt = choice == 0 ? on_prompt : NULL,
+        .on_prompt = response->is_first ? on_prompt : NULL,
+        .share_prompt = response->is_first && r->n > 1,
         .prompt_steps = reports_progress(request),
         .on_piece = on_piece,
         .user = response,
@@ -308,18 +387,21 @@ static vug_generate_options generate_options(vug_server_response *response,
     return options;
 }
 
-static void count_generation(vug_server_response *response, int choice, const vug_generation *g)
+/* Under the request's lock. */
+static void count_generation(vug_server_response *response, const vug_generation *g)
 {
     vug_server_request *request = response->request;
     vug_metrics *metrics = request->service->opt.http.metrics;
     const size_t cached = count_cached(request, g->n_cached);
-    request->usage.prompt_s = response->before.prompt_s + g->prompt_s;
-    request->usage.decode_s = response->before.decode_s + g->decode_s;
+    count_prompt_time(response, g->prompt_s);
+    request->usage.decode_s = vug_now() - request->decode_start;
     request->usage.drafted += g->n_drafted;
     request->usage.accepted += g->n_accepted;
     request->usage.prediction_accepted += g->n_prediction_accepted;
     request->usage.prediction_rejected += g->n_prediction_drafted - g->n_prediction_accepted;
-    if (choice > 0)
+    vug_metrics_add(metrics, VUG_METRIC_DRAFT_TOKENS, NULL, (double)g->n_drafted);
+    vug_metrics_add(metrics, VUG_METRIC_ACCEPTED_TOKENS, NULL, (double)g->n_accepted);
+    if (!response->is_first)
         return;
     request->cache[response->prompt - request->tokens] =
             (vug_prompt_cache){ .is_known = true, .n_cached = g->n_cached, .miss = g->miss };
@@ -330,8 +412,9 @@ static void count_generation(vug_server_response *response, int choice, const vu
 
 /* Cached prefixes are shared by requests with the same key and salt, so that nobody can learn from
  * timings what others asked. A key has no NUL. */
-static vug_status set_namespace(const vug_server_request *request, vug_err *err)
+static vug_status set_namespace(const vug_server_response *response, vug_err *err)
 {
+    const vug_server_request *request = response->request;
     const vug_str key = request->sender.api_key, salt = request->api.cache_salt;
     vug_buf name = { 0 };
     if (key.len == 0 && salt.len == 0)
@@ -341,48 +424,39 @@ static vug_status set_namespace(const vug_server_request *request, vug_err *err)
     vug_buf_append(&name, salt.ptr, salt.len);
     vug_status st = vug_buf_ok(&name, err);
     if (st == VUG_OK)
-        st = vug_session_set_namespace(request->session, name.ptr, name.len, err);
+        st = vug_session_set_namespace(response->session, name.ptr, name.len, err);
     vug_buf_release(&name);
     return st;
 }
 
-static void count_drafts(const vug_server_request *request, const vug_generation *g)
+vug_status vug_server_response_session(vug_server_response *response, vug_err *err)
 {
-    vug_metrics *metrics = request->service->opt.http.metrics;
-    vug_metrics_add(metrics, VUG_METRIC_DRAFT_TOKENS, NULL, (double)g->n_drafted);
-    vug_metrics_add(metrics, VUG_METRIC_ACCEPTED_TOKENS, NULL, (double)g->n_accepted);
-}
-
-vug_status vug_server_request_session(vug_server_request *request, vug_err *err)
-{
+    const vug_server_request *request = response->request;
     if (vug_job_is_cancelled(&request->job))
         return VUG_FAIL(err, VUG_CANCELLED, "the client has disconnected");
-    if (request->session)
+    if (response->session)
         return VUG_OK;
-    VUG_TRY(vug_session_create(request->service->model, &request->session, err));
-    return set_namespace(request, err);
+    VUG_TRY(vug_session_create(request->service->model, &response->session, err));
+    return set_namespace(response, err);
 }
 
-vug_status vug_server_response_generate(vug_server_response *response, const vug_tokens *prompt,
-                                        int choice, vug_finish *finish, vug_err *err)
+vug_status vug_server_response_generate(vug_server_response *response, int choice,
+                                        vug_finish *finish, vug_err *err)
 {
     vug_server_request *request = response->request;
-    const vug_generate_options options = generate_options(response, prompt, choice);
+    const vug_tokens *prompt = response->prompt;
+    const vug_generate_options options = generate_options(response, choice);
     vug_generation g = { 0 };
-    response->prompt = prompt;
-    response->prompt_begun = false;
-    response->before = request->usage;
     response->started = vug_now();
-    response->last_token = 0;
-    VUG_TRY(vug_server_request_session(request, err));
-    VUG_TRY(vug_generate(request->session, prompt->id, prompt->n, &options, &g, err));
-    count_generation(response, choice, &g);
-    count_drafts(request, &g);
+    VUG_TRY(vug_server_response_session(response, err));
+    VUG_TRY(vug_generate(response->session, prompt->id, prompt->n, &options, &g, err));
+    vug_mutex_lock(request->lock);
+    count_generation(response, &g);
+    vug_mutex_unlock(request->lock);
     *finish = g.finish;
     vug_status st = check_memory(response, err);
     if (g.finish == VUG_FINISH_CANCELLED)
         st = VUG_FAIL(err, VUG_CANCELLED, "the request was cancelled");
-    vug_tokens_release(&response->tokens);
     response->tokens = g.tokens;
     g.tokens = (vug_tokens){ 0 };
     vug_generation_release(&g);

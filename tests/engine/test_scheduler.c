@@ -207,6 +207,64 @@ static void test_prefix_that_is_being_computed_is_waited_for(void **state)
     vug_model_close(m);
 }
 
+/* The second answer begins while the first one is generated, with all of the prompt but its last
+ * token; without share_prompt only with its whole pages. */
+typedef struct {
+    vug_model *model;
+    const int32_t *id;
+    size_t n, cached;
+    size_t n_vocab;
+    float *logits; /* [n_vocab] after the prompt */
+} second_answer;
+
+static bool begin_second(const vug_piece *piece, void *user)
+{
+    second_answer *a = user;
+    vug_session *s = help_session(a->model);
+    const vug_generate_options o = { .max_tokens = 1, .ignore_stop = true };
+    vug_generation g = { 0 };
+    vug_err err = { 0 };
+    (void)piece;
+    help_ok(vug_generate(s, a->id, a->n, &o, &g, &err), &err);
+    a->cached = g.n_cached;
+    memcpy(a->logits, vug_session_logits(s), a->n_vocab * sizeof(float));
+    vug_generation_release(&g);
+    vug_session_destroy(s);
+    return true;
+}
+
+static void test_answers_share_the_whole_prompt(void **state)
+{
+    enum { PROMPT = 2 * VUG_KV_PAGE + 40 };
+    int32_t id[PROMPT];
+    vug_model *m = help_model(*state, (vug_model_options){ .context = 512, .batch = 64 });
+    for (int shared = 0; shared < 2; shared++) {
+        second_answer a = { .model = m, .id = id, .n = PROMPT };
+        a.n_vocab = (size_t)vug_model_describe(m).n_vocab;
+        a.logits = vug_alloc(a.n_vocab, sizeof(float));
+        const vug_generate_options o = { .max_tokens = 1,
+                                         .ignore_stop = true,
+                                         .share_prompt = shared,
+                                         .on_piece = begin_second,
+                                         .user = &a };
+        vug_generation g = { 0 };
+        vug_err err = { 0 };
+        vug_session *s = help_session(m);
+        help_tokens((uint64_t)shared, id, PROMPT, (int64_t)a.n_vocab);
+        help_ok(vug_generate(s, id, PROMPT, &o, &g, &err), &err);
+        assert_int_equal(a.cached, shared ? PROMPT - 1 : 2 * VUG_KV_PAGE);
+        float *alone = help_alone(m, id, PROMPT);
+        help_same_bits(a.logits, alone, a.n_vocab);
+        vug_free(alone);
+        vug_free(a.logits);
+        vug_generation_release(&g);
+        vug_session_destroy(s);
+    }
+    const vug_prefix_stats tree = vug_prefix_get_stats(m->prefix_tree);
+    assert_int_equal(vug_kv_pool_get_stats(m->kv_pool).used, tree.bytes); /* no page is lost */
+    vug_model_close(m);
+}
+
 /* ---- order ------------------------------------------------------------------------- */
 
 /* Of prompts of one length, the oldest gets its share, and the one with the lowest number gets what
@@ -319,6 +377,8 @@ int main(void)
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, shared),
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
         cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
+        cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, text_model),
+        cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, full),
         cmocka_unit_test(test_lower_numbers_of_priority_go_first),
         cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, full),
         cmocka_unit_test_prestate(test_planned_memory_is_what_slots_take, text_model),
