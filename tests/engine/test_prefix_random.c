@@ -12,8 +12,6 @@
 #include "prefix_help.h"
 
 enum { RUNNING = 5, HISTORY = 2000, KEYS = 2 };
-#define BLOCK ((size_t)VUG_KV_PAGE)
-#define UNIT  ((uint64_t)VUG_KV_PAGE * 8)
 
 typedef struct {
     const char *name;

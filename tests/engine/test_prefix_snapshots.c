@@ -5,17 +5,6 @@
 #include "prefix_check.h"
 #include "prefix_help.h"
 
-#define BLOCK ((size_t)VUG_KV_PAGE)
-#define UNIT  ((uint64_t)VUG_KV_PAGE * 8)
-
-static const help_prefix_config full = {
-    .n_groups = 1, .window = { 0 }, .units = { 1 }, .budget = 1000
-};
-/* Group 0 is full, group 1 has a window. */
-static const help_prefix_config sliding = {
-    .n_groups = 2, .window = { 0, 100 }, .units = { 1, 1 }, .budget = 1000, .snapshot_share = 1
-};
-
 /* A sequence of 10 blocks that slides on and ends. Its snapshots are at the boundaries `pin`. */
 static void cache_with_pins(help_prefix_cache *c, const int32_t *id, const size_t *pin, size_t n,
                             vug_mark_kind kind)
@@ -51,7 +40,7 @@ static void test_a_snapshot_keeps_a_boundary(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     cache_with_pins(&c, id, (size_t[]){ 300 }, 1, VUG_MARK_TURN);
@@ -78,7 +67,7 @@ static void test_only_boundaries_with_all_pages_are_pinned(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence_cache(&c, 0, id, 5 * BLOCK + 20);
@@ -102,7 +91,7 @@ static void test_only_boundaries_with_all_pages_are_pinned(void **state)
     help_sequence_end(&c, &s);
     help_prefix_close(&c);
 
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     s = help_sequence_run(&c, 0, help_sequence_tokens(1).id, BLOCK);
     vug_prefix_pin(c.tree, s.node, BLOCK, VUG_MARK_TURN);
     assert_int_equal(help_prefix_stats(&c).snapshots, 0); /* no sliding group */
@@ -124,11 +113,8 @@ static bool is_pinned(const help_prefix_cache *c, const int32_t *id, size_t p)
 static void test_snapshots_are_given_up_when_the_share_is_exceeded(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 100;
-    config.snapshot_share = 0.06;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 100, 0.06);
     const help_token_ids first = help_sequence_tokens(1), second = help_sequence_tokens(2);
     const int32_t *a = first.id, *b = second.id;
     cache_with_pins(&c, a, (size_t[]){ 2 * BLOCK, 4 * BLOCK, 10 * BLOCK }, 3, VUG_MARK_TURN);
@@ -146,11 +132,8 @@ static void test_snapshots_are_given_up_when_the_share_is_exceeded(void **state)
 static void test_lower_kinds_are_given_up_first(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 100;
-    config.snapshot_share = 0.04; /* two boundaries */
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 100, 0.04); /* two boundaries */
     cache_with_pins(&c, help_sequence_tokens(1).id, (size_t[]){ 2 * BLOCK }, 1, VUG_MARK_TURN);
     /* Newer, and more is computed again without it. */
     cache_with_pins(&c, help_sequence_tokens(2).id, (size_t[]){ 9 * BLOCK }, 1, VUG_MARK_PROMPT);
@@ -171,7 +154,7 @@ static void test_earlier_turns_are_given_up_first(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids mine = help_sequence_tokens(1), other = help_sequence_tokens(2);
     static const size_t others[] = { BLOCK + 3, BLOCK + 4, BLOCK + 5 };
     static const size_t turn[] = { 3 * BLOCK, 5 * BLOCK, 6 * BLOCK, 7 * BLOCK, 8 * BLOCK };
@@ -194,7 +177,7 @@ static void test_turns_that_are_marked_again_stay(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     help_sequence s;
     help_sequence_start(&c, &s, 0, t.id, 10 * BLOCK, 10 * BLOCK);
@@ -219,7 +202,7 @@ static void test_boundaries_close_to_the_one_before_go_first(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const size_t pin[] = { 4 * BLOCK, 4 * BLOCK + 20, 4 * BLOCK + 60, 4 * BLOCK + 63 };
     cache_with_pins(&c, t.id, pin, 4, VUG_MARK_SYSTEM);
@@ -242,11 +225,8 @@ static void test_boundaries_close_to_the_one_before_go_first(void **state)
 static void test_a_new_snapshot_displaces_others(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 100;
-    config.snapshot_share = 0.02; /* one boundary of two pages */
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 100, 0.02); /* one boundary of two pages */
     cache_with_pins(&c, help_sequence_tokens(1).id, (size_t[]){ 8 * BLOCK }, 1, VUG_MARK_TURN);
     cache_with_pins(&c, help_sequence_tokens(2).id, (size_t[]){ 3 }, 1, VUG_MARK_TURN);
     assert_true(is_pinned(&c, help_sequence_tokens(2).id, 3));
@@ -258,11 +238,8 @@ static void test_a_new_snapshot_displaces_others(void **state)
 static void test_a_snapshot_in_use_stays(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 200;
-    config.snapshot_share = 0.02; /* two boundaries */
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 200, 0.02); /* two boundaries */
     cache_with_pins(&c, help_sequence_tokens(1).id, (size_t[]){ 4 * BLOCK }, 1, VUG_MARK_TURN);
     cache_with_pins(&c, help_sequence_tokens(2).id, (size_t[]){ 4 * BLOCK }, 1, VUG_MARK_TURN);
     help_sequence s;
@@ -278,11 +255,8 @@ static void test_a_snapshot_in_use_stays(void **state)
 static void test_a_boundary_larger_than_the_share_is_not_pinned(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 100;
-    config.snapshot_share = 0.02; /* one boundary of two pages */
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 100, 0.02); /* one boundary of two pages */
     cache_with_pins(&c, help_sequence_tokens(1).id, (size_t[]){ 2 * BLOCK }, 1, VUG_MARK_TURN);
     assert_int_equal(help_prefix_stats(&c).snapshots, 1);
     /* This one needs three: positions 190 to 288. */
@@ -296,7 +270,7 @@ static void test_a_boundary_larger_than_the_share_is_not_pinned(void **state)
 static void test_snapshots_are_the_last_that_is_reclaimed(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
+    help_prefix_config config = help_prefix_sliding;
     config.window[0] = 200; /* no full group, so nothing else ends a snapshot */
     config.budget = 20;
     help_prefix_cache c;
@@ -323,10 +297,8 @@ static void test_snapshots_are_the_last_that_is_reclaimed(void **state)
 static void test_snapshots_of_pages_in_use_stay(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 12;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 12, 1);
     help_sequence s = help_sequence_run(&c, 0, help_sequence_tokens(1).id, 5 * BLOCK);
     vug_prefix_pin(c.tree, s.node, 5 * BLOCK, VUG_MARK_TURN);
     vug_page page[2];
@@ -342,10 +314,8 @@ static void test_snapshots_of_pages_in_use_stay(void **state)
 static void test_pages_can_be_released_in_any_order(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 6;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 6, 1);
     const help_token_ids t = help_sequence_tokens(1);
     help_sequence s = help_sequence_run(&c, 0, t.id, 3 * BLOCK);
     vug_prefix_pin(c.tree, s.node, 3 * BLOCK, VUG_MARK_TURN); /* of blocks 1 and 2 */
@@ -366,10 +336,8 @@ static void test_pages_can_be_released_in_any_order(void **state)
 static void test_a_full_page_takes_the_rest_of_its_node_along(void **state)
 {
     (void)state;
-    help_prefix_config config = sliding;
-    config.budget = 20;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_sliding(&c, 20, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     cache_with_pins(&c, id, (size_t[]){ 9 * BLOCK, 10 * BLOCK }, 2, VUG_MARK_SYSTEM);
@@ -394,7 +362,7 @@ static void test_a_boundary_in_the_last_block_is_pinned(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence s = help_sequence_run(&c, 0, id, 5 * BLOCK + 30);

@@ -5,24 +5,13 @@
 #include "prefix_check.h"
 #include "prefix_help.h"
 
-#define BLOCK ((size_t)VUG_KV_PAGE)
-#define UNIT  ((uint64_t)VUG_KV_PAGE * 8)
-
-static const help_prefix_config full = {
-    .n_groups = 1, .window = { 0 }, .units = { 1 }, .budget = 1000
-};
-/* Group 0 is full, group 1 has a window. */
-static const help_prefix_config sliding = {
-    .n_groups = 2, .window = { 0, 100 }, .units = { 1, 1 }, .budget = 1000, .snapshot_share = 1
-};
-
 /* ---- reuse ------------------------------------------------------------------------ */
 
 static void test_reuse_is_exact_to_the_token(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     int32_t id[300];
     memcpy(id, help_sequence_tokens(1).id, sizeof(id));
     help_sequence_cache(&c, 0, id, 300);
@@ -45,7 +34,7 @@ static void test_misses_are_explained(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     const help_token_ids t = help_sequence_tokens(1);
     help_token_ids other = t;
     static const struct {
@@ -79,7 +68,7 @@ static void test_keys_share_nothing(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence_cache(&c, 0, id, 100);
@@ -99,7 +88,7 @@ static void test_equal_prefixes_have_equal_pages(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence a, b;
@@ -123,7 +112,7 @@ static void test_a_longer_block_replaces_a_leaf(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence_cache(&c, 0, id, 70);
@@ -143,7 +132,7 @@ static void test_a_leaf_that_is_needed_stays(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     help_sequence a = help_sequence_run(&c, 0, t.id, 30);
     help_sequence_publish_last(&c, &a);
@@ -156,7 +145,7 @@ static void test_a_leaf_that_is_needed_stays(void **state)
     help_sequence_end(&c, &a);
     help_prefix_close(&c);
 
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     help_sequence_cache(&c, 0, t.id, 30);
     const vug_prefix_key key = help_prefix_key(0);
     vug_page page[2] = { vug_kv_page_take(c.pool, 0), 0 };
@@ -178,7 +167,7 @@ static void test_a_leaf_brings_pages_that_a_block_lacks(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     const help_token_ids t = help_sequence_tokens(1);
     const vug_prefix_key key = help_prefix_key(0);
     help_sequence_cache(&c, 0, t.id, BLOCK);
@@ -208,7 +197,7 @@ static void test_a_tree_that_is_gone_is_told_nothing(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     const vug_page page = vug_kv_page_take(c.pool, 0);
     vug_kv_page_retain(c.pool, 0, page);
     vug_prefix_tree_destroy(c.tree);
@@ -222,7 +211,7 @@ static void test_a_sequence_goes_back(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     int32_t id[200];
     memcpy(id, help_sequence_tokens(1).id, sizeof(id));
     help_sequence s = help_sequence_run(&c, 0, id, 200);
@@ -242,7 +231,7 @@ static void test_no_node_is_accepted(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     vug_page page[2] = { vug_kv_page_take(c.pool, 0), 0 };
     assert_null(vug_prefix_add(c.tree, NULL, help_sequence_tokens(1).id, page));
     assert_null(vug_prefix_add_last(c.tree, NULL, help_sequence_tokens(1).id, 5, page));
@@ -262,10 +251,8 @@ static void test_no_node_is_accepted(void **state)
 static void test_old_conversations_go_first_from_their_ends(void **state)
 {
     (void)state;
-    help_prefix_config config = full;
-    config.budget = 12;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_full(&c, 12);
     help_sequence_cache(&c, 0, help_sequence_tokens(1).id, 4 * BLOCK);
     help_sequence_cache(&c, 0, help_sequence_tokens(2).id, 4 * BLOCK);
     help_sequence_cache(&c, 0, help_sequence_tokens(3).id, 4 * BLOCK);
@@ -290,10 +277,8 @@ static void test_old_conversations_go_first_from_their_ends(void **state)
 static void test_what_a_sequence_uses_stays(void **state)
 {
     (void)state;
-    help_prefix_config config = full;
-    config.budget = 4;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_full(&c, 4);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence s = help_sequence_run(&c, 0, id, 3 * BLOCK);
@@ -312,7 +297,7 @@ static void test_every_page_of_ended_sequences_is_evictable(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     for (int i = 1; i <= 300; i++) {
         help_sequence_cache(&c, 0, help_sequence_tokens(i).id, BLOCK);
         assert_int_equal(help_prefix_stats(&c).evictable, (uint64_t)i * UNIT);
@@ -328,10 +313,8 @@ static void test_every_page_of_ended_sequences_is_evictable(void **state)
 static void test_nodes_outlive_their_pages(void **state)
 {
     (void)state;
-    help_prefix_config config = full;
-    config.budget = 3;
     help_prefix_cache c;
-    help_prefix_open(&c, &config);
+    help_prefix_open_full(&c, 3);
     const help_token_ids t = help_sequence_tokens(1);
     const int32_t *id = t.id;
     help_sequence_cache(&c, 0, id, 3 * BLOCK);
@@ -378,7 +361,7 @@ static void test_the_nodes_without_pages_are_bounded(void **state)
     (void)state;
     enum { MORE = 1000 };
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     for (int32_t i = 0; i < (VUG_PREFIX_MAX_EMPTY + MORE) / 2; i++)
         add_nodes(&c, i);
     assert_int_equal(vug_prefix_get_stats(c.tree).nodes, VUG_PREFIX_MAX_EMPTY);
@@ -393,7 +376,7 @@ static void test_the_nodes_used_last_stay(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &full);
+    help_prefix_open_full(&c, 1000);
     for (int32_t i = 0; i < 5; i++)
         add_nodes(&c, i);
     assert_int_equal(known_blocks(&c, 1), 2);
@@ -428,7 +411,7 @@ static void test_clear_drops_what_no_sequence_uses(void **state)
 {
     (void)state;
     help_prefix_cache c;
-    help_prefix_open(&c, &sliding);
+    help_prefix_open_sliding(&c, 1000, 1);
     help_sequence_cache(&c, 0, help_sequence_tokens(1).id, 5 * BLOCK);
     help_sequence s = help_sequence_run(&c, 0, help_sequence_tokens(2).id, 5 * BLOCK);
     vug_prefix_pin(c.tree, s.node, 2 * BLOCK, VUG_MARK_TURN);

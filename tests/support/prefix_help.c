@@ -6,6 +6,11 @@
 
 /* ---- the cache ------------------------------------------------------------------- */
 
+const help_prefix_config help_prefix_full = { .n_groups = 1, .units = { 1 } };
+const help_prefix_config help_prefix_sliding = {
+    .n_groups = 2, .window = { 0, 100 }, .units = { 1, 1 }, .snapshot_share = 1
+};
+
 void help_prefix_open(help_prefix_cache *c, const help_prefix_config *config)
 {
     vug_kv_layout layout = { .n_groups = config->n_groups };
@@ -13,12 +18,27 @@ void help_prefix_open(help_prefix_cache *c, const help_prefix_config *config)
         layout.group[g] = help_kv_group(config->window[g], config->units[g]);
     *c = (help_prefix_cache){ .device = { .memory = UINT64_MAX } };
     vug_err err = { 0 };
-    const uint64_t budget = config->budget * VUG_KV_PAGE * 8;
+    const uint64_t budget = config->budget * UNIT;
     if (vug_kv_pool_create(&help_kv_backend, help_kv_open(&c->device), &layout, budget, &c->pool,
                            &err) != VUG_OK ||
         vug_prefix_tree_create(c->pool, config->snapshot_share, &c->tree, &err) != VUG_OK)
         fail_msg("%s", err.msg);
     c->layout = vug_kv_pool_layout(c->pool);
+}
+
+void help_prefix_open_full(help_prefix_cache *c, uint64_t budget)
+{
+    help_prefix_config config = help_prefix_full;
+    config.budget = budget;
+    help_prefix_open(c, &config);
+}
+
+void help_prefix_open_sliding(help_prefix_cache *c, uint64_t budget, double snapshot_share)
+{
+    help_prefix_config config = help_prefix_sliding;
+    config.budget = budget;
+    config.snapshot_share = snapshot_share;
+    help_prefix_open(c, &config);
 }
 
 void help_prefix_close(help_prefix_cache *c)

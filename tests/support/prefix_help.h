@@ -10,6 +10,9 @@
 #include "engine/prefix_tree.h"
 #include "kv_help.h"
 
+#define BLOCK ((size_t)VUG_KV_PAGE)       /* tokens */
+#define UNIT  ((uint64_t)VUG_KV_PAGE * 8) /* bytes of the smallest page */
+
 enum { HELP_BLOCKS = 24, HELP_TOKENS = HELP_BLOCKS * VUG_KV_PAGE };
 
 typedef struct {
@@ -19,8 +22,8 @@ typedef struct {
     const vug_kv_layout *layout;
 } help_prefix_cache;
 
-/* Groups with these windows whose pages have `units` times VUG_KV_PAGE * 8 bytes; the budget is
- * in such units. */
+/* Groups with these windows whose pages have `units` times UNIT bytes; the budget is in such
+ * units. */
 typedef struct {
     int n_groups;
     int64_t window[4];
@@ -29,7 +32,15 @@ typedef struct {
     double snapshot_share;
 } help_prefix_config;
 
+/* One full group. */
+extern const help_prefix_config help_prefix_full;
+/* Group 0 is full, group 1 has a window of 100 tokens. */
+extern const help_prefix_config help_prefix_sliding;
+
 void help_prefix_open(help_prefix_cache *c, const help_prefix_config *config);
+/* With these groups. */
+void help_prefix_open_full(help_prefix_cache *c, uint64_t budget);
+void help_prefix_open_sliding(help_prefix_cache *c, uint64_t budget, double snapshot_share);
 /* Every sequence has ended: fails if a page is still in use after the tree is gone. */
 void help_prefix_close(help_prefix_cache *c);
 vug_prefix_key help_prefix_key(uint8_t n);
