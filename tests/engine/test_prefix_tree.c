@@ -36,24 +36,23 @@ static void test_misses_are_explained(void **state)
     help_prefix_cache c;
     help_prefix_open_full(&c, 1000);
     const help_token_ids t = help_sequence_tokens(1);
-    help_token_ids other = t;
     static const struct {
         size_t n, most, differs; /* the prompt; 0: nowhere */
-        vug_miss_reason reason;
         size_t n_same;
+        vug_miss_reason reason;
         bool ends;
     } cases[] = {
-        { 100, 99, 0, VUG_MISS_NONE, 100, true },
-        { 90, 89, 0, VUG_MISS_NONE, 90, false },
-        { 100, 99, 70, VUG_MISS_DIFFERS, 70, false },
-        { 100, 99, BLOCK, VUG_MISS_DIFFERS, BLOCK, false },
-        { 130, 129, 0, VUG_MISS_DIFFERS, 100, true },
+        { 100, 99, 0, 100, VUG_MISS_NONE, true },
+        { 90, 89, 0, 90, VUG_MISS_NONE, false },
+        { 100, 99, 70, 70, VUG_MISS_DIFFERS, false },
+        { 100, 99, BLOCK, BLOCK, VUG_MISS_DIFFERS, false },
+        { 130, 129, 0, 100, VUG_MISS_DIFFERS, true },
     };
     help_sequence_cache(&c, 0, t.id, 100);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         help_sequence s;
+        help_token_ids other = t;
         const size_t at = cases[i].differs;
-        other = t;
         other.id[at] += at > 0;
         help_sequence_start(&c, &s, 0, other.id, cases[i].n, cases[i].most);
         assert_int_equal(s.match.miss.reason, cases[i].reason);
