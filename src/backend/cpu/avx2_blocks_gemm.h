@@ -189,7 +189,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         lane_sums sum[PAIRS];
         for (int p = 0; p < PAIRS; p++, from += LANES_OF_PAIR)
             sum[p] = (lane_sums){ _mm256_loadu_ps(from), _mm256_loadu_ps(from + GROUP) };
-        _mm_storeu_ps(g->y + r * VUG_CPU_STREAMS, sum_lanes(sum[0], sum[1], blocks));
+        _mm_storeu_ps(g->y + r * VUG_CPU_STREAMS, sum_lanes(sum[0], sum[1]));
     }
 }
 

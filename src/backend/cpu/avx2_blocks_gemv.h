@@ -107,18 +107,16 @@ typedef struct {
     __m256 low, high;
 } lane_sums;
 
-/* The sum of the lanes of each of four rows, in order; lanes without blocks are skipped. */
-INLINE __m128 sum_lanes(lane_sums ab, lane_sums cd, int64_t blocks)
+/* The sum of the lanes of each of four rows, in order, from 0. */
+INLINE __m128 sum_lanes(lane_sums ab, lane_sums cd)
 {
     /* Two lanes of a and c, in the upper half of b and d. */
     const __m256 pair[4] = { _mm256_unpacklo_ps(ab.low, cd.low), _mm256_unpackhi_ps(ab.low, cd.low),
                              _mm256_unpacklo_ps(ab.high, cd.high),
                              _mm256_unpackhi_ps(ab.high, cd.high) };
-    __m256 y = pair[0];
-    for (int j = 1; j < GROUP; j++) {
-        if (j < blocks)
-            y = _mm256_add_ps(y, j % 2 ? _mm256_permute_ps(pair[j / 2], 0xee) : pair[j / 2]);
-    }
+    __m256 y = _mm256_setzero_ps();
+    for (int j = 0; j < GROUP; j++)
+        y = _mm256_add_ps(y, j % 2 ? _mm256_permute_ps(pair[j / 2], 0xee) : pair[j / 2]);
     return _mm_unpacklo_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
 }
 
@@ -206,7 +204,7 @@ INLINE void four_rows(const vug_cpu_gemv_q8 *g, const avx2_format *f, const vug_
     block_group cd = rows_of(g->w, row + 2 * by, row + 3 * by, f, scales);
     ab.x = cd.x = g->x;
     const lane_sums first = sum_row_pair(ab, blocks, f), second = sum_row_pair(cd, blocks, f);
-    _mm_storeu_ps(g->y, sum_lanes(first, second, blocks));
+    _mm_storeu_ps(g->y, sum_lanes(first, second));
 }
 
 /* The scales of most published MLX checkpoints get code of their own, in which the layout is

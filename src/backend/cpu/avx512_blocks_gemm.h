@@ -165,8 +165,8 @@ INLINE void multiply_units(const avx2_format *f, const block_units *u, const vug
 /* ---- rows ------------------------------------------------------------------- */
 
 /* The sums of the lanes of four rows of weights, for 1 to 4 rows of x: y [n,8], or its second half.
- * Lanes without blocks are skipped. */
-INLINE void sum_lanes_of_quad(const float *lanes, int64_t n, int64_t blocks, float *y)
+ * The sum begins with 0. */
+INLINE void sum_lanes_of_quad(const float *lanes, int64_t n, float *y)
 {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i lane[GROUP]; /* of four rows of x for row a, then for rows b, c and d */
@@ -177,11 +177,9 @@ INLINE void sum_lanes_of_quad(const float *lanes, int64_t n, int64_t blocks, flo
                                         (ptrdiff_t)half * LANES_OF_UNIT);
         transpose_four_wide(row, lane + (ptrdiff_t)half * UNIT);
     }
-    __m512 sum = _mm512_castsi512_ps(lane[0]);
-    for (int j = 1; j < GROUP; j++) {
-        if (j < blocks)
-            sum = _mm512_add_ps(sum, _mm512_castsi512_ps(lane[j]));
-    }
+    __m512 sum = _mm512_setzero_ps();
+    for (int j = 0; j < GROUP; j++)
+        sum = _mm512_add_ps(sum, _mm512_castsi512_ps(lane[j]));
     const __m512 rows = _mm512_permutexvar_ps(order, sum);
     const __m128 row[4] = { _mm512_castps512_ps128(rows), _mm512_extractf32x4_ps(rows, 1),
                             _mm512_extractf32x4_ps(rows, 2), _mm512_extractf32x4_ps(rows, 3) };
@@ -189,12 +187,12 @@ INLINE void sum_lanes_of_quad(const float *lanes, int64_t n, int64_t blocks, flo
         _mm_storeu_ps(y + (ptrdiff_t)r * VUG_CPU_MAX_STREAMS, row[r]);
 }
 
-INLINE void sum_lanes_of_rows(const vug_cpu_gemm_q8 *g, int64_t blocks)
+INLINE void sum_lanes_of_rows(const vug_cpu_gemm_q8 *g)
 {
     for (int64_t r = 0; r < g->rows; r += 4) {
         const int64_t n = g->rows - r < 4 ? g->rows - r : 4;
         for (int64_t q = 0; q < QUADS; q++)
-            sum_lanes_of_quad(g->lanes + r * LANES_OF_ROW + q * HALVES * LANES_OF_UNIT, n, blocks,
+            sum_lanes_of_quad(g->lanes + r * LANES_OF_ROW + q * HALVES * LANES_OF_UNIT, n,
                               g->y + r * VUG_CPU_MAX_STREAMS + q * 4);
     }
 }
@@ -244,7 +242,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         multiply(&u, x, g->rows, g->lanes);
         x += u.n_units * g->rows;
     }
-    sum_lanes_of_rows(g, blocks);
+    sum_lanes_of_rows(g);
 }
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */

@@ -192,8 +192,8 @@ INLINE __m512 add_short_unit(const block_group *pair, int at, const avx2_format 
                                  (__mmask16)((1U << UNIT * n) - 1));
 }
 
-/* The sum of the lanes of each of four rows, in order; lanes without blocks are skipped. */
-INLINE __m128 sum_short_lanes(__m512 low, __m512 high, int64_t blocks)
+/* The sum of the lanes of each of four rows, in order, from 0. */
+INLINE __m128 sum_short_lanes(__m512 low, __m512 high)
 {
     const __m128 lane[GROUP] = {
         _mm512_castps512_ps128(low),     _mm512_extractf32x4_ps(low, 1),
@@ -201,11 +201,9 @@ INLINE __m128 sum_short_lanes(__m512 low, __m512 high, int64_t blocks)
         _mm512_castps512_ps128(high),    _mm512_extractf32x4_ps(high, 1),
         _mm512_extractf32x4_ps(high, 2), _mm512_extractf32x4_ps(high, 3),
     };
-    __m128 y = lane[0];
-    for (int j = 1; j < GROUP; j++) {
-        if (j < blocks)
-            y = _mm_add_ps(y, lane[j]);
-    }
+    __m128 y = _mm_setzero_ps();
+    for (int j = 0; j < GROUP; j++)
+        y = _mm_add_ps(y, lane[j]);
     return y;
 }
 
@@ -230,7 +228,7 @@ INLINE void gemv_short_blocks(const vug_cpu_gemv_q8 *g, const avx2_format *f)
         low = add_short_unit(pair, 0, f, low);
     if (pair[0].n > UNIT)
         high = add_short_unit(pair, UNIT, f, high);
-    _mm_storeu_ps(g->y, sum_short_lanes(low, high, blocks));
+    _mm_storeu_ps(g->y, sum_short_lanes(low, high));
 }
 
 #endif

@@ -134,8 +134,9 @@ typedef struct {
  *     t = fma(w.scale, P, w.offset * M)
  *     lane[b mod 8] = fma(x.scale, t, lane[b mod 8])
  *
- * for b in ascending order, with lanes that begin at 0. The lanes are then added in order; a
- * lane without blocks is skipped.
+ * for b in ascending order, with lanes that begin at 0. The lanes are then added in order to 0, so
+ * that y is never -0. Therefore the sign of a t that is 0 does not matter: kernels may multiply
+ * scales and factors in any order that is exact.
  */
 
 /* A row of activations, quantized as above. */

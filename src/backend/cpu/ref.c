@@ -157,8 +157,8 @@ static float sum_of_blocks(const float *x, const vug_matrix *w, int64_t row)
     float lane[VUG_CPU_LANES] = { 0 };
     for (int64_t i = 0; i < blocks; i++)
         lane[i % VUG_CPU_LANES] = add_block_product(x, w, row, i, lane[i % VUG_CPU_LANES]);
-    float sum = lane[0];
-    for (int64_t j = 1; j < VUG_CPU_LANES && j < blocks; j++)
+    float sum = 0;
+    for (int64_t j = 0; j < VUG_CPU_LANES; j++)
         sum += lane[j];
     return sum;
 }

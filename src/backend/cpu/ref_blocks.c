@@ -58,11 +58,10 @@ static float add_block_product(const activation_block *x, const vug_matrix *w, i
     return fmaf(x->scale, t, lane);
 }
 
-/* Adds the lanes of a sum over `blocks` blocks. */
-static float add_lanes(const float *lane, int64_t blocks)
+static float add_lanes(const float *lane)
 {
-    float y = lane[0];
-    for (int64_t j = 1; j < LANES && j < blocks; j++)
+    float y = 0;
+    for (int64_t j = 0; j < LANES; j++)
         y += lane[j];
     return y;
 }
@@ -76,7 +75,7 @@ static void gemv_q8(const vug_cpu_gemv_q8 *g)
             const activation_block x = block_of_row(g->x, i);
             lane[i % LANES] = add_block_product(&x, g->w, g->row + o * g->step, i, lane[i % LANES]);
         }
-        g->y[o] = add_lanes(lane, blocks);
+        g->y[o] = add_lanes(lane);
     }
 }
 
@@ -91,7 +90,7 @@ static void gemm_q8(const vug_cpu_gemm_q8 *g)
                 lane[i % LANES] =
                         add_block_product(&x, g->w, g->row + o * g->step, i, lane[i % LANES]);
             }
-            g->y[r * VUG_CPU_STREAMS + o] = add_lanes(lane, blocks);
+            g->y[r * VUG_CPU_STREAMS + o] = add_lanes(lane);
         }
     }
 }

@@ -64,7 +64,8 @@ static const struct {
     { VUG_DTYPE_Q6_K, 1, { 208 } },    { VUG_DTYPE_IQ4_XS, 1, { 0 } },
 };
 
-/* UNDERFLOW: negative products too small for a float, so that sums are -0. */
+/* UNDERFLOW: products too small for a float, so that all lanes often become -0, and then products
+ * of which some are 0, with a sign that depends on the kernel. The bytes of a block are equal. */
 typedef enum { RANDOM, ZEROS, ONES, TOP_BITS, UNDERFLOW, N_FILLS } fill_pattern;
 
 static uint8_t random_byte(rng *r, fill_pattern f)
@@ -76,14 +77,16 @@ static uint8_t random_byte(rng *r, fill_pattern f)
 }
 
 /* One in eight is 0, one in eight is subnormal in F16. */
-static float random_scale(rng *r)
+static float random_scale(rng *r, fill_pattern f)
 {
     const uint32_t kind = rng_bits(r) % 8;
     const float x = rng_float(r);
+    if (f == UNDERFLOW)
+        return copysignf(0x1p-24f, x);
     return kind == 0 ? 0 : kind == 1 ? x * 0x1p-16f : x;
 }
 
-static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks)
+static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks, fill_pattern f)
 {
     const size_t bytes = (size_t)vug_dtype_of(dtype)->bytes;
     for (size_t i = 0; i < sizeof(half_fields) / sizeof(half_fields[0]); i++) {
@@ -91,7 +94,7 @@ static void fill_halves(rng *r, vug_dtype dtype, uint8_t *w, size_t blocks)
             continue;
         for (size_t b = 0; b < blocks; b++) {
             for (int j = 0; j < half_fields[i].n; j++) {
-                const float x = random_scale(r);
+                const float x = random_scale(r, f);
                 vug_codec_of(VUG_DTYPE_F16)->encode(&x, w + b * bytes + half_fields[i].at[j], 1);
             }
         }
@@ -115,7 +118,7 @@ static fenced random_scales(rng *r, const scale_format *a, size_t n, bool at_end
     const size_t size = (size_t)vug_dtype_of(a->dtype)->bytes;
     fenced w = fenced_bytes(n * size, at_end);
     for (size_t i = 0; i < n; i++) {
-        const float x = f == UNDERFLOW ? -0x1p-100f : random_scale(r);
+        const float x = f == UNDERFLOW ? -0x1p-100f : random_scale(r, f);
         if (a->dtype == VUG_DTYPE_E8M0)
             w.data[i] = (uint8_t)(i % 9 == 0 ? i % 2 : 100 + rng_bits(r) % 50);
         else
@@ -133,8 +136,9 @@ static weight make_weight(rng *r, vug_dtype dtype, int64_t k, fill_pattern f, co
     weight w = { .m = { .dtype = dtype, .columns = k }, .data = fenced_bytes(bytes, at_end) };
     w.m.data = w.data.data;
     for (size_t i = 0; i < bytes; i++)
-        w.data.data[i] = random_byte(r, f);
-    fill_halves(r, dtype, w.data.data, blocks);
+        w.data.data[i] =
+                f == UNDERFLOW && i % (size_t)info->bytes ? w.data.data[i - 1] : random_byte(r, f);
+    fill_halves(r, dtype, w.data.data, blocks, f);
     /* No large exponents: the bits of infinite results are unspecified. */
     for (size_t b = 0; dtype == VUG_DTYPE_MXFP4 && b < blocks; b++)
         w.data.data[b * 17] = (uint8_t)(b % 9 == 0 ? b % 2 : 100 + rng_bits(r) % 50);
@@ -182,10 +186,14 @@ static activations make_activations(rng *r, int64_t k, fill_pattern f)
     memset(sum, 0, 2 * blocks * sizeof(*sum));
     for (size_t i = 0; i < (size_t)k; i++) {
         q[i] = (int8_t)(f == RANDOM ? (int)(rng_bits(r) % 255) - 127 : f == ZEROS ? -127 : 127);
+        if (f == UNDERFLOW && i % Q8)
+            q[i] = q[i - 1];
+        else if (f == UNDERFLOW && i / ((size_t)Q8 * VUG_CPU_LANES) % 2)
+            q[i] = (int8_t)((int)(rng_bits(r) % 3 - 1) * 127);
         sum[i / 16] = (int16_t)(sum[i / 16] + q[i]);
     }
     for (size_t i = 0; i < blocks; i++)
-        scale[i] = f == UNDERFLOW ? 0x1p-100f : rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
+        scale[i] = f == UNDERFLOW ? 0x1p-149f : rng_bits(r) % 16 == 0 ? 0 : fabsf(rng_float(r));
     x.q8 = (vug_cpu_q8_row){ q, scale, sum };
     return x;
 }
