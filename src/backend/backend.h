@@ -56,6 +56,14 @@ typedef struct {
     int64_t n;
 } vug_span;
 
+/* What an operation has cost, summed over its nodes and steps. */
+typedef struct {
+    uint64_t runs; /* of nodes */
+    double seconds;
+    double weight_bytes; /* of matrices of weights that products read */
+    double flop;         /* of these products: two for each weight and row */
+} vug_op_cost;
+
 typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
@@ -67,6 +75,8 @@ typedef struct {
     const int32_t *position;        /* [T]; NULL: past, past + 1, ... of each span */
     const float *const *data; /* the graph's VUG_INPUT_DATA by index. P is the sum of the spans'
                                  `past`, S the maximum of past + n. NULL if the graph has none */
+    vug_op_cost *cost;        /* [VUG_OP_COUNT] to which the step adds; NULL: nothing is timed. A
+                                 backend that cannot tell operations apart adds nothing */
 } vug_step_in;
 
 typedef struct {

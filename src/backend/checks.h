@@ -34,4 +34,11 @@ void vug_step_positions(const vug_step_in *in, int32_t *position);
  * of one sequence share a span. */
 int vug_step_queries(const vug_step_in *in, vug_span *query);
 
+/* ---- step_cost.c ------------------------------------------------------------------ */
+
+/* Adds that a node with `rows` rows ran once, and what it read and computed, but not its time.
+ * `weight[slot]` as in the program. */
+void vug_step_add_cost(const vug_graph *graph, const vug_weight *weight, const vug_node *node,
+                       int64_t rows, vug_op_cost *to);
+
 #endif

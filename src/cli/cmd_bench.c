@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/bench_ops.h"
 #include "cli/commands.h"
 #include "core/json_writer.h"
 #include "core/os.h"
@@ -36,6 +37,7 @@ typedef struct {
     vug_device_limits probe[N_PROBES], limits;
     int n_probes;
     rate_series prefill, decode;
+    vug_bench_ops prefill_ops, decode_ops; /* of a run more, with --ops */
 } benchmark;
 
 static int compare_doubles(const void *a, const void *b)
@@ -118,6 +120,26 @@ static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_e
     return VUG_OK;
 }
 
+/* Times the operations of one more run of each kind. Operations of the tokens before it count, too,
+ * so --ops excludes --depth. */
+static vug_status time_ops(benchmark *b, vug_err *err)
+{
+    const vug_options *opt = b->opt;
+    double tokens_per_s;
+    if (opt->prefill) {
+        vug_model_time_ops(b->model, true);
+        VUG_TRY(run_prefill(b, &tokens_per_s, err));
+        VUG_TRY(vug_bench_ops_init(&b->prefill_ops, b->model, opt->prefill / tokens_per_s, err));
+    }
+    if (opt->decode) {
+        vug_model_time_ops(b->model, true);
+        VUG_TRY(run_decode(b, (size_t)opt->decode, &tokens_per_s, err));
+        VUG_TRY(vug_bench_ops_init(&b->decode_ops, b->model, opt->decode / tokens_per_s, err));
+    }
+    vug_model_time_ops(b->model, false);
+    return VUG_OK;
+}
+
 static vug_status measure_limits(benchmark *b, vug_err *err)
 {
     return vug_device_measure(b->info.device, b->info.threads, &b->probe[b->n_probes++], err);
@@ -138,6 +160,8 @@ static vug_status run_all(benchmark *b, vug_err *err)
     VUG_TRY(measure_limits(b, err));
     for (int r = 0; opt->decode && r < opt->repeat; r++)
         VUG_TRY(run_decode(b, (size_t)opt->decode, &b->decode.run[b->decode.n++], err));
+    if (opt->ops)
+        VUG_TRY(time_ops(b, err));
     return measure_limits(b, err);
 }
 
@@ -201,6 +225,8 @@ static void print_report(const benchmark *b, vug_buf *to)
     print_series(&b->prefill, "prefill", opt->prefill, "the multiply-add peak", prefill_fraction(b),
                  to);
     print_series(&b->decode, "decode", opt->decode, "the read bandwidth", decode_fraction(b), to);
+    vug_bench_ops_print(&b->prefill_ops, "prefill", &b->limits, to);
+    vug_bench_ops_print(&b->decode_ops, "decode", &b->limits, to);
     vug_buf_printf(to, "  this machine       %s/s read, %sFLOP/s in F32\n",
                    vug_human_bytes((uint64_t)b->limits.read_bytes_per_s).text,
                    vug_human_count(b->limits.f32_flop_per_s).text);
@@ -269,6 +295,12 @@ static void write_report(const benchmark *b, vug_json_writer *js)
                  js);
     write_series(&b->decode, "decode", opt->decode, "fraction_of_read_bandwidth",
                  decode_fraction(b), js);
+    if (opt->ops) {
+        vug_json_begin(js, "ops", '{');
+        vug_bench_ops_write(&b->prefill_ops, "prefill", &b->limits, js);
+        vug_bench_ops_write(&b->decode_ops, "decode", &b->limits, js);
+        vug_json_end(js, '}');
+    }
     write_limits(b, js);
     vug_json_end(js, '}');
 }
@@ -311,6 +343,8 @@ static const char *usage_error(const vug_options *opt)
         return "bench needs a MODEL folder or --shape NAME; `vug synth` lists the shapes";
     if (opt->prefill == 0 && opt->decode == 0)
         return "nothing to measure: both --prefill and --decode are 0";
+    if (opt->ops && opt->depth)
+        return "--ops counts the tokens of --depth as well; give one of them";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
         return "--type and --seed require --shape";
     return NULL;
@@ -350,6 +384,8 @@ int vug_cmd_bench(vug_ui *ui, const vug_options *opt)
     if (b->session)
         vug_session_destroy(b->session);
     vug_model_close(b->model);
+    vug_bench_ops_release(&b->prefill_ops);
+    vug_bench_ops_release(&b->decode_ops);
     vug_free(b->id);
     vug_free(b);
     return code;

@@ -85,8 +85,10 @@ struct vug_model {
     vug_kv_disk *kv_disk; /* NULL: none */
     vug_prefix_key prefix_key;
     vug_model_info info;
-    vug_chat *chat;  /* NULL: none */
-    vug_err no_chat; /* the reason */
+    bool times_ops;
+    vug_op_cost op_cost[VUG_OP_COUNT]; /* of steps since vug_model_time_ops */
+    vug_chat *chat;                    /* NULL: none */
+    vug_err no_chat;                   /* the reason */
 };
 
 /* Describes a model whose program is compiled, in model->info. */

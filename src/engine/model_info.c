@@ -1,5 +1,6 @@
 /* What callers can read of an open model. */
 #include "engine/internal.h"
+#include "vug/checkpoint.h"
 
 /* Code, libraries, stacks and tables of the process itself: the peak of a run minus
  * everything that is counted, 3 to 5 MB with glibc on x86-64. */
@@ -241,6 +242,28 @@ vug_status vug_model_graph(const vug_model *model, vug_graph_format format, bool
 {
     return vug_graph_write(fused ? &model->main.compiled.fused : &model->main.compiled.graph,
                            format, out, err);
+}
+
+void vug_model_time_ops(vug_model *model, bool on)
+{
+    model->times_ops = on;
+    if (on)
+        memset(model->op_cost, 0, sizeof(model->op_cost));
+}
+
+size_t vug_op_count(void)
+{
+    return VUG_OP_COUNT;
+}
+
+vug_op_timing vug_model_op_timing(const vug_model *model, size_t i)
+{
+    const vug_op_cost *cost = &model->op_cost[i];
+    return (vug_op_timing){ .name = vug_op_name((vug_op)i),
+                            .runs = cost->runs,
+                            .seconds = cost->seconds,
+                            .weight_bytes = cost->weight_bytes,
+                            .flop = cost->flop };
 }
 
 const char *vug_version(void)

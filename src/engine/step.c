@@ -47,7 +47,8 @@ vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_
                              .token = r->token,
                              .row = r->row,
                              .n_rows = (int64_t)rows,
-                             .cancel = cancel };
+                             .cancel = cancel,
+                             .cost = r->model->times_ops ? r->model->op_cost : NULL };
     const vug_compiled *c = &r->compiled;
     return c->backend->run(c->program, r->workspace, &in, r->output, err);
 }

@@ -2,6 +2,7 @@
  * or row_ops.c. A step allocates nothing. */
 #include "backend/checks.h"
 #include "backend/cpu/program.h"
+#include "core/os.h"
 
 /* ---- workspace ------------------------------------------------------------ */
 
@@ -219,22 +220,41 @@ static vug_status check_kv(const step_run *r, vug_err *err)
     return VUG_OK;
 }
 
+static vug_status run_nodes_of(const step_run *r, const vug_cpu_step *step, vug_err *err)
+{
+    const vug_node *node = &r->program->graph->node[step->node[0]];
+    if (vug_node_shares_cache(node))
+        return run_shared_attention(r, step->node[0], err);
+    if (node->op == VUG_OP_ATTENTION)
+        return run_attention(r, step->node[0], err);
+    if (node->op == VUG_OP_LINEAR)
+        run_linears(r, step);
+    else if (node->op == VUG_OP_EXPERTS)
+        run_experts(r, step->node[0]);
+    else
+        run_rows(r, step->node[0]);
+    return VUG_OK;
+}
+
+static void add_cost(const step_run *r, const vug_cpu_step *step, double seconds)
+{
+    const vug_graph *g = r->program->graph;
+    vug_op_cost *cost = &r->in->cost[g->node[step->node[0]].op];
+    cost->seconds += seconds;
+    for (int i = 0; i < step->n; i++) {
+        const vug_node *node = &g->node[step->node[i]];
+        vug_step_add_cost(g, r->program->weight, node, row_count(r, &node->shape), cost);
+    }
+}
+
 static vug_status run_nodes(const step_run *r, vug_err *err)
 {
     const vug_program *p = r->program;
     for (uint32_t i = 0; i < p->n_steps && !vug_is_cancelled(r->in->cancel); i++) {
-        const vug_cpu_step *step = &p->step[i];
-        const vug_op op = p->graph->node[step->node[0]].op;
-        if (op == VUG_OP_LINEAR)
-            run_linears(r, step);
-        else if (op == VUG_OP_EXPERTS)
-            run_experts(r, step->node[0]);
-        else if (vug_node_shares_cache(&p->graph->node[step->node[0]]))
-            VUG_TRY(run_shared_attention(r, step->node[0], err));
-        else if (op == VUG_OP_ATTENTION)
-            VUG_TRY(run_attention(r, step->node[0], err));
-        else
-            run_rows(r, step->node[0]);
+        const double start = r->in->cost ? vug_now() : 0;
+        VUG_TRY(run_nodes_of(r, &p->step[i], err));
+        if (r->in->cost)
+            add_cost(r, &p->step[i], vug_now() - start);
     }
     return VUG_OK;
 }

@@ -1,0 +1,36 @@
+/* What the nodes of a step read and compute, from which the limit of their speed follows. */
+#include "backend/checks.h"
+
+static double weight_bytes(const vug_weight *w)
+{
+    const vug_scales *s = &w->scales;
+    double bytes = (double)w->rows * (double)vug_dtype_row(w->dtype, w->columns);
+    if (s->scale)
+        bytes += (double)((w->rows + s->rows - 1) / s->rows * s->stride) *
+                 (double)vug_dtype_row(s->dtype, 1) * (s->bias ? 2 : 1);
+    return bytes;
+}
+
+/* Adds `rows` products with `n` matrices like `w`, each row with one of them. */
+static void add_products(const vug_weight *w, int64_t n, int64_t rows, vug_op_cost *to)
+{
+    to->weight_bytes += rows > 0 ? (double)n * weight_bytes(w) : 0;
+    to->flop += 2 * (double)rows * (double)w->rows * (double)w->columns;
+}
+
+void vug_step_add_cost(const vug_graph *graph, const vug_weight *weight, const vug_node *node,
+                       int64_t rows, vug_op_cost *to)
+{
+    to->runs++;
+    if (node->op == VUG_OP_LINEAR)
+        add_products(&weight[vug_graph_at(graph, node->in[1])->at.param.slot], 1, rows, to);
+    if (node->op != VUG_OP_EXPERTS)
+        return;
+    /* Rows may share experts, so fewer than this may be read. */
+    const int64_t chosen = rows * (vug_graph_at(graph, node->in[1])->shape.dim[1] / 2);
+    for (int i = 2; i < 5; i++) {
+        const vug_node *param = vug_graph_at(graph, node->in[i]);
+        const int64_t n = vug_param_slots(param);
+        add_products(&weight[param->at.param.slot], chosen < n ? chosen : n, chosen, to);
+    }
+}
