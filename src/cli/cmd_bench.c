@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/bench_compare.h"
 #include "cli/bench_ops.h"
 #include "cli/commands.h"
 #include "core/json_writer.h"
@@ -17,13 +18,7 @@
  * then, before the probes allocate theirs.
  */
 
-enum { N_PROBES = 3, MAX_RUNS = 1000 };
-
-typedef struct {
-    double run[MAX_RUNS]; /* tokens per second */
-    int n;
-    double median, min, max;
-} rate_series;
+enum { N_PROBES = 3 };
 
 typedef struct {
     vug_ui *ui;
@@ -36,35 +31,10 @@ typedef struct {
     uint64_t peak_bytes;
     vug_device_limits probe[N_PROBES], limits;
     int n_probes;
-    rate_series prefill, decode;
+    vug_rate_series prefill, decode;
+    vug_compare_series prefill_compared, decode_compared;
     vug_bench_ops prefill_ops, decode_ops; /* of a run more, with --ops */
 } benchmark;
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof(x));
-    memcpy(&y, b, sizeof(y));
-    return (x > y) - (x < y);
-}
-
-/* Sorts `v`. */
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-static void summarise(rate_series *s)
-{
-    double sorted[MAX_RUNS];
-    if (s->n == 0)
-        return;
-    memcpy(sorted, s->run, (size_t)s->n * sizeof(*sorted));
-    s->median = median(sorted, s->n);
-    s->min = sorted[0];
-    s->max = sorted[s->n - 1];
-}
 
 /* ---- runs -------------------------------------------------------------------------- */
 
@@ -120,6 +90,46 @@ static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_e
     return VUG_OK;
 }
 
+/* Both do nothing for runs that are skipped. */
+static vug_status add_prefill(benchmark *b, vug_err *err)
+{
+    double rate;
+    if (b->opt->prefill == 0)
+        return VUG_OK;
+    VUG_TRY(run_prefill(b, &rate, err));
+    vug_rate_series_add(&b->prefill, rate);
+    return VUG_OK;
+}
+
+static vug_status add_decode(benchmark *b, vug_err *err)
+{
+    double rate;
+    if (b->opt->decode == 0)
+        return VUG_OK;
+    VUG_TRY(run_decode(b, (size_t)b->opt->decode, &rate, err));
+    vug_rate_series_add(&b->decode, rate);
+    return VUG_OK;
+}
+
+/* Runs vug and the other program, in turn, because the speed of a machine drifts. */
+static vug_status run_round(benchmark *b, vug_err *err)
+{
+    const vug_compare_command command = { .command = b->opt->compare,
+                                          .file = b->info.path,
+                                          .prefill = b->opt->prefill,
+                                          .decode = b->opt->decode,
+                                          .threads = b->info.threads };
+    double prefill, decode;
+    VUG_TRY(add_prefill(b, err));
+    VUG_TRY(add_decode(b, err));
+    VUG_TRY(vug_compare_run(&command, &prefill, &decode, err));
+    if (command.prefill)
+        vug_compare_add(&b->prefill_compared, b->prefill.run[b->prefill.n - 1], prefill);
+    if (command.decode)
+        vug_compare_add(&b->decode_compared, b->decode.run[b->decode.n - 1], decode);
+    return VUG_OK;
+}
+
 /* Times the operations of one more run of each kind. Operations of the tokens before it count, too,
  * so --ops excludes --depth. */
 static vug_status time_ops(benchmark *b, vug_err *err)
@@ -155,11 +165,13 @@ static vug_status run_all(benchmark *b, vug_err *err)
         VUG_TRY(run_decode(b, warm, &ignored, err));
     b->peak_bytes = vug_memory_peak();
     VUG_TRY(measure_limits(b, err));
-    for (int r = 0; opt->prefill && r < opt->repeat; r++)
-        VUG_TRY(run_prefill(b, &b->prefill.run[b->prefill.n++], err));
+    for (int r = 0; !opt->compare && r < opt->repeat; r++)
+        VUG_TRY(add_prefill(b, err));
+    for (int r = 0; opt->compare && r < opt->repeat; r++)
+        VUG_TRY(run_round(b, err));
     VUG_TRY(measure_limits(b, err));
-    for (int r = 0; opt->decode && r < opt->repeat; r++)
-        VUG_TRY(run_decode(b, (size_t)opt->decode, &b->decode.run[b->decode.n++], err));
+    for (int r = 0; !opt->compare && r < opt->repeat; r++)
+        VUG_TRY(add_decode(b, err));
     if (opt->ops)
         VUG_TRY(time_ops(b, err));
     return measure_limits(b, err);
@@ -196,13 +208,13 @@ static void evaluate(benchmark *b)
         if (b->probe[i].f32_flop_per_s > b->limits.f32_flop_per_s)
             b->limits.f32_flop_per_s = b->probe[i].f32_flop_per_s;
     }
-    summarise(&b->prefill);
-    summarise(&b->decode);
+    vug_rate_series_summarise(&b->prefill);
+    vug_rate_series_summarise(&b->decode);
 }
 
 /* ---- reports ------------------------------------------------------------------------- */
 
-static void print_series(const rate_series *s, const char *name, int n, const char *roof,
+static void print_series(const vug_rate_series *s, const char *name, int n, const char *roof,
                          double fraction, vug_buf *to)
 {
     char what[40];
@@ -213,7 +225,7 @@ static void print_series(const rate_series *s, const char *name, int n, const ch
                    s->max, fraction * 100, roof);
 }
 
-static void print_report(const benchmark *b, vug_buf *to)
+static void print_report(benchmark *b, vug_buf *to)
 {
     const vug_options *opt = b->opt;
     const vug_model_info *m = &b->info;
@@ -225,6 +237,10 @@ static void print_report(const benchmark *b, vug_buf *to)
     print_series(&b->prefill, "prefill", opt->prefill, "the multiply-add peak", prefill_fraction(b),
                  to);
     print_series(&b->decode, "decode", opt->decode, "the read bandwidth", decode_fraction(b), to);
+    if (opt->compare)
+        vug_buf_printf(to, "  the other program\n");
+    vug_compare_print(&b->prefill_compared, "prefill", opt->prefill, to);
+    vug_compare_print(&b->decode_compared, "decode", opt->decode, to);
     vug_bench_ops_print(&b->prefill_ops, "prefill", &b->limits, to);
     vug_bench_ops_print(&b->decode_ops, "decode", &b->limits, to);
     vug_buf_printf(to, "  this machine       %s/s read, %sFLOP/s in F32\n",
@@ -238,7 +254,7 @@ static void print_report(const benchmark *b, vug_buf *to)
     vug_buf_printf(to, "  load time          %.2f s\n", b->load_s);
 }
 
-static void write_series(const rate_series *s, const char *key, int n, const char *fraction_key,
+static void write_series(const vug_rate_series *s, const char *key, int n, const char *fraction_key,
                          double fraction, vug_json_writer *js)
 {
     if (s->n == 0)
@@ -272,7 +288,7 @@ static void write_limits(const benchmark *b, vug_json_writer *js)
     vug_json_end(js, '}');
 }
 
-static void write_report(const benchmark *b, vug_json_writer *js)
+static void write_report(benchmark *b, vug_json_writer *js)
 {
     const vug_options *opt = b->opt;
     vug_json_begin(js, NULL, '{');
@@ -295,6 +311,13 @@ static void write_report(const benchmark *b, vug_json_writer *js)
                  js);
     write_series(&b->decode, "decode", opt->decode, "fraction_of_read_bandwidth",
                  decode_fraction(b), js);
+    if (opt->compare) {
+        vug_json_begin(js, "compare", '{');
+        vug_json_put_string(js, "command", opt->compare);
+        vug_compare_write(&b->prefill_compared, "prefill", js);
+        vug_compare_write(&b->decode_compared, "decode", js);
+        vug_json_end(js, '}');
+    }
     if (opt->ops) {
         vug_json_begin(js, "ops", '{');
         vug_bench_ops_write(&b->prefill_ops, "prefill", &b->limits, js);
@@ -343,6 +366,10 @@ static const char *usage_error(const vug_options *opt)
         return "bench needs a MODEL folder or --shape NAME; `vug synth` lists the shapes";
     if (opt->prefill == 0 && opt->decode == 0)
         return "nothing to measure: both --prefill and --decode are 0";
+    if (opt->compare && opt->depth)
+        return "--compare has no placeholder for --depth; give one of them";
+    if (opt->compare && opt->shape && strstr(opt->compare, "{FILE}"))
+        return "--shape has no file that --compare could replace {FILE} with";
     if (opt->ops && opt->depth)
         return "--ops counts the tokens of --depth as well; give one of them";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))

@@ -585,6 +585,9 @@ static void test_commands_print_json(void **state)
                 0, "text");
     assert_json(VUG("bench", GOLDEN, "-p", "16", "-n", "4", "-d", "3", "-r", "2", "--json"), 0,
                 "decode");
+    assert_json(VUG("bench", GOLDEN, "-p", "16", "-n", "4", "-r", "2", "--compare", "echo 3 4",
+                    "--json"),
+                0, "compare");
     assert_json(VUG("bench", GOLDEN, "-p", "16", "-n", "4", "-r", "1", "--ops", "--json"), 0,
                 "ops");
 }
@@ -695,6 +698,8 @@ static void test_bench_and_synth_reject_bad_usage(void **state)
     refuses(VUG("bench", GOLDEN, "-p", "0", "-n", "0"), "nothing to measure");
     refuses(VUG("bench", GOLDEN, "--type", "f32"), "--type");
     refuses(VUG("bench", GOLDEN, "--ops", "-d", "3"), "--depth");
+    refuses(VUG("bench", GOLDEN, "--compare", "echo 1 2", "-d", "3"), "--depth");
+    refuses(VUG("bench", "--shape", "gemma-3-1b", "--compare", "echo {FILE}"), "{FILE}");
     refuses(VUG("synth", "gemma-3-1b"), "DIR");
     refuses(VUG("synth", "gemma-3-1b", tiny->path), "exists");
     refuses(VUG("synth", "abacus-1", "/tmp/vug-no-such-shape"), "abacus-1");
