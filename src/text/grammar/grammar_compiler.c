@@ -65,6 +65,22 @@ vug_status vug_grammar_compile(const vug_grammar_builder *builder, vug_grammar_e
     return st;
 }
 
+/* A grammar may be too ambiguous for the matcher. Those that are so at the first byte are refused
+ * here, rather than when a text begins. */
+static vug_status check_beginning(const vug_grammar *g, vug_err *err)
+{
+    vug_grammar_matcher m;
+    VUG_TRY(vug_grammar_matcher_init(&m, g->automaton, err));
+    const vug_stack_set start = vug_grammar_matcher_start(&m);
+    bool possible = start != VUG_STACK_SET_FAILED;
+    for (uint32_t i = 0; i < g->automaton->n_classes && possible; i++)
+        possible = vug_grammar_matcher_step(&m, start, g->automaton->byte_of[i]) !=
+                   VUG_STACK_SET_FAILED;
+    const vug_status st = possible ? VUG_OK : vug_grammar_matcher_error(&m, err);
+    vug_grammar_matcher_release(&m);
+    return st;
+}
+
 vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t len,
                               const vug_tokenizer *tokenizer, vug_grammar **out, vug_err *err)
 {
@@ -78,6 +94,13 @@ vug_status vug_grammar_create(vug_grammar_kind kind, const char *text, size_t le
     vug_status st = vug_grammar_parse(builder, kind, (vug_str){ text, len }, &root, err);
     if (st == VUG_OK) {
         st = vug_grammar_compile(builder, root, tokenizer, out, err);
+        if (st == VUG_OK && kind == VUG_GRAMMAR_GBNF) {
+            st = check_beginning(*out, err);
+            if (st != VUG_OK) {
+                vug_grammar_destroy(*out);
+                *out = NULL;
+            }
+        }
         /* Errors found while parsing say so themselves. */
         if (st != VUG_OK && (kind == VUG_GRAMMAR_SCHEMA || kind == VUG_GRAMMAR_STRICT_SCHEMA))
             st = vug_fail_within(err, st, "schema");

@@ -1,13 +1,7 @@
+#include "text/grammar/schema_array_items.h"
 #include "text/grammar/schema_nodes.h"
 
 /* Arrays: a prefix of items that have schemas of their own, then any number of equal items. */
-
-typedef struct {
-    size_t n_prefix;      /* items with schemas of their own */
-    uint64_t min, max;    /* UINT64_MAX: no limit */
-    bool open;            /* more items may follow the prefix */
-    vug_schema_set *item; /* [n_prefix + 1]: the schemas of each prefix item, and of all others */
-} array_items;
 
 /* Draft 2020-12 has prefixItems and items; earlier drafts have a list of items and
  * additionalItems. `rest` becomes the schema of all other items. */
@@ -39,7 +33,7 @@ vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, si
 }
 
 /* All sets in one pass, since there may be many. */
-static void read_item_sets(vug_schema_compiler *s, vug_schema_case c, array_items *l)
+static void read_item_sets(vug_schema_compiler *s, vug_schema_case c, vug_schema_array_items *l)
 {
     const size_t n = l->n_prefix + 1;
     l->item = vug_schema_alloc(s, n, sizeof(*l->item));
@@ -55,10 +49,11 @@ static void read_item_sets(vug_schema_compiler *s, vug_schema_case c, array_item
     }
 }
 
-static array_items read_array_items(vug_schema_compiler *s, vug_schema_case c)
+static vug_schema_array_items read_array_items(vug_schema_compiler *s, vug_schema_case c)
 {
-    array_items l = { .min = vug_schema_strictest_count(c, "minItems", false, 0),
-                      .max = vug_schema_strictest_count(c, "maxItems", true, UINT64_MAX) };
+    vug_schema_array_items l = { .min = vug_schema_strictest_count(c, "minItems", false, 0),
+                                 .max = vug_schema_strictest_count(c, "maxItems", true,
+                                                                   UINT64_MAX) };
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *rest, *prefix = find_prefix_items(c.schema[i], &rest);
         l.n_prefix = prefix && prefix->n > l.n_prefix ? prefix->n : l.n_prefix;
@@ -73,7 +68,7 @@ static array_items read_array_items(vug_schema_compiler *s, vug_schema_case c)
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *unique = vug_jv_get(c.schema[i], "uniqueItems");
         if (unique && unique->boolean && l.max > 1)
-            vug_schema_fail(s, VUG_UNSUPPORTED, unique, "uniqueItems is not supported");
+            l.unique = unique;
     }
     if (l.min > VUG_GRAMMAR_MAX_REPEAT || (l.max != UINT64_MAX && l.max > VUG_GRAMMAR_MAX_REPEAT))
         vug_schema_fail(s, VUG_LIMIT,
@@ -84,7 +79,8 @@ static array_items read_array_items(vug_schema_compiler *s, vug_schema_case c)
 }
 
 /* What may follow after the first `after` items. */
-static vug_grammar_expr remaining_items(vug_schema_compiler *s, const array_items *l, size_t after)
+static vug_grammar_expr remaining_items(vug_schema_compiler *s, const vug_schema_array_items *l,
+                                        size_t after)
 {
     const vug_grammar_expr item = vug_schema_set_expr(s, l->item[l->n_prefix]);
     const vug_grammar_expr next = VUG_GRAMMAR_SEQUENCE(s->builder, s->json.comma, item);
@@ -94,7 +90,7 @@ static vug_grammar_expr remaining_items(vug_schema_compiler *s, const array_item
 }
 
 /* Built from the end to the beginning: optional items nest inside of those before them. */
-static vug_grammar_expr non_empty_array(vug_schema_compiler *s, const array_items *l)
+static vug_grammar_expr non_empty_array(vug_schema_compiler *s, const vug_schema_array_items *l)
 {
     const size_t n = l->n_prefix > 0 ? l->n_prefix : 1;
     vug_grammar_expr rest = l->open ? remaining_items(s, l, n) : VUG_EMPTY_EXPR;
@@ -163,7 +159,7 @@ static vug_grammar_expr item_with(vug_schema_compiler *s, vug_schema_set item, c
 
 typedef struct {
     vug_schema_compiler *s;
-    const array_items *items;
+    const vug_schema_array_items *items;
     contained_items contained;
     size_t n_items, n_matches; /* counted: after so many, more make no difference */
     vug_grammar_expr *rest;    /* [n_matches + 2]: what may follow an item, by matches so far */
@@ -175,7 +171,7 @@ static void prepend_item(contained_array *a, size_t k)
 {
     vug_schema_compiler *s = a->s;
     vug_grammar_builder *b = s->builder;
-    const array_items *l = a->items;
+    const vug_schema_array_items *l = a->items;
     const vug_schema_set item = l->item[k < l->n_prefix ? k : l->n_prefix];
     const vug_grammar_expr before = k > 0 ? s->json.comma : VUG_EMPTY_EXPR;
     const bool capped = a->contained.max != UINT64_MAX;
@@ -203,7 +199,7 @@ static void init_rest(contained_array *a)
 {
     vug_schema_compiler *s = a->s;
     vug_grammar_builder *b = s->builder;
-    const array_items *l = a->items;
+    const vug_schema_array_items *l = a->items;
     const bool open = l->max == UINT64_MAX, capped = a->contained.max != UINT64_MAX;
     const vug_schema_set item = l->item[l->n_prefix];
     vug_grammar_expr others = VUG_EMPTY_EXPR, match = VUG_EMPTY_EXPR;
@@ -227,7 +223,7 @@ static void init_rest(contained_array *a)
     }
 }
 
-static vug_grammar_expr contained_expr(vug_schema_compiler *s, const array_items *l,
+static vug_grammar_expr contained_expr(vug_schema_compiler *s, const vug_schema_array_items *l,
                                        contained_items contained)
 {
     const bool open = l->max == UINT64_MAX, capped = contained.max != UINT64_MAX;
@@ -263,7 +259,7 @@ vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c
         unconstrained = !vug_schema_find_keyword(c, keywords[i]);
     if (unconstrained)
         return s->json.array;
-    const array_items l = read_array_items(s, c);
+    const vug_schema_array_items l = read_array_items(s, c);
     if (!vug_schema_ok(s) || l.min > l.max)
         return vug_grammar_nothing(s->builder);
     const contained_items contained = read_contained(s, c);
@@ -271,9 +267,13 @@ vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c
     size_t n = 0;
     if (l.min == 0 && (!contained.schema || contained.min == 0))
         part[n++] = vug_json_grammar_empty(&s->json, '[');
+    if (l.unique && contained.schema)
+        vug_schema_fail(s, VUG_UNSUPPORTED, l.unique,
+                        "uniqueItems beside 'contains' is not supported");
     if (l.max > 0)
         part[n++] = vug_json_grammar_brackets(&s->json, '[',
-                                              contained.schema ? contained_expr(s, &l, contained)
-                                                               : non_empty_array(s, &l));
+                                              l.unique ? vug_schema_unique_items_expr(s, &l)
+                                              : contained.schema ? contained_expr(s, &l, contained)
+                                                                 : non_empty_array(s, &l));
     return vug_grammar_choice(s->builder, part, n);
 }

@@ -234,6 +234,14 @@ vug_schema_verdict vug_schema_validate(vug_schema_compiler *s, const vug_jv *val
 const vug_jv *vug_schema_given_values(vug_schema_case c, size_t *n);
 /* Whether a given value certainly does not satisfy the case. */
 bool vug_schema_excludes_value(vug_schema_compiler *s, vug_schema_case c, const vug_jv *value);
+/* Whether it satisfies the case. */
+vug_schema_verdict vug_schema_given_verdict(vug_schema_compiler *s, vug_schema_case c,
+                                            const vug_jv *value);
+/* 1 and 1.0 are equal, and the order of members does not matter. */
+bool vug_schema_values_equal(vug_schema_compiler *s, const vug_jv *a, const vug_jv *b);
+/* Whether all numbers in a value are short enough for vug_schema_values_equal to be exact. */
+bool vug_schema_is_comparable(vug_schema_compiler *s, const vug_jv *v);
+vug_grammar_expr vug_schema_value_expr(vug_schema_compiler *s, const vug_jv *v);
 /* A choice of the given values that satisfy the case. */
 vug_grammar_expr vug_schema_given_values_expr(vug_schema_compiler *s, vug_schema_case c);
 

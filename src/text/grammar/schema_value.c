@@ -8,15 +8,13 @@
 
 enum { BYTES_PER_STEP = 16 }; /* bytes examined in one step of work */
 
-static bool values_equal(vug_schema_compiler *s, const vug_jv *a, const vug_jv *b);
-
 static bool members_equal(vug_schema_compiler *s, const vug_jv *a, // NOLINT(misc-no-recursion)
                           const vug_jv *b)
 {
     const vug_jv *other = b->child;
     for (const vug_jv *m = a->child; m; m = m->next) {
         const vug_jv *n = a->type == VUG_JSON_OBJECT ? vug_schema_get_member(s, b, m->key) : other;
-        if (!n || !values_equal(s, m, n))
+        if (!n || !vug_schema_values_equal(s, m, n))
             return false;
         other = other->next;
     }
@@ -28,10 +26,9 @@ static bool strings_equal(vug_schema_compiler *s, vug_str a, vug_str b)
     return a.len == b.len && vug_schema_charge(s, a.len / BYTES_PER_STEP) && vug_str_equal(a, b);
 }
 
-/* 1 and 1.0 are equal, and the order of members does not matter. Bounded by the depth of the
- * JSON. */
-static bool values_equal(vug_schema_compiler *s, const vug_jv *a,
-                         const vug_jv *b) // NOLINT(misc-no-recursion)
+/* Bounded by the depth of the JSON. */
+bool vug_schema_values_equal(vug_schema_compiler *s, const vug_jv *a, // NOLINT(misc-no-recursion)
+                             const vug_jv *b)
 {
     if (a->type != b->type || a->n != b->n || !vug_schema_charge(s, 1))
         return false;
@@ -53,6 +50,24 @@ static bool values_equal(vug_schema_compiler *s, const vug_jv *a,
         break;
     }
     return true;
+}
+
+bool vug_schema_is_comparable(vug_schema_compiler *s, const vug_jv *v) // NOLINT(misc-no-recursion)
+{
+    vug_decimal d;
+    bool out = v->type != VUG_JSON_NUMBER || vug_schema_decimal(s, v, &d);
+    for (const vug_jv *m = v->child; m && out; m = m->next)
+        out = vug_schema_is_comparable(s, m);
+    return out;
+}
+
+static bool has_equal_items(vug_schema_compiler *s, const vug_jv *list)
+{
+    for (const vug_jv *a = list->child; a; a = a->next)
+        for (const vug_jv *b = a->next; b; b = b->next)
+            if (vug_schema_values_equal(s, a, b))
+                return true;
+    return false;
 }
 
 /* ---- validation ---------------------------------------------- */
@@ -198,7 +213,9 @@ static vug_schema_verdict validate_array(vug_schema_compiler *s,
     const vug_schema_case c = { &schema, 1 };
     vug_schema_verdict out = verdict_of(count_in_bounds(c, "minItems", "maxItems", v->n));
     const vug_jv *unique = vug_jv_get(schema, "uniqueItems");
-    if (unique && unique->boolean && v->n > 1)
+    if (unique && unique->boolean && has_equal_items(s, v))
+        return VUG_SCHEMA_NO;
+    if (unique && unique->boolean && !vug_schema_is_comparable(s, v))
         out = verdict_and(out, VUG_SCHEMA_MAYBE);
     if (vug_jv_get(schema, "contains"))
         out = verdict_and(out, validate_contained(s, v, schema));
@@ -240,8 +257,8 @@ static vug_schema_verdict validate_given_values(vug_schema_compiler *s, const vu
     const vug_jv *one = vug_jv_get(schema, "const"), *list = vug_jv_get(schema, "enum");
     bool found = !list;
     for (const vug_jv *m = list ? list->child : NULL; m && !found; m = m->next)
-        found = values_equal(s, v, m);
-    return verdict_of(found && (!one || values_equal(s, v, one)));
+        found = vug_schema_values_equal(s, v, m);
+    return verdict_of(found && (!one || vug_schema_values_equal(s, v, one)));
 }
 
 static vug_schema_verdict validate_joined(vug_schema_compiler *s,
@@ -360,7 +377,23 @@ bool vug_schema_excludes_value(vug_schema_compiler *s, vug_schema_case c, const 
 
 /* ---- as expressions ------------------------------------------------------------------------- */
 
-static vug_grammar_expr written_value(vug_schema_compiler *s, const vug_jv *v);
+/* A number as the schema spells it, and an integer such as 2.0 or 1e3 also as an integer. */
+static vug_grammar_expr written_number(vug_schema_compiler *s, const vug_jv *v)
+{
+    const vug_grammar_expr given = vug_grammar_literal(s->builder, v->str);
+    vug_decimal d;
+    if (!vug_schema_decimal(s, v, &d) || !vug_decimal_is_integer(&d) ||
+        d.point > VUG_JSON_MAX_DIGITS)
+        return given;
+    char text[VUG_JSON_MAX_DIGITS + 2] = "0";
+    size_t n = d.n == 0;
+    if (d.negative)
+        text[n++] = '-';
+    for (int i = 0; i < d.point; i++)
+        text[n++] = (char)('0' + (i < d.n ? d.digit[i] : 0));
+    const vug_grammar_expr integer = vug_grammar_literal(s->builder, (vug_str){ text, n });
+    return given == integer ? given : VUG_GRAMMAR_CHOICE(s->builder, given, integer);
+}
 
 static vug_grammar_expr written_members(vug_schema_compiler *s,
                                         const vug_jv *v) // NOLINT(misc-no-recursion)
@@ -374,20 +407,20 @@ static vug_grammar_expr written_members(vug_schema_compiler *s,
             part[n++] = vug_json_grammar_key(&s->json, m->key);
             part[n++] = s->json.colon;
         }
-        part[n++] = written_value(s, m);
+        part[n++] = vug_schema_value_expr(s, m);
     }
     return vug_grammar_sequence(s->builder, part, part ? n : 0);
 }
 
-static vug_grammar_expr written_value(vug_schema_compiler *s,
-                                      const vug_jv *v) // NOLINT(misc-no-recursion)
+vug_grammar_expr vug_schema_value_expr(vug_schema_compiler *s,
+                                       const vug_jv *v) // NOLINT(misc-no-recursion)
 {
     const char open = v->type == VUG_JSON_OBJECT ? '{' : '[';
     switch (v->type) {
     case VUG_JSON_BOOL:
         return vug_grammar_text(s->builder, v->boolean ? "true" : "false");
     case VUG_JSON_NUMBER:
-        return vug_grammar_literal(s->builder, v->str);
+        return written_number(s, v);
     case VUG_JSON_STRING:
         return vug_json_grammar_string(&s->json, v->str);
     case VUG_JSON_ARRAY:
@@ -402,24 +435,30 @@ static vug_grammar_expr written_value(vug_schema_compiler *s,
     return s->json.null;
 }
 
+vug_schema_verdict vug_schema_given_verdict(vug_schema_compiler *s, vug_schema_case c,
+                                            const vug_jv *value)
+{
+    const size_t owner = find_enum_owner(c);
+    vug_schema_verdict out = VUG_SCHEMA_YES;
+    for (size_t k = 0; k < c.n && out != VUG_SCHEMA_NO; k++)
+        out = verdict_and(out, validate_schema(s, value, c.schema[k], k == owner));
+    return out;
+}
+
 vug_grammar_expr vug_schema_given_values_expr(vug_schema_compiler *s, vug_schema_case c)
 {
     size_t n_values;
     const vug_jv *v = vug_schema_given_values(c, &n_values);
-    const size_t owner = find_enum_owner(c);
     vug_grammar_expr *part = vug_schema_alloc(s, n_values, sizeof(*part));
     size_t n = 0;
     for (size_t i = 0; part && i < n_values; i++, v = v->next) {
-        vug_schema_verdict out = VUG_SCHEMA_YES;
-        for (size_t k = 0; k < c.n && out != VUG_SCHEMA_NO; k++)
-            out = verdict_and(out, validate_schema(s, v, c.schema[k], k == owner));
+        const vug_schema_verdict out = vug_schema_given_verdict(s, c, v);
         if (out == VUG_SCHEMA_MAYBE)
-            vug_schema_fail(
-                    s, VUG_UNSUPPORTED, v,
-                    "a value beside a pattern, a format, uniqueItems or propertyNames that it "
-                    "would have to satisfy is not supported");
+            vug_schema_fail(s, VUG_UNSUPPORTED, v,
+                            "a value beside a pattern, a format or propertyNames that it "
+                            "would have to satisfy is not supported");
         if (out == VUG_SCHEMA_YES)
-            part[n++] = written_value(s, v);
+            part[n++] = vug_schema_value_expr(s, v);
         if (!vug_schema_ok(s))
             return VUG_EMPTY_EXPR;
     }

@@ -1,0 +1,23 @@
+#ifndef VUG_TEXT_GRAMMAR_SCHEMA_ARRAY_ITEMS_H
+#define VUG_TEXT_GRAMMAR_SCHEMA_ARRAY_ITEMS_H
+
+/* What the files about arrays share: a prefix of items with schemas of their own, then any number
+ * of equal items. */
+
+#include "text/grammar/schema_internal.h"
+
+typedef struct {
+    size_t n_prefix;      /* items with schemas of their own */
+    uint64_t min, max;    /* UINT64_MAX: no limit */
+    bool open;            /* more items may follow the prefix */
+    const vug_jv *unique; /* the uniqueItems that forbids equal items; NULL: they may be equal */
+    vug_schema_set *item; /* [n_prefix + 1]: the schemas of each prefix item, and of all others */
+} vug_schema_array_items;
+
+/* ---- schema_unique_items.c ---------------------------------------------------------------- */
+
+/* One or more items, no two of them equal. Each item must have one of a few values. */
+vug_grammar_expr vug_schema_unique_items_expr(vug_schema_compiler *s,
+                                              const vug_schema_array_items *items);
+
+#endif
