@@ -11,7 +11,7 @@
 
 #define UNGUARDED(name, strict)                                                         \
     "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"strict\":" strict "," \
-    "\"parameters\":{\"type\":\"object\",\"unevaluatedItems\":false}}}"
+    "\"parameters\":{\"type\":\"object\",\"$recursiveRef\":\"#\"}}}"
 
 #define CHAT(text, more) \
     "{\"model\":\"pebble\",\"messages\":[{\"role\":\"user\",\"content\":\"" text "\"}]" more "}"
@@ -174,13 +174,13 @@ static void test_errors(void **state)
           "invalid_request_error", "temperature", NULL, "temperature" },
         { "/v1/chat/completions",
           CHAT("x", ",\"stream\":true,\"response_format\":{\"type\":\"json_schema\","
-                    "\"json_schema\":{\"name\":\"x\",\"schema\":{\"unevaluatedItems\":false}}}"),
-          400, "invalid_request_error", "response_format", NULL, "unevaluatedItems" },
+                    "\"json_schema\":{\"name\":\"x\",\"schema\":{\"$recursiveRef\":\"#\"}}}"),
+          400, "invalid_request_error", "response_format", NULL, "$recursiveRef" },
         { "/v1/chat/completions",
           CHAT("x", ",\"tool_choice\":\"required\",\"tools\":[" WEATHER
                     ",{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":{"
-                    "\"type\":\"object\",\"properties\":{\"a\":{\"unevaluatedItems\":false}}}}}]"),
-          400, "invalid_request_error", "tools[1].function.parameters", NULL, "unevaluatedItems" },
+                    "\"type\":\"object\",\"properties\":{\"a\":{\"$recursiveRef\":\"#\"}}}}}]"),
+          400, "invalid_request_error", "tools[1].function.parameters", NULL, "$recursiveRef" },
         { "/v1/chat/completions",
           CHAT("x",
                ",\"tools\":[" WEATHER "," UNGUARDED("g", "false") "," UNGUARDED("h", "true") "]"),

@@ -22,77 +22,77 @@ typedef enum {
     UNSUPPORTED,  /* defined by a draft, but refused here */
 } keyword_value_kind;
 
-#define KEYWORDS(X)                         \
-    X("$ref", STRING)                       \
-    X("type", TYPES)                        \
-    X("enum", VALUES)                       \
-    X("const", ANY_VALUE)                   \
-    X("properties", MAP)                    \
-    X("required", STRINGS)                  \
-    X("additionalProperties", SCHEMA)       \
-    X("patternProperties", MAP)             \
-    X("propertyNames", SCHEMA)              \
-    X("minProperties", COUNT)               \
-    X("maxProperties", COUNT)               \
-    X("items", ITEMS)                       \
-    X("prefixItems", SCHEMAS)               \
-    X("additionalItems", SCHEMA)            \
-    X("minItems", COUNT)                    \
-    X("maxItems", COUNT)                    \
-    X("uniqueItems", BOOLEAN)               \
-    X("minLength", COUNT)                   \
-    X("maxLength", COUNT)                   \
-    X("pattern", STRING)                    \
-    X("format", FORMAT)                     \
-    X("minimum", NUMBER)                    \
-    X("maximum", NUMBER)                    \
-    X("exclusiveMinimum", EXCLUSIVE)        \
-    X("exclusiveMaximum", EXCLUSIVE)        \
-    X("multipleOf", NUMBER)                 \
-    X("allOf", SCHEMAS)                     \
-    X("anyOf", SCHEMAS)                     \
-    X("oneOf", SCHEMAS)                     \
-    X("not", SCHEMA)                        \
-    X("if", SCHEMA)                         \
-    X("then", SCHEMA)                       \
-    X("else", SCHEMA)                       \
-    X("dependencies", DEPENDENCIES)         \
-    X("dependentRequired", DEPENDENCIES)    \
-    X("dependentSchemas", MAP)              \
-    X("nullable", BOOLEAN)                  \
-    X("$id", STRING)                        \
-    X("id", ANNOTATION)                     \
-    X("$schema", ANNOTATION)                \
-    X("$defs", ANNOTATION)                  \
-    X("definitions", ANNOTATION)            \
-    X("$anchor", ANNOTATION)                \
-    X("$comment", ANNOTATION)               \
-    X("title", ANNOTATION)                  \
-    X("description", ANNOTATION)            \
-    X("default", ANNOTATION)                \
-    X("example", ANNOTATION)                \
-    X("examples", ANNOTATION)               \
-    X("deprecated", ANNOTATION)             \
-    X("readOnly", ANNOTATION)               \
-    X("writeOnly", ANNOTATION)              \
-    X("contentEncoding", ANNOTATION)        \
-    X("contentMediaType", ANNOTATION)       \
-    X("contentSchema", ANNOTATION)          \
-    X("discriminator", ANNOTATION)          \
-    X("externalDocs", ANNOTATION)           \
-    X("xml", ANNOTATION)                    \
-    X("contains", SCHEMA)                   \
-    X("minContains", COUNT)                 \
-    X("maxContains", COUNT)                 \
-    X("unevaluatedProperties", UNSUPPORTED) \
-    X("unevaluatedItems", UNSUPPORTED)      \
-    X("$dynamicRef", UNSUPPORTED)           \
-    X("$dynamicAnchor", ANNOTATION)         \
-    X("$recursiveRef", UNSUPPORTED)         \
-    X("$recursiveAnchor", ANNOTATION)       \
-    X("$vocabulary", ANNOTATION)            \
-    X("extends", UNSUPPORTED)               \
-    X("disallow", UNSUPPORTED)              \
+#define KEYWORDS(X)                      \
+    X("$ref", STRING)                    \
+    X("type", TYPES)                     \
+    X("enum", VALUES)                    \
+    X("const", ANY_VALUE)                \
+    X("properties", MAP)                 \
+    X("required", STRINGS)               \
+    X("additionalProperties", SCHEMA)    \
+    X("patternProperties", MAP)          \
+    X("propertyNames", SCHEMA)           \
+    X("minProperties", COUNT)            \
+    X("maxProperties", COUNT)            \
+    X("items", ITEMS)                    \
+    X("prefixItems", SCHEMAS)            \
+    X("additionalItems", SCHEMA)         \
+    X("minItems", COUNT)                 \
+    X("maxItems", COUNT)                 \
+    X("uniqueItems", BOOLEAN)            \
+    X("minLength", COUNT)                \
+    X("maxLength", COUNT)                \
+    X("pattern", STRING)                 \
+    X("format", FORMAT)                  \
+    X("minimum", NUMBER)                 \
+    X("maximum", NUMBER)                 \
+    X("exclusiveMinimum", EXCLUSIVE)     \
+    X("exclusiveMaximum", EXCLUSIVE)     \
+    X("multipleOf", NUMBER)              \
+    X("allOf", SCHEMAS)                  \
+    X("anyOf", SCHEMAS)                  \
+    X("oneOf", SCHEMAS)                  \
+    X("not", SCHEMA)                     \
+    X("if", SCHEMA)                      \
+    X("then", SCHEMA)                    \
+    X("else", SCHEMA)                    \
+    X("dependencies", DEPENDENCIES)      \
+    X("dependentRequired", DEPENDENCIES) \
+    X("dependentSchemas", MAP)           \
+    X("nullable", BOOLEAN)               \
+    X("$id", STRING)                     \
+    X("id", ANNOTATION)                  \
+    X("$schema", ANNOTATION)             \
+    X("$defs", ANNOTATION)               \
+    X("definitions", ANNOTATION)         \
+    X("$anchor", ANNOTATION)             \
+    X("$comment", ANNOTATION)            \
+    X("title", ANNOTATION)               \
+    X("description", ANNOTATION)         \
+    X("default", ANNOTATION)             \
+    X("example", ANNOTATION)             \
+    X("examples", ANNOTATION)            \
+    X("deprecated", ANNOTATION)          \
+    X("readOnly", ANNOTATION)            \
+    X("writeOnly", ANNOTATION)           \
+    X("contentEncoding", ANNOTATION)     \
+    X("contentMediaType", ANNOTATION)    \
+    X("contentSchema", ANNOTATION)       \
+    X("discriminator", ANNOTATION)       \
+    X("externalDocs", ANNOTATION)        \
+    X("xml", ANNOTATION)                 \
+    X("contains", SCHEMA)                \
+    X("minContains", COUNT)              \
+    X("maxContains", COUNT)              \
+    X("unevaluatedProperties", SCHEMA)   \
+    X("unevaluatedItems", SCHEMA)        \
+    X("$dynamicRef", STRING)             \
+    X("$dynamicAnchor", ANNOTATION)      \
+    X("$recursiveRef", UNSUPPORTED)      \
+    X("$recursiveAnchor", ANNOTATION)    \
+    X("$vocabulary", ANNOTATION)         \
+    X("extends", UNSUPPORTED)            \
+    X("disallow", UNSUPPORTED)           \
     X("divisibleBy", UNSUPPORTED)
 
 static const struct {
@@ -300,6 +300,16 @@ static vug_schema_entry *new_entry(vug_schema_compiler *s, const vug_jv *schema,
     return entry;
 }
 
+/* Its $ref or $dynamicRef, or NULL. A name may be an anchor only once (vug_schema_resolve_ref), so
+ * a $dynamicRef always refers to the same schema, as a $ref does. */
+static const vug_jv *find_reference(vug_schema_compiler *s, const vug_jv *schema)
+{
+    const vug_jv *ref = vug_jv_get(schema, "$ref"), *dynamic = vug_jv_get(schema, "$dynamicRef");
+    if (ref && dynamic)
+        vug_schema_fail(s, VUG_UNSUPPORTED, schema, "'$dynamicRef' beside '$ref' is not supported");
+    return ref ? ref : dynamic;
+}
+
 /* The length of the longest chain of references that begins here. */
 static uint32_t check_schema(vug_schema_compiler *s,
                              const vug_jv *schema, // NOLINT(misc-no-recursion)
@@ -326,7 +336,7 @@ static uint32_t check_schema(vug_schema_compiler *s,
         check_keyword(s, schema, m);
     if (!vug_schema_ok(s))
         return 1;
-    const vug_jv *ref = vug_jv_get(schema, "$ref");
+    const vug_jv *ref = find_reference(s, schema);
     uint32_t highest = 0;
     if (ref) {
         entry->ref_target = vug_schema_resolve_ref(s, ref);

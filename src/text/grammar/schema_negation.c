@@ -285,6 +285,8 @@ static void negate_other(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
                 { "additionalProperties", VUG_TYPE_OBJECT },
                 { "patternProperties", VUG_TYPE_OBJECT },
                 { "propertyNames", VUG_TYPE_OBJECT },
+                { "unevaluatedProperties", VUG_TYPE_OBJECT },
+                { "unevaluatedItems", VUG_TYPE_ARRAY },
                 { VUG_KEYWORD_UNDECIDED, VUG_TYPE_ALL } };
     const bool schema = m->type == VUG_JSON_OBJECT || m->type == VUG_JSON_BOOL;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)

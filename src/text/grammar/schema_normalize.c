@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_unevaluated.h"
 
 /*
  * From a set of schemas to its cases, a disjunctive normal form: $ref and allOf are joined, and
@@ -76,6 +76,15 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
 
 /* ---- choices --------------------------------------------------------------------------- */
 
+static size_t count_unevaluated(const expansion *e)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n; i++)
+        n += vug_jv_get(e->joined[i], "unevaluatedProperties") ||
+             vug_jv_get(e->joined[i], "unevaluatedItems");
+    return n;
+}
+
 static void add_case(expansion *e)
 {
     vug_schema_cases *out = e->out;
@@ -94,12 +103,14 @@ static void add_case(expansion *e)
         out->list = list;
         out->cap = cap;
     }
-    const vug_jv **joined = vug_schema_alloc_list(e->s, e->n);
+    const vug_jv **joined = vug_schema_alloc_list(e->s, e->n + 2 * count_unevaluated(e));
     if (!joined)
         return;
     if (e->n > 0)
         memcpy(joined, e->joined, e->n * sizeof(const vug_jv *));
-    out->list[out->n++] = (vug_schema_case){ joined, e->n };
+    const vug_schema_case c = { e->joined, e->n };
+    const size_t n_more = vug_schema_add_unevaluated(e->s, c, joined + e->n);
+    out->list[out->n++] = (vug_schema_case){ joined, e->n + n_more };
 }
 
 /* Joins the negations of the other branches of a oneOf that a value of the branch may satisfy. */

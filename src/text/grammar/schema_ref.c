@@ -83,6 +83,8 @@ static const vug_jv *follow_pointer(vug_schema_compiler *s, const vug_jv *v, cha
 static const vug_jv *find_own_anchor(const vug_jv *schema, vug_str *name)
 {
     const vug_jv *anchor = vug_jv_get(schema, "$anchor");
+    if (!anchor)
+        anchor = vug_jv_get(schema, "$dynamicAnchor");
     const vug_jv *id = vug_jv_get(schema, "$id"); /* draft 7: "$id": "#name" */
     if (vug_jv_is(anchor, VUG_JSON_STRING)) {
         *name = anchor->str;

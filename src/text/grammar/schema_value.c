@@ -217,6 +217,8 @@ static vug_schema_verdict validate_array(vug_schema_compiler *s,
         return VUG_SCHEMA_NO;
     if (unique && unique->boolean && !vug_schema_is_comparable(s, v))
         out = verdict_and(out, VUG_SCHEMA_MAYBE);
+    if (vug_jv_get(schema, "unevaluatedItems") && v->n > 0)
+        out = verdict_and(out, VUG_SCHEMA_MAYBE);
     if (vug_jv_get(schema, "contains"))
         out = verdict_and(out, validate_contained(s, v, schema));
     size_t i = 0;
@@ -234,6 +236,8 @@ static vug_schema_verdict validate_object(vug_schema_compiler *s,
 {
     const vug_schema_case c = { &schema, 1 };
     vug_schema_verdict out = verdict_of(count_in_bounds(c, "minProperties", "maxProperties", v->n));
+    if (vug_jv_get(schema, "unevaluatedProperties") && v->n > 0)
+        out = verdict_and(out, VUG_SCHEMA_MAYBE);
     const vug_jv *names = vug_jv_get(schema, "propertyNames");
     for (const vug_jv *m = names ? v->child : NULL; m && out != VUG_SCHEMA_NO; m = m->next) {
         const vug_jv name = { .type = VUG_JSON_STRING, .str = m->key };
@@ -455,7 +459,7 @@ vug_grammar_expr vug_schema_given_values_expr(vug_schema_compiler *s, vug_schema
         const vug_schema_verdict out = vug_schema_given_verdict(s, c, v);
         if (out == VUG_SCHEMA_MAYBE)
             vug_schema_fail(s, VUG_UNSUPPORTED, v,
-                            "a value beside a pattern, a format or propertyNames that it "
+                            "a value beside a pattern, a format or an unevaluated keyword that it "
                             "would have to satisfy is not supported");
         if (out == VUG_SCHEMA_YES)
             part[n++] = vug_schema_value_expr(s, v);

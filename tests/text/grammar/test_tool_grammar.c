@@ -215,10 +215,9 @@ static void test_errors(void **state)
     options.tools = vug_str_of("[{}]");
     check_refused(options, VUG_FORMAT, "tools: a tool has no name");
     options.tools = vug_str_of(
-            "[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"unevaluatedItems\":{}}}}}]");
-    check_refused(
-            options, VUG_UNSUPPORTED,
-            "tool 'f': schema: #/properties/a: the keyword 'unevaluatedItems' is not supported");
+            "[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"$recursiveRef\":{}}}}}]");
+    check_refused(options, VUG_UNSUPPORTED,
+                  "tool 'f': schema: #/properties/a: the keyword '$recursiveRef' is not supported");
     options.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":3}]");
     check_refused(options, VUG_FORMAT, "tool 'f': schema: #: expected a schema");
     options = options_for(VUG_TOOL_CALL_HERMES, false, false);
