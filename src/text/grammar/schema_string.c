@@ -232,12 +232,25 @@ static void read_conditions(vug_schema_case c, string_constraints *cs)
     }
 }
 
+/* Whether the characters of the string are certainly those of the regex alone: as "^[a-z]+$", but
+ * not "a|^b$". */
+static bool is_whole(const string_condition *c)
+{
+    const vug_str text = c->regex;
+    const bool escaped = text.len > 1 && text.ptr[text.len - 2] == '\\';
+    return !c->search || (text.len > 1 && text.ptr[0] == '^' && text.ptr[text.len - 1] == '$' &&
+                          !escaped && !memchr(text.ptr, '|', text.len));
+}
+
+/* A pattern that may match anywhere is made deterministic by combined_patterns: with any text
+ * before and after it, token masks would be slow. */
 static vug_grammar_expr build_string(vug_schema_compiler *s, const string_constraints *cs)
 {
     vug_grammar_expr content = VUG_EMPTY_EXPR;
     if (cs->n == 0)
         content = repeat_bounded(s->builder, s->json.any_character, cs);
-    else if (cs->n == 1 && !has_length_bounds(cs) && !cs->condition->negated)
+    else if (cs->n == 1 && !has_length_bounds(cs) && !cs->condition->negated &&
+             is_whole(cs->condition))
         content = single_pattern(s, cs->condition);
     else if (!narrow_repetition(s, cs, &content))
         content = combined_patterns(s, cs);
