@@ -106,6 +106,10 @@ static vug_grammar_expr combined_patterns(vug_schema_compiler *s, const string_c
                                                  vug_grammar_sequence(source, part, n),
                                                  vug_json_grammar_class_callback, &s->json);
     }
+    vug_err err = { 0 };
+    const vug_status st = vug_grammar_builder_ok(s->builder, &err);
+    if (st != VUG_OK)
+        vug_schema_fail(s, st, cs->n > 0 ? cs->condition->at : NULL, "%s", err.msg);
     vug_grammar_builder_destroy(source);
     return expr;
 }
@@ -232,6 +236,16 @@ static void read_conditions(vug_schema_case c, string_constraints *cs)
     }
 }
 
+/* contentEncoding is an annotation, but a model that is asked for Base64 should write it. It is
+ * enforced where nothing else constrains the string, since its automaton is then small. */
+static void read_encoding(vug_schema_case c, string_constraints *cs)
+{
+    const vug_jv *encoding = vug_schema_find_keyword(c, "contentEncoding");
+    if (cs->n == 0 && !has_length_bounds(cs) && vug_jv_is(encoding, VUG_JSON_STRING) &&
+        vug_str_is(encoding->str, "base64"))
+        add_format(cs, encoding, vug_schema_find_format(vug_str_of("byte")));
+}
+
 /* Whether the characters of the string are certainly those of the regex alone: as "^[a-z]+$", but
  * not "a|^b$". */
 static bool is_whole(const string_condition *c)
@@ -300,5 +314,6 @@ vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case 
         return VUG_EMPTY_EXPR;
     }
     read_conditions(c, &cs);
+    read_encoding(c, &cs);
     return cs.n == 0 && !has_length_bounds(&cs) ? s->json.string : cached_string(s, &cs);
 }

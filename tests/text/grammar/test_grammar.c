@@ -455,6 +455,28 @@ static void check_hostile(const vug_tokenizer *t, vug_grammar_kind kind, const c
     vug_buf_release(&text);
 }
 
+/* After the first byte, each of these rules may be the one. */
+static void test_ambiguous_beginning(void **state)
+{
+    (void)state;
+    enum { TOO_MANY = 5000 };
+    vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
+    vug_buf text = { 0 };
+    vug_buf_puts(&text, "root ::= \"x\"");
+    for (int i = 0; i < TOO_MANY; i++)
+        vug_buf_printf(&text, " | r%d", i);
+    for (int i = 0; i < TOO_MANY; i++)
+        vug_buf_printf(&text, "\nr%d ::= \"a\" r%d? \"b%d\"", i, i, i);
+    vug_grammar *g = NULL;
+    vug_err err = { 0 };
+    assert_int_equal(vug_grammar_create(VUG_GRAMMAR_GBNF, text.ptr, text.len, t, &g, &err),
+                     VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "too ambiguous"));
+    assert_null(g);
+    vug_buf_release(&text);
+    vug_tokenizer_close(t);
+}
+
 static void test_hostile_grammars(void **state)
 {
     (void)state;
@@ -539,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_cancelled_calls),
         cmocka_unit_test(test_work_budget),
+        cmocka_unit_test(test_ambiguous_beginning),
         cmocka_unit_test(test_hostile_grammars),
         cmocka_unit_test(test_shared_by_threads),
     };
