@@ -30,7 +30,6 @@ static vug_api_request good(vug_api_endpoint endpoint, const char *body, vug_are
 #define HELLO            "\"model\":\"pebble\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
 #define CHAT(rest)       "{" HELLO "," rest "}"
 #define COMPLETION(rest) "{\"model\":\"pebble\",\"prompt\":\"once\"," rest "}"
-#define INFILL(rest)     "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"," rest "}"
 #define TOOL(name)       "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
 
 /* ---- parsing --------------------------------------------------------------------- */
@@ -295,29 +294,6 @@ static void test_parses_every_kind_of_prompt(void **state)
     vug_arena_release(&arena);
 }
 
-static void test_parses_gaps(void **state)
-{
-    (void)state;
-    vug_arena arena = { 0 };
-    vug_api_request r = good(VUG_API_INFILL,
-                             INFILL("\"input_extra\":[{\"filename\":\"f\",\"text\":\"x\"},"
-                                    "{\"text\":\"y\"}],\"prompt\":\"c\",\"samplers\":[\"top_k\"],"
-                                    "\"t_max_predict_ms\":500,\"n_probs\":2"),
-                             &arena);
-    assert_true(r.infill && r.logprobs && r.max_tokens == -1);
-    assert_true(vug_str_is(r.prefix, "a") && vug_str_is(r.suffix, "b"));
-    assert_true(r.n_prompts == 1 && vug_str_is(r.prompt[0].text, "c"));
-    assert_true(r.n_files == 2 && vug_str_is(r.file[0].name, "f") &&
-                vug_str_is(r.file[1].text, "y"));
-    r = good(VUG_API_INFILL, "{\"input_prefix\":\"\",\"input_suffix\":\"\"}", &arena);
-    assert_true(r.infill && r.n_prompts == 1 && r.prompt[0].text.len == 0);
-    r = good(VUG_API_COMPLETION, COMPLETION("\"suffix\":\"end\""), &arena);
-    assert_true(r.infill && vug_str_is(r.prefix, "once") && r.prompt[0].text.len == 0);
-    r = good(VUG_API_COMPLETION, COMPLETION("\"suffix\":\"\""), &arena);
-    assert_true(!r.infill && vug_str_is(r.prompt[0].text, "once"));
-    vug_arena_release(&arena);
-}
-
 static void test_parses_tokenize_and_detokenize(void **state)
 {
     (void)state;
@@ -513,20 +489,6 @@ static const struct {
     { VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":[1,-1]}", "prompt", "from 0" },
     { VUG_API_COMPLETION, "{\"model\":\"m\",\"prompt\":{}}", "prompt", "must be a string" },
     { VUG_API_COMPLETION, COMPLETION("\"suffix\":1"), "suffix", "must be a string" },
-    { VUG_API_COMPLETION, "{\"prompt\":[1],\"suffix\":\"b\"}", "prompt", "one string" },
-    { VUG_API_COMPLETION, "{\"prompt\":[\"a\",\"b\"],\"suffix\":\"b\"}", "prompt", "one string" },
-    { VUG_API_COMPLETION, COMPLETION("\"suffix\":\"end\",\"echo\":true"), "echo", "a gap" },
-    { VUG_API_INFILL, "{\"input_suffix\":\"b\"}", "input_prefix", "input_prefix is missing" },
-    { VUG_API_INFILL, "{\"input_prefix\":\"a\"}", "input_suffix", "input_suffix is missing" },
-    { VUG_API_INFILL, INFILL("\"prompt\":[1]"), "prompt", "prompt must be a string" },
-    { VUG_API_INFILL, INFILL("\"suffix\":\"b\""), "suffix", "it is called input_suffix here" },
-    { VUG_API_INFILL, INFILL("\"truncate_prompt_tokens\":5"), "truncate_prompt_tokens", "a gap" },
-    { VUG_API_INFILL, INFILL("\"input_extra\":{}"), "input_extra", "must be an array" },
-    { VUG_API_INFILL, INFILL("\"input_extra\":[1]"), "input_extra[]", "must be an object" },
-    { VUG_API_INFILL, INFILL("\"input_extra\":[{\"filename\":\"a\"}]"), "input_extra[].text",
-      "text" },
-    { VUG_API_INFILL, INFILL("\"input_extra\":[{\"filename\":1,\"text\":\"\"}]"),
-      "input_extra[].filename", "must be a string" },
     { VUG_API_COMPLETION, COMPLETION("\"best_of\":3"), "best_of", "best_of is 3" },
     { VUG_API_COMPLETION, COMPLETION("\"echo\":1"), "echo", "true or false" },
     { VUG_API_TOKENIZE, "{}", "content", "one of" },
@@ -557,8 +519,8 @@ static void test_errors_name_the_field(void **state)
 
 /* ---- limits ------------------------------------------------------------------------ */
 
-static void refuse_many_on(vug_api_endpoint endpoint, const char *head, const char *item, size_t n,
-                           const char *tail, const char *part)
+static void refuse_many(const char *head, const char *item, size_t n, const char *tail,
+                        const char *part)
 {
     vug_buf body = { 0 };
     vug_arena arena = { 0 };
@@ -570,18 +532,12 @@ static void refuse_many_on(vug_api_endpoint endpoint, const char *head, const ch
         vug_buf_printf(&body, item, i); // NOLINT(clang-diagnostic-format-nonliteral)
     }
     vug_buf_puts(&body, tail);
-    assert_false(read_into(endpoint, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
+    assert_false(read_into(VUG_API_CHAT, (vug_str){ body.ptr, body.len }, &arena, &r, &error));
     assert_int_equal(vug_api_error_status(error.kind), 400);
     if (!strstr(error.message, part))
         fail_msg("%s: %s", part, error.message);
     vug_arena_release(&arena);
     vug_buf_release(&body);
-}
-
-static void refuse_many(const char *head, const char *item, size_t n, const char *tail,
-                        const char *part)
-{
-    refuse_many_on(VUG_API_CHAT, head, item, n, tail, part);
 }
 
 static void test_rejects_too_many_entries(void **state)
@@ -598,9 +554,6 @@ static void test_rejects_too_many_entries(void **state)
                 "]}", "dry_sequence_breakers has 65 strings, at most 64 are allowed");
     refuse_many("{" HELLO ",\"allowed_token_ids\":[", "%zu", VUG_API_MAX_ALLOWED + 1, "]}",
                 "allowed_token_ids has 524289 ids, at most 524288 are allowed");
-    refuse_many_on(VUG_API_INFILL, "{\"input_prefix\":\"\",\"input_suffix\":\"\",\"input_extra\":[",
-                   "{\"text\":\"%zu\"}", VUG_API_MAX_FILES + 1, "]}",
-                   "input_extra has 1025 files, at most 1024 are allowed");
     refuse_many("{" HELLO ",\"logprob_token_ids\":[", "%zu", VUG_MAX_LOGPROB_IDS + 1, "]}",
                 "logprob_token_ids has 129 ids, at most 128 are allowed");
     refuse_many("{\"model\":\"m\",\"messages\":[", "{\"role\":\"user\",\"content\":\"%zu\"}",
@@ -773,7 +726,6 @@ enum {
 #define CHAT       ON_CHAT
 #define COMPLETION ON_COMPLETION
 #define NATIVE     ON_NATIVE
-#undef INFILL
 #define INFILL     ON_INFILL
 #define TOKENIZE   ON_TOKENIZE
 #define DETOKENIZE ON_DETOKENIZE
@@ -830,7 +782,6 @@ int main(void)
         cmocka_unit_test(test_parses_tools),
         cmocka_unit_test(test_thinking_fields),
         cmocka_unit_test(test_parses_every_kind_of_prompt),
-        cmocka_unit_test(test_parses_gaps),
         cmocka_unit_test(test_parses_tokenize_and_detokenize),
         cmocka_unit_test(test_errors_name_the_field),
         cmocka_unit_test(test_rejects_too_many_entries),
