@@ -66,7 +66,9 @@ static void test_names_cannot_write_headers(void **state)
 {
     expect_headers(*state, SCHEMA("{\"additionalPropertie\\ns\":1}") "}", 1,
                    "'additionalPropertie?s'");
-    expect_headers(*state, SCHEMA("{\"maxLengt\\u00e9\":1}") "}", 1, "'maxLengt?" "?'");
+    expect_headers(*state, SCHEMA("{\"maxLengt\\u00e9\":1}") "}", 1,
+                   "'maxLengt?"
+                   "?'");
     vug_buf tools = { 0 };
     vug_buf_puts(&tools, CHAT ",\"tool_choice\":\"required\",\"tools\":[");
     for (int i = 0; i < 20; i++)

@@ -108,7 +108,7 @@ typedef struct {
     vug_api_prompt *prompt; /* [n_prompts]; also `input`; `content` and `tokens` are one prompt */
     size_t n_prompts;
 
-    bool infill;            /* the answer fills the gap between `prefix` and `suffix`; the one prompt,
+    bool infill; /* the answer fills the gap between `prefix` and `suffix`; the one prompt,
                                a text, is its beginning */
     vug_str prefix, suffix;
     vug_api_file *file; /* [n_files] of input_extra */

@@ -86,9 +86,8 @@ vug_field_parser vug_request_parse_flag, vug_request_parse_number, vug_request_p
         vug_request_parse_thinking, vug_request_parse_template_variables,
         vug_request_parse_stream_options, vug_request_parse_allowed_ids,
         vug_request_parse_logprob_ids, vug_request_parse_words, vug_request_parse_infill_text,
-        vug_request_parse_input_extra,
-        vug_request_parse_cache_salt, vug_request_parse_modalities, vug_request_parse_prediction,
-        vug_request_parse_encoding_format;
+        vug_request_parse_input_extra, vug_request_parse_cache_salt, vug_request_parse_modalities,
+        vug_request_parse_prediction, vug_request_parse_encoding_format;
 
 /* Evaluate fields that depend on each other, after all are parsed. */
 void vug_request_validate_tools(vug_request_parser *p);
