@@ -455,12 +455,12 @@ typedef struct {
     vug_sampling sampling;     /* n = 0: the model's defaults */
     int n_top;                 /* the number of most likely tokens to report per token, 0..20 */
     bool logprobs;             /* report the log-probability of each token; implied by n_top */
+    bool ignore_stop;          /* do not end at the model's stop tokens */
+    int min_tokens;            /* no stop token is sampled before the answer has this many tokens */
+    bool report_stop;          /* call on_piece for the stop token, too */
     const int32_t *logprob_id; /* [n_logprob_ids] report these tokens, in this order, with each
-                                  token, instead of the most likely ones; 0..128 of them */
+                                  token, instead of those of n_top; 0..128 of them */
     size_t n_logprob_ids;
-    bool ignore_stop; /* do not end at the model's stop tokens */
-    int min_tokens;   /* no stop token is sampled before the answer has this many tokens */
-    bool report_stop; /* call on_piece for the stop token, too */
     const struct vug_grammar *grammar; /* of vug/grammar.h: constrains the answer; NULL: none */
     /* A new parser of vug/chat.h, which gets each token after on_piece; NULL: none. With a parser,
      * the grammar constrains only what follows the thinking. */

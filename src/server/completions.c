@@ -155,6 +155,28 @@ static vug_status echo_prompt(vug_server_response *response, const vug_api_promp
     return VUG_OK;
 }
 
+/* Counts a prompt without an answer. llama.cpp's endpoints leave it in the cache: editors compute
+ * prompts before they need them. */
+static vug_status use_prompt(vug_server_response *response, vug_err *err)
+{
+    vug_server_request *request = response->request;
+    const vug_tokens *prompt = response->prompt;
+    const vug_forward_options options = { .priority = request->job.priority,
+                                          .cancel = &request->job.cancel };
+    const double start = vug_now();
+    vug_status st = VUG_OK;
+    if (vug_api_is_native(request->head.endpoint)) {
+        st = vug_server_response_session(response, err);
+        if (st == VUG_OK)
+            st = vug_session_forward(response->session, prompt->id, prompt->n, &options, err);
+    }
+    vug_mutex_lock(request->lock);
+    request->usage.prompt += prompt->n;
+    request->usage.prompt_s += vug_now() - start;
+    vug_mutex_unlock(request->lock);
+    return st;
+}
+
 static vug_status generate_completion(vug_server_response *response, int choice, vug_err *err)
 {
     vug_server_request *request = response->request;
@@ -166,13 +188,10 @@ static vug_status generate_completion(vug_server_response *response, int choice,
     if (r->given[VUG_FIELD_prompt_logprobs] && choice == 0)
         VUG_TRY(vug_server_list_prompt_logprobs(response, tokens,
                                                 &response->completion->prompt_logprobs, err));
-    if (r->max_tokens != 0) {
+    if (r->max_tokens != 0)
         VUG_TRY(vug_server_response_generate(response, choice, &finish, err));
-    } else if (choice == 0) {
-        vug_mutex_lock(request->lock);
-        request->usage.prompt += tokens->n;
-        vug_mutex_unlock(request->lock);
-    }
+    else if (choice == 0)
+        VUG_TRY(use_prompt(response, err));
     return vug_server_response_finish(response, finish, err);
 }
 

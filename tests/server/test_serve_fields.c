@@ -455,6 +455,27 @@ static void test_native_ends(void **state)
     response_release(&two);
 }
 
+/* Without an answer, the prompt is in the cache for the next request. */
+static void test_native_without_an_answer(void **state)
+{
+    static const char body[] = "{\"prompt\":\"%s\",\"temperature\":0,\"n_predict\":%d}";
+    char text[1200], sent[1400];
+    size_t n = 0;
+    while (n < 1000)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "number %zu and ", n);
+    (void)snprintf(sent, sizeof(sent), body, text, 0);
+    json_response none = serve_request(*state, "/completion", sent);
+    assert_int_equal(none.status, 200);
+    response_expect(&none, "content", "");
+    response_expect(&none, "stop_type", "limit");
+    assert_true(response_number(&none, "tokens_evaluated") > 200);
+    (void)snprintf(sent, sizeof(sent), body, text, 1);
+    json_response one = serve_request(*state, "/completion", sent);
+    assert_true(response_number(&one, "timings.cache_n") > 128);
+    response_release(&none);
+    response_release(&one);
+}
+
 /* The events have the content and the tokens of the whole answer; the last one ends it, without
  * [DONE]. */
 static void test_native_stream(void **state)
@@ -592,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_prompt_logprobs),
         cmocka_unit_test(test_prompt_progress),
         cmocka_unit_test(test_native_completion),
+        cmocka_unit_test(test_native_without_an_answer),
         cmocka_unit_test(test_native_ends),
         cmocka_unit_test(test_native_stream),
         cmocka_unit_test(test_n_probs),

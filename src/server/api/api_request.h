@@ -108,8 +108,8 @@ typedef struct {
     vug_api_prompt *prompt; /* [n_prompts]; also `input`; `content` and `tokens` are one prompt */
     size_t n_prompts;
 
-    bool infill; /* the answer fills the gap between `prefix` and `suffix`; the one prompt,
-                               a text, is its beginning */
+    /* The answer fills the gap between `prefix` and `suffix`; the one prompt, a text, begins it. */
+    bool infill;
     vug_str prefix, suffix;
     vug_api_file *file; /* [n_files] of input_extra */
     size_t n_files;

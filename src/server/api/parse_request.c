@@ -78,7 +78,7 @@ static void validate_token_limit(vug_request_parser *p)
                                           VUG_FIELD_n_predict };
     vug_api_request *r = p->out;
     const bool is_completion = r->endpoint == VUG_API_COMPLETION;
-    const bool allow_0 = r->endpoint != VUG_API_CHAT && r->echo;
+    const bool allow_0 = vug_api_is_native(r->endpoint) || (r->endpoint != VUG_API_CHAT && r->echo);
     r->max_tokens = is_completion && !vug_api_has_token_limit(r) ? VUG_API_COMPLETION_TOKENS : -1;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const int64_t n = (int64_t)r->number[names[i]];
