@@ -706,4 +706,41 @@ def completions_echo_with_logprobs():
         same(answer.usage.completion_tokens, most)
 
 
+@case
+def a_misspelled_keyword_is_in_a_header():
+    def warning(schema):
+        answer = client.chat.completions.with_raw_response.create(
+            model=MODEL, messages=SUM, max_tokens=4, response_format={
+                "type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
+        return answer.headers.get("x-vug-warning")
+
+    assert "did you mean 'maxLength'?" in warning({"type": "string", "maxLenght": 9})
+    same(warning({"type": "string", "maxLength": 9, "markdownDescription": "x"}), None)
+
+
+@case
+def listed_ids_have_log_probabilities():
+    top = create(SUM, max_tokens=1, logprobs=True, top_logprobs=3).choices[0].logprobs.content[0]
+    ids = [client.post(BASE + "/tokenize", cast_to=object, body={"content": t.token})["tokens"]
+           for t in top.top_logprobs]
+    wanted = [i[0] for i in ids if len(i) == 1][::-1]
+    listed = create(SUM, max_tokens=1, logprobs=True, extra_body={"logprob_token_ids": wanted})
+    known = {t.token: t.logprob for t in top.top_logprobs}
+    got = listed.choices[0].logprobs.content[0].top_logprobs
+    same(len(got), len(wanted))
+    for t in got:
+        same(t.logprob, known[t.token])
+
+
+@case
+def a_gap_needs_a_model_that_can_fill_it():
+    for path, body in (("/infill", {"input_prefix": "a", "input_suffix": "b"}),
+                       ("/v1/completions", {"prompt": "a", "suffix": "b"})):
+        try:
+            client.post(BASE + path, cast_to=object, body=body)
+            raise AssertionError(f"{path} was answered")
+        except openai.BadRequestError as e:
+            assert "<|fim_prefix|>" in e.message, e.message
+
+
 run()
