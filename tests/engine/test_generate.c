@@ -340,7 +340,7 @@ static void test_bad_generate_options_are_refused(void **state)
         { { .n_top = 21 }, "n_top: 21, expected 0 to 20" },
         { { .n_logprob_ids = 129 }, "n_logprob_ids: 129, expected 0 to 128" },
         { { .logprob_id = (const int32_t[]){ 3, -1 }, .n_logprob_ids = 2 },
-          "token 1 of logprob_id is -1, ids are 0 to" },
+          "token 1 of logprob_id is -1, ids are 0 to 383" },
         { { .stop_string = empty, .n_stop_strings = 1 },
           "stop string 0 has 0 bytes, expected 1 to 65535" },
         { { .stop_string = empty, .n_stop_strings = 1, .parser = (void *)empty },
