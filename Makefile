@@ -32,7 +32,18 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 MATH = -ffp-contract=off -fno-math-errno
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(MATH) $(OPT) $(SAN) -fvisibility=hidden -pthread \
              -Iinclude -Isrc $(CFLAGS) $(EXTRA)
-LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) -lm -pthread
+LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) $(CUDA_LIBS) -lm -pthread
+
+# The CUDA backend, with CUDA=1. It is compiled without contraction, too.
+CUDA      ?=
+NVCC      ?= nvcc
+CUDA_ARCH ?= 80 90 100 120
+CUDA_TOP   = $(call once,CUDA_TOP,$(or $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | \
+             sed -n 's/^.. TOP=//p'),$(error $(NVCC) is missing: the CUDA backend needs it)))
+CUDA_LIB_DIR = $(firstword $(wildcard $(addprefix $(CUDA_TOP)/,lib64 lib)))
+CUDA_LIBS  = $(if $(CUDA),-L$(CUDA_LIB_DIR) -lcudart_static -ldl -lrt -lstdc++)
+NVCC_FLAGS = -std=c++17 -O3 -fmad=false -lineinfo -Xcompiler -fPIC$(,)-fvisibility=hidden$(,)-Wall \
+             $(foreach a,$(CUDA_ARCH),-gencode=arch=compute_$(a)$(,)code=sm_$(a)) -Iinclude -Isrc
 
 # Packages, asked for once and only by what needs them.
 once = $(eval $(1) := $(2))$($(1))
@@ -61,7 +72,10 @@ CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 # tests/support/ is an archive from which each test program links what it calls. The
 # program without its main is another one.
 APP_SRC     := $(wildcard src/cli/*.c src/cli/*/*.c src/server/*.c src/server/*/*.c)
-LIB_SRC     := $(filter-out $(APP_SRC),$(wildcard src/*/*.c src/*/*/*.c))
+CUDA_C      := $(filter-out %/without_cuda.c,$(wildcard src/backend/cuda/*.c))
+LIB_SRC     := $(filter-out $(APP_SRC) $(if $(CUDA),src/backend/cuda/without_cuda.c,$(CUDA_C)), \
+               $(wildcard src/*/*.c src/*/*/*.c))
+CU_SRC      := $(if $(CUDA),$(wildcard src/backend/cuda/*.cu))
 TEST_SRC    := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 HELP_SRC    := $(wildcard tests/support/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -69,7 +83,7 @@ EXAMPLE_SRC := $(wildcard docs/examples/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 C_FILES     := $(LIB_SRC) $(APP_SRC) $(TEST_SRC) $(HELP_SRC) $(BENCH_SRC) $(EXAMPLE_SRC) \
                $(FUZZ_SRC) tests/fuzz/plain.c
-obj          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+obj          = $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 TESTS       := $(addprefix $(BUILD)/tests/,$(notdir $(TEST_SRC:.c=)))
 BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
@@ -88,6 +102,11 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(if $(V),,@echo "  CC    $<")
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -MMD -MP -c -o $@ $<
 
+$(BUILD)/obj/%.cu.o: %.cu Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  NVCC  $<")
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -c -o $@ $<
+
 # Flags of some, for the compiler and for clang-tidy alike. One file per instruction
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
@@ -98,6 +117,7 @@ $(call flags_of,src/backend/cpu/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(
 $(call flags_of,src/backend/cpu/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) -mavx512bf16 $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
+$(call flags_of,src/backend/cuda/%): EXTRA = $(if $(CUDA),-isystem $(CUDA_TOP)/include)
 $(call flags_of,src/core/sha256): EXTRA = $(CRYPTO_CFLAGS)
 $(call flags_of,src/cli/%) $(call flags_of,src/server/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
 # The tests' own code compiles faster so; what they test has the flags of a release.
@@ -114,7 +134,7 @@ define link
 	$(Q)$(CC) $(SAN) $(LINK_FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_LIBS) $(LIBS)
 endef
 
-$(BUILD)/libvug.a: $(call obj,$(LIB_SRC))
+$(BUILD)/libvug.a: $(call obj,$(LIB_SRC) $(CU_SRC))
 	$(archive)
 $(BUILD)/libapp.a: $(filter-out $(MAIN_OBJ),$(call obj,$(APP_SRC)))
 	$(archive)
@@ -122,7 +142,7 @@ $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 	$(archive)
 
 $(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
-$(BUILD)/libvug.so: $(call obj,$(LIB_SRC))
+$(BUILD)/libvug.so: $(call obj,$(LIB_SRC) $(CU_SRC))
 	$(link)
 $(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a

@@ -2,8 +2,9 @@
 #include "backend/backend.h"
 
 #include "backend/cpu/cpu.h"
+#include "backend/cuda/cuda.h"
 
-static const vug_backend *const backends[] = { &vug_backend_cpu };
+static const vug_backend *const backends[] = { &vug_backend_cpu, &vug_backend_cuda };
 
 size_t vug_backend_count(void)
 {

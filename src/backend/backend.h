@@ -90,6 +90,8 @@ typedef struct {
                                       vug_err *err);
     void (*close)(vug_device *device);
     vug_device_info (*describe)(const vug_device *device); /* NULL describes the machine */
+    /* Bytes that could still be allocated on the device. */
+    uint64_t (*memory_available)(const vug_device *device);
     VUG_MUST_CHECK vug_status (*measure)(vug_device *device, vug_device_limits *out, vug_err *err);
     /* `weight[slot]` for every PARAM of the graphs that will be compiled over them; data NULL: no
      * graph uses the slot. The table is copied, the bytes are borrowed. */

@@ -27,6 +27,17 @@ static bool is_operand(const vug_node *node, char kind)
     return node->op == VUG_OP_INPUT && node->at.input.which == input_of[(int)kind];
 }
 
+bool vug_weight_has_mlx_scales(const vug_weight *w)
+{
+    enum { BLOCK = 32 };
+    const vug_scales *s = &w->scales;
+    if (!s->scale || s->rows != 1)
+        return false;
+    if (w->dtype == VUG_DTYPE_MLX_FP4)
+        return s->dtype == VUG_DTYPE_E8M0 && !s->bias && s->columns == BLOCK;
+    return s->dtype <= VUG_DTYPE_BF16 && s->bias && s->columns % BLOCK == 0;
+}
+
 int64_t vug_graph_step_dim(const vug_graph *g, int64_t symbol)
 {
     for (uint32_t i = 1; i < g->n; i++) {

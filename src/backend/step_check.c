@@ -1,4 +1,6 @@
 /* The checks of a step that do not depend on the device. */
+#include <math.h>
+
 #include "backend/checks.h"
 
 static vug_status check_spans(const vug_limits *limits, const vug_step_in *in, int64_t *tokens,
@@ -75,6 +77,57 @@ vug_status vug_check_step(const vug_graph *graph, const vug_limits *limits, cons
     VUG_TRY(check_spans(limits, in, tokens, err));
     VUG_TRY(check_inputs(graph, in, *tokens, err));
     return check_indices(graph, limits, in, *tokens, err);
+}
+
+/* ---- masks ------------------------------------------------------------------ */
+
+vug_status vug_check_mask_row(const float *add, int64_t keys, int64_t row, int64_t *first,
+                              int64_t *end, vug_err *err)
+{
+    *first = keys;
+    *end = 0;
+    for (int64_t key = 0; key < keys; key++) {
+        if (isnan(add[key]) || add[key] == INFINITY)
+            return VUG_FAIL(err, VUG_ARGUMENT,
+                            "mask: row %lld, column %lld is %g, expected a number or -inf",
+                            (long long)row, (long long)key, (double)add[key]);
+        if (add[key] == -INFINITY)
+            continue;
+        *first = key < *first ? key : *first;
+        *end = key + 1;
+    }
+    if (*end == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "mask: row %lld sees none of its %lld keys",
+                        (long long)row, (long long)keys);
+    return VUG_OK;
+}
+
+vug_status vug_check_mask_columns(const vug_step_in *in, int64_t fixed, int64_t *columns,
+                                  vug_err *err)
+{
+    int64_t most = 0;
+    for (int i = 0; i < in->n_spans; i++) {
+        const int64_t keys = in->span[i].past + in->span[i].n;
+        most = keys > most ? keys : most;
+    }
+    if (fixed > 0 && fixed != most)
+        return VUG_FAIL(err, VUG_ARGUMENT, "a mask has %lld columns, the step has %lld keys",
+                        (long long)fixed, (long long)most);
+    *columns = most;
+    return VUG_OK;
+}
+
+vug_status vug_check_mask(const vug_step_in *in, const float *add, int64_t fixed, vug_err *err)
+{
+    int64_t columns, first, end, row = 0;
+    VUG_TRY(vug_check_mask_columns(in, fixed, &columns, err));
+    for (int i = 0; i < in->n_spans; i++) {
+        const vug_span *span = &in->span[i];
+        for (int64_t t = 0; t < span->n; t++, row++)
+            VUG_TRY(vug_check_mask_row(add + row * columns, span->past + span->n, row, &first, &end,
+                                       err));
+    }
+    return VUG_OK;
 }
 
 /* ---- what follows from a step ----------------------------------------------- */

@@ -97,7 +97,7 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
 }
 
 /* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or
- * what the machine can spare beside the weights, which may not be resident yet, but room for one
+ * what the device can spare beside the weights, which may not be resident yet, but room for one
  * session. */
 static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
 {
@@ -107,7 +107,8 @@ static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
         return plan->cache;
     if (o->kv_memory)
         return o->kv_memory;
-    const uint64_t most = o->memory_limit ? o->memory_limit : vug_memory_available() / 10 * 9;
+    const uint64_t spare = m->backend->memory_available(m->device);
+    const uint64_t most = o->memory_limit ? o->memory_limit : spare / 10 * 9;
     const uint64_t budget = most > others ? most - others : 0;
     return budget > plan->session_cache ? budget : plan->session_cache;
 }

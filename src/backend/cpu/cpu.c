@@ -51,6 +51,12 @@ static vug_device_info describe(const vug_device *device)
     return info;
 }
 
+static uint64_t memory_available(const vug_device *device)
+{
+    (void)device;
+    return vug_memory_available();
+}
+
 static vug_program_sizes sizes(const vug_program *program)
 {
     return program->sizes;
@@ -66,6 +72,7 @@ const vug_backend vug_backend_cpu = {
     .open = open_cpu,
     .close = close_cpu,
     .describe = describe,
+    .memory_available = memory_available,
     .measure = vug_cpu_measure,
     .weights_create = vug_cpu_weights_create,
     .weights_destroy = vug_cpu_weights_destroy,

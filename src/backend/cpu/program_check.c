@@ -5,24 +5,13 @@
 
 #include "quant/matrix.h"
 
-/* MLX formats have separate scales and biases, of one or more whole blocks of a row; MLX_FP4
- * has an exponent for each block. */
-static bool has_mlx_scales(const vug_weight *w)
-{
-    const vug_scales *s = &w->scales;
-    if (!s->scale || s->rows != 1)
-        return false;
-    if (w->dtype == VUG_DTYPE_MLX_FP4)
-        return s->dtype == VUG_DTYPE_E8M0 && !s->bias && s->columns == VUG_CPU_Q8_BLOCK;
-    return s->dtype <= VUG_DTYPE_BF16 && s->bias && s->columns % VUG_CPU_Q8_BLOCK == 0;
-}
-
 static bool is_supported_weight(const vug_cpu_kernels *kernels, const vug_weight *w)
 {
     const vug_codec *codec = vug_codec_of(w->dtype);
     if (!codec->block)
         return codec->decode != NULL;
-    return kernels->block[w->dtype] && (codec->decode ? !w->scales.scale : has_mlx_scales(w));
+    return kernels->block[w->dtype] &&
+           (codec->decode ? !w->scales.scale : vug_weight_has_mlx_scales(w));
 }
 
 static vug_status check_weight(const vug_program *p, const vug_node *node, vug_err *err)

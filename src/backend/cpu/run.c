@@ -97,22 +97,15 @@ static void run_linears(const step_run *r, const vug_cpu_step *step)
                                                        .n = step->n });
 }
 
-/* Sets the mask of a node that has one. A mask has as many columns as the longest sequence of
- * the step has keys. */
+/* Sets the mask of a node that has one. */
 static vug_status init_mask(const step_run *r, const vug_node *node, vug_cpu_attention_mask *mask,
                             vug_err *err)
 {
     if (!vug_node_has_mask(node))
         return VUG_OK;
     const vug_val v = node->in[vug_node_inputs(node) - 1];
-    for (int i = 0; i < r->in->n_spans; i++) {
-        const int64_t keys = r->in->span[i].past + r->in->span[i].n;
-        mask->columns = keys > mask->columns ? keys : mask->columns;
-    }
-    const int64_t columns = vug_graph_at(r->program->graph, v)->shape.dim[1];
-    if (columns > 0 && columns != mask->columns)
-        return VUG_FAIL(err, VUG_ARGUMENT, "a mask has %lld columns, the step has %lld keys",
-                        (long long)columns, (long long)mask->columns);
+    const int64_t fixed = vug_graph_at(r->program->graph, v)->shape.dim[1];
+    VUG_TRY(vug_check_mask_columns(r->in, fixed, &mask->columns, err));
     mask->add = input_at(r, v);
     return vug_cpu_attention_mask_init(mask, r->in->span, r->in->n_spans, r->ws->visible, err);
 }

@@ -1,0 +1,361 @@
+/*
+ * Attention over pages.
+ *
+ * Keys are taken in blocks of 64, which are the pages, and in splits of 256, both cut at absolute
+ * positions. Inside a split the softmax runs over its blocks; then splits are merged in ascending
+ * order. A step of few tokens computes the splits side by side and merges them afterwards, any
+ * other step one after the other: the sums are the same.
+ */
+#include "backend/cuda/kv_elements.h"
+
+enum {
+    ATTENTION_THREADS = 128,
+    HEADS = 4, /* query heads of a block, one for each warp */
+    OCTET = 8, /* threads that compute a score together */
+    KEYS = VUG_KV_PAGE,
+};
+
+/* ---- storing ------------------------------------------------------------------------ */
+
+template <int format> static __global__ void append_kernel(vug_cuda_append_job job)
+{
+    const int64_t t = blockIdx.x, head = blockIdx.y, width = job.cache.width;
+    const int64_t position = job.token ? job.token[t].position : t;
+    const int64_t table = job.token ? job.token[t].table : job.table;
+    uint8_t *page = job.page[table + position / KEYS];
+    if (!page)
+        return; /* a window hides it */
+    const int64_t from = (t * job.cache.heads + head) * width;
+    const kv_part k = kv_part_at(job.cache, page, head, false);
+    const kv_part v = kv_part_at(job.cache, page, head, true);
+    for (int64_t e = threadIdx.x; e < (width + WARP - 1) / WARP * WARP; e += ATTENTION_THREADS) {
+        kv_store<format>(k, position % KEYS, e, e < width ? job.k[from + e] : 0);
+        kv_store<format>(v, position % KEYS, e, e < width ? job.v[from + e] : 0);
+    }
+}
+
+void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job)
+{
+    const dim3 grid((unsigned)job->tokens, (unsigned)job->cache.heads);
+    if (job->tokens == 0)
+        return;
+    switch (job->cache.format) {
+#define X(format, name)                                                                  \
+    case VUG_KV_##format:                                                                \
+        launch(stream, append_kernel<VUG_KV_##format>, grid, ATTENTION_THREADS, *job);   \
+        break;
+        VUG_KV_FORMATS(X)
+#undef X
+    case VUG_KV_COUNT:
+        break;
+    }
+}
+
+/* ---- sums over keys ---------------------------------------------------------------------- */
+
+/* What a thread knows of a running softmax: of each head the maximum of the scores, the sum of
+ * their exponentials, and the thread's columns of the weighted sum of values. */
+template <int columns> struct softmax_sums {
+    float most[HEADS], sum[HEADS], out[HEADS][columns];
+};
+
+template <int columns> static __device__ void sums_init(softmax_sums<columns> &s)
+{
+    for (int h = 0; h < HEADS; h++) {
+        s.most[h] = -INFINITY;
+        s.sum[h] = 0;
+        for (int c = 0; c < columns; c++)
+            s.out[h][c] = 0;
+    }
+}
+
+/* Adds the sums of a later split to those so far. A split that no key was visible in adds
+ * nothing. */
+struct merge_factors {
+    float most, so_far, added;
+};
+static __device__ __forceinline__ merge_factors merge_by(float most, float added)
+{
+    const float m = fmaxf(most, added);
+    return { m, expf(most - m), expf(added - m) };
+}
+
+template <int columns>
+static __device__ void sums_merge(softmax_sums<columns> &to, const softmax_sums<columns> &from)
+{
+    for (int h = 0; h < HEADS; h++) {
+        if (from.most[h] == -INFINITY)
+            continue;
+        const merge_factors by = merge_by(to.most[h], from.most[h]);
+        to.most[h] = by.most;
+        to.sum[h] = fmaf(from.sum[h], by.added, to.sum[h] * by.so_far);
+        for (int c = 0; c < columns; c++)
+            to.out[h][c] = fmaf(from.out[h][c], by.added, to.out[h][c] * by.so_far);
+    }
+}
+
+/* What the threads of a block share. */
+struct attention_shared {
+    float q[HEADS][VUG_CUDA_MAX_HEAD];
+    float score[HEADS][KEYS]; /* then exp(score - most) */
+    float scaled[HEADS];      /* exp(most before - most) */
+    float most[HEADS], sum[HEADS];
+};
+
+/* The query of a block, and the keys that it sees: first .. end - 1. */
+struct attention_query {
+    int64_t token, kv_head, head; /* the first of HEADS query heads */
+    int64_t heads;                /* how many of them exist */
+    int64_t first, end;
+    const float *mask; /* of the query; NULL: none */
+    uint8_t *const *page;
+};
+
+static __device__ attention_query find_query(const vug_cuda_attention_job &job)
+{
+    attention_query q;
+    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + HEADS - 1) / HEADS;
+    const int64_t chunk = blockIdx.y % chunks;
+    q.token = blockIdx.x;
+    q.kv_head = blockIdx.y / chunks;
+    q.head = q.kv_head * per_kv + chunk * HEADS;
+    q.heads = min(per_kv - chunk * HEADS, (int64_t)HEADS);
+    const vug_cuda_token token = job.token[q.token];
+    q.page = job.page + token.table;
+    q.mask = job.mask ? job.mask + q.token * job.mask_columns : NULL;
+    q.end = job.mask ? token.end : token.position + 1;
+    q.first = job.window > 0 && !job.mask ? max(q.end - job.window, (int64_t)0) : 0;
+    return q;
+}
+
+/* The scores of the keys of a page, lo .. hi - 1 of them visible; -inf for the others. Eight
+ * threads compute a score: thread i adds the products of elements 4 i .. 4 i + 3 of each run of
+ * 32, then the threads are added pairwise. */
+template <int format>
+static __device__ void compute_scores(const vug_cuda_attention_job &job, const attention_query &q,
+                                      int64_t block, int lo, int hi, attention_shared &shared)
+{
+    const kv_part keys = kv_part_at(job.cache, q.page[block], q.kv_head, false);
+    const int at = threadIdx.x % OCTET;
+    for (int key = threadIdx.x / OCTET; key < KEYS; key += ATTENTION_THREADS / OCTET) {
+        const bool visible = key >= lo && key < hi;
+        float sum[HEADS] = { 0 }, k[KV_QUAD];
+        for (int64_t e = at * KV_QUAD; visible && e < keys.stride; e += OCTET * KV_QUAD) {
+            kv_quad<format>(keys, key, e, k);
+            for (int h = 0; h < HEADS; h++) {
+                for (int j = 0; j < KV_QUAD; j++)
+                    sum[h] = fmaf(shared.q[h][e + j], k[j], sum[h]);
+            }
+        }
+        for (int h = 0; h < HEADS; h++) {
+            float s = sum[h];
+            for (int d = OCTET / 2; d > 0; d /= 2)
+                s += __shfl_xor_sync(0xffffffffu, s, d);
+            s *= job.scale;
+            if (job.softcap > 0)
+                s = tanhf(s / job.softcap) * job.softcap;
+            if (q.mask && visible)
+                s += q.mask[block * KEYS + key];
+            if (at == 0)
+                shared.score[h][key] = visible ? s : -INFINITY;
+        }
+    }
+}
+
+/* Each warp adds the scores of a block to the sums of its head. */
+static __device__ void add_scores(attention_shared &shared)
+{
+    const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const float a = shared.score[h][lane], b = shared.score[h][lane + WARP];
+    const float before = shared.most[h], most = fmaxf(before, warp_max(fmaxf(a, b)));
+    const bool none = most == -INFINITY;
+    const float pa = none ? 0 : expf(a - most), pb = none ? 0 : expf(b - most);
+    const float scaled = none ? 1 : expf(before - most), sum = warp_sum(pa + pb);
+    shared.score[h][lane] = pa;
+    shared.score[h][lane + WARP] = pb;
+    __syncwarp();
+    if (lane == 0) {
+        shared.most[h] = most;
+        shared.sum[h] = fmaf(shared.sum[h], scaled, sum);
+        shared.scaled[h] = scaled;
+    }
+}
+
+template <int format, int columns>
+static __device__ void add_values(const vug_cuda_attention_job &job, const attention_query &q,
+                                  int64_t block, int lo, int hi, const attention_shared &shared,
+                                  softmax_sums<columns> &s)
+{
+    const kv_part values = kv_part_at(job.cache, q.page[block], q.kv_head, true);
+    for (int c = 0; c < columns; c++) {
+        const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
+        for (int h = 0; h < HEADS; h++)
+            s.out[h][c] *= shared.scaled[h];
+#pragma unroll 4
+        for (int key = lo; e < job.cache.width && key < hi; key++) {
+            const float v = kv_element<format>(values, key, e);
+            for (int h = 0; h < HEADS; h++)
+                s.out[h][c] = fmaf(shared.score[h][key], v, s.out[h][c]);
+        }
+    }
+}
+
+/* The sums over the keys of one split, in every thread. */
+template <int format, int columns>
+static __device__ void sum_split(const vug_cuda_attention_job &job, const attention_query &q,
+                                 int64_t split, attention_shared &shared,
+                                 softmax_sums<columns> &s)
+{
+    const int64_t first = max(q.first, split * VUG_CUDA_SPLIT);
+    const int64_t end = min(q.end, (split + 1) * VUG_CUDA_SPLIT);
+    sums_init(s);
+    if (threadIdx.x < HEADS) {
+        shared.most[threadIdx.x] = -INFINITY;
+        shared.sum[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    for (int64_t block = first / KEYS; block * KEYS < end; block++) {
+        const int lo = (int)max(first - block * KEYS, (int64_t)0);
+        const int hi = (int)min(end - block * KEYS, (int64_t)KEYS);
+        compute_scores<format>(job, q, block, lo, hi, shared);
+        __syncthreads();
+        add_scores(shared);
+        __syncthreads();
+        add_values<format, columns>(job, q, block, lo, hi, shared, s);
+        __syncthreads();
+    }
+    for (int h = 0; h < HEADS; h++) {
+        s.most[h] = shared.most[h];
+        s.sum[h] = shared.sum[h];
+    }
+    __syncthreads();
+}
+
+static __device__ void load_query(const vug_cuda_attention_job &job, const attention_query &q,
+                                  attention_shared &shared)
+{
+    const int64_t width = job.cache.width;
+    for (int h = 0; h < HEADS; h++) {
+        const float *x = job.q + (q.token * job.heads + q.head + h) * width;
+        for (int64_t e = threadIdx.x; e < job.cache.stride; e += ATTENTION_THREADS)
+            shared.q[h][e] = h < q.heads && e < width ? x[e] : 0;
+    }
+    __syncthreads();
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+/* One block for HEADS heads of a token: all its splits, one after the other. */
+template <int format, int columns>
+static __global__ void attention_kernel(vug_cuda_attention_job job)
+{
+    __shared__ attention_shared shared;
+    const attention_query q = find_query(job);
+    const int64_t width = job.cache.width;
+    load_query(job, q, shared);
+    softmax_sums<columns> all, s;
+    sums_init(all);
+    for (int64_t split = q.first / VUG_CUDA_SPLIT; split * VUG_CUDA_SPLIT < q.end; split++) {
+        sum_split<format, columns>(job, q, split, shared, s);
+        sums_merge(all, s);
+    }
+    for (int h = 0; h < q.heads; h++) {
+        float *out = job.out + (q.token * job.heads + q.head + h) * width;
+        for (int c = 0; c < columns; c++) {
+            const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
+            if (e < width)
+                out[e] = all.out[h][c] / all.sum[h];
+        }
+    }
+}
+
+static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job, int64_t split,
+                                                    int64_t token, int64_t head)
+{
+    return job.partial +
+           ((split * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
+}
+
+/* One block for HEADS heads of a token and one split, counted from the first that it sees. */
+template <int format, int columns> static __global__ void split_kernel(vug_cuda_attention_job job)
+{
+    __shared__ attention_shared shared;
+    const attention_query q = find_query(job);
+    const int64_t width = job.cache.width, split = q.first / VUG_CUDA_SPLIT + blockIdx.z;
+    softmax_sums<columns> s;
+    load_query(job, q, shared);
+    sum_split<format, columns>(job, q, split, shared, s);
+    for (int h = 0; h < q.heads; h++) {
+        float *out = partial_at(job, blockIdx.z, q.token, q.head + h);
+        for (int c = 0; c < columns; c++) {
+            const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
+            if (e < width)
+                out[e] = s.out[h][c];
+        }
+        if (threadIdx.x == 0) {
+            out[width] = s.most[h];
+            out[width + 1] = s.sum[h];
+        }
+    }
+}
+
+/* One block for a head of a token: merges its splits. */
+static __global__ void merge_kernel(vug_cuda_attention_job job)
+{
+    const int64_t width = job.cache.width;
+    float *out = job.out + ((int64_t)blockIdx.x * job.heads + blockIdx.y) * width;
+    for (int64_t e = threadIdx.x; e < width; e += ATTENTION_THREADS) {
+        float most = -INFINITY, sum = 0, value = 0;
+        for (int split = 0; split < job.splits; split++) {
+            const float *from = partial_at(job, split, blockIdx.x, blockIdx.y);
+            if (from[width] == -INFINITY)
+                continue;
+            const merge_factors by = merge_by(most, from[width]);
+            most = by.most;
+            sum = fmaf(from[width + 1], by.added, sum * by.so_far);
+            value = fmaf(from[e], by.added, value * by.so_far);
+        }
+        out[e] = value / sum;
+    }
+}
+
+template <int format, int columns>
+static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + HEADS - 1) / HEADS;
+    const unsigned tokens = (unsigned)job->tokens, y = (unsigned)(job->cache.heads * chunks);
+    if (job->splits <= 1) {
+        launch(stream, attention_kernel<format, columns>, dim3(tokens, y), ATTENTION_THREADS, *job);
+        return;
+    }
+    launch(stream, split_kernel<format, columns>, dim3(tokens, y, (unsigned)job->splits),
+           ATTENTION_THREADS, *job);
+    launch(stream, merge_kernel, dim3(tokens, (unsigned)job->heads), ATTENTION_THREADS, *job);
+}
+
+template <int format> static void choose_columns(cudaStream_t stream,
+                                                 const vug_cuda_attention_job *job)
+{
+    if (job->cache.width <= ATTENTION_THREADS)
+        launch_attention<format, 1>(stream, job);
+    else if (job->cache.width <= 2 * ATTENTION_THREADS)
+        launch_attention<format, 2>(stream, job);
+    else
+        launch_attention<format, VUG_CUDA_MAX_HEAD / ATTENTION_THREADS>(stream, job);
+}
+
+void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->tokens == 0)
+        return;
+    switch (job->cache.format) {
+#define X(format, name)                          \
+    case VUG_KV_##format:                        \
+        choose_columns<VUG_KV_##format>(stream, job); \
+        break;
+        VUG_KV_FORMATS(X)
+#undef X
+    case VUG_KV_COUNT:
+        break;
+    }
+}

@@ -1,0 +1,216 @@
+/* The device: opening, describing, measuring, and the vtable. Only the first GPU is used. */
+#include <stdio.h>
+
+#include "backend/cuda/internal.h"
+
+enum { ALIGN = 256 };
+
+vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err)
+{
+    if (result == cudaSuccess)
+        return VUG_OK;
+    const vug_status code = result == cudaErrorMemoryAllocation ? VUG_NOMEM : VUG_UNSUPPORTED;
+    return VUG_FAIL(err, code, "cuda: %s failed: %s", what, cudaGetErrorString(result));
+}
+
+vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out, vug_err *err)
+{
+    *out = NULL;
+    if (bytes == 0)
+        return VUG_OK;
+    const cudaError_t result = cudaMalloc(out, bytes);
+    if (result == cudaSuccess)
+        return VUG_OK;
+    size_t available = 0, total = 0;
+    (void)cudaGetLastError(); /* a failed allocation is no failure of later calls */
+    (void)cudaMemGetInfo(&available, &total);
+    return VUG_FAIL(err, VUG_NOMEM, "cuda: %s needs %.1f MB, the device has %.1f MB left: %s", what,
+                    (double)bytes / 1e6, (double)available / 1e6, cudaGetErrorString(result));
+}
+
+bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at)
+{
+    *at = *end;
+    return vug_add_size(bytes, ALIGN - 1, &bytes) &&
+           vug_add_size(*at, bytes / ALIGN * ALIGN, end);
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+/* Why there is no device; NULL: there is one. */
+static const char *find_reason(void)
+{
+    int n = 0;
+    const cudaError_t result = cudaGetDeviceCount(&n);
+    if (result != cudaSuccess) {
+        (void)cudaGetLastError();
+        return cudaGetErrorString(result);
+    }
+    return n > 0 ? NULL : "no NVIDIA GPU was found";
+}
+
+/* Pages are allocated in the order of the stream, and freed ones are kept for others. */
+static vug_status open_stream(vug_cuda_device *device, vug_err *err)
+{
+    cudaMemPool_t pool;
+    uint64_t keep = UINT64_MAX;
+    VUG_TRY(vug_cuda_check(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking),
+                           "creating a stream", err));
+    VUG_TRY(vug_cuda_check(cudaDeviceGetDefaultMemPool(&pool, 0), "finding the memory pool", err));
+    return vug_cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+                          "setting up the memory pool", err);
+}
+
+static void close_cuda(vug_device *opened)
+{
+    vug_cuda_device *device = (vug_cuda_device *)(void *)opened;
+    if (!device)
+        return;
+    if (device->stream)
+        (void)cudaStreamDestroy(device->stream);
+    vug_free(device);
+}
+
+static vug_status open_cuda(const vug_device_options *options, vug_device **out, vug_err *err)
+{
+    (void)options;
+    const char *reason = find_reason();
+    struct cudaDeviceProp properties;
+    if (reason)
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "cuda: %s", reason);
+    VUG_TRY(vug_cuda_check(cudaGetDeviceProperties(&properties, 0), "asking for the device", err));
+    vug_cuda_device *device = vug_alloc_zero(1, sizeof(*device));
+    if (!device)
+        return VUG_FAIL_NOMEM(err, "the device", sizeof(*device));
+    device->processors = properties.multiProcessorCount;
+    device->memory = properties.totalGlobalMem;
+    const vug_status st = open_stream(device, err);
+    if (st != VUG_OK) {
+        close_cuda((vug_device *)(void *)device);
+        return st;
+    }
+    *out = (vug_device *)(void *)device;
+    return VUG_OK;
+}
+
+static vug_device_info describe(const vug_device *device)
+{
+    (void)device;
+    struct cudaDeviceProp properties;
+    vug_device_info info = { .name = "cuda", .description = "NVIDIA GPUs", .reason = "" };
+    const char *reason = find_reason();
+    if (!reason && cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
+        reason = "the GPU does not answer";
+    if (reason) {
+        info.reason = reason;
+        return info;
+    }
+    info.available = true;
+    info.memory = properties.totalGlobalMem;
+    (void)snprintf(info.description, sizeof(info.description), "%.80s, compute capability %d.%d",
+                   properties.name, properties.major, properties.minor);
+    return info;
+}
+
+static uint64_t memory_available(const vug_device *device)
+{
+    (void)device;
+    size_t available = 0, total = 0;
+    return cudaMemGetInfo(&available, &total) == cudaSuccess ? available : 0;
+}
+
+/* ---- measuring ------------------------------------------------------------------------- */
+
+enum { PROBES = 7, READ_BYTES = 1 << 30 };
+
+typedef struct {
+    cudaStream_t stream;
+    cudaEvent_t start, end;
+    uint8_t *bytes; /* [READ_BYTES], then a float that nothing reads */
+} probe_state;
+
+/* The shortest of several runs counts: other programs can only make it longer. */
+static vug_status run_probe(const probe_state *p, bool read, double *per_second, vug_err *err)
+{
+    float *sink = (float *)(void *)(p->bytes + READ_BYTES);
+    *per_second = 0;
+    for (int i = 0; i < PROBES; i++) {
+        double work = READ_BYTES;
+        float milliseconds = 0;
+        (void)cudaEventRecord(p->start, p->stream);
+        if (read)
+            vug_cuda_probe_read(p->stream, p->bytes, READ_BYTES, sink);
+        else
+            work = vug_cuda_probe_fma(p->stream, sink);
+        (void)cudaEventRecord(p->end, p->stream);
+        VUG_TRY(vug_cuda_check(cudaStreamSynchronize(p->stream), "measuring", err));
+        VUG_TRY(vug_cuda_check(cudaEventElapsedTime(&milliseconds, p->start, p->end), "measuring",
+                               err));
+        const double rate = milliseconds > 0 ? work / ((double)milliseconds / 1e3) : 0;
+        *per_second = rate > *per_second ? rate : *per_second;
+    }
+    return VUG_OK;
+}
+
+static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *err)
+{
+    const vug_cuda_device *device = (const vug_cuda_device *)(const void *)opened;
+    probe_state p = { .stream = device->stream };
+    void *bytes;
+    VUG_TRY(vug_cuda_alloc(READ_BYTES + ALIGN, "measuring the memory", &bytes, err));
+    p.bytes = bytes;
+    vug_status st = vug_cuda_check(cudaEventCreate(&p.start), "creating an event", err);
+    if (st == VUG_OK)
+        st = vug_cuda_check(cudaEventCreate(&p.end), "creating an event", err);
+    if (st == VUG_OK)
+        st = vug_cuda_check(cudaMemsetAsync(p.bytes, 1, READ_BYTES, p.stream), "measuring", err);
+    if (st == VUG_OK)
+        st = run_probe(&p, true, &out->read_bytes_per_s, err);
+    if (st == VUG_OK)
+        st = run_probe(&p, false, &out->f32_flop_per_s, err);
+    if (p.start)
+        (void)cudaEventDestroy(p.start);
+    if (p.end)
+        (void)cudaEventDestroy(p.end);
+    (void)cudaFree(p.bytes);
+    return st;
+}
+
+/* ---- the vtable --------------------------------------------------------------------------- */
+
+static vug_program_sizes sizes(const vug_program *program)
+{
+    return ((const vug_cuda_program *)(const void *)program)->sizes;
+}
+
+static const vug_kv_layout *kv_layout(const vug_program *program)
+{
+    return &((const vug_cuda_program *)(const void *)program)->kv_layout;
+}
+
+const vug_backend vug_backend_cuda = {
+    .name = "cuda",
+    .open = open_cuda,
+    .close = close_cuda,
+    .describe = describe,
+    .memory_available = memory_available,
+    .measure = measure,
+    .weights_create = vug_cuda_weights_create,
+    .weights_destroy = vug_cuda_weights_destroy,
+    .weights_bytes = vug_cuda_weights_bytes,
+    .compile = vug_cuda_compile,
+    .release = vug_cuda_release,
+    .sizes = sizes,
+    .kv_layout = kv_layout,
+    .kv_page_bytes = vug_cuda_kv_page_bytes,
+    .kv_create = vug_cuda_kv_create,
+    .kv_destroy = vug_cuda_kv_destroy,
+    .kv_commit = vug_cuda_kv_commit,
+    .kv_discard = vug_cuda_kv_discard,
+    .kv_copy = vug_cuda_kv_copy,
+    .kv_read = vug_cuda_kv_read,
+    .kv_write = vug_cuda_kv_write,
+    .workspace_create = vug_cuda_workspace_create,
+    .workspace_destroy = vug_cuda_workspace_destroy,
+    .run = vug_cuda_run,
+};

@@ -1,0 +1,45 @@
+#ifndef VUG_BACKEND_CUDA_DEVICE_CODE_H
+#define VUG_BACKEND_CUDA_DEVICE_CODE_H
+
+/* What the .cu files share. They are compiled without contraction: a product and a sum are fused
+ * only where the source says fmaf. */
+
+#include <cuda_runtime.h>
+
+#include "backend/cuda/kernels.h"
+
+enum { WARP = 32 };
+
+/* A launch that fails is found by the caller's cudaGetLastError. */
+template <typename... P, typename... A>
+static void launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigned threads,
+                   A... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+static inline unsigned blocks_for(int64_t n, int64_t per_block)
+{
+    return (unsigned)((n + per_block - 1) / per_block);
+}
+
+/* The sum over the lanes of a warp, the same in each lane. */
+static __device__ __forceinline__ float warp_sum(float x)
+{
+    for (int d = WARP / 2; d > 0; d /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, d);
+    return x;
+}
+
+static __device__ __forceinline__ float warp_max(float x)
+{
+    for (int d = WARP / 2; d > 0; d /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, d));
+    return x;
+}
+
+#endif

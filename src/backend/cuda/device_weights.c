@@ -1,0 +1,152 @@
+/* The weights on the device: one block of memory, filled once. Matrices keep the bytes of the
+ * checkpoint; weights of one row are stored in F32, which is what norms and biases read. */
+#include "backend/cuda/internal.h"
+
+#include "quant/matrix.h"
+
+/* The bytes of a weight's scales, or of its biases. */
+static uint64_t scale_bytes(const vug_weight *w)
+{
+    const vug_scales *s = &w->scales;
+    const int64_t rows = (w->rows + s->rows - 1) / s->rows;
+    return (uint64_t)(rows * s->stride) * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+}
+
+static bool is_decoded(const vug_weight *w)
+{
+    const vug_codec *codec = vug_codec_of(w->dtype);
+    return w->rows == 1 && (codec->decode || (codec->block && w->scales.scale));
+}
+
+static uint64_t data_bytes(const vug_weight *w)
+{
+    const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : w->dtype;
+    return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
+}
+
+/* Where the parts of each weight will lie: as addresses in a block that begins at 0. */
+static vug_status place_weights(vug_cuda_weights *w, vug_err *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const vug_weight *from = &w->weight[i];
+        const bool scaled = from->scales.scale && !is_decoded(from);
+        uint64_t data = 0, scale = 0, bias = 0;
+        if (!from->data)
+            continue;
+        if (!vug_cuda_add_part(data_bytes(from), &w->bytes, &data) ||
+            (scaled && !vug_cuda_add_part(scale_bytes(from), &w->bytes, &scale)) ||
+            (scaled && from->scales.bias &&
+             !vug_cuda_add_part(scale_bytes(from), &w->bytes, &bias)))
+            return VUG_FAIL(err, VUG_LIMIT, "cuda: the weights are too large");
+        vug_matrix *m = &w->matrix[i];
+        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : from->dtype;
+        m->columns = from->columns;
+        m->data = (const uint8_t *)(uintptr_t)data;
+        if (!scaled)
+            continue;
+        m->scales = from->scales;
+        m->scales.scale = (const uint8_t *)(uintptr_t)scale;
+        m->scales.bias = from->scales.bias ? (const uint8_t *)(uintptr_t)bias : NULL;
+    }
+    return VUG_OK;
+}
+
+/* Copies to `*at`, an address in a block that begins at 0, and makes it one in the block. */
+static vug_status copy_part(const vug_cuda_weights *w, const uint8_t **at, const uint8_t *from,
+                            uint64_t bytes, vug_err *err)
+{
+    uint8_t *to = w->block + (uintptr_t)*at;
+    *at = to;
+    return vug_cuda_check(
+            cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, w->device->stream),
+            "copying weights", err);
+}
+
+static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err)
+{
+    const vug_weight *from = &w->weight[i];
+    float *row = vug_alloc((size_t)from->columns, sizeof(*row));
+    if (!row)
+        return VUG_FAIL_NOMEM(err, "a weight vector", (uint64_t)from->columns * sizeof(*row));
+    vug_matrix_decode(&(vug_matrix){ .dtype = from->dtype,
+                                     .data = from->data,
+                                     .columns = from->columns,
+                                     .scales = from->scales },
+                      0, row);
+    vug_status st = copy_part(w, &w->matrix[i].data, (const uint8_t *)row, data_bytes(from), err);
+    /* The copy may still read the row. */
+    if (st == VUG_OK)
+        st = vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
+    vug_free(row);
+    return st;
+}
+
+static vug_status copy_weights(const vug_cuda_weights *w, vug_err *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const vug_weight *from = &w->weight[i];
+        vug_matrix *m = &w->matrix[i];
+        if (!from->data)
+            continue;
+        if (is_decoded(from)) {
+            VUG_TRY(copy_decoded(w, i, err));
+            continue;
+        }
+        VUG_TRY(copy_part(w, &m->data, from->data, data_bytes(from), err));
+        if (from->scales.scale)
+            VUG_TRY(copy_part(w, &m->scales.scale, from->scales.scale, scale_bytes(from), err));
+        if (from->scales.scale && from->scales.bias)
+            VUG_TRY(copy_part(w, &m->scales.bias, from->scales.bias, scale_bytes(from), err));
+    }
+    return vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
+}
+
+static vug_status fill_weights(vug_cuda_weights *w, vug_err *err)
+{
+    void *block;
+    VUG_TRY(place_weights(w, err));
+    VUG_TRY(vug_cuda_alloc(w->bytes, "the model's weights", &block, err));
+    w->block = block;
+    return copy_weights(w, err);
+}
+
+vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight, size_t n,
+                                   vug_device_weights **out, vug_err *err)
+{
+    vug_cuda_weights *w = vug_alloc_zero(1, sizeof(*w));
+    if (!w)
+        return VUG_FAIL_NOMEM(err, "the device's weights", sizeof(*w));
+    vug_device_weights *made = (vug_device_weights *)(void *)w;
+    w->device = (vug_cuda_device *)(void *)device;
+    w->n = n;
+    w->weight = vug_arena_alloc(&w->arena, n, sizeof(*w->weight));
+    w->matrix = vug_arena_alloc(&w->arena, n, sizeof(*w->matrix));
+    vug_status st = VUG_OK;
+    if (!w->weight || !w->matrix)
+        st = VUG_FAIL_NOMEM(err, "the device's weights", n * sizeof(*w->matrix));
+    if (st == VUG_OK && n > 0)
+        memcpy(w->weight, weight, n * sizeof(*weight));
+    if (st == VUG_OK)
+        st = fill_weights(w, err);
+    if (st != VUG_OK) {
+        vug_cuda_weights_destroy(made);
+        return st;
+    }
+    *out = made;
+    return VUG_OK;
+}
+
+void vug_cuda_weights_destroy(vug_device_weights *weights)
+{
+    vug_cuda_weights *w = (vug_cuda_weights *)(void *)weights;
+    if (!w)
+        return;
+    (void)cudaFree(w->block);
+    vug_arena_release(&w->arena);
+    vug_free(w);
+}
+
+uint64_t vug_cuda_weights_bytes(const vug_device_weights *weights)
+{
+    return ((const vug_cuda_weights *)(const void *)weights)->bytes;
+}

@@ -1,0 +1,164 @@
+#ifndef VUG_BACKEND_CUDA_INTERNAL_H
+#define VUG_BACKEND_CUDA_INTERNAL_H
+
+/*
+ * What the files of the CUDA backend share. The vtable's objects are these types; vug_device * and
+ * so on are only their names outside of this folder.
+ *
+ * A step runs on one stream: its inputs are copied to the device in one piece, every node launches
+ * its kernels, the outputs are copied back, and the step waits for the stream.
+ */
+
+#include "backend/checks.h"
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/kernels.h"
+
+/* ---- device.c -------------------------------------------------------------------- */
+
+typedef struct {
+    cudaStream_t stream;
+    int processors; /* multiprocessors */
+    uint64_t memory;
+    char name[96];
+} vug_cuda_device;
+
+/* VUG_OK, or a failure that says what could not be done, and why. */
+VUG_MUST_CHECK vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err);
+VUG_MUST_CHECK vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out,
+                                         vug_err *err);
+/* Places `bytes` at the end of a block of `*end` bytes, aligned to 256; false on overflow. */
+bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at);
+
+/* ---- device_weights.c ------------------------------------------------------------ */
+
+typedef struct {
+    vug_cuda_device *device;
+    vug_weight *weight; /* [n] as they were given, for checks */
+    vug_matrix *matrix; /* [n] on the device; a weight of one row is stored in F32 */
+    size_t n;
+    uint8_t *block; /* all of them */
+    uint64_t bytes;
+    vug_arena arena;
+} vug_cuda_weights;
+
+VUG_MUST_CHECK vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight,
+                                                  size_t n, vug_device_weights **out, vug_err *err);
+void vug_cuda_weights_destroy(vug_device_weights *weights);
+uint64_t vug_cuda_weights_bytes(const vug_device_weights *weights);
+
+/* ---- kv_memory.c ----------------------------------------------------------------- */
+
+/* The pages of each group; page i is page[i - 1], NULL while it has no memory. */
+typedef struct {
+    cudaStream_t stream;
+    struct {
+        uint8_t **page;
+        uint64_t page_bytes;
+        uint32_t pages;
+    } group[VUG_KV_MAX_GROUPS];
+    int n_groups;
+} vug_cuda_kv;
+
+/* The cache of layer `index` of a group; false when the sizes overflow. */
+bool vug_cuda_kv_cache_init(vug_cuda_kv_cache *cache, const vug_kv_group *group, int index,
+                            vug_kv_format format);
+uint64_t vug_cuda_kv_page_bytes(const vug_device *device, const vug_kv_layout *layout, int group);
+VUG_MUST_CHECK vug_status vug_cuda_kv_create(vug_device *device, const vug_kv_layout *layout,
+                                             const uint32_t *pages, vug_kv **out, vug_err *err);
+void vug_cuda_kv_destroy(vug_kv *kv);
+VUG_MUST_CHECK vug_status vug_cuda_kv_commit(vug_kv *kv, int group, vug_page page, vug_err *err);
+void vug_cuda_kv_discard(vug_kv *kv, int group, vug_page page);
+void vug_cuda_kv_copy(vug_kv *kv, int group, vug_page to, vug_page from);
+void vug_cuda_kv_read(const vug_kv *kv, int group, vug_page page, uint8_t *bytes);
+void vug_cuda_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *bytes);
+
+/* ---- program.c ------------------------------------------------------------------- */
+
+typedef struct {
+    vug_cuda_device *device;
+    const vug_cuda_weights *weights;
+    const vug_graph *graph; /* borrowed, as the plan */
+    const vug_plan *plan;
+    vug_limits limits;
+    int64_t token_dim;
+    vug_kv_layout kv_layout;
+    vug_cuda_kv_cache *cache; /* [n_layers]; heads 0: the layer has no cache of its own */
+    const uint8_t **constant; /* [nodes] on the device: the frequencies of a table of rotations,
+                                  or the addresses of an EXPERTS node's weights, 9 for each expert:
+                                  data, scales, biases of gate, then up, then down */
+    uint8_t *constants;       /* all of them */
+    uint64_t scratch_bytes;   /* of a step, beside the planned values */
+    uint64_t output_bytes;    /* of all outputs */
+    vug_program_sizes sizes;
+    vug_arena arena;
+} vug_cuda_program;
+
+/* Parts of attention that are computed side by side. */
+int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t tokens,
+                        int64_t positions);
+
+VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
+                                           const vug_plan *plan, const vug_limits *limits,
+                                           vug_program **out, vug_err *err);
+void vug_cuda_release(vug_program *program);
+
+/* ---- step_inputs.c ----------------------------------------------------------------- */
+
+/* Memory that grows when a step needs more than any step before. */
+typedef struct {
+    uint8_t *host; /* pinned; NULL in a buffer without it */
+    uint8_t *device;
+    uint64_t bytes;
+} vug_cuda_buffer;
+
+void vug_cuda_buffer_release(vug_cuda_buffer *buffer);
+
+/* The inputs of a step, on the device. */
+typedef struct {
+    const int32_t *token, *position, *row;   /* [T], [T], [R] */
+    const vug_cuda_token *query;             /* [T] */
+    const vug_cuda_token *row_query;         /* [R] */
+    uint8_t *const *page[VUG_KV_MAX_GROUPS]; /* of all sequences, one after the other */
+    int64_t keys;                            /* the most positions of a sequence */
+} vug_cuda_step_inputs;
+
+/* ---- run.c ------------------------------------------------------------------------- */
+
+typedef struct {
+    const vug_cuda_program *program;
+    uint8_t *block; /* the planned values, then scratch */
+    uint8_t *scratch;
+    uint8_t *outputs; /* pinned */
+    vug_cuda_buffer inputs;
+    vug_cuda_buffer *data; /* [data inputs of the graph] */
+    int n_data;
+    vug_arena arena;
+} vug_cuda_workspace;
+
+/* Copies the inputs of a step to the device. */
+VUG_MUST_CHECK vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in,
+                                          int64_t tokens, vug_cuda_step_inputs *out, vug_err *err);
+/* The elements of a value of a step. */
+int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int64_t tokens);
+
+/* What the launches of a step need. */
+typedef struct {
+    const vug_cuda_program *program;
+    const vug_cuda_workspace *ws;
+    const vug_step_in *in;
+    vug_cuda_step_inputs inputs;
+    int64_t tokens;
+} vug_cuda_step;
+
+/* Whether there are kernels for an operation, or none are needed (launch.c). */
+bool vug_cuda_has_launch(vug_op op);
+/* Launches the kernels of node `id` (launch.c). */
+void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
+
+VUG_MUST_CHECK vug_status vug_cuda_workspace_create(const vug_program *program, vug_workspace **out,
+                                                    vug_err *err);
+void vug_cuda_workspace_destroy(vug_workspace *workspace);
+VUG_MUST_CHECK vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace,
+                                       const vug_step_in *in, const float **output, vug_err *err);
+
+#endif

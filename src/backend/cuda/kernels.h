@@ -1,0 +1,175 @@
+#ifndef VUG_BACKEND_CUDA_KERNELS_H
+#define VUG_BACKEND_CUDA_KERNELS_H
+
+/*
+ * The kernels, for C: every function launches one on a stream and returns; the caller asks CUDA
+ * about errors at the end of a step. All addresses are the device's. Values are F32.
+ *
+ * A row of a result depends, to the bit, on its own inputs alone: how sums are ordered follows
+ * from the shapes of weights and from absolute positions (docs/arithmetic.md).
+ */
+
+#include <cuda_runtime_api.h>
+
+#include "ir/ir.h"
+#include "ir/kv_layout.h"
+#include "ir/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- linear.cu ---------------------------------------------------------------- */
+
+/* y [rows,out] = x [rows,in] w^T. */
+typedef struct {
+    vug_matrix w;      /* [out,in] */
+    int64_t row_bytes; /* of w, here and below */
+    const float *x;
+    float *y;
+    int64_t rows, out;
+} vug_cuda_linear_job;
+
+/* Whether the kernels read weights of this format. */
+bool vug_cuda_reads_format(vug_dtype dtype);
+void vug_cuda_linear(cudaStream_t stream, const vug_cuda_linear_job *job);
+
+/* The same with the weights of the expert that a route names: row r of y is expert
+ * route[r / k][r % k] of x's row r / rows_per_x. All experts have the format of `w`. */
+typedef struct {
+    vug_matrix w; /* of the first expert */
+    int64_t row_bytes;
+    const uint8_t *const *data; /* [3 experts] the addresses of data, scales and biases of each */
+    const float *route;         /* [rows / k, 2 k] */
+    const float *x;
+    float *y; /* [rows,out] */
+    int64_t rows, out;
+    int experts, k, rows_per_x;
+} vug_cuda_expert_job;
+void vug_cuda_expert_linear(cudaStream_t stream, const vug_cuda_expert_job *job);
+
+/* out [rows,columns of the table] = rows `index` of the table times `by`. */
+typedef struct {
+    vug_matrix table;
+    int64_t row_bytes;
+    const int32_t *index;
+    float *out;
+    int64_t rows;
+    float by;
+} vug_cuda_embed_job;
+void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
+
+/* ---- row_ops.cu --------------------------------------------------------------- */
+
+/* RMS_NORM, UNIT_NORM, ADD_NORM and NORM_ROPE: rows of `width`, one for each head if there are
+ * heads. */
+typedef struct {
+    const float *x;     /* what is normalised */
+    const float *w;     /* [width]; NULL: none */
+    const float *add;   /* rows that are added to the result; NULL: none */
+    const float *table; /* of a rotation [rows / heads, dims]; NULL: none */
+    float *out;
+    int64_t rows, width, heads, dims;
+    float eps, bias; /* bias is added to w */
+} vug_cuda_norm_job;
+void vug_cuda_norm(cudaStream_t stream, const vug_cuda_norm_job *job);
+
+/* Any operation of class ELEMENTWISE, and BIAS and SCALE_BY, whose vector is `b`. */
+typedef struct {
+    vug_op op;
+    const float *a, *b;
+    float *out;
+    int64_t n, width; /* elements; of a row */
+    float by;
+} vug_cuda_element_job;
+void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job);
+
+/* out [rows,dims] */
+void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
+                         const vug_attr_table *at, float *out);
+/* x, out [rows,heads,width] */
+void vug_cuda_rope(cudaStream_t stream, const vug_cuda_norm_job *job);
+/* Rows of `width`; index NULL: row `stride` r + `first`. */
+typedef struct {
+    const float *x;
+    const int32_t *index;
+    float *out;
+    int64_t rows, width, stride, first;
+} vug_cuda_gather_job;
+void vug_cuda_gather(cudaStream_t stream, const vug_cuda_gather_job *job);
+void vug_cuda_deinterleave(cudaStream_t stream, const float *x, int64_t rows, int64_t width,
+                           float *out);
+/* logits [rows,n] -> out [rows,2 count] */
+void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int64_t n,
+                     const vug_attr_router *at, float *out);
+/* route, out [rows,2 k]; w [experts] */
+void vug_cuda_route_scale(cudaStream_t stream, const float *route, const float *w, int64_t rows,
+                          int k, float *out);
+/* out [rows,width]: the sum over j < k of y [rows,k,width] times the route's weights. */
+void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *route, int64_t rows,
+                          int64_t width, int k, float *out);
+
+/* ---- attention.cu --------------------------------------------------------------- */
+
+/* A query token of a step. */
+typedef struct {
+    int32_t table;    /* where the sequence's pages begin in the list of a group's pages */
+    int32_t position; /* its own */
+    int32_t end;      /* positions of its sequence after this step */
+} vug_cuda_token;
+
+/* Keys and values of a layer in a page: each head has the keys of 64 positions, then the values.
+ * A position has `stride` elements, of which those from `width` on are zero, and in Q8 a scale for
+ * each 32 of them, all scales of the 64 positions after their elements. */
+typedef struct {
+    vug_kv_format format;
+    int64_t heads, width, stride;
+    int64_t part_bytes; /* of the keys, or the values, of a head */
+    uint64_t offset;    /* of the layer in a page */
+} vug_cuda_kv_cache;
+
+/* Stores k, v [tokens,K,E] where `token` says, or, if that is NULL, at positions 0, 1, .. of the
+ * sequence whose pages begin at `table`. */
+typedef struct {
+    vug_cuda_kv_cache cache;
+    uint8_t *const *page; /* the pages of the group that the step's sequences use */
+    const vug_cuda_token *token;
+    const float *k, *v;
+    int64_t tokens, table;
+} vug_cuda_append_job;
+void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job);
+
+/* q, out [tokens,heads,E] over the cache. */
+typedef struct {
+    vug_cuda_kv_cache cache;
+    uint8_t *const *page;
+    const vug_cuda_token *token;
+    const float *q;
+    float *out;
+    float *partial;    /* [splits,tokens,heads,E + 2]; used if splits > 1 */
+    const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
+    int64_t mask_columns;
+    int64_t tokens, heads;
+    int64_t window; /* 0: full */
+    int splits;     /* at least the parts of VUG_CUDA_SPLIT positions that a token sees, or 1 */
+    float scale, softcap;
+} vug_cuda_attention_job;
+
+enum {
+    VUG_CUDA_SPLIT = 4 * VUG_KV_PAGE, /* positions whose sums are taken together */
+    VUG_CUDA_MAX_HEAD = 512,          /* widest head */
+};
+void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
+
+/* ---- probes.cu ------------------------------------------------------------------ */
+
+/* Reads `n` bytes, a multiple of 16. */
+void vug_cuda_probe_read(cudaStream_t stream, const void *bytes, int64_t n, float *sink);
+/* Returns the number of floating-point operations. */
+double vug_cuda_probe_fma(cudaStream_t stream, float *sink);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

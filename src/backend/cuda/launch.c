@@ -1,0 +1,349 @@
+/* From a node of the graph to the launch of its kernels. */
+#include "backend/cuda/internal.h"
+
+/* ---- addresses ------------------------------------------------------------------------ */
+
+static const vug_node *node_at(const vug_cuda_step *s, vug_val v)
+{
+    return vug_graph_at(s->program->graph, v);
+}
+
+static float *value_at(const vug_cuda_step *s, vug_val v)
+{
+    return (float *)(void *)(s->ws->block + s->program->plan->offset[v.id]);
+}
+
+/* A computed value, or data of the step. */
+static const float *input_at(const vug_cuda_step *s, vug_val v)
+{
+    const vug_node *node = node_at(s, v);
+    return node->op == VUG_OP_INPUT
+                   ? (const float *)(const void *)s->ws->data[node->at.input.index].device
+                   : value_at(s, v);
+}
+
+static const vug_matrix *matrix_at(const vug_cuda_step *s, vug_val v)
+{
+    return &s->program->weights->matrix[node_at(s, v)->at.param.slot];
+}
+
+/* A weight vector is stored in F32. */
+static const float *vector_at(const vug_cuda_step *s, vug_val v)
+{
+    return (const float *)(const void *)matrix_at(s, v)->data;
+}
+
+static int64_t last_dim(const vug_node *node)
+{
+    return node->shape.dim[node->shape.rank - 1];
+}
+
+/* Rows of the last dimension. */
+static int64_t rows_of(const vug_cuda_step *s, const vug_node *node)
+{
+    return vug_cuda_elements_of(&node->shape, s->in, s->tokens) / last_dim(node);
+}
+
+static cudaStream_t stream_of(const vug_cuda_step *s)
+{
+    return s->program->device->stream;
+}
+
+/* ---- products ---------------------------------------------------------------------------- */
+
+static void launch_linear(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_matrix *w = matrix_at(s, node->in[1]);
+    const vug_cuda_linear_job job = { .w = *w,
+                                      .row_bytes = vug_dtype_row(w->dtype, w->columns),
+                                      .x = input_at(s, node->in[0]),
+                                      .y = value_at(s, (vug_val){ id }),
+                                      .rows = rows_of(s, node),
+                                      .out = last_dim(node) };
+    if (job.rows > 0)
+        vug_cuda_linear(stream_of(s), &job);
+}
+
+static void launch_embed(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_matrix *table = matrix_at(s, node->in[0]);
+    const vug_cuda_embed_job job = { .table = *table,
+                                     .row_bytes = vug_dtype_row(table->dtype, table->columns),
+                                     .index = s->inputs.token,
+                                     .out = value_at(s, (vug_val){ id }),
+                                     .rows = s->tokens,
+                                     .by = node->at.scale.by };
+    vug_cuda_embed(stream_of(s), &job);
+}
+
+/* The product of rows of x with the chosen experts' weights that are input `i` of the node. */
+static void launch_expert_linear(const vug_cuda_step *s, uint32_t id, int i,
+                                 const vug_cuda_expert_job *rows)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_node *param = node_at(s, node->in[i]);
+    vug_cuda_expert_job job = *rows;
+    job.w = *matrix_at(s, node->in[i]);
+    job.row_bytes = vug_dtype_row(job.w.dtype, job.w.columns);
+    job.experts = (int)vug_param_slots(param);
+    job.data = (const uint8_t *const *)(const void *)s->program->constant[id] +
+               (ptrdiff_t)(i - 2) * 3 * job.experts;
+    job.out = param->shape.dim[1];
+    vug_cuda_expert_linear(stream_of(s), &job);
+}
+
+static void launch_experts(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const int64_t rows = rows_of(s, node), width = last_dim(node);
+    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
+    const int k = (int)(node_at(s, node->in[1])->shape.dim[1] / 2);
+    if (rows == 0)
+        return;
+    float *gate = (float *)(void *)s->ws->scratch;
+    float *up = gate + rows * k * hidden, *down = up + rows * k * hidden;
+    vug_cuda_expert_job job = { .route = input_at(s, node->in[1]),
+                                .x = input_at(s, node->in[0]),
+                                .rows = rows * k,
+                                .k = k,
+                                .rows_per_x = k };
+    job.y = gate;
+    launch_expert_linear(s, id, 2, &job);
+    job.y = up;
+    launch_expert_linear(s, id, 3, &job);
+    const vug_cuda_element_job activate = {
+        .op = node->at.experts.activation == VUG_OP_SILU ? VUG_OP_SWIGLU : VUG_OP_GEGLU,
+        .a = gate,
+        .b = up,
+        .out = gate,
+        .n = rows * k * hidden,
+        .width = hidden
+    };
+    vug_cuda_elements(stream_of(s), &activate);
+    job.x = gate;
+    job.y = down;
+    job.rows_per_x = 1;
+    launch_expert_linear(s, id, 4, &job);
+    vug_cuda_mix_experts(stream_of(s), down, job.route, rows, width, k,
+                         value_at(s, (vug_val){ id }));
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* The past that the graph is given fills the pages before each sequence's tokens. */
+static void load_past(const vug_cuda_step *s, const vug_node *node,
+                      const vug_cuda_append_job *append)
+{
+    const int64_t width = append->cache.heads * append->cache.width;
+    int64_t first = 0, table = 0;
+    for (int i = 0; i < s->in->n_spans; i++) {
+        const vug_span *span = &s->in->span[i];
+        vug_cuda_append_job job = *append;
+        job.token = NULL;
+        job.table = table;
+        job.tokens = span->past;
+        job.k = input_at(s, node->in[3]) + first * width;
+        job.v = input_at(s, node->in[4]) + first * width;
+        if (job.tokens > 0)
+            vug_cuda_append(stream_of(s), &job);
+        first += span->past;
+        table += vug_kv_pages_of(span->past + span->n);
+    }
+}
+
+static void launch_append(const vug_cuda_step *s, const vug_node *node)
+{
+    const int layer = node->at.attn.layer;
+    const vug_cuda_append_job job = { .cache = s->program->cache[layer],
+                                      .page = s->inputs.page[s->program->kv_layout.layer[layer].group],
+                                      .token = s->inputs.query,
+                                      .k = input_at(s, node->in[1]),
+                                      .v = input_at(s, node->in[2]),
+                                      .tokens = s->tokens };
+    if (vug_node_has_past(node))
+        load_past(s, node, &job);
+    vug_cuda_append(stream_of(s), &job);
+}
+
+static void launch_attention(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_attr_attention *at = &node->at.attn;
+    const bool rows = node->shape.dim[0] != s->program->token_dim;
+    const int group = s->program->kv_layout.layer[at->layer].group;
+    if (!at->shared)
+        launch_append(s, node);
+    const int64_t tokens = rows ? s->in->n_rows : s->tokens;
+    const vug_cuda_attention_job job = {
+        .cache = s->program->cache[at->layer],
+        .page = s->inputs.page[group],
+        .token = rows ? s->inputs.row_query : s->inputs.query,
+        .q = input_at(s, node->in[0]),
+        .out = value_at(s, (vug_val){ id }),
+        .partial = (float *)(void *)s->ws->scratch,
+        .mask = at->mask ? input_at(s, node->in[vug_node_inputs(node) - 1]) : NULL,
+        .mask_columns = s->inputs.keys,
+        .tokens = tokens,
+        .heads = node->shape.dim[1],
+        .window = s->program->kv_layout.group[group].window,
+        .splits = (int)vug_cuda_splits(s->program, node, tokens, s->inputs.keys),
+        .scale = at->scale,
+        .softcap = at->softcap,
+    };
+    vug_cuda_attention(stream_of(s), &job);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* RMS_NORM, UNIT_NORM, ADD_NORM, NORM_ROPE and ROPE. */
+static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const char *kinds = vug_node_operands(node);
+    const size_t w = strcspn(kinds, "n");
+    const bool adds = node->op == VUG_OP_ADD_NORM;
+    const bool rotates = vug_op_class_of(node->op) == VUG_CLASS_ROPE;
+    vug_cuda_norm_job job = { .x = input_at(s, node->in[adds ? 1 : 0]),
+                              .out = value_at(s, (vug_val){ id }),
+                              .rows = rows_of(s, node),
+                              .width = last_dim(node),
+                              .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1 };
+    if (node->op != VUG_OP_ROPE) {
+        job.eps = node->at.norm.eps;
+        job.bias = node->at.norm.bias;
+    }
+    if (kinds[w])
+        job.w = vector_at(s, node->in[w]);
+    if (adds)
+        job.add = input_at(s, node->in[0]);
+    if (rotates) {
+        const vug_val table = node->in[vug_node_inputs(node) - 1];
+        job.table = input_at(s, table);
+        job.dims = node_at(s, table)->shape.dim[1];
+    }
+    return job;
+}
+
+static void launch_elements(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const char *kinds = vug_node_operands(node);
+    vug_cuda_element_job job = { .op = node->op,
+                                 .a = input_at(s, node->in[0]),
+                                 .out = value_at(s, (vug_val){ id }),
+                                 .n = rows_of(s, node) * last_dim(node),
+                                 .width = last_dim(node) };
+    if (kinds[1] == 'x')
+        job.b = input_at(s, node->in[1]);
+    else if (kinds[1] == 'v')
+        job.b = vector_at(s, node->in[1]);
+    if (node->op == VUG_OP_SCALE || node->op == VUG_OP_SOFTCAP)
+        job.by = node->at.scale.by;
+    vug_cuda_elements(stream_of(s), &job);
+}
+
+/* GATHER takes the rows that the step wants, HEAD one head of each row. */
+static void launch_gather(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const bool head = node->op == VUG_OP_HEAD;
+    const vug_cuda_gather_job job = { .x = input_at(s, node->in[0]),
+                                      .index = head ? NULL : s->inputs.row,
+                                      .out = value_at(s, (vug_val){ id }),
+                                      .rows = head ? rows_of(s, node) : s->in->n_rows,
+                                      .width = head ? last_dim(node)
+                                                    : vug_cuda_elements_of(&node->shape, s->in,
+                                                                           s->tokens) /
+                                                              (s->in->n_rows ? s->in->n_rows : 1),
+                                      .stride = head ? node_at(s, node->in[0])->shape.dim[1] : 0,
+                                      .first = head ? node->at.head.index : 0 };
+    vug_cuda_gather(stream_of(s), &job);
+}
+
+static void launch_router(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_node *logits = node_at(s, node->in[0]);
+    vug_cuda_router(stream_of(s), input_at(s, node->in[0]), rows_of(s, logits), last_dim(logits),
+                    &node->at.router, value_at(s, (vug_val){ id }));
+}
+
+static void launch_route_scale(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    vug_cuda_route_scale(stream_of(s), input_at(s, node->in[0]), vector_at(s, node->in[1]),
+                         rows_of(s, node), (int)(last_dim(node) / 2), value_at(s, (vug_val){ id }));
+}
+
+static void launch_rope_table(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    vug_attr_table at = node->at.table;
+    at.inv = (const float *)(const void *)s->program->constant[id];
+    vug_cuda_rope_table(stream_of(s), s->inputs.position, s->tokens, &at,
+                        value_at(s, (vug_val){ id }));
+}
+
+static void launch_norm(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_cuda_norm_job job = norm_job(s, id);
+    if (s->program->graph->node[id].op == VUG_OP_ROPE)
+        vug_cuda_rope(stream_of(s), &job);
+    else
+        vug_cuda_norm(stream_of(s), &job);
+}
+
+static void launch_deinterleave(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    vug_cuda_deinterleave(stream_of(s), input_at(s, node->in[0]), rows_of(s, node), last_dim(node),
+                          value_at(s, (vug_val){ id }));
+}
+
+/* ---- by operation ------------------------------------------------------------------------------ */
+
+typedef void launch_fn(const vug_cuda_step *step, uint32_t id);
+
+/* Operations of class LEAF and VIEW compute nothing. */
+static launch_fn *const launch_of[VUG_OP_COUNT] = {
+    [VUG_OP_EMBED] = launch_embed,
+    [VUG_OP_LINEAR] = launch_linear,
+    [VUG_OP_RMS_NORM] = launch_norm,
+    [VUG_OP_ROPE_TABLE] = launch_rope_table,
+    [VUG_OP_ROPE] = launch_norm,
+    [VUG_OP_ATTENTION] = launch_attention,
+    [VUG_OP_ADD] = launch_elements,
+    [VUG_OP_MUL] = launch_elements,
+    [VUG_OP_GELU] = launch_elements,
+    [VUG_OP_SILU] = launch_elements,
+    [VUG_OP_BIAS] = launch_elements,
+    [VUG_OP_SCALE] = launch_elements,
+    [VUG_OP_SOFTCAP] = launch_elements,
+    [VUG_OP_GATHER] = launch_gather,
+    [VUG_OP_ROUTER] = launch_router,
+    [VUG_OP_ROUTE_SCALE] = launch_route_scale,
+    [VUG_OP_EXPERTS] = launch_experts,
+    [VUG_OP_UNIT_NORM] = launch_norm,
+    [VUG_OP_DEINTERLEAVE] = launch_deinterleave,
+    [VUG_OP_SCALE_BY] = launch_elements,
+    [VUG_OP_HEAD] = launch_gather,
+    [VUG_OP_GEGLU] = launch_elements,
+    [VUG_OP_SWIGLU] = launch_elements,
+    [VUG_OP_ADD_NORM] = launch_norm,
+    [VUG_OP_NORM_ROPE] = launch_norm,
+};
+
+bool vug_cuda_has_launch(vug_op op)
+{
+    return launch_of[op] || vug_op_class_of(op) == VUG_CLASS_LEAF ||
+           vug_op_class_of(op) == VUG_CLASS_VIEW;
+}
+
+void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id)
+{
+    launch_fn *launch = launch_of[step->program->graph->node[id].op];
+    if (launch)
+        launch(step, id);
+}

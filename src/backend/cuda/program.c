@@ -1,0 +1,250 @@
+/* Compiling: checks of the graph, its constants on the device, and the sizes of a step. */
+#include "backend/cuda/internal.h"
+
+#include "quant/codec.h"
+
+/* ---- what the device supports --------------------------------------------------------- */
+
+static bool is_scale_format(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_F32 || dtype == VUG_DTYPE_F16 || dtype == VUG_DTYPE_BF16 ||
+           dtype == VUG_DTYPE_E8M0;
+}
+
+static bool is_supported_weight(const vug_cuda_weights *w, size_t slot)
+{
+    const vug_matrix *m = &w->matrix[slot];
+    const vug_codec *codec = vug_codec_of(m->dtype);
+    if (!vug_cuda_reads_format(m->dtype))
+        return false;
+    if (codec->block && !codec->decode)
+        return vug_weight_has_mlx_scales(&w->weight[slot]);
+    return !m->scales.scale || (!codec->block && is_scale_format(m->scales.dtype));
+}
+
+static vug_status check_weight(const vug_cuda_program *p, const vug_node *node, vug_err *err)
+{
+    const size_t first = (size_t)node->at.param.slot, n = (size_t)vug_param_slots(node);
+    for (size_t i = first; i < first + n; i++) {
+        const vug_weight *w = &p->weights->weight[i];
+        const vug_dtype_info *info = vug_dtype_of(w->dtype);
+        if (!is_supported_weight(p->weights, i))
+            return VUG_FAIL(err, VUG_UNSUPPORTED, "cuda: tensor '%s' is %s, which is not supported",
+                            w->name, info->name);
+        if (w->columns % info->elements != 0)
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cuda: tensor '%s' has rows of %lld elements, %s needs a multiple of "
+                            "%d",
+                            w->name, (long long)w->columns, info->name, info->elements);
+        if (w->dtype != p->weights->weight[first].dtype)
+            return VUG_FAIL(err, VUG_UNSUPPORTED, "cuda: tensors '%s' and '%s', weights of experts, "
+                            "differ in format", p->weights->weight[first].name, w->name);
+    }
+    return VUG_OK;
+}
+
+static vug_status check_nodes(const vug_cuda_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    VUG_TRY(vug_check_graph("cuda", g, p->weights->weight, p->weights->n, err));
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op == VUG_OP_PARAM)
+            VUG_TRY(check_weight(p, node, err));
+        if (!vug_cuda_has_launch(node->op))
+            return vug_reject_node("cuda", node, err, "the operation has no kernel");
+        if (vug_node_fills_cache(node) && node->shape.dim[2] > VUG_CUDA_MAX_HEAD)
+            return vug_reject_node("cuda", node, err, "heads are wider than 512 elements");
+    }
+    return VUG_OK;
+}
+
+/* ---- constants --------------------------------------------------------------------------- */
+
+enum { PARTS = 3 }; /* of a weight: data, scales, biases; and weights of an expert */
+
+static const vug_matrix *matrix_of(const vug_cuda_program *p, vug_val v)
+{
+    return &p->weights->matrix[vug_graph_at(p->graph, v)->at.param.slot];
+}
+
+static uint64_t constant_bytes(const vug_cuda_program *p, const vug_node *node)
+{
+    if (node->op == VUG_OP_ROPE_TABLE)
+        return (uint64_t)node->at.table.dims / 2 * sizeof(float);
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const int64_t experts = vug_param_slots(vug_graph_at(p->graph, node->in[2]));
+    return (uint64_t)(PARTS * PARTS * experts) * sizeof(uint8_t *);
+}
+
+/* The addresses that an EXPERTS node needs. */
+static void fill_addresses(const vug_cuda_program *p, const vug_node *node, const uint8_t **to)
+{
+    for (int part = 0; part < PARTS; part++) {
+        const vug_matrix *m = matrix_of(p, node->in[2 + part]);
+        const int64_t experts = vug_param_slots(vug_graph_at(p->graph, node->in[2 + part]));
+        for (int64_t e = 0; e < experts; e++, to += PARTS) {
+            to[0] = m[e].data;
+            to[1] = m[e].scales.scale;
+            to[2] = m[e].scales.bias;
+        }
+    }
+}
+
+/* Makes the constants in host memory, where `constant` gives their offsets, and copies them. */
+static vug_status copy_constants(vug_cuda_program *p, const uint64_t *offset, uint64_t bytes,
+                                 vug_err *err)
+{
+    void *device;
+    VUG_TRY(vug_cuda_alloc(bytes, "a program's constants", &device, err));
+    p->constants = device;
+    uint8_t *host = vug_alloc_aligned(bytes);
+    if (!host)
+        return VUG_FAIL_NOMEM(err, "a program's constants", bytes);
+    for (uint32_t i = 1; i < p->graph->n; i++) {
+        const vug_node *node = &p->graph->node[i];
+        const uint64_t n = constant_bytes(p, node);
+        if (n == 0)
+            continue;
+        p->constant[i] = p->constants + offset[i];
+        if (node->op == VUG_OP_ROPE_TABLE)
+            memcpy(host + offset[i], node->at.table.inv, n);
+        else
+            fill_addresses(p, node, (const uint8_t **)(void *)(host + offset[i]));
+    }
+    const vug_status st = vug_cuda_check(
+            cudaMemcpy(p->constants, host, bytes, cudaMemcpyHostToDevice), "copying constants", err);
+    vug_free(host);
+    return st;
+}
+
+static vug_status make_constants(vug_cuda_program *p, vug_err *err)
+{
+    const uint32_t n = p->graph->n;
+    uint64_t *offset = vug_arena_alloc(&p->arena, n, sizeof(*offset)), bytes = 0;
+    p->constant = vug_arena_alloc(&p->arena, n, sizeof(const uint8_t *));
+    if (!offset || !p->constant)
+        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*offset));
+    for (uint32_t i = 1; i < n; i++) {
+        if (!vug_cuda_add_part(constant_bytes(p, &p->graph->node[i]), &bytes, &offset[i]))
+            return VUG_FAIL(err, VUG_LIMIT, "cuda: a program's constants are too large");
+    }
+    return bytes > 0 ? copy_constants(p, offset, bytes, err) : VUG_OK;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------- */
+
+static vug_status place_caches(vug_cuda_program *p, vug_err *err)
+{
+    const size_t n = (size_t)p->graph->n_layers;
+    VUG_TRY(vug_kv_layout_init(&p->kv_layout, p->graph, p->plan->kv, err));
+    p->cache = vug_arena_alloc(&p->arena, n, sizeof(*p->cache));
+    if (!p->cache)
+        return VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->cache));
+    for (size_t i = 0; i < n; i++) {
+        const vug_kv_place at = p->kv_layout.layer[i];
+        if (at.group >= 0 && !vug_cuda_kv_cache_init(&p->cache[i], &p->kv_layout.group[at.group],
+                                                     at.index, p->plan->kv))
+            return VUG_FAIL(err, VUG_LIMIT, "the key/value cache of layer %zu is too large", i);
+    }
+    return VUG_OK;
+}
+
+/* The most tokens of a step whose splits are computed side by side. */
+enum { SPLIT_TOKENS = 16 };
+
+int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t tokens,
+                        int64_t positions)
+{
+    const int64_t window = node->at.attn.window;
+    const int64_t all = (positions + VUG_CUDA_SPLIT - 1) / VUG_CUDA_SPLIT;
+    const int64_t seen = window > 0 ? (window + VUG_CUDA_SPLIT - 1) / VUG_CUDA_SPLIT + 1 : all;
+    (void)p;
+    return tokens > SPLIT_TOKENS ? 1 : seen < all ? seen : all;
+}
+
+static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
+{
+    if (node->op == VUG_OP_ATTENTION) {
+        const int64_t tokens = p->limits.batch < SPLIT_TOKENS ? p->limits.batch : SPLIT_TOKENS;
+        const int64_t splits = vug_cuda_splits(p, node, tokens, p->limits.context);
+        return (uint64_t)(splits * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
+               sizeof(float);
+    }
+    if (node->op != VUG_OP_EXPERTS)
+        return 0;
+    const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
+    const int64_t chosen = vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
+    const int64_t outputs =
+            vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows); /* rows x width */
+    const int64_t rows = outputs / node->shape.dim[1];
+    return (uint64_t)(chosen * (outputs + 2 * rows * gate->shape.dim[1])) * sizeof(float);
+}
+
+static vug_status size_step(vug_cuda_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    uint64_t end = 0, at;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const uint64_t bytes = scratch_of(p, &g->node[i]);
+        p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const vug_shape *shape = &vug_graph_at(g, g->output[i].value)->shape;
+        const int64_t n = vug_shape_elements(shape, p->limits.batch, p->limits.rows);
+        if (!vug_cuda_add_part((uint64_t)n * sizeof(float), &p->output_bytes, &at))
+            return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
+    }
+    if (!vug_cuda_add_part(p->plan->bytes, &end, &at) ||
+        !vug_cuda_add_part(p->scratch_bytes, &end, &at))
+        return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
+                        (long long)p->limits.batch);
+    p->sizes.workspace_bytes = end + p->output_bytes;
+    p->sizes.program_bytes = sizeof(*p) + p->arena.held;
+    return VUG_OK;
+}
+
+/* ---- compile ------------------------------------------------------------------------------ */
+
+static vug_status build_program(vug_cuda_program *p, vug_err *err)
+{
+    VUG_TRY(check_nodes(p, err));
+    VUG_TRY(make_constants(p, err));
+    VUG_TRY(place_caches(p, err));
+    return size_step(p, err);
+}
+
+vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
+                            const vug_plan *plan, const vug_limits *limits, vug_program **out,
+                            vug_err *err)
+{
+    VUG_TRY(vug_check_limits("cuda", limits, err));
+    vug_cuda_program *p = vug_alloc_zero(1, sizeof(*p));
+    if (!p)
+        return VUG_FAIL_NOMEM(err, "the program", sizeof(*p));
+    p->weights = (const vug_cuda_weights *)(void *)weights;
+    p->device = p->weights->device;
+    p->graph = graph;
+    p->plan = plan;
+    p->limits = *limits;
+    p->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
+    const vug_status st = build_program(p, err);
+    if (st != VUG_OK) {
+        vug_cuda_release((vug_program *)(void *)p);
+        return st;
+    }
+    *out = (vug_program *)(void *)p;
+    return VUG_OK;
+}
+
+void vug_cuda_release(vug_program *program)
+{
+    vug_cuda_program *p = (vug_cuda_program *)(void *)program;
+    if (!p)
+        return;
+    (void)cudaFree(p->constants);
+    vug_kv_layout_release(&p->kv_layout);
+    vug_arena_release(&p->arena);
+    vug_free(p);
+}

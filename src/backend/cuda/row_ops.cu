@@ -1,0 +1,280 @@
+/* Norms, rotations, element-wise operations and the other operations on rows. */
+#include "backend/cuda/device_code.h"
+
+enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
+
+/* ---- norms ----------------------------------------------------------------------- */
+
+/* The sum of squares of a row, the same in every thread. Thread t adds elements t, t + 256, ..;
+ * then lanes are added pairwise and warps in order. */
+static __device__ float row_squares(const float *x, int64_t n)
+{
+    __shared__ float of_warp[ROW_WARPS];
+    float sum = 0;
+    for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS)
+        sum = fmaf(x[i], x[i], sum);
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0)
+        of_warp[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    sum = of_warp[0];
+    for (int i = 1; i < ROW_WARPS; i++)
+        sum += of_warp[i];
+    return sum;
+}
+
+/* Rotates the pair (i, i + h) of a row whose elements `at` gives. */
+struct rotated_pair {
+    float first, second;
+};
+static __device__ __forceinline__ rotated_pair rotate(float a, float b, float c, float s)
+{
+    return { fmaf(a, c, -(b * s)), fmaf(b, c, a * s) };
+}
+
+static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job, const float *x,
+                                                   float r, int64_t i)
+{
+    const float y = x[i] * r;
+    return job.w ? y * (job.w[i] + job.bias) : y;
+}
+
+static __global__ void norm_kernel(vug_cuda_norm_job job)
+{
+    const int64_t row = blockIdx.x, n = job.width, h = job.dims / 2;
+    const float *x = job.x + row * n;
+    const float *table = job.table ? job.table + row / job.heads * job.dims : NULL;
+    float *out = job.out + row * n;
+    const float r = 1.0f / sqrtf(row_squares(x, n) / (float)n + job.eps);
+    for (int64_t i = threadIdx.x; table && i < h; i += ROW_THREADS) {
+        const float a = normalised(job, x, r, i), b = normalised(job, x, r, i + h);
+        const rotated_pair pair = rotate(a, b, table[i], table[i + h]);
+        out[i] = pair.first;
+        out[i + h] = pair.second;
+    }
+    for (int64_t i = (table ? job.dims : 0) + threadIdx.x; i < n; i += ROW_THREADS) {
+        const float y = normalised(job, x, r, i);
+        out[i] = job.add ? job.add[row * n + i] + y : y;
+    }
+}
+
+void vug_cuda_norm(cudaStream_t stream, const vug_cuda_norm_job *job)
+{
+    if (job->rows > 0)
+        launch(stream, norm_kernel, dim3((unsigned)job->rows), ROW_THREADS, *job);
+}
+
+/* ---- rotations --------------------------------------------------------------------- */
+
+static __global__ void rope_kernel(vug_cuda_norm_job job)
+{
+    const int64_t row = blockIdx.x, n = job.width, h = job.dims / 2;
+    const float *x = job.x + row * n, *table = job.table + row / job.heads * job.dims;
+    float *out = job.out + row * n;
+    for (int64_t i = threadIdx.x; i < h; i += ROW_THREADS) {
+        const rotated_pair pair = rotate(x[i], x[i + h], table[i], table[i + h]);
+        out[i] = pair.first;
+        out[i + h] = pair.second;
+    }
+    for (int64_t i = job.dims + threadIdx.x; i < n; i += ROW_THREADS)
+        out[i] = x[i];
+}
+
+void vug_cuda_rope(cudaStream_t stream, const vug_cuda_norm_job *job)
+{
+    if (job->rows > 0)
+        launch(stream, rope_kernel, dim3((unsigned)job->rows), ROW_THREADS, *job);
+}
+
+/* The angle is rounded to F32; its cosine and sine are computed in double and rounded once. */
+static __global__ void rope_table_kernel(const int32_t *position, const float *inv, int64_t h,
+                                         float factor, float *out)
+{
+    const int64_t row = blockIdx.x;
+    for (int64_t i = threadIdx.x; i < h; i += ROW_THREADS) {
+        const float angle = (float)position[row] * inv[i];
+        out[row * 2 * h + i] = (float)cos((double)angle) * factor;
+        out[row * 2 * h + h + i] = (float)sin((double)angle) * factor;
+    }
+}
+
+void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t rows,
+                         const vug_attr_table *at, float *out)
+{
+    if (rows > 0)
+        launch(stream, rope_table_kernel, dim3((unsigned)rows), ROW_THREADS, position, at->inv,
+               (int64_t)at->dims / 2, at->factor, out);
+}
+
+/* ---- elements ------------------------------------------------------------------------ */
+
+/* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
+static __device__ __forceinline__ float gelu(float x)
+{
+    const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
+    return x / (1.0f + expf(v));
+}
+
+static __device__ __forceinline__ float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+static __device__ float element(const vug_cuda_element_job &job, int64_t i)
+{
+    const float a = job.a[i];
+    switch (job.op) {
+    case VUG_OP_ADD:
+        return a + job.b[i];
+    case VUG_OP_MUL:
+        return a * job.b[i];
+    case VUG_OP_GELU:
+        return gelu(a);
+    case VUG_OP_SILU:
+        return silu(a);
+    case VUG_OP_GEGLU:
+        return gelu(a) * job.b[i];
+    case VUG_OP_SWIGLU:
+        return silu(a) * job.b[i];
+    case VUG_OP_SCALE:
+        return a * job.by;
+    case VUG_OP_SOFTCAP:
+        return tanhf(a / job.by) * job.by;
+    case VUG_OP_BIAS:
+        return a + job.b[i % job.width];
+    case VUG_OP_SCALE_BY:
+        return a * job.b[0];
+    default:
+        return a;
+    }
+}
+
+static __global__ void element_kernel(vug_cuda_element_job job)
+{
+    const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    if (i < job.n)
+        job.out[i] = element(job, i);
+}
+
+void vug_cuda_elements(cudaStream_t stream, const vug_cuda_element_job *job)
+{
+    if (job->n > 0)
+        launch(stream, element_kernel, dim3(blocks_for(job->n, ROW_THREADS)), ROW_THREADS, *job);
+}
+
+/* ---- moving rows ---------------------------------------------------------------------- */
+
+static __global__ void gather_kernel(vug_cuda_gather_job job)
+{
+    const int64_t row = blockIdx.x;
+    const int64_t from = job.index ? job.index[row] : row * job.stride + job.first;
+    for (int64_t i = threadIdx.x; i < job.width; i += ROW_THREADS)
+        job.out[row * job.width + i] = job.x[from * job.width + i];
+}
+
+void vug_cuda_gather(cudaStream_t stream, const vug_cuda_gather_job *job)
+{
+    if (job->rows > 0)
+        launch(stream, gather_kernel, dim3((unsigned)job->rows), ROW_THREADS, *job);
+}
+
+static __global__ void deinterleave_kernel(const float *x, int64_t width, float *out)
+{
+    const int64_t row = blockIdx.x, h = width / 2;
+    for (int64_t i = threadIdx.x; i < width; i += ROW_THREADS)
+        out[row * width + i] = x[row * width + (i < h ? 2 * i : 2 * (i - h) + 1)];
+}
+
+void vug_cuda_deinterleave(cudaStream_t stream, const float *x, int64_t rows, int64_t width,
+                           float *out)
+{
+    if (rows > 0)
+        launch(stream, deinterleave_kernel, dim3((unsigned)rows), ROW_THREADS, x, width, out);
+}
+
+/* ---- experts --------------------------------------------------------------------------- */
+
+/* A NaN ranks lowest. */
+static __device__ __forceinline__ float rank_of(float logit)
+{
+    return isnan(logit) ? -INFINITY : logit;
+}
+
+/* One thread for each row: keeps the best `count` sorted. Sums are taken in the order of indices,
+ * or from the best on. */
+static __global__ void router_kernel(const float *logits, int64_t rows, int64_t n,
+                                     vug_attr_router at, float *out)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    if (row >= rows)
+        return;
+    const float *logit = logits + row * n;
+    float *chosen = out + row * 2 * at.count, *weight = chosen + at.count, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = i < at.count ? i : at.count;
+        for (; j > 0 && rank_of(logit[i]) > rank_of(logit[(int64_t)chosen[j - 1]]); j--) {
+            if (j < at.count)
+                chosen[j] = chosen[j - 1];
+        }
+        if (j < at.count)
+            chosen[j] = (float)i;
+    }
+    const float best = logit[(int64_t)chosen[0]];
+    for (int64_t j = 0; j < at.count; j++) {
+        weight[j] = expf(logit[(int64_t)chosen[j]] - best);
+        sum += at.renormalise ? weight[j] : 0;
+    }
+    for (int64_t i = 0; !at.renormalise && i < n; i++)
+        sum += expf(logit[i] - best);
+    for (int64_t j = 0; j < at.count; j++)
+        weight[j] /= sum;
+}
+
+void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int64_t n,
+                     const vug_attr_router *at, float *out)
+{
+    if (rows > 0)
+        launch(stream, router_kernel, dim3(blocks_for(rows, WARP)), WARP, logits, rows, n, *at,
+               out);
+}
+
+static __global__ void route_scale_kernel(const float *route, const float *w, int64_t n, int k,
+                                          float *out)
+{
+    const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    const int64_t row = i / k * 2 * k, j = i % k;
+    if (i >= n)
+        return;
+    out[row + j] = route[row + j];
+    out[row + k + j] = route[row + k + j] * w[(int64_t)route[row + j]];
+}
+
+void vug_cuda_route_scale(cudaStream_t stream, const float *route, const float *w, int64_t rows,
+                          int k, float *out)
+{
+    if (rows > 0)
+        launch(stream, route_scale_kernel, dim3(blocks_for(rows * k, ROW_THREADS)), ROW_THREADS,
+               route, w, rows * k, k, out);
+}
+
+static __global__ void mix_kernel(const float *y, const float *route, int64_t n, int64_t width,
+                                  int k, float *out)
+{
+    const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    if (i >= n)
+        return;
+    const int64_t row = i / width, column = i % width;
+    const float *weight = route + row * 2 * k + k;
+    float sum = y[row * k * width + column] * weight[0];
+    for (int j = 1; j < k; j++)
+        sum = fmaf(y[(row * k + j) * width + column], weight[j], sum);
+    out[i] = sum;
+}
+
+void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *route, int64_t rows,
+                          int64_t width, int k, float *out)
+{
+    if (rows > 0)
+        launch(stream, mix_kernel, dim3(blocks_for(rows * width, ROW_THREADS)), ROW_THREADS, y,
+               route, rows * width, width, k, out);
+}

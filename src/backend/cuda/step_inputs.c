@@ -1,0 +1,174 @@
+/* What a step is given, on the device: one block for tokens, positions, rows and pages, and a
+ * buffer for each data input of the graph. */
+#include "backend/cuda/internal.h"
+
+/* ---- buffers --------------------------------------------------------------------------- */
+
+void vug_cuda_buffer_release(vug_cuda_buffer *buffer)
+{
+    (void)cudaFreeHost(buffer->host);
+    (void)cudaFree(buffer->device);
+    *buffer = (vug_cuda_buffer){ 0 };
+}
+
+/* Makes room for `bytes`; what was in the buffer is lost. Sizes double, so that a sequence that
+ * grows token by token rarely allocates. */
+static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinned, vug_err *err)
+{
+    void *host = NULL, *device;
+    if (bytes <= buffer->bytes)
+        return VUG_OK;
+    vug_cuda_buffer_release(buffer);
+    bytes *= 2;
+    VUG_TRY(vug_cuda_alloc(bytes, "the inputs of a step", &device, err));
+    buffer->device = device;
+    if (pinned)
+        VUG_TRY(vug_cuda_check(cudaHostAlloc(&host, bytes, cudaHostAllocDefault),
+                               "allocating the inputs of a step", err));
+    buffer->host = host;
+    buffer->bytes = bytes;
+    return VUG_OK;
+}
+
+/* ---- layout ------------------------------------------------------------------------------ */
+
+/* Where the parts of the inputs begin in their block, in bytes. */
+typedef struct {
+    uint64_t token, position, row, query, row_query;
+    uint64_t page[VUG_KV_MAX_GROUPS];
+    uint64_t bytes;
+} input_layout;
+
+static vug_status lay_out(const vug_step_in *in, int64_t tokens, int n_groups, input_layout *l,
+                          vug_err *err)
+{
+    const uint64_t t = (uint64_t)tokens, r = (uint64_t)in->n_rows;
+    uint64_t pages = 0;
+    *l = (input_layout){ 0 };
+    for (int i = 0; i < in->n_spans; i++)
+        pages += (uint64_t)vug_kv_pages_of(in->span[i].past + in->span[i].n);
+    bool ok = vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
+              vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
+              vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
+              vug_cuda_add_part(t * sizeof(vug_cuda_token), &l->bytes, &l->query) &&
+              vug_cuda_add_part(r * sizeof(vug_cuda_token), &l->bytes, &l->row_query);
+    for (int g = 0; ok && g < n_groups; g++)
+        ok = vug_cuda_add_part(pages * sizeof(uint8_t *), &l->bytes, &l->page[g]);
+    if (!ok || pages > INT32_MAX)
+        return VUG_FAIL(err, VUG_LIMIT, "cuda: the inputs of a step are too large");
+    return VUG_OK;
+}
+
+/* ---- filling ------------------------------------------------------------------------------ */
+
+static void fill_pages(const vug_step_in *in, int group, uint8_t **to)
+{
+    const vug_cuda_kv *kv = (const vug_cuda_kv *)(const void *)in->kv;
+    for (int i = 0; i < in->n_spans; i++) {
+        const vug_page *table = in->span[i].table[group];
+        const int64_t n = vug_kv_pages_of(in->span[i].past + in->span[i].n);
+        for (int64_t b = 0; b < n; b++)
+            *to++ = table[b] ? kv->group[group].page[table[b] - 1] : NULL;
+    }
+}
+
+static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_token *row_query)
+{
+    int64_t table = 0, t = 0;
+    for (int i = 0; i < in->n_spans; i++) {
+        const vug_span *span = &in->span[i];
+        for (int64_t j = 0; j < span->n; j++, t++)
+            query[t] = (vug_cuda_token){ .table = (int32_t)table,
+                                         .position = (int32_t)(span->past + j),
+                                         .end = (int32_t)(span->past + span->n) };
+        table += vug_kv_pages_of(span->past + span->n);
+    }
+    for (int64_t r = 0; r < in->n_rows; r++)
+        row_query[r] = query[in->row[r]];
+}
+
+static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups,
+                        const input_layout *l, uint8_t *host)
+{
+    memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
+    if (in->position)
+        memcpy(host + l->position, in->position, (size_t)tokens * sizeof(int32_t));
+    else
+        vug_step_positions(in, (int32_t *)(void *)(host + l->position));
+    if (in->n_rows > 0)
+        memcpy(host + l->row, in->row, (size_t)in->n_rows * sizeof(int32_t));
+    fill_queries(in, (vug_cuda_token *)(void *)(host + l->query),
+                 (vug_cuda_token *)(void *)(host + l->row_query));
+    for (int g = 0; g < n_groups; g++)
+        fill_pages(in, g, (uint8_t **)(void *)(host + l->page[g]));
+}
+
+/* ---- data ---------------------------------------------------------------------------------- */
+
+int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int64_t tokens)
+{
+    int64_t past = 0, keys = 0, n = 1;
+    for (int i = 0; i < in->n_spans; i++) {
+        past += in->span[i].past;
+        keys = in->span[i].past + in->span[i].n > keys ? in->span[i].past + in->span[i].n : keys;
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t d = shape->dim[i];
+        n *= d == VUG_DIM_T   ? tokens
+             : d == VUG_DIM_R ? in->n_rows
+             : d == VUG_DIM_P ? past
+             : d == VUG_DIM_S ? keys
+                              : d;
+    }
+    return n;
+}
+
+static vug_status upload_data(vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
+                              vug_err *err)
+{
+    const vug_graph *g = ws->program->graph;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op != VUG_OP_INPUT || node->at.input.which != VUG_INPUT_DATA)
+            continue;
+        vug_cuda_buffer *buffer = &ws->data[node->at.input.index];
+        const uint64_t bytes =
+                (uint64_t)vug_cuda_elements_of(&node->shape, in, tokens) * sizeof(float);
+        if (bytes == 0)
+            continue;
+        VUG_TRY(grow_buffer(buffer, bytes, false, err));
+        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(buffer->device, in->data[node->at.input.index],
+                                               bytes, cudaMemcpyHostToDevice,
+                                               ws->program->device->stream),
+                               "copying the data of a step", err));
+    }
+    return VUG_OK;
+}
+
+vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
+                           vug_cuda_step_inputs *out, vug_err *err)
+{
+    const int n_groups = ws->program->kv_layout.n_groups;
+    input_layout l;
+    VUG_TRY(lay_out(in, tokens, n_groups, &l, err));
+    VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, err));
+    fill_inputs(in, tokens, n_groups, &l, ws->inputs.host);
+    VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, ws->inputs.host, l.bytes,
+                                           cudaMemcpyHostToDevice, ws->program->device->stream),
+                           "copying the inputs of a step", err));
+    const uint8_t *at = ws->inputs.device;
+    *out = (vug_cuda_step_inputs){
+        .token = (const int32_t *)(const void *)(at + l.token),
+        .position = (const int32_t *)(const void *)(at + l.position),
+        .row = (const int32_t *)(const void *)(at + l.row),
+        .query = (const vug_cuda_token *)(const void *)(at + l.query),
+        .row_query = (const vug_cuda_token *)(const void *)(at + l.row_query),
+    };
+    for (int g = 0; g < n_groups; g++)
+        out->page[g] = (uint8_t *const *)(const void *)(at + l.page[g]);
+    for (int i = 0; i < in->n_spans; i++) {
+        const int64_t keys = in->span[i].past + in->span[i].n;
+        out->keys = keys > out->keys ? keys : out->keys;
+    }
+    return upload_data(ws, in, tokens, err);
+}

@@ -1,0 +1,185 @@
+/*
+ * The CUDA backend. Without a GPU, or in a build without CUDA, only its message is tested; on a
+ * machine with one (make check-cuda) also products with every format and the golden checkpoints.
+ */
+#include "test.h"
+
+#include "backend/cuda/cuda.h"
+#include "block_help.h"
+#include "engine_help.h"
+#include "graph_help.h"
+#include "quant/matrix.h"
+#include "vug/checkpoint.h"
+
+#define FOLDER "tests/golden/models"
+
+static bool skips(void)
+{
+    const vug_device_info info = vug_backend_cuda.describe(NULL);
+    if (!info.available)
+        print_message("no GPU: %s\n", info.reason);
+    return !info.available;
+}
+
+static void test_missing_device_is_explained(void **state)
+{
+    (void)state;
+    const vug_device_info info = vug_backend_cuda.describe(NULL);
+    vug_device *device = NULL;
+    vug_err err = { 0 };
+    assert_string_equal(info.name, "cuda");
+    assert_true(info.available == (info.reason[0] == '\0'));
+    const vug_status st = vug_backend_cuda.open(&(vug_device_options){ 0 }, &device, &err);
+    if (info.available) {
+        help_ok(st, &err);
+        vug_backend_cuda.close(device);
+        return;
+    }
+    assert_int_equal(st, VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, info.reason));
+    vug_model *m = NULL;
+    assert_int_equal(vug_model_open(FOLDER "/gemma3-text",
+                                    &(vug_model_options){ .device = "cuda" }, &m, &err),
+                     VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, info.reason));
+}
+
+/* ---- products ---------------------------------------------------------------------- */
+
+enum { OUT = 21 };
+
+/* y [rows,OUT] = x [rows,columns of w] w^T, on the device. */
+static void run_linear(const vug_weight *w, const float *x, int64_t rows, float *y)
+{
+    const vug_backend *b = &vug_backend_cuda;
+    const vug_limits limits = { 64, 1, 1 };
+    const vug_page *table[1] = { NULL };
+    const vug_span span = { table, 0, 1 };
+    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_program *program;
+    vug_workspace *workspace;
+    vug_err err = { 0 };
+    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
+    const vug_val param =
+            help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
+                                        .shape = { 2, { w->rows, w->columns } },
+                                        .at.param = { 0, w->dtype } });
+    const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
+    help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
+    help_plan(&m, 1);
+    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
+    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
+    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
+    help_ok(b->workspace_create(program, &workspace, &err), &err);
+    const vug_step_in step = { .span = &span,
+                               .n_spans = 1,
+                               .token = (int32_t[]){ 0 },
+                               .data = (const float *[]){ x } };
+    const float *output;
+    help_ok(b->run(program, workspace, &step, &output, &err), &err);
+    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
+    b->workspace_destroy(workspace);
+    b->release(program);
+    b->weights_destroy(weights);
+    b->close(device);
+    vug_plan_release(&m.plan);
+    vug_graph_release(&m.graph);
+}
+
+/* The product with a weight has the bits of the product with its decoded values, and a row has
+ * the bits of the row alone. */
+static void check_format(vug_dtype dtype, int64_t columns)
+{
+    enum { MAX_COLUMNS = 768, ROWS = 11, SHIFT = 2 };
+    rng r = { 5 };
+    static float x[ROWS * MAX_COLUMNS], decoded[OUT * MAX_COLUMNS];
+    float whole[ROWS * OUT], plain[ROWS * OUT], alone[OUT];
+    const bool block = vug_codec_of(dtype)->block != NULL;
+    vug_matrix matrix = { .dtype = dtype, .columns = columns };
+    if (block)
+        matrix = block_weights(&r, dtype, OUT, columns, SHIFT);
+    else
+        matrix.data = random_weights(&r, dtype, (size_t)(OUT * columns), SHIFT);
+    rng_fill(&r, x, (size_t)(ROWS * columns));
+    for (int64_t o = 0; o < OUT; o++)
+        vug_matrix_decode(&matrix, o, decoded + o * columns);
+    vug_weight w = { .name = "w",
+                     .dtype = dtype,
+                     .rows = OUT,
+                     .columns = columns,
+                     .data = matrix.data,
+                     .scales = matrix.scales };
+    run_linear(&w, x, ROWS, whole);
+    run_linear(&w, x + (ROWS - 1) * columns, 1, alone);
+    w = (vug_weight){ .name = "w",
+                      .dtype = VUG_DTYPE_F32,
+                      .rows = OUT,
+                      .columns = columns,
+                      .data = (const uint8_t *)decoded };
+    run_linear(&w, x, ROWS, plain);
+    check_bits(whole, plain, (size_t)ROWS * OUT, vug_dtype_of(dtype)->name);
+    check_bits(alone, whole + (size_t)(ROWS - 1) * OUT, OUT, vug_dtype_of(dtype)->name);
+    double sum = 0;
+    for (int64_t i = 0; i < columns; i++)
+        sum += (double)x[i] * (double)decoded[i];
+    assert_true((double)whole[0] - sum < 1e-3 && sum - (double)whole[0] < 1e-3);
+    if (block)
+        block_weights_free(&matrix, SHIFT);
+    else
+        free_weights(matrix.data, SHIFT);
+}
+
+static void test_products_are_those_of_decoded_weights(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype plain[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16 };
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        check_format(plain[i], 768);
+        check_format(plain[i], 77);
+    }
+    for (int i = 0; i < block_format_count(); i++)
+        check_format(block_format(i), 768);
+}
+
+/* ---- golden checkpoints ------------------------------------------------------------- */
+
+static void test_golden_checkpoints_pass(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n;
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    help_ok(vug_list_folder(FOLDER, &arena, &name, &n, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        char *path = vug_path_join(FOLDER, name[i].ptr);
+        char *reference = vug_path_join(path, "reference.safetensors");
+        vug_model *m = help_model(path, (vug_model_options){ .device = "cuda" });
+        vug_verification v = { 0 };
+        help_ok(vug_model_verify(m, reference, 0, &v, &err), &err);
+        if (!v.pass)
+            print_error("%s: max %g, %d of %d greedy\n", path, v.max_abs, (int)v.n_greedy_equal,
+                        (int)v.n_greedy);
+        assert_true(v.pass && v.chunked_identical && v.stepwise_identical);
+        vug_model_close(m);
+        vug_free(reference);
+        vug_free(path);
+    }
+    vug_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing_device_is_explained),
+        cmocka_unit_test(test_products_are_those_of_decoded_weights),
+        cmocka_unit_test(test_golden_checkpoints_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
