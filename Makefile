@@ -184,6 +184,8 @@ check: ## build everything, run the whole suite (T=part of a name)
 WANTED = $(foreach t,$(TESTS),$(if $(findstring $(or $(T),test_),$(notdir $(t))),$(t)))
 run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
 	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
+check-cuda: ## the CUDA backend's tests, with nvcc and a GPU
+	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda check
 clients: $(BUILD)/vug ## real OpenAI clients against vug serve; installs them, needs the network
 	@VUG_BUILD=$(BUILD) tests/clients/run
 load: $(BUILD)/vug ## 100 clients at once, then clients that misbehave, against vug serve
@@ -310,5 +312,5 @@ help: ## this list
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all everything demo check run-tests clients load san fuzz lint lint-rules lint-format format \
+.PHONY: all everything demo check check-cuda run-tests clients load san fuzz lint lint-rules lint-format format \
         lint-headers lint-shell lint-clang lint-tidy lint-tidy-files lint-all bench install deps clean help

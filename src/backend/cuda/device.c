@@ -31,8 +31,7 @@ vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out, vug_err 
 bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at)
 {
     *at = *end;
-    return vug_add_size(bytes, ALIGN - 1, &bytes) &&
-           vug_add_size(*at, bytes / ALIGN * ALIGN, end);
+    return vug_add_size(bytes, ALIGN - 1, &bytes) && vug_add_size(*at, bytes / ALIGN * ALIGN, end);
 }
 
 /* ---- opening ------------------------------------------------------------------------- */

@@ -113,14 +113,14 @@ static void launch_experts(const vug_cuda_step *s, uint32_t id)
     launch_expert_linear(s, id, 2, &job);
     job.y = up;
     launch_expert_linear(s, id, 3, &job);
-    const vug_cuda_element_job activate = {
-        .op = node->at.experts.activation == VUG_OP_SILU ? VUG_OP_SWIGLU : VUG_OP_GEGLU,
-        .a = gate,
-        .b = up,
-        .out = gate,
-        .n = rows * k * hidden,
-        .width = hidden
-    };
+    const vug_cuda_element_job activate = { .op = node->at.experts.activation == VUG_OP_SILU
+                                                          ? VUG_OP_SWIGLU
+                                                          : VUG_OP_GEGLU,
+                                            .a = gate,
+                                            .b = up,
+                                            .out = gate,
+                                            .n = rows * k * hidden,
+                                            .width = hidden };
     vug_cuda_elements(stream_of(s), &activate);
     job.x = gate;
     job.y = down;
@@ -156,12 +156,14 @@ static void load_past(const vug_cuda_step *s, const vug_node *node,
 static void launch_append(const vug_cuda_step *s, const vug_node *node)
 {
     const int layer = node->at.attn.layer;
-    const vug_cuda_append_job job = { .cache = s->program->cache[layer],
-                                      .page = s->inputs.page[s->program->kv_layout.layer[layer].group],
-                                      .token = s->inputs.query,
-                                      .k = input_at(s, node->in[1]),
-                                      .v = input_at(s, node->in[2]),
-                                      .tokens = s->tokens };
+    const vug_cuda_append_job job = {
+        .cache = s->program->cache[layer],
+        .page = s->inputs.page[s->program->kv_layout.layer[layer].group],
+        .token = s->inputs.query,
+        .k = input_at(s, node->in[1]),
+        .v = input_at(s, node->in[2]),
+        .tokens = s->tokens
+    };
     if (vug_node_has_past(node))
         load_past(s, node, &job);
     vug_cuda_append(stream_of(s), &job);
@@ -256,7 +258,7 @@ static void launch_gather(const vug_cuda_step *s, uint32_t id)
                                       .width = head ? last_dim(node)
                                                     : vug_cuda_elements_of(&node->shape, s->in,
                                                                            s->tokens) /
-                                                              (s->in->n_rows ? s->in->n_rows : 1),
+                                                               (s->in->n_rows ? s->in->n_rows : 1),
                                       .stride = head ? node_at(s, node->in[0])->shape.dim[1] : 0,
                                       .first = head ? node->at.head.index : 0 };
     vug_cuda_gather(stream_of(s), &job);

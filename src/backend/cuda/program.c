@@ -37,8 +37,10 @@ static vug_status check_weight(const vug_cuda_program *p, const vug_node *node, 
                             "%d",
                             w->name, (long long)w->columns, info->name, info->elements);
         if (w->dtype != p->weights->weight[first].dtype)
-            return VUG_FAIL(err, VUG_UNSUPPORTED, "cuda: tensors '%s' and '%s', weights of experts, "
-                            "differ in format", p->weights->weight[first].name, w->name);
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cuda: tensors '%s' and '%s', weights of experts, "
+                            "differ in format",
+                            p->weights->weight[first].name, w->name);
     }
     return VUG_OK;
 }
@@ -113,8 +115,9 @@ static vug_status copy_constants(vug_cuda_program *p, const uint64_t *offset, ui
         else
             fill_addresses(p, node, (const uint8_t **)(void *)(host + offset[i]));
     }
-    const vug_status st = vug_cuda_check(
-            cudaMemcpy(p->constants, host, bytes, cudaMemcpyHostToDevice), "copying constants", err);
+    const vug_status st =
+            vug_cuda_check(cudaMemcpy(p->constants, host, bytes, cudaMemcpyHostToDevice),
+                           "copying constants", err);
     vug_free(host);
     return st;
 }

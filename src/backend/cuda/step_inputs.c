@@ -87,8 +87,8 @@ static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_
         row_query[r] = query[in->row[r]];
 }
 
-static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups,
-                        const input_layout *l, uint8_t *host)
+static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
+                        uint8_t *host)
 {
     memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
     if (in->position)

@@ -38,8 +38,8 @@ static void test_missing_device_is_explained(void **state)
     assert_int_equal(st, VUG_UNSUPPORTED);
     assert_non_null(strstr(err.msg, info.reason));
     vug_model *m = NULL;
-    assert_int_equal(vug_model_open(FOLDER "/gemma3-text",
-                                    &(vug_model_options){ .device = "cuda" }, &m, &err),
+    assert_int_equal(vug_model_open(FOLDER "/gemma3-text", &(vug_model_options){ .device = "cuda" },
+                                    &m, &err),
                      VUG_UNSUPPORTED);
     assert_non_null(strstr(err.msg, info.reason));
 }
@@ -62,10 +62,9 @@ static void run_linear(const vug_weight *w, const float *x, int64_t rows, float 
     vug_workspace *workspace;
     vug_err err = { 0 };
     const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
-    const vug_val param =
-            help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
-                                        .shape = { 2, { w->rows, w->columns } },
-                                        .at.param = { 0, w->dtype } });
+    const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
+                                                      .shape = { 2, { w->rows, w->columns } },
+                                                      .at.param = { 0, w->dtype } });
     const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
     help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
     help_plan(&m, 1);
@@ -73,10 +72,9 @@ static void run_linear(const vug_weight *w, const float *x, int64_t rows, float 
     help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
     help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
     help_ok(b->workspace_create(program, &workspace, &err), &err);
-    const vug_step_in step = { .span = &span,
-                               .n_spans = 1,
-                               .token = (int32_t[]){ 0 },
-                               .data = (const float *[]){ x } };
+    const vug_step_in step = {
+        .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
+    };
     const float *output;
     help_ok(b->run(program, workspace, &step, &output, &err), &err);
     memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
