@@ -37,7 +37,8 @@ LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) $(CUDA_LIBS) -lm -pthread
 # The CUDA backend, with CUDA=1. It is compiled without contraction, too.
 CUDA      ?=
 NVCC      ?= nvcc
-CUDA_ARCH ?= 80 90 100 120
+# Compute capabilities: those that are wanted and that nvcc offers. 9.0a has wgmma.
+CUDA_ARCH  = $(call once,CUDA_ARCH,$(filter $(subst sm_,,$(shell $(NVCC) --list-gpu-code)) 90a,80 90a 100 120))
 CUDA_TOP   = $(call once,CUDA_TOP,$(or $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | \
              sed -n 's/^.. TOP=//p'),$(error $(NVCC) is missing: the CUDA backend needs it)))
 CUDA_LIB_DIR = $(firstword $(wildcard $(addprefix $(CUDA_TOP)/,lib64 lib)))
@@ -230,7 +231,7 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a 
 # ---- lint ---------------------------------------------------------------------
 
 # All of it runs, also after a failure: one look shows everything there is to mend.
-FORMATTED = $(C_FILES) tests/fuzz/entry.c \
+FORMATTED = $(C_FILES) tests/fuzz/entry.c $(wildcard src/backend/cuda/*.c src/backend/cuda/*.cu) \
             $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/support/ tests/fuzz/ bench/))
 lint: ## the rules of tools/lint, formatting, the other compiler, clang-tidy on what changed
 	@tools/deps lint

@@ -40,9 +40,9 @@ void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job)
     if (job->tokens == 0)
         return;
     switch (job->cache.format) {
-#define X(format, name)                                                                  \
-    case VUG_KV_##format:                                                                \
-        launch(stream, append_kernel<VUG_KV_##format>, grid, ATTENTION_THREADS, *job);   \
+#define X(format, name)                                                                \
+    case VUG_KV_##format:                                                              \
+        launch(stream, append_kernel<VUG_KV_##format>, grid, ATTENTION_THREADS, *job); \
         break;
         VUG_KV_FORMATS(X)
 #undef X
@@ -203,8 +203,7 @@ static __device__ void add_values(const vug_cuda_attention_job &job, const atten
 /* The sums over the keys of one split, in every thread. */
 template <int format, int columns>
 static __device__ void sum_split(const vug_cuda_attention_job &job, const attention_query &q,
-                                 int64_t split, attention_shared &shared,
-                                 softmax_sums<columns> &s)
+                                 int64_t split, attention_shared &shared, softmax_sums<columns> &s)
 {
     const int64_t first = max(q.first, split * VUG_CUDA_SPLIT);
     const int64_t end = min(q.end, (split + 1) * VUG_CUDA_SPLIT);
@@ -269,11 +268,10 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
     }
 }
 
-static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job, int64_t split,
-                                                    int64_t token, int64_t head)
+static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job,
+                                                    int64_t split, int64_t token, int64_t head)
 {
-    return job.partial +
-           ((split * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
+    return job.partial + ((split * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
 }
 
 /* One block for HEADS heads of a token and one split, counted from the first that it sees. */
@@ -333,8 +331,8 @@ static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *
     launch(stream, merge_kernel, dim3(tokens, (unsigned)job->heads), ATTENTION_THREADS, *job);
 }
 
-template <int format> static void choose_columns(cudaStream_t stream,
-                                                 const vug_cuda_attention_job *job)
+template <int format>
+static void choose_columns(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
     if (job->cache.width <= ATTENTION_THREADS)
         launch_attention<format, 1>(stream, job);
@@ -349,8 +347,8 @@ void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
     if (job->tokens == 0)
         return;
     switch (job->cache.format) {
-#define X(format, name)                          \
-    case VUG_KV_##format:                        \
+#define X(format, name)                               \
+    case VUG_KV_##format:                             \
         choose_columns<VUG_KV_##format>(stream, job); \
         break;
         VUG_KV_FORMATS(X)

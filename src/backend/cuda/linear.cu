@@ -106,8 +106,8 @@ bool vug_cuda_reads_format(vug_dtype dtype)
 void vug_cuda_linear(cudaStream_t stream, const vug_cuda_linear_job *job)
 {
     switch (job->w.dtype) {
-#define X(format)                                     \
-    case VUG_DTYPE_##format:                          \
+#define X(format)                                       \
+    case VUG_DTYPE_##format:                            \
         choose_linear<VUG_DTYPE_##format>(stream, job); \
         break;
         WEIGHT_FORMATS(X)
@@ -149,7 +149,7 @@ void vug_cuda_expert_linear(cudaStream_t stream, const vug_cuda_expert_job *job)
     switch (job->w.dtype) {
 #define X(format)                                                                          \
     case VUG_DTYPE_##format:                                                               \
-        launch(stream, expert_kernel<VUG_DTYPE_##format>, grid, LINEAR_WARPS * WARP, *job); \
+        launch(stream, expert_kernel<VUG_DTYPE_##format>, grid, LINEAR_WARPS *WARP, *job); \
         break;
         WEIGHT_FORMATS(X)
 #undef X
@@ -178,8 +178,8 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job)
 {
     const dim3 grid((unsigned)job->rows, blocks_for(job->table.columns, EMBED_THREADS * GROUP));
     switch (job->table.dtype) {
-#define X(format)                                                                   \
-    case VUG_DTYPE_##format:                                                        \
+#define X(format)                                                                    \
+    case VUG_DTYPE_##format:                                                         \
         launch(stream, embed_kernel<VUG_DTYPE_##format>, grid, EMBED_THREADS, *job); \
         break;
         WEIGHT_FORMATS(X)

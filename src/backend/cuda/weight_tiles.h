@@ -1,0 +1,49 @@
+#ifndef VUG_BACKEND_CUDA_WEIGHT_TILES_H
+#define VUG_BACKEND_CUDA_WEIGHT_TILES_H
+
+/*
+ * How matrices of BF16 lie on the device, and the order of the sums of their products.
+ *
+ * A matrix [rows,columns] is padded with zeros to multiples of 64 rows and 64 columns and cut into
+ * tiles of 16 x 16. Tile (i,j), rows 16 i .. 16 i + 15 and columns 16 j .. 16 j + 15, lies at byte
+ * (i * tiles of a row + j) * 512. It has 16 bytes for each of the 32 lanes of a warp: the registers
+ * in which mma.m16n8k16 and wgmma.m64nNk16 take their first operand. Lane 4 g + t has the pairs
+ * (row, column .. column + 1)
+ *
+ *     (g, 2 t)   (g + 8, 2 t)   (g, 2 t + 8)   (g + 8, 2 t + 8)
+ *
+ * A product y[r,o] = sum of x[r,i] w[o,i] rounds x to BF16 and cuts the columns into 8 slices of
+ * whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order, with one F32
+ * accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an empty slice is
+ * +0. Every kernel, for any number of rows, gives the bits of this order.
+ */
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define HOST_AND_DEVICE __host__ __device__
+#else
+#define HOST_AND_DEVICE
+#endif
+
+enum {
+    VUG_CUDA_TILE = 16,        /* rows and columns of a tile */
+    VUG_CUDA_TILE_BYTES = 512, /* of a tile of BF16 */
+    VUG_CUDA_TILE_PAD = 64,    /* rows and columns are padded to multiples of this */
+    VUG_CUDA_SLICES = 8,
+};
+
+/* A number of rows or columns with its padding. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_padded(int64_t n)
+{
+    return (n + VUG_CUDA_TILE_PAD - 1) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
+}
+
+/* The first column of slice `s` of a matrix with that many padded columns; of slice
+ * VUG_CUDA_SLICES: the end of the last one. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_slice_begin(int64_t padded_columns, int s)
+{
+    return padded_columns / VUG_CUDA_TILE_PAD * s / VUG_CUDA_SLICES * VUG_CUDA_TILE_PAD;
+}
+
+#endif
