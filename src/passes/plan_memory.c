@@ -7,10 +7,7 @@
  */
 #include "passes/passes.h"
 
-typedef struct {
-    uint64_t offset, bytes;
-    uint32_t last; /* node after which the bytes are free */
-} live_block;
+#include "ir/live_blocks.h"
 
 /* A view has no bytes of its own: it uses those of its input. */
 static bool is_view(vug_op op)
@@ -41,36 +38,12 @@ static void find_lifetimes(const vug_graph *g, uint32_t *last)
     }
 }
 
-/* Keeps live blocks sorted by offset; drops those that ended before `now`. */
-static size_t drop_dead(live_block *live, size_t n, uint32_t now)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (live[i].last >= now)
-            live[kept++] = live[i];
-    }
-    return kept;
-}
-
-static uint64_t place_block(live_block *live, size_t n, uint64_t bytes, uint32_t last)
-{
-    uint64_t at = 0;
-    size_t i = 0;
-    while (i < n && live[i].offset - at < bytes) {
-        at = live[i].offset + live[i].bytes;
-        i++;
-    }
-    memmove(live + i + 1, live + i, (n - i) * sizeof(*live));
-    live[i] = (live_block){ at, bytes, last };
-    return at;
-}
-
 vug_status vug_plan_init(const vug_graph *g, int64_t tokens, int64_t rows, uint64_t align,
                          vug_plan *out, vug_err *err)
 {
     vug_plan plan = { .offset = vug_alloc(g->n, sizeof(*plan.offset)) };
     uint32_t *last = vug_alloc_zero(g->n, sizeof(*last));
-    live_block *live = vug_alloc(g->n, sizeof(*live));
+    vug_live_block *live = vug_alloc(g->n, sizeof(*live));
     vug_status st = VUG_OK;
     if (!plan.offset || !last || !live) {
         st = VUG_FAIL_NOMEM(err, "the memory plan", g->n * (sizeof(*live) + sizeof(*plan.offset)));
@@ -90,8 +63,7 @@ vug_status vug_plan_init(const vug_graph *g, int64_t tokens, int64_t rows, uint6
         }
         uint64_t bytes = (uint64_t)vug_shape_elements(&node->shape, tokens, rows) * sizeof(float);
         bytes = (bytes + align - 1) / align * align;
-        n = drop_dead(live, n, i);
-        plan.offset[i] = place_block(live, n++, bytes, last[i]);
+        plan.offset[i] = vug_live_place(live, &n, bytes, i, last[i]);
         if (plan.offset[i] + bytes > plan.bytes)
             plan.bytes = plan.offset[i] + bytes;
     }

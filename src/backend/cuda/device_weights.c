@@ -1,5 +1,6 @@
-/* The weights on the device: one block of memory, filled once. Matrices keep the bytes of the
- * checkpoint; weights of one row are stored in F32, which is what norms and biases read. */
+/* The weights on the device: one block of memory, filled once. Weights of one row are stored in
+ * F32, which is what norms and biases read, matrices of BF16 in tiles (weight_tiles.h); other
+ * matrices keep the bytes of the checkpoint. */
 #include "backend/cuda/internal.h"
 
 #include "quant/matrix.h"
@@ -18,9 +19,25 @@ static bool is_decoded(const vug_weight *w)
     return w->rows == 1 && (codec->decode || (codec->block && w->scales.scale));
 }
 
+static bool is_tiled(const vug_weight *w)
+{
+    return w->dtype == VUG_DTYPE_BF16 && !is_decoded(w);
+}
+
+int64_t vug_cuda_row_bytes(const vug_matrix *matrix)
+{
+    if (matrix->dtype == VUG_DTYPE_BF16)
+        return vug_cuda_padded(matrix->columns) * (int64_t)sizeof(uint16_t);
+    return vug_dtype_row(matrix->dtype, matrix->columns);
+}
+
+/* On the device. */
 static uint64_t data_bytes(const vug_weight *w)
 {
     const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : w->dtype;
+    if (is_tiled(w))
+        return (uint64_t)vug_cuda_padded(w->rows) * (uint64_t)vug_cuda_padded(w->columns) *
+               sizeof(uint16_t);
     return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
 }
 
@@ -81,7 +98,32 @@ static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err
     return st;
 }
 
-static vug_status copy_weights(const vug_cuda_weights *w, vug_err *err)
+enum { STAGING_BYTES = 64 << 20 };
+
+/* Copies a matrix of BF16 to the staging buffer, some rows at a time, and from there to tiles. */
+static vug_status copy_tiles(const vug_cuda_weights *w, size_t i, uint8_t *staging, vug_err *err)
+{
+    const vug_weight *from = &w->weight[i];
+    const uint64_t row = (uint64_t)from->columns * sizeof(uint16_t);
+    const int64_t fit = (int64_t)(STAGING_BYTES / row) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
+    uint8_t *to = w->block + (uintptr_t)w->matrix[i].data;
+    w->matrix[i].data = to;
+    if (fit == 0)
+        return VUG_FAIL(err, VUG_LIMIT, "cuda: tensor '%s' has rows of %lld elements", from->name,
+                        (long long)from->columns);
+    for (int64_t first = 0; first < from->rows; first += fit) {
+        const int64_t n = from->rows - first < fit ? from->rows - first : fit;
+        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(staging, from->data + (uint64_t)first * row,
+                                               (uint64_t)n * row, cudaMemcpyHostToDevice,
+                                               w->device->stream),
+                               "copying weights", err));
+        vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
+        to += vug_cuda_padded(n) * vug_cuda_row_bytes(&w->matrix[i]);
+    }
+    return vug_cuda_check(cudaGetLastError(), "copying weights", err);
+}
+
+static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_err *err)
 {
     for (size_t i = 0; i < w->n; i++) {
         const vug_weight *from = &w->weight[i];
@@ -92,7 +134,10 @@ static vug_status copy_weights(const vug_cuda_weights *w, vug_err *err)
             VUG_TRY(copy_decoded(w, i, err));
             continue;
         }
-        VUG_TRY(copy_part(w, &m->data, from->data, data_bytes(from), err));
+        if (is_tiled(from))
+            VUG_TRY(copy_tiles(w, i, staging, err));
+        else
+            VUG_TRY(copy_part(w, &m->data, from->data, data_bytes(from), err));
         if (from->scales.scale)
             VUG_TRY(copy_part(w, &m->scales.scale, from->scales.scale, scale_bytes(from), err));
         if (from->scales.scale && from->scales.bias)
@@ -103,11 +148,14 @@ static vug_status copy_weights(const vug_cuda_weights *w, vug_err *err)
 
 static vug_status fill_weights(vug_cuda_weights *w, vug_err *err)
 {
-    void *block;
+    void *block, *staging;
     VUG_TRY(place_weights(w, err));
     VUG_TRY(vug_cuda_alloc(w->bytes, "the model's weights", &block, err));
     w->block = block;
-    return copy_weights(w, err);
+    VUG_TRY(vug_cuda_alloc(STAGING_BYTES, "copying weights", &staging, err));
+    const vug_status st = copy_weights(w, staging, err);
+    (void)cudaFree(staging);
+    return st;
 }
 
 vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight, size_t n,

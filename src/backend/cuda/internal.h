@@ -12,6 +12,7 @@
 #include "backend/checks.h"
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/weight_tiles.h"
 
 /* ---- device.c -------------------------------------------------------------------- */
 
@@ -34,13 +35,16 @@ bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at);
 typedef struct {
     vug_cuda_device *device;
     vug_weight *weight; /* [n] as they were given, for checks */
-    vug_matrix *matrix; /* [n] on the device; a weight of one row is stored in F32 */
+    vug_matrix *matrix; /* [n] on the device; a weight of one row is stored in F32, other BF16
+                            weights in tiles (weight_tiles.h) */
     size_t n;
     uint8_t *block; /* all of them */
     uint64_t bytes;
     vug_arena arena;
 } vug_cuda_weights;
 
+/* Bytes of a row; a sixteenth of a row of tiles. */
+int64_t vug_cuda_row_bytes(const vug_matrix *matrix);
 VUG_MUST_CHECK vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight,
                                                   size_t n, vug_device_weights **out, vug_err *err);
 void vug_cuda_weights_destroy(vug_device_weights *weights);
@@ -74,6 +78,15 @@ void vug_cuda_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *byte
 
 /* ---- program.c ------------------------------------------------------------------- */
 
+/* Products that run as one launch (fuse.c): of up to three matrices, or of two with an activation.
+ * In a step of one row, the launch also computes the norm and the sum before it. */
+typedef struct {
+    uint32_t at; /* the node in whose place they run */
+    uint32_t linear[VUG_CUDA_MAX_PARTS];
+    int n;
+    uint32_t activation, norm, add; /* nodes; 0: none */
+} vug_cuda_product;
+
 typedef struct {
     vug_cuda_device *device;
     const vug_cuda_weights *weights;
@@ -82,17 +95,24 @@ typedef struct {
     vug_limits limits;
     int64_t token_dim;
     vug_kv_layout kv_layout;
-    vug_cuda_kv_cache *cache; /* [n_layers]; heads 0: the layer has no cache of its own */
-    const uint8_t **constant; /* [nodes] on the device: the frequencies of a table of rotations,
+    vug_cuda_kv_cache *cache;  /* [n_layers]; heads 0: the layer has no cache of its own */
+    const uint8_t **constant;  /* [nodes] on the device: the frequencies of a table of rotations,
                                   or the addresses of an EXPERTS node's weights, 9 for each expert:
                                   data, scales, biases of gate, then up, then down */
-    uint8_t *constants;       /* all of them */
-    uint64_t scratch_bytes;   /* of a step, beside the planned values */
-    uint64_t output_bytes;    /* of all outputs */
+    uint8_t *constants;        /* all of them */
+    vug_cuda_product *product; /* [n_products] */
+    int32_t *product_of;       /* [nodes] the product that a node is part of, or -1 */
+    int32_t n_products;
+    uint64_t *offset;       /* [nodes] of a value, in bytes */
+    uint64_t value_bytes;   /* of all values */
+    uint64_t scratch_bytes; /* of a step, beside the values */
+    uint64_t output_bytes;  /* of all outputs */
     vug_program_sizes sizes;
     vug_arena arena;
 } vug_cuda_program;
 
+/* Terms in BF16 of the rows that products read (weight_tiles.h). */
+int vug_cuda_terms(const vug_cuda_program *p);
 /* Parts of attention that are computed side by side. */
 int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t tokens,
                         int64_t positions);
@@ -101,6 +121,11 @@ VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vu
                                            const vug_plan *plan, const vug_limits *limits,
                                            vug_program **out, vug_err *err);
 void vug_cuda_release(vug_program *program);
+
+/* ---- fuse.c ---------------------------------------------------------------------- */
+
+/* Finds the products of a program and places its values. */
+VUG_MUST_CHECK vug_status vug_cuda_fuse(vug_cuda_program *p, vug_err *err);
 
 /* ---- step_inputs.c ----------------------------------------------------------------- */
 
@@ -126,7 +151,7 @@ typedef struct {
 
 typedef struct {
     const vug_cuda_program *program;
-    uint8_t *block; /* the planned values, then scratch */
+    uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
     uint8_t *outputs; /* pinned */
     vug_cuda_buffer inputs;

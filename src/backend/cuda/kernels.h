@@ -59,6 +59,51 @@ typedef struct {
 } vug_cuda_embed_job;
 void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 
+/* ---- tile_linear.cu ------------------------------------------------------------ */
+
+/* Rows of BF16 [rows,columns] in tiles (weight_tiles.h). */
+void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
+                         uint8_t *tiles);
+
+/* The terms of x [rows,columns], as mma.m16n8k16 takes its second operand: rows of terms, of which
+ * row r of x has `terms` neighbouring ones; for each 8 of them, and each 16 columns of those, 8
+ * bytes for each lane. Missing rows and columns are zero. */
+uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
+void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
+                        int terms, uint8_t *packed);
+
+/* Where a single row of x comes from: value = x, or x / rms(x) (add_norm + add_bias); then add +
+ * value, which is also stored in `sum`; then value / rms(value) (norm + bias). */
+typedef struct {
+    const float *x, *add;         /* add NULL: nothing is added */
+    const float *add_norm, *norm; /* NULL: no norm */
+    float *sum;
+    float add_eps, add_bias, eps, bias;
+} vug_cuda_row;
+
+/* Whether a row of that many columns can be computed so, `normed` or added to another, or not. */
+bool vug_cuda_takes_single_row(int64_t columns, bool normed);
+
+enum { VUG_CUDA_MAX_PARTS = 3 };
+
+/* Products of the same rows with up to three matrices in tiles. */
+typedef struct {
+    struct {
+        const uint8_t *tiles; /* [out,columns] */
+        float *y;             /* [rows,out] */
+        int64_t out;
+    } part[VUG_CUDA_MAX_PARTS];
+    int parts;
+    vug_op activation; /* VUG_OP_GEGLU or VUG_OP_SWIGLU of two parts, stored in part[0].y; or
+                          VUG_OP_LINEAR */
+    int64_t rows, columns;
+    int terms;             /* of x, in BF16: 1 or 2 */
+    const uint8_t *packed; /* NULL: a single row, from `row` */
+    vug_cuda_row row;
+    int processors;
+} vug_cuda_tile_job;
+void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+
 /* ---- row_ops.cu --------------------------------------------------------------- */
 
 /* RMS_NORM, UNIT_NORM, ADD_NORM and NORM_ROPE: rows of `width`, one for each head if there are

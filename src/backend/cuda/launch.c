@@ -10,7 +10,7 @@ static const vug_node *node_at(const vug_cuda_step *s, vug_val v)
 
 static float *value_at(const vug_cuda_step *s, vug_val v)
 {
-    return (float *)(void *)(s->ws->block + s->program->plan->offset[v.id]);
+    return (float *)(void *)(s->ws->block + s->program->offset[v.id]);
 }
 
 /* A computed value, or data of the step. */
@@ -56,7 +56,7 @@ static void launch_linear(const vug_cuda_step *s, uint32_t id)
     const vug_node *node = &s->program->graph->node[id];
     const vug_matrix *w = matrix_at(s, node->in[1]);
     const vug_cuda_linear_job job = { .w = *w,
-                                      .row_bytes = vug_dtype_row(w->dtype, w->columns),
+                                      .row_bytes = vug_cuda_row_bytes(w),
                                       .x = input_at(s, node->in[0]),
                                       .y = value_at(s, (vug_val){ id }),
                                       .rows = rows_of(s, node),
@@ -65,12 +65,81 @@ static void launch_linear(const vug_cuda_step *s, uint32_t id)
         vug_cuda_linear(stream_of(s), &job);
 }
 
+static vug_val value_of(uint32_t id)
+{
+    return (vug_val){ id };
+}
+
+/* The single row of a product that begins with a norm, or with a sum and a norm. */
+static vug_cuda_row row_of_product(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_graph *g = s->program->graph;
+    const vug_node *linear = &g->node[product->linear[0]], *norm = &g->node[product->norm];
+    vug_cuda_row row = { .x = input_at(s, linear->in[0]) };
+    if (!product->norm)
+        return row;
+    row.x = input_at(s, norm->in[0]);
+    row.norm = vector_at(s, norm->in[1]);
+    row.eps = norm->at.norm.eps;
+    row.bias = norm->at.norm.bias;
+    if (!product->add)
+        return row;
+    const vug_node *add = &g->node[product->add];
+    row.add = input_at(s, add->in[0]);
+    row.x = input_at(s, add->in[1]);
+    row.sum = value_at(s, value_of(product->add));
+    if (add->op == VUG_OP_ADD)
+        return row;
+    row.add_norm = vector_at(s, add->in[2]);
+    row.add_eps = add->at.norm.eps;
+    row.add_bias = add->at.norm.bias;
+    return row;
+}
+
+static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
+    return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
+}
+
+static void launch_product(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_graph *g = s->program->graph;
+    const vug_node *x = node_at(s, g->node[product->linear[0]].in[0]);
+    vug_cuda_tile_job job = { .parts = product->n,
+                              .activation = VUG_OP_LINEAR,
+                              .rows = rows_of(s, x),
+                              .columns = last_dim(x),
+                              .terms = vug_cuda_terms(s->program),
+                              .processors = s->program->device->processors };
+    if (job.rows == 0)
+        return;
+    for (int i = 0; i < product->n; i++) {
+        const vug_node *linear = &g->node[product->linear[i]];
+        job.part[i].tiles = matrix_at(s, linear->in[1])->data;
+        job.part[i].out = last_dim(linear);
+        job.part[i].y = value_at(s, value_of(product->linear[i]));
+    }
+    if (product->activation) {
+        job.activation = g->node[product->activation].op;
+        job.part[0].y = value_at(s, value_of(product->activation));
+    }
+    if (is_single_row(s, product)) {
+        job.row = row_of_product(s, product);
+    } else {
+        vug_cuda_pack_rows(stream_of(s), input_at(s, g->node[product->linear[0]].in[0]), job.rows,
+                           job.columns, job.terms, s->ws->scratch);
+        job.packed = s->ws->scratch;
+    }
+    vug_cuda_tile_linear(stream_of(s), &job);
+}
+
 static void launch_embed(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
     const vug_matrix *table = matrix_at(s, node->in[0]);
     const vug_cuda_embed_job job = { .table = *table,
-                                     .row_bytes = vug_dtype_row(table->dtype, table->columns),
+                                     .row_bytes = vug_cuda_row_bytes(table),
                                      .index = s->inputs.token,
                                      .out = value_at(s, (vug_val){ id }),
                                      .rows = s->tokens,
@@ -86,7 +155,7 @@ static void launch_expert_linear(const vug_cuda_step *s, uint32_t id, int i,
     const vug_node *param = node_at(s, node->in[i]);
     vug_cuda_expert_job job = *rows;
     job.w = *matrix_at(s, node->in[i]);
-    job.row_bytes = vug_dtype_row(job.w.dtype, job.w.columns);
+    job.row_bytes = vug_cuda_row_bytes(&job.w);
     job.experts = (int)vug_param_slots(param);
     job.data = (const uint8_t *const *)(const void *)s->program->constant[id] +
                (ptrdiff_t)(i - 2) * 3 * job.experts;
@@ -343,8 +412,20 @@ bool vug_cuda_has_launch(vug_op op)
            vug_op_class_of(op) == VUG_CLASS_VIEW;
 }
 
+/* Whether node `id` runs on its own, although it is part of a product: it gives the rows. */
+static bool runs_before(const vug_cuda_step *s, const vug_cuda_product *product, uint32_t id)
+{
+    return (id == product->norm || id == product->add) && !is_single_row(s, product);
+}
+
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id)
 {
+    const int32_t index = step->program->product_of[id];
+    const vug_cuda_product *product = index < 0 ? NULL : &step->program->product[index];
+    if (product && id == product->at)
+        launch_product(step, product);
+    if (product && !runs_before(step, product, id))
+        return;
     launch_fn *launch = launch_of[step->program->graph->node[id].op];
     if (launch)
         launch(step, id);

@@ -35,7 +35,7 @@ static __device__ __forceinline__ void lane_sums(const vug_matrix &w, int64_t ro
     const int64_t in = w.columns, groups = (in + GROUP - 1) / GROUP;
     const uint8_t *base[outs];
     for (int o = 0; o < outs; o++) {
-        base[o] = w.data + min(output + o, last_output) * row_bytes;
+        base[o] = row_at<dtype>(w, row_bytes, min(output + o, last_output));
         for (int r = 0; r < rows; r++)
             sum[r][o] = 0;
     }
@@ -169,7 +169,7 @@ template <int dtype> static __global__ void embed_kernel(vug_cuda_embed_job job)
     if (first >= columns)
         return;
     float w[GROUP];
-    read_group<dtype>(job.table, job.table.data + row * job.row_bytes, row, group, w);
+    read_group<dtype>(job.table, row_at<dtype>(job.table, job.row_bytes, row), row, group, w);
     for (int j = 0; j < GROUP && first + j < columns; j++)
         job.out[(int64_t)blockIdx.x * columns + first + j] = w[j] * job.by;
 }

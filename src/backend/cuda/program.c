@@ -167,6 +167,20 @@ int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t
     return tokens > SPLIT_TOKENS ? 1 : seen < all ? seen : all;
 }
 
+int vug_cuda_terms(const vug_cuda_program *p)
+{
+    return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
+}
+
+/* Of the rows that a product reads, rounded for the tensor cores. */
+static uint64_t packed_bytes(const vug_cuda_program *p, const vug_node *node)
+{
+    const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
+    const int64_t columns = x->dim[x->rank - 1];
+    return vug_cuda_packed_bytes(vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns,
+                                 columns, vug_cuda_terms(p));
+}
+
 static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
 {
     if (node->op == VUG_OP_ATTENTION) {
@@ -175,6 +189,8 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
         return (uint64_t)(splits * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
                sizeof(float);
     }
+    if (node->op == VUG_OP_LINEAR)
+        return packed_bytes(p, node);
     if (node->op != VUG_OP_EXPERTS)
         return 0;
     const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
@@ -199,7 +215,7 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
         if (!vug_cuda_add_part((uint64_t)n * sizeof(float), &p->output_bytes, &at))
             return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
     }
-    if (!vug_cuda_add_part(p->plan->bytes, &end, &at) ||
+    if (!vug_cuda_add_part(p->value_bytes, &end, &at) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
@@ -214,6 +230,7 @@ static vug_status build_program(vug_cuda_program *p, vug_err *err)
 {
     VUG_TRY(check_nodes(p, err));
     VUG_TRY(make_constants(p, err));
+    VUG_TRY(vug_cuda_fuse(p, err));
     VUG_TRY(place_caches(p, err));
     return size_step(p, err);
 }

@@ -1,27 +1,7 @@
 /* Norms, rotations, element-wise operations and the other operations on rows. */
-#include "backend/cuda/device_code.h"
-
-enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
+#include "backend/cuda/row_math.h"
 
 /* ---- norms ----------------------------------------------------------------------- */
-
-/* The sum of squares of a row, the same in every thread. Thread t adds elements t, t + 256, ..;
- * then lanes are added pairwise and warps in order. */
-static __device__ float row_squares(const float *x, int64_t n)
-{
-    __shared__ float of_warp[ROW_WARPS];
-    float sum = 0;
-    for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS)
-        sum = fmaf(x[i], x[i], sum);
-    sum = warp_sum(sum);
-    if (threadIdx.x % WARP == 0)
-        of_warp[threadIdx.x / WARP] = sum;
-    __syncthreads();
-    sum = of_warp[0];
-    for (int i = 1; i < ROW_WARPS; i++)
-        sum += of_warp[i];
-    return sum;
-}
 
 /* Rotates the pair (i, i + h) of a row whose elements `at` gives. */
 struct rotated_pair {
@@ -45,7 +25,7 @@ static __global__ void norm_kernel(vug_cuda_norm_job job)
     const float *x = job.x + row * n;
     const float *table = job.table ? job.table + row / job.heads * job.dims : NULL;
     float *out = job.out + row * n;
-    const float r = 1.0f / sqrtf(row_squares(x, n) / (float)n + job.eps);
+    const float r = norm_factor(row_squares(x, n), n, job.eps);
     for (int64_t i = threadIdx.x; table && i < h; i += ROW_THREADS) {
         const float a = normalised(job, x, r, i), b = normalised(job, x, r, i + h);
         const rotated_pair pair = rotate(a, b, table[i], table[i + h]);
@@ -107,18 +87,6 @@ void vug_cuda_rope_table(cudaStream_t stream, const int32_t *position, int64_t r
 }
 
 /* ---- elements ------------------------------------------------------------------------ */
-
-/* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
-static __device__ __forceinline__ float gelu(float x)
-{
-    const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
-    return x / (1.0f + expf(v));
-}
-
-static __device__ __forceinline__ float silu(float x)
-{
-    return x / (1.0f + expf(-x));
-}
 
 static __device__ float element(const vug_cuda_element_job &job, int64_t i)
 {

@@ -13,7 +13,7 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
     ws->data = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data));
     if (!ws->data)
         return VUG_FAIL_NOMEM(err, "the buffers of a step", (size_t)ws->n_data * sizeof(*ws->data));
-    if (!vug_cuda_add_part(p->plan->bytes, &end, &values) ||
+    if (!vug_cuda_add_part(p->value_bytes, &end, &values) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &scratch))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the buffers of a step are too large");
     VUG_TRY(vug_cuda_alloc(end, "the buffers of a step", &block, err));
@@ -114,7 +114,7 @@ static vug_status copy_outputs(const vug_cuda_step *s, const float **output, vug
             return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
         output[i] = (const float *)(const void *)(s->ws->outputs + at);
         VUG_TRY(vug_cuda_check(cudaMemcpyAsync(s->ws->outputs + at,
-                                               s->ws->block + s->program->plan->offset[v.id], bytes,
+                                               s->ws->block + s->program->offset[v.id], bytes,
                                                cudaMemcpyDeviceToHost, s->program->device->stream),
                                "copying the outputs of a step", err));
     }

@@ -7,6 +7,7 @@
  */
 
 #include "backend/cuda/weight_numbers.h"
+#include "backend/cuda/weight_tiles.h"
 
 enum { GROUP = 8 };
 
@@ -223,10 +224,19 @@ static __device__ __forceinline__ float plain_weight(const uint8_t *base, int64_
         return ((const float *)base)[column];
     else if constexpr (dtype == VUG_DTYPE_F16)
         return half_value(((const uint16_t *)base)[column]);
-    else if constexpr (dtype == VUG_DTYPE_BF16)
-        return bf16_value(((const uint16_t *)base)[column]);
     else
         return e4m3_value(base[column]);
+}
+
+/* Eight weights of BF16 from tiles, whose padding is zero. */
+static __device__ __forceinline__ void read_tile_group(const uint8_t *base, int64_t group, float *w)
+{
+    const uint8_t *p = base + group / 2 * VUG_CUDA_TILE_BYTES + group % 2 * 8;
+    for (int t = 0; t < 4; t++) {
+        const uint32_t pair = *(const uint32_t *)(p + 16 * t);
+        w[2 * t] = bf16_value(pair & 0xffff);
+        w[2 * t + 1] = bf16_value(pair >> 16);
+    }
 }
 
 /* Eight whole weights of a row whose length is a multiple of eight, so that they are aligned. */
@@ -248,10 +258,22 @@ static __device__ __forceinline__ void read_aligned_group(const uint8_t *base, i
         const uint32_t pair[4] = { v.x, v.y, v.z, v.w };
         for (int j = 0; j < 4; j++) {
             const uint32_t low = pair[j] & 0xffff, high = pair[j] >> 16;
-            w[2 * j] = dtype == VUG_DTYPE_BF16 ? bf16_value(low) : half_value(low);
-            w[2 * j + 1] = dtype == VUG_DTYPE_BF16 ? bf16_value(high) : half_value(high);
+            w[2 * j] = half_value(low);
+            w[2 * j + 1] = half_value(high);
         }
     }
+}
+
+/* Where row `row` begins. */
+template <int dtype>
+static __device__ __forceinline__ const uint8_t *row_at(const vug_matrix &m, int64_t row_bytes,
+                                                        int64_t row)
+{
+    if constexpr (dtype == VUG_DTYPE_BF16)
+        return m.data + row / VUG_CUDA_TILE * VUG_CUDA_TILE * row_bytes + row % 8 * 64 +
+               row % VUG_CUDA_TILE / 8 * 4;
+    else
+        return m.data + row * row_bytes;
 }
 
 /* Weights GROUP * group .. + 7 of a row that begins at `base`; zeros past its end. */
@@ -264,7 +286,9 @@ static __device__ __forceinline__ void read_group(const vug_matrix &m, const uin
         return;
     }
     const int64_t first = group * GROUP;
-    if (m.columns % GROUP == 0) {
+    if constexpr (dtype == VUG_DTYPE_BF16) {
+        read_tile_group(base, group, w);
+    } else if (m.columns % GROUP == 0) {
         read_aligned_group<dtype>(base, group, w);
     } else {
         for (int j = 0; j < GROUP; j++)

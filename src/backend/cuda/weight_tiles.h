@@ -12,10 +12,12 @@
  *
  *     (g, 2 t)   (g + 8, 2 t)   (g, 2 t + 8)   (g + 8, 2 t + 8)
  *
- * A product y[r,o] = sum of x[r,i] w[o,i] rounds x to BF16 and cuts the columns into 8 slices of
- * whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order, with one F32
- * accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an empty slice is
- * +0. Every kernel, for any number of rows, gives the bits of this order.
+ * A product y[r,o] = sum of x[r,i] w[o,i] takes x as one or two terms in BF16: h = bf16(x) and, if
+ * there are two, l = bf16(x - h), which together have 16 significant bits. The columns are cut into
+ * 8 slices of whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order,
+ * with one F32 accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an
+ * empty slice is +0. y is that sum for h, plus that sum for l. Every kernel, for any number of
+ * rows, gives the bits of this order.
  */
 
 #include <stdint.h>

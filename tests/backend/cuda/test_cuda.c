@@ -48,8 +48,8 @@ static void test_missing_device_is_explained(void **state)
 
 enum { OUT = 21 };
 
-/* y [rows,OUT] = x [rows,columns of w] w^T, on the device. */
-static void run_linear(const vug_weight *w, const float *x, int64_t rows, float *y)
+/* y [rows,OUT] = x [rows,columns of w] w^T, on the device; `exact`: without rounding x. */
+static void run_linear(const vug_weight *w, bool exact, const float *x, int64_t rows, float *y)
 {
     const vug_backend *b = &vug_backend_cuda;
     const vug_limits limits = { 64, 1, 1 };
@@ -68,6 +68,7 @@ static void run_linear(const vug_weight *w, const float *x, int64_t rows, float 
     const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
     help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
     help_plan(&m, 1);
+    m.plan.activations = exact ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8;
     help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
     help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
     help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
@@ -109,14 +110,14 @@ static void check_format(vug_dtype dtype, int64_t columns)
                      .columns = columns,
                      .data = matrix.data,
                      .scales = matrix.scales };
-    run_linear(&w, x, ROWS, whole);
-    run_linear(&w, x + (ROWS - 1) * columns, 1, alone);
+    run_linear(&w, true, x, ROWS, whole);
+    run_linear(&w, true, x + (ROWS - 1) * columns, 1, alone);
     w = (vug_weight){ .name = "w",
                       .dtype = VUG_DTYPE_F32,
                       .rows = OUT,
                       .columns = columns,
                       .data = (const uint8_t *)decoded };
-    run_linear(&w, x, ROWS, plain);
+    run_linear(&w, true, x, ROWS, plain);
     check_bits(whole, plain, (size_t)ROWS * OUT, vug_dtype_of(dtype)->name);
     check_bits(alone, whole + (size_t)(ROWS - 1) * OUT, OUT, vug_dtype_of(dtype)->name);
     double sum = 0;
@@ -127,6 +128,52 @@ static void check_format(vug_dtype dtype, int64_t columns)
         block_weights_free(&matrix, SHIFT);
     else
         free_weights(matrix.data, SHIFT);
+}
+
+/* Rows that are rounded to BF16 for the tensor cores: each is within the rounding of the exact
+ * product, and has the bits of the row alone. */
+static void check_rounded_rows(int64_t columns, int64_t rows)
+{
+    rng r = { 9 };
+    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    float *whole = vug_alloc((size_t)(rows * OUT), sizeof(*whole));
+    float *exact = vug_alloc((size_t)(rows * OUT), sizeof(*exact)), alone[OUT];
+    assert_true(x && whole && exact);
+    const uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(OUT * columns), 2);
+    const vug_weight w = {
+        .name = "w", .dtype = VUG_DTYPE_BF16, .rows = OUT, .columns = columns, .data = data
+    };
+    rng_fill(&r, x, (size_t)(rows * columns));
+    run_linear(&w, false, x, rows, whole);
+    run_linear(&w, true, x, rows, exact);
+    for (int64_t row = 0; row<rows; row += rows> 20 ? 13 : 1) {
+        run_linear(&w, false, x + row * columns, 1, alone);
+        check_bits(alone, whole + row * OUT, OUT, "a row alone");
+    }
+    double most = 0, difference = 0;
+    for (int64_t i = 0; i < rows * OUT; i++) {
+        const double d = (double)whole[i] - (double)exact[i], y = (double)exact[i];
+        difference = d * d > difference ? d * d : difference;
+        most = y * y > most ? y * y : most;
+    }
+    assert_true(difference > 0 && difference < most * 1e-4);
+    free_weights(data, 2);
+    vug_free(exact);
+    vug_free(whole);
+    vug_free(x);
+}
+
+static void test_rounded_rows_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const int64_t columns[] = { 38, 64, 768, 2560, 10240 };
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        check_rounded_rows(columns[i], 5);
+        check_rounded_rows(columns[i], 11);
+        check_rounded_rows(columns[i], 70);
+    }
 }
 
 static void test_products_are_those_of_decoded_weights(void **state)
@@ -177,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_device_is_explained),
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
+        cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_golden_checkpoints_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,48 @@
+#ifndef VUG_BACKEND_CUDA_ROW_MATH_H
+#define VUG_BACKEND_CUDA_ROW_MATH_H
+
+/* What several kernels compute in the same way: norms of rows, and activations. */
+
+#include "backend/cuda/device_code.h"
+
+enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
+
+/* The sum of squares of a row, the same in each of ROW_THREADS threads. Thread t adds elements t,
+ * t + 256, ..; then lanes are added pairwise and warps in order. */
+static __device__ float row_squares(const float *x, int64_t n)
+{
+    __shared__ float of_warp[ROW_WARPS];
+    float sum = 0;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS)
+        sum = fmaf(x[i], x[i], sum);
+    sum = warp_sum(sum);
+    __syncthreads(); /* an earlier call may still read */
+    if (threadIdx.x % WARP == 0)
+        of_warp[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    sum = of_warp[0];
+    for (int i = 1; i < ROW_WARPS; i++)
+        sum += of_warp[i];
+    return sum;
+}
+
+/* 1 / rms of a row whose squares have the sum `squares`. */
+static __device__ __forceinline__ float norm_factor(float squares, int64_t n, float eps)
+{
+    return 1.0f / sqrtf(squares / (float)n + eps);
+}
+
+/* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
+static __device__ __forceinline__ float gelu(float x)
+{
+    const float v = x * fmaf(x * x, -0.0713548162726f, -1.5957691216057f);
+    return x / (1.0f + expf(v));
+}
+
+static __device__ __forceinline__ float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+#endif

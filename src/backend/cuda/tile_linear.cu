@@ -1,0 +1,385 @@
+/*
+ * Products with matrices in tiles, for few rows, in the order of weight_tiles.h.
+ *
+ * Each of the 8 warps of a block sums one slice of a tile of 16 outputs; the block then adds the
+ * slices and goes on to its next tile. A warp loads the weights of several k16 steps ahead, also
+ * across tiles, so that memory never waits for sums. A single row of x is computed by every block
+ * for itself, while its first weights are on their way.
+ */
+#include <cuda_bf16.h>
+
+#include "backend/cuda/row_math.h"
+#include "backend/cuda/weight_tiles.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    SLICES = VUG_CUDA_SLICES,
+    SLICE_THREADS = SLICES * WARP,
+    UNIT = VUG_CUDA_TILE_PAD / TILE, /* tiles that are loaded together */
+    TERMS = 8,                       /* rows of terms in the second operand */
+    MAX_GROUPS = 4,                  /* of TERMS rows, in the largest kernel */
+    MAX_SINGLE_ROW = 32768,          /* columns of a single row that fit into shared memory */
+    MAX_NORMED_ROW = 16384,          /* also in F32 */
+    PLAIN_SHARED_BYTES = 40 << 10,   /* what a kernel may use without asking for more */
+};
+static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
+              "norms are computed by all threads of a block");
+
+/* The first or second term of x. */
+static __device__ __forceinline__ uint16_t term_of(float x, int term)
+{
+    const __nv_bfloat16 high = __float2bfloat16_rn(x);
+    return __bfloat16_as_ushort(term == 0 ? high : __float2bfloat16_rn(x - __bfloat162float(high)));
+}
+
+/* ---- layout ----------------------------------------------------------------------------- */
+
+/* A thread for each lane of each tile. */
+static __global__ void make_tiles_kernel(const uint16_t *from, int64_t rows, int64_t columns,
+                                         uint16_t *tiles)
+{
+    const int64_t row_tiles = vug_cuda_padded(columns) / TILE;
+    const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x, tile = i / WARP;
+    const int lane = (int)(i % WARP);
+    if (tile >= vug_cuda_padded(rows) / TILE * row_tiles)
+        return;
+    for (int e = 0; e < 8; e++) {
+        const int64_t row = tile / row_tiles * TILE + lane / 4 + (e / 2 % 2) * 8;
+        const int64_t column = tile % row_tiles * TILE + lane % 4 * 2 + (e / 4) * 8 + e % 2;
+        tiles[i * 8 + e] = row < rows && column < columns ? from[row * columns + column] : 0;
+    }
+}
+
+void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
+                         uint8_t *tiles)
+{
+    const int64_t lanes = vug_cuda_padded(rows) * vug_cuda_padded(columns) / 8;
+    launch(stream, make_tiles_kernel, dim3(blocks_for(lanes, ROW_THREADS)), ROW_THREADS,
+           (const uint16_t *)from, rows, columns, (uint16_t *)tiles);
+}
+
+/* Up to a whole number of groups that the largest kernel takes at a time. */
+static int64_t packed_groups(int64_t rows, int terms)
+{
+    return (rows * terms + MAX_GROUPS * TERMS - 1) / (MAX_GROUPS * TERMS) * MAX_GROUPS;
+}
+
+uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms)
+{
+    return (uint64_t)(packed_groups(rows, terms) * TERMS) * (uint64_t)vug_cuda_padded(columns) *
+           sizeof(uint16_t);
+}
+
+static __global__ void pack_kernel(const float *x, int64_t rows, int64_t columns, int terms,
+                                   uint2 *packed)
+{
+    const int64_t steps = vug_cuda_padded(columns) / TILE;
+    const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    const int64_t group = blockIdx.y, step = i / WARP, lane = i % WARP;
+    const int64_t row = (group * TERMS + lane / 4) / terms;
+    const int term = (int)(lane / 4) % terms;
+    if (step >= steps)
+        return;
+    uint32_t pair[2];
+    for (int half = 0; half < 2; half++) {
+        const int64_t column = step * TILE + half * 8 + lane % 4 * 2;
+        const float *from = x + row * columns + column;
+        const uint32_t low = row < rows && column < columns ? term_of(from[0], term) : 0;
+        const uint32_t high = row < rows && column + 1 < columns ? term_of(from[1], term) : 0;
+        pair[half] = low | high << 16;
+    }
+    packed[(group * steps + step) * WARP + lane] = make_uint2(pair[0], pair[1]);
+}
+
+void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
+                        int terms, uint8_t *packed)
+{
+    const dim3 grid(blocks_for(vug_cuda_padded(columns) / TILE * WARP, ROW_THREADS),
+                    (unsigned)packed_groups(rows, terms));
+    launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, (uint2 *)packed);
+}
+
+/* ---- a single row of x -------------------------------------------------------------------- */
+
+/* The second operands of a single row: lanes 0 to 3 have the first term, 4 to 7 the second. */
+enum { ROW_LANES = 8 };
+
+static __device__ __forceinline__ void store_terms(uint16_t *to, int64_t i, float x, int terms)
+{
+    const int64_t step = i / TILE, e = i % TILE;
+    uint16_t *at = to + (step * ROW_LANES + e % 8 / 2) * 4 + e / 8 * 2 + e % 2;
+    at[0] = term_of(x, 0);
+    at[ROW_LANES / 2 * 4] = terms > 1 ? term_of(x, 1) : 0;
+}
+
+static __device__ __forceinline__ float weigh(float x, float factor, const float *w, float bias,
+                                              int64_t i)
+{
+    return w ? x * factor * (w[i] + bias) : x;
+}
+
+/* Computes the row in shared memory: its terms in `to`; `row` has room for it in F32. A thread
+ * reads only what it wrote itself, except for the sums. */
+static __device__ void compute_row(const vug_cuda_row &r, int64_t n, int terms, uint16_t *to,
+                                   float *row)
+{
+    const int64_t padded = vug_cuda_padded(n);
+    const float *value = r.x;
+    float by = 0;
+    if (r.add) {
+        if (r.add_norm)
+            by = norm_factor(row_squares(r.x, n), n, r.add_eps);
+#pragma unroll 4
+        for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS) {
+            row[i] = r.add[i] + weigh(r.x[i], by, r.add_norm, r.add_bias, i);
+            if (blockIdx.x == 0)
+                r.sum[i] = row[i];
+        }
+        value = row;
+    }
+    if (r.norm)
+        by = norm_factor(row_squares(value, n), n, r.eps);
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < padded; i += ROW_THREADS)
+        store_terms(to, i, i < n ? weigh(value[i], by, r.norm, r.bias, i) : 0, terms);
+    __syncthreads();
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint4 load_weights(const uint4 *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+}
+
+static __device__ __forceinline__ void multiply_add(float (&c)[4], const uint4 &a, const uint2 &b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+static __host__ __device__ __forceinline__ int64_t tiles_of(int64_t out)
+{
+    return (out + TILE - 1) / TILE;
+}
+
+/* The tiles of a block, in order. With an activation a tile of the first part is followed by that
+ * of the second. */
+struct tile_place {
+    int part;
+    int64_t tile;
+};
+
+static __device__ __forceinline__ bool find_tile(const vug_cuda_tile_job &job, int step,
+                                                 tile_place &at)
+{
+    const bool pairs = job.activation != VUG_OP_LINEAR;
+    at.tile = blockIdx.x + (int64_t)(pairs ? step / 2 : step) * gridDim.x;
+    at.part = pairs ? step % 2 : 0;
+    if (pairs)
+        return at.tile < tiles_of(job.part[0].out);
+    while (at.part < job.parts && at.tile >= tiles_of(job.part[at.part].out))
+        at.tile -= tiles_of(job.part[at.part++].out);
+    return at.part < job.parts;
+}
+
+/* The first weights of a warp's slice in tile `step` of the block; NULL: there is none. */
+static __device__ __forceinline__ const uint4 *slice_at(const vug_cuda_tile_job &job, int step,
+                                                        int64_t row_tiles, int first_unit)
+{
+    tile_place at;
+    if (!find_tile(job, step, at))
+        return NULL;
+    return (const uint4 *)job.part[at.part].tiles +
+           (at.tile * row_tiles + first_unit * UNIT) * WARP + threadIdx.x % WARP;
+}
+
+static __device__ __forceinline__ void load_unit(uint4 (&w)[UNIT], const uint4 *from, int unit)
+{
+    for (int i = 0; i < UNIT; i++)
+        w[i] = load_weights(from + (unit * UNIT + i) * WARP);
+}
+
+/* Adds the products of 64 columns to the sums of `groups` groups of rows. */
+template <int groups, bool single>
+static __device__ __forceinline__ void multiply_unit(float (&sum)[groups][4],
+                                                     const uint4 (&w)[UNIT], const uint2 *x,
+                                                     int64_t steps, int unit)
+{
+    const int lane = threadIdx.x % WARP;
+    for (int i = 0; i < UNIT; i++) {
+        for (int g = 0; g < groups; g++) {
+            uint2 b = make_uint2(0, 0);
+            if (!single)
+                b = x[(g * steps + unit * UNIT + i) * WARP + lane];
+            else if (lane < ROW_LANES)
+                b = x[(unit * UNIT + i) * ROW_LANES + lane];
+            multiply_add(sum[g], w[i], b);
+        }
+    }
+}
+
+/* `n` rows of terms of this tile and of the one before, which may still be read. */
+template <int n> struct slice_sums {
+    float y[2][SLICES][n][TILE];
+};
+
+template <int n, int groups>
+static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step,
+                                                   const float (&sum)[groups][4])
+{
+    const int lane = threadIdx.x % WARP, output = lane / 4, row = lane % 4 * 2;
+    float(*to)[TILE] = sums.y[step % 2][threadIdx.x / WARP];
+    for (int g = 0; g < groups; g++) {
+        for (int i = 0; i < 4; i++) {
+            if (g * TERMS + row + i % 2 < n)
+                to[g * TERMS + row + i % 2][output + i / 2 * 8] = sum[g][i];
+        }
+    }
+}
+
+template <int n>
+static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step, int row,
+                                                   int e)
+{
+    float y = sums.y[step % 2][0][row][e];
+    for (int s = 1; s < SLICES; s++)
+        y += sums.y[step % 2][s][row][e];
+    return y;
+}
+
+/* Adds the slices of a tile and the terms, and stores the sums, or applies the activation first.
+ * `gate` is what the thread keeps of the first part's tile. */
+template <int n, int kept>
+static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
+                                                  const slice_sums<n> &sums, float (&gate)[kept])
+{
+    const bool pairs = job.activation != VUG_OP_LINEAR;
+    const int rows = n / job.terms > 0 ? n / job.terms : 1;
+    tile_place at;
+    find_tile(job, step, at);
+    for (int k = 0; k < kept; k++) {
+        const int i = threadIdx.x + k * SLICE_THREADS, e = i % TILE, term = i / TILE * job.terms;
+        const int64_t row = (int64_t)blockIdx.y * rows + i / TILE, output = at.tile * TILE + e;
+        if (i >= rows * TILE || row >= job.rows)
+            break;
+        float y = sum_slices(sums, step, term, e);
+        if (job.terms > 1)
+            y += sum_slices(sums, step, term + 1, e);
+        if (pairs && at.part == 0) {
+            gate[k] = y;
+            continue;
+        }
+        if (pairs)
+            y = (job.activation == VUG_OP_GEGLU ? gelu(gate[k]) : silu(gate[k])) * y;
+        const int to = pairs ? 0 : at.part;
+        if (output < job.part[to].out)
+            job.part[to].y[row * job.part[to].out + output] = y;
+    }
+}
+
+/* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
+ * together. */
+template <int units, int groups, bool single>
+static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
+        tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
+{
+    constexpr int rows = single ? 2 : groups * TERMS;
+    constexpr int kept = (rows * TILE + SLICE_THREADS - 1) / SLICE_THREADS;
+    extern __shared__ uint4 row_memory[];
+    __shared__ slice_sums<rows> sums;
+    const int64_t padded = vug_cuda_padded(job.columns), steps = padded / TILE;
+    const int slice = threadIdx.x / WARP;
+    const int first = (int)(vug_cuda_slice_begin(padded, slice) / VUG_CUDA_TILE_PAD);
+    const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
+    const uint2 *x = single ? (const uint2 *)row_memory
+                            : (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
+    const uint4 *from = slice_at(job, 0, steps, first);
+    uint4 w[units][UNIT];
+    float gate[kept];
+#pragma unroll
+    for (int j = 0; j < units; j++) {
+        if (j < n)
+            load_unit(w[j], from, j);
+    }
+    if (single)
+        compute_row(job.row, job.columns, job.terms, (uint16_t *)row_memory,
+                    (float *)((uint16_t *)row_memory + 2 * padded));
+    for (int step = 0; from; step++) {
+        const uint4 *next = slice_at(job, step + 1, steps, first);
+        float sum[groups][4] = {};
+        for (int u = 0; u < n; u += units) {
+#pragma unroll
+            for (int j = 0; j < units; j++) {
+                if (u + j < n)
+                    multiply_unit<groups, single>(sum, w[j], x, steps, first + u + j);
+                if (u + units + j < n)
+                    load_unit(w[j], from, u + units + j);
+                else if (u + units >= n && j < n && next)
+                    load_unit(w[j], next, j);
+            }
+        }
+        store_slice<rows>(sums, step, sum);
+        __syncthreads();
+        add_slices<rows>(job, step, sums, gate);
+        from = next;
+    }
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+template <int units, int groups, bool single>
+static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const int64_t most = job->processors * (units <= 3 ? 3 : 2);
+    int64_t tiles = 0;
+    for (int i = 0; i < (job->activation == VUG_OP_LINEAR ? job->parts : 1); i++)
+        tiles += tiles_of(job->part[i].out);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(tiles < most ? tiles : most),
+                          single ? 1 : blocks_for(job->rows * job->terms, groups * TERMS));
+    config.blockDim = dim3(SLICE_THREADS);
+    config.stream = stream;
+    if (single)
+        config.dynamicSmemBytes =
+                (size_t)vug_cuda_padded(job->columns) * 2 * sizeof(uint16_t) +
+                (job->row.add || job->row.norm ? (size_t)job->columns * sizeof(float) : 0);
+    if (config.dynamicSmemBytes > PLAIN_SHARED_BYTES)
+        (void)cudaFuncSetAttribute(tile_kernel<units, groups, single>,
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)config.dynamicSmemBytes);
+    (void)cudaLaunchKernelEx(&config, tile_kernel<units, groups, single>, *job);
+}
+
+template <int groups, bool single>
+static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (groups == 1 && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
+        launch_tiles<3, 1, single>(stream, job);
+    else
+        launch_tiles<5, groups, single>(stream, job);
+}
+
+bool vug_cuda_takes_single_row(int64_t columns, bool normed)
+{
+    return columns <= (normed ? MAX_NORMED_ROW : MAX_SINGLE_ROW);
+}
+
+void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const int64_t rows = job->rows * job->terms;
+    if (!job->packed)
+        choose_units<1, true>(stream, job);
+    else if (rows <= TERMS)
+        choose_units<1, false>(stream, job);
+    else if (rows <= 2 * TERMS)
+        choose_units<2, false>(stream, job);
+    else
+        choose_units<MAX_GROUPS, false>(stream, job);
+}
