@@ -55,6 +55,8 @@ static vug_status open_stream(vug_cuda_device *device, vug_err *err)
     uint64_t keep = UINT64_MAX;
     VUG_TRY(vug_cuda_check(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking),
                            "creating a stream", err));
+    VUG_TRY(vug_cuda_check(cudaStreamCreateWithFlags(&device->recording, cudaStreamNonBlocking),
+                           "creating a stream", err));
     VUG_TRY(vug_cuda_check(cudaDeviceGetDefaultMemPool(&pool, 0), "finding the memory pool", err));
     return vug_cuda_check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                           "setting up the memory pool", err);
@@ -67,6 +69,8 @@ static void close_cuda(vug_device *opened)
         return;
     if (device->stream)
         (void)cudaStreamDestroy(device->stream);
+    if (device->recording)
+        (void)cudaStreamDestroy(device->recording);
     vug_free(device);
 }
 

@@ -18,7 +18,8 @@
 
 typedef struct {
     cudaStream_t stream;
-    int processors; /* multiprocessors */
+    cudaStream_t recording; /* where graphs are recorded; nothing runs on it */
+    int processors;         /* multiprocessors */
     uint64_t memory;
     char name[96];
 } vug_cuda_device;
@@ -78,7 +79,7 @@ void vug_cuda_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *byte
 
 /* ---- program.c ------------------------------------------------------------------- */
 
-/* Products that run as one launch (fuse.c): of up to three matrices, or of two with an activation.
+/* Products that run as one launch (lower.c): of up to three matrices, or of two with an activation.
  * In a step of one row, the launch also computes the norm and the sum before it. */
 typedef struct {
     uint32_t at; /* the node in whose place they run */
@@ -122,10 +123,10 @@ VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vu
                                            vug_program **out, vug_err *err);
 void vug_cuda_release(vug_program *program);
 
-/* ---- fuse.c ---------------------------------------------------------------------- */
+/* ---- lower.c ---------------------------------------------------------------------- */
 
 /* Finds the products of a program and places its values. */
-VUG_MUST_CHECK vug_status vug_cuda_fuse(vug_cuda_program *p, vug_err *err);
+VUG_MUST_CHECK vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err);
 
 /* ---- step_inputs.c ----------------------------------------------------------------- */
 
@@ -144,13 +145,16 @@ typedef struct {
     const vug_cuda_token *query;             /* [T] */
     const vug_cuda_token *row_query;         /* [R] */
     uint8_t *const *page[VUG_KV_MAX_GROUPS]; /* of all sequences, one after the other */
-    int64_t keys;                            /* the most positions of a sequence */
+    int64_t keys; /* the most positions of a sequence; more in a step that repeats */
 } vug_cuda_step_inputs;
 
 /* ---- run.c ------------------------------------------------------------------------- */
 
+typedef struct vug_cuda_graphs vug_cuda_graphs;
+
 typedef struct {
     const vug_cuda_program *program;
+    vug_cuda_graphs *graphs;
     uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
     uint8_t *outputs; /* pinned */
@@ -160,6 +164,11 @@ typedef struct {
     vug_arena arena;
 } vug_cuda_workspace;
 
+/* Whether a step can be a graph: it has few tokens and no data. The inputs of such a step are laid
+ * out for more positions than it has, so that the next step has the same layout. */
+bool vug_cuda_repeats(const vug_cuda_workspace *ws, int64_t tokens);
+/* The most positions that the inputs of a step are laid out for. */
+int64_t vug_cuda_most_keys(const vug_cuda_program *p);
 /* Copies the inputs of a step to the device. */
 VUG_MUST_CHECK vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in,
                                           int64_t tokens, vug_cuda_step_inputs *out, vug_err *err);
@@ -171,6 +180,7 @@ typedef struct {
     const vug_cuda_program *program;
     const vug_cuda_workspace *ws;
     const vug_step_in *in;
+    cudaStream_t stream;
     vug_cuda_step_inputs inputs;
     int64_t tokens;
 } vug_cuda_step;
@@ -179,6 +189,15 @@ typedef struct {
 bool vug_cuda_has_launch(vug_op op);
 /* Launches the kernels of node `id` (launch.c). */
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
+
+/* ---- step_graph.c ------------------------------------------------------------------ */
+
+VUG_MUST_CHECK vug_status vug_cuda_graphs_create(vug_cuda_graphs **out, vug_err *err);
+void vug_cuda_graphs_destroy(vug_cuda_graphs *graphs);
+/* Launches a step that repeats an earlier one as a graph; `launched` false: it does not, and the
+ * caller launches its nodes. */
+VUG_MUST_CHECK vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched,
+                                                vug_err *err);
 
 VUG_MUST_CHECK vug_status vug_cuda_workspace_create(const vug_program *program, vug_workspace **out,
                                                     vug_err *err);

@@ -46,7 +46,7 @@ static int64_t rows_of(const vug_cuda_step *s, const vug_node *node)
 
 static cudaStream_t stream_of(const vug_cuda_step *s)
 {
-    return s->program->device->stream;
+    return s->stream;
 }
 
 /* ---- products ---------------------------------------------------------------------------- */

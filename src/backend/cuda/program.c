@@ -185,7 +185,7 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
 {
     if (node->op == VUG_OP_ATTENTION) {
         const int64_t tokens = p->limits.batch < SPLIT_TOKENS ? p->limits.batch : SPLIT_TOKENS;
-        const int64_t splits = vug_cuda_splits(p, node, tokens, p->limits.context);
+        const int64_t splits = vug_cuda_splits(p, node, tokens, vug_cuda_most_keys(p));
         return (uint64_t)(splits * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
                sizeof(float);
     }
@@ -230,7 +230,7 @@ static vug_status build_program(vug_cuda_program *p, vug_err *err)
 {
     VUG_TRY(check_nodes(p, err));
     VUG_TRY(make_constants(p, err));
-    VUG_TRY(vug_cuda_fuse(p, err));
+    VUG_TRY(vug_cuda_lower(p, err));
     VUG_TRY(place_caches(p, err));
     return size_step(p, err);
 }

@@ -23,7 +23,7 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
     ws->outputs = outputs;
-    return VUG_OK;
+    return vug_cuda_graphs_create(&ws->graphs, err);
 }
 
 vug_status vug_cuda_workspace_create(const vug_program *program, vug_workspace **out, vug_err *err)
@@ -48,6 +48,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
         return;
     for (int i = 0; ws->data && i < ws->n_data; i++)
         vug_cuda_buffer_release(&ws->data[i]);
+    vug_cuda_graphs_destroy(ws->graphs);
     vug_cuda_buffer_release(&ws->inputs);
     (void)cudaFree(ws->block);
     (void)cudaFreeHost(ws->outputs);
@@ -89,14 +90,18 @@ static vug_status check_masks(const vug_cuda_program *p, const vug_step_in *in, 
 /* A step that can be cancelled waits for the device now and then: launches run far ahead. */
 enum { NODES_AHEAD = 32, TOKENS_TO_WAIT = 64 };
 
-static vug_status launch_nodes(const vug_cuda_step *s, vug_err *err)
+static vug_status launch_step(const vug_cuda_step *s, vug_err *err)
 {
-    const cudaStream_t stream = s->program->device->stream;
     const bool waits = s->in->cancel && s->tokens >= TOKENS_TO_WAIT;
+    bool launched = false;
+    if (vug_cuda_repeats(s->ws, s->tokens))
+        VUG_TRY(vug_cuda_launch_graph(s, &launched, err));
+    if (launched)
+        return VUG_OK;
     for (uint32_t i = 1; i < s->program->graph->n && !vug_is_cancelled(s->in->cancel); i++) {
         vug_cuda_launch_node(s, i);
         if (waits && i % NODES_AHEAD == 0)
-            VUG_TRY(vug_cuda_check(cudaStreamSynchronize(stream), "a step", err));
+            VUG_TRY(vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err));
     }
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);
 }
@@ -115,7 +120,7 @@ static vug_status copy_outputs(const vug_cuda_step *s, const float **output, vug
         output[i] = (const float *)(const void *)(s->ws->outputs + at);
         VUG_TRY(vug_cuda_check(cudaMemcpyAsync(s->ws->outputs + at,
                                                s->ws->block + s->program->offset[v.id], bytes,
-                                               cudaMemcpyDeviceToHost, s->program->device->stream),
+                                               cudaMemcpyDeviceToHost, s->stream),
                                "copying the outputs of a step", err));
     }
     return VUG_OK;
@@ -126,13 +131,13 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
 {
     vug_cuda_workspace *ws = (vug_cuda_workspace *)(void *)workspace;
     const vug_cuda_program *p = (const vug_cuda_program *)(const void *)program;
-    vug_cuda_step s = { .program = p, .ws = ws, .in = in };
+    vug_cuda_step s = { .program = p, .ws = ws, .in = in, .stream = p->device->stream };
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, in, err));
     VUG_TRY(check_masks(p, in, err));
     vug_status st = vug_cuda_upload(ws, in, s.tokens, &s.inputs, err);
     if (st == VUG_OK)
-        st = launch_nodes(&s, err);
+        st = launch_step(&s, err);
     if (st == VUG_OK && !vug_is_cancelled(in->cancel))
         st = copy_outputs(&s, output, err);
     /* Also after a failure: the next step reuses what this one may still read. */

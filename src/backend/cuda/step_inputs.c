@@ -39,14 +39,34 @@ typedef struct {
     uint64_t bytes;
 } input_layout;
 
-static vug_status lay_out(const vug_step_in *in, int64_t tokens, int n_groups, input_layout *l,
-                          vug_err *err)
+/* The most tokens of a step that can be a graph, and how its positions are rounded up. */
+enum { REPEATED_TOKENS = 16, REPEATED_PAGES = 16 };
+
+bool vug_cuda_repeats(const vug_cuda_workspace *ws, int64_t tokens)
+{
+    return tokens <= REPEATED_TOKENS && ws->n_data == 0;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+int64_t vug_cuda_most_keys(const vug_cuda_program *p)
+{
+    return (int64_t)round_up((uint64_t)p->limits.context, REPEATED_PAGES * VUG_KV_PAGE);
+}
+
+static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, int n_groups,
+                          input_layout *l, vug_err *err)
 {
     const uint64_t t = (uint64_t)tokens, r = (uint64_t)in->n_rows;
     uint64_t pages = 0;
     *l = (input_layout){ 0 };
     for (int i = 0; i < in->n_spans; i++)
         pages += (uint64_t)vug_kv_pages_of(in->span[i].past + in->span[i].n);
+    if (repeats)
+        pages = round_up(pages, REPEATED_PAGES);
     bool ok = vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
               vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
               vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
@@ -149,8 +169,9 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
                            vug_cuda_step_inputs *out, vug_err *err)
 {
     const int n_groups = ws->program->kv_layout.n_groups;
+    const bool repeats = vug_cuda_repeats(ws, tokens);
     input_layout l;
-    VUG_TRY(lay_out(in, tokens, n_groups, &l, err));
+    VUG_TRY(lay_out(in, tokens, repeats, n_groups, &l, err));
     VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, err));
     fill_inputs(in, tokens, n_groups, &l, ws->inputs.host);
     VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, ws->inputs.host, l.bytes,
@@ -170,5 +191,7 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
         const int64_t keys = in->span[i].past + in->span[i].n;
         out->keys = keys > out->keys ? keys : out->keys;
     }
+    if (repeats)
+        out->keys = (int64_t)round_up((uint64_t)out->keys, REPEATED_PAGES * VUG_KV_PAGE);
     return upload_data(ws, in, tokens, err);
 }

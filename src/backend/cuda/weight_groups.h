@@ -7,9 +7,6 @@
  */
 
 #include "backend/cuda/weight_numbers.h"
-#include "backend/cuda/weight_tiles.h"
-
-enum { GROUP = 8 };
 
 /* The formats that kernels are made for. */
 #define WEIGHT_FORMATS(X) \
@@ -228,17 +225,6 @@ static __device__ __forceinline__ float plain_weight(const uint8_t *base, int64_
         return e4m3_value(base[column]);
 }
 
-/* Eight weights of BF16 from tiles, whose padding is zero. */
-static __device__ __forceinline__ void read_tile_group(const uint8_t *base, int64_t group, float *w)
-{
-    const uint8_t *p = base + group / 2 * VUG_CUDA_TILE_BYTES + group % 2 * 8;
-    for (int t = 0; t < 4; t++) {
-        const uint32_t pair = *(const uint32_t *)(p + 16 * t);
-        w[2 * t] = bf16_value(pair & 0xffff);
-        w[2 * t + 1] = bf16_value(pair >> 16);
-    }
-}
-
 /* Eight whole weights of a row whose length is a multiple of eight, so that they are aligned. */
 template <int dtype>
 static __device__ __forceinline__ void read_aligned_group(const uint8_t *base, int64_t group,
@@ -262,18 +248,6 @@ static __device__ __forceinline__ void read_aligned_group(const uint8_t *base, i
             w[2 * j + 1] = half_value(high);
         }
     }
-}
-
-/* Where row `row` begins. */
-template <int dtype>
-static __device__ __forceinline__ const uint8_t *row_at(const vug_matrix &m, int64_t row_bytes,
-                                                        int64_t row)
-{
-    if constexpr (dtype == VUG_DTYPE_BF16)
-        return m.data + row / VUG_CUDA_TILE * VUG_CUDA_TILE * row_bytes + row % 8 * 64 +
-               row % VUG_CUDA_TILE / 8 * 4;
-    else
-        return m.data + row * row_bytes;
 }
 
 /* Weights GROUP * group .. + 7 of a row that begins at `base`; zeros past its end. */

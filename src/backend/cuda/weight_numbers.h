@@ -1,11 +1,14 @@
 #ifndef VUG_BACKEND_CUDA_WEIGHT_NUMBERS_H
 #define VUG_BACKEND_CUDA_WEIGHT_NUMBERS_H
 
-/* The numbers that weights are made of: elements, bytes of blocks, scales. */
+/* The numbers that weights are made of: elements, bytes of blocks, scales, tiles. */
 
 #include <cuda_fp16.h>
 
 #include "backend/cuda/device_code.h"
+#include "backend/cuda/weight_tiles.h"
+
+enum { GROUP = 8 }; /* weights that are read together */
 
 /* ---- numbers ------------------------------------------------------------------- */
 
@@ -93,6 +96,31 @@ static __device__ __forceinline__ float load_scale(const vug_scales &s, const ui
         return bf16_value(((const uint16_t *)from)[at]);
     default:
         return e8m0_value(from[at]);
+    }
+}
+
+/* ---- rows, and tiles of BF16 ------------------------------------------------------- */
+
+/* Where row `row` begins. */
+template <int dtype>
+static __device__ __forceinline__ const uint8_t *row_at(const vug_matrix &m, int64_t row_bytes,
+                                                        int64_t row)
+{
+    if constexpr (dtype == VUG_DTYPE_BF16)
+        return m.data + row / VUG_CUDA_TILE * VUG_CUDA_TILE * row_bytes + row % 8 * 64 +
+               row % VUG_CUDA_TILE / 8 * 4;
+    else
+        return m.data + row * row_bytes;
+}
+
+/* Eight weights of BF16 from tiles, whose padding is zero. */
+static __device__ __forceinline__ void read_tile_group(const uint8_t *base, int64_t group, float *w)
+{
+    const uint8_t *p = base + group / 2 * VUG_CUDA_TILE_BYTES + group % 2 * 8;
+    for (int t = 0; t < 4; t++) {
+        const uint32_t pair = *(const uint32_t *)(p + 16 * t);
+        w[2 * t] = bf16_value(pair & 0xffff);
+        w[2 * t + 1] = bf16_value(pair >> 16);
     }
 }
 

@@ -181,7 +181,7 @@ static void place_values(vug_cuda_program *p, uint32_t *last, vug_live_block *li
     }
 }
 
-vug_status vug_cuda_fuse(vug_cuda_program *p, vug_err *err)
+vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err)
 {
     const size_t n = p->graph->n;
     value_readers *readers = vug_alloc_zero(n, sizeof(*readers));
