@@ -104,8 +104,9 @@ typedef struct {
     vug_cuda_product *product; /* [n_products] */
     int32_t *product_of;       /* [nodes] the product that a node is part of, or -1 */
     int32_t n_products;
-    uint64_t *offset;       /* [nodes] of a value, in bytes */
-    uint64_t value_bytes;   /* of all values */
+    uint32_t *rotated_by; /* [nodes] the ATTENTION node that rotates a query or key itself, or 0 */
+    uint64_t *offset;     /* [nodes] of a value, in bytes */
+    uint64_t value_bytes; /* of all values */
     uint64_t scratch_bytes; /* of a step, beside the values */
     uint64_t output_bytes;  /* of all outputs */
     vug_program_sizes sizes;

@@ -184,6 +184,19 @@ typedef struct {
 } vug_cuda_append_job;
 void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job);
 
+/* ---- attention_inputs.cu --------------------------------------------------------- */
+
+/* Rotates queries and keys, normed before if so asked, and stores keys and values, whose rows
+ * `store` gives: store.k is not used. */
+typedef struct {
+    vug_cuda_norm_job q, k; /* k.out is not used */
+    bool q_norms, k_norms;
+    vug_cuda_append_job store;
+} vug_cuda_attention_inputs_job;
+void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job);
+
+/* ---- attention.cu, again ----------------------------------------------------------- */
+
 /* q, out [tokens,heads,E] over the cache. */
 typedef struct {
     vug_cuda_kv_cache cache;

@@ -199,6 +199,37 @@ static void launch_experts(const vug_cuda_step *s, uint32_t id)
                          value_at(s, (vug_val){ id }));
 }
 
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+/* RMS_NORM, UNIT_NORM, ADD_NORM, NORM_ROPE and ROPE. */
+static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const char *kinds = vug_node_operands(node);
+    const size_t w = strcspn(kinds, "n");
+    const bool adds = node->op == VUG_OP_ADD_NORM;
+    const bool rotates = vug_op_class_of(node->op) == VUG_CLASS_ROPE;
+    vug_cuda_norm_job job = { .x = input_at(s, node->in[adds ? 1 : 0]),
+                              .out = value_at(s, (vug_val){ id }),
+                              .rows = rows_of(s, node),
+                              .width = last_dim(node),
+                              .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1 };
+    if (node->op != VUG_OP_ROPE) {
+        job.eps = node->at.norm.eps;
+        job.bias = node->at.norm.bias;
+    }
+    if (kinds[w])
+        job.w = vector_at(s, node->in[w]);
+    if (adds)
+        job.add = input_at(s, node->in[0]);
+    if (rotates) {
+        const vug_val table = node->in[vug_node_inputs(node) - 1];
+        job.table = input_at(s, table);
+        job.dims = node_at(s, table)->shape.dim[1];
+    }
+    return job;
+}
+
 /* ---- attention ------------------------------------------------------------------------------ */
 
 /* The past that the graph is given fills the pages before each sequence's tokens. */
@@ -222,6 +253,7 @@ static void load_past(const vug_cuda_step *s, const vug_node *node,
     }
 }
 
+/* Stores keys and values, and rotates queries and keys if the attention does so itself. */
 static void launch_append(const vug_cuda_step *s, const vug_node *node)
 {
     const int layer = node->at.attn.layer;
@@ -235,7 +267,18 @@ static void launch_append(const vug_cuda_step *s, const vug_node *node)
     };
     if (vug_node_has_past(node))
         load_past(s, node, &job);
-    vug_cuda_append(stream_of(s), &job);
+    if (!s->program->rotated_by[node->in[0].id]) {
+        vug_cuda_append(stream_of(s), &job);
+        return;
+    }
+    const vug_cuda_attention_inputs_job inputs = {
+        .q = norm_job(s, node->in[0].id),
+        .k = norm_job(s, node->in[1].id),
+        .q_norms = node_at(s, node->in[0])->op == VUG_OP_NORM_ROPE,
+        .k_norms = node_at(s, node->in[1])->op == VUG_OP_NORM_ROPE,
+        .store = job,
+    };
+    vug_cuda_attention_inputs(stream_of(s), &inputs);
 }
 
 static void launch_attention(const vug_cuda_step *s, uint32_t id)
@@ -267,35 +310,6 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-/* RMS_NORM, UNIT_NORM, ADD_NORM, NORM_ROPE and ROPE. */
-static vug_cuda_norm_job norm_job(const vug_cuda_step *s, uint32_t id)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const char *kinds = vug_node_operands(node);
-    const size_t w = strcspn(kinds, "n");
-    const bool adds = node->op == VUG_OP_ADD_NORM;
-    const bool rotates = vug_op_class_of(node->op) == VUG_CLASS_ROPE;
-    vug_cuda_norm_job job = { .x = input_at(s, node->in[adds ? 1 : 0]),
-                              .out = value_at(s, (vug_val){ id }),
-                              .rows = rows_of(s, node),
-                              .width = last_dim(node),
-                              .heads = node->shape.rank > 2 ? node->shape.dim[1] : 1 };
-    if (node->op != VUG_OP_ROPE) {
-        job.eps = node->at.norm.eps;
-        job.bias = node->at.norm.bias;
-    }
-    if (kinds[w])
-        job.w = vector_at(s, node->in[w]);
-    if (adds)
-        job.add = input_at(s, node->in[0]);
-    if (rotates) {
-        const vug_val table = node->in[vug_node_inputs(node) - 1];
-        job.table = input_at(s, table);
-        job.dims = node_at(s, table)->shape.dim[1];
-    }
-    return job;
-}
 
 static void launch_elements(const vug_cuda_step *s, uint32_t id)
 {
@@ -424,7 +438,7 @@ void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id)
     const vug_cuda_product *product = index < 0 ? NULL : &step->program->product[index];
     if (product && id == product->at)
         launch_product(step, product);
-    if (product && !runs_before(step, product, id))
+    if ((product && !runs_before(step, product, id)) || step->program->rotated_by[id])
         return;
     launch_fn *launch = launch_of[step->program->graph->node[id].op];
     if (launch)

@@ -109,6 +109,29 @@ static void find_product(vug_cuda_program *p, uint32_t id, const value_readers *
     p->product[index] = product;
 }
 
+/* ---- inputs of attention ----------------------------------------------------------------- */
+
+/* A rotation of all tokens that only the attention reads. */
+static bool is_own_rotation(const vug_cuda_program *p, const value_readers *readers,
+                            uint32_t attention, uint32_t id)
+{
+    const vug_node *node = &p->graph->node[id];
+    return (node->op == VUG_OP_ROPE || node->op == VUG_OP_NORM_ROPE) && readers[id].n == 1 &&
+           node->shape.dim[0] == p->token_dim && attention - id < WINDOW;
+}
+
+static void find_rotations(vug_cuda_program *p, uint32_t id, const value_readers *readers)
+{
+    const vug_node *node = &p->graph->node[id];
+    if (node->op != VUG_OP_ATTENTION || node->at.attn.shared || node->at.attn.past)
+        return;
+    const uint32_t q = node->in[0].id, k = node->in[1].id;
+    if (is_own_rotation(p, readers, id, q) && is_own_rotation(p, readers, id, k)) {
+        p->rotated_by[q] = id;
+        p->rotated_by[k] = id;
+    }
+}
+
 /* ---- places ------------------------------------------------------------------------------- */
 
 /* When a node may run, at the earliest and at the latest. */
@@ -118,6 +141,8 @@ typedef struct {
 
 static run_time time_of(const vug_cuda_program *p, uint32_t id)
 {
+    if (p->rotated_by[id])
+        return (run_time){ p->rotated_by[id], p->rotated_by[id] };
     if (p->product_of[id] < 0)
         return (run_time){ id, id };
     const vug_cuda_product *product = &p->product[p->product_of[id]];
@@ -156,7 +181,8 @@ static uint64_t value_bytes(const vug_cuda_program *p, uint32_t id)
 static void place_from(vug_cuda_program *p, uint32_t now, const uint32_t *last,
                        vug_live_block *live, size_t *n)
 {
-    for (uint32_t i = now; i < p->graph->n && i - now < WINDOW; i++) {
+    const uint32_t first = now > WINDOW ? now - WINDOW : 1;
+    for (uint32_t i = first; i < p->graph->n && i < now + WINDOW; i++) {
         const vug_op_class class = vug_op_class_of(p->graph->node[i].op);
         if (time_of(p, i).earliest != now || class == VUG_CLASS_LEAF || class == VUG_CLASS_VIEW)
             continue;
@@ -189,9 +215,11 @@ vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err)
     vug_live_block *live = vug_alloc(n, sizeof(*live));
     p->product = vug_arena_alloc(&p->arena, n, sizeof(*p->product));
     p->product_of = vug_arena_alloc(&p->arena, n, sizeof(*p->product_of));
+    p->rotated_by = vug_arena_alloc(&p->arena, n, sizeof(*p->rotated_by));
     p->offset = vug_arena_alloc(&p->arena, n, sizeof(*p->offset));
     vug_status st = VUG_OK;
-    if (!readers || !last || !live || !p->product || !p->product_of || !p->offset) {
+    if (!readers || !last || !live || !p->product || !p->product_of || !p->rotated_by ||
+        !p->offset) {
         st = VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->product));
         goto release;
     }
@@ -201,6 +229,7 @@ vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err)
     for (uint32_t i = 1; i < n; i++) {
         if (p->product_of[i] < 0 && is_tile_product(p, i))
             find_product(p, i, readers);
+        find_rotations(p, i, readers);
     }
     place_values(p, last, live);
 release:

@@ -13,8 +13,8 @@ static __device__ float row_squares(const float *x, int64_t n)
 {
     __shared__ float of_warp[ROW_WARPS];
     float sum = 0;
-#pragma unroll 4
-    for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS)
+#pragma unroll 8
+    for (int i = threadIdx.x; i < (int)n; i += ROW_THREADS)
         sum = fmaf(x[i], x[i], sum);
     sum = warp_sum(sum);
     __syncthreads(); /* an earlier call may still read */
@@ -31,6 +31,22 @@ static __device__ float row_squares(const float *x, int64_t n)
 static __device__ __forceinline__ float norm_factor(float squares, int64_t n, float eps)
 {
     return 1.0f / sqrtf(squares / (float)n + eps);
+}
+
+/* Rotates the pair (i, i + h) of a row whose elements `at` gives. */
+struct rotated_pair {
+    float first, second;
+};
+static __device__ __forceinline__ rotated_pair rotate(float a, float b, float c, float s)
+{
+    return { fmaf(a, c, -(b * s)), fmaf(b, c, a * s) };
+}
+
+static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job, const float *x,
+                                                   float r, int64_t i)
+{
+    const float y = x[i] * r;
+    return job.w ? y * (job.w[i] + job.bias) : y;
 }
 
 /* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3) */

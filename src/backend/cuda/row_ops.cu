@@ -3,22 +3,6 @@
 
 /* ---- norms ----------------------------------------------------------------------- */
 
-/* Rotates the pair (i, i + h) of a row whose elements `at` gives. */
-struct rotated_pair {
-    float first, second;
-};
-static __device__ __forceinline__ rotated_pair rotate(float a, float b, float c, float s)
-{
-    return { fmaf(a, c, -(b * s)), fmaf(b, c, a * s) };
-}
-
-static __device__ __forceinline__ float normalised(const vug_cuda_norm_job &job, const float *x,
-                                                   float r, int64_t i)
-{
-    const float y = x[i] * r;
-    return job.w ? y * (job.w[i] + job.bias) : y;
-}
-
 static __global__ void norm_kernel(vug_cuda_norm_job job)
 {
     const int64_t row = blockIdx.x, n = job.width, h = job.dims / 2;

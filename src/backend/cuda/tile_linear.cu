@@ -101,47 +101,53 @@ void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64
 
 /* ---- a single row of x -------------------------------------------------------------------- */
 
-/* The second operands of a single row: lanes 0 to 3 have the first term, 4 to 7 the second. */
+/* The second operands of a single row: lanes 0 to 3 have the first term, 4 to 7 the second. Stores
+ * those of elements i and i + 1; i is even. */
 enum { ROW_LANES = 8 };
 
-static __device__ __forceinline__ void store_terms(uint16_t *to, int64_t i, float x, int terms)
+static __device__ __forceinline__ void store_terms(uint32_t *to, int i, float2 x, int terms)
 {
-    const int64_t step = i / TILE, e = i % TILE;
-    uint16_t *at = to + (step * ROW_LANES + e % 8 / 2) * 4 + e / 8 * 2 + e % 2;
-    at[0] = term_of(x, 0);
-    at[ROW_LANES / 2 * 4] = terms > 1 ? term_of(x, 1) : 0;
+    uint32_t *at = to + (i / TILE * ROW_LANES + i % 8 / 2) * 2 + i % TILE / 8;
+    at[0] = term_of(x.x, 0) | (uint32_t)term_of(x.y, 0) << 16;
+    at[ROW_LANES] = terms > 1 ? term_of(x.x, 1) | (uint32_t)term_of(x.y, 1) << 16 : 0;
 }
 
 static __device__ __forceinline__ float weigh(float x, float factor, const float *w, float bias,
-                                              int64_t i)
+                                              int i)
 {
     return w ? x * factor * (w[i] + bias) : x;
 }
 
-/* Computes the row in shared memory: its terms in `to`; `row` has room for it in F32. A thread
- * reads only what it wrote itself, except for the sums. */
-static __device__ void compute_row(const vug_cuda_row &r, int64_t n, int terms, uint16_t *to,
+/* row = add + the value of x; block 0 also stores it. */
+static __device__ __forceinline__ void add_to_row(const vug_cuda_row &r, int n, float *row)
+{
+    const float by = r.add_norm ? norm_factor(row_squares(r.x, n), n, r.add_eps) : 0;
+#pragma unroll 8
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
+        row[i] = r.add[i] + weigh(r.x[i], by, r.add_norm, r.add_bias, i);
+        if (blockIdx.x == 0)
+            r.sum[i] = row[i];
+    }
+}
+
+/* Computes the row in shared memory: its terms in `to`; `row` has room for it in F32. */
+static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, uint32_t *to,
                                    float *row)
 {
-    const int64_t padded = vug_cuda_padded(n);
-    const float *value = r.x;
-    float by = 0;
-    if (r.add) {
-        if (r.add_norm)
-            by = norm_factor(row_squares(r.x, n), n, r.add_eps);
-#pragma unroll 4
-        for (int64_t i = threadIdx.x; i < n; i += ROW_THREADS) {
-            row[i] = r.add[i] + weigh(r.x[i], by, r.add_norm, r.add_bias, i);
-            if (blockIdx.x == 0)
-                r.sum[i] = row[i];
-        }
-        value = row;
+    const int padded = (int)vug_cuda_padded(n);
+    if (r.add)
+        add_to_row(r, n, row); /* a thread reads what it wrote until the next barrier */
+    const float *value = r.add ? row : r.x;
+    const float by = r.norm ? norm_factor(row_squares(value, n), n, r.eps) : 0;
+#pragma unroll 8
+    for (int i = 2 * threadIdx.x; i < padded; i += 2 * ROW_THREADS) {
+        float2 x = make_float2(0, 0);
+        if (i < n)
+            x.x = weigh(value[i], by, r.norm, r.bias, i);
+        if (i + 1 < n)
+            x.y = weigh(value[i + 1], by, r.norm, r.bias, i + 1);
+        store_terms(to, i, x, terms);
     }
-    if (r.norm)
-        by = norm_factor(row_squares(value, n), n, r.eps);
-#pragma unroll 4
-    for (int64_t i = threadIdx.x; i < padded; i += ROW_THREADS)
-        store_terms(to, i, i < n ? weigh(value[i], by, r.norm, r.bias, i) : 0, terms);
     __syncthreads();
 }
 
@@ -309,8 +315,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
             load_unit(w[j], from, j);
     }
     if (single)
-        compute_row(job.row, job.columns, job.terms, (uint16_t *)row_memory,
-                    (float *)((uint16_t *)row_memory + 2 * padded));
+        compute_row(job.row, (int)job.columns, job.terms, (uint32_t *)row_memory,
+                    (float *)((uint32_t *)row_memory + padded));
     for (int step = 0; from; step++) {
         const uint4 *next = slice_at(job, step + 1, steps, first);
         float sum[groups][4] = {};
