@@ -18,8 +18,8 @@ enum {
     UNIT = VUG_CUDA_TILE_PAD / TILE, /* tiles that are loaded together */
     TERMS = 8,                       /* rows of terms in the second operand */
     MAX_GROUPS = 4,                  /* of TERMS rows, in the largest kernel */
-    MAX_SINGLE_ROW = 32768,          /* columns of a single row that fit into shared memory */
-    MAX_NORMED_ROW = 16384,          /* also in F32 */
+    MAX_SINGLE_ROW = 24576,          /* columns of a single row that fit into shared memory */
+    MAX_NORMED_ROW = 10240,          /* with the operands of norms and sums */
     PLAIN_SHARED_BYTES = 40 << 10,   /* what a kernel may use without asking for more */
 };
 static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
@@ -118,35 +118,80 @@ static __device__ __forceinline__ float weigh(float x, float factor, const float
     return w ? x * factor * (w[i] + bias) : x;
 }
 
-/* row = add + the value of x; block 0 also stores it. */
-static __device__ __forceinline__ void add_to_row(const vug_cuda_row &r, int n, float *row)
+/* What a single row is computed from, in shared memory: all of it is asked for at once. */
+struct row_parts {
+    uint32_t *terms;
+    float *x, *add, *add_norm, *norm; /* where the job has them */
+};
+
+static __host__ __device__ __forceinline__ int64_t row_stride(int64_t n)
 {
-    const float by = r.add_norm ? norm_factor(row_squares(r.x, n), n, r.add_eps) : 0;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
-        row[i] = r.add[i] + weigh(r.x[i], by, r.add_norm, r.add_bias, i);
-        if (blockIdx.x == 0)
-            r.sum[i] = row[i];
-    }
+    return (n + 3) / 4 * 4; /* 16 bytes */
 }
 
-/* Computes the row in shared memory: its terms in `to`; `row` has room for it in F32. */
-static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, uint32_t *to,
-                                   float *row)
+static __host__ __device__ __forceinline__ int64_t row_bytes(const vug_cuda_row &r, int64_t n)
+{
+    const int parts = 1 + (r.add != NULL) + (r.add_norm != NULL) + (r.norm != NULL);
+    return vug_cuda_padded(n) * (int64_t)sizeof(uint32_t) +
+           parts * row_stride(n) * (int64_t)sizeof(float);
+}
+
+static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (n % 4 == 0) {
+        for (int i = threadIdx.x; i < n / 4; i += ROW_THREADS)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
+                         "l"(from + 4 * i)
+                         : "memory");
+        return;
+    }
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
+                     : "memory");
+}
+
+static __device__ __forceinline__ row_parts fetch_row(const vug_cuda_row &r, int n, void *memory)
+{
+    row_parts parts = {};
+    parts.terms = (uint32_t *)memory;
+    float *at = (float *)(parts.terms + vug_cuda_padded(n));
+    const float *const from[] = { r.x, r.add, r.add_norm, r.norm };
+    float **const to[] = { &parts.x, &parts.add, &parts.add_norm, &parts.norm };
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (!from[i])
+            continue;
+        *to[i] = at;
+        copy_async(at, from[i], n);
+        at += row_stride(n);
+    }
+    return parts;
+}
+
+/* Computes the terms of the row. */
+static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
 {
     const int padded = (int)vug_cuda_padded(n);
-    if (r.add)
-        add_to_row(r, n, row); /* a thread reads what it wrote until the next barrier */
-    const float *value = r.add ? row : r.x;
-    const float by = r.norm ? norm_factor(row_squares(value, n), n, r.eps) : 0;
-#pragma unroll 8
+    float *x = parts.x;
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    if (r.add) {
+        const float by = r.add_norm ? norm_factor(row_squares(x, n), n, r.add_eps) : 0;
+        for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
+            x[i] = parts.add[i] + weigh(x[i], by, parts.add_norm, r.add_bias, i);
+            if (blockIdx.x == 0)
+                r.sum[i] = x[i];
+        }
+    }
+    const float by = r.norm ? norm_factor(row_squares(x, n), n, r.eps) : 0;
     for (int i = 2 * threadIdx.x; i < padded; i += 2 * ROW_THREADS) {
-        float2 x = make_float2(0, 0);
+        float2 v = make_float2(0, 0);
         if (i < n)
-            x.x = weigh(value[i], by, r.norm, r.bias, i);
+            v.x = weigh(x[i], by, parts.norm, r.bias, i);
         if (i + 1 < n)
-            x.y = weigh(value[i + 1], by, r.norm, r.bias, i + 1);
-        store_terms(to, i, x, terms);
+            v.y = weigh(x[i + 1], by, parts.norm, r.bias, i + 1);
+        store_terms(parts.terms, i, v, terms);
     }
     __syncthreads();
 }
@@ -307,6 +352,9 @@ static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
     const uint2 *x = single ? (const uint2 *)row_memory
                             : (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
     const uint4 *from = slice_at(job, 0, steps, first);
+    row_parts row;
+    if (single)
+        row = fetch_row(job.row, (int)job.columns, row_memory);
     uint4 w[units][UNIT];
     float gate[kept];
 #pragma unroll
@@ -315,8 +363,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
             load_unit(w[j], from, j);
     }
     if (single)
-        compute_row(job.row, (int)job.columns, job.terms, (uint32_t *)row_memory,
-                    (float *)((uint32_t *)row_memory + padded));
+        compute_row(job.row, (int)job.columns, job.terms, row);
     for (int step = 0; from; step++) {
         const uint4 *next = slice_at(job, step + 1, steps, first);
         float sum[groups][4] = {};
@@ -353,9 +400,7 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     config.blockDim = dim3(SLICE_THREADS);
     config.stream = stream;
     if (single)
-        config.dynamicSmemBytes =
-                (size_t)vug_cuda_padded(job->columns) * 2 * sizeof(uint16_t) +
-                (job->row.add || job->row.norm ? (size_t)job->columns * sizeof(float) : 0);
+        config.dynamicSmemBytes = (size_t)row_bytes(job->row, job->columns);
     if (config.dynamicSmemBytes > PLAIN_SHARED_BYTES)
         (void)cudaFuncSetAttribute(tile_kernel<units, groups, single>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
