@@ -1,18 +1,18 @@
 /*
  * Attention over pages.
  *
- * Keys are taken in blocks of 64, which are the pages, and in splits of 256, both cut at absolute
- * positions. Inside a split the softmax runs over its blocks; then splits are merged in ascending
- * order. A step of few tokens computes the splits side by side and merges them afterwards, any
+ * Each page of 64 positions has a softmax of its own; the results of pages are merged in ascending
+ * order. A step of few tokens computes the pages side by side and merges them afterwards, any
  * other step one after the other: the sums are the same.
  */
 #include "backend/cuda/kv_elements.h"
 
 enum {
-    ATTENTION_THREADS = 128,
-    HEADS = 4, /* query heads of a block, one for each warp */
+    ATTENTION_THREADS = 256,
+    HEADS = 4, /* query heads of a block */
     OCTET = 8, /* threads that compute a score together */
     KEYS = VUG_KV_PAGE,
+    VALUES = 16, /* that are loaded together */
 };
 
 /* ---- storing ------------------------------------------------------------------------ */
@@ -53,7 +53,7 @@ void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job)
 
 /* ---- sums over keys ---------------------------------------------------------------------- */
 
-/* What a thread knows of a running softmax: of each head the maximum of the scores, the sum of
+/* What a thread knows of a softmax: of each head the maximum of the scores, the sum of
  * their exponentials, and the thread's columns of the weighted sum of values. */
 template <int columns> struct softmax_sums {
     float most[HEADS], sum[HEADS], out[HEADS][columns];
@@ -69,7 +69,7 @@ template <int columns> static __device__ void sums_init(softmax_sums<columns> &s
     }
 }
 
-/* Adds the sums of a later split to those so far. A split that no key was visible in adds
+/* Adds the sums of a later page to those so far. A page that no key was visible in adds
  * nothing. */
 struct merge_factors {
     float most, so_far, added;
@@ -98,7 +98,6 @@ static __device__ void sums_merge(softmax_sums<columns> &to, const softmax_sums<
 struct attention_shared {
     float q[HEADS][VUG_CUDA_MAX_HEAD];
     float score[HEADS][KEYS]; /* then exp(score - most) */
-    float scaled[HEADS];      /* exp(most before - most) */
     float most[HEADS], sum[HEADS];
 };
 
@@ -131,20 +130,27 @@ static __device__ attention_query find_query(const vug_cuda_attention_job &job)
 /* The scores of the keys of a page, lo .. hi - 1 of them visible; -inf for the others. Eight
  * threads compute a score: thread i adds the products of elements 4 i .. 4 i + 3 of each run of
  * 32, then the threads are added pairwise. */
-template <int format>
+template <int format, int columns>
 static __device__ void compute_scores(const vug_cuda_attention_job &job, const attention_query &q,
                                       int64_t block, int lo, int hi, attention_shared &shared)
 {
+    constexpr int runs = columns * ATTENTION_THREADS / (OCTET * KV_QUAD);
     const kv_part keys = kv_part_at(job.cache, q.page[block], q.kv_head, false);
-    const int at = threadIdx.x % OCTET;
+    const int at = threadIdx.x % OCTET, stride = (int)keys.stride;
     for (int key = threadIdx.x / OCTET; key < KEYS; key += ATTENTION_THREADS / OCTET) {
         const bool visible = key >= lo && key < hi;
-        float sum[HEADS] = { 0 }, k[KV_QUAD];
-        for (int64_t e = at * KV_QUAD; visible && e < keys.stride; e += OCTET * KV_QUAD) {
-            kv_quad<format>(keys, key, e, k);
-            for (int h = 0; h < HEADS; h++) {
-                for (int j = 0; j < KV_QUAD; j++)
-                    sum[h] = fmaf(shared.q[h][e + j], k[j], sum[h]);
+        float sum[HEADS] = { 0 }, k[runs][KV_QUAD];
+#pragma unroll
+        for (int r = 0; r < runs; r++) {
+            if (visible && (r * OCTET + at) * KV_QUAD < stride)
+                kv_quad<format>(keys, key, (r * OCTET + at) * KV_QUAD, k[r]);
+        }
+#pragma unroll
+        for (int r = 0; r < runs; r++) {
+            const int e = (r * OCTET + at) * KV_QUAD;
+            for (int h = 0; h < HEADS && visible && e < stride; h++) {
+                for (int j = 0; h < q.heads && j < KV_QUAD; j++)
+                    sum[h] = fmaf(shared.q[h][e + j], k[r][j], sum[h]);
             }
         }
         for (int h = 0; h < HEADS; h++) {
@@ -162,25 +168,26 @@ static __device__ void compute_scores(const vug_cuda_attention_job &job, const a
     }
 }
 
-/* Each warp adds the scores of a block to the sums of its head. */
-static __device__ void add_scores(attention_shared &shared)
+/* A warp for each head: the weights of a page's keys. */
+static __device__ void weigh_keys(attention_shared &shared)
 {
     const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    if (h >= HEADS)
+        return;
     const float a = shared.score[h][lane], b = shared.score[h][lane + WARP];
-    const float before = shared.most[h], most = fmaxf(before, warp_max(fmaxf(a, b)));
+    const float most = warp_max(fmaxf(a, b));
     const bool none = most == -INFINITY;
     const float pa = none ? 0 : expf(a - most), pb = none ? 0 : expf(b - most);
-    const float scaled = none ? 1 : expf(before - most), sum = warp_sum(pa + pb);
+    const float sum = warp_sum(pa + pb);
     shared.score[h][lane] = pa;
     shared.score[h][lane + WARP] = pb;
-    __syncwarp();
     if (lane == 0) {
         shared.most[h] = most;
-        shared.sum[h] = fmaf(shared.sum[h], scaled, sum);
-        shared.scaled[h] = scaled;
+        shared.sum[h] = sum;
     }
 }
 
+/* A thread has columns of its own and adds keys in ascending order. */
 template <int format, int columns>
 static __device__ void add_values(const vug_cuda_attention_job &job, const attention_query &q,
                                   int64_t block, int lo, int hi, const attention_shared &shared,
@@ -188,41 +195,40 @@ static __device__ void add_values(const vug_cuda_attention_job &job, const atten
 {
     const kv_part values = kv_part_at(job.cache, q.page[block], q.kv_head, true);
     for (int c = 0; c < columns; c++) {
-        const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
-        for (int h = 0; h < HEADS; h++)
-            s.out[h][c] *= shared.scaled[h];
-#pragma unroll 4
-        for (int key = lo; e < job.cache.width && key < hi; key++) {
-            const float v = kv_element<format>(values, key, e);
-            for (int h = 0; h < HEADS; h++)
-                s.out[h][c] = fmaf(shared.score[h][key], v, s.out[h][c]);
+        const int e = threadIdx.x + c * ATTENTION_THREADS;
+        for (int first = lo; e < (int)job.cache.width && first < hi; first += VALUES) {
+            float v[VALUES];
+#pragma unroll
+            for (int i = 0; i < VALUES; i++) {
+                if (first + i < hi)
+                    v[i] = kv_element<format>(values, first + i, e);
+            }
+#pragma unroll
+            for (int i = 0; i < VALUES; i++) {
+                for (int h = 0; h < HEADS && first + i < hi; h++) {
+                    if (h < q.heads)
+                        s.out[h][c] = fmaf(shared.score[h][first + i], v[i], s.out[h][c]);
+                }
+            }
         }
     }
 }
 
-/* The sums over the keys of one split, in every thread. */
+/* The sums over the keys of one page, in every thread. */
 template <int format, int columns>
-static __device__ void sum_split(const vug_cuda_attention_job &job, const attention_query &q,
-                                 int64_t split, attention_shared &shared, softmax_sums<columns> &s)
+static __device__ void sum_page(const vug_cuda_attention_job &job, const attention_query &q,
+                                int64_t block, attention_shared &shared, softmax_sums<columns> &s)
 {
-    const int64_t first = max(q.first, split * VUG_CUDA_SPLIT);
-    const int64_t end = min(q.end, (split + 1) * VUG_CUDA_SPLIT);
+    const int lo = (int)max(q.first - block * KEYS, (int64_t)0);
+    const int hi = (int)min(q.end - block * KEYS, (int64_t)KEYS);
     sums_init(s);
-    if (threadIdx.x < HEADS) {
-        shared.most[threadIdx.x] = -INFINITY;
-        shared.sum[threadIdx.x] = 0;
-    }
+    if (lo >= hi)
+        return; /* the same in every thread */
+    compute_scores<format, columns>(job, q, block, lo, hi, shared);
     __syncthreads();
-    for (int64_t block = first / KEYS; block * KEYS < end; block++) {
-        const int lo = (int)max(first - block * KEYS, (int64_t)0);
-        const int hi = (int)min(end - block * KEYS, (int64_t)KEYS);
-        compute_scores<format>(job, q, block, lo, hi, shared);
-        __syncthreads();
-        add_scores(shared);
-        __syncthreads();
-        add_values<format, columns>(job, q, block, lo, hi, shared, s);
-        __syncthreads();
-    }
+    weigh_keys(shared);
+    __syncthreads();
+    add_values<format, columns>(job, q, block, lo, hi, shared, s);
     for (int h = 0; h < HEADS; h++) {
         s.most[h] = shared.most[h];
         s.sum[h] = shared.sum[h];
@@ -244,7 +250,7 @@ static __device__ void load_query(const vug_cuda_attention_job &job, const atten
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* One block for HEADS heads of a token: all its splits, one after the other. */
+/* One block for HEADS heads of a token: all its pages, one after the other. */
 template <int format, int columns>
 static __global__ void attention_kernel(vug_cuda_attention_job job)
 {
@@ -254,8 +260,8 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
     load_query(job, q, shared);
     softmax_sums<columns> all, s;
     sums_init(all);
-    for (int64_t split = q.first / VUG_CUDA_SPLIT; split * VUG_CUDA_SPLIT < q.end; split++) {
-        sum_split<format, columns>(job, q, split, shared, s);
+    for (int64_t block = q.first / KEYS; block * KEYS < q.end; block++) {
+        sum_page<format, columns>(job, q, block, shared, s);
         sums_merge(all, s);
     }
     for (int h = 0; h < q.heads; h++) {
@@ -268,21 +274,23 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
     }
 }
 
-static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job,
-                                                    int64_t split, int64_t token, int64_t head)
+static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job, int64_t page,
+                                                    int64_t token, int64_t head)
 {
-    return job.partial + ((split * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
+    return job.partial + ((page * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
 }
 
-/* One block for HEADS heads of a token and one split, counted from the first that it sees. */
-template <int format, int columns> static __global__ void split_kernel(vug_cuda_attention_job job)
+/* One block for HEADS heads of a token and one page, counted from the first that it sees. */
+template <int format, int columns> static __global__ void page_kernel(vug_cuda_attention_job job)
 {
     __shared__ attention_shared shared;
     const attention_query q = find_query(job);
-    const int64_t width = job.cache.width, split = q.first / VUG_CUDA_SPLIT + blockIdx.z;
+    const int64_t width = job.cache.width, block = q.first / KEYS + blockIdx.z;
+    if (block * KEYS >= q.end)
+        return; /* pages that only other tokens see */
     softmax_sums<columns> s;
     load_query(job, q, shared);
-    sum_split<format, columns>(job, q, split, shared, s);
+    sum_page<format, columns>(job, q, block, shared, s);
     for (int h = 0; h < q.heads; h++) {
         float *out = partial_at(job, blockIdx.z, q.token, q.head + h);
         for (int c = 0; c < columns; c++) {
@@ -297,21 +305,27 @@ template <int format, int columns> static __global__ void split_kernel(vug_cuda_
     }
 }
 
-/* One block for a head of a token: merges its splits. */
+/* One block for a head of a token: merges its pages. */
 static __global__ void merge_kernel(vug_cuda_attention_job job)
 {
     const int64_t width = job.cache.width;
+    const vug_cuda_token token = job.token[blockIdx.x];
+    const int64_t end = job.mask ? token.end : token.position + 1;
+    const int64_t first = job.window > 0 && !job.mask ? max(end - job.window, (int64_t)0) : 0;
+    const int pages = (int)((end + KEYS - 1) / KEYS - first / KEYS);
     float *out = job.out + ((int64_t)blockIdx.x * job.heads + blockIdx.y) * width;
     for (int64_t e = threadIdx.x; e < width; e += ATTENTION_THREADS) {
         float most = -INFINITY, sum = 0, value = 0;
-        for (int split = 0; split < job.splits; split++) {
-            const float *from = partial_at(job, split, blockIdx.x, blockIdx.y);
-            if (from[width] == -INFINITY)
+#pragma unroll 4
+        for (int page = 0; page < pages; page++) {
+            const float *from = partial_at(job, page, blockIdx.x, blockIdx.y);
+            const float added_most = from[width], added_sum = from[width + 1], added = from[e];
+            if (added_most == -INFINITY)
                 continue;
-            const merge_factors by = merge_by(most, from[width]);
+            const merge_factors by = merge_by(most, added_most);
             most = by.most;
-            sum = fmaf(from[width + 1], by.added, sum * by.so_far);
-            value = fmaf(from[e], by.added, value * by.so_far);
+            sum = fmaf(added_sum, by.added, sum * by.so_far);
+            value = fmaf(added, by.added, value * by.so_far);
         }
         out[e] = value / sum;
     }
@@ -322,11 +336,11 @@ static void launch_attention(cudaStream_t stream, const vug_cuda_attention_job *
 {
     const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + HEADS - 1) / HEADS;
     const unsigned tokens = (unsigned)job->tokens, y = (unsigned)(job->cache.heads * chunks);
-    if (job->splits <= 1) {
+    if (job->pages == 0) {
         launch(stream, attention_kernel<format, columns>, dim3(tokens, y), ATTENTION_THREADS, *job);
         return;
     }
-    launch(stream, split_kernel<format, columns>, dim3(tokens, y, (unsigned)job->splits),
+    launch(stream, page_kernel<format, columns>, dim3(tokens, y, (unsigned)job->pages),
            ATTENTION_THREADS, *job);
     launch(stream, merge_kernel, dim3(tokens, (unsigned)job->heads), ATTENTION_THREADS, *job);
 }
@@ -336,8 +350,6 @@ static void choose_columns(cudaStream_t stream, const vug_cuda_attention_job *jo
 {
     if (job->cache.width <= ATTENTION_THREADS)
         launch_attention<format, 1>(stream, job);
-    else if (job->cache.width <= 2 * ATTENTION_THREADS)
-        launch_attention<format, 2>(stream, job);
     else
         launch_attention<format, VUG_CUDA_MAX_HEAD / ATTENTION_THREADS>(stream, job);
 }

@@ -115,9 +115,9 @@ typedef struct {
 
 /* Terms in BF16 of the rows that products read (weight_tiles.h). */
 int vug_cuda_terms(const vug_cuda_program *p);
-/* Parts of attention that are computed side by side. */
-int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t tokens,
-                        int64_t positions);
+/* Pages that attention computes side by side in a step of so many tokens, of sequences of up to so
+ * many positions; 0: one after the other. */
+int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions);
 
 VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
                                            const vug_plan *plan, const vug_limits *limits,

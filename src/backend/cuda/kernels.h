@@ -204,18 +204,17 @@ typedef struct {
     const vug_cuda_token *token;
     const float *q;
     float *out;
-    float *partial;    /* [splits,tokens,heads,E + 2]; used if splits > 1 */
+    float *partial;    /* [pages,tokens,heads,E + 2]; used if pages > 0 */
     const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
     int64_t mask_columns;
     int64_t tokens, heads;
     int64_t window; /* 0: full */
-    int splits;     /* at least the parts of VUG_CUDA_SPLIT positions that a token sees, or 1 */
+    int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
     float scale, softcap;
 } vug_cuda_attention_job;
 
 enum {
-    VUG_CUDA_SPLIT = 4 * VUG_KV_PAGE, /* positions whose sums are taken together */
-    VUG_CUDA_MAX_HEAD = 512,          /* widest head */
+    VUG_CUDA_MAX_HEAD = 512, /* widest head */
 };
 void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
 

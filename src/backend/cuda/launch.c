@@ -302,7 +302,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .tokens = tokens,
         .heads = node->shape.dim[1],
         .window = s->program->kv_layout.group[group].window,
-        .splits = (int)vug_cuda_splits(s->program, node, tokens, s->inputs.keys),
+        .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
         .scale = at->scale,
         .softcap = at->softcap,
     };

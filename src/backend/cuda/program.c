@@ -154,17 +154,17 @@ static vug_status place_caches(vug_cuda_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* The most tokens of a step whose splits are computed side by side. */
-enum { SPLIT_TOKENS = 16 };
+/* The most tokens of a step whose pages are computed side by side. */
+enum { SIDE_TOKENS = 16 };
 
-int64_t vug_cuda_splits(const vug_cuda_program *p, const vug_node *node, int64_t tokens,
-                        int64_t positions)
+int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions)
 {
-    const int64_t window = node->at.attn.window;
-    const int64_t all = (positions + VUG_CUDA_SPLIT - 1) / VUG_CUDA_SPLIT;
-    const int64_t seen = window > 0 ? (window + VUG_CUDA_SPLIT - 1) / VUG_CUDA_SPLIT + 1 : all;
-    (void)p;
-    return tokens > SPLIT_TOKENS ? 1 : seen < all ? seen : all;
+    const int64_t window = node->at.attn.mask ? 0 : node->at.attn.window;
+    const int64_t all = vug_kv_pages_of(positions);
+    const int64_t seen = window > 0 ? vug_kv_pages_of(window) + 1 : all;
+    if (tokens > SIDE_TOKENS)
+        return 0;
+    return seen < all ? seen : all;
 }
 
 int vug_cuda_terms(const vug_cuda_program *p)
@@ -184,9 +184,9 @@ static uint64_t packed_bytes(const vug_cuda_program *p, const vug_node *node)
 static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
 {
     if (node->op == VUG_OP_ATTENTION) {
-        const int64_t tokens = p->limits.batch < SPLIT_TOKENS ? p->limits.batch : SPLIT_TOKENS;
-        const int64_t splits = vug_cuda_splits(p, node, tokens, vug_cuda_most_keys(p));
-        return (uint64_t)(splits * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
+        const int64_t tokens = p->limits.batch < SIDE_TOKENS ? p->limits.batch : SIDE_TOKENS;
+        const int64_t pages = vug_cuda_side_pages(node, tokens, vug_cuda_most_keys(p));
+        return (uint64_t)(pages * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
                sizeof(float);
     }
     if (node->op == VUG_OP_LINEAR)
