@@ -308,6 +308,7 @@ template <int format, int columns> static __global__ void page_kernel(vug_cuda_a
 /* One block for a head of a token: merges its pages. */
 static __global__ void merge_kernel(vug_cuda_attention_job job)
 {
+    start_next();
     const int64_t width = job.cache.width;
     const vug_cuda_token token = job.token[blockIdx.x];
     const int64_t end = job.mask ? token.end : token.position + 1;

@@ -42,4 +42,21 @@ static __device__ __forceinline__ float warp_max(float x)
     return x;
 }
 
+/* Programmatic dependent launch, from compute capability 9.0 on: a kernel that is launched so may
+ * begin as soon as all blocks of the one before have called start_next, or ended; what those wrote
+ * is there only after wait_for_previous. */
+static __device__ __forceinline__ void start_next(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void wait_for_previous(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #endif

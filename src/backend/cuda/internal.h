@@ -20,6 +20,7 @@ typedef struct {
     cudaStream_t stream;
     cudaStream_t recording; /* where graphs are recorded; nothing runs on it */
     int processors;         /* multiprocessors */
+    int capability;         /* major number of the compute capability */
     uint64_t memory;
     char name[96];
 } vug_cuda_device;

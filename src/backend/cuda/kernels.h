@@ -101,6 +101,7 @@ typedef struct {
     const uint8_t *packed; /* NULL: a single row, from `row` */
     vug_cuda_row row;
     int processors;
+    bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */
 } vug_cuda_tile_job;
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 

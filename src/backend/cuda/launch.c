@@ -111,7 +111,8 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
                               .rows = rows_of(s, x),
                               .columns = last_dim(x),
                               .terms = vug_cuda_terms(s->program),
-                              .processors = s->program->device->processors };
+                              .processors = s->program->device->processors,
+                              .early = s->program->device->capability >= 9 };
     if (job.rows == 0)
         return;
     for (int i = 0; i < product->n; i++) {

@@ -335,10 +335,16 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
     }
 }
 
+/* Blocks of a multiprocessor. */
+static constexpr int blocks_of(int units)
+{
+    return units <= 3 ? 3 : units <= 5 ? 2 : 1;
+}
+
 /* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
  * together. */
 template <int units, int groups, bool single>
-static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
+static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
         tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
     constexpr int rows = single ? 2 : groups * TERMS;
@@ -352,18 +358,18 @@ static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
     const uint2 *x = single ? (const uint2 *)row_memory
                             : (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
     const uint4 *from = slice_at(job, 0, steps, first);
-    row_parts row;
-    if (single)
-        row = fetch_row(job.row, (int)job.columns, row_memory);
     uint4 w[units][UNIT];
     float gate[kept];
+    start_next();
 #pragma unroll
     for (int j = 0; j < units; j++) {
         if (j < n)
             load_unit(w[j], from, j);
     }
+    wait_for_previous();
     if (single)
-        compute_row(job.row, (int)job.columns, job.terms, row);
+        compute_row(job.row, (int)job.columns, job.terms,
+                    fetch_row(job.row, (int)job.columns, row_memory));
     for (int step = 0; from; step++) {
         const uint4 *next = slice_at(job, step + 1, steps, first);
         float sum[groups][4] = {};
@@ -387,18 +393,29 @@ static __global__ void __launch_bounds__(SLICE_THREADS, units <= 3 ? 3 : 2)
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-template <int units, int groups, bool single>
-static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
+/* How many turns of the blocks' loops there are. */
+static int64_t tiles_of_job(const vug_cuda_tile_job *job)
 {
-    const int64_t most = job->processors * (units <= 3 ? 3 : 2);
     int64_t tiles = 0;
     for (int i = 0; i < (job->activation == VUG_OP_LINEAR ? job->parts : 1); i++)
         tiles += tiles_of(job->part[i].out);
+    return tiles;
+}
+
+template <int units, int groups, bool single>
+static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const int64_t most = job->processors * blocks_of(units), tiles = tiles_of_job(job);
+    cudaLaunchAttribute early = {};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(tiles < most ? tiles : most),
                           single ? 1 : blocks_for(job->rows * job->terms, groups * TERMS));
     config.blockDim = dim3(SLICE_THREADS);
     config.stream = stream;
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = job->early ? 1 : 0;
     if (single)
         config.dynamicSmemBytes = (size_t)row_bytes(job->row, job->columns);
     if (config.dynamicSmemBytes > PLAIN_SHARED_BYTES)
@@ -413,6 +430,8 @@ static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (groups == 1 && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
         launch_tiles<3, 1, single>(stream, job);
+    else if (single && tiles_of_job(job) <= job->processors)
+        launch_tiles<8, 1, single>(stream, job);
     else
         launch_tiles<5, groups, single>(stream, job);
 }
