@@ -10,8 +10,10 @@
  */
 
 #include "backend/checks.h"
+#include "backend/cuda/activation_blocks.h"
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/prefill.h"
 #include "backend/cuda/weight_tiles.h"
 
 /* ---- device.c -------------------------------------------------------------------- */
@@ -87,6 +89,9 @@ typedef struct {
     uint32_t linear[VUG_CUDA_MAX_PARTS];
     int n;
     uint32_t activation, norm, add; /* nodes; 0: none */
+    uint32_t gated; /* the activation of another product, which gives the rows of this one and
+                       nothing else; 0: none. In a step of many rows this one computes it. */
+    bool is_gate;   /* its activation is such a one */
 } vug_cuda_product;
 
 typedef struct {
@@ -119,6 +124,8 @@ int vug_cuda_terms(const vug_cuda_program *p);
 /* Pages that attention computes side by side in a step of so many tokens, of sequences of up to so
  * many positions; 0: one after the other. */
 int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions);
+/* Whether attention with a cache runs on tensor cores (prefill.h). */
+bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node);
 
 VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
                                            const vug_plan *plan, const vug_limits *limits,

@@ -49,6 +49,26 @@ static cudaStream_t stream_of(const vug_cuda_step *s)
     return s->stream;
 }
 
+/* ---- elements ---------------------------------------------------------------------------- */
+
+static void launch_elements(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const char *kinds = vug_node_operands(node);
+    vug_cuda_element_job job = { .op = node->op,
+                                 .a = input_at(s, node->in[0]),
+                                 .out = value_at(s, (vug_val){ id }),
+                                 .n = rows_of(s, node) * last_dim(node),
+                                 .width = last_dim(node) };
+    if (kinds[1] == 'x')
+        job.b = input_at(s, node->in[1]);
+    else if (kinds[1] == 'v')
+        job.b = vector_at(s, node->in[1]);
+    if (node->op == VUG_OP_SCALE || node->op == VUG_OP_SOFTCAP)
+        job.by = node->at.scale.by;
+    vug_cuda_elements(stream_of(s), &job);
+}
+
 /* ---- products ---------------------------------------------------------------------------- */
 
 static void launch_linear(const vug_cuda_step *s, uint32_t id)
@@ -102,6 +122,36 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
 }
 
+/* Products of many rows, without an activation. */
+static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
+                             const vug_cuda_tile_job *few)
+{
+    const vug_graph *g = s->program->graph;
+    const vug_cuda_device *device = s->program->device;
+    vug_cuda_prefill_job job = { .parts = few->parts,
+                                 .rows = few->rows,
+                                 .columns = few->columns,
+                                 .terms = few->terms,
+                                 .blocks = s->ws->scratch };
+    for (int i = 0; i < few->parts; i++) {
+        job.part[i].tiles = few->part[i].tiles;
+        job.part[i].y = few->part[i].y;
+        job.part[i].out = few->part[i].out;
+    }
+    vug_cuda_blocks_job x = {
+        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
+    };
+    if (product->gated) {
+        x.activation = g->node[product->gated].op;
+        x.x = value_at(s, g->node[product->gated].in[0]);
+        x.up = value_at(s, g->node[product->gated].in[1]);
+    } else {
+        x.x = input_at(s, g->node[product->linear[0]].in[0]);
+    }
+    vug_cuda_store_blocks(stream_of(s), &x);
+    vug_cuda_prefill_linear(stream_of(s), &job, device->capability == 9, device->processors);
+}
+
 static void launch_product(const vug_cuda_step *s, const vug_cuda_product *product)
 {
     const vug_graph *g = s->program->graph;
@@ -120,6 +170,12 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         job.part[i].tiles = matrix_at(s, linear->in[1])->data;
         job.part[i].out = last_dim(linear);
         job.part[i].y = value_at(s, value_of(product->linear[i]));
+    }
+    if (job.rows > VUG_CUDA_FEW_ROWS) {
+        launch_many_rows(s, product, &job);
+        if (product->activation && !product->is_gate)
+            launch_elements(s, product->activation);
+        return;
     }
     if (product->activation) {
         job.activation = g->node[product->activation].op;
@@ -282,6 +338,39 @@ static void launch_append(const vug_cuda_step *s, const vug_node *node)
     vug_cuda_attention_inputs(stream_of(s), &inputs);
 }
 
+/* `n` tokens of a job; `run`: they follow one another in a sequence. */
+static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
+                          const vug_cuda_attention_job *all, int64_t first, int64_t n, bool run)
+{
+    const int64_t values = all->heads * all->cache.width;
+    vug_cuda_attention_job job = *all;
+    job.token += first;
+    job.q += first * values;
+    job.out += first * values;
+    job.tokens = n;
+    job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
+    vug_cuda_mma_attention(stream_of(s), &job, run);
+}
+
+/* Attention on tensor cores. Tokens of a sequence that fill a product with the heads that share
+ * keys are computed together. */
+static void launch_rounded_attention(const vug_cuda_step *s, const vug_node *node,
+                                     const vug_cuda_attention_job *job)
+{
+    const int64_t per_kv = job->heads / job->cache.heads;
+    int64_t first = 0, waiting = 0; /* the first token that no launch has taken */
+    for (int i = 0; job->token == s->inputs.query && i < s->in->n_spans; i++) {
+        const int64_t n = s->in->span[i].n;
+        if (n * per_kv > VUG_CUDA_PRODUCT_QUERIES && per_kv <= VUG_CUDA_RUN_HEADS) {
+            launch_tokens(s, node, job, waiting, first - waiting, false);
+            launch_tokens(s, node, job, first, n, true);
+            waiting = first + n;
+        }
+        first += n;
+    }
+    launch_tokens(s, node, job, waiting, job->tokens - waiting, false);
+}
+
 static void launch_attention(const vug_cuda_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
@@ -307,28 +396,13 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .scale = at->scale,
         .softcap = at->softcap,
     };
-    vug_cuda_attention(stream_of(s), &job);
+    if (vug_cuda_rounds_attention(s->program, node))
+        launch_rounded_attention(s, node, &job);
+    else
+        vug_cuda_attention(stream_of(s), &job);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-static void launch_elements(const vug_cuda_step *s, uint32_t id)
-{
-    const vug_node *node = &s->program->graph->node[id];
-    const char *kinds = vug_node_operands(node);
-    vug_cuda_element_job job = { .op = node->op,
-                                 .a = input_at(s, node->in[0]),
-                                 .out = value_at(s, (vug_val){ id }),
-                                 .n = rows_of(s, node) * last_dim(node),
-                                 .width = last_dim(node) };
-    if (kinds[1] == 'x')
-        job.b = input_at(s, node->in[1]);
-    else if (kinds[1] == 'v')
-        job.b = vector_at(s, node->in[1]);
-    if (node->op == VUG_OP_SCALE || node->op == VUG_OP_SOFTCAP)
-        job.by = node->at.scale.by;
-    vug_cuda_elements(stream_of(s), &job);
-}
 
 /* GATHER takes the rows that the step wants, HEAD one head of each row. */
 static void launch_gather(const vug_cuda_step *s, uint32_t id)

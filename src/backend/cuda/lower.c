@@ -88,6 +88,17 @@ static void find_norm(const vug_cuda_program *p, const value_readers *readers,
     product->add = add;
 }
 
+/* The activation of an earlier product that nothing but this one reads. */
+static void find_gated(vug_cuda_program *p, const value_readers *readers, vug_cuda_product *product)
+{
+    const uint32_t rows = p->graph->node[product->linear[0]].in[0].id;
+    const int32_t gate = p->product_of[rows];
+    if (gate < 0 || p->product[gate].activation != rows || readers[rows].n != (uint32_t)product->n)
+        return;
+    product->gated = rows;
+    p->product[gate].is_gate = true;
+}
+
 static void add_to_product(vug_cuda_program *p, uint32_t node, int32_t product)
 {
     if (node)
@@ -101,6 +112,7 @@ static void find_product(vug_cuda_program *p, uint32_t id, const value_readers *
     find_parts(p, &product);
     find_activation(p, readers, &product);
     find_norm(p, readers, &product);
+    find_gated(p, readers, &product);
     for (int i = 0; i < product.n; i++)
         add_to_product(p, product.linear[i], index);
     add_to_product(p, product.activation, index);
@@ -159,6 +171,11 @@ static void find_lifetimes(const vug_cuda_program *p, uint32_t *last)
         last[i] = time_of(p, i).latest;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         last[g->output[i].value.id] = g->n;
+    for (int32_t i = 0; i < p->n_products; i++) {
+        const vug_node *gated = &g->node[p->product[i].gated];
+        for (int k = 0; p->product[i].gated && k < 2; k++)
+            last[gated->in[k].id] = p->product[i].at;
+    }
     for (uint32_t i = g->n - 1; i > 0; i--) {
         const bool view = vug_op_class_of(g->node[i].op) == VUG_CLASS_VIEW;
         const uint32_t end = view ? last[i] : time_of(p, i).latest;

@@ -167,18 +167,26 @@ int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positi
     return seen < all ? seen : all;
 }
 
+bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
+{
+    return p->plan->bf16_activations && p->plan->kv != VUG_KV_F32 && !node->at.attn.mask;
+}
+
 int vug_cuda_terms(const vug_cuda_program *p)
 {
     return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
 }
 
 /* Of the rows that a product reads, rounded for the tensor cores. */
-static uint64_t packed_bytes(const vug_cuda_program *p, const vug_node *node)
+static uint64_t terms_bytes(const vug_cuda_program *p, const vug_node *node)
 {
     const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
     const int64_t columns = x->dim[x->rank - 1];
-    return vug_cuda_packed_bytes(vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns,
-                                 columns, vug_cuda_terms(p));
+    const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns;
+    const int64_t few = rows < VUG_CUDA_FEW_ROWS ? rows : VUG_CUDA_FEW_ROWS;
+    const uint64_t packed = vug_cuda_packed_bytes(few, columns, vug_cuda_terms(p));
+    const uint64_t blocks = (uint64_t)vug_cuda_blocks_bytes(rows, columns, vug_cuda_terms(p));
+    return packed > blocks ? packed : blocks;
 }
 
 static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
@@ -190,7 +198,7 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
                sizeof(float);
     }
     if (node->op == VUG_OP_LINEAR)
-        return packed_bytes(p, node);
+        return terms_bytes(p, node);
     if (node->op != VUG_OP_EXPERTS)
         return 0;
     const vug_node *gate = vug_graph_at(p->graph, node->in[2]);

@@ -1,0 +1,39 @@
+#ifndef VUG_BACKEND_CUDA_ACTIVATION_BLOCKS_H
+#define VUG_BACKEND_CUDA_ACTIVATION_BLOCKS_H
+
+/*
+ * Rows of activations in BF16, as tensor cores read them: blocks of 64 columns, in each block the
+ * rows one after the other, 128 bytes each. The eight 16-byte chunks of a row are permuted with
+ * its index (chunk c lies at place c ^ row % 8), which is the 128-byte swizzle of wgmma and keeps
+ * ldmatrix free of bank conflicts. Any run of rows of a block is contiguous, so that a tile of
+ * rows is one bulk copy. Columns past the width are zero. The blocks of a second term
+ * (weight_tiles.h) follow those of the first.
+ */
+
+#include "backend/cuda/weight_tiles.h"
+
+enum {
+    VUG_CUDA_BLOCK_ROW_BYTES = 2 * VUG_CUDA_TILE_PAD, /* of a row of a block */
+    VUG_CUDA_BLOCK_MAX_ROWS = 192, /* the most rows that a kernel reads together */
+};
+
+static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_of(int64_t width)
+{
+    return vug_cuda_padded(width) / VUG_CUDA_TILE_PAD;
+}
+
+/* Rows that a block has room for. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
+{
+    return (rows + 7) / 8 * 8;
+}
+
+/* Bytes of all blocks, and of what a kernel may read, and not use, past the last one. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_bytes(int64_t rows, int64_t width, int terms)
+{
+    return (terms * vug_cuda_blocks_of(width) * vug_cuda_block_rows(rows) +
+            VUG_CUDA_BLOCK_MAX_ROWS) *
+           VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
+#endif

@@ -1,0 +1,142 @@
+#ifndef VUG_BACKEND_CUDA_HOPPER_H
+#define VUG_BACKEND_CUDA_HOPPER_H
+
+/* Instructions of compute capability 9.0a: wgmma, bulk copies, and the barriers that they
+ * complete on. Addresses are those of shared memory unless a name says otherwise. */
+
+#include "backend/cuda/device_code.h"
+
+/* ---- barriers ------------------------------------------------------------------------ */
+
+static __device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+
+static __device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+/* Arrives at the barrier of block `rank` of the cluster. A release of the cluster's scope would
+ * order all memory of the GPU; what the barrier guards was read by wgmma, which has completed. */
+static __device__ __forceinline__ void barrier_arrive_at(uint32_t barrier, int rank)
+{
+    asm volatile("{\n.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra over;\nbra again;\nover:\n}\n" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void cluster_sync(void)
+{
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* ---- bulk copies ----------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void bulk_copy(uint32_t to, const void *from, uint32_t bytes,
+                                                 uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+/* To the same address in the blocks of the cluster that `mask` names; the barrier of each
+ * counts the bytes that it receives. */
+static __device__ __forceinline__ void bulk_copy_to_all(uint32_t to, const void *from,
+                                                        uint32_t bytes, uint32_t barrier,
+                                                        uint16_t mask)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier), "h"(mask)
+                 : "memory");
+}
+
+/* ---- wgmma ------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void wgmma_fence(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void wgmma_finish(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+/* A K-major tile with rows of 128 bytes and the 128-byte swizzle; groups of 8 rows follow one
+ * another. The tile begins at a multiple of 1024; `address` may be 32, 64 or 96 bytes on. */
+static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)
+{
+    const uint64_t leading = 16 >> 4, stride = 1024 >> 4, swizzle_128 = 1;
+    return (uint64_t)((address & 0x3ffff) >> 4) | leading << 16 | stride << 32 | swizzle_128 << 62;
+}
+
+#define REGISTERS_0_31                                                       \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, " \
+    "%30, %31"
+#define REGISTERS_32_63                                                      \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, " \
+    "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, " \
+    "%60, %61, %62, %63"
+#define REGISTERS_64_95                                                      \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, " \
+    "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, " \
+    "%92, %93, %94, %95"
+#define SUMS_4(d, i)  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define SUMS_16(d, i) SUMS_4(d, i), SUMS_4(d, (i) + 4), SUMS_4(d, (i) + 8), SUMS_4(d, (i) + 12)
+#define SUMS_32(d, i) SUMS_16(d, i), SUMS_16(d, (i) + 16)
+#define WGMMA(n, registers, operands, ...)                                             \
+    asm volatile("{\n.reg .pred adds;\nsetp.eq.u32 adds, 0, 0;\n"                      \
+                 "wgmma.mma_async.sync.aligned.m64n" n "k16.f32.bf16.bf16 {" registers \
+                 "}, " operands ", adds, 1, 1, 0;\n}\n"                                \
+                 : __VA_ARGS__                                                         \
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b))
+
+/* d [64,columns] += a [64,16] b [16,columns]: `a` in the lanes' registers, `b` a swizzled tile of
+ * `columns` rows. */
+template <int columns>
+static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
+                                                 uint64_t b)
+{
+    static_assert(columns == 64 || columns == 128 || columns == 192, "no such product");
+    if constexpr (columns == 64)
+        WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", SUMS_32(d, 0));
+    else if constexpr (columns == 128)
+        WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, "{%64, %65, %66, %67}, %68",
+              SUMS_32(d, 0), SUMS_32(d, 32));
+    else
+        WGMMA("192", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95,
+              "{%96, %97, %98, %99}, %100", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
+}
+
+#undef REGISTERS_0_31
+#undef REGISTERS_32_63
+#undef REGISTERS_64_95
+#undef SUMS_4
+#undef SUMS_16
+#undef SUMS_32
+#undef WGMMA
+
+#endif
