@@ -14,6 +14,7 @@ struct vug_job_queue {
     vug_job *first; /* the queue, in the order in which jobs begin */
     int n_waiting;  /* admitted, neither begun nor cancelled */
     int max_waiting;
+    int n_idle; /* threads that wait for a job */
     bool stop;
 };
 
@@ -35,8 +36,10 @@ static void stop_waiting(vug_job_queue *q, vug_job *job)
 static vug_job *next_job(vug_job_queue *q)
 {
     (void)pthread_mutex_lock(&q->lock);
+    q->n_idle++;
     while (!q->first && !q->stop)
         (void)pthread_cond_wait(&q->job_queued, &q->lock);
+    q->n_idle--;
     vug_job *job = q->first;
     if (job) {
         q->first = job->next;
@@ -96,14 +99,32 @@ void vug_job_queue_destroy(vug_job_queue *q)
     vug_free(q);
 }
 
-bool vug_job_queue_admit(vug_job_queue *q)
+static bool admit(vug_job_queue *q, bool to_idle_thread)
 {
     (void)pthread_mutex_lock(&q->lock);
-    const bool ok = q->n_waiting < q->max_waiting;
+    const bool ok = q->n_waiting < (to_idle_thread ? q->n_idle : q->max_waiting);
     q->n_waiting += ok;
     report_waiting(q);
     (void)pthread_mutex_unlock(&q->lock);
     return ok;
+}
+
+bool vug_job_queue_admit(vug_job_queue *q)
+{
+    return admit(q, false);
+}
+
+bool vug_job_queue_admit_idle(vug_job_queue *q)
+{
+    return admit(q, true);
+}
+
+bool vug_job_queue_is_awaited(vug_job_queue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    const bool awaited = q->n_waiting > 0;
+    (void)pthread_mutex_unlock(&q->lock);
+    return awaited;
 }
 
 void vug_job_queue_release(vug_job_queue *q)

@@ -42,6 +42,10 @@ void vug_job_queue_destroy(vug_job_queue *queue);
 
 /* False when the queue is full; otherwise one vug_job_push or vug_job_queue_release must follow. */
 VUG_MUST_CHECK bool vug_job_queue_admit(vug_job_queue *queue);
+/* The same for a job that a thread can begin at once: false if none is idle. */
+VUG_MUST_CHECK bool vug_job_queue_admit_idle(vug_job_queue *queue);
+/* Whether a job waits for a thread. */
+bool vug_job_queue_is_awaited(vug_job_queue *queue);
 /* Gives the reserved place back. */
 void vug_job_queue_release(vug_job_queue *queue);
 void vug_job_push(vug_job *job);

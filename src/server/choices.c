@@ -1,7 +1,7 @@
 #include "server/choices.h"
 
-/* The thread of the request takes choices as long as there are any. Each job takes one, and queues
- * behind the jobs of other requests before it takes the next. */
+/* The thread of the request takes choices as long as there are any. Jobs take some on threads that
+ * would be idle, and end as soon as another request waits for a thread. */
 typedef struct {
     vug_job job; /* first */
     vug_server_choices *choices;
@@ -20,7 +20,8 @@ struct vug_server_choices {
     size_t n_running;
     choice_job *job; /* [n_jobs] */
     size_t n_jobs, n_pushed;
-    vug_status st; /* the first failure */
+    size_t n_waiting; /* jobs that were pushed and have not begun */
+    vug_status st;    /* the first failure */
     vug_err err;
 };
 
@@ -48,6 +49,23 @@ static void fail(vug_server_choices *c, vug_status st, const vug_err *err)
     vug_cancel_token_trigger(&c->request->job.cancel); /* for the other choices */
 }
 
+/* Lets idle threads take what can begin. */
+static void push_jobs(vug_server_choices *c)
+{
+    const size_t n = count_available(c);
+    for (size_t i = 0; i < c->n_jobs && c->n_waiting < n; i++) {
+        choice_job *job = &c->job[i];
+        if (job->is_pushed)
+            continue;
+        if (!vug_job_queue_admit_idle(job->job.queue))
+            return;
+        job->is_pushed = true;
+        c->n_pushed++;
+        c->n_waiting++;
+        vug_job_push(&job->job);
+    }
+}
+
 /* Generates the first choice that can begin. False: there is none now. */
 static bool take_choice(vug_server_choices *c)
 {
@@ -59,6 +77,7 @@ static bool take_choice(vug_server_choices *c)
         return false;
     c->is_taken[i] = true;
     c->n_running++;
+    push_jobs(c);
     vug_mutex_unlock(c->request->lock);
     const vug_status st = c->generate(c->user, i, &err);
     vug_mutex_lock(c->request->lock);
@@ -72,26 +91,17 @@ static bool take_choice(vug_server_choices *c)
 
 /* ---- jobs ------------------------------------------------------------------------------ */
 
-/* Without room in the queue, the thread of the request is left to do the work. */
-static void push(vug_server_choices *c, choice_job *job)
-{
-    job->is_pushed = vug_job_queue_admit(job->job.queue);
-    c->n_pushed += job->is_pushed;
-    if (job->is_pushed)
-        vug_job_push(&job->job);
-}
-
 static void run_choice_job(vug_job *arg)
 {
     choice_job *job = (choice_job *)arg;
     vug_server_choices *c = job->choices;
     vug_mutex *lock = c->request->lock;
     vug_mutex_lock(lock);
-    (void)take_choice(c);
+    c->n_waiting--;
+    while (take_choice(c) && !vug_job_queue_is_awaited(job->job.queue))
+        ;
     job->is_pushed = false;
     c->n_pushed--;
-    if (count_available(c) > c->n_pushed)
-        push(c, job);
     vug_cond_broadcast(c->changed);
     vug_mutex_unlock(lock);
 }
@@ -101,11 +111,7 @@ void vug_server_choices_ready(vug_server_choices *c, size_t prompt)
     if (c->is_ready[prompt])
         return;
     c->is_ready[prompt] = true;
-    const size_t n = count_available(c);
-    for (size_t i = 0; i < c->n_jobs && c->n_pushed < n; i++) {
-        if (!c->job[i].is_pushed)
-            push(c, &c->job[i]);
-    }
+    push_jobs(c);
     vug_cond_broadcast(c->changed);
 }
 
@@ -115,6 +121,7 @@ static void end_jobs(vug_server_choices *c)
         if (c->job[i].is_pushed && vug_job_withdraw(&c->job[i].job)) {
             c->job[i].is_pushed = false;
             c->n_pushed--;
+            c->n_waiting--;
         }
     }
     while (c->n_pushed > 0)
@@ -126,8 +133,6 @@ static void end_jobs(vug_server_choices *c)
 static void run_all(vug_server_choices *c)
 {
     vug_mutex_lock(c->request->lock);
-    for (size_t i = 0; i < c->n_jobs && i + 1 < c->n / c->n_each; i++)
-        push(c, &c->job[i]);
     while (take_choice(c) || c->n_running > 0) {
         if (count_available(c) == 0 && c->n_running > 0)
             vug_cond_wait(c->changed, c->request->lock);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "core/job_queue.h"
 
@@ -125,11 +126,35 @@ static void test_withdraw_and_cancel(void **state)
     assert_memory_equal(log.order, expected, sizeof(expected));
 }
 
+/* Such a place is for a thread that has nothing to do. */
+static void test_places_of_idle_threads(void **state)
+{
+    (void)state;
+    job_log log;
+    logged_job first, second = { .job = { .run = log_job }, .log = &log };
+    queue_and_hold(&log, &first);
+    assert_false(vug_job_queue_admit_idle(log.queue)); /* the only thread runs the first job */
+    assert_false(vug_job_queue_is_awaited(log.queue));
+    push(&second);
+    assert_true(vug_job_queue_is_awaited(log.queue));
+    (void)pthread_mutex_lock(&log.lock);
+    log.open = true;
+    (void)pthread_cond_broadcast(&log.changed);
+    (void)pthread_mutex_unlock(&log.lock);
+    while (!vug_job_queue_admit_idle(log.queue))
+        (void)sched_yield();
+    assert_false(vug_job_queue_admit_idle(log.queue)); /* it has one thread */
+    vug_job_queue_release(log.queue);
+    vug_job_queue_destroy(log.queue);
+    assert_int_equal(log.n, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_priority_before_arrival),
         cmocka_unit_test(test_withdraw_and_cancel),
+        cmocka_unit_test(test_places_of_idle_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
