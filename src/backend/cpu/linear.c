@@ -29,6 +29,8 @@ enum {
     RUN_BYTES = 64 * 1024,
     CHUNKS_PER_THREAD = 4, /* at least, so that all threads finish at about the same time */
     ROWS_PER_PACK = 4,
+    STORED_AT_ONCE = 16, /* neighbouring outputs of a stream: a cache line */
+    STREAM_FLOATS = MAX_STREAM_ROWS * MAX_STREAMS * STORED_AT_ONCE, /* of them, in scratch */
 };
 
 _Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_FLOAT_STREAM_ROWS, "chunks fit the scratch");
@@ -50,10 +52,8 @@ static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtyp
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype, in);
-    const int64_t streams =
-            (int64_t)MAX_STREAM_ROWS * MAX_STREAMS; /* for y, see multiply_streams */
-    return streams + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
-                                                : vug_cpu_float_scratch_floats(kind, in));
+    return STREAM_FLOATS + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
+                                                      : vug_cpu_float_scratch_floats(kind, in));
 }
 
 void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype, int64_t in,
@@ -189,31 +189,50 @@ static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
 
 /* ---- streams -------------------------------------------------------------- */
 
-/* Outputs first, first + step, ..: one of each stream or, if step is 0, only the first. */
+/* y [rows,streams] = outputs first, first + step, .. of all rows of the chunk. */
 static void multiply_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
-                             int64_t first, int64_t step, float *scratch)
+                             int64_t first, int64_t step, float *scratch, float *y)
 {
-    float *y = scratch, *to = c->projection->y + c->first_row * c->projection->out + first;
-    scratch += (int64_t)MAX_STREAM_ROWS * MAX_STREAMS;
     if (c->kind == VUG_CPU_KERNEL_Q8)
         vug_cpu_q8_streams(p, c, first, step, scratch, y);
     else
         vug_cpu_float_streams(p, c, first, step, scratch, y);
+}
+
+/* Outputs first + i * run .. first + i * run + n - 1 of each of `streams` streams, from
+ * y [n,rows,c->streams]. */
+static void store_outputs(const vug_cpu_linear_chunk *c, int64_t first, int64_t run, int64_t n,
+                          int streams, const float *y)
+{
+    const int64_t out = c->projection->out, next = c->rows * c->streams;
     for (int64_t r = 0; r < c->rows; r++) {
-        for (int64_t i = 0; i < (step ? c->streams : 1); i++)
-            to[r * c->projection->out + i * step] = y[r * c->streams + i];
+        float *to = c->projection->y + (c->first_row + r) * out + first;
+        for (int64_t i = 0; i < streams; i++) {
+            for (int64_t j = 0; j < n; j++)
+                to[i * run + j] = y[j * next + r * c->streams + i];
+        }
     }
 }
 
 /* The rows of weights that are read side by side are not neighbours: each begins a run of
- * rows, so memory is read as a few long streams. */
+ * rows, so memory is read as a few long streams. Several outputs of each stream are stored at once:
+ * rows of y are often a multiple of 1 KiB apart, so that single ones would evict each other's cache
+ * lines. */
 static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
-    const int64_t run = (c->end - c->first) / c->streams;
-    for (int64_t o = c->first; o < c->first + run; o++)
-        multiply_streams(p, c, o, run, scratch);
-    for (int64_t o = c->first + run * c->streams; o < c->end; o++)
-        multiply_streams(p, c, o, 0, scratch);
+    const int64_t run = (c->end - c->first) / c->streams, rest = c->first + run * c->streams;
+    float *y = scratch;
+    scratch += STREAM_FLOATS;
+    for (int64_t o = 0; o < run; o += STORED_AT_ONCE) {
+        const int64_t n = run - o < STORED_AT_ONCE ? run - o : STORED_AT_ONCE;
+        for (int64_t j = 0; j < n; j++)
+            multiply_streams(p, c, c->first + o + j, run, scratch, y + j * c->rows * c->streams);
+        store_outputs(c, c->first + o, run, n, c->streams, y);
+    }
+    for (int64_t o = rest; o < c->end; o++) {
+        multiply_streams(p, c, o, 0, scratch, y);
+        store_outputs(c, o, 0, 1, 1, y);
+    }
 }
 
 /* ---- a job ---------------------------------------------------------------- */
