@@ -4,11 +4,12 @@
 static double weight_bytes(const vug_weight *w)
 {
     const vug_scales *s = &w->scales;
-    double bytes = (double)w->rows * (double)vug_dtype_row(w->dtype, w->columns);
-    if (s->scale)
-        bytes += (double)((w->rows + s->rows - 1) / s->rows * s->stride) *
-                 (double)vug_dtype_row(s->dtype, 1) * (s->bias ? 2 : 1);
-    return bytes;
+    const double bytes = (double)w->rows * (double)vug_dtype_row(w->dtype, w->columns);
+    if (!s->scale)
+        return bytes;
+    const int64_t rows = (w->rows + s->rows - 1) / s->rows;
+    return bytes +
+           (double)(rows * s->stride) * (double)vug_dtype_row(s->dtype, 1) * (s->bias ? 2 : 1);
 }
 
 /* Adds `rows` products with `n` matrices like `w`, each row with one of them. */
