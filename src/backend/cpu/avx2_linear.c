@@ -11,14 +11,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/avx2_streams.h"
 #include "backend/cpu/avx2_transpose.h"
 
 enum {
     HALF = 8,
     PANEL = VUG_CPU_PANEL,
-    LINE = 64, /* bytes of a cache line */
     STEP_BYTES = LINE / 2,
-    AHEAD = 256, /* bytes that are prefetched ahead in each stream */
 };
 
 /* ---- transposing ---------------------------------------------------------- */
@@ -68,11 +67,6 @@ INLINE __m256 values_of(vug_dtype dtype, const __m256i *part, int64_t i)
     if (i < 8)
         return _mm256_cvtph_ps(_mm256_castsi256_si128(part[i]));
     return _mm256_cvtph_ps(_mm256_extracti128_si256(part[i - 8], 1));
-}
-
-INLINE int bytes_of(vug_dtype dtype)
-{
-    return dtype == VUG_DTYPE_F32 ? 4 : 2;
 }
 
 INLINE float element(vug_dtype dtype, const uint8_t *row, int64_t i)
@@ -146,7 +140,6 @@ void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes
 /* ---- streams -------------------------------------------------------------- */
 
 enum {
-    STREAMS = VUG_CPU_STREAMS,
     TILE_ROWS = 3, /* of x: with four rows of weights, twelve sums stay in registers */
 };
 
@@ -165,14 +158,6 @@ INLINE __m256 load_weights(vug_dtype dtype, const uint8_t *w)
 typedef struct {
     __m256 at[TILE_ROWS][STREAMS];
 } stream_sums;
-
-/* Elements first .. end - 1 of a block of the sum, for x[0] .. x[rows-1]. */
-typedef struct {
-    const vug_cpu_gemm *g;
-    const float *const *x;
-    int64_t first, end;
-    int64_t ahead; /* bytes that are prefetched ahead */
-} stream_block;
 
 /* Prevents the compiler from loading x again for each row of weights. */
 INLINE __m256 keep_in_register(__m256 x)
@@ -214,27 +199,6 @@ INLINE void add_rest(vug_dtype dtype, const stream_block *b, const int rows, int
     }
 }
 
-/* Adds the first `n` lanes of four sums to y in order; the first block initializes y. */
-INLINE void add_lanes(const __m256 *s, bool is_first, int64_t n, float *to)
-{
-    const __m256 a = _mm256_unpacklo_ps(s[0], s[1]), b = _mm256_unpackhi_ps(s[0], s[1]);
-    const __m256 c = _mm256_unpacklo_ps(s[2], s[3]), d = _mm256_unpackhi_ps(s[2], s[3]);
-    /* Lane j of the four rows in the low half, lane j + 4 in the high. */
-    const __m256 pair[4] = { _mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee),
-                             _mm256_shuffle_ps(b, d, 0x44), _mm256_shuffle_ps(b, d, 0xee) };
-    __m128 lane[VUG_CPU_LANES];
-    for (int j = 0; j < 4; j++) {
-        lane[j] = _mm256_castps256_ps128(pair[j]);
-        lane[j + 4] = _mm256_extractf128_ps(pair[j], 1);
-    }
-    __m128 y = is_first ? lane[0] : _mm_add_ps(_mm_loadu_ps(to), lane[0]);
-    for (int j = 1; j < VUG_CPU_LANES; j++) {
-        if (j < n)
-            y = _mm_add_ps(y, lane[j]);
-    }
-    _mm_storeu_ps(to, y);
-}
-
 /* Multiplies a block of four rows of weights with `rows` rows of x and adds the sums to y. */
 INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int rows, float *y)
 {
@@ -246,9 +210,7 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
     }
     int64_t i = b->first;
     for (; i + line <= b->end; i += line) {
-        const uint8_t *ahead = b->g->w + i * bytes_of(dtype) + b->ahead;
-        for (int o = 0; o < STREAMS; o++)
-            _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
+        prefetch_streams(dtype, b, i);
         for (int64_t j = 0; j < line; j += HALF)
             add_eight(dtype, b, rows, i + j, &s);
     }
@@ -257,32 +219,18 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
     if (i < b->end)
         add_rest(dtype, b, rows, i, &s);
     for (int r = 0; r < rows; r++)
-        add_lanes(s.at[r], b->first == 0, b->end - b->first, y + (ptrdiff_t)r * STREAMS);
+        add_lanes(b, s.at[r], y + (ptrdiff_t)r * STREAMS);
 }
 
-/* Rows of x are divided evenly: two tiles of 2 rows keep the multipliers busier than 3 and 1. With
- * several tiles, the last one prefetches the whole next block, which the others would otherwise
- * wait for. */
-INLINE void gemm_float(vug_dtype dtype, const vug_cpu_gemm *g)
+/* The compiler knows the rows of a block. */
+INLINE void multiply_rows(vug_dtype dtype, const stream_block *b, int rows, float *y)
 {
-    const int64_t kc = vug_cpu_kc(g->k);
-    const int tiles = (g->rows + TILE_ROWS - 1) / TILE_ROWS;
-    for (int64_t k = 0; k < g->k; k += kc) {
-        for (int t = 0; t < tiles; t++) {
-            const int first = g->rows * t / tiles, rows = g->rows * (t + 1) / tiles - first;
-            const int64_t end = k + kc < g->k ? k + kc : g->k;
-            const int64_t block = (end - k) * bytes_of(dtype);
-            const bool is_last = tiles > 1 && t == tiles - 1;
-            const stream_block b = { g, g->x + first, k, end, is_last ? block : AHEAD };
-            float *y = g->y + (int64_t)first * STREAMS;
-            if (rows == 3)
-                multiply_block(dtype, &b, 3, y);
-            else if (rows == 2)
-                multiply_block(dtype, &b, 2, y);
-            else
-                multiply_block(dtype, &b, 1, y);
-        }
-    }
+    if (rows == 3)
+        multiply_block(dtype, b, 3, y);
+    else if (rows == 2)
+        multiply_block(dtype, b, 2, y);
+    else
+        multiply_block(dtype, b, 1, y);
 }
 
 /* ---- formats -------------------------------------------------------------- */
@@ -318,7 +266,7 @@ INLINE void decode_float(vug_dtype dtype, const uint8_t *src, float by, float *d
     }                                                                                            \
     static void gemm_##to(const vug_cpu_gemm *g)                                                 \
     {                                                                                            \
-        gemm_float(VUG_DTYPE_##id, g);                                                           \
+        gemm_streams(VUG_DTYPE_##id, g, TILE_ROWS, multiply_rows);                               \
     }                                                                                            \
     const vug_cpu_format vug_avx2_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 

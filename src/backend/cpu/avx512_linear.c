@@ -6,25 +6,15 @@
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
 
-#include "backend/cpu/avx2.h"
+#include "backend/cpu/avx2_streams.h"
 #include "backend/cpu/avx512.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     LANES = VUG_CPU_LANES,
-    STREAMS = VUG_CPU_STREAMS,
     PAIRS = STREAMS / 2, /* of rows of weights */
     STEP = 2 * LANES,    /* elements of a row that are loaded together */
     TILE_ROWS = 8,       /* of x: with two pairs of rows of weights, 16 sums */
-    LINE = 64,           /* bytes of a cache line */
-    AHEAD = 256,         /* bytes that are prefetched ahead in each stream */
 };
-
-INLINE int bytes_of(vug_dtype dtype)
-{
-    return dtype == VUG_DTYPE_F32 ? 4 : 2;
-}
 
 /* Elements 0 .. 7 and 8 .. 15 of two rows: each vector has those of the first row in its lower
  * half. */
@@ -76,16 +66,8 @@ typedef struct {
     __m512 at[TILE_ROWS][PAIRS];
 } pair_sums;
 
-/* Elements first .. end - 1 of a block of the sum, for x[0] .. x[rows-1]. */
-typedef struct {
-    const vug_cpu_gemm *g;
-    const float *const *x;
-    int64_t first, end;
-    int64_t ahead; /* bytes that are prefetched ahead */
-} sum_block;
-
 /* Adds elements i .. i + 15, those with a bit in `exists`. */
-INLINE void add_elements(vug_dtype dtype, const sum_block *b, const int rows, int64_t i,
+INLINE void add_elements(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
                          __mmask16 exists, pair_sums *s)
 {
     const __mmask16 low = (__mmask16)((exists & 0xff) * 0x101);
@@ -109,33 +91,17 @@ INLINE void add_elements(vug_dtype dtype, const sum_block *b, const int rows, in
     }
 }
 
-/* Adds the first `n` lanes of four rows of weights to y in order; the first block of the sum
- * initializes y. */
-INLINE void add_lanes(const __m512 *s, bool is_first, int64_t n, float *to)
+/* Adds the lanes of four rows of weights to y. */
+INLINE void add_pairs(const stream_block *b, const __m512 *pair, float *y)
 {
-    const __m256 a = _mm512_castps512_ps256(s[0]), b = _mm512_extractf32x8_ps(s[0], 1);
-    const __m256 c = _mm512_castps512_ps256(s[1]), d = _mm512_extractf32x8_ps(s[1], 1);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
-    const __m256 cd = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
-    /* Lane j of the four rows in the low half, lane j + 4 in the high. */
-    const __m256 pair[4] = { _mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee),
-                             _mm256_shuffle_ps(ab_high, cd_high, 0x44),
-                             _mm256_shuffle_ps(ab_high, cd_high, 0xee) };
-    __m128 lane[LANES];
-    for (int j = 0; j < 4; j++) {
-        lane[j] = _mm256_castps256_ps128(pair[j]);
-        lane[j + 4] = _mm256_extractf128_ps(pair[j], 1);
-    }
-    __m128 y = is_first ? lane[0] : _mm_add_ps(_mm_loadu_ps(to), lane[0]);
-    for (int j = 1; j < LANES; j++) {
-        if (j < n)
-            y = _mm_add_ps(y, lane[j]);
-    }
-    _mm_storeu_ps(to, y);
+    const __m256 s[STREAMS] = { _mm512_castps512_ps256(pair[0]), _mm512_extractf32x8_ps(pair[0], 1),
+                                _mm512_castps512_ps256(pair[1]),
+                                _mm512_extractf32x8_ps(pair[1], 1) };
+    add_lanes(b, s, y);
 }
 
 /* Multiplies a block of four rows of weights with `rows` rows of x and adds the sums to y. */
-INLINE void multiply_block(vug_dtype dtype, const sum_block *b, const int rows, float *y)
+INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int rows, float *y)
 {
     const int64_t line = LINE / bytes_of(dtype);
     pair_sums s;
@@ -144,9 +110,7 @@ INLINE void multiply_block(vug_dtype dtype, const sum_block *b, const int rows, 
         s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
     int64_t i = b->first;
     for (; i + line <= b->end; i += line) {
-        const uint8_t *ahead = b->g->w + i * bytes_of(dtype) + b->ahead;
-        for (int o = 0; o < STREAMS; o++)
-            _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
+        prefetch_streams(dtype, b, i);
         for (int64_t j = 0; j < line; j += STEP)
             add_elements(dtype, b, rows, i + j, 0xffff, &s);
     }
@@ -156,58 +120,45 @@ INLINE void multiply_block(vug_dtype dtype, const sum_block *b, const int rows, 
         add_elements(dtype, b, rows, i, (__mmask16)((1U << (b->end - i)) - 1), &s);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
-        add_lanes(s.at[r], b->first == 0, b->end - b->first, y + (ptrdiff_t)r * STREAMS);
+        add_pairs(b, s.at[r], y + (ptrdiff_t)r * STREAMS);
 }
 
-/* The rows of x are divided evenly among tiles. With several tiles, the last one prefetches the
- * whole next block, which the others would otherwise wait for. */
-INLINE void gemm_float(vug_dtype dtype, const vug_cpu_gemm *g)
+/* The compiler knows the rows of a block. */
+INLINE void multiply_rows(vug_dtype dtype, const stream_block *b, int rows, float *y)
 {
-    const int64_t kc = vug_cpu_kc(g->k);
-    const int tiles = (g->rows + TILE_ROWS - 1) / TILE_ROWS;
-    for (int64_t k = 0; k < g->k; k += kc) {
-        for (int t = 0; t < tiles; t++) {
-            const int first = g->rows * t / tiles, rows = g->rows * (t + 1) / tiles - first;
-            const int64_t end = k + kc < g->k ? k + kc : g->k;
-            const int64_t block = (end - k) * bytes_of(dtype);
-            const bool is_last = tiles > 1 && t == tiles - 1;
-            const sum_block b = { g, g->x + first, k, end, is_last ? block : AHEAD };
-            float *y = g->y + (int64_t)first * STREAMS;
-            switch (rows) {
-            case 1:
-                multiply_block(dtype, &b, 1, y);
-                break;
-            case 2:
-                multiply_block(dtype, &b, 2, y);
-                break;
-            case 3:
-                multiply_block(dtype, &b, 3, y);
-                break;
-            case 4:
-                multiply_block(dtype, &b, 4, y);
-                break;
-            case 5:
-                multiply_block(dtype, &b, 5, y);
-                break;
-            case 6:
-                multiply_block(dtype, &b, 6, y);
-                break;
-            case 7:
-                multiply_block(dtype, &b, 7, y);
-                break;
-            default:
-                multiply_block(dtype, &b, 8, y);
-                break;
-            }
-        }
+    switch (rows) {
+    case 1:
+        multiply_block(dtype, b, 1, y);
+        break;
+    case 2:
+        multiply_block(dtype, b, 2, y);
+        break;
+    case 3:
+        multiply_block(dtype, b, 3, y);
+        break;
+    case 4:
+        multiply_block(dtype, b, 4, y);
+        break;
+    case 5:
+        multiply_block(dtype, b, 5, y);
+        break;
+    case 6:
+        multiply_block(dtype, b, 6, y);
+        break;
+    case 7:
+        multiply_block(dtype, b, 7, y);
+        break;
+    default:
+        multiply_block(dtype, b, 8, y);
+        break;
     }
 }
 
-#define FORMAT(id, to)                           \
-    static void gemm_##to(const vug_cpu_gemm *g) \
-    {                                            \
-        gemm_float(VUG_DTYPE_##id, g);           \
-    }                                            \
+#define FORMAT(id, to)                                             \
+    static void gemm_##to(const vug_cpu_gemm *g)                   \
+    {                                                              \
+        gemm_streams(VUG_DTYPE_##id, g, TILE_ROWS, multiply_rows); \
+    }                                                              \
     const vug_cpu_format vug_avx512_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 
 FORMAT(F32, f32)
