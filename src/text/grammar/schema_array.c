@@ -3,35 +3,6 @@
 
 /* Arrays: a prefix of items that have schemas of their own, then any number of equal items. */
 
-/* Draft 2020-12 has prefixItems and items; earlier drafts have a list of items and
- * additionalItems. `rest` becomes the schema of all other items. */
-static const vug_jv *find_prefix_items(const vug_jv *schema, const vug_jv **rest)
-{
-    const vug_jv *prefix = vug_jv_get(schema, "prefixItems");
-    *rest = vug_jv_get(schema, "items");
-    if (prefix || !vug_jv_is(*rest, VUG_JSON_ARRAY))
-        return prefix;
-    prefix = *rest;
-    *rest = vug_jv_get(schema, "additionalItems");
-    return prefix;
-}
-
-vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i)
-{
-    const vug_jv **sets = vug_schema_alloc_list(s, c.n);
-    size_t n = 0;
-    for (size_t k = 0; sets && k < c.n; k++) {
-        const vug_jv *rest, *prefix = find_prefix_items(c.schema[k], &rest);
-        const vug_jv *v = prefix && i < prefix->n ? prefix->child : NULL;
-        for (size_t m = 0; v && m < i; m++)
-            v = v->next;
-        if (v || rest)
-            sets[n++] = v ? v : rest;
-        (void)vug_schema_charge(s, i + 1);
-    }
-    return (vug_schema_set){ sets, n };
-}
-
 /* All sets in one pass, since there may be many. */
 static void read_item_sets(vug_schema_compiler *s, vug_schema_case c, vug_schema_array_items *l)
 {
@@ -41,7 +12,7 @@ static void read_item_sets(vug_schema_compiler *s, vug_schema_case c, vug_schema
     for (size_t i = 0; sets && i < n; i++)
         l->item[i].schema = sets + i * c.n;
     for (size_t k = 0; sets && k < c.n; k++) {
-        const vug_jv *rest, *prefix = find_prefix_items(c.schema[k], &rest);
+        const vug_jv *rest, *prefix = vug_schema_prefix_items(c.schema[k], &rest);
         const vug_jv *v = prefix ? prefix->child : NULL;
         for (size_t i = 0; i < n; i++, v = v ? v->next : NULL)
             if (v || rest)
@@ -55,7 +26,7 @@ static vug_schema_array_items read_array_items(vug_schema_compiler *s, vug_schem
                                  .max = vug_schema_strictest_count(c, "maxItems", true,
                                                                    UINT64_MAX) };
     for (size_t i = 0; i < c.n; i++) {
-        const vug_jv *rest, *prefix = find_prefix_items(c.schema[i], &rest);
+        const vug_jv *rest, *prefix = vug_schema_prefix_items(c.schema[i], &rest);
         l.n_prefix = prefix && prefix->n > l.n_prefix ? prefix->n : l.n_prefix;
     }
     if (l.max < l.n_prefix)

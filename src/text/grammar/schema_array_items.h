@@ -14,6 +14,12 @@ typedef struct {
     vug_schema_set *item; /* [n_prefix + 1]: the schemas of each prefix item, and of all others */
 } vug_schema_array_items;
 
+/* ---- schema_case.c -------------------------------------------------------------------------- */
+
+/* The items of a schema that have schemas of their own, or NULL. `rest` becomes the schema of all
+ * others, or NULL. */
+const vug_jv *vug_schema_prefix_items(const vug_jv *schema, const vug_jv **rest);
+
 /* ---- schema_unique_items.c ---------------------------------------------------------------- */
 
 /* One or more items, no two of them equal. Each item must have one of a few values. */

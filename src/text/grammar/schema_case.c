@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_array_items.h"
 
 /* ---- types --------------------------------------------------------------------- */
 
@@ -132,4 +132,35 @@ vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c
             list[n++] = v;
     }
     return (vug_schema_set){ list, n };
+}
+
+/* ---- items ------------------------------------------------------------------------------- */
+
+/* Draft 2020-12 has prefixItems and items; earlier drafts have a list of items and
+ * additionalItems. */
+const vug_jv *vug_schema_prefix_items(const vug_jv *schema, const vug_jv **rest)
+{
+    const vug_jv *prefix = vug_jv_get(schema, "prefixItems");
+    *rest = vug_jv_get(schema, "items");
+    if (prefix || !vug_jv_is(*rest, VUG_JSON_ARRAY))
+        return prefix;
+    prefix = *rest;
+    *rest = vug_jv_get(schema, "additionalItems");
+    return prefix;
+}
+
+vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i)
+{
+    const vug_jv **sets = vug_schema_alloc_list(s, c.n);
+    size_t n = 0;
+    for (size_t k = 0; sets && k < c.n; k++) {
+        const vug_jv *rest, *prefix = vug_schema_prefix_items(c.schema[k], &rest);
+        const vug_jv *v = prefix && i < prefix->n ? prefix->child : NULL;
+        for (size_t m = 0; v && m < i; m++)
+            v = v->next;
+        if (v || rest)
+            sets[n++] = v ? v : rest;
+        (void)vug_schema_charge(s, i + 1);
+    }
+    return (vug_schema_set){ sets, n };
 }

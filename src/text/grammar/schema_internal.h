@@ -172,6 +172,8 @@ const vug_jv *vug_schema_pattern_properties(const vug_jv *schema);
 const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object, vug_str name);
 /* The schemas that a case applies to the property of that name. */
 vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name);
+/* The schemas that a case applies to item `i`. */
+vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i);
 
 /* ---- schema_spelling.c ------------------------------------------------------------------- */
 
@@ -253,8 +255,6 @@ bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c);
 bool vug_schema_is_number_format(vug_str name);
 vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case c);
 vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c);
-/* The schemas that a case applies to item `i`. */
-vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i);
 vug_grammar_expr vug_schema_object_expr(vug_schema_compiler *s, vug_schema_case c);
 /* Any key that is none of these names, with its quotes (schema_additional_names.c). */
 vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
