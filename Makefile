@@ -288,7 +288,8 @@ Libs.private: -lm -pthread
 endef
 export PC
 AT = $(DESTDIR)$(PREFIX)
-PEBBLE = $(wildcard models/pebble/*)
+# The checkpoint, without the folder that it was trained in.
+PEBBLE = $(wildcard models/pebble/*.*)
 install: all ## into PREFIX=/usr/local, below DESTDIR
 	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/include/vug
 	install -m 755 $(BUILD)/vug $(AT)/bin/vug
