@@ -73,12 +73,12 @@ bool vug_cuda_kv_cache_init(vug_cuda_kv_cache *cache, const vug_kv_group *group,
 uint64_t vug_cuda_kv_page_bytes(const vug_device *device, const vug_kv_layout *layout, int group);
 VUG_MUST_CHECK vug_status vug_cuda_kv_create(vug_device *device, const vug_kv_layout *layout,
                                              const uint32_t *pages, vug_kv **out, vug_err *err);
-void vug_cuda_kv_destroy(vug_kv *kv);
+void vug_cuda_kv_destroy(vug_kv *cache);
 VUG_MUST_CHECK vug_status vug_cuda_kv_commit(vug_kv *kv, int group, vug_page page, vug_err *err);
-void vug_cuda_kv_discard(vug_kv *kv, int group, vug_page page);
-void vug_cuda_kv_copy(vug_kv *kv, int group, vug_page to, vug_page from);
-void vug_cuda_kv_read(const vug_kv *kv, int group, vug_page page, uint8_t *bytes);
-void vug_cuda_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *bytes);
+void vug_cuda_kv_discard(vug_kv *cache, int group, vug_page page);
+void vug_cuda_kv_copy(vug_kv *cache, int group, vug_page to, vug_page from);
+void vug_cuda_kv_read(const vug_kv *cache, int group, vug_page page, uint8_t *bytes);
+void vug_cuda_kv_write(vug_kv *cache, int group, vug_page page, const uint8_t *bytes);
 
 /* ---- program.c ------------------------------------------------------------------- */
 

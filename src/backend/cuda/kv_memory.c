@@ -37,7 +37,7 @@ uint64_t vug_cuda_kv_page_bytes(const vug_device *device, const vug_kv_layout *l
     const vug_kv_group *g = &layout->group[group];
     if (!vug_cuda_kv_cache_init(&cache, g, 0, layout->format))
         return 0;
-    return (uint64_t)(g->n_layers * 2 * cache.heads * cache.part_bytes);
+    return (uint64_t)((int64_t)g->n_layers * 2 * cache.heads * cache.part_bytes);
 }
 
 vug_status vug_cuda_kv_create(vug_device *device, const vug_kv_layout *layout,

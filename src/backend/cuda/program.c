@@ -77,7 +77,7 @@ static uint64_t constant_bytes(const vug_cuda_program *p, const vug_node *node)
     if (node->op != VUG_OP_EXPERTS)
         return 0;
     const int64_t experts = vug_param_slots(vug_graph_at(p->graph, node->in[2]));
-    return (uint64_t)(PARTS * PARTS * experts) * sizeof(uint8_t *);
+    return (uint64_t)experts * PARTS * PARTS * sizeof(uint8_t *);
 }
 
 /* The addresses that an EXPERTS node needs. */

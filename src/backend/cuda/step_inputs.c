@@ -54,7 +54,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 
 int64_t vug_cuda_most_keys(const vug_cuda_program *p)
 {
-    return (int64_t)round_up((uint64_t)p->limits.context, REPEATED_PAGES * VUG_KV_PAGE);
+    return (int64_t)round_up((uint64_t)p->limits.context, (uint64_t)REPEATED_PAGES * VUG_KV_PAGE);
 }
 
 static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, int n_groups,
@@ -192,6 +192,6 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
         out->keys = keys > out->keys ? keys : out->keys;
     }
     if (repeats)
-        out->keys = (int64_t)round_up((uint64_t)out->keys, REPEATED_PAGES * VUG_KV_PAGE);
+        out->keys = (int64_t)round_up((uint64_t)out->keys, (uint64_t)REPEATED_PAGES * VUG_KV_PAGE);
     return upload_data(ws, in, tokens, err);
 }
