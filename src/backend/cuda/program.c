@@ -169,7 +169,9 @@ int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positi
 
 bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 {
-    return p->plan->bf16_activations && p->plan->kv != VUG_KV_F32 && !node->at.attn.mask;
+    /* The kernels need 200 KiB of shared memory in a block. */
+    const bool fits = p->device->capability == 9 || p->device->capability == 10;
+    return fits && p->plan->bf16_activations && p->plan->kv != VUG_KV_F32 && !node->at.attn.mask;
 }
 
 int vug_cuda_terms(const vug_cuda_program *p)
