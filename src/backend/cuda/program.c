@@ -171,7 +171,8 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 {
     /* The kernels need 200 KiB of shared memory in a block. */
     const bool fits = p->device->capability == 9 || p->device->capability == 10;
-    return fits && p->plan->bf16_activations && p->plan->kv != VUG_KV_F32 && !node->at.attn.mask;
+    return fits && p->plan->activations == VUG_ACTIVATIONS_BF16 && p->plan->kv != VUG_KV_F32 &&
+           !node->at.attn.mask;
 }
 
 int vug_cuda_terms(const vug_cuda_program *p)
