@@ -171,8 +171,7 @@ void vug_avx2_round_bf16(const float *x, int64_t n, uint16_t *out)
         vug_ref_pairs.round(x + i, n - i, out + i);
 }
 
-static const pair_functions sums = { tile_sums, block_sums, TILE_ROWS, STREAM_ROWS,
-                                     .sets_mxcsr = true };
+static const pair_functions sums = { tile_sums, block_sums, STREAM_ROWS, .sets_mxcsr = true };
 PAIR_KERNELS(vug_avx2_pairs, sums)
 
 #else

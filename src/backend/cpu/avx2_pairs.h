@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     void (*tile)(int rows, const vug_cpu_tile *t, float *sums); /* sums [rows][PANEL] */
     void (*block)(int rows, const pair_block *b, float *sums);  /* sums [rows][STREAMS][LANES] */
-    int tile_rows, stream_rows;                                 /* maximum */
+    int stream_rows;                                            /* maximum */
     bool sets_mxcsr; /* the instructions follow MXCSR; VDPBF16PS does not */
 } pair_functions;
 
@@ -115,7 +115,7 @@ INLINE void multiply_streams(const pair_functions *p, const vug_cpu_gemm *g)
     }
 }
 
-/* Defines the kernels `name` from the functions of `sums`. */
+/* Defines the kernels `name` from the functions of `sums`, with tiles of TILE_ROWS. */
 #define PAIR_KERNELS(name, sums)                                     \
     static void tile_pairs(int rows, const vug_cpu_tile *t)          \
     {                                                                \
@@ -128,7 +128,7 @@ INLINE void multiply_streams(const pair_functions *p, const vug_cpu_gemm *g)
     const vug_cpu_pair_kernels name = {                              \
         .round = vug_avx2_round_bf16,                                \
         .format = { .pack = vug_avx2_pack_f32, .gemm = gemm_pairs }, \
-        .tile_rows = (sums).tile_rows,                               \
+        .tile_rows = TILE_ROWS,                                      \
         .tile = tile_pairs,                                          \
     };
 
