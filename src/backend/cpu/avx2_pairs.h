@@ -73,9 +73,10 @@ INLINE void multiply_tile(const pair_functions *p, int rows, const vug_cpu_tile 
 /* Adds the first `n` lanes of the four streams to y in order; the first block initializes y. */
 INLINE void add_lanes(const float *sums, bool is_first, int64_t n, float *to)
 {
+    const float *upper = sums + (ptrdiff_t)2 * LANES;
     __m256 pair[STREAMS];
     const __m256 s0 = _mm256_loadu_ps(sums), s1 = _mm256_loadu_ps(sums + LANES);
-    const __m256 s2 = _mm256_loadu_ps(sums + 2 * LANES), s3 = _mm256_loadu_ps(sums + 3 * LANES);
+    const __m256 s2 = _mm256_loadu_ps(upper), s3 = _mm256_loadu_ps(upper + LANES);
     const __m256 a = _mm256_unpacklo_ps(s0, s1), b = _mm256_unpackhi_ps(s0, s1);
     const __m256 c = _mm256_unpacklo_ps(s2, s3), d = _mm256_unpackhi_ps(s2, s3);
     /* Lane j of the four streams in the low half, lane j + 4 in the high. */

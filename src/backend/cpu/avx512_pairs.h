@@ -131,7 +131,7 @@ INLINE void sum_block(const int rows, const pair_block *b, float *sums)
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 2
-        for (int p = 0; p < ROW_PAIRS; p++)
+        for (ptrdiff_t p = 0; p < ROW_PAIRS; p++)
             _mm512_storeu_ps(sums + ((ptrdiff_t)r * STREAMS + 2 * p) * LANES, s.at[r][p]);
     }
 }
