@@ -368,6 +368,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx2 = {
         [VUG_DTYPE_MLX8] = &vug_avx2_mlx8,
         [VUG_DTYPE_MLX_FP4] = &vug_avx2_mlx_fp4,
     },
+    .float_rows = 12,
     .q8_streams = VUG_CPU_STREAMS,
     .pairs = &vug_avx2_pairs,
     .prefetch = vug_avx2_prefetch,

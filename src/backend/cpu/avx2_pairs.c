@@ -84,7 +84,7 @@ typedef struct {
 
 /* Adds pairs i .. i + 7, those whose lane of `exists` is set: sums of other lanes stay, because adding
  * zero would make -0 a +0. */
-INLINE void add_eight(const pair_block *b, const int rows, int64_t i, const __m256i *exists,
+INLINE void add_eight(const stream_block *b, const int rows, int64_t i, const __m256i *exists,
                       block_lanes *s)
 {
     pair_elements x[STREAM_ROWS];
@@ -108,7 +108,7 @@ INLINE void add_eight(const pair_block *b, const int rows, int64_t i, const __m2
     }
 }
 
-INLINE void sum_block(const int rows, const pair_block *b, float *sums)
+INLINE void sum_block(const int rows, const stream_block *b, float *sums)
 {
     block_lanes s;
     for (int r = 0; r < rows; r++) {
@@ -117,9 +117,7 @@ INLINE void sum_block(const int rows, const pair_block *b, float *sums)
     }
     int64_t i = b->first;
     for (; i + LINE_PAIRS <= b->end; i += LINE_PAIRS) {
-        const uint8_t *ahead = b->g->w + i * PAIR_BYTES + b->ahead;
-        for (int o = 0; o < STREAMS; o++)
-            _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
+        prefetch_streams(VUG_DTYPE_F32, b, i);
         add_eight(b, rows, i, NULL, &s);
         add_eight(b, rows, i + LANES, NULL, &s);
     }
@@ -134,7 +132,7 @@ INLINE void sum_block(const int rows, const pair_block *b, float *sums)
     }
 }
 
-NOINLINE void block_sums(int rows, const pair_block *b, float *sums)
+NOINLINE void block_sums(int rows, const stream_block *b, float *sums)
 {
     if (rows == 1)
         sum_block(1, b, sums);
@@ -171,7 +169,7 @@ void vug_avx2_round_bf16(const float *x, int64_t n, uint16_t *out)
         vug_ref_pairs.round(x + i, n - i, out + i);
 }
 
-static const pair_functions sums = { tile_sums, block_sums, STREAM_ROWS, .sets_mxcsr = true };
+static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = true };
 PAIR_KERNELS(vug_avx2_pairs, sums)
 
 #else

@@ -8,7 +8,7 @@ INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum)
     return _mm512_mask_dpbf16_ps(sum, exists, (__m512bh)x, (__m512bh)w);
 }
 
-static const pair_functions sums = { tile_sums, block_sums, STREAM_ROWS, .sets_mxcsr = false };
+static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = false };
 PAIR_KERNELS(vug_avx512_bf16_pairs, sums)
 
 const vug_cpu_kernels vug_cpu_kernels_avx512_bf16 = {

@@ -32,6 +32,8 @@
     [VUG_DTYPE_MLX8] = &vug_avx512_mlx8,
     [VUG_DTYPE_MLX_FP4] = &vug_avx512_mlx_fp4,
 },
+/* 16 rows take 0.7 times as long as in panels (Gemma 3 1B in BF16); with 32, there is no difference. */
+.float_rows = VUG_CPU_MAX_FLOAT_ROWS,
 .q8_streams = VUG_CPU_MAX_STREAMS,
 .prefetch = vug_avx2_prefetch,
 .tile_rows = VUG_AVX512_TILE_ROWS,

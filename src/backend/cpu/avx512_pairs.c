@@ -15,7 +15,7 @@ INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum)
                                  exists);
 }
 
-static const pair_functions sums = { tile_sums, block_sums, STREAM_ROWS, .sets_mxcsr = true };
+static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = true };
 PAIR_KERNELS(vug_avx512_pairs, sums)
 
 #else

@@ -90,7 +90,7 @@ INLINE __m256i load_eight(__mmask8 exists, const void *from)
 }
 
 /* Adds pairs i .. i + 7, those with a bit in `exists`. */
-INLINE void add_eight(const pair_block *b, const int rows, int64_t i, __mmask8 exists,
+INLINE void add_eight(const stream_block *b, const int rows, int64_t i, __mmask8 exists,
                       row_pair_lanes *s)
 {
     const __mmask16 both = (__mmask16)(exists * 0x101);
@@ -110,7 +110,7 @@ INLINE void add_eight(const pair_block *b, const int rows, int64_t i, __mmask8 e
     }
 }
 
-INLINE void sum_block(const int rows, const pair_block *b, float *sums)
+INLINE void sum_block(const int rows, const stream_block *b, float *sums)
 {
     row_pair_lanes s;
 #pragma GCC unroll 8
@@ -118,9 +118,7 @@ INLINE void sum_block(const int rows, const pair_block *b, float *sums)
         s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
     int64_t i = b->first;
     for (; i + LINE_PAIRS <= b->end; i += LINE_PAIRS) {
-        const uint8_t *ahead = b->g->w + i * PAIR_BYTES + b->ahead;
-        for (int o = 0; o < STREAMS; o++)
-            _mm_prefetch((const char *)(ahead + o * b->g->stride), _MM_HINT_T0);
+        prefetch_streams(VUG_DTYPE_F32, b, i);
         add_eight(b, rows, i, 0xff, &s);
         add_eight(b, rows, i + LANES, 0xff, &s);
     }
@@ -136,7 +134,7 @@ INLINE void sum_block(const int rows, const pair_block *b, float *sums)
     }
 }
 
-NOINLINE void block_sums(int rows, const pair_block *b, float *sums)
+NOINLINE void block_sums(int rows, const stream_block *b, float *sums)
 {
     switch (rows) {
     case 1:

@@ -19,16 +19,17 @@
 #include "ir/tensor.h"
 
 enum {
-    VUG_CPU_PANEL = 16,         /* columns of a panel: outputs, keys or value columns */
-    VUG_CPU_MAX_TILE_ROWS = 12, /* of an F32 tile, of all kernel sets; see tile_rows */
-    VUG_CPU_STREAMS = 4,        /* rows of weights that a kernel reads side by side */
-    VUG_CPU_MAX_STREAMS = 8,    /* see q8_streams */
-    VUG_CPU_KC = 1280,          /* maximum elements of a block of a sum */
-    VUG_CPU_LANES = 8,          /* partial sums of a reduction */
-    VUG_CPU_Q8_BLOCK = 32,      /* elements that share a scale in 8 bits */
-    VUG_CPU_Q8_UNIT = 4,        /* blocks of a unit of activations */
-    VUG_CPU_KEY_BLOCK = 64,     /* keys that share one step of the online softmax */
-    VUG_CPU_KEY_SPLIT = 256,    /* keys that are summed apart and then joined (split KV);
+    VUG_CPU_PANEL = 16,          /* columns of a panel: outputs, keys or value columns */
+    VUG_CPU_MAX_TILE_ROWS = 12,  /* of an F32 tile, of all kernel sets; see tile_rows */
+    VUG_CPU_STREAMS = 4,         /* rows of weights that a kernel reads side by side */
+    VUG_CPU_MAX_STREAMS = 8,     /* see q8_streams */
+    VUG_CPU_MAX_FLOAT_ROWS = 24, /* see float_rows */
+    VUG_CPU_KC = 1280,           /* maximum elements of a block of a sum */
+    VUG_CPU_LANES = 8,           /* partial sums of a reduction */
+    VUG_CPU_Q8_BLOCK = 32,       /* elements that share a scale in 8 bits */
+    VUG_CPU_Q8_UNIT = 4,         /* blocks of a unit of activations */
+    VUG_CPU_KEY_BLOCK = 64,      /* keys that share one step of the online softmax */
+    VUG_CPU_KEY_SPLIT = 256,     /* keys that are summed apart and then joined (split KV);
                                      splits begin at multiples of this */
 };
 
@@ -208,6 +209,8 @@ typedef struct {
     const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* NULL: not a quantized format */
     const vug_cpu_pair_kernels *pairs;
 
+    int float_rows; /* most rows of x whose products with float weights use gemm, and no panels:
+                       at most VUG_CPU_MAX_FLOAT_ROWS */
     int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
 
     /* A hint that the first `bytes` of these rows of weights are needed soon. */

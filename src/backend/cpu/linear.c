@@ -33,7 +33,7 @@ enum {
     STREAM_FLOATS = MAX_STREAM_ROWS * MAX_STREAMS * STORED_AT_ONCE, /* of them, in scratch */
 };
 
-_Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_FLOAT_STREAM_ROWS, "chunks fit the scratch");
+_Static_assert((int)MAX_STREAM_ROWS >= (int)VUG_CPU_MAX_FLOAT_ROWS, "chunks fit the scratch");
 
 /* ---- kinds of kernels ------------------------------------------------------ */
 
@@ -106,9 +106,9 @@ static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projectio
     return bytes / row > 1 ? bytes / row : 1;
 }
 
-static bool uses_panels(vug_cpu_kernel_kind kind, int64_t rows)
+static bool uses_panels(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind, int64_t rows)
 {
-    return kind != VUG_CPU_KERNEL_Q8 && rows > VUG_CPU_FLOAT_STREAM_ROWS;
+    return kind != VUG_CPU_KERNEL_Q8 && rows > kernels->float_rows;
 }
 
 /* How projection `m` of a group is cut. */
@@ -123,7 +123,7 @@ static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_g
 {
     const vug_cpu_projection *projection = &g->projection[m];
     const vug_cpu_kernel_kind kind = kernel_kind_of(p->env, projection->w.dtype, p->job->in);
-    const bool panels = uses_panels(kind, g->rows);
+    const bool panels = uses_panels(p->env->kernels, kind, g->rows);
     const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
                                                                  : VUG_CPU_STREAMS;
     return (chunk_size){
@@ -261,7 +261,7 @@ static void pack_input(vug_cpu_linear_run *p)
     vug_cpu_input_formats formats = { 0 };
     bool panels = false;
     for (int64_t g = 0; g < p->job->n_groups; g++) {
-        panels |= p->job->group[g].rows > VUG_CPU_FLOAT_STREAM_ROWS;
+        panels |= p->job->group[g].rows > p->env->kernels->float_rows;
         for (int m = 0; m < p->job->n; m++)
             vug_cpu_linear_add_input_format(p->env, p->job->group[g].projection[m].w.dtype,
                                             p->job->in, &formats);

@@ -12,8 +12,6 @@ enum {
     VUG_CPU_ROW_BLOCK = 512,
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
-    /* The most rows of a chunk with weights in F32, F16 or BF16 that are read as streams. */
-    VUG_CPU_FLOAT_STREAM_ROWS = 12,
 };
 
 typedef struct {

@@ -63,7 +63,7 @@ void vug_cpu_float_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chu
 {
     const int n = step ? VUG_CPU_STREAMS : 1;
     const weight_rows w = get_weight_rows(p, c, first, step, n, scratch);
-    const float *x[VUG_CPU_FLOAT_STREAM_ROWS];
+    const float *x[VUG_CPU_MAX_FLOAT_ROWS];
     for (int64_t r = 0; r < c->rows; r++)
         x[r] = c->kind == VUG_CPU_KERNEL_PAIRS
                        ? (const float *)(const void *)bf16_row(p, c->first_row + r)
@@ -112,7 +112,7 @@ void vug_cpu_float_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_gro
 {
     const float *x = vug_cpu_input_row(p, t);
     const int64_t in = p->job->in;
-    const bool panels = g->rows > VUG_CPU_FLOAT_STREAM_ROWS;
+    const bool panels = g->rows > p->env->kernels->float_rows;
     if (p->lane_ordered && panels)
         order_lanes(p, t, x, in, p->lane_ordered);
     if (p->bf16)

@@ -260,6 +260,7 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
 #define BLOCK_FORMAT(id) [VUG_DTYPE_##id] = &vug_ref_block_format,
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .pairs = &vug_ref_pairs,
+    .float_rows = 12,
     .q8_streams = VUG_CPU_STREAMS,
     .prefetch = prefetch,
     .tile_rows = 6,
