@@ -24,6 +24,7 @@ struct vug_scheduler {
     int readers;                /* callers that copy rows of logits from the workspace */
     size_t n_expected;          /* sequences that are about to be extended again */
     double deadline;            /* how long the next step waits for them */
+    bool is_timed;              /* a thread waits for the deadline */
     double decode_s;            /* the time of a step without prompts */
     double per_token_s;   /* the time that each token of a prompt adds to a step; 0: not known */
     vug_step_costs costs; /* of steps with drafts */

@@ -156,14 +156,27 @@ static void run_step(vug_scheduler *s)
                                         : grace);
 }
 
+/* One thread watches the time for all, since waking up costs time that others need. */
+static void wait_for_deadline(vug_scheduler *s)
+{
+    if (s->is_timed) {
+        vug_scheduler_wait(s);
+        return;
+    }
+    s->is_timed = true;
+    vug_cond_wait_until(s->changed, s->lock, s->deadline);
+    s->is_timed = false;
+}
+
 /* Runs a step if its time has come; otherwise waits for a change. */
 static void run_or_wait(vug_scheduler *s)
 {
     /* Steps and those who want the device alone take turns. */
-    if (s->running || s->readers > 0 || (s->n_acquiring > 0 && s->was_step))
+    const bool is_busy = s->running || s->readers > 0 || (s->n_acquiring > 0 && s->was_step);
+    if (!s->running && s->n_expected > 0 && vug_now() < s->deadline)
+        wait_for_deadline(s);
+    else if (is_busy)
         vug_scheduler_wait(s);
-    else if (s->n_expected > 0 && vug_now() < s->deadline)
-        vug_cond_wait_until(s->changed, s->lock, s->deadline);
     else {
         expect_nobody(s);
         if (!vug_scheduler_choose(s)) {
@@ -176,12 +189,23 @@ static void run_or_wait(vug_scheduler *s)
     }
 }
 
+/* A row of logits was copied. Until the deadline, a thread that watches it decides about the next
+ * step. */
+static void end_reading(vug_scheduler *s)
+{
+    const bool is_watched = s->n_expected > 0 && vug_now() < s->deadline;
+    if (--s->readers == 0 && (!is_watched || s->n_acquiring > 0))
+        vug_cond_broadcast(s->changed);
+}
+
 vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job,
                                 vug_err *err)
 {
     VUG_ASSERT(job->rows <= 1 && (job->n_draft == 0 || (job->rows == 1 && job->n_draft < job->n)));
     vug_mutex_lock(s->lock);
-    vug_scheduler_stop_expecting(s, sequence);
+    /* Nobody is woken: this thread looks itself whether a step may run. */
+    s->n_expected -= sequence->expected;
+    sequence->expected = false;
     sequence->job = job;
     sequence->done = 0;
     sequence->in_use = true;
@@ -198,8 +222,7 @@ vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const
         memcpy(job->logits, sequence->row,
                sequence->n_rows * (size_t)s->model->info.n_vocab * sizeof(float));
         vug_mutex_lock(s->lock);
-        if (--s->readers == 0)
-            vug_cond_broadcast(s->changed);
+        end_reading(s);
     }
     vug_mutex_unlock(s->lock);
     if (st != VUG_OK && err)
