@@ -3,9 +3,10 @@
 #include "backend/cpu/avx512.h"
 #include "backend/cpu/avx512_pairs.h"
 
+/* GCC 12 keeps only 8 bits of the mask of _mm512_mask_dpbf16_ps. */
 INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum)
 {
-    return _mm512_mask_dpbf16_ps(sum, exists, (__m512bh)x, (__m512bh)w);
+    return _mm512_mask_mov_ps(sum, exists, _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)w));
 }
 
 static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = false };

@@ -124,7 +124,7 @@ INLINE void sum_block(const int rows, const stream_block *b, float *sums)
     }
     for (; i < b->end; i += LANES) {
         const int64_t left = b->end - i;
-        add_eight(b, rows, i, left < LANES ? (__mmask8)((1U << left) - 1) : 0xff, &s);
+        add_eight(b, rows, i, (__mmask8)(left < LANES ? (1U << left) - 1 : 0xff), &s);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
