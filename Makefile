@@ -36,7 +36,7 @@ LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) $(CUDA_LIBS) -lm -pthread
 
 # The CUDA backend, with CUDA=1. It is compiled without contraction, too.
 CUDA      ?=
-NVCC      ?= nvcc
+NVCC      ?= $(call once,NVCC,$(or $(shell command -v nvcc),$(wildcard build/wheels/nvidia/cu13/bin/nvcc),nvcc))
 # Compute capabilities: those that are wanted and that nvcc offers. 9.0a has wgmma.
 CUDA_ARCH  = $(call once,CUDA_ARCH,$(filter $(subst sm_,,$(shell $(NVCC) --list-gpu-code)) 90a,80 90a 100 120))
 CUDA_TOP   = $(call once,CUDA_TOP,$(or $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | \
@@ -185,8 +185,9 @@ check: ## build everything, run the whole suite (T=part of a name)
 WANTED = $(foreach t,$(TESTS),$(if $(findstring $(or $(T),test_),$(notdir $(t))),$(t)))
 run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
 	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
-check-cuda: ## the CUDA backend's tests, with nvcc and a GPU
-	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda check
+check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and what it then says
+	@tools/deps check cuda
+	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
 clients: $(BUILD)/vug ## real OpenAI clients against vug serve; installs them, needs the network
 	@VUG_BUILD=$(BUILD) tests/clients/run
 load: $(BUILD)/vug ## 100 clients at once, then clients that misbehave, against vug serve
