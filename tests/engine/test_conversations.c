@@ -105,7 +105,9 @@ static vug_model *open_model(const process_life *l, const vug_model_options *o)
 {
     vug_model *m = NULL;
     vug_err err = { 0 };
-    if (vug_model_open(l->path, o, &m, &err) != VUG_OK)
+    vug_model_options options = *o;
+    options.device = help_device();
+    if (vug_model_open(l->path, &options, &m, &err) != VUG_OK)
         fail_life(l, -1, err.msg);
     return m;
 }

@@ -29,8 +29,14 @@ void help_refused(vug_status st, const vug_err *err, vug_status code, const char
     vug_buf_release(&message);
 }
 
+const char *help_device(void)
+{
+    return getenv("VUG_TEST_DEVICE");
+}
+
 vug_model *help_model(const char *path, vug_model_options options)
 {
+    options.device = options.device ? options.device : help_device();
     vug_model *model = NULL;
     vug_err err = { 0 };
     help_ok(vug_model_open(path, &options, &model, &err), &err);

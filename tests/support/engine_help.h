@@ -12,6 +12,8 @@
 
 #define GOLDEN(name) "tests/golden/models/" name
 
+/* The device of these tests: the environment variable VUG_TEST_DEVICE, or NULL for the CPU. */
+const char *help_device(void);
 vug_model *help_model(const char *path, vug_model_options options);
 /* The bytes of keys and values for one session of such a model with the whole context. */
 uint64_t help_context_bytes(const char *path, vug_model_options options);
