@@ -97,13 +97,40 @@ static void match_list(recognizer *r, const vug_expr_node *node, size_t at, uint
     }
 }
 
+static uint64_t **new_state_sets(recognizer *r, uint32_t n)
+{
+    uint64_t **at_state = vug_arena_alloc(&r->arena, n, sizeof(*at_state));
+    VUG_ASSERT(at_state);
+    for (uint32_t i = 0; i < n; i++)
+        at_state[i] = new_position_set(r);
+    return at_state;
+}
+
+/* The positions at which each state may be after 0 edges, 1 edge, ..., `limit` edges. */
+static void match_bounded_graph(recognizer *r, const vug_expr_node *node, size_t at, uint64_t *to)
+{
+    uint64_t **here = new_state_sets(r, node->max);
+    set_add(here[0], at);
+    bool any = true;
+    for (uint32_t n = 0; any && n <= node->limit; n++) {
+        uint64_t **next = new_state_sets(r, node->max);
+        any = false;
+        for (uint32_t i = 0; i < node->n; i++) {
+            const vug_grammar_edge *edge = &vug_expr_edges(r->builder, node)[i];
+            const bool end = edge->to == VUG_GRAMMAR_GRAPH_END;
+            uint64_t *target = end ? to : next[edge->to];
+            match_all(r, edge->label, here[edge->from], target);
+            for (size_t w = 0; !end && w < r->n_words; w++)
+                any = any || target[w];
+        }
+        here = next;
+    }
+}
+
 /* The positions at which each state may be, to a fixed point. */
 static void match_graph(recognizer *r, const vug_expr_node *node, size_t at, uint64_t *to)
 {
-    uint64_t **at_state = vug_arena_alloc(&r->arena, node->max, sizeof(*at_state));
-    VUG_ASSERT(at_state);
-    for (uint32_t i = 0; i < node->max; i++)
-        at_state[i] = new_position_set(r);
+    uint64_t **at_state = new_state_sets(r, node->max);
     set_add(at_state[0], at);
     for (bool more = true; more;) {
         more = false;
@@ -150,7 +177,10 @@ static const uint64_t *ends_of(recognizer *r, vug_grammar_expr expr, size_t at)
         match_repeat(r, node, at, to);
         break;
     case VUG_EXPR_GRAPH:
-        match_graph(r, node, at, to);
+        if (vug_expr_is_bounded_graph(node))
+            match_bounded_graph(r, node, at, to);
+        else
+            match_graph(r, node, at, to);
         break;
     case VUG_EXPR_LOOKAHEAD:
         VUG_ASSERT(false); /* parsers never return it */
@@ -194,15 +224,17 @@ static uint32_t cap_least(uint64_t n)
     return n < UNREACHABLE ? (uint32_t)n : UNREACHABLE;
 }
 
-/* The bytes from an edge on to the end of its graph. */
-static uint32_t least_through_edge(const text_generator *g, const vug_grammar_edge *edge,
-                                   const uint32_t *least)
+/* The bytes from an edge on to the end of its graph; of a bounded graph, the edges. */
+static uint32_t least_through_edge(const text_generator *g, const vug_expr_node *graph,
+                                   const vug_grammar_edge *edge, const uint32_t *least)
 {
-    const uint32_t rest = edge->to == VUG_GRAMMAR_GRAPH_END ? 0 : least[edge->to];
-    return cap_least((uint64_t)g->least[edge->label] + rest);
+    const bool end = edge->to == VUG_GRAMMAR_GRAPH_END;
+    const uint32_t label = g->least[edge->label];
+    const bool in_edges = vug_expr_is_bounded_graph(graph) && label < UNREACHABLE;
+    return cap_least((uint64_t)(in_edges ? !end : label) + (end ? 0 : least[edge->to]));
 }
 
-/* The bytes from each state of a graph to its end. The caller frees the result. */
+/* The bytes or edges from each state of a graph to its end. The caller frees the result. */
 static uint32_t *graph_least(const text_generator *g, const vug_expr_node *node)
 {
     const vug_grammar_edge *edge = vug_expr_edges(g->builder, node);
@@ -213,7 +245,7 @@ static uint32_t *graph_least(const text_generator *g, const vug_expr_node *node)
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t i = node->n; i-- > 0;) {
-            const uint32_t least_here = least_through_edge(g, &edge[i], least);
+            const uint32_t least_here = least_through_edge(g, node, &edge[i], least);
             changed = changed || least_here < least[edge[i].from];
             if (least_here < least[edge[i].from])
                 least[edge[i].from] = least_here;
@@ -248,7 +280,7 @@ static uint32_t least_bytes(const text_generator *g, const vug_expr_node *node)
         return cap_least((uint64_t)g->least[node->at] * node->n);
     case VUG_EXPR_GRAPH:
         least = graph_least(g, node);
-        n = least[0];
+        n = vug_expr_is_bounded_graph(node) && least[0] > node->limit ? UNREACHABLE : least[0];
         vug_free(least);
         return cap_least(n);
     case VUG_EXPR_LOOKAHEAD:
@@ -314,17 +346,18 @@ static void generate_graph(text_generator *g, const vug_expr_node *node)
 {
     const vug_grammar_edge *edge = vug_expr_edges(g->builder, node);
     uint32_t *least = graph_least(g, node);
-    uint32_t at = 0;
+    uint32_t at = 0, left = vug_expr_is_bounded_graph(node) ? node->limit : UNREACHABLE - 1;
     while (at != VUG_GRAMMAR_GRAPH_END && g->to->len <= g->max) {
         uint32_t pick = draw_below(g, node->n);
         for (uint32_t i = 0; i < node->n; i++, pick = (pick + 1) % node->n) {
-            const uint32_t least_here = least_through_edge(g, &edge[pick], least);
-            if (edge[pick].from == at && least_here < UNREACHABLE &&
+            const uint32_t least_here = least_through_edge(g, node, &edge[pick], least);
+            if (edge[pick].from == at && least_here <= left &&
                 (!is_long(g) || least_here == least[at]))
                 break;
         }
         generate(g, edge[pick].label);
         at = edge[pick].to;
+        left -= vug_expr_is_bounded_graph(node);
     }
     vug_free(least);
 }

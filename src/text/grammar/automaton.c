@@ -1,5 +1,7 @@
 #include "text/grammar/automaton.h"
 
+#include "text/grammar/automaton_distance.h"
+
 /*
  * Makes an automaton safe to run: whatever cannot be completed is removed, so that every
  * prefix that is still alive can become a whole match, and left recursion is detected.
@@ -33,6 +35,12 @@ typedef struct {
     bool *reaches;     /* [n_states]: the result */
 } reachability;
 
+/* Whether the body of the rule can end within its count. */
+static bool is_callable(const vug_automaton *a, uint32_t rule)
+{
+    return a->state[a->rule[rule].start].distance <= a->rule[rule].max;
+}
+
 typedef void dependency_fn(reachability *s, uint32_t state, dependency by);
 
 static void count_dependency(reachability *s, uint32_t state, dependency by)
@@ -53,9 +61,14 @@ static void for_each_dependency(reachability *s, dependency_fn *use)
         for (uint32_t e = a->state[i].edge; s->use_bytes && e < a->state[i + 1].edge; e++)
             use(s, a->edge[e].state, (dependency){ i, VUG_STATE_NONE });
         for (uint32_t c = a->state[i].call; c < a->state[i + 1].call; c++) {
-            const uint32_t start = a->rule[a->call[c].rule].start;
-            use(s, start, (dependency){ i, a->call[c].return_state });
-            use(s, a->call[c].return_state, (dependency){ i, start });
+            const vug_call_edge call = a->call[c];
+            if (call.rule == VUG_RULE_COUNT) {
+                use(s, call.return_state, (dependency){ i, VUG_STATE_NONE });
+            } else if (is_callable(a, call.rule)) {
+                const uint32_t start = a->rule[call.rule].start;
+                use(s, start, (dependency){ i, call.return_state });
+                use(s, call.return_state, (dependency){ i, start });
+            }
         }
     }
 }
@@ -123,7 +136,9 @@ static void remove_dead_edges(vug_automaton *a, const bool *reaches)
         }
         for (; call < a->state[i + 1].call; call++) {
             const vug_call_edge c = a->call[call];
-            if (reaches[c.return_state] && reaches[a->rule[c.rule].start])
+            if (reaches[c.return_state] &&
+                (c.rule == VUG_RULE_COUNT ||
+                 (reaches[a->rule[c.rule].start] && is_callable(a, c.rule))))
                 a->call[n_calls++] = c;
         }
         s->final_only = s->final && s->edge == n_edges && s->call == n_calls;
@@ -168,6 +183,10 @@ static void list_entered(recursion_search *r, uint32_t start)
     for (size_t i = 0; i < n; i++) {
         const uint32_t state = r->reached[i];
         for (uint32_t c = a->state[state].call; c < a->state[state + 1].call; c++) {
+            if (a->call[c].rule == VUG_RULE_COUNT) {
+                reach_state(r, a->call[c].return_state, start, &n);
+                continue;
+            }
             const uint32_t entered = a->rule[a->call[c].rule].start;
             r->entered[r->n_entered++] = entered;
             if (r->nullable[entered])
@@ -260,8 +279,9 @@ static void classify_bytes(vug_automaton *a)
 static vug_status finish_automaton(vug_automaton *a, bool *reaches, uint32_t *left_recursive,
                                    vug_err *err)
 {
+    VUG_TRY(vug_automaton_find_distances(a, err));
     VUG_TRY(find_terminating(a, true, reaches, err));
-    if (!reaches[a->rule[0].start])
+    if (!reaches[a->rule[0].start] || !is_callable(a, 0))
         return VUG_FAIL(err, VUG_ARGUMENT, "a grammar that no text matches");
     remove_dead_edges(a, reaches);
     VUG_TRY(find_terminating(a, false, reaches, err));

@@ -12,6 +12,9 @@
  * Large counted repetitions are rules, too: their body runs `min` to `max` times, and the
  * frame counts. So x{1000} has as many states as x, and frames that differ only in their
  * counts share token masks.
+ *
+ * The body of a graph with bounded paths runs once, and its frame counts the edges of the graph:
+ * each of them ends with a call of VUG_RULE_COUNT, at most `max` of which are allowed.
  */
 
 #include "text/grammar/grammar_expr.h"
@@ -20,6 +23,7 @@
 #define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps of the subset construction */
 
 #define VUG_STATE_NONE UINT32_MAX
+#define VUG_RULE_COUNT UINT32_MAX /* called by the edges of graphs with bounded paths; no rule */
 
 typedef struct {
     uint8_t from, to; /* inclusive */
@@ -27,7 +31,7 @@ typedef struct {
 } vug_byte_edge;
 
 typedef struct {
-    uint32_t rule;
+    uint32_t rule; /* or VUG_RULE_COUNT */
     uint32_t return_state;
 } vug_call_edge;
 
@@ -35,6 +39,9 @@ typedef struct {
     uint32_t edge, call; /* the first of each; they end where those of the next state begin.
                             Edges are sorted by byte. */
     uint32_t start;      /* of the body that the state belongs to */
+    uint32_t distance;   /* the least count left with which the end of the body can be reached: in
+                            the body of a bounded graph the counted edges to its end, else 1 */
+    bool counts_edges;   /* in the body of a bounded graph */
     bool final;
     bool final_only; /* final, without edges and calls: a call that returns here is a tail call */
 } vug_automaton_state;
@@ -42,7 +49,7 @@ typedef struct {
 typedef struct {
     uint32_t start;    /* of the body */
     uint32_t min, max; /* 1, 1 for an ordinary rule; max may be VUG_REPEAT_UNBOUNDED; min is 0 if
-                          the body may match the empty text */
+                          the body may match the empty text, and for bounded graphs */
 } vug_automaton_rule;
 
 typedef struct {
@@ -56,9 +63,9 @@ typedef struct {
     uint32_t n_classes;
 } vug_automaton;
 
-/* Completes an automaton after its states, edges, calls and rules are filled in: removes what
- * cannot reach the end of its body, finds `final_only` states and byte classes, and sets `min`
- * to 0 for bodies that may be empty. Refuses a grammar that matches no text.
+/* Completes an automaton after its states, edges, calls and rules are filled in: finds distances,
+ * removes what cannot reach the end of its body, finds `final_only` states and byte classes, and
+ * sets `min` to 0 for bodies that may be empty. Refuses a grammar that matches no text.
  *
  * `left_recursive` becomes the start state of a body that can call itself before it reads a
  * byte, which would push frames forever; else VUG_STATE_NONE. */

@@ -12,12 +12,18 @@ typedef struct {
     uint32_t id, need;
 } token_need;
 
+/* Of a counted frame at the bottom of the stacks of a set. */
+typedef struct {
+    int32_t runs;      /* of the body, or edges of a bounded graph; or AMBIGUOUS */
+    uint32_t distance; /* how many more are needed to end */
+} stack_count;
+
 typedef struct {
     vug_trie_traversal traversal;
     bool counted, ambiguous;
     vug_buf tokens; /* token_need */
     vug_buf exits;  /* vug_frame_mask_exit */
-    vug_buf counts; /* int32_t for each stack set: how often the body has run */
+    vug_buf counts; /* stack_count, for each stack set */
 } frame_search;
 
 /* Inlined because a large mask appends half a million times. */
@@ -32,9 +38,9 @@ static inline void append_fast(vug_buf *list, const void *element, size_t size)
 }
 
 /* How often the counted body at the bottom has run, if all stacks agree. */
-static int32_t count_stacks(vug_grammar_matcher *matcher, vug_stack_set stacks)
+static stack_count count_stacks(vug_grammar_matcher *matcher, vug_stack_set stacks)
 {
-    int32_t count = UNCOUNTED;
+    stack_count count = { UNCOUNTED, VUG_STATE_NONE };
     size_t n;
     const uint32_t *frame = vug_stack_set_frames(matcher, stacks, &n);
     for (size_t i = 0; i < n; i++) {
@@ -42,22 +48,25 @@ static int32_t count_stacks(vug_grammar_matcher *matcher, vug_stack_set stacks)
         while (f.below != VUG_STACK_BOTTOM && vug_grammar_matcher_charge(matcher, 1))
             f = vug_stack_frame_get(matcher, f.below);
         const int32_t here = (int32_t)(VUG_FRAME_MASK_ANY_COUNT - f.max);
-        if (count != UNCOUNTED && count != here)
-            return AMBIGUOUS;
-        count = here;
+        if (count.runs != UNCOUNTED && count.runs != here)
+            return (stack_count){ .runs = AMBIGUOUS };
+        const uint32_t distance = matcher->a->state[f.state].distance;
+        count.runs = here;
+        count.distance = distance < count.distance ? distance : count.distance;
     }
-    return n ? count : AMBIGUOUS;
+    return n ? count : (stack_count){ .runs = AMBIGUOUS };
 }
 
-static int32_t runs_at(frame_search *s, vug_stack_set stacks)
+static stack_count count_at(frame_search *s, vug_stack_set stacks)
 {
-    while (s->counts.len / sizeof(int32_t) <= stacks && !s->counts.bad) {
-        const vug_stack_set next = (vug_stack_set)(s->counts.len / sizeof(int32_t));
-        const int32_t count =
-                next == VUG_STACK_SET_DEAD ? AMBIGUOUS : count_stacks(s->traversal.matcher, next);
+    const stack_count ambiguous = { .runs = AMBIGUOUS };
+    while (s->counts.len / sizeof(stack_count) <= stacks && !s->counts.bad) {
+        const vug_stack_set next = (vug_stack_set)(s->counts.len / sizeof(stack_count));
+        const stack_count count =
+                next == VUG_STACK_SET_DEAD ? ambiguous : count_stacks(s->traversal.matcher, next);
         vug_buf_append(&s->counts, &count, sizeof(count));
     }
-    return s->counts.bad ? AMBIGUOUS : ((int32_t *)(void *)s->counts.ptr)[stacks];
+    return s->counts.bad ? ambiguous : ((stack_count *)(void *)s->counts.ptr)[stacks];
 }
 
 /* The current node was reached: its tokens are allowed, and if the frame may end here, its
@@ -68,14 +77,15 @@ static void record_node(frame_search *s)
     const vug_token_trie_node *all = trie->node;
     const uint32_t node = s->traversal.node;
     const bool done = vug_stack_set_accepts(s->traversal.matcher, s->traversal.stacks);
-    uint32_t count = 0;
+    uint32_t count = 0, need = 0;
     if (s->counted) {
-        const int32_t runs = runs_at(s, s->traversal.stacks);
-        s->ambiguous = s->ambiguous || runs < 0;
-        count = runs < 0 ? 0 : (uint32_t)runs;
+        const stack_count c = count_at(s, s->traversal.stacks);
+        s->ambiguous = s->ambiguous || c.runs < 0;
+        count = c.runs < 0 ? 0 : (uint32_t)c.runs;
+        need = done ? count : count + c.distance;
     }
     for (uint32_t i = all[node].first; i < all[node + 1].first; i++) {
-        const token_need t = { (uint32_t)trie->id[i], done ? count : count + 1 };
+        const token_need t = { (uint32_t)trie->id[i], need };
         append_fast(&s->tokens, &t, sizeof(t));
     }
     for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
@@ -149,18 +159,18 @@ static bool store_exits(vug_frame_mask *m, const vug_token_trie *trie,
 }
 
 /* A counting sort by need. */
-static bool store_needs(vug_frame_mask *m, const token_need *token, size_t n, size_t longest)
+static bool store_needs(vug_frame_mask *m, const token_need *token, size_t n)
 {
-    m->n_needs = longest + 2; /* a token of n bytes ends in run n or begins run n + 1 */
+    m->n_needs = 1;
+    for (size_t i = 0; i < n; i++)
+        m->n_needs = token[i].need >= m->n_needs ? token[i].need + 1 : m->n_needs;
     m->by_need = vug_alloc(n, sizeof(*m->by_need));
     m->need_first = vug_alloc_zero(m->n_needs + 1, sizeof(*m->need_first));
     m->bytes += n * sizeof(*m->by_need) + m->n_needs * sizeof(*m->need_first);
     if ((!m->by_need && n > 0) || !m->need_first)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        VUG_ASSERT(token[i].need < m->n_needs);
+    for (size_t i = 0; i < n; i++)
         m->need_first[token[i].need]++;
-    }
     for (size_t i = 0; i < m->n_needs; i++)
         m->need_first[i + 1] += m->need_first[i];
     for (size_t i = n; i-- > 0;)
@@ -200,8 +210,7 @@ static vug_frame_mask *build_mask(const frame_search *s, size_t n_words)
     const bool stored = store_tokens(m, token, n, n_words) &&
                         store_exits(m, s->traversal.trie, (const void *)s->exits.ptr,
                                     s->exits.len / sizeof(vug_frame_mask_exit)) &&
-                        (!s->counted || (store_needs(m, token, n, s->traversal.trie->longest) &&
-                                         store_fits(m, n_words)));
+                        (!s->counted || (store_needs(m, token, n) && store_fits(m, n_words)));
     if (!stored) {
         vug_frame_mask_destroy(m);
         return NULL;

@@ -75,7 +75,7 @@ static uint32_t append_elements(vug_grammar_builder *b, vug_buf *list, const voi
 static void make_key(vug_grammar_builder *b, const vug_expr_node *node, const void *content,
                      size_t size)
 {
-    const uint32_t head[] = { node->kind, node->n, node->max };
+    const uint32_t head[] = { node->kind, node->n, node->max, node->limit };
     const uint32_t zero = 0;
     b->key.len = 0;
     vug_buf_append(&b->key, head, sizeof(head));
@@ -260,12 +260,21 @@ vug_grammar_expr vug_grammar_optional(vug_grammar_builder *b, vug_grammar_expr e
 
 vug_grammar_expr vug_grammar_graph(vug_grammar_builder *b, const vug_grammar_edge *edge, size_t n)
 {
+    return vug_grammar_bounded_graph(b, edge, n, VUG_REPEAT_UNBOUNDED);
+}
+
+vug_grammar_expr vug_grammar_bounded_graph(vug_grammar_builder *b, const vug_grammar_edge *edge,
+                                           size_t n, uint32_t limit)
+{
+    VUG_ASSERT(limit <= VUG_GRAMMAR_MAX_REPEAT || limit == VUG_REPEAT_UNBOUNDED);
     if (n == 0)
         return vug_grammar_choice(b, NULL, 0);
     vug_grammar_expr existing;
-    vug_expr_node node = { .kind = VUG_EXPR_GRAPH, .n = (uint32_t)n };
+    vug_expr_node node = { .kind = VUG_EXPR_GRAPH, .n = (uint32_t)n, .limit = limit };
     for (size_t i = 0; i < n && b->st == VUG_OK; i++) {
         VUG_ASSERT(edge[i].label < vug_grammar_expr_count(b));
+        VUG_ASSERT(limit == VUG_REPEAT_UNBOUNDED || edge[i].label == VUG_EMPTY_EXPR ||
+                   edge[i].to != VUG_GRAMMAR_GRAPH_END);
         const uint32_t depth = vug_expr_get(b, edge[i].label)->depth + 1;
         node.depth = depth > node.depth ? depth : node.depth;
         const uint32_t to = edge[i].to == VUG_GRAMMAR_GRAPH_END ? 0 : edge[i].to;

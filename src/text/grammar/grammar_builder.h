@@ -69,6 +69,11 @@ vug_grammar_expr vug_grammar_until(vug_grammar_builder *builder, vug_str trigger
  * matches its label. */
 vug_grammar_expr vug_grammar_graph(vug_grammar_builder *builder, const vug_grammar_edge *edge,
                                    size_t n);
+/* The same for paths of at most `limit` edges, not counting those to the end, which are labelled
+ * VUG_EMPTY_EXPR. The matcher counts, so the graph is not copied. `limit` is at most
+ * VUG_GRAMMAR_MAX_REPEAT, or VUG_REPEAT_UNBOUNDED; then edges to the end may have any label. */
+vug_grammar_expr vug_grammar_bounded_graph(vug_grammar_builder *builder,
+                                           const vug_grammar_edge *edge, size_t n, uint32_t limit);
 /* Matches the empty text if everything that follows, to the end of the text, matches `rest`;
  * with `negated`, if it does not. Only vug_grammar_resolve_lookahead accepts it. */
 vug_grammar_expr vug_grammar_lookahead(vug_grammar_builder *builder, vug_grammar_expr rest,

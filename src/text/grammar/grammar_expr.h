@@ -31,7 +31,8 @@ typedef enum {
     VUG_EXPR_SEQUENCE,  /* parts [at, at + n), n >= 2 */
     VUG_EXPR_CHOICE,    /* parts [at, at + n), n != 1; n = 0 matches nothing */
     VUG_EXPR_REPEAT,    /* expression `at`, at least `n` and at most `max` > 0 times */
-    VUG_EXPR_GRAPH,     /* edges [at, at + n), vug_grammar_edge; `max` states */
+    VUG_EXPR_GRAPH,     /* edges [at, at + n), vug_grammar_edge; `max` states; paths of at most
+                           `limit` edges */
     VUG_EXPR_LOOKAHEAD, /* expression `at`, negated if `n` is 1 */
     VUG_EXPR_RULE,      /* expression `at`, or VUG_EXPR_UNDEFINED; the `n` bytes before byte
                            `max` are its name */
@@ -40,6 +41,7 @@ typedef enum {
 typedef struct {
     vug_expr_kind kind;
     uint32_t at, n, max;
+    uint32_t limit; /* of a graph; else 0 */
     uint32_t depth; /* of the tree below; a rule counts as a leaf */
 } vug_expr_node;
 
@@ -68,6 +70,12 @@ static inline size_t vug_grammar_expr_count(const vug_grammar_builder *b)
 static inline vug_expr_node *vug_expr_get(const vug_grammar_builder *b, vug_grammar_expr expr)
 {
     return (vug_expr_node *)(void *)b->node.ptr + expr;
+}
+
+/* Whether it is a graph that bounds the length of its paths. */
+static inline bool vug_expr_is_bounded_graph(const vug_expr_node *node)
+{
+    return node->kind == VUG_EXPR_GRAPH && node->limit != VUG_REPEAT_UNBOUNDED;
 }
 
 /* The parts of a sequence or a choice. */

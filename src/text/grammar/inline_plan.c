@@ -7,7 +7,8 @@
  * expression that is used more than once becomes a rule all the same, so that its states, and
  * the masks of these states, exist once. But a mask only pays off where whole tokens stay
  * within a body. Hence expressions that match short texts only, such as one character, are
- * inlined unless they are huge.
+ * inlined unless they are huge. A graph with bounded paths is a rule, because the frame of its
+ * body counts.
  */
 
 enum {
@@ -208,7 +209,7 @@ static void decide_expr(inline_planner *p, vug_grammar_expr expr)
 {
     const expr_info *info = &p->info[expr];
     const bool worth = info->size > SHARED_MIN_STATES && info->bytes > COPIED_MAX_BYTES;
-    if (info->depth > MAX_BODY_DEPTH ||
+    if (info->depth > MAX_BODY_DEPTH || vug_expr_is_bounded_graph(vug_expr_get(p->builder, expr)) ||
         (info->refs > 1 && (worth || info->size > COPIED_MAX_STATES)))
         p->plan->flags[expr] |= VUG_PLAN_SEPARATE_RULE;
 }

@@ -12,6 +12,8 @@ typedef struct {
     vug_buf states; /* uint32_t: derivative states, by graph state */
     vug_buf number; /* uint32_t: graph states + 1, by derivative state; 0: not in the graph */
     vug_buf edges;  /* vug_grammar_edge */
+    vug_intern_table classes; /* the ranges of all labels so far */
+    vug_buf class_expr;       /* vug_grammar_expr, for each of them */
 } graph_builder;
 
 static uint32_t *u32_array(const vug_buf *buf)
@@ -22,6 +24,22 @@ static uint32_t *u32_array(const vug_buf *buf)
 static size_t u32_count(const vug_buf *buf)
 {
     return buf->len / sizeof(uint32_t);
+}
+
+/* Most labels occur many times, and encoding a class is expensive: each class is made once. */
+static vug_grammar_expr class_expr(graph_builder *g, const vug_char_range *range, size_t n)
+{
+    vug_derivatives *d = &g->d;
+    const uint32_t id = vug_intern_add(&g->classes, (const uint32_t *)(const void *)range,
+                                       n * sizeof(*range) / sizeof(uint32_t));
+    if (id == VUG_INTERN_NONE)
+        VUG_GRAMMAR_FAIL(d->to, VUG_NOMEM, "out of memory: a pattern with lookahead");
+    if (id == u32_count(&g->class_expr)) {
+        const vug_grammar_expr expr = g->make_class ? g->make_class(d->to, range, n, g->user)
+                                                    : vug_grammar_class(d->to, range, n, false);
+        vug_derivatives_append(d, &g->class_expr, &expr, sizeof(expr));
+    }
+    return vug_derivatives_failed(d) ? VUG_EMPTY_EXPR : u32_array(&g->class_expr)[id];
 }
 
 /* The expression for the characters that lead from one state to another. */
@@ -45,8 +63,7 @@ static vug_grammar_expr make_label(graph_builder *g, uint32_t from, uint32_t to)
     const size_t n_ranges = list.len / sizeof(*range);
     vug_grammar_expr expr = VUG_EMPTY_EXPR;
     if (!vug_derivatives_failed(d))
-        expr = g->make_class ? g->make_class(d->to, range, n_ranges, g->user)
-                             : vug_grammar_class(d->to, range, n_ranges, false);
+        expr = class_expr(g, range, n_ranges);
     vug_buf_release(&list);
     return expr;
 }
@@ -92,7 +109,7 @@ static void append_edges(graph_builder *g, uint32_t from)
     vug_buf_release(&targets);
 }
 
-static vug_grammar_expr build_graph(graph_builder *g, uint32_t start)
+static vug_grammar_expr build_graph(graph_builder *g, uint32_t start, uint32_t max_length)
 {
     vug_derivatives *d = &g->d;
     if (!vug_derivatives_failed(d))
@@ -104,17 +121,18 @@ static vug_grammar_expr build_graph(graph_builder *g, uint32_t start)
     }
     if (vug_derivatives_failed(d))
         return VUG_EMPTY_EXPR;
-    return vug_grammar_graph(d->to, (const void *)g->edges.ptr,
-                             g->edges.len / sizeof(vug_grammar_edge));
+    return vug_grammar_bounded_graph(d->to, (const void *)g->edges.ptr,
+                                     g->edges.len / sizeof(vug_grammar_edge), max_length);
 }
 
 vug_grammar_expr vug_grammar_resolve_lookahead(vug_grammar_builder *builder,
                                                vug_grammar_builder *source, vug_grammar_expr root,
+                                               uint32_t max_length,
                                                vug_grammar_class_fn *make_class, void *user)
 {
     graph_builder g = { .make_class = make_class, .user = user };
     const uint32_t start = vug_derivatives_init(&g.d, builder, source, root);
-    const vug_grammar_expr expr = build_graph(&g, start);
+    const vug_grammar_expr expr = build_graph(&g, start, max_length);
     if (builder->st == VUG_OK && source->st != VUG_OK) {
         builder->st = source->st;
         builder->err = source->err;
@@ -123,5 +141,7 @@ vug_grammar_expr vug_grammar_resolve_lookahead(vug_grammar_builder *builder,
     vug_buf_release(&g.states);
     vug_buf_release(&g.number);
     vug_buf_release(&g.edges);
+    vug_intern_release(&g.classes);
+    vug_buf_release(&g.class_expr);
     return expr;
 }

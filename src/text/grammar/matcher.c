@@ -81,20 +81,30 @@ static void visit_new_frame(vug_grammar_matcher *m, closure *c, vug_stack_frame 
 /* A frame at the end of its body: pop it, or run a counted body again. */
 static void leave_body(vug_grammar_matcher *m, closure *c, const vug_stack_frame *f)
 {
-    const uint32_t start = m->a->state[f->state].start;
+    const vug_automaton_state *s = &m->a->state[f->state];
     const uint32_t min = f->min > 0 ? f->min - 1 : 0;
-    const uint32_t max = f->max == VUG_REPEAT_UNBOUNDED ? f->max : f->max - 1;
     if (min == 0)
         visit_frame(m, c, f->below);
+    if (s->counts_edges)
+        return;
+    const uint32_t max = f->max == VUG_REPEAT_UNBOUNDED ? f->max : f->max - 1;
     /* A body that may end in its start state may be empty, so its minimum is 0, and running it
      * again would allow nothing new. */
-    if (max > 0 && f->state != start)
-        visit_new_frame(m, c, (vug_stack_frame){ start, min, max, f->below });
+    if (max > 0 && f->state != s->start)
+        visit_new_frame(m, c, (vug_stack_frame){ s->start, min, max, f->below });
 }
 
-static void enter_rule(vug_grammar_matcher *m, closure *c, const vug_stack_frame *f,
-                       const vug_call_edge *edge)
+static void follow_call(vug_grammar_matcher *m, closure *c, const vug_stack_frame *f,
+                        const vug_call_edge *edge)
 {
+    const bool counts = edge->rule == VUG_RULE_COUNT;
+    if ((uint64_t)m->a->state[edge->return_state].distance + counts > f->max)
+        return;
+    if (counts) {
+        visit_new_frame(m, c,
+                        (vug_stack_frame){ edge->return_state, f->min, f->max - 1, f->below });
+        return;
+    }
     const vug_automaton_rule *rule = &m->a->rule[edge->rule];
     /* A tail call does not return to the caller, so right-recursive rules are loops. */
     const bool is_tail_call =
@@ -140,7 +150,9 @@ static vug_stack_set intern_stack_set(vug_grammar_matcher *m, size_t n)
     return id;
 }
 
-/* The stack set that the pending frames lead to, following calls and ends of bodies. */
+/* The stack set that the pending frames lead to, following calls and ends of bodies. It keeps
+ * frames that read a byte; in bounded graphs also final states without edges, whose counts
+ * frame_mask.c reads. */
 static vug_stack_set follow_pending(vug_grammar_matcher *m, closure *c)
 {
     const vug_automaton *a = m->a;
@@ -149,11 +161,11 @@ static vug_stack_set follow_pending(vug_grammar_matcher *m, closure *c)
         const vug_stack_frame f = vug_stack_frame_get(m, id);
         const vug_automaton_state *s = &a->state[f.state];
         (void)vug_grammar_matcher_charge(m, VUG_MATCHER_FRAME_WORK);
-        if (s[1].edge > s[0].edge)
+        if (f.max > 0 && (s[1].edge > s[0].edge || (s->counts_edges && s->final)))
             m->list[1 + c->n_list++] = id;
         for (uint32_t i = s[0].call;
              i < s[1].call && vug_grammar_matcher_charge(m, VUG_MATCHER_FRAME_WORK); i++)
-            enter_rule(m, c, &f, &a->call[i]);
+            follow_call(m, c, &f, &a->call[i]);
         if (s->final)
             leave_body(m, c, &f);
     }
@@ -174,7 +186,8 @@ vug_stack_set vug_grammar_matcher_single_frame(vug_grammar_matcher *m, vug_stack
 vug_stack_set vug_grammar_matcher_start(vug_grammar_matcher *m)
 {
     closure c = begin_closure(m);
-    visit_new_frame(m, &c, (vug_stack_frame){ m->a->rule[0].start, 1, 1, VUG_STACK_BOTTOM });
+    const vug_automaton_rule root = m->a->rule[0];
+    visit_new_frame(m, &c, (vug_stack_frame){ root.start, root.min, root.max, VUG_STACK_BOTTOM });
     return follow_pending(m, &c);
 }
 
@@ -216,7 +229,7 @@ vug_stack_set vug_grammar_matcher_compute_step(vug_grammar_matcher *m, vug_stack
     for (size_t i = 0; i < n && !vug_grammar_matcher_stopped(m); i++) {
         vug_stack_frame f = vug_stack_frame_get(m, frame[i]);
         (void)vug_grammar_matcher_charge(m, VUG_MATCHER_FRAME_WORK);
-        if (find_edge(m->a, f.state, byte, &f.state))
+        if (find_edge(m->a, f.state, byte, &f.state) && m->a->state[f.state].distance <= f.max)
             visit_new_frame(m, &c, f);
     }
     const vug_stack_set to = follow_pending(m, &c);

@@ -32,7 +32,8 @@ typedef uint32_t vug_stack_set;
 
 typedef struct {
     uint32_t state;
-    uint32_t min, max; /* how many runs of the body are left, including this one */
+    uint32_t min, max; /* how many runs of the body are left, including this one; in bounded
+                          graphs: 0, and how many edges are left, including this one */
     uint32_t below;
 } vug_stack_frame;
 

@@ -78,8 +78,10 @@ static uint32_t add_call(nfa_builder *b, uint32_t rule, uint32_t next)
 
 static uint32_t rule_of_expr(nfa_builder *b, vug_grammar_expr expr)
 {
+    const vug_expr_node *node = vug_expr_get(b->builder, expr);
     if (b->rule_of[expr] == VUG_NFA_NONE)
-        b->rule_of[expr] = add_rule(b, expr, 1, 1);
+        b->rule_of[expr] = vug_expr_is_bounded_graph(node) ? add_rule(b, expr, 0, node->limit)
+                                                           : add_rule(b, expr, 1, 1);
     return b->rule_of[expr];
 }
 
@@ -236,15 +238,20 @@ static void add_branch(nfa_builder *b, uint32_t at, uint32_t branch)
         VUG_NFA_STATE(b->nfa)[at].other = more;
 }
 
-/* Each state of the graph becomes a chain of splits, for its outgoing edges. */
+/* Each state of the graph becomes a chain of splits, for its outgoing edges. If paths are bounded,
+ * each edge ends by counting itself. */
 static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t next)
 {
     const vug_grammar_edge *edge = vug_expr_edges(b->builder, node);
+    const bool bounded = vug_expr_is_bounded_graph(node);
     const uint32_t first = (uint32_t)(b->nfa->state.len / sizeof(vug_nfa_state));
     for (uint32_t i = 0; i < node->max && !has_failed(b); i++)
         (void)add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
     for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
-        const uint32_t to = edge[i].to == VUG_GRAMMAR_GRAPH_END ? next : first + edge[i].to;
+        const bool end = edge[i].to == VUG_GRAMMAR_GRAPH_END;
+        uint32_t to = end ? next : first + edge[i].to;
+        if (bounded && !end)
+            to = add_call(b, VUG_RULE_COUNT, to);
         const uint32_t branch = emit_expr(b, edge[i].label, to);
         if (!has_failed(b))
             add_branch(b, first + edge[i].from, branch);

@@ -253,8 +253,8 @@ static vug_status parse_without_lookahead( // NOLINT(misc-no-recursion)
         return VUG_FAIL_NOMEM(err, "a regular expression", text.len);
     vug_status st = vug_grammar_parse_regex_with(source, text, &source_options, root, err);
     if (st == VUG_OK)
-        *root = vug_grammar_resolve_lookahead(builder, source, *root, options->make_class,
-                                              options->user);
+        *root = vug_grammar_resolve_lookahead(builder, source, *root, VUG_REPEAT_UNBOUNDED,
+                                              options->make_class, options->user);
     vug_grammar_builder_destroy(source);
     return st == VUG_OK ? vug_grammar_builder_ok(builder, err) : st;
 }

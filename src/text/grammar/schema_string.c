@@ -87,7 +87,7 @@ static vug_grammar_expr single_pattern(vug_schema_compiler *s, const string_cond
 }
 
 /* Several patterns, a pattern and a length, or one that must not match: they become lookahead
- * before any text. */
+ * before any text of the minimum length. The matcher counts characters up to the maximum. */
 static vug_grammar_expr combined_patterns(vug_schema_compiler *s, const string_constraints *cs)
 {
     vug_grammar_builder *source = vug_grammar_builder_create();
@@ -100,11 +100,13 @@ static vug_grammar_expr combined_patterns(vug_schema_compiler *s, const string_c
         for (size_t i = 0; i < cs->n && vug_schema_ok(s); i++)
             part[n++] = vug_grammar_lookahead(source, condition_expr(s, source, &cs->condition[i]),
                                               cs->condition[i].negated);
-        part[n++] = repeat_bounded(source, vug_grammar_class(source, NULL, 0, true), cs);
+        part[n++] = vug_grammar_repeat(source, vug_grammar_class(source, NULL, 0, true),
+                                       (uint32_t)cs->min, VUG_REPEAT_UNBOUNDED);
         if (vug_schema_ok(s))
-            expr = vug_grammar_resolve_lookahead(s->builder, source,
-                                                 vug_grammar_sequence(source, part, n),
-                                                 vug_json_grammar_class_callback, &s->json);
+            expr = vug_grammar_resolve_lookahead(
+                    s->builder, source, vug_grammar_sequence(source, part, n),
+                    cs->max == UINT64_MAX ? VUG_REPEAT_UNBOUNDED : (uint32_t)cs->max,
+                    vug_json_grammar_class_callback, &s->json);
     }
     vug_err err = { 0 };
     const vug_status st = vug_grammar_builder_ok(s->builder, &err);

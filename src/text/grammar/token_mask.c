@@ -185,8 +185,9 @@ static vug_status add_frame(mask_filler *f, uint32_t frame, vug_err *err)
     bool owned = false;
     VUG_TRY(get_mask(cache, matcher, key, &mask, &owned, err));
     if (mask->ambiguous) {
-        const uint32_t exact_key[3] = { top.state, cap_count(cache, top.min),
-                                        cap_count(cache, top.max) };
+        const bool exact = matcher->a->state[top.state].counts_edges;
+        const uint32_t exact_key[3] = { top.state, exact ? top.min : cap_count(cache, top.min),
+                                        exact ? top.max : cap_count(cache, top.max) };
         if (owned)
             vug_frame_mask_destroy(mask);
         VUG_TRY(get_mask(cache, matcher, exact_key, &mask, &owned, err));

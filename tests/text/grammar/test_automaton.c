@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "grammar_help.h"
+#include "text/grammar/schema.h"
 
 /* Which texts regular expressions and GBNF match, what they refuse, and limits of the builder. */
 
@@ -135,6 +136,42 @@ static void test_lookahead(void **state)
         { "(x|b$)", { "b", "xy" }, { "", "by" }, { "\xff" } },
     };
     CHECK(parse_search, search_table);
+}
+
+/* A text is alive only if the rest of the pattern fits into the maximum length, in characters. */
+static void test_bounded_patterns(void **state)
+{
+    (void)state;
+    static const match_row table[] = {
+        { "{\"type\":\"string\",\"pattern\":\"^(ab)*$\",\"maxLength\":5}",
+          { "\"\"", "\"ab\"", "\"abab\"" },
+          { "\"aba" },
+          { "\"ababa", "\"aba\"" } },
+        { "{\"type\":\"string\",\"pattern\":\"^a|bcd\",\"maxLength\":4}",
+          { "\"a\"", "\"axxx\"", "\"xbcd\"", "\"bcdx\"" },
+          { "\"x", "\"xb", "\"\\u00e9bc" },
+          { "\"xx", "\"axxxx", "\"xbx" } },
+        { "{\"type\":\"string\",\"pattern\":\"\\ud83d\\ude00$\",\"minLength\":2,\"maxLength\":2}",
+          { "\"a\xf0\x9f\x98\x80\"", "\"\\ud83D\\uDE00\\uD83d\\ude00\"" },
+          { "\"\\ud83D\\uDE00" },
+          { "\"\xf0\x9f\x98\x80\"", "\"aa", "\"a\\ud83d\\ude01" } },
+        { "{\"type\":\"string\",\"pattern\":\"^abc\",\"maxLength\":3}",
+          { "\"abc\"" },
+          { "\"a" },
+          { "\"abcd", "\"ab\"" } },
+        { "{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\",\"pattern\":\"^abc\","
+          "\"maxLength\":2}]}",
+          { "null" },
+          { 0 },
+          { "\"" } },
+    };
+    CHECK(vug_grammar_parse_schema, table);
+    vug_automaton *a = NULL;
+    vug_err err = { 0 };
+    const char none[] = "{\"type\":\"string\",\"pattern\":\"abc\",\"maxLength\":2}";
+    assert_int_equal(try_automaton(vug_grammar_parse_schema, vug_str_of(none), &a, &err),
+                     VUG_ARGUMENT);
+    assert_non_null(strstr(err.msg, "no text matches"));
 }
 
 /* Every character is written twice. */
@@ -396,15 +433,11 @@ static void test_builder_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regex),
-        cmocka_unit_test(test_search),
-        cmocka_unit_test(test_custom_classes),
-        cmocka_unit_test(test_regex_errors),
-        cmocka_unit_test(test_lookahead),
-        cmocka_unit_test(test_gbnf),
-        cmocka_unit_test(test_gbnf_errors),
-        cmocka_unit_test(test_until),
-        cmocka_unit_test(test_shared_expressions),
+        cmocka_unit_test(test_regex),          cmocka_unit_test(test_search),
+        cmocka_unit_test(test_custom_classes), cmocka_unit_test(test_regex_errors),
+        cmocka_unit_test(test_lookahead),      cmocka_unit_test(test_bounded_patterns),
+        cmocka_unit_test(test_gbnf),           cmocka_unit_test(test_gbnf_errors),
+        cmocka_unit_test(test_until),          cmocka_unit_test(test_shared_expressions),
         cmocka_unit_test(test_builder_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "core/cancel.h"
 #include "core/mem.h"
 #include "grammar_help.h"
+#include "text/grammar/schema.h"
 #include "text/text.h"
 #include "tokenizer_help.h"
 #include "vug/grammar.h"
@@ -26,7 +27,7 @@ static vug_tokenizer *small_tokenizer(void)
                     "\"c\":12,\"\\n\":13,\"ab\":14,\"abc\":15,\"\\u2581a\":16,\"\\u2581ab\":17,"
                     "\"bc\":18,\"\\u2581\\u2581\":19,\"ba\":23,\"bb\":24,\"aaa\":25,\"cab\":26,"
                     "\"bab\":27,\"cc\":28,\"ccb\":29,\"aaaaaaaa\":30,\"\xc3\xa9\":31,\"<0x61>\":32,"
-                    "\"bcb\":33" });
+                    "\"bcb\":33,\"\\\"\":34,\"b\\\"\":35,\"\\\"ab\":36,\"cba\\\"\":37" });
 }
 
 static vug_grammar *grammar_of(vug_grammar_kind kind, const char *text, const vug_tokenizer *t)
@@ -132,11 +133,14 @@ static void follow_random_text(slow_matcher *s, const vug_grammar *g, uint64_t *
     vug_grammar_state_destroy(state);
 }
 
+/* `text` is a schema if it begins as one, else GBNF. */
 static void check_masks(const vug_tokenizer *t, const char *text, uint64_t seed, size_t texts,
                         size_t steps)
 {
-    vug_automaton *a = automaton_of(vug_grammar_parse_gbnf, text);
-    vug_grammar *g = grammar_of(VUG_GRAMMAR_GBNF, text, t);
+    const bool is_schema = text[0] == '{';
+    vug_automaton *a =
+            automaton_of(is_schema ? vug_grammar_parse_schema : vug_grammar_parse_gbnf, text);
+    vug_grammar *g = grammar_of(is_schema ? VUG_GRAMMAR_SCHEMA : VUG_GRAMMAR_GBNF, text, t);
     slow_matcher s = { .tokenizer = t, .text = text };
     assert_int_equal(vug_grammar_matcher_init(&s.matcher, a, NULL), VUG_OK);
     s.at = vug_grammar_matcher_start(&s.matcher);
@@ -147,8 +151,8 @@ static void check_masks(const vug_tokenizer *t, const char *text, uint64_t seed,
     vug_automaton_destroy(a);
 }
 
-/* Letters, calls and tail calls, and counted loops whose count is certain or depends on how a
- * text is parsed. */
+/* Letters, calls and tail calls, counted loops whose count is certain or depends on how a text is
+ * parsed, and patterns of strings with a maximum length. */
 static const char *const grammars[] = {
     "root ::= [a-c]*",
     "root ::= \"abc\" [^a] .*",
@@ -164,6 +168,10 @@ static const char *const grammars[] = {
     "root ::= item*\nitem ::= (\"ab\" | \"c\" ws) item?\nws ::= \" \"*",
     "root ::= [^b]* \"b\" [a-c]{4}",
     "root ::= .{1,3} | \"aaaaaaaaaaaa\"",
+    "{\"type\":\"string\",\"pattern\":\"^(ab|c)*$\",\"maxLength\":19}",
+    "{\"type\":\"string\",\"pattern\":\"abc.{3}$\",\"minLength\":2,\"maxLength\":8}",
+    "{\"type\":\"string\",\"pattern\":\"^[ac]*(b[ac]{4})*$\",\"maxLength\":7}",
+    "{\"type\":\"string\",\"pattern\":\"[^\\\\u0000-\\\\u00ff]\\u00e9*$\",\"maxLength\":5}",
 };
 
 static void test_masks(void **state)
@@ -171,7 +179,7 @@ static void test_masks(void **state)
     (void)state;
     vug_tokenizer *t = small_tokenizer();
     for (size_t i = 0; i < sizeof(grammars) / sizeof(*grammars); i++)
-        check_masks(t, grammars[i], i, 4, MAX_STEPS);
+        check_masks(t, grammars[i], i, 8, MAX_STEPS);
     vug_tokenizer_close(t);
 }
 

@@ -15,12 +15,15 @@
 
 enum { NODES = 24, RULES = 4, LONGEST = 7, GRAMMARS = 4000 };
 
-typedef enum { EMPTY, LETTER, EITHER, SEQUENCE, CHOICE, REPEAT, BULKY, CALL } random_kind;
+typedef enum { EMPTY, LETTER, EITHER, SEQUENCE, CHOICE, REPEAT, BULKY, CALL, GRAPH } random_kind;
+enum { N_KINDS = GRAPH + 1, STATES = 4, NOWHERE = STATES };
 
 typedef struct {
     random_kind random_kind;
     uint32_t a, b; /* letters, nodes, or the called rule */
     uint32_t min, max;
+    uint32_t to[STATES][2]; /* of a graph: where each letter leads */
+    bool final[STATES];
 } random_expr;
 
 typedef struct {
@@ -40,13 +43,18 @@ static void draw_grammar(random_grammar *g)
 {
     for (uint32_t i = 0; i < NODES; i++) {
         random_expr *e = &g->node[i];
-        *e = (random_expr){ .random_kind = i < 4 ? LETTER : (random_kind)random_below(g, 8) };
+        *e = (random_expr){ .random_kind = i < 4 ? LETTER : (random_kind)random_below(g, N_KINDS) };
         e->a = e->random_kind == LETTER ? random_below(g, 2)
                : e->random_kind == CALL ? random_below(g, RULES)
                                         : random_below(g, i + !i);
         e->b = random_below(g, i + !i);
         e->min = random_below(g, 4);
         e->max = random_below(g, 3) == 0 ? VUG_REPEAT_UNBOUNDED : e->min + random_below(g, 5);
+        for (uint32_t k = 0; k < STATES; k++) {
+            e->to[k][0] = random_below(g, NOWHERE + 1);
+            e->to[k][1] = random_below(g, NOWHERE + 1);
+            e->final[k] = random_below(g, 3) == 0;
+        }
     }
     for (uint32_t i = 0; i < RULES; i++)
         g->rule[i] = NODES - 1 - i;
@@ -75,6 +83,20 @@ static uint8_t repeat_ends(const random_grammar *g, const random_expr *e, uint8_
     return ends;
 }
 
+static uint8_t graph_ends(const random_expr *e, unsigned at, const char *text, unsigned n)
+{
+    uint32_t state = 0;
+    uint8_t ends = 0;
+    for (unsigned count = 0; state != NOWHERE && count <= e->max; at++, count++) {
+        if (e->final[state])
+            ends |= (uint8_t)(1u << at);
+        if (at == n)
+            break;
+        state = e->to[state][text[at] - 'a'];
+    }
+    return ends;
+}
+
 static uint8_t ends_of(const random_grammar *g, const random_expr *e, unsigned at, const char *text,
                        unsigned n)
 {
@@ -96,6 +118,8 @@ static uint8_t ends_of(const random_grammar *g, const random_expr *e, unsigned a
         return g->ends[e->a][at];
     case CALL:
         return g->ends[g->rule[e->a]][at];
+    case GRAPH:
+        return graph_ends(e, at, text, n);
     }
     return 0;
 }
@@ -117,6 +141,23 @@ static bool reference_accepts(random_grammar *g, const char *text, unsigned n)
 }
 
 /* ---- the same grammar for the builder ------------------------------------------------------------- */
+
+static vug_grammar_expr build_graph(vug_grammar_builder *b, const random_expr *e)
+{
+    vug_grammar_edge edge[3 * STATES];
+    size_t n = 0;
+    for (uint32_t k = 0; k < STATES; k++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            const vug_char_range letter = { 'a' + i, 'a' + i };
+            if (e->to[k][i] != NOWHERE)
+                edge[n++] = (vug_grammar_edge){ vug_grammar_class(b, &letter, 1, false), k,
+                                                e->to[k][i] };
+        }
+        if (e->final[k])
+            edge[n++] = (vug_grammar_edge){ VUG_EMPTY_EXPR, k, VUG_GRAMMAR_GRAPH_END };
+    }
+    return vug_grammar_bounded_graph(b, edge, n, e->max);
+}
 
 static vug_grammar_expr build_expr(vug_grammar_builder *b, const random_expr *e,
                                    const vug_grammar_expr *made, const vug_grammar_expr *declared)
@@ -147,6 +188,8 @@ static vug_grammar_expr build_expr(vug_grammar_builder *b, const random_expr *e,
     }
     case CALL:
         return declared[e->a];
+    case GRAPH:
+        return build_graph(b, e);
     }
     return VUG_EMPTY_EXPR;
 }
