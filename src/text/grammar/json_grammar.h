@@ -77,6 +77,7 @@ vug_grammar_expr vug_json_grammar_class_callback(vug_grammar_builder *builder,
 /* One character outside of the ranges. */
 vug_grammar_expr vug_json_grammar_class_except(const vug_json_grammar *json,
                                                const vug_char_range *range, size_t n);
+#define VUG_JSON_PLAIN_END 0x80 /* plain characters are below */
 /* Whether a character of a string can be written only as itself: most of ASCII. */
 bool vug_json_grammar_is_plain(uint32_t c);
 /* One plain character outside of the ranges. */

@@ -275,7 +275,7 @@ vug_grammar_expr vug_json_grammar_class_except(const vug_json_grammar *json,
 
 bool vug_json_grammar_is_plain(uint32_t c)
 {
-    return c >= 0x20 && c < NON_ASCII && c != '"' && c != '\\' && c != '/';
+    return c >= 0x20 && c < VUG_JSON_PLAIN_END && c != '"' && c != '\\' && c != '/';
 }
 
 vug_grammar_expr vug_json_grammar_plain_except(const vug_json_grammar *json,

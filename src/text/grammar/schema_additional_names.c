@@ -42,11 +42,23 @@ typedef struct {
     vug_grammar_expr special_text; /* the same after a character that is not plain */
     vug_grammar_edge *edge;
     size_t n;
+    /* Most nodes have one child, a plain character. By this character; VUG_EMPTY_EXPR: not made. */
+    vug_grammar_expr single[VUG_JSON_PLAIN_END], all_but_single[VUG_JSON_PLAIN_END];
 } name_graph;
 
 static void add_name_edge(name_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
 {
     g->edge[g->n++] = (vug_grammar_edge){ .label = label, .from = from, .to = to };
+}
+
+static vug_grammar_expr single_character(name_graph *g, vug_char_range c)
+{
+    const vug_json_grammar *json = &g->s->json;
+    if (!vug_json_grammar_is_plain(c.from))
+        return vug_json_grammar_class(json, &c, 1);
+    if (g->single[c.from] == VUG_EMPTY_EXPR)
+        g->single[c.from] = vug_json_grammar_class(json, &c, 1);
+    return g->single[c.from];
 }
 
 /* The characters that no given name has at node `at`. If all of `used` are plain, those that are
@@ -61,7 +73,12 @@ static void add_other_characters(name_graph *g, uint32_t at, const vug_char_rang
         add_name_edge(g, at, vug_json_grammar_key_char_except(json, used, n), g->n_nodes);
         return;
     }
-    add_name_edge(g, at, vug_json_grammar_plain_except(json, used, n), g->n_nodes);
+    vug_grammar_expr *known = n == 1 ? &g->all_but_single[used->from] : NULL;
+    const vug_grammar_expr others =
+            known && *known ? *known : vug_json_grammar_plain_except(json, used, n);
+    if (known)
+        *known = others;
+    add_name_edge(g, at, others, g->n_nodes);
     add_name_edge(g, at, g->special_text, VUG_GRAMMAR_GRAPH_END);
 }
 
@@ -83,7 +100,7 @@ static void add_node_edges(name_graph *g, uint32_t at)
         if (json->bare_keys && !vug_json_grammar_is_bare_key_char(trie[k].c))
             continue;
         used[n_used] = (vug_char_range){ trie[k].c, trie[k].c };
-        add_name_edge(g, at, vug_json_grammar_class(json, &used[n_used++], 1), k);
+        add_name_edge(g, at, single_character(g, used[n_used++]), k);
     }
     add_other_characters(g, at, used, n_used);
 }
@@ -108,8 +125,8 @@ static vug_grammar_expr name_graph_expr(vug_schema_compiler *s, const name_node 
     return vug_schema_ok(s) ? vug_grammar_graph(b, g.edge, g.n) : VUG_EMPTY_EXPR;
 }
 
-vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
-                                                 size_t n_names)
+static vug_grammar_expr additional_name_expr(vug_schema_compiler *s, const vug_str *name,
+                                             size_t n_names)
 {
     size_t max_nodes = 1;
     for (size_t i = 0; i < n_names; i++)
@@ -126,4 +143,24 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
     }
     const vug_grammar_expr rest = name_graph_expr(s, trie, n);
     return s->json.bare_keys ? rest : VUG_GRAMMAR_SEQUENCE(s->builder, s->json.quote, rest);
+}
+
+vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const vug_str *name,
+                                                 size_t n)
+{
+    vug_buf key = { 0 };
+    const uint32_t flags = s->json.escapes + 2U * s->json.bare_keys + 4U * s->json.as_parameters;
+    vug_buf_append(&key, &flags, sizeof(flags));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t length = (uint32_t)name[i].len;
+        vug_buf_append(&key, &length, sizeof(length));
+        vug_buf_append(&key, name[i].ptr, name[i].len);
+    }
+    vug_grammar_expr expr = VUG_EMPTY_EXPR;
+    if (!vug_schema_cache_find(s, &s->additional_names, &key, &expr) && vug_schema_ok(s)) {
+        expr = additional_name_expr(s, name, n);
+        vug_schema_cache_add(s, &s->additional_names, expr);
+    }
+    vug_buf_release(&key);
+    return expr;
 }

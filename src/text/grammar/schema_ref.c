@@ -167,6 +167,26 @@ static const vug_jv *find_identifier(const vug_schema_compiler *s, const vug_jv 
     return names && !hidden ? id : NULL;
 }
 
+/* Bounded by the depth of the JSON. */
+static bool contains_identifier(vug_schema_compiler *s,
+                                const vug_jv *v) // NOLINT(misc-no-recursion)
+{
+    bool found = find_identifier(s, v) != NULL;
+    for (const vug_jv *m = v->child; m && !found && vug_schema_charge(s, 1); m = m->next)
+        found = contains_identifier(s, m);
+    return found;
+}
+
+/* Whether a schema inside of the root has an identifier. Most do not, and their references need no
+ * search. */
+static bool has_identifiers(vug_schema_compiler *s)
+{
+    if (!s->looked_for_identifiers)
+        s->has_identifiers = contains_identifier(s, s->root);
+    s->looked_for_identifiers = true;
+    return s->has_identifiers;
+}
+
 /* Whether `wanted` is in `v`. `root` becomes the innermost schema with an identifier around it.
  * Bounded by the depth of the JSON. */
 static bool find_root(vug_schema_compiler *s, const vug_jv *v, // NOLINT(misc-no-recursion)
@@ -216,7 +236,8 @@ static const vug_jv *find_start(vug_schema_compiler *s, const vug_jv *ref, vug_s
         n++;
     *fragment = n < ref->str.len ? vug_str_from(ref->str, n + 1) : (vug_str){ 0 };
     if (n == 0 && ref->str.len > 0) {
-        (void)find_root(s, s->root, ref, &start);
+        if (has_identifiers(s))
+            (void)find_root(s, s->root, ref, &start);
         return start;
     }
     const vug_str identifier = { ref->str.ptr, n };

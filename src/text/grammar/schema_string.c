@@ -287,16 +287,13 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
         const void *values = c->values;
         vug_buf_append(&key, &values, sizeof(values));
     }
-    vug_buf_append(&key, "\0\0\0", 3 - (key.len + 3) % 4);
-    const uint32_t id = vug_intern_add(&s->string_conditions, (const void *)key.ptr, key.len / 4);
-    if (id == s->string_expr.len / sizeof(vug_grammar_expr)) {
-        const vug_grammar_expr expr = build_string(s, cs);
-        vug_buf_append(&s->string_expr, &expr, sizeof(expr));
+    vug_grammar_expr expr = VUG_EMPTY_EXPR;
+    if (!vug_schema_cache_find(s, &s->strings, &key, &expr) && vug_schema_ok(s)) {
+        expr = build_string(s, cs);
+        vug_schema_cache_add(s, &s->strings, expr);
     }
-    if (key.bad || id == VUG_INTERN_NONE || s->string_expr.bad)
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: strings");
     vug_buf_release(&key);
-    return vug_schema_ok(s) ? ((vug_grammar_expr *)(void *)s->string_expr.ptr)[id] : VUG_EMPTY_EXPR;
+    return expr;
 }
 
 vug_grammar_expr vug_schema_string_expr(vug_schema_compiler *s, vug_schema_case c)
