@@ -236,6 +236,10 @@ typedef struct {
     const char *activations; /* how matrix products round their input: "q8" (to 8 bits if the
                                 weights are in blocks), "bf16" (also to BF16 if the weights are BF16)
                                 or "f32" (not at all); NULL: the profile's choice, else "q8" */
+    const char *head_screen; /* a smaller copy of the output matrix that shows which logits sampling
+                                may need, so that others are not computed; tokens are the same:
+                                "auto" (NULL, too): while that is faster, and not with a memory
+                                limit; "on": always; "off" */
     bool lazy;               /* load weights on first use instead of at open */
     vug_progress_fn *progress;
     void *user; /* passed to progress and warn */
@@ -288,6 +292,18 @@ typedef struct {
 } vug_model_info;
 
 VUG_API vug_model_info vug_model_describe(const vug_model *model);
+
+/* What the head's screen has saved since the model was opened (vug_model_options.head_screen). */
+typedef struct {
+    uint64_t rows;      /* of logits of which only some were wanted */
+    uint64_t screened;  /* of these, the rows of which only some logits were computed */
+    uint64_t logits;    /* computed in `rows`, */
+    uint64_t of;        /* of so many */
+    double saved_bytes; /* of weights that were not read; below 0 if the screen read more */
+} vug_head_stats;
+
+/* From any thread between steps; while a step runs, some of it may be counted. */
+VUG_API vug_head_stats vug_model_head_stats(const vug_model *model);
 /* NULL if there is no supported tokenizer; `why`, which may be NULL, then gets the reason. */
 VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why);
 /* The ids that end a generation, from generation_config.json, config.json and the
@@ -394,10 +410,12 @@ typedef struct {
 typedef bool vug_step_fn(const vug_step *step, void *user);
 
 typedef struct {
-    int chunk;                      /* tokens per step; 0: the model's batch */
-    bool all_logits;                /* for every token, not only the last */
-    bool hidden;                    /* report hidden states */
-    int priority;                   /* among calls of other sessions; lower numbers go first */
+    int chunk;       /* tokens per step; 0: the model's batch */
+    bool all_logits; /* for every token, not only the last */
+    bool hidden;     /* report hidden states */
+    int best_logits; /* only so many of the greatest are wanted; others may be -FLT_MAX,
+                                       which saves time; 0: all, as with all_logits or hidden */
+    int priority;    /* among calls of other sessions; lower numbers go first */
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_step_fn *on_step;
     void *user; /* passed to on_step */

@@ -13,6 +13,8 @@
  * into steps.
  */
 
+#include <float.h>
+
 #include "ir/ir.h"
 #include "ir/kv_layout.h"
 #include "ir/plan.h"
@@ -64,6 +66,25 @@ typedef struct {
     double flop;         /* of these products: two for each weight and row */
 } vug_op_cost;
 
+/* The logits of a row that its reader looks at: those among the `best` greatest of the first
+ * `n_ids`, and those that are at most `margin` less than the least of these. All others may have the
+ * value VUG_LOGIT_UNWANTED. `best` 0: all logits are wanted. */
+typedef struct {
+    int64_t best, n_ids;
+    double margin;
+} vug_logits_wanted;
+
+#define VUG_LOGIT_UNWANTED (-FLT_MAX)
+
+/* What products with the head have cost, summed over steps. */
+typedef struct {
+    uint64_t rows;      /* of logits of which only some were wanted */
+    uint64_t screened;  /* of them, those of which only some logits were computed */
+    uint64_t logits;    /* that were computed in these rows, */
+    uint64_t of;        /* of so many */
+    double saved_bytes; /* of weights: what full products would have read beyond what was read */
+} vug_head_cost;
+
 typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
@@ -77,6 +98,9 @@ typedef struct {
                                  `past`, S the maximum of past + n. NULL if the graph has none */
     vug_op_cost *cost;        /* [VUG_OP_COUNT] to which the step adds; NULL: nothing is timed. A
                                  backend that cannot tell operations apart adds nothing */
+    const vug_logits_wanted *wanted; /* [R] of the graph's output "logits", if that is a product;
+                                        NULL: all. A backend may compute more */
+    vug_head_cost *head_cost;        /* to which the step adds; may be NULL */
 } vug_step_in;
 
 typedef struct {

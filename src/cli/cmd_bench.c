@@ -33,6 +33,7 @@ typedef struct {
     vug_device_limits probe[N_PROBES], limits;
     int n_probes;
     vug_rate_series prefill, decode;
+    vug_head_stats head; /* of the last decode */
     vug_compare_series prefill_compared, decode_compared;
     vug_bench_ops prefill_ops, decode_ops; /* of a run more, with --ops */
 } benchmark;
@@ -99,14 +100,22 @@ static vug_status run_prefill(benchmark *b, double *tokens_per_s, vug_err *err)
 static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_err *err)
 {
     const size_t depth = (size_t)b->opt->depth;
+    const vug_forward_options greedy = { .best_logits = 1 };
     VUG_TRY(fill_context(b, depth, err));
+    const vug_head_stats before = vug_model_head_stats(b->model);
     const double start = vug_now();
     for (size_t i = 0; i < n; i++) {
-        VUG_TRY(vug_session_forward(b->session, b->id, depth + i + 1, NULL, err));
+        VUG_TRY(vug_session_forward(b->session, b->id, depth + i + 1, &greedy, err));
         if (i + 1 < n)
             b->id[depth + i + 1] = best_token(vug_session_logits(b->session), b->info.n_vocab);
     }
     *tokens_per_s = (double)n / (vug_now() - start);
+    const vug_head_stats after = vug_model_head_stats(b->model);
+    b->head = (vug_head_stats){ .rows = after.rows - before.rows,
+                                .screened = after.screened - before.screened,
+                                .logits = after.logits - before.logits,
+                                .of = after.of - before.of,
+                                .saved_bytes = after.saved_bytes - before.saved_bytes };
     return VUG_OK;
 }
 
@@ -213,11 +222,18 @@ static double prefill_fraction(const benchmark *b)
     return prefill_flop(&b->info, n) / n * b->prefill.median / b->limits.f32_flop_per_s;
 }
 
+/* Bytes of weights that a step of the last decode read. */
+static double decode_bytes(const benchmark *b)
+{
+    const double saved = b->head.rows > 0 ? b->head.saved_bytes / (double)b->head.rows : 0;
+    return (double)b->info.bytes_per_token - saved;
+}
+
 static double decode_fraction(const benchmark *b)
 {
     if (b->limits.read_bytes_per_s <= 0)
         return 0;
-    return (double)b->info.bytes_per_token * b->decode.median / b->limits.read_bytes_per_s;
+    return decode_bytes(b) * b->decode.median / b->limits.read_bytes_per_s;
 }
 
 static void evaluate(benchmark *b)
@@ -267,7 +283,13 @@ static void print_report(benchmark *b, vug_buf *to)
                    vug_human_bytes((uint64_t)b->limits.read_bytes_per_s).text,
                    vug_human_count(b->limits.f32_flop_per_s).text);
     vug_buf_printf(to, "  weights            %s read per token\n",
-                   vug_human_bytes(m->bytes_per_token).text);
+                   vug_human_bytes((uint64_t)decode_bytes(b)).text);
+    if (b->head.screened > 0)
+        vug_buf_printf(
+                to,
+                "  head               %.2f %% of the logits computed, in %.0f %% of the steps\n",
+                (double)b->head.logits / (double)b->head.of * 100,
+                (double)b->head.screened / (double)b->head.rows * 100);
     vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
     vug_buf_printf(to, "  activations        %s\n", m->activations);
     vug_buf_printf(to, "  peak memory        %s\n", vug_human_bytes(b->peak_bytes).text);
@@ -325,6 +347,10 @@ static void write_report(benchmark *b, vug_json_writer *js)
     vug_json_put_i64(js, "active_parameters", b->info.n_active_parameters);
     vug_json_put_u64(js, "bytes_per_token", b->info.bytes_per_token);
     vug_json_put_f64(js, "flop_of_prefill", prefill_flop(&b->info, opt->prefill));
+    vug_json_put_u64(js, "head_rows", b->head.rows);
+    vug_json_put_u64(js, "head_rows_screened", b->head.screened);
+    vug_json_put_u64(js, "head_logits", b->head.of);
+    vug_json_put_u64(js, "head_logits_computed", b->head.logits);
     vug_json_put_f64(js, "load_s", b->load_s);
     vug_json_put_u64(js, "peak_memory_bytes", b->peak_bytes);
     write_series(&b->prefill, "prefill", opt->prefill, "fraction_of_flop_peak", prefill_fraction(b),

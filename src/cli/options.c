@@ -314,5 +314,6 @@ vug_model_options vug_options_model(const vug_options *opt)
         .profile = opt->profile,
         .kv = opt->kv,
         .activations = opt->activations,
+        .head_screen = opt->head_screen,
     };
 }

@@ -39,13 +39,15 @@ vug_status vug_model_create_weights(vug_model *m, vug_err *err)
 
 /* Runs the passes over `graph` and compiles the result for the device. */
 static vug_status compile_graph(const vug_model *m, const vug_graph *graph,
-                                const vug_profile *profile, vug_compiled *c, vug_err *err)
+                                const vug_profile *profile, vug_head_screen head_screen,
+                                vug_compiled *c, vug_err *err)
 {
     VUG_TRY(vug_fuse_with(graph, profile, &c->fused, NULL, err));
     VUG_TRY(vug_plan_init(&c->fused, c->limits.batch, c->limits.rows, ALIGN, &c->plan, err));
     c->plan.tile_rows = profile->tile_rows;
     c->plan.kv = profile->kv;
     c->plan.activations = profile->activations;
+    c->plan.head_screen = head_screen;
     return c->backend->compile(m->weights, &c->fused, &c->plan, &c->limits, &c->program, err);
 }
 
@@ -56,7 +58,7 @@ vug_status vug_compile_model(const vug_model *m, const vug_limits *limits, bool 
     *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
     vug_status st = vug_model_build_graph(&m->checkpoint.binding, hidden, &out->graph, err);
     if (st == VUG_OK)
-        st = compile_graph(m, &out->graph, &m->profile, out, err);
+        st = compile_graph(m, &out->graph, &m->profile, m->head_screen, out, err);
     if (st != VUG_OK)
         vug_compiled_release(out);
     return st;
@@ -66,7 +68,7 @@ vug_status vug_compile_flow(const vug_model *m, const vug_graph *graph, const vu
                             const vug_limits *limits, vug_compiled *out, vug_err *err)
 {
     *out = (vug_compiled){ .backend = m->backend, .limits = *limits };
-    const vug_status st = compile_graph(m, graph, profile, out, err);
+    const vug_status st = compile_graph(m, graph, profile, VUG_HEAD_SCREEN_OFF, out, err);
     if (st != VUG_OK)
         vug_compiled_release(out);
     return st;

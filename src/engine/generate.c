@@ -58,6 +58,16 @@ static size_t draft_tokens(vug_generation_state *g, size_t pending)
     return n > 0 ? ask_draft_model(g, t->id + t->n, n) : 0;
 }
 
+/* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best;
+ * log-probabilities are relative to the sum over all. */
+static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_draft)
+{
+    const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
+    if (g->constraints.state || vug_generation_reports_logprobs(g))
+        return (vug_logits_wanted){ 0 };
+    return vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft);
+}
+
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
 static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err *err)
 {
@@ -71,6 +81,7 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
         return VUG_OK;
     const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
     const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
+    s->wanted = wanted_logits(g, n_draft);
     const double start = vug_now();
     VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
                                            &each, err));
@@ -145,20 +156,22 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
         g->o->on_prompt(g->out->n_cached, g->o->user);
     mark_branches(g->session, n, g->o);
     const size_t cached = g->out->n_cached;
-    vug_status st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
+    vug_status st = vug_sampler_set_prompt(&g->sampler, id, n, err);
+    g->session->wanted = wanted_logits(g, 0);
+    if (st == VUG_OK)
+        st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
     if (st == VUG_OK && g->o->share_prompt)
         vug_scheduler_share(g->session->model->scheduler, &g->session->sequence);
     const double first = vug_now();
     g->out->prompt_s = first - start;
     if (st == VUG_OK) {
-        st = vug_sampler_set_prompt(&g->sampler, id, n, err);
-        if (st == VUG_OK)
-            st = decode_loop(g, err);
+        st = decode_loop(g, err);
         g->out->decode_s = vug_now() - first;
         if (g->speculates)
             end_speculation(g);
     }
     vug_scheduler_pause(g->session->model->scheduler, &g->session->sequence);
+    g->session->wanted = (vug_logits_wanted){ 0 };
     if (st == VUG_CANCELLED) {
         g->out->finish = VUG_FINISH_CANCELLED;
         st = VUG_OK;

@@ -58,9 +58,10 @@ typedef struct {
     vug_model *model;
     vug_compiled compiled;
     vug_workspace *workspace;
-    vug_span *span;       /* [batch] scratch, as the following ones */
-    int32_t *token, *row; /* [batch], [rows] */
-    const float **output; /* [outputs] of the last step */
+    vug_span *span;            /* [batch] scratch, as the following ones */
+    int32_t *token, *row;      /* [batch], [rows] */
+    vug_logits_wanted *wanted; /* [rows] */
+    const float **output;      /* [outputs] of the last step */
 } vug_step_runner;
 
 /* ---- model ----------------------------------------------------------------------- */
@@ -73,8 +74,9 @@ struct vug_model {
     vug_device_weights *weights; /* of every program of the model */
     vug_device_info device_info;
     vug_profile profile;
-    bool kv_given;          /* the caller chose profile.kv, which then also applies to flows */
-    bool activations_given; /* the same of profile.activations */
+    vug_head_screen head_screen; /* of the model's own programs */
+    bool kv_given;               /* the caller chose profile.kv, which then also applies to flows */
+    bool activations_given;      /* the same of profile.activations */
     vug_limits limits;
     vug_step_runner main; /* one row of logits per sequence, and for drafts */
     struct vug_scheduler *scheduler;
@@ -85,6 +87,7 @@ struct vug_model {
     vug_kv_disk *kv_disk; /* NULL: none */
     vug_prefix_key prefix_key;
     vug_model_info info;
+    vug_head_cost head_cost; /* of all steps */
     bool times_ops;
     vug_op_cost op_cost[VUG_OP_COUNT]; /* of steps since vug_model_time_ops */
     vug_chat *chat;                    /* NULL: none */

@@ -251,6 +251,16 @@ void vug_model_time_ops(vug_model *model, bool on)
         memset(model->op_cost, 0, sizeof(model->op_cost));
 }
 
+vug_head_stats vug_model_head_stats(const vug_model *model)
+{
+    const vug_head_cost *cost = &model->head_cost;
+    return (vug_head_stats){ .rows = cost->rows,
+                             .screened = cost->screened,
+                             .logits = cost->logits,
+                             .of = cost->of,
+                             .saved_bytes = cost->saved_bytes };
+}
+
 size_t vug_op_count(void)
 {
     return VUG_OP_COUNT;

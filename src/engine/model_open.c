@@ -77,6 +77,21 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
             (double)limit / 1e6);
 }
 
+/* With a memory limit the copy of the head could be what passes it. */
+static vug_status choose_head_screen(vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const char *choice = o->head_screen ? o->head_screen : "auto";
+    const bool is_limited = o->memory_limit || m->profile.budget;
+    if (strcmp(choice, "on") == 0)
+        m->head_screen = VUG_HEAD_SCREEN_ON;
+    else if (strcmp(choice, "auto") == 0)
+        m->head_screen = is_limited ? VUG_HEAD_SCREEN_OFF : VUG_HEAD_SCREEN_AUTO;
+    else if (strcmp(choice, "off") != 0)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "head_screen: '%s', expected \"auto\", \"on\" or \"off\"", choice);
+    return VUG_OK;
+}
+
 /* Loads the profile and applies the options that override it. */
 static vug_status load_profile(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
@@ -93,7 +108,7 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
     if (m->profile.activations == VUG_ACTIVATIONS_COUNT)
         return VUG_FAIL(err, VUG_ARGUMENT, "activations: '%s', expected %s", o->activations,
                         VUG_ACTIVATIONS_NAMES);
-    return VUG_OK;
+    return choose_head_screen(m, o, err);
 }
 
 /* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or
@@ -281,6 +296,7 @@ static vug_model_options draft_options(const vug_model_options *o)
                                 .isa = o->isa,
                                 .kv = o->kv,
                                 .activations = o->activations,
+                                .head_screen = o->head_screen,
                                 .lazy = o->lazy,
                                 .progress = o->progress,
                                 .user = o->user };

@@ -9,6 +9,7 @@
  * sample after tokens that are only a draft.
  */
 
+#include "backend/backend.h"
 #include "engine/banned_words.h"
 #include "engine/candidates.h"
 #include "engine/token_history.h"
@@ -115,6 +116,10 @@ typedef struct {
 /* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every
  * allowed logit is NaN or -infinity, it is the lowest allowed id. */
 int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_sampler_mask *mask);
+
+/* The logits that vug_sampler_sample looks at, with any mask that excludes at most `n_excluded` tokens
+ * and allows all others, also after up to `n_draft` more tokens were accepted (sampler_wanted.c). */
+vug_logits_wanted vug_sampler_wanted(const vug_sampler *sampler, size_t n_excluded, size_t n_draft);
 
 /* ---- log-probabilities (sampler_logprobs.c) ------------------------------------------------------ */
 

@@ -47,7 +47,8 @@ typedef struct {
                        if there is room, in one step with the token before them, and not appended */
     float *logits;  /* [rows + n_draft, n_vocab]: gets the logits of the last tokens */
     size_t rows;    /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
-    int priority;   /* lower numbers go first */
+    vug_logits_wanted wanted; /* of each row */
+    int priority;             /* lower numbers go first */
     const vug_cancel_token *cancel;
 } vug_extension;
 

@@ -193,6 +193,7 @@ static vug_step_part next_part(const vug_scheduler *s, vug_scheduled *sequence, 
         part.n_draft = job->n_draft > 0 ? count_drafts(s, sequence, left, room) : 0;
         part.n = left + part.n_draft;
         part.rows = job->rows + part.n_draft;
+        part.wanted = job->wanted;
     } else {
         part.n = most < left - 1 ? most : left - 1; /* the last one waits for a row */
     }

@@ -201,6 +201,7 @@ static vug_status extend_shared(vug_session *s, const int32_t *id, size_t n, siz
                                     .n = take,
                                     .logits = s->logits,
                                     .rows = is_last,
+                                    .wanted = s->wanted,
                                     .priority = o->priority,
                                     .cancel = o->cancel };
         VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
@@ -265,6 +266,7 @@ vug_status vug_session_extend_with_drafts(vug_session *s, const int32_t *id, siz
                                 .n_draft = n_draft,
                                 .logits = s->logits,
                                 .rows = 1,
+                                .wanted = s->wanted,
                                 .priority = options->priority,
                                 .cancel = options->cancel };
     VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
@@ -292,7 +294,9 @@ vug_status vug_session_forward(vug_session *s, const int32_t *id, size_t n,
     if (o->all_logits || o->hidden)
         vug_session_reset(s);
     VUG_TRY(vug_session_prepare(s, id, n, o->cancel, &cached, err));
+    s->wanted = (vug_logits_wanted){ .best = o->best_logits, .n_ids = s->model->info.n_vocab };
     const vug_status st = vug_session_extend(s, id + cached, n - cached, o, err);
+    s->wanted = (vug_logits_wanted){ 0 };
     vug_scheduler_pause(s->model->scheduler, &s->sequence);
     return st;
 }

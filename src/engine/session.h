@@ -16,6 +16,7 @@ struct vug_session {
     float *logits;                /* [1 + n_draft, n_vocab] after the last call's last token, and
                                      after each of its drafts */
     size_t logits_rows;           /* that `logits` has memory for */
+    vug_logits_wanted wanted;     /* of the rows of the next steps */
     int32_t draft[VUG_MAX_DRAFT]; /* [n_draft] of the last call */
     size_t n_draft;
     size_t n_accepted;    /* the first drafts, which belong to the sequence now */

@@ -11,8 +11,9 @@ vug_status vug_step_runner_init(vug_step_runner *r, vug_model *m, int64_t rows, 
     r->span = vug_alloc((size_t)limits.batch, sizeof(*r->span));
     r->token = vug_alloc((size_t)limits.batch, sizeof(*r->token));
     r->row = vug_alloc((size_t)limits.rows, sizeof(*r->row));
+    r->wanted = vug_alloc((size_t)limits.rows, sizeof(*r->wanted));
     r->output = vug_alloc_zero(VUG_MAX_OUTPUTS, sizeof(*r->output));
-    if (!r->span || !r->token || !r->row || !r->output)
+    if (!r->span || !r->token || !r->row || !r->wanted || !r->output)
         return VUG_FAIL_NOMEM(err, "the tables of a step", (size_t)limits.batch * sizeof(*r->span));
     return m->backend->workspace_create(r->compiled.program, &r->workspace, err);
 }
@@ -25,6 +26,7 @@ void vug_step_runner_release(vug_step_runner *r)
     vug_free(r->span);
     vug_free(r->token);
     vug_free(r->row);
+    vug_free(r->wanted);
     vug_free(r->output);
     *r = (vug_step_runner){ 0 };
 }
@@ -33,13 +35,17 @@ vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_
                         const vug_cancel_token *cancel, vug_err *err)
 {
     size_t tokens = 0, rows = 0;
+    bool wants_all = false;
     for (size_t i = 0; i < n_parts; i++) {
         vug_kv_sequence *s = part[i].sequence;
         r->span[i] = (vug_span){ vug_kv_sequence_table(s), (int64_t)s->n, (int64_t)part[i].n };
         memcpy(r->token + tokens, part[i].token, part[i].n * sizeof(*part[i].token));
         tokens += part[i].n;
-        for (size_t j = 0; j < part[i].rows; j++)
+        for (size_t j = 0; j < part[i].rows; j++) {
+            wants_all = wants_all || part[i].wanted.best == 0;
+            r->wanted[rows] = part[i].wanted;
             r->row[rows++] = (int32_t)(tokens - part[i].rows + j);
+        }
     }
     const vug_step_in in = { .kv = vug_kv_pool_kv(r->model->kv_pool),
                              .span = r->span,
@@ -48,7 +54,9 @@ vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_
                              .row = r->row,
                              .n_rows = (int64_t)rows,
                              .cancel = cancel,
-                             .cost = r->model->times_ops ? r->model->op_cost : NULL };
+                             .cost = r->model->times_ops ? r->model->op_cost : NULL,
+                             .wanted = wants_all ? NULL : r->wanted,
+                             .head_cost = &r->model->head_cost };
     const vug_compiled *c = &r->compiled;
     return c->backend->run(c->program, r->workspace, &in, r->output, err);
 }

@@ -16,10 +16,11 @@ void vug_step_runner_release(vug_step_runner *runner);
 /* The part of a step that belongs to one sequence. */
 typedef struct {
     vug_kv_sequence *sequence;
-    const int32_t *token; /* [n] the tokens after those that are cached */
-    size_t n;             /* at least 1 */
-    size_t rows;          /* the number of last tokens whose logits are computed */
-    size_t n_draft;       /* the number of last tokens that are drafts: not accepted yet */
+    const int32_t *token;     /* [n] the tokens after those that are cached */
+    size_t n;                 /* at least 1 */
+    size_t rows;              /* the number of last tokens whose logits are computed */
+    size_t n_draft;           /* the number of last tokens that are drafts: not accepted yet */
+    vug_logits_wanted wanted; /* of each row */
 } vug_step_part;
 
 /* Runs a step over sequences that have pages for its tokens. The caller appends the tokens that it

@@ -10,6 +10,14 @@
 #include "ir/ir.h"
 #include "ir/kv_format.h"
 
+/* Whether products with the head, of which only some outputs are wanted, may use a smaller copy of it
+ * to find these. Results are the same. */
+typedef enum {
+    VUG_HEAD_SCREEN_OFF,
+    VUG_HEAD_SCREEN_AUTO, /* while that is faster */
+    VUG_HEAD_SCREEN_ON,   /* whenever they can */
+} vug_head_screen;
+
 #define VUG_NO_OFFSET UINT64_MAX /* of PARAM and INPUT nodes */
 
 /* All-zero is an empty plan. All values are F32. */
@@ -19,6 +27,7 @@ typedef struct {
     int tile_rows;    /* most rows of queries per tile of attention; 0: the backend chooses */
     vug_kv_format kv; /* of the caches */
     vug_activations activations;
+    vug_head_screen head_screen;
 } vug_plan;
 
 static inline void vug_plan_release(vug_plan *plan)

@@ -40,6 +40,7 @@ void vug_cpu_weights_destroy(vug_device_weights *w)
 {
     if (!w)
         return;
+    vug_cpu_head_screen_destroy(w->screen);
     vug_mutex_destroy(w->mutex);
     vug_arena_release(&w->arena);
     vug_free(w);
@@ -48,7 +49,8 @@ void vug_cpu_weights_destroy(vug_device_weights *w)
 uint64_t vug_cpu_weights_bytes(const vug_device_weights *w)
 {
     vug_mutex_lock(w->mutex);
-    const uint64_t bytes = w->vector_bytes;
+    const uint64_t screen = w->screen ? vug_cpu_head_screen_bytes(&w->weight[w->screened]) : 0;
+    const uint64_t bytes = w->vector_bytes + screen;
     vug_mutex_unlock(w->mutex);
     return bytes;
 }
@@ -90,4 +92,18 @@ vug_status vug_cpu_weights_vector(vug_device_weights *w, int slot, float bias, c
                               (uint64_t)w->weight[slot].columns * sizeof(float));
     *out = v->x;
     return VUG_OK;
+}
+
+vug_status vug_cpu_weights_screen(vug_device_weights *w, int slot, vug_cpu_head_screen **out,
+                                  vug_err *err)
+{
+    vug_status st = VUG_OK;
+    vug_mutex_lock(w->mutex);
+    if (!w->screen) {
+        st = vug_cpu_head_screen_create(&w->weight[slot], &w->screen, err);
+        w->screened = slot;
+    }
+    *out = w->screened == slot ? w->screen : NULL;
+    vug_mutex_unlock(w->mutex);
+    return st;
 }

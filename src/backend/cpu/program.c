@@ -67,6 +67,37 @@ static vug_status make_steps(vug_program *p, vug_err *err)
     return VUG_OK;
 }
 
+/* ---- the head --------------------------------------------------------------- */
+
+enum {
+    LEAST_HEAD_BYTES = 32 << 20
+}; /* smaller ones stay in caches: reading them is not the cost */
+
+/* Finds the product that is the output "logits", and the screen of its weights. */
+static vug_status find_screen(vug_program *p, vug_err *err)
+{
+    const vug_graph *g = p->graph;
+    const vug_cpu_env env = { .kernels = p->device->kernels, .activations = p->plan->activations };
+    if (p->plan->head_screen == VUG_HEAD_SCREEN_OFF)
+        return VUG_OK;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const vug_node *node = vug_graph_at(g, g->output[i].value);
+        if (strcmp(g->output[i].name, "logits") != 0 || node->op != VUG_OP_LINEAR)
+            continue;
+        const int slot = vug_graph_at(g, node->in[1])->at.param.slot;
+        const vug_weight *w = &p->weight[slot];
+        const int64_t bytes = w->rows * vug_dtype_row(w->dtype, w->columns);
+        if (!vug_cpu_head_screen_supports(&env, w) ||
+            (p->plan->head_screen == VUG_HEAD_SCREEN_AUTO && bytes < LEAST_HEAD_BYTES))
+            continue;
+        p->head = g->output[i].value.id;
+        VUG_TRY(vug_cpu_weights_screen(p->weights, slot, &p->screen, err));
+        if (p->screen)
+            p->screen->never_pauses = p->plan->head_screen == VUG_HEAD_SCREEN_ON;
+    }
+    return VUG_OK;
+}
+
 /* ---- compile -------------------------------------------------------------- */
 
 static vug_status build_program(vug_program *p, vug_err *err)
@@ -74,6 +105,7 @@ static vug_status build_program(vug_program *p, vug_err *err)
     VUG_TRY(vug_cpu_check_nodes(p, err));
     VUG_TRY(find_vectors(p, err));
     VUG_TRY(make_steps(p, err));
+    VUG_TRY(find_screen(p, err));
     return vug_cpu_size_memory(p, err);
 }
 

@@ -5,6 +5,7 @@
  * program_memory.c; run.c runs it. */
 
 #include "backend/cpu/attention.h"
+#include "backend/cpu/head_screen.h"
 
 enum { VUG_CPU_MAX_HEAD = 4096 }; /* widest head; it bounds scratch memory */
 
@@ -20,6 +21,8 @@ struct vug_device_weights {
     vug_mutex *mutex;        /* of the rest */
     vug_cpu_vector **vector; /* [n] those of a slot, one for each bias */
     uint64_t vector_bytes;
+    vug_cpu_head_screen *screen; /* of slot `screened`; NULL: none */
+    int screened;
     vug_arena arena;
 };
 
@@ -31,6 +34,10 @@ uint64_t vug_cpu_weights_bytes(const vug_device_weights *weights);
  * weights. */
 VUG_MUST_CHECK vug_status vug_cpu_weights_vector(vug_device_weights *weights, int slot, float bias,
                                                  const float **out, vug_err *err);
+/* The screen of a head, which lives as long as the weights. They have one: it is NULL for a second
+ * head. */
+VUG_MUST_CHECK vug_status vug_cpu_weights_screen(vug_device_weights *weights, int slot,
+                                                 vug_cpu_head_screen **out, vug_err *err);
 
 /* ---- program ---------------------------------------------------------------- */
 
@@ -62,6 +69,8 @@ struct vug_program {
     const float **vector; /* [nodes] a node's weight vector in F32; in norms, with the bias added */
     vug_cpu_step *step;
     uint32_t n_steps;
+    vug_cpu_head_screen *screen; /* NULL: none */
+    uint32_t head;               /* the node whose weights have it */
     vug_kv_layout kv_layout;
     vug_cpu_kv_cache *cache; /* [n_layers]; heads 0: the layer has no cache of its own */
     int64_t scratch_floats;  /* per thread */

@@ -63,6 +63,24 @@ static vug_status too_large(const vug_program *p, vug_err *err)
                     (long long)p->limits.batch);
 }
 
+/* The memory of products with the head's copy, and of making it. */
+static vug_status size_head(vug_program *p, vug_err *err)
+{
+    const vug_cpu_env env = sizing_env(p);
+    uint64_t shared;
+    if (!p->screen)
+        return VUG_OK;
+    const vug_node *w = vug_graph_at(p->graph, p->graph->node[p->head].in[1]);
+    const vug_weight *head = &p->weight[w->at.param.slot];
+    if (!vug_cpu_head_shared_floats(head, p->limits.rows, &shared))
+        return too_large(p, err);
+    require_floats(&p->shared_floats, shared);
+    require_floats(&p->scratch_floats,
+                   (uint64_t)vug_cpu_linear_scratch_floats(&env, VUG_DTYPE_Q4_0, head->columns));
+    require_floats(&p->scratch_floats, (uint64_t)vug_cpu_head_screen_scratch_floats(head->columns));
+    return VUG_OK;
+}
+
 static vug_status size_linears(vug_program *p, vug_err *err)
 {
     const vug_cpu_env env = sizing_env(p);
@@ -150,6 +168,7 @@ vug_status vug_cpu_size_memory(vug_program *p, vug_err *err)
 {
     VUG_TRY(size_caches(p, err));
     VUG_TRY(size_linears(p, err));
+    VUG_TRY(size_head(p, err));
     VUG_TRY(size_experts(p, err));
     return size_workspace(p, err);
 }

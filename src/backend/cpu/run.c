@@ -97,6 +97,17 @@ static void run_linears(const step_run *r, const vug_cpu_step *step)
                                                        .n = step->n });
 }
 
+static void run_head(const step_run *r)
+{
+    const vug_node *node = &r->program->graph->node[r->program->head];
+    const vug_cpu_head_job job = { .x = input_at(r, node->in[0]),
+                                   .rows = row_count(r, &node->shape),
+                                   .logits = value_at(r, (vug_val){ r->program->head }),
+                                   .wanted = r->in->wanted,
+                                   .cost = r->in->head_cost };
+    vug_cpu_head_product(&r->ws->env, r->program->screen, &job);
+}
+
 /* Sets the mask of a node that has one. */
 static vug_status init_mask(const step_run *r, const vug_node *node, vug_cpu_attention_mask *mask,
                             vug_err *err)
@@ -220,7 +231,9 @@ static vug_status run_nodes_of(const step_run *r, const vug_cpu_step *step, vug_
         return run_shared_attention(r, step->node[0], err);
     if (node->op == VUG_OP_ATTENTION)
         return run_attention(r, step->node[0], err);
-    if (node->op == VUG_OP_LINEAR)
+    if (r->in->wanted && r->program->screen && step->n == 1 && step->node[0] == r->program->head)
+        run_head(r);
+    else if (node->op == VUG_OP_LINEAR)
         run_linears(r, step);
     else if (node->op == VUG_OP_EXPERTS)
         run_experts(r, step->node[0]);

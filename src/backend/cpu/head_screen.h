@@ -1,0 +1,61 @@
+#ifndef VUG_BACKEND_CPU_HEAD_SCREEN_H
+#define VUG_BACKEND_CPU_HEAD_SCREEN_H
+
+/*
+ * The output matrix of a model, the head, is read in every step, but sampling looks at its largest
+ * outputs only. A screen is a copy of the head in Q4_0, with a bound for what the copy changes. A
+ * product with the copy shows which outputs could be among those that are wanted; only these are
+ * computed with the head itself, and have its bits (docs/arithmetic.md).
+ *
+ * head_screen.c makes the copy, head_product.c computes with it.
+ */
+
+#include "backend/cpu/cpu.h"
+
+typedef struct {
+    vug_matrix head; /* [rows,columns] borrowed */
+    int64_t rows;
+    vug_matrix copy; /* the same in Q4_0 */
+    uint8_t *data;   /* of the copy */
+    /* Of each row of weights, rounded up: the norm of what the copy lacks, and of the row itself. */
+    float *residual, *norm; /* [rows] */
+    int64_t built;          /* the first rows, which have been copied */
+    /* After products that a screen would not have made faster, the next ones do without. */
+    bool never_pauses;
+    int64_t pause; /* products that do without */
+    int64_t next_pause;
+} vug_cpu_head_screen;
+
+/* Whether a screen of these weights can make products faster. */
+bool vug_cpu_head_screen_supports(const vug_cpu_env *env, const vug_weight *head);
+/* Bytes of the copy. */
+uint64_t vug_cpu_head_screen_bytes(const vug_weight *head);
+/* Reserves memory, which becomes resident as rows are copied. */
+VUG_MUST_CHECK vug_status vug_cpu_head_screen_create(const vug_weight *head,
+                                                     vug_cpu_head_screen **out, vug_err *err);
+void vug_cpu_head_screen_destroy(vug_cpu_head_screen *screen);
+/* Copies the next rows: all of them in VUG_CPU_HEAD_SCREEN_PARTS calls. So no step takes much
+ * longer, and a model is ready before its head was read. */
+void vug_cpu_head_screen_build(const vug_cpu_env *env, vug_cpu_head_screen *screen);
+/* Floats of scratch per thread that this needs. */
+int64_t vug_cpu_head_screen_scratch_floats(int64_t columns);
+
+enum { VUG_CPU_HEAD_SCREEN_PARTS = 48 };
+
+/* ---- head_product.c ------------------------------------------------------- */
+
+/* logits [rows,screen->rows] of x [rows,columns]. */
+typedef struct {
+    const float *x;
+    int64_t rows;
+    float *logits;
+    const vug_logits_wanted *wanted; /* [rows]; NULL: all */
+    vug_head_cost *cost;             /* to which the product adds; may be NULL */
+} vug_cpu_head_job;
+
+void vug_cpu_head_product(const vug_cpu_env *env, vug_cpu_head_screen *screen,
+                          const vug_cpu_head_job *job);
+/* Floats of shared memory for jobs of up to `rows` rows; false on overflow. */
+bool vug_cpu_head_shared_floats(const vug_weight *head, int64_t rows, uint64_t *floats);
+
+#endif

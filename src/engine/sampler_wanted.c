@@ -1,0 +1,88 @@
+/*
+ * Which logits decide what a chain of samplers draws.
+ *
+ * If penalties, banned words and the like lower at most m logits and raise none, the k best of the
+ * lowered logits are among the k + m best of the model's: of these, at least k are unchanged. So
+ * greedy choice wants 1 + m logits, and top-k wants k + m of them if it is the first sampler that drops
+ * tokens. Min-p as the first one wants those that are not too far below the best of the lowered logits,
+ * which is at least the 1 + m best one.
+ *
+ * Other samplers drop tokens by sums over all of them, and want all logits. So does a draw from all
+ * tokens.
+ */
+#include <math.h>
+
+#include "core/portable_math.h"
+#include "engine/sampler.h"
+
+/* More logits are wanted all: so many penalties are those of a long text. */
+enum { MOST_LOWERED = 256 };
+
+typedef struct {
+    bool wants_all;
+    size_t n; /* logits that are lowered, at most */
+} lowered_logits;
+
+/* The tokens that a penalty sees: those of the window, in the prompt only if it is repetition. */
+static size_t seen_tokens(const vug_sampler *s, vug_sampler_kind kind, size_t n_draft)
+{
+    const vug_token_history *h = &s->history;
+    const size_t n = (kind == VUG_SAMPLER_REPETITION ? h->n : h->n - h->n_prompt) + n_draft;
+    const int64_t window = h->options.window;
+    return window >= 0 && n > (size_t)window ? (size_t)window : n;
+}
+
+static void add_adjustment(const vug_sampler *s, const vug_sampler_config *config, size_t n_draft,
+                           lowered_logits *lowered)
+{
+    const bool raises = config->kind == VUG_SAMPLER_BIAS         ? config->value > 0
+                        : config->kind == VUG_SAMPLER_REPETITION ? config->value < 1
+                                                                 : config->value < 0;
+    if (raises || config->kind == VUG_SAMPLER_DRY)
+        lowered->wants_all = true;
+    else if (config->kind == VUG_SAMPLER_BIAS)
+        lowered->n++;
+    else
+        lowered->n += seen_tokens(s, config->kind, n_draft);
+}
+
+/* Sets `wanted` by the first sampler that drops tokens; false if that wants all logits. */
+static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, double temperature,
+                       vug_logits_wanted *wanted)
+{
+    if (s->settings.is_greedy)
+        return true;
+    if (!cut)
+        return false;
+    if (cut->kind == VUG_SAMPLER_TOP_K)
+        wanted->best += (int64_t)cut->value - 1;
+    else if (cut->kind == VUG_SAMPLER_MIN_P)
+        wanted->margin = -vug_portable_log((double)cut->value) * temperature * (1 + 0x1p-30);
+    else
+        return false;
+    return true;
+}
+
+vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, size_t n_draft)
+{
+    const vug_sampling *from = s->settings.from;
+    const vug_logits_wanted all = { 0 };
+    lowered_logits lowered = { .wants_all = from->allowed != NULL, .n = n_excluded + s->banned.n };
+    const vug_sampler_config *cut = NULL;
+    double temperature = 1;
+    for (size_t i = 0; i < from->n && !cut; i++) {
+        const vug_sampler_config *config = &from->sampler[i];
+        if (vug_sampler_is_off(config))
+            continue;
+        if (config->kind < VUG_SAMPLER_TEMPERATURE)
+            add_adjustment(s, config, n_draft, &lowered);
+        else if (config->kind == VUG_SAMPLER_TEMPERATURE)
+            temperature *= (double)config->value;
+        else if (config->kind < VUG_SAMPLER_REPEAT_LAST_N)
+            cut = config;
+    }
+    vug_logits_wanted wanted = { .best = 1 + (int64_t)lowered.n, .n_ids = s->model.n_usable };
+    if (lowered.wants_all || lowered.n > MOST_LOWERED || !set_by_cut(s, cut, temperature, &wanted))
+        return all;
+    return wanted.best < wanted.n_ids ? wanted : all;
+}

@@ -1,0 +1,244 @@
+/*
+ * Which logits a sampler wants: chains draw the same token from logits that lack all others. And
+ * pebble generates the same tokens with a screened head as without, for every kind of chain.
+ */
+#include "test.h"
+
+#include <float.h>
+
+#include "engine_help.h"
+#include "sampler_help.h"
+#include "sanitized.h"
+
+enum { V = 3000, USABLE = 2950, PROMPT = 40, ANSWER = 30 };
+
+typedef struct {
+    const char *name;
+    bool wants_all;
+    vug_sampler_config sampler[6];
+    size_t n;
+} chain;
+
+static const chain chains[] = {
+    { "greedy", false, { { VUG_SAMPLER_TEMPERATURE, 0, 0 } }, 1 },
+    { "greedy, penalized",
+      false,
+      { { VUG_SAMPLER_REPETITION, 1.3f, 0 },
+        { VUG_SAMPLER_PRESENCE, 0.5f, 0 },
+        { VUG_SAMPLER_FREQUENCY, 0.3f, 0 },
+        { VUG_SAMPLER_TEMPERATURE, 0, 0 } },
+      4 },
+    { "Gemma's",
+      false,
+      { { VUG_SAMPLER_TEMPERATURE, 1, 0 },
+        { VUG_SAMPLER_TOP_K, 64, 0 },
+        { VUG_SAMPLER_TOP_P, 0.95f, 0 } },
+      3 },
+    { "Qwen's",
+      false,
+      { { VUG_SAMPLER_PRESENCE, 1, 0 },
+        { VUG_SAMPLER_TEMPERATURE, 0.6f, 0 },
+        { VUG_SAMPLER_TOP_K, 20, 0 },
+        { VUG_SAMPLER_TOP_P, 0.95f, 0 } },
+      4 },
+    { "min-p",
+      false,
+      { { VUG_SAMPLER_TEMPERATURE, 1.5f, 0 },
+        { VUG_SAMPLER_MIN_P, 0.05f, 0 },
+        { VUG_SAMPLER_XTC, 0.5f, 0 } },
+      3 },
+    { "min-p, penalized",
+      false,
+      { { VUG_SAMPLER_BIAS, -5, 17 },
+        { VUG_SAMPLER_REPETITION, 1.2f, 0 },
+        { VUG_SAMPLER_MIN_P, 0.1f, 0 },
+        { VUG_SAMPLER_TOP_K, 40, 0 },
+        { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 } },
+      5 },
+    { "temperature alone", true, { { VUG_SAMPLER_TEMPERATURE, 1, 0 } }, 1 },
+    { "top-p", true, { { VUG_SAMPLER_TOP_P, 0.9f, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
+    { "sigma", true, { { VUG_SAMPLER_TOP_N_SIGMA, 1, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
+    { "typical", true, { { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 } }, 1 },
+    { "xtc", true, { { VUG_SAMPLER_XTC, 0.5f, 0 } }, 1 },
+    { "dry", true, { { VUG_SAMPLER_DRY, 1, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
+    { "a positive bias", true, { { VUG_SAMPLER_BIAS, 2, 9 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
+    { "a negative penalty",
+      true,
+      { { VUG_SAMPLER_PRESENCE, -1, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } },
+      2 },
+    { "a repetition penalty below 1",
+      true,
+      { { VUG_SAMPLER_REPETITION, 0.9f, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } },
+      2 },
+};
+
+enum {
+    N_CHAINS = sizeof(chains) / sizeof(chains[0]),
+    N_SOME = 6, /* the first ones, which do not want all logits */
+};
+
+/* ---- random logits ---------------------------------------------------------------------- */
+
+static int compare_descending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Logits with many ties; ids that the history has are often the best, so that penalties matter. */
+static void fill_logits(float *x, uint64_t *state, const vug_sampler *s)
+{
+    const uint64_t steps = help_random(state, 3) == 0 ? 12 : 4000;
+    for (int i = 0; i < V; i++)
+        x[i] = (float)help_random(state, steps) * (16.0f / (float)steps) - 9;
+    for (size_t i = 0; i < s->history.n; i++)
+        x[s->history.id[i]] += (float)help_random(state, 8);
+    x[USABLE + help_random(state, V - USABLE)] = 30; /* padding */
+}
+
+static void drop_unwanted(const float *x, const vug_logits_wanted *wanted, float *kept)
+{
+    float sorted[V];
+    memcpy(sorted, x, sizeof(sorted));
+    qsort(sorted, (size_t)wanted->n_ids, sizeof(*sorted), compare_descending);
+    const double least = (double)sorted[wanted->best - 1] - wanted->margin;
+    for (int i = 0; i < V; i++)
+        kept[i] = (double)x[i] < least ? VUG_LOGIT_UNWANTED : x[i];
+}
+
+static void check_chain(const chain *c, uint64_t seed)
+{
+    const vug_sampling sampling = { .sampler = c->sampler, .n = c->n, .seed = seed };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    const int32_t excluded[] = { 3, 4, 5 };
+    const vug_sampler_mask mask = { .excluded = excluded, .n_excluded = 3 };
+    int32_t prompt[PROMPT];
+    float all[V], kept[V];
+    help_tokens(seed, prompt, PROMPT, USABLE);
+    help_set_prompt(&s, prompt, PROMPT);
+    for (int i = 0; i < ANSWER; i++) {
+        const vug_logits_wanted wanted = vug_sampler_wanted(&s, mask.n_excluded, 0);
+        fill_logits(all, &seed, &s);
+        for (size_t e = 0; e < mask.n_excluded; e++)
+            all[excluded[e]] += 9;
+        assert_int_equal(wanted.best == 0, c->wants_all);
+        assert_true(wanted.best < 200);
+        const int32_t id = vug_sampler_sample(&s, all, &mask);
+        if (wanted.best > 0) {
+            drop_unwanted(all, &wanted, kept);
+            if (vug_sampler_sample(&s, kept, &mask) != id)
+                fail_msg("%s: another token without the logits that are not wanted", c->name);
+        }
+        help_accept(&s, id);
+    }
+    vug_sampler_release(&s);
+}
+
+static void test_samplers_do_not_look_at_other_logits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_CHAINS; i++) {
+        for (uint64_t seed = 1; seed <= (SANITIZED ? 5 : 60); seed++)
+            check_chain(&chains[i], seed * 1000);
+    }
+}
+
+/* Drafts that are accepted are seen by penalties, too. */
+static void test_drafts_and_excluded_tokens_want_more(void **state)
+{
+    (void)state;
+    const vug_sampling sampling = { .sampler = chains[3].sampler, .n = chains[3].n };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    const int32_t prompt[] = { 10, 11, 12 };
+    help_set_prompt(&s, prompt, 3);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 20);
+    assert_int_equal(vug_sampler_wanted(&s, 2, 0).best, 22);
+    assert_int_equal(vug_sampler_wanted(&s, 2, 5).best, 27);
+    help_accept(&s, 50);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 21);
+    for (int i = 0; i < 300; i++)
+        help_accept(&s, 50 + i);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 0);
+    vug_sampler_release(&s);
+}
+
+static void test_a_list_of_allowed_tokens_wants_all(void **state)
+{
+    (void)state;
+    const int32_t allowed[] = { 1, 2, 3 };
+    const vug_sampling sampling = {
+        .sampler = chains[0].sampler, .n = 1, .allowed = allowed, .n_allowed = 3
+    };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 0);
+    vug_sampler_release(&s);
+}
+
+/* ---- pebble -------------------------------------------------------------------------------- */
+
+static vug_model *open_pebble(const char *head_screen)
+{
+    return help_model(
+            "models/pebble",
+            (vug_model_options){ .context = 1024, .threads = 1, .head_screen = head_screen });
+}
+
+static vug_tokens generate(vug_session *s, const chain *c, uint64_t seed, int n)
+{
+    const vug_generate_options o = {
+        .sampling = { .sampler = c->sampler, .n = c->n, .seed = seed },
+        .max_tokens = n,
+        .min_tokens = seed % 2 ? n / 2 : 0,
+        .ignore_stop = seed % 3 > 0,
+        .speculation = seed % 5 == 0 ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF,
+    };
+    int32_t prompt[12];
+    vug_generation out;
+    vug_err err = { 0 };
+    help_tokens(seed, prompt, 12, 4000);
+    help_ok(vug_generate(s, prompt, 12, &o, &out, &err), &err);
+    const vug_tokens tokens = out.tokens;
+    out.tokens = (vug_tokens){ 0 };
+    vug_generation_release(&out);
+    return tokens;
+}
+
+static void test_screened_generations_are_the_same(void **state)
+{
+    (void)state;
+    enum { LENGTH = SANITIZED ? 60 : 200 };
+    const size_t least = SANITIZED ? 500 : 10000; /* tokens */
+    vug_model *with = open_pebble("on"), *without = open_pebble("off");
+    vug_session *a = help_session(with), *b = help_session(without);
+    size_t n = 0;
+    for (uint64_t seed = 1; n < least; seed++) {
+        const chain *c = &chains[seed % (seed % 3 ? N_SOME : N_CHAINS)];
+        vug_tokens x = generate(a, c, seed, LENGTH), y = generate(b, c, seed, LENGTH);
+        assert_int_equal(x.n, y.n);
+        assert_memory_equal(x.id, y.id, x.n * sizeof(*x.id));
+        n += x.n;
+        vug_tokens_release(&x);
+        vug_tokens_release(&y);
+    }
+    const vug_head_stats stats = vug_model_head_stats(with);
+    print_message("%zu tokens, %llu of %llu rows screened, %.1f %% of their logits computed\n", n,
+                  (unsigned long long)stats.screened, (unsigned long long)stats.rows,
+                  (double)stats.logits / (double)stats.of * 100);
+    assert_true(stats.screened > n / 5);
+    assert_int_equal(vug_model_head_stats(without).rows, 0);
+    vug_session_destroy(a);
+    vug_session_destroy(b);
+    vug_model_close(with);
+    vug_model_close(without);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samplers_do_not_look_at_other_logits),
+        cmocka_unit_test(test_drafts_and_excluded_tokens_want_more),
+        cmocka_unit_test(test_a_list_of_allowed_tokens_wants_all),
+        cmocka_unit_test(test_screened_generations_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
