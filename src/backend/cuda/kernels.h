@@ -211,6 +211,7 @@ typedef struct {
     int64_t tokens, heads;
     int64_t window; /* 0: full */
     int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
+    int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
     float scale, softcap;
 } vug_cuda_attention_job;
 

@@ -393,6 +393,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .heads = node->shape.dim[1],
         .window = s->program->kv_layout.group[group].window,
         .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
+        .terms = vug_cuda_terms(s->program),
         .scale = at->scale,
         .softcap = at->softcap,
     };

@@ -4,11 +4,14 @@
  * The order of sums is the same in both kernels below: each page of 64 positions gives a result of
  * its own, and the results of pages are joined in ascending order. In a page,
  *
- *     score   a chain of m16n8k16 over the head's columns in ascending order, from +0; queries are
- *             rounded to the type of the cache, keys of Q8 to BF16
+ *     score   a chain of m16n8k16 over the head's columns in ascending order, from +0
  *     p       2^(score - most), `most` the greatest score of the page that the query sees, both
- *             times log2 e; rounded to the type of the cache; 0 where it does not see the key
+ *             times log2 e; 0 where it does not see the key
  *     sum     p times 1, sums p times values: a chain of m16n8k16 over the 64 keys, from +0
+ *
+ * Queries and p are taken as one or two terms of the cache's type, h = round(x) and, if there are
+ * two, l = round(x - h); a step of a chain adds the product of h, then that of l. Keys and values
+ * have that type already; those of Q8 are rounded to BF16.
  *
  * A page that a query sees nothing of changes nothing, so that a row does not depend on the rows
  * beside it. The rows of a product are queries: of the heads that share keys, and, in the kernel
@@ -39,6 +42,11 @@ struct type_f16 {
         const __half2 x = __floats2half2_rn(low, high);
         return *(const uint32_t *)&x;
     }
+    /* What `pair` leaves of x. */
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __half2float(__float2half_rn(x));
+    }
     static constexpr uint32_t ones = 0x3c003c00;
 };
 
@@ -47,6 +55,10 @@ struct type_bf16 {
     {
         const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
         return *(const uint32_t *)&x;
+    }
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __bfloat162float(__float2bfloat16_rn(x));
     }
     static constexpr uint32_t ones = 0x3f803f80;
 };
@@ -151,19 +163,18 @@ static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, i
                 key < keys ? read_chunk<T>(q8, part, key, e) : make_uint4(0, 0, 0, 0);
 }
 
-/* The keys and the values of positions 64 page .. end - 1, as two groups of copies. */
+/* The keys, or the values, of positions 64 page .. end - 1, as a group of copies; of no page past
+ * position end - 1. */
 template <typename T, int width, int threads>
-static __device__ __forceinline__ void load_page(const vug_cuda_attention_job &job,
+static __device__ __forceinline__ void load_part(const vug_cuda_attention_job &job,
                                                  uint8_t *const *pages, int page, int end,
-                                                 int kv_head, uint8_t *keys)
+                                                 int kv_head, bool values, uint8_t *to)
 {
     const int n = min(end - page * KEYS, (int)KEYS);
-    const bool q8 = job.cache.format == VUG_KV_Q8;
-    for (int part = 0; part < 2; part++) {
-        load_rows<T, width, threads>(q8, kv_part_at(job.cache, pages[page], kv_head, part), n,
-                                     keys + part * KEYS * width * 2);
-        asm volatile("cp.async.commit_group;" ::: "memory");
-    }
+    if (n > 0)
+        load_rows<T, width, threads>(job.cache.format == VUG_KV_Q8,
+                                     kv_part_at(job.cache, pages[page], kv_head, values), n, to);
+    asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 /* Waits until all but the last `n` groups of copies of all threads are there. */
@@ -183,8 +194,9 @@ static __device__ __forceinline__ float power(float x)
 
 /* ---- a page ------------------------------------------------------------------------------- */
 
-/* Scores of 16 queries and `blocks` blocks of 8 keys, from block `first` on. */
-template <typename T, int width, int blocks>
+/* Scores of 16 queries and `blocks` blocks of 8 keys, from block `first` on. The second terms of
+ * queries lie `rows` rows after the first. */
+template <typename T, int width, int terms, int rows, int blocks>
 static __device__ __forceinline__ void multiply_keys(float (&s)[blocks][4], uint32_t q, int q_row,
                                                      uint32_t keys, int first)
 {
@@ -197,14 +209,19 @@ static __device__ __forceinline__ void multiply_keys(float (&s)[blocks][4], uint
         s[b][0] = s[b][1] = s[b][2] = s[b][3] = 0;
 #pragma unroll
     for (int step = 0; step < width / 16; step++) {
-        uint32_t a[4];
-        load_matrices(a, q_at ^ step * 2 * CHUNK_BYTES);
+        uint32_t a[terms][4];
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            load_matrices(a[term], (q_at ^ step * 2 * CHUNK_BYTES) + term * rows * width * 2);
 #pragma unroll
         for (int b = 0; b < blocks; b += 2) {
             uint32_t k[4];
             load_matrices(k, (key_at ^ step * 2 * CHUNK_BYTES) + b * 8 * width * 2);
-            mma_add<T>(s[b], a, k[0], k[1]);
-            mma_add<T>(s[b + 1], a, k[2], k[3]);
+#pragma unroll
+            for (int term = 0; term < terms; term++) {
+                mma_add<T>(s[b], a[term], k[0], k[1]);
+                mma_add<T>(s[b + 1], a[term], k[2], k[3]);
+            }
         }
     }
 }
@@ -229,16 +246,17 @@ static __device__ __forceinline__ float scaled_score(const vug_cuda_attention_jo
 }
 
 /* What a page gives the two queries of a lane, rows lane / 4 and lane / 4 + 8 of the product: the
- * greatest score, the sum of p, and p itself as first operands. */
-struct page_weights {
+ * greatest score, the sum of p, and the terms of p as first operands. */
+template <int terms> struct page_weights {
     float most[2], sum[2];
-    uint32_t p[KEY_STEPS][4];
+    uint32_t p[KEY_STEPS][terms][4];
 };
 
-template <typename T>
+template <typename T, int terms>
 static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &job,
                                                   float (&s)[KEY_BLOCKS][4], int page,
-                                                  const query_sight (&sight)[2], page_weights &w)
+                                                  const query_sight (&sight)[2],
+                                                  page_weights<terms> &w)
 {
     const int first = page * KEYS + threadIdx.x % 4 * 2;
     int begin[2], end[2]; /* keys that a query sees, counted from the lane's first one */
@@ -268,9 +286,14 @@ static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *pair = s[2 * step + i / 2] + i % 2 * 2;
-            w.p[step][i] = T::pair(power(pair[0] - by[i % 2]), power(pair[1] - by[i % 2]));
+            const float low = power(pair[0] - by[i % 2]), high = power(pair[1] - by[i % 2]);
+            w.p[step][0][i] = T::pair(low, high);
+            if (terms > 1)
+                w.p[step][terms - 1][i] = T::pair(T::rest(low), T::rest(high));
         }
-        mma_add<T>(sum, w.p[step], T::ones, T::ones);
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            mma_add<T>(sum, w.p[step][term], T::ones, T::ones);
     }
     w.sum[0] = sum[0];
     w.sum[1] = sum[2];
@@ -305,8 +328,9 @@ static __device__ __forceinline__ join_factors join_by(float most, float added)
 
 /* Sums of 16 columns of values, from chunk `chunk` on; `values_at` is where the lane's row of the
  * first 16 columns of the first 16 keys lies. */
-template <typename T, int width>
-static __device__ __forceinline__ void multiply_values(float (&c)[2][4], const page_weights &w,
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void multiply_values(float (&c)[2][4],
+                                                       const page_weights<terms> &w,
                                                        uint32_t values_at, int chunk)
 {
     c[0][0] = c[0][1] = c[0][2] = c[0][3] = 0;
@@ -315,15 +339,19 @@ static __device__ __forceinline__ void multiply_values(float (&c)[2][4], const p
     for (int step = 0; step < KEY_STEPS; step++) {
         uint32_t v[4];
         load_transposed(v, (values_at ^ chunk * CHUNK_BYTES) + step * 16 * width * 2);
-        mma_add<T>(c[0], w.p[step], v[0], v[1]);
-        mma_add<T>(c[1], w.p[step], v[2], v[3]);
+#pragma unroll
+        for (int term = 0; term < terms; term++) {
+            mma_add<T>(c[0], w.p[step][term], v[0], v[1]);
+            mma_add<T>(c[1], w.p[step][term], v[2], v[3]);
+        }
     }
 }
 
 /* Joins a page: columns `first` .. first + columns - 1 of its values. */
-template <typename T, int width, int columns>
-static __device__ __forceinline__ void add_page(page_sums<columns> &all, const page_weights &w,
-                                                uint32_t values, int first)
+template <typename T, int width, int terms, int columns>
+static __device__ __forceinline__ void add_page(page_sums<columns> &all,
+                                                const page_weights<terms> &w, uint32_t values,
+                                                int first)
 {
     const join_factors by[2] = { join_by(all.most[0], w.most[0]), join_by(all.most[1], w.most[1]) };
 #pragma unroll
@@ -350,16 +378,30 @@ static __device__ __forceinline__ void add_page(page_sums<columns> &all, const p
 
 /* A block has `groups` groups of 16 queries of a key/value head, each computed by `parts` warps
  * that have a part of the columns. */
-template <int width> struct run_shape {
+template <int width, int terms> struct run_shape {
     static constexpr int parts = width > 256 ? 2 : 1, columns = width / parts;
-    static constexpr int groups = 8 / parts, rows = groups * ROWS, threads = 8 * WARP;
-    static constexpr int stages = width > 256 ? 1 : 2; /* pages in shared memory */
-    static constexpr int page_bytes = KEYS * width * 2;
-    static constexpr int bytes = rows * width * 2 + stages * 2 * page_bytes;
+    static constexpr int groups = width * terms > 512 ? 2 : 8 / parts, rows = groups * ROWS;
+    static constexpr int threads = groups * parts * WARP;
+    static constexpr int stages = width * terms > 256 ? 1 : 2; /* pages in shared memory */
+    static constexpr int part_bytes = KEYS * width * 2;        /* the keys, or the values */
+    static constexpr int query_bytes = terms * rows * width * 2;
+    static constexpr int bytes = query_bytes + stages * 2 * part_bytes;
+    static_assert(rows >= VUG_CUDA_RUN_HEADS, "a token's heads fit into a block");
 };
 
+/* Stores the terms of columns e and e + 1 of a row of queries. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void store_query(uint8_t *to, int row, int rows, int e, float low,
+                                                   float high)
+{
+    uint8_t *at = to + chunk_at<width>(row, e / CHUNK_ELEMENTS) + e % CHUNK_ELEMENTS * 2;
+    *(uint32_t *)at = T::pair(low, high);
+    if (terms > 1)
+        *(uint32_t *)(at + rows * width * 2) = T::pair(T::rest(low), T::rest(high));
+}
+
 /* Rounds the queries of a block; row r is head r % per_kv of token r / per_kv. */
-template <typename T, int width>
+template <typename T, int width, int terms>
 static __device__ void load_queries(const vug_cuda_attention_job &job, int64_t token, int tokens,
                                     int kv_head, int rows, uint8_t *to)
 {
@@ -372,8 +414,7 @@ static __device__ void load_queries(const vug_cuda_attention_job &job, int64_t t
                                 job.cache.width;
         const float low = exists && e < job.cache.width ? q[e] : 0;
         const float high = exists && e + 1 < job.cache.width ? q[e + 1] : 0;
-        *(uint32_t *)(to + chunk_at<width>(row, e / CHUNK_ELEMENTS) + e % CHUNK_ELEMENTS * 2) =
-                T::pair(low, high);
+        store_query<T, width, terms>(to, row, rows, e, low, high);
     }
 }
 
@@ -401,14 +442,16 @@ static __device__ __forceinline__ void store_queries(const vug_cuda_attention_jo
     }
 }
 
-/* A block computes some tokens of one sequence; later tokens, which see more, come first. */
-template <typename T, int width>
-static __global__ void __launch_bounds__(run_shape<width>::threads, 1)
+/* A block computes some tokens of one sequence; later tokens, which see more, come first. With
+ * room for one page, the next keys are loaded while values are multiplied, and the reverse. */
+template <typename T, int width, int terms>
+static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
         run_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
-    using shape = run_shape<width>;
+    using shape = run_shape<width, terms>;
+    constexpr bool ahead = shape::stages > 1;
     extern __shared__ __align__(1024) uint8_t memory[];
-    uint8_t *pages = memory + shape::rows * width * 2;
+    uint8_t *pages = memory + shape::query_bytes;
     const int per_kv = (int)(job.heads / job.cache.heads), most = shape::rows / per_kv;
     const int token = (gridDim.y - 1 - blockIdx.y) * most, kv_head = blockIdx.x;
     const int tokens = (int)min(job.tokens - token, (int64_t)most);
@@ -426,26 +469,40 @@ static __global__ void __launch_bounds__(run_shape<width>::threads, 1)
                                   ? (position + min((row + ROWS - 1) / per_kv, tokens - 1)) / KEYS
                                   : -1;
     const int first = sight_of(job, position).first / KEYS, last = (end - 1) / KEYS;
+    const auto load = [&](int page, bool values) {
+        uint8_t *to = pages + ((page - first) % shape::stages * 2 + values) * shape::part_bytes;
+        load_part<T, width, shape::threads>(job, table, page, end, kv_head, values, to);
+    };
     page_sums<shape::columns> all;
     sums_init(all);
-    load_queries<T, width>(job, token, tokens, kv_head, shape::rows, memory);
-    load_page<T, width, shape::threads>(job, table, first, end, kv_head, pages);
+    load_queries<T, width, terms>(job, token, tokens, kv_head, shape::rows, memory);
+    load(first, false);
+    load(first, true);
     for (int page = first; page <= last; page++) {
-        uint8_t *keys = pages + (page - first) % shape::stages * 2 * shape::page_bytes;
-        uint8_t *next = pages + (page + 1 - first) % shape::stages * 2 * shape::page_bytes;
-        wait_copies<0>();
-        if (shape::stages > 1 && page < last)
-            load_page<T, width, shape::threads>(job, table, page + 1, end, kv_head, next);
-        if (page >= warp_first && page <= warp_last) {
-            float s[KEY_BLOCKS][4];
-            page_weights w;
-            multiply_keys<T, width>(s, shared_address_of(memory), row, shared_address_of(keys), 0);
-            weigh_keys<T>(job, s, page, sight, w);
-            add_page<T, width>(all, w, shared_address_of(keys + shape::page_bytes), first_column);
+        uint8_t *keys = pages + (page - first) % shape::stages * 2 * shape::part_bytes;
+        const bool sees = page >= warp_first && page <= warp_last;
+        page_weights<terms> w;
+        wait_copies<ahead ? 0 : 1>();
+        if (ahead) {
+            load(page + 1, false);
+            load(page + 1, true);
         }
-        if (shape::stages == 1 && page < last) {
+        if (sees) {
+            float s[KEY_BLOCKS][4];
+            multiply_keys<T, width, terms, shape::rows>(s, shared_address_of(memory), row,
+                                                        shared_address_of(keys), 0);
+            weigh_keys<T>(job, s, page, sight, w);
+        }
+        if (!ahead) {
             __syncthreads();
-            load_page<T, width, shape::threads>(job, table, page + 1, end, kv_head, next);
+            load(page + 1, false);
+            wait_copies<1>();
+        }
+        if (sees)
+            add_page<T, width>(all, w, shared_address_of(keys + shape::part_bytes), first_column);
+        if (!ahead) {
+            __syncthreads();
+            load(page + 1, true);
         }
     }
     store_queries(job, token, tokens, kv_head, row, first_column, all);
@@ -457,15 +514,16 @@ enum { TOKEN_WARPS = 4 };
 
 /* A block has up to 16 heads of a token; each warp computes the scores of 16 keys, and then a part
  * of the columns. */
-template <int width> struct token_shape {
+template <int width, int terms> struct token_shape {
     static constexpr int columns = width / TOKEN_WARPS, threads = TOKEN_WARPS * WARP;
-    static constexpr int page_bytes = KEYS * width * 2;
+    static constexpr int part_bytes = KEYS * width * 2; /* the keys, or the values, of a page */
+    static constexpr int query_bytes = terms * ROWS * width * 2;
     static constexpr int score_stride = KEYS + 4;
-    static constexpr int bytes = ROWS * width * 2 + 2 * page_bytes + ROWS * score_stride * 4;
+    static constexpr int bytes = query_bytes + 2 * part_bytes + ROWS * score_stride * 4;
 };
 
 /* Heads `head` .. of a token, as rows. */
-template <typename T, int width>
+template <typename T, int width, int terms>
 static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t token, int64_t head,
                                   int64_t heads, uint8_t *to)
 {
@@ -474,8 +532,7 @@ static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t tok
         const float *q = job.q + (token * job.heads + head + row) * job.cache.width;
         const float low = row < heads && e < job.cache.width ? q[e] : 0;
         const float high = row < heads && e + 1 < job.cache.width ? q[e + 1] : 0;
-        *(uint32_t *)(to + chunk_at<width>(row, e / CHUNK_ELEMENTS) + e % CHUNK_ELEMENTS * 2) =
-                T::pair(low, high);
+        store_query<T, width, terms>(to, row, ROWS, e, low, high);
     }
 }
 
@@ -517,15 +574,15 @@ static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job 
 
 /* Block (token, heads, page): with partial results the page counts from the first that the token
  * sees, otherwise a block computes all pages. */
-template <typename T, int width>
-static __global__ void __launch_bounds__(token_shape<width>::threads)
+template <typename T, int width, int terms>
+static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         token_kernel(const __grid_constant__ vug_cuda_attention_job job)
 {
-    using shape = token_shape<width>;
+    using shape = token_shape<width, terms>;
     extern __shared__ __align__(1024) uint8_t memory[];
-    uint8_t *keys = memory + ROWS * width * 2, *values = keys + shape::page_bytes;
+    uint8_t *keys = memory + shape::query_bytes, *values = keys + shape::part_bytes;
     float(*scores)[shape::score_stride] =
-            (float(*)[shape::score_stride])(values + shape::page_bytes);
+            (float(*)[shape::score_stride])(values + shape::part_bytes);
     const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + ROWS - 1) / ROWS;
     const int64_t token = blockIdx.x;
     const int kv_head = blockIdx.y / chunks;
@@ -540,21 +597,23 @@ static __global__ void __launch_bounds__(token_shape<width>::threads)
     const int end = job.pages > 0 ? min(begin, last) : last;
     page_sums<shape::columns> all;
     sums_init(all);
-    load_heads<T, width>(job, token, head, heads, memory);
+    load_heads<T, width, terms>(job, token, head, heads, memory);
     for (int page = begin; page <= end; page++) {
-        load_page<T, width, shape::threads>(job, table, page, see.position + 1, kv_head, keys);
+        for (int part = 0; part < 2; part++)
+            load_part<T, width, shape::threads>(job, table, page, see.position + 1, kv_head, part,
+                                                part ? values : keys);
         wait_copies<1>();
-        float part[2][4], s[KEY_BLOCKS][4];
-        multiply_keys<T, width>(part, shared_address_of(memory), 0, shared_address_of(keys),
-                                2 * warp);
+        float of_warp[2][4], s[KEY_BLOCKS][4];
+        multiply_keys<T, width, terms, ROWS>(of_warp, shared_address_of(memory), 0,
+                                             shared_address_of(keys), 2 * warp);
         for (int i = 0; i < 8; i++)
             scores[lane / 4 + i / 2 % 2 * 8][warp * 16 + i / 4 * 8 + lane % 4 * 2 + i % 2] =
-                    part[i / 4][i % 4];
+                    of_warp[i / 4][i % 4];
         wait_copies<0>();
 #pragma unroll
         for (int i = 0; i < KEY_BLOCKS * 4; i++)
             s[i / 4][i % 4] = scores[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
-        page_weights w;
+        page_weights<terms> w;
         weigh_keys<T>(job, s, page, sight, w);
         add_page<T, width>(all, w, shared_address_of(values), warp * shape::columns);
         __syncthreads();
@@ -585,25 +644,25 @@ static __global__ void join_kernel(const __grid_constant__ vug_cuda_attention_jo
 
 /* ---- launching ---------------------------------------------------------------------------------- */
 
-template <typename T, int width>
+template <typename T, int width, int terms>
 static void launch_run(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    using shape = run_shape<width>;
+    using shape = run_shape<width, terms>;
     const int64_t most = shape::rows / (job->heads / job->cache.heads);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, most));
     config.blockDim = dim3(shape::threads);
     config.dynamicSmemBytes = shape::bytes;
     config.stream = stream;
-    (void)cudaFuncSetAttribute(run_kernel<T, width>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               shape::bytes);
-    (void)cudaLaunchKernelEx(&config, run_kernel<T, width>, *job);
+    (void)cudaFuncSetAttribute(run_kernel<T, width, terms>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, shape::bytes);
+    (void)cudaLaunchKernelEx(&config, run_kernel<T, width, terms>, *job);
 }
 
-template <typename T, int width>
+template <typename T, int width, int terms>
 static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job)
 {
-    using shape = token_shape<width>;
+    using shape = token_shape<width, terms>;
     const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + ROWS - 1) / ROWS;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
@@ -611,42 +670,43 @@ static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job
     config.blockDim = dim3(shape::threads);
     config.dynamicSmemBytes = shape::bytes;
     config.stream = stream;
-    (void)cudaFuncSetAttribute(token_kernel<T, width>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               shape::bytes);
-    (void)cudaLaunchKernelEx(&config, token_kernel<T, width>, *job);
+    (void)cudaFuncSetAttribute(token_kernel<T, width, terms>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, shape::bytes);
+    (void)cudaLaunchKernelEx(&config, token_kernel<T, width, terms>, *job);
     if (job->pages > 0)
         launch(stream, join_kernel, dim3((unsigned)job->tokens, (unsigned)job->heads),
                shape::threads, *job);
 }
 
-template <typename T, int width>
+template <typename T, int width, int terms>
 static void launch_width(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
 {
     if (run)
-        launch_run<T, width>(stream, job);
+        launch_run<T, width, terms>(stream, job);
     else
-        launch_tokens<T, width>(stream, job);
+        launch_tokens<T, width, terms>(stream, job);
 }
 
-template <typename T>
+template <typename T, int terms>
 static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
 {
     if (job->cache.width <= 64)
-        launch_width<T, 64>(stream, job, run);
+        launch_width<T, 64, terms>(stream, job, run);
     else if (job->cache.width <= 128)
-        launch_width<T, 128>(stream, job, run);
+        launch_width<T, 128, terms>(stream, job, run);
     else if (job->cache.width <= 256)
-        launch_width<T, 256>(stream, job, run);
+        launch_width<T, 256, terms>(stream, job, run);
     else
-        launch_width<T, 512>(stream, job, run);
+        launch_width<T, 512, terms>(stream, job, run);
 }
 
 void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job, bool run)
 {
     if (job->tokens == 0)
         return;
+    const bool two = job->terms > 1;
     if (job->cache.format == VUG_KV_F16)
-        choose_width<type_f16>(stream, job, run);
+        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job, run);
     else
-        choose_width<type_bf16>(stream, job, run);
+        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job, run);
 }

@@ -47,11 +47,11 @@ void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *jo
 
 enum {
     VUG_CUDA_PRODUCT_QUERIES = 16, /* of a product */
-    VUG_CUDA_RUN_HEADS = 64,       /* most query heads of a key/value head in a run of tokens */
+    VUG_CUDA_RUN_HEADS = 32,       /* most query heads of a key/value head in a run of tokens */
 };
 
 /* Attention on tensor cores for caches of 16 bits or Q8, without a mask. Queries and weights of
- * keys are rounded to F16 for a cache of F16, to BF16 otherwise. `run`: the tokens follow one
+ * keys are taken as job->terms terms, of F16 for a cache of F16, of BF16 otherwise. `run`: the tokens follow one
  * another in one sequence. Otherwise each is computed by itself: with `pages` > 0, at least the
  * pages that a token sees, its pages side by side through `partial`
  * [pages,tokens,heads,E + 2]. The results are the same. */

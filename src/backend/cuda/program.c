@@ -171,7 +171,10 @@ bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node)
 {
     /* The kernels need 200 KiB of shared memory in a block. */
     const bool fits = p->device->capability == 9 || p->device->capability == 10;
-    return fits && p->plan->activations == VUG_ACTIVATIONS_BF16 && p->plan->kv != VUG_KV_F32 &&
+    /* Keys and values of 16 bits are exact on tensor cores; those of Q8 are rounded to BF16. */
+    const bool exact = p->plan->kv == VUG_KV_F16 || p->plan->kv == VUG_KV_BF16;
+    const bool rounds = p->plan->kv == VUG_KV_Q8 && p->plan->activations == VUG_ACTIVATIONS_BF16;
+    return fits && (exact || rounds) && p->plan->activations != VUG_ACTIVATIONS_F32 &&
            !node->at.attn.mask;
 }
 

@@ -1,0 +1,182 @@
+/*
+ * Attention of the CUDA backend: on tensor cores it is within its rounding of the kernels in F32,
+ * and however a sequence is cut into steps, each token has the same bits. Without a GPU nothing is
+ * tested.
+ */
+#include "test.h"
+
+#include <math.h>
+
+#include "backend/cuda/cuda.h"
+#include "backend_help.h"
+#include "engine_help.h"
+
+enum { KV_HEADS = 2, MOST_TOKENS = 200 };
+
+typedef struct {
+    int64_t heads, width, window;
+    float softcap;
+    vug_kv_format kv;
+} attention_shape;
+
+/* An input [tokens,heads,width] of the graph. */
+static vug_val rows_input(help_graph *m, int index, int64_t heads, int64_t width)
+{
+    return help_append(m, (vug_node){ .op = VUG_OP_INPUT,
+                                      .shape = { 3, { VUG_DIM_T, heads, width } },
+                                      .at.input = { .which = VUG_INPUT_DATA, .index = index } });
+}
+
+static help_graph attention_graph(const attention_shape *shape, vug_activations activations)
+{
+    help_graph m = { .layer = -1 };
+    vug_err err = { 0 };
+    const vug_val q = rows_input(&m, 0, shape->heads, shape->width),
+                  k = rows_input(&m, 1, KV_HEADS, shape->width),
+                  v = rows_input(&m, 2, KV_HEADS, shape->width);
+    m.layer = 0;
+    const vug_val out =
+            help_append(&m, (vug_node){ .op = VUG_OP_ATTENTION,
+                                        .in = { q, k, v },
+                                        .at.attn = { .window = shape->window,
+                                                     .scale = 1 / sqrtf((float)shape->width),
+                                                     .softcap = shape->softcap } });
+    m.layer = -1;
+    help_ok(vug_graph_output(&m.graph, "out", out, &err), &err);
+    help_plan(&m, MOST_TOKENS);
+    m.plan.activations = activations;
+    m.plan.kv = shape->kv;
+    return m;
+}
+
+/* What attends to a sequence of MOST_TOKENS: queries, keys and values. */
+typedef struct {
+    float *q, *k, *v;
+} attention_rows;
+
+/* out [MOST_TOKENS,heads,width], in steps of `chunk` tokens. */
+static void attend(const attention_shape *shape, vug_activations activations,
+                   const attention_rows *rows, int64_t chunk, float *out)
+{
+    const vug_backend *b = &vug_backend_cuda;
+    const vug_limits limits = { MOST_TOKENS, MOST_TOKENS, 1 };
+    const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
+    help_graph m = attention_graph(shape, activations);
+    backend_setup s = { .b = b };
+    vug_err err = { 0 };
+    help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
+    help_ok(b->weights_create(s.device, NULL, 0, &s.weights, &err), &err);
+    help_ok(b->compile(s.weights, &m.graph, &m.plan, &limits, &s.program, &err), &err);
+    help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), &limits, 1, &err), &err);
+    help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
+    static const int32_t tokens[MOST_TOKENS];
+    for (int64_t t = 0; t < MOST_TOKENS; t += chunk) {
+        const int64_t n = MOST_TOKENS - t < chunk ? MOST_TOKENS - t : chunk;
+        const vug_span span = { vug_kv_fixed_table(&s.kv, 0), t, n };
+        const float *data[] = { rows->q + t * q_row, rows->k + t * k_row, rows->v + t * k_row };
+        const vug_step_in in = {
+            .kv = s.kv.kv, .span = &span, .n_spans = 1, .token = tokens, .data = data
+        };
+        const float *output;
+        help_ok(b->run(s.program, s.workspace, &in, &output, &err), &err);
+        memcpy(out + t * q_row, output, (size_t)(n * q_row) * sizeof(*out));
+    }
+    help_backend_teardown(&s);
+    help_graph_release(&m);
+}
+
+static float *random_rows(rng *r, size_t n, float by)
+{
+    float *x = vug_alloc(n, sizeof(*x));
+    assert_non_null(x);
+    rng_fill(r, x, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+    return x;
+}
+
+static double largest_difference(const float *a, const float *b, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(isfinite(a[i]) && isfinite(b[i]));
+        most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    }
+    return most;
+}
+
+/* The results in steps of several sizes have the same bits, and differ from the exact ones by at
+ * most `bound`. */
+static void check_rounding(const attention_shape *shape, vug_activations activations,
+                           const attention_rows *rows, const float *exact, double bound)
+{
+    static const int64_t chunk[] = { 1, 7, 70 };
+    const size_t n = (size_t)(MOST_TOKENS * shape->heads * shape->width);
+    float *whole = vug_alloc(n, sizeof(*whole)), *cut = vug_alloc(n, sizeof(*cut));
+    assert_true(whole && cut);
+    attend(shape, activations, rows, MOST_TOKENS, whole);
+    for (size_t i = 0; i < sizeof(chunk) / sizeof(chunk[0]); i++) {
+        attend(shape, activations, rows, chunk[i], cut);
+        check_bits(cut, whole, n, "attention in chunks");
+    }
+    const double difference = largest_difference(whole, exact, n);
+    if (difference > bound)
+        print_error("width %d, %s: differs by %g\n", (int)shape->width,
+                    vug_kv_format_name(shape->kv), difference);
+    assert_true(difference <= bound);
+    vug_free(whole);
+    vug_free(cut);
+}
+
+/* Scores are products of about 4 with keys of about 1, and values below 1: rounding to one term
+ * of F16 changes a result by less than 2^-7, of BF16 by less than 2^-4; two terms have 11 or 8
+ * more bits. */
+static void check_shape(attention_shape shape)
+{
+    rng r = { 11 };
+    const size_t q = (size_t)(MOST_TOKENS * shape.heads * shape.width),
+                 k = (size_t)(MOST_TOKENS * KV_HEADS * shape.width);
+    attention_rows rows = { random_rows(&r, q, 4), random_rows(&r, k, 1), random_rows(&r, k, 1) };
+    float *exact = vug_alloc(q, sizeof(*exact));
+    assert_non_null(exact);
+    for (vug_kv_format kv = VUG_KV_F16; kv < VUG_KV_COUNT; kv++) {
+        const double one = kv == VUG_KV_F16 ? 0x1p-7 : 0x1p-4;
+        const double two = kv == VUG_KV_F16 ? 0x1p-18 : kv == VUG_KV_BF16 ? 0x1p-12 : 0x1p-18;
+        shape.kv = kv;
+        attend(&shape, VUG_ACTIVATIONS_F32, &rows, MOST_TOKENS, exact);
+        check_rounding(&shape, VUG_ACTIVATIONS_BF16, &rows, exact, one);
+        check_rounding(&shape, VUG_ACTIVATIONS_Q8, &rows, exact, two);
+    }
+    vug_free(rows.q);
+    vug_free(rows.k);
+    vug_free(rows.v);
+    vug_free(exact);
+}
+
+static void test_attention_is_close_and_the_same_in_chunks(void **state)
+{
+    (void)state;
+    const vug_device_info info = vug_backend_cuda.describe(NULL);
+    if (!info.available) {
+        print_message("no GPU: %s\n", info.reason);
+        skip();
+    }
+    static const attention_shape shapes[] = {
+        { .heads = 4, .width = 64 },
+        { .heads = 6, .width = 44, .window = 70 },
+        { .heads = 2, .width = 128, .softcap = 30 },
+        { .heads = 8, .width = 256, .window = 64 },
+        { .heads = 4, .width = 256 },
+        { .heads = 8, .width = 512 },
+    };
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        check_shape(shapes[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attention_is_close_and_the_same_in_chunks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
