@@ -1,6 +1,6 @@
 /* The weights on the device: one block of memory, filled once. Weights of one row are stored in
- * F32, which is what norms and biases read, matrices of BF16 in tiles (weight_tiles.h); other
- * matrices keep the bytes of the checkpoint. */
+ * F32, which is what norms and biases read, matrices of BF16 and of BLOCK_TILE_FORMATS in tiles
+ * (weight_tiles.h, block_tiles.h); other matrices keep the bytes of the checkpoint. */
 #include "backend/cuda/internal.h"
 
 #include "quant/matrix.h"
@@ -21,13 +21,20 @@ static bool is_decoded(const vug_weight *w)
 
 static bool is_tiled(const vug_weight *w)
 {
-    return w->dtype == VUG_DTYPE_BF16 && !is_decoded(w);
+    return vug_cuda_unit_bytes(w->dtype) > 0 && !is_decoded(w);
+}
+
+/* A sixteenth of a row of tiles. */
+static int64_t tile_row_bytes(vug_dtype dtype, int64_t columns)
+{
+    return vug_cuda_padded(columns) / VUG_CUDA_TILE_PAD * vug_cuda_unit_bytes(dtype) /
+           VUG_CUDA_TILE;
 }
 
 int64_t vug_cuda_row_bytes(const vug_matrix *matrix)
 {
-    if (matrix->dtype == VUG_DTYPE_BF16)
-        return vug_cuda_padded(matrix->columns) * (int64_t)sizeof(uint16_t);
+    if (vug_cuda_unit_bytes(matrix->dtype) > 0)
+        return tile_row_bytes(matrix->dtype, matrix->columns);
     return vug_dtype_row(matrix->dtype, matrix->columns);
 }
 
@@ -36,8 +43,7 @@ static uint64_t data_bytes(const vug_weight *w)
 {
     const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : w->dtype;
     if (is_tiled(w))
-        return (uint64_t)vug_cuda_padded(w->rows) * (uint64_t)vug_cuda_padded(w->columns) *
-               sizeof(uint16_t);
+        return (uint64_t)vug_cuda_padded(w->rows) * (uint64_t)tile_row_bytes(dtype, w->columns);
     return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
 }
 
@@ -100,11 +106,11 @@ static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err
 
 enum { STAGING_BYTES = 64 << 20 };
 
-/* Copies a matrix of BF16 to the staging buffer, some rows at a time, and from there to tiles. */
+/* Copies a matrix to the staging buffer, some rows at a time, and from there to tiles. */
 static vug_status copy_tiles(const vug_cuda_weights *w, size_t i, uint8_t *staging, vug_err *err)
 {
     const vug_weight *from = &w->weight[i];
-    const uint64_t row = (uint64_t)from->columns * sizeof(uint16_t);
+    const uint64_t row = (uint64_t)vug_dtype_row(from->dtype, from->columns);
     const int64_t fit = (int64_t)(STAGING_BYTES / row) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
     uint8_t *to = w->block + (uintptr_t)w->matrix[i].data;
     w->matrix[i].data = to;
@@ -117,7 +123,11 @@ static vug_status copy_tiles(const vug_cuda_weights *w, size_t i, uint8_t *stagi
                                                (uint64_t)n * row, cudaMemcpyHostToDevice,
                                                w->device->stream),
                                "copying weights", err));
-        vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
+        if (from->dtype == VUG_DTYPE_BF16)
+            vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
+        else
+            vug_cuda_make_block_tiles(w->device->stream, from->dtype, staging, (int64_t)row, n,
+                                      from->columns, to);
         to += vug_cuda_padded(n) * vug_cuda_row_bytes(&w->matrix[i]);
     }
     return vug_cuda_check(cudaGetLastError(), "copying weights", err);

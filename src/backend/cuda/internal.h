@@ -39,8 +39,8 @@ bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at);
 typedef struct {
     vug_cuda_device *device;
     vug_weight *weight; /* [n] as they were given, for checks */
-    vug_matrix *matrix; /* [n] on the device; a weight of one row is stored in F32, other BF16
-                            weights in tiles (weight_tiles.h) */
+    vug_matrix *matrix; /* [n] on the device; a weight of one row is stored in F32, others in
+                            tiles if their format has these (weight_tiles.h) */
     size_t n;
     uint8_t *block; /* all of them */
     uint64_t bytes;

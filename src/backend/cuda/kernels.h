@@ -65,6 +65,10 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
                          uint8_t *tiles);
 
+/* Rows of a format of BLOCK_TILE_FORMATS, `row_bytes` each, in tiles of codes (block_tiles.h). */
+void vug_cuda_make_block_tiles(cudaStream_t stream, vug_dtype dtype, const uint8_t *from,
+                               int64_t row_bytes, int64_t rows, int64_t columns, uint8_t *tiles);
+
 /* The terms of x [rows,columns], as mma.m16n8k16 takes its second operand: rows of terms, of which
  * row r of x has `terms` neighbouring ones; for each 8 of them, and each 16 columns of those, 8
  * bytes for each lane. Missing rows and columns are zero. */
@@ -94,6 +98,7 @@ typedef struct {
         int64_t out;
     } part[VUG_CUDA_MAX_PARTS];
     int parts;
+    vug_dtype format;  /* of all matrices: BF16, or one of BLOCK_TILE_FORMATS */
     vug_op activation; /* VUG_OP_GEGLU or VUG_OP_SWIGLU of two parts, stored in part[0].y; or
                           VUG_OP_LINEAR */
     int64_t rows, columns;

@@ -122,22 +122,58 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
 }
 
+/* Expands matrices in codes to tiles of BF16 in `memory`, as many rows at a time as it has room
+ * for, and multiplies; `rows` are the rows of x. */
+static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few,
+                            const vug_cuda_prefill_job *rows, uint8_t *memory)
+{
+    const vug_cuda_device *device = s->program->device;
+    const int64_t row = vug_cuda_expanded_row(few->columns, 1);
+    const int64_t most = vug_cuda_expanded_rows(few->columns, few->terms);
+    int64_t used = 0;
+    vug_cuda_prefill_job job = *rows;
+    for (int i = 0; i < few->parts; i++) {
+        for (int64_t first = 0, n; first < few->part[i].out; first += n) {
+            const int64_t left = few->part[i].out - first;
+            n = left < most - used ? left : most - used;
+            uint8_t *at = memory + used * row * few->terms;
+            const vug_cuda_expand_job expand = {
+                .tiles = few->part[i].tiles + first / VUG_CUDA_TILE *
+                                                      vug_cuda_padded(few->columns) /
+                                                      VUG_CUDA_TILE_PAD *
+                                                      vug_cuda_unit_bytes(few->format),
+                .rows = n,
+                .columns = few->columns,
+                .first = at,
+                .rest = few->terms > 1 ? at + vug_cuda_padded(n) * row : NULL,
+            };
+            vug_cuda_expand_tiles(stream_of(s), few->format, &expand);
+            job.part[job.parts].tiles = expand.first;
+            job.part[job.parts].rest = expand.rest;
+            job.part[job.parts].y = few->part[i].y + first;
+            job.part[job.parts].out = n;
+            job.part[job.parts++].stride = few->part[i].out;
+            used += vug_cuda_padded(n);
+            if (used < most && (n < left || i + 1 < few->parts))
+                continue;
+            vug_cuda_prefill_linear(stream_of(s), &job, device->capability == 9,
+                                    device->processors);
+            job.parts = 0;
+            used = 0;
+        }
+    }
+}
+
 /* Products of many rows, without an activation. */
 static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
                              const vug_cuda_tile_job *few)
 {
     const vug_graph *g = s->program->graph;
     const vug_cuda_device *device = s->program->device;
-    vug_cuda_prefill_job job = { .parts = few->parts,
-                                 .rows = few->rows,
+    vug_cuda_prefill_job job = { .rows = few->rows,
                                  .columns = few->columns,
                                  .terms = few->terms,
                                  .blocks = s->ws->scratch };
-    for (int i = 0; i < few->parts; i++) {
-        job.part[i].tiles = few->part[i].tiles;
-        job.part[i].y = few->part[i].y;
-        job.part[i].out = few->part[i].out;
-    }
     vug_cuda_blocks_job x = {
         .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
     };
@@ -149,6 +185,18 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
         x.x = input_at(s, g->node[product->linear[0]].in[0]);
     }
     vug_cuda_store_blocks(stream_of(s), &x);
+    if (few->format != VUG_DTYPE_BF16) {
+        launch_expanded(s, few, &job,
+                        s->ws->scratch +
+                                vug_cuda_blocks_bytes(few->rows, few->columns, few->terms));
+        return;
+    }
+    for (job.parts = 0; job.parts < few->parts; job.parts++) {
+        job.part[job.parts].tiles = few->part[job.parts].tiles;
+        job.part[job.parts].y = few->part[job.parts].y;
+        job.part[job.parts].out = few->part[job.parts].out;
+        job.part[job.parts].stride = few->part[job.parts].out;
+    }
     vug_cuda_prefill_linear(stream_of(s), &job, device->capability == 9, device->processors);
 }
 
@@ -157,6 +205,7 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
     const vug_graph *g = s->program->graph;
     const vug_node *x = node_at(s, g->node[product->linear[0]].in[0]);
     vug_cuda_tile_job job = { .parts = product->n,
+                              .format = matrix_at(s, g->node[product->linear[0]].in[1])->dtype,
                               .activation = VUG_OP_LINEAR,
                               .rows = rows_of(s, x),
                               .columns = last_dim(x),

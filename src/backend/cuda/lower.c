@@ -26,24 +26,29 @@ static void count_readers(const vug_graph *g, value_readers *readers)
 
 /* ---- groups of products ------------------------------------------------------------------ */
 
-static bool is_tile_product(const vug_cuda_program *p, uint32_t id)
+static const vug_matrix *matrix_of_product(const vug_cuda_program *p, uint32_t id)
 {
-    const vug_node *node = &p->graph->node[id];
-    if (node->op != VUG_OP_LINEAR || p->plan->activations == VUG_ACTIVATIONS_F32)
-        return false;
-    const int64_t slot = vug_graph_at(p->graph, node->in[1])->at.param.slot;
-    const vug_matrix *w = &p->weights->matrix[slot];
-    return w->dtype == VUG_DTYPE_BF16 && !w->scales.scale;
+    const vug_val w = p->graph->node[id].in[1];
+    return &p->weights->matrix[vug_graph_at(p->graph, w)->at.param.slot];
 }
 
-/* Products of the same rows that follow one another. */
+static bool is_tile_product(const vug_cuda_program *p, uint32_t id)
+{
+    if (p->graph->node[id].op != VUG_OP_LINEAR || p->plan->activations == VUG_ACTIVATIONS_F32)
+        return false;
+    const vug_matrix *w = matrix_of_product(p, id);
+    return vug_cuda_unit_bytes(w->dtype) > 0 && !w->scales.scale;
+}
+
+/* Products of the same rows with matrices of one format that follow one another. */
 static void find_parts(const vug_cuda_program *p, vug_cuda_product *product)
 {
     const vug_graph *g = p->graph;
     const uint32_t first = product->linear[0];
     for (uint32_t i = first + 1; i < g->n && i - first < WINDOW; i++) {
         if (product->n < VUG_CUDA_MAX_PARTS && is_tile_product(p, i) && p->product_of[i] < 0 &&
-            g->node[i].in[0].id == g->node[first].in[0].id)
+            g->node[i].in[0].id == g->node[first].in[0].id &&
+            matrix_of_product(p, i)->dtype == matrix_of_product(p, first)->dtype)
             product->linear[product->n++] = i;
     }
 }

@@ -6,7 +6,9 @@
  * launches on a stream and returns, and a row of a result depends on its own inputs alone.
  */
 
+#include "backend/cuda/activation_blocks.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/weight_tiles.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,12 +28,14 @@ void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job);
 
 enum { VUG_CUDA_FEW_ROWS = 32 }; /* up to here, tile_linear.cu is faster */
 
-/* Products of the same rows with up to three matrices in tiles, in the order of weight_tiles.h. */
+/* Products of the same rows with up to three matrices in tiles of BF16, in the order of
+ * weight_tiles.h. */
 typedef struct {
     struct {
         const uint8_t *tiles; /* [out,columns] */
-        float *y;             /* [rows,out] */
-        int64_t out;
+        const uint8_t *rest;  /* the second terms; NULL: there are none */
+        float *y;             /* [rows,stride], of which this product gives `out` */
+        int64_t out, stride;
     } part[VUG_CUDA_MAX_PARTS];
     int parts;
     int64_t rows, columns;
@@ -42,6 +46,29 @@ typedef struct {
 /* `hopper`: the device has compute capability 9.0; `processors`: its multiprocessors. */
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
                              int processors);
+
+/* ---- block_tiles.cu ----------------------------------------------------------------------- */
+
+/* Tiles of BF16 of rows of a matrix in tiles of codes. */
+typedef struct {
+    const uint8_t *tiles; /* [rows,columns] */
+    int64_t rows, columns;
+    uint8_t *first, *rest; /* the terms of the weights; rest NULL: not stored */
+} vug_cuda_expand_job;
+void vug_cuda_expand_tiles(cudaStream_t stream, vug_dtype dtype, const vug_cuda_expand_job *job);
+
+/* Bytes of a row of tiles of BF16, with as many terms as x has. */
+static inline int64_t vug_cuda_expanded_row(int64_t columns, int terms)
+{
+    return vug_cuda_padded(columns) * (int64_t)sizeof(uint16_t) * terms;
+}
+
+/* Rows of a matrix that are expanded together: a multiple of 64. */
+static inline int64_t vug_cuda_expanded_rows(int64_t columns, int terms)
+{
+    const int64_t most = (256 << 20) / vug_cuda_expanded_row(columns, terms) / VUG_CUDA_TILE_PAD;
+    return (most > 0 ? most : 1) * VUG_CUDA_TILE_PAD;
+}
 
 /* ---- mma_attention.cu ------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 #include "backend/cuda/hopper.h"
 #include "backend/cuda/prefill.h"
 #include "backend/cuda/row_math.h"
+#include "backend/cuda/weight_numbers.h"
 
 enum {
     TILE = VUG_CUDA_TILE,
@@ -22,12 +23,6 @@ enum {
 /* ---- activations ------------------------------------------------------------------------ */
 
 enum { CHUNK = 8, STORE_THREADS = 256 };
-
-static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
-{
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return *(const uint32_t *)&pair;
-}
 
 /* Eight elements of a row; zeros past its end. */
 static __device__ __forceinline__ void read_chunk(const float *row, int64_t first, int64_t columns,
@@ -80,9 +75,9 @@ void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
 
 /* A unit of work: rows of a weight for a tile of tokens. */
 struct product_unit {
-    const uint8_t *tiles;
+    const uint8_t *tiles, *rest;
     float *y;
-    int64_t out, row, token; /* the first ones */
+    int64_t out, stride, row, token; /* row and token: the first ones */
 };
 
 /* Unit `i`, where a unit has `rows` rows of a weight; neighbours share them. */
@@ -96,7 +91,9 @@ static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_
         row -= (job.part[p].out + rows - 1) / rows * rows;
         p++;
     }
-    return { job.part[p].tiles, job.part[p].y, job.part[p].out, row, i % tiles * tokens };
+    return { job.part[p].tiles, job.part[p].rest,   job.part[p].y,
+             job.part[p].out,   job.part[p].stride, row,
+             i % tiles * tokens };
 }
 
 static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_prefill_job &job,
@@ -108,12 +105,17 @@ static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_pr
     return n * ((job.rows + tokens - 1) / tokens);
 }
 
-/* The strip of 16 rows from `row` on; of the last rows where these do not exist. */
-static __device__ __forceinline__ const uint8_t *strip_at(const product_unit &u, int64_t row,
-                                                          int64_t blocks)
+/* A product is a sum of up to three passes over the columns: of the terms of x with the weights'
+ * first terms, and of x's first terms with the weights' second ones. */
+enum { REST_PASS = 2 };
+
+/* The strip of 16 rows from `row` on, as a pass reads it; of the last rows where these do not
+ * exist. */
+static __device__ __forceinline__ const uint8_t *strip_at(const product_unit &u, int pass,
+                                                          int64_t row, int64_t blocks)
 {
     const int64_t last = (u.out - 1) / TILE;
-    return u.tiles + min(row / TILE, last) * blocks * STRIP_BYTES;
+    return (pass == REST_PASS ? u.rest : u.tiles) + min(row / TILE, last) * blocks * STRIP_BYTES;
 }
 
 static __device__ __forceinline__ int64_t count_blocks(const vug_cuda_prefill_job &job)
@@ -129,16 +131,23 @@ static __device__ __forceinline__ int64_t slice_blocks(const vug_cuda_prefill_jo
            VUG_CUDA_TILE_PAD;
 }
 
-/* Where x's rows from `row` on lie in block 0; block b lies b * block_bytes(job) on. */
-static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job,
-                                                         int64_t row)
-{
-    return job.blocks + row * VUG_CUDA_BLOCK_ROW_BYTES;
-}
-
 static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job &job)
 {
     return vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
+/* Where x's rows from `row` on, as a pass reads them, lie in block 0; block b lies b *
+ * block_bytes(job) on. */
+static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job, int pass,
+                                                         int64_t row)
+{
+    return job.blocks + pass % REST_PASS * count_blocks(job) * block_bytes(job) +
+           row * VUG_CUDA_BLOCK_ROW_BYTES;
+}
+
+static __host__ __device__ __forceinline__ int count_passes(const vug_cuda_prefill_job &job)
+{
+    return job.terms > 1 && job.part[0].rest ? 3 : job.terms;
 }
 
 /* Adds a slice's sums to those so far; `sum` becomes zero. */
@@ -161,7 +170,7 @@ static __device__ __forceinline__ void store_sums(const vug_cuda_prefill_job &jo
     constexpr int together = 8; /* values that are read before some are stored */
     const int lane = threadIdx.x % WARP;
     const int64_t first = u.token + lane % 4 * 2, output = row + lane / 4;
-    float *y = u.y + first * u.out + output;
+    float *y = u.y + first * u.stride + output;
     const int tokens = (int)min(job.rows - first, (int64_t)n * 2);
     const int outputs = (int)min(u.out - output, (int64_t)TILE);
 #pragma unroll
@@ -171,13 +180,13 @@ static __device__ __forceinline__ void store_sums(const vug_cuda_prefill_job &jo
         for (int i = from; adds && i < from + together; i++) {
             const int token = i / 4 * 8 + i % 2, o = i / 2 % 2 * 8;
             if (token < tokens && o < outputs)
-                so_far[i - from] = y[token * u.out + o];
+                so_far[i - from] = y[token * u.stride + o];
         }
 #pragma unroll
         for (int i = from; i < from + together; i++) {
             const int token = i / 4 * 8 + i % 2, o = i / 2 % 2 * 8;
             if (token < tokens && o < outputs)
-                y[token * u.out + o] = adds ? so_far[i - from] + all[i] : all[i];
+                y[token * u.stride + o] = adds ? so_far[i - from] + all[i] : all[i];
         }
     }
 }
@@ -225,7 +234,7 @@ struct ring_memory {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* One thread of each of the first four warps fills the ring; the first one also copies tokens, of
  * which each block of the cluster copies half to both. */
-template <int tokens, int terms>
+template <int tokens, int passes>
 static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                  int rank)
 {
@@ -237,11 +246,17 @@ static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_mem
     ring_place at = { 0, 1 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
-        const uint8_t *x = rows_at(job, u.token) + rank * half;
-        const uint8_t *w[WARP_STRIPS];
-        for (int64_t b = 0; b < blocks * terms; b++) {
-            for (int s = 0; (b == 0 || (terms > 1 && b == blocks)) && s < WARP_STRIPS; s++)
-                w[s] = strip_at(u, u.row + rank * BLOCK_ROWS + (strip + s) * TILE, blocks);
+        const uint8_t *x = NULL, *w[WARP_STRIPS];
+        for (int64_t b = 0, left = 0, pass = 0; b < blocks * passes; b++, left--) {
+            if (left == 0) {
+                x = rows_at(job, (int)pass, u.token) + rank * half;
+#pragma unroll
+                for (int s = 0; s < WARP_STRIPS; s++)
+                    w[s] = strip_at(u, (int)pass, u.row + rank * BLOCK_ROWS + (strip + s) * TILE,
+                                    blocks);
+                left = blocks;
+                pass++;
+            }
             const uint32_t to = memory.data + at.stage * ring::stage_bytes;
             const uint32_t full = memory.full + at.stage * 8;
             barrier_wait(memory.empty + at.stage * 8, at.parity);
@@ -277,7 +292,7 @@ static __device__ __forceinline__ void multiply_stage(const uint8_t *strip, uint
     wgmma_finish();
 }
 
-template <int tokens, int terms>
+template <int tokens, int passes>
 static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                   const uint8_t *data, int rank)
 {
@@ -288,7 +303,7 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
         float sum[tokens / 2] = { 0 }, all[tokens / 2];
-        for (int slice = 0; slice < SLICES * terms; slice++) {
+        for (int slice = 0; slice < SLICES * passes; slice++) {
             for (int64_t n = slice_blocks(job, slice % SLICES); n > 0; n--) {
                 barrier_wait(memory.full + at.stage * 8, at.parity);
                 multiply_stage<tokens>(
@@ -299,15 +314,15 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
                 ring_next<ring::stages>(at);
             }
             add_slice(all, sum, slice % SLICES == 0);
-            if (terms > 1 && slice == SLICES - 1)
-                store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, false, all);
+            if (passes > 1 && slice % SLICES == SLICES - 1 && slice < SLICES * (passes - 1))
+                store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, slice >= SLICES, all);
         }
-        store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, terms > 1, all);
+        store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, passes > 1, all);
     }
 }
 #endif
 
-template <int tokens, int terms>
+template <int tokens, int passes>
 static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         wgmma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
@@ -331,10 +346,10 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     if (threadIdx.x < GROUP_THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
         if (threadIdx.x % WARP == 0)
-            fill_ring<tokens, terms>(job, memory, rank);
+            fill_ring<tokens, passes>(job, memory, rank);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-        drain_ring<tokens, terms>(job, memory, data, rank);
+        drain_ring<tokens, passes>(job, memory, data, rank);
     }
     /* A block may not end while the other one still writes to its barriers. */
     cluster_sync();
@@ -344,7 +359,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
 #endif
 }
 
-template <int tokens, int terms>
+template <int tokens, int passes>
 static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int64_t units = count_units(*job, CLUSTER * BLOCK_ROWS, tokens);
@@ -360,9 +375,9 @@ static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
-    (void)cudaFuncSetAttribute(wgmma_kernel<tokens, terms>,
+    (void)cudaFuncSetAttribute(wgmma_kernel<tokens, passes>,
                                cudaFuncAttributeMaxDynamicSharedMemorySize, ring_of<tokens>::bytes);
-    (void)cudaLaunchKernelEx(&config, wgmma_kernel<tokens, terms>, *job);
+    (void)cudaLaunchKernelEx(&config, wgmma_kernel<tokens, passes>, *job);
 }
 
 /* The time of a tile is about its tokens and a constant; tiles run in waves. */
@@ -374,18 +389,26 @@ static int64_t wave_cost(const vug_cuda_prefill_job *job, int tokens, int proces
     return (units + clusters - 1) / clusters * (tokens + CONSTANT);
 }
 
-/* Two terms leave no registers for 192 tokens. */
+template <int tokens>
+static void choose_passes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
+{
+    const int passes = count_passes(*job);
+    (passes == 1   ? launch_wgmma<tokens, 1>
+     : passes == 2 ? launch_wgmma<tokens, 2>
+                   : launch_wgmma<tokens, 3>)(stream, job, processors);
+}
+
+/* Several passes leave no registers for 192 tokens. */
 static void choose_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int64_t of_64 = wave_cost(job, 64, processors), of_128 = wave_cost(job, 128, processors),
                   of_192 = wave_cost(job, 192, processors);
-    const bool two = job->terms > 1;
-    if (!two && of_192 <= of_128 && of_192 <= of_64)
+    if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
         launch_wgmma<192, 1>(stream, job, processors);
     else if (of_128 <= of_64)
-        (two ? launch_wgmma<128, 2> : launch_wgmma<128, 1>)(stream, job, processors);
+        choose_passes<128>(stream, job, processors);
     else
-        (two ? launch_wgmma<64, 2> : launch_wgmma<64, 1>)(stream, job, processors);
+        choose_passes<64>(stream, job, processors);
 }
 
 /* ---- mma ------------------------------------------------------------------------------------ */
@@ -456,24 +479,24 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
     const product_unit u = find_unit(job, blockIdx.x, MMA_ROWS, MMA_TOKENS);
     const int64_t blocks = count_blocks(job), step = block_bytes(job);
     const int64_t row = u.row + threadIdx.x / WARP * TILE;
-    const uint8_t *strip = strip_at(u, row, blocks), *x = rows_at(job, u.token);
+    const int64_t all_blocks = blocks * count_passes(job);
     float sum[MMA_SUMS] = { 0 }, all[MMA_SUMS];
-    for (int64_t b = 0; b < MMA_STAGES - 1; b++) {
-        if (b < blocks * job.terms)
-            copy_rows(shared_address(ring[b]), x + b * step);
+    const auto copy = [&](int64_t b) {
+        if (b < all_blocks)
+            copy_rows(shared_address(ring[b % MMA_STAGES]),
+                      rows_at(job, (int)(b / blocks), u.token) + b % blocks * step);
         commit_copies();
-    }
+    };
+    for (int64_t b = 0; b < MMA_STAGES - 1; b++)
+        copy(b);
     int64_t b = 0;
-    for (int slice = 0; slice < SLICES * job.terms; slice++) {
+    for (int slice = 0; slice < SLICES * count_passes(job); slice++) {
         for (int64_t n = slice_blocks(job, slice % SLICES); n > 0; n--, b++) {
-            const int64_t ahead = b + MMA_STAGES - 1;
             asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
             __syncthreads();
-            if (ahead < blocks * job.terms)
-                copy_rows(shared_address(ring[ahead % MMA_STAGES]), x + ahead * step);
-            commit_copies();
-            multiply_rows(strip + b % blocks * STRIP_BYTES, shared_address(ring[b % MMA_STAGES]),
-                          sum);
+            copy(b + MMA_STAGES - 1);
+            multiply_rows(strip_at(u, slice / SLICES, row, blocks) + b % blocks * STRIP_BYTES,
+                          shared_address(ring[b % MMA_STAGES]), sum);
         }
         add_slice(all, sum, slice % SLICES == 0);
         if ((slice + 1) % SLICES == 0)

@@ -183,15 +183,27 @@ int vug_cuda_terms(const vug_cuda_program *p)
     return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
 }
 
-/* Of the rows that a product reads, rounded for the tensor cores. */
-static uint64_t terms_bytes(const vug_cuda_program *p, const vug_node *node)
+/* Of the rows that a product reads, rounded for the tensor cores, and of its weights, if they are
+ * expanded for many rows. */
+static uint64_t product_bytes(const vug_cuda_program *p, const vug_cuda_product *product)
 {
+    const vug_node *node = &p->graph->node[product->linear[0]];
     const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
+    const int terms = vug_cuda_terms(p);
     const int64_t columns = x->dim[x->rank - 1];
     const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns;
     const int64_t few = rows < VUG_CUDA_FEW_ROWS ? rows : VUG_CUDA_FEW_ROWS;
-    const uint64_t packed = vug_cuda_packed_bytes(few, columns, vug_cuda_terms(p));
-    const uint64_t blocks = (uint64_t)vug_cuda_blocks_bytes(rows, columns, vug_cuda_terms(p));
+    const uint64_t packed = vug_cuda_packed_bytes(few, columns, terms);
+    uint64_t blocks = (uint64_t)vug_cuda_blocks_bytes(rows, columns, terms);
+    int64_t out = 0;
+    for (int i = 0; i < product->n; i++) {
+        const vug_shape *y = &p->graph->node[product->linear[i]].shape;
+        out += vug_cuda_padded(y->dim[y->rank - 1]);
+    }
+    if (rows > VUG_CUDA_FEW_ROWS && matrix_of(p, node->in[1])->dtype != VUG_DTYPE_BF16) {
+        const int64_t most = vug_cuda_expanded_rows(columns, terms);
+        blocks += (uint64_t)((out < most ? out : most) * vug_cuda_expanded_row(columns, terms));
+    }
     return packed > blocks ? packed : blocks;
 }
 
@@ -203,8 +215,6 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
         return (uint64_t)(pages * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
                sizeof(float);
     }
-    if (node->op == VUG_OP_LINEAR)
-        return terms_bytes(p, node);
     if (node->op != VUG_OP_EXPERTS)
         return 0;
     const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
@@ -221,6 +231,10 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
     uint64_t end = 0, at;
     for (uint32_t i = 1; i < g->n; i++) {
         const uint64_t bytes = scratch_of(p, &g->node[i]);
+        p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
+    }
+    for (int32_t i = 0; i < p->n_products; i++) {
+        const uint64_t bytes = product_bytes(p, &p->product[i]);
         p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {

@@ -6,10 +6,8 @@
  * across tiles, so that memory never waits for sums. A single row of x is computed by every block
  * for itself, while its first weights are on their way.
  */
-#include <cuda_bf16.h>
-
+#include "backend/cuda/block_tiles.h"
 #include "backend/cuda/row_math.h"
-#include "backend/cuda/weight_tiles.h"
 
 enum {
     TILE = VUG_CUDA_TILE,
@@ -18,6 +16,7 @@ enum {
     UNIT = VUG_CUDA_TILE_PAD / TILE, /* tiles that are loaded together */
     TERMS = 8,                       /* rows of terms in the second operand */
     MAX_GROUPS = 4,                  /* of TERMS rows, in the largest kernel */
+    BLOCK_UNITS = 3,                 /* that are loaded ahead, of matrices in codes */
     MAX_SINGLE_ROW = 24576,          /* columns of a single row that fit into shared memory */
     MAX_NORMED_ROW = 10240,          /* with the operands of norms and sums */
     PLAIN_SHARED_BYTES = 40 << 10,   /* what a kernel may use without asking for more */
@@ -198,15 +197,6 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ uint4 load_weights(const uint4 *p)
-{
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
-    return v;
-}
-
 static __device__ __forceinline__ void multiply_add(float (&c)[4], const uint4 &a, const uint2 &b)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -241,49 +231,50 @@ static __device__ __forceinline__ bool find_tile(const vug_cuda_tile_job &job, i
 }
 
 /* The first weights of a warp's slice in tile `step` of the block; NULL: there is none. */
-static __device__ __forceinline__ const uint4 *slice_at(const vug_cuda_tile_job &job, int step,
-                                                        int64_t row_tiles, int first_unit)
+static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_job &job, int step,
+                                                          int64_t row_units, int first_unit,
+                                                          int unit_bytes)
 {
     tile_place at;
     if (!find_tile(job, step, at))
         return NULL;
-    return (const uint4 *)job.part[at.part].tiles +
-           (at.tile * row_tiles + first_unit * UNIT) * WARP + threadIdx.x % WARP;
+    return job.part[at.part].tiles + (at.tile * row_units + first_unit) * unit_bytes;
 }
 
-static __device__ __forceinline__ void load_unit(uint4 (&w)[UNIT], const uint4 *from, int unit)
-{
-    for (int i = 0; i < UNIT; i++)
-        w[i] = load_weights(from + (unit * UNIT + i) * WARP);
-}
-
-/* Adds the products of 64 columns to the sums of `groups` groups of rows. */
-template <int groups, bool single>
+/* Adds the products of 64 columns to the sums of `groups` groups of rows; those with the weights'
+ * second terms to `rest`. */
+template <typename W, bool rests, int groups, bool single>
 static __device__ __forceinline__ void multiply_unit(float (&sum)[groups][4],
-                                                     const uint4 (&w)[UNIT], const uint2 *x,
-                                                     int64_t steps, int unit)
+                                                     float (&rest)[groups][4], const W &w,
+                                                     const uint2 *x, int64_t steps, int unit)
 {
     const int lane = threadIdx.x % WARP;
     for (int i = 0; i < UNIT; i++) {
+        uint4 first, second;
+        w.template operands<rests>(i, first, second);
         for (int g = 0; g < groups; g++) {
             uint2 b = make_uint2(0, 0);
             if (!single)
                 b = x[(g * steps + unit * UNIT + i) * WARP + lane];
             else if (lane < ROW_LANES)
                 b = x[(unit * UNIT + i) * ROW_LANES + lane];
-            multiply_add(sum[g], w[i], b);
+            multiply_add(sum[g], first, b);
+            if (rests)
+                multiply_add(rest[g], second, b);
         }
     }
 }
 
-/* `n` rows of terms of this tile and of the one before, which may still be read. */
-template <int n> struct slice_sums {
-    float y[2][SLICES][n][TILE];
+/* `n` rows of terms of this tile and of the one before, which may still be read; after them, with
+ * the weights' second terms, the rows of x, of which each has two terms. */
+template <int n, bool rests> struct slice_sums {
+    float y[2][SLICES][n + (rests ? n / 2 : 0)][TILE];
 };
 
-template <int n, int groups>
-static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step,
-                                                   const float (&sum)[groups][4])
+template <int n, bool rests, int groups>
+static __device__ __forceinline__ void store_slice(slice_sums<n, rests> &sums, int step,
+                                                   const float (&sum)[groups][4],
+                                                   const float (&rest)[groups][4])
 {
     const int lane = threadIdx.x % WARP, output = lane / 4, row = lane % 4 * 2;
     float(*to)[TILE] = sums.y[step % 2][threadIdx.x / WARP];
@@ -291,13 +282,15 @@ static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step
         for (int i = 0; i < 4; i++) {
             if (g * TERMS + row + i % 2 < n)
                 to[g * TERMS + row + i % 2][output + i / 2 * 8] = sum[g][i];
+            if (rests && i % 2 == 0 && g * TERMS + row < n)
+                to[n + (g * TERMS + row) / 2][output + i / 2 * 8] = rest[g][i];
         }
     }
 }
 
-template <int n>
-static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step, int row,
-                                                   int e)
+template <int n, bool rests>
+static __device__ __forceinline__ float sum_slices(const slice_sums<n, rests> &sums, int step,
+                                                   int row, int e)
 {
     float y = sums.y[step % 2][0][row][e];
     for (int s = 1; s < SLICES; s++)
@@ -307,9 +300,10 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, in
 
 /* Adds the slices of a tile and the terms, and stores the sums, or applies the activation first.
  * `gate` is what the thread keeps of the first part's tile. */
-template <int n, int kept>
+template <int n, bool rests, int kept>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
-                                                  const slice_sums<n> &sums, float (&gate)[kept])
+                                                  const slice_sums<n, rests> &sums,
+                                                  float (&gate)[kept])
 {
     const bool pairs = job.activation != VUG_OP_LINEAR;
     const int rows = n / job.terms > 0 ? n / job.terms : 1;
@@ -323,6 +317,8 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
         float y = sum_slices(sums, step, term, e);
         if (job.terms > 1)
             y += sum_slices(sums, step, term + 1, e);
+        if (rests)
+            y += sum_slices(sums, step, n + i / TILE, e);
         if (pairs && at.part == 0) {
             gate[k] = y;
             continue;
@@ -342,51 +338,53 @@ static constexpr int blocks_of(int units)
 }
 
 /* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
- * together. */
-template <int units, int groups, bool single>
+ * together. W: a lane's part of a unit; `rests`: the weights' second terms count. */
+template <typename W, bool rests, int units, int groups, bool single>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
         tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
     constexpr int rows = single ? 2 : groups * TERMS;
     constexpr int kept = (rows * TILE + SLICE_THREADS - 1) / SLICE_THREADS;
     extern __shared__ uint4 row_memory[];
-    __shared__ slice_sums<rows> sums;
+    __shared__ slice_sums<rows, rests> sums;
     const int64_t padded = vug_cuda_padded(job.columns), steps = padded / TILE;
+    const int64_t row_units = padded / VUG_CUDA_TILE_PAD;
     const int slice = threadIdx.x / WARP;
     const int first = (int)(vug_cuda_slice_begin(padded, slice) / VUG_CUDA_TILE_PAD);
     const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
     const uint2 *x = single ? (const uint2 *)row_memory
                             : (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
-    const uint4 *from = slice_at(job, 0, steps, first);
-    uint4 w[units][UNIT];
+    const uint8_t *from = slice_at(job, 0, row_units, first, W::bytes);
+    W w[units];
     float gate[kept];
     start_next();
 #pragma unroll
     for (int j = 0; j < units; j++) {
         if (j < n)
-            load_unit(w[j], from, j);
+            w[j].load(from + j * W::bytes);
     }
     wait_for_previous();
     if (single)
         compute_row(job.row, (int)job.columns, job.terms,
                     fetch_row(job.row, (int)job.columns, row_memory));
     for (int step = 0; from; step++) {
-        const uint4 *next = slice_at(job, step + 1, steps, first);
-        float sum[groups][4] = {};
+        const uint8_t *next = slice_at(job, step + 1, row_units, first, W::bytes);
+        float sum[groups][4] = {}, rest[groups][4] = {};
         for (int u = 0; u < n; u += units) {
 #pragma unroll
             for (int j = 0; j < units; j++) {
                 if (u + j < n)
-                    multiply_unit<groups, single>(sum, w[j], x, steps, first + u + j);
+                    multiply_unit<W, rests, groups, single>(sum, rest, w[j], x, steps,
+                                                            first + u + j);
                 if (u + units + j < n)
-                    load_unit(w[j], from, u + units + j);
+                    w[j].load(from + (u + units + j) * W::bytes);
                 else if (u + units >= n && j < n && next)
-                    load_unit(w[j], next, j);
+                    w[j].load(next + j * W::bytes);
             }
         }
-        store_slice<rows>(sums, step, sum);
+        store_slice<rows, rests>(sums, step, sum, rest);
         __syncthreads();
-        add_slices<rows>(job, step, sums, gate);
+        add_slices<rows, rests>(job, step, sums, gate);
         from = next;
     }
 }
@@ -402,7 +400,7 @@ static int64_t tiles_of_job(const vug_cuda_tile_job *job)
     return tiles;
 }
 
-template <int units, int groups, bool single>
+template <typename W, bool rests, int units, int groups, bool single>
 static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t most = job->processors * blocks_of(units), tiles = tiles_of_job(job);
@@ -419,21 +417,21 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     if (single)
         config.dynamicSmemBytes = (size_t)row_bytes(job->row, job->columns);
     if (config.dynamicSmemBytes > PLAIN_SHARED_BYTES)
-        (void)cudaFuncSetAttribute(tile_kernel<units, groups, single>,
+        (void)cudaFuncSetAttribute(tile_kernel<W, rests, units, groups, single>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    (int)config.dynamicSmemBytes);
-    (void)cudaLaunchKernelEx(&config, tile_kernel<units, groups, single>, *job);
+    (void)cudaLaunchKernelEx(&config, tile_kernel<W, rests, units, groups, single>, *job);
 }
 
 template <int groups, bool single>
 static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (groups == 1 && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
-        launch_tiles<3, 1, single>(stream, job);
+        launch_tiles<plain_unit, false, 3, 1, single>(stream, job);
     else if (single && tiles_of_job(job) <= job->processors)
-        launch_tiles<8, 1, single>(stream, job);
+        launch_tiles<plain_unit, false, 8, 1, single>(stream, job);
     else
-        launch_tiles<5, groups, single>(stream, job);
+        launch_tiles<plain_unit, false, 5, groups, single>(stream, job);
 }
 
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
@@ -441,7 +439,7 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed)
     return columns <= (normed ? MAX_NORMED_ROW : MAX_SINGLE_ROW);
 }
 
-void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t rows = job->rows * job->terms;
     if (!job->packed)
@@ -452,4 +450,31 @@ void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
         choose_units<2, false>(stream, job);
     else
         choose_units<MAX_GROUPS, false>(stream, job);
+}
+
+/* Codes take fewer registers than weights, and more instructions: blocks matter more than units. */
+template <int dtype, bool rests>
+static void launch_block_format(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (!job->packed)
+        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, 1, true>(stream, job);
+    else if (job->rows * job->terms <= TERMS)
+        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, 1, false>(stream, job);
+    else
+        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, MAX_GROUPS, false>(stream, job);
+}
+
+void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    switch (job->format) {
+#define X(format)                                                        \
+    case VUG_DTYPE_##format:                                             \
+        (job->terms > 1 ? launch_block_format<VUG_DTYPE_##format, true>  \
+                        : launch_block_format<VUG_DTYPE_##format, false>)(stream, job); \
+        break;
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default:
+        launch_plain(stream, job);
+    }
 }

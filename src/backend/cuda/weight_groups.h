@@ -6,6 +6,7 @@
  * of the reference decoders (quant/matrix.h), whose comments give the layouts.
  */
 
+#include "backend/cuda/block_tiles.h"
 #include "backend/cuda/weight_numbers.h"
 
 /* The formats that kernels are made for. */
@@ -117,17 +118,23 @@ static __device__ __forceinline__ void read_q3_block(const uint8_t *row, int64_t
         b.q[j] = (int)(byte_of(bytes, j) & 3) - (byte_of(mask, j) & 1 ? 0 : 4);
 }
 
+/* The scale and the minimum of block `s` of the eight of Q4_K and Q5_K. */
+static __device__ __forceinline__ int q45_scale(const uint8_t *scales, int s)
+{
+    return s < 4 ? scales[s] & 63 : (scales[s + 4] & 15) | scales[s - 4] >> 6 << 4;
+}
+
+static __device__ __forceinline__ int q45_minimum(const uint8_t *scales, int s)
+{
+    return s < 4 ? scales[s + 4] & 63 : scales[s + 4] >> 4 | scales[s] >> 6 << 4;
+}
+
 template <bool fifth>
 static __device__ __forceinline__ void read_q45_block(const uint8_t *row, int64_t i, int e,
                                                       block_numbers &b)
 {
-    const uint8_t *p = row + i / 8 * (fifth ? 176 : 144), *scales = p + 4;
-    const int s = (int)(i % 8);
-    int scale = scales[s] & 63, minimum = scales[s + 4] & 63;
-    if (s >= 4) {
-        scale = (scales[s + 4] & 15) | scales[s - 4] >> 6 << 4;
-        minimum = scales[s + 4] >> 4 | scales[s] >> 6 << 4;
-    }
+    const uint8_t *p = row + i / 8 * (fifth ? 176 : 144);
+    const int s = (int)(i % 8), scale = q45_scale(p + 4, s), minimum = q45_minimum(p + 4, s);
     const uint64_t bytes = load_eight<8>(p + (fifth ? 48 : 16) + s / 2 * 32 + e) >> s % 2 * 4;
     const uint64_t high = fifth ? load_eight<8>(p + 16 + e) >> s : 0;
     b.scale = half_at(p) * (float)scale;
@@ -187,13 +194,13 @@ static __device__ __forceinline__ void read_mlx_block(const vug_matrix &m, const
         b.q[j] = e2m1_value((uint32_t)b.q[j]);
 }
 
+/* Eight weights, in the checkpoint's layout, as integers. */
 template <int dtype>
-static __device__ __forceinline__ void read_block_group(const vug_matrix &m, const uint8_t *base,
-                                                        int64_t row, int64_t group, float *w)
+static __device__ __forceinline__ void read_numbers(const vug_matrix &m, const uint8_t *base,
+                                                    int64_t row, int64_t group, block_numbers &b)
 {
     const int64_t i = group / 4;
     const int e = (int)(group % 4) * GROUP;
-    block_numbers b;
     if constexpr (dtype == VUG_DTYPE_Q8_0)
         read_q8_block(base, i, e, b);
     else if constexpr (dtype == VUG_DTYPE_Q2_K)
@@ -210,6 +217,14 @@ static __device__ __forceinline__ void read_block_group(const vug_matrix &m, con
         read_mlx_block<dtype>(m, base, row, group, b);
     else
         read_simple_block<dtype>(base, i, e, b);
+}
+
+template <int dtype>
+static __device__ __forceinline__ void read_block_group(const vug_matrix &m, const uint8_t *base,
+                                                        int64_t row, int64_t group, float *w)
+{
+    block_numbers b;
+    read_numbers<dtype>(m, base, row, group, b);
     for (int j = 0; j < GROUP; j++)
         w[j] = b.scale * (float)b.q[j] + b.offset;
 }
@@ -255,6 +270,10 @@ template <int dtype>
 static __device__ __forceinline__ void read_group(const vug_matrix &m, const uint8_t *base,
                                                   int64_t row, int64_t group, float *w)
 {
+    if constexpr (vug_cuda_block_unit_bytes((vug_dtype)dtype) > 0) {
+        read_block_tile_group<dtype>(base, row, group, w);
+        return;
+    }
     if constexpr (dtype > VUG_DTYPE_F4) {
         read_block_group<dtype>(m, base, row, group, w);
         return;

@@ -3,6 +3,7 @@
 
 /* The numbers that weights are made of: elements, bytes of blocks, scales, tiles. */
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "backend/cuda/device_code.h"
@@ -15,6 +16,12 @@ enum { GROUP = 8 }; /* weights that are read together */
 static __device__ __forceinline__ float bf16_value(uint32_t bits)
 {
     return __uint_as_float(bits << 16);
+}
+
+static __device__ __forceinline__ uint32_t bf16_pair(float low, float high)
+{
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *(const uint32_t *)&pair;
 }
 
 static __device__ __forceinline__ float half_value(uint32_t bits)
@@ -101,12 +108,14 @@ static __device__ __forceinline__ float load_scale(const vug_scales &s, const ui
 
 /* ---- rows, and tiles of BF16 ------------------------------------------------------- */
 
-/* Where row `row` begins. */
+/* Where row `row` begins; in tiles of codes, the 16 rows that it belongs to. */
 template <int dtype>
 static __device__ __forceinline__ const uint8_t *row_at(const vug_matrix &m, int64_t row_bytes,
                                                         int64_t row)
 {
-    if constexpr (dtype == VUG_DTYPE_BF16)
+    if constexpr (vug_cuda_block_unit_bytes((vug_dtype)dtype) > 0)
+        return m.data + row / VUG_CUDA_TILE * VUG_CUDA_TILE * row_bytes;
+    else if constexpr (dtype == VUG_DTYPE_BF16)
         return m.data + row / VUG_CUDA_TILE * VUG_CUDA_TILE * row_bytes + row % 8 * 64 +
                row % VUG_CUDA_TILE / 8 * 4;
     else

@@ -2,7 +2,8 @@
 #define VUG_BACKEND_CUDA_WEIGHT_TILES_H
 
 /*
- * How matrices of BF16 lie on the device, and the order of the sums of their products.
+ * How matrices of BF16 lie on the device, and the order of the sums of products with matrices in
+ * tiles. Those of other formats (block_tiles.h) have tiles of the same shape.
  *
  * A matrix [rows,columns] is padded with zeros to multiples of 64 rows and 64 columns and cut into
  * tiles of 16 x 16. Tile (i,j), rows 16 i .. 16 i + 15 and columns 16 j .. 16 j + 15, lies at byte
@@ -16,16 +17,22 @@
  * there are two, l = bf16(x - h), which together have 16 significant bits. The columns are cut into
  * 8 slices of whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order,
  * with one F32 accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an
- * empty slice is +0. y is that sum for h, plus that sum for l. Every kernel, for any number of
- * rows, gives the bits of this order.
+ * empty slice is +0. y is that sum for h, plus that sum for l. A weight that is not BF16 is decoded
+ * and taken as terms, too: the first in place of w above; and if x has two terms, the sum of h and
+ * the weights' second terms is added last. Every kernel, for any number of rows, gives the bits of
+ * this order.
  */
 
 #include <stdint.h>
 
+#include "ir/dtype.h"
+
 #ifdef __CUDACC__
-#define HOST_AND_DEVICE __host__ __device__
+#define HOST_AND_DEVICE          __host__ __device__
+#define HOST_AND_DEVICE_CONSTANT __host__ __device__ constexpr
 #else
 #define HOST_AND_DEVICE
+#define HOST_AND_DEVICE_CONSTANT
 #endif
 
 enum {
@@ -34,6 +41,30 @@ enum {
     VUG_CUDA_TILE_PAD = 64,    /* rows and columns are padded to multiples of this */
     VUG_CUDA_SLICES = 8,
 };
+
+/* The formats that lie in tiles of codes. */
+#define BLOCK_TILE_FORMATS(X) \
+    X(Q4_0)                   \
+    X(Q8_0)                   \
+    X(Q4_K)                   \
+    X(Q6_K)
+
+/* Bytes of 16 rows and 64 columns of such a format; 0: it has no tiles. */
+static inline HOST_AND_DEVICE_CONSTANT int vug_cuda_block_unit_bytes(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_Q4_0   ? 512 + 64
+           : dtype == VUG_DTYPE_Q8_0 ? 1024 + 64
+           : dtype == VUG_DTYPE_Q4_K ? 512 + 128
+           : dtype == VUG_DTYPE_Q6_K ? 768 + 128
+                                     : 0;
+}
+
+/* Bytes of 16 rows and 64 columns in tiles, of BF16 or of such a format; 0: no tiles. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_unit_bytes(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_BF16 ? VUG_CUDA_TILE_PAD / VUG_CUDA_TILE * VUG_CUDA_TILE_BYTES
+                                   : vug_cuda_block_unit_bytes(dtype);
+}
 
 /* A number of rows or columns with its padding. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_padded(int64_t n)

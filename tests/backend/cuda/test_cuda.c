@@ -130,34 +130,46 @@ static void check_format(vug_dtype dtype, int64_t columns)
         free_weights(matrix.data, SHIFT);
 }
 
-/* Rows that are rounded to BF16 for the tensor cores: each is within the rounding of the exact
- * product, and has the bits of the row alone. */
-static void check_rounded_rows(int64_t columns, int64_t rows)
+/* Rows and weights that are taken as terms in BF16 for the tensor cores: each row is within the
+ * rounding of the exact product, and has the bits of the row alone. */
+static void check_rounded_rows(vug_dtype dtype, int64_t out, int64_t columns, int64_t rows)
 {
+    enum { SHIFT = 2 };
     rng r = { 9 };
     float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
-    float *whole = vug_alloc((size_t)(rows * OUT), sizeof(*whole));
-    float *exact = vug_alloc((size_t)(rows * OUT), sizeof(*exact)), alone[OUT];
-    assert_true(x && whole && exact);
-    const uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(OUT * columns), 2);
+    float *whole = vug_alloc((size_t)(rows * out), sizeof(*whole));
+    float *exact = vug_alloc((size_t)(rows * out), sizeof(*exact));
+    float *alone = vug_alloc((size_t)out, sizeof(*alone));
+    assert_true(x && whole && exact && alone);
+    const bool block = vug_codec_of(dtype)->block != NULL;
+    vug_matrix matrix = { .dtype = dtype, .columns = columns };
+    if (block)
+        matrix = block_weights(&r, dtype, out, columns, SHIFT);
+    else
+        matrix.data = random_weights(&r, dtype, (size_t)(out * columns), SHIFT);
     const vug_weight w = {
-        .name = "w", .dtype = VUG_DTYPE_BF16, .rows = OUT, .columns = columns, .data = data
+        .name = "w", .dtype = dtype, .rows = out, .columns = columns, .data = matrix.data
     };
     rng_fill(&r, x, (size_t)(rows * columns));
     run_linear(&w, false, x, rows, whole);
     run_linear(&w, true, x, rows, exact);
     for (int64_t row = 0; row < rows; row += 1 + rows / 6) {
         run_linear(&w, false, x + row * columns, 1, alone);
-        check_bits(alone, whole + row * OUT, OUT, "a row alone");
+        check_bits(alone, whole + row * out, (size_t)out, vug_dtype_of(dtype)->name);
     }
     double most = 0, difference = 0;
-    for (int64_t i = 0; i < rows * OUT; i++) {
+    for (int64_t i = 0; i < rows * out; i++) {
         const double d = (double)whole[i] - (double)exact[i], y = (double)exact[i];
         difference = d * d > difference ? d * d : difference;
         most = y * y > most ? y * y : most;
     }
-    assert_true(difference > 0 && difference < most * 1e-4);
-    free_weights(data, 2);
+    /* Two terms have 16 bits, one would have 8. */
+    assert_true(difference > 0 && difference < most * 1e-8);
+    if (block)
+        block_weights_free(&matrix, SHIFT);
+    else
+        free_weights(matrix.data, SHIFT);
+    vug_free(alone);
     vug_free(exact);
     vug_free(whole);
     vug_free(x);
@@ -170,13 +182,34 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
         skip();
     static const int64_t columns[] = { 38, 64, 768, 2560, 10240 };
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-        check_rounded_rows(columns[i], 5);
-        check_rounded_rows(columns[i], 11);
-        check_rounded_rows(columns[i], 70);
+        check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 5);
+        check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 11);
+        check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 70);
     }
     /* So many that prefill_linear.cu takes tiles of 128 and 192 rows. */
-    check_rounded_rows(38, 8000);
-    check_rounded_rows(200, 20000);
+    check_rounded_rows(VUG_DTYPE_BF16, OUT, 38, 8000);
+    check_rounded_rows(VUG_DTYPE_BF16, OUT, 200, 20000);
+}
+
+static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
+                                         VUG_DTYPE_Q6_K };
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        static const int64_t columns[] = { 256, 2560, 10240 };
+        for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
+            check_rounded_rows(formats[i], OUT, columns[j], 5);
+            check_rounded_rows(formats[i], OUT, columns[j], 11);
+            check_rounded_rows(formats[i], OUT, columns[j], 70);
+        }
+    }
+    /* Half a unit of 64 columns, and more weights than are expanded together. */
+    check_rounded_rows(VUG_DTYPE_Q4_0, OUT, 96, 40);
+    check_rounded_rows(VUG_DTYPE_Q8_0, OUT, 96, 40);
+    check_rounded_rows(VUG_DTYPE_Q4_0, 8000, 10240, 40);
 }
 
 static void test_products_are_those_of_decoded_weights(void **state)
@@ -228,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_missing_device_is_explained),
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
+        cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_golden_checkpoints_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,245 @@
+#ifndef VUG_BACKEND_CUDA_BLOCK_TILES_H
+#define VUG_BACKEND_CUDA_BLOCK_TILES_H
+
+/*
+ * Matrices of the formats in BLOCK_TILE_FORMATS in tiles, and how they become first operands.
+ *
+ * Rows and columns are padded as those of BF16 are (weight_tiles.h), and cut into units of 16 rows
+ * and 64 columns: four tiles. Unit (i,j) lies at byte (i * units of a row + j) * unit_bytes. It
+ * begins with the codes of 4, 6 or 8 bits, those of a lane together, in the order of the registers
+ * of a tile:
+ *
+ *     4 bits   16 bytes a lane: a word for each tile, in which register r has its two codes at
+ *              bits 4 r and 16 + 4 r
+ *     6 bits   the same for the low 4 bits of all lanes; then 8 bytes a lane: a word for two
+ *              tiles, in which register r of tile s has its high bits at 8 (s % 2) + 2 r and 16 on
+ *     8 bits   32 bytes a lane, in two parts of 16: two words for each tile, of which word r / 2
+ *              has the codes of register r at bits 8 (r % 2) and 16 + 8 (r % 2)
+ *
+ * Then come the scales: for each lane / 4 those of row lane / 4 and those of row lane / 4 + 8, two
+ * or four halves each:
+ *
+ *     Q4_0, Q8_0   the scales of columns 0 .. 31 and 32 .. 63
+ *     Q4_K         d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
+ *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16
+ *
+ * A weight has the value that its reference decoder gives (quant/matrix.h), w, and is taken as two
+ * terms, bf16(w) and bf16(w - bf16(w)). Padding decodes to 0.
+ */
+
+#include <cuda_bf16.h>
+
+#include "backend/cuda/weight_numbers.h"
+
+static __device__ __forceinline__ int lane_of_warp(void)
+{
+    return (int)threadIdx.x % WARP;
+}
+
+template <int dtype> struct block_format {
+    static constexpr int bits = dtype == VUG_DTYPE_Q8_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 6 : 4;
+    static constexpr bool super = dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K;
+    static constexpr int code_bytes = bits * 128; /* of 16 x 64 */
+    static constexpr int scale_words = super ? 2 : 1; /* of a row */
+    static constexpr int unit_bytes = vug_cuda_block_unit_bytes((vug_dtype)dtype);
+    static_assert(unit_bytes == code_bytes + 16 * 4 * scale_words, "codes, then scales");
+    static constexpr int zero = dtype == VUG_DTYPE_Q4_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 32 : 0;
+};
+
+/* ---- numbers of a lane -------------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+/* Codes below 128 at bits 0 and 16, less `zero`, as a pair of BF16. */
+template <int zero> static __device__ __forceinline__ uint32_t small_pair(uint32_t codes)
+{
+    /* 128 + code has a step of 1. */
+    constexpr uint32_t bias = 0x4300 + zero;
+    return subtract_pairs(codes | 0x43004300, bias | bias << 16);
+}
+
+/* Signed bytes at bits 0 and 16 as a pair of BF16. */
+static __device__ __forceinline__ uint32_t signed_pair(uint32_t bytes)
+{
+    /* 128 + the low seven bits, less 128 or, for a negative byte, 256 */
+    return subtract_pairs((bytes & 0x007f007f) | 0x43004300, (bytes & 0x00800080) | 0x43004300);
+}
+
+/* Codes of register `r` of tile `s` as a pair of BF16. `low` are the words of the tile, `high`
+ * that of the high bits. */
+template <int dtype>
+static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], uint32_t high, int s,
+                                                     int r)
+{
+    using format = block_format<dtype>;
+    if constexpr (format::bits == 8)
+        return signed_pair(low[r / 2] >> 8 * (r % 2));
+    uint32_t codes = low[0] >> 4 * r & 0x000f000f;
+    if constexpr (format::bits == 6) {
+        const int at = 8 * (s % 2) + 2 * r - 4;
+        codes |= (at < 0 ? high << -at : high >> at) & 0x00300030;
+    }
+    return small_pair<format::zero>(codes);
+}
+
+/* weight = scale * code + offset */
+struct block_scale {
+    float scale, offset;
+};
+
+/* Of tile `s`, from the words of a row. */
+template <int dtype>
+static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, int s)
+{
+    if constexpr (!block_format<dtype>::super) {
+        return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
+    } else if constexpr (dtype == VUG_DTYPE_Q4_K) {
+        const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
+        return { d * (float)(words[1] >> s / 2 * 8 & 255),
+                 -least * (float)(words[1] >> 16 + s / 2 * 8 & 255) };
+    } else {
+        return { half_value(words[0] & 0xffff) * (float)(int8_t)(words[1] >> s * 8 & 255), -0.0f };
+    }
+}
+
+/* The two weights of a pair of codes. */
+template <int dtype>
+static __device__ __forceinline__ float2 weights_of(uint32_t pair, const block_scale &by)
+{
+    const float low = __uint_as_float(pair << 16), high = __uint_as_float(pair & 0xffff0000u);
+    if constexpr (dtype == VUG_DTYPE_Q4_K)
+        return make_float2(low * by.scale + by.offset, high * by.scale + by.offset);
+    return make_float2(low * by.scale, high * by.scale);
+}
+
+/* ---- units of a warp -------------------------------------------------------------------------- */
+
+template <typename T> static __device__ __forceinline__ T load_once(const void *p);
+
+template <> __device__ __forceinline__ uint4 load_once<uint4>(const void *p)
+{
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+}
+
+template <> __device__ __forceinline__ uint2 load_once<uint2>(const void *p)
+{
+    uint2 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "l"(p));
+    return v;
+}
+
+/* A lane's part of a unit of BF16. */
+struct plain_unit {
+    static constexpr int bytes = 4 * VUG_CUDA_TILE_BYTES;
+    static constexpr bool has_rest = false; /* weights have one term */
+    uint4 tile[4];
+
+    __device__ __forceinline__ void load(const uint8_t *from)
+    {
+        for (int i = 0; i < 4; i++)
+            tile[i] = load_once<uint4>(from + (i * WARP + lane_of_warp()) * 16);
+    }
+    /* The first operands of tile `s`: of the first terms, and of the second ones. */
+    template <bool rests>
+    __device__ __forceinline__ void operands(int s, uint4 &high, uint4 &) const
+    {
+        high = tile[s];
+    }
+};
+
+/* Of a unit of codes. */
+template <int dtype> struct block_unit {
+    using format = block_format<dtype>;
+    static constexpr int bytes = format::unit_bytes;
+    static constexpr bool has_rest = true;
+    uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
+    uint32_t scale[2 * format::scale_words];
+
+    __device__ __forceinline__ void load(const uint8_t *from)
+    {
+        const int lane = lane_of_warp();
+        for (int i = 0; i < (format::bits == 8 ? 2 : 1); i++) {
+            const uint4 v = load_once<uint4>(from + (i * WARP + lane) * 16);
+            low[4 * i] = v.x, low[4 * i + 1] = v.y, low[4 * i + 2] = v.z, low[4 * i + 3] = v.w;
+        }
+        if constexpr (format::bits == 6) {
+            const uint2 v = load_once<uint2>(from + WARP * 16 + lane * 8);
+            high[0] = v.x, high[1] = v.y;
+        }
+        const uint8_t *at = from + format::code_bytes + lane / 4 * sizeof(scale);
+        if constexpr (format::super) {
+            const uint4 v = load_once<uint4>(at);
+            scale[0] = v.x, scale[1] = v.y, scale[2] = v.z, scale[3] = v.w;
+        } else {
+            const uint2 v = load_once<uint2>(at);
+            scale[0] = v.x, scale[1] = v.y;
+        }
+    }
+
+    template <bool rests>
+    __device__ __forceinline__ void operands(int s, uint4 &first, uint4 &rest) const
+    {
+        const block_scale by[2] = { scale_of<dtype>(scale, s),
+                                    scale_of<dtype>(scale + format::scale_words, s) };
+        const uint32_t words[2] = { low[format::bits == 8 ? 2 * s : s],
+                                    format::bits == 8 ? low[2 * s + 1] : 0 };
+        uint32_t h[4], l[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const uint32_t codes =
+                    code_pair<dtype>(words, format::bits == 6 ? high[s / 2] : 0, s, r);
+            const float2 w = weights_of<dtype>(codes, by[r % 2]);
+            h[r] = bf16_pair(w.x, w.y);
+            if (rests)
+                l[r] = bf16_pair(w.x - __uint_as_float(h[r] << 16),
+                                 w.y - __uint_as_float(h[r] & 0xffff0000u));
+        }
+        first = make_uint4(h[0], h[1], h[2], h[3]);
+        if (rests)
+            rest = make_uint4(l[0], l[1], l[2], l[3]);
+    }
+};
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+/* Eight weights of row `row` of a matrix; `base` is where the units of its 16 rows begin. */
+template <int dtype>
+static __device__ __forceinline__ void read_block_tile_group(const uint8_t *base, int64_t row,
+                                                             int64_t group, float *w)
+{
+    using format = block_format<dtype>;
+    const uint8_t *unit = base + group / 8 * format::unit_bytes;
+    const int s = (int)(group % 8 / 2), r = (int)(row % 16 / 8 + group % 2 * 2), g = (int)row % 8;
+    const uint32_t *scale = (const uint32_t *)(unit + format::code_bytes) +
+                            (2 * g + row % 16 / 8) * format::scale_words;
+    const block_scale by = scale_of<dtype>(scale, s);
+    for (int t = 0; t < 4; t++) {
+        const int lane = 4 * g + t;
+        uint32_t words[2] = { 0 }, high = 0;
+        if constexpr (format::bits == 8) {
+            const uint32_t *at =
+                    (const uint32_t *)unit + (s / 2 * WARP + lane) * 4 + s % 2 * 2;
+            words[0] = at[0], words[1] = at[1];
+        } else {
+            words[0] = ((const uint32_t *)unit)[lane * 4 + s];
+        }
+        if constexpr (format::bits == 6)
+            high = ((const uint32_t *)(unit + WARP * 16))[lane * 2 + s / 2];
+        const float2 pair = weights_of<dtype>(code_pair<dtype>(words, high, s, r), by);
+        w[2 * t] = pair.x;
+        w[2 * t + 1] = pair.y;
+    }
+}
+
+#endif
