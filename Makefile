@@ -32,7 +32,10 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 MATH = -ffp-contract=off -fno-math-errno
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(MATH) $(OPT) $(SAN) -fvisibility=hidden -pthread \
              -Iinclude -Isrc $(CFLAGS) $(EXTRA)
-LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) $(CUDA_LIBS) -lm -pthread
+CXXFLAGS_ALL = -std=c++20 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wconversion -Werror \
+             -Wno-missing-field-initializers $(OPT) $(SAN) -fvisibility=hidden -pthread \
+             -Iinclude -Isrc $(CXXFLAGS) $(EXTRA)
+LIBS = $(TEXT_LIBS) $(CRYPTO_LIBS) $(CUDA_LIBS) $(MLX_LIBS) -lm -pthread
 
 # The CUDA backend, with CUDA=1. It is compiled without contraction, too.
 CUDA      ?=
@@ -45,6 +48,16 @@ CUDA_LIB_DIR = $(firstword $(wildcard $(addprefix $(CUDA_TOP)/,lib64 lib)))
 CUDA_LIBS  = $(if $(CUDA),-L$(CUDA_LIB_DIR) -lcudart_static -ldl -lrt -lstdc++)
 NVCC_FLAGS = -std=c++17 -O3 -fmad=false -lineinfo -Xcompiler -fPIC$(,)-fvisibility=hidden$(,)-Wall \
              $(foreach a,$(CUDA_ARCH),-gencode=arch=compute_$(a)$(,)code=sm_$(a)) -Iinclude -Isrc
+
+# The MLX backend, with MLX=1: by default on a Mac where MLX is installed. MLX_DIR holds its
+# include/ and lib/: Homebrew's, or those that `tools/deps mlx` installs.
+MLX_DIR   ?= $(call once,MLX_DIR,$(patsubst %/include/mlx/mlx.h,%,$(firstword $(wildcard \
+             $(addsuffix /include/mlx/mlx.h,build/wheels/mlx /opt/homebrew /usr/local)))))
+MLX       ?= $(if $(filter Darwin,$(OS)),$(if $(MLX_DIR),1))
+MLX_HOME   = $(or $(MLX_DIR),$(error MLX is missing: run tools/deps mlx, or name its folder with MLX_DIR))
+MLX_CXXFLAGS = $(if $(MLX),-isystem $(MLX_HOME)/include)
+MLX_LIBS   = $(if $(MLX),-L$(MLX_HOME)/lib -lmlx -Wl$(,)-rpath$(,)$(abspath $(MLX_HOME))/lib \
+             $(if $(filter Darwin,$(OS)),-lc++,-lstdc++))
 
 # Packages, asked for once and only by what needs them.
 once = $(eval $(1) := $(2))$($(1))
@@ -74,9 +87,11 @@ CLANG_FORMAT = $(call once,CLANG_FORMAT,$(call llvm,clang-format))
 # program without its main is another one.
 APP_SRC     := $(wildcard src/cli/*.c src/cli/*/*.c src/server/*.c src/server/*/*.c)
 CUDA_C      := $(filter-out %/without_cuda.c,$(wildcard src/backend/cuda/*.c))
-LIB_SRC     := $(filter-out $(APP_SRC) $(if $(CUDA),src/backend/cuda/without_cuda.c,$(CUDA_C)), \
-               $(wildcard src/*/*.c src/*/*/*.c))
+LIB_SRC     := $(filter-out $(APP_SRC) $(if $(CUDA),src/backend/cuda/without_cuda.c,$(CUDA_C)) \
+               $(if $(MLX),src/backend/mlx/without_mlx.c), $(wildcard src/*/*.c src/*/*/*.c))
 CU_SRC      := $(if $(CUDA),$(wildcard src/backend/cuda/*.cu))
+MLX_SRC     := $(if $(MLX),$(wildcard src/backend/mlx/*.cpp))
+DEVICE_SRC  := $(CU_SRC) $(MLX_SRC)
 TEST_SRC    := $(wildcard tests/*/test_*.c tests/*/*/test_*.c)
 HELP_SRC    := $(wildcard tests/support/*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
@@ -84,7 +99,8 @@ EXAMPLE_SRC := $(wildcard docs/examples/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 C_FILES     := $(LIB_SRC) $(APP_SRC) $(TEST_SRC) $(HELP_SRC) $(BENCH_SRC) $(EXAMPLE_SRC) \
                $(FUZZ_SRC) tests/fuzz/plain.c
-obj          = $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
+obj          = $(patsubst %.cpp,$(BUILD)/obj/%.cpp.o,$(patsubst %.cu,$(BUILD)/obj/%.cu.o,\
+               $(patsubst %.c,$(BUILD)/obj/%.o,$(1))))
 TESTS       := $(addprefix $(BUILD)/tests/,$(notdir $(TEST_SRC:.c=)))
 BENCHES     := $(BENCH_SRC:bench/%.c=$(BUILD)/bench/%)
 EXAMPLES    := $(EXAMPLE_SRC:docs/examples/%.c=$(BUILD)/examples/%)
@@ -108,6 +124,11 @@ $(BUILD)/obj/%.cu.o: %.cu Makefile
 	$(if $(V),,@echo "  NVCC  $<")
 	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/obj/%.cpp.o: %.cpp Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CXX   $<")
+	$(Q)$(CXX) $(CXXFLAGS_ALL) -fPIC -MMD -MP -c -o $@ $<
+
 # Flags of some, for the compiler and for clang-tidy alike. One file per instruction
 # set; each is reached only through cpu/dispatch.c.
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
@@ -119,6 +140,7 @@ $(call flags_of,src/backend/cpu/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARC
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
 $(call flags_of,src/backend/cuda/%): EXTRA = $(if $(CUDA),-isystem $(CUDA_TOP)/include)
+$(BUILD)/obj/src/backend/mlx/%.cpp.o: EXTRA = $(MLX_CXXFLAGS)
 $(call flags_of,src/core/sha256): EXTRA = $(CRYPTO_CFLAGS)
 $(call flags_of,src/cli/%) $(call flags_of,src/server/%): EXTRA = $(EDIT_CFLAGS) $(HTTP_CFLAGS) $(CURL_CFLAGS)
 # The tests' own code compiles faster so; what they test has the flags of a release.
@@ -135,7 +157,7 @@ define link
 	$(Q)$(CC) $(SAN) $(LINK_FLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_LIBS) $(LIBS)
 endef
 
-$(BUILD)/libvug.a: $(call obj,$(LIB_SRC) $(CU_SRC))
+$(BUILD)/libvug.a: $(call obj,$(LIB_SRC) $(DEVICE_SRC))
 	$(archive)
 $(BUILD)/libapp.a: $(filter-out $(MAIN_OBJ),$(call obj,$(APP_SRC)))
 	$(archive)
@@ -143,7 +165,7 @@ $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 	$(archive)
 
 $(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
-$(BUILD)/libvug.so: $(call obj,$(LIB_SRC) $(CU_SRC))
+$(BUILD)/libvug.so: $(call obj,$(LIB_SRC) $(DEVICE_SRC))
 	$(link)
 $(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
 $(BUILD)/vug: $(MAIN_OBJ) $(BUILD)/libapp.a $(BUILD)/libvug.a
@@ -188,6 +210,9 @@ run-tests: $(BUILD)/vug $(EXAMPLES) $(WANTED)
 check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and what it then says
 	@tools/deps check cuda
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
+check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
+	@tools/deps check mlx
+	@$(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 T=mlx run-tests
 clients: $(BUILD)/vug ## real OpenAI clients against vug serve; installs them, needs the network
 	@VUG_BUILD=$(BUILD) tests/clients/run
 load: $(BUILD)/vug ## 100 clients at once, then clients that misbehave, against vug serve
@@ -233,6 +258,7 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a 
 
 # All of it runs, also after a failure: one look shows everything there is to mend.
 FORMATTED = $(C_FILES) tests/fuzz/entry.c $(wildcard src/backend/cuda/*.c src/backend/cuda/*.cu) \
+            $(wildcard src/backend/mlx/*.c src/backend/mlx/*.cpp) \
             $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/support/ tests/fuzz/ bench/))
 lint: ## the rules of tools/lint, formatting, the other compiler, clang-tidy on what changed
 	@tools/deps lint
@@ -315,5 +341,5 @@ help: ## this list
 # Objects stay, also those that only a chain of rules mentions.
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all everything demo check check-cuda run-tests clients load san fuzz lint lint-rules lint-format format \
+.PHONY: all everything demo check check-cuda check-mlx run-tests clients load san fuzz lint lint-rules lint-format format \
         lint-headers lint-shell lint-clang lint-tidy lint-tidy-files lint-all bench install deps clean help

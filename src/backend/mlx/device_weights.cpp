@@ -1,0 +1,395 @@
+/*
+ * Weights as MLX arrays. Floats keep their format, and on a GPU the bytes of the mapped file are
+ * used in place. MLX's quantized formats are MLX's own arrays. Formats of GGUF whose blocks of 32
+ * are integers with one scale and one offset are repacked into MLX's affine format with groups of
+ * 32, which is exact; all others are decoded to BF16.
+ */
+#include <climits>
+
+#include "backend/mlx/internal.h"
+
+extern "C" {
+#include "quant/matrix.h"
+}
+
+enum { BLOCK = 32 }; /* weights */
+
+/* ---- layouts ------------------------------------------------------------------------------ */
+
+/* The formats that are repacked: weight q of a block becomes the integer q + shift. */
+struct repacking {
+    vug_dtype from;
+    int bits, shift;
+};
+
+static constexpr repacking repackings[] = {
+    { VUG_DTYPE_Q4_0, 4, 8 }, { VUG_DTYPE_Q4_1, 4, 0 },     { VUG_DTYPE_Q5_0, 5, 16 },
+    { VUG_DTYPE_Q5_1, 5, 0 }, { VUG_DTYPE_Q8_0, 8, 128 },   { VUG_DTYPE_Q4_K, 4, 0 },
+    { VUG_DTYPE_Q5_K, 5, 0 }, { VUG_DTYPE_IQ4_NL, 8, 128 }, { VUG_DTYPE_IQ4_XS, 8, 128 },
+};
+
+static const repacking *find_repacking(vug_dtype dtype)
+{
+    for (const repacking &r : repackings) {
+        if (r.from == dtype)
+            return &r;
+    }
+    return nullptr;
+}
+
+enum class layout { FLOATS, AFFINE, FP4, REPACKED, DECODED, UNSUPPORTED };
+
+static int affine_bits(vug_dtype dtype)
+{
+    switch (dtype) {
+    case VUG_DTYPE_MLX2:
+        return 2;
+    case VUG_DTYPE_MLX3:
+        return 3;
+    case VUG_DTYPE_MLX4:
+        return 4;
+    case VUG_DTYPE_MLX5:
+        return 5;
+    case VUG_DTYPE_MLX6:
+        return 6;
+    case VUG_DTYPE_MLX8:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static bool is_group(int64_t columns)
+{
+    return columns == 32 || columns == 64 || columns == 128;
+}
+
+static layout layout_of(const vug_weight *w)
+{
+    const vug_codec *codec = vug_codec_of(w->dtype);
+    if (affine_bits(w->dtype) || w->dtype == VUG_DTYPE_MLX_FP4) {
+        if (!vug_weight_has_mlx_scales(w))
+            return layout::UNSUPPORTED;
+        if (w->dtype == VUG_DTYPE_MLX_FP4)
+            return layout::FP4;
+        return is_group(w->scales.columns) ? layout::AFFINE : layout::DECODED;
+    }
+    if (w->dtype <= VUG_DTYPE_BF16 && !w->scales.scale)
+        return layout::FLOATS;
+    if (w->dtype == VUG_DTYPE_MXFP4)
+        return layout::FP4;
+    if (find_repacking(w->dtype))
+        return layout::REPACKED;
+    return codec->decode ? layout::DECODED : layout::UNSUPPORTED;
+}
+
+static mx::Dtype float_dtype(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_F32   ? mx::float32
+           : dtype == VUG_DTYPE_F16 ? mx::float16
+                                    : mx::bfloat16;
+}
+
+/* ---- filling ------------------------------------------------------------------------------- */
+
+/* The arrays of one or more matrices of the same shape and format while they are filled. */
+struct matrix_filler {
+    const vug_weight *weight; /* [n] */
+    int n, rows, columns;
+    bool stacked; /* [n,rows,width] even if n is 1 */
+
+    mx::Shape shape(int64_t width) const
+    {
+        if (stacked)
+            return { n, rows, (int)width };
+        return { rows, (int)width };
+    }
+    vug_matrix matrix(int i) const
+    {
+        return { weight[i].dtype, weight[i].data, columns, weight[i].scales };
+    }
+    template <typename Row> void each_row(Row fill) const
+    {
+        for (int i = 0; i < n; i++) {
+            for (int r = 0; r < rows; r++)
+                fill(weight[i], matrix(i), r, (size_t)i * (size_t)rows + (size_t)r);
+        }
+    }
+};
+
+/* The columns [count] of every row of scales or of biases. */
+static mx::array copy_scales(const matrix_filler &f, bool biases, mx::Dtype dtype, int64_t count)
+{
+    mx::array to = vug_mlx_new_array(f.shape(count), dtype);
+    const size_t bytes = (size_t)count * mx::size_of(dtype);
+    f.each_row([&](const vug_weight &w, const vug_matrix &, int r, size_t at) {
+        const uint8_t *from = biases ? w.scales.bias : w.scales.scale;
+        const size_t stride = (size_t)w.scales.stride * mx::size_of(dtype);
+        memcpy(to.data<uint8_t>() + at * bytes, from + (size_t)r * stride, bytes);
+    });
+    return to;
+}
+
+/* The rows of data, `bytes` each. */
+static mx::array copy_rows(const matrix_filler &f, mx::Dtype dtype, int64_t width)
+{
+    mx::array to = vug_mlx_new_array(f.shape(width), dtype);
+    const size_t bytes = (size_t)f.rows * (size_t)width * mx::size_of(dtype);
+    for (int i = 0; i < f.n; i++)
+        memcpy(to.data<uint8_t>() + (size_t)i * bytes, f.weight[i].data, bytes);
+    return to;
+}
+
+/*
+ * The bytes of the mapped file as an array, where MLX can use them in place: Metal reads whole
+ * pages of memory, so the array is a view into the pages that hold the matrix.
+ */
+static std::optional<mx::array> map_floats(const matrix_filler &f, mx::Dtype dtype)
+{
+    constexpr uintptr_t PAGE = 16384; /* of Apple's processors */
+    const auto start = reinterpret_cast<uintptr_t>(f.weight[0].data);
+    const size_t bytes = (size_t)f.rows * (size_t)f.columns * mx::size_of(dtype);
+    const uintptr_t first = start / PAGE * PAGE, end = (start + bytes + PAGE - 1) / PAGE * PAGE;
+    if (f.n != 1 || end - first > INT_MAX || start % mx::size_of(dtype) != 0)
+        return std::nullopt;
+    mx::allocator::Buffer buffer =
+            mx::allocator::make_buffer(reinterpret_cast<void *>(first), end - first);
+    if (!buffer.ptr())
+        return std::nullopt;
+    const mx::array pages(
+            mx::allocator::Data(buffer, [](mx::allocator::Buffer b) { mx::allocator::release(b); }),
+            { (int)(end - first) }, mx::uint8);
+    const int at = (int)(start - first);
+    mx::array mapped = mx::reshape(mx::view(mx::slice(pages, { at }, { at + (int)bytes }), dtype),
+                                   f.shape(f.columns));
+    mx::eval(mapped);
+    return mapped;
+}
+
+static vug_mlx_matrix load_floats(const matrix_filler &f, bool gpu)
+{
+    const mx::Dtype dtype = float_dtype(f.weight[0].dtype);
+    std::optional<mx::array> mapped;
+    if (gpu)
+        mapped = map_floats(f, dtype);
+    return { .data = mapped ? *mapped : copy_rows(f, dtype, f.columns) };
+}
+
+static vug_mlx_matrix load_affine(const matrix_filler &f)
+{
+    const vug_scales &s = f.weight[0].scales;
+    const int bits = affine_bits(f.weight[0].dtype);
+    const mx::Dtype dtype = float_dtype(s.dtype);
+    const int64_t count = f.columns / s.columns;
+    return { .data = copy_rows(f, mx::uint32, (int64_t)f.columns * bits / BLOCK),
+             .scales = copy_scales(f, false, dtype, count),
+             .biases = copy_scales(f, true, dtype, count),
+             .bits = bits,
+             .group = (int)s.columns };
+}
+
+/* A block of GGUF's MXFP4 is an exponent and 16 bytes, which hold weight i and weight i + 16; MLX
+ * has the exponents apart and weights 2 i and 2 i + 1 in a byte. */
+static mx::array repack_fp4(const matrix_filler &f, mx::array &scales)
+{
+    enum { BYTES = 17, HALF = BLOCK / 2 };
+    const int blocks = f.columns / BLOCK;
+    mx::array to = vug_mlx_new_array(f.shape(f.columns / 8), mx::uint32);
+    const auto nibble = [](const uint8_t *q, int i) {
+        return (uint8_t)(i < HALF ? q[i] & 15 : q[i - HALF] >> 4);
+    };
+    f.each_row([&](const vug_weight &w, const vug_matrix &, int r, size_t at) {
+        const uint8_t *block = w.data + (size_t)r * (size_t)blocks * BYTES;
+        uint8_t *out = to.data<uint8_t>() + at * (size_t)blocks * HALF;
+        for (int b = 0; b < blocks; b++, block += BYTES, out += HALF) {
+            scales.data<uint8_t>()[at * (size_t)blocks + (size_t)b] = block[0];
+            for (int i = 0; i < HALF; i++)
+                out[i] = (uint8_t)(nibble(block + 1, 2 * i) | nibble(block + 1, 2 * i + 1) << 4);
+        }
+    });
+    return to;
+}
+
+static vug_mlx_matrix load_fp4(const matrix_filler &f)
+{
+    const int64_t count = f.columns / BLOCK;
+    const bool packed = f.weight[0].dtype == VUG_DTYPE_MLX_FP4;
+    mx::array scales = packed ? copy_scales(f, false, mx::uint8, count)
+                              : vug_mlx_new_array(f.shape(count), mx::uint8);
+    mx::array data = packed ? copy_rows(f, mx::uint32, f.columns / 8) : repack_fp4(f, scales);
+    return { .data = data, .scales = scales, .bits = 4, .group = BLOCK, .mode = "mxfp4" };
+}
+
+/* The integers q + shift of a block as a stream of bits, the first in the lowest. */
+static void pack_block(const vug_block &block, const repacking &to, uint8_t *out)
+{
+    uint64_t held = 0;
+    int n = 0;
+    for (int e = 0; e < BLOCK; e++) {
+        held |= (uint64_t)(block.q[e] + to.shift) << n;
+        for (n += to.bits; n >= 8; n -= 8, held >>= 8)
+            *out++ = (uint8_t)held;
+    }
+}
+
+/* Weight q of a block is scale * q + bias, which MLX computes as scale * (q + shift) + (bias -
+ * shift * scale). The formats that are repacked have the same factor in both halves of a block. */
+static vug_mlx_matrix repack(const matrix_filler &f)
+{
+    const repacking &to = *find_repacking(f.weight[0].dtype);
+    const size_t blocks = (size_t)(f.columns / BLOCK), bytes = (size_t)(4 * to.bits);
+    mx::array data = vug_mlx_new_array(f.shape((int64_t)blocks * to.bits), mx::uint32);
+    mx::array scales = vug_mlx_new_array(f.shape((int64_t)blocks), mx::float32);
+    mx::array biases = vug_mlx_new_array(f.shape((int64_t)blocks), mx::float32);
+    f.each_row([&](const vug_weight &, const vug_matrix &m, int r, size_t at) {
+        for (size_t b = 0; b < blocks; b++) {
+            const size_t i = at * blocks + b;
+            vug_block block;
+            vug_matrix_block(&m, r, (int64_t)b, &block);
+            const float scale = block.scale * block.factor[0];
+            scales.data<float>()[i] = scale;
+            biases.data<float>()[i] = block.offset * block.minimum[0] - (float)to.shift * scale;
+            pack_block(block, to, data.data<uint8_t>() + i * bytes);
+        }
+    });
+    return { .data = data, .scales = scales, .biases = biases, .bits = to.bits, .group = BLOCK };
+}
+
+static vug_mlx_matrix decode(const matrix_filler &f)
+{
+    mx::array to = vug_mlx_new_array(f.shape(f.columns), mx::bfloat16);
+    std::vector<float> row((size_t)f.columns);
+    f.each_row([&](const vug_weight &, const vug_matrix &m, int r, size_t at) {
+        vug_matrix_decode(&m, r, row.data());
+        vug_codec_of(VUG_DTYPE_BF16)
+                ->encode(row.data(), to.data<uint8_t>() + at * row.size() * 2, row.size());
+    });
+    return { .data = to };
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+static vug_status check_weight(const vug_weight *w, const vug_weight *first, vug_err *err)
+{
+    const vug_dtype_info *info = vug_dtype_of(w->dtype);
+    if (layout_of(w) == layout::UNSUPPORTED)
+        return VUG_FAIL(err, VUG_UNSUPPORTED, "mlx: tensor '%s' is %s, which is not supported",
+                        w->name, info->name);
+    if (w->columns % info->elements != 0 || w->columns > INT_MAX / 8 || w->rows > INT_MAX)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "mlx: tensor '%s' is [%lld,%lld], %s needs rows of a multiple of %d",
+                        w->name, (long long)w->rows, (long long)w->columns, info->name,
+                        info->elements);
+    if (w->dtype != first->dtype || w->scales.dtype != first->scales.dtype ||
+        w->scales.columns != first->scales.columns)
+        return VUG_FAIL(err, VUG_UNSUPPORTED,
+                        "mlx: tensors '%s' and '%s', weights of experts, differ in format",
+                        first->name, w->name);
+    return VUG_OK;
+}
+
+static vug_mlx_matrix load(const matrix_filler &f, bool gpu)
+{
+    switch (layout_of(f.weight)) {
+    case layout::FLOATS:
+        return load_floats(f, gpu);
+    case layout::AFFINE:
+        return load_affine(f);
+    case layout::FP4:
+        return load_fp4(f);
+    case layout::REPACKED:
+        return repack(f);
+    default:
+        return decode(f);
+    }
+}
+
+static std::optional<mx::array> as_f32(const std::optional<mx::array> &x, uint64_t *bytes)
+{
+    if (!x || x->dtype() == mx::float32)
+        return x;
+    mx::array f32 = mx::astype(*x, mx::float32);
+    mx::eval(f32);
+    *bytes += f32.nbytes();
+    return f32;
+}
+
+static uint64_t bytes_of(const std::optional<mx::array> &x)
+{
+    return x ? x->nbytes() : 0;
+}
+
+/* Scales in F32 are made when a program first needs them. */
+static void widen_scales(vug_mlx_weights *w, vug_mlx_matrix *m)
+{
+    const bool affine = m->biases.has_value();
+    if (!affine || m->f32_scales)
+        return;
+    m->f32_scales = as_f32(m->scales, &w->bytes);
+    m->f32_biases = as_f32(m->biases, &w->bytes);
+}
+
+vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param, bool f32,
+                               const vug_mlx_matrix **out, vug_err *err)
+{
+    const int slot = param->at.param.slot, n = (int)vug_param_slots(param);
+    const vug_weight *first = &w->weight[(size_t)slot];
+    auto found = w->matrix.find(slot);
+    if (found == w->matrix.end()) {
+        for (int i = 0; i < n; i++)
+            VUG_TRY(check_weight(first + i, first, err));
+        const matrix_filler f = { first, n, (int)first->rows, (int)first->columns,
+                                  param->shape.rank == 3 };
+        found = w->matrix.emplace(slot, load(f, w->device->gpu)).first;
+        const vug_mlx_matrix &m = found->second;
+        w->bytes += m.data.nbytes() + bytes_of(m.scales) + bytes_of(m.biases);
+    }
+    if (f32)
+        widen_scales(w, &found->second);
+    *out = &found->second;
+    return VUG_OK;
+}
+
+vug_status vug_mlx_load_vector(vug_mlx_weights *w, const vug_node *param, mx::array *out,
+                               vug_err *err)
+{
+    const int slot = param->at.param.slot;
+    const vug_weight *from = &w->weight[(size_t)slot];
+    auto found = w->vector.find(slot);
+    if (found == w->vector.end()) {
+        VUG_TRY(check_weight(from, from, err));
+        const vug_matrix matrix = { from->dtype, from->data, from->columns, from->scales };
+        mx::array to = vug_mlx_new_array({ (int)from->columns }, mx::float32);
+        vug_matrix_decode(&matrix, 0, to.data<float>());
+        found = w->vector.emplace(slot, to).first;
+        w->bytes += to.nbytes();
+    }
+    *out = found->second;
+    return VUG_OK;
+}
+
+/* ---- the vtable's functions ----------------------------------------------------------------- */
+
+vug_status vug_mlx_weights_create(vug_device *device, const vug_weight *weight, size_t n,
+                                  vug_device_weights **out, vug_err *err)
+{
+    return vug_mlx_guard("listing the weights", err, [&] {
+        auto *w = new vug_mlx_weights{ .device = reinterpret_cast<vug_mlx_device *>(device),
+                                       .weight = { weight, weight + n },
+                                       .matrix = {},
+                                       .vector = {},
+                                       .bytes = 0 };
+        *out = reinterpret_cast<vug_device_weights *>(w);
+        return VUG_OK;
+    });
+}
+
+void vug_mlx_weights_destroy(vug_device_weights *weights)
+{
+    delete reinterpret_cast<vug_mlx_weights *>(weights);
+}
+
+uint64_t vug_mlx_weights_bytes(const vug_device_weights *weights)
+{
+    return reinterpret_cast<const vug_mlx_weights *>(weights)->bytes;
+}

@@ -1,0 +1,309 @@
+/* The operations but attention, as arrays of MLX. Values are F32 (docs/arithmetic.md). */
+#include <cmath>
+
+#include "backend/mlx/internal.h"
+
+static const vug_mlx_matrix &matrix_of(const vug_mlx_step *s, vug_val param)
+{
+    return *s->program->matrix[param.id];
+}
+
+/* ---- products ----------------------------------------------------------------------------- */
+
+/* The format in which a product with a matrix is computed. */
+static mx::Dtype product_dtype(const vug_mlx_program *p, const vug_mlx_matrix &m)
+{
+    if (!vug_mlx_rounds(p))
+        return mx::float32;
+    if (m.bits == 0)
+        return m.data.dtype() == mx::bfloat16 ? mx::bfloat16 : mx::float32;
+    return m.biases ? m.scales->dtype() : mx::bfloat16;
+}
+
+static const mx::array &scales_for(const vug_mlx_matrix &m, mx::Dtype dtype)
+{
+    return m.f32_scales && dtype == mx::float32 ? *m.f32_scales : *m.scales;
+}
+
+static const std::optional<mx::array> &biases_for(const vug_mlx_matrix &m, mx::Dtype dtype)
+{
+    return m.f32_biases && dtype == mx::float32 ? m.f32_biases : m.biases;
+}
+
+/* x [T,in] times the transposed matrix [out,in]. */
+static mx::array multiply_matrix(const vug_mlx_program *p, const mx::array &x,
+                                 const vug_mlx_matrix &m)
+{
+    const mx::Dtype dtype = product_dtype(p, m);
+    const mx::array rows = mx::astype(x, dtype);
+    const mx::array y =
+            m.bits == 0 ? mx::matmul(rows, mx::transpose(mx::astype(m.data, dtype)))
+                        : mx::quantized_matmul(rows, m.data, scales_for(m, dtype),
+                                               biases_for(m, dtype), true, m.group, m.bits, m.mode);
+    return mx::astype(y, mx::float32);
+}
+
+/* x [T,k or 1,1,in] times, for row t and choice j, the transposed matrix of expert index[t,j]:
+ * [T,k,1,out]. */
+static mx::array multiply_experts(const vug_mlx_step *s, const mx::array &x, const mx::array &index,
+                                  const vug_mlx_matrix &m)
+{
+    const mx::Dtype dtype = product_dtype(s->program, m);
+    if (m.bits > 0) {
+        const mx::array y = mx::gather_qmm(mx::astype(x, dtype), m.data, scales_for(m, dtype),
+                                           biases_for(m, dtype), std::nullopt, index, true, m.group,
+                                           m.bits, m.mode);
+        return mx::astype(y, mx::float32);
+    }
+    /* Only the GPU has this product in BF16. Weights of 16 bits are widened for it: those of the
+     * chosen experts, if these are fewer than all. */
+    const mx::Dtype wide = s->program->device->gpu ? dtype : mx::float32;
+    if (m.data.dtype() != wide && index.size() < (size_t)m.data.shape(0)) {
+        const mx::array chosen = mx::astype(mx::take(m.data, index, 0), wide);
+        const mx::array y = mx::matmul(mx::astype(x, wide), mx::swapaxes(chosen, -1, -2));
+        return mx::astype(y, mx::float32);
+    }
+    const mx::array all = mx::swapaxes(mx::astype(m.data, wide), -1, -2);
+    return mx::astype(mx::gather_mm(mx::astype(x, wide), all, std::nullopt, index), mx::float32);
+}
+
+static mx::array sigmoid_gelu(const mx::array &x)
+{
+    /* The tanh form: 0.5 x (1 + tanh(u)) = x sigmoid(2 u), u = sqrt(2/pi) (x + 0.044715 x^3). */
+    const mx::array u = x * (x * x * mx::array(0.0713548162726f) + mx::array(1.5957691216057f));
+    return x * mx::sigmoid(u);
+}
+
+static mx::array silu(const mx::array &x)
+{
+    return x * mx::sigmoid(x);
+}
+
+static mx::array compute_experts(const vug_mlx_step *s, const vug_node *node)
+{
+    const mx::array &x = vug_mlx_value(s, node->in[0]), &route = vug_mlx_value(s, node->in[1]);
+    const int rows = route.shape(0), k = route.shape(1) / 2;
+    const mx::array index = mx::astype(mx::slice(route, { 0, 0 }, { rows, k }), mx::uint32);
+    const mx::array weight =
+            mx::reshape(mx::slice(route, { 0, k }, { rows, 2 * k }), { rows, k, 1, 1 });
+    const mx::array in = mx::reshape(x, { rows, 1, 1, x.shape(1) });
+    const mx::array gate = multiply_experts(s, in, index, matrix_of(s, node->in[2]));
+    const mx::array up = multiply_experts(s, in, index, matrix_of(s, node->in[3]));
+    const bool is_silu = node->at.experts.activation == VUG_OP_SILU;
+    const mx::array hidden = (is_silu ? silu(gate) : sigmoid_gelu(gate)) * up;
+    const mx::array y = multiply_experts(s, hidden, index, matrix_of(s, node->in[4]));
+    return mx::reshape(mx::sum(y * weight, 1), x.shape());
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static mx::array embed(const vug_mlx_step *s, const vug_node *node)
+{
+    const vug_mlx_matrix &m = matrix_of(s, node->in[0]);
+    const mx::array &token = vug_mlx_value(s, node->in[1]);
+    mx::array row = mx::take(m.data, token, 0);
+    if (m.bits > 0) {
+        const mx::array scales = mx::take(scales_for(m, mx::float32), token, 0);
+        const auto &from = biases_for(m, mx::float32);
+        std::optional<mx::array> biases;
+        if (from)
+            biases = mx::astype(mx::take(*from, token, 0), mx::float32);
+        row = mx::dequantize(row, biases ? mx::astype(scales, mx::float32) : scales, biases,
+                             m.group, m.bits, m.mode, std::nullopt, mx::float32);
+    }
+    return mx::astype(row, mx::float32) * mx::array(node->at.scale.by);
+}
+
+/* The cosines and sines of each position, as the reference computes them: on the host. */
+static mx::array rope_table(const vug_mlx_step *s, const vug_node *node)
+{
+    const vug_attr_table *at = &node->at.table;
+    const size_t half = (size_t)at->dims / 2, rows = s->position.size();
+    mx::array table = vug_mlx_new_array({ (int)rows, at->dims }, mx::float32);
+    float *to = table.data<float>();
+    for (size_t t = 0; t < rows; t++, to += 2 * half) {
+        for (size_t i = 0; i < half; i++) {
+            const float angle = (float)s->position[t] * at->inv[i];
+            to[i] = (float)std::cos((double)angle) * at->factor;
+            to[i + half] = (float)std::sin((double)angle) * at->factor;
+        }
+    }
+    return table;
+}
+
+/* Columns first .. end - 1 of the last axis. */
+static mx::array columns(const mx::array &x, int first, int end)
+{
+    mx::Shape start(x.ndim(), 0), stop = x.shape();
+    start[x.ndim() - 1] = first;
+    stop[x.ndim() - 1] = end;
+    return mx::slice(x, start, stop);
+}
+
+static mx::array rotate(const mx::array &x, const mx::array &table)
+{
+    const int width = x.shape(-1), dims = table.shape(-1), half = dims / 2;
+    const mx::array rows = x.ndim() == 3 ? mx::expand_dims(table, 1) : table;
+    const mx::array cosine = columns(rows, 0, half), sine = columns(rows, half, dims);
+    const mx::array a = columns(x, 0, half), b = columns(x, half, dims);
+    std::vector<mx::array> parts = { a * cosine - b * sine, b * cosine + a * sine };
+    if (dims < width)
+        parts.push_back(columns(x, dims, width));
+    return mx::concatenate(parts, -1);
+}
+
+static mx::array norm(const vug_mlx_step *s, uint32_t id, const mx::array &x)
+{
+    return mx::fast::rms_norm(x, s->program->vector[id], s->program->graph->node[id].at.norm.eps);
+}
+
+static mx::array deinterleave(const mx::array &x)
+{
+    mx::Shape pairs = x.shape();
+    pairs.back() /= 2;
+    pairs.push_back(2);
+    return mx::reshape(mx::swapaxes(mx::reshape(x, pairs), -1, -2), x.shape());
+}
+
+/* Sorting is stable, so of equal logits the lower index comes first; NaNs come last. */
+static mx::array route(const mx::array &logits, const vug_attr_router *at)
+{
+    const mx::array order = mx::argsort(mx::negative(logits), 1);
+    const mx::array best = columns(order, 0, at->count);
+    const std::vector<int> axis = { 1 };
+    const mx::array weight = at->renormalise
+                                     ? mx::softmax(mx::take_along_axis(logits, best, 1), axis)
+                                     : mx::take_along_axis(mx::softmax(logits, axis), best, 1);
+    return mx::concatenate({ mx::astype(best, mx::float32), weight }, 1);
+}
+
+static mx::array scale_route(const mx::array &x, const mx::array &scale)
+{
+    const int k = x.shape(1) / 2;
+    const mx::array best = columns(x, 0, k);
+    const mx::array scales = mx::take(scale, mx::astype(best, mx::uint32), 0);
+    return mx::concatenate({ best, columns(x, k, 2 * k) * scales }, 1);
+}
+
+/* ---- all operations -------------------------------------------------------------------------- */
+
+/* Operations of one value, without weights. */
+static std::optional<mx::array> compute_unary(const vug_mlx_step *s, const vug_node *node,
+                                              const mx::array &x)
+{
+    switch (node->op) {
+    case VUG_OP_GELU:
+        return sigmoid_gelu(x);
+    case VUG_OP_SILU:
+        return silu(x);
+    case VUG_OP_SCALE:
+        return x * mx::array(node->at.scale.by);
+    case VUG_OP_SOFTCAP:
+        return mx::tanh(x / mx::array(node->at.scale.by)) * mx::array(node->at.scale.by);
+    case VUG_OP_HEADS:
+    case VUG_OP_MERGE:
+        return mx::reshape(x, vug_mlx_shape_of(s, &node->shape));
+    case VUG_OP_ROUTER:
+        return route(x, &node->at.router);
+    case VUG_OP_UNIT_NORM:
+        return mx::fast::rms_norm(x, std::nullopt, node->at.norm.eps);
+    case VUG_OP_DEINTERLEAVE:
+        return deinterleave(x);
+    case VUG_OP_HEAD:
+        return mx::take(x, node->at.head.index, 1);
+    default:
+        return std::nullopt;
+    }
+}
+
+/* Operations of a value and a vector of weights. */
+static std::optional<mx::array> compute_with_vector(const vug_mlx_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const mx::array &x = vug_mlx_value(s, node->in[0]), &w = *s->program->vector[id];
+    switch (node->op) {
+    case VUG_OP_RMS_NORM:
+        return norm(s, id, x);
+    case VUG_OP_ADD_NORM:
+        return x + norm(s, id, vug_mlx_value(s, node->in[1]));
+    case VUG_OP_NORM_ROPE:
+        return rotate(norm(s, id, x), vug_mlx_value(s, node->in[2]));
+    case VUG_OP_BIAS:
+        return x + w;
+    case VUG_OP_SCALE_BY:
+        return x * w;
+    case VUG_OP_ROUTE_SCALE:
+        return scale_route(x, w);
+    default:
+        return std::nullopt;
+    }
+}
+
+/* Operations of several values, or of matrices. */
+static std::optional<mx::array> compute_others(const vug_mlx_step *s, const vug_node *node)
+{
+    const auto in = [&](int i) -> const mx::array & { return vug_mlx_value(s, node->in[i]); };
+    switch (node->op) {
+    case VUG_OP_EMBED:
+        return embed(s, node);
+    case VUG_OP_LINEAR:
+        return multiply_matrix(s->program, in(0), matrix_of(s, node->in[1]));
+    case VUG_OP_EXPERTS:
+        return compute_experts(s, node);
+    case VUG_OP_ROPE_TABLE:
+        return rope_table(s, node);
+    case VUG_OP_ROPE:
+        return rotate(in(0), in(1));
+    case VUG_OP_ADD:
+        return in(0) + in(1);
+    case VUG_OP_MUL:
+        return in(0) * in(1);
+    case VUG_OP_GATHER:
+        return mx::take(in(0), in(1), 0);
+    case VUG_OP_GEGLU:
+        return sigmoid_gelu(in(0)) * in(1);
+    case VUG_OP_SWIGLU:
+        return silu(in(0)) * in(1);
+    default:
+        return std::nullopt;
+    }
+}
+
+mx::Shape vug_mlx_shape_of(const vug_mlx_step *s, const vug_shape *shape)
+{
+    int64_t past = 0, keys = 0;
+    mx::Shape out;
+    for (int i = 0; i < s->in->n_spans; i++) {
+        const int64_t end = s->in->span[i].past + s->in->span[i].n;
+        past += s->in->span[i].past;
+        keys = end > keys ? end : keys;
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t d = shape->dim[i];
+        out.push_back((int)(d == VUG_DIM_T   ? s->tokens
+                            : d == VUG_DIM_R ? s->in->n_rows
+                            : d == VUG_DIM_P ? past
+                            : d == VUG_DIM_S ? keys
+                                             : d));
+    }
+    return out;
+}
+
+mx::array vug_mlx_compute(const vug_mlx_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const mx::Shape shape = vug_mlx_shape_of(s, &node->shape);
+    /* A step without output rows: there is nothing to compute from them. */
+    if (shape[0] == 0)
+        return mx::zeros(shape);
+    std::optional<mx::array> y;
+    if (s->program->vector[id])
+        y = compute_with_vector(s, id);
+    if (!y)
+        y = compute_others(s, node);
+    if (!y)
+        y = compute_unary(s, node, vug_mlx_value(s, node->in[0]));
+    if (!y)
+        throw std::logic_error(vug_op_name(node->op));
+    return *y;
+}

@@ -1,0 +1,211 @@
+/*
+ * The MLX backend. In a build without MLX only its message is tested; with MLX (make check-mlx)
+ * also products with every format and the golden checkpoints, on the GPU or on MLX's CPU device.
+ */
+#include "test.h"
+
+#include <math.h>
+
+#include "backend/mlx/mlx.h"
+#include "block_help.h"
+#include "engine_help.h"
+#include "graph_help.h"
+#include "quant/matrix.h"
+#include "vug/checkpoint.h"
+
+#define FOLDER "tests/golden/models"
+
+/* Without a GPU the device is not available, but can be opened by its name. */
+static bool skips(void)
+{
+    vug_device *device = NULL;
+    vug_err err = { 0 };
+    const bool opens = vug_backend_mlx.open(&(vug_device_options){ 0 }, &device, &err) == VUG_OK;
+    if (opens)
+        vug_backend_mlx.close(device);
+    else
+        print_message("%s\n", err.msg);
+    return !opens;
+}
+
+static void test_missing_device_is_explained(void **state)
+{
+    (void)state;
+    const vug_device_info info = vug_backend_mlx.describe(NULL);
+    assert_string_equal(info.name, "mlx");
+    assert_true(info.available == (info.reason[0] == '\0'));
+    if (!skips())
+        return;
+    vug_model *m = NULL;
+    vug_err err = { 0 };
+    assert_int_equal(vug_model_open(FOLDER "/gemma3-text", &(vug_model_options){ .device = "mlx" },
+                                    &m, &err),
+                     VUG_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, info.reason));
+}
+
+/* ---- products ---------------------------------------------------------------------- */
+
+enum { OUT = 21, ROWS = 11, MAX_COLUMNS = 768 };
+
+/* y [rows,OUT] = x [rows,columns of w] w^T, on the device. */
+static void run_linear(const vug_weight *w, vug_activations activations, const float *x,
+                       int64_t rows, float *y)
+{
+    const vug_backend *b = &vug_backend_mlx;
+    const vug_limits limits = { 64, 1, 1 };
+    const vug_page *table[1] = { NULL };
+    const vug_span span = { table, 0, 1 };
+    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_program *program;
+    vug_workspace *workspace;
+    vug_err err = { 0 };
+    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
+    const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
+                                                      .shape = { 2, { w->rows, w->columns } },
+                                                      .at.param = { 0, w->dtype } });
+    const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
+    help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
+    help_plan(&m, 1);
+    m.plan.activations = activations;
+    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
+    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
+    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
+    assert_true(b->weights_bytes(weights) > 0);
+    help_ok(b->workspace_create(program, &workspace, &err), &err);
+    const vug_step_in step = {
+        .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
+    };
+    const float *output;
+    help_ok(b->run(program, workspace, &step, &output, &err), &err);
+    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
+    b->workspace_destroy(workspace);
+    b->release(program);
+    b->weights_destroy(weights);
+    b->close(device);
+    vug_plan_release(&m.plan);
+    vug_graph_release(&m.graph);
+}
+
+/* Formats that have groups of 16 are decoded to BF16. */
+static bool is_decoded_to_bf16(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_Q2_K || dtype == VUG_DTYPE_Q3_K || dtype == VUG_DTYPE_Q6_K;
+}
+
+/* Compares with the product in double of decoded weights. Sums in F32 are off by at most columns *
+ * 2^-24 of the sum of magnitudes. A weight in a block is a product and a sum, which cancel in part:
+ * each has at most twice the magnitude of the largest weight. Rounding weights or activations adds
+ * 2^-9 of each product. */
+static void check_products(const float *y, const float *x, const float *decoded, int64_t columns,
+                           double rounding)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < OUT * columns; i++)
+        largest = fmax(largest, fabs((double)decoded[i]));
+    for (int64_t r = 0; r < ROWS; r++) {
+        for (int64_t o = 0; o < OUT; o++) {
+            double sum = 0, magnitude = 0, inputs = 0;
+            for (int64_t i = 0; i < columns; i++) {
+                const double product =
+                        (double)x[r * columns + i] * (double)decoded[o * columns + i];
+                sum += product;
+                magnitude += fabs(product);
+                inputs += fabs((double)x[r * columns + i]);
+            }
+            const double bound = (double)columns * ldexp(1, -24) * 4 * largest * inputs;
+            const double off = fabs((double)y[r * OUT + o] - sum);
+            if (!(off <= bound + rounding * magnitude))
+                fail_msg("row %d, output %d: off by %g, at most %g", (int)r, (int)o, off,
+                         bound + rounding * magnitude);
+        }
+    }
+}
+
+static void check_format(vug_dtype dtype, int64_t columns)
+{
+    enum { SHIFT = 2 };
+    rng r = { 5 };
+    static float x[ROWS * MAX_COLUMNS], decoded[OUT * MAX_COLUMNS], y[ROWS * OUT];
+    const bool block = vug_codec_of(dtype)->block != NULL;
+    vug_matrix matrix = { .dtype = dtype, .columns = columns };
+    if (block)
+        matrix = block_weights(&r, dtype, OUT, columns, SHIFT);
+    else
+        matrix.data = random_weights(&r, dtype, (size_t)(OUT * columns), SHIFT);
+    rng_fill(&r, x, (size_t)(ROWS * columns));
+    for (int64_t o = 0; o < OUT; o++)
+        vug_matrix_decode(&matrix, o, decoded + o * columns);
+    const vug_weight w = { .name = "w",
+                           .dtype = dtype,
+                           .rows = OUT,
+                           .columns = columns,
+                           .data = matrix.data,
+                           .scales = matrix.scales };
+    const double eighth = ldexp(1, -9);
+    run_linear(&w, VUG_ACTIVATIONS_F32, x, ROWS, y);
+    check_products(y, x, decoded, columns, is_decoded_to_bf16(dtype) ? eighth : 0);
+    /* The input, the weight or its scales, and the output are rounded. */
+    run_linear(&w, VUG_ACTIVATIONS_BF16, x, ROWS, y);
+    check_products(y, x, decoded, columns, 8 * eighth);
+    if (block)
+        block_weights_free(&matrix, SHIFT);
+    else
+        free_weights(matrix.data, SHIFT);
+}
+
+static void test_products_are_those_of_decoded_weights(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const vug_dtype plain[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16,
+                                       VUG_DTYPE_E4M3 };
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        check_format(plain[i], 768);
+        check_format(plain[i], 77);
+    }
+    for (int i = 0; i < block_format_count(); i++)
+        check_format(block_format(i), 768);
+}
+
+/* ---- golden checkpoints ------------------------------------------------------------- */
+
+static void test_golden_checkpoints_pass(void **state)
+{
+    (void)state;
+    vug_arena arena = { 0 };
+    vug_str *name;
+    size_t n;
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    help_ok(vug_list_folder(FOLDER, &arena, &name, &n, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        char *path = vug_path_join(FOLDER, name[i].ptr);
+        char *reference = vug_path_join(path, "reference.safetensors");
+        vug_model *m = help_model(path, (vug_model_options){ .device = "mlx" });
+        vug_verification v = { 0 };
+        help_ok(vug_model_verify(m, reference, 0, &v, &err), &err);
+        if (!v.pass)
+            print_error("%s: max %g, %d of %d greedy\n", path, v.max_abs, (int)v.n_greedy_equal,
+                        (int)v.n_greedy);
+        assert_true(v.pass);
+        vug_model_close(m);
+        vug_free(reference);
+        vug_free(path);
+    }
+    vug_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing_device_is_explained),
+        cmocka_unit_test(test_products_are_those_of_decoded_weights),
+        cmocka_unit_test(test_golden_checkpoints_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
