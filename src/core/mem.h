@@ -64,6 +64,16 @@ typedef struct {
 #define VUG_BUF_MAX ((size_t)1 << 30)
 
 void vug_buf_append(vug_buf *buf, const void *bytes, size_t n);
+/* The same, inlined: for short elements that are appended by the million. */
+static inline void vug_buf_push(vug_buf *buf, const void *bytes, size_t n)
+{
+    if (buf->cap <= n || buf->len >= buf->cap - n) {
+        vug_buf_append(buf, bytes, n);
+        return;
+    }
+    memcpy(buf->ptr + buf->len, bytes, n);
+    buf->len += n;
+}
 void vug_buf_puts(vug_buf *buf, const char *text);
 /* The low `n` bytes of `value`, little-endian; n <= 8. */
 void vug_buf_append_le(vug_buf *buf, uint64_t value, size_t n);

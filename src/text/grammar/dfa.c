@@ -17,6 +17,7 @@ typedef struct {
     uint32_t *target;        /* [NFA states]: where one symbol leads from the states of a set */
     uint32_t *rule;          /* [NFA states]: the rules that a set calls */
     uint32_t *single_target; /* [NFA states]: the DFA state of this target alone, + 1; 0: unknown */
+    uint32_t *single_set;    /* [NFA states]: the DFA state of the set {state}, + 1; 0: unknown */
     uint32_t n_closures;
     uint64_t work;
     vug_buf state, edge, call;
@@ -58,14 +59,23 @@ static size_t add_closure(dfa_builder *b, uint32_t state, size_t n)
     return n;
 }
 
-/* The DFA state of the list. */
+/* The DFA state of the list. Most sets have one member, and these need no hash table. */
 static uint32_t intern_list(dfa_builder *b, size_t n)
 {
     b->work += n;
     n = vug_sort_unique(b->list, n);
-    const uint32_t id = n ? vug_intern_add(&b->sets, b->list, n) : VUG_INTERN_NONE;
+    uint32_t *single = n == 1 ? &b->single_set[b->list[0]] : NULL;
+    if (single && *single)
+        return *single - 1;
+    uint32_t id = VUG_INTERN_NONE;
+    if (single)
+        id = vug_intern_append(&b->sets, b->list, n);
+    else if (n > 0)
+        id = vug_intern_add(&b->sets, b->list, n);
     if (n && id == VUG_INTERN_NONE)
         b->state.bad = true;
+    if (single && id != VUG_INTERN_NONE)
+        *single = id + 1;
     return id;
 }
 
@@ -98,7 +108,7 @@ static void add_edge(dfa_builder *b, unsigned from, unsigned to, uint32_t state)
         return;
     }
     const vug_byte_edge edge = { (uint8_t)from, (uint8_t)to, state };
-    vug_buf_append(&b->edge, &edge, sizeof(edge));
+    vug_buf_push(&b->edge, &edge, sizeof(edge));
 }
 
 /* Whether an NFA state reads the byte. */
@@ -203,7 +213,14 @@ static void add_state(dfa_builder *b, uint32_t id, uint32_t start, uint32_t *cop
                                   .start = start };
     for (size_t i = 0; i < n; i++)
         state.final = state.final || nfa[copy[i]].kind == VUG_NFA_FINAL;
-    vug_buf_append(&b->state, &state, sizeof(state));
+    vug_buf_push(&b->state, &state, sizeof(state));
+    if (n == 1 && nfa[copy[0]].kind == VUG_NFA_BYTES) {
+        b->target[0] = nfa[copy[0]].to;
+        const uint32_t to = state_of_targets(b, 1);
+        if (to != VUG_INTERN_NONE)
+            add_edge(b, nfa[copy[0]].from, nfa[copy[0]].upto, to);
+        return;
+    }
     add_byte_edges(b, copy, n);
     add_calls(b, copy, n);
 }
@@ -263,7 +280,7 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
     const size_t n = nfa->state.len / sizeof(vug_nfa_state);
     const size_t n_bodies = nfa->body.len / sizeof(vug_nfa_body);
     dfa_builder b = { .nfa = nfa, .a = automaton };
-    uint32_t *scratch = vug_alloc_zero(7 * n + n_bodies, sizeof(*scratch));
+    uint32_t *scratch = vug_alloc_zero(8 * n + n_bodies, sizeof(*scratch));
     vug_status st = VUG_OK;
     if (scratch) {
         b.seen = scratch;
@@ -272,11 +289,12 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
         b.target = scratch + 3 * n;
         b.rule = scratch + 4 * n;
         b.single_target = scratch + 5 * n;
-        st = build_bodies(&b, scratch + 7 * n, scratch + 6 * n, err);
+        b.single_set = scratch + 6 * n;
+        st = build_bodies(&b, scratch + 8 * n, scratch + 7 * n, err);
         if (st == VUG_OK)
-            st = move_to_automaton(&b, scratch + 7 * n, err);
+            st = move_to_automaton(&b, scratch + 8 * n, err);
     } else {
-        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 7 * n * sizeof(*scratch));
+        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 8 * n * sizeof(*scratch));
     }
     vug_free(scratch);
     vug_intern_release(&b.sets);

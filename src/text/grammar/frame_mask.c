@@ -26,17 +26,6 @@ typedef struct {
     vug_buf counts; /* stack_count, for each stack set */
 } frame_search;
 
-/* Inlined because a large mask appends half a million times. */
-static inline void append_fast(vug_buf *list, const void *element, size_t size)
-{
-    if (list->len + size >= list->cap) {
-        vug_buf_append(list, element, size);
-        return;
-    }
-    memcpy(list->ptr + list->len, element, size);
-    list->len += size;
-}
-
 /* How often the counted body at the bottom has run, if all stacks agree. */
 static stack_count count_stacks(vug_grammar_matcher *matcher, vug_stack_set stacks)
 {
@@ -86,11 +75,11 @@ static void record_node(frame_search *s)
     }
     for (uint32_t i = all[node].first; i < all[node + 1].first; i++) {
         const token_need t = { (uint32_t)trie->id[i], need };
-        append_fast(&s->tokens, &t, sizeof(t));
+        vug_buf_push(&s->tokens, &t, sizeof(t));
     }
     for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
         const vug_frame_mask_exit e = { c, count };
-        append_fast(&s->exits, &e, sizeof(e));
+        vug_buf_push(&s->exits, &e, sizeof(e));
     }
 }
 

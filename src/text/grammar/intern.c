@@ -86,6 +86,21 @@ static bool grow_array(uint32_t **list, size_t *cap, size_t wanted)
     return true;
 }
 
+uint32_t vug_intern_append(vug_intern_table *table, const uint32_t *element, size_t n)
+{
+    if (!grow_array(&table->at, &table->cap_at, table->n + 2))
+        return VUG_INTERN_NONE;
+    if (table->n == 0)
+        table->at[0] = 0;
+    const size_t used = table->at[table->n];
+    if (!grow_array(&table->pool, &table->cap_pool, used + n + 1))
+        return VUG_INTERN_NONE;
+    if (n)
+        memcpy(table->pool + used, element, n * sizeof(*element));
+    table->at[++table->n] = (uint32_t)(used + n);
+    return (uint32_t)table->n - 1;
+}
+
 uint32_t vug_intern_add(vug_intern_table *table, const uint32_t *element, size_t n)
 {
     if (2 * table->n >= table->n_slots && !grow_slots(table))
@@ -97,18 +112,10 @@ uint32_t vug_intern_add(vug_intern_table *table, const uint32_t *element, size_t
         return VUG_INTERN_NONE;
     if (table->slot[slot] != 0)
         return id_in(table->slot[slot]);
-    if (!grow_array(&table->at, &table->cap_at, table->n + 2))
-        return VUG_INTERN_NONE;
-    if (table->n == 0)
-        table->at[0] = 0;
-    const size_t used = table->at[table->n];
-    if (!grow_array(&table->pool, &table->cap_pool, used + n + 1))
-        return VUG_INTERN_NONE;
-    if (n)
-        memcpy(table->pool + used, element, n * sizeof(*element));
-    table->at[++table->n] = (uint32_t)(used + n);
-    table->slot[slot] = (uint64_t)hash << 32 | table->n;
-    return (uint32_t)table->n - 1;
+    const uint32_t id = vug_intern_append(table, element, n);
+    if (id != VUG_INTERN_NONE)
+        table->slot[slot] = (uint64_t)hash << 32 | table->n;
+    return id;
 }
 
 uint32_t vug_intern_find(const vug_intern_table *table, const uint32_t *element, size_t n)

@@ -22,6 +22,9 @@ typedef struct {
 /* The id of a list, which is added if it is new. VUG_INTERN_NONE when out of memory or after
  * too many collisions. An all-zero table is empty. */
 uint32_t vug_intern_add(vug_intern_table *table, const uint32_t *element, size_t n);
+/* Adds a list that neither of the other functions finds, for callers that keep its id themselves.
+ * VUG_INTERN_NONE when out of memory. */
+uint32_t vug_intern_append(vug_intern_table *table, const uint32_t *element, size_t n);
 /* The id of a list, or VUG_INTERN_NONE if the table does not hold it. */
 uint32_t vug_intern_find(const vug_intern_table *table, const uint32_t *element, size_t n);
 /* The elements of a list, valid until the next vug_intern_add. */

@@ -30,7 +30,7 @@ static uint32_t add_state(nfa_builder *b, vug_nfa_state state)
     if (n >= VUG_AUTOMATON_MAX_STATES)
         b->full = true;
     else
-        vug_buf_append(&b->nfa->state, &state, sizeof(state));
+        vug_buf_push(&b->nfa->state, &state, sizeof(state));
     return (uint32_t)n;
 }
 

@@ -18,25 +18,32 @@ static void append_pointer_key(vug_buf *to, vug_str key)
     }
 }
 
-/* Leaves the pointer to `wanted` in `path`. Bounded by the depth of the JSON. */
-static bool find_pointer(const vug_jv *v, const vug_jv *wanted, // NOLINT(misc-no-recursion)
-                         vug_buf *path)
+/* Bounded by the depth of the JSON. */
+static bool contains_value(const vug_jv *v, const vug_jv *wanted) // NOLINT(misc-no-recursion)
 {
-    if (v == wanted)
-        return true;
-    const size_t len = path->len;
-    size_t i = 0;
-    for (const vug_jv *m = v->child; m; m = m->next, i++) {
+    bool found = v == wanted;
+    for (const vug_jv *m = v->child; m && !found; m = m->next)
+        found = contains_value(m, wanted);
+    return found;
+}
+
+/* Appends the pointer from `v` to `wanted`, if that is in it. */
+static void append_pointer(vug_buf *path, const vug_jv *v, const vug_jv *wanted)
+{
+    while (v && v != wanted) {
+        const vug_jv *m = v->child;
+        size_t i = 0;
+        for (; m && !contains_value(m, wanted); m = m->next)
+            i++;
+        if (!m)
+            return;
         vug_buf_puts(path, "/");
         if (v->type == VUG_JSON_OBJECT)
             append_pointer_key(path, m->key);
         else
             vug_buf_printf(path, "%zu", i);
-        if (find_pointer(m, wanted, path))
-            return true;
-        path->len = len;
+        v = m;
     }
-    return false;
 }
 
 /* "schema: POINTER: MESSAGE" */
@@ -47,7 +54,7 @@ static void append_message(const vug_schema_compiler *s, vug_buf *to, const vug_
 {
     vug_buf path = { 0 };
     if (at && s->root)
-        (void)find_pointer(s->root, at, &path);
+        append_pointer(&path, s->root, at);
     char message[300];
     (void)vsnprintf(message, sizeof(message), fmt, args);
     const int len = path.len < POINTER_MAX ? (int)path.len : POINTER_MAX;
