@@ -28,6 +28,9 @@ static vug_status check_options(const vug_options *opt, vug_err *err)
         1)
         return VUG_FAIL(err, VUG_ARGUMENT,
                         "only one of --schema, --regex, --grammar and --tool-choice can be given");
+    if (opt->strict_schema && !opt->schema)
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "--strict-schema requires --schema, whose keywords it checks");
     if (opt->tool_choice && !opt->tools)
         return VUG_FAIL(err, VUG_ARGUMENT, "--tool-choice %s requires --tools", opt->tool_choice);
     return VUG_OK;

@@ -1,8 +1,10 @@
 /* `vug batch`: its options, its progress and its report. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "core/os.h"
 #include "server/server.h"
 
 static double per_second(uint64_t n, const vug_batch_report *r)
@@ -56,10 +58,25 @@ static void note_first_failure(const vug_ui *ui, const vug_options *opt, const v
                 r->first_failure.msg, others);
 }
 
+/* With two operands, MODEL is pebble. A MODEL in the place of INPUT means that OUTPUT is missing. */
+static vug_status check_input(const char *input, vug_err *err)
+{
+    const size_t n = strlen(input);
+    const bool gguf = n > 5 && strcmp(input + n - 5, ".gguf") == 0;
+    if (gguf || vug_is_folder(input))
+        return VUG_FAIL(err, VUG_ARGUMENT,
+                        "%s is a model, not a file of requests; add what is missing: vug batch "
+                        "MODEL INPUT OUTPUT",
+                        input);
+    return VUG_OK;
+}
+
 int vug_cmd_batch(vug_ui *ui, const vug_options *opt)
 {
     vug_batch_report report;
     vug_err err;
+    if (check_input(opt->operand[1], &err) != VUG_OK)
+        return vug_ui_fail(ui, &err);
     vug_bar bar = vug_bar_start(ui, "answering", opt->quiet || opt->json);
     bar.unit = "requests";
     const vug_batch_options options = {

@@ -90,7 +90,8 @@ static void test_operands(void **state)
     assert_int_equal(c.code, 0);
     assert_has(&c.out, "requests  1 answered");
     captured_release(&c);
-    refuses(VUG("batch", in.path), "");
+    refuses(VUG("batch", in.path), "usage: vug batch [MODEL] INPUT OUTPUT");
+    refuses(VUG("batch", MODEL, in.path), MODEL " is a model, not a file of requests");
     refuses(VUG("batch", MODEL, in.path, out.path, "more"), "");
     const scratch_path new = scratch_at(&dir, "new");
     refuses(VUG("batch", "no where", in.path, new.path), "no where");

@@ -117,6 +117,8 @@ static void test_run_checks_the_template(void **state)
     refuses(VUG("run", tiny->path, "hi", "-q", "--schema", bad.path),
             "/bad.json: schema: #/type: there is no type 'objekt'");
     refuses(VUG("run", tiny->path, "hi", "-q", "--grammar", bad.path), "/bad.json: GBNF: line 1");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--strict-schema"),
+            "--strict-schema requires --schema");
     refuses(VUG("run", tiny->path, "hi", "-q", "--thinking", "some"),
             "--thinking some: expected on, off, or a number of tokens");
 }
