@@ -88,43 +88,61 @@ static float choose_scale(const float *w)
     return (most[0] > -least[0] ? most[0] : least[0]) * -0.125f;
 }
 
-/* Sums of squares, in F64: no square of a F32 overflows or vanishes. */
+/* Sums of squares. */
 typedef struct {
-    double residual[LANES], norm[LANES];
+    double residual, norm;
 } square_sums;
 
-/* Stores the weights of a block as integers. Adding 1.5 * 2^23 rounds a number and leaves the
- * integer in its low bits; what is not finite becomes any integer, and its residual NaN. */
-static void copy_block(const float *w, float scale, uint8_t *to, square_sums *sums)
+/* Stores the weights of a block as integers, 8 being 0. Adding 1.5 * 2^23 rounds a number and leaves
+ * the integer in its low bits; what is not finite becomes any integer, and its residual NaN. */
+static void round_block(const float *w, float scale, float by, uint8_t *to, float *lacks)
 {
-    const float by = scale != 0 ? 1 / scale : 0;
-    float rounded[BLOCK];
+    float shifted[BLOCK];
     uint32_t bits[BLOCK];
+    int32_t q[BLOCK];
+    for (int i = 0; i < BLOCK; i++)
+        shifted[i] = w[i] * by + 8 + 0x1.8p23f;
+    memcpy(bits, shifted, sizeof(bits));
     for (int i = 0; i < BLOCK; i++) {
-        float q = w[i] * by + 8;
-        q = q < 0 ? 0 : q;
-        q = q > 15 ? 15 : q;
-        rounded[i] = q + 0x1.8p23f;
+        q[i] = (int32_t)(bits[i] - 0x4b400000); /* the bits of 1.5 * 2^23 */
+        q[i] = q[i] > 0 ? q[i] : 0;
+        q[i] = q[i] < 15 ? q[i] : 15;
+        lacks[i] = w[i] - scale * (float)(q[i] - 8);
     }
-    memcpy(bits, rounded, sizeof(bits));
     for (int i = 0; i < BLOCK / 2; i++)
-        to[i] = (uint8_t)((bits[i] & 15) | (bits[i + BLOCK / 2] & 15) << 4);
-    for (int i = 0; i < BLOCK; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            const float lacks = w[i + j] - scale * (rounded[i + j] - 0x1.8p23f - 8);
-            sums->residual[j] += (double)lacks * (double)lacks;
-            sums->norm[j] += (double)w[i + j] * (double)w[i + j];
-        }
-    }
+        to[i] = (uint8_t)(q[i] | q[i + BLOCK / 2] << 4);
 }
 
-/* The root of a sum, rounded up; infinite if it is NaN. The margin is for the rounding of the sum, of
- * its terms, and of weights that are products of two scales. */
-static float root_of(const double *lane)
+/* The sum of squares of x [BLOCK] times `by`. */
+static float sum_scaled_squares(const float *x, float by)
 {
-    double sum = 0;
-    for (int j = 0; j < LANES; j++)
-        sum += lane[j];
+    float sum[LANES] = { 0 };
+    for (int i = 0; i < BLOCK; i += LANES) {
+        for (int j = 0; j < LANES; j++)
+            sum[j] += x[i + j] * by * (x[i + j] * by);
+    }
+    for (int j = 1; j < LANES; j++)
+        sum[0] += sum[j];
+    return sum[0];
+}
+
+/* Squares are added in units of the scale, in which no weight is beyond 9: none overflows, and what
+ * vanishes is below 2^-100. A block whose scale is 0 has weights below 2^-20, no square of which
+ * overflows. */
+static void copy_block(const float *w, float scale, uint8_t *to, square_sums *sums)
+{
+    const float by = scale != 0 ? 1 / scale : 0, unit = scale != 0 ? by : 0x1p24f;
+    const double square = scale != 0 ? (double)scale * (double)scale : 0x1p-48;
+    float lacks[BLOCK];
+    round_block(w, scale, by, to, lacks);
+    sums->residual += ((double)sum_scaled_squares(lacks, unit) + 0x1p-100) * square;
+    sums->norm += ((double)sum_scaled_squares(w, unit) + 0x1p-100) * square;
+}
+
+/* The root of a sum of squares, rounded up; infinite if it is NaN. The margin is for the rounding of
+ * the sum, of its terms, and of weights that are products of two scales. */
+static float root_of(double sum)
+{
     const double root = sqrt(sum) * (1 + 0x1p-20);
     return root <= 0x1p100 ? nextafterf((float)root, INFINITY) : INFINITY;
 }
@@ -136,7 +154,7 @@ static void copy_row(vug_cpu_head_screen *s, int64_t row, float *scratch)
     float *w = scratch, *scale = w + n;
     uint8_t *stored = (uint8_t *)(void *)(scale + blocks);
     uint8_t *to = s->data + row * blocks * BLOCK_BYTES;
-    square_sums sums = { .residual = { 0 } };
+    square_sums sums = { .residual = 0 };
     vug_matrix_decode(&s->head, row, w);
     for (int64_t b = 0; b < blocks; b++)
         scale[b] = choose_scale(w + b * BLOCK);
