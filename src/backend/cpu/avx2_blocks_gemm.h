@@ -168,7 +168,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         for (int p = 0; p < PAIRS; p++) {
             pair[p].first = first;
             pair[p].n = GROUP;
-            prefetch_group(&pair[p], f);
+            prefetch_group(&pair[p], f, AHEAD_OF_SEVERAL);
         }
         multiply_blocks_at(g, pair, 0, f, multiply);
         multiply_blocks_at(g, pair, UNIT, f, multiply);

@@ -100,6 +100,12 @@ INLINE __m256 scale_products(__m256 scale, __m256i p)
     return _mm256_mul_ps(scale, _mm256_cvtepi32_ps(p));
 }
 
+enum {
+    /* Bytes that are prefetched ahead. With one row of x, 1024 and 4096 were slower by up to 15 %. */
+    AHEAD_OF_ONE = 2048,
+    AHEAD_OF_SEVERAL = 1024,
+};
+
 /* ---- rows ------------------------------------------------------------------- */
 
 /* Lanes 0 .. 3 and 4 .. 7 of two rows. */
@@ -134,11 +140,11 @@ INLINE __m256 add_partial_group(const block_group *g, int at, const avx2_format 
     return _mm256_blendv_ps(sum, longer, _mm256_castsi256_ps(combine_rows(mask, mask)));
 }
 
-/* Prefetches the weights that follow. Scales only once for the groups of a cache line. */
-INLINE void prefetch_group(const block_group *g, const avx2_format *f)
+/* Prefetches the weights `ahead` bytes on. Scales only once for the groups of a cache line. */
+INLINE void prefetch_group(const block_group *g, const avx2_format *f, int ahead)
 {
-    enum { LINE = 64, AHEAD = 1024 };
-    for (int i = AHEAD; i < AHEAD + f->bytes; i += LINE) {
+    enum { LINE = 64 };
+    for (int i = ahead; i < ahead + f->bytes; i += LINE) {
         _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
         _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);
     }
@@ -156,7 +162,7 @@ INLINE lane_sums sum_row_pair(block_group g, int64_t blocks, const avx2_format *
     lane_sums sum = { _mm256_setzero_ps(), _mm256_setzero_ps() };
     g.n = GROUP;
     for (; g.first + GROUP <= blocks; g.first += GROUP) {
-        prefetch_group(&g, f);
+        prefetch_group(&g, f, AHEAD_OF_ONE);
         sum.low = _mm256_fmadd_ps(x_scales(&g, 0), f->terms(&g, 0), sum.low);
         sum.high = _mm256_fmadd_ps(x_scales(&g, UNIT), f->terms(&g, UNIT), sum.high);
         g.w = advance_rows(g.w, f->bytes);

@@ -216,9 +216,14 @@ INLINE __m256 terms_q5_k(const block_group *g, int at)
     return terms_q4_or_5(g, at, products(g, at, unpack_q5_k, TO_31));
 }
 
+INLINE __m256i load_iq4_xs(row_pair w, int64_t j)
+{
+    return load_rows(w, 8 + j * 16);
+}
+
 INLINE block_halves unpack_iq4_xs(row_pair w, int64_t j)
 {
-    return look_up(iq4_values, split_nibbles(load_rows(w, 8 + j * 16)));
+    return look_up(iq4_values, split_nibbles(load_iq4_xs(w, j)));
 }
 
 INLINE __m256 scale_iq4_xs(const block_group *g, int at)
@@ -264,7 +269,7 @@ BLOCK_FORMAT(q4_k, scale_q4_k, .range = TO_15, .bytes = 144, .offset = offset_q4
 BLOCK_FORMAT(q5_k, scale_q4_k, .range = TO_31, .bytes = 176, .offset = offset_q4_k,
              .one_factor = true, .factor = factor_q4_k, .minimum = minimum_q4_k)
 BLOCK_FORMAT(q6_k, scale_q6_k, .range = TO_63, .zero = 32, .bytes = 210, .factor = factor_q6_k)
-BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .range = WITH_SIGN, .bytes = 136, .factor = factor_iq4_xs,
-             .one_factor = true)
+BLOCK_FORMAT(iq4_xs, scale_iq4_xs, .load_packed = load_iq4_xs, .nibble_values = iq4_values,
+             .range = WITH_SIGN, .bytes = 136, .factor = factor_iq4_xs, .one_factor = true)
 
 #endif

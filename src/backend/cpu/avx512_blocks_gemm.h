@@ -37,26 +37,6 @@ INLINE __m512i load_four(const void *p)
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
 
-/* A number for the first half of each block, and one for the second half. */
-INLINE __m512i half_words(int first, int second)
-{
-    return _mm512_set1_epi32((int)((uint32_t)second << 16 | (uint16_t)first));
-}
-
-/* What the blocks add to their lanes, before the scale of x. `p` has their sums, or those of their
- * first and second halves; `sum` has the sums of x. */
-INLINE __m512 terms_of(const avx2_format *f, const block_unit *u, const __m512i *p, __m512i sum)
-{
-    __m512 product = _mm512_cvtepi32_ps(p[0]);
-    if (has_factors(f))
-        product = _mm512_fmadd_ps(u->factor[0], product,
-                                  _mm512_mul_ps(u->factor[1], _mm512_cvtepi32_ps(p[1])));
-    if (!f->offset)
-        return _mm512_mul_ps(u->scale, product);
-    const __m512i m = _mm512_madd_epi16(has_factors(f) ? u->minimum : half_words(1, 1), sum);
-    return _mm512_fmadd_ps(u->scale, product, _mm512_mul_ps(u->offset, _mm512_cvtepi32_ps(m)));
-}
-
 /* The sums with which the products of a block begin. */
 INLINE void init_products(const avx2_format *f, __m512i sum, __m512i *p)
 {
@@ -102,7 +82,7 @@ INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_c
         const __m512 scale = _mm512_broadcast_f32x4(_mm_loadu_ps(x[r].scale));
 #pragma GCC unroll 2
         for (int q = 0; q < QUADS; q++)
-            lanes->at[r][q] = _mm512_mask3_fmadd_ps(scale, terms_of(f, &u[q], p[r][q], sum),
+            lanes->at[r][q] = _mm512_mask3_fmadd_ps(scale, terms_of(f, &u[q].scales, p[r][q], sum),
                                                     lanes->at[r][q], u[q].exists);
     }
 }
@@ -204,7 +184,7 @@ INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_for
     for (int p = 0; p < QUADS * 2; p++) {
         pair[p].first = first;
         pair[p].n = n;
-        prefetch_group(&pair[p], f);
+        prefetch_group(&pair[p], f, AHEAD_OF_SEVERAL);
     }
     for (ptrdiff_t q = 0; q < QUADS; q++) {
         /* The compiler knows n in a copy. */
@@ -252,10 +232,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
     };                                                                                  \
     static void gemv_##id(const vug_cpu_gemv_q8 *g)                                     \
     {                                                                                   \
-        if (has_short_blocks(&format_##id))                                             \
-            gemv_short_blocks(g, &format_##id);                                         \
-        else                                                                            \
-            gemv_blocks(g, &format_##id);                                               \
+        gemv_wide(g, &format_##id, &wide_##id);                                         \
     }                                                                                   \
     static __attribute__((noinline)) void multiply_##id(                                \
             const block_units *u, const vug_cpu_q8_unit *x, int64_t rows, float *lanes) \

@@ -9,47 +9,18 @@
  * one block of one row: vector i has elements 4 i .. 4 i + 3 of four blocks of rows a, b, c and d.
  */
 
-#include "backend/cpu/avx512_short_blocks.h"
+#include "backend/cpu/avx512_formats.h"
 
 enum {
     VECTORS = BLOCK / 4,
 };
 
-/* Four blocks of four rows of weights. Fields that a format does not use are not set. */
+/* Four blocks of four rows of weights. */
 typedef struct {
     __m512i q[VECTORS]; /* 0 .. 255: the integers plus zero_of(format); see keeps_nibbles */
-    __m512 scale, offset;
-    __m512 factor[2]; /* of each half, in formats where the halves differ */
-    __m512i minimum;  /* two 16-bit numbers for each block, in the same formats */
+    unit_scales scales;
     __mmask16 exists; /* a bit for each block */
 } block_unit;
-
-/* The halves of a block have factors of their own. Otherwise the factor of a block is part of its
- * scale, and its minimum of its offset: a scale in F16 times an integer is exact. */
-INLINE bool has_factors(const avx2_format *f)
-{
-    return f->factor && !f->one_factor;
-}
-
-INLINE __m512i join_integers(__m256i ab, __m256i cd)
-{
-    return _mm512_inserti64x4(_mm512_castsi256_si512(ab), cd, 1);
-}
-
-INLINE __m512 join_floats(__m256 ab, __m256 cd)
-{
-    return _mm512_insertf32x8(_mm512_castps256_ps512(ab), cd, 1);
-}
-
-INLINE __m512i join_words(const block_group *pair, int at, block_words_fn *words)
-{
-    return join_integers(words(&pair[0], at), words(&pair[1], at));
-}
-
-INLINE __m512 join_scales(const block_group *pair, int at, block_floats_fn *scale)
-{
-    return join_floats(scale(&pair[0], at), scale(&pair[1], at));
-}
 
 /* Vector j of the result has 32-bit unit j of each of four vectors. */
 INLINE void transpose_four_wide(const __m512i *from, __m512i *to)
@@ -127,108 +98,37 @@ INLINE void unpack_packed_wide(const block_group *pair, int at, const avx2_forma
 
 /* ---- short blocks ---------------------------------------------------------------- */
 
-/* Quarter i of each of four vectors becomes vector i. */
-INLINE void transpose_quarters(const __m512i *from, __m512i *to)
+INLINE bool has_short_blocks(const avx2_format *f)
 {
-    const __m512i a = _mm512_shuffle_i32x4(from[0], from[1], 0x44);
-    const __m512i b = _mm512_shuffle_i32x4(from[2], from[3], 0x44);
-    const __m512i c = _mm512_shuffle_i32x4(from[0], from[1], 0xee);
-    const __m512i d = _mm512_shuffle_i32x4(from[2], from[3], 0xee);
-    to[0] = _mm512_shuffle_i32x4(a, b, 0x88);
-    to[1] = _mm512_shuffle_i32x4(a, b, 0xdd);
-    to[2] = _mm512_shuffle_i32x4(c, d, 0x88);
-    to[3] = _mm512_shuffle_i32x4(c, d, 0xdd);
+    return f->load_packed && f->has_half_scales;
 }
 
-/* The same for short blocks. */
 INLINE void unpack_short_blocks(const block_group *pair, int at, const avx2_format *f,
                                 block_unit *u)
 {
-    short_unit row[UNIT];
     __m512i packed[UNIT], transposed[UNIT];
 #pragma GCC unroll 4
     for (int r = 0; r < UNIT; r++) {
-        row[r] = load_short_blocks(pair, at, f, r);
-        packed[r] = packed_of_blocks(&row[r], f, TRANSPOSED);
+        const unit_words row = words_of_unit(f, row_of(pair, r), at / UNIT, pair[0].n);
+        packed[r] = take_bytes(&row, f, f->offset ? 2 : 1, TRANSPOSED);
     }
     transpose_quarters(packed, transposed);
     store_packed(transposed, f, u);
-    u->scale = halves_of_blocks(row, f, 0, TRANSPOSED);
-    if (f->offset)
-        u->offset = halves_of_blocks(row, f, 1, TRANSPOSED);
 }
 
 /* ---- all formats ---------------------------------------------------------------- */
-
-/* The lower or upper 16 bits of each 32, as floats. */
-INLINE __m512 words_as_floats(__m512i words, int upper)
-{
-    return _mm512_cvtepi32_ps(_mm512_srai_epi32(upper ? words : _mm512_slli_epi32(words, 16), 16));
-}
-
-/* The F16 numbers `offset` bytes into blocks at .. at + 3 of four rows; those beyond n are 0. A
- * vector has the numbers of two or of four blocks. */
-INLINE __m512 load_halves(const block_group *pair, int at, int64_t stride, int64_t offset)
-{
-    const int words = (int)stride / 2, per_load = 3 * words < 32 ? UNIT : UNIT / 2;
-    const int n = pair[0].n - at;
-    const __m512i order =
-            _mm512_set1_epi64(per_load == UNIT ? (long long)words << 16 | (long long)words << 33 |
-                                                         (long long)(3 * words) << 48
-                                               : (long long)words << 16 | (long long)words << 48);
-    __m512i halves = _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int r = 0; r < UNIT; r++) {
-        const row_pair w = pair[r / 2].w;
-        const uint8_t *row = (r % 2 ? w.b : w.a) + at * stride + offset;
-#pragma GCC unroll 4
-        for (int j = 0; j < UNIT; j += per_load) {
-            uint32_t read = 0;
-#pragma GCC unroll 4
-            for (int i = 0; i < per_load; i++)
-                read |= j + i < n ? 1U << (i * words) : 0;
-            const __mmask32 to = ((1U << per_load) - 1) << (UNIT * r + j);
-            const __m512i from = _mm512_maskz_loadu_epi16(read, row + j * stride);
-            halves = _mm512_mask_permutexvar_epi16(halves, to, order, from);
-        }
-    }
-    return _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
-}
 
 INLINE void unpack_unit(const block_group *pair, int at, const avx2_format *f, block_unit *u)
 {
     const int n = pair[0].n - at < UNIT ? pair[0].n - at : UNIT;
     u->exists = (__mmask16)(0x1111U * ((1U << n) - 1));
-    if (has_short_blocks(f)) {
+    if (has_short_blocks(f))
         unpack_short_blocks(pair, at, f, u);
-        return;
-    }
-    if (f->load_packed)
+    else if (f->load_packed)
         unpack_packed_wide(pair, at, f, u);
     else
         unpack_wide(pair, at, f, u->q);
-    if (f->has_half_scales) {
-        u->scale = load_halves(pair, at, f->bytes / GROUP, 0);
-        if (f->offset)
-            u->offset = load_halves(pair, at, f->bytes / GROUP, 2);
-        return;
-    }
-    u->scale = join_scales(pair, at, f->scale);
-    if (f->offset)
-        u->offset = join_scales(pair, at, f->offset);
-    if (!f->factor)
-        return;
-    const __m512i factor = join_words(pair, at, f->factor);
-    if (has_factors(f)) {
-        u->factor[0] = words_as_floats(factor, 0);
-        u->factor[1] = words_as_floats(factor, 1);
-        if (f->minimum)
-            u->minimum = join_words(pair, at, f->minimum);
-        return;
-    }
-    u->scale = _mm512_mul_ps(u->scale, words_as_floats(factor, 0));
-    if (f->minimum)
-        u->offset = _mm512_mul_ps(u->offset, words_as_floats(join_words(pair, at, f->minimum), 0));
+    load_scales(pair, at, f, &u->scales);
 }
 
 #endif
