@@ -9,6 +9,11 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 typedef struct {
@@ -42,6 +47,33 @@ static bool has_avx512_bf16(void)
 {
     return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
 }
+#elif defined(__aarch64__) && defined(__APPLE__)
+static bool has_feature(const char *name)
+{
+    int value = 0;
+    size_t size = sizeof(value);
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value != 0;
+}
+
+static bool has_dotprod(void)
+{
+    return has_feature("hw.optional.arm.FEAT_DotProd");
+}
+
+static bool has_bf16(void)
+{
+    return has_dotprod() && has_feature("hw.optional.arm.FEAT_BF16");
+}
+#elif defined(__aarch64__) && defined(__linux__)
+static bool has_dotprod(void)
+{
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+}
+
+static bool has_bf16(void)
+{
+    return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+}
 #endif
 
 static const kernel_set sets[] = {
@@ -50,6 +82,12 @@ static const kernel_set sets[] = {
     { &vug_cpu_kernels_avx2, has_avx2 },
     { &vug_cpu_kernels_avx512_vnni, has_avx512_vnni },
     { &vug_cpu_kernels_avx512_bf16, has_avx512_bf16 },
+#elif defined(__aarch64__)
+    { &vug_cpu_kernels_neon, always }, /* every processor has NEON */
+#if defined(__linux__) || defined(__APPLE__)
+    { &vug_cpu_kernels_neon_dotprod, has_dotprod },
+    { &vug_cpu_kernels_neon_bf16, has_bf16 },
+#endif
 #endif
 };
 

@@ -11,6 +11,10 @@ extern const vug_cpu_kernels vug_cpu_kernels_ref;
 extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx512_vnni,
         vug_cpu_kernels_avx512_bf16;
 
+/* AArch64 only */
+extern const vug_cpu_kernels vug_cpu_kernels_neon, vug_cpu_kernels_neon_dotprod,
+        vug_cpu_kernels_neon_bf16;
+
 /* The quantized formats that have kernels. */
 /* clang-format off */
 #define VUG_CPU_BLOCK_FORMATS(ROW)                              \
