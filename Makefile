@@ -218,6 +218,7 @@ check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and wha
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
 	@$(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 T=mlx run-tests
+	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 T=test_conversations run-tests
 # Programs for aarch64 run in an emulator. The cross compiler finds the arm64 packages of Debian's
 # libraries, but those of the program cannot be installed beside this machine's own. The emulator keeps
 # a record of each page of reserved address space, so models there have little memory for keys and

@@ -13,14 +13,15 @@ extern "C" {
 
 typedef struct {
     int64_t n_tokens, n_vocab;
-    int64_t n_positions;       /* positions with reference logits */
-    double max_abs, mean_abs;  /* |logit - reference| */
-    double mean_kl;            /* KL(reference || model) per position, in nats */
-    double top1;               /* fraction of positions with the same most likely token */
-    int64_t n_greedy;          /* tokens of the reference's greedy continuation */
-    int64_t n_greedy_equal;    /* how many of them, from the first on, are equal */
-    bool chunked_identical;    /* steps of 7 tokens give the same bits as one prefill */
-    bool stepwise_identical;   /* single tokens give the same bits as one prefill */
+    int64_t n_positions;      /* positions with reference logits */
+    double max_abs, mean_abs; /* |logit - reference| */
+    double mean_kl;           /* KL(reference || model) per position, in nats */
+    double top1;              /* fraction of positions with the same most likely token */
+    int64_t n_greedy;         /* tokens of the reference's greedy continuation */
+    int64_t n_greedy_equal;   /* how many of them, from the first on, are equal */
+    bool chunked_identical;   /* steps of 7 tokens give the same bits as one prefill */
+    bool stepwise_identical;  /* single tokens give the same bits as one prefill */
+    double chunked_max_abs, stepwise_max_abs; /* |logit - that of one prefill| */
     int first_diverging_layer; /* the first layer whose input, hidden.N, diverges; n_layers: the
                                   output of the final norm; -1: none */
     double diverging_max_abs;  /* the largest difference there; relative to the largest element
@@ -32,7 +33,9 @@ typedef struct {
 /* Compares the model with a reference.safetensors file of another implementation: input_ids [T]
  * and logits [T,V]; optionally hidden.N [T,D], greedy [G] and positions [P], ascending: logits
  * [P,V] are then those of these positions only. `tolerance` limits |logit difference|; 0: 2e-4,
- * or what the architecture needs (1e-3 for Gemma 4). */
+ * or what the architecture needs (1e-3 for Gemma 4). It also limits the difference between one
+ * prefill and smaller steps on a device that is not batch-invariant; others must give the same
+ * bits. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
                                                    double tolerance, vug_verification *out,
                                                    vug_err *err);

@@ -285,6 +285,8 @@ typedef struct {
     const char *kv;          /* the element format of KV caches, such as "f32" */
     const char *activations; /* as in vug_model_options */
     bool tied_head;
+    bool batch_invariant; /* the device gives a token's logits the same bits whatever else is in a
+                             step; otherwise they may differ by rounding in F32 */
     uint64_t bytes_per_token; /* bytes of weights that are read to decode one token */
     int64_t flop_per_token;   /* in matrix products, for each token of a prompt */
     int64_t flop_per_logits;  /* in addition, for each row of logits */

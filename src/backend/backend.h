@@ -7,10 +7,10 @@
  * of key/value caches, a workspace the buffers of a step. `run` executes one step over any number
  * of sequences, each of which has its page tables.
  *
- * Contract of every backend (architecture, decision 9): a token's row in any output depends,
- * to the bit, only on the tokens of its own sequence up to and including it. It does not
- * depend on which other tokens or sequences share the step, or on how the sequence was cut
- * into steps.
+ * Contract of a backend that is `batch_invariant` (architecture, decision 9): a token's row in any
+ * output depends, to the bit, only on the tokens of its own sequence up to and including it. It
+ * does not depend on which other tokens or sequences share the step, or on how the sequence was
+ * cut into steps. With any other backend it may differ by what rounding in F32 makes of it.
  */
 
 #include <float.h>
@@ -110,6 +110,7 @@ typedef struct {
 
 typedef struct {
     const char *name; /* "cpu" */
+    bool batch_invariant;
     VUG_MUST_CHECK vug_status (*open)(const vug_device_options *options, vug_device **out,
                                       vug_err *err);
     void (*close)(vug_device *device);

@@ -6,6 +6,7 @@
  * The last token of a window is never computed: no token of the window follows it.
  */
 #include "checkpoint/score.h"
+#include "core/os.h"
 
 enum { DEFAULT_WINDOW = 512, MAX_ROWS_BYTES = 64 << 20, MIN_ROWS = 16 };
 enum { MODEL, BASE };
@@ -108,7 +109,9 @@ static vug_status allocate_buffers(perplexity_run *w, vug_err *err)
         return fail_nomem(w, err);
     if (w->o->save_logits && !(w->encoded = vug_alloc(rows, 2)))
         return fail_nomem(w, err);
-    return vug_pool_create(w->info[MODEL].threads, &w->pool, err);
+    /* Logits are scored on the CPU, also those of a device without threads. */
+    const int threads = w->info[MODEL].threads;
+    return vug_pool_create(threads ? threads : vug_cpu_count(), &w->pool, err);
 }
 
 /* The logits of a step stay in the session's workspace until the next step. */

@@ -1,7 +1,8 @@
 /*
  * Verifies a model against the reference of another implementation. Runs the same tokens
- * in one prefill, in chunks and one by one; the results must be equal to the bit and
- * match the reference within the tolerance.
+ * in one prefill, in chunks and one by one. The results must match the reference within the
+ * tolerance; they must be equal to the bit, or on a device that does not promise that, within
+ * the tolerance, too.
  */
 #include <math.h>
 #include <stdio.h>
@@ -145,6 +146,7 @@ typedef struct {
     float *whole;   /* [T,V] logits of one prefill */
     double *hidden; /* [n_layers + 1] largest difference, relative to the reference's largest */
     bool identical; /* a later run gave the same bits as `whole` */
+    double off;     /* the largest difference between its logits and `whole` */
 } verify_comparison;
 
 /* KL(reference || model) of one position, in nats. */
@@ -215,9 +217,14 @@ static bool compare_bits(const vug_step *step, void *user)
 {
     verify_comparison *c = user;
     const int64_t n = c->ref->n_vocab;
-    if (memcmp(c->whole + step->first * n, step->logits, (size_t)(step->n * n) * sizeof(float)) !=
-        0)
-        c->identical = false;
+    const float *whole = c->whole + step->first * n;
+    if (memcmp(whole, step->logits, (size_t)(step->n * n) * sizeof(float)) == 0)
+        return true;
+    c->identical = false;
+    for (int64_t i = 0; i < step->n * n; i++) {
+        const double d = difference(step->logits[i], whole[i]);
+        c->off = d > c->off ? d : c->off;
+    }
     return true;
 }
 
@@ -230,6 +237,7 @@ static vug_status forward(verify_comparison *c, vug_session *s, int chunk, vug_s
         .chunk = chunk, .all_logits = true, .hidden = true, .on_step = on_step, .user = c
     };
     c->identical = true;
+    c->off = 0;
     return vug_session_forward(s, c->ref->id, (size_t)c->ref->n_tokens, &o, err);
 }
 
@@ -269,8 +277,10 @@ static vug_status compare_all(verify_comparison *c, vug_session *s, vug_err *err
 
     VUG_TRY(forward(c, s, CHUNK, compare_bits, err));
     v->chunked_identical = c->identical;
+    v->chunked_max_abs = c->off;
     VUG_TRY(forward(c, s, 1, compare_bits, err));
     v->stepwise_identical = c->identical;
+    v->stepwise_max_abs = c->off;
     VUG_TRY(follow_greedy(c, s, err));
 
     v->first_diverging_layer = -1;
@@ -280,8 +290,10 @@ static vug_status compare_all(verify_comparison *c, vug_session *s, vug_err *err
             v->diverging_max_abs = c->hidden[i];
         }
     }
-    v->pass = v->max_abs <= v->tolerance && v->chunked_identical && v->stepwise_identical &&
-              v->n_greedy_equal == v->n_greedy;
+    const double allowed = c->info->batch_invariant ? -1 : v->tolerance;
+    const bool chunked = v->chunked_identical || v->chunked_max_abs <= allowed;
+    const bool stepwise = v->stepwise_identical || v->stepwise_max_abs <= allowed;
+    v->pass = v->max_abs <= v->tolerance && chunked && stepwise && v->n_greedy_equal == v->n_greedy;
     return VUG_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "random_conversation.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "engine_help.h"
@@ -53,10 +54,22 @@ static void add_tokens(random_conversation *c, size_t n)
 
 /* ---- rows of logits --------------------------------------------------------------------- */
 
+/* The index of the first number that differs by more than the tolerance, or `n`. */
+static size_t find_difference(const random_conversation *c, const float *a, const float *b,
+                              size_t n)
+{
+    if (c->tolerance == 0)
+        return help_difference(a, b, n);
+    size_t i = 0;
+    while (i < n && fabs((double)a[i] - (double)b[i]) <= c->tolerance)
+        i++;
+    return i;
+}
+
 static bool compare_row(random_conversation *c, size_t at, const float *row, const char *what)
 {
     const size_t v = c->n_vocab;
-    const size_t i = help_difference(c->row + at * v, row, v);
+    const size_t i = find_difference(c, c->row + at * v, row, v);
     if (i < v && c->err.code == VUG_OK)
         (void)VUG_FAIL(&c->err, VUG_FORMAT, "the logits after token %zu differ from %s at id %zu",
                        at, what, i);

@@ -19,6 +19,7 @@ typedef struct {
     vug_model *model;
     vug_model *cold;         /* opened from the same files; computes every row that is compared */
     size_t n_vocab;          /* of both */
+    double tolerance;        /* most difference of a logit; 0: rows have the same bits */
     size_t n_systems;        /* of system turns, which conversations share */
     vug_cancel_token *own;   /* of the calls of this thread */
     vug_cancel_token *other; /* of another thread's, which it cancels now and then */

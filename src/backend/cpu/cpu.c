@@ -69,6 +69,7 @@ static const vug_kv_layout *kv_layout(const vug_program *program)
 
 const vug_backend vug_backend_cpu = {
     .name = "cpu",
+    .batch_invariant = true,
     .open = open_cpu,
     .close = close_cpu,
     .describe = describe,

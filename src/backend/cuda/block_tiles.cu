@@ -89,8 +89,7 @@ static __device__ void raw_scales(const raw_matrix &m, int64_t row, int64_t colu
     }
 }
 
-template <int dtype>
-static __global__ void make_block_tiles_kernel(raw_matrix m, uint8_t *tiles)
+template <int dtype> static __global__ void make_block_tiles_kernel(raw_matrix m, uint8_t *tiles)
 {
     using format = block_format<dtype>;
     const unit_lane at = find_lane(m.rows, m.columns);
@@ -126,10 +125,10 @@ void vug_cuda_make_block_tiles(cudaStream_t stream, vug_dtype dtype, const uint8
 {
     const raw_matrix m = { from, rows, columns, row_bytes };
     switch (dtype) {
-#define X(format)                                                                              \
-    case VUG_DTYPE_##format:                                                                   \
+#define X(format)                                                                               \
+    case VUG_DTYPE_##format:                                                                    \
         launch(stream, make_block_tiles_kernel<VUG_DTYPE_##format>, lane_blocks(rows, columns), \
-               MAKE_THREADS, m, tiles);                                                        \
+               MAKE_THREADS, m, tiles);                                                         \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X
@@ -162,12 +161,12 @@ void vug_cuda_expand_tiles(cudaStream_t stream, vug_dtype dtype, const vug_cuda_
 {
     const dim3 grid(lane_blocks(job->rows, job->columns));
     switch (dtype) {
-#define X(format)                                                                              \
-    case VUG_DTYPE_##format:                                                                   \
-        launch(stream,                                                                         \
-               job->rest ? expand_kernel<VUG_DTYPE_##format, true>                             \
-                         : expand_kernel<VUG_DTYPE_##format, false>,                           \
-               grid, MAKE_THREADS, *job);                                                      \
+#define X(format)                                                    \
+    case VUG_DTYPE_##format:                                         \
+        launch(stream,                                               \
+               job->rest ? expand_kernel<VUG_DTYPE_##format, true>   \
+                         : expand_kernel<VUG_DTYPE_##format, false>, \
+               grid, MAKE_THREADS, *job);                            \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

@@ -39,7 +39,7 @@ static __device__ __forceinline__ int lane_of_warp(void)
 template <int dtype> struct block_format {
     static constexpr int bits = dtype == VUG_DTYPE_Q8_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 6 : 4;
     static constexpr bool super = dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K;
-    static constexpr int code_bytes = bits * 128; /* of 16 x 64 */
+    static constexpr int code_bytes = bits * 128;     /* of 16 x 64 */
     static constexpr int scale_words = super ? 2 : 1; /* of a row */
     static constexpr int unit_bytes = vug_cuda_block_unit_bytes((vug_dtype)dtype);
     static_assert(unit_bytes == code_bytes + 16 * 4 * scale_words, "codes, then scales");
@@ -228,8 +228,7 @@ static __device__ __forceinline__ void read_block_tile_group(const uint8_t *base
         const int lane = 4 * g + t;
         uint32_t words[2] = { 0 }, high = 0;
         if constexpr (format::bits == 8) {
-            const uint32_t *at =
-                    (const uint32_t *)unit + (s / 2 * WARP + lane) * 4 + s % 2 * 2;
+            const uint32_t *at = (const uint32_t *)unit + (s / 2 * WARP + lane) * 4 + s % 2 * 2;
             words[0] = at[0], words[1] = at[1];
         } else {
             words[0] = ((const uint32_t *)unit)[lane * 4 + s];

@@ -194,6 +194,7 @@ static const vug_kv_layout *kv_layout(const vug_program *program)
 
 const vug_backend vug_backend_cuda = {
     .name = "cuda",
+    .batch_invariant = true,
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe,

@@ -138,10 +138,9 @@ static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few
             n = left < most - used ? left : most - used;
             uint8_t *at = memory + used * row * few->terms;
             const vug_cuda_expand_job expand = {
-                .tiles = few->part[i].tiles + first / VUG_CUDA_TILE *
-                                                      vug_cuda_padded(few->columns) /
-                                                      VUG_CUDA_TILE_PAD *
-                                                      vug_cuda_unit_bytes(few->format),
+                .tiles = few->part[i].tiles +
+                         first / VUG_CUDA_TILE * vug_cuda_padded(few->columns) / VUG_CUDA_TILE_PAD *
+                                 vug_cuda_unit_bytes(few->format),
                 .rows = n,
                 .columns = few->columns,
                 .first = at,
@@ -170,10 +169,9 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
 {
     const vug_graph *g = s->program->graph;
     const vug_cuda_device *device = s->program->device;
-    vug_cuda_prefill_job job = { .rows = few->rows,
-                                 .columns = few->columns,
-                                 .terms = few->terms,
-                                 .blocks = s->ws->scratch };
+    vug_cuda_prefill_job job = {
+        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
+    };
     vug_cuda_blocks_job x = {
         .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
     };

@@ -467,9 +467,9 @@ static void launch_block_format(cudaStream_t stream, const vug_cuda_tile_job *jo
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     switch (job->format) {
-#define X(format)                                                        \
-    case VUG_DTYPE_##format:                                             \
-        (job->terms > 1 ? launch_block_format<VUG_DTYPE_##format, true>  \
+#define X(format)                                                                       \
+    case VUG_DTYPE_##format:                                                            \
+        (job->terms > 1 ? launch_block_format<VUG_DTYPE_##format, true>                 \
                         : launch_block_format<VUG_DTYPE_##format, false>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)

@@ -73,7 +73,11 @@ static void write_part(vug_mlx_cache_part &part, const vug_page *table, int64_t 
                        const mx::array &x)
 {
     const int heads = x.shape(0), width = x.shape(2);
-    const mx::array stored = mx::astype(x, part.dtype);
+    mx::array stored = mx::astype(x, part.dtype);
+    /* Of an update of the whole array MLX makes the update itself, whatever its strides; the
+     * memory of a part is row by row. */
+    if (x.shape(1) >= part.array->shape(1))
+        stored = mx::contiguous(stored);
     each_run(table, first, first + x.shape(1), [&](int position, int n, int at) {
         const int from = position - (int)first;
         const mx::array rows = mx::slice(stored, { 0, from, 0 }, { heads, from + n, width });

@@ -152,6 +152,7 @@ static const vug_kv_layout *kv_layout(const vug_program *program)
 
 extern "C" const vug_backend vug_backend_mlx = {
     .name = "mlx",
+    .batch_invariant = false, /* MLX chooses kernels by the number of rows */
     .open = open_mlx,
     .close = close_mlx,
     .describe = describe,
