@@ -293,7 +293,7 @@ lint-headers:
 	@for h in include/vug/*.h; do $(CXX) -fsyntax-only -Wall -Wextra -Wpedantic -Werror -Iinclude \
 	    -x c++ $$h || exit 1; done
 lint-shell:
-	@if command -v shellcheck >/dev/null; then shellcheck setup tests/run tools/deps tools/demo tools/tidy tools/tokenizers/fetch .ci/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck setup tests/run tools/deps tools/device-report tools/demo tools/tidy tools/tokenizers/fetch .ci/run; fi
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/clang CC=$(CLANG) everything
 # One file per process; again only when the file or one of its headers has changed, which

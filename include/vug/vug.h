@@ -258,6 +258,9 @@ typedef struct {
     uint64_t weights_mapped; /* weights that are used in the mapped files */
     uint64_t tables_mapped;  /* mapped tables that are read a row per token; not in `total` */
     uint64_t weights_copied; /* weights that are converted or repacked at load */
+    uint64_t
+            weights_decoded; /* those of them whose format the device does not compute with, decoded
+                                 to BF16; not in `total` */
     uint64_t tokenizer;
     uint64_t graph;         /* the compiled program and its tables */
     uint64_t buffers;       /* of a step */
@@ -306,6 +309,16 @@ typedef struct {
 
 /* From any thread between steps; while a step runs, some of it may be counted. */
 VUG_API vug_head_stats vug_model_head_stats(const vug_model *model);
+
+/* What a device's allocator holds, in bytes, over all models of the process. */
+typedef struct {
+    uint64_t active; /* in use */
+    uint64_t cached; /* freed, but kept for later use */
+    uint64_t peak;   /* the most that was in use */
+} vug_device_memory;
+
+/* All 0 on a device without an allocator of its own, such as the CPU. */
+VUG_API vug_device_memory vug_model_device_memory(const vug_model *model);
 /* NULL if there is no supported tokenizer; `why`, which may be NULL, then gets the reason. */
 VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why);
 /* The ids that end a generation, from generation_config.json, config.json and the

@@ -104,8 +104,9 @@ typedef struct {
 } vug_step_in;
 
 typedef struct {
-    const char *isa; /* the best kernel set to use, by name; NULL: the best of the machine */
-    int threads;     /* 0: the physical cores */
+    const char *isa;       /* the best kernel set to use, by name; NULL: the best of the machine */
+    int threads;           /* 0: the physical cores */
+    uint64_t memory_limit; /* bytes that weights, caches and buffers may take; 0: no limit */
 } vug_device_options;
 
 typedef struct {
@@ -117,9 +118,12 @@ typedef struct {
     vug_device_info (*describe)(const vug_device *device); /* NULL describes the machine */
     /* Bytes that could still be allocated on the device. */
     uint64_t (*memory_available)(const vug_device *device);
+    /* What the device's own allocator holds; NULL: it has none. */
+    vug_device_memory (*memory_used)(const vug_device *device);
     VUG_MUST_CHECK vug_status (*measure)(vug_device *device, vug_device_limits *out, vug_err *err);
     /* `weight[slot]` for every PARAM of the graphs that will be compiled over them; data NULL: no
-     * graph uses the slot. The table is copied, the bytes are borrowed. */
+     * graph uses the slot. The table is copied, the bytes are borrowed. Fails, before it loads
+     * any, if the device or its memory limit cannot hold them. */
     VUG_MUST_CHECK vug_status (*weights_create)(vug_device *device, const vug_weight *weight,
                                                 size_t n, vug_device_weights **out, vug_err *err);
     /* After the programs that were compiled over them. */
@@ -127,6 +131,9 @@ typedef struct {
     /* Bytes of the device's memory that hold weights, without the mapped file. A program may add
      * some when it is compiled; programs that need the same share them. */
     uint64_t (*weights_bytes)(const vug_device_weights *weights);
+    /* Bytes of those in formats that the device does not compute with, and that it has decoded to
+     * BF16; NULL: it decodes none. */
+    uint64_t (*weights_decoded)(const vug_device_weights *weights);
     /* Weights, graph and plan are borrowed. Different threads may compile at the same time. */
     VUG_MUST_CHECK vug_status (*compile)(vug_device_weights *weights, const vug_graph *graph,
                                          const vug_plan *plan, const vug_limits *limits,

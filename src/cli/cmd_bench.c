@@ -30,6 +30,7 @@ typedef struct {
     int32_t *id; /* [context] */
     double load_s;
     uint64_t peak_bytes;
+    vug_device_memory device_memory; /* all 0: the device has no memory of its own */
     vug_device_limits probe[N_PROBES], limits;
     int n_probes;
     vug_rate_series prefill, decode;
@@ -193,6 +194,7 @@ static vug_status run_all(benchmark *b, vug_err *err)
     if (warm)
         VUG_TRY(run_decode(b, warm, &ignored, err));
     b->peak_bytes = vug_memory_peak();
+    b->device_memory = vug_model_device_memory(b->model);
     VUG_TRY(measure_limits(b, err));
     for (int r = 0; !opt->compare && r < opt->repeat; r++)
         VUG_TRY(add_prefill(b, err));
@@ -293,6 +295,11 @@ static void print_report(benchmark *b, vug_buf *to)
     vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
     vug_buf_printf(to, "  activations        %s\n", m->activations);
     vug_buf_printf(to, "  peak memory        %s\n", vug_human_bytes(b->peak_bytes).text);
+    if (b->device_memory.peak > 0)
+        vug_buf_printf(to, "  device memory      %s in use, %s cached, at most %s in use\n",
+                       vug_human_bytes(b->device_memory.active).text,
+                       vug_human_bytes(b->device_memory.cached).text,
+                       vug_human_bytes(b->device_memory.peak).text);
     vug_buf_printf(to, "  load time          %.2f s\n", b->load_s);
 }
 
@@ -353,6 +360,9 @@ static void write_report(benchmark *b, vug_json_writer *js)
     vug_json_put_u64(js, "head_logits_computed", b->head.logits);
     vug_json_put_f64(js, "load_s", b->load_s);
     vug_json_put_u64(js, "peak_memory_bytes", b->peak_bytes);
+    vug_json_put_u64(js, "device_active_bytes", b->device_memory.active);
+    vug_json_put_u64(js, "device_cached_bytes", b->device_memory.cached);
+    vug_json_put_u64(js, "device_peak_bytes", b->device_memory.peak);
     write_series(&b->prefill, "prefill", opt->prefill, "fraction_of_flop_peak", prefill_fraction(b),
                  js);
     write_series(&b->decode, "decode", opt->decode, "fraction_of_read_bandwidth",

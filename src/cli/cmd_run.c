@@ -41,6 +41,10 @@ static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
     vug_bar_end(&bar);
     if (st != VUG_OK)
         return vug_ui_fail(ui, &err);
+    const uint64_t decoded = vug_model_describe(model).memory.weights_decoded;
+    if (decoded > 0 && !opt->quiet)
+        vug_ui_note(ui, "weights in formats that the device does not have take %s as BF16",
+                    vug_human_bytes(decoded).text);
     const int code = run_model(ui, opt, model, prompt, vug_now() - start);
     vug_model_close(model);
     return code;

@@ -30,6 +30,9 @@ static void print_ready(vug_str name, const vug_model *model, void *user)
         return;
     vug_buf_printf(&text, "ready: %.*s, %s, context %lld\n", VUG_STR_ARG(name), info.architecture,
                    (long long)info.context);
+    if (info.memory.weights_decoded > 0)
+        vug_buf_printf(&text, "weights in formats that the device does not have take %s as BF16\n",
+                       vug_human_bytes(info.memory.weights_decoded).text);
     (void)vug_ui_print(out->ui, &text);
 }
 

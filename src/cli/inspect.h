@@ -41,6 +41,7 @@ double vug_inspect_bits_per_weight(const vug_format_total *total);
     X(weights_mapped, "weights, mapped")                 \
     X(tables_mapped, "tables, mapped, not in the total") \
     X(weights_copied, "weights, converted or packed")    \
+    X(weights_decoded, "of these, decoded to BF16")      \
     X(tokenizer, "tokenizer")                            \
     X(graph, "program and tables")                       \
     X(buffers, "step buffers")                           \

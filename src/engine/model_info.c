@@ -140,6 +140,8 @@ void vug_model_fill_info(vug_model *m)
     describe_work(m, info);
     vug_memory_plan *plan = &info->memory;
     plan->weights_copied = m->backend->weights_bytes(m->weights);
+    plan->weights_decoded =
+            m->backend->weights_decoded ? m->backend->weights_decoded(m->weights) : 0;
     plan->tokenizer = m->checkpoint.tokenizer ? vug_tokenizer_memory(m->checkpoint.tokenizer) : 0;
     plan->graph = sizes.program_bytes + graph_bytes(&main->graph) + graph_bytes(&main->fused) +
                   main->fused.n * sizeof(uint64_t);
@@ -152,6 +154,12 @@ void vug_model_fill_info(vug_model *m)
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
                   plan->buffers + plan->cache + plan->draft + plan->process;
+}
+
+vug_device_memory vug_model_device_memory(const vug_model *model)
+{
+    const vug_backend *b = model->backend;
+    return b->memory_used ? b->memory_used(model->device) : (vug_device_memory){ 0 };
 }
 
 bool vug_model_is_table(const vug_model *m, const vug_tensor *t)

@@ -57,12 +57,22 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
     return VUG_OK;
 }
 
+/* The smaller of the caller's limit and the profile's budget; 0: none. `by_profile`, which may be
+ * NULL: whether it is the profile's. */
+static uint64_t memory_limit(const vug_model *m, const vug_model_options *o, bool *by_profile)
+{
+    const uint64_t budget = m->profile.budget;
+    const bool is_profile = budget && (!o->memory_limit || budget < o->memory_limit);
+    if (by_profile)
+        *by_profile = is_profile;
+    return is_profile ? budget : o->memory_limit;
+}
+
 static vug_status check_memory(const vug_model *m, const vug_model_options *o, vug_err *err)
 {
     const vug_memory_plan *plan = &m->info.memory;
-    const uint64_t budget = m->profile.budget;
-    const bool by_profile = budget && (!o->memory_limit || budget < o->memory_limit);
-    const uint64_t limit = by_profile ? budget : o->memory_limit;
+    bool by_profile;
+    const uint64_t limit = memory_limit(m, o, &by_profile);
     /* Several sessions take turns with the memory of one, if they must. */
     const uint64_t least = plan->total - plan->cache + plan->session_cache;
     if (!limit || least <= limit)
@@ -211,7 +221,9 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
 {
     VUG_TRY(load_profile(m, folder, o, err));
     VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
-    const vug_device_options device = { .isa = o->isa, .threads = o->threads };
+    const vug_device_options device = { .isa = o->isa,
+                                        .threads = o->threads,
+                                        .memory_limit = memory_limit(m, o, NULL) };
     m->backend = vug_backend_select(o->device, err);
     if (!m->backend)
         return VUG_ARGUMENT;

@@ -45,6 +45,10 @@
       "Grammars compiled, not found in the cache")                                              \
     X(GRAMMAR_BYTES, GAUGE, "vug_grammar_bytes", "Memory of cached grammars")                   \
     X(MODEL_BYTES, GAUGE, "vug_model_bytes", "Memory of weights, tables and the tokenizer")     \
+    X(DEVICE_ACTIVE, GAUGE, "vug_device_memory_active_bytes", "Memory of the device in use")    \
+    X(DEVICE_CACHED, GAUGE, "vug_device_memory_cached_bytes",                                   \
+      "Memory of the device that is kept for later use")                                        \
+    X(DEVICE_PEAK, GAUGE, "vug_device_memory_peak_bytes", "Most memory of the device in use")   \
     X(RESIDENT, GAUGE, "process_resident_memory_bytes", "Resident memory")
 
 typedef enum {

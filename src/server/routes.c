@@ -34,7 +34,7 @@ static void serve_health(vug_http_request *http, void *user)
 }
 
 /* Metrics that the model knows. */
-static void update_cache_metrics(const vug_service *s)
+static void update_model_metrics(const vug_service *s)
 {
     vug_metrics *metrics = s->opt.http.metrics;
     const vug_cache_stats cache = vug_model_cache_stats(s->model);
@@ -45,6 +45,10 @@ static void update_cache_metrics(const vug_service *s)
     vug_metrics_set(metrics, VUG_METRIC_KV_SNAPSHOTS, (double)cache.snapshots);
     vug_metrics_set(metrics, VUG_METRIC_KV_SNAPSHOT_BYTES, (double)cache.snapshot_bytes);
     vug_metrics_set(metrics, VUG_METRIC_KV_EVICTIONS, (double)cache.evictions);
+    const vug_device_memory memory = vug_model_device_memory(s->model);
+    vug_metrics_set(metrics, VUG_METRIC_DEVICE_ACTIVE, (double)memory.active);
+    vug_metrics_set(metrics, VUG_METRIC_DEVICE_CACHED, (double)memory.cached);
+    vug_metrics_set(metrics, VUG_METRIC_DEVICE_PEAK, (double)memory.peak);
 }
 
 static void serve_metrics(vug_http_request *http, void *user)
@@ -53,7 +57,7 @@ static void serve_metrics(vug_http_request *http, void *user)
     const vug_http_response_head head = { .type = "text/plain; version=0.0.4; charset=utf-8" };
     vug_buf body = { 0 };
     if (atomic_load(&s->state) == VUG_SERVICE_READY)
-        update_cache_metrics(s);
+        update_model_metrics(s);
     vug_metrics_write(s->opt.http.metrics, &body);
     vug_http_reply(http, &head, &body);
 }

@@ -117,7 +117,7 @@ backend_setup help_backend_setup(const help_graph *m, const char *isa, int threa
 {
     backend_setup s = { .b = vug_backend_at(0) };
     vug_err err = { 0 };
-    const vug_device_options options = { isa, threads };
+    const vug_device_options options = { .isa = isa, .threads = threads };
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
     vug_status st = s.b->open(&options, &s.device, &err);
     if (st == VUG_OK)

@@ -30,13 +30,16 @@ enum { CACHE_SHARE = 16 };
 
 static vug_status open_mlx(const vug_device_options *options, vug_device **out, vug_err *err)
 {
-    (void)options;
     return vug_mlx_guard("opening the device", err, [&] {
         const bool gpu = mx::is_available(mx::Device::gpu);
         const mx::Stream stream =
                 mx::new_thread_unsafe_stream(gpu ? mx::Device::gpu : mx::Device::cpu);
-        auto *device = new vug_mlx_device{ .mutex = {}, .stream = stream, .gpu = gpu };
-        (void)mx::set_cache_limit((size_t)(vug_memory_size() / CACHE_SHARE));
+        auto *device = new vug_mlx_device{
+            .mutex = {}, .stream = stream, .gpu = gpu, .memory_limit = options->memory_limit
+        };
+        (void)mx::set_cache_limit((size_t)(vug_mlx_device_memory(device) / CACHE_SHARE));
+        if (options->memory_limit)
+            (void)mx::set_memory_limit((size_t)options->memory_limit);
         *out = reinterpret_cast<vug_device *>(device);
         return VUG_OK;
     });
@@ -63,6 +66,11 @@ static uint64_t device_memory(bool gpu)
 {
     const size_t advised = gpu ? number_of(mx::Device::gpu, "max_recommended_working_set_size") : 0;
     return advised ? advised : vug_memory_size();
+}
+
+uint64_t vug_mlx_device_memory(const vug_mlx_device *device)
+{
+    return device_memory(device->gpu);
 }
 
 static void describe_device(vug_device_info *info)
@@ -102,6 +110,14 @@ static uint64_t memory_available(const vug_device *opened)
         return vug_memory_available();
     const uint64_t all = device_memory(true), used = mx::get_active_memory();
     return all > used ? all - used : 0;
+}
+
+static vug_device_memory memory_used(const vug_device *device)
+{
+    (void)device;
+    return { .active = mx::get_active_memory(),
+             .cached = mx::get_cache_memory(),
+             .peak = mx::get_peak_memory() };
 }
 
 /* ---- measuring ---------------------------------------------------------------------------- */
@@ -157,10 +173,12 @@ extern "C" const vug_backend vug_backend_mlx = {
     .close = close_mlx,
     .describe = describe,
     .memory_available = memory_available,
+    .memory_used = memory_used,
     .measure = measure,
     .weights_create = vug_mlx_weights_create,
     .weights_destroy = vug_mlx_weights_destroy,
     .weights_bytes = vug_mlx_weights_bytes,
+    .weights_decoded = vug_mlx_weights_decoded,
     .compile = vug_mlx_compile,
     .release = vug_mlx_release,
     .sizes = sizes,

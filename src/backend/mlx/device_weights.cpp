@@ -343,6 +343,8 @@ vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param, bool f
         found = w->matrix.emplace(slot, load(f, w->device->gpu)).first;
         const vug_mlx_matrix &m = found->second;
         w->bytes += m.data.nbytes() + bytes_of(m.scales) + bytes_of(m.biases);
+        if (layout_of(first) == layout::DECODED)
+            w->decoded += m.data.nbytes();
     }
     if (f32)
         widen_scales(w, &found->second);
@@ -368,19 +370,64 @@ vug_status vug_mlx_load_vector(vug_mlx_weights *w, const vug_node *param, mx::ar
     return VUG_OK;
 }
 
+/* ---- the budget ------------------------------------------------------------------------------ */
+
+/* Bytes of a weight's arrays on the device. */
+static uint64_t device_bytes(const vug_weight *w)
+{
+    const auto elements = (uint64_t)w->rows * (uint64_t)w->columns;
+    const auto file = (uint64_t)w->rows * (uint64_t)vug_dtype_row(w->dtype, w->columns);
+    const repacking *to = find_repacking(w->dtype);
+    switch (layout_of(w)) {
+    case layout::FLOATS:
+        return w->rows == 1 ? elements * sizeof(float) : file;
+    case layout::AFFINE:
+        return file + elements / (uint64_t)w->scales.columns * 2 *
+                              (uint64_t)vug_dtype_of(w->scales.dtype)->bytes;
+    case layout::FP4:
+        return elements / 2 + elements / BLOCK;
+    case layout::REPACKED:
+        return elements / BLOCK * ((uint64_t)to->bits * 4 + 2 * sizeof(float));
+    default:
+        return elements * 2;
+    }
+}
+
+/* Nothing is loaded that does not fit. */
+static vug_status check_budget(const vug_mlx_weights *w, vug_err *err)
+{
+    const uint64_t limit = w->device->memory_limit, memory = vug_mlx_device_memory(w->device);
+    const bool limited = limit && limit < memory;
+    uint64_t bytes = 0, decoded = 0;
+    for (const vug_weight &weight : w->weight) {
+        const uint64_t one = weight.data ? device_bytes(&weight) : 0;
+        bytes += one;
+        decoded += weight.data && layout_of(&weight) == layout::DECODED ? one : 0;
+    }
+    if (bytes <= (limited ? limit : memory))
+        return VUG_OK;
+    return VUG_FAIL(err, VUG_LIMIT,
+                    "mlx: the weights need %.1f MB (%.1f MB of them are decoded to BF16), the %s "
+                    "is %.1f MB",
+                    (double)bytes / 1e6, (double)decoded / 1e6,
+                    limited ? "memory limit" : "device's memory",
+                    (double)(limited ? limit : memory) / 1e6);
+}
+
 /* ---- the vtable's functions ----------------------------------------------------------------- */
 
 vug_status vug_mlx_weights_create(vug_device *device, const vug_weight *weight, size_t n,
                                   vug_device_weights **out, vug_err *err)
 {
     return vug_mlx_guard("listing the weights", err, [&] {
-        auto *w = new vug_mlx_weights{ .device = reinterpret_cast<vug_mlx_device *>(device),
-                                       .weight = { weight, weight + n },
-                                       .matrix = {},
-                                       .vector = {},
-                                       .bytes = 0 };
-        *out = reinterpret_cast<vug_device_weights *>(w);
-        return VUG_OK;
+        auto w = std::make_unique<vug_mlx_weights>();
+        w->device = reinterpret_cast<vug_mlx_device *>(device);
+        w->weight.assign(weight, weight + n);
+        w->bytes = w->decoded = 0;
+        const vug_status st = check_budget(w.get(), err);
+        if (st == VUG_OK)
+            *out = reinterpret_cast<vug_device_weights *>(w.release());
+        return st;
     });
 }
 
@@ -392,4 +439,9 @@ void vug_mlx_weights_destroy(vug_device_weights *weights)
 uint64_t vug_mlx_weights_bytes(const vug_device_weights *weights)
 {
     return reinterpret_cast<const vug_mlx_weights *>(weights)->bytes;
+}
+
+uint64_t vug_mlx_weights_decoded(const vug_device_weights *weights)
+{
+    return reinterpret_cast<const vug_mlx_weights *>(weights)->decoded;
 }

@@ -31,6 +31,7 @@ struct vug_mlx_device {
     std::mutex mutex;
     mx::Stream stream;
     bool gpu;
+    uint64_t memory_limit; /* 0: none */
 };
 
 /* Holds the device. MLX's operations run on the default stream of their thread. */
@@ -82,8 +83,11 @@ struct vug_mlx_weights {
     std::vector<vug_weight> weight; /* as they were given */
     std::map<int, vug_mlx_matrix> matrix;
     std::map<int, mx::array> vector; /* in F32 */
-    uint64_t bytes;
+    uint64_t bytes, decoded;         /* decoded: of those in BF16 that are in another format */
 };
+
+/* The device's memory: what its GPU works on without slowing down, or the machine's (device.cpp). */
+uint64_t vug_mlx_device_memory(const vug_mlx_device *device);
 
 /* Both fail for formats that cannot be decoded. The results live as long as the weights. `f32`:
  * products with the matrix are in F32. */
@@ -96,6 +100,7 @@ VUG_MUST_CHECK vug_status vug_mlx_weights_create(vug_device *device, const vug_w
                                                  size_t n, vug_device_weights **out, vug_err *err);
 void vug_mlx_weights_destroy(vug_device_weights *weights);
 uint64_t vug_mlx_weights_bytes(const vug_device_weights *weights);
+uint64_t vug_mlx_weights_decoded(const vug_device_weights *weights);
 }
 
 /* ---- kv_memory.cpp --------------------------------------------------------------- */

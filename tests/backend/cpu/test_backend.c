@@ -416,7 +416,8 @@ static void test_describe(void **state)
     assert_string_equal(machine.name, "cpu");
     assert_true(machine.available && machine.threads >= 1 && machine.memory > 0);
     vug_device *device;
-    assert_int_equal(b->open(&(vug_device_options){ "ref", 3 }, &device, NULL), VUG_OK);
+    assert_int_equal(b->open(&(vug_device_options){ .isa = "ref", .threads = 3 }, &device, NULL),
+                     VUG_OK);
     const vug_device_info info = b->describe(device);
     assert_int_equal(info.threads, 3);
     assert_non_null(strstr(info.description, "reference kernels"));

@@ -82,7 +82,7 @@ static void test_bad_weights_are_rejected(void **state)
     vug_device_weights *weights;
     vug_program *program;
     vug_err err;
-    assert_int_equal(b->open(&(vug_device_options){ NULL, 1 }, &device, &err), VUG_OK);
+    assert_int_equal(b->open(&(vug_device_options){ .threads = 1 }, &device, &err), VUG_OK);
     vug_weight w = m.weight[3];
     w.name = "layers.0.k";
     w.dtype = VUG_DTYPE_I8;
@@ -122,7 +122,8 @@ static void test_bad_weights_are_rejected(void **state)
             VUG_ARGUMENT);
     b->weights_destroy(weights);
     b->close(device);
-    assert_int_equal(b->open(&(vug_device_options){ "abacus", 1 }, &device, &err), VUG_ARGUMENT);
+    assert_int_equal(b->open(&(vug_device_options){ .isa = "abacus", .threads = 1 }, &device, &err),
+                     VUG_ARGUMENT);
     assert_non_null(strstr(err.msg, "'abacus'"));
     assert_non_null(strstr(err.msg, "ref"));
     help_graph_release(&m);

@@ -53,7 +53,7 @@ static compiled_graph compile(const help_graph *m)
 {
     compiled_graph p = { .b = vug_backend_at(0) };
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
-    const vug_device_options one = { NULL, 1 };
+    const vug_device_options one = { .threads = 1 };
     assert_int_equal(p.b->open(&one, &p.device, NULL), VUG_OK);
     assert_int_equal(
             p.b->weights_create(p.device, m->weight, (size_t)m->n_weights, &p.weights, NULL),

@@ -171,6 +171,50 @@ static void test_products_are_those_of_decoded_weights(void **state)
         check_format(block_format(i), 768);
 }
 
+/* ---- memory ----------------------------------------------------------------------------- */
+
+static void test_weights_beyond_the_limit_are_not_loaded(void **state)
+{
+    (void)state;
+    vug_device *device;
+    vug_device_weights *weights = NULL;
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    /* No byte of the weight is read: the address is not valid. */
+    const vug_weight w = { .name = "w",
+                           .dtype = VUG_DTYPE_Q6_K,
+                           .rows = 1000,
+                           .columns = 1024,
+                           .data = (const uint8_t *)64 };
+    const vug_backend *b = &vug_backend_mlx;
+    help_ok(b->open(&(vug_device_options){ .memory_limit = 2000000 }, &device, &err), &err);
+    help_refused(b->weights_create(device, &w, 1, &weights, &err), &err, VUG_LIMIT, NULL,
+                 "mlx: the weights need 2.0 MB (2.0 MB of them are decoded to BF16), the memory "
+                 "limit is 2.0 MB");
+    b->close(device);
+    help_ok(b->open(&(vug_device_options){ .memory_limit = 2100000 }, &device, &err), &err);
+    help_ok(b->weights_create(device, &w, 1, &weights, &err), &err);
+    b->weights_destroy(weights);
+    b->close(device);
+}
+
+static void test_device_memory_is_that_of_the_model(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .device = "mlx" });
+    const vug_device_memory memory = vug_model_device_memory(m);
+    const vug_memory_plan plan = vug_model_describe(m).memory;
+    assert_true(memory.active >= plan.weights_copied && memory.peak >= memory.active);
+    assert_true(plan.weights_copied > 0 && plan.weights_decoded == 0);
+    vug_model_close(m);
+    m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .device = "cpu" });
+    assert_int_equal(vug_model_device_memory(m).peak, 0);
+    vug_model_close(m);
+}
+
 /* ---- golden checkpoints ------------------------------------------------------------- */
 
 static void test_golden_checkpoints_pass(void **state)
@@ -205,6 +249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_device_is_explained),
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
+        cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
+        cmocka_unit_test(test_device_memory_is_that_of_the_model),
         cmocka_unit_test(test_golden_checkpoints_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
