@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend_help.h"
 
 const vug_attr_norm help_norm_attr = { .eps = 1e-6f, .bias = 1 };
@@ -115,7 +116,7 @@ help_graph help_small_model(bool fused)
 
 backend_setup help_backend_setup(const help_graph *m, const char *isa, int threads)
 {
-    backend_setup s = { .b = vug_backend_at(0) };
+    backend_setup s = { .b = &vug_backend_cpu };
     vug_err err = { 0 };
     const vug_device_options options = { .isa = isa, .threads = threads };
     const vug_limits limits = { CONTEXT, BATCH, BATCH };

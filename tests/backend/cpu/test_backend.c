@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/ref.h"
 #include "backend_help.h"
 #include "block_help.h"
@@ -411,7 +412,7 @@ static void test_describe(void **state)
 {
     (void)state;
     assert_true(vug_backend_count() >= 1);
-    const vug_backend *b = vug_backend_at(0);
+    const vug_backend *b = &vug_backend_cpu;
     const vug_device_info machine = b->describe(NULL);
     assert_string_equal(machine.name, "cpu");
     assert_true(machine.available && machine.threads >= 1 && machine.memory > 0);

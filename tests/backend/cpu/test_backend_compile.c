@@ -1,6 +1,7 @@
 /* Compiling a small model on the CPU: the sizes that are reported, and rejected weights. */
 #include "test.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend_help.h"
 
 static void test_reported_sizes(void **state)
@@ -77,7 +78,7 @@ static void test_bad_weights_are_rejected(void **state)
 {
     (void)state;
     help_graph m = help_small_model(true);
-    const vug_backend *b = vug_backend_at(0);
+    const vug_backend *b = &vug_backend_cpu;
     vug_device *device;
     vug_device_weights *weights;
     vug_program *program;

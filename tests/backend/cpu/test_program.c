@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/ref.h"
 #include "core/os.h"
 #include "graph_help.h"
@@ -51,7 +52,7 @@ typedef struct {
 
 static compiled_graph compile(const help_graph *m)
 {
-    compiled_graph p = { .b = vug_backend_at(0) };
+    compiled_graph p = { .b = &vug_backend_cpu };
     const vug_limits limits = { CONTEXT, BATCH, BATCH };
     const vug_device_options one = { .threads = 1 };
     assert_int_equal(p.b->open(&one, &p.device, NULL), VUG_OK);
