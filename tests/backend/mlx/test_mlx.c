@@ -215,6 +215,32 @@ static void test_device_memory_is_that_of_the_model(void **state)
     vug_model_close(m);
 }
 
+/* The arrays of a step are gone after the next one. */
+static void test_steps_leak_no_memory(void **state)
+{
+    (void)state;
+    enum { TOKENS = 70, ROUNDS = 8 };
+    int32_t id[TOKENS];
+    uint64_t settled = 0;
+    if (skips())
+        skip();
+    vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .device = "mlx" });
+    vug_session *s = help_session(m);
+    help_tokens(1, id, TOKENS, vug_model_describe(m).n_vocab);
+    for (int round = 0; round < ROUNDS; round++) {
+        vug_session_reset(s);
+        for (size_t n = 1; n <= TOKENS; n++)
+            (void)help_forward(s, id, n);
+        const uint64_t active = vug_model_device_memory(m).active;
+        if (round == 2) /* the cache and the prefix tree have all their pages */
+            settled = active;
+        if (round > 2)
+            assert_int_equal(active, settled);
+    }
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
 /* ---- golden checkpoints ------------------------------------------------------------- */
 
 static void test_golden_checkpoints_pass(void **state)
@@ -251,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
+        cmocka_unit_test(test_steps_leak_no_memory),
         cmocka_unit_test(test_golden_checkpoints_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
