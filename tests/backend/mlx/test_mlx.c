@@ -11,6 +11,7 @@
 #include "engine_help.h"
 #include "graph_help.h"
 #include "quant/matrix.h"
+#include "scratch.h"
 #include "vug/checkpoint.h"
 
 #define FOLDER "tests/golden/models"
@@ -270,6 +271,52 @@ static void test_golden_checkpoints_pass(void **state)
     vug_arena_release(&arena);
 }
 
+/* ---- quantized checkpoints ------------------------------------------------------------ */
+
+/* The last row of logits of some tokens, for vug_free. */
+static float *run_tokens(const char *path, const char *device, size_t *n_vocab)
+{
+    enum { TOKENS = 40 };
+    int32_t id[TOKENS];
+    vug_model *m = help_model(path, (vug_model_options){ .device = device, .activations = "f32" });
+    *n_vocab = (size_t)vug_model_describe(m).n_vocab;
+    help_tokens(3, id, TOKENS, (int64_t)*n_vocab);
+    float *logits = help_alone(m, id, TOKENS);
+    vug_model_close(m);
+    return logits;
+}
+
+/* A model with this format in all products, experts included, gives the logits of the CPU. */
+static void check_quantized(const char *model, const char *type, const char *name)
+{
+    const scratch dir = scratch_make();
+    const scratch_path path = scratch_at(&dir, name);
+    vug_err err = { 0 };
+    size_t n;
+    help_ok(vug_convert(model, path.path, &(vug_convert_options){ .type = type }, &err), &err);
+    float *on_cpu = run_tokens(path.path, "cpu", &n), *on_mlx = run_tokens(path.path, "mlx", &n);
+    for (size_t i = 0; i < n; i++) {
+        const double off = fabs((double)on_cpu[i] - (double)on_mlx[i]);
+        if (!(off <= 1e-3))
+            fail_msg("%s in %s: logit %zu is off by %g", model, type, i, off);
+    }
+    vug_free(on_cpu);
+    vug_free(on_mlx);
+    scratch_remove(&dir);
+}
+
+static void test_quantized_checkpoints_have_the_logits_of_the_cpu(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    check_quantized(GOLDEN("qwen3-moe"), "mlx4/32", "mlx4");
+    check_quantized(GOLDEN("gemma4-moe"), "q4_0", "q4_0.gguf");
+    check_quantized(GOLDEN("qwen3-moe"), "mxfp4", "mxfp4.gguf");
+    check_quantized(GOLDEN("gemma3-text"), "mlx3/32", "mlx3");
+    check_quantized(GOLDEN("gemma3-text"), "q4_k", "q4_k.gguf");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
         cmocka_unit_test(test_steps_leak_no_memory),
+        cmocka_unit_test(test_quantized_checkpoints_have_the_logits_of_the_cpu),
         cmocka_unit_test(test_golden_checkpoints_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
