@@ -390,7 +390,7 @@ void vug_cpu_head_product(const vug_cpu_env *env, vug_cpu_head_screen *s,
         set_pause(s, helps);
         add_cost(s, job, true, helps ? (int64_t)atomic_load(&p.candidates) : -1);
     } else if (wants_some) {
-        if (s->built < s->rows)
+        if (s->built < s->rows && job->may_build)
             vug_cpu_head_screen_build(env, s);
         s->pause -= s->pause > 0;
         add_cost(s, job, false, -1);

@@ -50,6 +50,7 @@ typedef struct {
     int64_t rows;
     float *logits;
     const vug_logits_wanted *wanted; /* [rows]; NULL: all */
+    bool may_build;                  /* the copy, if it is not complete */
     vug_head_cost *cost;             /* to which the product adds; may be NULL */
 } vug_cpu_head_job;
 

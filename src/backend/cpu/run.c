@@ -104,6 +104,8 @@ static void run_head(const step_run *r)
                                    .rows = row_count(r, &node->shape),
                                    .logits = value_at(r, (vug_val){ r->program->head }),
                                    .wanted = r->in->wanted,
+                                   /* Somebody waits for the first token of a prompt. */
+                                   .may_build = r->tokens == r->in->n_rows,
                                    .cost = r->in->head_cost };
     vug_cpu_head_product(&r->ws->env, r->program->screen, &job);
 }
@@ -253,15 +255,24 @@ static void add_cost(const step_run *r, const vug_cpu_step *step, double seconds
     }
 }
 
+/* Runs nodes, and adds what they cost. */
+static vug_status time_nodes_of(const step_run *r, const vug_cpu_step *step, vug_err *err)
+{
+    const vug_head_cost *head = r->in->head_cost;
+    const double start = vug_now(), saved = head ? head->saved_bytes : 0;
+    VUG_TRY(run_nodes_of(r, step, err));
+    add_cost(r, step, vug_now() - start);
+    if (head)
+        r->in->cost[VUG_OP_LINEAR].weight_bytes -= head->saved_bytes - saved;
+    return VUG_OK;
+}
+
 static vug_status run_nodes(const step_run *r, vug_err *err)
 {
     const vug_program *p = r->program;
-    for (uint32_t i = 0; i < p->n_steps && !vug_is_cancelled(r->in->cancel); i++) {
-        const double start = r->in->cost ? vug_now() : 0;
-        VUG_TRY(run_nodes_of(r, &p->step[i], err));
-        if (r->in->cost)
-            add_cost(r, &p->step[i], vug_now() - start);
-    }
+    for (uint32_t i = 0; i < p->n_steps && !vug_is_cancelled(r->in->cancel); i++)
+        VUG_TRY(r->in->cost ? time_nodes_of(r, &p->step[i], err)
+                            : run_nodes_of(r, &p->step[i], err));
     return VUG_OK;
 }
 

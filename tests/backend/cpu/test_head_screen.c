@@ -93,6 +93,13 @@ static int compare_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
 /* Every logit has the bits of the whole product, or is not wanted. */
 static void check_row(const float *got, const float *all, const vug_logits_wanted *wanted)
 {
@@ -101,7 +108,7 @@ static void check_row(const float *got, const float *all, const vug_logits_wante
     qsort(sorted, (size_t)wanted->n_ids, sizeof(*sorted), compare_descending);
     const double least = (double)sorted[wanted->best - 1] - wanted->margin;
     for (int64_t i = 0; i < ROWS; i++) {
-        if (memcmp(&got[i], &all[i], sizeof(*got)) == 0)
+        if (bits_of(got[i]) == bits_of(all[i]))
             continue;
         if (got[i] != VUG_LOGIT_UNWANTED || !((double)all[i] < least))
             fail_msg("logit %lld is %g, expected %g; wanted from %g on", (long long)i,
@@ -254,7 +261,7 @@ static void test_extreme_numbers(void **state)
             fill_sure(x, w, COLUMNS, MOST_X, 5);
             for (int64_t e = 0; e < (int64_t)ROWS * COLUMNS; e++)
                 w[e] *= scales[i];
-            for (int64_t e = 0; e < MOST_X * COLUMNS; e++)
+            for (int64_t e = 0; e < (int64_t)MOST_X * COLUMNS; e++)
                 x[e] *= scales[j];
             head_fixture f = make_head(vug_cpu_kernels_select(NULL), 2, VUG_DTYPE_F32, w);
             check_hostile(&f, x);
@@ -324,6 +331,33 @@ static void test_products_that_gain_nothing_pause_the_screen(void **state)
     vug_free(w);
 }
 
+/* The copy is made by products that could use it, unless they are the last of a prompt. */
+static void test_products_make_the_copy(void **state)
+{
+    (void)state;
+    float *w = random_head(1), x[MOST_X * 256];
+    head_fixture f = make_head(vug_cpu_kernels_select(NULL), 2, VUG_DTYPE_Q8_0, w);
+    float *logits = guarded_floats(ROWS);
+    vug_logits_wanted wanted[MOST_X];
+    vug_head_cost cost = { 0 };
+    fill_sure(x, w, COLUMNS, 1, 3);
+    fill_wanted(wanted, 1, 0);
+    vug_cpu_head_job job = { .x = x, .rows = 1, .logits = logits, .wanted = wanted, .cost = &cost };
+    memset(f.data, 0, (size_t)ROWS); /* the head has changed */
+    f.screen->built = 0;
+    vug_cpu_head_product(&f.env, f.screen, &job);
+    assert_int_equal(f.screen->built, 0);
+    job.may_build = true;
+    for (int i = 0; i < VUG_CPU_HEAD_SCREEN_PARTS; i++)
+        vug_cpu_head_product(&f.env, f.screen, &job);
+    assert_int_equal(f.screen->built, ROWS);
+    assert_int_equal(cost.screened, 0);
+    assert_int_equal(check_product(&f, x, 1, wanted).screened, 1);
+    free_guarded(logits);
+    release_head(&f);
+    vug_free(w);
+}
+
 static void test_too_many_wanted_logits_are_all_computed(void **state)
 {
     (void)state;
@@ -336,12 +370,12 @@ static void test_too_many_wanted_logits_are_all_computed(void **state)
     fill_wanted(wanted, 1, 0);
     wanted[1].best = 0;
     vug_head_cost cost = { 0 };
-    float *all = guarded_floats(2 * ROWS), *got = guarded_floats(2 * ROWS);
+    float *all = guarded_floats((size_t)2 * ROWS), *got = guarded_floats((size_t)2 * ROWS);
     vug_cpu_head_job job = { .x = x, .rows = 2, .logits = all };
     vug_cpu_head_product(&f.env, f.screen, &job);
     job = (vug_cpu_head_job){ .x = x, .rows = 2, .logits = got, .wanted = wanted, .cost = &cost };
     vug_cpu_head_product(&f.env, f.screen, &job);
-    check_bits(got, all, 2 * ROWS, "a row that wants all");
+    check_bits(got, all, (size_t)2 * ROWS, "a row that wants all");
     assert_int_equal(cost.rows, 0);
     free_guarded(all);
     free_guarded(got);
@@ -376,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_extreme_numbers),
         cmocka_unit_test(test_nothing_that_is_not_finite_is_left_out),
         cmocka_unit_test(test_products_that_gain_nothing_pause_the_screen),
+        cmocka_unit_test(test_products_make_the_copy),
         cmocka_unit_test(test_too_many_wanted_logits_are_all_computed),
         cmocka_unit_test(test_heads_without_a_screen),
     };
