@@ -191,27 +191,37 @@ static void set_limit(screened_row *r, float *group_best, float *first, int64_t 
 
 /* ---- candidates --------------------------------------------------------------- */
 
-/* Whether output `i` could be wanted. */
-static bool is_candidate(const screened_row *r, int64_t i)
+/* Whether each of `n` outputs from `first` on could be wanted, in `is_candidate` [n]; returns whether
+ * one could. Compilers vectorize the loop where `n` is a constant. */
+static inline int32_t compare(const screened_row *r, int64_t first, int64_t n,
+                              int32_t *is_candidate)
 {
-    const error_bound *b = &r->bound;
-    const float most = r->logits[i] + b->residual * r->screen->residual[i] +
-                       b->norm * r->screen->norm[i] + b->rest;
-    return !(most < r->limit);
+    const float *s = r->logits + first;
+    const float *residual = r->screen->residual + first, *norm = r->screen->norm + first;
+    const error_bound bound = r->bound;
+    const float limit = r->limit;
+    int32_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float most =
+                s[i] + (bound.residual * residual[i] + bound.norm * norm[i] + bound.rest);
+        is_candidate[i] = !(most < limit);
+        found |= is_candidate[i];
+    }
+    return found;
 }
 
-/* Lists the candidates of outputs first .. end - 1. Most groups have none, so that all of a group are
- * compared before any is looked at; compilers vectorize that. */
+/* Lists the candidates of outputs first .. end - 1. Most groups have none. */
 static int64_t list_candidates(const screened_row *r, int64_t first, int64_t end, int32_t *id)
 {
+    int32_t is_candidate[GROUP];
     int64_t n = 0;
     for (int64_t g = first; g < end; g += GROUP) {
-        int32_t found = 0;
-        for (int64_t i = 0; i < GROUP && g + GROUP <= end; i++)
-            found |= is_candidate(r, g + i);
-        for (int64_t i = g; i < g + GROUP && i < end && (found || g + GROUP > end); i++) {
-            if (is_candidate(r, i))
-                id[n++] = (int32_t)i;
+        const int64_t size = end - g < GROUP ? end - g : GROUP;
+        const int32_t found = size == GROUP ? compare(r, g, GROUP, is_candidate)
+                                            : compare(r, g, size, is_candidate);
+        for (int64_t i = 0; i < size && found; i++) {
+            if (is_candidate[i])
+                id[n++] = (int32_t)(g + i);
         }
     }
     return n;
