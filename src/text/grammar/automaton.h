@@ -19,7 +19,7 @@
 
 #include "text/grammar/grammar_expr.h"
 
-#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 20) /* of the NFA, and of the DFA */
+#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 19) /* of the NFA, and of the DFA */
 #define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps of the subset construction */
 
 #define VUG_STATE_NONE UINT32_MAX

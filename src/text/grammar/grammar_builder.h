@@ -20,7 +20,7 @@
 #define VUG_GRAMMAR_MAX_DEPTH          500                 /* of nested expressions */
 #define VUG_GRAMMAR_MAX_REPEAT         100000
 #define VUG_GRAMMAR_MAX_TRIGGER        64                  /* characters */
-#define VUG_GRAMMAR_MAX_LOOKAHEAD_WORK ((uint64_t)1 << 24) /* steps, about a second */
+#define VUG_GRAMMAR_MAX_LOOKAHEAD_WORK ((uint64_t)5 << 20) /* steps, about a tenth of a second */
 
 /* NULL when out of memory. */
 vug_grammar_builder *vug_grammar_builder_create(void);

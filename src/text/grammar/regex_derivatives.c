@@ -14,6 +14,7 @@ typedef struct {
     vug_grammar_expr class; /* of the first character; VUG_EMPTY_EXPR: the text ends here */
     uint32_t then;          /* the continuation after it */
     uint32_t constraints;
+    uint32_t next; /* without constraints: the alternative after the character */
 } alternative_head;
 
 typedef struct {
@@ -84,7 +85,7 @@ static uint32_t make_alternative(vug_derivatives *d, uint32_t continuation, uint
  * the others redundant. */
 static uint32_t make_state(vug_derivatives *d, uint32_t *alternative, size_t n)
 {
-    const uint32_t all = make_alternative(d, CONTINUATION_ANY_TEXT, 0);
+    const uint32_t all = d->any_alternative;
     n = alternative ? vug_sort_unique(alternative, n) : 0;
     for (size_t i = 0; i < n && n > 1; i++) {
         if (alternative[i] == all) {
@@ -194,15 +195,17 @@ static void open_state(vug_derivatives *d, uint32_t state, vug_buf *list)
         pending.len -= sizeof(uint32_t);
         const uint32_t *here = vug_intern_get(&d->alternatives, U32(pending)[COUNT(pending)], &n);
         const uint32_t continuation = here[0], constraints = here[1];
-        alternative_head head = { VUG_EMPTY_EXPR, CONTINUATION_END, constraints };
+        alternative_head head = { VUG_EMPTY_EXPR, CONTINUATION_END, constraints, 0 };
         if (continuation != CONTINUATION_END) {
             const uint32_t *part = vug_intern_get(&d->continuations, continuation - 1, &n);
             const vug_expr_node node = *vug_expr_get(d->source, part[0]);
-            head = (alternative_head){ part[0], part[1], constraints };
+            head = (alternative_head){ part[0], part[1], constraints, 0 };
             if (node.kind != VUG_EXPR_CLASS) {
                 open_part(d, &pending, node, head.then, constraints);
                 continue;
             }
+            if (constraints == 0)
+                head.next = make_alternative(d, head.then, 0);
         }
         vug_derivatives_append(d, list, &head, sizeof(head));
     }
@@ -225,8 +228,7 @@ static bool constraints_accept_end(const vug_derivatives *d, uint32_t constraint
 /* The constraints after a character. False if one of them cannot be met any more. */
 static bool step_constraints(vug_derivatives *d, uint32_t *constraints, size_t symbol)
 {
-    uint32_t all = make_alternative(d, CONTINUATION_ANY_TEXT, 0);
-    const uint32_t any = make_state(d, &all, 1);
+    const uint32_t any = d->any_state;
     vug_buf remaining = { 0 };
     bool satisfiable = true;
     size_t n;
@@ -266,8 +268,11 @@ static uint32_t step_alternatives(vug_derivatives *d, const alternative_head *he
     vug_buf alternative = { 0 };
     for (size_t i = 0; i < n && !vug_derivatives_failed(d); i++) {
         uint32_t constraints = head[i].constraints;
-        if (head[i].class != VUG_EMPTY_EXPR && symbol_in_class(d, symbol, head[i].class) &&
-            step_constraints(d, &constraints, symbol))
+        if (head[i].class == VUG_EMPTY_EXPR || !symbol_in_class(d, symbol, head[i].class))
+            continue;
+        if (constraints == 0)
+            append_u32(d, &alternative, head[i].next);
+        else if (step_constraints(d, &constraints, symbol))
             append_u32(d, &alternative, make_alternative(d, head[i].then, constraints));
     }
     vug_derivatives_charge(d, n + 1);
@@ -375,6 +380,9 @@ uint32_t vug_derivatives_init(vug_derivatives *d, vug_grammar_builder *to,
     (void)all;
     (void)intern_words(d, &d->constraints, NULL, 0);
     (void)make_state(d, NULL, 0);
+    d->any_alternative = make_alternative(d, CONTINUATION_ANY_TEXT, 0);
+    uint32_t any = d->any_alternative;
+    d->any_state = make_state(d, &any, 1);
     find_symbols(d);
     uint32_t alternative = make_alternative(d, make_continuation(d, root, CONTINUATION_END), 0);
     return make_state(d, &alternative, 1);

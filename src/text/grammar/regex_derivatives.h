@@ -33,6 +33,7 @@ typedef struct {
     vug_buf next;                     /* uint32_t [states][symbols]: states */
     vug_buf stamp;                    /* uint32_t: the last opening that met each alternative */
     uint32_t n_openings;
+    uint32_t any_alternative, any_state; /* any text matches */
 } vug_derivatives;
 
 /* Prepares the automaton of `root`. Returns its start state. Failures are kept in `to`. */
