@@ -95,8 +95,8 @@ static vug_status finish_compiler(vug_schema_compiler *s, vug_err *err)
     vug_schema_release_matchers(s);
     vug_hash_index_release(&s->checked);
     vug_hash_index_release(&s->sets);
-    vug_schema_cache_release(&s->strings);
-    vug_schema_cache_release(&s->additional_names);
+    vug_expr_cache_release(&s->strings);
+    vug_expr_cache_release(&s->additional_names);
     vug_arena_release(&s->arena);
     vug_free(s);
     return st;

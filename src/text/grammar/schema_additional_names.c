@@ -157,9 +157,9 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
         vug_buf_append(&key, name[i].ptr, name[i].len);
     }
     vug_grammar_expr expr = VUG_EMPTY_EXPR;
-    if (!vug_schema_cache_find(s, &s->additional_names, &key, &expr) && vug_schema_ok(s)) {
+    if (!vug_expr_cache_find(&s->additional_names, &key, &expr) && vug_schema_ok(s)) {
         expr = additional_name_expr(s, name, n);
-        vug_schema_cache_add(s, &s->additional_names, expr);
+        vug_expr_cache_add(&s->additional_names, expr);
     }
     vug_buf_release(&key);
     return expr;

@@ -200,36 +200,3 @@ vug_grammar_expr vug_schema_set_expr(vug_schema_compiler *s, vug_schema_set set)
     s->set_rule[s->n_set_rules++] = (vug_schema_set_rule){ set, rule };
     return rule;
 }
-
-/* ---- expressions by key -------------------------------------------------------------------- */
-
-bool vug_schema_cache_find(vug_schema_compiler *s, vug_schema_expr_cache *cache, vug_buf *key,
-                           vug_grammar_expr *expr)
-{
-    const uint32_t length = (uint32_t)key->len, zero = 0;
-    vug_buf_append(key, &zero, 3 - (key->len + 3) % 4);
-    vug_buf_append(key, &length, sizeof(length));
-    const uint32_t id = key->bad ? VUG_INTERN_NONE
-                                 : vug_intern_add(&cache->keys, (const void *)key->ptr,
-                                                  key->len / sizeof(uint32_t));
-    if (id == VUG_INTERN_NONE)
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: a schema");
-    if (!vug_schema_ok(s) || id == cache->expr.len / sizeof(*expr))
-        return false;
-    *expr = ((vug_grammar_expr *)(void *)cache->expr.ptr)[id];
-    return true;
-}
-
-void vug_schema_cache_add(vug_schema_compiler *s, vug_schema_expr_cache *cache,
-                          vug_grammar_expr expr)
-{
-    vug_buf_append(&cache->expr, &expr, sizeof(expr));
-    if (cache->expr.bad)
-        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory: a schema");
-}
-
-void vug_schema_cache_release(vug_schema_expr_cache *cache)
-{
-    vug_intern_release(&cache->keys);
-    vug_buf_release(&cache->expr);
-}

@@ -22,6 +22,7 @@
 
 #include "core/json.h"
 #include "core/mem.h"
+#include "text/grammar/expr_cache.h"
 #include "text/grammar/json_grammar.h"
 #include "text/tokenizer/hash_index.h"
 
@@ -89,12 +90,6 @@ typedef struct {
     const vug_jv *schema;
 } vug_schema_anchor;
 
-/* Expressions that many schemas share and that are expensive to build, by a key. */
-typedef struct {
-    vug_intern_table keys;
-    vug_buf expr; /* vug_grammar_expr, for each of them */
-} vug_schema_expr_cache;
-
 typedef struct {
     vug_json_grammar json;
     const vug_json_grammar *in_parameter; /* JSON inside of parameters, while those are compiled;
@@ -110,13 +105,12 @@ typedef struct {
     vug_hash_index sets; /* of set rules, by set */
     vug_schema_set_rule *set_rule;
     uint32_t n_set_rules, n_compiled, cap_set_rules; /* those from n_compiled on are queued */
-    vug_schema_expr_cache strings;                   /* by their constraints */
-    vug_schema_expr_cache additional_names;          /* by the given names */
+    vug_expr_cache strings;                          /* by their constraints */
+    vug_expr_cache additional_names;                 /* by the given names */
     struct vug_schema_matcher *matcher;              /* those of all regexes so far */
     vug_schema_anchor *anchor; /* sorted by name; collected when one is first looked up */
     size_t n_anchors;
-    bool has_anchors;
-    bool has_identifiers, looked_for_identifiers; /* inside of the root */
+    bool has_anchors, has_identifiers, looked_for_identifiers;
     size_t n_warnings;
     size_t steps;
     vug_status st;
@@ -143,13 +137,6 @@ static inline const vug_jv **vug_schema_alloc_list(vug_schema_compiler *s, size_
 {
     return vug_schema_alloc(s, n, sizeof(const vug_jv *));
 }
-/* Looks an expression up; the key gets padded to words. If there is none, the caller builds it and
- * adds it with vug_schema_cache_add before it looks up another one. False after a failure, too. */
-bool vug_schema_cache_find(vug_schema_compiler *s, vug_schema_expr_cache *cache, vug_buf *key,
-                           vug_grammar_expr *expr);
-void vug_schema_cache_add(vug_schema_compiler *s, vug_schema_expr_cache *cache,
-                          vug_grammar_expr expr);
-void vug_schema_cache_release(vug_schema_expr_cache *cache);
 /* The rule of a set. A new set is queued for compilation; its members are copied. */
 vug_grammar_expr vug_schema_set_expr(vug_schema_compiler *s, vug_schema_set set);
 

@@ -288,9 +288,9 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
         vug_buf_append(&key, &values, sizeof(values));
     }
     vug_grammar_expr expr = VUG_EMPTY_EXPR;
-    if (!vug_schema_cache_find(s, &s->strings, &key, &expr) && vug_schema_ok(s)) {
+    if (!vug_expr_cache_find(&s->strings, &key, &expr) && vug_schema_ok(s)) {
         expr = build_string(s, cs);
-        vug_schema_cache_add(s, &s->strings, expr);
+        vug_expr_cache_add(&s->strings, expr);
     }
     vug_buf_release(&key);
     return expr;
