@@ -179,7 +179,7 @@ INLINE void sum_lanes_of_rows(const vug_cpu_gemm_q8 *g)
 
 /* Unpacks the group of `n` blocks that begins at block `first`. */
 INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_format *f,
-                         block_unit (*to)[QUADS])
+                         const wide_format *wide, block_unit (*to)[QUADS])
 {
     for (int p = 0; p < QUADS * 2; p++) {
         pair[p].first = first;
@@ -190,15 +190,14 @@ INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_for
         /* The compiler knows n in a copy. */
         block_group quad[2] = { pair[2 * q], pair[2 * q + 1] };
         quad[0].n = quad[1].n = n;
-        unpack_unit(quad, 0, f, &to[0][q]);
-        if (n > UNIT)
-            unpack_unit(quad, UNIT, f, &to[1][q]);
+        unpack_units(quad, f, wide, &to[0][q], &to[1][q]);
     }
     for (int p = 0; p < QUADS * 2; p++)
         pair[p].w = advance_rows(pair[p].w, f->bytes);
 }
 
-INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply_units_fn *multiply)
+INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, const wide_format *wide,
+                        multiply_units_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK;
     const vug_cpu_q8_unit *x = g->x;
@@ -213,9 +212,9 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         for (int i = 0; i < GROUPS && first < blocks; i++) {
             const int64_t left = blocks - first;
             if (!f->may_end_within_group || left >= GROUP)
-                unpack_group(pair, first, GROUP, f, u.unit[i]);
+                unpack_group(pair, first, GROUP, f, wide, u.unit[i]);
             else
-                unpack_group(pair, first, (int)left, f, u.unit[i]);
+                unpack_group(pair, first, (int)left, f, wide, u.unit[i]);
             u.n_units += left > UNIT ? 2 : 1;
             first += GROUP;
         }
@@ -241,7 +240,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
     }                                                                                   \
     static void gemm_##id(const vug_cpu_gemm_q8 *g)                                     \
     {                                                                                   \
-        gemm_blocks(g, &format_##id, multiply_##id);                                    \
+        gemm_blocks(g, &format_##id, &wide_##id, multiply_##id);                        \
     }                                                                                   \
     const vug_cpu_block_format vug_avx512_##id = { gemv_##id, gemm_##id };
 

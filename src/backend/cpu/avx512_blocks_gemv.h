@@ -33,6 +33,7 @@ typedef enum {
 typedef struct {
     unit_integers_fn *integers;
     group_order order;
+    bool unpack_in_pairs; /* for several rows of x, avx2_format.unpack takes less time */
 } wide_format;
 
 /* ---- x ------------------------------------------------------------------------- */

@@ -104,17 +104,25 @@ INLINE unit_integers integers_of_pairs(const avx2_format *f, const uint8_t *w, i
                             join_integers(two[0].second, two[1].second) };
 }
 
-static const wide_format wide_q4_0 = { integers_of_four_bits, NEIGHBOURS };
-static const wide_format wide_q4_1 = { integers_of_four_bits, NEIGHBOURS };
-static const wide_format wide_iq4_nl = { integers_of_four_bits, NEIGHBOURS };
-static const wide_format wide_q5_0 = { integers_of_five_bits, NEIGHBOURS };
-static const wide_format wide_q5_1 = { integers_of_five_bits, NEIGHBOURS };
-static const wide_format wide_q8_0 = { integers_of_q8_0, NEIGHBOURS };
-static const wide_format wide_mxfp4 = { integers_of_mxfp4, NEIGHBOURS };
-static const wide_format wide_mlx2 = { integers_of_pairs, NEIGHBOURS };
-static const wide_format wide_mlx3 = { integers_of_pairs, NEIGHBOURS };
-static const wide_format wide_mlx5 = { integers_of_pairs, NEIGHBOURS };
-static const wide_format wide_mlx6 = { integers_of_pairs, NEIGHBOURS };
+static const wide_format wide_q4_0 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_q4_1 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_iq4_nl = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_q5_0 = { .integers = integers_of_five_bits, .order = NEIGHBOURS };
+static const wide_format wide_q5_1 = { .integers = integers_of_five_bits, .order = NEIGHBOURS };
+static const wide_format wide_q8_0 = { .integers = integers_of_q8_0, .order = NEIGHBOURS };
+static const wide_format wide_mxfp4 = { .integers = integers_of_mxfp4, .order = NEIGHBOURS };
+static const wide_format wide_mlx2 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx3 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx5 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx6 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
 
 /* ---- streams of nibbles and bytes ------------------------------------------------ */
 
@@ -148,9 +156,9 @@ INLINE unit_integers integers_of_mlx8(const avx2_format *f, const uint8_t *w, in
     return split_quarters(load_stream(at, quarters), load_stream(at + 64, quarters - UNIT));
 }
 
-static const wide_format wide_mlx4 = { integers_of_mlx4, BY_PARITY };
-static const wide_format wide_mlx_fp4 = { integers_of_mlx_fp4, BY_PARITY };
-static const wide_format wide_mlx8 = { integers_of_mlx8, NEIGHBOURS };
+static const wide_format wide_mlx4 = { .integers = integers_of_mlx4, .order = BY_PARITY };
+static const wide_format wide_mlx_fp4 = { .integers = integers_of_mlx_fp4, .order = BY_PARITY };
+static const wide_format wide_mlx8 = { .integers = integers_of_mlx8, .order = NEIGHBOURS };
 
 /* ---- super-blocks of 256 weights ------------------------------------------------- */
 
@@ -243,11 +251,15 @@ INLINE unit_integers integers_of_iq4_xs(const avx2_format *f, const uint8_t *w, 
     return unit_of_nibbles(f, _mm512_loadu_si512(w + 8 + (ptrdiff_t)64 * unit));
 }
 
-static const wide_format wide_q2_k = { integers_of_q2_k, IN_PAIRS };
-static const wide_format wide_q3_k = { integers_of_q3_k, IN_PAIRS };
-static const wide_format wide_q4_k = { integers_of_q4_k, ALTERNATING };
-static const wide_format wide_q5_k = { integers_of_q5_k, ALTERNATING };
-static const wide_format wide_q6_k = { integers_of_q6_k, IN_PAIRS };
-static const wide_format wide_iq4_xs = { integers_of_iq4_xs, NEIGHBOURS };
+static const wide_format wide_q2_k = { .integers = integers_of_q2_k,
+                                       .order = IN_PAIRS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_q3_k = { .integers = integers_of_q3_k, .order = IN_PAIRS };
+static const wide_format wide_q4_k = { .integers = integers_of_q4_k,
+                                       .order = ALTERNATING,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_q5_k = { .integers = integers_of_q5_k, .order = ALTERNATING };
+static const wide_format wide_q6_k = { .integers = integers_of_q6_k, .order = IN_PAIRS };
+static const wide_format wide_iq4_xs = { .integers = integers_of_iq4_xs, .order = NEIGHBOURS };
 
 #endif
