@@ -226,9 +226,9 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, const wi
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */
 #define BLOCK_FORMAT(id, scale_of, ...)                                                 \
-    static const avx2_format format_##id = {                                            \
-        .unpack = unpack_##id, .terms = terms_##id, .scale = scale_of, __VA_ARGS__      \
-    };                                                                                  \
+    static const avx2_format format_##id = { .unpack = unpack_##id,                     \
+                                             .scale = scale_of,                         \
+                                             __VA_ARGS__ };                             \
     static void gemv_##id(const vug_cpu_gemv_q8 *g)                                     \
     {                                                                                   \
         gemv_wide(g, &format_##id, &wide_##id);                                         \
