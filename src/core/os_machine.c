@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cpu_topology.h"
+
 #if defined(__linux__)
 #include <sched.h>
 #elif defined(__APPLE__)
@@ -17,36 +19,13 @@
 #endif
 
 #if defined(__linux__)
-/* The first line of a small file in /proc or /sys; empty when it cannot be read. */
-static void read_line(const char *path, char *line, int size)
+static int count_cores(const cpu_set_t *set)
 {
-    line[0] = '\0';
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return;
-    if (!fgets(line, size, file))
-        line[0] = '\0';
-    (void)fclose(file);
-}
-
-/* Counts the groups of sibling threads with a member in `allowed`; the first thread of a
- * group identifies it. */
-static int count_cores(const cpu_set_t *allowed)
-{
-    cpu_set_t seen;
-    CPU_ZERO(&seen);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET((size_t)cpu, allowed))
-            continue;
-        char path[96], line[16];
-        (void)snprintf(path, sizeof(path),
-                       "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-        read_line(path, line, sizeof(line));
-        const long first = line[0] ? strtol(line, NULL, 10) : cpu;
-        if (first >= 0 && first < CPU_SETSIZE)
-            CPU_SET((size_t)first, &seen);
-    }
-    return CPU_COUNT(&seen);
+    bool allowed[VUG_MAX_HARDWARE_THREADS];
+    _Static_assert((int)CPU_SETSIZE <= (int)VUG_MAX_HARDWARE_THREADS, "all threads of a set");
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        allowed[i] = CPU_ISSET((size_t)i, set);
+    return vug_count_cores("/sys/devices/system/cpu", allowed, CPU_SETSIZE);
 }
 
 /* The CPU quota of a container in processors, rounded up; 0: no limit. With more threads the
@@ -54,13 +33,15 @@ static int count_cores(const cpu_set_t *allowed)
 static int read_cpu_quota(void)
 {
     char line[64], period_line[64];
-    read_line("/sys/fs/cgroup/cpu.max", line, sizeof(line)); /* "MAX PERIOD", or "max PERIOD" */
+    /* "MAX PERIOD", or "max PERIOD" */
+    vug_read_system_line("/sys/fs/cgroup/cpu.max", line, sizeof(line));
     char *end;
     long long most = strtoll(line, &end, 10);
     long long period = end > line ? strtoll(end, NULL, 10) : 0;
     if (!line[0]) { /* control groups of version 1; no limit is -1 */
-        read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof(line));
-        read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period_line, sizeof(period_line));
+        vug_read_system_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof(line));
+        vug_read_system_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period_line,
+                             sizeof(period_line));
         most = strtoll(line, NULL, 10);
         period = strtoll(period_line, NULL, 10);
     }
@@ -115,11 +96,12 @@ static uint64_t read_group_memory(void)
 {
     char line[64];
     char *end;
-    read_line("/sys/fs/cgroup/memory.max", line, sizeof(line)); /* a number, or "max" */
+    /* a number, or "max" */
+    vug_read_system_line("/sys/fs/cgroup/memory.max", line, sizeof(line));
     const uint64_t most = strtoull(line, &end, 10);
     if (end == line)
         return UINT64_MAX;
-    read_line("/sys/fs/cgroup/memory.current", line, sizeof(line));
+    vug_read_system_line("/sys/fs/cgroup/memory.current", line, sizeof(line));
     const uint64_t used = strtoull(line, &end, 10);
     return most > used ? most - used : 0;
 }
@@ -167,7 +149,8 @@ uint64_t vug_memory_resident(void)
 {
 #if defined(__linux__)
     char line[64];
-    read_line("/proc/self/statm", line, sizeof(line)); /* "SIZE RESIDENT ..", in pages */
+    /* "SIZE RESIDENT ..", in pages */
+    vug_read_system_line("/proc/self/statm", line, sizeof(line));
     char *end;
     (void)strtoull(line, &end, 10);
     const long page = sysconf(_SC_PAGESIZE);
