@@ -136,6 +136,7 @@ flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 AVX2   = -mavx2 -mfma -mf16c
 AVX512 = $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 $(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/avx_v%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) -mavxvnni $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) $(if $(SAN),,-O3))
 $(call flags_of,src/backend/cpu/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) -mavx512bf16 $(if $(SAN),,-O3))
 NEON_ARCH = $(filter aarch64 arm64,$(ARCH))

@@ -321,7 +321,7 @@ float vug_avx2_probe_read(const uint8_t *bytes, int64_t n)
 }
 
 /* Twelve independent chains, as in the tile kernel, keep both FMA units busy. */
-static float probe_fma(int64_t rounds, double *flop)
+float vug_avx2_probe_fma(int64_t rounds, double *flop)
 {
     enum { CHAINS = 12 };
     __m256 s[CHAINS];
@@ -341,56 +341,7 @@ static float probe_fma(int64_t rounds, double *flop)
 const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     .name = "avx2",
     .description = "AVX2 and FMA kernels",
-    .format = {
-        [VUG_DTYPE_F32] = &vug_avx2_f32,
-        [VUG_DTYPE_F16] = &vug_avx2_f16,
-        [VUG_DTYPE_BF16] = &vug_avx2_bf16,
-    },
-    .block = {
-        [VUG_DTYPE_Q4_0] = &vug_avx2_q4_0,
-        [VUG_DTYPE_Q4_1] = &vug_avx2_q4_1,
-        [VUG_DTYPE_Q5_0] = &vug_avx2_q5_0,
-        [VUG_DTYPE_Q5_1] = &vug_avx2_q5_1,
-        [VUG_DTYPE_Q8_0] = &vug_avx2_q8_0,
-        [VUG_DTYPE_Q2_K] = &vug_avx2_q2_k,
-        [VUG_DTYPE_Q3_K] = &vug_avx2_q3_k,
-        [VUG_DTYPE_Q4_K] = &vug_avx2_q4_k,
-        [VUG_DTYPE_Q5_K] = &vug_avx2_q5_k,
-        [VUG_DTYPE_Q6_K] = &vug_avx2_q6_k,
-        [VUG_DTYPE_IQ4_NL] = &vug_avx2_iq4_nl,
-        [VUG_DTYPE_IQ4_XS] = &vug_avx2_iq4_xs,
-        [VUG_DTYPE_MXFP4] = &vug_avx2_mxfp4,
-        [VUG_DTYPE_MLX2] = &vug_avx2_mlx2,
-        [VUG_DTYPE_MLX3] = &vug_avx2_mlx3,
-        [VUG_DTYPE_MLX4] = &vug_avx2_mlx4,
-        [VUG_DTYPE_MLX5] = &vug_avx2_mlx5,
-        [VUG_DTYPE_MLX6] = &vug_avx2_mlx6,
-        [VUG_DTYPE_MLX8] = &vug_avx2_mlx8,
-        [VUG_DTYPE_MLX_FP4] = &vug_avx2_mlx_fp4,
-    },
-    .float_rows = 12,
-    .q8_streams = VUG_CPU_STREAMS,
-    .pairs = &vug_avx2_pairs,
-    .prefetch = vug_avx2_prefetch,
-    .tile_rows = 6,
-    .tile = vug_avx2_tile,
-    .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
-    .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },
-    .quantize = vug_avx2_quantize,
-    .softmax = vug_avx2_softmax,
-    .axpby = vug_avx2_axpby,
-    .sum_squares = vug_avx2_sum_squares,
-    .norm = vug_avx2_norm,
-    .rope = vug_avx2_rope,
-    .add = vug_avx2_add,
-    .mul = vug_avx2_mul,
-    .scale = vug_avx2_scale,
-    .gelu = vug_avx2_gelu,
-    .silu = vug_avx2_silu,
-    .exp = vug_avx2_exponential,
-    .softcap = vug_avx2_softcap,
-    .probe_read = vug_avx2_probe_read,
-    .probe_fma = probe_fma,
+#include "backend/cpu/avx2_kernels.h"
 };
 
 #else

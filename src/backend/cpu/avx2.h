@@ -28,6 +28,7 @@ void vug_avx2_silu(const float *x, float *out, int64_t n);
 void vug_avx2_exponential(const float *x, float *out, int64_t n);
 void vug_avx2_softcap(const float *x, float by, float *out, int64_t n);
 float vug_avx2_probe_read(const uint8_t *bytes, int64_t n);
+float vug_avx2_probe_fma(int64_t rounds, double *flop);
 
 void vug_avx2_decode_f32(const uint8_t *src, float by, float *dst, int64_t n);
 void vug_avx2_decode_f16(const uint8_t *src, float by, float *dst, int64_t n);
@@ -39,11 +40,17 @@ void vug_avx2_round_bf16(const float *x, int64_t n, uint16_t *out);
 extern const vug_cpu_pair_kernels vug_avx2_pairs;
 extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 
-extern const vug_cpu_block_format vug_avx2_q4_0, vug_avx2_q4_1, vug_avx2_q5_0, vug_avx2_q5_1,
-        vug_avx2_q8_0, vug_avx2_iq4_nl, vug_avx2_mxfp4;
-extern const vug_cpu_block_format vug_avx2_q2_k, vug_avx2_q3_k, vug_avx2_q4_k, vug_avx2_q5_k,
-        vug_avx2_q6_k, vug_avx2_iq4_xs;
-extern const vug_cpu_block_format vug_avx2_mlx2, vug_avx2_mlx3, vug_avx2_mlx4, vug_avx2_mlx5,
-        vug_avx2_mlx6, vug_avx2_mlx8, vug_avx2_mlx_fp4;
+/* Kernels of quantized weights. The sources of AVX2 are compiled with AVX-VNNI, too, for another set. */
+#if defined(__AVXVNNI__)
+#define AVX2_BLOCKS(id) vug_avx_vnni_##id
+#else
+#define AVX2_BLOCKS(id) vug_avx2_##id
+#endif
+extern const vug_cpu_block_format AVX2_BLOCKS(q4_0), AVX2_BLOCKS(q4_1), AVX2_BLOCKS(q5_0),
+        AVX2_BLOCKS(q5_1), AVX2_BLOCKS(q8_0), AVX2_BLOCKS(iq4_nl), AVX2_BLOCKS(mxfp4);
+extern const vug_cpu_block_format AVX2_BLOCKS(q2_k), AVX2_BLOCKS(q3_k), AVX2_BLOCKS(q4_k),
+        AVX2_BLOCKS(q5_k), AVX2_BLOCKS(q6_k), AVX2_BLOCKS(iq4_xs);
+extern const vug_cpu_block_format AVX2_BLOCKS(mlx2), AVX2_BLOCKS(mlx3), AVX2_BLOCKS(mlx4),
+        AVX2_BLOCKS(mlx5), AVX2_BLOCKS(mlx6), AVX2_BLOCKS(mlx8), AVX2_BLOCKS(mlx_fp4);
 
 #endif

@@ -29,14 +29,39 @@ typedef struct {
     __m256i at[TILE_ROWS][PAIRS];
 } tile_integers;
 
-/* The number of vectors whose products can be summed in 16 bits. */
+/* The number of vectors whose products can be summed before they are widened or, with VNNI, which sums in
+ * 32 bits, multiplied by a factor. */
 INLINE int vectors_per_sum(const avx2_format *f)
 {
+#if defined(__AVXVNNI__)
+    const int most = VECTORS;
+#else
     const int most = f->range == TO_15 ? 8 : f->range == TO_31 ? 4 : f->range == TO_63 ? 2 : 1;
+#endif
     return f->factor && most > VECTORS / 2 ? VECTORS / 2 : most;
 }
 
-/* The sums of the products of each block, in 16 bits until they are full. */
+/* Adds products of bytes of w, which have no sign, and of q. */
+INLINE __m256i add_products(__m256i sum, __m256i w, __m256i q)
+{
+#if defined(__AVXVNNI__)
+    return _mm256_dpbusd_avx_epi32(sum, w, q);
+#else
+    return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, q));
+#endif
+}
+
+/* The sums in 32 bits, multiplied by a factor, which is given twice in 32 bits, if there is one. */
+INLINE __m256i finish_sum(__m256i sum, bool has_factor, __m256i factor)
+{
+#if defined(__AVXVNNI__)
+    return has_factor ? _mm256_mullo_epi32(sum, _mm256_srai_epi32(factor, 16)) : sum;
+#else
+    return _mm256_madd_epi16(sum, has_factor ? factor : _mm256_set1_epi16(1));
+#endif
+}
+
+/* The sums of the products of each block, the parts that are not finished apart. */
 typedef struct {
     tile_integers part, whole;
 } tile_sums;
@@ -51,19 +76,19 @@ INLINE void add_vector(const avx2_format *f, const weight_unit *u, const vug_cpu
     for (int p = 0; p < PAIRS; p++) {
         w[p] = u->q[i][p];
         magnitude[p] = f->range == WITH_SIGN ? _mm256_abs_epi8(w[p]) : w[p];
-        factor[p] = f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_set1_epi16(1);
+        factor[p] = f->factor ? u->factor[2 * i / VECTORS][p] : _mm256_setzero_si256();
     }
 #pragma GCC unroll 8
     for (int k = 0; k < rows * PAIRS; k++) {
         const int r = k / PAIRS, p = k % PAIRS;
         const __m256i q = _mm256_broadcastsi128_si256(
                 _mm_loadu_si128((const __m128i *)(const void *)x[r].q[i]));
-        const __m256i product = _mm256_maddubs_epi16(
-                magnitude[p], f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q);
+        const __m256i with_sign = f->range == WITH_SIGN ? _mm256_sign_epi8(q, w[p]) : q;
         __m256i *part = &s->part.at[r][p], *whole = &s->whole.at[r][p];
-        *part = keep_in_register(i % per_sum ? _mm256_add_epi16(*part, product) : product);
+        const __m256i before = i % per_sum ? *part : _mm256_setzero_si256();
+        *part = keep_in_register(add_products(before, magnitude[p], with_sign));
         if ((i + 1) % per_sum == 0) {
-            const __m256i wide = _mm256_madd_epi16(*part, factor[p]);
+            const __m256i wide = finish_sum(*part, f->factor != NULL, factor[p]);
             *whole = keep_in_register(i < per_sum ? wide : _mm256_add_epi32(*whole, wide));
         }
     }
@@ -211,6 +236,6 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
     {                                                                                          \
         gemm_blocks(g, &format_##id, multiply_##id);                                           \
     }                                                                                          \
-    const vug_cpu_block_format vug_avx2_##id = { gemv_##id, gemm_##id };
+    const vug_cpu_block_format AVX2_BLOCKS(id) = { gemv_##id, gemm_##id };
 
 #endif

@@ -13,14 +13,29 @@ INLINE __m256i widen_sums(__m256i p)
     return _mm256_madd_epi16(p, _mm256_set1_epi16(1));
 }
 
-/* The sums of neighbouring products of weights with the 16 elements at `x`: in 16 bits, or in
- * 32 if the weights are signed. */
+/* Whether the sums of products have 16 bits at first. With VNNI they have 32. */
+INLINE bool starts_in_16(value_range r)
+{
+#if defined(__AVXVNNI__)
+    (void)r;
+    return false;
+#else
+    return r != WITH_SIGN;
+#endif
+}
+
+/* The sums of neighbouring products of weights with the 16 elements at `x`, in 16 or 32 bits. */
 INLINE __m256i multiply_half(__m256i w, const int8_t *x, value_range r)
 {
     const __m256i q = _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)x));
-    if (r != WITH_SIGN)
-        return _mm256_maddubs_epi16(w, q);
-    return widen_sums(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w)));
+    const __m256i magnitude = r == WITH_SIGN ? _mm256_abs_epi8(w) : w;
+    const __m256i with_sign = r == WITH_SIGN ? _mm256_sign_epi8(q, w) : q;
+#if defined(__AVXVNNI__)
+    return _mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), magnitude, with_sign);
+#else
+    const __m256i sums = _mm256_maddubs_epi16(magnitude, with_sign);
+    return starts_in_16(r) ? sums : widen_sums(sums);
+#endif
 }
 
 INLINE __m256i add_sums(__m256i p, __m256i q, bool in_16)
@@ -48,10 +63,10 @@ INLINE __m256i join_four(__m256i p, __m256i q, bool in_16)
  * bits. */
 INLINE __m256i join_blocks(const __m256i *p, value_range r, int n)
 {
-    const int most = r == TO_15 ? 16 : r == TO_31 ? 8 : r == TO_63 ? 4 : 0;
+    const int most = !starts_in_16(r) ? 0 : r == TO_15 ? 16 : r == TO_31 ? 8 : 4;
     __m256i q[UNIT];
     for (int j = 0; j < UNIT; j++)
-        q[j] = r != WITH_SIGN && n * 2 > most ? widen_sums(p[j]) : p[j];
+        q[j] = starts_in_16(r) && n * 2 > most ? widen_sums(p[j]) : p[j];
     const bool two_in_16 = n * 2 <= most, four_in_16 = n * 4 <= most;
     __m256i ab = join_two(q[0], q[1], two_in_16), cd = join_two(q[2], q[3], two_in_16);
     if (two_in_16 && !four_in_16) {
@@ -77,7 +92,7 @@ INLINE __m256i products(const block_group *g, int at, unpack_fn *unpack, value_r
             const block_halves w = unpack(g->w, at + j);
             const int8_t *x = x_at(g, at + j);
             p[j] = add_sums(multiply_half(w.first, x, r), multiply_half(w.second, x + 16, r),
-                            r != WITH_SIGN);
+                            starts_in_16(r));
         }
     }
     return join_blocks(p, r, 4);

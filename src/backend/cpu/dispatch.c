@@ -35,6 +35,13 @@ static bool has_avx2(void)
     return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+/* In leaf 7, subleaf 1; compilers know a name for it only since 2023. */
+static bool has_avx_vnni(void)
+{
+    unsigned a, b, c, d;
+    return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1 << 4);
+}
+
 /* Processors with VNNI in 512 bits have these extensions, but virtual machines may hide some. */
 static bool has_avx512_vnni(void)
 {
@@ -80,6 +87,7 @@ static const kernel_set sets[] = {
     { &vug_cpu_kernels_ref, always },
 #if defined(__x86_64__)
     { &vug_cpu_kernels_avx2, has_avx2 },
+    { &vug_cpu_kernels_avx_vnni, has_avx_vnni },
     { &vug_cpu_kernels_avx512_vnni, has_avx512_vnni },
     { &vug_cpu_kernels_avx512_bf16, has_avx512_bf16 },
 #elif defined(__aarch64__)

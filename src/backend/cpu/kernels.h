@@ -273,8 +273,8 @@ const vug_cpu_kernels *vug_cpu_kernels_select(const char *cap);
 /* All sets that run on this machine, slowest ("ref") first; `i` < vug_cpu_kernels_count(). */
 int vug_cpu_kernels_count(void);
 const vug_cpu_kernels *vug_cpu_kernels_at(int i);
-/* Writes the names of the sets for this kind of processor, "ref, avx2, avx512_vnni, avx512_bf16", into a
- * buffer of at least 64 bytes. */
+/* Writes the names of the sets for this kind of processor, "ref, avx2, avx_vnni, avx512_vnni,
+ * avx512_bf16", into a buffer of at least 64 bytes. */
 const char *vug_cpu_kernels_names(char *buffer, size_t size);
 /* Writes the processor's brand string into a buffer of at least 64 bytes; "" if unknown. */
 const char *vug_cpu_brand(char *buffer, size_t size);

@@ -86,7 +86,7 @@ static void test_one_projection(void **state)
 {
     (void)state;
     rng r = { 6 };
-    vug_cpu_env env[8];
+    vug_cpu_env env[12];
     int n_envs = 0;
     assert_true(2 * vug_cpu_kernels_count() <= (int)(sizeof(env) / sizeof(env[0])));
     for (int i = 0; i < vug_cpu_kernels_count(); i++) {

@@ -84,7 +84,7 @@ static void check_product(const vug_cpu_env *env, const vug_matrix *w, int64_t o
 
 /* Every kernel set, with one and with several threads. */
 typedef struct {
-    vug_cpu_env env[8];
+    vug_cpu_env env[12];
     int n;
 } environments;
 

@@ -12,7 +12,7 @@
 #include "backend/cpu/ref.h"
 #include "kernel_help.h"
 
-enum { MAX_ENVS = 10, SHARED = 1 << 20 }; /* floats of shared memory, more than any product needs */
+enum { MAX_ENVS = 12, SHARED = 1 << 20 }; /* floats of shared memory, more than any product needs */
 
 static vug_cpu_env env_of(const vug_cpu_kernels *kernels, int threads)
 {
@@ -228,6 +228,23 @@ static void test_small_numbers_are_zeros(void **state)
         env_release(&env[e]);
 }
 
+/* Both kinds of products of a kernel set, of one pair. A tile's lda and ldb do not matter. */
+static void check_one_pair(const vug_cpu_kernels *kernels, const float *x, const uint16_t *w,
+                           float want)
+{
+    uint16_t rounded[2];
+    float pair, panel[VUG_CPU_PANEL], y[VUG_CPU_STREAMS], c[VUG_CPU_PANEL];
+    const float *row = &pair;
+    kernels->pairs->round(x, 2, rounded);
+    memcpy(&pair, rounded, sizeof(pair));
+    kernels->pairs->format.gemm(&(vug_cpu_gemm){
+            .x = &row, .rows = 1, .w = (const uint8_t *)w, .y = y, .k = 1, .stride = 0 });
+    check_bits(y, &want, 1, kernels->name);
+    kernels->pairs->format.pack((const uint8_t *)w, 0, VUG_CPU_PANEL, 1, panel);
+    kernels->pairs->tile(1, &(vug_cpu_tile){ .a = &pair, .b = panel, .c = c, .k = 1 });
+    check_bits(c, &want, 1, kernels->name);
+}
+
 /* 2^-130 is a zero of its sign; 2^-126 is not, and a result that only rounding makes 2^-126 is not,
  * either. */
 static void test_small_numbers_by_hand(void **state)
@@ -243,6 +260,9 @@ static void test_small_numbers_by_hand(void **state)
         { { 0x1p-127f, 0 }, { 1, 0 }, 0.0f },                         /* x is rounded to zero */
         { { 1, 0 }, { 0x1p-127f, 0 }, 0.0f },                         /* a weight counts as zero */
         { { -0x1.02p-66f, 0x1p-65f }, { 0x1p-60f, 0x1p-60f }, 0.0f }, /* 0x1.fcp-127 */
+        { { -0x1p-76f, 0x1p-66f }, { 0x1p-76f, 0x1p-60f }, 0x1p-126f }, /* below, but rounded up */
+        { { -0x1p-76f, 0x1p-66f }, { 0x1p-75f, 0x1p-60f }, 0x1p-126f }, /* a tie */
+        { { -0x1.8p-76f, 0x1p-66f }, { 0x1p-75f, 0x1p-60f }, 0.0f },
         { { 1, 0x1p-7f }, { 0x1p-7f, 1 }, 0x1p-6f },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -252,6 +272,8 @@ static void test_small_numbers_by_hand(void **state)
         float y;
         reference_product(rows[i].x, 1, &matrix, 1, &y);
         check_bits(&y, &rows[i].want, 1, "by hand");
+        for (int set = 0; set < vug_cpu_kernels_count(); set++)
+            check_one_pair(vug_cpu_kernels_at(set), rows[i].x, w, rows[i].want);
     }
 }
 
