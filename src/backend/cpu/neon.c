@@ -25,9 +25,10 @@ INLINE void store_partial(float *p, float32x4_t x, int64_t n)
 }
 
 /* out[i] = f(a[i], b[i], u): the loop of every elementwise kernel. */
-typedef float32x4_t lanes_fn(float32x4_t a, float32x4_t b, float u);
+typedef float32x4_t neon_lanes_fn(float32x4_t a, float32x4_t b, float u);
 
-INLINE void map_lanes(lanes_fn *f, const float *a, const float *b, float u, float *out, int64_t n)
+INLINE void map_lanes(neon_lanes_fn *f, const float *a, const float *b, float u, float *out,
+                      int64_t n)
 {
     int64_t i = 0;
     for (; i + FOUR <= n; i += FOUR)

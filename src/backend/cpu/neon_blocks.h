@@ -29,21 +29,21 @@ typedef struct {
     const vug_scales *scales;
     int64_t first;
     int n;
-} block_group;
+} neon_group;
 
 /* Integers 0 .. 15 and 16 .. 31 of a block. */
 typedef struct {
     int8x16_t first, second;
-} block_halves;
+} neon_halves;
 
 /* Unpacks block `j` of the eight that begin at `w`. */
-typedef block_halves unpack_fn(const uint8_t *w, int64_t j);
+typedef neon_halves neon_unpack_fn(const uint8_t *w, int64_t j);
 
 /* A number for each of blocks at .. at + 3 of the group. */
-typedef float32x4_t block_floats_fn(const block_group *g, int at);
+typedef float32x4_t neon_floats_fn(const neon_group *g, int at);
 
 /* Two integers for each of the eight blocks that begin at `w`, one per half. */
-typedef int8x16_t block_bytes_fn(const uint8_t *w);
+typedef int8x16_t neon_bytes_fn(const uint8_t *w);
 
 /* A quantized format; see vug_block. */
 typedef struct {
@@ -52,9 +52,9 @@ typedef struct {
     bool may_end_within_group; /* a row may end within a group, as blocks have 32 weights */
     bool has_separate_scales;  /* scales are stored apart from the integers */
     bool one_factor;           /* both halves of a block have the same factor */
-    unpack_fn *unpack;
-    block_floats_fn *scale, *offset;    /* offset NULL: offsets are 0 */
-    block_bytes_fn *factors, *minimums; /* NULL: all are 1 */
+    neon_unpack_fn *unpack;
+    neon_floats_fn *scale, *offset;    /* offset NULL: offsets are 0 */
+    neon_bytes_fn *factors, *minimums; /* NULL: all are 1 */
 } neon_format;
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -84,7 +84,7 @@ INLINE float32x4_t widen_halves(uint16x4_t halves)
 }
 
 /* The F16 numbers `offset` bytes into each of blocks at .. at + 3 of `stride` bytes. */
-INLINE float32x4_t strided_halves(const block_group *g, int at, int64_t stride, int64_t offset)
+INLINE float32x4_t strided_halves(const neon_group *g, int at, int64_t stride, int64_t offset)
 {
     const uint8_t *w = g->w + at * stride + offset;
     uint16x4_t halves = vdup_n_u16(word_at(w));
@@ -95,7 +95,7 @@ INLINE float32x4_t strided_halves(const block_group *g, int at, int64_t stride, 
 }
 
 /* One F16 number for all blocks. */
-INLINE float32x4_t one_half(const block_group *g, int64_t offset)
+INLINE float32x4_t one_half(const neon_group *g, int64_t offset)
 {
     return widen_halves(vdup_n_u16(word_at(g->w + offset)));
 }
@@ -113,14 +113,14 @@ INLINE uint8x16_t upper_nibbles(uint8x16_t bytes)
 }
 
 /* The integers first[i] - zero and second[i] - zero. */
-INLINE block_halves centred(uint8x16_t first, uint8x16_t second, int8_t zero)
+INLINE neon_halves centred(uint8x16_t first, uint8x16_t second, int8_t zero)
 {
-    return (block_halves){ vsubq_s8(vreinterpretq_s8_u8(first), vdupq_n_s8(zero)),
-                           vsubq_s8(vreinterpretq_s8_u8(second), vdupq_n_s8(zero)) };
+    return (neon_halves){ vsubq_s8(vreinterpretq_s8_u8(first), vdupq_n_s8(zero)),
+                          vsubq_s8(vreinterpretq_s8_u8(second), vdupq_n_s8(zero)) };
 }
 
 /* 16 bytes: the lower nibbles are the first half of a block, the upper ones the second. */
-INLINE block_halves split_nibbles(const uint8_t *w, int8_t zero)
+INLINE neon_halves split_nibbles(const uint8_t *w, int8_t zero)
 {
     const uint8x16_t bytes = vld1q_u8(w);
     return centred(lower_nibbles(bytes), upper_nibbles(bytes), zero);
@@ -131,11 +131,11 @@ static const int8_t e2m1_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, 
 static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                        1,    13,   25,  38,  53,  69,  89,  113 };
 
-INLINE block_halves look_up(const int8_t *values, block_halves nibbles)
+INLINE neon_halves look_up(const int8_t *values, neon_halves nibbles)
 {
     const int8x16_t table = vld1q_s8(values);
-    return (block_halves){ vqtbl1q_s8(table, vreinterpretq_u8_s8(nibbles.first)),
-                           vqtbl1q_s8(table, vreinterpretq_u8_s8(nibbles.second)) };
+    return (neon_halves){ vqtbl1q_s8(table, vreinterpretq_u8_s8(nibbles.first)),
+                          vqtbl1q_s8(table, vreinterpretq_u8_s8(nibbles.second)) };
 }
 
 /* ---- products --------------------------------------------------------------- */
@@ -156,7 +156,7 @@ typedef struct {
     float32x4_t scale, offset;
     int32x4_t factor[2]; /* of each half; one_factor: only the first */
     int16x8_t minimum;   /* two for each block */
-} unit_scales;
+} neon_unit_scales;
 
 /* The two numbers for each of blocks at .. at + 3. */
 INLINE int16x8_t words_of_unit(int8x16_t bytes, int at)
@@ -164,9 +164,9 @@ INLINE int16x8_t words_of_unit(int8x16_t bytes, int at)
     return at ? vmovl_high_s8(bytes) : vmovl_s8(vget_low_s8(bytes));
 }
 
-INLINE unit_scales scales_of(const block_group *g, int at, const neon_format *f)
+INLINE neon_unit_scales scales_of(const neon_group *g, int at, const neon_format *f)
 {
-    unit_scales s;
+    neon_unit_scales s;
     s.scale = f->scale(g, at);
     if (f->offset)
         s.offset = f->offset(g, at);
@@ -183,7 +183,7 @@ INLINE unit_scales scales_of(const block_group *g, int at, const neon_format *f)
 
 /* What four blocks add to their lanes, before the scale of x: `p` are the sums of products, each half
  * multiplied by its factor, `sums` the sums of x over both halves of each block. */
-INLINE float32x4_t unit_terms(const neon_format *f, const unit_scales *s, int32x4_t p,
+INLINE float32x4_t unit_terms(const neon_format *f, const neon_unit_scales *s, int32x4_t p,
                               int16x8_t sums)
 {
     if (f->zero)
@@ -212,12 +212,12 @@ INLINE int64_t scale_bytes(vug_dtype dtype)
 }
 
 /* The first group of a row; `scales` describes its separate scales. */
-INLINE block_group row_of(const vug_matrix *w, int64_t row, const neon_format *f,
-                          const vug_scales *scales)
+INLINE neon_group row_of(const vug_matrix *w, int64_t row, const neon_format *f,
+                         const vug_scales *scales)
 {
     const vug_scales *s = &w->scales;
     const int64_t stride = w->columns / BLOCK * f->bytes / GROUP;
-    block_group g = { .w = w->data + row * stride, .scales = scales, .n = GROUP };
+    neon_group g = { .w = w->data + row * stride, .scales = scales, .n = GROUP };
     if (f->has_separate_scales) {
         const int64_t at = row / s->rows * s->stride * scale_bytes(s->dtype);
         g.scale = s->scale + at;
@@ -226,14 +226,14 @@ INLINE block_group row_of(const vug_matrix *w, int64_t row, const neon_format *f
     return g;
 }
 
-INLINE void next_group(block_group *g, const neon_format *f)
+INLINE void next_group(neon_group *g, const neon_format *f)
 {
     g->w += f->bytes;
     g->first += GROUP;
 }
 
 /* The blocks at the end of a row, fewer than eight, whose weights are copied. */
-INLINE void end_group(block_group *g, const neon_format *f, int n, uint8_t *copy)
+INLINE void end_group(neon_group *g, const neon_format *f, int n, uint8_t *copy)
 {
     memset(copy, 0, MAX_GROUP_BYTES);
     memcpy(copy, g->w, (size_t)(f->bytes / GROUP) * (size_t)n);
@@ -242,7 +242,7 @@ INLINE void end_group(block_group *g, const neon_format *f, int n, uint8_t *copy
 }
 
 /* Prefetches the weights that follow. */
-INLINE void prefetch_group(const block_group *g, const neon_format *f)
+INLINE void prefetch_group(const neon_group *g, const neon_format *f)
 {
     enum { GROUP_AHEAD = 1024 };
     for (int i = 0; i < f->bytes; i += LINE)

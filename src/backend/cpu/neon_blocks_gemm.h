@@ -21,16 +21,16 @@ enum {
 /* Four blocks of four rows of weights. */
 typedef struct {
     int8x16_t q[VECTORS][STREAMS];
-    unit_scales scales[STREAMS];
-} weight_unit;
+    neon_unit_scales scales[STREAMS];
+} neon_weight_unit;
 
-INLINE void unpack_unit(const block_group *row, int at, const neon_format *f, weight_unit *u)
+INLINE void unpack_unit(const neon_group *row, int at, const neon_format *f, neon_weight_unit *u)
 {
     for (int o = 0; o < STREAMS; o++) {
         uint32x4_t from[2][UNIT], to[VECTORS];
 #pragma GCC unroll 4
         for (int j = 0; j < UNIT; j++) {
-            const block_halves w = f->unpack(row[o].w, at + j);
+            const neon_halves w = f->unpack(row[o].w, at + j);
             from[0][j] = vreinterpretq_u32_s8(w.first);
             from[1][j] = vreinterpretq_u32_s8(w.second);
         }
@@ -44,11 +44,11 @@ INLINE void unpack_unit(const block_group *row, int at, const neon_format *f, we
 
 typedef struct {
     int32x4_t at[TILE_ROWS][STREAMS];
-} tile_integers;
+} neon_tile_integers;
 
 /* Adds the products of vectors first .. end - 1. */
-INLINE void add_vectors(const weight_unit *u, const vug_cpu_q8_unit *x, const int rows, int first,
-                        int end, tile_integers *p)
+INLINE void add_vectors(const neon_weight_unit *u, const vug_cpu_q8_unit *x, const int rows,
+                        int first, int end, neon_tile_integers *p)
 {
 #pragma GCC unroll 8
     for (int i = first; i < end; i++) {
@@ -63,11 +63,11 @@ INLINE void add_vectors(const weight_unit *u, const vug_cpu_q8_unit *x, const in
 }
 
 /* The sums of the products of each block, each half multiplied by its factor. */
-INLINE tile_integers multiply_units(const neon_format *f, const weight_unit *u,
-                                    const vug_cpu_q8_unit *x, const int rows)
+INLINE neon_tile_integers multiply_units(const neon_format *f, const neon_weight_unit *u,
+                                         const vug_cpu_q8_unit *x, const int rows)
 {
     const bool by_half = f->factors && !f->one_factor;
-    tile_integers p, q;
+    neon_tile_integers p, q;
 #pragma GCC unroll 16
     for (int k = 0; k < rows * STREAMS; k++)
         p.at[k / STREAMS][k % STREAMS] = q.at[k / STREAMS][k % STREAMS] = vdupq_n_s32(0);
@@ -78,7 +78,7 @@ INLINE tile_integers multiply_units(const neon_format *f, const weight_unit *u,
         return p;
 #pragma GCC unroll 16
     for (int k = 0; k < rows * STREAMS; k++) {
-        const unit_scales *s = &u->scales[k % STREAMS];
+        const neon_unit_scales *s = &u->scales[k % STREAMS];
         int32x4_t *sum = &p.at[k / STREAMS][k % STREAMS];
         *sum = vmulq_s32(*sum, s->factor[0]);
         if (by_half)
@@ -88,12 +88,12 @@ INLINE tile_integers multiply_units(const neon_format *f, const weight_unit *u,
 }
 
 /* Adds the terms of `n` blocks to the lanes of `rows` rows of x. */
-INLINE void multiply_tile(const neon_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
+INLINE void multiply_tile(const neon_format *f, const neon_weight_unit *u, const vug_cpu_q8_unit *x,
                           const int rows, int n, float *lanes)
 {
     static const int32_t iota[UNIT] = { 0, 1, 2, 3 };
     const uint32x4_t exists = vcltq_s32(vld1q_s32(iota), vdupq_n_s32(n));
-    const tile_integers p = multiply_units(f, u, x, rows);
+    const neon_tile_integers p = multiply_units(f, u, x, rows);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
         const int16x8_t sums = vld1q_s16(x[r].sum[0]);
@@ -109,10 +109,10 @@ INLINE void multiply_tile(const neon_format *f, const weight_unit *u, const vug_
 }
 
 /* The same for any number of rows. Each format has one such function, which is not inlined. */
-typedef void multiply_unit_fn(const weight_unit *u, const vug_cpu_q8_unit *x, int64_t rows, int n,
-                              float *lanes);
+typedef void neon_multiply_fn(const neon_weight_unit *u, const vug_cpu_q8_unit *x, int64_t rows,
+                              int n, float *lanes);
 
-INLINE void multiply_unit(const neon_format *f, const weight_unit *u, const vug_cpu_q8_unit *x,
+INLINE void multiply_unit(const neon_format *f, const neon_weight_unit *u, const vug_cpu_q8_unit *x,
                           int64_t rows, int n, float *lanes)
 {
     for (; rows >= TILE_ROWS; rows -= TILE_ROWS) {
@@ -129,22 +129,22 @@ INLINE void multiply_unit(const neon_format *f, const weight_unit *u, const vug_
 }
 
 /* Multiplies the group of each row with all rows of x. */
-INLINE void multiply_group(const vug_cpu_gemm_q8 *g, const block_group *row, const neon_format *f,
-                           multiply_unit_fn *multiply)
+INLINE void multiply_group(const vug_cpu_gemm_q8 *g, const neon_group *row, const neon_format *f,
+                           neon_multiply_fn *multiply)
 {
     for (int at = 0; at < row[0].n; at += UNIT) {
         const int64_t unit = (row[0].first + at) / UNIT;
         const int n = row[0].n - at < UNIT ? row[0].n - at : UNIT;
-        weight_unit u;
+        neon_weight_unit u;
         unpack_unit(row, at, f, &u);
         multiply(&u, g->x + unit * g->rows, g->rows, n, g->lanes + at);
     }
 }
 
-INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const neon_format *f, multiply_unit_fn *multiply)
+INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const neon_format *f, neon_multiply_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK;
-    block_group row[STREAMS];
+    neon_group row[STREAMS];
     for (int o = 0; o < STREAMS; o++)
         row[o] = row_of(g->w, g->row + o * g->step, f, &g->w->scales);
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
@@ -171,21 +171,22 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const neon_format *f, multiply
 
 /* Defines the kernels of a format. The other arguments initialize its neon_format; NEON_SET(id) is
  * their name. */
-#define BLOCK_FORMAT(id, format_id, ...)                                                       \
-    static const neon_format format_##id = { .unpack = unpack_##id, __VA_ARGS__ };             \
-    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                            \
-    {                                                                                          \
-        gemv_blocks(g, &format_##id);                                                          \
-    }                                                                                          \
-    static __attribute__((noinline)) void multiply_##id(                                       \
-            const weight_unit *u, const vug_cpu_q8_unit *x, int64_t rows, int n, float *lanes) \
-    {                                                                                          \
-        multiply_unit(&format_##id, u, x, rows, n, lanes);                                     \
-    }                                                                                          \
-    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                            \
-    {                                                                                          \
-        gemm_blocks(g, &format_##id, multiply_##id);                                           \
-    }                                                                                          \
+#define BLOCK_FORMAT(id, format_id, ...)                                                        \
+    static const neon_format format_##id = { .unpack = unpack_##id, __VA_ARGS__ };              \
+    static void gemv_##id(const vug_cpu_gemv_q8 *g)                                             \
+    {                                                                                           \
+        gemv_blocks(g, &format_##id);                                                           \
+    }                                                                                           \
+    static __attribute__((noinline)) void multiply_##id(const neon_weight_unit *u,              \
+                                                        const vug_cpu_q8_unit *x, int64_t rows, \
+                                                        int n, float *lanes)                    \
+    {                                                                                           \
+        multiply_unit(&format_##id, u, x, rows, n, lanes);                                      \
+    }                                                                                           \
+    static void gemm_##id(const vug_cpu_gemm_q8 *g)                                             \
+    {                                                                                           \
+        gemm_blocks(g, &format_##id, multiply_##id);                                            \
+    }                                                                                           \
     const vug_cpu_block_format NEON_SET(format_id) = { gemv_##id, gemm_##id };
 
 #endif

@@ -6,14 +6,14 @@
 #include "backend/cpu/neon_blocks.h"
 
 /* The sums of products of blocks at .. at + 3 with x, each half multiplied by its factor. */
-INLINE int32x4_t multiply_blocks(const block_group *g, int at, const neon_format *f,
-                                 const unit_scales *s, const int8_t *x)
+INLINE int32x4_t multiply_blocks(const neon_group *g, int at, const neon_format *f,
+                                 const neon_unit_scales *s, const int8_t *x)
 {
     const bool by_half = f->factors && !f->one_factor;
     int32x4_t first[UNIT], second[UNIT];
 #pragma GCC unroll 4
     for (int j = 0; j < UNIT; j++) {
-        const block_halves w = f->unpack(g->w, at + j);
+        const neon_halves w = f->unpack(g->w, at + j);
         const int8_t *of_block = x + (ptrdiff_t)(at + j) * BLOCK;
         const int32x4_t zero = vdupq_n_s32(0);
         first[j] = add_products(zero, w.first, vld1q_s8(of_block));
@@ -26,16 +26,16 @@ INLINE int32x4_t multiply_blocks(const block_group *g, int at, const neon_format
 }
 
 /* Adds the terms of a group of each row to the lanes of its sum; x begins at the group. */
-INLINE void add_group(const block_group *row, const vug_cpu_q8_row *x, const neon_format *f,
+INLINE void add_group(const neon_group *row, const vug_cpu_q8_row *x, const neon_format *f,
                       eight_lanes *sum)
 {
     const eight_lanes scale = load_lanes(x->scale);
     for (int o = 0; o < STREAMS; o++) {
-        const block_group *g = &row[o];
-        const unit_scales low = scales_of(g, 0, f);
+        const neon_group *g = &row[o];
+        const neon_unit_scales low = scales_of(g, 0, f);
         const int32x4_t p = multiply_blocks(g, 0, f, &low, x->q);
         sum[o].low = vfmaq_f32(sum[o].low, scale.low, unit_terms(f, &low, p, vld1q_s16(x->sum)));
-        const unit_scales high = scales_of(g, UNIT, f);
+        const neon_unit_scales high = scales_of(g, UNIT, f);
         const int32x4_t q = multiply_blocks(g, UNIT, f, &high, x->q);
         sum[o].high = vfmaq_f32(sum[o].high, scale.high,
                                 unit_terms(f, &high, q, vld1q_s16(x->sum + GROUP)));
@@ -44,7 +44,7 @@ INLINE void add_group(const block_group *row, const vug_cpu_q8_row *x, const neo
 
 /* The last `n` blocks of a row of x, as a whole group. Blocks that do not exist have a scale of 0: they
  * add 0 to their lanes, which does not change y. */
-INLINE void add_end_group(block_group *row, const vug_cpu_q8_row *x, int n, const neon_format *f,
+INLINE void add_end_group(neon_group *row, const vug_cpu_q8_row *x, int n, const neon_format *f,
                           eight_lanes *sum)
 {
     uint8_t weights[STREAMS][MAX_GROUP_BYTES];
@@ -63,7 +63,7 @@ INLINE void multiply_rows(const vug_cpu_gemv_q8 *g, const neon_format *f, const 
 {
     const int64_t blocks = g->w->columns / BLOCK;
     vug_cpu_q8_row x = *g->x;
-    block_group row[STREAMS];
+    neon_group row[STREAMS];
     eight_lanes sum[STREAMS];
     for (int o = 0; o < STREAMS; o++) {
         row[o] = row_of(g->w, g->row + o * g->step, f, scales);

@@ -7,43 +7,43 @@
 
 /* ---- four bits -------------------------------------------------------------- */
 
-INLINE block_halves unpack_q4_0(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q4_0(const uint8_t *w, int64_t j)
 {
     return split_nibbles(w + j * 18 + 2, 8);
 }
 
-INLINE float32x4_t scale_q4_0(const block_group *g, int at)
+INLINE float32x4_t scale_q4_0(const neon_group *g, int at)
 {
     return strided_halves(g, at, 18, 0);
 }
 
-INLINE block_halves unpack_q4_1(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q4_1(const uint8_t *w, int64_t j)
 {
     return split_nibbles(w + j * 20 + 4, 0);
 }
 
-INLINE float32x4_t scale_q4_1(const block_group *g, int at)
+INLINE float32x4_t scale_q4_1(const neon_group *g, int at)
 {
     return strided_halves(g, at, 20, 0);
 }
 
-INLINE float32x4_t offset_q4_1(const block_group *g, int at)
+INLINE float32x4_t offset_q4_1(const neon_group *g, int at)
 {
     return strided_halves(g, at, 20, 2);
 }
 
-INLINE block_halves unpack_iq4_nl(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_iq4_nl(const uint8_t *w, int64_t j)
 {
     return look_up(iq4_values, split_nibbles(w + j * 18 + 2, 0));
 }
 
-INLINE block_halves unpack_mxfp4(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mxfp4(const uint8_t *w, int64_t j)
 {
     return look_up(e2m1_values, split_nibbles(w + j * 17 + 1, 0));
 }
 
 /* 2^(e - 128) */
-INLINE float32x4_t scale_mxfp4(const block_group *g, int at)
+INLINE float32x4_t scale_mxfp4(const neon_group *g, int at)
 {
     uint32_t bits[UNIT];
     for (int64_t j = 0; j < UNIT; j++) {
@@ -64,44 +64,44 @@ INLINE uint8x16_t fifth_bits(const uint8_t *w)
 }
 
 /* The 32 fifth bits, followed by the nibbles. */
-INLINE block_halves unpack_five(const uint8_t *w, int8_t zero)
+INLINE neon_halves unpack_five(const uint8_t *w, int8_t zero)
 {
     const uint8x16_t bytes = vld1q_u8(w + 4);
     return centred(vorrq_u8(lower_nibbles(bytes), fifth_bits(w)),
                    vorrq_u8(upper_nibbles(bytes), fifth_bits(w + 2)), zero);
 }
 
-INLINE block_halves unpack_q5_0(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q5_0(const uint8_t *w, int64_t j)
 {
     return unpack_five(w + j * 22 + 2, 16);
 }
 
-INLINE float32x4_t scale_q5_0(const block_group *g, int at)
+INLINE float32x4_t scale_q5_0(const neon_group *g, int at)
 {
     return strided_halves(g, at, 22, 0);
 }
 
-INLINE block_halves unpack_q5_1(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q5_1(const uint8_t *w, int64_t j)
 {
     return unpack_five(w + j * 24 + 4, 0);
 }
 
-INLINE float32x4_t scale_q5_1(const block_group *g, int at)
+INLINE float32x4_t scale_q5_1(const neon_group *g, int at)
 {
     return strided_halves(g, at, 24, 0);
 }
 
-INLINE float32x4_t offset_q5_1(const block_group *g, int at)
+INLINE float32x4_t offset_q5_1(const neon_group *g, int at)
 {
     return strided_halves(g, at, 24, 2);
 }
 
-INLINE block_halves unpack_q8_0(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q8_0(const uint8_t *w, int64_t j)
 {
     return centred(vld1q_u8(w + j * 34 + 2), vld1q_u8(w + j * 34 + 18), 0);
 }
 
-INLINE float32x4_t scale_q8_0(const block_group *g, int at)
+INLINE float32x4_t scale_q8_0(const neon_group *g, int at)
 {
     return strided_halves(g, at, 34, 0);
 }

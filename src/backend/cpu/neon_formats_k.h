@@ -40,21 +40,21 @@ INLINE uint64_t join_dwords(uint32_t low, uint32_t high)
 
 /* ---- one scale per 16 weights ------------------------------------------------ */
 
-INLINE block_halves unpack_q2_k(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q2_k(const uint8_t *w, int64_t j)
 {
     const uint8_t *q = w + 16 + j / 4 * 32;
     return centred(bits_of(vld1q_u8(q), j % 4 * 2, 2, 0),
                    bits_of(vld1q_u8(q + 16), j % 4 * 2, 2, 0), 0);
 }
 
-INLINE float32x4_t scale_q2_k(const block_group *g, int at)
+INLINE float32x4_t scale_q2_k(const neon_group *g, int at)
 {
     (void)at;
     return one_half(g, 80);
 }
 
 /* Minimums are subtracted. */
-INLINE float32x4_t offset_q2_k(const block_group *g, int at)
+INLINE float32x4_t offset_q2_k(const neon_group *g, int at)
 {
     (void)at;
     return vnegq_f32(one_half(g, 82));
@@ -71,7 +71,7 @@ INLINE int8x16_t minimums_q2_k(const uint8_t *w)
 }
 
 /* The third bits of all blocks share 32 bytes. */
-INLINE block_halves unpack_q3_k(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q3_k(const uint8_t *w, int64_t j)
 {
     const uint8_t *q = w + 32 + j / 4 * 32;
     return centred(vorrq_u8(bits_of(vld1q_u8(q), j % 4 * 2, 2, 0), bits_of(vld1q_u8(w), j, 1, 2)),
@@ -80,7 +80,7 @@ INLINE block_halves unpack_q3_k(const uint8_t *w, int64_t j)
                    4);
 }
 
-INLINE float32x4_t scale_q3_k(const block_group *g, int at)
+INLINE float32x4_t scale_q3_k(const neon_group *g, int at)
 {
     (void)at;
     return one_half(g, 108);
@@ -98,7 +98,7 @@ INLINE int8x16_t factors_q3_k(const uint8_t *w)
     return vsubq_s8(vreinterpretq_s8_u8(vorrq_u8(low, upper)), vdupq_n_s8(32));
 }
 
-INLINE block_halves unpack_q6_k(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q6_k(const uint8_t *w, int64_t j)
 {
     const uint8_t *low = w + j / 4 * 64 + j % 2 * 32, *high = w + 128 + j / 4 * 32;
     const bool upper = j % 4 >= 2;
@@ -108,7 +108,7 @@ INLINE block_halves unpack_q6_k(const uint8_t *w, int64_t j)
             32);
 }
 
-INLINE float32x4_t scale_q6_k(const block_group *g, int at)
+INLINE float32x4_t scale_q6_k(const neon_group *g, int at)
 {
     (void)at;
     return one_half(g, 208);
@@ -131,13 +131,13 @@ INLINE int8x16_t six_bit_numbers(const uint8_t *first, uint32_t last, int from)
     return twice(vcreate_u8(join_dwords(bytes & 0x3f3f3f3f, others)));
 }
 
-INLINE float32x4_t scale_q4_k(const block_group *g, int at)
+INLINE float32x4_t scale_q4_k(const neon_group *g, int at)
 {
     (void)at;
     return one_half(g, 0);
 }
 
-INLINE float32x4_t offset_q4_k(const block_group *g, int at)
+INLINE float32x4_t offset_q4_k(const neon_group *g, int at)
 {
     (void)at;
     return vnegq_f32(one_half(g, 2));
@@ -153,20 +153,20 @@ INLINE int8x16_t minimums_q4_k(const uint8_t *w)
     return six_bit_numbers(w + 8, dword_at(w + 12), 4);
 }
 
-INLINE block_halves unpack_q4_k(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q4_k(const uint8_t *w, int64_t j)
 {
     const uint8_t *q = w + 16 + j / 2 * 32;
     return centred(nibbles_of(q, j % 2), nibbles_of(q + 16, j % 2), 0);
 }
 
-INLINE block_halves unpack_q5_k(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_q5_k(const uint8_t *w, int64_t j)
 {
     const uint8_t *q = w + 48 + j / 2 * 32;
     return centred(vorrq_u8(nibbles_of(q, j % 2), bits_of(vld1q_u8(w + 16), j, 1, 4)),
                    vorrq_u8(nibbles_of(q + 16, j % 2), bits_of(vld1q_u8(w + 32), j, 1, 4)), 0);
 }
 
-INLINE block_halves unpack_iq4_xs(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_iq4_xs(const uint8_t *w, int64_t j)
 {
     return look_up(iq4_values, split_nibbles(w + 8 + j * 16, 0));
 }

@@ -25,7 +25,7 @@ INLINE float number_at(const uint8_t *s, vug_dtype dtype)
 }
 
 /* The numbers of four blocks, from a row of scales or of biases; 0 beyond the end of the row. */
-INLINE float32x4_t separate_numbers(const block_group *g, const uint8_t *row, int at)
+INLINE float32x4_t separate_numbers(const neon_group *g, const uint8_t *row, int at)
 {
     const vug_scales *s = g->scales;
     float x[UNIT] = { 0 };
@@ -35,18 +35,18 @@ INLINE float32x4_t separate_numbers(const block_group *g, const uint8_t *row, in
     return vld1q_f32(x);
 }
 
-INLINE float32x4_t scale_mlx(const block_group *g, int at)
+INLINE float32x4_t scale_mlx(const neon_group *g, int at)
 {
     return separate_numbers(g, g->scale, at);
 }
 
-INLINE float32x4_t offset_mlx(const block_group *g, int at)
+INLINE float32x4_t offset_mlx(const neon_group *g, int at)
 {
     return g->bias ? separate_numbers(g, g->bias, at) : vdupq_n_f32(0);
 }
 
 /* The integers are E2M1 values times two. */
-INLINE float32x4_t scale_mlx_fp4(const block_group *g, int at)
+INLINE float32x4_t scale_mlx_fp4(const neon_group *g, int at)
 {
     return vmulq_n_f32(separate_numbers(g, g->scale, at), 0.5f);
 }
@@ -83,44 +83,44 @@ INLINE uint8x16_t half_of_stream(uint8x16_t bytes, const uint8_t *pairs, const i
                                           vandq_u16(high, vdupq_n_u16((uint16_t)(mask << 8)))));
 }
 
-INLINE block_halves unpack_mlx2(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx2(const uint8_t *w, int64_t j)
 {
     const uint8x16_t bytes = load_8(w + j * 8);
     return centred(HALF_OF_STREAM(2, bytes, 0), HALF_OF_STREAM(2, bytes, 4), 0);
 }
 
-INLINE block_halves unpack_mlx3(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx3(const uint8_t *w, int64_t j)
 {
     const uint8x16_t bytes = vcombine_u8(vld1_u8(w + j * 12), vcreate_u8(dword_at(w + j * 12 + 8)));
     return centred(HALF_OF_STREAM(3, bytes, 0), HALF_OF_STREAM(3, bytes, 6), 0);
 }
 
-INLINE block_halves unpack_mlx4(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx4(const uint8_t *w, int64_t j)
 {
     const uint8x16_t bytes = vld1q_u8(w + j * 16);
     const uint8x16_t even = lower_nibbles(bytes), odd = upper_nibbles(bytes);
     return centred(vzip1q_u8(even, odd), vzip2q_u8(even, odd), 0);
 }
 
-INLINE block_halves unpack_mlx5(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx5(const uint8_t *w, int64_t j)
 {
     return centred(HALF_OF_STREAM(5, vld1q_u8(w + j * 20), 0),
                    HALF_OF_STREAM(5, vld1q_u8(w + j * 20 + 4), 6), 0);
 }
 
-INLINE block_halves unpack_mlx6(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx6(const uint8_t *w, int64_t j)
 {
     return centred(HALF_OF_STREAM(6, vld1q_u8(w + j * 24), 0),
                    HALF_OF_STREAM(6, vld1q_u8(w + j * 24 + 8), 4), 0);
 }
 
 /* The integers minus 128. */
-INLINE block_halves unpack_mlx8(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx8(const uint8_t *w, int64_t j)
 {
     return centred(vld1q_u8(w + j * 32), vld1q_u8(w + j * 32 + 16), -128);
 }
 
-INLINE block_halves unpack_mlx_fp4(const uint8_t *w, int64_t j)
+INLINE neon_halves unpack_mlx_fp4(const uint8_t *w, int64_t j)
 {
     return look_up(e2m1_values, unpack_mlx4(w, j));
 }

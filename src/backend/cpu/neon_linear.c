@@ -81,10 +81,10 @@ void vug_neon_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes
 /* The lanes of four rows of weights, for each row of x. */
 typedef struct {
     eight_lanes at[TILE_ROWS][STREAMS];
-} stream_sums;
+} neon_stream_sums;
 
 INLINE void add_eight(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
-                      stream_sums *s)
+                      neon_stream_sums *s)
 {
     const uint8_t *w = b->g->w + i * bytes_of(dtype);
     eight_lanes x[TILE_ROWS];
@@ -104,7 +104,7 @@ INLINE void add_eight(vug_dtype dtype, const stream_block *b, const int rows, in
 
 /* Adds the elements from `i` on, fewer than 8, one to a lane. */
 INLINE void add_rest(vug_dtype dtype, const stream_block *b, const int rows, int64_t i,
-                     stream_sums *s)
+                     neon_stream_sums *s)
 {
     for (int r = 0; r < rows; r++) {
         for (int o = 0; o < STREAMS; o++) {
@@ -122,7 +122,7 @@ INLINE void add_rest(vug_dtype dtype, const stream_block *b, const int rows, int
 INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int rows, float *y)
 {
     const int64_t line = LINE / bytes_of(dtype);
-    stream_sums s;
+    neon_stream_sums s;
     for (int r = 0; r < rows; r++) {
         for (int o = 0; o < STREAMS; o++)
             s.at[r][o] = zero_lanes();

@@ -173,11 +173,11 @@ static void tile_pairs(int rows, const vug_cpu_tile *t)
 
 typedef struct {
     eight_lanes at[STREAM_ROWS][STREAMS];
-} stream_sums;
+} neon_pair_sums;
 
 /* Adds pairs i .. i + 7; `x` and `w` say where those of each row begin. */
 INLINE void add_eight(const bool exact, const int rows, const float *const *x,
-                      const uint8_t *const *w, stream_sums *s)
+                      const uint8_t *const *w, neon_pair_sums *s)
 {
 #pragma GCC unroll 4
     for (int o = 0; o < STREAMS; o++) {
@@ -194,9 +194,9 @@ INLINE void add_eight(const bool exact, const int rows, const float *const *x,
 /* Adds pairs i .. i + n - 1, fewer than 8. Sums of other lanes stay: adding a product of zeros would
  * make -0 a +0. */
 INLINE void add_rest(const bool exact, const int rows, const stream_block *b, int64_t i,
-                     stream_sums *s)
+                     neon_pair_sums *s)
 {
-    const stream_sums before = *s;
+    const neon_pair_sums before = *s;
     const size_t bytes = (size_t)(b->end - i) * PAIR_BYTES;
     float x[STREAM_ROWS][LANES] = { 0 }, w[STREAMS][LANES] = { 0 };
     const float *from_x[STREAM_ROWS];
@@ -221,9 +221,9 @@ INLINE void add_rest(const bool exact, const int rows, const stream_block *b, in
     }
 }
 
-INLINE void sum_block(const bool exact, const int rows, const stream_block *b, stream_sums *sums)
+INLINE void sum_block(const bool exact, const int rows, const stream_block *b, neon_pair_sums *sums)
 {
-    stream_sums s;
+    neon_pair_sums s;
     for (int r = 0; r < rows; r++) {
         for (int o = 0; o < STREAMS; o++)
             s.at[r][o] = zero_lanes();
@@ -245,7 +245,7 @@ INLINE void sum_block(const bool exact, const int rows, const stream_block *b, s
     *sums = s;
 }
 
-NOINLINE void block_sums(int rows, const stream_block *b, stream_sums *sums)
+NOINLINE void block_sums(int rows, const stream_block *b, neon_pair_sums *sums)
 {
     if (rows == 1)
         sum_block(false, 1, b, sums);
@@ -253,7 +253,7 @@ NOINLINE void block_sums(int rows, const stream_block *b, stream_sums *sums)
         sum_block(false, 2, b, sums);
 }
 
-NOINLINE void exact_block_sums(int rows, const stream_block *b, stream_sums *sums)
+NOINLINE void exact_block_sums(int rows, const stream_block *b, neon_pair_sums *sums)
 {
     if (rows == 1)
         sum_block(true, 1, b, sums);
@@ -265,7 +265,7 @@ NOINLINE void exact_block_sums(int rows, const stream_block *b, stream_sums *sum
  * moved like one. */
 INLINE void multiply_rows(vug_dtype dtype, const stream_block *b, int rows, float *y)
 {
-    stream_sums sums;
+    neon_pair_sums sums;
     (void)dtype;
     const uint64_t control = begin_flushing();
     block_sums(rows, b, &sums);

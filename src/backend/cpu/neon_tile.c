@@ -12,7 +12,7 @@ enum {
 };
 
 /* The format of B; all but FLOATS are formats of the KV cache. */
-typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } tile_b_format;
+typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } neon_b_format;
 
 typedef struct {
     float32x4_t at[VECTORS];
@@ -38,7 +38,7 @@ INLINE panel_row load_codes(const uint8_t *b)
 }
 
 /* The sixteen columns of a row; 8-bit values are multiplied by `scale`. */
-INLINE panel_row load_columns(tile_b_format as, const uint8_t *b, const panel_row *scale)
+INLINE panel_row load_columns(neon_b_format as, const uint8_t *b, const panel_row *scale)
 {
     if (as == FLOATS)
         return load_floats(b);
@@ -53,7 +53,7 @@ INLINE panel_row load_columns(tile_b_format as, const uint8_t *b, const panel_ro
     return x;
 }
 
-INLINE int64_t row_bytes(tile_b_format as, const vug_cpu_tile *t)
+INLINE int64_t row_bytes(neon_b_format as, const vug_cpu_tile *t)
 {
     return as == FLOATS ? t->ldb * 4 : as < Q8_KEYS ? PANEL * 2 : PANEL;
 }
@@ -67,7 +67,7 @@ INLINE void write_row(const vug_cpu_tile *t, int64_t r, const panel_row *sum)
 
 /* 24 sums and four vectors of b stay in registers. `rows` and `as` are constants wherever this is
  * inlined, so the branches on them disappear. */
-INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *t)
+INLINE void tile_of(const int rows, const neon_b_format as, const vug_cpu_tile *t)
 {
     const uint8_t *b = t->b;
     const float *scale = t->scale;
@@ -99,7 +99,7 @@ INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *
         write_row(t, r, &s[r]);
 }
 
-INLINE void tile_as(const tile_b_format as, int rows, const vug_cpu_tile *t)
+INLINE void tile_as(const neon_b_format as, int rows, const vug_cpu_tile *t)
 {
     switch (rows) {
     case 1:
