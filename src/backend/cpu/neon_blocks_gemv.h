@@ -75,7 +75,7 @@ INLINE void multiply_rows(const vug_cpu_gemv_q8 *g, const neon_format *f, const 
         add_group(row, &x, f, sum);
         for (int o = 0; o < STREAMS; o++)
             next_group(&row[o], f);
-        x.q += GROUP * BLOCK;
+        x.q += (ptrdiff_t)GROUP * BLOCK;
         x.scale += GROUP;
         x.sum += 2 * GROUP;
     }

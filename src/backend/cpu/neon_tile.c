@@ -22,7 +22,7 @@ INLINE panel_row load_floats(const uint8_t *b)
 {
     panel_row x;
     for (int v = 0; v < VECTORS; v++)
-        x.at[v] = vreinterpretq_f32_u8(vld1q_u8(b + v * 16));
+        x.at[v] = vreinterpretq_f32_u8(vld1q_u8(b + (ptrdiff_t)v * 16));
     return x;
 }
 
