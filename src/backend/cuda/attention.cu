@@ -5,15 +5,7 @@
  * order. A step of few tokens computes the pages side by side and merges them afterwards, any
  * other step one after the other: the sums are the same.
  */
-#include "backend/cuda/kv_elements.h"
-
-enum {
-    ATTENTION_THREADS = 256,
-    HEADS = 4, /* query heads of a block */
-    OCTET = 8, /* threads that compute a score together */
-    KEYS = VUG_KV_PAGE,
-    VALUES = 16, /* that are loaded together */
-};
+#include "backend/cuda/page_sums.h"
 
 /* ---- storing ------------------------------------------------------------------------ */
 
@@ -51,191 +43,6 @@ void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job)
     }
 }
 
-/* ---- sums over keys ---------------------------------------------------------------------- */
-
-/* What a thread knows of a softmax: of each head the maximum of the scores, the sum of
- * their exponentials, and the thread's columns of the weighted sum of values. */
-template <int columns> struct softmax_sums {
-    float most[HEADS], sum[HEADS], out[HEADS][columns];
-};
-
-template <int columns> static __device__ void sums_init(softmax_sums<columns> &s)
-{
-    for (int h = 0; h < HEADS; h++) {
-        s.most[h] = -INFINITY;
-        s.sum[h] = 0;
-        for (int c = 0; c < columns; c++)
-            s.out[h][c] = 0;
-    }
-}
-
-/* Adds the sums of a later page to those so far. A page that no key was visible in adds
- * nothing. */
-struct merge_factors {
-    float most, so_far, added;
-};
-static __device__ __forceinline__ merge_factors merge_by(float most, float added)
-{
-    const float m = fmaxf(most, added);
-    return { m, expf(most - m), expf(added - m) };
-}
-
-template <int columns>
-static __device__ void sums_merge(softmax_sums<columns> &to, const softmax_sums<columns> &from)
-{
-    for (int h = 0; h < HEADS; h++) {
-        if (from.most[h] == -INFINITY)
-            continue;
-        const merge_factors by = merge_by(to.most[h], from.most[h]);
-        to.most[h] = by.most;
-        to.sum[h] = fmaf(from.sum[h], by.added, to.sum[h] * by.so_far);
-        for (int c = 0; c < columns; c++)
-            to.out[h][c] = fmaf(from.out[h][c], by.added, to.out[h][c] * by.so_far);
-    }
-}
-
-/* What the threads of a block share. */
-struct attention_shared {
-    float q[HEADS][VUG_CUDA_MAX_HEAD];
-    float score[HEADS][KEYS]; /* then exp(score - most) */
-    float most[HEADS], sum[HEADS];
-};
-
-/* The query of a block, and the keys that it sees: first .. end - 1. */
-struct attention_query {
-    int64_t token, kv_head, head; /* the first of HEADS query heads */
-    int64_t heads;                /* how many of them exist */
-    int64_t first, end;
-    const float *mask; /* of the query; NULL: none */
-    uint8_t *const *page;
-};
-
-static __device__ attention_query find_query(const vug_cuda_attention_job &job)
-{
-    attention_query q;
-    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + HEADS - 1) / HEADS;
-    const int64_t chunk = blockIdx.y % chunks;
-    q.token = blockIdx.x;
-    q.kv_head = blockIdx.y / chunks;
-    q.head = q.kv_head * per_kv + chunk * HEADS;
-    q.heads = min(per_kv - chunk * HEADS, (int64_t)HEADS);
-    const vug_cuda_token token = job.token[q.token];
-    q.page = job.page + token.table;
-    q.mask = job.mask ? job.mask + q.token * job.mask_columns : NULL;
-    q.end = job.mask ? token.end : token.position + 1;
-    q.first = job.window > 0 && !job.mask ? max(q.end - job.window, (int64_t)0) : 0;
-    return q;
-}
-
-/* The scores of the keys of a page, lo .. hi - 1 of them visible; -inf for the others. Eight
- * threads compute a score: thread i adds the products of elements 4 i .. 4 i + 3 of each run of
- * 32, then the threads are added pairwise. */
-template <int format, int columns>
-static __device__ void compute_scores(const vug_cuda_attention_job &job, const attention_query &q,
-                                      int64_t block, int lo, int hi, attention_shared &shared)
-{
-    constexpr int runs = columns * ATTENTION_THREADS / (OCTET * KV_QUAD);
-    const kv_part keys = kv_part_at(job.cache, q.page[block], q.kv_head, false);
-    const int at = threadIdx.x % OCTET, stride = (int)keys.stride;
-    for (int key = threadIdx.x / OCTET; key < KEYS; key += ATTENTION_THREADS / OCTET) {
-        const bool visible = key >= lo && key < hi;
-        float sum[HEADS] = { 0 }, k[runs][KV_QUAD];
-#pragma unroll
-        for (int r = 0; r < runs; r++) {
-            if (visible && (r * OCTET + at) * KV_QUAD < stride)
-                kv_quad<format>(keys, key, (r * OCTET + at) * KV_QUAD, k[r]);
-        }
-#pragma unroll
-        for (int r = 0; r < runs; r++) {
-            const int e = (r * OCTET + at) * KV_QUAD;
-            for (int h = 0; h < HEADS && visible && e < stride; h++) {
-                for (int j = 0; h < q.heads && j < KV_QUAD; j++)
-                    sum[h] = fmaf(shared.q[h][e + j], k[r][j], sum[h]);
-            }
-        }
-        for (int h = 0; h < HEADS; h++) {
-            float s = sum[h];
-            for (int d = OCTET / 2; d > 0; d /= 2)
-                s += __shfl_xor_sync(0xffffffffu, s, d);
-            s *= job.scale;
-            if (job.softcap > 0)
-                s = tanhf(s / job.softcap) * job.softcap;
-            if (q.mask && visible)
-                s += q.mask[block * KEYS + key];
-            if (at == 0)
-                shared.score[h][key] = visible ? s : -INFINITY;
-        }
-    }
-}
-
-/* A warp for each head: the weights of a page's keys. */
-static __device__ void weigh_keys(attention_shared &shared)
-{
-    const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    if (h >= HEADS)
-        return;
-    const float a = shared.score[h][lane], b = shared.score[h][lane + WARP];
-    const float most = warp_max(fmaxf(a, b));
-    const bool none = most == -INFINITY;
-    const float pa = none ? 0 : expf(a - most), pb = none ? 0 : expf(b - most);
-    const float sum = warp_sum(pa + pb);
-    shared.score[h][lane] = pa;
-    shared.score[h][lane + WARP] = pb;
-    if (lane == 0) {
-        shared.most[h] = most;
-        shared.sum[h] = sum;
-    }
-}
-
-/* A thread has columns of its own and adds keys in ascending order. */
-template <int format, int columns>
-static __device__ void add_values(const vug_cuda_attention_job &job, const attention_query &q,
-                                  int64_t block, int lo, int hi, const attention_shared &shared,
-                                  softmax_sums<columns> &s)
-{
-    const kv_part values = kv_part_at(job.cache, q.page[block], q.kv_head, true);
-    for (int c = 0; c < columns; c++) {
-        const int e = threadIdx.x + c * ATTENTION_THREADS;
-        for (int first = lo; e < (int)job.cache.width && first < hi; first += VALUES) {
-            float v[VALUES];
-#pragma unroll
-            for (int i = 0; i < VALUES; i++) {
-                if (first + i < hi)
-                    v[i] = kv_element<format>(values, first + i, e);
-            }
-#pragma unroll
-            for (int i = 0; i < VALUES; i++) {
-                for (int h = 0; h < HEADS && first + i < hi; h++) {
-                    if (h < q.heads)
-                        s.out[h][c] = fmaf(shared.score[h][first + i], v[i], s.out[h][c]);
-                }
-            }
-        }
-    }
-}
-
-/* The sums over the keys of one page, in every thread. */
-template <int format, int columns>
-static __device__ void sum_page(const vug_cuda_attention_job &job, const attention_query &q,
-                                int64_t block, attention_shared &shared, softmax_sums<columns> &s)
-{
-    const int lo = (int)max(q.first - block * KEYS, (int64_t)0);
-    const int hi = (int)min(q.end - block * KEYS, (int64_t)KEYS);
-    sums_init(s);
-    if (lo >= hi)
-        return; /* the same in every thread */
-    compute_scores<format, columns>(job, q, block, lo, hi, shared);
-    __syncthreads();
-    weigh_keys(shared);
-    __syncthreads();
-    add_values<format, columns>(job, q, block, lo, hi, shared, s);
-    for (int h = 0; h < HEADS; h++) {
-        s.most[h] = shared.most[h];
-        s.sum[h] = shared.sum[h];
-    }
-    __syncthreads();
-}
-
 static __device__ void load_query(const vug_cuda_attention_job &job, const attention_query &q,
                                   attention_shared &shared)
 {
@@ -256,28 +63,16 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
 {
     __shared__ attention_shared shared;
     const attention_query q = find_query(job);
-    const int64_t width = job.cache.width;
     load_query(job, q, shared);
     softmax_sums<columns> all, s;
     sums_init(all);
     for (int64_t block = q.first / KEYS; block * KEYS < q.end; block++) {
-        sum_page<format, columns>(job, q, block, shared, s);
+        sum_page<format, columns>(job, q, kv_part_at(job.cache, q.page[block], q.kv_head, false),
+                                  kv_part_at(job.cache, q.page[block], q.kv_head, true),
+                                  visible_keys(q, block), shared, s);
         sums_merge(all, s);
     }
-    for (int h = 0; h < q.heads; h++) {
-        float *out = job.out + (q.token * job.heads + q.head + h) * width;
-        for (int c = 0; c < columns; c++) {
-            const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
-            if (e < width)
-                out[e] = all.out[h][c] / all.sum[h];
-        }
-    }
-}
-
-static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job, int64_t page,
-                                                    int64_t token, int64_t head)
-{
-    return job.partial + ((page * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
+    store_quotients<columns>(job, q, all);
 }
 
 /* One block for HEADS heads of a token and one page, counted from the first that it sees. */
@@ -285,51 +80,15 @@ template <int format, int columns> static __global__ void page_kernel(vug_cuda_a
 {
     __shared__ attention_shared shared;
     const attention_query q = find_query(job);
-    const int64_t width = job.cache.width, block = q.first / KEYS + blockIdx.z;
+    const int64_t block = q.first / KEYS + blockIdx.z;
     if (block * KEYS >= q.end)
         return; /* pages that only other tokens see */
     softmax_sums<columns> s;
     load_query(job, q, shared);
-    sum_page<format, columns>(job, q, block, shared, s);
-    for (int h = 0; h < q.heads; h++) {
-        float *out = partial_at(job, blockIdx.z, q.token, q.head + h);
-        for (int c = 0; c < columns; c++) {
-            const int64_t e = threadIdx.x + c * ATTENTION_THREADS;
-            if (e < width)
-                out[e] = s.out[h][c];
-        }
-        if (threadIdx.x == 0) {
-            out[width] = s.most[h];
-            out[width + 1] = s.sum[h];
-        }
-    }
-}
-
-/* One block for a head of a token: merges its pages. */
-static __global__ void merge_kernel(vug_cuda_attention_job job)
-{
-    start_next();
-    const int64_t width = job.cache.width;
-    const vug_cuda_token token = job.token[blockIdx.x];
-    const int64_t end = job.mask ? token.end : token.position + 1;
-    const int64_t first = job.window > 0 && !job.mask ? max(end - job.window, (int64_t)0) : 0;
-    const int pages = (int)((end + KEYS - 1) / KEYS - first / KEYS);
-    float *out = job.out + ((int64_t)blockIdx.x * job.heads + blockIdx.y) * width;
-    for (int64_t e = threadIdx.x; e < width; e += ATTENTION_THREADS) {
-        float most = -INFINITY, sum = 0, value = 0;
-#pragma unroll 4
-        for (int page = 0; page < pages; page++) {
-            const float *from = partial_at(job, page, blockIdx.x, blockIdx.y);
-            const float added_most = from[width], added_sum = from[width + 1], added = from[e];
-            if (added_most == -INFINITY)
-                continue;
-            const merge_factors by = merge_by(most, added_most);
-            most = by.most;
-            sum = fmaf(added_sum, by.added, sum * by.so_far);
-            value = fmaf(added, by.added, value * by.so_far);
-        }
-        out[e] = value / sum;
-    }
+    sum_page<format, columns>(job, q, kv_part_at(job.cache, q.page[block], q.kv_head, false),
+                              kv_part_at(job.cache, q.page[block], q.kv_head, true),
+                              visible_keys(q, block), shared, s);
+    store_partial<columns>(job, q, s);
 }
 
 template <int format, int columns>

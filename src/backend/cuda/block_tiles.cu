@@ -51,7 +51,7 @@ static __device__ void raw_codes(const raw_matrix &m, const unit_lane &at, int s
     read_numbers<dtype>(vug_matrix(), m.data + row * m.row_bytes, row, column / GROUP, b);
     for (int j = 0; j < GROUP; j++) {
         if (j / 2 == first / 2)
-            code[j % 2] = (uint32_t)(b.q[j] + block_format<dtype>::zero) & 255;
+            code[j % 2] = (uint32_t)(b.q[j] + code_format<dtype>::zero) & 255;
     }
 }
 
@@ -64,11 +64,11 @@ static __device__ void raw_scales(const raw_matrix &m, int64_t row, int64_t colu
                                 : dtype == VUG_DTYPE_Q4_K ? 144
                                                           : 210;
     const uint8_t *from = m.data + row * m.row_bytes;
-    for (int i = 0; i < block_format<dtype>::scale_words; i++)
+    for (int i = 0; i < code_format<dtype>::scale_words; i++)
         words[i] = 0;
     if (row >= m.rows || column >= m.columns)
         return;
-    if constexpr (!block_format<dtype>::super) {
+    if constexpr (!code_format<dtype>::super) {
         const uint8_t *p = from + column / 32 * block_bytes;
         words[0] = *(const uint16_t *)p;
         if (column + 32 < m.columns)
@@ -91,7 +91,7 @@ static __device__ void raw_scales(const raw_matrix &m, int64_t row, int64_t colu
 
 template <int dtype> static __global__ void make_block_tiles_kernel(raw_matrix m, uint8_t *tiles)
 {
-    using format = block_format<dtype>;
+    using format = code_format<dtype>;
     const unit_lane at = find_lane(m.rows, m.columns);
     if (!at.exists)
         return;
@@ -145,8 +145,8 @@ static __global__ void expand_kernel(const __grid_constant__ vug_cuda_expand_job
     const unit_lane at = find_lane(job.rows, job.columns);
     if (!at.exists)
         return;
-    block_unit<dtype> unit;
-    unit.load(job.tiles + at.unit * block_unit<dtype>::bytes);
+    code_unit<dtype> unit;
+    unit.load(job.tiles + at.unit * code_unit<dtype>::bytes);
     for (int s = 0; s < UNIT_TILES; s++) {
         const int64_t to = (at.unit * UNIT_TILES + s) * WARP + at.lane;
         uint4 first, rest;

@@ -23,8 +23,15 @@
  *     Q4_K         d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
  *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16
  *
- * A weight has the value that its reference decoder gives (quant/matrix.h), w, and is taken as two
- * terms, bf16(w) and bf16(w - bf16(w)). Padding decodes to 0.
+ * Padding decodes to 0. In products a weight is taken as two terms. That of Q4_K, whose reference
+ * decoder gives w (quant/matrix.h), as first = bf16(w) and second = bf16(w - first). The others are
+ * a code q, less its zero, times a scale s, and computed in pairs of BF16: with high = s without
+ * its low 16 bits, low = bf16(s - high),
+ *
+ *     t = bf16(q low)   first = bf16(q high + t)   second = bf16(bf16(q high - first) + t)
+ *
+ * For Q4_0 all of these but `first` are exact, and so its terms are bf16(w) and w - bf16(w), too.
+ * Their sum has the error of one rounding to 16 bits, or two.
  */
 
 #include <cuda_bf16.h>
@@ -36,7 +43,7 @@ static __device__ __forceinline__ int lane_of_warp(void)
     return (int)threadIdx.x % WARP;
 }
 
-template <int dtype> struct block_format {
+template <int dtype> struct code_format {
     static constexpr int bits = dtype == VUG_DTYPE_Q8_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 6 : 4;
     static constexpr bool super = dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K;
     static constexpr int code_bytes = bits * 128;     /* of 16 x 64 */
@@ -48,11 +55,20 @@ template <int dtype> struct block_format {
 
 /* ---- numbers of a lane -------------------------------------------------------------------- */
 
+/* Pairs of BF16; each result is rounded once. */
+static __device__ __forceinline__ __nv_bfloat162 pair_of(uint32_t bits)
+{
+    return *(const __nv_bfloat162 *)&bits;
+}
+
+static __device__ __forceinline__ uint32_t bits_of(__nv_bfloat162 pair)
+{
+    return *(const uint32_t *)&pair;
+}
+
 static __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b)
 {
-    uint32_t d;
-    asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    return d;
+    return bits_of(__hsub2(pair_of(a), pair_of(b)));
 }
 
 /* Codes below 128 at bits 0 and 16, less `zero`, as a pair of BF16. */
@@ -76,7 +92,7 @@ template <int dtype>
 static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], uint32_t high, int s,
                                                      int r)
 {
-    using format = block_format<dtype>;
+    using format = code_format<dtype>;
     if constexpr (format::bits == 8)
         return signed_pair(low[r / 2] >> 8 * (r % 2));
     uint32_t codes = low[0] >> 4 * r & 0x000f000f;
@@ -96,7 +112,7 @@ struct block_scale {
 template <int dtype>
 static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, int s)
 {
-    if constexpr (!block_format<dtype>::super) {
+    if constexpr (!code_format<dtype>::super) {
         return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
     } else if constexpr (dtype == VUG_DTYPE_Q4_K) {
         const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
@@ -115,6 +131,38 @@ static __device__ __forceinline__ float2 weights_of(uint32_t pair, const block_s
     if constexpr (dtype == VUG_DTYPE_Q4_K)
         return make_float2(low * by.scale + by.offset, high * by.scale + by.offset);
     return make_float2(low * by.scale, high * by.scale);
+}
+
+/* The terms of a scale, twice each. */
+struct scale_terms {
+    __nv_bfloat162 high, low;
+};
+
+static __device__ __forceinline__ scale_terms terms_of(float scale)
+{
+    const uint32_t high = __float_as_uint(scale) & 0xffff0000u;
+    return { pair_of(__byte_perm(high, 0, 0x3232)),
+             __float2bfloat162_rn(scale - __uint_as_float(high)) };
+}
+
+/* The terms of the two weights of a pair of codes. */
+template <bool rests>
+static __device__ __forceinline__ void scale_pair(uint32_t codes, const scale_terms &by,
+                                                  uint32_t &first, uint32_t &second)
+{
+    const __nv_bfloat162 q = pair_of(codes), t = __hmul2(q, by.low), h = __hfma2(q, by.high, t);
+    first = bits_of(h);
+    if (rests)
+        second = bits_of(__hadd2(__hfma2(q, by.high, __hneg2(h)), t));
+}
+
+template <bool rests>
+static __device__ __forceinline__ void split_pair(float2 w, uint32_t &first, uint32_t &second)
+{
+    first = bf16_pair(w.x, w.y);
+    if (rests)
+        second = bf16_pair(w.x - __uint_as_float(first << 16),
+                           w.y - __uint_as_float(first & 0xffff0000u));
 }
 
 /* ---- units of a warp -------------------------------------------------------------------------- */
@@ -159,8 +207,8 @@ struct plain_unit {
 };
 
 /* Of a unit of codes. */
-template <int dtype> struct block_unit {
-    using format = block_format<dtype>;
+template <int dtype> struct code_unit {
+    using format = code_format<dtype>;
     static constexpr int bytes = format::unit_bytes;
     static constexpr bool has_rest = true;
     uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
@@ -194,16 +242,16 @@ template <int dtype> struct block_unit {
                                     scale_of<dtype>(scale + format::scale_words, s) };
         const uint32_t words[2] = { low[format::bits == 8 ? 2 * s : s],
                                     format::bits == 8 ? low[2 * s + 1] : 0 };
-        uint32_t h[4], l[4];
+        const scale_terms terms[2] = { terms_of(by[0].scale), terms_of(by[1].scale) };
+        uint32_t h[4], l[4] = { 0 };
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const uint32_t codes =
                     code_pair<dtype>(words, format::bits == 6 ? high[s / 2] : 0, s, r);
-            const float2 w = weights_of<dtype>(codes, by[r % 2]);
-            h[r] = bf16_pair(w.x, w.y);
-            if (rests)
-                l[r] = bf16_pair(w.x - __uint_as_float(h[r] << 16),
-                                 w.y - __uint_as_float(h[r] & 0xffff0000u));
+            if constexpr (dtype == VUG_DTYPE_Q4_K)
+                split_pair<rests>(weights_of<dtype>(codes, by[r % 2]), h[r], l[r]);
+            else
+                scale_pair<rests>(codes, terms[r % 2], h[r], l[r]);
         }
         first = make_uint4(h[0], h[1], h[2], h[3]);
         if (rests)
@@ -218,7 +266,7 @@ template <int dtype>
 static __device__ __forceinline__ void read_block_tile_group(const uint8_t *base, int64_t row,
                                                              int64_t group, float *w)
 {
-    using format = block_format<dtype>;
+    using format = code_format<dtype>;
     const uint8_t *unit = base + group / 8 * format::unit_bytes;
     const int s = (int)(group % 8 / 2), r = (int)(row % 16 / 8 + group % 2 * 2), g = (int)row % 8;
     const uint32_t *scale = (const uint32_t *)(unit + format::code_bytes) +

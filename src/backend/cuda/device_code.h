@@ -22,6 +22,29 @@ static void launch(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigne
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+/* The same, with `shared` bytes of memory that the blocks share, for a kernel that waits for the
+ * one before (wait_for_previous): if `early`, it is started while that one runs. */
+template <typename... P, typename... A>
+static void launch_early(cudaStream_t stream, void (*kernel)(P...), dim3 grid, unsigned threads,
+                         size_t shared, bool early, A... arguments)
+{
+    enum { PLAIN_SHARED_BYTES = 24 << 10 }; /* what a kernel may use without asking for more */
+    cudaLaunchAttribute serialization = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    serialization.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    serialization.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &serialization;
+    config.numAttrs = early ? 1 : 0;
+    if (shared > PLAIN_SHARED_BYTES)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)shared);
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 static inline unsigned blocks_for(int64_t n, int64_t per_block)
 {
     return (unsigned)((n + per_block - 1) / per_block);

@@ -119,6 +119,8 @@ typedef struct {
     vug_arena arena;
 } vug_cuda_program;
 
+/* Bytes of a workspace's `pages_done`. */
+uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p);
 /* Terms in BF16 of the rows that products read (weight_tiles.h). */
 int vug_cuda_terms(const vug_cuda_program *p);
 /* Pages that attention computes side by side in a step of so many tokens, of sequences of up to so
@@ -166,7 +168,8 @@ typedef struct {
     vug_cuda_graphs *graphs;
     uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
-    uint8_t *outputs; /* pinned */
+    uint32_t *pages_done; /* zeros (vug_cuda_decode_attention_job) */
+    uint8_t *outputs;     /* pinned */
     vug_cuda_buffer inputs;
     vug_cuda_buffer *data; /* [data inputs of the graph] */
     int n_data;

@@ -85,9 +85,6 @@ typedef struct {
     float add_eps, add_bias, eps, bias;
 } vug_cuda_row;
 
-/* Whether a row of that many columns can be computed so, `normed` or added to another, or not. */
-bool vug_cuda_takes_single_row(int64_t columns, bool normed);
-
 enum { VUG_CUDA_MAX_PARTS = 3 };
 
 /* Products of the same rows with up to three matrices in tiles. */
@@ -103,12 +100,19 @@ typedef struct {
                           VUG_OP_LINEAR */
     int64_t rows, columns;
     int terms;             /* of x, in BF16: 1 or 2 */
-    const uint8_t *packed; /* NULL: a single row, from `row` */
-    vug_cuda_row row;
+    const uint8_t *packed; /* of some rows */
+    vug_cuda_row row;      /* or a single row */
     int processors;
     bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */
 } vug_cuda_tile_job;
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+
+/* ---- row_linear.cu ------------------------------------------------------------- */
+
+/* Whether a row of that many columns can be computed so, `normed` or added to another, or not. */
+bool vug_cuda_takes_single_row(int64_t columns, bool normed);
+/* The same products of a single row. */
+void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 
 /* ---- row_ops.cu --------------------------------------------------------------- */
 
@@ -224,6 +228,23 @@ enum {
     VUG_CUDA_MAX_HEAD = 512, /* widest head */
 };
 void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
+
+/* ---- decode_attention.cu ---------------------------------------------------------- */
+
+/* Attention of tokens of different sequences, in one launch: what vug_cuda_attention_inputs and
+ * then vug_cuda_attention compute. */
+typedef struct {
+    vug_cuda_attention_inputs_job inputs; /* q.out is not used */
+    vug_cuda_attention_job attention;     /* q is not used; pages > 0 */
+    uint32_t *pages_done;                 /* [tokens,key/value heads]: 0 before and after */
+    bool early;                           /* as in vug_cuda_tile_job */
+} vug_cuda_decode_attention_job;
+
+enum { VUG_CUDA_DECODE_TOKENS = 16 }; /* the most in a step whose pages are computed side by side */
+
+/* Whether there is a kernel for these heads, pages and cache. */
+bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job);
+void vug_cuda_decode_attention(cudaStream_t stream, const vug_cuda_decode_attention_job *job);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

@@ -230,11 +230,12 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
     }
     if (is_single_row(s, product)) {
         job.row = row_of_product(s, product);
-    } else {
-        vug_cuda_pack_rows(stream_of(s), input_at(s, g->node[product->linear[0]].in[0]), job.rows,
-                           job.columns, job.terms, s->ws->scratch);
-        job.packed = s->ws->scratch;
+        vug_cuda_row_linear(stream_of(s), &job);
+        return;
     }
+    vug_cuda_pack_rows(stream_of(s), input_at(s, g->node[product->linear[0]].in[0]), job.rows,
+                       job.columns, job.terms, s->ws->scratch);
+    job.packed = s->ws->scratch;
     vug_cuda_tile_linear(stream_of(s), &job);
 }
 
@@ -357,32 +358,61 @@ static void load_past(const vug_cuda_step *s, const vug_node *node,
     }
 }
 
-/* Stores keys and values, and rotates queries and keys if the attention does so itself. */
-static void launch_append(const vug_cuda_step *s, const vug_node *node)
+static vug_cuda_append_job append_job(const vug_cuda_step *s, const vug_node *node)
 {
     const int layer = node->at.attn.layer;
-    const vug_cuda_append_job job = {
+    return (vug_cuda_append_job){
         .cache = s->program->cache[layer],
         .page = s->inputs.page[s->program->kv_layout.layer[layer].group],
         .token = s->inputs.query,
         .k = input_at(s, node->in[1]),
         .v = input_at(s, node->in[2]),
-        .tokens = s->tokens
+        .tokens = s->tokens,
     };
-    if (vug_node_has_past(node))
-        load_past(s, node, &job);
-    if (!s->program->rotated_by[node->in[0].id]) {
-        vug_cuda_append(stream_of(s), &job);
-        return;
-    }
-    const vug_cuda_attention_inputs_job inputs = {
+}
+
+/* Of attention that rotates queries and keys itself. */
+static vug_cuda_attention_inputs_job inputs_job(const vug_cuda_step *s, const vug_node *node)
+{
+    return (vug_cuda_attention_inputs_job){
         .q = norm_job(s, node->in[0].id),
         .k = norm_job(s, node->in[1].id),
         .q_norms = node_at(s, node->in[0])->op == VUG_OP_NORM_ROPE,
         .k_norms = node_at(s, node->in[1])->op == VUG_OP_NORM_ROPE,
-        .store = job,
+        .store = append_job(s, node),
     };
-    vug_cuda_attention_inputs(stream_of(s), &inputs);
+}
+
+/* Stores keys and values, and rotates queries and keys if the attention does so itself. */
+static void launch_append(const vug_cuda_step *s, const vug_node *node)
+{
+    const vug_cuda_append_job job = append_job(s, node);
+    if (vug_node_has_past(node))
+        load_past(s, node, &job);
+    if (s->program->rotated_by[node->in[0].id]) {
+        const vug_cuda_attention_inputs_job inputs = inputs_job(s, node);
+        vug_cuda_attention_inputs(stream_of(s), &inputs);
+    } else {
+        vug_cuda_append(stream_of(s), &job);
+    }
+}
+
+/* Launches all of the attention of a step in which each sequence has one token; false: there is no
+ * kernel for it. */
+static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
+                                    const vug_cuda_attention_job *attention)
+{
+    const vug_cuda_program *p = s->program;
+    const vug_node *node = &p->graph->node[id];
+    if (s->tokens != s->in->n_spans || node->at.attn.shared || !p->rotated_by[node->in[0].id] ||
+        vug_cuda_rounds_attention(p, node) || !vug_cuda_takes_decode_attention(attention))
+        return false;
+    const vug_cuda_decode_attention_job job = { .inputs = inputs_job(s, node),
+                                                .attention = *attention,
+                                                .pages_done = s->ws->pages_done,
+                                                .early = p->device->capability >= 9 };
+    vug_cuda_decode_attention(stream_of(s), &job);
+    return true;
 }
 
 /* `n` tokens of a job; `run`: they follow one another in a sequence. */
@@ -424,8 +454,6 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
     const vug_attr_attention *at = &node->at.attn;
     const bool rows = node->shape.dim[0] != s->program->token_dim;
     const int group = s->program->kv_layout.layer[at->layer].group;
-    if (!at->shared)
-        launch_append(s, node);
     const int64_t tokens = rows ? s->in->n_rows : s->tokens;
     const vug_cuda_attention_job job = {
         .cache = s->program->cache[at->layer],
@@ -444,6 +472,10 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .scale = at->scale,
         .softcap = at->softcap,
     };
+    if (launch_decode_attention(s, id, &job))
+        return;
+    if (!at->shared)
+        launch_append(s, node);
     if (vug_cuda_rounds_attention(s->program, node))
         launch_rounded_attention(s, node, &job);
     else

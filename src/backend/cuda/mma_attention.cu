@@ -597,6 +597,8 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
     const int end = job.pages > 0 ? min(begin, last) : last;
     page_sums<shape::columns> all;
     sums_init(all);
+    start_next();
+    wait_for_previous();
     load_heads<T, width, terms>(job, token, head, heads, memory);
     for (int page = begin; page <= end; page++) {
         for (int part = 0; part < 2; part++)
@@ -628,6 +630,8 @@ static __global__ void join_kernel(const __grid_constant__ vug_cuda_attention_jo
     const int64_t token = blockIdx.x, head = blockIdx.y, width = job.cache.width;
     const query_sight see = sight_of(job, job.token[token].position);
     const int64_t n = see.position / KEYS - see.first / KEYS + 1;
+    start_next();
+    wait_for_previous();
     for (int64_t e = threadIdx.x; e < width; e += blockDim.x) {
         float most = -INFINITY, sum = 0, out = 0;
 #pragma unroll 8
@@ -664,18 +668,13 @@ static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job
 {
     using shape = token_shape<width, terms>;
     const int64_t per_kv = job->heads / job->cache.heads, chunks = (per_kv + ROWS - 1) / ROWS;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
-                          job->pages > 0 ? (unsigned)job->pages : 1);
-    config.blockDim = dim3(shape::threads);
-    config.dynamicSmemBytes = shape::bytes;
-    config.stream = stream;
-    (void)cudaFuncSetAttribute(token_kernel<T, width, terms>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, shape::bytes);
-    (void)cudaLaunchKernelEx(&config, token_kernel<T, width, terms>, *job);
+    launch_early(stream, token_kernel<T, width, terms>,
+                 dim3((unsigned)job->tokens, (unsigned)(job->cache.heads * chunks),
+                      job->pages > 0 ? (unsigned)job->pages : 1),
+                 shape::threads, shape::bytes, true, *job);
     if (job->pages > 0)
-        launch(stream, join_kernel, dim3((unsigned)job->tokens, (unsigned)job->heads),
-               shape::threads, *job);
+        launch_early(stream, join_kernel, dim3((unsigned)job->tokens, (unsigned)job->heads),
+                     shape::threads, 0, true, *job);
 }
 
 template <typename T, int width, int terms>

@@ -154,15 +154,12 @@ static vug_status place_caches(vug_cuda_program *p, vug_err *err)
     return VUG_OK;
 }
 
-/* The most tokens of a step whose pages are computed side by side. */
-enum { SIDE_TOKENS = 16 };
-
 int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions)
 {
     const int64_t window = node->at.attn.mask ? 0 : node->at.attn.window;
     const int64_t all = vug_kv_pages_of(positions);
     const int64_t seen = window > 0 ? vug_kv_pages_of(window) + 1 : all;
-    if (tokens > SIDE_TOKENS)
+    if (tokens > VUG_CUDA_DECODE_TOKENS)
         return 0;
     return seen < all ? seen : all;
 }
@@ -210,7 +207,8 @@ static uint64_t product_bytes(const vug_cuda_program *p, const vug_cuda_product 
 static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
 {
     if (node->op == VUG_OP_ATTENTION) {
-        const int64_t tokens = p->limits.batch < SIDE_TOKENS ? p->limits.batch : SIDE_TOKENS;
+        const int64_t tokens =
+                p->limits.batch < VUG_CUDA_DECODE_TOKENS ? p->limits.batch : VUG_CUDA_DECODE_TOKENS;
         const int64_t pages = vug_cuda_side_pages(node, tokens, vug_cuda_most_keys(p));
         return (uint64_t)(pages * tokens * node->shape.dim[1] * (node->shape.dim[2] + 2)) *
                sizeof(float);
@@ -223,6 +221,14 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
             vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows); /* rows x width */
     const int64_t rows = outputs / node->shape.dim[1];
     return (uint64_t)(chosen * (outputs + 2 * rows * gate->shape.dim[1])) * sizeof(float);
+}
+
+uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)
+{
+    int64_t heads = 0;
+    for (int i = 0; i < p->kv_layout.n_groups; i++)
+        heads = p->kv_layout.group[i].heads > heads ? p->kv_layout.group[i].heads : heads;
+    return (uint64_t)heads * VUG_CUDA_DECODE_TOKENS * sizeof(uint32_t);
 }
 
 static vug_status size_step(vug_cuda_program *p, vug_err *err)
@@ -244,7 +250,8 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
             return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
     }
     if (!vug_cuda_add_part(p->value_bytes, &end, &at) ||
-        !vug_cuda_add_part(p->scratch_bytes, &end, &at))
+        !vug_cuda_add_part(p->scratch_bytes, &end, &at) ||
+        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
     p->sizes.workspace_bytes = end + p->output_bytes;

@@ -7,17 +7,12 @@
 
 enum { ROW_THREADS = 256, ROW_WARPS = ROW_THREADS / WARP };
 
-/* The sum of squares of a row, the same in each of ROW_THREADS threads. Thread t adds elements t,
- * t + 256, ..; then lanes are added pairwise and warps in order. */
-static __device__ float row_squares(const float *x, int64_t n)
+/* The sum of what each of ROW_THREADS threads has added up, the same in each: lanes are added
+ * pairwise, then warps in order. A kernel calls each instance, by `place`, at most once. */
+template <int place> static __device__ __forceinline__ float block_sum(float sum)
 {
     __shared__ float of_warp[ROW_WARPS];
-    float sum = 0;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < (int)n; i += ROW_THREADS)
-        sum = fmaf(x[i], x[i], sum);
     sum = warp_sum(sum);
-    __syncthreads(); /* an earlier call may still read */
     if (threadIdx.x % WARP == 0)
         of_warp[threadIdx.x / WARP] = sum;
     __syncthreads();
@@ -25,6 +20,17 @@ static __device__ float row_squares(const float *x, int64_t n)
     for (int i = 1; i < ROW_WARPS; i++)
         sum += of_warp[i];
     return sum;
+}
+
+/* The sum of squares of a row, the same in each of ROW_THREADS threads. Thread t adds elements t,
+ * t + 256, ..; then block_sum. */
+static __device__ float row_squares(const float *x, int64_t n)
+{
+    float sum = 0;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < (int)n; i += ROW_THREADS)
+        sum = fmaf(x[i], x[i], sum);
+    return block_sum<0>(sum);
 }
 
 /* 1 / rms of a row whose squares have the sum `squares`. */

@@ -7,18 +7,22 @@
 static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
 {
     const vug_cuda_program *p = ws->program;
-    uint64_t end = 0, values, scratch;
+    uint64_t end = 0, values, scratch, done;
     void *block, *outputs = NULL;
     ws->n_data = vug_graph_data_count(p->graph);
     ws->data = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data));
     if (!ws->data)
         return VUG_FAIL_NOMEM(err, "the buffers of a step", (size_t)ws->n_data * sizeof(*ws->data));
     if (!vug_cuda_add_part(p->value_bytes, &end, &values) ||
-        !vug_cuda_add_part(p->scratch_bytes, &end, &scratch))
+        !vug_cuda_add_part(p->scratch_bytes, &end, &scratch) ||
+        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &done))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the buffers of a step are too large");
     VUG_TRY(vug_cuda_alloc(end, "the buffers of a step", &block, err));
     ws->block = block;
     ws->scratch = ws->block + scratch;
+    ws->pages_done = (uint32_t *)(void *)(ws->block + done);
+    VUG_TRY(vug_cuda_check(cudaMemset(ws->pages_done, 0, vug_cuda_pages_done_bytes(p)),
+                           "allocating the buffers of a step", err));
     if (p->output_bytes > 0)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));

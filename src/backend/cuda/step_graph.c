@@ -5,7 +5,7 @@
 /* All that goes into the launches of a step, beside its program and workspace. */
 typedef struct {
     vug_cuda_step_inputs inputs;
-    int64_t tokens, rows;
+    int64_t tokens, rows, spans;
 } step_key;
 
 enum { MAX_GRAPHS = 16 };
@@ -81,6 +81,7 @@ vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched, vug_
     key.inputs = step->inputs;
     key.tokens = step->tokens;
     key.rows = step->in->n_rows;
+    key.spans = step->in->n_spans;
     const int i = find_entry(graphs, &key, &found);
     graphs->entry[i].used = ++graphs->time;
     *launched = found;

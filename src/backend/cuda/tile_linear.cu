@@ -1,28 +1,16 @@
 /*
- * Products with matrices in tiles, for few rows, in the order of weight_tiles.h.
+ * Products with matrices in tiles, for a few rows, in the order of weight_tiles.h.
  *
  * Each of the 8 warps of a block sums one slice of a tile of 16 outputs; the block then adds the
  * slices and goes on to its next tile. A warp loads the weights of several k16 steps ahead, also
- * across tiles, so that memory never waits for sums. A single row of x is computed by every block
- * for itself, while its first weights are on their way.
+ * across tiles, so that memory never waits for sums.
  */
-#include "backend/cuda/block_tiles.h"
-#include "backend/cuda/row_math.h"
+#include "backend/cuda/tile_math.h"
 
 enum {
-    TILE = VUG_CUDA_TILE,
-    SLICES = VUG_CUDA_SLICES,
-    SLICE_THREADS = SLICES * WARP,
-    UNIT = VUG_CUDA_TILE_PAD / TILE, /* tiles that are loaded together */
-    TERMS = 8,                       /* rows of terms in the second operand */
-    MAX_GROUPS = 4,                  /* of TERMS rows, in the largest kernel */
-    BLOCK_UNITS = 3,                 /* that are loaded ahead, of matrices in codes */
-    MAX_SINGLE_ROW = 24576,          /* columns of a single row that fit into shared memory */
-    MAX_NORMED_ROW = 10240,          /* with the operands of norms and sums */
-    PLAIN_SHARED_BYTES = 40 << 10,   /* what a kernel may use without asking for more */
+    TERMS = 8,      /* rows of terms in the second operand */
+    MAX_GROUPS = 4, /* of TERMS rows, in the largest kernel */
 };
-static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
-              "norms are computed by all threads of a block");
 
 /* The first or second term of x. */
 static __device__ __forceinline__ uint16_t term_of(float x, int term)
@@ -98,117 +86,7 @@ void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64
     launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, (uint2 *)packed);
 }
 
-/* ---- a single row of x -------------------------------------------------------------------- */
-
-/* The second operands of a single row: lanes 0 to 3 have the first term, 4 to 7 the second. Stores
- * those of elements i and i + 1; i is even. */
-enum { ROW_LANES = 8 };
-
-static __device__ __forceinline__ void store_terms(uint32_t *to, int i, float2 x, int terms)
-{
-    uint32_t *at = to + (i / TILE * ROW_LANES + i % 8 / 2) * 2 + i % TILE / 8;
-    at[0] = term_of(x.x, 0) | (uint32_t)term_of(x.y, 0) << 16;
-    at[ROW_LANES] = terms > 1 ? term_of(x.x, 1) | (uint32_t)term_of(x.y, 1) << 16 : 0;
-}
-
-static __device__ __forceinline__ float weigh(float x, float factor, const float *w, float bias,
-                                              int i)
-{
-    return w ? x * factor * (w[i] + bias) : x;
-}
-
-/* What a single row is computed from, in shared memory: all of it is asked for at once. */
-struct row_parts {
-    uint32_t *terms;
-    float *x, *add, *add_norm, *norm; /* where the job has them */
-};
-
-static __host__ __device__ __forceinline__ int64_t row_stride(int64_t n)
-{
-    return (n + 3) / 4 * 4; /* 16 bytes */
-}
-
-static __host__ __device__ __forceinline__ int64_t row_bytes(const vug_cuda_row &r, int64_t n)
-{
-    const int parts = 1 + (r.add != NULL) + (r.add_norm != NULL) + (r.norm != NULL);
-    return vug_cuda_padded(n) * (int64_t)sizeof(uint32_t) +
-           parts * row_stride(n) * (int64_t)sizeof(float);
-}
-
-static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
-{
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    if (n % 4 == 0) {
-        for (int i = threadIdx.x; i < n / 4; i += ROW_THREADS)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
-                         "l"(from + 4 * i)
-                         : "memory");
-        return;
-    }
-    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
-                     : "memory");
-}
-
-static __device__ __forceinline__ row_parts fetch_row(const vug_cuda_row &r, int n, void *memory)
-{
-    row_parts parts = {};
-    parts.terms = (uint32_t *)memory;
-    float *at = (float *)(parts.terms + vug_cuda_padded(n));
-    const float *const from[] = { r.x, r.add, r.add_norm, r.norm };
-    float **const to[] = { &parts.x, &parts.add, &parts.add_norm, &parts.norm };
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (!from[i])
-            continue;
-        *to[i] = at;
-        copy_async(at, from[i], n);
-        at += row_stride(n);
-    }
-    return parts;
-}
-
-/* Computes the terms of the row. */
-static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
-{
-    const int padded = (int)vug_cuda_padded(n);
-    float *x = parts.x;
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
-    if (r.add) {
-        const float by = r.add_norm ? norm_factor(row_squares(x, n), n, r.add_eps) : 0;
-        for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
-            x[i] = parts.add[i] + weigh(x[i], by, parts.add_norm, r.add_bias, i);
-            if (blockIdx.x == 0)
-                r.sum[i] = x[i];
-        }
-    }
-    const float by = r.norm ? norm_factor(row_squares(x, n), n, r.eps) : 0;
-    for (int i = 2 * threadIdx.x; i < padded; i += 2 * ROW_THREADS) {
-        float2 v = make_float2(0, 0);
-        if (i < n)
-            v.x = weigh(x[i], by, parts.norm, r.bias, i);
-        if (i + 1 < n)
-            v.y = weigh(x[i + 1], by, parts.norm, r.bias, i + 1);
-        store_terms(parts.terms, i, v, terms);
-    }
-    __syncthreads();
-}
-
 /* ---- products ------------------------------------------------------------------------------- */
-
-static __device__ __forceinline__ void multiply_add(float (&c)[4], const uint4 &a, const uint2 &b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
-}
-
-static __host__ __device__ __forceinline__ int64_t tiles_of(int64_t out)
-{
-    return (out + TILE - 1) / TILE;
-}
 
 /* The tiles of a block, in order. With an activation a tile of the first part is followed by that
  * of the second. */
@@ -243,7 +121,7 @@ static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_jo
 
 /* Adds the products of 64 columns to the sums of `groups` groups of rows; those with the weights'
  * second terms to `rest`. */
-template <typename W, bool rests, int groups, bool single>
+template <typename W, bool rests, int groups>
 static __device__ __forceinline__ void multiply_unit(float (&sum)[groups][4],
                                                      float (&rest)[groups][4], const W &w,
                                                      const uint2 *x, int64_t steps, int unit)
@@ -253,11 +131,7 @@ static __device__ __forceinline__ void multiply_unit(float (&sum)[groups][4],
         uint4 first, second;
         w.template operands<rests>(i, first, second);
         for (int g = 0; g < groups; g++) {
-            uint2 b = make_uint2(0, 0);
-            if (!single)
-                b = x[(g * steps + unit * UNIT + i) * WARP + lane];
-            else if (lane < ROW_LANES)
-                b = x[(unit * UNIT + i) * ROW_LANES + lane];
+            const uint2 b = x[(g * steps + unit * UNIT + i) * WARP + lane];
             multiply_add(sum[g], first, b);
             if (rests)
                 multiply_add(rest[g], second, b);
@@ -331,29 +205,21 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
     }
 }
 
-/* Blocks of a multiprocessor. */
-static constexpr int blocks_of(int units)
-{
-    return units <= 3 ? 3 : units <= 5 ? 2 : 1;
-}
-
 /* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
  * together. W: a lane's part of a unit; `rests`: the weights' second terms count. */
-template <typename W, bool rests, int units, int groups, bool single>
-static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
+template <typename W, bool rests, int units, int groups>
+static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
-    constexpr int rows = single ? 2 : groups * TERMS;
+    constexpr int rows = groups * TERMS;
     constexpr int kept = (rows * TILE + SLICE_THREADS - 1) / SLICE_THREADS;
-    extern __shared__ uint4 row_memory[];
     __shared__ slice_sums<rows, rests> sums;
     const int64_t padded = vug_cuda_padded(job.columns), steps = padded / TILE;
     const int64_t row_units = padded / VUG_CUDA_TILE_PAD;
     const int slice = threadIdx.x / WARP;
     const int first = (int)(vug_cuda_slice_begin(padded, slice) / VUG_CUDA_TILE_PAD);
     const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
-    const uint2 *x = single ? (const uint2 *)row_memory
-                            : (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
+    const uint2 *x = (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
     const uint8_t *from = slice_at(job, 0, row_units, first, W::bytes);
     W w[units];
     float gate[kept];
@@ -364,9 +230,6 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
             w[j].load(from + j * W::bytes);
     }
     wait_for_previous();
-    if (single)
-        compute_row(job.row, (int)job.columns, job.terms,
-                    fetch_row(job.row, (int)job.columns, row_memory));
     for (int step = 0; from; step++) {
         const uint8_t *next = slice_at(job, step + 1, row_units, first, W::bytes);
         float sum[groups][4] = {}, rest[groups][4] = {};
@@ -374,12 +237,11 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
 #pragma unroll
             for (int j = 0; j < units; j++) {
                 if (u + j < n)
-                    multiply_unit<W, rests, groups, single>(sum, rest, w[j], x, steps,
-                                                            first + u + j);
-                if (u + units + j < n)
-                    w[j].load(from + (u + units + j) * W::bytes);
-                else if (u + units >= n && j < n && next)
-                    w[j].load(next + j * W::bytes);
+                    multiply_unit<W, rests, groups>(sum, rest, w[j], x, steps, first + u + j);
+                /* One place that loads: a register that two of them give is waited for at once. */
+                const bool more = u + units + j < n;
+                if (more || (u + units >= n && j < n && next))
+                    w[j].load(more ? from + (u + units + j) * W::bytes : next + j * W::bytes);
             }
         }
         store_slice<rows, rests>(sums, step, sum, rest);
@@ -391,77 +253,38 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units))
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-/* How many turns of the blocks' loops there are. */
-static int64_t tiles_of_job(const vug_cuda_tile_job *job)
-{
-    int64_t tiles = 0;
-    for (int i = 0; i < (job->activation == VUG_OP_LINEAR ? job->parts : 1); i++)
-        tiles += tiles_of(job->part[i].out);
-    return tiles;
-}
-
-template <typename W, bool rests, int units, int groups, bool single>
+template <typename W, bool rests, int units, int groups>
 static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    const int64_t most = job->processors * blocks_of(units), tiles = tiles_of_job(job);
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(tiles < most ? tiles : most),
-                          single ? 1 : blocks_for(job->rows * job->terms, groups * TERMS));
-    config.blockDim = dim3(SLICE_THREADS);
-    config.stream = stream;
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &early;
-    config.numAttrs = job->early ? 1 : 0;
-    if (single)
-        config.dynamicSmemBytes = (size_t)row_bytes(job->row, job->columns);
-    if (config.dynamicSmemBytes > PLAIN_SHARED_BYTES)
-        (void)cudaFuncSetAttribute(tile_kernel<W, rests, units, groups, single>,
-                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)config.dynamicSmemBytes);
-    (void)cudaLaunchKernelEx(&config, tile_kernel<W, rests, units, groups, single>, *job);
-}
-
-template <int groups, bool single>
-static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    if (groups == 1 && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
-        launch_tiles<plain_unit, false, 3, 1, single>(stream, job);
-    else if (single && tiles_of_job(job) <= job->processors)
-        launch_tiles<plain_unit, false, 8, 1, single>(stream, job);
-    else
-        launch_tiles<plain_unit, false, 5, groups, single>(stream, job);
-}
-
-bool vug_cuda_takes_single_row(int64_t columns, bool normed)
-{
-    return columns <= (normed ? MAX_NORMED_ROW : MAX_SINGLE_ROW);
+    const int64_t most = job->processors * blocks_of(units * (int)sizeof(W));
+    const int64_t tiles = tiles_of_job(*job);
+    const dim3 grid((unsigned)(tiles < most ? tiles : most),
+                    blocks_for(job->rows * job->terms, groups * TERMS));
+    launch_early(stream, tile_kernel<W, rests, units, groups>, grid, SLICE_THREADS, 0, job->early,
+                 *job);
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t rows = job->rows * job->terms;
-    if (!job->packed)
-        choose_units<1, true>(stream, job);
+    if (rows <= TERMS && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
+        launch_tiles<plain_unit, false, 3, 1>(stream, job);
     else if (rows <= TERMS)
-        choose_units<1, false>(stream, job);
+        launch_tiles<plain_unit, false, 5, 1>(stream, job);
     else if (rows <= 2 * TERMS)
-        choose_units<2, false>(stream, job);
+        launch_tiles<plain_unit, false, 5, 2>(stream, job);
     else
-        choose_units<MAX_GROUPS, false>(stream, job);
+        launch_tiles<plain_unit, false, 5, MAX_GROUPS>(stream, job);
 }
 
-/* Codes take fewer registers than weights, and more instructions: blocks matter more than units. */
 template <int dtype, bool rests>
 static void launch_block_format(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (!job->packed)
-        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, 1, true>(stream, job);
-    else if (job->rows * job->terms <= TERMS)
-        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, 1, false>(stream, job);
+    using unit = code_unit<dtype>;
+    if (job->rows * job->terms <= TERMS)
+        launch_tiles<unit, rests, 3, 1>(stream, job);
     else
-        launch_tiles<block_unit<dtype>, rests, BLOCK_UNITS, MAX_GROUPS, false>(stream, job);
+        launch_tiles<unit, rests, 5, MAX_GROUPS>(stream, job);
 }
 
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)

@@ -1,0 +1,336 @@
+/*
+ * Attention of steps in which each sequence has one token, as one launch. A block computes one page
+ * of a token for the query heads that share keys: it norms and rotates the queries, and in the
+ * token's own page also the key, which it stores with the value. The last block of a token to end
+ * merges the pages. Sums have the order of attention.cu and row_math.h.
+ *
+ * A page is copied to shared memory before the kernel waits for the one before: all of its
+ * positions but the token's own were written by earlier steps.
+ */
+#include "backend/cuda/page_sums.h"
+#include "backend/cuda/row_math.h"
+
+static_assert((int)ATTENTION_THREADS == (int)ROW_THREADS,
+              "norms are computed by all threads of a block");
+
+enum {
+    ROWS = HEADS + 1,              /* the queries of a block, and the key */
+    MOST_PAGES = WARP,             /* that are merged: a lane for each */
+    MOST_SHARED_BYTES = 160 << 10, /* of keys and values */
+};
+
+/* ---- copying a page ------------------------------------------------------------------- */
+
+/* The keys or values of the block's head in shared memory. */
+static __device__ __forceinline__ kv_part shared_part(const vug_cuda_kv_cache &c, uint8_t *memory,
+                                                      bool values)
+{
+    kv_part p;
+    p.element = memory + values * c.part_bytes;
+    p.stride = c.stride;
+    p.scales = (c.stride + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK;
+    p.scale = (float *)(p.element + VUG_KV_PAGE * c.stride);
+    return p;
+}
+
+/* Copies bytes begin .. end - 1, and what surrounds them in 16 bytes. */
+static __device__ void copy_bytes(uint8_t *to, const uint8_t *from, int64_t begin, int64_t end)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    for (int64_t i = begin / 16 + threadIdx.x; i < (end + 15) / 16; i += ATTENTION_THREADS)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + (uint32_t)(16 * i)),
+                     "l"(from + 16 * i)
+                     : "memory");
+}
+
+/* Copies positions lo .. hi - 1 of keys or values. */
+template <int format>
+static __device__ void copy_part(const kv_part &to, const kv_part &from, int lo, int hi)
+{
+    constexpr int bytes = format == VUG_KV_F32 ? 4 : format == VUG_KV_Q8 ? 1 : 2;
+    if (lo >= hi)
+        return;
+    copy_bytes(to.element, from.element, lo * from.stride * bytes, hi * from.stride * bytes);
+    if (format == VUG_KV_Q8)
+        copy_bytes((uint8_t *)to.scale, (const uint8_t *)from.scale, lo * from.scales * 4,
+                   hi * from.scales * 4);
+}
+
+/* ---- queries and the key ------------------------------------------------------------------ */
+
+/* The rows of a block: `n` queries, then nothing up to HEADS, then the key if there is one. */
+template <int columns> struct input_rows {
+    float x[ROWS][columns]; /* the thread's columns */
+    float q_weight[columns], k_weight[columns];
+    int64_t n;
+    bool has_key;
+};
+
+static __device__ __forceinline__ float norm_weight(const vug_cuda_norm_job &job, int e)
+{
+    return job.w && e < (int)job.width ? job.w[e] + job.bias : 1;
+}
+
+/* Row `r` of a block, if it exists. */
+static __device__ __forceinline__ const float *row_of_block(
+        const vug_cuda_attention_inputs_job &job, const attention_query &q, int r)
+{
+    return r < HEADS ? job.q.x + (q.token * job.q.heads + q.head + r) * job.q.width
+                     : job.k.x + (q.token * job.k.heads + q.kv_head) * job.k.width;
+}
+
+template <int columns>
+static __device__ void load_rows(const vug_cuda_attention_inputs_job &job, const attention_query &q,
+                                 input_rows<columns> &rows)
+{
+    const int width = (int)job.q.width;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+        for (int c = 0; c < columns; c++) {
+            const int e = threadIdx.x + c * ATTENTION_THREADS;
+            const bool exists = r < HEADS ? r < rows.n : rows.has_key;
+            rows.x[r][c] = 0;
+            if (exists && e < width)
+                rows.x[r][c] = row_of_block(job, q, r)[e];
+        }
+    }
+}
+
+/* The sums of squares of all rows, in the order of row_squares. */
+template <int columns>
+static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)[ROWS])
+{
+    __shared__ float of_warp[ROWS][ROW_WARPS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        float s = 0;
+#pragma unroll
+        for (int c = 0; c < columns; c++)
+            s = fmaf(rows.x[r][c], rows.x[r][c], s);
+        s = warp_sum(s);
+        if (threadIdx.x % WARP == 0)
+            of_warp[r][threadIdx.x / WARP] = s;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        sum[r] = of_warp[r][0];
+#pragma unroll
+        for (int i = 1; i < ROW_WARPS; i++)
+            sum[r] += of_warp[r][i];
+    }
+}
+
+/* Norms the rows where the job asks for it, and rotates them in shared memory. */
+template <int columns>
+static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job,
+                                   const attention_query &q, const input_rows<columns> &rows,
+                                   float (&query)[HEADS][VUG_CUDA_MAX_HEAD], float *key)
+{
+    const int width = (int)job.q.width, dims = (int)job.q.dims, h = dims / 2;
+    const float *table = job.q.table + q.token * dims;
+    float squares[ROWS];
+    sum_squares(rows, squares);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        const vug_cuda_norm_job &norm = r < HEADS ? job.q : job.k;
+        const bool norms = r < HEADS ? job.q_norms : job.k_norms;
+        const float by = norms ? norm_factor(squares[r], width, norm.eps) : 1;
+#pragma unroll
+        for (int c = 0; c < columns; c++) {
+            const int e = threadIdx.x + c * ATTENTION_THREADS;
+            const float x = norms ? rows.x[r][c] * by : rows.x[r][c];
+            const float w = r < HEADS ? rows.q_weight[c] : rows.k_weight[c];
+            (r < HEADS ? query[r] : key)[e] = norms && norm.w ? x * w : x;
+        }
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < ROWS * h; i += ATTENTION_THREADS) {
+        float *a = (i / h < HEADS ? query[i / h] : key) + i % h, *b = a + h;
+        const rotated_pair pair = rotate(*a, *b, table[i % h], table[i % h + h]);
+        *a = pair.first;
+        *b = pair.second;
+    }
+    __syncthreads();
+}
+
+/* Stores the key and the value of the block's token in its page and in the copy of it. */
+template <int format>
+static __device__ void store_position(const vug_cuda_attention_inputs_job &job,
+                                      const attention_query &q, const float *key, uint8_t *memory)
+{
+    const vug_cuda_kv_cache &cache = job.store.cache;
+    const int width = (int)cache.width;
+    const int64_t position = q.end - 1, slot = position % KEYS;
+    uint8_t *page = q.page[position / KEYS];
+    const float *value = job.store.v + (q.token * cache.heads + q.kv_head) * width;
+    for (int e = threadIdx.x; e < (width + WARP - 1) / WARP * WARP; e += ATTENTION_THREADS) {
+        const float k = e < width ? key[e] : 0, v = e < width ? value[e] : 0;
+        kv_store<format>(shared_part(cache, memory, false), slot, e, k);
+        kv_store<format>(shared_part(cache, memory, true), slot, e, v);
+        kv_store<format>(kv_part_at(cache, page, q.kv_head, false), slot, e, k);
+        kv_store<format>(kv_part_at(cache, page, q.kv_head, true), slot, e, v);
+    }
+}
+
+/* ---- merging ---------------------------------------------------------------------------------- */
+
+/* Whether all other blocks of the token's pages have stored their sums; the same in each thread. */
+static __device__ bool is_last_page(const vug_cuda_decode_attention_job &job,
+                                    const attention_query &q, int pages)
+{
+    __shared__ bool is_last;
+    uint32_t *done = job.pages_done + q.token * job.attention.cache.heads + q.kv_head;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        is_last = atomicAdd(done, 1) == (uint32_t)pages - 1;
+        if (is_last)
+            *done = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return is_last;
+}
+
+/* What the sums so far and those of a page are multiplied with when the page is merged. */
+struct page_factors {
+    float so_far[HEADS][MOST_PAGES], added[HEADS][MOST_PAGES], sum[HEADS][MOST_PAGES];
+};
+static constexpr float SKIPPED = -1; /* a factor `added`: nothing of the page counts */
+
+/* A warp for each head, a lane for each page. */
+static __device__ void find_factors(const vug_cuda_attention_job &job, const attention_query &q,
+                                    int pages, page_factors &factors)
+{
+    const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    if (h >= q.heads)
+        return;
+    const float *from = partial_at(job, lane < pages ? lane : 0, q.token, q.head + h);
+    const float most = lane < pages ? __ldcg(from + job.cache.width) : -INFINITY;
+    float so_far = most;
+    for (int d = 1; d < WARP; d *= 2) {
+        const float before = __shfl_up_sync(0xffffffffu, so_far, d);
+        so_far = lane >= d ? fmaxf(so_far, before) : so_far;
+    }
+    float before = __shfl_up_sync(0xffffffffu, so_far, 1);
+    before = lane > 0 ? before : -INFINITY;
+    const merge_factors by = merge_by(before, most);
+    factors.so_far[h][lane] = by.so_far;
+    factors.added[h][lane] = most == -INFINITY ? SKIPPED : by.added;
+    factors.sum[h][lane] = lane < pages ? __ldcg(from + job.cache.width + 1) : 0;
+}
+
+static __device__ void merge_all(const vug_cuda_attention_job &job, const attention_query &q,
+                                 int pages)
+{
+    __shared__ page_factors factors;
+    const int width = (int)job.cache.width;
+    find_factors(job, q, pages, factors);
+    __syncthreads();
+    for (int i = threadIdx.x; i < (int)q.heads * width; i += ATTENTION_THREADS) {
+        const int h = i / width, e = i % width;
+        float sum = 0, value = 0;
+#pragma unroll 8
+        for (int page = 0; page < pages; page++) {
+            const float x = __ldcg(partial_at(job, page, q.token, q.head + h) + e);
+            const float added = factors.added[h][page], so_far = factors.so_far[h][page];
+            if (added == SKIPPED)
+                continue;
+            sum = fmaf(factors.sum[h][page], added, sum * so_far);
+            value = fmaf(x, added, value * so_far);
+        }
+        job.out[(q.token * job.heads + q.head) * width + i] = value / sum;
+    }
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------- */
+
+template <int format, int columns>
+static __global__ void __launch_bounds__(ATTENTION_THREADS)
+        decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job)
+{
+    extern __shared__ uint4 page_memory[];
+    __shared__ attention_shared shared;
+    __shared__ float key[VUG_CUDA_MAX_HEAD];
+    const vug_cuda_attention_job &attention = job.attention;
+    const vug_cuda_kv_cache &cache = attention.cache;
+    uint8_t *memory = (uint8_t *)page_memory;
+    start_next();
+    const attention_query q = find_query(attention);
+    const page_range range = visible_keys(q, q.first / KEYS + blockIdx.z);
+    if (range.lo >= range.hi)
+        return; /* a page that only other tokens see */
+    input_rows<columns> rows;
+    rows.n = q.heads;
+    rows.has_key = (range.block + 1) * KEYS >= q.end;
+    for (int values = 0; values < 2; values++)
+        copy_part<format>(shared_part(cache, memory, values),
+                          kv_part_at(cache, q.page[range.block], q.kv_head, values), range.lo,
+                          range.hi - rows.has_key);
+    for (int c = 0; c < columns; c++) {
+        rows.q_weight[c] = norm_weight(job.inputs.q, threadIdx.x + c * ATTENTION_THREADS);
+        rows.k_weight[c] = norm_weight(job.inputs.k, threadIdx.x + c * ATTENTION_THREADS);
+    }
+    wait_for_previous();
+    load_rows(job.inputs, q, rows);
+    rotate_rows(job.inputs, q, rows, shared.q, key);
+    if (rows.has_key)
+        store_position<format>(job.inputs, q, key, memory);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    softmax_sums<columns> s;
+    sum_page<format, columns>(attention, q, shared_part(cache, memory, false),
+                              shared_part(cache, memory, true), range, shared, s);
+    const int pages = (int)((q.end + KEYS - 1) / KEYS - q.first / KEYS);
+    if (pages == 1) {
+        store_quotients<columns>(attention, q, s);
+        return;
+    }
+    store_partial<columns>(attention, q, s);
+    if (is_last_page(job, q, pages))
+        merge_all(attention, q, pages);
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job)
+{
+    return job->pages > 0 && job->pages <= MOST_PAGES && !job->mask &&
+           job->heads / job->cache.heads <= HEADS && job->tokens <= VUG_CUDA_DECODE_TOKENS &&
+           2 * job->cache.part_bytes <= MOST_SHARED_BYTES;
+}
+
+template <int format, int columns>
+static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
+{
+    const vug_cuda_attention_job *attention = &job->attention;
+    const unsigned tokens = (unsigned)attention->tokens, heads = (unsigned)attention->cache.heads;
+    launch_early(stream, decode_attention_kernel<format, columns>,
+                 dim3(tokens, heads, (unsigned)attention->pages), ATTENTION_THREADS,
+                 2 * (size_t)attention->cache.part_bytes, job->early, *job);
+}
+
+template <int format>
+static void choose_columns(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
+{
+    if (job->attention.cache.width <= ATTENTION_THREADS)
+        launch_decode<format, 1>(stream, job);
+    else
+        launch_decode<format, VUG_CUDA_MAX_HEAD / ATTENTION_THREADS>(stream, job);
+}
+
+void vug_cuda_decode_attention(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
+{
+    switch (job->attention.cache.format) {
+#define X(format, name)                               \
+    case VUG_KV_##format:                             \
+        choose_columns<VUG_KV_##format>(stream, job); \
+        break;
+        VUG_KV_FORMATS(X)
+#undef X
+    case VUG_KV_COUNT:
+        break;
+    }
+}

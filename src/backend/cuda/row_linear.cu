@@ -1,0 +1,418 @@
+/*
+ * Products of a single row with matrices in tiles, in the order of weight_tiles.h.
+ *
+ * Each of the 8 warps of a block sums one slice of a tile of 16 outputs, and one warp adds the
+ * slices while the others go on. A step of one row is bound by latency: what does not depend on
+ * the kernel before, weights of norms and the first weights of each warp, is loaded before it has
+ * ended; then every block norms the row for itself.
+ */
+#include "backend/cuda/tile_math.h"
+
+static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
+              "norms are computed by all threads of a block");
+
+enum {
+    QUAD = 4,
+    MAX_ROW = 24576,        /* columns that fit into shared memory */
+    MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
+    UNIT_WORDS = 64,        /* of the terms of 64 columns */
+};
+
+/* ---- the row ---------------------------------------------------------------------------- */
+
+/* The second operands of a row: of each unit of 64 columns, first those of its first two tiles,
+ * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words
+ * for each tile; lanes 0 to 3 take the first terms, 4 to 7 the second. What other lanes take does
+ * not matter: they have columns of the product that nobody reads. Stores the terms of elements i
+ * .. i + 3; i is a multiple of 4. */
+static __device__ __forceinline__ void store_terms(uint32_t *to, int i, const float4 &x, int terms)
+{
+    const int tile = i / TILE % UNIT, lane = i % 8 / 2;
+    uint32_t *at = to + i / VUG_CUDA_TILE_PAD * UNIT_WORDS + tile / 2 * 32 + lane * 4 +
+                   tile % 2 * 2 + i % TILE / 8;
+    const uint32_t a = bf16_pair(x.x, x.y), b = bf16_pair(x.z, x.w);
+    at[0] = a;
+    at[4] = b;
+    if (terms == 1)
+        return;
+    at[16] = bf16_pair(x.x - __uint_as_float(a << 16), x.y - __uint_as_float(a & 0xffff0000u));
+    at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
+}
+
+/* What a row with a norm is computed from, in shared memory. */
+struct row_parts {
+    uint32_t *terms;
+    float *x, *add, *add_norm, *norm; /* where the job has them */
+};
+
+static __host__ __device__ __forceinline__ int row_stride(int n)
+{
+    return (n + QUAD - 1) / QUAD * QUAD;
+}
+
+static size_t row_bytes(const vug_cuda_row &r, int64_t n)
+{
+    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
+    return (size_t)(vug_cuda_padded(n) + parts * row_stride((int)n)) * sizeof(float);
+}
+
+static __device__ __forceinline__ row_parts place_row(const vug_cuda_row &r, int n, void *memory)
+{
+    row_parts parts;
+    parts.terms = (uint32_t *)memory;
+    parts.x = (float *)(parts.terms + vug_cuda_padded(n));
+    parts.norm = parts.x + row_stride(n);
+    parts.add = parts.norm + row_stride(n);
+    parts.add_norm = parts.add + row_stride(n);
+    return parts;
+}
+
+static __device__ __forceinline__ void copy_async(float *to, const float *from, int n)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    if (n % QUAD == 0) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < n / QUAD; i += ROW_THREADS)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + 16 * i),
+                         "l"(from + QUAD * i)
+                         : "memory");
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
+                     : "memory");
+}
+
+/* Elements 4 i .. 4 i + 3 of a row; zeros past its end. */
+static __device__ __forceinline__ float4 row_quad(const float *x, int n, int i)
+{
+    if (QUAD * i >= n)
+        return make_float4(0, 0, 0, 0);
+    if (n % QUAD == 0)
+        return ((const float4 *)x)[i];
+    return make_float4(x[QUAD * i], QUAD * i + 1 < n ? x[QUAD * i + 1] : 0,
+                       QUAD * i + 2 < n ? x[QUAD * i + 2] : 0,
+                       QUAD * i + 3 < n ? x[QUAD * i + 3] : 0);
+}
+
+/* Adds a row, normed before if so asked, to another, in place of it; returns the thread's squares,
+ * of which row_squares has the order. */
+static __device__ __forceinline__ float add_row(const vug_cuda_row &r, int n,
+                                                const row_parts &parts)
+{
+    const float by = r.add_norm ? norm_factor(row_squares(parts.x, n), n, r.add_eps) : 0;
+    float squares = 0;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < n; i += ROW_THREADS) {
+        const float x = parts.x[i];
+        const float y = parts.add[i] + (r.add_norm ? x * by * (parts.add_norm[i] + r.add_bias) : x);
+        parts.x[i] = y;
+        if (blockIdx.x == 0)
+            r.sum[i] = y;
+        squares = fmaf(y, y, squares);
+    }
+    return squares;
+}
+
+/* Computes the terms of a row with a norm; all threads of the block take part. */
+static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, const row_parts &parts)
+{
+    const int quads = (int)vug_cuda_padded(n) / QUAD;
+    copy_async(parts.x, r.x, n);
+    if (r.add)
+        copy_async(parts.add, r.add, n);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    const float squares = r.add ? block_sum<1>(add_row(r, n, parts)) : row_squares(parts.x, n);
+    const float by = norm_factor(squares, n, r.eps);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < quads; i += ROW_THREADS) {
+        const float4 x = row_quad(parts.x, n, i), w = row_quad(parts.norm, n, i);
+        store_terms(parts.terms, QUAD * i,
+                    make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
+                                x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias)),
+                    terms);
+    }
+    __syncthreads();
+}
+
+/* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
+ * its own slice, and no other reads them. */
+static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms, uint32_t *to,
+                                                     int begin, int end)
+{
+    enum { WAITING = 4 }; /* loads that wait together */
+    const int lane = threadIdx.x % WARP;
+    for (int i = begin / QUAD + lane; i < end / QUAD; i += WAITING * WARP) {
+        float4 v[WAITING];
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            if (i + j * WARP < end / QUAD)
+                v[j] = row_quad(x, n, i + j * WARP);
+        }
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            if (i + j * WARP < end / QUAD)
+                store_terms(to, QUAD * (i + j * WARP), v[j], terms);
+        }
+    }
+    __syncwarp();
+}
+
+/* ---- tiles ------------------------------------------------------------------------------- */
+
+/* A tile of 16 outputs of a part. */
+struct row_tile {
+    const uint8_t *from; /* a row of units; NULL: there is none */
+    float *y;            /* its first output */
+    int outputs;         /* that exist */
+};
+
+static __device__ __forceinline__ row_tile tile_of_part(const vug_cuda_tile_job &job, int part,
+                                                        int tile, int row_bytes)
+{
+    return { job.part[part].tiles + (int64_t)tile * row_bytes, job.part[part].y + tile * TILE,
+             (int)job.part[part].out - tile * TILE };
+}
+
+/* Tile `tile` of the job, of part `part` of a pair. */
+template <bool pairs>
+static __device__ __forceinline__ row_tile find_tile(const vug_cuda_tile_job &job, int part,
+                                                     int tile, int tiles, int row_bytes)
+{
+    if (tile >= tiles)
+        return { NULL, NULL, 0 };
+    if (pairs)
+        return tile_of_part(job, part, tile, row_bytes);
+    const int first = tiles_of(job.part[0].out), second = first + tiles_of(job.part[1].out);
+    if (tile < first || job.parts == 1)
+        return tile_of_part(job, 0, tile, row_bytes);
+    if (tile < second || job.parts == 2)
+        return tile_of_part(job, 1, tile - first, row_bytes);
+    return tile_of_part(job, 2, tile - second, row_bytes);
+}
+
+/* Loads stay where they are written: earlier ones would take registers that weights need. */
+static __device__ __forceinline__ uint4 load_terms(uint32_t at)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(at));
+    return v;
+}
+
+/* Adds the products of the 64 columns of unit `unit`; those with the weights' second terms to
+ * `rest`. */
+template <typename W, bool rests>
+static __device__ __forceinline__ void multiply_unit(float (&sum)[4], float (&rest)[4], const W &w,
+                                                     uint32_t x)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const uint4 b = load_terms(x + half * UNIT_WORDS * 2);
+        uint4 first, second;
+        w.template operands<rests>(2 * half, first, second);
+        multiply_add(sum, first, make_uint2(b.x, b.y));
+        if (rests)
+            multiply_add(rest, second, make_uint2(b.x, b.y));
+        w.template operands<rests>(2 * half + 1, first, second);
+        multiply_add(sum, first, make_uint2(b.z, b.w));
+        if (rests)
+            multiply_add(rest, second, make_uint2(b.z, b.w));
+    }
+}
+
+/* Sums of the slices of a tile: of the first terms, of the second ones, and of the weights' second
+ * terms. */
+template <bool rests> struct row_slice_sums {
+    float y[rests ? 3 : 2][SLICES][TILE];
+};
+
+template <bool rests>
+static __device__ __forceinline__ void store_slice(row_slice_sums<rests> &to, const float (&sum)[4],
+                                                   const float (&rest)[4])
+{
+    const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4;
+    if (lane % 4 != 0)
+        return; /* columns 2 and above of the product */
+    to.y[0][slice][e] = sum[0];
+    to.y[1][slice][e] = sum[1];
+    to.y[0][slice][e + 8] = sum[2];
+    to.y[1][slice][e + 8] = sum[3];
+    if (rests) {
+        to.y[2][slice][e] = rest[0];
+        to.y[2][slice][e + 8] = rest[2];
+    }
+}
+
+static __device__ __forceinline__ float sum_slices(const float (&y)[SLICES][TILE], int e)
+{
+    float sum = y[0][e];
+#pragma unroll
+    for (int s = 1; s < SLICES; s++)
+        sum += y[s][e];
+    return sum;
+}
+
+/* Output e of a tile. */
+template <bool rests>
+static __device__ __forceinline__ float add_terms(const row_slice_sums<rests> &sums, int terms,
+                                                  int e)
+{
+    float y = sum_slices(sums.y[0], e);
+    if (terms > 1)
+        y += sum_slices(sums.y[1], e);
+    if (rests)
+        y += sum_slices(sums.y[rests ? 2 : 0], e);
+    return y;
+}
+
+/* ---- the kernel ----------------------------------------------------------------------------- */
+
+/* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
+ * part of a unit; `rests`: the weights' second terms count; `pairs`: the product of two parts ends
+ * with an activation. */
+template <typename W, bool rests, int units, bool pairs>
+static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
+        row_kernel(const __grid_constant__ vug_cuda_tile_job job)
+{
+    constexpr int parts = pairs ? 2 : 1;
+    extern __shared__ uint4 row_memory[];
+    __shared__ row_slice_sums<rests> sums[2][parts]; /* of this turn and of the one before */
+    const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
+    const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
+    const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
+    row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
+    const row_parts row = place_row(job.row, columns, row_memory);
+    const uint32_t x =
+            (uint32_t)__cvta_generic_to_shared(row_memory) + first * UNIT_WORDS * 4 + lane % 8 * 16;
+    W w[units];
+    start_next();
+    if (job.row.norm)
+        copy_async(row.norm, job.row.norm, columns);
+    if (job.row.add_norm)
+        copy_async(row.add_norm, job.row.add_norm, columns);
+    at.from += first * W::bytes;
+#pragma unroll
+    for (int j = 0; j < units; j++) {
+        if (j < n)
+            w[j].load(at.from + j * W::bytes);
+    }
+    wait_for_previous();
+    if (job.row.norm)
+        compute_row(job.row, columns, job.terms, row);
+    else
+        compute_slice(job.row.x, columns, job.terms, row.terms, first * VUG_CUDA_TILE_PAD,
+                      (first + n) * VUG_CUDA_TILE_PAD);
+#pragma unroll 1
+    for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
+        row_tile of = at;
+#pragma unroll
+        for (int part = 0; part < parts; part++) {
+            row_tile next = part + 1 < parts
+                                    ? find_tile<pairs>(job, 1, tile, tiles, row_bytes)
+                                    : find_tile<pairs>(job, 0, tile + gridDim.x, tiles, row_bytes);
+            const uint8_t *from = at.from;
+            const bool more = next.from != NULL;
+            next.from += first * W::bytes;
+            float sum[4] = { 0 }, rest[4] = { 0 };
+#pragma unroll 1
+            for (int u = 0; u < n; u += units) {
+#pragma unroll
+                for (int j = 0; j < units; j++) {
+                    if (u + j < n)
+                        multiply_unit<W, rests>(sum, rest, w[j], x + (u + j) * UNIT_WORDS * 4);
+                    /* One place that loads: a register that two of them give is waited for at
+                     * once. */
+                    const bool same = u + units + j < n;
+                    if (same || (u + units >= n && j < n && more))
+                        w[j].load(same ? from + (u + units + j) * W::bytes
+                                       : next.from + j * W::bytes);
+                }
+            }
+            store_slice(sums[turn][part], sum, rest);
+            at = next;
+        }
+        __syncthreads();
+        if (slice > 0)
+            continue;
+        float y = add_terms(sums[turn][pairs ? lane / TILE : 0], job.terms, lane % TILE);
+        const float up = __shfl_down_sync(0xffffffffu, y, TILE);
+        if (pairs)
+            y = (job.activation == VUG_OP_GEGLU ? gelu(y) : silu(y)) * up;
+        if (lane < min(of.outputs, (int)TILE))
+            of.y[lane] = y;
+    }
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+template <typename W, bool rests, int units, bool pairs>
+static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const int most = job->processors * blocks_of(units * (int)sizeof(W)),
+              tiles = tiles_of_job(*job);
+    launch_early(stream, row_kernel<W, rests, units, pairs>,
+                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
+                 row_bytes(job->row, job->columns), job->early, *job);
+}
+
+template <typename W, bool rests, int units>
+static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (job->activation == VUG_OP_LINEAR)
+        launch_row<W, rests, units, false>(stream, job);
+    else
+        launch_row<W, rests, units, true>(stream, job);
+}
+
+static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
+        choose_pairs<plain_unit, false, 3>(stream, job);
+    else if (tiles_of_job(*job) <= job->processors)
+        choose_pairs<plain_unit, false, 8>(stream, job);
+    else
+        choose_pairs<plain_unit, false, 5>(stream, job);
+}
+
+template <int dtype, bool rests>
+static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (tiles_of_job(*job) <= 2 * job->processors)
+        choose_pairs<code_unit<dtype>, rests, 5>(stream, job);
+    else
+        choose_pairs<code_unit<dtype>, rests, 3>(stream, job);
+}
+
+/* Codes take fewer registers than weights, and more instructions: if there are enough tiles, more
+ * blocks are worth more than units. */
+template <int dtype> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (job->terms > 1)
+        choose_units<dtype, true>(stream, job);
+    else
+        choose_units<dtype, false>(stream, job);
+}
+
+bool vug_cuda_takes_single_row(int64_t columns, bool normed)
+{
+    return columns <= (normed ? MAX_NORMED_ROW : MAX_ROW);
+}
+
+void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    switch (job->format) {
+#define X(format)                                      \
+    case VUG_DTYPE_##format:                           \
+        launch_codes<VUG_DTYPE_##format>(stream, job); \
+        break;
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default:
+        launch_plain(stream, job);
+    }
+}

@@ -1,0 +1,45 @@
+#ifndef VUG_BACKEND_CUDA_TILE_MATH_H
+#define VUG_BACKEND_CUDA_TILE_MATH_H
+
+/* What the kernels for few rows share (weight_tiles.h has the order of their sums). */
+
+#include "backend/cuda/block_tiles.h"
+#include "backend/cuda/row_math.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    SLICES = VUG_CUDA_SLICES,
+    SLICE_THREADS = SLICES * WARP,
+    UNIT = VUG_CUDA_TILE_PAD / TILE, /* tiles that are loaded together */
+};
+
+/* c [16,8] += a [16,16] b [16,8] */
+static __device__ __forceinline__ void multiply_add(float (&c)[4], const uint4 &a, const uint2 &b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+static __host__ __device__ __forceinline__ int tiles_of(int64_t out)
+{
+    return (int)((out + TILE - 1) / TILE);
+}
+
+/* Tiles of outputs of a job; with an activation a tile of each of the two parts counts once. */
+static __host__ __device__ __forceinline__ int tiles_of_job(const vug_cuda_tile_job &job)
+{
+    int tiles = tiles_of(job.part[0].out);
+    for (int i = 1; i < job.parts && job.activation == VUG_OP_LINEAR; i++)
+        tiles += tiles_of(job.part[i].out);
+    return tiles;
+}
+
+/* Blocks of a multiprocessor, if lanes keep that many bytes of weights. */
+static constexpr int blocks_of(int bytes)
+{
+    return bytes <= 160 ? 3 : bytes <= 320 ? 2 : 1;
+}
+
+#endif
