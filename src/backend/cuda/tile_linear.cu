@@ -10,7 +10,6 @@
 enum {
     TERMS = 8,      /* rows of terms in the second operand */
     MAX_GROUPS = 4, /* of TERMS rows, in the largest kernel */
-    BLOCK_UNITS = 3, /* that are loaded ahead, of matrices in codes */
 };
 
 /* The first or second term of x. */
@@ -278,14 +277,14 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
         launch_tiles<plain_unit, false, 5, MAX_GROUPS>(stream, job);
 }
 
-/* Codes take fewer registers than weights, and more instructions: blocks matter more than units. */
 template <int dtype, bool rests>
 static void launch_block_format(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    using unit = code_unit<dtype>;
     if (job->rows * job->terms <= TERMS)
-        launch_tiles<code_unit<dtype>, rests, BLOCK_UNITS, 1>(stream, job);
+        launch_tiles<unit, rests, 3, 1>(stream, job);
     else
-        launch_tiles<code_unit<dtype>, rests, BLOCK_UNITS, MAX_GROUPS>(stream, job);
+        launch_tiles<unit, rests, 5, MAX_GROUPS>(stream, job);
 }
 
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)

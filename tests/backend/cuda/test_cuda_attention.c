@@ -135,7 +135,7 @@ static void check_shape(attention_shape shape)
 {
     rng r = { 11 };
     const size_t q = (size_t)(MOST_TOKENS * shape.heads * shape.width),
-                 k = (size_t)(MOST_TOKENS * KV_HEADS * shape.width);
+                 k = (size_t)((int64_t)MOST_TOKENS * KV_HEADS * shape.width);
     attention_rows rows = { random_rows(&r, q, 4), random_rows(&r, k, 1), random_rows(&r, k, 1) };
     float *exact = vug_alloc(q, sizeof(*exact));
     assert_non_null(exact);
