@@ -65,9 +65,7 @@ static void verify_folder(const char *path)
     for (int row = 0; row < vug_cpu_kernels_count(); row++) {
         const char *isa = vug_cpu_kernels_at(row)->name;
         for (int threads = 1; threads <= MAX_THREADS; threads++) {
-            vug_model *m = help_model(path, (vug_model_options){ .isa = isa,
-                                                                 .threads = threads,
-                                                                 .kv_memory = (uint64_t)64 << 20 });
+            vug_model *m = help_model(path, (vug_model_options){ .isa = isa, .threads = threads });
             /* The reference kernels are slow: they are verified once, and compared for each count. */
             if (strcmp(isa, "ref") != 0 || threads == MAX_THREADS)
                 verify(m, path, isa, threads);
