@@ -1,7 +1,7 @@
 #ifndef VUG_CHECKPOINT_H
 #define VUG_CHECKPOINT_H
 
-/* Offline work on checkpoints: verify, time, evaluate, analyse, convert and quantize them. */
+/* Offline work on checkpoints: verify, evaluate, analyse, convert and quantize them. */
 
 #include "vug/vug.h"
 
@@ -186,24 +186,6 @@ typedef struct {
  */
 VUG_API VUG_MUST_CHECK vug_status vug_convert(const char *model, const char *out,
                                               const vug_convert_options *options, vug_err *err);
-
-/* ---- time of operations --------------------------------------------------------------------- */
-
-/* What an operation of the model's graph has cost, summed over its nodes and steps. */
-typedef struct {
-    const char *name; /* as in vug_model_graph, such as "linear" */
-    uint64_t runs;    /* of nodes */
-    double seconds;
-    double weight_bytes; /* that matrix products read: each matrix once per step */
-    double flop;         /* of these products: two for each weight and row */
-} vug_op_timing;
-
-/* Begins to add up the cost of operations, from 0, or stops. No step of the model may run at the
- * same time. On devices that cannot tell operations apart all costs stay 0. */
-VUG_API void vug_model_time_ops(vug_model *model, bool on);
-VUG_API size_t vug_op_count(void);
-/* `i` < vug_op_count(). */
-VUG_API vug_op_timing vug_model_op_timing(const vug_model *model, size_t i);
 
 /* ---- importance matrix ---------------------------------------------------------------------- */
 

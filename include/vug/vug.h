@@ -256,12 +256,11 @@ VUG_API void vug_model_close(vug_model *model);
 
 /* Memory use in bytes, planned before anything is allocated. */
 typedef struct {
-    uint64_t weights_mapped; /* weights that are used in the mapped files */
-    uint64_t tables_mapped;  /* mapped tables that are read a row per token; not in `total` */
-    uint64_t weights_copied; /* weights that are converted or repacked at load */
-    uint64_t
-            weights_decoded; /* those of them whose format the device does not compute with, decoded
-                                 to BF16; not in `total` */
+    uint64_t weights_mapped;  /* weights that are used in the mapped files */
+    uint64_t tables_mapped;   /* mapped tables that are read a row per token; not in `total` */
+    uint64_t weights_copied;  /* weights that are converted or repacked at load */
+    uint64_t weights_decoded; /* those of them that are decoded to BF16, because the device does not
+                                 compute with their format; not in `total` */
     uint64_t tokenizer;
     uint64_t graph;         /* the compiled program and its tables */
     uint64_t buffers;       /* of a step */
@@ -298,28 +297,6 @@ typedef struct {
 } vug_model_info;
 
 VUG_API vug_model_info vug_model_describe(const vug_model *model);
-
-/* What the head's screen has saved since the model was opened (vug_model_options.head_screen). */
-typedef struct {
-    uint64_t rows;      /* of logits of which only some were wanted */
-    uint64_t screened;  /* of these, the rows of which only some logits were computed */
-    uint64_t logits;    /* computed in `rows`, */
-    uint64_t of;        /* of so many */
-    double saved_bytes; /* of weights that were not read; below 0 if the screen read more */
-} vug_head_stats;
-
-/* From any thread between steps; while a step runs, some of it may be counted. */
-VUG_API vug_head_stats vug_model_head_stats(const vug_model *model);
-
-/* What a device's allocator holds, in bytes, over all models of the process. */
-typedef struct {
-    uint64_t active; /* in use */
-    uint64_t cached; /* freed, but kept for later use */
-    uint64_t peak;   /* the most that was in use */
-} vug_device_memory;
-
-/* All 0 on a device without an allocator of its own, such as the CPU. */
-VUG_API vug_device_memory vug_model_device_memory(const vug_model *model);
 /* NULL if there is no supported tokenizer; `why`, which may be NULL, then gets the reason. */
 VUG_API const vug_tokenizer *vug_model_tokenizer(const vug_model *model, vug_err *why);
 /* The ids that end a generation, from generation_config.json, config.json and the

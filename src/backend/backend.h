@@ -19,6 +19,7 @@
 #include "ir/kv_layout.h"
 #include "ir/plan.h"
 #include "ir/tensor.h"
+#include "vug/stats.h"
 
 typedef struct vug_device vug_device;
 typedef struct vug_device_weights vug_device_weights;

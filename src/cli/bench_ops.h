@@ -5,7 +5,7 @@
 
 #include "cli/ui.h"
 #include "core/json_writer.h"
-#include "vug/checkpoint.h"
+#include "vug/stats.h"
 
 typedef struct {
     vug_op_timing *op; /* [n] those that ran, the longest first; NULL: not measured */

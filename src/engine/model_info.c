@@ -1,6 +1,6 @@
 /* What callers can read of an open model. */
 #include "engine/internal.h"
-#include "vug/checkpoint.h"
+#include "vug/stats.h"
 
 /* Code, libraries, stacks and tables of the process itself: the peak of a run minus
  * everything that is counted, 3 to 5 MB with glibc on x86-64. */

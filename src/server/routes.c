@@ -3,6 +3,7 @@
 
 #include "core/os.h"
 #include "server/internal.h"
+#include "vug/stats.h"
 
 /* What each route does. completions.c continues chats and completions. */
 

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "engine_help.h"
-#include "vug/checkpoint.h"
+#include "vug/stats.h"
 
 static const int32_t ids[] = { 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 };
 

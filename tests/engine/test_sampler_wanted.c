@@ -9,6 +9,7 @@
 #include "engine_help.h"
 #include "sampler_help.h"
 #include "sanitized.h"
+#include "vug/stats.h"
 
 enum { V = 3000, USABLE = 2950, PROMPT = 40, ANSWER = 30 };
 

@@ -214,6 +214,8 @@ static void add_state(dfa_builder *b, uint32_t id, uint32_t start, uint32_t *cop
     for (size_t i = 0; i < n; i++)
         state.final = state.final || nfa[copy[i]].kind == VUG_NFA_FINAL;
     vug_buf_push(&b->state, &state, sizeof(state));
+    if (b->state.bad)
+        return;
     if (n == 1 && nfa[copy[0]].kind == VUG_NFA_BYTES) {
         b->target[0] = nfa[copy[0]].to;
         const uint32_t to = state_of_targets(b, 1);

@@ -1,0 +1,63 @@
+#ifndef VUG_STATS_H
+#define VUG_STATS_H
+
+/*
+ * What steps of a model cost: time and bytes of each operation, what the head's screen saves, and
+ * the memory that the device holds.
+ */
+
+#include "vug/vug.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- time of operations --------------------------------------------------------------------- */
+
+/* What an operation of the model's graph has cost, summed over its nodes and steps. */
+typedef struct {
+    const char *name; /* as in vug_model_graph, such as "linear" */
+    uint64_t runs;    /* of nodes */
+    double seconds;
+    double weight_bytes; /* that matrix products read: each matrix once per step */
+    double flop;         /* of these products: two for each weight and row */
+} vug_op_timing;
+
+/* Begins to add up the cost of operations, from 0, or stops. No step of the model may run at the
+ * same time. On devices that cannot tell operations apart all costs stay 0. */
+VUG_API void vug_model_time_ops(vug_model *model, bool on);
+VUG_API size_t vug_op_count(void);
+/* `i` < vug_op_count(). */
+VUG_API vug_op_timing vug_model_op_timing(const vug_model *model, size_t i);
+
+/* ---- the head's screen ---------------------------------------------------------------------- */
+
+/* What the head's screen has saved since the model was opened (vug_model_options.head_screen). */
+typedef struct {
+    uint64_t rows;      /* of logits of which only some were wanted */
+    uint64_t screened;  /* of these, the rows of which only some logits were computed */
+    uint64_t logits;    /* computed in `rows`, */
+    uint64_t of;        /* of so many */
+    double saved_bytes; /* of weights that were not read; below 0 if the screen read more */
+} vug_head_stats;
+
+/* From any thread between steps; while a step runs, some of it may be counted. */
+VUG_API vug_head_stats vug_model_head_stats(const vug_model *model);
+
+/* ---- memory of the device ------------------------------------------------------------------- */
+
+/* What a device's allocator holds, in bytes, over all models of the process. */
+typedef struct {
+    uint64_t active; /* in use */
+    uint64_t cached; /* freed, but kept for later use */
+    uint64_t peak;   /* the most that was in use */
+} vug_device_memory;
+
+/* All 0 on a device without an allocator of its own, such as the CPU. */
+VUG_API vug_device_memory vug_model_device_memory(const vug_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
