@@ -279,7 +279,8 @@ enum { BREAK = 7 };
 static vug_status run_and_break(const vug_program *program, vug_workspace *workspace,
                                 const vug_step_in *in, const float **output, vug_err *err)
 {
-    VUG_TRY(vug_backend_select("cpu", err)->run(program, workspace, in, output, err));
+    VUG_TRY(vug_backend_select(help_device() ? help_device() : "cpu", err)
+                    ->run(program, workspace, in, output, err));
     return in->token[0] == BREAK ? VUG_FAIL(err, VUG_CANCELLED, "broken off") : VUG_OK;
 }
 
