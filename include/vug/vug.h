@@ -406,8 +406,8 @@ typedef struct {
     int chunk;       /* tokens per step; 0: the model's batch */
     bool all_logits; /* for every token, not only the last */
     bool hidden;     /* report hidden states */
-    int best_logits; /* only so many of the greatest are wanted; others may be -FLT_MAX,
-                                       which saves time; 0: all, as with all_logits or hidden */
+    int best_logits; /* only so many of the greatest are wanted; others may be -FLT_MAX, which saves
+                        time; 0: all, as with all_logits or hidden */
     int priority;    /* among calls of other sessions; lower numbers go first */
     const vug_cancel_token *cancel; /* NULL: the call cannot be cancelled */
     vug_step_fn *on_step;
@@ -420,7 +420,8 @@ typedef struct {
 VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, const int32_t *id,
                                                       size_t n, const vug_forward_options *options,
                                                       vug_err *err);
-/* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. */
+/* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. After
+ * vug_generate, those that sampling did not look at may be -FLT_MAX. */
 VUG_API const float *vug_session_logits(const vug_session *session);
 
 /* From any thread; it may wait for the end of other calls, but not for a step. */
