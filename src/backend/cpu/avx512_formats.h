@@ -131,7 +131,7 @@ INLINE __m512i load_stream(const uint8_t *w, int n)
 {
     if (n >= UNIT)
         return _mm512_loadu_si512(w);
-    return _mm512_maskz_loadu_epi32(n > 0 ? (__mmask16)((1U << UNIT * n) - 1) : 0, w);
+    return _mm512_maskz_loadu_epi32((__mmask16)(n > 0 ? (1U << UNIT * n) - 1 : 0), w);
 }
 
 /* Even integers are lower nibbles. */
