@@ -77,15 +77,6 @@ typedef struct {
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)
 
-/* What products with the head have cost, summed over steps. */
-typedef struct {
-    uint64_t rows;      /* of logits of which only some were wanted */
-    uint64_t screened;  /* of them, those of which only some logits were computed */
-    uint64_t logits;    /* that were computed in these rows, */
-    uint64_t of;        /* of so many */
-    double saved_bytes; /* of weights: what full products would have read beyond what was read */
-} vug_head_cost;
-
 typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
@@ -101,7 +92,7 @@ typedef struct {
                                  backend that cannot tell operations apart adds nothing */
     const vug_logits_wanted *wanted; /* [R] of the graph's output "logits", if that is a product;
                                         NULL: all. A backend may compute more */
-    vug_head_cost *head_cost;        /* to which the step adds; may be NULL */
+    vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
 } vug_step_in;
 
 typedef struct {

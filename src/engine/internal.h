@@ -87,7 +87,7 @@ struct vug_model {
     vug_kv_disk *kv_disk; /* NULL: none */
     vug_prefix_key prefix_key;
     vug_model_info info;
-    vug_head_cost head_cost; /* of all steps */
+    vug_head_stats head_stats; /* of all steps */
     bool times_ops;
     vug_op_cost op_cost[VUG_OP_COUNT]; /* of steps since vug_model_time_ops */
     vug_chat *chat;                    /* NULL: none */

@@ -262,12 +262,7 @@ void vug_model_time_ops(vug_model *model, bool on)
 
 vug_head_stats vug_model_head_stats(const vug_model *model)
 {
-    const vug_head_cost *cost = &model->head_cost;
-    return (vug_head_stats){ .rows = cost->rows,
-                             .screened = cost->screened,
-                             .logits = cost->logits,
-                             .of = cost->of,
-                             .saved_bytes = cost->saved_bytes };
+    return model->head_stats;
 }
 
 size_t vug_op_count(void)

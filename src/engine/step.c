@@ -56,7 +56,7 @@ vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_
                              .cancel = cancel,
                              .cost = r->model->times_ops ? r->model->op_cost : NULL,
                              .wanted = wants_all ? NULL : r->wanted,
-                             .head_cost = &r->model->head_cost };
+                             .head_stats = &r->model->head_stats };
     const vug_compiled *c = &r->compiled;
     return c->backend->run(c->program, r->workspace, &in, r->output, err);
 }

@@ -365,7 +365,7 @@ static bool set_limits(const vug_cpu_env *env, const vug_cpu_head_screen *s,
 static void add_cost(const vug_cpu_head_screen *s, const vug_cpu_head_job *job, bool is_tried,
                      int64_t candidates)
 {
-    vug_head_cost *to = job->cost;
+    vug_head_stats *to = job->cost;
     if (!to)
         return;
     const double copy = is_tried ? (double)s->rows * row_bytes(&s->copy) : 0;

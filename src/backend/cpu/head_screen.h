@@ -51,7 +51,7 @@ typedef struct {
     float *logits;
     const vug_logits_wanted *wanted; /* [rows]; NULL: all */
     bool may_build;                  /* the copy, if it is not complete */
-    vug_head_cost *cost;             /* to which the product adds; may be NULL */
+    vug_head_stats *cost;            /* to which the product adds; may be NULL */
 } vug_cpu_head_job;
 
 void vug_cpu_head_product(const vug_cpu_env *env, vug_cpu_head_screen *screen,

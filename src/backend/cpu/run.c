@@ -106,7 +106,7 @@ static void run_head(const step_run *r)
                                    .wanted = r->in->wanted,
                                    /* Somebody waits for the first token of a prompt. */
                                    .may_build = r->tokens == r->in->n_rows,
-                                   .cost = r->in->head_cost };
+                                   .cost = r->in->head_stats };
     vug_cpu_head_product(&r->ws->env, r->program->screen, &job);
 }
 
@@ -258,7 +258,7 @@ static void add_cost(const step_run *r, const vug_cpu_step *step, double seconds
 /* Runs nodes, and adds what they cost. */
 static vug_status time_nodes_of(const step_run *r, const vug_cpu_step *step, vug_err *err)
 {
-    const vug_head_cost *head = r->in->head_cost;
+    const vug_head_stats *head = r->in->head_stats;
     const double start = vug_now(), saved = head ? head->saved_bytes : 0;
     VUG_TRY(run_nodes_of(r, step, err));
     add_cost(r, step, vug_now() - start);

@@ -117,10 +117,10 @@ static void check_row(const float *got, const float *all, const vug_logits_wante
 }
 
 /* Checks `n` rows of x together; returns what the product cost. */
-static vug_head_cost check_product(head_fixture *f, const float *x, int64_t n,
-                                   const vug_logits_wanted *wanted)
+static vug_head_stats check_product(head_fixture *f, const float *x, int64_t n,
+                                    const vug_logits_wanted *wanted)
 {
-    vug_head_cost cost = { 0 };
+    vug_head_stats cost = { 0 };
     float *all = guarded_floats((size_t)(n * ROWS)), *got = guarded_floats((size_t)(n * ROWS));
     vug_cpu_head_job job = { .x = x, .rows = n, .logits = all };
     vug_cpu_head_product(&f->env, f->screen, &job);
@@ -173,14 +173,14 @@ static void check_format(const vug_cpu_kernels *kernels, int threads, vug_dtype 
     const int64_t columns = columns_of(dtype);
     float *w = random_head(dtype + 5), x[MOST_X * 256];
     head_fixture f = make_head(kernels, threads, dtype, w);
-    vug_head_cost sure = { 0 };
+    vug_head_stats sure = { 0 };
     for (int seed = 1; seed <= 6; seed++) {
         for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
             vug_logits_wanted wanted[MOST_X];
             rng r = { (uint64_t)seed + 100 };
             fill_wanted(wanted, kinds[k].best, kinds[k].margin);
             fill_sure(x, w, columns, MOST_X, (uint64_t)seed);
-            const vug_head_cost cost = check_product(&f, x, seed % MOST_X + 1, wanted);
+            const vug_head_stats cost = check_product(&f, x, seed % MOST_X + 1, wanted);
             sure.rows += k == 0 ? cost.rows : 0;
             sure.screened += k == 0 ? cost.screened : 0;
             sure.logits += k == 0 ? cost.logits : 0;
@@ -339,7 +339,7 @@ static void test_products_make_the_copy(void **state)
     head_fixture f = make_head(vug_cpu_kernels_select(NULL), 2, VUG_DTYPE_Q8_0, w);
     float *logits = guarded_floats(ROWS);
     vug_logits_wanted wanted[MOST_X];
-    vug_head_cost cost = { 0 };
+    vug_head_stats cost = { 0 };
     fill_sure(x, w, COLUMNS, 1, 3);
     fill_wanted(wanted, 1, 0);
     vug_cpu_head_job job = { .x = x, .rows = 1, .logits = logits, .wanted = wanted, .cost = &cost };
@@ -369,7 +369,7 @@ static void test_too_many_wanted_logits_are_all_computed(void **state)
     assert_int_equal(check_product(&f, x, 1, wanted).rows, 0);
     fill_wanted(wanted, 1, 0);
     wanted[1].best = 0;
-    vug_head_cost cost = { 0 };
+    vug_head_stats cost = { 0 };
     float *all = guarded_floats((size_t)2 * ROWS), *got = guarded_floats((size_t)2 * ROWS);
     vug_cpu_head_job job = { .x = x, .rows = 2, .logits = all };
     vug_cpu_head_product(&f.env, f.screen, &job);
