@@ -89,7 +89,7 @@ PROGRAM_SRC := $(wildcard src/cli/*.c src/cli/*/*.c src/server/*.c src/server/*/
 APP_SRC     := $(if $(LIBRARY_ONLY),,$(PROGRAM_SRC))
 CUDA_C      := $(filter-out %/without_cuda.c,$(wildcard src/backend/cuda/*.c))
 LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(if $(CUDA),src/backend/cuda/without_cuda.c,$(CUDA_C)) \
-               $(if $(MLX),src/backend/mlx/without_mlx.c), $(wildcard src/*/*.c src/*/*/*.c))
+               $(if $(MLX),src/backend/mlx/without_mlx.c), $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
 CU_SRC      := $(if $(CUDA),$(wildcard src/backend/cuda/*.cu))
 MLX_SRC     := $(if $(MLX),$(wildcard src/backend/mlx/*.cpp))
 DEVICE_SRC  := $(CU_SRC) $(MLX_SRC)
@@ -135,14 +135,14 @@ $(BUILD)/obj/%.cpp.o: %.cpp Makefile
 flags_of = $(BUILD)/obj/$(1).o $(BUILD)/tidy/$(1).ok
 AVX2   = -mavx2 -mfma -mf16c
 AVX512 = $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
-$(call flags_of,src/backend/cpu/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) $(if $(SAN),,-O3))
-$(call flags_of,src/backend/cpu/avx_v%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) -mavxvnni $(if $(SAN),,-O3))
-$(call flags_of,src/backend/cpu/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) $(if $(SAN),,-O3))
-$(call flags_of,src/backend/cpu/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) -mavx512bf16 $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/x86/avx%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/x86/avx_v%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX2) -mavxvnni $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/x86/avx5%): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) $(if $(SAN),,-O3))
+$(call flags_of,src/backend/cpu/x86/avx512_bf16): EXTRA = $(if $(filter x86_64,$(ARCH)),$(AVX512) -mavx512bf16 $(if $(SAN),,-O3))
 NEON_ARCH = $(filter aarch64 arm64,$(ARCH))
-$(call flags_of,src/backend/cpu/neo%): EXTRA = $(if $(SAN),,-O3)
-$(call flags_of,src/backend/cpu/neon_dotprod): EXTRA = $(if $(NEON_ARCH),-march=armv8.2-a+dotprod) $(if $(SAN),,-O3)
-$(call flags_of,src/backend/cpu/neon_bf16): EXTRA = $(if $(NEON_ARCH),-march=armv8.2-a+bf16) $(if $(SAN),,-O3)
+$(call flags_of,src/backend/cpu/arm/neo%): EXTRA = $(if $(SAN),,-O3)
+$(call flags_of,src/backend/cpu/arm/neon_dotprod): EXTRA = $(if $(NEON_ARCH),-march=armv8.2-a+dotprod) $(if $(SAN),,-O3)
+$(call flags_of,src/backend/cpu/arm/neon_bf16): EXTRA = $(if $(NEON_ARCH),-march=armv8.2-a+bf16) $(if $(SAN),,-O3)
 $(call flags_of,src/backend/cpu/ref%): EXTRA = $(if $(SAN),,-O3)
 $(call flags_of,src/text/%): EXTRA = $(TEXT_CFLAGS)
 $(call flags_of,src/backend/cuda/%): EXTRA = $(if $(CUDA),-isystem $(CUDA_TOP)/include)
@@ -275,7 +275,7 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libapp.a 
 # All of it runs, also after a failure: one look shows everything there is to mend.
 FORMATTED = $(C_FILES) tests/fuzz/entry.c $(wildcard src/backend/cuda/*.c src/backend/cuda/*.cu) \
             $(wildcard src/backend/mlx/*.c src/backend/mlx/*.cpp) \
-            $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ tests/support/ tests/fuzz/ bench/))
+            $(wildcard $(addsuffix *.h,include/vug/ src/*/ src/*/*/ src/*/*/*/ tests/support/ tests/fuzz/ bench/))
 lint: ## the rules of tools/lint, formatting, the other compiler, clang-tidy on what changed
 	@tools/deps lint
 	@$(MAKE) -k lint-rules lint-format lint-headers lint-shell lint-clang lint-tidy

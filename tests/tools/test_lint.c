@@ -116,7 +116,7 @@ static void clean_tree_passes(void **state)
         "#include \"core/status.h\"\n/* malloc(1) in a comment, TO DO: no */\n"
         "const char *s = \"getenv(x)\";\nint f(struct v *v)\n{\n"
         "    return v->free(v) + vug_free(v);\n}\n");
-    put(t, "src/backend/cpu/avx2.c", "#include <immintrin.h>\n");
+    put(t, "src/backend/cpu/x86/avx2.c", "#include <immintrin.h>\n");
     put(t, "src/backend/cpu/dispatch.c",
         "int f(void)\n{\n"
         "    return __builtin_cpu_supports(\"avx2\");\n}\n");

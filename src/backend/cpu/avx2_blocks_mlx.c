@@ -1,9 +1,0 @@
-/* Kernels for MLX's formats. */
-#if defined(__AVX2__)
-#include "backend/cpu/avx2_blocks_gemm.h"
-
-#include "backend/cpu/avx2_formats_mlx.h"
-
-#else
-typedef int vug_avx2_blocks_mlx_is_empty; /* ISO C forbids an empty file */
-#endif

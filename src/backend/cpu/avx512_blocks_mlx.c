@@ -1,9 +1,0 @@
-/* Kernels for MLX's formats. */
-#if defined(__AVX512VNNI__)
-#include "backend/cpu/avx512_blocks_gemm.h"
-
-#include "backend/cpu/avx2_formats_mlx.h"
-
-#else
-typedef int vug_avx512_blocks_mlx_is_empty; /* ISO C forbids an empty file */
-#endif

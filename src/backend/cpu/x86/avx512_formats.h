@@ -1,0 +1,265 @@
+#ifndef VUG_BACKEND_CPU_X86_AVX512_FORMATS_H
+#define VUG_BACKEND_CPU_X86_AVX512_FORMATS_H
+
+/* How the AVX-512 kernels for one row read the integers of each format; see avx512_blocks_gemv.h.
+ * Everything else about a format is in avx2_formats*.h. */
+
+#include "backend/cpu/x86/avx512_blocks_gemv.h"
+
+/* ---- blocks of 32 weights -------------------------------------------------------- */
+
+/* The nibbles of 16 bytes of each block: the lower ones, then the upper ones. */
+INLINE unit_integers unit_of_nibbles(const avx2_format *f, __m512i packed)
+{
+    return (unit_integers){ integers_of_nibbles(f, lower_nibbles_wide(packed)),
+                            integers_of_nibbles(f, upper_nibbles_wide(packed)) };
+}
+
+/* Numbers in F16, then nibbles. */
+INLINE unit_integers integers_of_four_bits(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const unit_words u = words_of_unit(f, w, unit, n);
+    return unit_of_nibbles(f, take_bytes(&u, f, f->offset ? 2 : 1, BY_BLOCK));
+}
+
+/* Adds 16 to the integers whose bits are set; `bits` has the 32 bits of a block in each dword of
+ * its quarter. */
+INLINE unit_integers add_fifth_bits(unit_integers u, __m512i bits)
+{
+    const __m512i bit = _mm512_set1_epi64((long long)0x8040201008040201);
+    const __m512i of_first =
+            _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1));
+    const __m512i of_second = _mm512_add_epi8(of_first, _mm512_set1_epi8(2));
+    const __mmask64 first = _mm512_test_epi8_mask(_mm512_shuffle_epi8(bits, of_first), bit);
+    const __mmask64 second = _mm512_test_epi8_mask(_mm512_shuffle_epi8(bits, of_second), bit);
+    const __m512i fifth = _mm512_set1_epi8(16);
+    return (unit_integers){ _mm512_mask_add_epi8(u.first, first, u.first, fifth),
+                            _mm512_mask_add_epi8(u.second, second, u.second, fifth) };
+}
+
+/* Numbers in F16, 32 fifth bits, then nibbles. */
+INLINE unit_integers integers_of_five_bits(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int header = f->offset ? 2 : 1;
+    const unit_words u = words_of_unit(f, w, unit, n);
+    const block_dwords bits = { words_of_block(f), header, 0, BY_BLOCK };
+    return add_fifth_bits(unit_of_nibbles(f, take_bytes(&u, f, header + 2, BY_BLOCK)),
+                          take_dwords(&u, &bits));
+}
+
+/* Four times 16 bytes, `stride` apart; those beyond `n` are 0. */
+INLINE __m512i load_quarters(const uint8_t *w, int64_t stride, int n)
+{
+    __m512i q = _mm512_setzero_si512();
+    if (n > 0)
+        q = _mm512_zextsi128_si512(load_16(w));
+    if (n > 1)
+        q = _mm512_inserti32x4(q, load_16(w + stride), 1);
+    if (n > 2)
+        q = _mm512_inserti32x4(q, load_16(w + 2 * stride), 2);
+    if (n > 3)
+        q = _mm512_inserti32x4(q, load_16(w + 3 * stride), 3);
+    return q;
+}
+
+/* A number in F16, then signed bytes. Loads of 64 bytes that overlap, and permutations of them, were
+ * slower by a quarter where weights come from memory. */
+INLINE unit_integers integers_of_q8_0(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int bytes = f->bytes / GROUP;
+    const __m512i sign = _mm512_set1_epi8(-128);
+    __m512i two[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const int block = unit * UNIT + 2 * i;
+        const uint8_t *a = w + (ptrdiff_t)block * bytes + 2;
+        two[i] = _mm512_setzero_si512();
+        if (block < n)
+            two[i] = _mm512_zextsi256_si512(load_32(a));
+        if (block + 1 < n)
+            two[i] = _mm512_inserti64x4(two[i], load_32(a + bytes), 1);
+    }
+    return split_quarters(_mm512_xor_si512(two[0], sign), _mm512_xor_si512(two[1], sign));
+}
+
+/* An exponent, then nibbles. */
+INLINE unit_integers integers_of_mxfp4(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    return unit_of_nibbles(f,
+                           load_quarters(w + (ptrdiff_t)unit * UNIT * 17 + 1, 17, n - unit * UNIT));
+}
+
+/* Any format with blocks of 32: its function for two rows unpacks two blocks of one row. */
+INLINE unit_integers integers_of_pairs(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int bytes = f->bytes / GROUP;
+    block_halves two[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const int block = unit * UNIT + 2 * i;
+        const uint8_t *a = block < n ? w + (ptrdiff_t)block * bytes : w;
+        two[i] = f->unpack((row_pair){ a, block + 1 < n ? a + bytes : w }, 0);
+    }
+    return (unit_integers){ join_integers(two[0].first, two[1].first),
+                            join_integers(two[0].second, two[1].second) };
+}
+
+static const wide_format wide_q4_0 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_q4_1 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_iq4_nl = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
+static const wide_format wide_q5_0 = { .integers = integers_of_five_bits, .order = NEIGHBOURS };
+static const wide_format wide_q5_1 = { .integers = integers_of_five_bits, .order = NEIGHBOURS };
+static const wide_format wide_q8_0 = { .integers = integers_of_q8_0, .order = NEIGHBOURS };
+static const wide_format wide_mxfp4 = { .integers = integers_of_mxfp4, .order = NEIGHBOURS };
+static const wide_format wide_mlx2 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx3 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx5 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_mlx6 = { .integers = integers_of_pairs,
+                                       .order = NEIGHBOURS,
+                                       .unpack_in_pairs = true };
+
+/* ---- streams of nibbles and bytes ------------------------------------------------ */
+
+/* `n` times 16 bytes of a unit; others are 0. */
+INLINE __m512i load_stream(const uint8_t *w, int n)
+{
+    if (n >= UNIT)
+        return _mm512_loadu_si512(w);
+    return _mm512_maskz_loadu_epi32((__mmask16)(n > 0 ? (1U << UNIT * n) - 1 : 0), w);
+}
+
+/* Even integers are lower nibbles. */
+INLINE unit_integers integers_of_mlx4(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const __m512i packed = load_stream(w + (ptrdiff_t)unit * 64, n - unit * UNIT);
+    return unit_of_nibbles(f, packed);
+}
+
+INLINE unit_integers integers_of_mlx_fp4(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const unit_integers nibbles = integers_of_mlx4(f, w, unit, n);
+    return (unit_integers){ look_up_wide(f, e2m1_values, nibbles.first),
+                            look_up_wide(f, e2m1_values, nibbles.second) };
+}
+
+INLINE unit_integers integers_of_mlx8(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const uint8_t *at = w + (ptrdiff_t)unit * UNIT * BLOCK;
+    const int quarters = 2 * (n - unit * UNIT);
+    (void)f;
+    return split_quarters(load_stream(at, quarters), load_stream(at + 64, quarters - UNIT));
+}
+
+static const wide_format wide_mlx4 = { .integers = integers_of_mlx4, .order = BY_PARITY };
+static const wide_format wide_mlx_fp4 = { .integers = integers_of_mlx_fp4, .order = BY_PARITY };
+static const wide_format wide_mlx8 = { .integers = integers_of_mlx8, .order = NEIGHBOURS };
+
+/* ---- super-blocks of 256 weights ------------------------------------------------- */
+
+/* In each byte of quarter i, moves bit from0 + i * step to bit `to`; other bits are 0. */
+INLINE __m512i move_bits(__m512i bytes, const int *from, int to, int mask)
+{
+    const __m512i by = _mm512_setr_epi32(
+            (to - from[0]) & 31, (to - from[0]) & 31, (to - from[0]) & 31, (to - from[0]) & 31,
+            (to - from[1]) & 31, (to - from[1]) & 31, (to - from[1]) & 31, (to - from[1]) & 31,
+            (to - from[2]) & 31, (to - from[2]) & 31, (to - from[2]) & 31, (to - from[2]) & 31,
+            (to - from[3]) & 31, (to - from[3]) & 31, (to - from[3]) & 31, (to - from[3]) & 31);
+    return _mm512_and_si512(_mm512_rolv_epi32(bytes, by), _mm512_set1_epi8((char)mask));
+}
+
+INLINE unit_integers or_units(unit_integers a, unit_integers b)
+{
+    return (unit_integers){ _mm512_or_si512(a.first, b.first),
+                            _mm512_or_si512(a.second, b.second) };
+}
+
+/* 128 bytes; the lower nibbles of 32 of them are a block, the upper ones another. */
+INLINE unit_integers nibbles_of_unit(const uint8_t *w, int unit)
+{
+    const unit_integers u = split_quarters(_mm512_loadu_si512(w), _mm512_loadu_si512(w + 64));
+    if (unit)
+        return (unit_integers){ upper_nibbles_wide(u.first), upper_nibbles_wide(u.second) };
+    return (unit_integers){ lower_nibbles_wide(u.first), lower_nibbles_wide(u.second) };
+}
+
+/* Bit j of 32 bytes belongs to block j: the bits of the blocks of a unit, moved to bit `to`. */
+INLINE unit_integers eight_to_a_byte_wide(const uint8_t *w, const int *block, int to)
+{
+    return (unit_integers){
+        move_bits(_mm512_broadcast_i32x4(load_16(w)), block, to, 1 << to),
+        move_bits(_mm512_broadcast_i32x4(load_16(w + 16)), block, to, 1 << to),
+    };
+}
+
+/* Bits 2 j and 2 j + 1 of 32 bytes belong to block j, those of the next 32 to block 4 + j. */
+INLINE unit_integers four_to_a_byte_wide(const uint8_t *w, int unit, int to)
+{
+    const int from[UNIT] = { 4 * unit, 4 * unit + 2, 4 * unit, 4 * unit + 2 };
+    const __m512i bytes = _mm512_loadu_si512(w);
+    return (unit_integers){
+        move_bits(_mm512_shuffle_i32x4(bytes, bytes, 0xa0), from, to, 3 << to),
+        move_bits(_mm512_shuffle_i32x4(bytes, bytes, 0xf5), from, to, 3 << to),
+    };
+}
+
+INLINE unit_integers integers_of_q2_k(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    (void)f;
+    (void)n;
+    return four_to_a_byte_wide(w + 16, unit, 0);
+}
+
+INLINE unit_integers integers_of_q3_k(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int block[UNIT] = { 2 * unit, 2 * unit + 1, 4 + 2 * unit, 5 + 2 * unit };
+    (void)f;
+    (void)n;
+    return or_units(four_to_a_byte_wide(w + 32, unit, 0), eight_to_a_byte_wide(w, block, 2));
+}
+
+INLINE unit_integers integers_of_q4_k(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    (void)f;
+    (void)n;
+    return nibbles_of_unit(w + 16, unit);
+}
+
+INLINE unit_integers integers_of_q5_k(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int block[UNIT] = { unit, 2 + unit, 4 + unit, 6 + unit };
+    (void)f;
+    (void)n;
+    return or_units(nibbles_of_unit(w + 48, unit), eight_to_a_byte_wide(w + 16, block, 4));
+}
+
+INLINE unit_integers integers_of_q6_k(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    (void)f;
+    (void)n;
+    return or_units(nibbles_of_unit(w, unit), four_to_a_byte_wide(w + 128, unit, 4));
+}
+
+INLINE unit_integers integers_of_iq4_xs(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    (void)n;
+    return unit_of_nibbles(f, _mm512_loadu_si512(w + 8 + (ptrdiff_t)64 * unit));
+}
+
+static const wide_format wide_q2_k = { .integers = integers_of_q2_k,
+                                       .order = IN_PAIRS,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_q3_k = { .integers = integers_of_q3_k, .order = IN_PAIRS };
+static const wide_format wide_q4_k = { .integers = integers_of_q4_k,
+                                       .order = ALTERNATING,
+                                       .unpack_in_pairs = true };
+static const wide_format wide_q5_k = { .integers = integers_of_q5_k, .order = ALTERNATING };
+static const wide_format wide_q6_k = { .integers = integers_of_q6_k, .order = IN_PAIRS };
+static const wide_format wide_iq4_xs = { .integers = integers_of_iq4_xs, .order = NEIGHBOURS };
+
+#endif

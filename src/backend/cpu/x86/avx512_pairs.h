@@ -1,0 +1,167 @@
+#ifndef VUG_BACKEND_CPU_X86_AVX512_PAIRS_H
+#define VUG_BACKEND_CPU_X86_AVX512_PAIRS_H
+
+/*
+ * Sums of products of BF16 pairs for AVX-512. A file that includes this header defines
+ *
+ *     add_pairs(exists, x, w, sum)    the sums of 16 lanes, changed where `exists` has a bit
+ *
+ * A vector of weights has 16 columns of a panel, or 8 pairs of two rows.
+ */
+
+#include "backend/cpu/x86/avx2.h"
+#include "backend/cpu/x86/avx2_pairs.h"
+
+enum { TILE_ROWS = 12, STREAM_ROWS = MAX_STREAM_ROWS, ROW_PAIRS = STREAMS / 2 };
+
+INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum);
+
+INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
+{
+    const float *a = t->a, *b = t->b;
+    const int64_t lda = t->lda;
+    __m512 s[TILE_ROWS];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+        s[r] = _mm512_setzero_ps();
+    for (int64_t i = t->k; i > 0; i--, a++, b += t->ldb) {
+        const __m512i w = _mm512_loadu_si512(b);
+#pragma GCC unroll 12
+        for (int64_t r = 0; r < rows; r++) {
+            const __m512i x = _mm512_castps_si512(_mm512_set1_ps(a[r * lda]));
+            s[r] = add_pairs(0xffff, x, w, s[r]);
+        }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+        _mm512_storeu_ps(sums + (ptrdiff_t)r * PANEL, s[r]);
+}
+
+NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
+{
+    switch (rows) {
+    case 1:
+        sum_tile(1, t, sums);
+        break;
+    case 2:
+        sum_tile(2, t, sums);
+        break;
+    case 3:
+        sum_tile(3, t, sums);
+        break;
+    case 4:
+        sum_tile(4, t, sums);
+        break;
+    case 5:
+        sum_tile(5, t, sums);
+        break;
+    case 6:
+        sum_tile(6, t, sums);
+        break;
+    case 7:
+        sum_tile(7, t, sums);
+        break;
+    case 8:
+        sum_tile(8, t, sums);
+        break;
+    case 9:
+        sum_tile(9, t, sums);
+        break;
+    case 10:
+        sum_tile(10, t, sums);
+        break;
+    case 11:
+        sum_tile(11, t, sums);
+        break;
+    default:
+        sum_tile(TILE_ROWS, t, sums);
+        break;
+    }
+}
+
+typedef struct {
+    __m512 at[STREAM_ROWS][ROW_PAIRS];
+} row_pair_lanes;
+
+/* 8 pairs at `from`, those with a bit in `exists`. */
+INLINE __m256i load_eight(__mmask8 exists, const void *from)
+{
+    return _mm256_maskz_loadu_epi32(exists, from);
+}
+
+/* Adds pairs i .. i + 7, those with a bit in `exists`. */
+INLINE void add_eight(const stream_block *b, const int rows, int64_t i, __mmask8 exists,
+                      row_pair_lanes *s)
+{
+    const __mmask16 both = (__mmask16)(exists * 0x101);
+    __m512i w[ROW_PAIRS];
+#pragma GCC unroll 2
+    for (int p = 0; p < ROW_PAIRS; p++) {
+        const uint8_t *at = b->g->w + i * PAIR_BYTES + b->g->stride * 2 * p;
+        w[p] = _mm512_inserti64x4(_mm512_castsi256_si512(load_eight(exists, at)),
+                                  load_eight(exists, at + b->g->stride), 1);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        const __m512i x = _mm512_broadcast_i64x4(load_eight(exists, b->x[r] + i));
+#pragma GCC unroll 2
+        for (int p = 0; p < ROW_PAIRS; p++)
+            s->at[r][p] = add_pairs(both, x, w[p], s->at[r][p]);
+    }
+}
+
+INLINE void sum_block(const int rows, const stream_block *b, float *sums)
+{
+    row_pair_lanes s;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
+    int64_t i = b->first;
+    for (; i + LINE_PAIRS <= b->end; i += LINE_PAIRS) {
+        prefetch_streams(VUG_DTYPE_F32, b, i);
+        add_eight(b, rows, i, 0xff, &s);
+        add_eight(b, rows, i + LANES, 0xff, &s);
+    }
+    for (; i < b->end; i += LANES) {
+        const int64_t left = b->end - i;
+        add_eight(b, rows, i, (__mmask8)(left < LANES ? (1U << left) - 1 : 0xff), &s);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (ptrdiff_t p = 0; p < ROW_PAIRS; p++)
+            _mm512_storeu_ps(sums + ((ptrdiff_t)r * STREAMS + 2 * p) * LANES, s.at[r][p]);
+    }
+}
+
+NOINLINE void block_sums(int rows, const stream_block *b, float *sums)
+{
+    switch (rows) {
+    case 1:
+        sum_block(1, b, sums);
+        break;
+    case 2:
+        sum_block(2, b, sums);
+        break;
+    case 3:
+        sum_block(3, b, sums);
+        break;
+    case 4:
+        sum_block(4, b, sums);
+        break;
+    case 5:
+        sum_block(5, b, sums);
+        break;
+    case 6:
+        sum_block(6, b, sums);
+        break;
+    case 7:
+        sum_block(7, b, sums);
+        break;
+    default:
+        sum_block(STREAM_ROWS, b, sums);
+        break;
+    }
+}
+
+#endif
