@@ -196,7 +196,7 @@ static int64_t longest_context(const vug_model *m, uint64_t budget)
 }
 
 /* A context that the memory for keys and values does not hold is shortened, unless the caller chose
- * it. */
+ * it. A draft model's has been chosen already. */
 static vug_status fit_context(vug_model *m, const vug_model_options *o, vug_err *err)
 {
     const uint64_t needed = m->info.memory.session_cache;
@@ -215,7 +215,8 @@ static vug_status fit_context(vug_model *m, const vug_model_options *o, vug_err 
     return compile_main(m, err);
 }
 
-/* Opens everything but the checkpoint, which is open already. `folder` may contain a profile. */
+/* Opens the device and compiles the program for the checkpoint, which is open already. `folder` may
+ * contain a profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
@@ -230,7 +231,12 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
     VUG_TRY(m->backend->open(&device, &m->device, err));
     VUG_TRY(vug_model_create_weights(m, err));
     VUG_TRY(compile_main(m, err));
-    VUG_TRY(fit_context(m, o, err));
+    return fit_context(m, o, err);
+}
+
+/* Takes the memory that the program needs. */
+static vug_status open_memory(vug_model *m, const vug_model_options *o, vug_err *err)
+{
     VUG_TRY(check_memory(m, o, err));
     VUG_TRY(create_cache(m, o, err));
     return o->lazy ? VUG_OK : read_ahead(m, o, err);
@@ -273,34 +279,17 @@ void vug_model_close(vug_model *m)
     close_one(draft);
 }
 
-/* Opens the model at `path`. It owns `draft`, which may be NULL, unless this fails. */
-static vug_status open_one(const char *path, const vug_model_options *o, vug_model *draft,
-                           bool is_draft, vug_model **out, vug_err *err)
+static vug_status open_checkpoint(vug_model *m, const vug_model_options *o, vug_err *err)
 {
-    vug_model *m;
-    VUG_TRY(create_model(path, &m, err));
-    m->draft = draft;
-    m->is_draft = is_draft;
-    vug_status st = vug_checkpoint_open(path, &m->checkpoint, err);
-    if (st == VUG_OK)
-        st = open_program(m, path, o, err);
-    if (st == VUG_OK)
-        st = vug_model_load_chat(m, path, err);
-    if (st == VUG_OK && draft)
-        st = vug_draft_model_check(m, draft, err);
-    if (st != VUG_OK) {
-        close_one(m);
-        return st;
-    }
-    *out = m;
-    return VUG_OK;
+    VUG_TRY(vug_checkpoint_open(m->path, &m->checkpoint, err));
+    return open_program(m, m->path, o, err);
 }
 
 /* What a draft model has in common with the model that it writes for. */
-static vug_model_options draft_options(const vug_model_options *o)
+static vug_model_options draft_options(const vug_model *m, const vug_model_options *o)
 {
     return (vug_model_options){ .device = o->device,
-                                .context = o->context,
+                                .context = (int)m->limits.context,
                                 .batch = o->batch,
                                 .threads = o->threads,
                                 .slots = o->slots,
@@ -314,18 +303,38 @@ static vug_model_options draft_options(const vug_model_options *o)
                                 .user = o->user };
 }
 
+/* After the model's own program, which says how long the context is. */
+static vug_status open_draft(vug_model *m, const vug_model_options *o, vug_err *err)
+{
+    const vug_model_options of_draft = draft_options(m, o);
+    VUG_TRY(create_model(o->draft, &m->draft, err));
+    m->draft->is_draft = true;
+    VUG_TRY(open_checkpoint(m->draft, &of_draft, err));
+    VUG_TRY(vug_draft_model_check(m, m->draft, err));
+    VUG_TRY(open_memory(m->draft, &of_draft, err));
+    vug_model_fill_info(m);
+    return VUG_OK;
+}
+
 vug_status vug_model_open(const char *path, const vug_model_options *options, vug_model **out,
                           vug_err *err)
 {
     const vug_model_options none = { 0 }, *o = options ? options : &none;
-    const vug_model_options of_draft = draft_options(o);
-    vug_model *draft = NULL;
-    if (o->draft)
-        VUG_TRY(open_one(o->draft, &of_draft, NULL, true, &draft, err));
-    const vug_status st = open_one(path, o, draft, false, out, err);
-    if (st != VUG_OK)
-        close_one(draft);
-    return st;
+    vug_model *m;
+    VUG_TRY(create_model(path, &m, err));
+    vug_status st = open_checkpoint(m, o, err);
+    if (st == VUG_OK && o->draft)
+        st = open_draft(m, o, err);
+    if (st == VUG_OK)
+        st = open_memory(m, o, err);
+    if (st == VUG_OK)
+        st = vug_model_load_chat(m, path, err);
+    if (st != VUG_OK) {
+        vug_model_close(m);
+        return st;
+    }
+    *out = m;
+    return VUG_OK;
 }
 
 vug_status vug_model_from_weights(const vug_config *config, vug_weights *weights, const char *name,
@@ -343,6 +352,8 @@ vug_status vug_model_from_weights(const vug_config *config, vug_weights *weights
     st = vug_checkpoint_from_weights(config, weights, name, &m->checkpoint, err);
     if (st == VUG_OK)
         st = open_program(m, NULL, options ? options : &none, err);
+    if (st == VUG_OK)
+        st = open_memory(m, options ? options : &none, err);
     if (st != VUG_OK) {
         vug_model_close(m);
         return st;

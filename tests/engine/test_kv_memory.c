@@ -46,12 +46,31 @@ static void test_key_value_memory_limits_the_context(void **state)
     assert_non_null(strstr(err.msg, "but 1 are allowed, which hold 0 tokens"));
 }
 
+/* A context that was shortened is the draft model's, too. */
+static void test_a_draft_model_has_the_same_context(void **state)
+{
+    const char *path = *state;
+    vug_model_options o = { .context = 448, .batch = 64, .threads = 1, .draft = path };
+    vug_model *m = help_model(path, o);
+    const vug_model_info given = vug_model_describe(m);
+    vug_model_close(m);
+    assert_true(given.memory.draft > given.memory.session_cache);
+    o.context = 0;
+    o.kv_memory = given.memory.session_cache;
+    m = help_model(path, o);
+    assert_int_equal(vug_model_describe(m).context, 448);
+    assert_int_equal(vug_model_describe(m).memory.draft, given.memory.draft);
+    vug_model_close(m);
+}
+
 int main(void)
 {
     static char windows[] = GOLDEN("gemma3-text"), full[] = GOLDEN("qwen3");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_key_value_memory_limits_the_context, windows),
         cmocka_unit_test_prestate(test_key_value_memory_limits_the_context, full),
+        cmocka_unit_test_prestate(test_a_draft_model_has_the_same_context, windows),
+        cmocka_unit_test_prestate(test_a_draft_model_has_the_same_context, full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
