@@ -40,9 +40,9 @@ VUG_MUST_CHECK vug_status vug_check_mask_row(const float *add, int64_t keys, int
  * made for a fixed number of them accepts only that number; `fixed` is negative otherwise. */
 VUG_MUST_CHECK vug_status vug_check_mask_columns(const vug_step_in *in, int64_t fixed,
                                                  int64_t *columns, vug_err *err);
-/* Checks a whole mask [T,columns]. */
-VUG_MUST_CHECK vug_status vug_check_mask(const vug_step_in *in, const float *add, int64_t fixed,
-                                         vug_err *err);
+/* Checks every row of every mask of a step. */
+VUG_MUST_CHECK vug_status vug_check_masks(const vug_graph *graph, const vug_step_in *in,
+                                          vug_err *err);
 /* The positions [T] of a step that does not give them. */
 void vug_step_positions(const vug_step_in *in, int32_t *position);
 /* The output rows of a checked step as spans of queries [R]; returns how many. Consecutive rows

@@ -117,7 +117,7 @@ vug_status vug_check_mask_columns(const vug_step_in *in, int64_t fixed, int64_t 
     return VUG_OK;
 }
 
-vug_status vug_check_mask(const vug_step_in *in, const float *add, int64_t fixed, vug_err *err)
+static vug_status check_mask(const vug_step_in *in, const float *add, int64_t fixed, vug_err *err)
 {
     int64_t columns, first, end, row = 0;
     VUG_TRY(vug_check_mask_columns(in, fixed, &columns, err));
@@ -126,6 +126,18 @@ vug_status vug_check_mask(const vug_step_in *in, const float *add, int64_t fixed
         for (int64_t t = 0; t < span->n; t++, row++)
             VUG_TRY(vug_check_mask_row(add + row * columns, span->past + span->n, row, &first, &end,
                                        err));
+    }
+    return VUG_OK;
+}
+
+vug_status vug_check_masks(const vug_graph *graph, const vug_step_in *in, vug_err *err)
+{
+    for (uint32_t i = 1; i < graph->n; i++) {
+        const vug_node *node = &graph->node[i];
+        if (!vug_node_has_mask(node))
+            continue;
+        const vug_node *mask = vug_graph_at(graph, node->in[vug_node_inputs(node) - 1]);
+        VUG_TRY(check_mask(in, in->data[mask->at.input.index], mask->shape.dim[1], err));
     }
     return VUG_OK;
 }

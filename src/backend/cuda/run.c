@@ -76,19 +76,6 @@ static vug_status check_kv(const vug_cuda_program *p, const vug_step_in *in, vug
     return VUG_OK;
 }
 
-static vug_status check_masks(const vug_cuda_program *p, const vug_step_in *in, vug_err *err)
-{
-    const vug_graph *g = p->graph;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (!vug_node_has_mask(node))
-            continue;
-        const vug_node *mask = vug_graph_at(g, node->in[vug_node_inputs(node) - 1]);
-        VUG_TRY(vug_check_mask(in, in->data[mask->at.input.index], mask->shape.dim[1], err));
-    }
-    return VUG_OK;
-}
-
 /* ---- the step --------------------------------------------------------------------------------- */
 
 /* A step that can be cancelled waits for the device now and then: launches run far ahead. */
@@ -138,7 +125,7 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     vug_cuda_step s = { .program = p, .ws = ws, .in = in, .stream = p->device->stream };
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, in, err));
-    VUG_TRY(check_masks(p, in, err));
+    VUG_TRY(vug_check_masks(p->graph, in, err));
     vug_status st = vug_cuda_upload(ws, in, s.tokens, &s.inputs, err);
     if (st == VUG_OK)
         st = launch_step(&s, err);

@@ -46,19 +46,6 @@ static vug_status check_kv(const vug_mlx_program *p, const vug_mlx_kv *kv, vug_e
     return VUG_OK;
 }
 
-static vug_status check_masks(const vug_mlx_program *p, const vug_step_in *in, vug_err *err)
-{
-    const vug_graph *g = p->graph;
-    for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (!vug_node_has_mask(node))
-            continue;
-        const vug_node *mask = vug_graph_at(g, node->in[vug_node_inputs(node) - 1]);
-        VUG_TRY(vug_check_mask(in, in->data[mask->at.input.index], mask->shape.dim[1], err));
-    }
-    return VUG_OK;
-}
-
 /* ---- inputs ------------------------------------------------------------------------------------ */
 
 template <typename T>
@@ -186,7 +173,7 @@ vug_status vug_mlx_run(const vug_program *program, vug_workspace *workspace, con
     vug_mlx_step s = { .program = p, .in = in, .kv = kv, .tokens = 0, .value = {}, .position = {} };
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, kv, err));
-    VUG_TRY(check_masks(p, in, err));
+    VUG_TRY(vug_check_masks(p->graph, in, err));
     bool finished = false;
     const vug_status st = vug_mlx_guard("a step", err, [&] {
         const vug_mlx_lock lock(p->device);
