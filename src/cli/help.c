@@ -13,7 +13,7 @@ static const char exit_codes[] =
         "  1    vug verify: the model is out of tolerance; vug batch: a request failed\n"
         "  2    usage error or bad input, such as an option, a file or a prompt\n"
         "  3    out of memory, full disk or another system error\n"
-        "  130  interrupted by Ctrl-C\n";
+        "  130  interrupted by Ctrl-C or SIGTERM\n";
 
 void vug_help_all(vug_buf *to)
 {

@@ -46,11 +46,22 @@ void vug_interrupt_restore(void)
     handle(SIG_DFL);
 }
 
-static void mask(int how)
+/* ---- polling ---------------------------------------------------------------- */
+
+/* Service managers and job schedulers send SIGTERM; what a command has begun to write should not be
+ * left behind then, either. */
+static sigset_t ends(void)
 {
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    return set;
+}
+
+static void mask(int how)
+{
+    const sigset_t set = ends();
     (void)pthread_sigmask(how, &set, NULL);
 }
 
@@ -62,7 +73,8 @@ void vug_interrupt_block(void)
 bool vug_interrupt_pending(void)
 {
     sigset_t set;
-    return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+    return sigpending(&set) == 0 &&
+           (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1);
 }
 
 void vug_interrupt_unblock(void)

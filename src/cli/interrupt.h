@@ -1,7 +1,7 @@
 #ifndef VUG_CLI_INTERRUPT_H
 #define VUG_CLI_INTERRUPT_H
 
-/* Ctrl-C. */
+/* Ctrl-C, and SIGTERM where work polls. */
 
 #include "vug/vug.h"
 
@@ -13,11 +13,11 @@ void vug_interrupt_watch(vug_cancel_token *token);
 /* Unwatches, and Ctrl-C ends the program again. */
 void vug_interrupt_restore(void);
 
-/* Blocks the signal, so that work can poll for it and stop cleanly. */
+/* Blocks SIGINT and SIGTERM, so that work can poll for them and stop cleanly. */
 void vug_interrupt_block(void);
-/* Whether Ctrl-C was pressed since. */
+/* Whether one of them came since. */
 bool vug_interrupt_pending(void);
-/* Delivers the signal if it is pending. */
+/* Delivers those that are pending. */
 void vug_interrupt_unblock(void);
 
 #endif

@@ -70,8 +70,8 @@ typedef struct {
 } vug_bar;
 
 vug_bar vug_bar_start(const vug_ui *ui, const char *label, bool off);
-/* A vug_progress_fn; `user` is the bar. Cancels on Ctrl-C after vug_interrupt_block, so that a
- * writer can remove partial files. */
+/* A vug_progress_fn; `user` is the bar. Cancels on Ctrl-C or SIGTERM after vug_interrupt_block, so
+ * that a writer can remove partial files. */
 bool vug_bar_step(uint64_t done, uint64_t total, void *user);
 void vug_bar_end(vug_bar *bar);
 

@@ -168,8 +168,13 @@ static void test_interrupted(void **state)
     assert_in_range(first, 2, N - 1);
     status = interrupt_batch(in.path, out.path, first + 2, SIGKILL);
     assert_true(WIFSIGNALED(status));
+    const size_t killed = count_lines(out.path);
+    assert_in_range(killed, first + 2, N - 1);
+    status = interrupt_batch(in.path, out.path, killed + 2, SIGTERM);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
     const size_t second = count_lines(out.path);
-    assert_in_range(second, first + 2, N - 1);
+    assert_in_range(second, killed + 2, N - 1);
     captured c = VUG("batch", MODEL, in.path, out.path);
     char kept[64];
     (void)snprintf(kept, sizeof(kept), "requests  %zu answered, 0 failed, %zu kept\n", N - second,
