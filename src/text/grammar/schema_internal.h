@@ -42,6 +42,9 @@
 #define VUG_KEYWORD_NOT_VALUES \
     "\xff"                     \
     "notValues" /* strings that are excluded */
+#define VUG_KEYWORD_SOME_PROPERTY \
+    "\xff"                        \
+    "someProperty" /* an object with a property whose name satisfies `name`, its value `value` */
 #define VUG_KEYWORD_UNDECIDED \
     "\xff"                    \
     "undecided" /* the keyword that cannot be negated */
@@ -286,6 +289,7 @@ typedef struct {
     uint64_t min, max; /* members; UINT64_MAX: no limit */
     bool open;         /* additional members may follow */
     vug_grammar_expr additional;
+    vug_grammar_expr last; /* an additional member that must be written last, or VUG_EMPTY_EXPR */
 } vug_schema_members;
 
 vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schema_members *m);

@@ -49,18 +49,28 @@ static void add_member_edge(member_graph *g, uint32_t from, vug_grammar_expr lab
 static void add_additional(member_graph *g, size_t count)
 {
     const vug_schema_members *m = g->m;
+    vug_grammar_builder *b = g->s->builder;
     const uint32_t from = state_before(g, m->n, count);
     if (!is_capped(g)) {
         const size_t next = count + 1 < g->n_counts ? count + 1 : count;
         add_member_edge(g, from, m->additional, state_after(g, m->n, next));
+        if (m->last != VUG_EMPTY_EXPR && (g->n_counts == 1 || count + 1 >= m->min))
+            add_member_edge(g, from, m->last, VUG_GRAMMAR_GRAPH_END);
         return;
     }
-    const uint64_t min = m->min > count + 1 ? m->min - count - 1 : 0;
-    const vug_grammar_expr more = vug_grammar_repeat(
-            g->s->builder, VUG_GRAMMAR_SEQUENCE(g->s->builder, g->s->json.comma, m->additional),
-            (uint32_t)min, (uint32_t)(m->max - count - 1));
-    add_member_edge(g, from, VUG_GRAMMAR_SEQUENCE(g->s->builder, m->additional, more),
-                    VUG_GRAMMAR_GRAPH_END);
+    const uint32_t min = (uint32_t)(m->min > count + 1 ? m->min - count - 1 : 0);
+    const uint32_t max = (uint32_t)(m->max - count - 1);
+    const vug_grammar_expr comma = g->s->json.comma, one = m->additional;
+    const vug_grammar_expr list =
+            m->last != VUG_EMPTY_EXPR
+                    ? VUG_GRAMMAR_SEQUENCE(
+                              b,
+                              vug_grammar_repeat(b, VUG_GRAMMAR_SEQUENCE(b, one, comma), min, max),
+                              m->last)
+                    : VUG_GRAMMAR_SEQUENCE(
+                              b, one,
+                              vug_grammar_repeat(b, VUG_GRAMMAR_SEQUENCE(b, comma, one), min, max));
+    add_member_edge(g, from, list, VUG_GRAMMAR_GRAPH_END);
 }
 
 /* The edges between the states of property `i` and of a count. */
@@ -72,7 +82,7 @@ static void add_member_edges(member_graph *g, size_t i, size_t count)
     const bool enough = g->n_counts == 1 || count >= m->min;
     if (i < m->n || m->open)
         add_member_edge(g, after, g->s->json.comma, before);
-    if (i >= g->last_required && enough)
+    if (i >= g->last_required && enough && m->last == VUG_EMPTY_EXPR)
         add_member_edge(g, after, VUG_EMPTY_EXPR, VUG_GRAMMAR_GRAPH_END);
     if (i == m->n) {
         if (m->open && !full)
@@ -98,7 +108,7 @@ static vug_grammar_expr member_list(member_graph *g)
                 "too many properties to count");
         return VUG_EMPTY_EXPR;
     }
-    g->cap = 4 * g->n_columns * (m->n + 1);
+    g->cap = 5 * g->n_columns * (m->n + 1);
     g->edge = vug_schema_alloc(g->s, g->cap, sizeof(*g->edge));
     for (size_t i = 0; g->edge && i <= m->n; i++)
         for (size_t count = 0; count < g->n_columns && count <= i + m->open; count++)
@@ -134,7 +144,7 @@ vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schem
             g.last_required = i + 1;
     vug_grammar_expr part[2];
     size_t n = 0;
-    if (g.last_required == 0 && m->min == 0)
+    if (g.last_required == 0 && m->min == 0 && m->last == VUG_EMPTY_EXPR)
         part[n++] = vug_json_grammar_empty(&s->json, '{');
     if (m->max > 0)
         part[n++] = vug_json_grammar_brackets(&s->json, '{', member_list(&g));

@@ -175,6 +175,47 @@ static void negate_required(vug_schema_compiler *s, const vug_jv *names, vug_jv 
                                name->str, false);
 }
 
+/* Appends an object with some property, whose name and value are still to be added. */
+static vug_jv *add_some_property(vug_schema_compiler *s, vug_jv *to)
+{
+    return vug_schema_add_object(s, vug_schema_add_typed(s, to, VUG_TYPE_OBJECT),
+                                 VUG_KEYWORD_SOME_PROPERTY);
+}
+
+static void negate_additional_properties(vug_schema_compiler *s, const vug_jv *schema,
+                                         const vug_jv *values, vug_jv *to)
+{
+    const vug_jv *properties = vug_jv_get(schema, "properties");
+    const vug_jv *patterns = vug_schema_pattern_properties(schema);
+    vug_jv *some = add_some_property(s, to);
+    vug_jv *name = vug_schema_add_object(s, some, "name");
+    vug_jv *known = vug_schema_add_list(s, name, VUG_KEYWORD_NOT_VALUES);
+    for (const vug_jv *p = properties ? properties->child : NULL; p; p = p->next)
+        vug_schema_add_text(s, known, "", p->key);
+    vug_jv *all = patterns ? vug_schema_add_list(s, name, "allOf") : NULL;
+    for (const vug_jv *p = patterns ? patterns->child : NULL; p; p = p->next)
+        vug_schema_add_text(s, vug_schema_add_object(s, all, ""), VUG_KEYWORD_NOT_PATTERN, p->key);
+    vug_schema_add_reference(s, some, vug_str_of("value"), values, true);
+}
+
+static void negate_pattern_properties(vug_schema_compiler *s, const vug_jv *patterns, vug_jv *to)
+{
+    for (const vug_jv *p = patterns->child; p; p = p->next) {
+        if (is_trivial(p))
+            continue;
+        vug_jv *some = add_some_property(s, to);
+        vug_schema_add_text(s, vug_schema_add_object(s, some, "name"), "pattern", p->key);
+        vug_schema_add_reference(s, some, vug_str_of("value"), p, true);
+    }
+}
+
+static void negate_property_names(vug_schema_compiler *s, const vug_jv *names, vug_jv *to)
+{
+    vug_jv *some = add_some_property(s, to);
+    vug_schema_add_reference(s, some, vug_str_of("name"), names, true);
+    vug_schema_add_boolean(s, some, vug_str_of("value"), true);
+}
+
 static void negate_prefix_items(vug_schema_compiler *s, const vug_jv *prefix, vug_jv *to)
 {
     size_t i = 0;
@@ -249,15 +290,29 @@ static bool negate_string_keyword(vug_schema_compiler *s, const vug_jv *schema, 
     return true;
 }
 
-static bool negate_container_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
-                                     vug_jv *to)
+static bool negate_object_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
+                                  vug_jv *to)
 {
-    const bool is_items = vug_str_is(m->key, "items");
     if (vug_str_is(m->key, "properties"))
         negate_properties(s, m, to);
     else if (vug_str_is(m->key, "required"))
         negate_required(s, m, to);
-    else if (vug_str_is(m->key, "prefixItems") || (is_items && m->type == VUG_JSON_ARRAY))
+    else if (vug_str_is(m->key, "patternProperties"))
+        negate_pattern_properties(s, m, to);
+    else if (vug_str_is(m->key, "additionalProperties") && !is_trivial(m))
+        negate_additional_properties(s, schema, m, to);
+    else if (vug_str_is(m->key, "propertyNames") && !is_trivial(m))
+        negate_property_names(s, m, to);
+    else
+        return false;
+    return true;
+}
+
+static bool negate_array_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
+                                 vug_jv *to)
+{
+    const bool is_items = vug_str_is(m->key, "items");
+    if (vug_str_is(m->key, "prefixItems") || (is_items && m->type == VUG_JSON_ARRAY))
         negate_prefix_items(s, m, to);
     else if (is_items && !is_trivial(m) && !vug_jv_get(schema, "prefixItems"))
         vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
@@ -282,11 +337,9 @@ static void negate_other(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
                 { "items", VUG_TYPE_ARRAY },
                 { "additionalItems", VUG_TYPE_ARRAY },
                 { "contains", VUG_TYPE_ARRAY },
-                { "additionalProperties", VUG_TYPE_OBJECT },
-                { "patternProperties", VUG_TYPE_OBJECT },
-                { "propertyNames", VUG_TYPE_OBJECT },
                 { "unevaluatedProperties", VUG_TYPE_OBJECT },
                 { "unevaluatedItems", VUG_TYPE_ARRAY },
+                { VUG_KEYWORD_SOME_PROPERTY, VUG_TYPE_OBJECT },
                 { VUG_KEYWORD_UNDECIDED, VUG_TYPE_ALL } };
     const bool schema = m->type == VUG_JSON_OBJECT || m->type == VUG_JSON_BOOL;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
@@ -306,7 +359,7 @@ static void negate_keyword(vug_schema_compiler *s, const vug_jv *schema, const v
         negate_values(s, m->child, m->n, to);
     else if (!negate_count(s, m, to) && !negate_bound(s, schema, m, to) &&
              !negate_joined(s, m, to) && !negate_string_keyword(s, schema, m, to) &&
-             !negate_container_keyword(s, schema, m, to))
+             !negate_object_keyword(s, schema, m, to) && !negate_array_keyword(s, schema, m, to))
         negate_other(s, m, to);
 }
 

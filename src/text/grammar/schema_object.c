@@ -1,3 +1,4 @@
+#include "text/grammar/schema_nodes.h"
 #include "text/grammar/schema_pattern_names.h"
 
 #include <stdlib.h>
@@ -5,14 +6,23 @@
 /*
  * Objects. Properties are written in the order of "properties", then those that are only in
  * "required", then additional ones, if they are allowed.
+ *
+ * Some property that must be present (VUG_KEYWORD_SOME_PROPERTY) is one of the named properties or
+ * an additional one: the object is a choice of these. Among additional properties it is the last
+ * one, since a parser that meets a name twice takes the last value.
  */
+
+enum {
+    MAX_WANTED = 16,   /* properties, of one object */
+    MAX_CHOICES = 256, /* of named properties for them */
+};
 
 /* A property that is named somewhere in the case. */
 typedef struct {
     vug_str name;
     size_t order;
     bool required;
-    bool forbidden;        /* by propertyNames */
+    bool forbidden;        /* by propertyNames, or because another property is chosen */
     vug_grammar_expr pair; /* key and value; VUG_EMPTY_EXPR: it may not occur */
 } schema_property;
 
@@ -22,8 +32,12 @@ typedef struct {
     schema_property *property; /* [n], in writing order */
     size_t n;
     uint64_t min, max;           /* members; UINT64_MAX: no limit */
+    vug_schema_set names;        /* of propertyNames */
     bool open;                   /* additional members may follow */
     vug_grammar_expr additional; /* one additional member */
+    vug_schema_set wanted;       /* the values of VUG_KEYWORD_SOME_PROPERTY */
+    size_t chosen[MAX_WANTED];   /* the named property for each; `n`: an additional one */
+    size_t n_choices;            /* made so far */
 } schema_object;
 
 /* ---- collecting properties ------------------------------------------------------------- */
@@ -109,19 +123,23 @@ static vug_schema_set keyword_set(vug_schema_compiler *s, vug_schema_case c, con
     return (vug_schema_set){ list, n };
 }
 
-static void check_names(schema_object *o, vug_schema_set names)
+/* Whether the name of a property satisfies a schema. */
+static bool is_name_valid(schema_object *o, size_t property, const vug_jv *schema)
 {
-    for (size_t i = 0; i < o->n && vug_schema_ok(o->s); i++) {
-        const vug_jv name = { .type = VUG_JSON_STRING, .str = o->property[i].name };
-        for (size_t k = 0; k < names.n; k++) {
-            const vug_schema_verdict verdict = vug_schema_validate(o->s, &name, names.schema[k]);
-            if (verdict == VUG_SCHEMA_MAYBE)
-                vug_schema_fail(o->s, VUG_UNSUPPORTED, names.schema[k],
-                                "a pattern or a format for the name '%.*s' is not supported",
-                                VUG_STR_ARG(name.str));
-            o->property[i].forbidden |= verdict == VUG_SCHEMA_NO;
-        }
-    }
+    const vug_jv name = { .type = VUG_JSON_STRING, .str = o->property[property].name };
+    const vug_schema_verdict verdict = vug_schema_validate(o->s, &name, schema);
+    if (verdict == VUG_SCHEMA_MAYBE)
+        vug_schema_fail(o->s, VUG_UNSUPPORTED, schema,
+                        "a pattern or a format for the name '%.*s' is not supported",
+                        VUG_STR_ARG(name.str));
+    return verdict == VUG_SCHEMA_YES;
+}
+
+static void check_names(schema_object *o)
+{
+    for (size_t i = 0; i < o->n && vug_schema_ok(o->s); i++)
+        for (size_t k = 0; k < o->names.n; k++)
+            o->property[i].forbidden |= !is_name_valid(o, i, o->names.schema[k]);
 }
 
 /* ---- additional members ------------------------------------------------------------------ */
@@ -157,29 +175,69 @@ static vug_str *property_names(schema_object *o)
     return name;
 }
 
-static void read_additional(schema_object *o, vug_schema_set names, bool enumerated)
+/* One additional member of the case; `open` becomes false if there is none. */
+static vug_grammar_expr additional_expr(schema_object *o, vug_schema_case c, vug_schema_set names,
+                                        bool *open)
 {
     vug_schema_compiler *s = o->s;
-    const vug_schema_set values = keyword_set(s, o->c, "additionalProperties");
-    const bool patterns = find_patterns(o->c) != NULL;
-    o->open = !enumerated && !vug_schema_has_false(names) &&
-              (patterns || !vug_schema_has_false(values));
-    vug_str *name = o->open ? property_names(o) : NULL;
-    if (!name)
-        return;
-    if (!patterns && names.n == 0) {
+    const vug_str *known = property_names(o);
+    if (!known)
+        return VUG_EMPTY_EXPR;
+    if (!find_patterns(c) && names.n == 0) {
         const vug_grammar_expr key =
-                o->n > 0 ? vug_schema_additional_name_expr(s, name, o->n) : s->json.key;
-        o->additional = pair_expr(s, no_name, key, values);
-        return;
+                o->n > 0 ? vug_schema_additional_name_expr(s, known, o->n) : s->json.key;
+        return pair_expr(s, no_name, key, keyword_set(s, c, "additionalProperties"));
     }
-    vug_schema_name_classes classes = vug_schema_split_names(s, o->c, names, name, o->n);
+    const vug_schema_name_classes classes = vug_schema_split_names(s, c, names, known, o->n);
     vug_grammar_expr *part = vug_schema_alloc(s, classes.n, sizeof(*part));
     size_t n = 0;
     for (size_t i = 0; part && i < classes.n; i++)
         part[n++] = pair_expr(s, no_name, classes.list[i].name, classes.list[i].values);
-    o->additional = vug_grammar_choice(s->builder, part, n);
-    o->open = n > 0;
+    *open = n > 0;
+    return vug_grammar_choice(s->builder, part, n);
+}
+
+static void read_additional(schema_object *o, bool enumerated)
+{
+    const vug_schema_set values = keyword_set(o->s, o->c, "additionalProperties");
+    o->open = !enumerated && !vug_schema_has_false(o->names) &&
+              (find_patterns(o->c) || !vug_schema_has_false(values));
+    if (o->open)
+        o->additional = additional_expr(o, o->c, o->names, &o->open);
+}
+
+/* An additional member that is all of the wanted properties for which no named one is chosen;
+ * VUG_EMPTY_EXPR if there are none. */
+static vug_grammar_expr last_expr(schema_object *o)
+{
+    vug_schema_compiler *s = o->s;
+    const vug_jv **cases = vug_schema_alloc_list(s, o->c.n + o->wanted.n);
+    const vug_jv **names = vug_schema_alloc_list(s, o->names.n + o->wanted.n);
+    size_t n_cases = 0, n_names = 0;
+    if (!cases || !names)
+        return VUG_EMPTY_EXPR;
+    for (size_t i = 0; i < o->c.n; i++)
+        cases[n_cases++] = o->c.schema[i];
+    for (size_t i = 0; i < o->names.n; i++)
+        names[n_names++] = o->names.schema[i];
+    for (size_t i = 0; i < o->wanted.n; i++) {
+        if (o->chosen[i] < o->n)
+            continue;
+        vug_jv *values = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
+        vug_schema_add_reference(s, values, vug_str_of("additionalProperties"),
+                                 vug_jv_get(o->wanted.schema[i], "value"), false);
+        cases[n_cases++] = values;
+        names[n_names++] = vug_jv_get(o->wanted.schema[i], "name");
+    }
+    if (n_cases == o->c.n || !vug_schema_ok(s))
+        return VUG_EMPTY_EXPR;
+    if (s->in_parameter)
+        vug_schema_fail(s, VUG_UNSUPPORTED, o->c.schema[0],
+                        "the negation of additionalProperties, patternProperties and propertyNames "
+                        "is not supported for parameters");
+    bool open = true;
+    return additional_expr(o, (vug_schema_case){ cases, n_cases },
+                           (vug_schema_set){ names, n_names }, &open);
 }
 
 /* ---- objects ---------------------------------------------------------------------------- */
@@ -195,7 +253,7 @@ static bool is_unconstrained(vug_schema_case c)
 {
     static const char *const keywords[] = {
         "properties",    "required",      "additionalProperties", "patternProperties",
-        "propertyNames", "minProperties", "maxProperties",
+        "propertyNames", "minProperties", "maxProperties",        VUG_KEYWORD_SOME_PROPERTY,
     };
     for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
         if (vug_schema_find_keyword(c, keywords[i]))
@@ -211,14 +269,37 @@ static bool is_bare_name(vug_str name)
     return name.len > 0;
 }
 
+/* The schemas for the value of a property, also those of the wanted properties that it is. */
+static vug_schema_set value_set(schema_object *o, size_t property)
+{
+    const vug_schema_set own = vug_schema_property_set(o->s, o->c, o->property[property].name);
+    const vug_jv **list = vug_schema_alloc_list(o->s, own.n + o->wanted.n);
+    size_t n = 0;
+    for (size_t i = 0; list && i < own.n; i++)
+        list[n++] = own.schema[i];
+    for (size_t i = 0; list && i < o->wanted.n; i++)
+        if (o->chosen[i] == property)
+            list[n++] = vug_jv_get(o->wanted.schema[i], "value");
+    return (vug_schema_set){ list, n };
+}
+
+static bool is_chosen(const schema_object *o, size_t property)
+{
+    bool found = false;
+    for (size_t i = 0; i < o->wanted.n && !found; i++)
+        found = o->chosen[i] == property;
+    return found;
+}
+
 /* False if a required property may not occur. */
 static bool make_pairs(schema_object *o)
 {
     for (size_t i = 0; i < o->n && vug_schema_ok(o->s); i++) {
         schema_property *p = &o->property[i];
-        const vug_schema_set values = vug_schema_property_set(o->s, o->c, p->name);
+        const vug_schema_set values = value_set(o, i);
         const bool never = p->forbidden || vug_schema_has_false(values);
-        if (never && p->required)
+        p->pair = VUG_EMPTY_EXPR;
+        if (never && (p->required || is_chosen(o, i)))
             return false;
         if (!never && o->s->in_parameter && !is_bare_name(p->name))
             vug_schema_fail(o->s, VUG_UNSUPPORTED, o->c.schema[0],
@@ -230,19 +311,71 @@ static bool make_pairs(schema_object *o)
     return true;
 }
 
-static vug_grammar_expr members_expr(const schema_object *o)
+/* The object with the chosen properties. */
+static vug_grammar_expr chosen_expr(schema_object *o)
 {
+    const vug_grammar_expr last = last_expr(o);
     vug_schema_object_member *member = vug_schema_alloc(o->s, o->n, sizeof(*member));
-    for (size_t i = 0; member && i < o->n; i++)
-        member[i] = (vug_schema_object_member){ o->property[i].pair, o->property[i].required };
+    if (!member || !make_pairs(o))
+        return vug_grammar_nothing(o->s->builder);
+    for (size_t i = 0; i < o->n; i++)
+        member[i] = (vug_schema_object_member){ o->property[i].pair,
+                                                o->property[i].required || is_chosen(o, i) };
     const vug_schema_members members = { .c = o->c,
                                          .member = member,
-                                         .n = member ? o->n : 0,
+                                         .n = o->n,
                                          .min = o->min,
                                          .max = o->max,
                                          .open = o->open,
-                                         .additional = o->additional };
+                                         .additional = o->additional,
+                                         .last = last };
     return vug_schema_members_expr(o->s, &members);
+}
+
+/* ---- wanted properties -------------------------------------------------------------------- */
+
+static bool is_true(const vug_jv *schema)
+{
+    return schema->type == VUG_JSON_BOOL && schema->boolean;
+}
+
+/* A named property that is the wanted one in every object; `n` if there is none. */
+static size_t find_certain(schema_object *o, const vug_jv *wanted)
+{
+    size_t i = is_true(vug_jv_get(wanted, "value")) ? 0 : o->n;
+    while (i < o->n &&
+           !(o->property[i].required && is_name_valid(o, i, vug_jv_get(wanted, "name"))))
+        i++;
+    return i;
+}
+
+/* A choice of the properties that the wanted ones from `next` on may be. Each level of recursion
+ * is one of them. */
+static vug_grammar_expr choose_wanted(schema_object *o, size_t next) // NOLINT(misc-no-recursion)
+{
+    vug_schema_compiler *s = o->s;
+    if (next == o->wanted.n)
+        return chosen_expr(o);
+    const vug_jv *wanted = o->wanted.schema[next];
+    o->chosen[next] = find_certain(o, wanted);
+    if (o->chosen[next] < o->n)
+        return choose_wanted(o, next + 1);
+    vug_grammar_expr *part = vug_schema_alloc(s, o->n + 1, sizeof(*part));
+    size_t n = 0;
+    for (size_t i = 0; part && i < o->n && vug_schema_ok(s); i++) {
+        if (o->property[i].forbidden || !is_name_valid(o, i, vug_jv_get(wanted, "name")))
+            continue;
+        if (++o->n_choices > MAX_CHOICES)
+            vug_schema_fail(s, VUG_LIMIT, o->c.schema[0],
+                            "more than %d choices of a property that must violate a schema",
+                            MAX_CHOICES);
+        o->chosen[next] = i;
+        part[n++] = choose_wanted(o, next + 1);
+    }
+    o->chosen[next] = o->n;
+    if (part && o->open)
+        part[n++] = choose_wanted(o, next + 1);
+    return vug_grammar_choice(s->builder, part, n);
 }
 
 vug_grammar_expr vug_schema_object_expr(vug_schema_compiler *s, vug_schema_case c)
@@ -252,19 +385,23 @@ vug_grammar_expr vug_schema_object_expr(vug_schema_compiler *s, vug_schema_case 
     schema_object o = { .s = s,
                         .c = c,
                         .min = vug_schema_strictest_count(c, "minProperties", false, 0),
-                        .max = vug_schema_strictest_count(c, "maxProperties", true, UINT64_MAX) };
-    const vug_schema_set names = keyword_set(s, c, "propertyNames");
+                        .max = vug_schema_strictest_count(c, "maxProperties", true, UINT64_MAX),
+                        .names = keyword_set(s, c, "propertyNames"),
+                        .wanted = keyword_set(s, c, VUG_KEYWORD_SOME_PROPERTY) };
     const vug_jv *patterns = find_patterns(c);
-    if (s->in_parameter && (names.n > 0 || patterns))
-        vug_schema_fail(s, VUG_UNSUPPORTED, names.n ? names.schema[0] : patterns,
+    if (s->in_parameter && (o.names.n > 0 || patterns))
+        vug_schema_fail(s, VUG_UNSUPPORTED, o.names.n ? o.names.schema[0] : patterns,
                         "patternProperties and propertyNames are not supported for parameters");
-    const vug_jv *enumerated = enumerated_names(names);
+    if (o.wanted.n > MAX_WANTED)
+        vug_schema_fail(s, VUG_LIMIT, c.schema[0],
+                        "more than %d properties that must violate a schema", MAX_WANTED);
+    const vug_jv *enumerated = enumerated_names(o.names);
     collect_properties(&o, enumerated);
-    check_names(&o, names);
-    read_additional(&o, names, enumerated != NULL);
-    if (!vug_schema_ok(s) || !make_pairs(&o) || o.min > o.max)
+    check_names(&o);
+    read_additional(&o, enumerated != NULL);
+    if (!vug_schema_ok(s) || o.min > o.max)
         return vug_grammar_nothing(s->builder);
     if (o.max == 0)
         o.open = false;
-    return members_expr(&o);
+    return choose_wanted(&o, 0);
 }

@@ -230,6 +230,21 @@ static vug_schema_verdict validate_array(vug_schema_compiler *s,
     return out;
 }
 
+/* Whether the object has a property as VUG_KEYWORD_SOME_PROPERTY demands. */
+static vug_schema_verdict validate_some_property(vug_schema_compiler *s,
+                                                 const vug_jv *v, // NOLINT(misc-no-recursion)
+                                                 const vug_jv *some)
+{
+    vug_schema_verdict out = VUG_SCHEMA_NO;
+    for (const vug_jv *m = v->child; m && out != VUG_SCHEMA_YES; m = m->next) {
+        const vug_jv name = { .type = VUG_JSON_STRING, .str = m->key };
+        const vug_schema_verdict here = verdict_and(validate(s, &name, vug_jv_get(some, "name")),
+                                                    validate(s, m, vug_jv_get(some, "value")));
+        out = here == VUG_SCHEMA_NO ? out : here;
+    }
+    return out;
+}
+
 static vug_schema_verdict validate_object(vug_schema_compiler *s,
                                           const vug_jv *v, // NOLINT(misc-no-recursion)
                                           const vug_jv *schema)
@@ -243,6 +258,9 @@ static vug_schema_verdict validate_object(vug_schema_compiler *s,
         const vug_jv name = { .type = VUG_JSON_STRING, .str = m->key };
         out = verdict_and(out, validate(s, &name, names));
     }
+    const vug_jv *some = vug_jv_get(schema, VUG_KEYWORD_SOME_PROPERTY);
+    if (some && out != VUG_SCHEMA_NO)
+        out = verdict_and(out, validate_some_property(s, v, some));
     const vug_jv *required = vug_jv_get(schema, "required");
     for (const vug_jv *name = required ? required->child : NULL; name; name = name->next)
         if (!vug_schema_get_member(s, v, name->str))
