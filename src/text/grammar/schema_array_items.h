@@ -26,4 +26,29 @@ const vug_jv *vug_schema_prefix_items(const vug_jv *schema, const vug_jv **rest)
 vug_grammar_expr vug_schema_unique_items_expr(vug_schema_compiler *s,
                                               const vug_schema_array_items *items);
 
+/* ---- schema_contains.c ---------------------------------------------------------------------- */
+
+enum { VUG_SCHEMA_MAX_CONTAINS = 4 }; /* for one array */
+
+/* At least `min` and at most `max` items satisfy `schema`. */
+typedef struct {
+    const vug_jv *schema;
+    uint64_t min, max; /* UINT64_MAX: no limit */
+} vug_schema_contains;
+
+/* All of them must hold. */
+typedef struct {
+    vug_schema_contains list[VUG_SCHEMA_MAX_CONTAINS];
+    size_t n;
+} vug_schema_contained;
+
+/* The `contains` of a case, without those that have no effect. */
+vug_schema_contained vug_schema_read_contained(vug_schema_compiler *s, vug_schema_case c);
+/* Whether an empty array satisfies them. */
+bool vug_schema_may_contain_none(const vug_schema_contained *contained);
+/* One or more items. */
+vug_grammar_expr vug_schema_contained_expr(vug_schema_compiler *s,
+                                           const vug_schema_array_items *items,
+                                           const vug_schema_contained *contained);
+
 #endif
