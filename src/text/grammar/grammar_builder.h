@@ -18,7 +18,7 @@
 #define VUG_GRAMMAR_MAX_RANGES         ((uint32_t)1 << 20) /* of all classes */
 #define VUG_GRAMMAR_MAX_BYTES          ((uint32_t)1 << 22) /* of all literals and names */
 #define VUG_GRAMMAR_MAX_DEPTH          500                 /* of nested expressions */
-#define VUG_GRAMMAR_MAX_REPEAT         100000
+#define VUG_GRAMMAR_MAX_REPEAT         1000000
 #define VUG_GRAMMAR_MAX_TRIGGER        64                  /* characters */
 #define VUG_GRAMMAR_MAX_LOOKAHEAD_WORK ((uint64_t)5 << 20) /* steps, about a tenth of a second */
 

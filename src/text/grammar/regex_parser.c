@@ -8,7 +8,14 @@
  * which texts match.
  */
 
-static vug_grammar_expr parse_alternatives(vug_regex_parser *p, bool top);
+/* Where alternatives are. */
+typedef enum {
+    WHOLE, /* they are the expression */
+    FIRST, /* they begin where the expression does, so that ^ may stand before each */
+    INNER,
+} regex_place;
+
+static vug_grammar_expr parse_alternatives(vug_regex_parser *p, regex_place place);
 
 /* ---- groups ------------------------------------------------------------------------ */
 
@@ -55,7 +62,7 @@ static vug_grammar_expr add_lookahead(vug_regex_parser *p, vug_grammar_expr rest
 /* A lookahead group, after its "(?=" or "(?!": the rest of the text must begin with it, or not. */
 static vug_grammar_expr parse_lookahead(vug_regex_parser *p, bool negated)
 {
-    const vug_grammar_expr begins = parse_alternatives(p, false);
+    const vug_grammar_expr begins = parse_alternatives(p, INNER);
     const vug_grammar_expr parts[2] = {
         begins, vug_grammar_repeat(p->builder, vug_regex_any_character(p), 0, VUG_REPEAT_UNBOUNDED)
     };
@@ -63,7 +70,7 @@ static vug_grammar_expr parse_lookahead(vug_regex_parser *p, bool negated)
 }
 
 /* After the opening parenthesis. */
-static vug_grammar_expr parse_group(vug_regex_parser *p)
+static vug_grammar_expr parse_group(vug_regex_parser *p, regex_place place)
 {
     const size_t start = p->at - 1;
     vug_grammar_expr expr;
@@ -77,7 +84,7 @@ static vug_grammar_expr parse_group(vug_regex_parser *p)
     } else {
         if (vug_regex_parser_skip(p, "?"))
             skip_group_prefix(p);
-        expr = parse_alternatives(p, false);
+        expr = parse_alternatives(p, place);
     }
     if (p->st == VUG_OK && !vug_regex_parser_skip(p, ")"))
         vug_regex_parser_fail(p, VUG_ARGUMENT, start, "a group without its )");
@@ -152,7 +159,7 @@ static vug_grammar_expr apply_quantifier(vug_regex_parser *p, vug_grammar_expr e
                               "the bounds of a repetition are not in order");
     else if (min > VUG_GRAMMAR_MAX_REPEAT ||
              (max != VUG_REPEAT_UNBOUNDED && max > VUG_GRAMMAR_MAX_REPEAT))
-        vug_regex_parser_fail(p, VUG_LIMIT, start, "a repetition of more than 100000 times");
+        vug_regex_parser_fail(p, VUG_LIMIT, start, "a repetition of more than 1000000 times");
     if (parse_quantifier(p, &excess, &excess))
         vug_regex_parser_fail(p, VUG_ARGUMENT, start, "a quantifier after a quantifier");
     return p->st == VUG_OK ? vug_grammar_repeat(p->builder, expr, min, max) : VUG_EMPTY_EXPR;
@@ -171,13 +178,13 @@ static vug_grammar_expr parse_term(vug_regex_parser *p)
     if (vug_regex_parser_looking_at(p, "^")) {
         vug_regex_parser_fail(
                 p, VUG_UNSUPPORTED, start,
-                "the anchor ^ is supported only at the beginning of the expression or of "
-                "its alternatives");
+                "the anchor ^ is supported only at the beginning of the expression, of its "
+                "alternatives and of a group there");
         return VUG_EMPTY_EXPR;
     }
     if (vug_regex_parser_skip(p, "$"))
         return apply_quantifier(p, add_lookahead(p, VUG_EMPTY_EXPR, false));
-    return apply_quantifier(p, vug_regex_parser_skip(p, "(") ? parse_group(p)
+    return apply_quantifier(p, vug_regex_parser_skip(p, "(") ? parse_group(p, INNER)
                                                              : vug_regex_parse_character(p));
 }
 
@@ -211,18 +218,50 @@ static void push_anything(vug_regex_parser *p, vug_buf *exprs)
               vug_grammar_repeat(p->builder, vug_regex_any_character(p), 0, VUG_REPEAT_UNBOUNDED));
 }
 
-static vug_grammar_expr parse_sequence(vug_regex_parser *p, bool top)
+/* Whether a group with a ^ begins here that no quantifier repeats. */
+static bool looking_at_anchored_group(const vug_regex_parser *p)
+{
+    const vug_str text = p->text;
+    bool in_class = false, anchored = false;
+    size_t depth = 0, i = p->at;
+    if (!vug_regex_parser_looking_at(p, "(") || vug_regex_parser_looking_at(p, "(?=") ||
+        vug_regex_parser_looking_at(p, "(?!"))
+        return false;
+    do {
+        const char c = text.ptr[i];
+        if (c == '\\')
+            i++;
+        else if (in_class)
+            in_class = c != ']';
+        else if (c == '[')
+            in_class = true;
+        else if (c == '^')
+            anchored = true;
+        else if (c == '(')
+            depth++;
+        else if (c == ')')
+            depth--;
+        i++;
+    } while (i < text.len && depth > 0);
+    return anchored && depth == 0 && (i >= text.len || !strchr("*+?{", text.ptr[i]));
+}
+
+static vug_grammar_expr parse_sequence(vug_regex_parser *p, regex_place place)
 {
     vug_buf exprs = { 0 };
     bool end = false;
-    if (top && !vug_regex_parser_skip(p, "^") && p->options->search)
-        push_anything(p, &exprs);
+    if (place != INNER && !vug_regex_parser_skip(p, "^")) {
+        if (looking_at_anchored_group(p) && vug_regex_parser_skip(p, "("))
+            push_expr(p, &exprs, parse_group(p, FIRST));
+        else if (p->options->search)
+            push_anything(p, &exprs);
+    }
     while (!end && !at_sequence_end(p)) {
-        end = top && skip_end_anchor(p);
+        end = place == WHOLE && skip_end_anchor(p);
         if (!end)
             push_expr(p, &exprs, parse_term(p));
     }
-    if (top && !end && p->options->search)
+    if (place == WHOLE && !end && p->options->search)
         push_anything(p, &exprs);
     const vug_grammar_expr expr = vug_grammar_sequence(p->builder, (const void *)exprs.ptr,
                                                        exprs.len / sizeof(vug_grammar_expr));
@@ -230,11 +269,11 @@ static vug_grammar_expr parse_sequence(vug_regex_parser *p, bool top)
     return expr;
 }
 
-static vug_grammar_expr parse_alternatives(vug_regex_parser *p, bool top)
+static vug_grammar_expr parse_alternatives(vug_regex_parser *p, regex_place place)
 {
     vug_buf exprs = { 0 };
     do
-        push_expr(p, &exprs, parse_sequence(p, top));
+        push_expr(p, &exprs, parse_sequence(p, place));
     while (vug_regex_parser_skip(p, "|"));
     const vug_grammar_expr expr = vug_grammar_choice(p->builder, (const void *)exprs.ptr,
                                                      exprs.len / sizeof(vug_grammar_expr));
@@ -264,7 +303,7 @@ vug_status vug_grammar_parse_regex_with( // NOLINT(misc-no-recursion)
         vug_grammar_expr *root, vug_err *err)
 {
     vug_regex_parser p = { .builder = builder, .options = options, .text = text, .err = err };
-    const vug_grammar_expr expr = parse_alternatives(&p, true);
+    const vug_grammar_expr expr = parse_alternatives(&p, WHOLE);
     if (p.st == VUG_OK && p.at < text.len)
         vug_regex_parser_fail(&p, VUG_ARGUMENT, p.at, "a ) without a group");
     VUG_TRY(p.st);
