@@ -57,39 +57,41 @@
 #define RE               RE_CHOICE(RE_GROUP(RE_ONE))
 #define BASE64           "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 
-/* X(name, regex of the whole text, minimum length, maximum length or 0). From RFC 3339 without leap
+/* X(name, regex of the whole text, regex that all texts of the format match somewhere or NULL,
+ * minimum length, maximum length or 0). From RFC 3339 without leap
  * seconds and with years from 0001 on; RFC 5321 without quoted names; RFC 1123; RFC 4291 without
  * dotted numbers; RFC 3986 and 3987 without addresses in brackets; RFC 4122; RFC 6570; RFC 6901;
  * ECMA-262; RFC 4648. "byte" and "url" are from OpenAPI. */
 #define FORMATS(X)                                                                               \
-    X("date", DATE, 10, 10)                                                                      \
-    X("time", TIME, 9, 0)                                                                        \
-    X("date-time", DATE "T" TIME, 20, 0)                                                         \
-    X("duration", "P(" COUNT "W|" DURATION_DATE "(" DURATION_TIME ")?|" DURATION_TIME ")", 3, 0) \
-    X("uuid", HEX "{8}-(" HEX "{4}-){3}" HEX "{12}", 36, 36)                                     \
-    X("email", ATOM "(\\." ATOM "){0,2}@" HOST, 3, 316)                                          \
-    X("idn-email", ATOM "(\\." ATOM "){0,2}@" HOST, 3, 316)                                      \
-    X("hostname", HOST, 1, 253)                                                                  \
-    X("idn-hostname", HOST, 1, 253)                                                              \
-    X("ipv4", "(" BYTE "\\.){3}" BYTE, 7, 15)                                                    \
+    X("date", DATE, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", 10, 10)                                      \
+    X("time", TIME, "^[0-9]{2}:[0-9]{2}:[0-9]{2}", 9, 0)                                         \
+    X("date-time", DATE "T" TIME, "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]", 20, 0)                     \
+    X("duration", "P(" COUNT "W|" DURATION_DATE "(" DURATION_TIME ")?|" DURATION_TIME ")", "^P", \
+      3, 0)                                                                                      \
+    X("uuid", HEX "{8}-(" HEX "{4}-){3}" HEX "{12}", "^[0-9A-Fa-f-]+$", 36, 36)                  \
+    X("email", ATOM "(\\." ATOM "){0,2}@" HOST, "@", 3, 316)                                     \
+    X("idn-email", ATOM "(\\." ATOM "){0,2}@" HOST, "@", 3, 316)                                 \
+    X("hostname", HOST, "^[A-Za-z0-9.-]+$", 1, 253)                                              \
+    X("idn-hostname", HOST, NULL, 1, 253)                                                        \
+    X("ipv4", "(" BYTE "\\.){3}" BYTE, "^[0-9.]+$", 7, 15)                                       \
     X("ipv6",                                                                                    \
       "(" G ":){7}" G "|(" G ":){1,7}:|(" G ":){1,6}:" G "|(" G ":){1,5}(:" G "){1,2}|(" G       \
       ":){1,4}(:" G "){1,3}|(" G ":){1,3}(:" G "){1,4}|(" G ":){1,2}(:" G "){1,5}|" G ":(:" G    \
       "){1,6}|:((:" G "){1,7}|:)",                                                               \
-      2, 39)                                                                                     \
-    X("uri", ABSOLUTE(""), 2, 0)                                                                 \
-    X("url", ABSOLUTE(""), 2, 0)                                                                 \
-    X("uri-reference", ABSOLUTE("") "|" RELATIVE(""), 0, 0)                                      \
-    X("iri", ABSOLUTE(WIDE), 2, 0)                                                               \
-    X("iri-reference", ABSOLUTE(WIDE) "|" RELATIVE(WIDE), 0, 0)                                  \
-    X("uri-template", TEMPLATE, 0, 0)                                                            \
-    X("json-pointer", POINTER, 0, 0)                                                             \
-    X("relative-json-pointer", "(0|[1-9][0-9]*)(#|" POINTER ")", 1, 0)                           \
-    X("regex", RE, 0, 0)                                                                         \
-    X("byte", BASE64, 0, 0)
+      "^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$", 2, 39)                                                    \
+    X("uri", ABSOLUTE(""), "^[A-Za-z][A-Za-z0-9+.-]*:", 2, 0)                                    \
+    X("url", ABSOLUTE(""), "^[A-Za-z][A-Za-z0-9+.-]*:", 2, 0)                                    \
+    X("uri-reference", ABSOLUTE("") "|" RELATIVE(""), NULL, 0, 0)                                \
+    X("iri", ABSOLUTE(WIDE), "^[A-Za-z][A-Za-z0-9+.-]*:", 2, 0)                                  \
+    X("iri-reference", ABSOLUTE(WIDE) "|" RELATIVE(WIDE), NULL, 0, 0)                            \
+    X("uri-template", TEMPLATE, NULL, 0, 0)                                                      \
+    X("json-pointer", POINTER, "^/|^$", 0, 0)                                                    \
+    X("relative-json-pointer", "(0|[1-9][0-9]*)(#|" POINTER ")", "^[0-9]", 1, 0)                 \
+    X("regex", RE, NULL, 0, 0)                                                                   \
+    X("byte", BASE64, NULL, 0, 0)
 
 static const vug_schema_format formats[] = {
-#define X(name, regex, shortest, longest) { name, regex, shortest, longest },
+#define X(name, regex, implied, shortest, longest) { name, regex, implied, shortest, longest },
     FORMATS(X)
 #undef X
 };

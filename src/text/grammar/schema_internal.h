@@ -269,6 +269,8 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
 typedef struct {
     const char *name;
     const char *regex;          /* of the whole text; some texts of the format may be missing */
+    const char *implied;        /* all texts of the format match it somewhere, and perhaps others;
+                                   NULL if there is none */
     uint64_t shortest, longest; /* of those texts, in characters; longest 0: no limit */
 } vug_schema_format;
 

@@ -1,4 +1,5 @@
 #include "text/grammar/schema_nodes.h"
+#include "text/grammar/schema_number.h"
 
 /*
  * The negation of a schema as a schema, and the keywords that need it.
@@ -70,16 +71,6 @@ static bool negate_bound(vug_schema_compiler *s, const vug_jv *schema, const vug
     return false;
 }
 
-/* One number less: anything below or above it. */
-static void exclude_number(vug_schema_compiler *s, vug_jv *branch, const vug_jv *number)
-{
-    vug_jv *sides = vug_schema_add_list(s, vug_schema_add_object(s, branch, ""), "anyOf");
-    vug_schema_add_copy(s, vug_schema_add_object(s, sides, ""), "exclusiveMaximum", number);
-    vug_schema_add_copy(s, vug_schema_add_object(s, sides, ""), "exclusiveMinimum", number);
-}
-
-enum { MAX_EXCLUDED_NUMBERS = 6 };
-
 static unsigned json_types(const vug_jv *v)
 {
     switch (v->type) {
@@ -100,6 +91,50 @@ static unsigned json_types(const vug_jv *v)
     return VUG_TYPE_NULL;
 }
 
+enum { MAX_EXCLUDED_NUMBERS = 64 };
+
+/* Adds a number to a sorted list; the same one only once. False if it has too many digits. */
+static bool insert_number(vug_schema_compiler *s, const vug_jv **list, size_t *n, const vug_jv *v)
+{
+    vug_decimal d, other;
+    size_t i = *n;
+    if (!vug_schema_decimal(s, v, &d))
+        return false;
+    for (; i > 0 && vug_schema_decimal(s, list[i - 1], &other); i--) {
+        const int order = vug_decimal_compare(&other, &d);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            break;
+    }
+    memmove(list + i + 1, list + i, (*n - i) * sizeof(const vug_jv *));
+    list[i] = v;
+    ++*n;
+    return true;
+}
+
+/* The numbers below, between and above those of a list of `n` values from `first`. */
+static void negate_numbers(vug_schema_compiler *s, const vug_jv *first, size_t n, vug_jv *to)
+{
+    const vug_jv *list[MAX_EXCLUDED_NUMBERS + 1] = { 0 };
+    const vug_jv *v = first;
+    size_t n_sorted = 0;
+    for (size_t i = 0; i < n; i++, v = v->next) {
+        if (v->type == VUG_JSON_NUMBER &&
+            (n_sorted == MAX_EXCLUDED_NUMBERS || !insert_number(s, list, &n_sorted, v))) {
+            add_undecided(s, to, NUMBERS, vug_str_of("enum"));
+            return;
+        }
+    }
+    for (size_t i = 0; i <= n_sorted; i++) {
+        vug_jv *branch = vug_schema_add_typed(s, to, NUMBERS);
+        if (i > 0)
+            vug_schema_add_copy(s, branch, "exclusiveMinimum", list[i - 1]);
+        if (i < n_sorted)
+            vug_schema_add_copy(s, branch, "exclusiveMaximum", list[i]);
+    }
+}
+
 /* The values of one type that are not in the list of `n` values from `first`. */
 static void negate_values_of(vug_schema_compiler *s, const vug_jv *first, size_t n, unsigned type,
                              vug_jv *to)
@@ -113,10 +148,11 @@ static void negate_values_of(vug_schema_compiler *s, const vug_jv *first, size_t
         n_true += v->boolean;
         n_filled += v->n > 0;
     }
-    const bool undecided = (type == NUMBERS && n_same > MAX_EXCLUDED_NUMBERS) || n_filled > 0;
-    if (undecided)
+    if (n_filled > 0)
         add_undecided(s, to, type, vug_str_of("enum"));
-    if (undecided || type == VUG_TYPE_NULL)
+    if (type == NUMBERS)
+        negate_numbers(s, first, n, to);
+    if (n_filled > 0 || type == NUMBERS || type == VUG_TYPE_NULL)
         return;
     if (type == VUG_TYPE_BOOLEAN && n_true > 0 && n_true < n_same)
         return;
@@ -126,15 +162,11 @@ static void negate_values_of(vug_schema_compiler *s, const vug_jv *first, size_t
     else if (type == VUG_TYPE_ARRAY || type == VUG_TYPE_OBJECT)
         vug_schema_add_count(s, branch, type == VUG_TYPE_ARRAY ? "minItems" : "minProperties", 1);
     else {
-        vug_jv *list =
-                vug_schema_add_list(s, branch, type == NUMBERS ? "allOf" : VUG_KEYWORD_NOT_VALUES);
+        vug_jv *list = vug_schema_add_list(s, branch, VUG_KEYWORD_NOT_VALUES);
         v = first;
-        for (size_t i = 0; i < n; i++, v = v->next) {
-            if (json_types(v) == type && type == NUMBERS)
-                exclude_number(s, list, v);
-            else if (json_types(v) == type)
+        for (size_t i = 0; i < n; i++, v = v->next)
+            if (v->type == VUG_JSON_STRING)
                 vug_schema_add_text(s, list, "", v->str);
-        }
     }
 }
 
@@ -283,7 +315,12 @@ static bool negate_string_keyword(vug_schema_compiler *s, const vug_jv *schema, 
     if (!vug_str_is(m->key, "format"))
         return false;
     /* The grammar of a format may lack some of its texts, so its negation would be too large. */
-    if (vug_schema_find_format(m->str) && !vug_schema_ignores_format(schema, m))
+    const vug_schema_format *f =
+            vug_schema_ignores_format(schema, m) ? NULL : vug_schema_find_format(m->str);
+    if (f && f->implied)
+        vug_schema_add_text(s, vug_schema_add_typed(s, to, VUG_TYPE_STRING),
+                            VUG_KEYWORD_NOT_PATTERN, vug_str_of(f->implied));
+    else if (f)
         add_undecided(s, to, VUG_TYPE_STRING, m->key);
     if (vug_schema_is_number_format(m->str))
         add_undecided(s, to, NUMBERS, m->key);
