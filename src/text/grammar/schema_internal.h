@@ -186,7 +186,7 @@ bool vug_schema_is_misspelled(vug_str word, vug_str keyword);
 
 /* ---- schema_ref.c, schema_keywords.c: checking schemas ---------------------------------- */
 
-/* The target of `ref`, the string of a $ref. */
+/* The target of `ref`, the string of a $ref, a $dynamicRef or a $recursiveRef. */
 const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref);
 /* Checks a schema and those that its $ref, allOf, anyOf and oneOf join: only known keywords,
  * values of the right kind, no circular references. */

@@ -88,7 +88,7 @@ typedef enum {
     X("unevaluatedItems", SCHEMA)        \
     X("$dynamicRef", STRING)             \
     X("$dynamicAnchor", ANNOTATION)      \
-    X("$recursiveRef", UNSUPPORTED)      \
+    X("$recursiveRef", STRING)           \
     X("$recursiveAnchor", ANNOTATION)    \
     X("$vocabulary", ANNOTATION)         \
     X("extends", UNSUPPORTED)            \
@@ -300,14 +300,20 @@ static vug_schema_entry *new_entry(vug_schema_compiler *s, const vug_jv *schema,
     return entry;
 }
 
-/* Its $ref or $dynamicRef, or NULL. A name may be an anchor only once (vug_schema_resolve_ref), so
- * a $dynamicRef always refers to the same schema, as a $ref does. */
+/* Its $ref, $dynamicRef or $recursiveRef, or NULL. A name may be an anchor only once
+ * (vug_schema_resolve_ref), so a $dynamicRef always refers to the same schema, as a $ref does. */
 static const vug_jv *find_reference(vug_schema_compiler *s, const vug_jv *schema)
 {
-    const vug_jv *ref = vug_jv_get(schema, "$ref"), *dynamic = vug_jv_get(schema, "$dynamicRef");
-    if (ref && dynamic)
-        vug_schema_fail(s, VUG_UNSUPPORTED, schema, "'$dynamicRef' beside '$ref' is not supported");
-    return ref ? ref : dynamic;
+    static const char *const keywords_of_references[] = { "$ref", "$dynamicRef", "$recursiveRef" };
+    const vug_jv *found = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        const vug_jv *ref = vug_jv_get(schema, keywords_of_references[i]);
+        if (ref && found)
+            vug_schema_fail(s, VUG_UNSUPPORTED, schema, "'%.*s' beside '%.*s' is not supported",
+                            VUG_STR_ARG(ref->key), VUG_STR_ARG(found->key));
+        found = ref ? ref : found;
+    }
+    return found;
 }
 
 /* The length of the longest chain of references that begins here. */
@@ -338,7 +344,7 @@ static uint32_t check_schema(vug_schema_compiler *s,
         return 1;
     const vug_jv *ref = find_reference(s, schema);
     uint32_t highest = 0;
-    if (ref) {
+    if (ref && vug_schema_ok(s)) {
         entry->ref_target = vug_schema_resolve_ref(s, ref);
         highest = entry->ref_target ? check_schema(s, entry->ref_target, depth + 1) : 0;
     }

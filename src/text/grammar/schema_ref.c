@@ -5,7 +5,7 @@
 
 /*
  * References within a schema: "#", a JSON pointer as a fragment ("#/$defs/a~1b", RFC 6901,
- * section 6) or an anchor ("#name").
+ * section 6) or an anchor ("#name"). And $recursiveRef of draft 2019-09, which is always "#".
  */
 
 /* Decodes %XX in a fragment. False if one is malformed. */
@@ -249,8 +249,46 @@ static const vug_jv *find_start(vug_schema_compiler *s, const vug_jv *ref, vug_s
     return find_identified(s, s->root, identifier);
 }
 
+/* ---- $recursiveRef ------------------------------------------------------------------------- */
+
+static bool is_recursive_anchor(const vug_jv *schema)
+{
+    const vug_jv *anchor = vug_jv_get(schema, "$recursiveAnchor");
+    return vug_jv_is(anchor, VUG_JSON_BOOL) && anchor->boolean;
+}
+
+/* Whether a schema with an identifier, other than `known`, is a recursive anchor. Bounded by the
+ * depth of the JSON. */
+static bool has_other_anchor(vug_schema_compiler *s, const vug_jv *v, // NOLINT(misc-no-recursion)
+                             const vug_jv *known)
+{
+    bool found = v != known && find_identifier(s, v) && is_recursive_anchor(v);
+    for (const vug_jv *m = v->child; m && !found && vug_schema_charge(s, 1); m = m->next)
+        found = has_other_anchor(s, m, known);
+    return found;
+}
+
+/* It refers to the schema with an identifier around it; but if that is a recursive anchor, to the
+ * first anchor that the validation has gone through. That is the root if it is one, since every
+ * validation begins there. */
+static const vug_jv *resolve_recursive_ref(vug_schema_compiler *s, const vug_jv *ref)
+{
+    vug_str fragment;
+    const vug_jv *start = find_start(s, ref, &fragment);
+    if (!vug_str_is(ref->str, "#"))
+        vug_schema_fail(s, VUG_FORMAT, ref, "expected \"#\"");
+    else if (is_recursive_anchor(start) && is_recursive_anchor(s->root))
+        start = s->root;
+    else if (is_recursive_anchor(start) && has_other_anchor(s, s->root, start))
+        vug_schema_fail(s, VUG_UNSUPPORTED, ref,
+                        "a $recursiveRef that may refer to several schemas is not supported");
+    return start;
+}
+
 const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref)
 {
+    if (vug_str_is(ref->key, "$recursiveRef"))
+        return resolve_recursive_ref(s, ref);
     vug_str fragment;
     const vug_jv *start = find_start(s, ref, &fragment);
     if (!start)
