@@ -5,6 +5,7 @@
  * 32, which is exact; all others are decoded to BF16.
  */
 #include <climits>
+#include <cmath>
 
 #include "backend/mlx/internal.h"
 
@@ -329,8 +330,36 @@ static void widen_scales(vug_mlx_weights *w, vug_mlx_matrix *m)
     m->f32_biases = as_f32(m->biases, &w->bytes);
 }
 
-vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param, bool f32,
-                               const vug_mlx_matrix **out, vug_err *err)
+/* The copy in F16 for products in it. Weights below 2^-14 of the largest may lose bits. */
+static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
+{
+    constexpr int LEAST_EXPONENT = -15; /* F16 has the reciprocal */
+    int exponent = 0;
+    if (m->f16)
+        return;
+    mx::array most = mx::astype(mx::maximum(mx::max(m->data), mx::negative(mx::min(m->data))),
+                                      mx::float32);
+    const float largest = most.item<float>();
+    if (std::isfinite(largest))
+        (void)std::frexp(largest, &exponent);
+    exponent = exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT;
+    m->f16_scale = std::ldexp(1.0f, exponent);
+    const mx::array scaled = m->data * mx::array(1 / m->f16_scale, m->data.dtype());
+    m->f16 = mx::astype(scaled, mx::float16);
+    mx::eval(*m->f16);
+    w->bytes += m->f16->nbytes();
+}
+
+/* Whether products with the matrix read a copy in F16. MLX has products of experts in F16 only on
+ * a GPU. */
+static bool needs_f16(const vug_mlx_weights *w, const vug_mlx_matrix &m)
+{
+    return m.bits == 0 && m.data.dtype() != mx::float32 && (m.data.ndim() == 2 || w->device->gpu);
+}
+
+vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
+                               vug_mlx_precision precision, const vug_mlx_matrix **out,
+                               vug_err *err)
 {
     const int slot = param->at.param.slot, n = (int)vug_param_slots(param);
     const vug_weight *first = &w->weight[(size_t)slot];
@@ -346,8 +375,10 @@ vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param, bool f
         if (layout_of(first) == layout::DECODED)
             w->decoded += m.data.nbytes();
     }
-    if (f32)
+    if (!precision.scales)
         widen_scales(w, &found->second);
+    if (precision.f16 && needs_f16(w, found->second))
+        copy_in_f16(w, &found->second);
     *out = &found->second;
     return VUG_OK;
 }

@@ -74,6 +74,10 @@ struct vug_mlx_matrix {
     int bits = 0;                                    /* 0: floats */
     int group = 0;
     const char *mode = "affine"; /* in MLX's terms */
+    /* Floats of 16 bits for products in F16: none is greater than 1, times `f16_scale`, a power of
+     * two. */
+    std::optional<mx::array> f16;
+    float f16_scale = 1;
 };
 
 /* Arrays are made when the first program that reads them is compiled, by the first slot of their
@@ -89,9 +93,16 @@ struct vug_mlx_weights {
 /* The device's memory: what its GPU works on without slowing down, or the machine's (device.cpp). */
 uint64_t vug_mlx_device_memory(const vug_mlx_device *device);
 
-/* Both fail for formats that cannot be decoded. The results live as long as the weights. `f32`:
- * products with the matrix are in F32. */
-VUG_MUST_CHECK vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param, bool f32,
+/* The format of a product: of its input, of scales, and of the result. */
+struct vug_mlx_precision {
+    bool f16;    /* products with floats of 16 bits are in F16, and not in F32 */
+    bool scales; /* those with quantized weights have the format of the scales, and are not in F32 */
+};
+
+/* Both fail for formats that cannot be decoded. The results live as long as the weights. The matrix
+ * has the arrays that products in this precision need. */
+VUG_MUST_CHECK vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
+                                              vug_mlx_precision precision,
                                               const vug_mlx_matrix **out, vug_err *err);
 VUG_MUST_CHECK vug_status vug_mlx_load_vector(vug_mlx_weights *w, const vug_node *param,
                                               mx::array *out, vug_err *err);
@@ -151,20 +162,16 @@ struct vug_mlx_program {
     const vug_graph *graph; /* borrowed, as the plan */
     const vug_plan *plan;
     vug_limits limits;
+    vug_mlx_precision precision;
     int64_t token_dim;
     vug_kv_layout kv_layout;
     std::vector<const vug_mlx_matrix *> matrix;   /* [nodes], of PARAM nodes */
     std::vector<std::optional<mx::array>> vector; /* [nodes], of nodes that read a vector; the bias
                                                      of a norm is added to it */
     std::vector<uint32_t> last;                   /* [nodes] the last node that reads a value */
+    std::vector<bool> in_f16;                     /* [nodes] whether a product in F16 reads it */
     vug_program_sizes sizes;
 };
-
-/* Whether products round their input to the format of weights of 16 bits. */
-inline bool vug_mlx_rounds(const vug_mlx_program *p)
-{
-    return p->plan->activations == VUG_ACTIVATIONS_BF16;
-}
 
 extern "C" {
 VUG_MUST_CHECK vug_status vug_mlx_compile(vug_device_weights *weights, const vug_graph *graph,
@@ -175,12 +182,19 @@ void vug_mlx_release(vug_program *program);
 
 /* ---- the step -------------------------------------------------------------------- */
 
+/* Rows x [..,n] for products in F16: x = rows * scale. The scale [..,1] of a row, in F32, is such
+ * that no sum of n products with weights of at most 1 overflows. */
+struct vug_mlx_f16_rows {
+    mx::array rows, scale;
+};
+
 struct vug_mlx_step {
     const vug_mlx_program *program;
     const vug_step_in *in;
     vug_mlx_kv *kv;
     int64_t tokens;
     std::vector<std::optional<mx::array>> value; /* [nodes]; none before and after their use */
+    std::vector<std::optional<vug_mlx_f16_rows>> f16; /* [nodes] the same, of those in F16 */
     std::vector<int32_t> position;               /* [T] */
 };
 
@@ -194,6 +208,7 @@ mx::Shape vug_mlx_shape_of(const vug_mlx_step *s, const vug_shape *shape);
 /* The value of a node: all but attention (operations.cpp), attention (attention.cpp), which also writes
  * the step's keys and values into the cache. */
 mx::array vug_mlx_compute(const vug_mlx_step *s, uint32_t id);
+vug_mlx_f16_rows vug_mlx_round_rows(const mx::array &x);
 mx::array vug_mlx_attention(const vug_mlx_step *s, uint32_t id);
 
 /* ---- run.cpp ---------------------------------------------------------------------- */

@@ -10,13 +10,11 @@ static const vug_mlx_matrix &matrix_of(const vug_mlx_step *s, vug_val param)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-/* The format in which a product with a matrix is computed. */
+/* The format in which a product with quantized weights is computed. */
 static mx::Dtype product_dtype(const vug_mlx_program *p, const vug_mlx_matrix &m)
 {
-    if (!vug_mlx_rounds(p))
+    if (!p->precision.scales)
         return mx::float32;
-    if (m.bits == 0)
-        return m.data.dtype() == mx::bfloat16 ? mx::bfloat16 : mx::float32;
     return m.biases ? m.scales->dtype() : mx::bfloat16;
 }
 
@@ -30,17 +28,37 @@ static const std::optional<mx::array> &biases_for(const vug_mlx_matrix &m, mx::D
     return m.f32_biases && dtype == mx::float32 ? m.f32_biases : m.biases;
 }
 
-/* x [T,in] times the transposed matrix [out,in]. */
-static mx::array multiply_matrix(const vug_mlx_program *p, const mx::array &x,
-                                 const vug_mlx_matrix &m)
+vug_mlx_f16_rows vug_mlx_round_rows(const mx::array &x)
 {
-    const mx::Dtype dtype = product_dtype(p, m);
-    const mx::array rows = mx::astype(x, dtype);
-    const mx::array y =
-            m.bits == 0 ? mx::matmul(rows, mx::transpose(mx::astype(m.data, dtype)))
-                        : mx::quantized_matmul(rows, m.data, scales_for(m, dtype),
-                                               biases_for(m, dtype), true, m.group, m.bits, m.mode);
-    return mx::astype(y, mx::float32);
+    /* Half of the greatest number in F16, because sums are rounded. */
+    constexpr float MOST = 32768, LEAST = 1e-30f;
+    const mx::array most = mx::maximum(mx::max(mx::abs(x), -1, true), mx::array(LEAST));
+    const mx::array scale = most * mx::array((float)x.shape(-1) / MOST);
+    return { mx::astype(x / scale, mx::float16), scale };
+}
+
+/* A product y in F16 with such rows and the matrix. */
+static mx::array scale_product(const mx::array &y, const mx::array &scale, const vug_mlx_matrix &m)
+{
+    return mx::astype(y, mx::float32) * (scale * mx::array(m.f16_scale));
+}
+
+/* Value x [T,in] times the transposed matrix [out,in]. */
+static mx::array multiply_matrix(const vug_mlx_step *s, vug_val x, const vug_mlx_matrix &m)
+{
+    if (m.bits > 0) {
+        const mx::Dtype dtype = product_dtype(s->program, m);
+        const mx::array rows = mx::astype(vug_mlx_value(s, x), dtype);
+        const mx::array y =
+                mx::quantized_matmul(rows, m.data, scales_for(m, dtype), biases_for(m, dtype), true,
+                                     m.group, m.bits, m.mode);
+        return mx::astype(y, mx::float32);
+    }
+    if (s->f16[x.id] && m.f16) {
+        const vug_mlx_f16_rows &in = *s->f16[x.id];
+        return scale_product(mx::matmul(in.rows, mx::transpose(*m.f16)), in.scale, m);
+    }
+    return mx::matmul(vug_mlx_value(s, x), mx::transpose(mx::astype(m.data, mx::float32)));
 }
 
 /* x [T,k or 1,1,in] times, for row t and choice j, the transposed matrix of expert index[t,j]:
@@ -48,23 +66,25 @@ static mx::array multiply_matrix(const vug_mlx_program *p, const mx::array &x,
 static mx::array multiply_experts(const vug_mlx_step *s, const mx::array &x, const mx::array &index,
                                   const vug_mlx_matrix &m)
 {
-    const mx::Dtype dtype = product_dtype(s->program, m);
     if (m.bits > 0) {
+        const mx::Dtype dtype = product_dtype(s->program, m);
         const mx::array y = mx::gather_qmm(mx::astype(x, dtype), m.data, scales_for(m, dtype),
                                            biases_for(m, dtype), std::nullopt, index, true, m.group,
                                            m.bits, m.mode);
         return mx::astype(y, mx::float32);
     }
-    /* Only the GPU has this product in BF16. Weights of 16 bits are widened for it: those of the
-     * chosen experts, if these are fewer than all. */
-    const mx::Dtype wide = s->program->device->gpu ? dtype : mx::float32;
-    if (m.data.dtype() != wide && index.size() < (size_t)m.data.shape(0)) {
-        const mx::array chosen = mx::astype(mx::take(m.data, index, 0), wide);
-        const mx::array y = mx::matmul(mx::astype(x, wide), mx::swapaxes(chosen, -1, -2));
-        return mx::astype(y, mx::float32);
+    if (m.f16) {
+        const vug_mlx_f16_rows in = vug_mlx_round_rows(x);
+        const mx::array all = mx::swapaxes(*m.f16, -1, -2);
+        return scale_product(mx::gather_mm(in.rows, all, std::nullopt, index), in.scale, m);
     }
-    const mx::array all = mx::swapaxes(mx::astype(m.data, wide), -1, -2);
-    return mx::astype(mx::gather_mm(mx::astype(x, wide), all, std::nullopt, index), mx::float32);
+    /* Weights of 16 bits are widened: those of the chosen experts, if these are fewer than all. */
+    if (m.data.dtype() != mx::float32 && index.size() < (size_t)m.data.shape(0)) {
+        const mx::array chosen = mx::astype(mx::take(m.data, index, 0), mx::float32);
+        return mx::matmul(x, mx::swapaxes(chosen, -1, -2));
+    }
+    const mx::array all = mx::swapaxes(mx::astype(m.data, mx::float32), -1, -2);
+    return mx::gather_mm(x, all, std::nullopt, index);
 }
 
 static mx::array sigmoid_gelu(const mx::array &x)
@@ -247,7 +267,7 @@ static std::optional<mx::array> compute_others(const vug_mlx_step *s, const vug_
     case VUG_OP_EMBED:
         return embed(s, node);
     case VUG_OP_LINEAR:
-        return multiply_matrix(s->program, in(0), matrix_of(s, node->in[1]));
+        return multiply_matrix(s, node->in[0], matrix_of(s, node->in[1]));
     case VUG_OP_EXPERTS:
         return compute_experts(s, node);
     case VUG_OP_ROPE_TABLE:

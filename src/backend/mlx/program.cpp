@@ -3,6 +3,15 @@
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
+/* A GPU takes twice as long for weights of 16 bits that are widened. MLX's CPU device has no
+ * faster arithmetic than F32. */
+static vug_mlx_precision choose_precision(const vug_mlx_program *p)
+{
+    const bool bf16 = p->plan->activations == VUG_ACTIVATIONS_BF16;
+    const bool f32 = p->plan->activations == VUG_ACTIVATIONS_F32;
+    return { .f16 = bf16 || (p->device->gpu && !f32), .scales = bf16 };
+}
+
 /* Norms add a number to their weight; their vectors include it. */
 static mx::array with_bias(const vug_node *node, const mx::array &vector)
 {
@@ -15,6 +24,13 @@ static mx::array with_bias(const vug_node *node, const mx::array &vector)
     return sum;
 }
 
+/* Experts round their input themselves. */
+static void mark_f16_input(vug_mlx_program *p, const vug_node *node)
+{
+    if (node->op == VUG_OP_LINEAR && p->matrix[node->in[1].id]->f16)
+        p->in_f16[node->in[0].id] = true;
+}
+
 static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
 {
     const vug_node *node = &p->graph->node[id];
@@ -22,7 +38,7 @@ static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
     for (int i = 0; kinds[i]; i++) {
         const vug_node *param = vug_graph_at(p->graph, node->in[i]);
         if (kinds[i] == 'm' || kinds[i] == 'e')
-            VUG_TRY(vug_mlx_load_matrix(p->weights, param, !vug_mlx_rounds(p),
+            VUG_TRY(vug_mlx_load_matrix(p->weights, param, p->precision,
                                         &p->matrix[node->in[i].id], err));
         if (kinds[i] == 'n' || kinds[i] == 'v') {
             mx::array vector(0.0f);
@@ -30,6 +46,8 @@ static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
             p->vector[id] = with_bias(node, vector);
         }
     }
+    if (p->precision.f16)
+        mark_f16_input(p, node);
     return VUG_OK;
 }
 
@@ -73,6 +91,7 @@ static vug_status build_program(vug_mlx_program *p, vug_err *err)
     p->matrix.resize(g->n);
     p->vector.resize(g->n);
     p->last.resize(g->n);
+    p->in_f16.resize(g->n);
     for (uint32_t i = 1; i < g->n; i++)
         VUG_TRY(load_operands(p, i, err));
     find_lifetimes(p);
@@ -93,6 +112,7 @@ vug_status vug_mlx_compile(vug_device_weights *weights, const vug_graph *graph,
         made->graph = graph;
         made->plan = plan;
         made->limits = *limits;
+        made->precision = choose_precision(made);
         made->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
         const vug_mlx_lock lock(made->device);
         return build_program(made, err);

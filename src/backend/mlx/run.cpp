@@ -106,8 +106,10 @@ static void drop_inputs(vug_mlx_step *s, uint32_t id)
 {
     const vug_node *node = &s->program->graph->node[id];
     for (int k = 0; k < vug_node_inputs(node); k++) {
-        if (s->program->last[node->in[k].id] == id)
+        if (s->program->last[node->in[k].id] == id) {
             s->value[node->in[k].id].reset();
+            s->f16[node->in[k].id].reset();
+        }
     }
 }
 
@@ -118,6 +120,8 @@ static void compute_node(vug_mlx_step *s, uint32_t id)
     const vug_node *node = &g->node[id];
     const auto start = std::chrono::steady_clock::now();
     s->value[id] = compute(s, id);
+    if (s->program->in_f16[id])
+        s->f16[id] = vug_mlx_round_rows(*s->value[id]);
     if (s->in->cost && node->op != VUG_OP_INPUT) {
         evaluate(s, { *s->value[id] });
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -134,6 +138,7 @@ static vug_status compute_nodes(vug_mlx_step *s, vug_err *err)
     const vug_graph *g = s->program->graph;
     const vug_cancel_token *cancel = s->in->cancel;
     s->value.resize(g->n);
+    s->f16.resize(g->n);
     for (uint32_t i = 1; i < g->n; i++) {
         if (g->node[i].op == VUG_OP_PARAM)
             continue;
@@ -156,6 +161,7 @@ static vug_status run_step(vug_mlx_step *s, vug_mlx_workspace *ws, const float *
     for (uint32_t i = 0; i < g->n_outputs; i++)
         ws->output.push_back(mx::contiguous(vug_mlx_value(s, g->output[i].value)));
     s->value.clear();
+    s->f16.clear();
     evaluate(s, ws->output);
     for (uint32_t i = 0; i < g->n_outputs; i++)
         output[i] = ws->output[i].data<float>();
@@ -170,7 +176,7 @@ vug_status vug_mlx_run(const vug_program *program, vug_workspace *workspace, con
     const auto *p = reinterpret_cast<const vug_mlx_program *>(program);
     auto *ws = reinterpret_cast<vug_mlx_workspace *>(workspace);
     auto *kv = reinterpret_cast<vug_mlx_kv *>(in->kv);
-    vug_mlx_step s = { .program = p, .in = in, .kv = kv, .tokens = 0, .value = {}, .position = {} };
+    vug_mlx_step s = { .program = p, .in = in, .kv = kv, .tokens = 0, .value = {}, .f16 = {}, .position = {} };
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, kv, err));
     VUG_TRY(vug_check_masks(p->graph, in, err));
