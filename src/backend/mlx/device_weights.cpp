@@ -333,7 +333,7 @@ static void widen_scales(vug_mlx_weights *w, vug_mlx_matrix *m)
 /* The copy in F16 for products in it. Weights below 2^-14 of the largest may lose bits. */
 static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
 {
-    constexpr int LEAST_EXPONENT = -15; /* F16 has the reciprocal */
+    const int least = m->data.dtype() == mx::float16 ? -15 : -126; /* it has a reciprocal */
     int exponent = 0;
     if (m->f16)
         return;
@@ -342,8 +342,7 @@ static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
     const float largest = most.item<float>();
     if (std::isfinite(largest))
         (void)std::frexp(largest, &exponent);
-    exponent = exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT;
-    m->f16_scale = std::ldexp(1.0f, exponent);
+    m->f16_scale = std::ldexp(1.0f, exponent > least ? exponent : least);
     const mx::array scaled = m->data * mx::array(1 / m->f16_scale, m->data.dtype());
     m->f16 = mx::astype(scaled, mx::float16);
     mx::eval(*m->f16);

@@ -7,7 +7,7 @@
 #include "backend/cuda/cuda.h"
 #include "block_help.h"
 #include "engine_help.h"
-#include "graph_help.h"
+#include "linear_help.h"
 #include "quant/matrix.h"
 #include "vug/checkpoint.h"
 
@@ -51,40 +51,8 @@ enum { OUT = 21 };
 /* y [rows,OUT] = x [rows,columns of w] w^T, on the device; `exact`: without rounding x. */
 static void run_linear(const vug_weight *w, bool exact, const float *x, int64_t rows, float *y)
 {
-    const vug_backend *b = &vug_backend_cuda;
-    const vug_limits limits = { 64, 1, 1 };
-    const vug_page *table[1] = { NULL };
-    const vug_span span = { table, 0, 1 };
-    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
-    vug_device *device;
-    vug_device_weights *weights;
-    vug_program *program;
-    vug_workspace *workspace;
-    vug_err err = { 0 };
-    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
-    const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
-                                                      .shape = { 2, { w->rows, w->columns } },
-                                                      .at.param = { 0, w->dtype } });
-    const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
-    help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
-    help_plan(&m, 1);
-    m.plan.activations = exact ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8;
-    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
-    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
-    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
-    help_ok(b->workspace_create(program, &workspace, &err), &err);
-    const vug_step_in step = {
-        .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
-    };
-    const float *output;
-    help_ok(b->run(program, workspace, &step, &output, &err), &err);
-    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
-    b->workspace_destroy(workspace);
-    b->release(program);
-    b->weights_destroy(weights);
-    b->close(device);
-    vug_plan_release(&m.plan);
-    vug_graph_release(&m.graph);
+    help_run_linear(&vug_backend_cuda, w, exact ? VUG_ACTIVATIONS_F32 : VUG_ACTIVATIONS_Q8, x, rows,
+                    y);
 }
 
 /* The product with a weight has the bits of the product with its decoded values, and a row has

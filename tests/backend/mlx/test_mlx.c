@@ -9,7 +9,7 @@
 #include "backend/mlx/mlx.h"
 #include "block_help.h"
 #include "engine_help.h"
-#include "graph_help.h"
+#include "linear_help.h"
 #include "quant/matrix.h"
 #include "scratch.h"
 #include "vug/checkpoint.h"
@@ -48,47 +48,6 @@ static void test_missing_device_is_explained(void **state)
 /* ---- products ---------------------------------------------------------------------- */
 
 enum { OUT = 21, ROWS = 11, MAX_COLUMNS = 768 };
-
-/* y [rows,OUT] = x [rows,columns of w] w^T, on the device. */
-static void run_linear(const vug_weight *w, vug_activations activations, const float *x,
-                       int64_t rows, float *y)
-{
-    const vug_backend *b = &vug_backend_mlx;
-    const vug_limits limits = { 64, 1, 1 };
-    const vug_page *table[1] = { NULL };
-    const vug_span span = { table, 0, 1 };
-    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
-    vug_device *device;
-    vug_device_weights *weights;
-    vug_program *program;
-    vug_workspace *workspace;
-    vug_err err = { 0 };
-    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
-    const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
-                                                      .shape = { 2, { w->rows, w->columns } },
-                                                      .at.param = { 0, w->dtype } });
-    const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
-    help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
-    help_plan(&m, 1);
-    m.plan.activations = activations;
-    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
-    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
-    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
-    assert_true(b->weights_bytes(weights) > 0);
-    help_ok(b->workspace_create(program, &workspace, &err), &err);
-    const vug_step_in step = {
-        .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
-    };
-    const float *output;
-    help_ok(b->run(program, workspace, &step, &output, &err), &err);
-    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
-    b->workspace_destroy(workspace);
-    b->release(program);
-    b->weights_destroy(weights);
-    b->close(device);
-    vug_plan_release(&m.plan);
-    vug_graph_release(&m.graph);
-}
 
 /* Formats that have groups of 16 are decoded to BF16. */
 static bool is_decoded_to_bf16(vug_dtype dtype)
@@ -145,12 +104,13 @@ static void check_format(vug_dtype dtype, int64_t columns)
                            .columns = columns,
                            .data = matrix.data,
                            .scales = matrix.scales };
-    const double eighth = ldexp(1, -9);
-    run_linear(&w, VUG_ACTIVATIONS_F32, x, ROWS, y);
-    check_products(y, x, decoded, columns, is_decoded_to_bf16(dtype) ? eighth : 0);
-    /* The input, the weight or its scales, and the output are rounded. */
-    run_linear(&w, VUG_ACTIVATIONS_BF16, x, ROWS, y);
-    check_products(y, x, decoded, columns, 8 * eighth);
+    const double in_bf16 = ldexp(1, -9), in_f16 = ldexp(1, -12);
+    const bool f16 = dtype == VUG_DTYPE_F16 || dtype == VUG_DTYPE_BF16;
+    help_run_linear(&vug_backend_mlx, &w, VUG_ACTIVATIONS_F32, x, ROWS, y);
+    check_products(y, x, decoded, columns, is_decoded_to_bf16(dtype) ? in_bf16 : 0);
+    /* The input, the weight or its scales, and the output are rounded. Each may be rounded twice. */
+    help_run_linear(&vug_backend_mlx, &w, VUG_ACTIVATIONS_BF16, x, ROWS, y);
+    check_products(y, x, decoded, columns, f16 ? 4 * in_f16 : 8 * in_bf16);
     if (block)
         block_weights_free(&matrix, SHIFT);
     else
@@ -170,6 +130,42 @@ static void test_products_are_those_of_decoded_weights(void **state)
     }
     for (int i = 0; i < block_format_count(); i++)
         check_format(block_format(i), 768);
+}
+
+/* Rows and weights are scaled before they are rounded to F16: a product with powers of two as
+ * factors, far beyond the range of F16, has the same bits but for the factors. */
+static void test_products_in_f16_have_the_range_of_f32(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 96, X_EXPONENT = 60, W_EXPONENT = -50 };
+    static float x[ROWS * COLUMNS], y[ROWS * OUT], far[ROWS * OUT];
+    static uint16_t w[OUT * COLUMNS];
+    rng r = { 6 };
+    if (skips())
+        skip();
+    rng_fill(&r, x, ROWS * COLUMNS);
+    for (int i = 0; i < OUT * COLUMNS; i++) {
+        const float value = rng_float(&r);
+        vug_codec_of(VUG_DTYPE_BF16)->encode(&value, (uint8_t *)&w[i], 1);
+    }
+    const vug_weight weight = { .name = "w",
+                                .dtype = VUG_DTYPE_BF16,
+                                .rows = OUT,
+                                .columns = COLUMNS,
+                                .data = (const uint8_t *)w };
+    help_run_linear(&vug_backend_mlx, &weight, VUG_ACTIVATIONS_BF16, x, ROWS, y);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = ldexpf(x[i], X_EXPONENT);
+    for (int i = 0; i < OUT * COLUMNS; i++) {
+        float value;
+        vug_codec_of(VUG_DTYPE_BF16)->decode((const uint8_t *)&w[i], &value, 1);
+        value = ldexpf(value, W_EXPONENT);
+        vug_codec_of(VUG_DTYPE_BF16)->encode(&value, (uint8_t *)&w[i], 1);
+    }
+    help_run_linear(&vug_backend_mlx, &weight, VUG_ACTIVATIONS_BF16, x, ROWS, far);
+    for (int i = 0; i < ROWS * OUT; i++)
+        y[i] = ldexpf(y[i], X_EXPONENT + W_EXPONENT);
+    help_same_bits(far, y, ROWS * OUT);
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -322,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_device_is_explained),
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
+        cmocka_unit_test(test_products_in_f16_have_the_range_of_f32),
         cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
         cmocka_unit_test(test_steps_leak_no_memory),

@@ -1,0 +1,43 @@
+#include "test.h"
+
+#include "engine_help.h"
+#include "graph_help.h"
+#include "linear_help.h"
+
+void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
+                     const float *x, int64_t rows, float *y)
+{
+    const vug_limits limits = { .context = VUG_KV_PAGE, .batch = 1, .rows = 1 };
+    const vug_page *table[1] = { NULL };
+    const vug_span span = { .table = table, .past = 0, .n = 1 };
+    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_program *program;
+    vug_workspace *workspace;
+    vug_err err = { 0 };
+    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
+    const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
+                                                      .shape = { 2, { w->rows, w->columns } },
+                                                      .at.param = { 0, w->dtype } });
+    const vug_val product = help_op2(&m, VUG_OP_LINEAR, in, param);
+    help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
+    help_plan(&m, 1);
+    m.plan.activations = activations;
+    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
+    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
+    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
+    help_ok(b->workspace_create(program, &workspace, &err), &err);
+    const vug_step_in step = {
+        .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
+    };
+    const float *output;
+    help_ok(b->run(program, workspace, &step, &output, &err), &err);
+    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
+    b->workspace_destroy(workspace);
+    b->release(program);
+    b->weights_destroy(weights);
+    b->close(device);
+    vug_plan_release(&m.plan);
+    vug_graph_release(&m.graph);
+}

@@ -1,0 +1,13 @@
+#ifndef VUG_TESTS_SUPPORT_LINEAR_HELP_H
+#define VUG_TESTS_SUPPORT_LINEAR_HELP_H
+
+/* One product on a device, for tests of backends. A failure fails the running test. */
+
+#include "backend/backend.h"
+
+/* y [rows, rows of w] = x [rows, columns of w] times the transposed weight, computed by a graph of
+ * this one product on a device that is opened for it. */
+void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
+                     const float *x, int64_t rows, float *y);
+
+#endif
