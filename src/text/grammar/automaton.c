@@ -20,6 +20,8 @@ void vug_automaton_destroy(vug_automaton *a)
 
 /* ---- which states can reach the end of their body ------------------ */
 
+enum { MAX_SWEEPS = 32 };
+
 /* In the list of a state: `source` can reach the end if the state can, and `other` can, too
  * (if there is one). A call needs both the body that it calls and its return state. */
 typedef struct {
@@ -93,9 +95,44 @@ static void propagate_reachability(reachability *s)
     }
 }
 
+/* One pass from the last state to the first. Returns whether it found more. */
+static bool sweep_reachability(const vug_automaton *a, bool use_bytes, bool *reaches)
+{
+    bool found = false;
+    for (uint32_t i = a->n_states; i-- > 0;) {
+        if (reaches[i])
+            continue;
+        bool here = a->state[i].final;
+        for (uint32_t e = a->state[i].edge; use_bytes && !here && e < a->state[i + 1].edge; e++)
+            here = reaches[a->edge[e].state];
+        for (uint32_t c = a->state[i].call; !here && c < a->state[i + 1].call; c++) {
+            const vug_call_edge call = a->call[c];
+            here = reaches[call.return_state] &&
+                   (call.rule == VUG_RULE_COUNT ||
+                    (reaches[a->rule[call.rule].start] && is_callable(a, call.rule)));
+        }
+        reaches[i] = here;
+        found = found || here;
+    }
+    return found;
+}
+
+/* Most edges and calls lead to states with higher numbers, so that a few sweeps are enough for an
+ * ordinary automaton. False if they are not. */
+static bool sweep_until_complete(const vug_automaton *a, bool use_bytes, bool *reaches)
+{
+    memset(reaches, 0, a->n_states * sizeof(*reaches));
+    for (int i = 0; i < MAX_SWEEPS; i++)
+        if (!sweep_reachability(a, use_bytes, reaches))
+            return true;
+    return false;
+}
+
 static vug_status find_terminating(const vug_automaton *a, bool use_bytes, bool *reaches,
                                    vug_err *err)
 {
+    if (sweep_until_complete(a, use_bytes, reaches))
+        return VUG_OK;
     const size_t n = a->n_states, n_list = (size_t)a->n_edges + 2 * (size_t)a->n_calls;
     reachability s = { .a = a, .use_bytes = use_bytes };
     s.reaches = reaches;

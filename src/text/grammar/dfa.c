@@ -10,17 +10,18 @@
 typedef struct {
     const vug_nfa *nfa;
     vug_automaton *a;
-    vug_intern_table sets;   /* sets of NFA states; the ids are DFA states */
-    uint32_t *seen;          /* [NFA states]: the last closure that reached the state */
-    uint32_t *pending;       /* [NFA states] */
-    uint32_t *list;          /* [NFA states]: the set under construction */
-    uint32_t *target;        /* [NFA states]: where one symbol leads from the states of a set */
-    uint32_t *rule;          /* [NFA states]: the rules that a set calls */
-    uint32_t *single_target; /* [NFA states]: the DFA state of this target alone, + 1; 0: unknown */
-    uint32_t *single_set;    /* [NFA states]: the DFA state of the set {state}, + 1; 0: unknown */
+    vug_intern_table sets; /* sets of NFA states; the ids are DFA states */
+    uint32_t *seen;        /* [NFA states]: the last closure that reached the state */
+    uint32_t *alone;       /* [NFA states]: the DFA state of its closure, + 1; 0: unknown */
+    uint32_t *pending;     /* [NFA states] */
+    uint32_t *list;        /* [NFA states]: the set under construction */
+    uint32_t *target;      /* [NFA states]: where one symbol leads from the states of a set */
+    uint32_t *rule;        /* [NFA states]: the rules that a set calls */
+    uint32_t *copy;        /* [NFA states]: the set whose edges are made */
     uint32_t n_closures;
     uint64_t work;
     vug_buf state, edge, call;
+    size_t first_edge; /* of the state whose edges are made: bytes of `edge` before it */
 } dfa_builder;
 
 static bool has_failed(const dfa_builder *b)
@@ -59,12 +60,13 @@ static size_t add_closure(dfa_builder *b, uint32_t state, size_t n)
     return n;
 }
 
-/* The DFA state of the list. Most sets have one member, and these need no hash table. */
+/* The DFA state of the list. Most sets have one member, which is its own closure, and these need no
+ * hash table. */
 static uint32_t intern_list(dfa_builder *b, size_t n)
 {
     b->work += n;
     n = vug_sort_unique(b->list, n);
-    uint32_t *single = n == 1 ? &b->single_set[b->list[0]] : NULL;
+    uint32_t *single = n == 1 ? &b->alone[b->list[0]] : NULL;
     if (single && *single)
         return *single - 1;
     uint32_t id = VUG_INTERN_NONE;
@@ -84,14 +86,14 @@ static uint32_t intern_list(dfa_builder *b, size_t n)
 static uint32_t state_of_targets(dfa_builder *b, size_t n_targets)
 {
     size_t n = 0;
-    if (n_targets == 1 && b->single_target[b->target[0]] != 0)
-        return b->single_target[b->target[0]] - 1;
+    if (n_targets == 1 && b->alone[b->target[0]] != 0)
+        return b->alone[b->target[0]] - 1;
     b->n_closures++;
     for (size_t i = 0; i < n_targets; i++)
         n = add_closure(b, b->target[i], n);
     const uint32_t id = intern_list(b, n);
     if (n_targets == 1 && id != VUG_INTERN_NONE)
-        b->single_target[b->target[0]] = id + 1;
+        b->alone[b->target[0]] = id + 1;
     return id;
 }
 
@@ -99,11 +101,8 @@ static uint32_t state_of_targets(dfa_builder *b, size_t n_targets)
 
 static void add_edge(dfa_builder *b, unsigned from, unsigned to, uint32_t state)
 {
-    const size_t n = b->edge.len / sizeof(vug_byte_edge);
-    vug_byte_edge *last = n ? (vug_byte_edge *)(void *)b->edge.ptr + n - 1 : NULL;
-    const vug_automaton_state *here =
-            (vug_automaton_state *)(void *)b->state.ptr + b->state.len / sizeof(*here) - 1;
-    if (n > here->edge && last->state == state && last->to + 1u == from) {
+    vug_byte_edge *last = (vug_byte_edge *)(void *)(b->edge.ptr + b->edge.len) - 1;
+    if (b->edge.len > b->first_edge && last->state == state && last->to + 1u == from) {
         last->to = (uint8_t)to;
         return;
     }
@@ -201,13 +200,15 @@ static void add_calls(dfa_builder *b, const uint32_t *member, size_t n)
     }
 }
 
-/* Sets move in memory when new ones are interned, hence the copy. It has room for the largest. */
-static void add_state(dfa_builder *b, uint32_t id, uint32_t start, uint32_t *copy)
+/* Sets move in memory when new ones are interned, hence the copy. */
+static void add_state(dfa_builder *b, uint32_t id, uint32_t start)
 {
     const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
+    uint32_t *copy = b->copy;
     size_t n;
     const uint32_t *member = vug_intern_get(&b->sets, id, &n);
     memcpy(copy, member, n * sizeof(*copy));
+    b->first_edge = b->edge.len;
     vug_automaton_state state = { .edge = (uint32_t)(b->edge.len / sizeof(vug_byte_edge)),
                                   .call = (uint32_t)(b->call.len / sizeof(vug_call_edge)),
                                   .start = start };
@@ -229,7 +230,7 @@ static void add_state(dfa_builder *b, uint32_t id, uint32_t start, uint32_t *cop
 
 /* ---- all bodies -------------------------------------------------------------- */
 
-static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, uint32_t *copy, vug_err *err)
+static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, vug_err *err)
 {
     const size_t n_bodies = b->nfa->body.len / sizeof(vug_nfa_body);
     size_t made = 0;
@@ -241,7 +242,7 @@ static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, uint32_t *cop
             b->list[n++] = body->start;
         start_of[i] = intern_list(b, n);
         for (; made < b->sets.n && !has_failed(b); made++)
-            add_state(b, (uint32_t)made, start_of[i], copy);
+            add_state(b, (uint32_t)made, start_of[i]);
     }
     if (b->work > VUG_AUTOMATON_MAX_WORK || b->sets.n > VUG_AUTOMATON_MAX_STATES)
         return VUG_FAIL(err, VUG_LIMIT, "the automaton of the grammar has more than %u states",
@@ -282,22 +283,24 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
     const size_t n = nfa->state.len / sizeof(vug_nfa_state);
     const size_t n_bodies = nfa->body.len / sizeof(vug_nfa_body);
     dfa_builder b = { .nfa = nfa, .a = automaton };
-    uint32_t *scratch = vug_alloc_zero(8 * n + n_bodies, sizeof(*scratch));
+    uint32_t *zeroed = vug_alloc_zero(2 * n, sizeof(*zeroed));
+    uint32_t *scratch = vug_alloc(5 * n + n_bodies, sizeof(*scratch)); /* most of it is not used */
     vug_status st = VUG_OK;
-    if (scratch) {
-        b.seen = scratch;
-        b.pending = scratch + n;
-        b.list = scratch + 2 * n;
-        b.target = scratch + 3 * n;
-        b.rule = scratch + 4 * n;
-        b.single_target = scratch + 5 * n;
-        b.single_set = scratch + 6 * n;
-        st = build_bodies(&b, scratch + 8 * n, scratch + 7 * n, err);
+    if (zeroed && scratch) {
+        b.seen = zeroed;
+        b.alone = zeroed + n;
+        b.pending = scratch;
+        b.list = scratch + n;
+        b.target = scratch + 2 * n;
+        b.rule = scratch + 3 * n;
+        b.copy = scratch + 4 * n;
+        st = build_bodies(&b, scratch + 5 * n, err);
         if (st == VUG_OK)
-            st = move_to_automaton(&b, scratch + 8 * n, err);
+            st = move_to_automaton(&b, scratch + 5 * n, err);
     } else {
-        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 8 * n * sizeof(*scratch));
+        st = VUG_FAIL_NOMEM(err, "the automaton of a grammar", 7 * n * sizeof(*scratch));
     }
+    vug_free(zeroed);
     vug_free(scratch);
     vug_intern_release(&b.sets);
     vug_buf_release(&b.state);

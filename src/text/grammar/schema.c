@@ -72,13 +72,26 @@ static void compile_root(vug_schema_compiler *s, vug_schema_set set, vug_grammar
 
 enum { MADE_PER_SCHEMA = 4 }; /* schemas that the compiler makes, for each given one */
 
-/* `n`: an upper bound on the number of given schemas. */
-static void init_compiler(vug_schema_compiler *s, const vug_json_grammar *json, size_t n)
+/* Values that may be schemas. The recursion is bounded by the depth of the JSON. */
+static size_t count_schemas(const vug_jv *v) // NOLINT(misc-no-recursion)
+{
+    size_t n = v->type == VUG_JSON_OBJECT || v->type == VUG_JSON_BOOL;
+    for (const vug_jv *m = v->child; m; m = m->next)
+        n += count_schemas(m);
+    return n;
+}
+
+static void init_compiler(vug_schema_compiler *s, const vug_json_grammar *json)
 {
     s->json = *json;
     s->builder = json->builder;
     s->arena.budget = VUG_SCHEMA_MAX_MEMORY;
-    n = n * MADE_PER_SCHEMA + 1024;
+}
+
+static void set_root(vug_schema_compiler *s, const vug_jv *root)
+{
+    const size_t n = count_schemas(root) * MADE_PER_SCHEMA + 2048;
+    s->root = root;
     s->max_entries = n < VUG_SCHEMA_MAX_SCHEMAS ? (uint32_t)n : VUG_SCHEMA_MAX_SCHEMAS;
     s->entry = vug_schema_alloc(s, s->max_entries, sizeof(*s->entry));
     if (vug_schema_ok(s) && !vug_hash_index_init(&s->checked, s->max_entries))
@@ -113,9 +126,11 @@ vug_status vug_grammar_parse_schema(vug_grammar_builder *builder, vug_str text,
         return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
     vug_json_grammar json;
     vug_json_grammar_init(&json, builder);
-    init_compiler(s, &json, text.len / 2 + 1); /* the shortest schema, "{}", has two bytes */
+    init_compiler(s, &json);
+    const vug_jv *tree = NULL;
+    s->st = vug_json_tree(text, "schema", &s->arena, &tree, &s->err);
     if (vug_schema_ok(s))
-        s->st = vug_json_tree(text, "schema", &s->arena, &s->root, &s->err);
+        set_root(s, tree);
     if (vug_schema_ok(s))
         compile_root(s, (vug_schema_set){ &s->root, 1 }, root);
     return finish_compiler(s, err);
@@ -134,15 +149,6 @@ static vug_schema_set objects_only(vug_schema_compiler *s, const vug_jv *schema)
     return (vug_schema_set){ list, 2 };
 }
 
-/* Bounded by the depth of the JSON. */
-static size_t count_json_values(const vug_jv *v) // NOLINT(misc-no-recursion)
-{
-    size_t n = 1;
-    for (const vug_jv *m = v->child; m; m = m->next)
-        n += count_json_values(m);
-    return n;
-}
-
 static vug_status compile_object_schema(const vug_json_grammar *json,
                                         const vug_json_grammar *parameters, const vug_jv *schema,
                                         vug_grammar_expr *root, vug_err *err)
@@ -150,8 +156,8 @@ static vug_status compile_object_schema(const vug_json_grammar *json,
     vug_schema_compiler *s = vug_alloc_zero(1, sizeof(*s));
     if (!s)
         return VUG_FAIL_NOMEM(err, "a schema", sizeof(*s));
-    init_compiler(s, json, count_json_values(schema) + 2);
-    s->root = schema;
+    init_compiler(s, json);
+    set_root(s, schema);
     const vug_schema_set set = objects_only(s, schema);
     if (vug_schema_ok(s) && parameters) {
         read_draft(s);

@@ -42,8 +42,9 @@ typedef struct {
     vug_grammar_expr special_text; /* the same after a character that is not plain */
     vug_grammar_edge *edge;
     size_t n;
-    /* Most nodes have one child, a plain character. By this character; VUG_EMPTY_EXPR: not made. */
-    vug_grammar_expr single[VUG_JSON_PLAIN_END], all_but_single[VUG_JSON_PLAIN_END];
+    /* Most nodes have one child, a plain character, or none. By this character, and without one;
+     * VUG_EMPTY_EXPR: not made. */
+    vug_grammar_expr single[VUG_JSON_PLAIN_END], all_but_single[VUG_JSON_PLAIN_END], all;
 } name_graph;
 
 static void add_name_edge(name_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
@@ -73,7 +74,9 @@ static void add_other_characters(name_graph *g, uint32_t at, const vug_char_rang
         add_name_edge(g, at, vug_json_grammar_key_char_except(json, used, n), g->n_nodes);
         return;
     }
-    vug_grammar_expr *known = n == 1 ? &g->all_but_single[used->from] : NULL;
+    vug_grammar_expr *known = n == 0   ? &g->all
+                              : n == 1 ? &g->all_but_single[used->from]
+                                       : NULL;
     const vug_grammar_expr others =
             known && *known ? *known : vug_json_grammar_plain_except(json, used, n);
     if (known)
