@@ -154,6 +154,11 @@ static bool reserve_bytes(vug_buf *buf, size_t more)
     return true;
 }
 
+void vug_buf_reserve(vug_buf *buf, size_t n)
+{
+    (void)reserve_bytes(buf, n);
+}
+
 void vug_buf_append(vug_buf *buf, const void *bytes, size_t n)
 {
     if (!reserve_bytes(buf, n))

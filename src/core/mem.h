@@ -64,6 +64,8 @@ typedef struct {
 #define VUG_BUF_MAX ((size_t)1 << 30)
 
 void vug_buf_append(vug_buf *buf, const void *bytes, size_t n);
+/* Makes room for `n` more bytes at once, so that appending them copies nothing. */
+void vug_buf_reserve(vug_buf *buf, size_t n);
 /* The same, inlined: for short elements that are appended by the million. */
 static inline void vug_buf_push(vug_buf *buf, const void *bytes, size_t n)
 {

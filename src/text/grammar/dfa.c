@@ -278,6 +278,14 @@ static vug_status move_to_automaton(dfa_builder *b, const uint32_t *start_of, vu
     return VUG_OK;
 }
 
+/* Sizes that most automata of `n` NFA states do not exceed. */
+static void reserve(dfa_builder *b, size_t n)
+{
+    vug_intern_reserve(&b->sets, n / 4, n);
+    vug_buf_reserve(&b->state, n / 3 * sizeof(vug_automaton_state));
+    vug_buf_reserve(&b->edge, n * sizeof(vug_byte_edge));
+}
+
 vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *err)
 {
     const size_t n = nfa->state.len / sizeof(vug_nfa_state);
@@ -294,6 +302,7 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
         b.target = scratch + 2 * n;
         b.rule = scratch + 3 * n;
         b.copy = scratch + 4 * n;
+        reserve(&b, n);
         st = build_bodies(&b, scratch + 5 * n, err);
         if (st == VUG_OK)
             st = move_to_automaton(&b, scratch + 5 * n, err);

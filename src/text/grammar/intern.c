@@ -51,9 +51,8 @@ static size_t find_free_slot(const uint64_t *slot, size_t n_slots, uint32_t hash
     return n_slots;
 }
 
-static bool grow_slots(vug_intern_table *table)
+static bool grow_slots(vug_intern_table *table, size_t n_slots)
 {
-    const size_t n_slots = table->n_slots ? table->n_slots * 2 : 64;
     uint64_t *slot = vug_alloc_zero(n_slots, sizeof(*slot));
     if (!slot)
         return false;
@@ -103,7 +102,7 @@ uint32_t vug_intern_append(vug_intern_table *table, const uint32_t *element, siz
 
 uint32_t vug_intern_add(vug_intern_table *table, const uint32_t *element, size_t n)
 {
-    if (2 * table->n >= table->n_slots && !grow_slots(table))
+    if (2 * table->n >= table->n_slots && !grow_slots(table, table->n_slots ? 2 * table->n_slots : 64))
         return VUG_INTERN_NONE;
     const uint32_t hash = hash_of(element, n);
     const size_t slot = find_slot(table, hash, element, n);
@@ -122,6 +121,17 @@ uint32_t vug_intern_find(const vug_intern_table *table, const uint32_t *element,
 {
     const size_t at = table->n_slots ? find_slot(table, hash_of(element, n), element, n) : 0;
     return at < table->n_slots && table->slot[at] ? id_in(table->slot[at]) : VUG_INTERN_NONE;
+}
+
+void vug_intern_reserve(vug_intern_table *table, size_t n, size_t n_elements)
+{
+    size_t n_slots = 64;
+    while (n_slots < 2 * n)
+        n_slots *= 2;
+    if (n_slots > table->n_slots)
+        (void)grow_slots(table, n_slots);
+    (void)grow_array(&table->at, &table->cap_at, n + 1);
+    (void)grow_array(&table->pool, &table->cap_pool, n_elements);
 }
 
 void vug_intern_release(vug_intern_table *table)

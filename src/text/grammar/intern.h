@@ -33,6 +33,9 @@ static inline const uint32_t *vug_intern_get(const vug_intern_table *table, uint
     *n = table->at[id + 1] - table->at[id];
     return table->pool + table->at[id];
 }
+/* Makes room for `n` lists with `n_elements` in all, so that adding them copies nothing. Without
+ * memory it does nothing. */
+void vug_intern_reserve(vug_intern_table *table, size_t n, size_t n_elements);
 void vug_intern_release(vug_intern_table *table);
 
 /* Sorts in ascending order and drops duplicates. Returns how many elements are left. */

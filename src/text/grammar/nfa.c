@@ -302,6 +302,8 @@ static uint32_t emit_expr(nfa_builder *b, vug_grammar_expr expr, uint32_t next)
 
 static vug_status build_bodies(nfa_builder *b, vug_grammar_expr root, vug_err *err)
 {
+    const size_t n_edges = b->builder->edge.len / sizeof(vug_grammar_edge);
+    vug_buf_reserve(&b->nfa->state, 3 * n_edges * sizeof(vug_nfa_state));
     (void)rule_of_expr(b, root);
     for (size_t i = 0; !has_failed(b) && i < b->nfa->body.len / sizeof(vug_nfa_body); i++) {
         const vug_grammar_expr expr = VUG_NFA_BODY(b->nfa)[i].expr;
