@@ -1,4 +1,4 @@
-/* Reserved address space that gets memory in parts, on POSIX systems. */
+/* Address space that gets memory in parts, and huge pages, on POSIX systems. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -42,4 +42,18 @@ void vug_discard(void *at, uint64_t bytes)
     if (bytes >= offset + page)
         (void)madvise((uint8_t *)at + offset, (size_t)(bytes - offset) / page * page,
                       MADV_DONTNEED);
+}
+
+void vug_ask_huge_pages(void *at, uint64_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = system_page();
+    const uintptr_t offset = (page - (uintptr_t)at % page) % page; /* of the first whole page */
+    if (bytes >= offset + page)
+        (void)madvise((uint8_t *)at + offset, (size_t)(bytes - offset) / page * page,
+                      MADV_HUGEPAGE);
+#else
+    (void)at;
+    (void)bytes;
+#endif
 }

@@ -40,7 +40,7 @@ void vug_cpu_head_screen_build(const vug_cpu_env *env, vug_cpu_head_screen *scre
 /* Floats of scratch per thread that this needs. */
 int64_t vug_cpu_head_screen_scratch_floats(int64_t columns);
 
-enum { VUG_CPU_HEAD_SCREEN_PARTS = 256 };
+enum { VUG_CPU_HEAD_SCREEN_PARTS = 16 };
 
 /* ---- head_product.c ------------------------------------------------------- */
 

@@ -31,5 +31,6 @@ extern const vug_cpu_pair_kernels vug_ref_pairs;
 /* ref_blocks.c: kernels for any quantized format, from vug_matrix_block. */
 extern const vug_cpu_block_format vug_ref_block_format;
 void vug_ref_quantize_row(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
+vug_cpu_square_sums vug_ref_round_q4_0(const float *w, int64_t n, uint8_t *to);
 
 #endif

@@ -189,6 +189,13 @@ typedef struct {
     void (*gemm)(const vug_cpu_gemm_q8 *g);
 } vug_cpu_block_format;
 
+/* dst [n] = the weights of a row of a quantized format without separate scales. */
+typedef void vug_cpu_decode_fn(const uint8_t *src, int64_t n, float *dst);
+
+typedef struct {
+    float all, changed; /* the squares of a row of weights, and of what rounding it changed */
+} vug_cpu_square_sums;
+
 /* The running state of a softmax over blocks of keys. */
 typedef struct {
     float max; /* of the scores so far; -inf before the first */
@@ -208,6 +215,7 @@ typedef struct {
     const vug_cpu_format *format[VUG_DTYPE_COUNT];      /* NULL: not a float format */
     const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* NULL: not a quantized format */
     const vug_cpu_pair_kernels *pairs;
+    vug_cpu_decode_fn *decode[VUG_DTYPE_COUNT]; /* NULL: vug_matrix_decode is used */
 
     int float_rows; /* most rows of x whose products with float weights use gemm, and no panels:
                        at most VUG_CPU_MAX_FLOAT_ROWS */
@@ -224,6 +232,15 @@ typedef struct {
     vug_cpu_tile_fn *keys[VUG_KV_COUNT], *values[VUG_KV_COUNT];
     /* Quantizes a row of x to 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */
     void (*quantize)(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
+    /* Rounds weights, `n` a multiple of 32, to blocks of Q4_0: with m the weight of the largest
+     * magnitude of a block, the positive one of two only if it is larger,
+     *
+     *     scale = m * -0.125 to the nearest F16;  r = 1 / scale (0 if scale is 0)
+     *     q[i] = w[i] * r to the nearest integer, ties to even, within -8 .. 7; a NaN gives -8
+     *
+     * Sums of squares of w and of w - scale * q: lane j of 16 sums elements j, j + 16, .. with fma;
+     * then lane j + 8 is added to lane j, then j + 4, j + 2, j + 1. */
+    vug_cpu_square_sums (*round_q4_0)(const float *w, int64_t n, uint8_t *to);
 
     /*
      * Adds a block of keys: p [64] holds products, those of keys lo .. hi-1 are used (lo < hi).

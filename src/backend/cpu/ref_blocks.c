@@ -95,4 +95,55 @@ static void gemm_q8(const vug_cpu_gemm_q8 *g)
     }
 }
 
+/* ---- rounding to Q4_0 ----------------------------------------------------- */
+
+enum {
+    SQUARE_LANES = 16,
+    Q4_0_BYTES = 18, /* a scale in F16, then 16 bytes with two weights each */
+};
+
+/* The scale that makes the weight of the largest magnitude -8, the end of the range that has one
+ * value more. */
+static float q4_0_scale(const float *w, uint8_t *to)
+{
+    float most = 0, least = 0;
+    for (int i = 0; i < Q8; i++) {
+        most = w[i] > most ? w[i] : most;
+        least = -w[i] > least ? -w[i] : least;
+    }
+    float scale = (most > least ? most : -least) * -0.125f;
+    vug_codec_of(VUG_DTYPE_F16)->encode(&scale, to, 1);
+    vug_codec_of(VUG_DTYPE_F16)->decode(to, &scale, 1);
+    return scale;
+}
+
+static float add_square_lanes(float *lane)
+{
+    for (int n = SQUARE_LANES / 2; n > 0; n /= 2) {
+        for (int j = 0; j < n; j++)
+            lane[j] += lane[j + n];
+    }
+    return lane[0];
+}
+
+vug_cpu_square_sums vug_ref_round_q4_0(const float *w, int64_t n, uint8_t *to)
+{
+    float all[SQUARE_LANES] = { 0 }, changed[SQUARE_LANES] = { 0 };
+    for (int64_t b = 0; b < n / Q8; b++, w += Q8, to += Q4_0_BYTES) {
+        const float scale = q4_0_scale(w, to), r = scale != 0 ? 1 / scale : 0;
+        uint8_t stored[Q8];
+        for (int i = 0; i < Q8; i++) {
+            const float q = fminf(fmaxf(rintf(w[i] * r), -8), 7), change = w[i] - scale * q;
+            float *sum = &all[i % SQUARE_LANES], *sum_changed = &changed[i % SQUARE_LANES];
+            *sum = fmaf(w[i], w[i], *sum);
+            *sum_changed = fmaf(change, change, *sum_changed);
+            stored[i] = (uint8_t)(int)(q + 8);
+        }
+        for (int i = 0; i < Q8 / 2; i++)
+            to[2 + i] = (uint8_t)(stored[i] | stored[i + Q8 / 2] << 4);
+    }
+    return (vug_cpu_square_sums){ .all = add_square_lanes(all),
+                                  .changed = add_square_lanes(changed) };
+}
+
 const vug_cpu_block_format vug_ref_block_format = { gemv_q8, gemm_q8 };

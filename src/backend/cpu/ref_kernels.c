@@ -268,6 +268,7 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
     .quantize = vug_ref_quantize_row,
+    .round_q4_0 = vug_ref_round_q4_0,
     .softmax = softmax,
     .axpby = axpby,
     .sum_squares = sum_squares,

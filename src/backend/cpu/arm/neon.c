@@ -320,18 +320,18 @@ static float probe_fma(int64_t rounds, double *flop)
 /* ---- sets ----------------------------------------------------------------- */
 
 /* The members that all sets have. */
-#define COMMON_KERNELS                                                                             \
-    .format = { [VUG_DTYPE_F32] = &vug_neon_f32,                                                   \
-                [VUG_DTYPE_F16] = &vug_neon_f16,                                                   \
-                [VUG_DTYPE_BF16] = &vug_neon_bf16 },                                               \
-    .float_rows = 12, .q8_streams = VUG_CPU_STREAMS, .prefetch = vug_neon_prefetch,                \
-    .tile_rows = VUG_NEON_TILE_ROWS, .tile = vug_neon_tile,                                        \
-    .keys = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_keys },       \
-    .values = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_values },   \
-    .quantize = vug_neon_quantize, .softmax = softmax, .axpby = axpby, .sum_squares = sum_squares, \
-    .norm = norm, .rope = rope, .add = add, .mul = mul, .scale = scale, .gelu = gelu,              \
-    .silu = silu, .exp = exponential, .softcap = softcap, .probe_read = probe_read,                \
-    .probe_fma = probe_fma
+#define COMMON_KERNELS                                                                           \
+    .format = { [VUG_DTYPE_F32] = &vug_neon_f32,                                                 \
+                [VUG_DTYPE_F16] = &vug_neon_f16,                                                 \
+                [VUG_DTYPE_BF16] = &vug_neon_bf16 },                                             \
+    .float_rows = 12, .q8_streams = VUG_CPU_STREAMS, .prefetch = vug_neon_prefetch,              \
+    .tile_rows = VUG_NEON_TILE_ROWS, .tile = vug_neon_tile,                                      \
+    .keys = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_keys },     \
+    .values = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_values }, \
+    .quantize = vug_neon_quantize, .round_q4_0 = vug_ref_round_q4_0, .softmax = softmax,         \
+    .axpby = axpby, .sum_squares = sum_squares, .norm = norm, .rope = rope, .add = add,          \
+    .mul = mul, .scale = scale, .gelu = gelu, .silu = silu, .exp = exponential,                  \
+    .softcap = softcap, .probe_read = probe_read, .probe_fma = probe_fma
 
 #define BLOCK_FORMAT(id)   [VUG_DTYPE_##id] = &vug_neon_##id,
 #define DOTPROD_FORMAT(id) [VUG_DTYPE_##id] = &vug_neon_dotprod_##id,
