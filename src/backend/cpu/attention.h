@@ -66,9 +66,11 @@ static inline uint8_t *vug_cpu_kv_values_after(const vug_cpu_kv_cache *c, uint8_
     return keys + VUG_KV_PAGE / VUG_CPU_PANEL * c->panel_bytes;
 }
 
-/* 16 columns of a page's values, from one of its rows on. */
+/* 16 columns of a page's values, from one of its rows on. An odd panel of 16 columns follows an even
+ * one, whose scales it shares. */
 typedef struct {
     const uint8_t *code; /* rows of 16 */
+    int64_t panel_bytes; /* from an even panel to the odd one */
     const float *scale;  /* one of each row; NULL: the format has none */
 } vug_cpu_value_rows;
 vug_cpu_value_rows vug_cpu_kv_cache_values(const vug_cpu_kv_cache *cache, const uint8_t *values,

@@ -15,6 +15,13 @@ enum {
 
 /* ---- products ---------------------------------------------------------------- */
 
+/* A second panel after the first one, of `panels` that are left. */
+static const uint8_t *second_panel(const vug_cpu_kernels *kernels, int64_t panels,
+                                   const uint8_t *first, int64_t bytes)
+{
+    return panels > 1 && kernels->tile_panels > 1 ? first + bytes : NULL;
+}
+
 /* Multiplies the query rows with the panels that contain `keys`; keys are counted from the
  * beginning of the block. */
 static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, const uint8_t *page,
@@ -23,19 +30,23 @@ static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, const
     const vug_cpu_kv_cache *c = t->job->cache;
     vug_cpu_tile_fn *multiply = t->env->kernels->keys[c->format];
     const int max_rows = t->env->kernels->tile_rows;
-    for (int64_t panel = keys.first / PANEL; panel * PANEL < keys.end; panel++) {
+    const int64_t end = (keys.end + PANEL - 1) / PANEL;
+    for (int64_t panel = keys.first / PANEL; panel < end;) {
         const uint8_t *k = page + panel * c->panel_bytes;
+        const uint8_t *second = second_panel(t->env->kernels, end - panel, k, c->panel_bytes);
         for (int64_t r = rows.first; r < rows.end; r += max_rows) {
             const int64_t left = rows.end - r;
             multiply(left < max_rows ? (int)left : max_rows,
                      &(vug_cpu_tile){ .a = t->q + r * c->width,
                                       .b = k,
+                                      .second = second,
                                       .c = t->p + r * BLOCK + panel * PANEL,
                                       .k = c->width,
                                       .lda = c->width,
                                       .ldb = PANEL,
                                       .ldc = BLOCK });
         }
+        panel += second ? 2 : 1;
     }
 }
 
@@ -50,9 +61,11 @@ static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const
                        .ldb = PANEL,
                        .ldc = c->columns,
                        .accumulate = true };
-    for (int64_t column = 0; column < c->columns; column += PANEL) {
+    for (int64_t column = 0; column < c->columns; column += m.second ? 2 * PANEL : PANEL) {
         const vug_cpu_value_rows v = vug_cpu_kv_cache_values(c, values, column, keys.first);
         m.b = v.code;
+        m.second =
+                second_panel(t->env->kernels, (c->columns - column) / PANEL, v.code, v.panel_bytes);
         m.scale = v.scale;
         m.c = t->o + r * c->columns + column;
         t->env->kernels->values[c->format](n, &m);

@@ -54,8 +54,10 @@ vug_cpu_value_rows vug_cpu_kv_cache_values(const vug_cpu_kv_cache *c, const uint
     const int64_t size = element_bytes(c->format), scale = scale_bytes(c->format);
     values += column / GROUP * BLOCK * (GROUP * size + scale);
     const int64_t code = BLOCK * scale + (column % GROUP * BLOCK + row * PANEL) * size;
-    return (vug_cpu_value_rows){ values + code,
-                                 scale ? (const float *)(const void *)values + row : NULL };
+    return (vug_cpu_value_rows){ .code = values + code,
+                                 .panel_bytes = BLOCK * PANEL * size,
+                                 .scale =
+                                         scale ? (const float *)(const void *)values + row : NULL };
 }
 
 /* ---- encoding ------------------------------------------------------------------ */

@@ -65,12 +65,6 @@ static inline void vug_cpu_prefetch_part(const vug_cpu_kernels *kernels, vug_cpu
                       next->bytes);
 }
 
-/* The number of outputs in the panel that begins at `output`. */
-static inline int vug_cpu_panel_outputs(const vug_cpu_linear_chunk *c, int64_t output)
-{
-    return c->end - output < VUG_CPU_PANEL ? (int)(c->end - output) : VUG_CPU_PANEL;
-}
-
 /* Stores row `t` of the job, which is in group `g`, in the form that the kernels read. */
 void vug_cpu_float_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);
 void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group *g, int64_t t);

@@ -1,7 +1,7 @@
 /*
  * Products in F32, and of BF16 weights with activations in BF16. Few rows: kernels read the weights
- * as streams, each once for all rows. Many rows: x is in lane order (kernels.h), and a panel of 16
- * outputs by one block of the sum is packed into scratch; each of its lanes fits the L1 cache.
+ * as streams, each once for all rows. Many rows: x is in lane order (kernels.h), and one or two panels
+ * of 16 outputs by one block of the sum are packed into scratch; each of their lanes fits the L1 cache.
  *
  * BF16 is handled in pairs of elements, which are as large as a float and take the place of one:
  * what is called an element below may be a pair.
@@ -13,6 +13,7 @@
 
 enum {
     PANEL = VUG_CPU_PANEL,
+    MAX_COLUMNS = VUG_CPU_MAX_TILE_PANELS * PANEL,
     LANES = VUG_CPU_LANES,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
     PAIR_BYTES = 4,
@@ -20,8 +21,8 @@ enum {
 
 int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in)
 {
-    const int64_t floats = ((int64_t)ROW_BLOCK + VUG_CPU_KC) * PANEL;
-    return kind == VUG_CPU_KERNEL_DECODED ? floats + PANEL * in : floats;
+    const int64_t floats = ((int64_t)ROW_BLOCK + VUG_CPU_KC) * MAX_COLUMNS;
+    return kind == VUG_CPU_KERNEL_DECODED ? floats + MAX_COLUMNS * in : floats;
 }
 
 /* Rows of weights in a format that kernels read. */
@@ -124,14 +125,15 @@ void vug_cpu_float_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_gro
 /* The tile kernel of a chunk. */
 typedef struct {
     vug_cpu_tile_fn *multiply;
-    int rows; /* maximum */
+    int rows, panels; /* maximum */
 } tile_kernel;
 
 static tile_kernel tile_kernel_of(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind)
 {
     if (kind == VUG_CPU_KERNEL_PAIRS)
-        return (tile_kernel){ kernels->pairs->tile, kernels->pairs->tile_rows };
-    return (tile_kernel){ kernels->tile, kernels->tile_rows };
+        return (tile_kernel){ kernels->pairs->tile, kernels->pairs->tile_rows,
+                              kernels->pairs->tile_panels };
+    return (tile_kernel){ kernels->tile, kernels->tile_rows, kernels->tile_panels };
 }
 
 static int64_t tiles_of(const tile_kernel *tile, int64_t rows)
@@ -139,7 +141,7 @@ static int64_t tiles_of(const tile_kernel *tile, int64_t rows)
     return (rows + tile->rows - 1) / tile->rows;
 }
 
-/* Multiplies `rows` rows with one lane of a panel; `first_row` describes the first row. Rows
+/* Multiplies `rows` rows with one lane of some panels; `first_row` describes the first row. Rows
  * are divided evenly among tiles: two tiles of 4 rows keep the multipliers busy, a tile of 6
  * and one of 2 do not. */
 static void multiply_lane(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind,
@@ -157,59 +159,88 @@ static void multiply_lane(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind ki
     }
 }
 
-/* The weights that follow the panel at `output`, block `k`, in the order of the loops below. */
+/* The columns of the panels that are multiplied together. */
+static int64_t columns_of(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c)
+{
+    return (int64_t)tile_kernel_of(p->env->kernels, c->kind).panels * PANEL;
+}
+
+/* The number of outputs in the panels that begin at `output`. */
+static int outputs_at(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t output)
+{
+    const int64_t columns = columns_of(p, c), left = c->end - output;
+    return (int)(left < columns ? left : columns);
+}
+
+/* The weights that follow the panels at `output`, block `k`, in the order of the loops below. */
 static vug_cpu_prefetch next_weights(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                                      int64_t output, int64_t k)
 {
     const tile_kernel tile = tile_kernel_of(p->env->kernels, c->kind);
     const int64_t kc = vug_cpu_kc(c->k), size = c->stride / c->k;
     const bool is_last = k + kc >= c->k;
-    const int64_t o = is_last ? output + PANEL : output, at = is_last ? 0 : k + kc;
+    const int64_t o = is_last ? output + columns_of(p, c) : output, at = is_last ? 0 : k + kc;
     if (o >= c->end || c->kind == VUG_CPU_KERNEL_DECODED)
         return (vug_cpu_prefetch){ 0 };
     return (vug_cpu_prefetch){ .w = c->projection->w.data + o * c->stride + at * size,
                                .stride = c->stride,
                                .bytes = block_size(c->k, at) * size,
-                               .rows = vug_cpu_panel_outputs(c, o),
+                               .rows = outputs_at(p, c, o),
                                .parts = LANES * tiles_of(&tile, c->rows) };
 }
 
-/* Multiplies all rows of the chunk with the panel of one block, which begins at `k`, and adds
- * the products to the sums. `panel` says where the panel and the sums lie. */
-static void multiply_panel(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t k,
-                           const vug_cpu_tile *panel, vug_cpu_prefetch *next)
+/* Packs block `k` of `outputs` rows of weights to one or two panels, those of `t`. */
+static void pack_panels(const weight_rows *w, int64_t k, int64_t n, int outputs, float *panel,
+                        vug_cpu_tile *t)
+{
+    t->b = panel;
+    t->second = NULL;
+    w->format->pack(w->w + k * w->size, w->stride, outputs < PANEL ? outputs : PANEL, n, panel);
+    if (outputs <= PANEL)
+        return;
+    panel += (int64_t)VUG_CPU_KC * PANEL;
+    t->second = panel;
+    w->format->pack(w->w + k * w->size + PANEL * w->stride, w->stride, outputs - PANEL, n, panel);
+}
+
+/* Multiplies all rows of the chunk with the panels of one block, which begins at `k`, and adds
+ * the products to the sums. `panels` says where the panels and the sums lie. */
+static void multiply_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t k,
+                            const vug_cpu_tile *panels, vug_cpu_prefetch *next)
 {
     const int64_t n = block_size(c->k, k);
     const float *x = c->kind == VUG_CPU_KERNEL_PAIRS ? p->ordered_pairs : p->lane_ordered;
-    vug_cpu_tile t = *panel;
+    vug_cpu_tile t = *panels;
     for (int64_t j = 0; j < LANES && j < n; j++) {
+        const int64_t lane = vug_cpu_lane_start(n, j) * PANEL;
         t.k = t.lda = vug_cpu_lane_size(n, j);
         t.a = x + lane_offset(p, k, n, j) + c->first_row * t.k;
-        t.b = (const float *)panel->b + vug_cpu_lane_start(n, j) * PANEL;
+        t.b = (const float *)panels->b + lane;
+        t.second = panels->second ? (const float *)panels->second + lane : NULL;
         t.accumulate = k > 0 || j > 0;
         multiply_lane(p->env->kernels, c->kind, &t, c->rows, next);
     }
 }
 
-/* The sums of a panel stay in `y` [rows][16] until they are complete: in the output they lie
+/* The sums of the panels stay in `y` [rows][columns] until they are complete: in the output they lie
  * far apart, often in the same set of a cache. */
 void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                           float *scratch)
 {
-    float *y = scratch, *panel = y + (int64_t)ROW_BLOCK * PANEL;
-    float *decoded = panel + (int64_t)VUG_CPU_KC * PANEL;
-    const int64_t kc = vug_cpu_kc(c->k);
-    const vug_cpu_tile tile = { .b = panel, .c = y, .ldb = PANEL, .ldc = PANEL };
-    for (int64_t o = c->first; o < c->end; o += PANEL) {
-        const int outputs = vug_cpu_panel_outputs(c, o);
+    float *y = scratch, *panel = y + (int64_t)ROW_BLOCK * MAX_COLUMNS;
+    float *decoded = panel + (int64_t)VUG_CPU_KC * MAX_COLUMNS;
+    const int64_t kc = vug_cpu_kc(c->k), columns = columns_of(p, c);
+    vug_cpu_tile tile = { .c = y, .ldb = PANEL, .ldc = columns };
+    for (int64_t o = c->first; o < c->end; o += columns) {
+        const int outputs = outputs_at(p, c, o);
         const weight_rows w = get_weight_rows(p, c, o, 1, outputs, decoded);
         for (int64_t k = 0; k < c->k; k += kc) {
             vug_cpu_prefetch next = next_weights(p, c, o, k);
-            w.format->pack(w.w + k * w.size, w.stride, outputs, block_size(c->k, k), panel);
-            multiply_panel(p, c, k, &tile, &next);
+            pack_panels(&w, k, block_size(c->k, k), outputs, panel, &tile);
+            multiply_panels(p, c, k, &tile, &next);
         }
         for (int64_t r = 0; r < c->rows; r++)
-            memcpy(c->projection->y + (c->first_row + r) * c->projection->out + o, y + r * PANEL,
+            memcpy(c->projection->y + (c->first_row + r) * c->projection->out + o, y + r * columns,
                    (size_t)outputs * sizeof(float));
     }
 }

@@ -264,6 +264,7 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
     .q8_streams = VUG_CPU_STREAMS,
     .prefetch = prefetch,
     .tile_rows = 6,
+    .tile_panels = 1,
     .tile = tile_f32,
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },

@@ -114,5 +114,6 @@ const vug_cpu_pair_kernels vug_ref_pairs = {
     .round = round_row,
     .format = { .pack = pack_pairs, .gemm = gemm_pairs },
     .tile_rows = 6,
+    .tile_panels = 1,
     .tile = tile_pairs,
 };

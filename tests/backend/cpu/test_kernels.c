@@ -72,31 +72,56 @@ static void test_lane_order_is_a_permutation(void **state)
 
 /* ---- matrix kernels ------------------------------------------------------- */
 
-static void check_tile(const vug_cpu_kernels *kernels, rng *r, int rows, int64_t k)
+/* Multiplies with the kernel under test and with the portable one, panel by panel, first without and
+ * then with what C holds. Between rows, C has columns
+ * that no kernel may change. */
+static void compare_tiles(vug_cpu_tile_fn *kernel, vug_cpu_tile_fn *portable, vug_cpu_tile *t,
+                          int rows, const char *name)
 {
-    const int64_t lda = k + 3, ldb = PANEL + 5, ldc = PANEL + 2;
-    const size_t na = (size_t)((rows - 1) * lda + k), nb = (size_t)((k - 1) * ldb + PANEL);
-    const size_t nc = (size_t)(rows * ldc);
-    float *a = guarded_floats(na), *b = guarded_floats(nb);
-    float *c = guarded_floats(nc), *want = guarded_floats(nc);
-    for (int64_t i = 0; i < rows; i++)
-        rng_fill(r, a + i * lda, (size_t)k);
-    for (int64_t i = 0; i < k; i++)
-        rng_fill(r, b + i * ldb, PANEL);
-    vug_cpu_tile t = { .a = a, .b = b, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc };
+    const size_t n = (size_t)(rows * t->ldc);
+    float *c = guarded_floats(n), *want = guarded_floats(n);
     for (int pass = 0; pass < 2; pass++) {
-        t.accumulate = pass == 1;
-        t.c = want;
-        vug_cpu_kernels_at(0)->tile(rows, &t);
-        t.c = c;
-        kernels->tile(rows, &t);
-        check_bits(c, want, nc, kernels->name);
+        t->accumulate = pass == 1;
+        for (int panel = 0; panel < (t->second ? 2 : 1); panel++) {
+            vug_cpu_tile one = *t;
+            one.b = panel ? t->second : t->b;
+            one.second = NULL;
+            one.c = want + (ptrdiff_t)panel * PANEL;
+            portable(rows, &one);
+        }
+        t->c = c;
+        kernel(rows, t);
+        check_bits(c, want, n, name);
     }
-    check_guards(c, nc);
-    free_guarded(a);
-    free_guarded(b);
+    check_guards(c, n);
     free_guarded(c);
     free_guarded(want);
+}
+
+static void check_tile(const vug_cpu_kernels *kernels, rng *r, int rows, int64_t k)
+{
+    const int64_t lda = k + 3, ldb = PANEL + 5;
+    const size_t na = (size_t)((rows - 1) * lda + k), nb = (size_t)((k - 1) * ldb + PANEL);
+    float *a = guarded_floats(na), *b[2] = { guarded_floats(nb), guarded_floats(nb) };
+    for (int64_t i = 0; i < rows; i++)
+        rng_fill(r, a + i * lda, (size_t)k);
+    for (int64_t i = 0; i < k; i++) {
+        rng_fill(r, b[0] + i * ldb, PANEL);
+        rng_fill(r, b[1] + i * ldb, PANEL);
+    }
+    for (int panels = 1; panels <= kernels->tile_panels; panels++) {
+        vug_cpu_tile t = { .a = a,
+                           .b = b[0],
+                           .second = panels > 1 ? b[1] : NULL,
+                           .k = k,
+                           .lda = lda,
+                           .ldb = ldb,
+                           .ldc = (int64_t)panels * PANEL + 2 };
+        compare_tiles(kernels->tile, vug_cpu_kernels_at(0)->tile, &t, rows, kernels->name);
+    }
+    free_guarded(a);
+    free_guarded(b[0]);
+    free_guarded(b[1]);
 }
 
 /* A random panel of keys, or random rows of values, in a format of the cache. */
@@ -125,32 +150,34 @@ static void fill_cached(rng *r, vug_kv_format kv, bool keys, int64_t k, uint8_t 
 static void check_cached_tile(const vug_cpu_kernels *kernels, rng *r, vug_kv_format kv, int rows,
                               int64_t k)
 {
-    const int64_t lda = k + 1, ldc = PANEL + 2;
-    const int64_t scales = (k + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK * PANEL;
-    const size_t nb = (size_t)(k * PANEL + scales), nc = (size_t)(rows * ldc), nk = (size_t)k;
-    float *a = guarded_floats((size_t)(rows * lda)), *b = guarded_floats(nb);
-    float *scale = guarded_floats(nk), *c = guarded_floats(nc), *want = guarded_floats(nc);
+    const int64_t lda = k + 1, scales = (k + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK * PANEL;
+    const size_t nb = (size_t)(k * PANEL + scales), nk = (size_t)k;
+    float *a = guarded_floats((size_t)(rows * lda)), *scale = guarded_floats(nk);
+    float *b[2] = { guarded_floats(nb), guarded_floats(nb) };
     rng_fill(r, a, (size_t)(rows * lda));
     rng_fill(r, scale, nk);
     for (int keys = 0; keys < 2; keys++) {
-        vug_cpu_tile t = { .a = a, .b = b, .k = k, .lda = lda, .ldb = PANEL, .ldc = ldc };
-        fill_cached(r, kv, keys, k, (uint8_t *)b);
-        t.scale = keys || kv != VUG_KV_Q8 ? NULL : scale;
-        for (int pass = 0; pass < 2; pass++) {
-            t.accumulate = pass == 1;
-            t.c = want;
-            (keys ? vug_cpu_kernels_at(0)->keys : vug_cpu_kernels_at(0)->values)[kv](rows, &t);
-            t.c = c;
-            (keys ? kernels->keys : kernels->values)[kv](rows, &t);
-            check_bits(c, want, nc, vug_kv_format_name(kv));
+        const vug_cpu_kernels *portable = vug_cpu_kernels_at(0);
+        fill_cached(r, kv, keys, k, (uint8_t *)b[0]);
+        fill_cached(r, kv, keys, k, (uint8_t *)b[1]);
+        for (int panels = 1; panels <= kernels->tile_panels; panels++) {
+            vug_cpu_tile t = { .a = a,
+                               .b = b[0],
+                               .second = panels > 1 ? b[1] : NULL,
+                               .k = k,
+                               .lda = lda,
+                               .ldb = PANEL,
+                               .ldc = (int64_t)panels * PANEL + 2,
+                               .scale = keys || kv != VUG_KV_Q8 ? NULL : scale };
+            compare_tiles((keys ? kernels->keys : kernels->values)[kv],
+                          (keys ? portable->keys : portable->values)[kv], &t, rows,
+                          vug_kv_format_name(kv));
         }
     }
-    check_guards(c, nc);
     free_guarded(a);
-    free_guarded(b);
+    free_guarded(b[0]);
+    free_guarded(b[1]);
     free_guarded(scale);
-    free_guarded(c);
-    free_guarded(want);
 }
 
 /* test_attention.c compares the portable tiles, which read a cache, with ref_attention.c. */

@@ -292,7 +292,7 @@ static void pack_pairs(const uint8_t *w, int64_t stride, int rows, int64_t k, fl
 #define PAIR_KERNELS                                                                        \
     {                                                                                       \
         .round = vug_neon_round_bf16, .format = { .pack = pack_pairs, .gemm = gemm_pairs }, \
-        .tile_rows = TILE_ROWS, .tile = tile_pairs,                                         \
+        .tile_rows = TILE_ROWS, .tile_panels = 1, .tile = tile_pairs,                       \
     }
 
 #endif

@@ -37,6 +37,7 @@
 .pairs = &vug_avx2_pairs,
 .prefetch = vug_avx2_prefetch,
 .tile_rows = 6,
+.tile_panels = 1,
 .tile = vug_avx2_tile,
 .keys = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_keys },
 .values = { vug_avx2_tile, vug_avx2_tile_f16, vug_avx2_tile_bf16, vug_avx2_tile_q8_values },

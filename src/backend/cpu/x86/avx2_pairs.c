@@ -7,7 +7,7 @@
 #include "backend/cpu/x86/avx2.h"
 
 /* The sums and the elements they are made of fit the 16 registers. */
-enum { TILE_ROWS = 4, STREAM_ROWS = 2 };
+enum { TILE_ROWS = 4, TILE_PANELS = 1, STREAM_ROWS = 2 };
 
 /* The elements of 8 pairs. */
 typedef struct {
@@ -53,8 +53,8 @@ INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
-        _mm256_storeu_ps(sums + (ptrdiff_t)r * PANEL, s[r][0]);
-        _mm256_storeu_ps(sums + (ptrdiff_t)r * PANEL + LANES, s[r][1]);
+        _mm256_storeu_ps(sums + (ptrdiff_t)r * TILE_COLUMNS, s[r][0]);
+        _mm256_storeu_ps(sums + (ptrdiff_t)r * TILE_COLUMNS + LANES, s[r][1]);
     }
 }
 

@@ -18,10 +18,11 @@ enum {
     PAIR_BYTES = 4,
     LINE_PAIRS = LINE / PAIR_BYTES,
     MAX_STREAM_ROWS = 8,
+    TILE_COLUMNS = VUG_CPU_MAX_TILE_PANELS * PANEL,
 };
 
 typedef struct {
-    void (*tile)(int rows, const vug_cpu_tile *t, float *sums);  /* sums [rows][PANEL] */
+    void (*tile)(int rows, const vug_cpu_tile *t, float *sums);  /* sums [rows][TILE_COLUMNS] */
     void (*block)(int rows, const stream_block *b, float *sums); /* sums [rows][STREAMS][LANES] */
     bool sets_mxcsr; /* the instructions follow MXCSR; VDPBF16PS does not */
 } pair_functions;
@@ -45,13 +46,14 @@ INLINE void end_flushing(const pair_functions *p, unsigned before)
 
 INLINE void multiply_tile(const pair_functions *p, int rows, const vug_cpu_tile *t)
 {
-    float sums[VUG_CPU_MAX_TILE_ROWS][PANEL];
+    float sums[VUG_CPU_MAX_TILE_ROWS][TILE_COLUMNS];
+    const int columns = t->second ? TILE_COLUMNS : PANEL;
     const unsigned before = begin_flushing(p);
     p->tile(rows, t, sums[0]);
     end_flushing(p, before);
     for (int64_t r = 0; r < rows; r++) {
         float *c = t->c + r * t->ldc;
-        for (int i = 0; i < PANEL; i++)
+        for (int i = 0; i < columns; i++)
             c[i] = t->accumulate ? c[i] + sums[r][i] : sums[r][i];
     }
 }
@@ -72,7 +74,7 @@ INLINE void multiply_block(const pair_functions *p, const stream_block *b, int r
 }
 
 /* Defines the kernels `name` from the functions of `sums`, which take at most TILE_ROWS and STREAM_ROWS
- * rows. */
+ * rows and TILE_PANELS panels. */
 #define PAIR_KERNELS(name, sums)                                                             \
     static void tile_pairs(int rows, const vug_cpu_tile *t)                                  \
     {                                                                                        \
@@ -91,6 +93,7 @@ INLINE void multiply_block(const pair_functions *p, const stream_block *b, int r
         .round = vug_avx2_round_bf16,                                                        \
         .format = { .pack = vug_avx2_pack_f32, .gemm = gemm_pairs },                         \
         .tile_rows = TILE_ROWS,                                                              \
+        .tile_panels = TILE_PANELS,                                                          \
         .tile = tile_pairs,                                                                  \
     };
 

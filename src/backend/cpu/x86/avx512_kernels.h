@@ -37,6 +37,7 @@
 .q8_streams = VUG_CPU_MAX_STREAMS,
 .prefetch = vug_avx2_prefetch,
 .tile_rows = VUG_AVX512_TILE_ROWS,
+.tile_panels = VUG_CPU_MAX_TILE_PANELS,
 .tile = vug_avx512_tile,
 .keys = { vug_avx512_tile, vug_avx512_tile_f16, vug_avx512_tile_bf16, vug_avx512_tile_q8_keys },
 .values = { vug_avx512_tile, vug_avx512_tile_f16, vug_avx512_tile_bf16, vug_avx512_tile_q8_values },

@@ -12,71 +12,98 @@
 #include "backend/cpu/x86/avx2.h"
 #include "backend/cpu/x86/avx2_pairs.h"
 
-enum { TILE_ROWS = 12, STREAM_ROWS = MAX_STREAM_ROWS, ROW_PAIRS = STREAMS / 2 };
+enum {
+    TILE_ROWS = 12,
+    TILE_PANELS = VUG_CPU_MAX_TILE_PANELS,
+    STREAM_ROWS = MAX_STREAM_ROWS,
+    ROW_PAIRS = STREAMS / 2,
+};
 
 INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum);
 
-INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
+/* sums [rows][TILE_COLUMNS]. Two panels share each pair of A, because a processor loads fewer vectors than
+ * it multiplies. */
+INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t, float *sums)
 {
-    const float *a = t->a, *b = t->b;
+    const float *a = t->a, *b = t->b, *second = t->second;
     const int64_t lda = t->lda;
-    __m512 s[TILE_ROWS];
+    __m512 s[TILE_ROWS][TILE_PANELS];
+    __m512i w[TILE_PANELS];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
-        s[r] = _mm512_setzero_ps();
-    for (int64_t i = t->k; i > 0; i--, a++, b += t->ldb) {
-        const __m512i w = _mm512_loadu_si512(b);
+        s[r][0] = s[r][1] = _mm512_setzero_ps();
+    for (int64_t i = t->k; i > 0; i--, a++) {
+        w[0] = _mm512_loadu_si512(b);
+        b += t->ldb;
+        if (panels > 1) {
+            w[1] = _mm512_loadu_si512(second);
+            second += t->ldb;
+        }
 #pragma GCC unroll 12
         for (int64_t r = 0; r < rows; r++) {
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(a[r * lda]));
-            s[r] = add_pairs(0xffff, x, w, s[r]);
+#pragma GCC unroll 2
+            for (int p = 0; p < panels; p++)
+                s[r][p] = add_pairs(0xffff, x, w[p], s[r][p]);
         }
     }
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-        _mm512_storeu_ps(sums + (ptrdiff_t)r * PANEL, s[r]);
+    for (int64_t r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (int64_t p = 0; p < panels; p++)
+            _mm512_storeu_ps(sums + r * TILE_COLUMNS + p * PANEL, s[r][p]);
+    }
+}
+
+/* The compiler knows the rows of a tile. */
+INLINE void sum_rows(const int panels, int rows, const vug_cpu_tile *t, float *sums)
+{
+    switch (rows) {
+    case 1:
+        sum_tile(1, panels, t, sums);
+        break;
+    case 2:
+        sum_tile(2, panels, t, sums);
+        break;
+    case 3:
+        sum_tile(3, panels, t, sums);
+        break;
+    case 4:
+        sum_tile(4, panels, t, sums);
+        break;
+    case 5:
+        sum_tile(5, panels, t, sums);
+        break;
+    case 6:
+        sum_tile(6, panels, t, sums);
+        break;
+    case 7:
+        sum_tile(7, panels, t, sums);
+        break;
+    case 8:
+        sum_tile(8, panels, t, sums);
+        break;
+    case 9:
+        sum_tile(9, panels, t, sums);
+        break;
+    case 10:
+        sum_tile(10, panels, t, sums);
+        break;
+    case 11:
+        sum_tile(11, panels, t, sums);
+        break;
+    default:
+        sum_tile(TILE_ROWS, panels, t, sums);
+        break;
+    }
 }
 
 NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
 {
-    switch (rows) {
-    case 1:
-        sum_tile(1, t, sums);
-        break;
-    case 2:
-        sum_tile(2, t, sums);
-        break;
-    case 3:
-        sum_tile(3, t, sums);
-        break;
-    case 4:
-        sum_tile(4, t, sums);
-        break;
-    case 5:
-        sum_tile(5, t, sums);
-        break;
-    case 6:
-        sum_tile(6, t, sums);
-        break;
-    case 7:
-        sum_tile(7, t, sums);
-        break;
-    case 8:
-        sum_tile(8, t, sums);
-        break;
-    case 9:
-        sum_tile(9, t, sums);
-        break;
-    case 10:
-        sum_tile(10, t, sums);
-        break;
-    case 11:
-        sum_tile(11, t, sums);
-        break;
-    default:
-        sum_tile(TILE_ROWS, t, sums);
-        break;
-    }
+    if (t->second)
+        sum_rows(TILE_PANELS, rows, t, sums);
+    else
+        sum_rows(1, rows, t, sums);
 }
 
 typedef struct {
