@@ -423,6 +423,9 @@ VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, cons
 /* The logits [n_vocab] after the last call's last token, valid until the next call; or NULL. After
  * vug_generate, those that sampling did not look at may be -FLT_MAX. */
 VUG_API const float *vug_session_logits(const vug_session *session);
+/* The token of the greatest of these logits, the lowest id among equals; -1: there are none. Takes
+ * less time than a search if only some were wanted. */
+VUG_API int32_t vug_session_best_token(const vug_session *session);
 
 /* From any thread; it may wait for the end of other calls, but not for a step. */
 VUG_API vug_cache_stats vug_model_cache_stats(const vug_model *model);

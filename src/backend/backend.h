@@ -77,6 +77,21 @@ typedef struct {
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)
 
+/* A token that may be drawn. */
+typedef struct {
+    int32_t id;
+    float logit;
+} vug_candidate;
+
+/* The wanted logits of a row as a list, perhaps with some others: at most VUG_MOST_FOUND, in any
+ * order. */
+typedef struct {
+    const vug_candidate *logit;
+    size_t n;
+} vug_found_logits;
+
+enum { VUG_MOST_FOUND = 1024 };
+
 typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
@@ -92,6 +107,10 @@ typedef struct {
                                  backend that cannot tell operations apart adds nothing */
     const vug_logits_wanted *wanted; /* [R] of the graph's output "logits", if that is a product;
                                         NULL: all. A backend may compute more */
+    vug_found_logits *found;         /* [R] all-zero; NULL if `wanted` is. A backend may list the
+                                        wanted logits of a row here, valid as long as the outputs,
+                                        if all logits of the row are finite. The row of "logits" is
+                                        unspecified then */
     vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
 } vug_step_in;
 

@@ -52,34 +52,6 @@ static void choose_tokens(int32_t *id, int64_t n, int64_t n_vocab)
     }
 }
 
-/* A GPU decodes in less time than a plain loop takes over the largest vocabularies: the maxima of
- * blocks are taken side by side. */
-static int32_t best_token(const float *logits, int64_t n)
-{
-    enum { LANES = 16, BLOCK = 1024 };
-    float best = -INFINITY;
-    int64_t first = 0;
-    for (int64_t b = 0; b + BLOCK <= n; b += BLOCK) {
-        float most[LANES], block = -INFINITY;
-        memcpy(most, logits + b, sizeof(most));
-        for (int i = LANES; i < BLOCK; i += LANES) {
-            for (int j = 0; j < LANES; j++)
-                most[j] = logits[b + i + j] > most[j] ? logits[b + i + j] : most[j];
-        }
-        for (int j = 0; j < LANES; j++)
-            block = most[j] > block ? most[j] : block;
-        first = block > best ? b : first;
-        best = block > best ? block : best;
-    }
-    const int64_t rest = n / BLOCK * BLOCK;
-    int64_t token = first;
-    for (int64_t i = first; i < first + BLOCK && i < n; i++)
-        token = logits[i] > logits[token] ? i : token;
-    for (int64_t i = rest; i < n; i++)
-        token = logits[i] > logits[token] ? i : token;
-    return (int32_t)token;
-}
-
 static vug_status fill_context(benchmark *b, size_t n, vug_err *err)
 {
     vug_session_reset(b->session);
@@ -108,7 +80,7 @@ static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_e
     for (size_t i = 0; i < n; i++) {
         VUG_TRY(vug_session_forward(b->session, b->id, depth + i + 1, &greedy, err));
         if (i + 1 < n)
-            b->id[depth + i + 1] = best_token(vug_session_logits(b->session), b->info.n_vocab);
+            b->id[depth + i + 1] = vug_session_best_token(b->session);
     }
     *tokens_per_s = (double)n / (vug_now() - start);
     const vug_head_stats after = vug_model_head_stats(b->model);

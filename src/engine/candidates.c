@@ -122,12 +122,42 @@ static void scan_blocks(vug_candidates *c)
     }
 }
 
+static bool has_bit(const uint32_t *bits, int32_t id)
+{
+    return bits[id / 32] >> (id % 32) & 1;
+}
+
+/* Makes a list of the known logits, which are finite. */
+static bool list_known(vug_candidates *c)
+{
+    const vug_logits_view *v = &c->view;
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_known; i++) {
+        const int32_t id = v->known[i];
+        if (id >= v->n || (v->allowed && !has_bit(v->allowed, id)))
+            continue;
+        const bool changed = v->is_changed && has_bit(v->is_changed, id);
+        const float logit = changed ? v->changed[id] : v->logits[id];
+        if (logit >= -FLT_MAX)
+            c->list[n++] = (vug_candidate){ id, logit };
+    }
+    if (n == 0)
+        return false;
+    vug_candidates_sort(c->list, n);
+    c->first = c->list[0];
+    c->n_list = n;
+    c->is_list = true;
+    return true;
+}
+
 bool vug_candidates_start(vug_candidates *c, const vug_logits_view *view)
 {
     c->view = *view;
     c->temperature = 1;
     c->is_cut = c->is_list = c->only_infinite = false;
     c->last = (vug_candidate){ INT32_MAX, -FLT_MAX };
+    if (view->known)
+        return list_known(c);
     scan_blocks(c);
     if (c->first.logit > FLT_MAX) {
         c->only_infinite = true;

@@ -11,6 +11,7 @@
  * Functions over all logits work in blocks. A block's best logit tells which blocks to skip.
  */
 
+#include "backend/backend.h"
 #include "core/mem.h"
 #include "core/status.h"
 #include "engine/token_mass.h"
@@ -20,15 +21,12 @@ enum {
     VUG_SHORT_CANDIDATES = 256 /* so few candidates become a list */
 };
 
-typedef struct {
-    int32_t id;
-    float logit;
-} vug_candidate;
-
 /* Logits [n] with changes. Ids that are not allowed have -infinity. */
 typedef struct {
     const float *logits;
     int64_t n;
+    const int32_t *known; /* [n_known] the only ids that count; NULL: all */
+    size_t n_known;
     const uint32_t *allowed;    /* a bit per id; NULL: all are allowed */
     const uint32_t *is_changed; /* a bit per id: its logit is in `changed`; NULL: none is */
     const float *changed;       /* [n] */

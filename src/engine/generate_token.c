@@ -96,12 +96,16 @@ static vug_status sample_token(vug_generation_state *g, const uint32_t *allowed,
                                vug_err *err)
 {
     const bool early = g->out->tokens.n < (size_t)g->o->min_tokens;
-    const vug_sampler_mask any = { .allowed = allowed };
-    const vug_sampler_mask no_stop = { allowed, g->stop, g->n_stop };
-    const float *logits = vug_session_logits(g->session);
-    *id = early ? vug_sampler_sample(&g->sampler, logits, &no_stop) : -1;
+    const vug_logits_row *row = vug_session_row(g->session);
+    const vug_sampler_mask any = { .allowed = allowed,
+                                   .known = row->n_known > 0 ? row->known : NULL,
+                                   .n_known = row->n_known };
+    vug_sampler_mask no_stop = any;
+    no_stop.excluded = g->stop;
+    no_stop.n_excluded = g->n_stop;
+    *id = early ? vug_sampler_sample(&g->sampler, row->logit, &no_stop) : -1;
     if (*id < 0)
-        *id = vug_sampler_sample(&g->sampler, logits, &any);
+        *id = vug_sampler_sample(&g->sampler, row->logit, &any);
     if (*id < 0)
         return VUG_FAIL(err, VUG_UNSUPPORTED,
                         "no token may follow: the allowed tokens, the banned ones and the grammar "

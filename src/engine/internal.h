@@ -61,6 +61,7 @@ typedef struct {
     vug_span *span;            /* [batch] scratch, as the following ones */
     int32_t *token, *row;      /* [batch], [rows] */
     vug_logits_wanted *wanted; /* [rows] */
+    vug_found_logits *found;   /* [rows] of the last step */
     const float **output;      /* [outputs] of the last step */
 } vug_step_runner;
 

@@ -224,6 +224,8 @@ int32_t vug_sampler_sample(vug_sampler *s, const float *logits, const vug_sample
     const vug_logits_view view = {
         .logits = logits,
         .n = s->model.n_usable,
+        .known = mask->known,
+        .n_known = mask->n_known,
         .allowed = allowed_ids(s, mask),
         .is_changed = s->changed.n ? s->changed.is_changed : NULL,
         .changed = s->changed.value,

@@ -111,6 +111,9 @@ typedef struct {
     const uint32_t *allowed; /* a bit for each usable id; NULL: all are allowed */
     const int32_t *excluded; /* [n_excluded] */
     size_t n_excluded;
+    const int32_t *known; /* [n_known] the ids whose logits are known, which are finite and
+                             contain those that vug_sampler_wanted wants; NULL: all are known */
+    size_t n_known;
 } vug_sampler_mask;
 
 /* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every

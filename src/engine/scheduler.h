@@ -45,8 +45,8 @@ typedef struct {
     size_t n;
     size_t n_draft; /* the last tokens are drafts, at most VUG_MAX_DRAFT and less than n: computed
                        if there is room, in one step with the token before them, and not appended */
-    float *logits;  /* [rows + n_draft, n_vocab]: gets the logits of the last tokens */
-    size_t rows;    /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
+    vug_logits_row *logits; /* [rows + n_draft]: get the logits of the last tokens */
+    size_t rows; /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
     vug_logits_wanted wanted; /* of each row */
     int priority;             /* lower numbers go first */
     const vug_cancel_token *cancel;
@@ -61,7 +61,7 @@ typedef struct vug_scheduled {
     size_t done;              /* tokens of the job that are cached */
     uint64_t admitted;        /* the order in which sequences got pages; 0: not yet */
     uint64_t arrived;         /* the order in which calls came */
-    const float *row;         /* [n_rows] of logits in the workspace, to be copied */
+    size_t first_row;         /* of [n_rows] rows of logits in the step, to be copied */
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */

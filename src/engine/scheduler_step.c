@@ -44,12 +44,9 @@ static void measure_step(vug_scheduler *s, double seconds)
 /* Counts the finite rows of each part; the lock is not held. */
 static void check_rows(const vug_scheduler *s)
 {
-    const size_t n_vocab = (size_t)s->model->info.n_vocab;
-    const float *row = vug_step_logits(&s->model->main);
-    for (size_t i = 0; i < s->n_parts; i++) {
-        s->part_of[i]->n_finite = vug_step_count_finite(row, s->part[i].rows, n_vocab);
-        row += s->part[i].rows * n_vocab;
-    }
+    size_t row = 0;
+    for (size_t i = 0; i < s->n_parts; row += s->part[i++].rows)
+        s->part_of[i]->n_finite = vug_step_count_finite(&s->model->main, row, s->part[i].rows);
 }
 
 static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *part)
@@ -63,7 +60,7 @@ static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *
 
 /* Appends a part of a step that succeeded; `row` is its first row of logits. */
 static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_step_part *part,
-                        const float *row)
+                        size_t row)
 {
     const size_t own_rows = part->rows - part->n_draft;
     if (sequence->n_finite < own_rows) {
@@ -77,7 +74,7 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
     if (!ends)
         return;
     const bool is_read = sequence->job->rows > 0;
-    sequence->row = row;
+    sequence->first_row = row;
     sequence->n_rows = is_read ? sequence->n_finite : 0;
     sequence->n_draft = sequence->n_finite - own_rows;
     sequence->was_alone = s->is_alone;
@@ -90,11 +87,9 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
 /* Appends the tokens of a step that succeeded and hands out the rows of logits. */
 static void accept_step(vug_scheduler *s)
 {
-    const float *row = vug_step_logits(&s->model->main);
-    for (size_t i = 0; i < s->n_parts; i++) {
+    size_t row = 0;
+    for (size_t i = 0; i < s->n_parts; row += s->part[i++].rows)
         accept_part(s, s->part_of[i], &s->part[i], row);
-        row += s->part[i].rows * (size_t)s->model->info.n_vocab;
-    }
 }
 
 /* A step that is given up fails nobody: calls that are cancelled end by themselves, and the next
@@ -219,8 +214,10 @@ vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const
     const vug_status st = sequence->st;
     if (st == VUG_OK && job->rows > 0) {
         vug_mutex_unlock(s->lock);
-        memcpy(job->logits, sequence->row,
-               sequence->n_rows * (size_t)s->model->info.n_vocab * sizeof(float));
+        for (size_t i = 0; i < sequence->n_rows; i++) {
+            const vug_logits_source from = vug_step_row(&s->model->main, sequence->first_row + i);
+            vug_logits_row_set(&job->logits[i], &from);
+        }
         vug_mutex_lock(s->lock);
         end_reading(s);
     }

@@ -17,12 +17,10 @@ vug_status vug_session_create(vug_model *model, vug_session **out, vug_err *err)
     if (!s)
         return VUG_FAIL_NOMEM(err, "a session", sizeof(*s));
     s->model = model;
-    s->logits_rows = 1;
-    s->logits = vug_alloc((size_t)model->info.n_vocab, sizeof(*s->logits));
     s->hidden = vug_alloc_zero((size_t)model->info.n_layers + 1, sizeof(*s->hidden));
-    vug_status st = VUG_OK;
-    if (!s->logits || !s->hidden)
-        st = VUG_FAIL_NOMEM(err, "a session", (size_t)model->info.n_vocab * sizeof(*s->logits));
+    vug_status st = vug_logits_row_init(&s->logits[0], (size_t)model->info.n_vocab, err);
+    if (st == VUG_OK && !s->hidden)
+        st = VUG_FAIL_NOMEM(err, "a session", (size_t)model->info.n_layers * sizeof(*s->hidden));
     if (st == VUG_OK)
         st = vug_scheduler_add(model->scheduler, &s->sequence, (size_t)model->limits.context, err);
     s->sequence.root = model->prefix_key;
@@ -40,7 +38,8 @@ void vug_session_destroy(vug_session *s)
         return;
     vug_step_runner_release(&s->all_rows);
     vug_scheduler_remove(s->model->scheduler, &s->sequence);
-    vug_free(s->logits);
+    for (size_t i = 0; i < 1 + VUG_MAX_DRAFT; i++)
+        vug_logits_row_release(&s->logits[i]);
     vug_free(s->hidden);
     vug_free(s);
 }
@@ -78,7 +77,17 @@ size_t vug_session_length(const vug_session *s)
 
 const float *vug_session_logits(const vug_session *s)
 {
-    return s->has_logits ? s->logits + s->n_accepted * (size_t)s->model->info.n_vocab : NULL;
+    return s->has_logits ? s->logits[s->n_accepted].logit : NULL;
+}
+
+const vug_logits_row *vug_session_row(const vug_session *s)
+{
+    return s->has_logits ? &s->logits[s->n_accepted] : NULL;
+}
+
+int32_t vug_session_best_token(const vug_session *s)
+{
+    return s->has_logits ? vug_logits_row_best(&s->logits[s->n_accepted]) : -1;
 }
 
 vug_cache_stats vug_model_cache_stats(const vug_model *model)
@@ -173,8 +182,10 @@ static vug_status extend_alone(vug_session *s, const int32_t *id, size_t n, size
         at += take;
         const float *logits = rows > 0 ? vug_step_logits(&s->all_rows) : NULL;
         s->has_logits = at == n;
-        if (s->has_logits)
-            memcpy(s->logits, logits + (rows - 1) * n_vocab, n_vocab * sizeof(*logits));
+        if (s->has_logits) {
+            const vug_logits_source last = { .all = logits + (rows - 1) * n_vocab };
+            vug_logits_row_set(&s->logits[0], &last);
+        }
         if (!o->on_step)
             continue;
         if (o->hidden)
@@ -210,7 +221,7 @@ static vug_status extend_shared(vug_session *s, const int32_t *id, size_t n, siz
         const vug_step seen = { .first = (int64_t)(s->sequence.kv.n_tokens - take),
                                 .n = (int64_t)take,
                                 .n_logits = is_last,
-                                .logits = is_last ? s->logits : NULL };
+                                .logits = is_last ? s->logits[0].logit : NULL };
         if (o->on_step && !o->on_step(&seen, o->user))
             return VUG_OK;
     }
@@ -238,16 +249,10 @@ vug_status vug_session_extend(vug_session *s, const int32_t *id, size_t n,
 /* Provides memory for a row of logits after each draft. */
 static vug_status reserve_draft_logits(vug_session *s, vug_err *err)
 {
-    const size_t rows = 1 + VUG_MAX_DRAFT,
-                 row_bytes = (size_t)s->model->info.n_vocab * sizeof(float);
-    if (s->logits_rows == rows)
-        return VUG_OK;
-    float *grown = vug_alloc(rows, row_bytes);
-    if (!grown)
-        return VUG_FAIL_NOMEM(err, "the logits of drafts", rows * row_bytes);
-    vug_free(s->logits);
-    s->logits = grown;
-    s->logits_rows = rows;
+    for (size_t i = 1; i < 1 + VUG_MAX_DRAFT; i++) {
+        if (!s->logits[i].logit)
+            VUG_TRY(vug_logits_row_init(&s->logits[i], (size_t)s->model->info.n_vocab, err));
+    }
     return VUG_OK;
 }
 

@@ -13,11 +13,10 @@ struct vug_session {
                                  first use */
     bool all_rows_hidden;     /* it has hidden states */
     bool has_logits;
-    float *logits;                /* [1 + n_draft, n_vocab] after the last call's last token, and
-                                     after each of its drafts */
-    size_t logits_rows;           /* that `logits` has memory for */
-    vug_logits_wanted wanted;     /* of the rows of the next steps */
-    int32_t draft[VUG_MAX_DRAFT]; /* [n_draft] of the last call */
+    vug_logits_row logits[1 + VUG_MAX_DRAFT]; /* after the last call's last token, and after each
+                                                 of its drafts */
+    vug_logits_wanted wanted;                 /* of the rows of the next steps */
+    int32_t draft[VUG_MAX_DRAFT];             /* [n_draft] of the last call */
     size_t n_draft;
     size_t n_accepted;    /* the first drafts, which belong to the sequence now */
     const float **hidden; /* [n_layers + 1] scratch of a step */
@@ -39,6 +38,8 @@ VUG_MUST_CHECK vug_status vug_session_extend_with_drafts(vug_session *session, c
                                                          vug_err *err);
 /* Appends `id` if it is the next draft. Returns false if it is not, or if there is none. */
 bool vug_session_accept_draft(vug_session *session, int32_t id);
+/* The logits that vug_session_logits gives; NULL: none. */
+const vug_logits_row *vug_session_row(const vug_session *session);
 /* Marks the place before token `at` as one where a later prompt may branch. */
 void vug_session_mark(vug_session *session, size_t at, vug_mark_kind kind);
 

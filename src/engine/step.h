@@ -5,6 +5,7 @@
 
 #include "engine/internal.h"
 #include "engine/kv_sequence.h"
+#include "engine/logits_row.h"
 
 /* A program with at most `rows` rows of logits in a step and, if `hidden`, with hidden states.
  * The caller releases it even on failure. */
@@ -31,7 +32,9 @@ VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_p
                                        vug_err *err);
 /* The rows of logits of the last step [rows, n_vocab], those of its parts one after the other. */
 const float *vug_step_logits(const vug_step_runner *runner);
-/* The number of first rows of logits [rows, n_vocab] without a NaN or an infinite number. */
-size_t vug_step_count_finite(const float *logits, size_t rows, size_t n_vocab);
+/* Row `row` of the logits of the last step. */
+vug_logits_source vug_step_row(const vug_step_runner *runner, size_t row);
+/* The number of first rows, of those from `first` on, without a NaN or an infinite number. */
+size_t vug_step_count_finite(const vug_step_runner *runner, size_t first, size_t rows);
 
 #endif

@@ -107,6 +107,18 @@ static void drop_unwanted(const float *x, const vug_logits_wanted *wanted, float
         kept[i] = (double)x[i] < least ? VUG_LOGIT_UNWANTED : x[i];
 }
 
+/* As a backend lists them. */
+static vug_sampler_mask list_wanted(const vug_sampler_mask *mask, const float *kept, int32_t *known)
+{
+    vug_sampler_mask listed = *mask;
+    listed.known = known;
+    for (int32_t i = V; i-- > 0;) {
+        if (kept[i] > VUG_LOGIT_UNWANTED)
+            known[listed.n_known++] = i;
+    }
+    return listed;
+}
+
 static void check_chain(const chain *c, uint64_t seed)
 {
     const vug_sampling sampling = { .sampler = c->sampler, .n = c->n, .seed = seed };
@@ -115,6 +127,7 @@ static void check_chain(const chain *c, uint64_t seed)
     const vug_sampler_mask mask = { .excluded = excluded, .n_excluded = 3 };
     int32_t prompt[PROMPT];
     float all[V], kept[V];
+    int32_t known[V];
     help_tokens(seed, prompt, PROMPT, USABLE);
     help_set_prompt(&s, prompt, PROMPT);
     for (int i = 0; i < ANSWER; i++) {
@@ -129,6 +142,9 @@ static void check_chain(const chain *c, uint64_t seed)
             drop_unwanted(all, &wanted, kept);
             if (vug_sampler_sample(&s, kept, &mask) != id)
                 fail_msg("%s: another token without the logits that are not wanted", c->name);
+            const vug_sampler_mask listed = list_wanted(&mask, kept, known);
+            if (vug_sampler_sample(&s, kept, &listed) != id)
+                fail_msg("%s: another token from the list of wanted logits", c->name);
         }
         help_accept(&s, id);
     }

@@ -221,7 +221,9 @@ static bool begin_second(const vug_piece *piece, void *user)
 {
     second_answer *a = user;
     vug_session *s = help_session(a->model);
-    const vug_generate_options o = { .max_tokens = 1, .ignore_stop = true };
+    const vug_generate_options o = {
+        .max_tokens = 1, .ignore_stop = true, .logprobs = true /* of which all logits are needed */
+    };
     vug_generation g = { 0 };
     vug_err err = { 0 };
     (void)piece;

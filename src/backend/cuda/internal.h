@@ -115,12 +115,14 @@ typedef struct {
     uint64_t value_bytes; /* of all values */
     uint64_t scratch_bytes; /* of a step, beside the values */
     uint64_t output_bytes;  /* of all outputs */
+    int32_t logits;         /* the output "logits"; -1: there is none */
     vug_program_sizes sizes;
     vug_arena arena;
 } vug_cuda_program;
 
-/* Bytes of a workspace's `pages_done`. */
+/* Bytes of a workspace's `pages_done` and `rows_done`. */
 uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p);
+uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p);
 /* Terms in BF16 of the rows that products read (weight_tiles.h). */
 int vug_cuda_terms(const vug_cuda_program *p);
 /* Pages that attention computes side by side in a step of so many tokens, of sequences of up to so
@@ -155,6 +157,7 @@ typedef struct {
     const int32_t *token, *position, *row;   /* [T], [T], [R] */
     const vug_cuda_token *query;             /* [T] */
     const vug_cuda_token *row_query;         /* [R] */
+    const vug_cuda_wanted *wanted;           /* [R]; of a step that wants all: unspecified */
     uint8_t *const *page[VUG_KV_MAX_GROUPS]; /* of all sequences, one after the other */
     int64_t keys; /* the most positions of a sequence; more in a step that repeats */
 } vug_cuda_step_inputs;
@@ -168,8 +171,10 @@ typedef struct {
     vug_cuda_graphs *graphs;
     uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
-    uint32_t *pages_done; /* zeros (vug_cuda_decode_attention_job) */
-    uint8_t *outputs;     /* pinned */
+    uint32_t *pages_done;  /* zeros (vug_cuda_decode_attention_job) */
+    uint32_t *rows_done;   /* zeros (vug_cuda_wanted_job) */
+    vug_cuda_found *found; /* [rows] pinned; NULL: the program has no logits */
+    uint8_t *outputs;      /* pinned */
     vug_cuda_buffer inputs;
     vug_cuda_buffer *data; /* [data inputs of the graph] */
     int n_data;

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backend/backend.h"
 #include "ir/ir.h"
 #include "ir/kv_layout.h"
 #include "ir/tensor.h"
@@ -245,6 +246,32 @@ enum { VUG_CUDA_DECODE_TOKENS = 16 }; /* the most in a step whose pages are comp
 /* Whether there is a kernel for these heads, pages and cache. */
 bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job);
 void vug_cuda_decode_attention(cudaStream_t stream, const vug_cuda_decode_attention_job *job);
+
+/* ---- wanted_logits.cu ------------------------------------------------------------- */
+
+/* As vug_logits_wanted; best 0: the row is not listed. */
+typedef struct {
+    double margin;
+    int32_t best, n_ids;
+} vug_cuda_wanted;
+
+/* A list of wanted logits, for the host to read; n < 0: there is none, because a logit is not a
+ * finite number, or because there are too many. */
+typedef struct {
+    int32_t n;
+    vug_candidate logit[VUG_MOST_FOUND];
+} vug_cuda_found;
+
+typedef struct {
+    const float *logits; /* [rows,width] */
+    int64_t rows, width;
+    const vug_cuda_wanted *wanted; /* [rows] */
+    uint32_t *greatest;            /* [vug_cuda_wanted_bytes] scratch */
+    uint32_t *done;                /* [rows]: 0 before and after */
+    vug_cuda_found *found;         /* [rows] in pinned memory of the host */
+} vug_cuda_wanted_job;
+uint64_t vug_cuda_wanted_bytes(int64_t rows);
+void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

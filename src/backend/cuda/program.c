@@ -231,10 +231,31 @@ uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)
     return (uint64_t)heads * VUG_CUDA_DECODE_TOKENS * sizeof(uint32_t);
 }
 
+uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p)
+{
+    return p->logits < 0 ? 0 : (uint64_t)p->limits.rows * sizeof(uint32_t);
+}
+
+/* The output "logits", if it has a row for each that the step wants. */
+static int32_t find_logits(const vug_cuda_program *p)
+{
+    const vug_graph *g = p->graph;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const vug_shape *shape = &vug_graph_at(g, g->output[i].value)->shape;
+        if (strcmp(g->output[i].name, "logits") == 0 && shape->rank == 2 &&
+            shape->dim[0] == VUG_DIM_R)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
 static vug_status size_step(vug_cuda_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
     uint64_t end = 0, at;
+    p->logits = find_logits(p);
+    if (p->logits >= 0)
+        p->scratch_bytes = vug_cuda_wanted_bytes(p->limits.rows);
     for (uint32_t i = 1; i < g->n; i++) {
         const uint64_t bytes = scratch_of(p, &g->node[i]);
         p->scratch_bytes = bytes > p->scratch_bytes ? bytes : p->scratch_bytes;
@@ -251,7 +272,8 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
     }
     if (!vug_cuda_add_part(p->value_bytes, &end, &at) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &at) ||
-        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &at))
+        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &at) ||
+        !vug_cuda_add_part(vug_cuda_rows_done_bytes(p), &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
     p->sizes.workspace_bytes = end + p->output_bytes;

@@ -7,22 +7,30 @@
 static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
 {
     const vug_cuda_program *p = ws->program;
-    uint64_t end = 0, values, scratch, done;
-    void *block, *outputs = NULL;
+    uint64_t end = 0, values, scratch, done, rows_done;
+    void *block, *outputs = NULL, *found = NULL;
     ws->n_data = vug_graph_data_count(p->graph);
     ws->data = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data));
     if (!ws->data)
         return VUG_FAIL_NOMEM(err, "the buffers of a step", (size_t)ws->n_data * sizeof(*ws->data));
     if (!vug_cuda_add_part(p->value_bytes, &end, &values) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &scratch) ||
-        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &done))
+        !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &done) ||
+        !vug_cuda_add_part(vug_cuda_rows_done_bytes(p), &end, &rows_done))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the buffers of a step are too large");
     VUG_TRY(vug_cuda_alloc(end, "the buffers of a step", &block, err));
     ws->block = block;
     ws->scratch = ws->block + scratch;
     ws->pages_done = (uint32_t *)(void *)(ws->block + done);
-    VUG_TRY(vug_cuda_check(cudaMemset(ws->pages_done, 0, vug_cuda_pages_done_bytes(p)),
+    ws->rows_done = (uint32_t *)(void *)(ws->block + rows_done);
+    VUG_TRY(vug_cuda_check(cudaMemset(ws->pages_done, 0, end - done),
                            "allocating the buffers of a step", err));
+    if (p->logits >= 0)
+        VUG_TRY(vug_cuda_check(cudaHostAlloc(&found,
+                                             (size_t)p->limits.rows * sizeof(vug_cuda_found),
+                                             cudaHostAllocDefault),
+                               "allocating the outputs of a step", err));
+    ws->found = found;
     if (p->output_bytes > 0)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
@@ -56,6 +64,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
     vug_cuda_buffer_release(&ws->inputs);
     (void)cudaFree(ws->block);
     (void)cudaFreeHost(ws->outputs);
+    (void)cudaFreeHost(ws->found);
     vug_arena_release(&ws->arena);
     vug_free(ws);
 }
@@ -97,6 +106,60 @@ static vug_status launch_step(const vug_cuda_step *s, vug_err *err)
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);
 }
 
+static int64_t logits_width(const vug_cuda_program *p)
+{
+    return vug_graph_at(p->graph, p->graph->output[p->logits].value)->shape.dim[1];
+}
+
+static const uint8_t *output_at(const vug_cuda_step *s, int32_t output)
+{
+    return s->ws->block + s->program->offset[s->program->graph->output[output].value.id];
+}
+
+/* Whether the step may list the logits of some rows. */
+static bool lists_logits(const vug_cuda_step *s)
+{
+    return s->program->logits >= 0 && s->in->wanted && s->in->found && s->in->n_rows > 0;
+}
+
+static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
+{
+    const vug_cuda_wanted_job job = {
+        .logits = (const float *)(const void *)output_at(s, s->program->logits),
+        .rows = s->in->n_rows,
+        .width = logits_width(s->program),
+        .wanted = s->inputs.wanted,
+        .greatest = (uint32_t *)(void *)s->ws->scratch,
+        .done = s->ws->rows_done,
+        .found = s->ws->found,
+    };
+    vug_cuda_list_wanted(s->stream, &job);
+    return vug_cuda_check(cudaGetLastError(), "launching a step", err);
+}
+
+/* Copies `bytes` of an output from byte `first` on. */
+static vug_status copy_output(const vug_cuda_step *s, int32_t output, uint8_t *to, uint64_t first,
+                              uint64_t bytes, vug_err *err)
+{
+    return vug_cuda_check(cudaMemcpyAsync(to + first, output_at(s, output) + first, bytes,
+                                          cudaMemcpyDeviceToHost, s->stream),
+                          "copying the outputs of a step", err);
+}
+
+/* Copies the rows of logits that are not listed: those that want all, or, when the lists are there,
+ * those that have none. */
+static vug_status copy_rows(const vug_cuda_step *s, uint8_t *to, bool has_lists, vug_err *err)
+{
+    const uint64_t bytes = (uint64_t)logits_width(s->program) * sizeof(float);
+    for (int64_t r = 0; r < s->in->n_rows; r++) {
+        const int64_t best = s->in->wanted[r].best;
+        const bool can_list = best > 0 && best <= VUG_MOST_FOUND;
+        if (has_lists ? can_list && s->ws->found[r].n <= 0 : !can_list)
+            VUG_TRY(copy_output(s, s->program->logits, to, (uint64_t)r * bytes, bytes, err));
+    }
+    return VUG_OK;
+}
+
 static vug_status copy_outputs(const vug_cuda_step *s, const float **output, vug_err *err)
 {
     const vug_graph *g = s->program->graph;
@@ -109,12 +172,24 @@ static vug_status copy_outputs(const vug_cuda_step *s, const float **output, vug
         if (!vug_cuda_add_part(bytes, &end, &at) || end > s->program->output_bytes)
             return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
         output[i] = (const float *)(const void *)(s->ws->outputs + at);
-        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(s->ws->outputs + at,
-                                               s->ws->block + s->program->offset[v.id], bytes,
-                                               cudaMemcpyDeviceToHost, s->stream),
-                               "copying the outputs of a step", err));
+        VUG_TRY((int32_t)i == s->program->logits && lists_logits(s)
+                        ? copy_rows(s, s->ws->outputs + at, false, err)
+                        : copy_output(s, (int32_t)i, s->ws->outputs + at, 0, bytes, err));
     }
     return VUG_OK;
+}
+
+/* Hands out the lists, and copies the rows that have none. */
+static vug_status take_lists(const vug_cuda_step *s, const float *const *output, vug_err *err)
+{
+    const vug_cuda_found *found = s->ws->found;
+    const float *logits = output[s->program->logits];
+    VUG_TRY(copy_rows(s, s->ws->outputs + ((const uint8_t *)logits - s->ws->outputs), true, err));
+    for (int64_t r = 0; r < s->in->n_rows; r++) {
+        if (s->in->wanted[r].best > 0 && s->in->wanted[r].best <= VUG_MOST_FOUND && found[r].n > 0)
+            s->in->found[r] = (vug_found_logits){ found[r].logit, (size_t)found[r].n };
+    }
+    return vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err);
 }
 
 vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
@@ -129,6 +204,8 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     vug_status st = vug_cuda_upload(ws, in, s.tokens, &s.inputs, err);
     if (st == VUG_OK)
         st = launch_step(&s, err);
+    if (st == VUG_OK && lists_logits(&s))
+        st = launch_lists(&s, err);
     if (st == VUG_OK && !vug_is_cancelled(in->cancel))
         st = copy_outputs(&s, output, err);
     /* Also after a failure: the next step reuses what this one may still read. */
@@ -137,5 +214,5 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     VUG_TRY(vug_cuda_check(waited, "a step", err));
     if (vug_is_cancelled(in->cancel))
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
-    return VUG_OK;
+    return lists_logits(&s) ? take_lists(&s, output, err) : VUG_OK;
 }

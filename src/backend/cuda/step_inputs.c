@@ -34,7 +34,7 @@ static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinn
 
 /* Where the parts of the inputs begin in their block, in bytes. */
 typedef struct {
-    uint64_t token, position, row, query, row_query;
+    uint64_t token, position, row, query, row_query, wanted;
     uint64_t page[VUG_KV_MAX_GROUPS];
     uint64_t bytes;
 } input_layout;
@@ -71,7 +71,8 @@ static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, i
               vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
               vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
               vug_cuda_add_part(t * sizeof(vug_cuda_token), &l->bytes, &l->query) &&
-              vug_cuda_add_part(r * sizeof(vug_cuda_token), &l->bytes, &l->row_query);
+              vug_cuda_add_part(r * sizeof(vug_cuda_token), &l->bytes, &l->row_query) &&
+              vug_cuda_add_part(r * sizeof(vug_cuda_wanted), &l->bytes, &l->wanted);
     for (int g = 0; ok && g < n_groups; g++)
         ok = vug_cuda_add_part(pages * sizeof(uint8_t *), &l->bytes, &l->page[g]);
     if (!ok || pages > INT32_MAX)
@@ -107,6 +108,18 @@ static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_
         row_query[r] = query[in->row[r]];
 }
 
+static void fill_wanted(const vug_step_in *in, vug_cuda_wanted *wanted)
+{
+    for (int64_t r = 0; in->wanted && r < in->n_rows; r++) {
+        const vug_logits_wanted *from = &in->wanted[r];
+        wanted[r] = (vug_cuda_wanted){
+            .margin = from->margin,
+            .best = from->best <= VUG_MOST_FOUND ? (int32_t)from->best : 0,
+            .n_ids = (int32_t)from->n_ids,
+        };
+    }
+}
+
 static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
                         uint8_t *host)
 {
@@ -119,6 +132,7 @@ static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, con
         memcpy(host + l->row, in->row, (size_t)in->n_rows * sizeof(int32_t));
     fill_queries(in, (vug_cuda_token *)(void *)(host + l->query),
                  (vug_cuda_token *)(void *)(host + l->row_query));
+    fill_wanted(in, (vug_cuda_wanted *)(void *)(host + l->wanted));
     for (int g = 0; g < n_groups; g++)
         fill_pages(in, g, (uint8_t **)(void *)(host + l->page[g]));
 }
@@ -184,6 +198,7 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
         .row = (const int32_t *)(const void *)(at + l.row),
         .query = (const vug_cuda_token *)(const void *)(at + l.query),
         .row_query = (const vug_cuda_token *)(const void *)(at + l.row_query),
+        .wanted = (const vug_cuda_wanted *)(const void *)(at + l.wanted),
     };
     for (int g = 0; g < n_groups; g++)
         out->page[g] = (uint8_t *const *)(const void *)(at + l.page[g]);
