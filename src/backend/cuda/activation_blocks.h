@@ -36,4 +36,12 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_bytes(int64_t rows, int64_
            VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
+/* Bytes of the sums of all rows over 32 columns (prefill.h), and of what is read past the last. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_x_sums_bytes(int64_t rows, int64_t width)
+{
+    return (vug_cuda_padded(width) / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(rows) +
+            VUG_CUDA_BLOCK_MAX_ROWS) *
+           (int64_t)sizeof(float);
+}
+
 #endif

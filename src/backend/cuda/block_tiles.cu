@@ -139,34 +139,25 @@ void vug_cuda_make_block_tiles(cudaStream_t stream, vug_dtype dtype, const uint8
 
 /* ---- expanding -------------------------------------------------------------------------------- */
 
-template <int dtype, bool rests>
+template <int dtype>
 static __global__ void expand_kernel(const __grid_constant__ vug_cuda_expand_job job)
 {
     const unit_lane at = find_lane(job.rows, job.columns);
     if (!at.exists)
         return;
-    code_unit<dtype> unit;
-    unit.load(job.tiles + at.unit * code_unit<dtype>::bytes);
-    for (int s = 0; s < UNIT_TILES; s++) {
-        const int64_t to = (at.unit * UNIT_TILES + s) * WARP + at.lane;
-        uint4 first, rest;
-        unit.template operands<rests>(s, first, rest);
-        ((uint4 *)job.first)[to] = first;
-        if (rests)
-            ((uint4 *)job.rest)[to] = rest;
-    }
+    rounded_unit<dtype> unit;
+    unit.load(job.tiles + at.unit * rounded_unit<dtype>::bytes);
+    for (int s = 0; s < UNIT_TILES; s++)
+        ((uint4 *)job.to)[(at.unit * UNIT_TILES + s) * WARP + at.lane] = unit.operand(s);
 }
 
 void vug_cuda_expand_tiles(cudaStream_t stream, vug_dtype dtype, const vug_cuda_expand_job *job)
 {
     const dim3 grid(lane_blocks(job->rows, job->columns));
     switch (dtype) {
-#define X(format)                                                    \
-    case VUG_DTYPE_##format:                                         \
-        launch(stream,                                               \
-               job->rest ? expand_kernel<VUG_DTYPE_##format, true>   \
-                         : expand_kernel<VUG_DTYPE_##format, false>, \
-               grid, MAKE_THREADS, *job);                            \
+#define X(format)                                                                    \
+    case VUG_DTYPE_##format:                                                         \
+        launch(stream, expand_kernel<VUG_DTYPE_##format>, grid, MAKE_THREADS, *job); \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

@@ -23,15 +23,11 @@
  *     Q4_K         d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
  *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16
  *
- * Padding decodes to 0. In products a weight is taken as two terms. That of Q4_K, whose reference
- * decoder gives w (quant/matrix.h), as first = bf16(w) and second = bf16(w - first). The others are
- * a code q, less its zero, times a scale s, and computed in pairs of BF16: with high = s without
- * its low 16 bits, low = bf16(s - high),
- *
- *     t = bf16(q low)   first = bf16(q high + t)   second = bf16(bf16(q high - first) + t)
- *
- * For Q4_0 all of these but `first` are exact, and so its terms are bf16(w) and w - bf16(w), too.
- * Their sum has the error of one rounding to 16 bits, or two.
+ * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16, which
+ * is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
+ * bf16(w) for Q4_K, whose reference decoder gives w (quant/matrix.h). The others are a code q, less
+ * its zero, times a scale s, and computed in pairs of BF16: with high = s without its low 16 bits,
+ * low = bf16(s - high), they are bf16(q high + bf16(q low)).
  */
 
 #include <cuda_bf16.h>
@@ -50,6 +46,8 @@ template <int dtype> struct code_format {
     static constexpr int scale_words = super ? 2 : 1; /* of a row */
     static constexpr int unit_bytes = vug_cuda_block_unit_bytes((vug_dtype)dtype);
     static_assert(unit_bytes == code_bytes + 16 * 4 * scale_words, "codes, then scales");
+    static constexpr int block_tiles = dtype == VUG_DTYPE_Q6_K ? 1 : 2; /* that share a scale */
+    static constexpr bool has_offset = vug_cuda_needs_sums((vug_dtype)dtype);
     static constexpr int zero = dtype == VUG_DTYPE_Q4_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 32 : 0;
 };
 
@@ -103,6 +101,17 @@ static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], u
     return small_pair<format::zero>(codes);
 }
 
+/* A byte in F32: 2^23 + byte has a step of 1. */
+static __device__ __forceinline__ float byte_value(uint32_t byte)
+{
+    return __uint_as_float(0x4b000000u | byte) - 0x1p23f;
+}
+
+static __device__ __forceinline__ float signed_byte_value(uint32_t byte)
+{
+    return __uint_as_float(0x4b000000u | (byte ^ 128)) - (0x1p23f + 128);
+}
+
 /* weight = scale * code + offset */
 struct block_scale {
     float scale, offset;
@@ -116,10 +125,11 @@ static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, in
         return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
     } else if constexpr (dtype == VUG_DTYPE_Q4_K) {
         const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
-        return { d * (float)(words[1] >> s / 2 * 8 & 255),
-                 -least * (float)(words[1] >> 16 + s / 2 * 8 & 255) };
+        return { d * byte_value(words[1] >> s / 2 * 8 & 255),
+                 -least * byte_value(words[1] >> 16 + s / 2 * 8 & 255) };
     } else {
-        return { half_value(words[0] & 0xffff) * (float)(int8_t)(words[1] >> s * 8 & 255), -0.0f };
+        return { half_value(words[0] & 0xffff) * signed_byte_value(words[1] >> s * 8 & 255),
+                 -0.0f };
     }
 }
 
@@ -145,117 +155,130 @@ static __device__ __forceinline__ scale_terms terms_of(float scale)
              __float2bfloat162_rn(scale - __uint_as_float(high)) };
 }
 
-/* The terms of the two weights of a pair of codes. */
-template <bool rests>
-static __device__ __forceinline__ void scale_pair(uint32_t codes, const scale_terms &by,
-                                                  uint32_t &first, uint32_t &second)
-{
-    const __nv_bfloat162 q = pair_of(codes), t = __hmul2(q, by.low), h = __hfma2(q, by.high, t);
-    first = bits_of(h);
-    if (rests)
-        second = bits_of(__hadd2(__hfma2(q, by.high, __hneg2(h)), t));
-}
-
-template <bool rests>
-static __device__ __forceinline__ void split_pair(float2 w, uint32_t &first, uint32_t &second)
-{
-    first = bf16_pair(w.x, w.y);
-    if (rests)
-        second = bf16_pair(w.x - __uint_as_float(first << 16),
-                           w.y - __uint_as_float(first & 0xffff0000u));
-}
-
 /* ---- units of a warp -------------------------------------------------------------------------- */
 
-template <typename T> static __device__ __forceinline__ T load_once(const void *p);
+/* Loads from global memory what is read only once. */
+struct load_once {
+    static __device__ __forceinline__ uint4 words4(const void *p)
+    {
+        uint4 v;
+        asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(p));
+        return v;
+    }
+    static __device__ __forceinline__ uint2 words2(const void *p)
+    {
+        uint2 v;
+        asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(v.x), "=r"(v.y)
+                     : "l"(p));
+        return v;
+    }
+};
 
-template <> __device__ __forceinline__ uint4 load_once<uint4>(const void *p)
-{
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
-    return v;
-}
-
-template <> __device__ __forceinline__ uint2 load_once<uint2>(const void *p)
-{
-    uint2 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(v.x), "=r"(v.y)
-                 : "l"(p));
-    return v;
-}
+/* Loads from any memory. */
+struct load_again {
+    static __device__ __forceinline__ uint4 words4(const void *p)
+    {
+        return *(const uint4 *)p;
+    }
+    static __device__ __forceinline__ uint2 words2(const void *p)
+    {
+        return *(const uint2 *)p;
+    }
+};
 
 /* A lane's part of a unit of BF16. */
 struct plain_unit {
     static constexpr int bytes = 4 * VUG_CUDA_TILE_BYTES;
-    static constexpr bool has_rest = false; /* weights have one term */
+    static constexpr bool is_scaled = false;  /* whether the operands are codes */
+    static constexpr bool needs_sums = false; /* whether these have offsets */
     uint4 tile[4];
 
-    __device__ __forceinline__ void load(const uint8_t *from)
+    template <typename L = load_once> __device__ __forceinline__ void load(const uint8_t *from)
     {
         for (int i = 0; i < 4; i++)
-            tile[i] = load_once<uint4>(from + (i * WARP + lane_of_warp()) * 16);
+            tile[i] = L::words4(from + (i * WARP + lane_of_warp()) * 16);
     }
-    /* The first operands of tile `s`: of the first terms, and of the second ones. */
-    template <bool rests>
-    __device__ __forceinline__ void operands(int s, uint4 &high, uint4 &) const
+    /* The first operand of tile `s`. */
+    __device__ __forceinline__ uint4 operand(int s) const
     {
-        high = tile[s];
+        return tile[s];
     }
 };
 
-/* Of a unit of codes. */
+/* Of a unit of codes; the operands are codes. */
 template <int dtype> struct code_unit {
     using format = code_format<dtype>;
     static constexpr int bytes = format::unit_bytes;
-    static constexpr bool has_rest = true;
+    static constexpr bool is_scaled = true, needs_sums = format::has_offset;
+    static constexpr int block_tiles = format::block_tiles;
     uint32_t low[4 * (format::bits == 8 ? 2 : 1)], high[format::bits == 6 ? 2 : 1];
     uint32_t scale[2 * format::scale_words];
 
-    __device__ __forceinline__ void load(const uint8_t *from)
+    template <typename L = load_once> __device__ __forceinline__ void load(const uint8_t *from)
     {
         const int lane = lane_of_warp();
         for (int i = 0; i < (format::bits == 8 ? 2 : 1); i++) {
-            const uint4 v = load_once<uint4>(from + (i * WARP + lane) * 16);
+            const uint4 v = L::words4(from + (i * WARP + lane) * 16);
             low[4 * i] = v.x, low[4 * i + 1] = v.y, low[4 * i + 2] = v.z, low[4 * i + 3] = v.w;
         }
         if constexpr (format::bits == 6) {
-            const uint2 v = load_once<uint2>(from + WARP * 16 + lane * 8);
+            const uint2 v = L::words2(from + WARP * 16 + lane * 8);
             high[0] = v.x, high[1] = v.y;
         }
         const uint8_t *at = from + format::code_bytes + lane / 4 * sizeof(scale);
         if constexpr (format::super) {
-            const uint4 v = load_once<uint4>(at);
+            const uint4 v = L::words4(at);
             scale[0] = v.x, scale[1] = v.y, scale[2] = v.z, scale[3] = v.w;
         } else {
-            const uint2 v = load_once<uint2>(at);
+            const uint2 v = L::words2(at);
             scale[0] = v.x, scale[1] = v.y;
         }
     }
 
-    template <bool rests>
-    __device__ __forceinline__ void operands(int s, uint4 &first, uint4 &rest) const
+    /* The codes of register `r` of tile `s`. */
+    __device__ __forceinline__ uint32_t pair(int s, int r) const
     {
-        const block_scale by[2] = { scale_of<dtype>(scale, s),
-                                    scale_of<dtype>(scale + format::scale_words, s) };
         const uint32_t words[2] = { low[format::bits == 8 ? 2 * s : s],
                                     format::bits == 8 ? low[2 * s + 1] : 0 };
-        const scale_terms terms[2] = { terms_of(by[0].scale), terms_of(by[1].scale) };
-        uint32_t h[4], l[4] = { 0 };
+        return code_pair<dtype>(words, format::bits == 6 ? high[s / 2] : 0, s, r);
+    }
+
+    /* Of the lane's first row in tile `s`, or of that 8 rows on. */
+    __device__ __forceinline__ block_scale scale_of_row(int s, bool second) const
+    {
+        return scale_of<dtype>(scale + (second ? format::scale_words : 0), s);
+    }
+
+    __device__ __forceinline__ uint4 operand(int s) const
+    {
+        return make_uint4(pair(s, 0), pair(s, 1), pair(s, 2), pair(s, 3));
+    }
+};
+
+/* The same; the operands are weights, rounded to BF16. */
+template <int dtype> struct rounded_unit : code_unit<dtype> {
+    static constexpr bool is_scaled = false, needs_sums = false;
+
+    __device__ __forceinline__ uint4 operand(int s) const
+    {
+        uint32_t w[4];
 #pragma unroll
         for (int r = 0; r < 4; r++) {
-            const uint32_t codes =
-                    code_pair<dtype>(words, format::bits == 6 ? high[s / 2] : 0, s, r);
-            if constexpr (dtype == VUG_DTYPE_Q4_K)
-                split_pair<rests>(weights_of<dtype>(codes, by[r % 2]), h[r], l[r]);
-            else
-                scale_pair<rests>(codes, terms[r % 2], h[r], l[r]);
+            const block_scale by = this->scale_of_row(s, r % 2);
+            const uint32_t codes = this->pair(s, r);
+            if constexpr (code_format<dtype>::has_offset) {
+                const float2 of = weights_of<dtype>(codes, by);
+                w[r] = bf16_pair(of.x, of.y);
+            } else {
+                const scale_terms terms = terms_of(by.scale);
+                const __nv_bfloat162 q = pair_of(codes);
+                w[r] = bits_of(__hfma2(q, terms.high, __hmul2(q, terms.low)));
+            }
         }
-        first = make_uint4(h[0], h[1], h[2], h[3]);
-        if (rests)
-            rest = make_uint4(l[0], l[1], l[2], l[3]);
+        return make_uint4(w[0], w[1], w[2], w[3]);
     }
 };
 

@@ -79,9 +79,14 @@ static __device__ __forceinline__ void wgmma_fence(void)
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-static __device__ __forceinline__ void wgmma_finish(void)
+static __device__ __forceinline__ void wgmma_commit(void)
 {
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void wgmma_wait(void)
+{
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 /* A K-major tile with rows of 128 bytes and the 128-byte swizzle; groups of 8 rows follow one
@@ -107,28 +112,28 @@ static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)
 #define SUMS_4(d, i)  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
 #define SUMS_16(d, i) SUMS_4(d, i), SUMS_4(d, (i) + 4), SUMS_4(d, (i) + 8), SUMS_4(d, (i) + 12)
 #define SUMS_32(d, i) SUMS_16(d, i), SUMS_16(d, (i) + 16)
-#define WGMMA(n, registers, operands, ...)                                             \
-    asm volatile("{\n.reg .pred adds;\nsetp.eq.u32 adds, 0, 0;\n"                      \
+#define WGMMA(n, registers, operands, adds_at, ...)                                    \
+    asm volatile("{\n.reg .pred adds;\nsetp.ne.u32 adds, " adds_at ", 0;\n"            \
                  "wgmma.mma_async.sync.aligned.m64n" n "k16.f32.bf16.bf16 {" registers \
                  "}, " operands ", adds, 1, 1, 0;\n}\n"                                \
                  : __VA_ARGS__                                                         \
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b))
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "n"((int)adds))
 
-/* d [64,columns] += a [64,16] b [16,columns]: `a` in the lanes' registers, `b` a swizzled tile of
- * `columns` rows. */
-template <int columns>
+/* d [64,columns] = a [64,16] b [16,columns], which is added to what d has if `adds`: `a` in the
+ * lanes' registers, `b` a swizzled tile of `columns` rows. */
+template <int columns, bool adds = true>
 static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
                                                  uint64_t b)
 {
     static_assert(columns == 64 || columns == 128 || columns == 192, "no such product");
     if constexpr (columns == 64)
-        WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", SUMS_32(d, 0));
+        WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", "%37", SUMS_32(d, 0));
     else if constexpr (columns == 128)
-        WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, "{%64, %65, %66, %67}, %68",
+        WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, "{%64, %65, %66, %67}, %68", "%69",
               SUMS_32(d, 0), SUMS_32(d, 32));
     else
         WGMMA("192", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95,
-              "{%96, %97, %98, %99}, %100", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
+              "{%96, %97, %98, %99}, %100", "%101", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
 }
 
 #undef REGISTERS_0_31

@@ -77,6 +77,11 @@ uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
 void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
                         int terms, uint8_t *packed);
 
+/* The sums of x [rows,columns] over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are
+ * padded as those of blocks (activation_blocks.h). */
+void vug_cuda_sum_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
+                       float *sums);
+
 /* Where a single row of x comes from: value = x, or x / rms(x) (add_norm + add_bias); then add +
  * value, which is also stored in `sum`; then value / rms(value) (norm + bias). */
 typedef struct {
@@ -102,6 +107,7 @@ typedef struct {
     int64_t rows, columns;
     int terms;             /* of x, in BF16: 1 or 2 */
     const uint8_t *packed; /* of some rows */
+    const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
     int processors;
     bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */

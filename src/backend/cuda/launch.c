@@ -122,41 +122,42 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
 }
 
+static void run_prefill(const vug_cuda_step *s, const vug_cuda_prefill_job *job)
+{
+    const vug_cuda_device *device = s->program->device;
+    vug_cuda_prefill_linear(stream_of(s), job, device->capability == 9, device->processors);
+}
+
 /* Expands matrices in codes to tiles of BF16 in `memory`, as many rows at a time as it has room
  * for, and multiplies; `rows` are the rows of x. */
 static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few,
                             const vug_cuda_prefill_job *rows, uint8_t *memory)
 {
-    const vug_cuda_device *device = s->program->device;
-    const int64_t row = vug_cuda_expanded_row(few->columns, 1);
-    const int64_t most = vug_cuda_expanded_rows(few->columns, few->terms);
+    const int64_t row = vug_cuda_expanded_row(few->columns);
+    const int64_t most = vug_cuda_expanded_rows(few->columns);
     int64_t used = 0;
     vug_cuda_prefill_job job = *rows;
     for (int i = 0; i < few->parts; i++) {
         for (int64_t first = 0, n; first < few->part[i].out; first += n) {
             const int64_t left = few->part[i].out - first;
             n = left < most - used ? left : most - used;
-            uint8_t *at = memory + used * row * few->terms;
             const vug_cuda_expand_job expand = {
                 .tiles = few->part[i].tiles +
                          first / VUG_CUDA_TILE * vug_cuda_padded(few->columns) / VUG_CUDA_TILE_PAD *
                                  vug_cuda_unit_bytes(few->format),
                 .rows = n,
                 .columns = few->columns,
-                .first = at,
-                .rest = few->terms > 1 ? at + vug_cuda_padded(n) * row : NULL,
+                .to = memory + used * row,
             };
             vug_cuda_expand_tiles(stream_of(s), few->format, &expand);
-            job.part[job.parts].tiles = expand.first;
-            job.part[job.parts].rest = expand.rest;
+            job.part[job.parts].tiles = expand.to;
             job.part[job.parts].y = few->part[i].y + first;
             job.part[job.parts].out = n;
             job.part[job.parts++].stride = few->part[i].out;
             used += vug_cuda_padded(n);
             if (used < most && (n < left || i + 1 < few->parts))
                 continue;
-            vug_cuda_prefill_linear(stream_of(s), &job, device->capability == 9,
-                                    device->processors);
+            run_prefill(s, &job);
             job.parts = 0;
             used = 0;
         }
@@ -168,12 +169,15 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
                              const vug_cuda_tile_job *few)
 {
     const vug_graph *g = s->program->graph;
-    const vug_cuda_device *device = s->program->device;
-    vug_cuda_prefill_job job = {
-        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
-    };
+    uint8_t *const blocks = s->ws->scratch;
+    uint8_t *const after = blocks + vug_cuda_blocks_bytes(few->rows, few->columns, few->terms);
+    vug_cuda_prefill_job job = { .format = few->format,
+                                 .rows = few->rows,
+                                 .columns = few->columns,
+                                 .terms = few->terms,
+                                 .blocks = blocks };
     vug_cuda_blocks_job x = {
-        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
+        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = blocks
     };
     if (product->gated) {
         x.activation = g->node[product->gated].op;
@@ -182,11 +186,12 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
     } else {
         x.x = input_at(s, g->node[product->linear[0]].in[0]);
     }
+    if (few->terms > 1 && vug_cuda_needs_sums(few->format))
+        job.x_sums = x.x_sums = (float *)(void *)after;
     vug_cuda_store_blocks(stream_of(s), &x);
-    if (few->format != VUG_DTYPE_BF16) {
-        launch_expanded(s, few, &job,
-                        s->ws->scratch +
-                                vug_cuda_blocks_bytes(few->rows, few->columns, few->terms));
+    if (few->format != VUG_DTYPE_BF16 && few->terms == 1) {
+        job.format = VUG_DTYPE_BF16;
+        launch_expanded(s, few, &job, after);
         return;
     }
     for (job.parts = 0; job.parts < few->parts; job.parts++) {
@@ -195,7 +200,21 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
         job.part[job.parts].out = few->part[job.parts].out;
         job.part[job.parts].stride = few->part[job.parts].out;
     }
-    vug_cuda_prefill_linear(stream_of(s), &job, device->capability == 9, device->processors);
+    run_prefill(s, &job);
+}
+
+/* Products of a few rows. */
+static void launch_few_rows(const vug_cuda_step *s, const float *x, vug_cuda_tile_job *job)
+{
+    job->packed = s->ws->scratch;
+    vug_cuda_pack_rows(stream_of(s), x, job->rows, job->columns, job->terms, s->ws->scratch);
+    if (job->terms > 1 && vug_cuda_needs_sums(job->format)) {
+        float *sums = (float *)(void *)(s->ws->scratch +
+                                        vug_cuda_packed_bytes(job->rows, job->columns, job->terms));
+        vug_cuda_sum_rows(stream_of(s), x, job->rows, job->columns, sums);
+        job->x_sums = sums;
+    }
+    vug_cuda_tile_linear(stream_of(s), job);
 }
 
 static void launch_product(const vug_cuda_step *s, const vug_cuda_product *product)
@@ -233,10 +252,7 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         vug_cuda_row_linear(stream_of(s), &job);
         return;
     }
-    vug_cuda_pack_rows(stream_of(s), input_at(s, g->node[product->linear[0]].in[0]), job.rows,
-                       job.columns, job.terms, s->ws->scratch);
-    job.packed = s->ws->scratch;
-    vug_cuda_tile_linear(stream_of(s), &job);
+    launch_few_rows(s, input_at(s, g->node[product->linear[0]].in[0]), &job);
 }
 
 static void launch_embed(const vug_cuda_step *s, uint32_t id)

@@ -23,24 +23,26 @@ typedef struct {
     int64_t rows, columns;
     int terms;
     uint8_t *blocks;
+    float *x_sums; /* also the sums of x over 32 columns (weight_tiles.h): [columns / 32,rows], where
+                      rows are padded as those of blocks; NULL: not stored */
 } vug_cuda_blocks_job;
 void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job);
 
 enum { VUG_CUDA_FEW_ROWS = 32 }; /* up to here, tile_linear.cu is faster */
 
-/* Products of the same rows with up to three matrices in tiles of BF16, in the order of
- * weight_tiles.h. */
+/* Products of the same rows with up to three matrices in tiles, in the order of weight_tiles.h. */
 typedef struct {
     struct {
         const uint8_t *tiles; /* [out,columns] */
-        const uint8_t *rest;  /* the second terms; NULL: there are none */
         float *y;             /* [rows,stride], of which this product gives `out` */
         int64_t out, stride;
     } part[VUG_CUDA_MAX_PARTS];
     int parts;
+    vug_dtype format; /* of all matrices: BF16 or, with two terms, one of BLOCK_TILE_FORMATS */
     int64_t rows, columns;
     int terms;             /* of x: 1 or 2 */
     const uint8_t *blocks; /* x */
+    const float *x_sums;   /* if the format needs them */
 } vug_cuda_prefill_job;
 
 /* `hopper`: the device has compute capability 9.0; `processors`: its multiprocessors. */
@@ -49,24 +51,24 @@ void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *jo
 
 /* ---- block_tiles.cu ----------------------------------------------------------------------- */
 
-/* Tiles of BF16 of rows of a matrix in tiles of codes. */
+/* Tiles of BF16 of rows of a matrix in tiles of codes, whose weights are rounded. */
 typedef struct {
     const uint8_t *tiles; /* [rows,columns] */
     int64_t rows, columns;
-    uint8_t *first, *rest; /* the terms of the weights; rest NULL: not stored */
+    uint8_t *to;
 } vug_cuda_expand_job;
 void vug_cuda_expand_tiles(cudaStream_t stream, vug_dtype dtype, const vug_cuda_expand_job *job);
 
-/* Bytes of a row of tiles of BF16, with as many terms as x has. */
-static inline int64_t vug_cuda_expanded_row(int64_t columns, int terms)
+/* Bytes of a row of tiles of BF16. */
+static inline int64_t vug_cuda_expanded_row(int64_t columns)
 {
-    return vug_cuda_padded(columns) * (int64_t)sizeof(uint16_t) * terms;
+    return vug_cuda_padded(columns) * (int64_t)sizeof(uint16_t);
 }
 
 /* Rows of a matrix that are expanded together: a multiple of 64. */
-static inline int64_t vug_cuda_expanded_rows(int64_t columns, int terms)
+static inline int64_t vug_cuda_expanded_rows(int64_t columns)
 {
-    const int64_t most = (256 << 20) / vug_cuda_expanded_row(columns, terms) / VUG_CUDA_TILE_PAD;
+    const int64_t most = (256 << 20) / vug_cuda_expanded_row(columns) / VUG_CUDA_TILE_PAD;
     return (most > 0 ? most : 1) * VUG_CUDA_TILE_PAD;
 }
 

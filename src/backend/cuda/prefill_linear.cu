@@ -5,19 +5,16 @@
  * and wgmma add the same products in the same order and round alike: both kernels below, and those
  * for few rows, give the same bits.
  */
-#include <cuda_bf16.h>
-
 #include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/block_tiles.h"
 #include "backend/cuda/hopper.h"
 #include "backend/cuda/prefill.h"
 #include "backend/cuda/row_math.h"
-#include "backend/cuda/weight_numbers.h"
 
 enum {
     TILE = VUG_CUDA_TILE,
     SLICES = VUG_CUDA_SLICES,
     STEPS = VUG_CUDA_TILE_PAD / TILE, /* tiles of 16 outputs in a block of columns */
-    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES,
 };
 
 /* ---- activations ------------------------------------------------------------------------ */
@@ -39,6 +36,18 @@ static __device__ __forceinline__ void read_chunk(const float *row, int64_t firs
         v[i] = first + i < columns ? from[i] : 0;
 }
 
+/* The first of four neighbouring lanes stores the sum of their chunks. */
+static __device__ __forceinline__ void store_sum(float *to, const float (&v)[CHUNK])
+{
+    const uint32_t four = 0xfu << threadIdx.x % WARP / 4 * 4;
+    float sum = (v[0] + v[1]) + (v[2] + v[3]);
+    sum += (v[4] + v[5]) + (v[6] + v[7]);
+    for (int d = 1; d < 4; d *= 2)
+        sum += __shfl_xor_sync(four, sum, d);
+    if (threadIdx.x % 4 == 0)
+        *to = sum;
+}
+
 /* A thread stores a chunk. */
 static __global__ void store_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
 {
@@ -53,6 +62,8 @@ static __global__ void store_blocks_kernel(const __grid_constant__ vug_cuda_bloc
         for (int i = 0; i < CHUNK; i++)
             v[i] = (job.activation == VUG_OP_GEGLU ? gelu(v[i]) : silu(v[i])) * up[i];
     }
+    if (job.x_sums)
+        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row, v);
     int64_t at = first / VUG_CUDA_TILE_PAD * vug_cuda_block_rows(job.rows) + row;
     for (int term = 0; term < job.terms; term++) {
         ((uint4 *)(job.blocks + at * VUG_CUDA_BLOCK_ROW_BYTES))[(chunk ^ row) % CHUNK] =
@@ -75,7 +86,7 @@ void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
 
 /* A unit of work: rows of a weight for a tile of tokens. */
 struct product_unit {
-    const uint8_t *tiles, *rest;
+    const uint8_t *tiles;
     float *y;
     int64_t out, stride, row, token; /* row and token: the first ones */
 };
@@ -91,9 +102,8 @@ static __device__ __forceinline__ product_unit find_unit(const vug_cuda_prefill_
         row -= (job.part[p].out + rows - 1) / rows * rows;
         p++;
     }
-    return { job.part[p].tiles, job.part[p].rest,   job.part[p].y,
-             job.part[p].out,   job.part[p].stride, row,
-             i % tiles * tokens };
+    return { job.part[p].tiles,  job.part[p].y, job.part[p].out,
+             job.part[p].stride, row,           i % tiles * tokens };
 }
 
 static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_prefill_job &job,
@@ -105,17 +115,12 @@ static __host__ __device__ __forceinline__ int64_t count_units(const vug_cuda_pr
     return n * ((job.rows + tokens - 1) / tokens);
 }
 
-/* A product is a sum of up to three passes over the columns: of the terms of x with the weights'
- * first terms, and of x's first terms with the weights' second ones. */
-enum { REST_PASS = 2 };
-
-/* The strip of 16 rows from `row` on, as a pass reads it; of the last rows where these do not
- * exist. */
-static __device__ __forceinline__ const uint8_t *strip_at(const product_unit &u, int pass,
-                                                          int64_t row, int64_t blocks)
+/* The strip of 16 rows from `row` on; the last rows where these do not exist. */
+template <typename W>
+static __device__ __forceinline__ const uint8_t *strip_at(const product_unit &u, int64_t row,
+                                                          int64_t blocks)
 {
-    const int64_t last = (u.out - 1) / TILE;
-    return (pass == REST_PASS ? u.rest : u.tiles) + min(row / TILE, last) * blocks * STRIP_BYTES;
+    return u.tiles + min(row / TILE, (u.out - 1) / TILE) * blocks * W::bytes;
 }
 
 static __device__ __forceinline__ int64_t count_blocks(const vug_cuda_prefill_job &job)
@@ -136,18 +141,14 @@ static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job
     return vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
-/* Where x's rows from `row` on, as a pass reads them, lie in block 0; block b lies b *
- * block_bytes(job) on. */
+/* A product is a sum of one or two passes over the columns, with a term of x each. This is where
+ * x's rows from `row` on, as a pass reads them, lie in block 0; block b lies b * block_bytes(job)
+ * on. */
 static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job, int pass,
                                                          int64_t row)
 {
-    return job.blocks + pass % REST_PASS * count_blocks(job) * block_bytes(job) +
+    return job.blocks + pass * count_blocks(job) * block_bytes(job) +
            row * VUG_CUDA_BLOCK_ROW_BYTES;
-}
-
-static __host__ __device__ __forceinline__ int count_passes(const vug_cuda_prefill_job &job)
-{
-    return job.terms > 1 && job.part[0].rest ? 3 : job.terms;
 }
 
 /* Adds a slice's sums to those so far; `sum` becomes zero. */
@@ -202,15 +203,30 @@ enum {
     WARP_STRIPS = BLOCK_STRIPS / (GROUP_THREADS / WARP), /* that a warp copies */
     RING_BYTES = 200 * 1024,
     RING_ALIGN = 1024,
+    UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
 };
 
-/* A stage of the ring: fragments of BLOCK_ROWS rows and a tile of tokens, 64 columns each. */
-template <int tokens> struct ring_of {
-    static constexpr int weight_bytes = BLOCK_STRIPS * STRIP_BYTES;
+static constexpr int align_ring(int bytes)
+{
+    return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
+}
+
+/* A stage of the ring: units of BLOCK_ROWS rows, a tile of tokens, 64 columns each, and the tokens'
+ * sums. Behind the ring products with codes keep the sums of slices. */
+template <typename W, int tokens> struct ring_of {
     static constexpr int token_bytes = tokens * VUG_CUDA_BLOCK_ROW_BYTES;
-    static constexpr int stage_bytes = weight_bytes + token_bytes;
-    static constexpr int stages = RING_BYTES / stage_bytes;
-    static constexpr int bytes = stages * stage_bytes + RING_ALIGN;
+    static constexpr int sum_bytes = W::needs_sums ? tokens * (int)sizeof(float) : 0;
+    static constexpr int copied_bytes =
+            BLOCK_STRIPS * W::bytes + token_bytes + UNIT_SUMS * sum_bytes;
+    static constexpr int tokens_at = align_ring(BLOCK_STRIPS * W::bytes);
+    static constexpr int sums_at = tokens_at + token_bytes;
+    static constexpr int stage_bytes = align_ring(sums_at + UNIT_SUMS * sum_bytes);
+    static constexpr int kept_bytes =
+            W::is_scaled ? CONSUMERS * GROUP_THREADS * tokens / 2 * (int)sizeof(float) : 0;
+    /* that say when they have read a stage: warps, or warpgroups */
+    static constexpr int readers = W::is_scaled ? CONSUMERS * GROUP_THREADS / WARP : CONSUMERS;
+    static constexpr int stages = (RING_BYTES - kept_bytes) / stage_bytes;
+    static constexpr int bytes = stages * stage_bytes + kept_bytes + RING_ALIGN;
 };
 
 struct ring_place {
@@ -232,46 +248,67 @@ struct ring_memory {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* One thread of each of the first four warps fills the ring; the first one also copies tokens, of
- * which each block of the cluster copies half to both. */
-template <int tokens, int passes>
+/* Where the tokens of a block of columns, and their sums, come from. */
+struct token_source {
+    const uint8_t *x; /* what this block of the cluster copies */
+    const float *sums;
+};
+
+/* Copies tokens, of which each block of the cluster copies half to both, and their sums; goes on to
+ * the next block of columns. */
+template <typename W, int tokens>
+static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &job,
+                                                   token_source &from, uint32_t to, uint32_t full,
+                                                   int rank)
+{
+    using ring = ring_of<W, tokens>;
+    constexpr int half = ring::token_bytes / CLUSTER;
+    barrier_expect(full, ring::copied_bytes);
+    bulk_copy_to_all(to + ring::tokens_at + rank * half, from.x, half, full, (1 << CLUSTER) - 1);
+    from.x += block_bytes(job);
+    if constexpr (W::needs_sums) {
+#pragma unroll
+        for (int i = 0; i < UNIT_SUMS; i++) {
+            bulk_copy(to + ring::sums_at + i * ring::sum_bytes, from.sums, ring::sum_bytes, full);
+            from.sums += vug_cuda_block_rows(job.rows);
+        }
+    }
+}
+
+/* One thread of each of the first four warps fills the ring; the first one also copies tokens. */
+template <typename W, int tokens, int passes>
 static __device__ void fill_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                  int rank)
 {
-    using ring = ring_of<tokens>;
-    constexpr int half = ring::token_bytes / CLUSTER;
-    const int64_t blocks = count_blocks(job), step = block_bytes(job);
+    using ring = ring_of<W, tokens>;
+    const int blocks = (int)count_blocks(job);
     const int64_t units = count_units(job, CLUSTER * BLOCK_ROWS, tokens);
     const int strip = threadIdx.x / WARP * WARP_STRIPS;
     ring_place at = { 0, 1 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
-        const uint8_t *x = NULL, *w[WARP_STRIPS];
-        for (int64_t b = 0, left = 0, pass = 0; b < blocks * passes; b++, left--) {
-            if (left == 0) {
-                x = rows_at(job, (int)pass, u.token) + rank * half;
+#pragma unroll 1
+        for (int pass = 0; pass < passes; pass++) {
+            token_source x = { rows_at(job, pass, u.token) + rank * ring::token_bytes / CLUSTER,
+                               job.x_sums + u.token };
+            const uint8_t *w[WARP_STRIPS];
 #pragma unroll
-                for (int s = 0; s < WARP_STRIPS; s++)
-                    w[s] = strip_at(u, (int)pass, u.row + rank * BLOCK_ROWS + (strip + s) * TILE,
-                                    blocks);
-                left = blocks;
-                pass++;
-            }
-            const uint32_t to = memory.data + at.stage * ring::stage_bytes;
-            const uint32_t full = memory.full + at.stage * 8;
-            barrier_wait(memory.empty + at.stage * 8, at.parity);
-            if (threadIdx.x == 0) {
-                barrier_expect(full, ring::stage_bytes);
-                bulk_copy_to_all(to + ring::weight_bytes + rank * half, x, half, full,
-                                 (1 << CLUSTER) - 1);
-                x += step;
-            }
+            for (int s = 0; s < WARP_STRIPS; s++)
+                w[s] = strip_at<W>(u, u.row + rank * BLOCK_ROWS + (strip + s) * TILE, blocks);
+#pragma unroll 1
+            for (int b = 0; b < blocks; b++) {
+                const uint32_t to = memory.data + at.stage * ring::stage_bytes;
+                const uint32_t full = memory.full + at.stage * 8;
+                barrier_wait(memory.empty + at.stage * 8, at.parity);
+                if (threadIdx.x == 0)
+                    copy_tokens<W, tokens>(job, x, to, full, rank);
 #pragma unroll
-            for (int s = 0; s < WARP_STRIPS; s++) {
-                bulk_copy(to + (strip + s) * STRIP_BYTES, w[s], STRIP_BYTES, full);
-                w[s] += STRIP_BYTES;
+                for (int s = 0; s < WARP_STRIPS; s++) {
+                    bulk_copy(to + (strip + s) * W::bytes, w[s], W::bytes, full);
+                    w[s] += W::bytes;
+                }
+                ring_next<ring::stages>(at);
             }
-            ring_next<ring::stages>(at);
         }
     }
 }
@@ -281,53 +318,178 @@ template <int tokens>
 static __device__ __forceinline__ void multiply_stage(const uint8_t *strip, uint32_t x,
                                                       float (&sum)[tokens / 2])
 {
-    uint4 a[STEPS];
-#pragma unroll
-    for (int j = 0; j < STEPS; j++)
-        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+    plain_unit w;
+    w.load<load_again>(strip);
     wgmma_fence();
 #pragma unroll
     for (int j = 0; j < STEPS; j++)
-        wgmma_add<tokens>(sum, a[j], swizzled_tile(x + j * 32));
-    wgmma_finish();
+        wgmma_add<tokens>(sum, w.operand(j), swizzled_tile(x + j * 32));
+    wgmma_commit();
+    wgmma_wait();
 }
 
 template <int tokens, int passes>
 static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_memory &memory,
                                   const uint8_t *data, int rank)
 {
-    using ring = ring_of<tokens>;
+    using ring = ring_of<plain_unit, tokens>;
     const int64_t units = count_units(job, CLUSTER * BLOCK_ROWS, tokens);
     const int strip = threadIdx.x / WARP - GROUP_THREADS / WARP;
     ring_place at = { 0, 0 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
-        float sum[tokens / 2] = { 0 }, all[tokens / 2];
-        for (int slice = 0; slice < SLICES * passes; slice++) {
-            for (int64_t n = slice_blocks(job, slice % SLICES); n > 0; n--) {
-                barrier_wait(memory.full + at.stage * 8, at.parity);
-                multiply_stage<tokens>(
-                        data + at.stage * ring::stage_bytes + strip * STRIP_BYTES,
-                        memory.data + at.stage * ring::stage_bytes + ring::weight_bytes, sum);
-                if (threadIdx.x % GROUP_THREADS < CLUSTER)
-                    barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % GROUP_THREADS);
-                ring_next<ring::stages>(at);
+#pragma unroll 1
+        for (int pass = 0; pass < passes; pass++) {
+            float sum[tokens / 2] = { 0 }, all[tokens / 2];
+#pragma unroll 1
+            for (int slice = 0; slice < SLICES; slice++) {
+#pragma unroll 1
+                for (int n = (int)slice_blocks(job, slice); n > 0; n--) {
+                    const int stage = at.stage * ring::stage_bytes;
+                    barrier_wait(memory.full + at.stage * 8, at.parity);
+                    multiply_stage<tokens>(data + stage + strip * plain_unit::bytes,
+                                           memory.data + stage + ring::tokens_at, sum);
+                    if (threadIdx.x % GROUP_THREADS < CLUSTER)
+                        barrier_arrive_at(memory.empty + at.stage * 8,
+                                          threadIdx.x % GROUP_THREADS);
+                    ring_next<ring::stages>(at);
+                }
+                add_slice(all, sum, slice == 0);
             }
-            add_slice(all, sum, slice % SLICES == 0);
-            if (passes > 1 && slice % SLICES == SLICES - 1 && slice < SLICES * (passes - 1))
-                store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, slice >= SLICES, all);
+            store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, pass > 0, all);
         }
-        store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, passes > 1, all);
+    }
+}
+
+/* ---- wgmma with codes ----------------------------------------------------------------------- */
+
+/* Begins the products of the tiles of a block, from tile `s` of a unit on. */
+template <typename W, int tokens>
+static __device__ __forceinline__ void begin_block(float (&codes)[tokens / 2],
+                                                   const uint4 (&w)[W::block_tiles], int s,
+                                                   uint32_t x)
+{
+    wgmma_fence();
+    wgmma_add<tokens, false>(codes, w[0], swizzled_tile(x + s * 32));
+    if constexpr (W::block_tiles > 1)
+        wgmma_add<tokens>(codes, w[1], swizzled_tile(x + (s + 1) * 32));
+    wgmma_commit();
+}
+
+template <typename W>
+static __device__ __forceinline__ void block_operands(const W &w, int s,
+                                                      uint4 (&to)[W::block_tiles])
+{
+#pragma unroll
+    for (int i = 0; i < W::block_tiles; i++)
+        to[i] = w.operand(s + i);
+}
+
+/* A warpgroup adds a block of 64 columns to its sums; the codes of the next tiles are unpacked
+ * while the tensor cores multiply. x_sums: a lane's tokens; NULL: without offsets. */
+template <typename W, int tokens>
+static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint32_t x,
+                                                      const float *x_sums,
+                                                      float (&codes)[tokens / 2],
+                                                      float (&sum)[tokens / 2])
+{
+    constexpr int blocks = STEPS / W::block_tiles;
+    W w;
+    uint4 operands[2][W::block_tiles];
+    w.template load<load_again>(strip);
+    block_operands(w, 0, operands[0]);
+#pragma unroll
+    for (int b = 0; b < blocks; b++) {
+        const int s = b * W::block_tiles;
+        begin_block<W, tokens>(codes, operands[b % 2], s, x);
+        const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
+        if (b + 1 < blocks)
+            block_operands(w, s + W::block_tiles, operands[(b + 1) % 2]);
+        wgmma_wait();
+#pragma unroll
+        for (int i = 0; i < tokens / 2; i++)
+            sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
+        if constexpr (W::needs_sums) {
+#pragma unroll
+            for (int i = 0; x_sums && i < tokens / 2; i += 4) {
+                const float2 of = *(const float2 *)(x_sums + b * tokens + i * 2);
+                sum[i] = fmaf(by[0].offset, of.x, sum[i]);
+                sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
+                sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);
+                sum[i + 3] = fmaf(by[1].offset, of.y, sum[i + 3]);
+            }
+        }
+    }
+}
+
+/* Adds a slice's sums to those that a thread keeps in shared memory; `sum` becomes zero or, after
+ * the last slice, all of them. */
+template <int n>
+static __device__ __forceinline__ void keep_slice(float4 *kept, float (&sum)[n], bool first,
+                                                  bool last)
+{
+#pragma unroll
+    for (int i = 0; i < n; i += 4, kept += CONSUMERS * GROUP_THREADS) {
+        if (!first) {
+            const float4 so_far = *kept;
+            sum[i] = so_far.x + sum[i];
+            sum[i + 1] = so_far.y + sum[i + 1];
+            sum[i + 2] = so_far.z + sum[i + 2];
+            sum[i + 3] = so_far.w + sum[i + 3];
+        }
+        if (last)
+            continue;
+        *kept = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+        sum[i] = sum[i + 1] = sum[i + 2] = sum[i + 3] = 0;
+    }
+}
+
+template <typename W, int tokens>
+static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_memory &memory,
+                                   uint8_t *data, int rank)
+{
+    using ring = ring_of<W, tokens>;
+    const int64_t units = count_units(job, CLUSTER * BLOCK_ROWS, tokens);
+    const int strip = threadIdx.x / WARP - GROUP_THREADS / WARP;
+    float4 *kept = (float4 *)(data + ring::stages * ring::stage_bytes) + threadIdx.x - GROUP_THREADS;
+    float codes[tokens / 2] = { 0 };
+    ring_place at = { 0, 0 };
+    for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
+        const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
+#pragma unroll 1
+        for (int pass = 0; pass < 2; pass++) {
+            float sum[tokens / 2] = { 0 };
+#pragma unroll 1
+            for (int slice = 0; slice < SLICES; slice++) {
+#pragma unroll 1
+                for (int n = (int)slice_blocks(job, slice); n > 0; n--) {
+                    const uint8_t *stage = data + at.stage * ring::stage_bytes;
+                    const float *x_sums = (const float *)(stage + ring::sums_at);
+                    barrier_wait(memory.full + at.stage * 8, at.parity);
+                    multiply_codes<W, tokens>(
+                            stage + strip * W::bytes,
+                            memory.data + at.stage * ring::stage_bytes + ring::tokens_at,
+                            pass == 0 ? x_sums + threadIdx.x % 4 * 2 : NULL, codes, sum);
+                    /* A warp may still read sums when another one of its group is done. */
+                    __syncwarp();
+                    if (threadIdx.x % WARP < CLUSTER)
+                        barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % WARP);
+                    ring_next<ring::stages>(at);
+                }
+                keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
+            }
+            store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, pass > 0, sum);
+        }
     }
 }
 #endif
 
-template <int tokens, int passes>
+template <typename W, int tokens, int passes>
 static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
         wgmma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using ring = ring_of<tokens>;
+    using ring = ring_of<W, tokens>;
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
     uint8_t *data =
@@ -338,7 +500,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
             barrier_init(memory.full + i * 8, 1);
-            barrier_init(memory.empty + i * 8, CONSUMERS * CLUSTER);
+            barrier_init(memory.empty + i * 8, ring::readers * CLUSTER);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -346,10 +508,13 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     if (threadIdx.x < GROUP_THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
         if (threadIdx.x % WARP == 0)
-            fill_ring<tokens, passes>(job, memory, rank);
+            fill_ring<W, tokens, passes>(job, memory, rank);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-        drain_ring<tokens, passes>(job, memory, data, rank);
+        if constexpr (W::is_scaled)
+            drain_codes<W, tokens>(job, memory, data, rank);
+        else
+            drain_ring<tokens, passes>(job, memory, data, rank);
     }
     /* A block may not end while the other one still writes to its barriers. */
     cluster_sync();
@@ -359,9 +524,10 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
 #endif
 }
 
-template <int tokens, int passes>
+template <typename W, int tokens, int passes>
 static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
+    const int bytes = ring_of<W, tokens>::bytes;
     const int64_t units = count_units(*job, CLUSTER * BLOCK_ROWS, tokens);
     const int64_t clusters = units < processors / CLUSTER ? units : processors / CLUSTER;
     cudaLaunchAttribute cluster = {};
@@ -371,13 +537,13 @@ static void launch_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(clusters * CLUSTER));
     config.blockDim = dim3((CONSUMERS + 1) * GROUP_THREADS);
-    config.dynamicSmemBytes = ring_of<tokens>::bytes;
+    config.dynamicSmemBytes = bytes;
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
-    (void)cudaFuncSetAttribute(wgmma_kernel<tokens, passes>,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, ring_of<tokens>::bytes);
-    (void)cudaLaunchKernelEx(&config, wgmma_kernel<tokens, passes>, *job);
+    (void)cudaFuncSetAttribute(wgmma_kernel<W, tokens, passes>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    (void)cudaLaunchKernelEx(&config, wgmma_kernel<W, tokens, passes>, *job);
 }
 
 /* The time of a tile is about its tokens and a constant; tiles run in waves. */
@@ -389,26 +555,28 @@ static int64_t wave_cost(const vug_cuda_prefill_job *job, int tokens, int proces
     return (units + clusters - 1) / clusters * (tokens + CONSTANT);
 }
 
-template <int tokens>
-static void choose_passes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
-{
-    const int passes = count_passes(*job);
-    (passes == 1   ? launch_wgmma<tokens, 1>
-     : passes == 2 ? launch_wgmma<tokens, 2>
-                   : launch_wgmma<tokens, 3>)(stream, job, processors);
-}
-
-/* Several passes leave no registers for 192 tokens. */
+/* Two passes leave no registers for 192 tokens. */
 static void choose_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
 {
     const int64_t of_64 = wave_cost(job, 64, processors), of_128 = wave_cost(job, 128, processors),
                   of_192 = wave_cost(job, 192, processors);
     if (job->terms == 1 && of_192 <= of_128 && of_192 <= of_64)
-        launch_wgmma<192, 1>(stream, job, processors);
+        launch_wgmma<plain_unit, 192, 1>(stream, job, processors);
     else if (of_128 <= of_64)
-        choose_passes<128>(stream, job, processors);
+        (job->terms == 1 ? launch_wgmma<plain_unit, 128, 1>
+                         : launch_wgmma<plain_unit, 128, 2>)(stream, job, processors);
     else
-        choose_passes<64>(stream, job, processors);
+        (job->terms == 1 ? launch_wgmma<plain_unit, 64, 1>
+                         : launch_wgmma<plain_unit, 64, 2>)(stream, job, processors);
+}
+
+template <typename W>
+static void choose_wgmma_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
+{
+    if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
+        launch_wgmma<W, 128, 2>(stream, job, processors);
+    else
+        launch_wgmma<W, 64, 2>(stream, job, processors);
 }
 
 /* ---- mma ------------------------------------------------------------------------------------ */
@@ -455,23 +623,67 @@ static __device__ __forceinline__ void load_tokens(uint32_t rows, int token, int
                  : "memory");
 }
 
-/* Adds a block of 64 columns to the sums of a warp. */
-static __device__ __forceinline__ void multiply_rows(const uint8_t *strip, uint32_t rows,
+/* Adds products of 16 columns to the sums of a warp. */
+static __device__ __forceinline__ void multiply_rows(const uint4 &w, uint32_t rows, int step,
                                                      float (&sum)[MMA_SUMS])
 {
 #pragma unroll
-    for (int j = 0; j < STEPS; j++) {
-        const uint4 a = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+    for (int t = 0; t < MMA_TOKENS; t += 16) {
+        uint32_t b[4];
+        load_tokens(rows, t, step, b);
+        mma_add(sum + t / 2, w, b[0], b[1]);
+        mma_add(sum + t / 2 + 4, w, b[2], b[3]);
+    }
+}
+
+/* Adds those with the codes of a block, from tile `s` of a unit on. x_sums: the lane's tokens, of
+ * which `tokens` exist; NULL: without offsets. */
+template <typename W>
+static __device__ __forceinline__ void multiply_block(const W &w, int s, uint32_t rows,
+                                                      const float *x_sums, int tokens,
+                                                      float (&sum)[MMA_SUMS])
+{
+    const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
+    float codes[MMA_SUMS] = { 0 };
 #pragma unroll
-        for (int t = 0; t < MMA_TOKENS; t += 16) {
-            uint32_t b[4];
-            load_tokens(rows, t, j, b);
-            mma_add(sum + t / 2, a, b[0], b[1]);
-            mma_add(sum + t / 2 + 4, a, b[2], b[3]);
+    for (int i = 0; i < W::block_tiles; i++)
+        multiply_rows(w.operand(s + i), rows, s + i, codes);
+#pragma unroll
+    for (int i = 0; i < MMA_SUMS; i++) {
+        const int token = i / 4 * 8 + i % 2;
+        sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
+        if (W::needs_sums && x_sums && token < tokens)
+            sum[i] = fmaf(by[i / 2 % 2].offset, x_sums[token], sum[i]);
+    }
+}
+
+/* Adds block `block` of 64 columns, of which the first term of x has sums. */
+template <typename W>
+static __device__ __forceinline__ void multiply_unit(const vug_cuda_prefill_job &job,
+                                                     const product_unit &u, const uint8_t *from,
+                                                     uint32_t rows, int64_t block, bool first_term,
+                                                     float (&sum)[MMA_SUMS])
+{
+    W w;
+    w.template load<load_again>(from);
+    if constexpr (!W::is_scaled) {
+#pragma unroll
+        for (int j = 0; j < STEPS; j++)
+            multiply_rows(w.operand(j), rows, j, sum);
+    } else {
+        const int64_t token = u.token + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < STEPS; j += W::block_tiles) {
+            const int64_t at = (block * UNIT_SUMS + j / (STEPS / UNIT_SUMS)) *
+                                       vug_cuda_block_rows(job.rows) +
+                               token;
+            multiply_block(w, j, rows, W::needs_sums && first_term ? job.x_sums + at : NULL,
+                           (int)(job.rows - token), sum);
         }
     }
 }
 
+template <typename W>
 static __global__ void __launch_bounds__(MMA_WARPS *WARP)
         mma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
@@ -479,7 +691,8 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
     const product_unit u = find_unit(job, blockIdx.x, MMA_ROWS, MMA_TOKENS);
     const int64_t blocks = count_blocks(job), step = block_bytes(job);
     const int64_t row = u.row + threadIdx.x / WARP * TILE;
-    const int64_t all_blocks = blocks * count_passes(job);
+    const int64_t all_blocks = blocks * job.terms;
+    const uint8_t *strip = strip_at<W>(u, row, blocks);
     float sum[MMA_SUMS] = { 0 }, all[MMA_SUMS];
     const auto copy = [&](int64_t b) {
         if (b < all_blocks)
@@ -490,13 +703,13 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
     for (int64_t b = 0; b < MMA_STAGES - 1; b++)
         copy(b);
     int64_t b = 0;
-    for (int slice = 0; slice < SLICES * count_passes(job); slice++) {
+    for (int slice = 0; slice < SLICES * job.terms; slice++) {
         for (int64_t n = slice_blocks(job, slice % SLICES); n > 0; n--, b++) {
             asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
             __syncthreads();
             copy(b + MMA_STAGES - 1);
-            multiply_rows(strip_at(u, slice / SLICES, row, blocks) + b % blocks * STRIP_BYTES,
-                          shared_address(ring[b % MMA_STAGES]), sum);
+            multiply_unit<W>(job, u, strip + b % blocks * W::bytes,
+                             shared_address(ring[b % MMA_STAGES]), b % blocks, slice < SLICES, sum);
         }
         add_slice(all, sum, slice % SLICES == 0);
         if ((slice + 1) % SLICES == 0)
@@ -504,12 +717,36 @@ static __global__ void __launch_bounds__(MMA_WARPS *WARP)
     }
 }
 
+template <typename W> static void launch_mma(cudaStream_t stream, const vug_cuda_prefill_job *job)
+{
+    launch(stream, mma_kernel<W>, dim3((unsigned)count_units(*job, MMA_ROWS, MMA_TOKENS)),
+           MMA_WARPS * WARP, *job);
+}
+
+template <typename W>
+static void launch_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
+                         int processors)
+{
+    if (hopper)
+        choose_wgmma_codes<W>(stream, job, processors);
+    else
+        launch_mma<W>(stream, job);
+}
+
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
                              int processors)
 {
-    if (hopper)
-        choose_wgmma(stream, job, processors);
-    else
-        launch(stream, mma_kernel, dim3((unsigned)count_units(*job, MMA_ROWS, MMA_TOKENS)),
-               MMA_WARPS * WARP, *job);
+    switch (job->format) {
+#define X(format)                                                                        \
+    case VUG_DTYPE_##format:                                                             \
+        launch_codes<code_unit<VUG_DTYPE_##format>>(stream, job, hopper, processors);    \
+        break;
+        BLOCK_TILE_FORMATS(X)
+#undef X
+    default:
+        if (hopper)
+            choose_wgmma(stream, job, processors);
+        else
+            launch_mma<plain_unit>(stream, job);
+    }
 }

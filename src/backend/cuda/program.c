@@ -180,27 +180,38 @@ int vug_cuda_terms(const vug_cuda_program *p)
     return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
 }
 
-/* Of the rows that a product reads, rounded for the tensor cores, and of its weights, if they are
- * expanded for many rows. */
-static uint64_t product_bytes(const vug_cuda_program *p, const vug_cuda_product *product)
+/* Weights that products of many rows expand. */
+static uint64_t expanded_bytes(const vug_cuda_program *p, const vug_cuda_product *product,
+                               int64_t columns)
 {
-    const vug_node *node = &p->graph->node[product->linear[0]];
-    const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
-    const int terms = vug_cuda_terms(p);
-    const int64_t columns = x->dim[x->rank - 1];
-    const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns;
-    const int64_t few = rows < VUG_CUDA_FEW_ROWS ? rows : VUG_CUDA_FEW_ROWS;
-    const uint64_t packed = vug_cuda_packed_bytes(few, columns, terms);
-    uint64_t blocks = (uint64_t)vug_cuda_blocks_bytes(rows, columns, terms);
+    const int64_t most = vug_cuda_expanded_rows(columns);
     int64_t out = 0;
     for (int i = 0; i < product->n; i++) {
         const vug_shape *y = &p->graph->node[product->linear[i]].shape;
         out += vug_cuda_padded(y->dim[y->rank - 1]);
     }
-    if (rows > VUG_CUDA_FEW_ROWS && matrix_of(p, node->in[1])->dtype != VUG_DTYPE_BF16) {
-        const int64_t most = vug_cuda_expanded_rows(columns, terms);
-        blocks += (uint64_t)((out < most ? out : most) * vug_cuda_expanded_row(columns, terms));
+    return (uint64_t)((out < most ? out : most) * vug_cuda_expanded_row(columns));
+}
+
+/* Of the rows that a product reads, rounded for the tensor cores, of their sums, and of weights
+ * that are expanded. */
+static uint64_t product_bytes(const vug_cuda_program *p, const vug_cuda_product *product)
+{
+    const vug_node *node = &p->graph->node[product->linear[0]];
+    const vug_shape *x = &vug_graph_at(p->graph, node->in[0])->shape;
+    const vug_dtype format = matrix_of(p, node->in[1])->dtype;
+    const int terms = vug_cuda_terms(p);
+    const int64_t columns = x->dim[x->rank - 1];
+    const int64_t rows = vug_shape_elements(x, p->limits.batch, p->limits.rows) / columns;
+    const int64_t few = rows < VUG_CUDA_FEW_ROWS ? rows : VUG_CUDA_FEW_ROWS;
+    uint64_t packed = vug_cuda_packed_bytes(few, columns, terms);
+    uint64_t blocks = (uint64_t)vug_cuda_blocks_bytes(rows, columns, terms);
+    if (terms > 1 && vug_cuda_needs_sums(format)) {
+        packed += (uint64_t)vug_cuda_x_sums_bytes(few, columns);
+        blocks += (uint64_t)vug_cuda_x_sums_bytes(rows, columns);
     }
+    if (terms == 1 && rows > VUG_CUDA_FEW_ROWS && format != VUG_DTYPE_BF16)
+        blocks += expanded_bytes(p, product, columns);
     return packed > blocks ? packed : blocks;
 }
 

@@ -16,9 +16,24 @@ enum {
     MAX_ROW = 24576,        /* columns that fit into shared memory */
     MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
     UNIT_WORDS = 64,        /* of the terms of 64 columns */
+    UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
 };
 
 /* ---- the row ---------------------------------------------------------------------------- */
+
+/* The sum of a block of x, of which eight neighbouring lanes have four elements each, is stored by
+ * the first. */
+static __device__ __forceinline__ void store_sum(float *to, int i, const float4 &x)
+{
+    const int lane = threadIdx.x % WARP;
+    const uint32_t eight = 0xffu << lane / 8 * 8;
+    float sum = (x.x + x.y) + (x.z + x.w);
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2)
+        sum += __shfl_xor_sync(eight, sum, d);
+    if (lane % 8 == 0)
+        to[i / VUG_CUDA_SUM_COLUMNS] = sum;
+}
 
 /* The second operands of a row: of each unit of 64 columns, first those of its first two tiles,
  * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words
@@ -39,9 +54,10 @@ static __device__ __forceinline__ void store_terms(uint32_t *to, int i, const fl
     at[20] = bf16_pair(x.z - __uint_as_float(b << 16), x.w - __uint_as_float(b & 0xffff0000u));
 }
 
-/* What a row with a norm is computed from, in shared memory. */
+/* A row, and what one with a norm is computed from, in shared memory. */
 struct row_parts {
     uint32_t *terms;
+    float *sums;                      /* of blocks; NULL: not needed */
     float *x, *add, *add_norm, *norm; /* where the job has them */
 };
 
@@ -50,17 +66,28 @@ static __host__ __device__ __forceinline__ int row_stride(int n)
     return (n + QUAD - 1) / QUAD * QUAD;
 }
 
-static size_t row_bytes(const vug_cuda_row &r, int64_t n)
+/* Floats that sums of blocks take, a multiple of 4. */
+static __host__ __device__ __forceinline__ int sums_stride(int n)
 {
-    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
-    return (size_t)(vug_cuda_padded(n) + parts * row_stride((int)n)) * sizeof(float);
+    return row_stride((int)vug_cuda_padded(n) / VUG_CUDA_SUM_COLUMNS);
 }
 
-static __device__ __forceinline__ row_parts place_row(const vug_cuda_row &r, int n, void *memory)
+static size_t row_bytes(const vug_cuda_row &r, int64_t n, bool sums)
+{
+    const int parts = r.norm ? 2 + (r.add != NULL) + (r.add_norm != NULL) : 0;
+    return (size_t)(vug_cuda_padded(n) + (sums ? sums_stride((int)n) : 0) +
+                    parts * row_stride((int)n)) *
+           sizeof(float);
+}
+
+static __device__ __forceinline__ row_parts place_row(int n, bool sums, void *memory)
 {
     row_parts parts;
     parts.terms = (uint32_t *)memory;
     parts.x = (float *)(parts.terms + vug_cuda_padded(n));
+    parts.sums = sums ? parts.x : NULL;
+    if (sums)
+        parts.x += sums_stride(n);
     parts.norm = parts.x + row_stride(n);
     parts.add = parts.norm + row_stride(n);
     parts.add_norm = parts.add + row_stride(n);
@@ -129,18 +156,19 @@ static __device__ void compute_row(const vug_cuda_row &r, int n, int terms, cons
 #pragma unroll 1
     for (int i = threadIdx.x; i < quads; i += ROW_THREADS) {
         const float4 x = row_quad(parts.x, n, i), w = row_quad(parts.norm, n, i);
-        store_terms(parts.terms, QUAD * i,
-                    make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
-                                x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias)),
-                    terms);
+        const float4 y = make_float4(x.x * by * (w.x + r.bias), x.y * by * (w.y + r.bias),
+                                     x.z * by * (w.z + r.bias), x.w * by * (w.w + r.bias));
+        store_terms(parts.terms, QUAD * i, y, terms);
+        if (parts.sums)
+            store_sum(parts.sums, QUAD * i, y);
     }
     __syncthreads();
 }
 
 /* Computes the terms of columns begin .. end - 1 of a row that is x as it is. A warp does so for
  * its own slice, and no other reads them. */
-static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms, uint32_t *to,
-                                                     int begin, int end)
+static __device__ __forceinline__ void compute_slice(const float *x, int n, int terms,
+                                                     const row_parts &parts, int begin, int end)
 {
     enum { WAITING = 4 }; /* loads that wait together */
     const int lane = threadIdx.x % WARP;
@@ -153,8 +181,11 @@ static __device__ __forceinline__ void compute_slice(const float *x, int n, int 
         }
 #pragma unroll
         for (int j = 0; j < WAITING; j++) {
-            if (i + j * WARP < end / QUAD)
-                store_terms(to, QUAD * (i + j * WARP), v[j], terms);
+            if (i + j * WARP >= end / QUAD)
+                continue;
+            store_terms(parts.terms, QUAD * (i + j * WARP), v[j], terms);
+            if (parts.sums)
+                store_sum(parts.sums, QUAD * (i + j * WARP), v[j]);
         }
     }
     __syncwarp();
@@ -203,48 +234,52 @@ static __device__ __forceinline__ uint4 load_terms(uint32_t at)
     return v;
 }
 
-/* Adds the products of the 64 columns of unit `unit`; those with the weights' second terms to
- * `rest`. */
-template <typename W, bool rests>
-static __device__ __forceinline__ void multiply_unit(float (&sum)[4], float (&rest)[4], const W &w,
-                                                     uint32_t x)
+/* Adds the products of two tiles, from tile `s` of a unit on. */
+template <typename W>
+static __device__ __forceinline__ void multiply_tiles(float (&sum)[4], const W &w, int s,
+                                                      const uint4 &x)
 {
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const uint4 b = load_terms(x + half * UNIT_WORDS * 2);
-        uint4 first, second;
-        w.template operands<rests>(2 * half, first, second);
-        multiply_add(sum, first, make_uint2(b.x, b.y));
-        if (rests)
-            multiply_add(rest, second, make_uint2(b.x, b.y));
-        w.template operands<rests>(2 * half + 1, first, second);
-        multiply_add(sum, first, make_uint2(b.z, b.w));
-        if (rests)
-            multiply_add(rest, second, make_uint2(b.z, b.w));
+    if constexpr (!W::is_scaled) {
+        multiply_add(sum, w.operand(s), make_uint2(x.x, x.y));
+        multiply_add(sum, w.operand(s + 1), make_uint2(x.z, x.w));
+        return;
+    } else {
+        float codes[2][4] = {};
+        constexpr int blocks = 2 / W::block_tiles;
+        multiply_add(codes[0], w.operand(s), make_uint2(x.x, x.y));
+        multiply_add(codes[blocks - 1], w.operand(s + 1), make_uint2(x.z, x.w));
+        add_block(sum, codes[0], w, s);
+        if (blocks > 1)
+            add_block(sum, codes[1], w, s + 1);
     }
 }
 
-/* Sums of the slices of a tile: of the first terms, of the second ones, and of the weights' second
- * terms. */
-template <bool rests> struct row_slice_sums {
-    float y[rests ? 3 : 2][SLICES][TILE];
-};
+/* Adds the products of the 64 columns of a unit. x: the address of a lane's terms; x_sums: of their
+ * sums, if needed. */
+template <typename W>
+static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w, uint32_t x,
+                                                     const float *x_sums)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        multiply_tiles(sum, w, 2 * half, load_terms(x + half * UNIT_WORDS * 2));
+        if constexpr (W::needs_sums)
+            add_offsets(sum, w, 2 * half, x_sums[half]);
+    }
+}
 
-template <bool rests>
-static __device__ __forceinline__ void store_slice(row_slice_sums<rests> &to, const float (&sum)[4],
-                                                   const float (&rest)[4])
+/* Sums of the slices of a tile: of the first terms, and of the second ones. */
+typedef float row_slice_sums[2][SLICES][TILE];
+
+static __device__ __forceinline__ void store_slice(row_slice_sums &to, const float (&sum)[4])
 {
     const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4;
     if (lane % 4 != 0)
         return; /* columns 2 and above of the product */
-    to.y[0][slice][e] = sum[0];
-    to.y[1][slice][e] = sum[1];
-    to.y[0][slice][e + 8] = sum[2];
-    to.y[1][slice][e + 8] = sum[3];
-    if (rests) {
-        to.y[2][slice][e] = rest[0];
-        to.y[2][slice][e + 8] = rest[2];
-    }
+    to[0][slice][e] = sum[0];
+    to[1][slice][e] = sum[1];
+    to[0][slice][e + 8] = sum[2];
+    to[1][slice][e + 8] = sum[3];
 }
 
 static __device__ __forceinline__ float sum_slices(const float (&y)[SLICES][TILE], int e)
@@ -257,36 +292,29 @@ static __device__ __forceinline__ float sum_slices(const float (&y)[SLICES][TILE
 }
 
 /* Output e of a tile. */
-template <bool rests>
-static __device__ __forceinline__ float add_terms(const row_slice_sums<rests> &sums, int terms,
-                                                  int e)
+static __device__ __forceinline__ float add_terms(const row_slice_sums &sums, int terms, int e)
 {
-    float y = sum_slices(sums.y[0], e);
-    if (terms > 1)
-        y += sum_slices(sums.y[1], e);
-    if (rests)
-        y += sum_slices(sums.y[rests ? 2 : 0], e);
-    return y;
+    const float y = sum_slices(sums[0], e);
+    return terms > 1 ? y + sum_slices(sums[1], e) : y;
 }
 
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
- * part of a unit; `rests`: the weights' second terms count; `pairs`: the product of two parts ends
- * with an activation. */
-template <typename W, bool rests, int units, bool pairs>
+ * part of a unit; `pairs`: the product of two parts ends with an activation. */
+template <typename W, int units, bool pairs>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         row_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
     constexpr int parts = pairs ? 2 : 1;
     extern __shared__ uint4 row_memory[];
-    __shared__ row_slice_sums<rests> sums[2][parts]; /* of this turn and of the one before */
+    __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
     row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
-    const row_parts row = place_row(job.row, columns, row_memory);
+    const row_parts row = place_row(columns, W::needs_sums, row_memory);
     const uint32_t x =
             (uint32_t)__cvta_generic_to_shared(row_memory) + first * UNIT_WORDS * 4 + lane % 8 * 16;
     W w[units];
@@ -305,7 +333,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     if (job.row.norm)
         compute_row(job.row, columns, job.terms, row);
     else
-        compute_slice(job.row.x, columns, job.terms, row.terms, first * VUG_CUDA_TILE_PAD,
+        compute_slice(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
                       (first + n) * VUG_CUDA_TILE_PAD);
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
@@ -318,13 +346,14 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
             const uint8_t *from = at.from;
             const bool more = next.from != NULL;
             next.from += first * W::bytes;
-            float sum[4] = { 0 }, rest[4] = { 0 };
+            float sum[4] = { 0 };
 #pragma unroll 1
             for (int u = 0; u < n; u += units) {
 #pragma unroll
                 for (int j = 0; j < units; j++) {
                     if (u + j < n)
-                        multiply_unit<W, rests>(sum, rest, w[j], x + (u + j) * UNIT_WORDS * 4);
+                        multiply_unit(sum, w[j], x + (u + j) * UNIT_WORDS * 4,
+                                      row.sums + (first + u + j) * UNIT_SUMS);
                     /* One place that loads: a register that two of them give is waited for at
                      * once. */
                     const bool same = u + units + j < n;
@@ -333,7 +362,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
                                        : next.from + j * W::bytes);
                 }
             }
-            store_slice(sums[turn][part], sum, rest);
+            store_slice(sums[turn][part], sum);
             at = next;
         }
         __syncthreads();
@@ -350,52 +379,42 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-template <typename W, bool rests, int units, bool pairs>
+template <typename W, int units, bool pairs>
 static void launch_row(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int most = job->processors * blocks_of(units * (int)sizeof(W)),
               tiles = tiles_of_job(*job);
-    launch_early(stream, row_kernel<W, rests, units, pairs>,
-                 dim3((unsigned)(tiles < most ? tiles : most)), SLICE_THREADS,
-                 row_bytes(job->row, job->columns), job->early, *job);
+    launch_early(stream, row_kernel<W, units, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
+                 SLICE_THREADS, row_bytes(job->row, job->columns, W::needs_sums), job->early, *job);
 }
 
-template <typename W, bool rests, int units>
+template <typename W, int units>
 static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (job->activation == VUG_OP_LINEAR)
-        launch_row<W, rests, units, false>(stream, job);
+        launch_row<W, units, false>(stream, job);
     else
-        launch_row<W, rests, units, true>(stream, job);
+        launch_row<W, units, true>(stream, job);
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
-        choose_pairs<plain_unit, false, 3>(stream, job);
+        choose_pairs<plain_unit, 3>(stream, job);
     else if (tiles_of_job(*job) <= job->processors)
-        choose_pairs<plain_unit, false, 8>(stream, job);
+        choose_pairs<plain_unit, 8>(stream, job);
     else
-        choose_pairs<plain_unit, false, 5>(stream, job);
-}
-
-template <int dtype, bool rests>
-static void choose_units(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    if (tiles_of_job(*job) <= 2 * job->processors)
-        choose_pairs<code_unit<dtype>, rests, 5>(stream, job);
-    else
-        choose_pairs<code_unit<dtype>, rests, 3>(stream, job);
+        choose_pairs<plain_unit, 5>(stream, job);
 }
 
 /* Codes take fewer registers than weights, and more instructions: if there are enough tiles, more
  * blocks are worth more than units. */
-template <int dtype> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
+template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (job->terms > 1)
-        choose_units<dtype, true>(stream, job);
+    if (tiles_of_job(*job) <= 2 * job->processors)
+        choose_pairs<W, 5>(stream, job);
     else
-        choose_units<dtype, false>(stream, job);
+        choose_pairs<W, 3>(stream, job);
 }
 
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
@@ -406,9 +425,10 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     switch (job->format) {
-#define X(format)                                      \
-    case VUG_DTYPE_##format:                           \
-        launch_codes<VUG_DTYPE_##format>(stream, job); \
+#define X(format)                                                                         \
+    case VUG_DTYPE_##format:                                                              \
+        (job->terms > 1 ? launch_codes<code_unit<VUG_DTYPE_##format>>                     \
+                        : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job);   \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

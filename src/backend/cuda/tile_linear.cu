@@ -5,6 +5,7 @@
  * slices and goes on to its next tile. A warp loads the weights of several k16 steps ahead, also
  * across tiles, so that memory never waits for sums.
  */
+#include "backend/cuda/activation_blocks.h"
 #include "backend/cuda/tile_math.h"
 
 enum {
@@ -86,6 +87,33 @@ void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64
     launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, (uint2 *)packed);
 }
 
+/* A thread for each block of a row. */
+static __global__ void sum_rows_kernel(const float *x, int64_t rows, int64_t columns, float *sums)
+{
+    const int64_t row = blockIdx.y, block = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    const int64_t first = block * VUG_CUDA_SUM_COLUMNS;
+    if (first >= vug_cuda_padded(columns))
+        return;
+    float sum[VUG_CUDA_SUM_COLUMNS];
+    for (int i = 0; i < VUG_CUDA_SUM_COLUMNS; i++)
+        sum[i] = first + i < columns ? x[row * columns + first + i] : 0;
+#pragma unroll
+    for (int n = 1; n < VUG_CUDA_SUM_COLUMNS; n *= 2) {
+#pragma unroll
+        for (int i = 0; i < VUG_CUDA_SUM_COLUMNS; i += 2 * n)
+            sum[i] += sum[i + n];
+    }
+    sums[block * vug_cuda_block_rows(rows) + row] = sum[0];
+}
+
+void vug_cuda_sum_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
+                       float *sums)
+{
+    const dim3 grid(blocks_for(vug_cuda_padded(columns) / VUG_CUDA_SUM_COLUMNS, ROW_THREADS),
+                    (unsigned)rows);
+    launch(stream, sum_rows_kernel, grid, ROW_THREADS, x, rows, columns, sums);
+}
+
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* The tiles of a block, in order. With an activation a tile of the first part is followed by that
@@ -119,36 +147,67 @@ static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_jo
     return job.part[at.part].tiles + (at.tile * row_units + first_unit) * unit_bytes;
 }
 
-/* Adds the products of 64 columns to the sums of `groups` groups of rows; those with the weights'
- * second terms to `rest`. */
-template <typename W, bool rests, int groups>
-static __device__ __forceinline__ void multiply_unit(float (&sum)[groups][4],
-                                                     float (&rest)[groups][4], const W &w,
+/* Adds the products of tile i of a unit with a group of rows; `codes` keeps those with a block. */
+template <typename W>
+static __device__ __forceinline__ void multiply_tile(float (&sum)[4], float (&codes)[4], const W &w,
+                                                     int i, const uint4 &operand, const uint2 &x)
+{
+    if constexpr (!W::is_scaled) {
+        multiply_add(sum, operand, x);
+    } else {
+        for (int j = 0; i % W::block_tiles == 0 && j < 4; j++)
+            codes[j] = 0;
+        multiply_add(codes, operand, x);
+        if ((i + 1) % W::block_tiles == 0)
+            add_block(sum, codes, w, i);
+    }
+}
+
+/* Adds the offsets of the block of x that ends with tile i of unit `unit`; `row`: the first row. */
+template <typename W, int groups>
+static __device__ __forceinline__ void add_block_offsets(const vug_cuda_tile_job &job, int row,
+                                                         float (&sum)[groups][4], const W &w,
+                                                         int unit, int i)
+{
+    const int block = (unit * UNIT + i) / W::block_tiles, lane = threadIdx.x % WARP;
+    const float *x = job.x_sums + block * vug_cuda_block_rows(job.rows);
+    for (int g = 0; g < groups; g++) {
+        const int at = row + g * TERMS / 2 + lane % 4;
+        if (at < job.rows)
+            add_offsets(sum[g], w, i, x[at]);
+    }
+}
+
+/* Adds the products of the 64 columns of unit `unit` to the sums of `groups` groups of rows, of
+ * which row `row` of x is the first. */
+template <typename W, int groups>
+static __device__ __forceinline__ void multiply_unit(const vug_cuda_tile_job &job, int row,
+                                                     float (&sum)[groups][4], const W &w,
                                                      const uint2 *x, int64_t steps, int unit)
 {
     const int lane = threadIdx.x % WARP;
+    float codes[groups][4];
+#pragma unroll
     for (int i = 0; i < UNIT; i++) {
-        uint4 first, second;
-        w.template operands<rests>(i, first, second);
-        for (int g = 0; g < groups; g++) {
-            const uint2 b = x[(g * steps + unit * UNIT + i) * WARP + lane];
-            multiply_add(sum[g], first, b);
-            if (rests)
-                multiply_add(rest[g], second, b);
+        const uint4 operand = w.operand(i);
+        for (int g = 0; g < groups; g++)
+            multiply_tile(sum[g], codes[g], w, i, operand,
+                          x[(g * steps + unit * UNIT + i) * WARP + lane]);
+        if constexpr (W::needs_sums) {
+            if ((i + 1) % W::block_tiles == 0)
+                add_block_offsets<W, groups>(job, row, sum, w, unit, i);
         }
     }
 }
 
-/* `n` rows of terms of this tile and of the one before, which may still be read; after them, with
- * the weights' second terms, the rows of x, of which each has two terms. */
-template <int n, bool rests> struct slice_sums {
-    float y[2][SLICES][n + (rests ? n / 2 : 0)][TILE];
+/* `n` rows of terms of this tile and of the one before, which may still be read. */
+template <int n> struct slice_sums {
+    float y[2][SLICES][n][TILE];
 };
 
-template <int n, bool rests, int groups>
-static __device__ __forceinline__ void store_slice(slice_sums<n, rests> &sums, int step,
-                                                   const float (&sum)[groups][4],
-                                                   const float (&rest)[groups][4])
+template <int n, int groups>
+static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step,
+                                                   const float (&sum)[groups][4])
 {
     const int lane = threadIdx.x % WARP, output = lane / 4, row = lane % 4 * 2;
     float(*to)[TILE] = sums.y[step % 2][threadIdx.x / WARP];
@@ -156,14 +215,12 @@ static __device__ __forceinline__ void store_slice(slice_sums<n, rests> &sums, i
         for (int i = 0; i < 4; i++) {
             if (g * TERMS + row + i % 2 < n)
                 to[g * TERMS + row + i % 2][output + i / 2 * 8] = sum[g][i];
-            if (rests && i % 2 == 0 && g * TERMS + row < n)
-                to[n + (g * TERMS + row) / 2][output + i / 2 * 8] = rest[g][i];
         }
     }
 }
 
-template <int n, bool rests>
-static __device__ __forceinline__ float sum_slices(const slice_sums<n, rests> &sums, int step,
+template <int n>
+static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step,
                                                    int row, int e)
 {
     float y = sums.y[step % 2][0][row][e];
@@ -174,9 +231,9 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n, rests> &s
 
 /* Adds the slices of a tile and the terms, and stores the sums, or applies the activation first.
  * `gate` is what the thread keeps of the first part's tile. */
-template <int n, bool rests, int kept>
+template <int n, int kept>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
-                                                  const slice_sums<n, rests> &sums,
+                                                  const slice_sums<n> &sums,
                                                   float (&gate)[kept])
 {
     const bool pairs = job.activation != VUG_OP_LINEAR;
@@ -191,8 +248,6 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
         float y = sum_slices(sums, step, term, e);
         if (job.terms > 1)
             y += sum_slices(sums, step, term + 1, e);
-        if (rests)
-            y += sum_slices(sums, step, n + i / TILE, e);
         if (pairs && at.part == 0) {
             gate[k] = y;
             continue;
@@ -206,20 +261,21 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
 }
 
 /* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
- * together. W: a lane's part of a unit; `rests`: the weights' second terms count. */
-template <typename W, bool rests, int units, int groups>
+ * together. W: a lane's part of a unit. */
+template <typename W, int units, int groups>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
     constexpr int rows = groups * TERMS;
     constexpr int kept = (rows * TILE + SLICE_THREADS - 1) / SLICE_THREADS;
-    __shared__ slice_sums<rows, rests> sums;
+    __shared__ slice_sums<rows> sums;
     const int64_t padded = vug_cuda_padded(job.columns), steps = padded / TILE;
     const int64_t row_units = padded / VUG_CUDA_TILE_PAD;
     const int slice = threadIdx.x / WARP;
     const int first = (int)(vug_cuda_slice_begin(padded, slice) / VUG_CUDA_TILE_PAD);
     const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
     const uint2 *x = (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
+    const int row = (int)blockIdx.y * rows / job.terms;
     const uint8_t *from = slice_at(job, 0, row_units, first, W::bytes);
     W w[units];
     float gate[kept];
@@ -232,35 +288,35 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     wait_for_previous();
     for (int step = 0; from; step++) {
         const uint8_t *next = slice_at(job, step + 1, row_units, first, W::bytes);
-        float sum[groups][4] = {}, rest[groups][4] = {};
+        float sum[groups][4] = {};
         for (int u = 0; u < n; u += units) {
 #pragma unroll
             for (int j = 0; j < units; j++) {
                 if (u + j < n)
-                    multiply_unit<W, rests, groups>(sum, rest, w[j], x, steps, first + u + j);
+                    multiply_unit<W, groups>(job, row, sum, w[j], x, steps, first + u + j);
                 /* One place that loads: a register that two of them give is waited for at once. */
                 const bool more = u + units + j < n;
                 if (more || (u + units >= n && j < n && next))
                     w[j].load(more ? from + (u + units + j) * W::bytes : next + j * W::bytes);
             }
         }
-        store_slice<rows, rests>(sums, step, sum, rest);
+        store_slice<rows>(sums, step, sum);
         __syncthreads();
-        add_slices<rows, rests>(job, step, sums, gate);
+        add_slices<rows>(job, step, sums, gate);
         from = next;
     }
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
 
-template <typename W, bool rests, int units, int groups>
+template <typename W, int units, int groups>
 static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t most = job->processors * blocks_of(units * (int)sizeof(W));
     const int64_t tiles = tiles_of_job(*job);
     const dim3 grid((unsigned)(tiles < most ? tiles : most),
                     blocks_for(job->rows * job->terms, groups * TERMS));
-    launch_early(stream, tile_kernel<W, rests, units, groups>, grid, SLICE_THREADS, 0, job->early,
+    launch_early(stream, tile_kernel<W, units, groups>, grid, SLICE_THREADS, 0, job->early,
                  *job);
 }
 
@@ -268,23 +324,21 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t rows = job->rows * job->terms;
     if (rows <= TERMS && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
-        launch_tiles<plain_unit, false, 3, 1>(stream, job);
+        launch_tiles<plain_unit, 3, 1>(stream, job);
     else if (rows <= TERMS)
-        launch_tiles<plain_unit, false, 5, 1>(stream, job);
+        launch_tiles<plain_unit, 5, 1>(stream, job);
     else if (rows <= 2 * TERMS)
-        launch_tiles<plain_unit, false, 5, 2>(stream, job);
+        launch_tiles<plain_unit, 5, 2>(stream, job);
     else
-        launch_tiles<plain_unit, false, 5, MAX_GROUPS>(stream, job);
+        launch_tiles<plain_unit, 5, MAX_GROUPS>(stream, job);
 }
 
-template <int dtype, bool rests>
-static void launch_block_format(cudaStream_t stream, const vug_cuda_tile_job *job)
+template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    using unit = code_unit<dtype>;
     if (job->rows * job->terms <= TERMS)
-        launch_tiles<unit, rests, 3, 1>(stream, job);
+        launch_tiles<W, 3, 1>(stream, job);
     else
-        launch_tiles<unit, rests, 5, MAX_GROUPS>(stream, job);
+        launch_tiles<W, 5, MAX_GROUPS>(stream, job);
 }
 
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -292,8 +346,8 @@ void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     switch (job->format) {
 #define X(format)                                                                       \
     case VUG_DTYPE_##format:                                                            \
-        (job->terms > 1 ? launch_block_format<VUG_DTYPE_##format, true>                 \
-                        : launch_block_format<VUG_DTYPE_##format, false>)(stream, job); \
+        (job->terms > 1 ? launch_codes<code_unit<VUG_DTYPE_##format>>                   \
+                        : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

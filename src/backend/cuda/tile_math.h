@@ -22,6 +22,27 @@ static __device__ __forceinline__ void multiply_add(float (&c)[4], const uint4 &
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
+/* Adds products with the codes of a block, times its scales, to sums of 16 outputs; the block
+ * begins with tile `s` of the unit. */
+template <typename W>
+static __device__ __forceinline__ void add_block(float (&sum)[4], const float (&codes)[4],
+                                                 const W &w, int s)
+{
+    const float first = w.scale_of_row(s, false).scale, second = w.scale_of_row(s, true).scale;
+    sum[0] = fmaf(codes[0], first, sum[0]);
+    sum[1] = fmaf(codes[1], first, sum[1]);
+    sum[2] = fmaf(codes[2], second, sum[2]);
+    sum[3] = fmaf(codes[3], second, sum[3]);
+}
+
+/* Adds the offsets of a block to the sums of x's first terms; `x` is the block's sum of x. */
+template <typename W>
+static __device__ __forceinline__ void add_offsets(float (&sum)[4], const W &w, int s, float x)
+{
+    sum[0] = fmaf(w.scale_of_row(s, false).offset, x, sum[0]);
+    sum[2] = fmaf(w.scale_of_row(s, true).offset, x, sum[2]);
+}
+
 static __host__ __device__ __forceinline__ int tiles_of(int64_t out)
 {
     return (int)((out + TILE - 1) / TILE);

@@ -17,10 +17,17 @@
  * there are two, l = bf16(x - h), which together have 16 significant bits. The columns are cut into
  * 8 slices of whole 64s. A slice is one chain of k16 steps of the tensor core in ascending order,
  * with one F32 accumulator that begins at +0; then ((s0 + s1) + s2) + .. + s7 in F32, where an
- * empty slice is +0. y is that sum for h, plus that sum for l. A weight that is not BF16 is decoded
- * and taken as terms, too: the first in place of w above; and if x has two terms, the sum of h and
- * the weights' second terms is added last. Every kernel, for any number of rows, gives the bits of
- * this order.
+ * empty slice is +0. y is that sum for h, plus that sum for l.
+ *
+ * Weights in codes, w = scale * code + offset, are rounded to BF16 if x has one term. If it has
+ * two, a slice is a chain over its blocks of columns with one scale, which begins at +0: for h,
+ *
+ *     s = fma(scale, chain of the block's k16 steps from +0 with the codes, s)
+ *     s = fma(offset, sum of x over the block, s)           if the format has offsets
+ *
+ * and for l the first line alone. The sum of x over 32 columns adds four elements as (x0 + x1) +
+ * (x2 + x3), then the eight results pairwise. Every kernel, for any number of rows, gives the bits
+ * of this order.
  */
 
 #include <stdint.h>
@@ -40,6 +47,7 @@ enum {
     VUG_CUDA_TILE_BYTES = 512, /* of a tile of BF16 */
     VUG_CUDA_TILE_PAD = 64,    /* rows and columns are padded to multiples of this */
     VUG_CUDA_SLICES = 8,
+    VUG_CUDA_SUM_COLUMNS = 32, /* of a block with an offset */
 };
 
 /* The formats that lie in tiles of codes. */
@@ -70,6 +78,12 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_unit_bytes(vug_dtype dtype)
 static inline HOST_AND_DEVICE int64_t vug_cuda_padded(int64_t n)
 {
     return (n + VUG_CUDA_TILE_PAD - 1) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
+}
+
+/* Whether products with weights of a format read sums of x. */
+static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_needs_sums(vug_dtype dtype)
+{
+    return dtype == VUG_DTYPE_Q4_K;
 }
 
 /* The first column of slice `s` of a matrix with that many padded columns; of slice
