@@ -84,7 +84,7 @@ static __device__ void raw_scales(const raw_matrix &m, int64_t row, int64_t colu
         } else {
             words[0] = *(const uint16_t *)(p + 208);
             for (int i = 0; i < UNIT_TILES; i++)
-                words[1] |= (uint32_t)p[192 + 2 * first + i] << 8 * i;
+                words[1] |= (uint32_t)(p[192 + 2 * first + i] ^ 128) << 8 * i;
         }
     }
 }

@@ -21,7 +21,7 @@
  *
  *     Q4_0, Q8_0   the scales of columns 0 .. 31 and 32 .. 63
  *     Q4_K         d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
- *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16
+ *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16, plus 128
  *
  * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16, which
  * is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
@@ -69,19 +69,23 @@ static __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b
     return bits_of(__hsub2(pair_of(a), pair_of(b)));
 }
 
-/* Codes below 128 at bits 0 and 16, less `zero`, as a pair of BF16. */
-template <int zero> static __device__ __forceinline__ uint32_t small_pair(uint32_t codes)
+/* (bits & mask) | with; written so, it stays one instruction. */
+static __device__ __forceinline__ uint32_t merge_bits(uint32_t bits, uint32_t mask, uint32_t with)
 {
-    /* 128 + code has a step of 1. */
-    constexpr uint32_t bias = 0x4300 + zero;
-    return subtract_pairs(codes | 0x43004300, bias | bias << 16);
+    uint32_t merged;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(merged) : "r"(bits), "r"(mask), "r"(with));
+    return merged;
 }
+
+/* Twice 128 in BF16, where the last bit counts 1. */
+static constexpr uint32_t PAIR_OF_128 = 0x43004300;
 
 /* Signed bytes at bits 0 and 16 as a pair of BF16. */
 static __device__ __forceinline__ uint32_t signed_pair(uint32_t bytes)
 {
     /* 128 + the low seven bits, less 128 or, for a negative byte, 256 */
-    return subtract_pairs((bytes & 0x007f007f) | 0x43004300, (bytes & 0x00800080) | 0x43004300);
+    return subtract_pairs(merge_bits(bytes, 0x007f007f, PAIR_OF_128),
+                          merge_bits(bytes, 0x00800080, PAIR_OF_128));
 }
 
 /* Codes of register `r` of tile `s` as a pair of BF16. `low` are the words of the tile, `high`
@@ -91,25 +95,27 @@ static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], u
                                                      int r)
 {
     using format = code_format<dtype>;
+    constexpr uint32_t bias = (PAIR_OF_128 & 0xffff) + format::zero;
     if constexpr (format::bits == 8)
         return signed_pair(low[r / 2] >> 8 * (r % 2));
-    uint32_t codes = low[0] >> 4 * r & 0x000f000f;
+    uint32_t codes = merge_bits(low[0] >> 4 * r, 0x000f000f, PAIR_OF_128);
     if constexpr (format::bits == 6) {
         const int at = 8 * (s % 2) + 2 * r - 4;
-        codes |= (at < 0 ? high << -at : high >> at) & 0x00300030;
+        codes = merge_bits(at < 0 ? high << -at : high >> at, 0x00300030, codes);
     }
-    return small_pair<format::zero>(codes);
+    return subtract_pairs(codes, bias | bias << 16);
 }
 
-/* A byte in F32: 2^23 + byte has a step of 1. */
-static __device__ __forceinline__ float byte_value(uint32_t byte)
+/* 2^23 + byte i of `bytes`: F32 has a step of 1 there. */
+static __device__ __forceinline__ float biased_byte(uint32_t bytes, int i)
 {
-    return __uint_as_float(0x4b000000u | byte) - 0x1p23f;
+    return __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7440 | i));
 }
 
-static __device__ __forceinline__ float signed_byte_value(uint32_t byte)
+/* A half times byte i of `bytes`, exactly. */
+static __device__ __forceinline__ float times_byte(float half, uint32_t bytes, int i)
 {
-    return __uint_as_float(0x4b000000u | (byte ^ 128)) - (0x1p23f + 128);
+    return fmaf(half, biased_byte(bytes, i), half * -0x1p23f);
 }
 
 /* weight = scale * code + offset */
@@ -121,16 +127,12 @@ struct block_scale {
 template <int dtype>
 static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, int s)
 {
-    if constexpr (!code_format<dtype>::super) {
+    if constexpr (!code_format<dtype>::super)
         return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
-    } else if constexpr (dtype == VUG_DTYPE_Q4_K) {
-        const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
-        return { d * byte_value(words[1] >> s / 2 * 8 & 255),
-                 -least * byte_value(words[1] >> 16 + s / 2 * 8 & 255) };
-    } else {
-        return { half_value(words[0] & 0xffff) * signed_byte_value(words[1] >> s * 8 & 255),
-                 -0.0f };
-    }
+    const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
+    if constexpr (dtype == VUG_DTYPE_Q4_K)
+        return { times_byte(d, words[1], s / 2), times_byte(-least, words[1], 2 + s / 2) };
+    return { d * (biased_byte(words[1], s) - (0x1p23f + 128)), -0.0f };
 }
 
 /* The two weights of a pair of codes. */

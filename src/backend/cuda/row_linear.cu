@@ -349,17 +349,17 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
             float sum[4] = { 0 };
 #pragma unroll 1
             for (int u = 0; u < n; u += units) {
+                /* One place that loads: a register that two of them give is waited for at once. */
+                const bool same = u + units < n;
+                const uint8_t *const load = same ? from + (u + units) * W::bytes : next.from;
+                const int left = n - u, loads = same ? left - units : more ? n : 0;
 #pragma unroll
                 for (int j = 0; j < units; j++) {
-                    if (u + j < n)
+                    if (j < left)
                         multiply_unit(sum, w[j], x + (u + j) * UNIT_WORDS * 4,
                                       row.sums + (first + u + j) * UNIT_SUMS);
-                    /* One place that loads: a register that two of them give is waited for at
-                     * once. */
-                    const bool same = u + units + j < n;
-                    if (same || (u + units >= n && j < n && more))
-                        w[j].load(same ? from + (u + units + j) * W::bytes
-                                       : next.from + j * W::bytes);
+                    if (j < loads)
+                        w[j].load(load + j * W::bytes);
                 }
             }
             store_slice(sums[turn][part], sum);

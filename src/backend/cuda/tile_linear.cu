@@ -290,14 +290,16 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         const uint8_t *next = slice_at(job, step + 1, row_units, first, W::bytes);
         float sum[groups][4] = {};
         for (int u = 0; u < n; u += units) {
+            /* One place that loads: a register that two of them give is waited for at once. */
+            const bool same = u + units < n;
+            const uint8_t *const load = same ? from + (u + units) * W::bytes : next;
+            const int left = n - u, loads = same ? left - units : next ? n : 0;
 #pragma unroll
             for (int j = 0; j < units; j++) {
-                if (u + j < n)
+                if (j < left)
                     multiply_unit<W, groups>(job, row, sum, w[j], x, steps, first + u + j);
-                /* One place that loads: a register that two of them give is waited for at once. */
-                const bool more = u + units + j < n;
-                if (more || (u + units >= n && j < n && next))
-                    w[j].load(more ? from + (u + units + j) * W::bytes : next + j * W::bytes);
+                if (j < loads)
+                    w[j].load(load + j * W::bytes);
             }
         }
         store_slice<rows>(sums, step, sum);
