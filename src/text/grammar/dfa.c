@@ -15,11 +15,12 @@ typedef struct {
     uint32_t *alone;       /* [NFA states]: the DFA state of its closure, + 1; 0: unknown */
     uint32_t *pending;     /* [NFA states] */
     uint32_t *list;        /* [NFA states]: the set under construction */
-    uint32_t *target;      /* [NFA states]: where one symbol leads from the states of a set */
+    uint32_t *target;      /* [NFA states]: where one call leads from the states of a set */
     uint32_t *rule;        /* [NFA states]: the rules that a set calls */
     uint32_t *copy;        /* [NFA states]: the set whose edges are made */
     uint32_t n_closures;
     uint64_t work;
+    vug_buf targets; /* uint32_t: where the bytes lead from the states of a set */
     vug_buf state, edge, call;
     size_t first_edge; /* of the state whose edges are made: bytes of `edge` before it */
 } dfa_builder;
@@ -27,7 +28,7 @@ typedef struct {
 static bool has_failed(const dfa_builder *b)
 {
     return b->work > VUG_AUTOMATON_MAX_WORK || b->sets.n > VUG_AUTOMATON_MAX_STATES ||
-           b->state.bad || b->edge.bad || b->call.bad;
+           b->targets.bad || b->state.bad || b->edge.bad || b->call.bad;
 }
 
 /* ---- sets of states --------------------------------------------------------- */
@@ -83,17 +84,17 @@ static uint32_t intern_list(dfa_builder *b, size_t n)
 
 /* The DFA state of all targets together, VUG_INTERN_NONE if they are dead. Most symbols have a
  * single target, often the same one (such as the beginning of a large choice): it is cached. */
-static uint32_t state_of_targets(dfa_builder *b, size_t n_targets)
+static uint32_t state_of_targets(dfa_builder *b, const uint32_t *target, size_t n_targets)
 {
     size_t n = 0;
-    if (n_targets == 1 && b->alone[b->target[0]] != 0)
-        return b->alone[b->target[0]] - 1;
+    if (n_targets == 1 && b->alone[target[0]] != 0)
+        return b->alone[target[0]] - 1;
     b->n_closures++;
     for (size_t i = 0; i < n_targets; i++)
-        n = add_closure(b, b->target[i], n);
+        n = add_closure(b, target[i], n);
     const uint32_t id = intern_list(b, n);
     if (n_targets == 1 && id != VUG_INTERN_NONE)
-        b->alone[b->target[0]] = id + 1;
+        b->alone[target[0]] = id + 1;
     return id;
 }
 
@@ -108,14 +109,6 @@ static void add_edge(dfa_builder *b, unsigned from, unsigned to, uint32_t state)
     }
     const vug_byte_edge edge = { (uint8_t)from, (uint8_t)to, state };
     vug_buf_push(&b->edge, &edge, sizeof(edge));
-}
-
-/* Whether an NFA state reads the byte. */
-static bool reads_byte(const vug_nfa *nfa, const vug_nfa_state *s, unsigned byte)
-{
-    if (s->kind == VUG_NFA_ASCII)
-        return byte < 0x80 && (VUG_NFA_ASCII_SET(nfa)[s->other].has[byte / 64] >> (byte % 64) & 1);
-    return s->kind == VUG_NFA_BYTES && s->from <= byte && byte <= s->upto;
 }
 
 /* The bytes at which the transitions of a set may change, one bit each; the last is 256. */
@@ -154,25 +147,83 @@ static void collect_cuts(const dfa_builder *b, const uint32_t *member, size_t n,
     }
 }
 
+/* Ranges of bytes that no member of a set distinguishes, and where each leads. */
+typedef struct {
+    unsigned n;
+    unsigned start[257];  /* of each range; it ends where the next one begins */
+    uint16_t range[257];  /* the range that begins at a byte; valid for those in `start` */
+    uint32_t target[258]; /* where the targets of each range begin in `targets` of the builder */
+} byte_ranges;
+
+static void list_ranges(byte_ranges *r, const uint64_t cut[CUT_WORDS])
+{
+    r->n = 0;
+    for (unsigned at = next_cut(cut, 0); at < 256; at = next_cut(cut, at + 1)) {
+        r->start[r->n] = at;
+        r->range[at] = (uint16_t)r->n++;
+    }
+    r->start[r->n] = 256;
+    r->range[256] = (uint16_t)r->n;
+    memset(r->target, 0, (r->n + 2) * sizeof(*r->target));
+}
+
+typedef void range_target_fn(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target);
+
+static void count_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target)
+{
+    (void)b;
+    (void)target;
+    r->target[range + 1]++;
+}
+
+static void store_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target)
+{
+    ((uint32_t *)(void *)b->targets.ptr)[r->target[range]++] = target;
+}
+
+static inline void for_each_range_target(dfa_builder *b, const uint32_t *member, size_t n,
+                                         byte_ranges *r, range_target_fn *use)
+{
+    const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
+    for (size_t i = 0; i < n; i++) {
+        const vug_nfa_state *s = &nfa[member[i]];
+        if (s->kind == VUG_NFA_BYTES) {
+            for (unsigned k = r->range[s->from]; k < r->range[s->upto + 1]; k++)
+                use(b, r, k, s->to);
+        } else if (s->kind == VUG_NFA_ASCII) {
+            const uint64_t *has = VUG_NFA_ASCII_SET(b->nfa)[s->other].has;
+            for (unsigned k = 0; r->start[k] < 0x80; k++)
+                if (has[r->start[k] / 64] >> (r->start[k] % 64) & 1)
+                    use(b, r, k, s->to);
+        }
+    }
+}
+
 /* `member` are the NFA states of the set. */
 static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
 {
-    const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
     uint64_t cut[CUT_WORDS] = { 0 };
+    byte_ranges r;
     collect_cuts(b, member, n, cut);
-    unsigned end;
-    for (unsigned from = next_cut(cut, 0); from < 256 && !has_failed(b); from = end) {
-        end = next_cut(cut, from + 1);
-        size_t n_targets = 0;
-        for (size_t i = 0; i < n; i++) {
-            const vug_nfa_state *s = &nfa[member[i]];
-            if (reads_byte(b->nfa, s, from))
-                b->target[n_targets++] = s->to;
-        }
-        b->work += n;
-        const uint32_t to = n_targets > 0 ? state_of_targets(b, n_targets) : VUG_INTERN_NONE;
+    list_ranges(&r, cut);
+    for_each_range_target(b, member, n, &r, count_range_target);
+    for (unsigned i = 0; i < r.n; i++)
+        r.target[i + 1] += r.target[i];
+    b->work += n + r.target[r.n];
+    b->targets.len = 0;
+    vug_buf_reserve(&b->targets, r.target[r.n] * sizeof(uint32_t));
+    if (has_failed(b))
+        return;
+    for_each_range_target(b, member, n, &r, store_range_target);
+    /* Storing moved each beginning to the end of its range. */
+    uint32_t first = 0;
+    for (unsigned i = 0; i < r.n && !has_failed(b); i++) {
+        const size_t n_targets = r.target[i] - first;
+        const uint32_t *target = (const uint32_t *)(const void *)b->targets.ptr + first;
+        first = r.target[i];
+        const uint32_t to = n_targets > 0 ? state_of_targets(b, target, n_targets) : VUG_INTERN_NONE;
         if (to != VUG_INTERN_NONE)
-            add_edge(b, from, end - 1, to);
+            add_edge(b, r.start[i], r.start[i + 1] - 1, to);
     }
 }
 
@@ -194,7 +245,7 @@ static void add_calls(dfa_builder *b, const uint32_t *member, size_t n)
                 b->target[n_targets++] = s->to;
         }
         b->work += n;
-        const vug_call_edge call = { b->rule[r], state_of_targets(b, n_targets) };
+        const vug_call_edge call = { b->rule[r], state_of_targets(b, b->target, n_targets) };
         if (call.return_state != VUG_INTERN_NONE)
             vug_buf_append(&b->call, &call, sizeof(call));
     }
@@ -218,8 +269,7 @@ static void add_state(dfa_builder *b, uint32_t id, uint32_t start)
     if (b->state.bad)
         return;
     if (n == 1 && nfa[copy[0]].kind == VUG_NFA_BYTES) {
-        b->target[0] = nfa[copy[0]].to;
-        const uint32_t to = state_of_targets(b, 1);
+        const uint32_t to = state_of_targets(b, &nfa[copy[0]].to, 1);
         if (to != VUG_INTERN_NONE)
             add_edge(b, nfa[copy[0]].from, nfa[copy[0]].upto, to);
         return;
@@ -312,6 +362,7 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
     vug_free(zeroed);
     vug_free(scratch);
     vug_intern_release(&b.sets);
+    vug_buf_release(&b.targets);
     vug_buf_release(&b.state);
     vug_buf_release(&b.edge);
     vug_buf_release(&b.call);
