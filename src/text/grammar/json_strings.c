@@ -192,9 +192,11 @@ static vug_grammar_expr all_encodings(const vug_json_grammar *json, const json_c
                                       vug_grammar_expr *part, vug_char_range *scratch)
 {
     vug_grammar_builder *b = json->builder;
+    const vug_grammar_expr common[] = { unescaped_class(b, set, scratch), short_escape(b, set) };
     size_t n = 0;
-    part[n++] = unescaped_class(b, set, scratch);
-    part[n++] = short_escape(b, set);
+    for (size_t i = 0; i < 2; i++)
+        if (common[i] != vug_grammar_nothing(b))
+            part[n++] = common[i];
     const bool high = has_all_non_ascii(set) && json->escaped_non_ascii != VUG_EMPTY_EXPR;
     for (size_t i = 0; i < set->n; i++) {
         const vug_char_range in = set->range[i];

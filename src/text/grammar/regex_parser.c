@@ -1,5 +1,6 @@
 #include "core/number.h"
 #include "text/grammar/lookahead.h"
+#include "text/grammar/counted_ending.h"
 #include "text/grammar/regex_internal.h"
 
 /*
@@ -212,6 +213,19 @@ static bool skip_end_anchor(vug_regex_parser *p)
     return found;
 }
 
+/* Appends the next part of a sequence, together with the one before it if they are one. */
+static void push_term(vug_regex_parser *p, vug_buf *exprs, vug_grammar_expr term)
+{
+    vug_grammar_expr joined = VUG_EMPTY_EXPR;
+    if (exprs->len > 0 && p->st == VUG_OK && !p->options->keep_lookahead) {
+        const vug_grammar_expr *end = (const void *)(exprs->ptr + exprs->len);
+        joined = vug_grammar_counted_ending(p->builder, end[-1], term);
+    }
+    if (joined != VUG_EMPTY_EXPR)
+        exprs->len -= sizeof(term);
+    push_expr(p, exprs, joined != VUG_EMPTY_EXPR ? joined : term);
+}
+
 static void push_anything(vug_regex_parser *p, vug_buf *exprs)
 {
     push_expr(p, exprs,
@@ -259,7 +273,7 @@ static vug_grammar_expr parse_sequence(vug_regex_parser *p, regex_place place)
     while (!end && !at_sequence_end(p)) {
         end = place == WHOLE && skip_end_anchor(p);
         if (!end)
-            push_expr(p, &exprs, parse_term(p));
+            push_term(p, &exprs, parse_term(p));
     }
     if (place == WHOLE && !end && p->options->search)
         push_anything(p, &exprs);
