@@ -33,9 +33,7 @@ vug_status vug_grammar_parse(vug_grammar_builder *builder, vug_grammar_kind kind
 static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *builder,
                                 vug_grammar_expr root, vug_err *err)
 {
-    const vug_token_trie *trie = NULL;
     VUG_TRY(vug_automaton_create(builder, root, &g->automaton, err));
-    VUG_TRY(vug_token_trie_get(g->tokenizer, &trie, err));
     g->cache = vug_alloc_zero(1, sizeof(*g->cache));
     if (!g->cache)
         return VUG_FAIL_NOMEM(err, "a grammar", sizeof(*g->cache));
@@ -46,8 +44,7 @@ static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *build
         memcpy(g->warnings, builder->warnings.ptr, builder->warnings.len);
         g->warnings[builder->warnings.len] = '\0';
     }
-    const size_t n_words = ((size_t)vug_tokenizer_size(g->tokenizer) + 31) / 32;
-    return vug_mask_cache_init(g->cache, trie, n_words, err);
+    return vug_mask_cache_init(g->cache, g->tokenizer, err);
 }
 
 vug_status vug_grammar_compile(const vug_grammar_builder *builder, vug_grammar_expr root,

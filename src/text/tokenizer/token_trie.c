@@ -8,6 +8,8 @@
 struct vug_token_trie_cache {
     vug_mutex *lock;
     vug_token_trie *trie; /* NULL until first use */
+    void *attached;       /* NULL until first use */
+    void (*destroy_attached)(void *attached);
 };
 
 /* A token to be sorted. Most differ in their first 8 bytes. */
@@ -284,6 +286,23 @@ vug_status vug_token_trie_get(const vug_tokenizer *tokenizer, const vug_token_tr
     return st;
 }
 
+vug_status vug_token_trie_attach(const vug_tokenizer *tokenizer,
+                                 const vug_token_trie_attachment *kind, void **out, vug_err *err)
+{
+    vug_token_trie_cache *cache = tokenizer->trie;
+    const vug_token_trie *trie = NULL;
+    VUG_TRY(vug_token_trie_get(tokenizer, &trie, err));
+    vug_status st = VUG_OK;
+    vug_mutex_lock(cache->lock);
+    if (!cache->attached) {
+        st = kind->create(trie, &cache->attached, err);
+        cache->destroy_attached = kind->destroy;
+    }
+    *out = cache->attached;
+    vug_mutex_unlock(cache->lock);
+    return st;
+}
+
 vug_status vug_token_trie_cache_create(vug_token_trie_cache **out, vug_err *err)
 {
     vug_token_trie_cache *cache = vug_alloc_zero(1, sizeof(*cache));
@@ -303,6 +322,8 @@ void vug_token_trie_cache_destroy(vug_token_trie_cache *cache)
     if (!cache)
         return;
     vug_mutex_destroy(cache->lock);
+    if (cache->attached)
+        cache->destroy_attached(cache->attached);
     destroy_trie(cache->trie);
     vug_free(cache);
 }

@@ -39,6 +39,18 @@ bool vug_token_marked_bytes(const vug_tokenizer *tokenizer, int32_t id, vug_buf 
 VUG_MUST_CHECK vug_status vug_token_trie_get(const vug_tokenizer *tokenizer,
                                              const vug_token_trie **out, vug_err *err);
 
+/* What another module keeps with the trie of a tokenizer. One kind of thing per tokenizer. */
+typedef struct {
+    vug_status (*create)(const vug_token_trie *trie, void **out, vug_err *err);
+    void (*destroy)(void *attachment);
+} vug_token_trie_attachment;
+
+/* The attachment of a tokenizer. It is created on first use and destroyed with the tokenizer. May
+ * be called from any thread. */
+VUG_MUST_CHECK vug_status vug_token_trie_attach(const vug_tokenizer *tokenizer,
+                                                const vug_token_trie_attachment *kind, void **out,
+                                                vug_err *err);
+
 /* Where a tokenizer keeps its trie. */
 typedef struct vug_token_trie_cache vug_token_trie_cache;
 VUG_MUST_CHECK vug_status vug_token_trie_cache_create(vug_token_trie_cache **out, vug_err *err);
