@@ -29,7 +29,9 @@ enum {
     RUN_BYTES = 64 * 1024,
     CHUNKS_PER_THREAD = 4, /* at least, so that all threads finish at about the same time */
     ROWS_PER_PACK = 4,
-    STORED_AT_ONCE = 16, /* neighbouring outputs of a stream: a cache line */
+    STORED_AT_ONCE = 16,    /* neighbouring outputs of a stream: a cache line */
+    NEIGHBOURS_ROWS = 32,   /* of x, from which on neighbouring rows of weights are read together */
+    FOUR = VUG_CPU_STREAMS, /* outputs that are copied at once; kernels have 4 or 8 streams */
     STREAM_FLOATS = MAX_STREAM_ROWS * MAX_STREAMS * STORED_AT_ONCE, /* of them, in scratch */
 };
 
@@ -214,16 +216,39 @@ static void store_outputs(const vug_cpu_linear_chunk *c, int64_t first, int64_t 
     }
 }
 
-/* The rows of weights that are read side by side are not neighbours: each begins a run of
- * rows, so memory is read as a few long streams. Several outputs of each stream are stored at once:
+/* Many rows of x: rows of weights that are read side by side are neighbours, so that their outputs are,
+ * too. Memory is read once for all rows, and kernels prefetch the next rows of weights. */
+static void run_neighbours(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t end,
+                           float *scratch)
+{
+    float *y = scratch;
+    scratch += STREAM_FLOATS;
+    for (int64_t o = c->first; o < end; o += STORED_AT_ONCE) {
+        const int64_t left = end - o, n = left < STORED_AT_ONCE ? left : STORED_AT_ONCE;
+        for (int64_t i = 0; i < n; i += c->streams)
+            multiply_streams(p, c, o + i, 1, scratch, y + i * c->rows);
+        for (int64_t r = 0; r < c->rows; r++) {
+            float *to = c->projection->y + (c->first_row + r) * c->projection->out + o;
+            for (int64_t i = 0; i < n; i += FOUR)
+                memcpy(to + i, y + (i - i % c->streams) * c->rows + r * c->streams + i % c->streams,
+                       FOUR * sizeof(*to));
+        }
+    }
+}
+
+/* Few rows of x: the rows of weights that are read side by side are not neighbours: each begins a run
+ * of rows, so memory is read as a few long streams. Several outputs of each stream are stored at once:
  * rows of y are often a multiple of 1 KiB apart, so that single ones would evict each other's cache
  * lines. */
 static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
     const int64_t run = (c->end - c->first) / c->streams, rest = c->first + run * c->streams;
+    const bool neighbours = c->kind == VUG_CPU_KERNEL_Q8 && c->rows >= NEIGHBOURS_ROWS;
+    if (neighbours)
+        run_neighbours(p, c, rest, scratch);
     float *y = scratch;
     scratch += STREAM_FLOATS;
-    for (int64_t o = 0; o < run; o += STORED_AT_ONCE) {
+    for (int64_t o = 0; o < run && !neighbours; o += STORED_AT_ONCE) {
         const int64_t n = run - o < STORED_AT_ONCE ? run - o : STORED_AT_ONCE;
         for (int64_t j = 0; j < n; j++)
             multiply_streams(p, c, c->first + o + j, run, scratch, y + j * c->rows * c->streams);

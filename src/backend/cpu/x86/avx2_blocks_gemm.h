@@ -186,6 +186,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
 {
     const int64_t blocks = g->w->columns / BLOCK, row = g->row, by = g->step;
     const vug_scales *scales = &g->w->scales;
+    const int64_t ahead = bytes_ahead(g, f, PAIRS * 2);
     block_group pair[PAIRS] = { rows_of(g->w, row, row + by, f, scales),
                                 rows_of(g->w, row + 2 * by, row + 3 * by, f, scales) };
     memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
@@ -193,7 +194,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, multiply
         for (int p = 0; p < PAIRS; p++) {
             pair[p].first = first;
             pair[p].n = GROUP;
-            prefetch_group(&pair[p], f, AHEAD_OF_SEVERAL);
+            prefetch_group(&pair[p], f, ahead);
         }
         multiply_blocks_at(g, pair, 0, f, multiply);
         multiply_blocks_at(g, pair, UNIT, f, multiply);

@@ -155,11 +155,19 @@ INLINE __m256 add_partial_group(const block_group *g, int at, const avx2_format 
     return _mm256_blendv_ps(sum, longer, _mm256_castsi256_ps(combine_rows(mask, mask)));
 }
 
+/* How many bytes later a product with several rows of x needs weights that are prefetched now: those of
+ * the same stream or, if `streams` neighbouring rows of weights are read together, of the next ones. */
+INLINE int64_t bytes_ahead(const vug_cpu_gemm_q8 *g, const avx2_format *f, int streams)
+{
+    const int64_t row = g->w->columns / BLOCK * f->bytes / GROUP;
+    return g->step == 1 ? streams * row : AHEAD_OF_SEVERAL;
+}
+
 /* Prefetches the weights `ahead` bytes on. Scales only once for the groups of a cache line. */
-INLINE void prefetch_group(const block_group *g, const avx2_format *f, int ahead)
+INLINE void prefetch_group(const block_group *g, const avx2_format *f, int64_t ahead)
 {
     enum { LINE = 64 };
-    for (int i = ahead; i < ahead + f->bytes; i += LINE) {
+    for (int64_t i = ahead; i < ahead + f->bytes; i += LINE) {
         _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
         _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);
     }

@@ -27,7 +27,8 @@ enum {
 /* Neighbouring groups of blocks of eight rows of weights. */
 typedef struct {
     block_unit unit[GROUPS][HALVES][QUADS];
-    int n_units; /* half groups; the second half of the last group may be missing */
+    int n_units;   /* half groups; the second half of the last group may be missing */
+    bool is_first; /* the sums of the lanes begin here */
 } block_units;
 
 /* ---- products ----------------------------------------------------------------- */
@@ -87,6 +88,16 @@ INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_c
     }
 }
 
+INLINE void clear_lanes(const int rows, tile_lanes *half)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < QUADS * HALVES; i++)
+            half[i % HALVES].at[r][i / HALVES] = _mm512_setzero_ps();
+    }
+}
+
 INLINE void load_lanes(const float *from, const int rows, tile_lanes *half)
 {
 #pragma GCC unroll 4
@@ -114,7 +125,10 @@ INLINE void multiply_rows(const avx2_format *f, const block_units *u, const vug_
                           const int rows, int64_t step, float *to)
 {
     tile_lanes half[HALVES];
-    load_lanes(to, rows, half);
+    if (u->is_first)
+        clear_lanes(rows, half);
+    else
+        load_lanes(to, rows, half);
     int i = 0;
     for (; i + 1 < u->n_units; i += 2) {
         multiply_tile(f, u->unit[i / 2][0], x, rows, &half[0]);
@@ -184,7 +198,6 @@ INLINE void unpack_group(block_group *pair, int64_t first, int n, const avx2_for
     for (int p = 0; p < QUADS * 2; p++) {
         pair[p].first = first;
         pair[p].n = n;
-        prefetch_group(&pair[p], f, AHEAD_OF_SEVERAL);
     }
     for (ptrdiff_t q = 0; q < QUADS; q++) {
         /* The compiler knows n in a copy. */
@@ -200,17 +213,20 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const avx2_format *f, const wi
                         multiply_units_fn *multiply)
 {
     const int64_t blocks = g->w->columns / BLOCK;
+    const int64_t ahead = bytes_ahead(g, f, QUADS * UNIT);
     const vug_cpu_q8_unit *x = g->x;
     block_group pair[QUADS * 2];
     block_units u;
     for (int p = 0; p < QUADS * 2; p++)
         pair[p] = rows_of(g->w, g->row + g->step * 2 * p, g->row + g->step * (2 * p + 1), f,
                           &g->w->scales);
-    memset(g->lanes, 0, (size_t)g->rows * LANES_OF_ROW * sizeof(float));
     for (int64_t first = 0; first < blocks;) {
         u.n_units = 0;
+        u.is_first = first == 0;
         for (int i = 0; i < GROUPS && first < blocks; i++) {
             const int64_t left = blocks - first;
+            for (int p = 0; p < QUADS * 2; p++)
+                prefetch_group(&pair[p], f, ahead);
             if (!f->may_end_within_group || left >= GROUP)
                 unpack_group(pair, first, GROUP, f, wide, u.unit[i]);
             else
