@@ -103,7 +103,7 @@ static void *aligned_floats(int64_t n)
 
 static bool make_memory(rows_bench *b, int threads)
 {
-    const vug_cpu_input_formats all = { .f32 = true, .q8 = true };
+    const vug_cpu_input_formats all = { .f32 = true, .q8 = true, .tiles = true };
     uint64_t shared;
     for (int d = 0; d < VUG_DTYPE_COUNT; d++) {
         const int64_t n = is_measured(b, (vug_dtype)d)

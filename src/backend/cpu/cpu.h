@@ -101,6 +101,7 @@ typedef struct {
     int64_t first, rows;
     const vug_cpu_projection *projection; /* [n of the job]; y points to row 0 of the job */
     int64_t first_chunk;                  /* set by linear.c */
+    int64_t first_q8;                     /* its place in x in 8 bits, in rows; set by linear.c */
 } vug_cpu_row_group;
 
 /* A grouped matrix product: groups of rows, each with its own weights. The groups cover all
@@ -130,6 +131,7 @@ typedef struct {
     bool f32;   /* in lane order */
     bool pairs; /* rounded to BF16, and these pairs in lane order */
     bool q8;    /* quantized to 8 bits */
+    bool tiles; /* the same, and groups of many rows in tiles */
 } vug_cpu_input_formats;
 /* Adds what products with weights [..,in] of `dtype` read. */
 void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype, int64_t in,

@@ -9,6 +9,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -54,6 +58,27 @@ static bool has_avx512_bf16(void)
 {
     return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
 }
+
+/* Linux saves the tiles only of processes that have asked for it, once, and may refuse. The numbers
+ * are ARCH_REQ_XCOMP_PERM of asm/prctl.h, which older headers lack, and the state's number in XCR0. */
+static bool may_use_tiles(void)
+{
+#if defined(__linux__)
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, (long)REQUEST_PERMISSION, (long)TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
+/* In leaf 7; compilers know these features only since 2023. */
+static bool has_amx_int8(void)
+{
+    enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    unsigned a, b, c, d;
+    return has_avx512_bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_TILE) &&
+           (d & AMX_INT8) && may_use_tiles();
+}
 #elif defined(__aarch64__) && defined(__APPLE__)
 static bool has_feature(const char *name)
 {
@@ -90,6 +115,7 @@ static const kernel_set sets[] = {
     { &vug_cpu_kernels_avx_vnni, has_avx_vnni },
     { &vug_cpu_kernels_avx512_vnni, has_avx512_vnni },
     { &vug_cpu_kernels_avx512_bf16, has_avx512_bf16 },
+    { &vug_cpu_kernels_amx_int8, has_amx_int8 },
 #elif defined(__aarch64__)
     { &vug_cpu_kernels_neon, always }, /* every processor has NEON */
 #if defined(__linux__) || defined(__APPLE__)

@@ -9,7 +9,7 @@
 extern const vug_cpu_kernels vug_cpu_kernels_ref;
 /* x86-64 only */
 extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx_vnni,
-        vug_cpu_kernels_avx512_vnni, vug_cpu_kernels_avx512_bf16;
+        vug_cpu_kernels_avx512_vnni, vug_cpu_kernels_avx512_bf16, vug_cpu_kernels_amx_int8;
 
 /* AArch64 only */
 extern const vug_cpu_kernels vug_cpu_kernels_neon, vug_cpu_kernels_neon_dotprod,

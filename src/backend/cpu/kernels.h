@@ -200,6 +200,9 @@ typedef struct {
     float all, changed; /* the squares of a row of weights, and of what rounding it changed */
 } vug_cpu_square_sums;
 
+/* Products with many rows, for sets with a matrix unit; see q8_panels.h. */
+typedef struct vug_cpu_q8_panel_format vug_cpu_q8_panel_format;
+
 /* The running state of a softmax over blocks of keys. */
 typedef struct {
     float max; /* of the scores so far; -inf before the first */
@@ -218,12 +221,16 @@ typedef struct {
     const char *description;                            /* shown to users */
     const vug_cpu_format *format[VUG_DTYPE_COUNT];      /* NULL: not a float format */
     const vug_cpu_block_format *block[VUG_DTYPE_COUNT]; /* NULL: not a quantized format */
+    /* Of all quantized formats; NULL if q8_panel_rows is 0. */
+    const vug_cpu_q8_panel_format *q8_panel[VUG_DTYPE_COUNT];
     const vug_cpu_pair_kernels *pairs;
     vug_cpu_decode_fn *decode[VUG_DTYPE_COUNT]; /* NULL: vug_matrix_decode is used */
 
     int float_rows; /* most rows of x whose products with float weights use gemm, and no panels:
                        at most VUG_CPU_MAX_FLOAT_ROWS */
     int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
+    int q8_panel_rows; /* fewest rows of x whose products with quantized weights use q8_panel, at
+                          least VUG_CPU_MIN_Q8_PANEL_ROWS; 0: the set has no matrix unit */
 
     /* A hint that the first `bytes` of these rows of weights are needed soon. */
     void (*prefetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
@@ -296,7 +303,7 @@ const vug_cpu_kernels *vug_cpu_kernels_select(const char *cap);
 int vug_cpu_kernels_count(void);
 const vug_cpu_kernels *vug_cpu_kernels_at(int i);
 /* Writes the names of the sets for this kind of processor, "ref, avx2, avx_vnni, avx512_vnni,
- * avx512_bf16", into a buffer of at least 64 bytes. */
+ * avx512_bf16, amx_int8", into a buffer of at least 64 bytes. */
 const char *vug_cpu_kernels_names(char *buffer, size_t size);
 /* Writes the processor's brand string into a buffer of at least 64 bytes; "" if unknown. */
 const char *vug_cpu_brand(char *buffer, size_t size);

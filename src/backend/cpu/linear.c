@@ -3,9 +3,9 @@
  *
  * Weights are read in one of two ways. As streams: kernels read four rows of weights in memory
  * order and multiply each weight with all rows of x of the chunk. Quantized weights are always
- * read so. As panels, for weights that are multiplied in F32 with many rows: x is packed once
- * into the order that kernels read, and a panel of 16 outputs is packed into scratch that fits
- * the L2 cache, and all rows are multiplied with it.
+ * read so, but for sets with a matrix unit. As panels, for weights that are multiplied with many
+ * rows: x is packed once into the order that kernels read, and a panel of 16 outputs is packed
+ * into scratch that fits the L2 cache, and all rows are multiplied with it.
  *
  * Both add up every output in the same order, so a row's result does not depend on other
  * rows. The format of the weights decides which of three kinds of kernels computes a product
@@ -54,7 +54,7 @@ static vug_cpu_kernel_kind kernel_kind_of(const vug_cpu_env *env, vug_dtype dtyp
 int64_t vug_cpu_linear_scratch_floats(const vug_cpu_env *env, vug_dtype dtype, int64_t in)
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype, in);
-    return STREAM_FLOATS + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats()
+    return STREAM_FLOATS + (kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_scratch_floats(env->kernels, in)
                                                       : vug_cpu_float_scratch_floats(kind, in));
 }
 
@@ -63,6 +63,7 @@ void vug_cpu_linear_add_input_format(const vug_cpu_env *env, vug_dtype dtype, in
 {
     const vug_cpu_kernel_kind kind = kernel_kind_of(env, dtype, in);
     to->q8 |= kind == VUG_CPU_KERNEL_Q8;
+    to->tiles |= kind == VUG_CPU_KERNEL_Q8 && env->kernels->q8_panel_rows > 0;
     to->pairs |= kind == VUG_CPU_KERNEL_PAIRS;
     to->f32 |= kind != VUG_CPU_KERNEL_Q8 && kind != VUG_CPU_KERNEL_PAIRS;
 }
@@ -86,7 +87,7 @@ bool vug_cpu_linear_shared_floats(const vug_cpu_input_formats *formats, int64_t 
         return false;
     *floats = (uint64_t)((formats->f32 ? lane_ordered_floats(rows, in) : 0) +
                          (formats->pairs ? 2 * pair_floats(rows, in) : 0) +
-                         (formats->q8 ? vug_cpu_q8_input_floats(rows, in) : 0));
+                         (formats->q8 ? vug_cpu_q8_input_floats(rows, in, formats->tiles) : 0));
     return true;
 }
 
@@ -110,7 +111,17 @@ static int64_t rows_per_run(const vug_cpu_linear_run *p, const vug_cpu_projectio
 
 static bool uses_panels(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind, int64_t rows)
 {
-    return kind != VUG_CPU_KERNEL_Q8 && rows > kernels->float_rows;
+    return kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_uses_panels(kernels, rows)
+                                     : rows > kernels->float_rows;
+}
+
+/* Panels of quantized weights of a chunk: as many as give all threads several chunks. */
+static int64_t q8_panels(const vug_cpu_linear_run *p, const vug_cpu_projection *m)
+{
+    const int64_t threads = vug_pool_threads(p->env->pool);
+    const int64_t share = p->weight_bytes / (threads * CHUNKS_PER_THREAD);
+    const int64_t panels = share / (PANEL * row_bytes(&m->w));
+    return panels < 1 ? 1 : panels < VUG_CPU_Q8_PANELS ? panels : VUG_CPU_Q8_PANELS;
 }
 
 /* How projection `m` of a group is cut. */
@@ -128,6 +139,11 @@ static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_g
     const bool panels = uses_panels(p->env->kernels, kind, g->rows);
     const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
                                                                  : VUG_CPU_STREAMS;
+    if (panels && kind == VUG_CPU_KERNEL_Q8)
+        return (chunk_size){ .kind = kind,
+                             .panels = panels,
+                             .outputs = PANEL * q8_panels(p, projection),
+                             .rows = g->rows };
     return (chunk_size){
         .kind = kind,
         .panels = panels,
@@ -181,6 +197,7 @@ static vug_cpu_linear_chunk chunk_at(const vug_cpu_linear_run *p, int64_t i)
                                    .end = end < projection->out ? end : projection->out,
                                    .first_row = g->first + row,
                                    .rows = g->rows - row < size.rows ? g->rows - row : size.rows,
+                                   .q8_row = g->first_q8 + row,
                                    .single = g->rows == 1,
                                    .panels = size.panels,
                                    .streams = size.streams,
@@ -274,7 +291,7 @@ static void pack_rows(void *arg, int thread, int n_threads)
                 g++;
             if (p->lane_ordered || p->bf16)
                 vug_cpu_float_pack_input(p, g, t);
-            if (p->units)
+            if (p->q8)
                 vug_cpu_q8_pack_input(p, g, t);
         }
     }
@@ -303,8 +320,8 @@ static void pack_input(vug_cpu_linear_run *p)
         shared += pair_floats(p->job->rows, p->job->in);
     }
     if (formats.q8)
-        p->units = (vug_cpu_q8_unit *)(void *)shared;
-    if (p->lane_ordered || p->bf16 || p->units)
+        p->q8 = shared;
+    if (p->lane_ordered || p->bf16 || p->q8)
         vug_cpu_parallel_for(p->env, &p->queue, (p->job->rows + ROWS_PER_PACK - 1) / ROWS_PER_PACK,
                              p->job->rows * p->job->in, pack_rows, p);
 }
@@ -316,7 +333,9 @@ static void run_chunks(void *arg, int thread, int n_threads)
     float *scratch = p->env->scratch + thread * p->env->scratch_floats;
     for (int64_t i; (i = vug_cpu_work_queue_next(&p->queue)) < p->queue.n;) {
         const vug_cpu_linear_chunk c = chunk_at(p, i);
-        if (c.panels)
+        if (c.panels && c.kind == VUG_CPU_KERNEL_Q8)
+            vug_cpu_q8_panels(p, &c, scratch);
+        else if (c.panels)
             vug_cpu_float_panels(p, &c, scratch);
         else
             run_streams(p, &c, scratch);
@@ -326,7 +345,7 @@ static void run_chunks(void *arg, int thread, int n_threads)
 void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *job)
 {
     vug_cpu_linear_run p = { .env = env, .job = job };
-    int64_t chunks = 0;
+    int64_t chunks = 0, q8_rows = 0;
     for (int64_t g = 0; g < job->n_groups; g++) {
         for (int m = 0; m < job->n; m++)
             p.weight_bytes +=
@@ -334,6 +353,8 @@ void vug_cpu_linear_grouped(const vug_cpu_env *env, const vug_cpu_grouped_job *j
     }
     for (int64_t g = 0; g < job->n_groups; g++) {
         job->group[g].first_chunk = chunks;
+        job->group[g].first_q8 = q8_rows;
+        q8_rows += vug_cpu_q8_input_rows(env->kernels, job->group[g].rows);
         for (int m = 0; m < job->n; m++)
             chunks += chunks_of(&p, &job->group[g], m);
     }

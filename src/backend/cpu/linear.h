@@ -12,6 +12,8 @@ enum {
     VUG_CPU_ROW_BLOCK = 512,
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
+    /* The most panels of quantized weights of a chunk. */
+    VUG_CPU_Q8_PANELS = 4,
 };
 
 typedef struct {
@@ -20,11 +22,10 @@ typedef struct {
     int64_t weight_bytes; /* of all groups */
     vug_cpu_work_queue queue;
     /* x in the forms that the job reads, in shared memory; NULL: no product reads it. */
-    float *lane_ordered;    /* for panels */
-    uint16_t *bf16;         /* [rows,in] rounded to BF16 */
-    float *ordered_pairs;   /* its pairs, for panels */
-    vug_cpu_q8_unit *units; /* x in 8 bits: those of row r of the job begin at r times the units
-                               of a row, those of a chunk's rows are side by side */
+    float *lane_ordered;  /* for panels */
+    uint16_t *bf16;       /* [rows,in] rounded to BF16 */
+    float *ordered_pairs; /* its pairs, for panels */
+    float *q8;            /* in 8 bits, see linear_q8.c */
 } vug_cpu_linear_run;
 
 /* Outputs first .. end-1 of one projection, for rows first_row .. first_row + rows - 1. */
@@ -33,6 +34,7 @@ typedef struct {
     vug_cpu_kernel_kind kind;
     int64_t first, end;
     int64_t first_row, rows;
+    int64_t q8_row; /* where their x in 8 bits begins */
     bool single;    /* the group has one row */
     bool panels;    /* weights are packed to panels, not read as streams */
     int streams;    /* rows of weights that are read side by side */
@@ -76,12 +78,16 @@ void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk 
 /* A chunk in panels. */
 void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                           float *scratch);
+void vug_cpu_q8_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
 /* Floats of scratch that these functions need. */
 int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
-int64_t vug_cpu_q8_scratch_floats(void);
-/* Rows of a chunk with quantized weights. */
+int64_t vug_cpu_q8_scratch_floats(const vug_cpu_kernels *kernels, int64_t in);
+/* Rows of a chunk with quantized weights in streams. */
 int64_t vug_cpu_q8_row_block(int64_t in);
-/* Floats of x in 8 bits. */
-int64_t vug_cpu_q8_input_floats(int64_t rows, int64_t in);
+/* Whether products of quantized weights with the rows of a group use panels. */
+bool vug_cpu_q8_uses_panels(const vug_cpu_kernels *kernels, int64_t rows);
+/* The rows of x in 8 bits that a group takes, and floats for all groups of a job. */
+int64_t vug_cpu_q8_input_rows(const vug_cpu_kernels *kernels, int64_t rows);
+int64_t vug_cpu_q8_input_floats(int64_t rows, int64_t in, bool tiles);
 
 #endif

@@ -290,10 +290,10 @@ static void test_experts_give_the_bits_of_ref(void **state)
         m.job.gate = m.weight[0];
         m.job.up = m.weight[1];
         m.job.down = m.weight[2];
-        const vug_cpu_env any = { .kernels = vug_cpu_kernels_at(0) };
-        uint64_t shared;
-        assert_true(vug_cpu_experts_shared_floats(&any, &m.job, &shared));
         for (int kernels = 0; kernels < vug_cpu_kernels_count(); kernels++) {
+            const vug_cpu_env of_set = { .kernels = vug_cpu_kernels_at(kernels) };
+            uint64_t shared;
+            assert_true(vug_cpu_experts_shared_floats(&of_set, &m.job, &shared));
             for (int threads = 1; threads <= 3; threads++) {
                 vug_cpu_env env = env_of(vug_cpu_kernels_at(kernels), threads, shared);
                 check_rows(&env, &m, 0, m.job.rows);

@@ -1,0 +1,9 @@
+/* Panels of ggml's formats with blocks of 32 weights. */
+#if defined(__AMX_INT8__)
+#include "backend/cpu/x86/amx_int8_pack.h"
+
+#include "backend/cpu/x86/avx2_formats.h"
+
+#else
+typedef int vug_amx_int8_blocks_is_empty; /* ISO C forbids an empty file */
+#endif

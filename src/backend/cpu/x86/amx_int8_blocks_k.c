@@ -1,0 +1,9 @@
+/* Panels of ggml's formats with super-blocks of 256 weights. */
+#if defined(__AMX_INT8__)
+#include "backend/cpu/x86/amx_int8_pack.h"
+
+#include "backend/cpu/x86/avx2_formats_k.h"
+
+#else
+typedef int vug_amx_int8_blocks_k_is_empty; /* ISO C forbids an empty file */
+#endif

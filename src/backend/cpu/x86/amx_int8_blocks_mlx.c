@@ -1,0 +1,9 @@
+/* Panels of MLX's formats. */
+#if defined(__AMX_INT8__)
+#include "backend/cpu/x86/amx_int8_pack.h"
+
+#include "backend/cpu/x86/avx2_formats_mlx.h"
+
+#else
+typedef int vug_amx_int8_blocks_mlx_is_empty; /* ISO C forbids an empty file */
+#endif
