@@ -217,10 +217,12 @@ run-tests: $(if $(LIBRARY_ONLY),,$(BUILD)/vug $(EXAMPLES)) $(WANTED)
 check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and what it then says
 	@tools/deps check cuda
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
+# The engine's tests but those that compare with figures of the CPU, or take minutes on MLX's CPU device.
+MLX_TESTS = mlx conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
-	@$(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 T=mlx run-tests
-	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 T=test_conversations run-tests
+	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 \
+	    WANTED='$(MLX_TESTS:%=$(BUILD)/with-mlx/tests/test_%)' run-tests
 # Programs for aarch64 run in an emulator. The cross compiler finds the arm64 packages of Debian's
 # libraries, but those of the program cannot be installed beside this machine's own. Tests that run many
 # models take too long there.

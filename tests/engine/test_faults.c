@@ -190,6 +190,13 @@ static void test_nan_of_a_draft_fails_nobody(void **state)
     (void)state;
     const scratch dir = scratch_make();
     vug_model *m = open_nan_model(&dir);
+    if (!vug_model_describe(m).batch_invariant) {
+        /* Such a device multiplies the values that a token does not see by 0, which leaves a NaN. */
+        print_message("the device computes a token together with those after it\n");
+        vug_model_close(m);
+        scratch_remove(&dir);
+        skip();
+    }
     vug_session *s = help_session(m);
     const vug_forward_options none = { 0 };
     vug_err err = { 0 };

@@ -337,8 +337,8 @@ static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
     int exponent = 0;
     if (m->f16)
         return;
-    mx::array most = mx::astype(mx::maximum(mx::max(m->data), mx::negative(mx::min(m->data))),
-                                      mx::float32);
+    mx::array most =
+            mx::astype(mx::maximum(mx::max(m->data), mx::negative(mx::min(m->data))), mx::float32);
     const float largest = most.item<float>();
     if (std::isfinite(largest))
         (void)std::frexp(largest, &exponent);

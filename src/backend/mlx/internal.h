@@ -193,9 +193,9 @@ struct vug_mlx_step {
     const vug_step_in *in;
     vug_mlx_kv *kv;
     int64_t tokens;
-    std::vector<std::optional<mx::array>> value; /* [nodes]; none before and after their use */
+    std::vector<std::optional<mx::array>> value;      /* [nodes]; none before and after their use */
     std::vector<std::optional<vug_mlx_f16_rows>> f16; /* [nodes] the same, of those in F16 */
-    std::vector<int32_t> position;               /* [T] */
+    std::vector<int32_t> position;                    /* [T] */
 };
 
 inline const mx::array &vug_mlx_value(const vug_mlx_step *s, vug_val v)

@@ -38,8 +38,8 @@ static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
     for (int i = 0; kinds[i]; i++) {
         const vug_node *param = vug_graph_at(p->graph, node->in[i]);
         if (kinds[i] == 'm' || kinds[i] == 'e')
-            VUG_TRY(vug_mlx_load_matrix(p->weights, param, p->precision,
-                                        &p->matrix[node->in[i].id], err));
+            VUG_TRY(vug_mlx_load_matrix(p->weights, param, p->precision, &p->matrix[node->in[i].id],
+                                        err));
         if (kinds[i] == 'n' || kinds[i] == 'v') {
             mx::array vector(0.0f);
             VUG_TRY(vug_mlx_load_vector(p->weights, param, &vector, err));

@@ -176,7 +176,9 @@ vug_status vug_mlx_run(const vug_program *program, vug_workspace *workspace, con
     const auto *p = reinterpret_cast<const vug_mlx_program *>(program);
     auto *ws = reinterpret_cast<vug_mlx_workspace *>(workspace);
     auto *kv = reinterpret_cast<vug_mlx_kv *>(in->kv);
-    vug_mlx_step s = { .program = p, .in = in, .kv = kv, .tokens = 0, .value = {}, .f16 = {}, .position = {} };
+    vug_mlx_step s = {
+        .program = p, .in = in, .kv = kv, .tokens = 0, .value = {}, .f16 = {}, .position = {}
+    };
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, kv, err));
     VUG_TRY(vug_check_masks(p->graph, in, err));

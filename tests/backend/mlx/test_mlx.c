@@ -212,28 +212,68 @@ static void test_device_memory_is_that_of_the_model(void **state)
     vug_model_close(m);
 }
 
-/* The arrays of a step are gone after the next one. */
+static void test_memory_limit_is_enforced(void **state)
+{
+    (void)state;
+    char message[300];
+    const vug_model_options open = { .device = "mlx", .context = 1000 };
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    vug_model *m = help_model(GOLDEN("gemma3-text"), open);
+    const vug_memory_plan plan = vug_model_describe(m).memory;
+    vug_model_close(m);
+    const uint64_t least = plan.total - plan.cache + plan.session_cache;
+    vug_model_options limited = open;
+    limited.memory_limit = least;
+    vug_model_close(help_model(GOLDEN("gemma3-text"), limited));
+    limited.memory_limit = least - 1;
+    (void)snprintf(message, sizeof(message),
+                   GOLDEN("gemma3-text") ": needs %.1f MB (weights %.1f, the cache of 1000 tokens "
+                                         "%.1f, buffers %.1f), the memory limit is %.1f MB",
+                   (double)least / 1e6, (double)plan.weights_mapped / 1e6,
+                   (double)plan.session_cache / 1e6, (double)plan.buffers / 1e6,
+                   (double)limited.memory_limit / 1e6);
+    m = NULL;
+    help_refused(vug_model_open(GOLDEN("gemma3-text"), &limited, &m, &err), &err, VUG_LIMIT, NULL,
+                 message);
+    assert_null(m);
+}
+
+/* The arrays of a step are gone after the next one: MLX holds as many bytes for each round of
+ * steps, and the process hardly more. VUG_STEPS is the number of steps. */
 static void test_steps_leak_no_memory(void **state)
 {
     (void)state;
-    enum { TOKENS = 70, ROUNDS = 8 };
+    enum { TOKENS = 70, SETTLED = 3 };
     int32_t id[TOKENS];
-    uint64_t settled = 0;
+    const char *steps = getenv("VUG_STEPS");
+    const int rounds = (steps ? atoi(steps) : 560) / TOKENS;
+    vug_device_memory settled = { 0 };
+    uint64_t resident = 0;
     if (skips())
         skip();
     vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .device = "mlx" });
     vug_session *s = help_session(m);
     help_tokens(1, id, TOKENS, vug_model_describe(m).n_vocab);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         vug_session_reset(s);
         for (size_t n = 1; n <= TOKENS; n++)
             (void)help_forward(s, id, n);
-        const uint64_t active = vug_model_device_memory(m).active;
-        if (round == 2) /* the cache and the prefix tree have all their pages */
-            settled = active;
-        if (round > 2)
-            assert_int_equal(active, settled);
+        const vug_device_memory memory = vug_model_device_memory(m);
+        if (round < SETTLED) { /* until the cache and the prefix tree have all their pages */
+            settled = memory;
+            resident = vug_memory_resident();
+            continue;
+        }
+        assert_int_equal(memory.active, settled.active);
+        assert_int_equal(memory.cached, settled.cached);
+        assert_true(vug_memory_resident() <= resident + (1 << 20));
     }
+    print_message(
+            "%d steps: %llu bytes of arrays, %llu cached; the process grew from %llu to %llu\n",
+            rounds * TOKENS, (unsigned long long)settled.active, (unsigned long long)settled.cached,
+            (unsigned long long)resident, (unsigned long long)vug_memory_resident());
     vug_session_destroy(s);
     vug_model_close(m);
 }
@@ -253,7 +293,8 @@ static void test_golden_checkpoints_pass(void **state)
     for (size_t i = 0; i < n; i++) {
         char *path = vug_path_join(FOLDER, name[i].ptr);
         char *reference = vug_path_join(path, "reference.safetensors");
-        vug_model *m = help_model(path, (vug_model_options){ .device = "mlx" });
+        vug_model *m =
+                help_model(path, (vug_model_options){ .device = "mlx", .activations = "f32" });
         vug_verification v = { 0 };
         help_ok(vug_model_verify(m, reference, 0, &v, &err), &err);
         if (!v.pass)
@@ -265,6 +306,32 @@ static void test_golden_checkpoints_pass(void **state)
         vug_free(path);
     }
     vug_arena_release(&arena);
+}
+
+/* With products in F16 the logits are still within 2e-2 of the references in F32. */
+static void test_golden_checkpoints_pass_in_f16(void **state)
+{
+    (void)state;
+    static const char *const path[] = { GOLDEN("gemma1"),    GOLDEN("gemma2"),
+                                        GOLDEN("gemma3-mm"), GOLDEN("gemma3-text"),
+                                        GOLDEN("llama3"),    GOLDEN("qwen2"),
+                                        GOLDEN("qwen3"),     GOLDEN("qwen3-moe") };
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+        char *reference = vug_path_join(path[i], "reference.safetensors");
+        vug_model *m =
+                help_model(path[i], (vug_model_options){ .device = "mlx", .activations = "bf16" });
+        vug_verification v = { 0 };
+        help_ok(vug_model_verify(m, reference, 2e-2, &v, &err), &err);
+        if (!v.pass)
+            print_error("%s: max %g, %d of %d greedy\n", path[i], v.max_abs, (int)v.n_greedy_equal,
+                        (int)v.n_greedy);
+        assert_true(v.pass);
+        vug_model_close(m);
+        vug_free(reference);
+    }
 }
 
 /* ---- quantized checkpoints ------------------------------------------------------------ */
@@ -321,9 +388,11 @@ int main(void)
         cmocka_unit_test(test_products_in_f16_have_the_range_of_f32),
         cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
+        cmocka_unit_test(test_memory_limit_is_enforced),
         cmocka_unit_test(test_steps_leak_no_memory),
         cmocka_unit_test(test_quantized_checkpoints_have_the_logits_of_the_cpu),
         cmocka_unit_test(test_golden_checkpoints_pass),
+        cmocka_unit_test(test_golden_checkpoints_pass_in_f16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
