@@ -141,12 +141,11 @@ static mx::array capped_attention(const attention_job &job, const mx::array &q, 
                                   const mx::array &v, const mx::array *mask)
 {
     const int heads = q.shape(1), n = q.shape(2), width = q.shape(3), groups = k.shape(1);
-    const mx::array cap(job.at->softcap);
     const mx::array rows = mx::reshape(q, { groups, heads / groups, n, width });
     const mx::array keys = mx::swapaxes(mx::expand_dims(mx::squeeze(k, 0), 1), -1, -2);
     const mx::array values = mx::expand_dims(mx::squeeze(v, 0), 1);
     mx::array score = mx::matmul(rows * mx::array(job.at->scale), keys);
-    score = mx::tanh(score / cap) * cap;
+    score = vug_mlx_softcap(job.step->program->device, score, job.at->softcap);
     if (mask && mask->dtype() == mx::bool_)
         score = mx::where(*mask, score, mx::array(-std::numeric_limits<float>::infinity()));
     else if (mask)

@@ -208,8 +208,24 @@ mx::Shape vug_mlx_shape_of(const vug_mlx_step *s, const vug_shape *shape);
 /* The value of a node: all but attention (operations.cpp), attention (attention.cpp), which also writes
  * the step's keys and values into the cache. */
 mx::array vug_mlx_compute(const vug_mlx_step *s, uint32_t id);
-vug_mlx_f16_rows vug_mlx_round_rows(const mx::array &x);
 mx::array vug_mlx_attention(const vug_mlx_step *s, uint32_t id);
+
+/* ---- chains.cpp ------------------------------------------------------------------- */
+
+/* `activation`: VUG_OP_SILU, or else GELU. */
+mx::array vug_mlx_activate(const vug_mlx_device *device, vug_op activation, const mx::array &x);
+/* The activation of the gate, times up. */
+mx::array vug_mlx_activate_gate(const vug_mlx_device *device, vug_op activation,
+                                const mx::array &gate, const mx::array &up);
+mx::array vug_mlx_softcap(const vug_mlx_device *device, const mx::array &x, float cap);
+/* The pairs (a, b), rotated: two arrays. */
+std::vector<mx::array> vug_mlx_rotate(const vug_mlx_device *device, const mx::array &a,
+                                      const mx::array &b, const mx::array &cosine,
+                                      const mx::array &sine);
+vug_mlx_f16_rows vug_mlx_round_rows(const vug_mlx_device *device, const mx::array &x);
+/* A product y in F16 of such rows and a matrix, times the scales of both. */
+mx::array vug_mlx_widen_product(const vug_mlx_device *device, const mx::array &y,
+                                const mx::array &row_scale, float matrix_scale);
 
 /* ---- run.cpp ---------------------------------------------------------------------- */
 

@@ -28,21 +28,6 @@ static const std::optional<mx::array> &biases_for(const vug_mlx_matrix &m, mx::D
     return m.f32_biases && dtype == mx::float32 ? m.f32_biases : m.biases;
 }
 
-vug_mlx_f16_rows vug_mlx_round_rows(const mx::array &x)
-{
-    /* Half of the greatest number in F16, because sums are rounded. */
-    constexpr float MOST = 32768, LEAST = 1e-30f;
-    const mx::array most = mx::maximum(mx::max(mx::abs(x), -1, true), mx::array(LEAST));
-    const mx::array scale = most * mx::array((float)x.shape(-1) / MOST);
-    return { mx::astype(x / scale, mx::float16), scale };
-}
-
-/* A product y in F16 with such rows and the matrix. */
-static mx::array scale_product(const mx::array &y, const mx::array &scale, const vug_mlx_matrix &m)
-{
-    return mx::astype(y, mx::float32) * (scale * mx::array(m.f16_scale));
-}
-
 /* Value x [T,in] times the transposed matrix [out,in]. */
 static mx::array multiply_matrix(const vug_mlx_step *s, vug_val x, const vug_mlx_matrix &m)
 {
@@ -56,7 +41,8 @@ static mx::array multiply_matrix(const vug_mlx_step *s, vug_val x, const vug_mlx
     }
     if (s->f16[x.id] && m.f16) {
         const vug_mlx_f16_rows &in = *s->f16[x.id];
-        return scale_product(mx::matmul(in.rows, mx::transpose(*m.f16)), in.scale, m);
+        return vug_mlx_widen_product(s->program->device, mx::matmul(in.rows, mx::transpose(*m.f16)),
+                                     in.scale, m.f16_scale);
     }
     return mx::matmul(vug_mlx_value(s, x), mx::transpose(mx::astype(m.data, mx::float32)));
 }
@@ -74,9 +60,11 @@ static mx::array multiply_experts(const vug_mlx_step *s, const mx::array &x, con
         return mx::astype(y, mx::float32);
     }
     if (m.f16) {
-        const vug_mlx_f16_rows in = vug_mlx_round_rows(x);
+        const vug_mlx_f16_rows in = vug_mlx_round_rows(s->program->device, x);
         const mx::array all = mx::swapaxes(*m.f16, -1, -2);
-        return scale_product(mx::gather_mm(in.rows, all, std::nullopt, index), in.scale, m);
+        return vug_mlx_widen_product(s->program->device,
+                                     mx::gather_mm(in.rows, all, std::nullopt, index), in.scale,
+                                     m.f16_scale);
     }
     /* Weights of 16 bits are widened: those of the chosen experts, if these are fewer than all. */
     if (m.data.dtype() != mx::float32 && index.size() < (size_t)m.data.shape(0)) {
@@ -85,18 +73,6 @@ static mx::array multiply_experts(const vug_mlx_step *s, const mx::array &x, con
     }
     const mx::array all = mx::swapaxes(mx::astype(m.data, mx::float32), -1, -2);
     return mx::gather_mm(x, all, std::nullopt, index);
-}
-
-static mx::array sigmoid_gelu(const mx::array &x)
-{
-    /* The tanh form: 0.5 x (1 + tanh(u)) = x sigmoid(2 u), u = sqrt(2/pi) (x + 0.044715 x^3). */
-    const mx::array u = x * (x * x * mx::array(0.0713548162726f) + mx::array(1.5957691216057f));
-    return x * mx::sigmoid(u);
-}
-
-static mx::array silu(const mx::array &x)
-{
-    return x * mx::sigmoid(x);
 }
 
 static mx::array compute_experts(const vug_mlx_step *s, const vug_node *node)
@@ -109,8 +85,8 @@ static mx::array compute_experts(const vug_mlx_step *s, const vug_node *node)
     const mx::array in = mx::reshape(x, { rows, 1, 1, x.shape(1) });
     const mx::array gate = multiply_experts(s, in, index, matrix_of(s, node->in[2]));
     const mx::array up = multiply_experts(s, in, index, matrix_of(s, node->in[3]));
-    const bool is_silu = node->at.experts.activation == VUG_OP_SILU;
-    const mx::array hidden = (is_silu ? silu(gate) : sigmoid_gelu(gate)) * up;
+    const mx::array hidden =
+            vug_mlx_activate_gate(s->program->device, node->at.experts.activation, gate, up);
     const mx::array y = multiply_experts(s, hidden, index, matrix_of(s, node->in[4]));
     return mx::reshape(mx::sum(y * weight, 1), x.shape());
 }
@@ -160,13 +136,13 @@ static mx::array columns(const mx::array &x, int first, int end)
     return mx::slice(x, start, stop);
 }
 
-static mx::array rotate(const mx::array &x, const mx::array &table)
+static mx::array rotate(const vug_mlx_step *s, const mx::array &x, const mx::array &table)
 {
     const int width = x.shape(-1), dims = table.shape(-1), half = dims / 2;
     const mx::array rows = x.ndim() == 3 ? mx::expand_dims(table, 1) : table;
     const mx::array cosine = columns(rows, 0, half), sine = columns(rows, half, dims);
-    const mx::array a = columns(x, 0, half), b = columns(x, half, dims);
-    std::vector<mx::array> parts = { a * cosine - b * sine, b * cosine + a * sine };
+    std::vector<mx::array> parts = vug_mlx_rotate(s->program->device, columns(x, 0, half),
+                                                  columns(x, half, dims), cosine, sine);
     if (dims < width)
         parts.push_back(columns(x, dims, width));
     return mx::concatenate(parts, -1);
@@ -213,13 +189,12 @@ static std::optional<mx::array> compute_unary(const vug_mlx_step *s, const vug_n
 {
     switch (node->op) {
     case VUG_OP_GELU:
-        return sigmoid_gelu(x);
     case VUG_OP_SILU:
-        return silu(x);
+        return vug_mlx_activate(s->program->device, node->op, x);
     case VUG_OP_SCALE:
         return x * mx::array(node->at.scale.by);
     case VUG_OP_SOFTCAP:
-        return mx::tanh(x / mx::array(node->at.scale.by)) * mx::array(node->at.scale.by);
+        return vug_mlx_softcap(s->program->device, x, node->at.scale.by);
     case VUG_OP_HEADS:
     case VUG_OP_MERGE:
         return mx::reshape(x, vug_mlx_shape_of(s, &node->shape));
@@ -247,7 +222,7 @@ static std::optional<mx::array> compute_with_vector(const vug_mlx_step *s, uint3
     case VUG_OP_ADD_NORM:
         return x + norm(s, id, vug_mlx_value(s, node->in[1]));
     case VUG_OP_NORM_ROPE:
-        return rotate(norm(s, id, x), vug_mlx_value(s, node->in[2]));
+        return rotate(s, norm(s, id, x), vug_mlx_value(s, node->in[2]));
     case VUG_OP_BIAS:
         return x + w;
     case VUG_OP_SCALE_BY:
@@ -273,7 +248,7 @@ static std::optional<mx::array> compute_others(const vug_mlx_step *s, const vug_
     case VUG_OP_ROPE_TABLE:
         return rope_table(s, node);
     case VUG_OP_ROPE:
-        return rotate(in(0), in(1));
+        return rotate(s, in(0), in(1));
     case VUG_OP_ADD:
         return in(0) + in(1);
     case VUG_OP_MUL:
@@ -281,9 +256,9 @@ static std::optional<mx::array> compute_others(const vug_mlx_step *s, const vug_
     case VUG_OP_GATHER:
         return mx::take(in(0), in(1), 0);
     case VUG_OP_GEGLU:
-        return sigmoid_gelu(in(0)) * in(1);
+        return vug_mlx_activate_gate(s->program->device, VUG_OP_GELU, in(0), in(1));
     case VUG_OP_SWIGLU:
-        return silu(in(0)) * in(1);
+        return vug_mlx_activate_gate(s->program->device, VUG_OP_SILU, in(0), in(1));
     default:
         return std::nullopt;
     }

@@ -121,7 +121,7 @@ static void compute_node(vug_mlx_step *s, uint32_t id)
     const auto start = std::chrono::steady_clock::now();
     s->value[id] = compute(s, id);
     if (s->program->in_f16[id])
-        s->f16[id] = vug_mlx_round_rows(*s->value[id]);
+        s->f16[id] = vug_mlx_round_rows(s->program->device, *s->value[id]);
     if (s->in->cost && node->op != VUG_OP_INPUT) {
         evaluate(s, { *s->value[id] });
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
