@@ -47,39 +47,44 @@ static uint64_t data_bytes(const vug_weight *w)
     return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
 }
 
-/* Where the parts of each weight will lie: as addresses in a block that begins at 0. */
-static vug_status place_weights(vug_cuda_weights *w, vug_err *err)
+/* Counts the bytes of a part; returns where it lies in `block`, which is NULL while parts are only
+ * counted. `*fits` becomes false on overflow. */
+static uint8_t *add_part(vug_cuda_weights *w, uint8_t *block, uint64_t bytes, bool *fits)
 {
-    for (size_t i = 0; i < w->n; i++) {
-        const vug_weight *from = &w->weight[i];
-        const bool scaled = from->scales.scale && !is_decoded(from);
-        uint64_t data = 0, scale = 0, bias = 0;
-        if (!from->data)
-            continue;
-        if (!vug_cuda_add_part(data_bytes(from), &w->bytes, &data) ||
-            (scaled && !vug_cuda_add_part(scale_bytes(from), &w->bytes, &scale)) ||
-            (scaled && from->scales.bias &&
-             !vug_cuda_add_part(scale_bytes(from), &w->bytes, &bias)))
-            return VUG_FAIL(err, VUG_LIMIT, "cuda: the weights are too large");
-        vug_matrix *m = &w->matrix[i];
-        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : from->dtype;
-        m->columns = from->columns;
-        m->data = (const uint8_t *)(uintptr_t)data;
-        if (!scaled)
-            continue;
-        m->scales = from->scales;
-        m->scales.scale = (const uint8_t *)(uintptr_t)scale;
-        m->scales.bias = from->scales.bias ? (const uint8_t *)(uintptr_t)bias : NULL;
-    }
-    return VUG_OK;
+    uint64_t at = 0;
+    if (!vug_cuda_add_part(bytes, &w->bytes, &at))
+        *fits = false;
+    return block && *fits ? block + at : NULL;
 }
 
-/* Copies to `*at`, an address in a block that begins at 0, and makes it one in the block. */
-static vug_status copy_part(const vug_cuda_weights *w, const uint8_t **at, const uint8_t *from,
+/* Finds where the parts of each weight lie in `block`; NULL: only their bytes. */
+static vug_status place_weights(vug_cuda_weights *w, uint8_t *block, vug_err *err)
+{
+    bool fits = true;
+    w->bytes = 0;
+    for (size_t i = 0; i < w->n && fits; i++) {
+        const vug_weight *from = &w->weight[i];
+        vug_matrix *m = &w->matrix[i];
+        if (!from->data)
+            continue;
+        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : from->dtype;
+        m->columns = from->columns;
+        m->data = add_part(w, block, data_bytes(from), &fits);
+        if (!from->scales.scale || is_decoded(from))
+            continue;
+        m->scales = from->scales;
+        m->scales.scale = add_part(w, block, scale_bytes(from), &fits);
+        if (from->scales.bias)
+            m->scales.bias = add_part(w, block, scale_bytes(from), &fits);
+    }
+    return fits ? VUG_OK : VUG_FAIL(err, VUG_LIMIT, "cuda: the weights are too large");
+}
+
+/* Copies to where a part lies in the block. */
+static vug_status copy_part(const vug_cuda_weights *w, const uint8_t *at, const uint8_t *from,
                             uint64_t bytes, vug_err *err)
 {
-    uint8_t *to = w->block + (uintptr_t)*at;
-    *at = to;
+    uint8_t *to = w->block + (at - w->block);
     return vug_cuda_check(
             cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, w->device->stream),
             "copying weights", err);
@@ -96,7 +101,7 @@ static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err
                                      .columns = from->columns,
                                      .scales = from->scales },
                       0, row);
-    vug_status st = copy_part(w, &w->matrix[i].data, (const uint8_t *)row, data_bytes(from), err);
+    vug_status st = copy_part(w, w->matrix[i].data, (const uint8_t *)row, data_bytes(from), err);
     /* The copy may still read the row. */
     if (st == VUG_OK)
         st = vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
@@ -112,8 +117,7 @@ static vug_status copy_tiles(const vug_cuda_weights *w, size_t i, uint8_t *stagi
     const vug_weight *from = &w->weight[i];
     const uint64_t row = (uint64_t)vug_dtype_row(from->dtype, from->columns);
     const int64_t fit = (int64_t)(STAGING_BYTES / row) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
-    uint8_t *to = w->block + (uintptr_t)w->matrix[i].data;
-    w->matrix[i].data = to;
+    uint8_t *to = w->block + (w->matrix[i].data - w->block);
     if (fit == 0)
         return VUG_FAIL(err, VUG_LIMIT, "cuda: tensor '%s' has rows of %lld elements", from->name,
                         (long long)from->columns);
@@ -137,7 +141,7 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
 {
     for (size_t i = 0; i < w->n; i++) {
         const vug_weight *from = &w->weight[i];
-        vug_matrix *m = &w->matrix[i];
+        const vug_matrix *m = &w->matrix[i];
         if (!from->data)
             continue;
         if (is_decoded(from)) {
@@ -147,11 +151,11 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
         if (is_tiled(from))
             VUG_TRY(copy_tiles(w, i, staging, err));
         else
-            VUG_TRY(copy_part(w, &m->data, from->data, data_bytes(from), err));
+            VUG_TRY(copy_part(w, m->data, from->data, data_bytes(from), err));
         if (from->scales.scale)
-            VUG_TRY(copy_part(w, &m->scales.scale, from->scales.scale, scale_bytes(from), err));
+            VUG_TRY(copy_part(w, m->scales.scale, from->scales.scale, scale_bytes(from), err));
         if (from->scales.scale && from->scales.bias)
-            VUG_TRY(copy_part(w, &m->scales.bias, from->scales.bias, scale_bytes(from), err));
+            VUG_TRY(copy_part(w, m->scales.bias, from->scales.bias, scale_bytes(from), err));
     }
     return vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
 }
@@ -159,9 +163,10 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
 static vug_status fill_weights(vug_cuda_weights *w, vug_err *err)
 {
     void *block, *staging;
-    VUG_TRY(place_weights(w, err));
+    VUG_TRY(place_weights(w, NULL, err));
     VUG_TRY(vug_cuda_alloc(w->bytes, "the model's weights", &block, err));
     w->block = block;
+    VUG_TRY(place_weights(w, w->block, err));
     VUG_TRY(vug_cuda_alloc(STAGING_BYTES, "copying weights", &staging, err));
     const vug_status st = copy_weights(w, staging, err);
     (void)cudaFree(staging);

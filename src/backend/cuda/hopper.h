@@ -84,9 +84,10 @@ static __device__ __forceinline__ void wgmma_commit(void)
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-static __device__ __forceinline__ void wgmma_wait(void)
+/* Until at most `left` committed groups are not done. */
+template <int left = 0> static __device__ __forceinline__ void wgmma_wait(void)
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
 /* A K-major tile with rows of 128 bytes and the 128-byte swizzle; groups of 8 rows follow one
@@ -97,8 +98,10 @@ static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)
     return (uint64_t)((address & 0x3ffff) >> 4) | leading << 16 | stride << 32 | swizzle_128 << 62;
 }
 
-#define REGISTERS_0_31                                                       \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define REGISTERS_0_15 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define REGISTERS_0_31   \
+    REGISTERS_0_15       \
+    ", "                 \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, " \
     "%30, %31"
 #define REGISTERS_32_63                                                      \
@@ -125,8 +128,11 @@ template <int columns, bool adds = true>
 static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const uint4 &a,
                                                  uint64_t b)
 {
-    static_assert(columns == 64 || columns == 128 || columns == 192, "no such product");
-    if constexpr (columns == 64)
+    static_assert(columns == 32 || columns == 64 || columns == 128 || columns == 192,
+                  "no such product");
+    if constexpr (columns == 32)
+        WGMMA("32", REGISTERS_0_15, "{%16, %17, %18, %19}, %20", "%21", SUMS_16(d, 0));
+    else if constexpr (columns == 64)
         WGMMA("64", REGISTERS_0_31, "{%32, %33, %34, %35}, %36", "%37", SUMS_32(d, 0));
     else if constexpr (columns == 128)
         WGMMA("128", REGISTERS_0_31 ", " REGISTERS_32_63, "{%64, %65, %66, %67}, %68", "%69",
@@ -136,6 +142,7 @@ static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const 
               "{%96, %97, %98, %99}, %100", "%101", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
 }
 
+#undef REGISTERS_0_15
 #undef REGISTERS_0_31
 #undef REGISTERS_32_63
 #undef REGISTERS_64_95

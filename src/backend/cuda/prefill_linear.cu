@@ -385,40 +385,57 @@ static __device__ __forceinline__ void block_operands(const W &w, int s,
         to[i] = w.operand(s + i);
 }
 
-/* A warpgroup adds a block of 64 columns to its sums; the codes of the next tiles are unpacked
- * while the tensor cores multiply. x_sums: a lane's tokens; NULL: without offsets. */
+/* Adds the products of a block with some tokens, times its scales, to sums. x_sums: a lane's
+ * tokens; NULL: without offsets. */
+template <typename W, int n>
+static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
+                                                  const float *x_sums, float *sum)
+{
+    const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
+#pragma unroll
+    for (int i = 0; i < n; i++)
+        sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
+    if constexpr (W::needs_sums) {
+#pragma unroll
+        for (int i = 0; x_sums && i < n; i += 4) {
+            const float2 of = *(const float2 *)(x_sums + i * 2);
+            sum[i] = fmaf(by[0].offset, of.x, sum[i]);
+            sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
+            sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);
+            sum[i + 3] = fmaf(by[1].offset, of.y, sum[i + 3]);
+        }
+    }
+}
+
+/* A warpgroup adds a block of 64 columns to its sums. It takes half of the tokens at a time: while
+ * the tensor cores multiply those of one half, it scales the products of the other, and unpacks
+ * the codes of the next tiles. */
 template <typename W, int tokens>
 static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint32_t x,
                                                       const float *x_sums,
-                                                      float (&codes)[tokens / 2],
+                                                      float (&codes)[2][tokens / 4],
                                                       float (&sum)[tokens / 2])
 {
-    constexpr int blocks = STEPS / W::block_tiles;
+    constexpr int half = tokens / 2, turns = 2 * STEPS / W::block_tiles;
     W w;
     uint4 operands[2][W::block_tiles];
     w.template load<load_again>(strip);
     block_operands(w, 0, operands[0]);
+    begin_block<W, half>(codes[0], operands[0], 0, x);
 #pragma unroll
-    for (int b = 0; b < blocks; b++) {
-        const int s = b * W::block_tiles;
-        begin_block<W, tokens>(codes, operands[b % 2], s, x);
-        const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
-        if (b + 1 < blocks)
-            block_operands(w, s + W::block_tiles, operands[(b + 1) % 2]);
-        wgmma_wait();
-#pragma unroll
-        for (int i = 0; i < tokens / 2; i++)
-            sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
-        if constexpr (W::needs_sums) {
-#pragma unroll
-            for (int i = 0; x_sums && i < tokens / 2; i += 4) {
-                const float2 of = *(const float2 *)(x_sums + b * tokens + i * 2);
-                sum[i] = fmaf(by[0].offset, of.x, sum[i]);
-                sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
-                sum[i + 2] = fmaf(by[1].offset, of.x, sum[i + 2]);
-                sum[i + 3] = fmaf(by[1].offset, of.y, sum[i + 3]);
-            }
-        }
+    for (int i = 0; i < turns; i++) {
+        const int s = i / 2 * W::block_tiles, next = (i + 1) / 2 * W::block_tiles;
+        if (i + 1 < turns)
+            begin_block<W, half>(codes[(i + 1) % 2], operands[(i + 1) / 2 % 2], next,
+                                 x + (i + 1) % 2 * half * VUG_CUDA_BLOCK_ROW_BYTES);
+        if (i % 2 == 0 && i + 2 < turns)
+            block_operands(w, s + W::block_tiles, operands[(i / 2 + 1) % 2]);
+        if (i + 1 < turns)
+            wgmma_wait<1>();
+        else
+            wgmma_wait();
+        add_scaled(codes[i % 2], w, s, x_sums ? x_sums + i / 2 * tokens + i % 2 * half : NULL,
+                   sum + i % 2 * half / 2);
     }
 }
 
@@ -452,7 +469,7 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
     const int64_t units = count_units(job, CLUSTER * BLOCK_ROWS, tokens);
     const int strip = threadIdx.x / WARP - GROUP_THREADS / WARP;
     float4 *kept = (float4 *)(data + ring::stages * ring::stage_bytes) + threadIdx.x - GROUP_THREADS;
-    float codes[tokens / 2] = { 0 };
+    float codes[2][tokens / 4] = {};
     ring_place at = { 0, 0 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
@@ -568,15 +585,6 @@ static void choose_wgmma(cudaStream_t stream, const vug_cuda_prefill_job *job, i
     else
         (job->terms == 1 ? launch_wgmma<plain_unit, 64, 1>
                          : launch_wgmma<plain_unit, 64, 2>)(stream, job, processors);
-}
-
-template <typename W>
-static void choose_wgmma_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, int processors)
-{
-    if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
-        launch_wgmma<W, 128, 2>(stream, job, processors);
-    else
-        launch_wgmma<W, 64, 2>(stream, job, processors);
 }
 
 /* ---- mma ------------------------------------------------------------------------------------ */
@@ -727,10 +735,12 @@ template <typename W>
 static void launch_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
                          int processors)
 {
-    if (hopper)
-        choose_wgmma_codes<W>(stream, job, processors);
-    else
+    if (!hopper)
         launch_mma<W>(stream, job);
+    else if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
+        launch_wgmma<W, 128, 2>(stream, job, processors);
+    else
+        launch_wgmma<W, 64, 2>(stream, job, processors);
 }
 
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,
