@@ -99,9 +99,9 @@ static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)
 }
 
 #define REGISTERS_0_15 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-#define REGISTERS_0_31   \
-    REGISTERS_0_15       \
-    ", "                 \
+#define REGISTERS_0_31                                                       \
+    REGISTERS_0_15                                                           \
+    ", "                                                                     \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, " \
     "%30, %31"
 #define REGISTERS_32_63                                                      \

@@ -63,7 +63,8 @@ static __global__ void store_blocks_kernel(const __grid_constant__ vug_cuda_bloc
             v[i] = (job.activation == VUG_OP_GEGLU ? gelu(v[i]) : silu(v[i])) * up[i];
     }
     if (job.x_sums)
-        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row, v);
+        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
+                  v);
     int64_t at = first / VUG_CUDA_TILE_PAD * vug_cuda_block_rows(job.rows) + row;
     for (int term = 0; term < job.terms; term++) {
         ((uint4 *)(job.blocks + at * VUG_CUDA_BLOCK_ROW_BYTES))[(chunk ^ row) % CHUNK] =
@@ -350,8 +351,7 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
                     multiply_stage<tokens>(data + stage + strip * plain_unit::bytes,
                                            memory.data + stage + ring::tokens_at, sum);
                     if (threadIdx.x % GROUP_THREADS < CLUSTER)
-                        barrier_arrive_at(memory.empty + at.stage * 8,
-                                          threadIdx.x % GROUP_THREADS);
+                        barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % GROUP_THREADS);
                     ring_next<ring::stages>(at);
                 }
                 add_slice(all, sum, slice == 0);
@@ -468,7 +468,8 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
     using ring = ring_of<W, tokens>;
     const int64_t units = count_units(job, CLUSTER * BLOCK_ROWS, tokens);
     const int strip = threadIdx.x / WARP - GROUP_THREADS / WARP;
-    float4 *kept = (float4 *)(data + ring::stages * ring::stage_bytes) + threadIdx.x - GROUP_THREADS;
+    float4 *kept =
+            (float4 *)(data + ring::stages * ring::stage_bytes) + threadIdx.x - GROUP_THREADS;
     float codes[2][tokens / 4] = {};
     ring_place at = { 0, 0 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
@@ -682,9 +683,9 @@ static __device__ __forceinline__ void multiply_unit(const vug_cuda_prefill_job 
         const int64_t token = u.token + threadIdx.x % 4 * 2;
 #pragma unroll
         for (int j = 0; j < STEPS; j += W::block_tiles) {
-            const int64_t at = (block * UNIT_SUMS + j / (STEPS / UNIT_SUMS)) *
-                                       vug_cuda_block_rows(job.rows) +
-                               token;
+            const int64_t at =
+                    (block * UNIT_SUMS + j / (STEPS / UNIT_SUMS)) * vug_cuda_block_rows(job.rows) +
+                    token;
             multiply_block(w, j, rows, W::needs_sums && first_term ? job.x_sums + at : NULL,
                            (int)(job.rows - token), sum);
         }
@@ -747,9 +748,9 @@ void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *jo
                              int processors)
 {
     switch (job->format) {
-#define X(format)                                                                        \
-    case VUG_DTYPE_##format:                                                             \
-        launch_codes<code_unit<VUG_DTYPE_##format>>(stream, job, hopper, processors);    \
+#define X(format)                                                                     \
+    case VUG_DTYPE_##format:                                                          \
+        launch_codes<code_unit<VUG_DTYPE_##format>>(stream, job, hopper, processors); \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

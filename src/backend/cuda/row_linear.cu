@@ -425,10 +425,10 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     switch (job->format) {
-#define X(format)                                                                         \
-    case VUG_DTYPE_##format:                                                              \
-        (job->terms > 1 ? launch_codes<code_unit<VUG_DTYPE_##format>>                     \
-                        : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job);   \
+#define X(format)                                                                       \
+    case VUG_DTYPE_##format:                                                            \
+        (job->terms > 1 ? launch_codes<code_unit<VUG_DTYPE_##format>>                   \
+                        : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)
 #undef X

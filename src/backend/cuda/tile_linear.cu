@@ -220,8 +220,8 @@ static __device__ __forceinline__ void store_slice(slice_sums<n> &sums, int step
 }
 
 template <int n>
-static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step,
-                                                   int row, int e)
+static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, int step, int row,
+                                                   int e)
 {
     float y = sums.y[step % 2][0][row][e];
     for (int s = 1; s < SLICES; s++)
@@ -233,8 +233,7 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, in
  * `gate` is what the thread keeps of the first part's tile. */
 template <int n, int kept>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
-                                                  const slice_sums<n> &sums,
-                                                  float (&gate)[kept])
+                                                  const slice_sums<n> &sums, float (&gate)[kept])
 {
     const bool pairs = job.activation != VUG_OP_LINEAR;
     const int rows = n / job.terms > 0 ? n / job.terms : 1;
@@ -318,8 +317,7 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int64_t tiles = tiles_of_job(*job);
     const dim3 grid((unsigned)(tiles < most ? tiles : most),
                     blocks_for(job->rows * job->terms, groups * TERMS));
-    launch_early(stream, tile_kernel<W, units, groups>, grid, SLICE_THREADS, 0, job->early,
-                 *job);
+    launch_early(stream, tile_kernel<W, units, groups>, grid, SLICE_THREADS, 0, job->early, *job);
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
