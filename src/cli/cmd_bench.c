@@ -4,6 +4,7 @@
 
 #include "cli/bench_compare.h"
 #include "cli/bench_ops.h"
+#include "cli/bench_sequences.h"
 #include "cli/commands.h"
 #include "core/json_writer.h"
 #include "core/os.h"
@@ -108,7 +109,15 @@ static vug_status add_decode(benchmark *b, vug_err *err)
     double rate;
     if (b->opt->decode == 0)
         return VUG_OK;
-    VUG_TRY(run_decode(b, (size_t)b->opt->decode, &rate, err));
+    if (b->opt->sequences > 1) {
+        const vug_bench_sequences side_by_side = { .model = b->model,
+                                                   .n_sequences = b->opt->sequences,
+                                                   .depth = b->opt->depth,
+                                                   .n = b->opt->decode };
+        VUG_TRY(vug_bench_sequences_run(&side_by_side, &rate, err));
+    } else {
+        VUG_TRY(run_decode(b, (size_t)b->opt->decode, &rate, err));
+    }
     vug_rate_series_add(&b->decode, rate);
     return VUG_OK;
 }
@@ -203,11 +212,12 @@ static double decode_bytes(const benchmark *b)
     return (double)b->info.bytes_per_token - saved;
 }
 
+/* A step reads the weights once, for a token of each sequence. */
 static double decode_fraction(const benchmark *b)
 {
     if (b->limits.read_bytes_per_s <= 0)
         return 0;
-    return decode_bytes(b) * b->decode.median / b->limits.read_bytes_per_s;
+    return decode_bytes(b) * b->decode.median / b->opt->sequences / b->limits.read_bytes_per_s;
 }
 
 static void evaluate(benchmark *b)
@@ -247,6 +257,9 @@ static void print_report(benchmark *b, vug_buf *to)
     print_series(&b->prefill, "prefill", opt->prefill, "the multiply-add peak", prefill_fraction(b),
                  to);
     print_series(&b->decode, "decode", opt->decode, "the read bandwidth", decode_fraction(b), to);
+    if (opt->sequences > 1)
+        vug_buf_printf(to, "  sequences          %d, whose decoded tokens count together\n",
+                       opt->sequences);
     if (opt->compare)
         vug_buf_printf(to, "  the other program\n");
     vug_compare_print(&b->prefill_compared, "prefill", opt->prefill, to);
@@ -320,6 +333,7 @@ static void write_report(benchmark *b, vug_json_writer *js)
     vug_json_put_i64(js, "threads", b->info.threads);
     vug_json_put_i64(js, "batch", b->info.batch);
     vug_json_put_i64(js, "depth", opt->depth);
+    vug_json_put_i64(js, "sequences", opt->sequences);
     vug_json_put_string(js, "kv", b->info.kv);
     vug_json_put_string(js, "activations", b->info.activations);
     vug_json_put_i64(js, "parameters", b->info.n_parameters);
@@ -367,6 +381,10 @@ static vug_status open_model(benchmark *b, vug_err *err)
     model_options.progress = vug_bar_step;
     model_options.user = &bar;
     model_options.context = opt->depth + (opt->prefill > opt->decode ? opt->prefill : opt->decode);
+    if (opt->sequences > 1) {
+        model_options.context++; /* a sequence has a token at least before it decodes */
+        model_options.slots = opt->sequences;
+    }
     const vug_status st = opt->shape
                                   ? vug_model_synthesize(opt->shape, opt->type, opt->weight_seed,
                                                          &model_options, &b->model, err)
@@ -398,6 +416,8 @@ static const char *usage_error(const vug_options *opt)
         return "--compare has no placeholder for --depth; give one of them";
     if (opt->compare && opt->shape && strstr(opt->compare, "{FILE}"))
         return "--shape has no file that --compare could replace {FILE} with";
+    if (opt->sequences > 1 && (opt->compare || opt->ops))
+        return "--compare and --ops measure one sequence; leave out --sequences";
     if (opt->ops && opt->depth)
         return "--ops counts the tokens of --depth as well; give one of them";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
