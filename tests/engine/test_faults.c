@@ -23,7 +23,7 @@ typedef struct {
     vug_status st;
     vug_err err;
     pthread_t thread;
-    float logits[V];
+    vug_logits_row logits;
 } running_extension;
 
 static void *extend(void *arg)
@@ -37,10 +37,12 @@ static void *extend(void *arg)
  * them wait, so that one step takes them all. */
 static void start_together(vug_scheduler *s, running_extension *e, size_t n_extensions)
 {
+    vug_err err = { 0 };
     vug_scheduler_acquire_device(s);
     for (size_t i = 0; i < n_extensions; i++) {
+        help_ok(vug_logits_row_init(&e[i].logits, (size_t)s->model->info.n_vocab, &err), &err);
         e[i].scheduler = s;
-        e[i].job.logits = e[i].logits;
+        e[i].job.logits = &e[i].logits;
         e[i].job.rows = 1;
         assert_int_equal(pthread_create(&e[i].thread, NULL, extend, &e[i]), 0);
         for (bool waits = false; !waits; (void)sched_yield()) {
@@ -135,15 +137,17 @@ static void test_nan_fails_one_request_of_a_step(void **state)
     join_all(e, 2);
     help_ok(e[0].st, &e[0].err);
     float *alone = help_alone(m, id[0], 10);
-    help_same_bits(e[0].logits, alone, NAN_V);
+    help_same_bits(e[0].logits.logit, alone, NAN_V);
     vug_free(alone);
     assert_int_equal(e[1].st, VUG_FORMAT);
     assert_string_equal(e[1].err.msg,
                         "the model computes logits that are not finite numbers after tokens 0 to 9 "
                         "(the last is id 32): its weights may be damaged");
     assert_int_equal(sequence[1].kv.n_tokens, 0);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         vug_scheduler_remove(m->scheduler, &sequence[i]);
+        vug_logits_row_release(&e[i].logits);
+    }
     vug_model_close(m);
     scratch_remove(&dir);
 }
@@ -277,10 +281,12 @@ static void test_cancelled_call_leaves_a_shared_step(void **state)
     assert_int_equal(stopped.shared, 1);
     assert_int_equal(stopped.lone, 1);
     float *alone = help_alone(m, id[1], N);
-    help_same_bits(e[1].logits, alone, V);
+    help_same_bits(e[1].logits.logit, alone, V);
     vug_free(alone);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         vug_scheduler_remove(s, &sequence[i]);
+        vug_logits_row_release(&e[i].logits);
+    }
     vug_model_close(m);
 }
 
@@ -303,6 +309,7 @@ static void test_cancelled_call_does_not_wait_for_others(void **state)
     assert_int_equal(e.st, VUG_CANCELLED);
     vug_scheduler_release_device(m->scheduler);
     vug_scheduler_remove(m->scheduler, &sequence);
+    vug_logits_row_release(&e.logits);
     vug_model_close(m);
 }
 
