@@ -205,6 +205,12 @@ void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk 
                                      .y = y });
 }
 
+/* The number of outputs in the panel that begins at `output`. */
+static int outputs_at(const vug_cpu_linear_chunk *c, int64_t output)
+{
+    return (int)(c->end - output < PANEL ? c->end - output : PANEL);
+}
+
 /* Multiplies rows row .. row + rows - 1 of the chunk, a block in tiles, with its panels. `y` is
  * scratch. */
 static void multiply_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t row,
@@ -213,7 +219,7 @@ static void multiply_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_ch
     const vug_cpu_projection *m = c->projection;
     const int64_t blocks = p->job->in / Q8;
     for (int64_t o = c->first; o < c->end; o += PANEL, panel += blocks) {
-        const size_t bytes = (size_t)vug_cpu_panel_outputs(c, o) * sizeof(float);
+        const size_t bytes = (size_t)outputs_at(c, o) * sizeof(float);
         p->env->kernels->q8_panel[m->w.dtype]->multiply(
                 &(vug_cpu_q8_panel_job){ .x = q8_row_at(p, c->q8_row + row),
                                          .tiles = (rows + PANEL - 1) / PANEL,
@@ -232,7 +238,7 @@ void vug_cpu_q8_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *
     vug_cpu_q8_panel_block *panel = (vug_cpu_q8_panel_block *)(void *)scratch;
     float *y = scratch + VUG_CPU_Q8_PANELS * panel_floats(in);
     for (int64_t o = c->first, i = 0; o < c->end; o += PANEL, i++)
-        p->env->kernels->q8_panel[w->dtype]->pack(w, o, vug_cpu_panel_outputs(c, o),
+        p->env->kernels->q8_panel[w->dtype]->pack(w, o, outputs_at(c, o),
                                                   panel + i * (in / Q8));
     for (int64_t row = 0; row < c->rows; row += block)
         multiply_panels(p, c, row, c->rows - row < block ? c->rows - row : block, panel, y);
