@@ -1,5 +1,9 @@
 #include "text/grammar/frame_mask.h"
 
+#include "text/grammar/self_loops.h"
+
+#define LOOPS_UNKNOWN UINT64_MAX
+
 enum {
     MAX_ID_LIST = 1024, /* longer lists are stored as bits */
     UNCOUNTED = -1,
@@ -21,9 +25,12 @@ typedef struct {
 typedef struct {
     vug_trie_traversal traversal;
     bool counted, ambiguous;
-    vug_buf tokens; /* token_need */
+    vug_buf tokens; /* token_need; not used once there is `word` */
+    uint32_t *word; /* [n_words]: bits of the tokens; NULL while there are few, and with counts */
+    size_t n_words;
     vug_buf exits;  /* vug_frame_mask_exit */
     vug_buf counts; /* stack_count, for each stack set */
+    vug_buf loops;  /* uint64_t: vug_self_loop_groups, for each stack set; LOOPS_UNKNOWN */
 } frame_search;
 
 /* How often the counted body at the bottom has run, if all stacks agree. */
@@ -58,6 +65,33 @@ static stack_count count_at(frame_search *s, vug_stack_set stacks)
     return s->counts.bad ? ambiguous : ((stack_count *)(void *)s->counts.ptr)[stacks];
 }
 
+static void set_bit(uint32_t *word, uint32_t id)
+{
+    word[id / 32] |= UINT32_C(1) << (id % 32);
+}
+
+/* Allows the tokens [first, end) of the trie. Without counts, many are stored as bits at once. */
+static void allow_tokens(frame_search *s, uint32_t first, uint32_t end, uint32_t need)
+{
+    const int32_t *id = s->traversal.trie->id;
+    if (s->word) {
+        for (uint32_t i = first; i < end; i++)
+            set_bit(s->word, (uint32_t)id[i]);
+        return;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const token_need t = { (uint32_t)id[i], need };
+        vug_buf_push(&s->tokens, &t, sizeof(t));
+    }
+    if (s->counted || s->tokens.len / sizeof(token_need) <= MAX_ID_LIST)
+        return;
+    s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
+    s->tokens.bad = s->tokens.bad || !s->word;
+    const token_need *token = (const void *)s->tokens.ptr;
+    for (size_t i = 0; s->word && i < s->tokens.len / sizeof(*token); i++)
+        set_bit(s->word, token[i].id);
+}
+
 /* The current node was reached: its tokens are allowed, and if the frame may end here, its
  * children are exits. */
 static void record_node(frame_search *s)
@@ -73,22 +107,56 @@ static void record_node(frame_search *s)
         count = c.runs < 0 ? 0 : (uint32_t)c.runs;
         need = done ? count : count + c.distance;
     }
-    for (uint32_t i = all[node].first; i < all[node + 1].first; i++) {
-        const token_need t = { (uint32_t)trie->id[i], need };
-        vug_buf_push(&s->tokens, &t, sizeof(t));
-    }
+    allow_tokens(s, all[node].first, all[node + 1].first, need);
     for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
         const vug_frame_mask_exit e = { c, count };
         vug_buf_push(&s->exits, &e, sizeof(e));
     }
 }
 
+/* The groups of bytes after which the stack set of the current node stays the same. They are found
+ * once it is seen to do so. */
+static uint64_t loops_here(frame_search *s)
+{
+    const uint64_t unknown = LOOPS_UNKNOWN;
+    const vug_stack_set stacks = s->traversal.stacks;
+    while (s->loops.len / sizeof(unknown) <= stacks && !s->loops.bad)
+        vug_buf_append(&s->loops, &unknown, sizeof(unknown));
+    if (s->loops.bad)
+        return 0;
+    uint64_t *loops = (uint64_t *)(void *)s->loops.ptr + stacks;
+    if (*loops == unknown && vug_trie_traversal_in_loop(&s->traversal))
+        *loops = vug_self_loop_groups(s->traversal.matcher, stacks);
+    return *loops == unknown ? 0 : *loops;
+}
+
+/* If no byte below the current node leads anywhere else, all tokens there are allowed. The nodes of
+ * a level are consecutive, and so are their tokens. */
+static void take_subtree(frame_search *s)
+{
+    const vug_token_trie *trie = s->traversal.trie;
+    const uint32_t node = s->traversal.node;
+    if (s->counted || !vug_trie_traversal_has_subtree(&s->traversal) ||
+        (trie->below[node] & ~loops_here(s)) != 0)
+        return;
+    uint32_t from = trie->node[node].child, end = trie->node[node + 1].child;
+    while (from < end) {
+        allow_tokens(s, trie->node[from].first, trie->node[end].first, 0);
+        (void)vug_grammar_matcher_charge(s->traversal.matcher, end - from);
+        from = trie->node[from].child;
+        end = trie->node[end].child;
+    }
+    vug_trie_traversal_skip_subtree(&s->traversal);
+}
+
 /* False when the matcher failed. */
 static bool search_trie(frame_search *s, vug_stack_set stacks)
 {
     vug_trie_traversal_enter(&s->traversal, 0, stacks);
-    while (!s->ambiguous && vug_trie_traversal_next(&s->traversal))
+    while (!s->ambiguous && vug_trie_traversal_next(&s->traversal)) {
         record_node(s);
+        take_subtree(s);
+    }
     /* If counting spent the work budget, `ambiguous` is meaningless. */
     return !vug_trie_traversal_failed(&s->traversal) &&
            !vug_grammar_matcher_stopped(s->traversal.matcher);
@@ -109,23 +177,25 @@ void vug_frame_mask_destroy(vug_frame_mask *m)
     vug_free(m);
 }
 
-static bool store_tokens(vug_frame_mask *m, const token_need *token, size_t n, size_t n_words)
+static bool store_tokens(vug_frame_mask *m, frame_search *s)
 {
-    if (n > MAX_ID_LIST)
-        m->word = vug_alloc_zero(n_words, sizeof(*m->word));
-    else
+    const token_need *token = (const void *)s->tokens.ptr;
+    const size_t n = s->tokens.len / sizeof(*token);
+    const bool bits = s->word || n > MAX_ID_LIST;
+    if (s->word) {
+        m->word = s->word;
+        s->word = NULL;
+    } else if (bits) {
+        m->word = vug_alloc_zero(s->n_words, sizeof(*m->word));
+        for (size_t i = 0; m->word && i < n; i++)
+            set_bit(m->word, token[i].id);
+    } else {
         m->id = vug_alloc(n, sizeof(*m->id));
-    m->bytes += n > MAX_ID_LIST ? n_words * sizeof(*m->word) : n * sizeof(*m->id);
-    if (!m->word && !m->id)
-        return n == 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t id = token[i].id;
-        if (m->word)
-            m->word[id / 32] |= UINT32_C(1) << (id % 32);
-        else
-            m->id[m->n_ids++] = id;
+        for (; m->id && m->n_ids < n; m->n_ids++)
+            m->id[m->n_ids] = token[m->n_ids].id;
     }
-    return true;
+    m->bytes += bits ? s->n_words * sizeof(*m->word) : n * sizeof(*m->id);
+    return m->word || m->id || n == 0;
 }
 
 /* A counting sort by byte. */
@@ -180,12 +250,12 @@ static bool store_fits(vug_frame_mask *m, size_t n_words)
             memcpy(word, word - n_words, n_words * sizeof(*word));
         for (uint32_t i = k < m->n_needs ? m->need_first[k] : 0;
              k < m->n_needs && i < m->need_first[k + 1]; i++)
-            word[m->by_need[i] / 32] |= UINT32_C(1) << (m->by_need[i] % 32);
+            set_bit(word, m->by_need[i]);
     }
     return m->fits != NULL;
 }
 
-static vug_frame_mask *build_mask(const frame_search *s, size_t n_words)
+static vug_frame_mask *build_mask(frame_search *s)
 {
     vug_frame_mask *m = vug_alloc_zero(1, sizeof(*m));
     if (!m)
@@ -196,10 +266,10 @@ static vug_frame_mask *build_mask(const frame_search *s, size_t n_words)
         return m;
     const token_need *token = (const void *)s->tokens.ptr;
     const size_t n = s->tokens.len / sizeof(*token);
-    const bool stored = store_tokens(m, token, n, n_words) &&
+    const bool stored = store_tokens(m, s) &&
                         store_exits(m, s->traversal.trie, (const void *)s->exits.ptr,
                                     s->exits.len / sizeof(vug_frame_mask_exit)) &&
-                        (!s->counted || (store_needs(m, token, n) && store_fits(m, n_words)));
+                        (!s->counted || (store_needs(m, token, n) && store_fits(m, s->n_words)));
     if (!stored) {
         vug_frame_mask_destroy(m);
         return NULL;
@@ -212,17 +282,19 @@ vug_status vug_frame_mask_create(const vug_token_trie *trie, size_t n_words,
                                  vug_frame_mask **out, vug_err *err)
 {
     const uint32_t *key = state_min_max;
-    frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT };
+    frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT, .n_words = n_words };
     VUG_TRY(vug_trie_traversal_init(&s.traversal, trie, matcher, err));
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             matcher, (vug_stack_frame){ key[0], key[1], key[2], 0 });
     const bool complete = alone != VUG_STACK_SET_FAILED && search_trie(&s, alone);
-    const bool bad = s.tokens.bad || s.exits.bad || s.counts.bad;
-    *out = complete && !bad ? build_mask(&s, n_words) : NULL;
+    const bool bad = s.tokens.bad || s.exits.bad || s.counts.bad || s.loops.bad;
+    *out = complete && !bad ? build_mask(&s) : NULL;
     vug_trie_traversal_release(&s.traversal);
+    vug_free(s.word);
     vug_buf_release(&s.tokens);
     vug_buf_release(&s.exits);
     vug_buf_release(&s.counts);
+    vug_buf_release(&s.loops);
     if (!complete)
         return vug_grammar_matcher_error(matcher, err);
     return *out ? VUG_OK : VUG_FAIL_NOMEM(err, "a token mask", n_words * 4);

@@ -222,6 +222,92 @@ static void place_token_ids(trie_builder *b)
     }
 }
 
+/* ---- what is below each node ------------------------------------------------- */
+
+unsigned vug_byte_group_of_ascii(unsigned c)
+{
+    enum { LOWER, UPPER, DIGIT, CONTROL, FIRST_OTHER };
+    if (c >= 'a' && c <= 'z')
+        return LOWER;
+    if (c >= 'A' && c <= 'Z')
+        return UPPER;
+    if (c >= '0' && c <= '9')
+        return DIGIT;
+    if (c < ' ' || c == 0x7f)
+        return CONTROL;
+    const unsigned letters_and_digits = c < '0' ? 0 : c < 'A' ? 10 : c < 'a' ? 36 : 62;
+    return FIRST_OTHER + c - ' ' - letters_and_digits;
+}
+
+/* Where a byte of UTF-8 leads (RFC 3629, section 4). */
+typedef enum {
+    UTF8_BOUNDARY,  /* between characters */
+    UTF8_LAST_1,    /* before the last, the last two or the last three bytes */
+    UTF8_LAST_2,
+    UTF8_LAST_3,
+    UTF8_AFTER_E0,
+    UTF8_AFTER_ED,
+    UTF8_AFTER_F0,
+    UTF8_AFTER_F4,
+    UTF8_ILL_FORMED,
+} utf8_state;
+
+static utf8_state utf8_lead(unsigned byte)
+{
+    if (byte < 0x80)
+        return UTF8_BOUNDARY;
+    if (byte < 0xc2 || byte > 0xf4)
+        return UTF8_ILL_FORMED;
+    if (byte < 0xe0)
+        return UTF8_LAST_1;
+    if (byte < 0xf0)
+        return byte == 0xe0 ? UTF8_AFTER_E0 : byte == 0xed ? UTF8_AFTER_ED : UTF8_LAST_2;
+    return byte == 0xf0 ? UTF8_AFTER_F0 : byte == 0xf4 ? UTF8_AFTER_F4 : UTF8_LAST_3;
+}
+
+static utf8_state utf8_next(utf8_state state, unsigned byte)
+{
+    static const struct {
+        uint8_t from, to; /* the bytes that may follow */
+        uint8_t next;
+    } follow[] = {
+        [UTF8_LAST_1] = { 0x80, 0xbf, UTF8_BOUNDARY }, [UTF8_LAST_2] = { 0x80, 0xbf, UTF8_LAST_1 },
+        [UTF8_LAST_3] = { 0x80, 0xbf, UTF8_LAST_2 },   [UTF8_AFTER_E0] = { 0xa0, 0xbf, UTF8_LAST_1 },
+        [UTF8_AFTER_ED] = { 0x80, 0x9f, UTF8_LAST_1 }, [UTF8_AFTER_F0] = { 0x90, 0xbf, UTF8_LAST_2 },
+        [UTF8_AFTER_F4] = { 0x80, 0x8f, UTF8_LAST_2 },
+    };
+    if (state == UTF8_BOUNDARY)
+        return utf8_lead(byte);
+    const bool follows = state != UTF8_ILL_FORMED && follow[state].from <= byte &&
+                         byte <= follow[state].to;
+    return follows ? (utf8_state)follow[state].next : UTF8_ILL_FORMED;
+}
+
+/* Children have higher numbers than their parents: one pass up finds the states of UTF-8, and one
+ * pass down joins the groups. */
+static bool find_groups_below(vug_token_trie *t)
+{
+    uint8_t *state = vug_alloc_zero(t->n_nodes, sizeof(*state));
+    if (!state)
+        return false;
+    for (size_t i = 0; i < t->n_nodes; i++)
+        for (uint32_t c = t->node[i].child; c < t->node[i + 1].child; c++)
+            state[c] = (uint8_t)utf8_next((utf8_state)state[i], t->node[c].byte);
+    for (size_t i = t->n_nodes; i-- > 0;) {
+        uint64_t groups = 0;
+        for (uint32_t c = t->node[i].child; c < t->node[i + 1].child; c++) {
+            const unsigned byte = t->node[c].byte;
+            const uint64_t own = state[c] == UTF8_ILL_FORMED ? VUG_BYTE_GROUP_ILL_FORMED
+                                 : byte >= 0x80              ? VUG_BYTE_GROUP_BEYOND
+                                                : (uint64_t)1 << vug_byte_group_of_ascii(byte);
+            groups |= own | t->below[c];
+        }
+        t->below[i] = groups;
+    }
+    vug_free(state);
+    return true;
+}
+
 static vug_status build_trie(trie_builder *b, const vug_tokenizer *tokenizer, vug_err *err)
 {
     vug_token_trie *t = b->trie;
@@ -237,11 +323,14 @@ static vug_status build_trie(trie_builder *b, const vug_tokenizer *tokenizer, vu
     t->n_tokens = b->n;
     t->node = vug_alloc_zero(t->n_nodes + 1, sizeof(*t->node));
     t->id = vug_alloc(t->n_tokens + 1, sizeof(*t->id));
-    if (!t->node || !t->id)
+    t->below = vug_alloc(t->n_nodes, sizeof(*t->below));
+    if (!t->node || !t->id || !t->below)
         return VUG_FAIL_NOMEM(err, "the token trie", t->n_nodes * sizeof(*t->node));
     make_nodes(b);
     place_token_ids(b);
-    return VUG_OK;
+    return find_groups_below(t)
+                   ? VUG_OK
+                   : VUG_FAIL_NOMEM(err, "the token trie", t->n_nodes * sizeof(*t->node));
 }
 
 /* ---- lifetime --------------------------------------------------------------------- */
@@ -251,6 +340,7 @@ static void destroy_trie(vug_token_trie *t)
     if (!t)
         return;
     vug_free(t->node);
+    vug_free(t->below);
     vug_free(t->id);
     vug_free(t);
 }

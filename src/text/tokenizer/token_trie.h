@@ -24,8 +24,18 @@ typedef struct {
     uint32_t byte : 8;   /* on the edge to the node */
 } vug_token_trie_node;
 
+/* Groups of bytes, as bits: lower case letters, upper case letters, digits and control characters of
+ * ASCII, each other ASCII character, the bytes of characters beyond ASCII, and bytes that make the
+ * text of a token no beginning of UTF-8. */
+#define VUG_BYTE_GROUP_ASCII      37 /* groups below are of ASCII characters */
+#define VUG_BYTE_GROUP_BEYOND     ((uint64_t)1 << 37)
+#define VUG_BYTE_GROUP_ILL_FORMED ((uint64_t)1 << 38)
+/* The number of the group of an ASCII character. */
+unsigned vug_byte_group_of_ascii(unsigned c);
+
 typedef struct {
     vug_token_trie_node *node; /* [n_nodes + 1]; 0 is the root */
+    uint64_t *below;           /* [n_nodes]: the groups of the bytes below each node */
     int32_t *id;               /* [n_tokens] */
     size_t n_nodes, n_tokens;
     size_t longest; /* bytes of the longest token */
