@@ -2,7 +2,7 @@
 
 #include "text/grammar/intern.h"
 
-enum { MAX_STATES = 256 };
+enum { MAX_STATES = 128 };
 
 typedef struct {
     const vug_automaton *a;

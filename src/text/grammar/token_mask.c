@@ -96,6 +96,17 @@ static bool store_mask(vug_mask_cache *cache, const uint32_t *key, size_t n, vug
     return kept;
 }
 
+/* A frame that reads few different bytes has a mask that is cheap to compute. */
+static bool reads_many_bytes(const vug_automaton *a, uint32_t state)
+{
+    enum { MANY = 16 };
+    const vug_automaton_state *s = &a->state[state];
+    unsigned n = 0;
+    for (uint32_t e = s->edge; e < s[1].edge; e++)
+        n += a->edge[e].to - a->edge[e].from + 1U;
+    return n >= MANY;
+}
+
 /* Finds the mask of a frame in the cache of the tokenizer, or computes it. `shared`: it is in the
  * cache of the tokenizer. */
 static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
@@ -103,7 +114,8 @@ static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
                             vug_err *err)
 {
     vug_buf long_key = { 0 };
-    const bool portable = vug_frame_key_write(matcher->a, key, &long_key);
+    const bool portable =
+            reads_many_bytes(matcher->a, key[0]) && vug_frame_key_write(matcher->a, key, &long_key);
     const uint32_t *word = (const void *)long_key.ptr;
     const size_t n = long_key.len / sizeof(*word);
     const uint64_t before = matcher->work;
