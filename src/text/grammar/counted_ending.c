@@ -77,7 +77,7 @@ vug_grammar_expr vug_grammar_counted_ending(vug_grammar_builder *b, vug_grammar_
         { .label = ending, .from = LAST, .to = LAST },
         { .label = VUG_EMPTY_EXPR, .from = LAST, .to = VUG_GRAMMAR_GRAPH_END },
     };
-    const vug_grammar_expr graph = vug_grammar_bounded_graph(
-            b, edge, sizeof(edge) / sizeof(*edge), repeat.max - repeat.n + 1);
+    const vug_grammar_expr graph = vug_grammar_bounded_graph(b, edge, sizeof(edge) / sizeof(*edge),
+                                                             repeat.max - repeat.n + 1);
     return VUG_GRAMMAR_SEQUENCE(b, vug_grammar_repeat(b, repeat.at, repeat.n, repeat.n), graph);
 }

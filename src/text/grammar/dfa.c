@@ -221,7 +221,8 @@ static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
         const size_t n_targets = r.target[i] - first;
         const uint32_t *target = (const uint32_t *)(const void *)b->targets.ptr + first;
         first = r.target[i];
-        const uint32_t to = n_targets > 0 ? state_of_targets(b, target, n_targets) : VUG_INTERN_NONE;
+        const uint32_t to =
+                n_targets > 0 ? state_of_targets(b, target, n_targets) : VUG_INTERN_NONE;
         if (to != VUG_INTERN_NONE)
             add_edge(b, r.start[i], r.start[i + 1] - 1, to);
     }

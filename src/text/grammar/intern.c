@@ -102,7 +102,8 @@ uint32_t vug_intern_append(vug_intern_table *table, const uint32_t *element, siz
 
 uint32_t vug_intern_add(vug_intern_table *table, const uint32_t *element, size_t n)
 {
-    if (2 * table->n >= table->n_slots && !grow_slots(table, table->n_slots ? 2 * table->n_slots : 64))
+    if (2 * table->n >= table->n_slots &&
+        !grow_slots(table, table->n_slots ? 2 * table->n_slots : 64))
         return VUG_INTERN_NONE;
     const uint32_t hash = hash_of(element, n);
     const size_t slot = find_slot(table, hash, element, n);

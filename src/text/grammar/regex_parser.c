@@ -1,6 +1,6 @@
 #include "core/number.h"
-#include "text/grammar/lookahead.h"
 #include "text/grammar/counted_ending.h"
+#include "text/grammar/lookahead.h"
 #include "text/grammar/regex_internal.h"
 
 /*

@@ -74,9 +74,7 @@ static void add_other_characters(name_graph *g, uint32_t at, const vug_char_rang
         add_name_edge(g, at, vug_json_grammar_key_char_except(json, used, n), g->n_nodes);
         return;
     }
-    vug_grammar_expr *known = n == 0   ? &g->all
-                              : n == 1 ? &g->all_but_single[used->from]
-                                       : NULL;
+    vug_grammar_expr *known = n == 0 ? &g->all : n == 1 ? &g->all_but_single[used->from] : NULL;
     const vug_grammar_expr others =
             known && *known ? *known : vug_json_grammar_plain_except(json, used, n);
     if (known)

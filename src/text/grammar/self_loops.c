@@ -4,9 +4,9 @@
 
 /* Characters of UTF-8 by their first bytes (RFC 3629, section 4). */
 static const struct {
-    uint8_t first, last;           /* of the first bytes */
-    uint8_t from, to;              /* the second byte */
-    unsigned n_more; /* bytes of 0x80 to 0xbf after it */
+    uint8_t first, last; /* of the first bytes */
+    uint8_t from, to;    /* the second byte */
+    unsigned n_more;     /* bytes of 0x80 to 0xbf after it */
 } sequences[] = {
     { 0xc2, 0xdf, 0x80, 0xbf, 0 }, { 0xe0, 0xe0, 0xa0, 0xbf, 1 }, { 0xe1, 0xec, 0x80, 0xbf, 1 },
     { 0xed, 0xed, 0x80, 0x9f, 1 }, { 0xee, 0xef, 0x80, 0xbf, 1 }, { 0xf0, 0xf0, 0x90, 0xbf, 2 },

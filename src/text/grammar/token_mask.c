@@ -69,9 +69,8 @@ static vug_frame_mask *find_mask(vug_mask_cache *cache, const uint32_t *key, siz
 {
     vug_mutex_lock(cache->lock);
     const uint32_t at = vug_intern_find(&cache->keys, key, n);
-    vug_frame_mask *found = at == VUG_INTERN_NONE
-                                    ? NULL
-                                    : ((vug_cached_mask *)(void *)cache->masks.ptr)[at].mask;
+    vug_frame_mask *found =
+            at == VUG_INTERN_NONE ? NULL : ((vug_cached_mask *)(void *)cache->masks.ptr)[at].mask;
     vug_mutex_unlock(cache->lock);
     return found;
 }

@@ -241,8 +241,8 @@ unsigned vug_byte_group_of_ascii(unsigned c)
 
 /* Where a byte of UTF-8 leads (RFC 3629, section 4). */
 typedef enum {
-    UTF8_BOUNDARY,  /* between characters */
-    UTF8_LAST_1,    /* before the last, the last two or the last three bytes */
+    UTF8_BOUNDARY, /* between characters */
+    UTF8_LAST_1,   /* before the last, the last two or the last three bytes */
     UTF8_LAST_2,
     UTF8_LAST_3,
     UTF8_AFTER_E0,
@@ -271,15 +271,18 @@ static utf8_state utf8_next(utf8_state state, unsigned byte)
         uint8_t from, to; /* the bytes that may follow */
         uint8_t next;
     } follow[] = {
-        [UTF8_LAST_1] = { 0x80, 0xbf, UTF8_BOUNDARY }, [UTF8_LAST_2] = { 0x80, 0xbf, UTF8_LAST_1 },
-        [UTF8_LAST_3] = { 0x80, 0xbf, UTF8_LAST_2 },   [UTF8_AFTER_E0] = { 0xa0, 0xbf, UTF8_LAST_1 },
-        [UTF8_AFTER_ED] = { 0x80, 0x9f, UTF8_LAST_1 }, [UTF8_AFTER_F0] = { 0x90, 0xbf, UTF8_LAST_2 },
+        [UTF8_LAST_1] = { 0x80, 0xbf, UTF8_BOUNDARY },
+        [UTF8_LAST_2] = { 0x80, 0xbf, UTF8_LAST_1 },
+        [UTF8_LAST_3] = { 0x80, 0xbf, UTF8_LAST_2 },
+        [UTF8_AFTER_E0] = { 0xa0, 0xbf, UTF8_LAST_1 },
+        [UTF8_AFTER_ED] = { 0x80, 0x9f, UTF8_LAST_1 },
+        [UTF8_AFTER_F0] = { 0x90, 0xbf, UTF8_LAST_2 },
         [UTF8_AFTER_F4] = { 0x80, 0x8f, UTF8_LAST_2 },
     };
     if (state == UTF8_BOUNDARY)
         return utf8_lead(byte);
-    const bool follows = state != UTF8_ILL_FORMED && follow[state].from <= byte &&
-                         byte <= follow[state].to;
+    const bool follows =
+            state != UTF8_ILL_FORMED && follow[state].from <= byte && byte <= follow[state].to;
     return follows ? (utf8_state)follow[state].next : UTF8_ILL_FORMED;
 }
 

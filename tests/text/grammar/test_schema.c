@@ -412,7 +412,7 @@ static void test_long_values(void)
         vug_buf_puts(&text, "1]}");
     }
     vug_buf_puts(&text, "]}");
-    check_refused(text.ptr, VUG_LIMIT, "takes more than 16777216 steps");
+    check_refused(text.ptr, VUG_LIMIT, "takes more than 11534336 steps");
     vug_buf_release(&text);
 }
 
