@@ -42,6 +42,7 @@ typedef struct {
     uint32_t distance;   /* the least count left with which the end of the body can be reached: in
                             the body of a bounded graph the counted edges to its end, else 1 */
     bool counts_edges;   /* in the body of a bounded graph */
+    bool unique_items;   /* the start of the body of a JSON array whose items differ */
     bool final;
     bool final_only; /* final, without edges and calls: a call that returns here is a tail call */
 } vug_automaton_state;
@@ -61,6 +62,7 @@ typedef struct {
     uint8_t class_of[256]; /* bytes that no edge distinguishes share a class */
     uint8_t byte_of[256];  /* one byte of each class */
     uint32_t n_classes;
+    bool has_unique_items; /* a state has `unique_items` */
 } vug_automaton;
 
 /* Completes an automaton after its states, edges, calls and rules are filled in: finds distances,

@@ -20,6 +20,18 @@ static vug_status refuse_left_recursion(const vug_grammar_builder *builder, cons
                     VUG_STR_ARG(name));
 }
 
+static void mark_unique_items(const vug_grammar_builder *builder, const vug_nfa *nfa,
+                              vug_automaton *a)
+{
+    for (size_t i = 0; i < a->n_rules; i++) {
+        const vug_grammar_expr expr = VUG_NFA_BODY(nfa)[VUG_NFA_RULE(nfa)[i].body].expr;
+        if (!vug_expr_get(builder, expr)->unique_items)
+            continue;
+        a->state[a->rule[i].start].unique_items = true;
+        a->has_unique_items = true;
+    }
+}
+
 static vug_status compile_automaton(const vug_grammar_builder *builder, vug_grammar_expr root,
                                     vug_automaton *a, vug_err *err)
 {
@@ -36,6 +48,8 @@ static vug_status compile_automaton(const vug_grammar_builder *builder, vug_gram
         st = vug_automaton_finish(a, &left_recursive, err);
     if (st == VUG_OK && left_recursive != VUG_STATE_NONE)
         st = refuse_left_recursion(builder, &nfa, a, left_recursive, err);
+    if (st == VUG_OK)
+        mark_unique_items(builder, &nfa, a);
     vug_nfa_release(&nfa);
     return st;
 }

@@ -328,6 +328,12 @@ void vug_grammar_name_rule(vug_grammar_builder *b, vug_grammar_expr rule, vug_st
     node->max = at + node->n;
 }
 
+void vug_grammar_mark_unique_items(vug_grammar_builder *b, vug_grammar_expr rule)
+{
+    if (b->st == VUG_OK)
+        vug_expr_get(b, rule)->unique_items = true;
+}
+
 /* ---- text up to a trigger --------------------------------------------------- */
 
 /* The next state of the Knuth-Morris-Pratt automaton: how many characters of the trigger are

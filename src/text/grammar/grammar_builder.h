@@ -97,6 +97,10 @@ void vug_grammar_define_rule(vug_grammar_builder *builder, vug_grammar_expr rule
 /* The name of a rule in error messages. */
 void vug_grammar_name_rule(vug_grammar_builder *builder, vug_grammar_expr rule, vug_str name);
 
+/* The rule is a JSON array, with its brackets, whose items must differ. Automata accept equal items;
+ * vug_grammar_state does not (unique_items.h). */
+void vug_grammar_mark_unique_items(vug_grammar_builder *builder, vug_grammar_expr rule);
+
 /* Makes the expression for one character of the ranges, which are sorted, disjoint and
  * without surrogates; n = 0 matches nothing. It lets a regular expression match an encoded
  * text, such as the inside of a JSON string. */

@@ -41,8 +41,9 @@ typedef enum {
 typedef struct {
     vug_expr_kind kind;
     uint32_t at, n, max;
-    uint32_t limit; /* of a graph; else 0 */
-    uint32_t depth; /* of the tree below; a rule counts as a leaf */
+    uint32_t limit;    /* of a graph; else 0 */
+    uint32_t depth;    /* of the tree below; a rule counts as a leaf */
+    bool unique_items; /* of a rule: a JSON array whose items differ */
 } vug_expr_node;
 
 /* Parts have lower numbers than the expressions that contain them, except through rules. */

@@ -12,6 +12,7 @@
  */
 
 #include "text/grammar/token_mask.h"
+#include "text/grammar/unique_tokens.h"
 #include "vug/grammar.h"
 
 enum { VUG_GRAMMAR_RECENT_MASKS = 8 }; /* kept per text: those of strings repeat token by token */
@@ -33,6 +34,9 @@ struct vug_grammar_state {
     vug_stack_set recent_of[VUG_GRAMMAR_RECENT_MASKS]; /* their stack sets; VUG_STACK_SET_DEAD if
                                                           the entry is free */
     size_t oldest;
+    /* Only of automata with `has_unique_items`. */
+    vug_unique_items unique;
+    vug_unique_vocabulary vocabulary; /* all-zero until the first mask */
 };
 
 /* Every call that uses the matcher begins with this. */

@@ -52,6 +52,8 @@ void vug_grammar_state_destroy(vug_grammar_state *s)
         return;
     vug_grammar_matcher_release(&s->matcher);
     vug_buf_release(&s->bytes);
+    vug_unique_items_release(&s->unique);
+    vug_unique_vocabulary_release(&s->vocabulary);
     vug_free(s->recent);
     vug_free(s);
 }
@@ -65,11 +67,23 @@ void vug_grammar_state_reset(vug_grammar_state *s)
 {
     s->at = VUG_STACK_SET_UNKNOWN;
     s->may_end = s->empty_may_end;
+    vug_unique_items_clear(&s->unique);
 }
 
 bool vug_grammar_may_end(const vug_grammar_state *s)
 {
     return s->may_end;
+}
+
+/* Removes the tokens that repeat items. They depend on the text, so the mask that is kept has them. */
+static vug_status exclude_repeating(vug_grammar_state *s, uint32_t *word, vug_err *err)
+{
+    const vug_mask_cache *cache = s->grammar->cache;
+    if (!s->vocabulary.quoted)
+        VUG_TRY(vug_unique_vocabulary_init(&s->vocabulary, s->grammar->tokenizer, cache->trie,
+                                           cache->n_words, err));
+    const vug_unique_matcher m = { &s->matcher, &s->unique };
+    return vug_unique_exclude_tokens(&m, s->at, &s->vocabulary, word, err);
 }
 
 vug_status vug_grammar_mask(vug_grammar_state *s, uint32_t *word, size_t n_words, vug_err *err)
@@ -93,12 +107,25 @@ vug_status vug_grammar_mask(vug_grammar_state *s, uint32_t *word, size_t n_words
     if (n > 0)
         memcpy(word, s->recent + i * n, n * sizeof(*word));
     memset(word + n, 0, (n_words - n) * sizeof(*word));
-    return VUG_OK;
+    return s->matcher.a->has_unique_items && n > 0 ? exclude_repeating(s, word, err) : VUG_OK;
 }
 
 /* The stacks after the bytes. */
 static vug_stack_set match_bytes(vug_grammar_state *s, vug_stack_set at, vug_str bytes)
 {
+    const vug_unique_matcher m = { &s->matcher, &s->unique };
+    if (s->matcher.a->has_unique_items) {
+        const vug_unique_mark mark = vug_unique_items_mark(&s->unique);
+        at = vug_unique_match(&m, at, bytes, NULL);
+        if (at != VUG_STACK_SET_DEAD && at != VUG_STACK_SET_FAILED &&
+            !vug_unique_can_differ(&m, at))
+            at = VUG_STACK_SET_DEAD;
+        if (at == VUG_STACK_SET_DEAD || at == VUG_STACK_SET_FAILED)
+            vug_unique_items_return(&s->unique, mark);
+        else
+            vug_unique_items_drop(&s->unique, mark);
+        return at;
+    }
     for (size_t i = 0; i < bytes.len && at != VUG_STACK_SET_DEAD && at != VUG_STACK_SET_FAILED; i++)
         at = vug_grammar_matcher_step(&s->matcher, at, (uint8_t)bytes.ptr[i]);
     return at;
@@ -131,6 +158,8 @@ vug_status vug_grammar_accept(vug_grammar_state *s, int32_t id, vug_err *err)
     }
     if (to == VUG_STACK_SET_FAILED)
         return vug_grammar_matcher_error(&s->matcher, err);
+    if (vug_unique_items_failed(&s->unique))
+        return VUG_FAIL_NOMEM(err, "items of an array", s->unique.text.len);
     if (to == VUG_STACK_SET_DEAD)
         return VUG_FAIL(err, VUG_ARGUMENT, "the grammar does not allow token %d, '%.*s', here",
                         (int)id, VUG_STR_ARG(((vug_str){ s->bytes.ptr, s->bytes.len })));

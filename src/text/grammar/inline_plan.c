@@ -220,7 +220,7 @@ static vug_status make_plan(inline_planner *p, vug_grammar_expr root, vug_err *e
     /* Recursive expressions must get their flag before anything is measured. */
     for (uint32_t i = 0; i < p->n_order; i++) {
         const vug_grammar_expr expr = p->order[i];
-        if (p->info[expr].recursive)
+        if (p->info[expr].recursive || vug_expr_get(p->builder, expr)->unique_items)
             p->plan->flags[expr] = VUG_PLAN_SEPARATE_RULE;
     }
     for (uint32_t i = 0; i < p->n_order; i++) {

@@ -106,9 +106,11 @@ static void follow_call(vug_grammar_matcher *m, closure *c, const vug_stack_fram
         return;
     }
     const vug_automaton_rule *rule = &m->a->rule[edge->rule];
-    /* A tail call does not return to the caller, so right-recursive rules are loops. */
-    const bool is_tail_call =
-            m->a->state[edge->return_state].final_only && f->max == 1 && f->min == 1;
+    /* A tail call does not return to the caller, so right-recursive rules are loops. The frame of an
+     * array whose items differ stays, since unique_tokens.c looks for it. */
+    const vug_automaton_state *back = &m->a->state[edge->return_state];
+    const bool is_tail_call = back->final_only && f->max == 1 && f->min == 1 &&
+                              !m->a->state[back->start].unique_items;
     const uint32_t below = is_tail_call
                                    ? f->below
                                    : intern_frame(m, (vug_stack_frame){ edge->return_state, f->min,

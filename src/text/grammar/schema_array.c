@@ -101,11 +101,14 @@ vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c
     if (l.unique && contained.n > 0)
         vug_schema_fail(s, VUG_UNSUPPORTED, l.unique,
                         "uniqueItems beside 'contains' is not supported");
+    vug_grammar_expr items = VUG_EMPTY_EXPR;
+    const bool few = l.unique && l.max > 0 && vug_schema_few_items_expr(s, &l, &items);
+    if (l.max > 0 && !few)
+        items = contained.n > 0 ? vug_schema_contained_expr(s, &l, &contained)
+                                : non_empty_array(s, &l);
     if (l.max > 0)
-        part[n++] = vug_json_grammar_brackets(&s->json, '[',
-                                              l.unique ? vug_schema_unique_items_expr(s, &l)
-                                              : contained.n > 0
-                                                      ? vug_schema_contained_expr(s, &l, &contained)
-                                                      : non_empty_array(s, &l));
+        part[n++] = vug_json_grammar_brackets(&s->json, '[', items);
+    if (l.unique && !few && n > 0)
+        part[n - 1] = vug_schema_many_items_expr(s, &l, part[n - 1]);
     return vug_grammar_choice(s->builder, part, n);
 }

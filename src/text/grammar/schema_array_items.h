@@ -22,9 +22,13 @@ const vug_jv *vug_schema_prefix_items(const vug_jv *schema, const vug_jv **rest)
 
 /* ---- schema_unique_items.c ---------------------------------------------------------------- */
 
-/* One or more items, no two of them equal. Each item must have one of a few values. */
-vug_grammar_expr vug_schema_unique_items_expr(vug_schema_compiler *s,
-                                              const vug_schema_array_items *items);
+/* One or more items, no two of them equal, if each has one of a few values; else false. */
+bool vug_schema_few_items_expr(vug_schema_compiler *s, const vug_schema_array_items *items,
+                               vug_grammar_expr *out);
+/* An array, with its brackets, whose items differ: the state of a text remembers them. */
+vug_grammar_expr vug_schema_many_items_expr(vug_schema_compiler *s,
+                                            const vug_schema_array_items *items,
+                                            vug_grammar_expr array);
 
 /* ---- schema_contains.c ---------------------------------------------------------------------- */
 

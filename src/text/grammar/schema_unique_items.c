@@ -1,14 +1,16 @@
 #include "text/grammar/schema_array_items.h"
+#include "text/grammar/unique_items.h"
 
 /*
- * Arrays whose items differ (uniqueItems), if each item has one of a few values: null, booleans,
- * and scalars of enum and const. They are the paths of a graph whose states are the sets of values
+ * Arrays whose items differ (uniqueItems). If each item has one of a few values, null, booleans,
+ * and scalars of enum and const, they are the paths of a graph whose states are the sets of values
  * that have been written:
  *
  *     BEFORE(set) ── value v ──► AFTER(set + v)      AFTER(set) ── comma ──► BEFORE(set)
  *                                                    AFTER(set) ──► end
  *
- * The size of the set is the position in the array.
+ * The size of the set is the position in the array. In all other arrays, the state of a text
+ * remembers the items (unique_items.h).
  */
 
 enum {
@@ -142,8 +144,8 @@ static void add_edges_of_set(unique_items *u, uint32_t number)
                           2 * number_of_set(u, set | UINT32_C(1) << v) + 1);
 }
 
-vug_grammar_expr vug_schema_unique_items_expr(vug_schema_compiler *s,
-                                              const vug_schema_array_items *items)
+bool vug_schema_few_items_expr(vug_schema_compiler *s, const vug_schema_array_items *items,
+                               vug_grammar_expr *out)
 {
     unique_items u = { .s = s, .items = items };
     read_values(&u);
@@ -155,17 +157,90 @@ vug_grammar_expr vug_schema_unique_items_expr(vug_schema_compiler *s,
         for (uint32_t i = 0; i < u.n_sets && !u.too_many; i++)
             add_edges_of_set(&u, i);
     }
-    if (u.too_many)
-        vug_schema_fail(s, VUG_UNSUPPORTED, items->unique,
-                        "uniqueItems is supported only for items with few values: null, booleans, "
-                        "and up to %d scalars of enum and const",
-                        MAX_VALUES);
     if (u.edges.bad)
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
-    const vug_grammar_expr out = vug_schema_ok(s)
-                                         ? vug_grammar_graph(s->builder, (const void *)u.edges.ptr,
-                                                             u.edges.len / sizeof(vug_grammar_edge))
-                                         : VUG_EMPTY_EXPR;
+    if (vug_schema_ok(s) && !u.too_many)
+        *out = vug_grammar_graph(s->builder, (const void *)u.edges.ptr,
+                                 u.edges.len / sizeof(vug_grammar_edge));
     vug_buf_release(&u.edges);
-    return out;
+    return !u.too_many;
+}
+
+/* ---- many values -------------------------------------------------------------------------- */
+
+static bool has_number_bounds(vug_schema_case c)
+{
+    static const char *const keywords[] = { "minimum",          "maximum",    "exclusiveMinimum",
+                                            "exclusiveMaximum", "multipleOf", "format" };
+    bool has = false;
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords) && !has; i++)
+        has = vug_schema_find_keyword(c, keywords[i]);
+    return has;
+}
+
+static bool has_open_strings(vug_schema_case c)
+{
+    return !vug_schema_find_keyword(c, "pattern") && !vug_schema_find_keyword(c, "format") &&
+           !vug_schema_find_keyword(c, VUG_KEYWORD_NOT_PATTERN) &&
+           vug_schema_strictest_count(c, "maxLength", true, UINT64_MAX) > 2;
+}
+
+static bool allows_many(vug_schema_compiler *s, vug_schema_set set, int depth);
+
+/* Whether a property that is named in the case may have many values, or its name. */
+static bool has_open_objects(vug_schema_compiler *s, vug_schema_case c, // NOLINT(misc-no-recursion)
+                             int depth)
+{
+    bool found = false;
+    for (size_t i = 0; i < c.n && !found; i++) {
+        const vug_jv *properties = vug_jv_get(c.schema[i], "properties");
+        for (const vug_jv *p = properties ? properties->child : NULL; p && !found; p = p->next)
+            found = allows_many(s, vug_schema_property_set(s, c, p->key), depth + 1);
+    }
+    return found;
+}
+
+enum { MAX_NESTED = 4 };
+
+/* Whether there are certainly more than a thousand different values. */
+static bool allows_many(vug_schema_compiler *s, vug_schema_set set, // NOLINT(misc-no-recursion)
+                        int depth)
+{
+    if (depth > MAX_NESTED || vug_schema_has_false(set))
+        return false;
+    const vug_schema_cases cases = vug_schema_set_cases(s, set);
+    bool found = false;
+    for (size_t i = 0; i < cases.n && !found && vug_schema_ok(s); i++) {
+        const vug_schema_case c = cases.list[i];
+        const unsigned types = vug_schema_case_types(c);
+        if (vug_schema_find_keyword(c, "const") || vug_schema_find_keyword(c, "enum"))
+            continue;
+        found = ((types & VUG_TYPE_STRING) && has_open_strings(c)) ||
+                ((types & VUG_TYPE_INTEGER) && !has_number_bounds(c)) ||
+                ((types & VUG_TYPE_OBJECT) && has_open_objects(s, c, depth));
+    }
+    return found;
+}
+
+vug_grammar_expr vug_schema_many_items_expr(vug_schema_compiler *s,
+                                            const vug_schema_array_items *items,
+                                            vug_grammar_expr array)
+{
+    const bool is_json = s->json.escapes && !s->json.bare_keys && !s->json.as_parameters;
+    if (!is_json)
+        vug_schema_fail(s, VUG_UNSUPPORTED, items->unique,
+                        "uniqueItems is supported in this format only for items with few values: "
+                        "null, booleans, and up to %d scalars of enum and const",
+                        MAX_VALUES);
+    if (items->min > VUG_UNIQUE_MAX_ITEMS)
+        vug_schema_fail(s, VUG_LIMIT, items->unique, "more than %d different items",
+                        VUG_UNIQUE_MAX_ITEMS);
+    if (items->min > 1 && (items->n_prefix > 0 || !allows_many(s, items->item[0], 0)))
+        vug_schema_fail(s, VUG_UNSUPPORTED, items->unique,
+                        "uniqueItems with this minItems is supported only for items that "
+                        "certainly have enough different values");
+    const vug_grammar_expr rule = vug_grammar_declare_rule(s->builder);
+    vug_grammar_define_rule(s->builder, rule, array);
+    vug_grammar_mark_unique_items(s->builder, rule);
+    return rule;
 }
