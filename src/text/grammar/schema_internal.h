@@ -277,25 +277,6 @@ typedef struct {
 /* A format of strings; NULL if it is not known. */
 const vug_schema_format *vug_schema_find_format(vug_str name);
 
-/* ---- schema_members.c: the members of an object ------------------------------------------- */
-
-typedef struct {
-    vug_grammar_expr pair; /* key and value; VUG_EMPTY_EXPR if the property may not occur */
-    bool required;
-} vug_schema_object_member;
-
-typedef struct {
-    vug_schema_case c;
-    const vug_schema_object_member *member; /* [n], in the order in which they are written */
-    size_t n;
-    uint64_t min, max; /* members; UINT64_MAX: no limit */
-    bool open;         /* additional members may follow */
-    vug_grammar_expr additional;
-    vug_grammar_expr last; /* an additional member that must be written last, or VUG_EMPTY_EXPR */
-} vug_schema_members;
-
-vug_grammar_expr vug_schema_members_expr(vug_schema_compiler *s, const vug_schema_members *m);
-
 /* ---- schema_parameter.c ------------------------------------------------------------- */
 
 /* The value of a parameter of Qwen3-Coder's tool calls, with its closing tag. The name is empty

@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_members.h"
 
 /*
  * The members of an object, in the order of its properties; some are optional. They are the paths

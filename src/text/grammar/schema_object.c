@@ -1,3 +1,4 @@
+#include "text/grammar/schema_members.h"
 #include "text/grammar/schema_nodes.h"
 #include "text/grammar/schema_pattern_names.h"
 
