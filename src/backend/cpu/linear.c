@@ -236,42 +236,49 @@ static void store_outputs(const vug_cpu_linear_chunk *c, int64_t first, int64_t 
 /* Many rows of x: rows of weights that are read side by side are neighbours, so that their outputs are,
  * too. Memory is read once for all rows, and kernels prefetch the next rows of weights. */
 static void run_neighbours(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t end,
-                           float *scratch)
+                           float *scratch, float *y)
 {
-    float *y = scratch;
-    scratch += STREAM_FLOATS;
     for (int64_t o = c->first; o < end; o += STORED_AT_ONCE) {
         const int64_t left = end - o, n = left < STORED_AT_ONCE ? left : STORED_AT_ONCE;
         for (int64_t i = 0; i < n; i += c->streams)
             multiply_streams(p, c, o + i, 1, scratch, y + i * c->rows);
         for (int64_t r = 0; r < c->rows; r++) {
             float *to = c->projection->y + (c->first_row + r) * c->projection->out + o;
-            for (int64_t i = 0; i < n; i += FOUR)
-                memcpy(to + i, y + (i - i % c->streams) * c->rows + r * c->streams + i % c->streams,
+            for (int64_t i = 0; i < n; i += FOUR) {
+                const int64_t of_stream = i % c->streams;
+                memcpy(to + i, y + (i - of_stream) * c->rows + r * c->streams + of_stream,
                        FOUR * sizeof(*to));
+            }
         }
     }
 }
 
-/* Few rows of x: the rows of weights that are read side by side are not neighbours: each begins a run
- * of rows, so memory is read as a few long streams. Several outputs of each stream are stored at once:
+/* Few rows of x: rows of weights that are read side by side are not neighbours: each begins a run of
+ * rows, so memory is read as a few long streams. Several outputs of each stream are stored at once:
  * rows of y are often a multiple of 1 KiB apart, so that single ones would evict each other's cache
  * lines. */
-static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
+static void run_distant(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t end,
+                        float *scratch, float *y)
 {
-    const int64_t run = (c->end - c->first) / c->streams, rest = c->first + run * c->streams;
-    const bool neighbours = c->kind == VUG_CPU_KERNEL_Q8 && c->rows >= NEIGHBOURS_ROWS;
-    if (neighbours)
-        run_neighbours(p, c, rest, scratch);
-    float *y = scratch;
-    scratch += STREAM_FLOATS;
-    for (int64_t o = 0; o < run && !neighbours; o += STORED_AT_ONCE) {
+    const int64_t run = (end - c->first) / c->streams;
+    for (int64_t o = 0; o < run; o += STORED_AT_ONCE) {
         const int64_t n = run - o < STORED_AT_ONCE ? run - o : STORED_AT_ONCE;
         for (int64_t j = 0; j < n; j++)
             multiply_streams(p, c, c->first + o + j, run, scratch, y + j * c->rows * c->streams);
         store_outputs(c, c->first + o, run, n, c->streams, y);
     }
-    for (int64_t o = rest; o < c->end; o++) {
+}
+
+static void run_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
+{
+    const int64_t end = c->end - (c->end - c->first) % c->streams;
+    float *y = scratch;
+    scratch += STREAM_FLOATS;
+    if (c->kind == VUG_CPU_KERNEL_Q8 && c->rows >= NEIGHBOURS_ROWS)
+        run_neighbours(p, c, end, scratch, y);
+    else
+        run_distant(p, c, end, scratch, y);
+    for (int64_t o = end; o < c->end; o++) {
         multiply_streams(p, c, o, 0, scratch, y);
         store_outputs(c, o, 0, 1, 1, y);
     }

@@ -18,7 +18,7 @@
 enum {
     QUADS = 2,     /* of rows of weights */
     GROUPS = 5,    /* that are unpacked before they are multiplied: 13 KiB */
-    TILE_ROWS = 4, /* of x: 16 vectors of lanes and 8 of integers stay in registers */
+    TILE_ROWS = 4, /* of x: 8 vectors of lanes and 8 or 16 of integers stay in registers */
     HALVES = 2,    /* of a group: lanes 0 .. 3, lanes 4 .. 7 */
     LANES_OF_UNIT = 4 * UNIT,
     LANES_OF_ROW = QUADS * HALVES * LANES_OF_UNIT, /* [quad][half][row of weights][lane] */
@@ -38,17 +38,15 @@ INLINE __m512i load_four(const void *p)
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
 
-/* The sums with which the products of a block begin. */
-INLINE void init_products(const avx2_format *f, __m512i sum, __m512i *p)
+/* Where the products of a block, or of its half `half` in formats with factors, begin. */
+INLINE __m512i first_product(const avx2_format *f, __m512i sum, int half)
 {
     const int zero = -zero_of(f);
-    p[0] = p[1] = _mm512_setzero_si512();
-    if (zero && !has_factors(f))
-        p[0] = _mm512_madd_epi16(sum, half_words(zero, zero));
-    if (zero && has_factors(f)) {
-        p[0] = _mm512_madd_epi16(sum, half_words(zero, 0));
-        p[1] = _mm512_madd_epi16(sum, half_words(0, zero));
-    }
+    if (!zero)
+        return _mm512_setzero_si512();
+    if (!has_factors(f))
+        return _mm512_madd_epi16(sum, half_words(zero, zero));
+    return _mm512_madd_epi16(sum, half ? half_words(0, zero) : half_words(zero, 0));
 }
 
 typedef struct {
@@ -59,22 +57,22 @@ typedef struct {
 INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
                           const int rows, tile_lanes *lanes)
 {
+    const int vectors = has_factors(f) ? VECTORS / 2 : VECTORS; /* of a sum */
     __m512i p[TILE_ROWS][QUADS][2];
+#pragma GCC unroll 2
+    for (int half = 0; half < VECTORS / vectors; half++) {
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
-        init_products(f, load_four(x[r].sum), p[r][0]);
-        p[r][1][0] = p[r][0][0];
-        p[r][1][1] = p[r][0][1];
-    }
+        for (int r = 0; r < rows; r++)
+            p[r][0][half] = p[r][1][half] = first_product(f, load_four(x[r].sum), half);
 #pragma GCC unroll 8
-    for (int i = 0; i < VECTORS; i++) {
-        const int half = has_factors(f) ? i * 2 / VECTORS : 0;
-        const __m512i w[QUADS] = { integers_of(f, &u[0], i), integers_of(f, &u[1], i) };
+        for (int i = half * vectors; i < (half + 1) * vectors; i++) {
+            const __m512i w[QUADS] = { integers_of(f, &u[0], i), integers_of(f, &u[1], i) };
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) {
-            const __m512i q = load_four(x[r].q[i]);
-            p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], w[0], q);
-            p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], w[1], q);
+            for (int r = 0; r < rows; r++) {
+                const __m512i q = load_four(x[r].q[i]);
+                p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], w[0], q);
+                p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], w[1], q);
+            }
         }
     }
 #pragma GCC unroll 4
@@ -88,56 +86,40 @@ INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_c
     }
 }
 
-INLINE void clear_lanes(const int rows, tile_lanes *half)
+/* Where the lanes of row `r` of x and quad `q` begin, after those of the first row's first quad. */
+INLINE ptrdiff_t lanes_at(int r, int q)
 {
+    return (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)q * HALVES * LANES_OF_UNIT;
+}
+
+/* Multiplies `rows` of the rows of x with the first or second halves of some groups. Units of x are
+ * `step` apart. */
+INLINE void multiply_halves(const avx2_format *f, const block_units *u, const vug_cpu_q8_unit *x,
+                            const int rows, const int half, int64_t step, float *to)
+{
+    tile_lanes lanes;
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (int q = 0; q < QUADS; q++)
+            lanes.at[r][q] =
+                    u->is_first ? _mm512_setzero_ps() : _mm512_loadu_ps(to + lanes_at(r, q));
+    }
+    for (int i = half; i < u->n_units; i += HALVES)
+        multiply_tile(f, u->unit[i / HALVES][half], x + i * step, rows, &lanes);
 #pragma GCC unroll 4
-        for (int i = 0; i < QUADS * HALVES; i++)
-            half[i % HALVES].at[r][i / HALVES] = _mm512_setzero_ps();
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (int q = 0; q < QUADS; q++)
+            _mm512_storeu_ps(to + lanes_at(r, q), lanes.at[r][q]);
     }
 }
 
-INLINE void load_lanes(const float *from, const int rows, tile_lanes *half)
-{
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
-#pragma GCC unroll 4
-        for (int i = 0; i < QUADS * HALVES; i++)
-            half[i % HALVES].at[r][i / HALVES] = _mm512_loadu_ps(
-                    from + (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)i * LANES_OF_UNIT);
-    }
-}
-
-INLINE void store_lanes(const tile_lanes *half, const int rows, float *to)
-{
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
-#pragma GCC unroll 4
-        for (int i = 0; i < QUADS * HALVES; i++)
-            _mm512_storeu_ps(to + (ptrdiff_t)r * LANES_OF_ROW + (ptrdiff_t)i * LANES_OF_UNIT,
-                             half[i % HALVES].at[r][i / HALVES]);
-    }
-}
-
-/* Multiplies `rows` of the rows of x with some groups. Units of x are `step` apart. */
 INLINE void multiply_rows(const avx2_format *f, const block_units *u, const vug_cpu_q8_unit *x,
                           const int rows, int64_t step, float *to)
 {
-    tile_lanes half[HALVES];
-    if (u->is_first)
-        clear_lanes(rows, half);
-    else
-        load_lanes(to, rows, half);
-    int i = 0;
-    for (; i + 1 < u->n_units; i += 2) {
-        multiply_tile(f, u->unit[i / 2][0], x, rows, &half[0]);
-        multiply_tile(f, u->unit[i / 2][1], x + step, rows, &half[1]);
-        x += 2 * step;
-    }
-    if (i < u->n_units)
-        multiply_tile(f, u->unit[i / 2][0], x, rows, &half[0]);
-    store_lanes(half, rows, to);
+    multiply_halves(f, u, x, rows, 0, step, to);
+    multiply_halves(f, u, x, rows, 1, step, to + LANES_OF_UNIT);
 }
 
 /* The same for all rows of x. Each format has one such function, which is not inlined. */
@@ -148,7 +130,7 @@ INLINE void multiply_units(const avx2_format *f, const block_units *u, const vug
                            int64_t rows, float *lanes)
 {
     int64_t r = 0;
-    for (; !has_factors(f) && r + 4 <= rows; r += 4)
+    for (; r + 4 <= rows; r += 4)
         multiply_rows(f, u, x + r, 4, rows, lanes + r * LANES_OF_ROW);
     for (; r + 2 <= rows; r += 2)
         multiply_rows(f, u, x + r, 2, rows, lanes + r * LANES_OF_ROW);
