@@ -151,9 +151,9 @@ INLINE unit_integers integers_of_mlx_fp4(const avx2_format *f, const uint8_t *w,
 INLINE unit_integers integers_of_mlx8(const avx2_format *f, const uint8_t *w, int unit, int n)
 {
     const uint8_t *at = w + (ptrdiff_t)unit * UNIT * BLOCK;
-    const int quarters = 2 * (n - unit * UNIT);
     (void)f;
-    return split_quarters(load_stream(at, quarters), load_stream(at + 64, quarters - UNIT));
+    return (unit_integers){ load_quarters(at, BLOCK, n - unit * UNIT),
+                            load_quarters(at + BLOCK / 2, BLOCK, n - unit * UNIT) };
 }
 
 static const wide_format wide_mlx4 = { .integers = integers_of_mlx4, .order = BY_PARITY };
