@@ -140,6 +140,7 @@ static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few
     for (int i = 0; i < few->parts; i++) {
         for (int64_t first = 0, n; first < few->part[i].out; first += n) {
             const int64_t left = few->part[i].out - first;
+            uint8_t *to = memory + used * row;
             n = left < most - used ? left : most - used;
             const vug_cuda_expand_job expand = {
                 .tiles = few->part[i].tiles +
@@ -147,10 +148,10 @@ static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few
                                  vug_cuda_unit_bytes(few->format),
                 .rows = n,
                 .columns = few->columns,
-                .to = memory + used * row,
+                .to = to,
             };
             vug_cuda_expand_tiles(stream_of(s), few->format, &expand);
-            job.part[job.parts].tiles = expand.to;
+            job.part[job.parts].tiles = to;
             job.part[job.parts].y = few->part[i].y + first;
             job.part[job.parts].out = n;
             job.part[job.parts++].stride = few->part[i].out;

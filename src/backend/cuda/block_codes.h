@@ -1,0 +1,126 @@
+#ifndef VUG_BACKEND_CUDA_BLOCK_CODES_H
+#define VUG_BACKEND_CUDA_BLOCK_CODES_H
+
+/* The codes and scales of tiles (block_tiles.h has their layout) in a lane's registers. */
+
+#include <cuda_bf16.h>
+
+#include "backend/cuda/weight_numbers.h"
+
+template <int dtype> struct code_format {
+    static constexpr int bits = dtype == VUG_DTYPE_Q8_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 6 : 4;
+    static constexpr bool super = dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K;
+    static constexpr int code_bytes = bits * 128;     /* of 16 x 64 */
+    static constexpr int scale_words = super ? 2 : 1; /* of a row */
+    static constexpr int unit_bytes = vug_cuda_block_unit_bytes((vug_dtype)dtype);
+    static_assert(unit_bytes == code_bytes + 16 * 4 * scale_words, "codes, then scales");
+    static constexpr int block_tiles = dtype == VUG_DTYPE_Q6_K ? 1 : 2; /* that share a scale */
+    static constexpr bool has_offset = vug_cuda_needs_sums((vug_dtype)dtype);
+    static constexpr int zero = dtype == VUG_DTYPE_Q4_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 32 : 0;
+};
+
+/* Pairs of BF16; each result is rounded once. */
+static __device__ __forceinline__ __nv_bfloat162 pair_of(uint32_t bits)
+{
+    return *(const __nv_bfloat162 *)&bits;
+}
+
+static __device__ __forceinline__ uint32_t bits_of(__nv_bfloat162 pair)
+{
+    return *(const uint32_t *)&pair;
+}
+
+static __device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b)
+{
+    return bits_of(__hsub2(pair_of(a), pair_of(b)));
+}
+
+/* (bits & mask) | with; written so, it stays one instruction. */
+static __device__ __forceinline__ uint32_t merge_bits(uint32_t bits, uint32_t mask, uint32_t with)
+{
+    uint32_t merged;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(merged) : "r"(bits), "r"(mask), "r"(with));
+    return merged;
+}
+
+/* Twice 128 in BF16, where the last bit counts 1. */
+static constexpr uint32_t PAIR_OF_128 = 0x43004300;
+
+/* Signed bytes at bits 0 and 16 as a pair of BF16. */
+static __device__ __forceinline__ uint32_t signed_pair(uint32_t bytes)
+{
+    /* 128 + the low seven bits, less 128 or, for a negative byte, 256 */
+    return subtract_pairs(merge_bits(bytes, 0x007f007f, PAIR_OF_128),
+                          merge_bits(bytes, 0x00800080, PAIR_OF_128));
+}
+
+/* Codes of register `r` of tile `s` as a pair of BF16. `low` are the words of the tile, `high`
+ * that of the high bits. */
+template <int dtype>
+static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], uint32_t high, int s,
+                                                     int r)
+{
+    using format = code_format<dtype>;
+    constexpr uint32_t bias = (PAIR_OF_128 & 0xffff) + format::zero;
+    if constexpr (format::bits == 8)
+        return signed_pair(low[r / 2] >> 8 * (r % 2));
+    uint32_t codes = merge_bits(low[0] >> 4 * r, 0x000f000f, PAIR_OF_128);
+    if constexpr (format::bits == 6) {
+        const int at = 8 * (s % 2) + 2 * r - 4;
+        codes = merge_bits(at < 0 ? high << -at : high >> at, 0x00300030, codes);
+    }
+    return subtract_pairs(codes, bias | bias << 16);
+}
+
+/* 2^23 + byte i of `bytes`: F32 has a step of 1 there. */
+static __device__ __forceinline__ float biased_byte(uint32_t bytes, int i)
+{
+    return __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7440 | i));
+}
+
+/* A half times byte i of `bytes`, exactly. */
+static __device__ __forceinline__ float times_byte(float half, uint32_t bytes, int i)
+{
+    return fmaf(half, biased_byte(bytes, i), half * -0x1p23f);
+}
+
+/* weight = scale * code + offset */
+struct block_scale {
+    float scale, offset;
+};
+
+/* Of tile `s`, from the words of a row. */
+template <int dtype>
+static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, int s)
+{
+    if constexpr (!code_format<dtype>::super)
+        return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
+    const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
+    if constexpr (dtype == VUG_DTYPE_Q4_K)
+        return { times_byte(d, words[1], s / 2), times_byte(-least, words[1], 2 + s / 2) };
+    return { d * (biased_byte(words[1], s) - (0x1p23f + 128)), -0.0f };
+}
+
+/* The two weights of a pair of codes. */
+template <int dtype>
+static __device__ __forceinline__ float2 weights_of(uint32_t pair, const block_scale &by)
+{
+    const float low = __uint_as_float(pair << 16), high = __uint_as_float(pair & 0xffff0000u);
+    if constexpr (dtype == VUG_DTYPE_Q4_K)
+        return make_float2(low * by.scale + by.offset, high * by.scale + by.offset);
+    return make_float2(low * by.scale, high * by.scale);
+}
+
+/* The terms of a scale, twice each. */
+struct scale_terms {
+    __nv_bfloat162 high, low;
+};
+
+static __device__ __forceinline__ scale_terms terms_of(float scale)
+{
+    const uint32_t high = __float_as_uint(scale) & 0xffff0000u;
+    return { pair_of(__byte_perm(high, 0, 0x3232)),
+             __float2bfloat162_rn(scale - __uint_as_float(high)) };
+}
+
+#endif
