@@ -77,6 +77,7 @@ static uint64_t largest_count(const vug_schema_contains *c)
 
 static size_t count_in(const contained_array *a, size_t state, size_t i)
 {
+    VUG_ASSERT(a->place[i] > 0);
     return state / a->place[i] % ((size_t)largest_count(&a->contained->list[i]) + 1);
 }
 
@@ -180,12 +181,13 @@ static void prepend_item(contained_array *a, size_t k)
     }
 }
 
-vug_grammar_expr vug_schema_contained_expr(vug_schema_compiler *s, const vug_schema_array_items *l,
+vug_grammar_expr vug_schema_contained_expr(vug_schema_compiler *s,
+                                           const vug_schema_array_items *items,
                                            const vug_schema_contained *contained)
 {
-    const uint64_t longest = l->min > l->n_prefix ? l->min : l->n_prefix;
-    const uint64_t n_items = l->max != UINT64_MAX ? l->max : longest > 0 ? longest : 1;
-    contained_array a = { .s = s, .items = l, .contained = contained, .n_states = 1 };
+    const uint64_t longest = items->min > items->n_prefix ? items->min : items->n_prefix;
+    const uint64_t n_items = items->max != UINT64_MAX ? items->max : longest > 0 ? longest : 1;
+    contained_array a = { .s = s, .items = items, .contained = contained, .n_states = 1 };
     bool too_many = n_items > MAX_STATES;
     for (size_t i = 0; i < contained->n && !too_many; i++) {
         const uint64_t largest = largest_count(&contained->list[i]);
