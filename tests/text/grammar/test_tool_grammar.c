@@ -215,9 +215,9 @@ static void test_errors(void **state)
     options.tools = vug_str_of("[{}]");
     check_refused(options, VUG_FORMAT, "tools: a tool has no name");
     options.tools = vug_str_of(
-            "[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"$recursiveRef\":{}}}}}]");
+            "[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"extends\":{}}}}}]");
     check_refused(options, VUG_UNSUPPORTED,
-                  "tool 'f': schema: #/properties/a: the keyword '$recursiveRef' is not supported");
+                  "tool 'f': schema: #/properties/a: the keyword 'extends' is not supported");
     options.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":3}]");
     check_refused(options, VUG_FORMAT, "tool 'f': schema: #: expected a schema");
     options = options_for(VUG_TOOL_CALL_HERMES, false, false);
@@ -231,6 +231,9 @@ static void test_errors(void **state)
     check_refused(options, VUG_UNSUPPORTED, "tool 'f{': the name may have only letters");
     options.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"\":{}}}}]");
     check_refused(options, VUG_UNSUPPORTED, "tool 'f': an empty name");
+    options.tools = vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"type\":"
+                               "\"array\",\"uniqueItems\":true}}}}]");
+    check_refused(options, VUG_UNSUPPORTED, "uniqueItems is supported in this format only");
     options = options_for(VUG_TOOL_CALL_QWEN3_CODER, true, false);
     options.tools =
             vug_str_of("[{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{\"enum\":[1]}}}}]");
