@@ -11,7 +11,7 @@
 
 #define UNGUARDED(name, strict)                                                         \
     "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"strict\":" strict "," \
-    "\"parameters\":{\"type\":\"object\",\"$recursiveRef\":\"#\"}}}"
+    "\"parameters\":{\"type\":\"object\",\"extends\":{}}}}"
 
 #define CHAT(text, more) \
     "{\"model\":\"pebble\",\"messages\":[{\"role\":\"user\",\"content\":\"" text "\"}]" more "}"
@@ -174,13 +174,13 @@ static void test_errors(void **state)
           "invalid_request_error", "temperature", NULL, "temperature" },
         { "/v1/chat/completions",
           CHAT("x", ",\"stream\":true,\"response_format\":{\"type\":\"json_schema\","
-                    "\"json_schema\":{\"name\":\"x\",\"schema\":{\"$recursiveRef\":\"#\"}}}"),
-          400, "invalid_request_error", "response_format", NULL, "$recursiveRef" },
+                    "\"json_schema\":{\"name\":\"x\",\"schema\":{\"extends\":{}}}}"),
+          400, "invalid_request_error", "response_format", NULL, "extends" },
         { "/v1/chat/completions",
           CHAT("x", ",\"tool_choice\":\"required\",\"tools\":[" WEATHER
                     ",{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":{"
-                    "\"type\":\"object\",\"properties\":{\"a\":{\"$recursiveRef\":\"#\"}}}}}]"),
-          400, "invalid_request_error", "tools[1].function.parameters", NULL, "$recursiveRef" },
+                    "\"type\":\"object\",\"properties\":{\"a\":{\"extends\":{}}}}}}]"),
+          400, "invalid_request_error", "tools[1].function.parameters", NULL, "extends" },
         { "/v1/chat/completions",
           CHAT("x",
                ",\"tools\":[" WEATHER "," UNGUARDED("g", "false") "," UNGUARDED("h", "true") "]"),
