@@ -254,12 +254,12 @@ static bool is_unconstrained(vug_schema_case c)
 {
     static const char *const keywords[] = {
         "properties",    "required",      "additionalProperties", "patternProperties",
-        "propertyNames", "minProperties", "maxProperties",        VUG_KEYWORD_SOME_PROPERTY,
+        "propertyNames", "minProperties", "maxProperties",
     };
     for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
         if (vug_schema_find_keyword(c, keywords[i]))
             return false;
-    return true;
+    return !vug_schema_find_keyword(c, VUG_KEYWORD_SOME_PROPERTY);
 }
 
 static bool is_bare_name(vug_str name)
