@@ -55,7 +55,7 @@ vug_cpu_value_rows vug_cpu_kv_cache_values(const vug_cpu_kv_cache *c, const uint
     values += column / GROUP * BLOCK * (GROUP * size + scale);
     const int64_t code = BLOCK * scale + (column % GROUP * BLOCK + row * PANEL) * size;
     return (vug_cpu_value_rows){ .code = values + code,
-                                 .panel_bytes = BLOCK * PANEL * size,
+                                 .panel_bytes = size * BLOCK * PANEL,
                                  .scale =
                                          scale ? (const float *)(const void *)values + row : NULL };
 }
