@@ -40,9 +40,9 @@ INLINE __m512 load_row(panel_format as, const uint8_t *b, __m512 scale)
 
 typedef struct {
     __m512 at[MAX_ROWS][MAX_PANELS];
-} tile_sums;
+} panel_sums;
 
-INLINE void store_sums(const int rows, const int panels, const vug_cpu_tile *t, const tile_sums *s)
+INLINE void store_sums(const int rows, const int panels, const vug_cpu_tile *t, const panel_sums *s)
 {
 #pragma GCC unroll 12
     for (int64_t r = 0; r < rows; r++) {
@@ -63,7 +63,7 @@ INLINE void tile_of(const int rows, const int panels, const panel_format as, con
     const float *a = t->a, *scale = t->scale;
     const int64_t lda = t->lda, step = as == FLOATS ? t->ldb * 4 : row_bytes(as);
     __m512 by[MAX_PANELS], w[MAX_PANELS];
-    tile_sums s;
+    panel_sums s;
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
         s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
