@@ -63,7 +63,7 @@ static void test_round_q4_0(void **state)
         rng_fill(&r, w, MOST);
         for (int i = 0; i < MOST; i++)
             w[i] = ldexpf(w[i], (int)(rng_bits(&r) % 8));
-        check_rounding(w, round % 3 * BLOCK);
+        check_rounding(w, (int64_t)BLOCK * (round % 3));
         check_sets(w, MOST);
     }
     static const float odd[] = { 0,        -0.0f,    1,         -1,       0.4375f,

@@ -57,16 +57,15 @@ INLINE void decode_half_q6_k(const uint8_t *low, const uint8_t *high, const uint
     const __m256i low_bits = _mm256_set1_epi8(15), high_bits = _mm256_set1_epi8(0x30);
     const __m256i two = load_32(high);
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-        const __m256i four = _mm256_srli_epi16(load_32(low + 32 * (j % 2)), j / 2 * 4);
+    for (int j = 0; j < 4; j++, to += 32, scales += 2) {
+        const __m256i four = _mm256_srli_epi16(load_32(j % 2 ? low + 32 : low), j / 2 * 4);
         const __m256i above =
                 j < 2 ? _mm256_slli_epi16(two, 4 - 2 * j) : _mm256_srli_epi16(two, 2 * j - 4);
         const __m256i bits = _mm256_or_si256(_mm256_and_si256(four, low_bits),
                                              _mm256_and_si256(above, high_bits));
         const __m256i q = _mm256_sub_epi8(bits, _mm256_set1_epi8(32));
-        decode_16(_mm256_castsi256_si128(q), d * (float)(int8_t)scales[2 * j], to + 32 * j);
-        decode_16(_mm256_extracti128_si256(q, 1), d * (float)(int8_t)scales[2 * j + 1],
-                  to + 32 * j + 16);
+        decode_16(_mm256_castsi256_si128(q), d * (float)(int8_t)scales[0], to);
+        decode_16(_mm256_extracti128_si256(q, 1), d * (float)(int8_t)scales[1], to + 16);
     }
 }
 
