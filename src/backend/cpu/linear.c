@@ -2,10 +2,10 @@
  * Matrix products. Weights stay in the mapped file.
  *
  * Weights are read in one of two ways. As streams: kernels read four rows of weights in memory
- * order and multiply each weight with all rows of x of the chunk. Quantized weights are always
- * read so, but for sets with a matrix unit. As panels, for weights that are multiplied with many
- * rows: x is packed once into the order that kernels read, and a panel of 16 outputs is packed
- * into scratch that fits the L2 cache, and all rows are multiplied with it.
+ * order and multiply each weight with all rows of x of the chunk. As panels, for weights that are
+ * multiplied with many rows: x is packed once into the order that kernels read, and a panel of 16
+ * outputs is packed into scratch that fits the L2 cache, and all rows are multiplied with it.
+ * Quantized weights are read as panels only by sets with a matrix unit.
  *
  * Both add up every output in the same order, so a row's result does not depend on other
  * rows. The format of the weights decides which of three kinds of kernels computes a product
