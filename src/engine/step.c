@@ -102,6 +102,7 @@ size_t vug_step_count_finite(const vug_step_runner *r, size_t first, size_t rows
     size_t n = 0;
     while (n < rows) {
         const vug_logits_source row = vug_step_row(r, first + n);
+        VUG_ASSERT(row.all);
         if (row.found.n == 0 && !is_finite_row(row.all, (size_t)r->model->info.n_vocab))
             break;
         n++;

@@ -35,6 +35,11 @@ static __device__ __forceinline__ void barrier_arrive_at(uint32_t barrier, int r
                  : "memory");
 }
 
+static __device__ __forceinline__ void barrier_arrive(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity)
 {
     asm volatile("{\n.reg .pred done;\n"
@@ -47,6 +52,19 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t p
 static __device__ __forceinline__ void cluster_sync(void)
 {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* What lies at an address, a multiple of 16, in block `rank` of the cluster. */
+static __device__ __forceinline__ float4 load_of_block(uint32_t address, int rank)
+{
+    float4 x;
+    asm volatile("{\n.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n}\n"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address), "r"(rank)
+                 : "memory");
+    return x;
 }
 
 /* ---- bulk copies ----------------------------------------------------------------------- */

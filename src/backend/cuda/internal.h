@@ -181,9 +181,10 @@ typedef struct {
     vug_arena arena;
 } vug_cuda_workspace;
 
-/* Whether a step can be a graph: it has few tokens and no data. The inputs of such a step are laid
- * out for more positions than it has, so that the next step has the same layout. */
-bool vug_cuda_repeats(const vug_cuda_workspace *ws, int64_t tokens);
+/* Whether a step can be a graph: it has few tokens, of one sequence or one of each, and no data. The
+ * inputs of such a step are laid out for more positions than it has, so that the next step has the
+ * same layout. */
+bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens);
 /* The most positions that the inputs of a step are laid out for. */
 int64_t vug_cuda_most_keys(const vug_cuda_program *p);
 /* Copies the inputs of a step to the device. */

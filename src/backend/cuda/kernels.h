@@ -121,6 +121,17 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed);
 /* The same products of a single row. */
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 
+/* ---- batch_linear.cu ------------------------------------------------------------ */
+
+enum {
+    VUG_CUDA_TILE_ROWS = 16, /* up to here, tile_linear.cu is as fast */
+    VUG_CUDA_BATCH_ROWS = 64,
+};
+
+/* The same products of up to VUG_CUDA_BATCH_ROWS rows, with weights of BF16, on compute capability
+ * 9.0; `packed` has the rows as in activation_blocks.h. */
+void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+
 /* ---- row_ops.cu --------------------------------------------------------------- */
 
 /* RMS_NORM, UNIT_NORM, ADD_NORM and NORM_ROPE: rows of `width`, one for each head if there are

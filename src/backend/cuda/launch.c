@@ -165,6 +165,34 @@ static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few
     }
 }
 
+enum { BATCH_OUTPUTS = 1 << 16 };
+
+/* Whether a product runs in batch_linear.cu. */
+static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_node *linear = &s->program->graph->node[product->linear[0]];
+    const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
+    /* Of a large matrix, such as a head, prefill_linear.cu computes more outputs at a time. */
+    return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
+           last_dim(linear) <= BATCH_OUTPUTS && s->program->device->capability == 9 &&
+           matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
+}
+
+static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product,
+                         vug_cuda_tile_job *job)
+{
+    const vug_cuda_blocks_job x = {
+        .x = input_at(s, s->program->graph->node[product->linear[0]].in[0]),
+        .rows = job->rows,
+        .columns = job->columns,
+        .terms = job->terms,
+        .blocks = s->ws->scratch,
+    };
+    vug_cuda_store_blocks(stream_of(s), &x);
+    job->packed = s->ws->scratch;
+    vug_cuda_batch_linear(stream_of(s), job);
+}
+
 /* Products of many rows, without an activation. */
 static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
                              const vug_cuda_tile_job *few)
@@ -180,7 +208,8 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
     vug_cuda_blocks_job x = {
         .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = blocks
     };
-    if (product->gated) {
+    if (product->gated &&
+        !is_batch(s, &s->program->product[s->program->product_of[product->gated]])) {
         x.activation = g->node[product->gated].op;
         x.x = value_at(s, g->node[product->gated].in[0]);
         x.up = value_at(s, g->node[product->gated].in[1]);
@@ -238,7 +267,8 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         job.part[i].out = last_dim(linear);
         job.part[i].y = value_at(s, value_of(product->linear[i]));
     }
-    if (job.rows > VUG_CUDA_FEW_ROWS) {
+    const bool batch = is_batch(s, product);
+    if (job.rows > VUG_CUDA_FEW_ROWS && !batch) {
         launch_many_rows(s, product, &job);
         if (product->activation && !product->is_gate)
             launch_elements(s, product->activation);
@@ -247,6 +277,10 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
     if (product->activation) {
         job.activation = g->node[product->activation].op;
         job.part[0].y = value_at(s, value_of(product->activation));
+    }
+    if (batch) {
+        launch_batch(s, product, &job);
+        return;
     }
     if (is_single_row(s, product)) {
         job.row = row_of_product(s, product);

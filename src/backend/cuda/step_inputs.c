@@ -39,17 +39,28 @@ typedef struct {
     uint64_t bytes;
 } input_layout;
 
-/* The most tokens of a step that can be a graph, and how its positions are rounded up. */
-enum { REPEATED_TOKENS = 16, REPEATED_PAGES = 16 };
+/* The most tokens of a step that can be a graph: of one sequence, or one of each; and how its
+ * positions are rounded up. */
+enum { REPEATED_TOKENS = 16, REPEATED_SEQUENCES = 64, REPEATED_PAGES = 16 };
 
-bool vug_cuda_repeats(const vug_cuda_workspace *ws, int64_t tokens)
+bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens)
 {
-    return tokens <= REPEATED_TOKENS && ws->n_data == 0;
+    const bool one_each = in->n_spans == tokens && tokens <= REPEATED_SEQUENCES;
+    return (one_each || (in->n_spans == 1 && tokens <= REPEATED_TOKENS)) && ws->n_data == 0;
 }
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+/* A power of two: sequences that grow side by side need more room in few steps. */
+static uint64_t room_for_pages(uint64_t n)
+{
+    uint64_t room = REPEATED_PAGES;
+    while (room < n)
+        room *= 2;
+    return room;
 }
 
 int64_t vug_cuda_most_keys(const vug_cuda_program *p)
@@ -66,7 +77,7 @@ static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, i
     for (int i = 0; i < in->n_spans; i++)
         pages += (uint64_t)vug_kv_pages_of(in->span[i].past + in->span[i].n);
     if (repeats)
-        pages = round_up(pages, REPEATED_PAGES);
+        pages = room_for_pages(pages);
     bool ok = vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
               vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
               vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
@@ -183,7 +194,7 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
                            vug_cuda_step_inputs *out, vug_err *err)
 {
     const int n_groups = ws->program->kv_layout.n_groups;
-    const bool repeats = vug_cuda_repeats(ws, tokens);
+    const bool repeats = vug_cuda_repeats(ws, in, tokens);
     input_layout l;
     VUG_TRY(lay_out(in, tokens, repeats, n_groups, &l, err));
     VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, err));

@@ -160,6 +160,8 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
         check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 5);
         check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 11);
+        check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 40);
+        check_rounded_rows(VUG_DTYPE_BF16, 200, columns[i], 64);
         check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 70);
     }
     /* So many that prefill_linear.cu takes tiles of 128 and 192 rows. */

@@ -1,0 +1,339 @@
+/*
+ * Products of up to 64 rows with matrices in tiles of BF16, in the order of weight_tiles.h, for
+ * compute capability 9.0.
+ *
+ * A cluster of 8 blocks computes 128 outputs of all rows, or 64 of each of the two parts of an
+ * activation; each block sums one slice. So a small matrix has work for all multiprocessors, and
+ * weights are read once for both terms of x. Then the blocks add the slices, which they read from
+ * each other's shared memory, and each stores an eighth of the rows.
+ */
+#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/hopper.h"
+#include "backend/cuda/row_math.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    CLUSTER = VUG_CUDA_SLICES,
+    STEPS = VUG_CUDA_TILE_PAD / TILE,
+    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
+    GROUP = 64,                                /* outputs of a warpgroup */
+    GROUPS = 2,
+    QUAD = 4,
+    GROUP_WARPS = 4, /* a strip each */
+    WARPS = GROUPS * GROUP_WARPS,
+    THREADS = WARPS * WARP,
+    ROWS = VUG_CUDA_BATCH_ROWS,
+    TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
+    RING_BYTES = 96 << 10, /* so that two blocks share a multiprocessor */
+    RING_ALIGN = 1024,
+};
+
+/* A stage of the ring: 64 columns of the block's outputs, and of the terms of x. */
+template <int terms> struct ring_of {
+    static constexpr int weight_bytes = WARPS * STRIP_BYTES;
+    static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
+    static constexpr int stages = RING_BYTES / stage_bytes;
+};
+
+struct ring_memory {
+    uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
+};
+
+/* The sums of a block; the padding keeps banks apart. */
+struct block_sums {
+    float y[ROWS][GROUPS * GROUP + 4];
+};
+
+/* The columns of slice `rank`, which a block sums, in blocks of 64. */
+struct column_blocks {
+    int first, n, of; /* of so many blocks */
+};
+
+static __device__ __forceinline__ column_blocks find_columns(int64_t columns, int rank)
+{
+    const int64_t padded = vug_cuda_padded(columns);
+    const int first = (int)(vug_cuda_slice_begin(padded, rank) / VUG_CUDA_TILE_PAD);
+    const int end = (int)(vug_cuda_slice_begin(padded, rank + 1) / VUG_CUDA_TILE_PAD);
+    return { first, end - first, (int)(padded / VUG_CUDA_TILE_PAD) };
+}
+
+/* 64 outputs of a part. */
+struct output_group {
+    int part, first;
+    bool exists;
+};
+
+static __host__ __device__ __forceinline__ int groups_of(int64_t out)
+{
+    return (int)((out + GROUP - 1) / GROUP);
+}
+
+/* Group `i` of cluster `cluster`; the last one of the job in place of one that does not exist. */
+template <bool pairs>
+static __device__ __forceinline__ output_group find_group(const vug_cuda_tile_job &job, int cluster,
+                                                          int i)
+{
+    if (pairs)
+        return { i, cluster * GROUP, true };
+    int part = 0, group = cluster * GROUPS + i;
+    while (part + 1 < job.parts && group >= groups_of(job.part[part].out))
+        group -= groups_of(job.part[part++].out);
+    const int last = groups_of(job.part[part].out) - 1;
+    return { part, min(group, last) * GROUP, group <= last };
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* ---- copying ------------------------------------------------------------------------------ */
+
+/* What the threads of a block copy to its ring. */
+struct block_copies {
+    ring_memory memory;
+    column_blocks columns;
+    const uint8_t *strip;        /* of the warp's first block of 64 columns */
+    const uint8_t *x;            /* of the block's first one */
+    int64_t x_bytes, term_bytes; /* of a block of x, and of all blocks of a term */
+};
+
+/* The first thread of a warp copies the strip that only this warp reads, of block `b`. */
+template <int terms> static __device__ __forceinline__ void copy_strip(const block_copies &c, int b)
+{
+    using ring = ring_of<terms>;
+    const int stage = b % ring::stages;
+    if (threadIdx.x % WARP != 0 || b >= c.columns.n)
+        return;
+    barrier_expect(c.memory.full + stage * 8, STRIP_BYTES);
+    bulk_copy(c.memory.data + stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES,
+              c.strip + (int64_t)b * STRIP_BYTES, STRIP_BYTES, c.memory.full + stage * 8);
+}
+
+/* One thread copies the terms of x's rows, of block `b`. */
+template <int terms> static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
+{
+    using ring = ring_of<terms>;
+    const int stage = b % ring::stages;
+    const uint32_t full = c.memory.full + stage * 8;
+    const uint32_t to = c.memory.data + stage * ring::stage_bytes + ring::weight_bytes;
+    if (threadIdx.x != 0 || b >= c.columns.n)
+        return;
+    barrier_wait(c.memory.empty + stage * 8, (b / ring::stages + 1) % 2);
+    barrier_expect(full, terms * (uint32_t)c.x_bytes);
+    for (int term = 0; term < terms; term++)
+        bulk_copy(to + term * TERM_BYTES, c.x + b * c.x_bytes + term * c.term_bytes,
+                  (uint32_t)c.x_bytes, full);
+}
+
+/* ---- sums --------------------------------------------------------------------------------- */
+
+/* A warpgroup adds a block of 64 columns. */
+template <int terms>
+static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint32_t x,
+                                                      float (&sum)[terms][ROWS / 2])
+{
+    uint4 a[STEPS];
+#pragma unroll
+    for (int j = 0; j < STEPS; j++)
+        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+    wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < STEPS; j++) {
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
+    }
+    wgmma_finish();
+}
+
+/* Adds the block's columns to `sum`. */
+template <int terms>
+static __device__ __forceinline__ void sum_columns(const block_copies &c, const uint8_t *data,
+                                                   float (&sum)[terms][ROWS / 2])
+{
+    using ring = ring_of<terms>;
+    const int at = threadIdx.x / WARP * STRIP_BYTES;
+    for (int b = 0; b < ring::stages; b++)
+        copy_strip<terms>(c, b);
+    wait_for_previous();
+    for (int b = 0; b < ring::stages; b++)
+        copy_rows<terms>(c, b);
+    for (int b = 0; b < c.columns.n; b++) {
+        const int stage = b % ring::stages, from = stage * ring::stage_bytes;
+        __syncwarp();
+        barrier_wait(c.memory.full + stage * 8, b / ring::stages % 2);
+        multiply_block<terms>(data + from + at, c.memory.data + from + ring::weight_bytes, sum);
+        __syncwarp();
+        copy_strip<terms>(c, b + ring::stages);
+        if (threadIdx.x % WARP == 0)
+            barrier_arrive(c.memory.empty + stage * 8);
+        /* Of the block before, which the other warps have read by now. */
+        if (b > 0)
+            copy_rows<terms>(c, b - 1 + ring::stages);
+    }
+    __syncwarp();
+}
+
+/* Stores what a lane has of 16 outputs and all rows. */
+static __device__ __forceinline__ void store_sums(block_sums &to, const float (&sum)[ROWS / 2])
+{
+    const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * TILE + lane / 4;
+#pragma unroll
+    for (int i = 0; i < ROWS / 2; i++)
+        to.y[i / 4 * 8 + lane % 4 * 2 + i % 2][first + i / 2 % 2 * 8] = sum[i];
+}
+
+static __device__ __forceinline__ float4 operator+(const float4 &a, const float4 &b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+/* Four outputs: the sum of the blocks' sums, in order, and of the terms. */
+template <int terms>
+static __device__ __forceinline__ float4 add_blocks(const block_sums *sums, int row, int output)
+{
+    float4 y[terms];
+#pragma unroll
+    for (int term = 0; term < terms; term++) {
+        const float *at = &sums[term].y[row][output];
+        float4 of_block[CLUSTER];
+#pragma unroll
+        for (int i = 0; i < CLUSTER; i++)
+            of_block[i] = load_of_block(shared_address(at), i);
+        y[term] = of_block[0];
+#pragma unroll
+        for (int i = 1; i < CLUSTER; i++)
+            y[term] = y[term] + of_block[i];
+    }
+    return terms > 1 ? y[0] + y[terms - 1] : y[0];
+}
+
+static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
+{
+    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
+}
+
+/* Block `rank` of a cluster stores rows rank, rank + 8, .. */
+template <int terms, bool pairs>
+static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
+                                                  const block_sums *sums, int rank)
+{
+    constexpr int outputs = pairs ? (int)GROUP : GROUPS * GROUP;
+    for (int i = threadIdx.x * QUAD; i < ROWS / CLUSTER * outputs; i += THREADS * QUAD) {
+        const int row = i / outputs * CLUSTER + rank, o = i % outputs;
+        const output_group group = find_group<pairs>(job, blockIdx.x / CLUSTER, o / GROUP);
+        const int64_t output = group.first + o % GROUP, out = job.part[group.part].out;
+        if (row >= job.rows || !group.exists)
+            continue;
+        float4 y = add_blocks<terms>(sums, row, o);
+        if (pairs) {
+            const float4 up = add_blocks<terms>(sums, row, GROUP + o);
+            y = make_float4(activate(job, y.x, up.x), activate(job, y.y, up.y),
+                            activate(job, y.z, up.z), activate(job, y.w, up.w));
+        }
+        float *to = job.part[group.part].y + row * out + output;
+        const float of[QUAD] = { y.x, y.y, y.z, y.w };
+#pragma unroll
+        for (int k = 0; k < QUAD; k++) {
+            if (output + k < out)
+                to[k] = of[k];
+        }
+    }
+}
+#endif
+
+/* ---- the kernel --------------------------------------------------------------------------- */
+
+template <int terms, bool pairs>
+static __global__ void __launch_bounds__(THREADS, 2)
+        batch_kernel(const __grid_constant__ vug_cuda_tile_job job)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    using ring = ring_of<terms>;
+    static_assert(terms * sizeof(block_sums) <= ring::stages * ring::stage_bytes,
+                  "sums take the place of the ring");
+    extern __shared__ uint8_t unaligned[];
+    __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    uint8_t *data =
+            (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
+    block_sums *sums = (block_sums *)data;
+    const ring_memory memory = { shared_address(data), shared_address(full),
+                                 shared_address(empty) };
+    const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < ring::stages; i++) {
+            barrier_init(memory.full + i * 8, WARPS + 1);
+            barrier_init(memory.empty + i * 8, WARPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    start_next();
+    const column_blocks columns = find_columns(job.columns, rank);
+    const output_group group = find_group<pairs>(job, blockIdx.x / CLUSTER, warp / GROUP_WARPS);
+    const int64_t strip = group.first / TILE + warp % GROUP_WARPS;
+    const int64_t x_bytes = vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    const block_copies copies = {
+        memory,
+        columns,
+        job.part[group.part].tiles + (strip * columns.of + columns.first) * STRIP_BYTES,
+        job.packed + columns.first * x_bytes,
+        x_bytes,
+        columns.of * x_bytes,
+    };
+    float sum[terms][ROWS / 2] = {};
+    sum_columns<terms>(copies, data, sum);
+    __syncthreads();
+#pragma unroll
+    for (int term = 0; term < terms; term++)
+        store_sums(sums[term], sum[term]);
+    cluster_sync();
+    store_rows<terms, pairs>(job, sums, rank);
+    /* A block may not end while another one still reads its sums. */
+    cluster_sync();
+#else
+    (void)job;
+    __trap(); /* the launch asks for the capability */
+#endif
+}
+
+/* ---- launching ---------------------------------------------------------------------------- */
+
+template <int terms, bool pairs>
+static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    using ring = ring_of<terms>;
+    const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
+    int groups = 0;
+    for (int i = 0; i < (pairs ? 1 : job->parts); i++)
+        groups += groups_of(job->part[i].out);
+    const unsigned clusters = pairs ? (unsigned)groups : blocks_for(groups, GROUPS);
+    cudaLaunchAttribute attribute[2] = {};
+    cudaLaunchConfig_t config = {};
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim = { CLUSTER, 1, 1 };
+    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[1].val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(clusters * CLUSTER);
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = (size_t)bytes;
+    config.stream = stream;
+    config.attrs = attribute;
+    config.numAttrs = 2;
+    (void)cudaFuncSetAttribute(batch_kernel<terms, pairs>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    (void)cudaLaunchKernelEx(&config, batch_kernel<terms, pairs>, *job);
+}
+
+template <int terms> static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (job->activation == VUG_OP_LINEAR)
+        launch_batch<terms, false>(stream, job);
+    else
+        launch_batch<terms, true>(stream, job);
+}
+
+void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    if (job->terms > 1)
+        choose_pairs<2>(stream, job);
+    else
+        choose_pairs<1>(stream, job);
+}
