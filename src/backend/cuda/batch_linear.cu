@@ -29,13 +29,13 @@ enum {
 };
 
 /* A stage of the ring: 64 columns of the block's outputs, and of the terms of x. */
-template <int terms> struct ring_of {
+template <int terms> struct batch_ring {
     static constexpr int weight_bytes = WARPS * STRIP_BYTES;
     static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
     static constexpr int stages = RING_BYTES / stage_bytes;
 };
 
-struct ring_memory {
+struct batch_memory {
     uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
 };
 
@@ -87,7 +87,7 @@ static __device__ __forceinline__ output_group find_group(const vug_cuda_tile_jo
 
 /* What the threads of a block copy to its ring. */
 struct block_copies {
-    ring_memory memory;
+    batch_memory memory;
     column_blocks columns;
     const uint8_t *strip;        /* of the warp's first block of 64 columns */
     const uint8_t *x;            /* of the block's first one */
@@ -97,7 +97,7 @@ struct block_copies {
 /* The first thread of a warp copies the strip that only this warp reads, of block `b`. */
 template <int terms> static __device__ __forceinline__ void copy_strip(const block_copies &c, int b)
 {
-    using ring = ring_of<terms>;
+    using ring = batch_ring<terms>;
     const int stage = b % ring::stages;
     if (threadIdx.x % WARP != 0 || b >= c.columns.n)
         return;
@@ -109,7 +109,7 @@ template <int terms> static __device__ __forceinline__ void copy_strip(const blo
 /* One thread copies the terms of x's rows, of block `b`. */
 template <int terms> static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
 {
-    using ring = ring_of<terms>;
+    using ring = batch_ring<terms>;
     const int stage = b % ring::stages;
     const uint32_t full = c.memory.full + stage * 8;
     const uint32_t to = c.memory.data + stage * ring::stage_bytes + ring::weight_bytes;
@@ -148,7 +148,7 @@ template <int terms>
 static __device__ __forceinline__ void sum_columns(const block_copies &c, const uint8_t *data,
                                                    float (&sum)[terms][ROWS / 2])
 {
-    using ring = ring_of<terms>;
+    using ring = batch_ring<terms>;
     const int at = threadIdx.x / WARP * STRIP_BYTES;
     for (int b = 0; b < ring::stages; b++)
         copy_strip<terms>(c, b);
@@ -246,7 +246,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         batch_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using ring = ring_of<terms>;
+    using ring = batch_ring<terms>;
     static_assert(terms * sizeof(block_sums) <= ring::stages * ring::stage_bytes,
                   "sums take the place of the ring");
     extern __shared__ uint8_t unaligned[];
@@ -254,8 +254,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
     uint8_t *data =
             (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
     block_sums *sums = (block_sums *)data;
-    const ring_memory memory = { shared_address(data), shared_address(full),
-                                 shared_address(empty) };
+    const batch_memory memory = { shared_address(data), shared_address(full),
+                                  shared_address(empty) };
     const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
@@ -299,7 +299,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
 template <int terms, bool pairs>
 static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    using ring = ring_of<terms>;
+    using ring = batch_ring<terms>;
     const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
     int groups = 0;
     for (int i = 0; i < (pairs ? 1 : job->parts); i++)
