@@ -52,6 +52,7 @@ static void test_different_frames(void **state)
     (void)state;
     assert_false(same_key("x[a-c]*y", "x", "x[a-d]*y", "x", 1));
     assert_false(same_key("x[a-c]*y", "x", "x[a-c]*yy?", "x", 1));
+    assert_false(same_key("xab", "x", "x(ab)?", "x", 1));
     assert_false(same_key("x(ab){70}y", "x", "x(ab){71}y", "x", 1));
     assert_false(same_key("x(ab){70}y", "x", "x(ac){70}y", "x", 1));
     /* A body that runs again begins at its start. */
