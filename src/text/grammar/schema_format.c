@@ -68,12 +68,12 @@
     X("date-time", DATE "T" TIME, "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]", 20, 0)                     \
     X("duration", "P(" COUNT "W|" DURATION_DATE "(" DURATION_TIME ")?|" DURATION_TIME ")", "^P", \
       3, 0)                                                                                      \
-    X("uuid", HEX "{8}-(" HEX "{4}-){3}" HEX "{12}", "^[0-9A-Fa-f-]+$", 36, 36)                  \
+    X("uuid", HEX "{8}-(" HEX "{4}-){3}" HEX "{12}", "^[0-9A-Fa-f-]{36,}$", 36, 36)              \
     X("email", ATOM "(\\." ATOM "){0,2}@" HOST, "@", 3, 316)                                     \
     X("idn-email", ATOM "(\\." ATOM "){0,2}@" HOST, "@", 3, 316)                                 \
     X("hostname", HOST, "^[A-Za-z0-9.-]+$", 1, 253)                                              \
     X("idn-hostname", HOST, NULL, 1, 253)                                                        \
-    X("ipv4", "(" BYTE "\\.){3}" BYTE, "^[0-9.]+$", 7, 15)                                       \
+    X("ipv4", "(" BYTE "\\.){3}" BYTE, "^([0-9]+[.]){3}[0-9]+$", 7, 15)                          \
     X("ipv6",                                                                                    \
       "(" G ":){7}" G "|(" G ":){1,7}:|(" G ":){1,6}:" G "|(" G ":){1,5}(:" G "){1,2}|(" G       \
       ":){1,4}(:" G "){1,3}|(" G ":){1,3}(:" G "){1,4}|(" G ":){1,2}(:" G "){1,5}|" G ":(:" G    \
