@@ -3,8 +3,8 @@
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-/* A GPU takes twice as long for weights of 16 bits that are widened. MLX's CPU device has no
- * faster arithmetic than F32. */
+/* On a GPU, weights that are widened in each product move several times their bytes through memory.
+ * MLX's CPU device has no faster arithmetic than F32. */
 static vug_mlx_precision choose_precision(const vug_mlx_program *p)
 {
     const bool bf16 = p->plan->activations == VUG_ACTIVATIONS_BF16;
