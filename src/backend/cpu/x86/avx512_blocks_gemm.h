@@ -53,28 +53,36 @@ typedef struct {
     __m512 at[TILE_ROWS][QUADS];
 } tile_lanes;
 
+typedef __m512i tile_products[TILE_ROWS][QUADS][2];
+
+/* Sums the products of half `half` of the blocks, or of all if both halves have one factor. */
+INLINE void multiply_vectors(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
+                             const int rows, const int half, tile_products p)
+{
+    const int vectors = has_factors(f) ? VECTORS / 2 : VECTORS;
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+        p[r][0][half] = p[r][1][half] = first_product(f, load_four(x[r].sum), half);
+#pragma GCC unroll 8
+    for (int i = half * vectors; i < (half + 1) * vectors; i++) {
+        const __m512i w[QUADS] = { integers_of(f, &u[0], i), integers_of(f, &u[1], i) };
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+            const __m512i q = load_four(x[r].q[i]);
+            p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], w[0], q);
+            p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], w[1], q);
+        }
+    }
+}
+
 /* Adds the products of four blocks of eight rows of weights and `rows` rows of x. */
 INLINE void multiply_tile(const avx2_format *f, const block_unit *u, const vug_cpu_q8_unit *x,
                           const int rows, tile_lanes *lanes)
 {
-    const int vectors = has_factors(f) ? VECTORS / 2 : VECTORS; /* of a sum */
-    __m512i p[TILE_ROWS][QUADS][2];
-#pragma GCC unroll 2
-    for (int half = 0; half < VECTORS / vectors; half++) {
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-            p[r][0][half] = p[r][1][half] = first_product(f, load_four(x[r].sum), half);
-#pragma GCC unroll 8
-        for (int i = half * vectors; i < (half + 1) * vectors; i++) {
-            const __m512i w[QUADS] = { integers_of(f, &u[0], i), integers_of(f, &u[1], i) };
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) {
-                const __m512i q = load_four(x[r].q[i]);
-                p[r][0][half] = _mm512_dpbusd_epi32(p[r][0][half], w[0], q);
-                p[r][1][half] = _mm512_dpbusd_epi32(p[r][1][half], w[1], q);
-            }
-        }
-    }
+    tile_products p;
+    multiply_vectors(f, u, x, rows, 0, p);
+    if (has_factors(f))
+        multiply_vectors(f, u, x, rows, 1, p);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
         const __m512i sum = load_four(x[r].sum);
