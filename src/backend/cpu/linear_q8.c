@@ -238,8 +238,7 @@ void vug_cpu_q8_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *
     vug_cpu_q8_panel_block *panel = (vug_cpu_q8_panel_block *)(void *)scratch;
     float *y = scratch + VUG_CPU_Q8_PANELS * panel_floats(in);
     for (int64_t o = c->first, i = 0; o < c->end; o += PANEL, i++)
-        p->env->kernels->q8_panel[w->dtype]->pack(w, o, outputs_at(c, o),
-                                                  panel + i * (in / Q8));
+        p->env->kernels->q8_panel[w->dtype]->pack(w, o, outputs_at(c, o), panel + i * (in / Q8));
     for (int64_t row = 0; row < c->rows; row += block)
         multiply_panels(p, c, row, c->rows - row < block ? c->rows - row : block, panel, y);
 }

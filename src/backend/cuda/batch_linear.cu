@@ -140,7 +140,8 @@ static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint
         for (int term = 0; term < terms; term++)
             wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
     }
-    wgmma_finish();
+    wgmma_commit();
+    wgmma_wait();
 }
 
 /* Adds the block's columns to `sum`. */

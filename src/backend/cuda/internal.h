@@ -11,8 +11,8 @@
 
 #include "backend/checks.h"
 #include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/attention_kernels.h"
 #include "backend/cuda/cuda.h"
-#include "backend/cuda/kernels.h"
 #include "backend/cuda/prefill.h"
 #include "backend/cuda/weight_tiles.h"
 

@@ -5,6 +5,7 @@
 
 #include <cuda_fp16.h>
 
+#include "backend/cuda/attention_kernels.h"
 #include "backend/cuda/device_code.h"
 
 enum { KV_QUAD = 4 };

@@ -178,37 +178,16 @@ static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
            matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
 }
 
-static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product,
-                         vug_cuda_tile_job *job)
-{
-    const vug_cuda_blocks_job x = {
-        .x = input_at(s, s->program->graph->node[product->linear[0]].in[0]),
-        .rows = job->rows,
-        .columns = job->columns,
-        .terms = job->terms,
-        .blocks = s->ws->scratch,
-    };
-    vug_cuda_store_blocks(stream_of(s), &x);
-    job->packed = s->ws->scratch;
-    vug_cuda_batch_linear(stream_of(s), job);
-}
-
-/* Products of many rows, without an activation. */
-static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
-                             const vug_cuda_tile_job *few)
+/* The rows of a product, in blocks. Those of a gated product are computed on the way where the
+ * product before has left that to it (launch_product). */
+static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda_product *product,
+                                          const vug_cuda_tile_job *few)
 {
     const vug_graph *g = s->program->graph;
-    uint8_t *const blocks = s->ws->scratch;
-    uint8_t *const after = blocks + vug_cuda_blocks_bytes(few->rows, few->columns, few->terms);
-    vug_cuda_prefill_job job = { .format = few->format,
-                                 .rows = few->rows,
-                                 .columns = few->columns,
-                                 .terms = few->terms,
-                                 .blocks = blocks };
     vug_cuda_blocks_job x = {
-        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = blocks
+        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
     };
-    if (product->gated &&
+    if (product->gated && few->rows > VUG_CUDA_FEW_ROWS &&
         !is_batch(s, &s->program->product[s->program->product_of[product->gated]])) {
         x.activation = g->node[product->gated].op;
         x.x = value_at(s, g->node[product->gated].in[0]);
@@ -216,6 +195,30 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
     } else {
         x.x = input_at(s, g->node[product->linear[0]].in[0]);
     }
+    return x;
+}
+
+static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product,
+                         vug_cuda_tile_job *job)
+{
+    const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
+    vug_cuda_store_blocks(stream_of(s), &x);
+    job->packed = x.blocks;
+    vug_cuda_batch_linear(stream_of(s), job);
+}
+
+/* Products of many rows, without an activation. */
+static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *product,
+                             const vug_cuda_tile_job *few)
+{
+    vug_cuda_blocks_job x = rows_in_blocks(s, product, few);
+    uint8_t *const after =
+            s->ws->scratch + vug_cuda_blocks_bytes(few->rows, few->columns, few->terms);
+    vug_cuda_prefill_job job = { .format = few->format,
+                                 .rows = few->rows,
+                                 .columns = few->columns,
+                                 .terms = few->terms,
+                                 .blocks = x.blocks };
     if (few->terms > 1 && vug_cuda_needs_sums(few->format))
         job.x_sums = x.x_sums = (float *)(void *)after;
     vug_cuda_store_blocks(stream_of(s), &x);

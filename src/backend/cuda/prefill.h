@@ -7,7 +7,7 @@
  */
 
 #include "backend/cuda/activation_blocks.h"
-#include "backend/cuda/kernels.h"
+#include "backend/cuda/attention_kernels.h"
 #include "backend/cuda/weight_tiles.h"
 
 #ifdef __cplusplus

@@ -1,0 +1,96 @@
+#ifndef VUG_BACKEND_CUDA_ATTENTION_KERNELS_H
+#define VUG_BACKEND_CUDA_ATTENTION_KERNELS_H
+
+/* The kernels of attention and of the cache of keys and values; see kernels.h. */
+
+#include "backend/cuda/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- attention.cu --------------------------------------------------------------- */
+
+/* A query token of a step. */
+typedef struct {
+    int32_t table;    /* where the sequence's pages begin in the list of a group's pages */
+    int32_t position; /* its own */
+    int32_t end;      /* positions of its sequence after this step */
+} vug_cuda_token;
+
+/* Keys and values of a layer in a page: each head has the keys of 64 positions, then the values.
+ * A position has `stride` elements, of which those from `width` on are zero, and in Q8 a scale for
+ * each 32 of them, all scales of the 64 positions after their elements. */
+typedef struct {
+    vug_kv_format format;
+    int64_t heads, width, stride;
+    int64_t part_bytes; /* of the keys, or the values, of a head */
+    uint64_t offset;    /* of the layer in a page */
+} vug_cuda_kv_cache;
+
+/* Stores k, v [tokens,K,E] where `token` says, or, if that is NULL, at positions 0, 1, .. of the
+ * sequence whose pages begin at `table`. */
+typedef struct {
+    vug_cuda_kv_cache cache;
+    uint8_t *const *page; /* the pages of the group that the step's sequences use */
+    const vug_cuda_token *token;
+    const float *k, *v;
+    int64_t tokens, table;
+} vug_cuda_append_job;
+void vug_cuda_append(cudaStream_t stream, const vug_cuda_append_job *job);
+
+/* q, out [tokens,heads,E] over the cache. */
+typedef struct {
+    vug_cuda_kv_cache cache;
+    uint8_t *const *page;
+    const vug_cuda_token *token;
+    const float *q;
+    float *out;
+    float *partial;    /* [pages,tokens,heads,E + 2]; used if pages > 0 */
+    const float *mask; /* [tokens,mask_columns], in place of causal order and window; or NULL */
+    int64_t mask_columns;
+    int64_t tokens, heads;
+    int64_t window; /* 0: full */
+    int pages;      /* at least those that a token sees: they are computed side by side; or 0 */
+    int terms;      /* of queries and weights of keys on tensor cores: 1 or 2 */
+    float scale, softcap;
+} vug_cuda_attention_job;
+
+enum {
+    VUG_CUDA_MAX_HEAD = 512, /* widest head */
+};
+void vug_cuda_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
+
+/* ---- attention_inputs.cu --------------------------------------------------------- */
+
+/* Rotates queries and keys, normed before if so asked, and stores keys and values, whose rows
+ * `store` gives: store.k is not used. */
+typedef struct {
+    vug_cuda_norm_job q, k; /* k.out is not used */
+    bool q_norms, k_norms;
+    vug_cuda_append_job store;
+} vug_cuda_attention_inputs_job;
+void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job);
+
+/* ---- decode_attention.cu ---------------------------------------------------------- */
+
+/* Attention of tokens of different sequences, in one launch: what vug_cuda_attention_inputs and
+ * then vug_cuda_attention compute. */
+typedef struct {
+    vug_cuda_attention_inputs_job inputs; /* q.out is not used */
+    vug_cuda_attention_job attention;     /* q is not used; pages > 0 */
+    uint32_t *pages_done;                 /* [tokens,key/value heads]: 0 before and after */
+    bool early;                           /* as in vug_cuda_tile_job */
+} vug_cuda_decode_attention_job;
+
+enum { VUG_CUDA_DECODE_TOKENS = 16 }; /* the most in a step whose pages are computed side by side */
+
+/* Whether there is a kernel for these heads, pages and cache. */
+bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job);
+void vug_cuda_decode_attention(cudaStream_t stream, const vug_cuda_decode_attention_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
