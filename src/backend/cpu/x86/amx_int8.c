@@ -2,7 +2,7 @@
  * The AMX kernel set: products of quantized weights with several rows of x in tiles. AMX's products of
  * BF16 are not used: they add in another order than VDPBF16PS.
  */
-#if defined(__AMX_INT8__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include "backend/cpu/x86/amx_int8.h"

@@ -6,7 +6,7 @@
  * lanes. One lane is computed after the other: then the sums of the lane stay in registers, and the
  * lane's part of the panel in the L1 cache.
  */
-#if defined(__AMX_INT8__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #include <string.h>
 
