@@ -144,7 +144,7 @@ static void test_products_in_f16_have_the_range_of_f32(void **state)
     rng r = { 6 };
     if (skips())
         skip();
-    rng_fill(&r, x, ROWS * COLUMNS);
+    rng_fill(&r, x, (size_t)ROWS * COLUMNS);
     for (int i = 0; i < OUT * COLUMNS; i++) {
         const float value = rng_float(&r);
         vug_codec_of(VUG_DTYPE_BF16)->encode(&value, (uint8_t *)&w[i], 1);
@@ -166,7 +166,7 @@ static void test_products_in_f16_have_the_range_of_f32(void **state)
     help_run_linear(&vug_backend_mlx, &weight, VUG_ACTIVATIONS_BF16, x, ROWS, far);
     for (int i = 0; i < ROWS * OUT; i++)
         y[i] = ldexpf(y[i], X_EXPONENT + W_EXPONENT);
-    help_same_bits(far, y, ROWS * OUT);
+    help_same_bits(far, y, (size_t)ROWS * OUT);
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ static void test_steps_leak_no_memory(void **state)
     enum { TOKENS = 70, SETTLED = 3 };
     int32_t id[TOKENS];
     const char *steps = getenv("VUG_STEPS");
-    const int rounds = (steps ? atoi(steps) : 560) / TOKENS;
+    const long rounds = (steps ? strtol(steps, NULL, 10) : 560) / TOKENS;
     vug_device_memory settled = { 0 };
     uint64_t resident = 0;
     if (skips())
@@ -257,7 +257,7 @@ static void test_steps_leak_no_memory(void **state)
     vug_model *m = help_model(GOLDEN("gemma3-text"), (vug_model_options){ .device = "mlx" });
     vug_session *s = help_session(m);
     help_tokens(1, id, TOKENS, vug_model_describe(m).n_vocab);
-    for (int round = 0; round < rounds; round++) {
+    for (long round = 0; round < rounds; round++) {
         vug_session_reset(s);
         for (size_t n = 1; n <= TOKENS; n++)
             (void)help_forward(s, id, n);
@@ -274,7 +274,7 @@ static void test_steps_leak_no_memory(void **state)
         assert_true(SANITIZED || vug_memory_resident() <= resident + (1 << 20));
     }
     print_message(
-            "%d steps: %llu bytes of arrays, %llu cached; the process grew from %llu to %llu\n",
+            "%ld steps: %llu bytes of arrays, %llu cached; the process grew from %llu to %llu\n",
             rounds * TOKENS, (unsigned long long)settled.active, (unsigned long long)settled.cached,
             (unsigned long long)resident, (unsigned long long)vug_memory_resident());
     vug_session_destroy(s);
