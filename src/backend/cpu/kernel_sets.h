@@ -15,14 +15,14 @@ extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx_vnni,
 extern const vug_cpu_kernels vug_cpu_kernels_neon, vug_cpu_kernels_neon_dotprod,
         vug_cpu_kernels_neon_bf16;
 
-/* The quantized formats that have kernels. */
+/* The quantized formats that have kernels: the name in the kernels, and the dtype. */
 /* clang-format off */
-#define VUG_CPU_BLOCK_FORMATS(ROW)                              \
-    ROW(Q4_0) ROW(Q4_1) ROW(Q5_0) ROW(Q5_1) ROW(Q8_0)           \
-    ROW(Q2_K) ROW(Q3_K) ROW(Q4_K) ROW(Q5_K) ROW(Q6_K)           \
-    ROW(IQ4_NL) ROW(IQ4_XS) ROW(MXFP4)                          \
-    ROW(MLX2) ROW(MLX3) ROW(MLX4) ROW(MLX5) ROW(MLX6) ROW(MLX8) \
-    ROW(MLX_FP4)
+#define VUG_CPU_BLOCK_FORMATS(ROW)                                                           \
+    ROW(q4_0, Q4_0) ROW(q4_1, Q4_1) ROW(q5_0, Q5_0) ROW(q5_1, Q5_1) ROW(q8_0, Q8_0)          \
+    ROW(q2_k, Q2_K) ROW(q3_k, Q3_K) ROW(q4_k, Q4_K) ROW(q5_k, Q5_K) ROW(q6_k, Q6_K)          \
+    ROW(iq4_nl, IQ4_NL) ROW(iq4_xs, IQ4_XS) ROW(mxfp4, MXFP4)                                \
+    ROW(mlx2, MLX2) ROW(mlx3, MLX3) ROW(mlx4, MLX4) ROW(mlx5, MLX5) ROW(mlx6, MLX6)          \
+    ROW(mlx8, MLX8) ROW(mlx_fp4, MLX_FP4)
 /* clang-format on */
 
 /* ref_pairs.c */

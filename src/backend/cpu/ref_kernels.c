@@ -257,7 +257,7 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
         [VUG_DTYPE_F16] = &format_F16,
         [VUG_DTYPE_BF16] = &format_BF16,
     },
-#define BLOCK_FORMAT(id) [VUG_DTYPE_##id] = &vug_ref_block_format,
+#define BLOCK_FORMAT(id, dtype) [VUG_DTYPE_##dtype] = &vug_ref_block_format,
     .block = { VUG_CPU_BLOCK_FORMATS(BLOCK_FORMAT) },
     .pairs = &vug_ref_pairs,
     .float_rows = 12,

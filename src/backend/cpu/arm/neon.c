@@ -333,8 +333,8 @@ static float probe_fma(int64_t rounds, double *flop)
     .mul = mul, .scale = scale, .gelu = gelu, .silu = silu, .exp = exponential,                  \
     .softcap = softcap, .probe_read = probe_read, .probe_fma = probe_fma
 
-#define BLOCK_FORMAT(id)   [VUG_DTYPE_##id] = &vug_neon_##id,
-#define DOTPROD_FORMAT(id) [VUG_DTYPE_##id] = &vug_neon_dotprod_##id,
+#define BLOCK_FORMAT(id, dtype)   [VUG_DTYPE_##dtype] = &vug_neon_##id,
+#define DOTPROD_FORMAT(id, dtype) [VUG_DTYPE_##dtype] = &vug_neon_dotprod_##id,
 
 const vug_cpu_kernels vug_cpu_kernels_neon = {
     .name = "neon",

@@ -18,7 +18,7 @@ extern const vug_cpu_pair_kernels vug_neon_pairs, vug_neon_bf16_pairs;
 extern const vug_cpu_format vug_neon_f32, vug_neon_f16, vug_neon_bf16;
 
 /* neon_blocks.c, neon_dotprod.c */
-#define DECLARE_BLOCK_FORMAT(id) \
+#define DECLARE_BLOCK_FORMAT(id, dtype) \
     extern const vug_cpu_block_format vug_neon_##id, vug_neon_dotprod_##id;
 VUG_CPU_BLOCK_FORMATS(DECLARE_BLOCK_FORMAT)
 #undef DECLARE_BLOCK_FORMAT

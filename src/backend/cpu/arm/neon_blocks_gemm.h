@@ -171,7 +171,7 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const neon_format *f, neon_mul
 
 /* Defines the kernels of a format. The other arguments initialize its neon_format; NEON_SET(id) is
  * their name. */
-#define BLOCK_FORMAT(id, format_id, ...)                                                        \
+#define BLOCK_FORMAT(id, ...)                                                                   \
     static const neon_format format_##id = { .unpack = unpack_##id, __VA_ARGS__ };              \
     static void gemv_##id(const vug_cpu_gemv_q8 *g)                                             \
     {                                                                                           \
@@ -187,6 +187,6 @@ INLINE void gemm_blocks(const vug_cpu_gemm_q8 *g, const neon_format *f, neon_mul
     {                                                                                           \
         gemm_blocks(g, &format_##id, multiply_##id);                                            \
     }                                                                                           \
-    const vug_cpu_block_format NEON_SET(format_id) = { gemv_##id, gemm_##id };
+    const vug_cpu_block_format NEON_SET(id) = { gemv_##id, gemm_##id };
 
 #endif

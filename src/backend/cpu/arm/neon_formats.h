@@ -106,14 +106,14 @@ INLINE float32x4_t scale_q8_0(const neon_group *g, int at)
     return strided_halves(g, at, 34, 0);
 }
 
-BLOCK_FORMAT(q4_0, Q4_0, .bytes = 144, .may_end_within_group = true, .scale = scale_q4_0)
-BLOCK_FORMAT(q4_1, Q4_1, .bytes = 160, .may_end_within_group = true, .scale = scale_q4_1,
+BLOCK_FORMAT(q4_0, .bytes = 144, .may_end_within_group = true, .scale = scale_q4_0)
+BLOCK_FORMAT(q4_1, .bytes = 160, .may_end_within_group = true, .scale = scale_q4_1,
              .offset = offset_q4_1)
-BLOCK_FORMAT(q5_0, Q5_0, .bytes = 176, .may_end_within_group = true, .scale = scale_q5_0)
-BLOCK_FORMAT(q5_1, Q5_1, .bytes = 192, .may_end_within_group = true, .scale = scale_q5_1,
+BLOCK_FORMAT(q5_0, .bytes = 176, .may_end_within_group = true, .scale = scale_q5_0)
+BLOCK_FORMAT(q5_1, .bytes = 192, .may_end_within_group = true, .scale = scale_q5_1,
              .offset = offset_q5_1)
-BLOCK_FORMAT(q8_0, Q8_0, .bytes = 272, .may_end_within_group = true, .scale = scale_q8_0)
-BLOCK_FORMAT(iq4_nl, IQ4_NL, .bytes = 144, .may_end_within_group = true, .scale = scale_q4_0)
-BLOCK_FORMAT(mxfp4, MXFP4, .bytes = 136, .may_end_within_group = true, .scale = scale_mxfp4)
+BLOCK_FORMAT(q8_0, .bytes = 272, .may_end_within_group = true, .scale = scale_q8_0)
+BLOCK_FORMAT(iq4_nl, .bytes = 144, .may_end_within_group = true, .scale = scale_q4_0)
+BLOCK_FORMAT(mxfp4, .bytes = 136, .may_end_within_group = true, .scale = scale_mxfp4)
 
 #endif

@@ -183,15 +183,15 @@ INLINE int8x16_t factors_iq4_xs(const uint8_t *w)
     return vsubq_s8(twice(vorr_u8(lower, upper)), vdupq_n_s8(32));
 }
 
-BLOCK_FORMAT(q2_k, Q2_K, .bytes = 84, .scale = scale_q2_k, .offset = offset_q2_k,
-             .factors = factors_q2_k, .minimums = minimums_q2_k)
-BLOCK_FORMAT(q3_k, Q3_K, .bytes = 110, .scale = scale_q3_k, .factors = factors_q3_k)
-BLOCK_FORMAT(q4_k, Q4_K, .bytes = 144, .scale = scale_q4_k, .offset = offset_q4_k,
-             .one_factor = true, .factors = factors_q4_k, .minimums = minimums_q4_k)
-BLOCK_FORMAT(q5_k, Q5_K, .bytes = 176, .scale = scale_q4_k, .offset = offset_q4_k,
-             .one_factor = true, .factors = factors_q4_k, .minimums = minimums_q4_k)
-BLOCK_FORMAT(q6_k, Q6_K, .bytes = 210, .scale = scale_q6_k, .factors = factors_q6_k)
-BLOCK_FORMAT(iq4_xs, IQ4_XS, .bytes = 136, .scale = scale_q4_k, .one_factor = true,
+BLOCK_FORMAT(q2_k, .bytes = 84, .scale = scale_q2_k, .offset = offset_q2_k, .factors = factors_q2_k,
+             .minimums = minimums_q2_k)
+BLOCK_FORMAT(q3_k, .bytes = 110, .scale = scale_q3_k, .factors = factors_q3_k)
+BLOCK_FORMAT(q4_k, .bytes = 144, .scale = scale_q4_k, .offset = offset_q4_k, .one_factor = true,
+             .factors = factors_q4_k, .minimums = minimums_q4_k)
+BLOCK_FORMAT(q5_k, .bytes = 176, .scale = scale_q4_k, .offset = offset_q4_k, .one_factor = true,
+             .factors = factors_q4_k, .minimums = minimums_q4_k)
+BLOCK_FORMAT(q6_k, .bytes = 210, .scale = scale_q6_k, .factors = factors_q6_k)
+BLOCK_FORMAT(iq4_xs, .bytes = 136, .scale = scale_q4_k, .one_factor = true,
              .factors = factors_iq4_xs)
 
 #endif

@@ -125,16 +125,16 @@ INLINE neon_halves unpack_mlx_fp4(const uint8_t *w, int64_t j)
     return look_up(e2m1_values, unpack_mlx4(w, j));
 }
 
-#define AFFINE(id, format_id, ...)                                                         \
-    BLOCK_FORMAT(id, format_id, .may_end_within_group = true, .has_separate_scales = true, \
+#define AFFINE(id, ...)                                                         \
+    BLOCK_FORMAT(id, .may_end_within_group = true, .has_separate_scales = true, \
                  .scale = scale_mlx, .offset = offset_mlx, __VA_ARGS__)
-AFFINE(mlx2, MLX2, .bytes = 64)
-AFFINE(mlx3, MLX3, .bytes = 96)
-AFFINE(mlx4, MLX4, .bytes = 128)
-AFFINE(mlx5, MLX5, .bytes = 160)
-AFFINE(mlx6, MLX6, .bytes = 192)
-AFFINE(mlx8, MLX8, .bytes = 256, .zero = -128)
-BLOCK_FORMAT(mlx_fp4, MLX_FP4, .bytes = 128, .may_end_within_group = true,
-             .has_separate_scales = true, .scale = scale_mlx_fp4)
+AFFINE(mlx2, .bytes = 64)
+AFFINE(mlx3, .bytes = 96)
+AFFINE(mlx4, .bytes = 128)
+AFFINE(mlx5, .bytes = 160)
+AFFINE(mlx6, .bytes = 192)
+AFFINE(mlx8, .bytes = 256, .zero = -128)
+BLOCK_FORMAT(mlx_fp4, .bytes = 128, .may_end_within_group = true, .has_separate_scales = true,
+             .scale = scale_mlx_fp4)
 
 #endif

@@ -13,11 +13,8 @@ void vug_amx_int8_multiply_offset(const vug_cpu_q8_panel_job *job);
 void vug_amx_int8_multiply_factors(const vug_cpu_q8_panel_job *job);
 void vug_amx_int8_multiply_minimums(const vug_cpu_q8_panel_job *job);
 
-extern const vug_cpu_q8_panel_format vug_amx_int8_q4_0, vug_amx_int8_q4_1, vug_amx_int8_q5_0,
-        vug_amx_int8_q5_1, vug_amx_int8_q8_0, vug_amx_int8_iq4_nl, vug_amx_int8_mxfp4;
-extern const vug_cpu_q8_panel_format vug_amx_int8_q2_k, vug_amx_int8_q3_k, vug_amx_int8_q4_k,
-        vug_amx_int8_q5_k, vug_amx_int8_q6_k, vug_amx_int8_iq4_xs;
-extern const vug_cpu_q8_panel_format vug_amx_int8_mlx2, vug_amx_int8_mlx3, vug_amx_int8_mlx4,
-        vug_amx_int8_mlx5, vug_amx_int8_mlx6, vug_amx_int8_mlx8, vug_amx_int8_mlx_fp4;
+#define DECLARE_PANEL_FORMAT(id, dtype) extern const vug_cpu_q8_panel_format vug_amx_int8_##id;
+VUG_CPU_BLOCK_FORMATS(DECLARE_PANEL_FORMAT)
+#undef DECLARE_PANEL_FORMAT
 
 #endif

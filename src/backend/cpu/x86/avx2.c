@@ -341,7 +341,7 @@ float vug_avx2_probe_fma(int64_t rounds, double *flop)
 const vug_cpu_kernels vug_cpu_kernels_avx2 = {
     .name = "avx2",
     .description = "AVX2 and FMA kernels",
-#include "backend/cpu/x86/avx2_kernels.h"
+#include "backend/cpu/x86/avx2_kernels.def"
 };
 
 #else

@@ -48,11 +48,8 @@ extern const vug_cpu_format vug_avx2_f32, vug_avx2_f16, vug_avx2_bf16;
 #else
 #define AVX2_BLOCKS(id) vug_avx2_##id
 #endif
-extern const vug_cpu_block_format AVX2_BLOCKS(q4_0), AVX2_BLOCKS(q4_1), AVX2_BLOCKS(q5_0),
-        AVX2_BLOCKS(q5_1), AVX2_BLOCKS(q8_0), AVX2_BLOCKS(iq4_nl), AVX2_BLOCKS(mxfp4);
-extern const vug_cpu_block_format AVX2_BLOCKS(q2_k), AVX2_BLOCKS(q3_k), AVX2_BLOCKS(q4_k),
-        AVX2_BLOCKS(q5_k), AVX2_BLOCKS(q6_k), AVX2_BLOCKS(iq4_xs);
-extern const vug_cpu_block_format AVX2_BLOCKS(mlx2), AVX2_BLOCKS(mlx3), AVX2_BLOCKS(mlx4),
-        AVX2_BLOCKS(mlx5), AVX2_BLOCKS(mlx6), AVX2_BLOCKS(mlx8), AVX2_BLOCKS(mlx_fp4);
+#define DECLARE_BLOCK_FORMAT(id, dtype) extern const vug_cpu_block_format AVX2_BLOCKS(id);
+VUG_CPU_BLOCK_FORMATS(DECLARE_BLOCK_FORMAT)
+#undef DECLARE_BLOCK_FORMAT
 
 #endif

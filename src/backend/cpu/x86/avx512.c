@@ -27,7 +27,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx512_vnni = {
     .name = "avx512_vnni",
     .description = "AVX-512 VNNI kernels",
     .pairs = &vug_avx512_pairs,
-#include "backend/cpu/x86/avx512_kernels.h"
+#include "backend/cpu/x86/avx512_kernels.def"
 };
 
 #else

@@ -16,11 +16,8 @@ float vug_avx512_probe_fma(int64_t rounds, double *flop);
 extern const vug_cpu_pair_kernels vug_avx512_pairs, vug_avx512_bf16_pairs;
 extern const vug_cpu_format vug_avx512_f32, vug_avx512_f16, vug_avx512_bf16;
 
-extern const vug_cpu_block_format vug_avx512_q4_0, vug_avx512_q4_1, vug_avx512_q5_0,
-        vug_avx512_q5_1, vug_avx512_q8_0, vug_avx512_iq4_nl, vug_avx512_mxfp4;
-extern const vug_cpu_block_format vug_avx512_q2_k, vug_avx512_q3_k, vug_avx512_q4_k,
-        vug_avx512_q5_k, vug_avx512_q6_k, vug_avx512_iq4_xs;
-extern const vug_cpu_block_format vug_avx512_mlx2, vug_avx512_mlx3, vug_avx512_mlx4,
-        vug_avx512_mlx5, vug_avx512_mlx6, vug_avx512_mlx8, vug_avx512_mlx_fp4;
+#define DECLARE_BLOCK_FORMAT(id, dtype) extern const vug_cpu_block_format vug_avx512_##id;
+VUG_CPU_BLOCK_FORMATS(DECLARE_BLOCK_FORMAT)
+#undef DECLARE_BLOCK_FORMAT
 
 #endif

@@ -6,7 +6,7 @@
 const vug_cpu_kernels vug_cpu_kernels_avx_vnni = {
     .name = "avx_vnni",
     .description = "AVX-VNNI kernels",
-#include "backend/cpu/x86/avx2_kernels.h"
+#include "backend/cpu/x86/avx2_kernels.def"
 };
 
 #else
