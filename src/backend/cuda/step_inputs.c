@@ -54,13 +54,14 @@ static uint64_t round_up(uint64_t n, uint64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* A power of two: sequences that grow side by side need more room in few steps. */
-static uint64_t room_for_pages(uint64_t n)
+/* The pages that a list has place for: a power of two, so that the lists of sequences that grow side
+ * by side seldom need to grow. */
+static uint64_t page_capacity(uint64_t n)
 {
-    uint64_t room = REPEATED_PAGES;
-    while (room < n)
-        room *= 2;
-    return room;
+    uint64_t capacity = REPEATED_PAGES;
+    while (capacity < n)
+        capacity *= 2;
+    return capacity;
 }
 
 int64_t vug_cuda_most_keys(const vug_cuda_program *p)
@@ -77,7 +78,7 @@ static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, i
     for (int i = 0; i < in->n_spans; i++)
         pages += (uint64_t)vug_kv_pages_of(in->span[i].past + in->span[i].n);
     if (repeats)
-        pages = room_for_pages(pages);
+        pages = page_capacity(pages);
     bool ok = vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
               vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
               vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
