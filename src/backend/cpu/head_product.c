@@ -249,7 +249,7 @@ static void compute_candidates(const screened_row *r, int64_t first, int64_t end
     float y[CHUNK];
     for (int64_t i = 0; i < n; i++) {
         if (i + 1 < n)
-            r->env->kernels->prefetch(head->data + id[i + 1] * stride, stride, 1, stride);
+            vug_cpu_prefetch_bytes(head->data + id[i + 1] * stride, stride);
         y[i] = compute_logit(r, id[i]);
     }
     for (int64_t i = first; i < end; i++)

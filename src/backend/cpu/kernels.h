@@ -82,6 +82,14 @@ typedef struct {
 /* 1 <= rows <= tile_rows of the kernel set. */
 typedef void vug_cpu_tile_fn(int rows, const vug_cpu_tile *t);
 
+/* A hint that `bytes` from `w` on are needed soon, for the L2 cache, because L1 holds what is multiplied. */
+static inline void vug_cpu_prefetch_bytes(const uint8_t *w, int64_t bytes)
+{
+    enum { TO_READ = 0, TO_L2 = 2, LINE = 64 };
+    for (int64_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(w + i, TO_READ, TO_L2);
+}
+
 /* y [rows,4]: row r is W [4,k] x[r]. The kernel may prefetch what follows each row of weights in
  * memory, which is likely to be needed next. */
 typedef struct {
@@ -156,9 +164,6 @@ typedef struct {
     int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
     int q8_panel_rows; /* fewest rows of x whose products with quantized weights use q8_panel, at
                           least VUG_CPU_MIN_Q8_PANEL_ROWS; 0: the set has no matrix unit */
-
-    /* A hint that the first `bytes` of these rows of weights are needed soon. */
-    void (*prefetch)(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 
     int tile_rows;   /* maximum rows of a tile */
     int tile_panels; /* maximum panels of B of a tile: 1 or VUG_CPU_MAX_TILE_PANELS */

@@ -57,14 +57,14 @@ typedef struct {
 } vug_cpu_prefetch;
 
 /* Prefetches the next part. */
-static inline void vug_cpu_prefetch_part(const vug_cpu_kernels *kernels, vug_cpu_prefetch *next)
+static inline void vug_cpu_prefetch_part(vug_cpu_prefetch *next)
 {
     if (!next->w || next->part == next->parts)
         return;
     const int64_t first = next->rows * next->part / next->parts;
     const int64_t end = next->rows * ++next->part / next->parts;
-    kernels->prefetch(next->w + first * next->stride, next->stride, (int)(end - first),
-                      next->bytes);
+    for (int64_t r = first; r < end; r++)
+        vug_cpu_prefetch_bytes(next->w + r * next->stride, next->bytes);
 }
 
 /* Stores row `t` of the job, which is in group `g`, in the form that the kernels read. */

@@ -152,7 +152,7 @@ static void multiply_lane(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind ki
     const int64_t tiles = tiles_of(&tile, rows);
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t r = rows * i / tiles;
-        vug_cpu_prefetch_part(kernels, next);
+        vug_cpu_prefetch_part(next);
         t.a = first_row->a + r * first_row->lda;
         t.c = first_row->c + r * first_row->ldc;
         tile.multiply((int)(rows * (i + 1) / tiles - r), &t);

@@ -54,15 +54,6 @@ FORMAT(F32)
 FORMAT(F16)
 FORMAT(BF16)
 
-/* The hint is ignored. */
-static void prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes)
-{
-    (void)w;
-    (void)stride;
-    (void)rows;
-    (void)bytes;
-}
-
 /* Element (i,c) of B. */
 typedef float tile_element_fn(const vug_cpu_tile *t, int64_t i, int64_t c);
 
@@ -262,7 +253,6 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
     .pairs = &vug_ref_pairs,
     .float_rows = 12,
     .q8_streams = VUG_CPU_STREAMS,
-    .prefetch = prefetch,
     .tile_rows = 6,
     .tile_panels = 1,
     .tile = tile_f32,

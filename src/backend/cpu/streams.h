@@ -6,9 +6,8 @@
  * into blocks of the sum and tiles of rows of x. Every function here is inlined, so that the format
  * is a constant.
  */
+#include "backend/cpu/inline.h"
 #include "backend/cpu/kernels.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     STREAMS = VUG_CPU_STREAMS,

@@ -324,8 +324,8 @@ static float probe_fma(int64_t rounds, double *flop)
     .format = { [VUG_DTYPE_F32] = &vug_neon_f32,                                                 \
                 [VUG_DTYPE_F16] = &vug_neon_f16,                                                 \
                 [VUG_DTYPE_BF16] = &vug_neon_bf16 },                                             \
-    .float_rows = 12, .q8_streams = VUG_CPU_STREAMS, .prefetch = vug_neon_prefetch,              \
-    .tile_rows = VUG_NEON_TILE_ROWS, .tile_panels = 1, .tile = vug_neon_tile,                    \
+    .float_rows = 12, .q8_streams = VUG_CPU_STREAMS, .tile_rows = VUG_NEON_TILE_ROWS,            \
+    .tile_panels = 1, .tile = vug_neon_tile,                                                     \
     .keys = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_keys },     \
     .values = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_values }, \
     .quantize = vug_neon_quantize, .round_q4_0 = vug_ref_round_q4_0, .softmax = softmax,         \

@@ -12,7 +12,6 @@ void vug_neon_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_neon_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_neon_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_neon_tile_q8_values(int rows, const vug_cpu_tile *t);
-void vug_neon_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 void vug_neon_round_bf16(const float *x, int64_t n, uint16_t *out);
 extern const vug_cpu_pair_kernels vug_neon_pairs, vug_neon_bf16_pairs;
 extern const vug_cpu_format vug_neon_f32, vug_neon_f16, vug_neon_bf16;

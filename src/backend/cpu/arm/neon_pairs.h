@@ -12,11 +12,9 @@
  * FPCR.FZ makes small operands and results zeros, but a result is small there if it is so before
  * rounding, while the definition looks after it: a result that rounds up to 2^-126 stays. FPSR.UFC
  * tells that a result was small. Then, which is rare, the sums are computed again in exact steps.
+ * Functions that sum are not inlined, because they must not be merged with code for which FPCR is another.
  */
 #include "backend/cpu/arm/neon_vectors.h"
-
-/* Of a function that must not be merged with code for which FPCR is another. */
-#define NOINLINE static __attribute__((noinline))
 
 enum {
     TILE_ROWS = 4,
@@ -95,7 +93,7 @@ INLINE uint32x4_t load_pairs(const void *from)
 
 /* ---- tiles ---------------------------------------------------------------- */
 
-INLINE void sum_tile(const bool exact, const int rows, const vug_cpu_tile *t, float *sums)
+INLINE void sum_tile(const int rows, const bool exact, const vug_cpu_tile *t, float *sums)
 {
     const float *b = t->b;
     float32x4_t s[TILE_ROWS][VECTORS];
@@ -127,20 +125,7 @@ INLINE void sum_tile(const bool exact, const int rows, const vug_cpu_tile *t, fl
 /* sums [rows][PANEL] */
 NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
 {
-    switch (rows) {
-    case 1:
-        sum_tile(false, 1, t, sums);
-        break;
-    case 2:
-        sum_tile(false, 2, t, sums);
-        break;
-    case 3:
-        sum_tile(false, 3, t, sums);
-        break;
-    default:
-        sum_tile(false, 4, t, sums);
-        break;
-    }
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, false, t, sums);
 }
 
 NOINLINE void exact_tile_sums(int rows, const vug_cpu_tile *t, float *sums)
@@ -148,7 +133,7 @@ NOINLINE void exact_tile_sums(int rows, const vug_cpu_tile *t, float *sums)
     for (int64_t r = 0; r < rows; r++) {
         vug_cpu_tile row = *t;
         row.a += r * t->lda;
-        sum_tile(true, 1, &row, sums + r * PANEL);
+        sum_tile(1, true, &row, sums + r * PANEL);
     }
 }
 
@@ -221,7 +206,7 @@ INLINE void add_rest(const bool exact, const int rows, const stream_block *b, in
     }
 }
 
-INLINE void sum_block(const bool exact, const int rows, const stream_block *b, neon_pair_sums *sums)
+INLINE void sum_block(const int rows, const bool exact, const stream_block *b, neon_pair_sums *sums)
 {
     neon_pair_sums s;
     for (int r = 0; r < rows; r++) {
@@ -247,18 +232,12 @@ INLINE void sum_block(const bool exact, const int rows, const stream_block *b, n
 
 NOINLINE void block_sums(int rows, const stream_block *b, neon_pair_sums *sums)
 {
-    if (rows == 1)
-        sum_block(false, 1, b, sums);
-    else
-        sum_block(false, 2, b, sums);
+    WITH_CONSTANT_ROWS(STREAM_ROWS, rows, sum_block, false, b, sums);
 }
 
 NOINLINE void exact_block_sums(int rows, const stream_block *b, neon_pair_sums *sums)
 {
-    if (rows == 1)
-        sum_block(true, 1, b, sums);
-    else
-        sum_block(true, 2, b, sums);
+    WITH_CONSTANT_ROWS(STREAM_ROWS, rows, sum_block, true, b, sums);
 }
 
 /* Adds the products of a block of the sum to y [rows,4]. A pair is as large as a float, and is

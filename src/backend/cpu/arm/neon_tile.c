@@ -4,15 +4,13 @@
  */
 #if defined(__aarch64__)
 #include "backend/cpu/arm/neon_vectors.h"
+#include "backend/cpu/tiles.h"
 
 enum {
     ROWS = VUG_NEON_TILE_ROWS,
     VECTORS = PANEL / FOUR, /* of a row of B */
     GROUP = VUG_KV_Q8_BLOCK,
 };
-
-/* The format of B; all but FLOATS are formats of the KV cache. */
-typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } neon_b_format;
 
 typedef struct {
     float32x4_t at[VECTORS];
@@ -38,7 +36,7 @@ INLINE panel_row load_codes(const uint8_t *b)
 }
 
 /* The sixteen columns of a row; 8-bit values are multiplied by `scale`. */
-INLINE panel_row load_columns(neon_b_format as, const uint8_t *b, const panel_row *scale)
+INLINE panel_row load_columns(tile_format as, const uint8_t *b, const panel_row *scale)
 {
     if (as == FLOATS)
         return load_floats(b);
@@ -53,11 +51,6 @@ INLINE panel_row load_columns(neon_b_format as, const uint8_t *b, const panel_ro
     return x;
 }
 
-INLINE int64_t row_bytes(neon_b_format as, const vug_cpu_tile *t)
-{
-    return as == FLOATS ? t->ldb * 4 : as < Q8_KEYS ? PANEL * 2 : PANEL;
-}
-
 INLINE void write_row(const vug_cpu_tile *t, int64_t r, const panel_row *sum)
 {
     float *c = t->c + r * t->ldc;
@@ -67,7 +60,7 @@ INLINE void write_row(const vug_cpu_tile *t, int64_t r, const panel_row *sum)
 
 /* 24 sums and four vectors of b stay in registers. `rows` and `as` are constants wherever this is
  * inlined, so the branches on them disappear. */
-INLINE void tile_of(const int rows, const neon_b_format as, const vug_cpu_tile *t)
+INLINE void tile_of(const int rows, const tile_format as, const vug_cpu_tile *t)
 {
     const uint8_t *b = t->b;
     const float *scale = t->scale;
@@ -92,61 +85,19 @@ INLINE void tile_of(const int rows, const neon_b_format as, const vug_cpu_tile *
             for (int v = 0; v < VECTORS; v++)
                 s[r].at[v] = vfmaq_n_f32(s[r].at[v], columns.at[v], a);
         }
-        b += row_bytes(as, t);
+        b += t->ldb * bytes_of_element(as);
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
         write_row(t, r, &s[r]);
 }
 
-INLINE void tile_as(const neon_b_format as, int rows, const vug_cpu_tile *t)
+INLINE void tile_as(const tile_format as, int rows, const vug_cpu_tile *t)
 {
-    switch (rows) {
-    case 1:
-        tile_of(1, as, t);
-        break;
-    case 2:
-        tile_of(2, as, t);
-        break;
-    case 3:
-        tile_of(3, as, t);
-        break;
-    case 4:
-        tile_of(4, as, t);
-        break;
-    case 5:
-        tile_of(5, as, t);
-        break;
-    default:
-        tile_of(6, as, t);
-        break;
-    }
+    WITH_CONSTANT_ROWS(ROWS, rows, tile_of, as, t);
 }
 
-void vug_neon_tile(int rows, const vug_cpu_tile *t)
-{
-    tile_as(FLOATS, rows, t);
-}
-
-void vug_neon_tile_f16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(F16, rows, t);
-}
-
-void vug_neon_tile_bf16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(BF16, rows, t);
-}
-
-void vug_neon_tile_q8_keys(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_KEYS, rows, t);
-}
-
-void vug_neon_tile_q8_values(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_VALUES, rows, t);
-}
+TILE_KERNELS(neon)
 
 #else
 typedef int vug_neon_tile_is_empty; /* ISO C forbids an empty file */

@@ -10,9 +10,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/amx_int8.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     SIDE = VUG_CPU_PANEL,

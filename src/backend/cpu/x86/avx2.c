@@ -8,9 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum { LANES = VUG_CPU_LANES };
 

@@ -6,7 +6,6 @@
 
 #include "backend/cpu/kernel_sets.h"
 
-void vug_avx2_prefetch(const uint8_t *w, int64_t stride, int rows, int64_t bytes);
 void vug_avx2_tile(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);

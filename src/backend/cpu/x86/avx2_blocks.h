@@ -20,9 +20,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     BLOCK = 32, /* weights */

@@ -3,9 +3,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     EIGHT = 8,

@@ -60,20 +60,7 @@ INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
 
 NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
 {
-    switch (rows) {
-    case 1:
-        sum_tile(1, t, sums);
-        break;
-    case 2:
-        sum_tile(2, t, sums);
-        break;
-    case 3:
-        sum_tile(3, t, sums);
-        break;
-    default:
-        sum_tile(4, t, sums);
-        break;
-    }
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, t, sums);
 }
 
 /* ---- streams -------------------------------------------------------------- */
@@ -134,10 +121,7 @@ INLINE void sum_block(const int rows, const stream_block *b, float *sums)
 
 NOINLINE void block_sums(int rows, const stream_block *b, float *sums)
 {
-    if (rows == 1)
-        sum_block(1, b, sums);
-    else
-        sum_block(2, b, sums);
+    WITH_CONSTANT_ROWS(STREAM_ROWS, rows, sum_block, b, sums);
 }
 
 /* ---- kernels -------------------------------------------------------------- */

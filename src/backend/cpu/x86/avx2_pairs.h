@@ -4,13 +4,11 @@
 /*
  * What the kernels of BF16 pairs share, also those of AVX-512: a kernel set has functions that sum
  * products, which are called with small numbers as zeros (kernels.h), and the sums are added to the
- * outputs here, where small numbers count.
+ * outputs here, where small numbers count. The functions are not inlined, because they must not be merged
+ * with code for which MXCSR is another.
  */
 
 #include "backend/cpu/x86/avx2_streams.h"
-
-/* Of a function that must not be merged with code for which MXCSR is another. */
-#define NOINLINE static __attribute__((noinline))
 
 enum {
     LANES = VUG_CPU_LANES,

@@ -2,9 +2,8 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum { HALF = 8, Q8 = VUG_CPU_Q8_BLOCK };
 

@@ -4,15 +4,11 @@
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
-#include <string.h>
 
+#include "backend/cpu/tiles.h"
 #include "backend/cpu/x86/avx2.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-enum { HALF = 8, PANEL = VUG_CPU_PANEL, GROUP = VUG_KV_Q8_BLOCK };
-
-/* ---- tiles ---------------------------------------------------------------- */
+enum { ROWS = 6, HALF = 8, PANEL = VUG_CPU_PANEL, GROUP = VUG_KV_Q8_BLOCK };
 
 INLINE void add_row(const float *a, __m256 b0, __m256 b1, __m256 *s0, __m256 *s1)
 {
@@ -32,16 +28,8 @@ INLINE void write_row(const vug_cpu_tile *t, int64_t r, __m256 s0, __m256 s1)
     _mm256_storeu_ps(c + HALF, s1);
 }
 
-/* The format of B; all but FLOATS are formats of the KV cache. */
-typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } tile_b_format;
-
-INLINE int64_t half_bytes(tile_b_format as)
-{
-    return as == FLOATS ? HALF * 4 : as < Q8_KEYS ? HALF * 2 : HALF;
-}
-
 /* Eight columns of a row; 8-bit values are multiplied by `scale`. */
-INLINE __m256 load_half(tile_b_format as, const uint8_t *b, __m256 scale)
+INLINE __m256 load_half(tile_format as, const uint8_t *b, __m256 scale)
 {
     if (as == FLOATS)
         return _mm256_loadu_ps((const float *)(const void *)b);
@@ -60,11 +48,11 @@ INLINE __m256 load_half(tile_b_format as, const uint8_t *b, __m256 scale)
  * variables because compilers would keep an array in memory. `rows` and `as` are constants
  * wherever this is inlined, so the branches on them disappear.
  */
-INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *t)
+INLINE void tile_of(const int rows, const tile_format as, const vug_cpu_tile *t)
 {
     const uint8_t *b = t->b;
     const float *a0 = t->a, *a3 = a0 + (rows > 3 ? 3 * t->lda : 0), *scale = t->scale;
-    const int64_t lda = t->lda, step = as == FLOATS ? t->ldb * 4 : 2 * half_bytes(as);
+    const int64_t lda = t->lda, step = t->ldb * bytes_of_element(as);
     const __m256 zero = _mm256_setzero_ps();
     __m256 s00 = zero, s01 = zero, s10 = zero, s11 = zero, s20 = zero, s21 = zero;
     __m256 s30 = zero, s31 = zero, s40 = zero, s41 = zero, s50 = zero, s51 = zero;
@@ -80,7 +68,7 @@ INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *
             if (as == Q8_VALUES)
                 by0 = by1 = _mm256_broadcast_ss(scale++);
             const __m256 b0 = load_half(as, b, by0);
-            const __m256 b1 = load_half(as, b + half_bytes(as), by1);
+            const __m256 b1 = load_half(as, b + HALF * bytes_of_element(as), by1);
             add_row(a0, b0, b1, &s00, &s01);
             if (rows > 1)
                 add_row(a0 + lda, b0, b1, &s10, &s11);
@@ -110,54 +98,12 @@ INLINE void tile_of(const int rows, const tile_b_format as, const vug_cpu_tile *
         write_row(t, 5, s50, s51);
 }
 
-INLINE void tile_as(const tile_b_format as, int rows, const vug_cpu_tile *t)
+INLINE void tile_as(const tile_format as, int rows, const vug_cpu_tile *t)
 {
-    switch (rows) {
-    case 1:
-        tile_of(1, as, t);
-        break;
-    case 2:
-        tile_of(2, as, t);
-        break;
-    case 3:
-        tile_of(3, as, t);
-        break;
-    case 4:
-        tile_of(4, as, t);
-        break;
-    case 5:
-        tile_of(5, as, t);
-        break;
-    default:
-        tile_of(6, as, t);
-        break;
-    }
+    WITH_CONSTANT_ROWS(ROWS, rows, tile_of, as, t);
 }
 
-void vug_avx2_tile(int rows, const vug_cpu_tile *t)
-{
-    tile_as(FLOATS, rows, t);
-}
-
-void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(F16, rows, t);
-}
-
-void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(BF16, rows, t);
-}
-
-void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_KEYS, rows, t);
-}
-
-void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_VALUES, rows, t);
-}
+TILE_KERNELS(avx2)
 
 #else
 typedef int vug_avx2_tile_is_empty; /* ISO C forbids an empty file */

@@ -5,9 +5,8 @@
 
 #include <immintrin.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/x86/avx2.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE __m256i load_row(const uint8_t *w)
 {

@@ -101,7 +101,7 @@ INLINE void add_pairs(const stream_block *b, const __m512 *pair, float *y)
 }
 
 /* Multiplies a block of four rows of weights with `rows` rows of x and adds the sums to y. */
-INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int rows, float *y)
+INLINE void multiply_block(const int rows, vug_dtype dtype, const stream_block *b, float *y)
 {
     const int64_t line = LINE / bytes_of(dtype);
     pair_sums s;
@@ -123,35 +123,9 @@ INLINE void multiply_block(vug_dtype dtype, const stream_block *b, const int row
         add_pairs(b, s.at[r], y + (ptrdiff_t)r * STREAMS);
 }
 
-/* The compiler knows the rows of a block. */
 INLINE void multiply_rows(vug_dtype dtype, const stream_block *b, int rows, float *y)
 {
-    switch (rows) {
-    case 1:
-        multiply_block(dtype, b, 1, y);
-        break;
-    case 2:
-        multiply_block(dtype, b, 2, y);
-        break;
-    case 3:
-        multiply_block(dtype, b, 3, y);
-        break;
-    case 4:
-        multiply_block(dtype, b, 4, y);
-        break;
-    case 5:
-        multiply_block(dtype, b, 5, y);
-        break;
-    case 6:
-        multiply_block(dtype, b, 6, y);
-        break;
-    case 7:
-        multiply_block(dtype, b, 7, y);
-        break;
-    default:
-        multiply_block(dtype, b, 8, y);
-        break;
-    }
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, multiply_block, dtype, b, y);
 }
 
 #define FORMAT(id, to)                                             \
@@ -161,9 +135,7 @@ INLINE void multiply_rows(vug_dtype dtype, const stream_block *b, int rows, floa
     }                                                              \
     const vug_cpu_format vug_avx512_##to = { vug_avx2_decode_##to, vug_avx2_pack_##to, gemm_##to };
 
-FORMAT(F32, f32)
-FORMAT(F16, f16)
-FORMAT(BF16, bf16)
+FORMAT(F32, f32) FORMAT(F16, f16) FORMAT(BF16, bf16)
 
 #else
 typedef int vug_avx512_linear_is_empty; /* ISO C forbids an empty file */

@@ -55,47 +55,9 @@ INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t, fl
     }
 }
 
-/* The compiler knows the rows of a tile. */
 INLINE void sum_rows(const int panels, int rows, const vug_cpu_tile *t, float *sums)
 {
-    switch (rows) {
-    case 1:
-        sum_tile(1, panels, t, sums);
-        break;
-    case 2:
-        sum_tile(2, panels, t, sums);
-        break;
-    case 3:
-        sum_tile(3, panels, t, sums);
-        break;
-    case 4:
-        sum_tile(4, panels, t, sums);
-        break;
-    case 5:
-        sum_tile(5, panels, t, sums);
-        break;
-    case 6:
-        sum_tile(6, panels, t, sums);
-        break;
-    case 7:
-        sum_tile(7, panels, t, sums);
-        break;
-    case 8:
-        sum_tile(8, panels, t, sums);
-        break;
-    case 9:
-        sum_tile(9, panels, t, sums);
-        break;
-    case 10:
-        sum_tile(10, panels, t, sums);
-        break;
-    case 11:
-        sum_tile(11, panels, t, sums);
-        break;
-    default:
-        sum_tile(TILE_ROWS, panels, t, sums);
-        break;
-    }
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, panels, t, sums);
 }
 
 NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
@@ -163,32 +125,7 @@ INLINE void sum_block(const int rows, const stream_block *b, float *sums)
 
 NOINLINE void block_sums(int rows, const stream_block *b, float *sums)
 {
-    switch (rows) {
-    case 1:
-        sum_block(1, b, sums);
-        break;
-    case 2:
-        sum_block(2, b, sums);
-        break;
-    case 3:
-        sum_block(3, b, sums);
-        break;
-    case 4:
-        sum_block(4, b, sums);
-        break;
-    case 5:
-        sum_block(5, b, sums);
-        break;
-    case 6:
-        sum_block(6, b, sums);
-        break;
-    case 7:
-        sum_block(7, b, sums);
-        break;
-    default:
-        sum_block(STREAM_ROWS, b, sums);
-        break;
-    }
+    WITH_CONSTANT_ROWS(STREAM_ROWS, rows, sum_block, b, sums);
 }
 
 #endif

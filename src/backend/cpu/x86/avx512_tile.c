@@ -5,9 +5,8 @@
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
 
+#include "backend/cpu/tiles.h"
 #include "backend/cpu/x86/avx512.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
     PANEL = VUG_CPU_PANEL,
@@ -16,16 +15,8 @@ enum {
     MAX_PANELS = VUG_CPU_MAX_TILE_PANELS,
 };
 
-/* The format of B; all but FLOATS are formats of the KV cache. */
-typedef enum { FLOATS, F16, BF16, Q8_KEYS, Q8_VALUES } panel_format;
-
-INLINE int64_t row_bytes(panel_format as)
-{
-    return as == FLOATS ? PANEL * 4 : as < Q8_KEYS ? PANEL * 2 : PANEL;
-}
-
 /* A row of B; 8-bit values are multiplied by `scale`. */
-INLINE __m512 load_row(panel_format as, const uint8_t *b, __m512 scale)
+INLINE __m512 load_row(tile_format as, const uint8_t *b, __m512 scale)
 {
     if (as == FLOATS)
         return _mm512_loadu_ps(b);
@@ -57,11 +48,11 @@ INLINE void store_sums(const int rows, const int panels, const vug_cpu_tile *t, 
 
 /* `rows`, `panels` and `as` are constants wherever this is inlined, so that sums stay in registers. Two
  * panels share each element of A, because a processor loads fewer vectors than it multiplies. */
-INLINE void tile_of(const int rows, const int panels, const panel_format as, const vug_cpu_tile *t)
+INLINE void tile_of(const int rows, const int panels, const tile_format as, const vug_cpu_tile *t)
 {
     const uint8_t *b[MAX_PANELS] = { t->b, t->second };
     const float *a = t->a, *scale = t->scale;
-    const int64_t lda = t->lda, step = as == FLOATS ? t->ldb * 4 : row_bytes(as);
+    const int64_t lda = t->lda, step = t->ldb * bytes_of_element(as);
     __m512 by[MAX_PANELS], w[MAX_PANELS];
     panel_sums s;
 #pragma GCC unroll 12
@@ -96,50 +87,12 @@ INLINE void tile_of(const int rows, const int panels, const panel_format as, con
     store_sums(rows, panels, t, &s);
 }
 
-/* The compiler knows the rows of a tile. */
-INLINE void tile_rows_of(const int panels, const panel_format as, int rows, const vug_cpu_tile *t)
+INLINE void tile_rows_of(const int panels, const tile_format as, int rows, const vug_cpu_tile *t)
 {
-    switch (rows) {
-    case 1:
-        tile_of(1, panels, as, t);
-        break;
-    case 2:
-        tile_of(2, panels, as, t);
-        break;
-    case 3:
-        tile_of(3, panels, as, t);
-        break;
-    case 4:
-        tile_of(4, panels, as, t);
-        break;
-    case 5:
-        tile_of(5, panels, as, t);
-        break;
-    case 6:
-        tile_of(6, panels, as, t);
-        break;
-    case 7:
-        tile_of(7, panels, as, t);
-        break;
-    case 8:
-        tile_of(8, panels, as, t);
-        break;
-    case 9:
-        tile_of(9, panels, as, t);
-        break;
-    case 10:
-        tile_of(10, panels, as, t);
-        break;
-    case 11:
-        tile_of(11, panels, as, t);
-        break;
-    default:
-        tile_of(12, panels, as, t);
-        break;
-    }
+    WITH_CONSTANT_ROWS(MAX_ROWS, rows, tile_of, panels, as, t);
 }
 
-INLINE void tile_as(const panel_format as, int rows, const vug_cpu_tile *t)
+INLINE void tile_as(const tile_format as, int rows, const vug_cpu_tile *t)
 {
     if (t->second)
         tile_rows_of(MAX_PANELS, as, rows, t);
@@ -147,30 +100,7 @@ INLINE void tile_as(const panel_format as, int rows, const vug_cpu_tile *t)
         tile_rows_of(1, as, rows, t);
 }
 
-void vug_avx512_tile(int rows, const vug_cpu_tile *t)
-{
-    tile_as(FLOATS, rows, t);
-}
-
-void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(F16, rows, t);
-}
-
-void vug_avx512_tile_bf16(int rows, const vug_cpu_tile *t)
-{
-    tile_as(BF16, rows, t);
-}
-
-void vug_avx512_tile_q8_keys(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_KEYS, rows, t);
-}
-
-void vug_avx512_tile_q8_values(int rows, const vug_cpu_tile *t)
-{
-    tile_as(Q8_VALUES, rows, t);
-}
+TILE_KERNELS(avx512)
 
 #else
 typedef int vug_avx512_tile_is_empty; /* ISO C forbids an empty file */
