@@ -6,9 +6,12 @@
  * member has just been written, so that a comma comes before the next one:
  *
  *     BEFORE(i, k) ── property i ──► AFTER(i + 1, k + 1)     BEFORE(i, k) ──► BEFORE(i + 1, k)
- *     AFTER(i, k)  ── comma ──► BEFORE(i, k)                 AFTER(i, k)  ──► end
+ *     AFTER(i, k)  ── comma ──► ENTRY(i, k)                  AFTER(i, k)  ──► end
+ *     ENTRY(i, k)  ── additional ──► AFTER(i, k + 1)         ENTRY(i, k)  ──► BEFORE(i, k)
  *
- * Each property occurs once for each count, so the graph is as large as the schema.
+ * Additional members begin at ENTRY and not at BEFORE, so that each text has one path only. They
+ * come after the required properties: a model is led to those first. Each property occurs once for
+ * each count, so the graph is as large as the schema.
  */
 
 enum { MAX_COUNTED = 1 << 16 };
@@ -20,6 +23,7 @@ typedef struct {
                               there is a maximum. 1: members are not counted */
     size_t n_columns;     /* counts that occur */
     size_t last_required; /* the number of properties up to the last required one */
+    size_t first_open;    /* additional members may stand before this property and all later ones */
     vug_grammar_edge *edge;
     size_t n, cap;
 } member_graph;
@@ -29,14 +33,19 @@ static bool is_capped(const member_graph *g)
     return g->n_counts > 1 && g->m->max != UINT64_MAX;
 }
 
+static uint32_t state_entry(const member_graph *g, size_t property, size_t count)
+{
+    return (uint32_t)(3 * (property * g->n_columns + count));
+}
+
 static uint32_t state_before(const member_graph *g, size_t property, size_t count)
 {
-    return (uint32_t)(2 * (property * g->n_columns + count));
+    return state_entry(g, property, count) + 1;
 }
 
 static uint32_t state_after(const member_graph *g, size_t property, size_t count)
 {
-    return state_before(g, property, count) + 1;
+    return state_entry(g, property, count) + 2;
 }
 
 static void add_member_edge(member_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
@@ -45,19 +54,20 @@ static void add_member_edge(member_graph *g, uint32_t from, vug_grammar_expr lab
     g->edge[g->n++] = (vug_grammar_edge){ .label = label, .from = from, .to = to };
 }
 
-/* Additional members, after all properties. With a maximum, a repetition counts them. */
-static void add_additional(member_graph *g, size_t count)
+/* An additional member that must be written last, after all properties. */
+static void add_last(member_graph *g, size_t count)
+{
+    const vug_schema_members *m = g->m;
+    if (m->last != VUG_EMPTY_EXPR && (g->n_counts == 1 || count + 1 >= m->min))
+        add_member_edge(g, state_before(g, m->n, count), m->last, VUG_GRAMMAR_GRAPH_END);
+}
+
+/* Additional members, after all properties. A repetition counts them. */
+static void add_capped_additional(member_graph *g, size_t count)
 {
     const vug_schema_members *m = g->m;
     vug_grammar_builder *b = g->s->builder;
     const uint32_t from = state_before(g, m->n, count);
-    if (!is_capped(g)) {
-        const size_t next = count + 1 < g->n_counts ? count + 1 : count;
-        add_member_edge(g, from, m->additional, state_after(g, m->n, next));
-        if (m->last != VUG_EMPTY_EXPR && (g->n_counts == 1 || count + 1 >= m->min))
-            add_member_edge(g, from, m->last, VUG_GRAMMAR_GRAPH_END);
-        return;
-    }
     const uint32_t min = (uint32_t)(m->min > count + 1 ? m->min - count - 1 : 0);
     const uint32_t max = (uint32_t)(m->max - count - 1);
     const vug_grammar_expr comma = g->s->json.comma, one = m->additional;
@@ -80,16 +90,21 @@ static void add_member_edges(member_graph *g, size_t i, size_t count)
     const uint32_t before = state_before(g, i, count), after = state_after(g, i, count);
     const bool full = is_capped(g) && count + 1 == g->n_counts;
     const bool enough = g->n_counts == 1 || count >= m->min;
+    const size_t next = count + 1 < g->n_counts ? count + 1 : count;
     if (i < m->n || m->open)
-        add_member_edge(g, after, g->s->json.comma, before);
+        add_member_edge(g, after, g->s->json.comma, state_entry(g, i, count));
+    add_member_edge(g, state_entry(g, i, count), VUG_EMPTY_EXPR, before);
+    if (i >= g->first_open)
+        add_member_edge(g, state_entry(g, i, count), m->additional, state_after(g, i, next));
     if (i >= g->last_required && enough && m->last == VUG_EMPTY_EXPR)
         add_member_edge(g, after, VUG_EMPTY_EXPR, VUG_GRAMMAR_GRAPH_END);
     if (i == m->n) {
-        if (m->open && !full)
-            add_additional(g, count);
+        if (is_capped(g) && m->open && !full)
+            add_capped_additional(g, count);
+        else if (!is_capped(g))
+            add_last(g, count);
         return;
     }
-    const size_t next = count + 1 < g->n_counts ? count + 1 : count;
     if (m->member[i].pair != VUG_EMPTY_EXPR && !full)
         add_member_edge(g, before, m->member[i].pair, state_after(g, i + 1, next));
     if (!m->member[i].required)
@@ -108,10 +123,11 @@ static vug_grammar_expr member_list(member_graph *g)
                 "too many properties to count");
         return VUG_EMPTY_EXPR;
     }
-    g->cap = 5 * g->n_columns * (m->n + 1);
+    g->first_open = m->open && !is_capped(g) ? g->last_required : m->n + 1;
+    g->cap = 7 * g->n_columns * (m->n + 1);
     g->edge = vug_schema_alloc(g->s, g->cap, sizeof(*g->edge));
     for (size_t i = 0; g->edge && i <= m->n; i++)
-        for (size_t count = 0; count < g->n_columns && count <= i + m->open; count++)
+        for (size_t count = 0; count < g->n_columns && (count <= i || m->open); count++)
             add_member_edges(g, i, count);
     return vug_grammar_graph(g->s->builder, g->edge, g->edge ? g->n : 0);
 }

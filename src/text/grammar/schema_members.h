@@ -15,7 +15,7 @@ typedef struct {
     const vug_schema_object_member *member; /* [n], in the order in which they are written */
     size_t n;
     uint64_t min, max; /* members; UINT64_MAX: no limit */
-    bool open;         /* additional members may follow */
+    bool open;         /* additional members are allowed */
     vug_grammar_expr additional;
     vug_grammar_expr last; /* an additional member that must be written last, or VUG_EMPTY_EXPR */
 } vug_schema_members;

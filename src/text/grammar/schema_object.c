@@ -6,7 +6,7 @@
 
 /*
  * Objects. Properties are written in the order of "properties", then those that are only in
- * "required", then additional ones, if they are allowed.
+ * "required". Additional ones, if they are allowed, stand anywhere after the required ones.
  *
  * Some property that must be present (VUG_KEYWORD_SOME_PROPERTY) is one of the named properties or
  * an additional one: the object is a choice of these. Among additional properties it is the last
@@ -34,7 +34,7 @@ typedef struct {
     size_t n;
     uint64_t min, max;           /* members; UINT64_MAX: no limit */
     vug_schema_set names;        /* of propertyNames */
-    bool open;                   /* additional members may follow */
+    bool open;                   /* additional members are allowed */
     vug_grammar_expr additional; /* one additional member */
     vug_schema_set wanted;       /* the values of VUG_KEYWORD_SOME_PROPERTY */
     size_t chosen[MAX_WANTED];   /* the named property for each; `n`: an additional one */
