@@ -39,6 +39,9 @@
 #define VUG_KEYWORD_NOT_PATTERN \
     "\xff"                      \
     "notPattern" /* a string that must not match */
+#define VUG_KEYWORD_NOT_MULTIPLE_OF \
+    "\xff"                          \
+    "notMultipleOf" /* an integer that is no multiple of this one */
 #define VUG_KEYWORD_NOT_VALUES \
     "\xff"                     \
     "notValues" /* strings that are excluded */

@@ -71,6 +71,23 @@ static bool negate_bound(vug_schema_compiler *s, const vug_jv *schema, const vug
     return false;
 }
 
+/* What is no multiple of an integer is another integer, or none. */
+static bool negate_multiple(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
+{
+    vug_decimal d;
+    if (vug_str_is(m->key, VUG_KEYWORD_NOT_MULTIPLE_OF)) {
+        vug_schema_add_copy(s, vug_schema_add_typed(s, to, NUMBERS), "multipleOf", m);
+        return true;
+    }
+    if (!vug_str_is(m->key, "multipleOf") || !vug_schema_decimal(s, m, &d) ||
+        !vug_decimal_is_integer(&d))
+        return false;
+    (void)vug_schema_add_typed(s, to, VUG_TYPE_FRACTION);
+    vug_schema_add_copy(s, vug_schema_add_typed(s, to, VUG_TYPE_INTEGER),
+                        VUG_KEYWORD_NOT_MULTIPLE_OF, m);
+    return true;
+}
+
 static unsigned json_types(const vug_jv *v)
 {
     switch (v->type) {
@@ -135,32 +152,69 @@ static void negate_numbers(vug_schema_compiler *s, const vug_jv *first, size_t n
     }
 }
 
+/* Adds a schema that `v`, an array or an object that is not empty, does not satisfy, and all others
+ * of its type do. */
+static void add_negated_value(vug_schema_compiler *s, const vug_jv *v, vug_jv *to)
+{
+    const bool is_array = v->type == VUG_JSON_ARRAY;
+    vug_jv *schema = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
+    vug_jv *names = is_array ? NULL : vug_schema_add_list(s, schema, "required");
+    vug_jv *values = is_array ? vug_schema_add_list(s, schema, "prefixItems")
+                              : vug_schema_add_object(s, schema, "properties");
+    for (const vug_jv *m = v->child; m && vug_schema_charge(s, 1); m = m->next) {
+        vug_jv *value = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
+        if (!value)
+            return;
+        vug_schema_add_copy(s, value, "const", m);
+        vug_schema_add_reference(s, values, m->key, value, false);
+        vug_schema_add_text(s, names, "", m->key);
+    }
+    if (is_array) {
+        vug_schema_add_count(s, schema, "minItems", (double)v->n);
+        vug_schema_add_count(s, schema, "maxItems", (double)v->n);
+    } else {
+        vug_schema_add_boolean(s, schema, vug_str_of("additionalProperties"), false);
+    }
+    vug_schema_add_negated(s, to, schema);
+}
+
+/* The arrays or objects that are not in the list of `n` values from `first`. */
+static void negate_containers(vug_schema_compiler *s, const vug_jv *first, size_t n, unsigned type,
+                              vug_jv *to)
+{
+    const vug_jv *v = first;
+    vug_jv *none = vug_schema_add_list(s, vug_schema_add_typed(s, to, type), "allOf");
+    for (size_t i = 0; i < n; i++, v = v->next)
+        if (json_types(v) == type && v->n > 0)
+            add_negated_value(s, v, none);
+        else if (json_types(v) == type)
+            vug_schema_add_count(s, vug_schema_add_object(s, none, ""),
+                                 type == VUG_TYPE_ARRAY ? "minItems" : "minProperties", 1);
+}
+
 /* The values of one type that are not in the list of `n` values from `first`. */
 static void negate_values_of(vug_schema_compiler *s, const vug_jv *first, size_t n, unsigned type,
                              vug_jv *to)
 {
     const vug_jv *v = first;
-    size_t n_same = 0, n_true = 0, n_filled = 0;
+    size_t n_same = 0, n_true = 0;
     for (size_t i = 0; i < n; i++, v = v->next) {
         if (json_types(v) != type)
             continue;
         n_same++;
         n_true += v->boolean;
-        n_filled += v->n > 0;
     }
-    if (n_filled > 0)
-        add_undecided(s, to, type, vug_str_of("enum"));
     if (type == NUMBERS)
         negate_numbers(s, first, n, to);
-    if (n_filled > 0 || type == NUMBERS || type == VUG_TYPE_NULL)
+    if (type == VUG_TYPE_ARRAY || type == VUG_TYPE_OBJECT)
+        negate_containers(s, first, n, type, to);
+    if (type & (NUMBERS | VUG_TYPE_ARRAY | VUG_TYPE_OBJECT | VUG_TYPE_NULL))
         return;
     if (type == VUG_TYPE_BOOLEAN && n_true > 0 && n_true < n_same)
         return;
     vug_jv *branch = vug_schema_add_typed(s, to, type);
     if (type == VUG_TYPE_BOOLEAN)
         vug_schema_add_boolean(s, branch, vug_str_of("const"), n_true == 0);
-    else if (type == VUG_TYPE_ARRAY || type == VUG_TYPE_OBJECT)
-        vug_schema_add_count(s, branch, type == VUG_TYPE_ARRAY ? "minItems" : "minProperties", 1);
     else {
         vug_jv *list = vug_schema_add_list(s, branch, VUG_KEYWORD_NOT_VALUES);
         v = first;
@@ -395,8 +449,9 @@ static void negate_keyword(vug_schema_compiler *s, const vug_jv *schema, const v
     else if (vug_str_is(m->key, "enum"))
         negate_values(s, m->child, m->n, to);
     else if (!negate_count(s, m, to) && !negate_bound(s, schema, m, to) &&
-             !negate_joined(s, m, to) && !negate_string_keyword(s, schema, m, to) &&
-             !negate_object_keyword(s, schema, m, to) && !negate_array_keyword(s, schema, m, to))
+             !negate_multiple(s, m, to) && !negate_joined(s, m, to) &&
+             !negate_string_keyword(s, schema, m, to) && !negate_object_keyword(s, schema, m, to) &&
+             !negate_array_keyword(s, schema, m, to))
         negate_other(s, m, to);
 }
 

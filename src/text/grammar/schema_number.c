@@ -8,8 +8,6 @@
 enum {
     MAX_FRACTION = VUG_JSON_MAX_DIGITS,
     EXACT_DIGITS = 15, /* significant digits that a double always distinguishes */
-    MAX_MULTIPLE = 1000,
-    MAX_PRIME_PART = 16, /* of the multiple, without its factors 2 and 5, which need few states */
 };
 
 /* ---- reading ------------------------------------------------------------------- */
@@ -83,23 +81,12 @@ bool vug_schema_is_number_format(vug_str name)
     return read_format(&format, &r);
 }
 
-static uint32_t prime_part(uint32_t n)
+static void fail_multiple(vug_schema_compiler *s, const vug_jv *keyword)
 {
-    while (n % 2 == 0)
-        n /= 2;
-    while (n % 5 == 0)
-        n /= 5;
-    return n;
-}
-
-static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
-{
-    while (b) {
-        const uint32_t remainder = a % b;
-        a = b;
-        b = remainder;
-    }
-    return a;
+    vug_schema_fail(s, VUG_UNSUPPORTED, keyword,
+                    "multiples of %.*s are not supported: the digits, and the least common "
+                    "multiple of all that apply, must make a number of at most %u",
+                    VUG_STR_ARG(keyword->str), (unsigned)VUG_MAX_MULTIPLE);
 }
 
 /* Makes `multiple` the least common multiple with that of the schema. It is 0 before the first. */
@@ -112,18 +99,35 @@ static void read_multiple_of(vug_schema_compiler *s, const vug_jv *schema, vug_n
     const bool fits = vug_schema_decimal(s, keyword, &d) && d.n - d.point < EXACT_DIGITS;
     const int scale = fits && d.n - d.point > r->scale ? d.n - d.point : r->scale;
     uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
-    for (; r->scale < scale && r->multiple <= MAX_MULTIPLE; r->scale++)
+    for (; r->scale < scale && r->multiple <= VUG_MAX_MULTIPLE; r->scale++)
         r->multiple *= 10;
     r->scale = scale;
-    if (r->multiple != 0 && by != 0 && by <= MAX_MULTIPLE)
-        by = r->multiple / greatest_common_divisor(r->multiple, by) * by;
-    if (by == 0 || by > MAX_MULTIPLE || prime_part(by) > MAX_PRIME_PART)
-        vug_schema_fail(s, VUG_UNSUPPORTED, keyword,
-                        "multiples of %.*s are not supported: the digits must make a number of "
-                        "at most %d, and at most %d without its factors 2 and 5",
-                        VUG_STR_ARG(keyword->str), MAX_MULTIPLE, MAX_PRIME_PART);
+    if (r->multiple != 0 && by != 0 && by <= VUG_MAX_MULTIPLE)
+        by = vug_schema_common_multiple(r->multiple, by);
+    if (by == 0 || by > VUG_MAX_MULTIPLE)
+        fail_multiple(s, keyword);
     else
         r->multiple = by;
+}
+
+/* What integers must not be multiples of, after `multiple` has been read. */
+static void read_not_multiples(vug_schema_compiler *s, vug_schema_case c, vug_number_range *r)
+{
+    uint32_t common = r->multiple;
+    for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
+        const vug_jv *keyword = vug_jv_get(c.schema[i], VUG_KEYWORD_NOT_MULTIPLE_OF);
+        vug_decimal d;
+        if (!keyword || !vug_schema_decimal(s, keyword, &d))
+            continue;
+        const uint32_t by = vug_decimal_scaled(&d, 0);
+        if (by <= VUG_MAX_MULTIPLE)
+            common = vug_schema_common_multiple(common, by);
+        if (by > VUG_MAX_MULTIPLE || common > VUG_MAX_MULTIPLE || r->scale > 0 ||
+            r->n_excluded == VUG_MAX_NOT_MULTIPLES)
+            fail_multiple(s, keyword);
+        else
+            r->excluded[r->n_excluded++] = by;
+    }
 }
 
 /* A decimal next to an excluded bound must not round to the bound when it is read as a double. */
@@ -146,23 +150,21 @@ static void limit_fraction(vug_schema_compiler *s, vug_schema_case c, vug_number
     }
 }
 
-/* A multiple of a fraction must be read as it was written, so it may have no more digits in all
- * than a double keeps. */
-static void limit_integer_part(vug_number_range *r)
+/* Only numbers of at most `n` digits before the decimal point. */
+static void limit_integer_part(vug_number_range *r, int n)
 {
     vug_number_bound b = { .given = true,
                            .open = true,
-                           .at = { .n = 1, .point = EXACT_DIGITS - r->scale + 1, .digit = { 1 } } };
-    if (r->scale == 0)
-        return;
+                           .at = { .n = 1, .point = n + 1, .digit = { 1 } } };
     tighten_bound(&r->high, b, -1);
     b.at.negative = true;
     tighten_bound(&r->low, b, 1);
 }
 
-static vug_number_range read_range(vug_schema_compiler *s, vug_schema_case c, bool fractions)
+static vug_number_range read_range(vug_schema_compiler *s, vug_schema_case c, unsigned types)
 {
-    vug_number_range r = { .n_fraction = fractions ? MAX_FRACTION : 0 };
+    vug_number_range r = { .n_fraction = types & VUG_TYPE_FRACTION ? MAX_FRACTION : 0,
+                           .no_integer = !(types & VUG_TYPE_INTEGER) };
     for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
         read_bounds(s, c.schema[i], &r);
         (void)read_format(vug_jv_get(c.schema[i], "format"), &r);
@@ -172,8 +174,17 @@ static vug_number_range read_range(vug_schema_compiler *s, vug_schema_case c, bo
         r.n_fraction = r.scale;
     if (r.multiple == 0)
         r.multiple = 1;
+    if (!(types & VUG_TYPE_FRACTION))
+        read_not_multiples(s, c, &r);
+    /* A double distinguishes so many digits from an integer. */
+    if (r.no_integer)
+        limit_integer_part(&r, (EXACT_DIGITS + 1) / 2);
+    if (r.no_integer && r.n_fraction > EXACT_DIGITS / 2 - 1)
+        r.n_fraction = EXACT_DIGITS / 2 - 1;
     limit_fraction(s, c, &r);
-    limit_integer_part(&r);
+    /* A multiple of a fraction must be read as it was written. */
+    if (r.scale > 0)
+        limit_integer_part(&r, EXACT_DIGITS - r.scale);
     return r;
 }
 
@@ -187,44 +198,27 @@ static bool is_empty_range(const vug_number_range *r)
 
 bool vug_schema_number_unsatisfiable(vug_schema_compiler *s, vug_schema_case c)
 {
-    const vug_number_range r = read_range(s, c, true);
+    const vug_number_range r = read_range(s, c, VUG_TYPE_INTEGER | VUG_TYPE_FRACTION);
     return vug_schema_ok(s) && is_empty_range(&r);
-}
-
-/* Numbers that are not integers: a double distinguishes this many digits from an integer. */
-static vug_grammar_expr fraction_expr(vug_schema_compiler *s)
-{
-    vug_grammar_builder *b = s->builder;
-    const vug_grammar_expr minus = vug_grammar_optional(b, vug_grammar_text(b, "-"));
-    const vug_grammar_expr more = vug_grammar_repeat(b, s->json.digit, 0, EXACT_DIGITS / 2);
-    const vug_grammar_expr whole = VUG_GRAMMAR_CHOICE(
-            b, vug_grammar_text(b, "0"), VUG_GRAMMAR_SEQUENCE(b, vug_grammar_digit(b, 1, 9), more));
-    return VUG_GRAMMAR_SEQUENCE(b, minus, whole, vug_grammar_text(b, "."),
-                                vug_grammar_repeat(b, s->json.digit, 0, EXACT_DIGITS / 2 - 2),
-                                vug_grammar_digit(b, 1, 9));
 }
 
 vug_grammar_expr vug_schema_number_expr(vug_schema_compiler *s, vug_schema_case c, unsigned types)
 {
-    const vug_number_range r = read_range(s, c, types & VUG_TYPE_FRACTION);
+    const vug_number_range r = read_range(s, c, types);
+    const bool simple =
+            !r.low.given && !r.high.given && r.multiple == 1 && r.scale == 0 && r.n_excluded == 0;
     if (!vug_schema_ok(s))
         return VUG_EMPTY_EXPR;
-    const bool bounded = r.low.given || r.high.given || r.multiple != 1;
-    if (!(types & VUG_TYPE_INTEGER)) {
-        /* What is a multiple of an integer is an integer. */
-        const bool none =
-                is_empty_range(&r) || (r.scale == 0 && vug_schema_find_keyword(c, "multipleOf"));
-        if (none)
-            return vug_grammar_nothing(s->builder);
-        if (bounded)
-            vug_schema_fail(s, VUG_UNSUPPORTED, c.schema[0],
-                            "bounds of numbers that must not be integers are not supported");
-        return fraction_expr(s);
-    }
-    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == 0)
+    /* What is a multiple of an integer is an integer. */
+    if (is_empty_range(&r) ||
+        (r.no_integer && r.scale == 0 && vug_schema_find_keyword(c, "multipleOf")))
+        return vug_grammar_nothing(s->builder);
+    if (r.no_integer && r.scale > 0)
+        vug_schema_fail(s, VUG_UNSUPPORTED, vug_schema_find_keyword(c, "multipleOf"),
+                        "multiples that must not be integers are not supported");
+    if (simple && r.n_fraction == 0)
         return s->json.integer;
-    if (!r.low.given && !r.high.given && r.multiple == 1 && r.n_fraction == MAX_FRACTION)
+    if (simple && r.n_fraction == MAX_FRACTION)
         return s->json.number;
-    return is_empty_range(&r) ? vug_grammar_nothing(s->builder)
-                              : vug_schema_number_range_expr(s, &r);
+    return vug_schema_number_range_expr(s, &r);
 }

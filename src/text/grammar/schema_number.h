@@ -34,14 +34,30 @@ typedef struct {
     vug_decimal at;
 } vug_number_bound;
 
+enum { VUG_MAX_NOT_MULTIPLES = 8 };
+
 typedef struct {
     vug_number_bound low, high;
     uint32_t multiple; /* times 10^-scale */
     int scale;
-    int n_fraction; /* maximum digits after the decimal point; at most `scale` if that is not 0 */
+    int n_fraction;  /* maximum digits after the decimal point; at most `scale` if that is not 0 */
+    bool no_integer; /* only numbers that are not integers */
+    /* Integers must not be multiples of these, and `scale` is 0. */
+    uint32_t excluded[VUG_MAX_NOT_MULTIPLES];
+    size_t n_excluded;
 } vug_number_range;
 
 /* The numbers of a range that is not empty. */
 vug_grammar_expr vug_schema_number_range_expr(vug_schema_compiler *s, const vug_number_range *r);
+
+/* ---- schema_multiple.c --------------------------------------------------------------------- */
+
+#define VUG_MAX_MULTIPLE \
+    ((uint32_t)1 << 16) /* also the least common multiple of all for a number */
+
+/* The least common multiple, or UINT32_MAX if it is larger. */
+uint32_t vug_schema_common_multiple(uint32_t a, uint32_t b);
+/* The same for multiples, and integers that are none. The bounds are not negative. */
+vug_grammar_expr vug_schema_multiples_expr(vug_schema_compiler *s, const vug_number_range *r);
 
 #endif

@@ -5,8 +5,6 @@
  * digits so far equal those of a bound. So bounds are exact, whatever their number of digits.
  *
  *     7 to 123: [7-9] | [1-9][0-9] | 1 ([0-1][0-9] | 2[0-3])
- *
- * For multiples, the remainder of the digits so far is carried along.
  */
 
 enum {
@@ -24,16 +22,14 @@ typedef struct {
     int n_integer, n_fraction;
     char low[MAX_PLACES], high[MAX_PLACES]; /* the digits of the bounds */
     bool low_open, high_open;
-    uint32_t multiple;
-    int scale;
-    vug_grammar_expr *memo; /* see number_parts */
+    bool no_integer; /* a digit after the point must not be 0 */
 } digit_builder;
 
 /* After `at` digits. `low`, `high`: they equal those of the bound. */
 typedef struct {
     int at;
     bool low, high;
-    uint32_t remainder; /* of the digits so far divided by the multiple */
+    bool nonzero; /* a digit after the point is not 0 */
 } digit_place;
 
 static vug_grammar_expr next_digit(digit_builder *d, digit_place p);
@@ -46,18 +42,9 @@ static bool all_zeros(const char *digit, int from)
     return true;
 }
 
-static uint32_t power_of_ten(int n, uint32_t modulo)
-{
-    uint32_t out = 1 % modulo;
-    for (int i = 0; i < n; i++)
-        out = out * 10 % modulo;
-    return out;
-}
-
 static bool may_end(const digit_builder *d, digit_place p)
 {
-    const int left = d->n_integer + d->scale - p.at; /* zeros that the multiple would still need */
-    if (p.remainder * power_of_ten(left, d->multiple) % d->multiple != 0)
+    if (d->no_integer && !p.nonzero)
         return false;
     if (p.low && (d->low_open || !all_zeros(d->low, p.at)))
         return false;
@@ -80,12 +67,27 @@ static vug_grammar_expr any_digits(const digit_builder *d, int at)
     return VUG_GRAMMAR_SEQUENCE(b, integer, vug_grammar_optional(b, fraction));
 }
 
+/* Any digits after the point from here on, the last one not 0. */
+static vug_grammar_expr any_fraction(const digit_builder *d, int at)
+{
+    vug_grammar_builder *b = d->s->builder;
+    const int left = d->n_integer + d->n_fraction - at;
+    if (left == 0)
+        return NO_DIGITS;
+    const vug_grammar_expr digits =
+            VUG_GRAMMAR_SEQUENCE(b, vug_grammar_repeat(b, d->s->json.digit, 0, (uint32_t)left - 1),
+                                 vug_grammar_digit(b, 1, 9));
+    return at > d->n_integer ? digits : VUG_GRAMMAR_SEQUENCE(b, vug_grammar_text(b, "."), digits);
+}
+
 /* One level of recursion per digit. */
 static vug_grammar_expr following_digits(digit_builder *d,
                                          digit_place p) // NOLINT(misc-no-recursion)
 {
-    if (!p.low && !p.high && d->multiple == 1)
+    if (!p.low && !p.high && (!d->no_integer || p.nonzero))
         return any_digits(d, p.at);
+    if (!p.low && !p.high && p.at >= d->n_integer)
+        return any_fraction(d, p.at);
     if (p.at < d->n_integer)
         return next_digit(d, p);
     vug_grammar_expr part[2];
@@ -103,51 +105,22 @@ static vug_grammar_expr following_digits(digit_builder *d,
     return n ? vug_grammar_choice(d->s->builder, part, n) : NO_DIGITS;
 }
 
-/* Memoized, since no bound applies any more. Remainders that the digits to come make equal
- * share an entry, so that multiples of 100 depend on the last two digits only. */
-static vug_grammar_expr following_free_digits(digit_builder *d, int at,
-                                              uint32_t remainder) // NOLINT(misc-no-recursion)
-{
-    const int left = d->n_integer + d->scale - at;
-    const uint32_t key = remainder * power_of_ten(left, d->multiple) % d->multiple;
-    vug_grammar_expr *memo = &d->memo[(uint32_t)left * d->multiple + key];
-    if (*memo == 0) {
-        vug_grammar_expr node =
-                following_digits(d, (digit_place){ .at = at, .remainder = remainder });
-        if (node != NO_DIGITS && node != VUG_EMPTY_EXPR) {
-            const vug_grammar_expr rule = vug_grammar_declare_rule(d->s->builder);
-            vug_grammar_define_rule(d->s->builder, rule, node);
-            node = rule;
-        }
-        *memo = node + 1;
-    }
-    return *memo - 1;
-}
-
 /* The digits `from` to `to` and what may follow them. */
 static size_t add_digits(digit_builder *d, unsigned from, unsigned to, // NOLINT(misc-no-recursion)
                          digit_place next, vug_grammar_expr *part)
 {
-    size_t n = 0;
     vug_grammar_builder *b = d->s->builder;
     if (!vug_schema_charge(d->s, 1))
         return 0;
-    if (d->multiple == 1) {
-        const vug_grammar_expr rest = following_digits(d, next);
-        if (rest != NO_DIGITS)
-            part[n++] = VUG_GRAMMAR_SEQUENCE(b, vug_grammar_digit(b, from, to), rest);
-        return n;
+    if (next.at > d->n_integer && from == 0 && to > 0 && d->no_integer && !next.nonzero) {
+        const size_t n = add_digits(d, 0, 0, next, part);
+        return n + add_digits(d, 1, to, next, part + n);
     }
-    for (unsigned digit = from; digit <= to; digit++) {
-        digit_place here = next;
-        here.remainder = (next.remainder * 10 + digit) % d->multiple;
-        const vug_grammar_expr rest = here.low || here.high
-                                              ? following_digits(d, here)
-                                              : following_free_digits(d, here.at, here.remainder);
-        if (rest != NO_DIGITS)
-            part[n++] = VUG_GRAMMAR_SEQUENCE(b, vug_grammar_digit(b, digit, digit), rest);
-    }
-    return n;
+    next.nonzero = next.nonzero || (next.at > d->n_integer && from > 0);
+    const vug_grammar_expr rest = following_digits(d, next);
+    if (rest != NO_DIGITS)
+        *part = VUG_GRAMMAR_SEQUENCE(b, vug_grammar_digit(b, from, to), rest);
+    return rest != NO_DIGITS;
 }
 
 static vug_grammar_expr next_digit(digit_builder *d, digit_place p) // NOLINT(misc-no-recursion)
@@ -155,7 +128,7 @@ static vug_grammar_expr next_digit(digit_builder *d, digit_place p) // NOLINT(mi
     const unsigned first = p.at == 0 && d->n_integer > 1 ? 1 : 0;
     unsigned from = p.low ? (unsigned)d->low[p.at] : first;
     unsigned to = p.high ? (unsigned)d->high[p.at] : 9;
-    const digit_place next = { .at = p.at + 1, .remainder = p.remainder };
+    const digit_place next = { .at = p.at + 1, .nonzero = p.nonzero };
     digit_place at_bound = next;
     vug_grammar_expr part[12];
     size_t n = 0;
@@ -203,8 +176,6 @@ static int integer_digits(const vug_decimal *at)
 typedef struct {
     vug_grammar_expr part[2 * MAX_INTEGER + 2];
     size_t n;
-    /* [MAX_INTEGER + scale + 1][multiple]: by digits to come and remainder; expr + 1 */
-    vug_grammar_expr *memo;
 } number_parts;
 
 static void add_part(vug_schema_compiler *s, vug_grammar_expr node, bool negative, number_parts *to)
@@ -220,11 +191,9 @@ static void add_length(vug_schema_compiler *s, const vug_number_range *r, int n_
     digit_builder d = { .s = s,
                         .n_integer = n_integer,
                         .n_fraction = r->n_fraction,
-                        .multiple = r->multiple,
-                        .scale = r->scale,
+                        .no_integer = r->no_integer,
                         .low_open = r->low.open,
-                        .high_open = r->high.open,
-                        .memo = to->memo };
+                        .high_open = r->high.open };
     digit_place start = { .at = 0 };
     start.low = r->low.given && integer_digits(&r->low.at) == n_integer;
     start.high = r->high.given && integer_digits(&r->high.at) == n_integer;
@@ -239,14 +208,16 @@ static void add_length(vug_schema_compiler *s, const vug_number_range *r, int n_
 static void add_lengths(vug_schema_compiler *s, const vug_number_range *r, int first, int last,
                         bool negative, number_parts *to)
 {
-    const digit_builder d = { .s = s, .n_integer = 1, .n_fraction = r->n_fraction };
+    const digit_builder d = {
+        .s = s, .n_integer = 1, .n_fraction = r->n_fraction, .no_integer = r->no_integer
+    };
     if (first > last)
         return;
     const vug_grammar_expr more =
             vug_grammar_repeat(s->builder, s->json.digit, (uint32_t)first - 1, (uint32_t)last - 1);
     add_part(s,
              VUG_GRAMMAR_SEQUENCE(s->builder, vug_grammar_digit(s->builder, 1, 9), more,
-                                  any_digits(&d, 1)),
+                                  r->no_integer ? any_fraction(&d, 1) : any_digits(&d, 1)),
              negative, to);
 }
 
@@ -255,17 +226,16 @@ static void add_magnitudes(vug_schema_compiler *s, vug_number_range r, bool nega
 {
     if (r.low.given && !r.low.open && r.low.at.n == 0)
         r.low.given = false;
+    if (r.multiple > 1 || r.n_excluded > 0) {
+        add_part(s, vug_schema_multiples_expr(s, &r), negative, to);
+        return;
+    }
     const int first = r.low.given ? integer_digits(&r.low.at) : 1;
     int last = r.high.given ? integer_digits(&r.high.at) : MAX_INTEGER;
     last = last < MAX_INTEGER ? last : MAX_INTEGER;
     if (first <= last)
         add_length(s, &r, first, negative, to);
-    if (r.multiple > 1) {
-        for (int n = first + 1; n < last; n++)
-            add_length(s, &r, n, negative, to);
-    } else {
-        add_lengths(s, &r, first + 1, last - 1, negative, to);
-    }
+    add_lengths(s, &r, first + 1, last - 1, negative, to);
     if (last > first)
         add_length(s, &r, last, negative, to);
 }
@@ -293,11 +263,6 @@ static void add_positive(vug_schema_compiler *s, const vug_number_range *r, numb
 vug_grammar_expr vug_schema_number_range_expr(vug_schema_compiler *s, const vug_number_range *r)
 {
     number_parts to = { .n = 0 };
-    if (r->multiple > 1)
-        to.memo = vug_schema_alloc(s, (size_t)(MAX_INTEGER + r->scale + 1) * r->multiple,
-                                   sizeof(*to.memo));
-    if (!vug_schema_ok(s))
-        return VUG_EMPTY_EXPR;
     if (!r->low.given || r->low.at.negative)
         add_negative(s, r, &to);
     if (!r->high.given || !r->high.at.negative)

@@ -120,6 +120,21 @@ static bool count_in_bounds(vug_schema_case c, const char *min, const char *max,
            n <= vug_schema_strictest_count(c, max, true, n);
 }
 
+static vug_schema_verdict validate_multiple(vug_schema_compiler *s, vug_decimal value,
+                                            const vug_jv *multiple)
+{
+    vug_decimal d;
+    const bool fits = vug_schema_decimal(s, multiple, &d);
+    const int scale = fits && d.n > d.point ? d.n - d.point : 0;
+    const uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
+    value.point += scale;
+    if (value.n == 0)
+        return VUG_SCHEMA_YES;
+    if (by == 0)
+        return VUG_SCHEMA_MAYBE;
+    return verdict_of(vug_decimal_is_integer(&value) && vug_decimal_modulo(&value, by) == 0);
+}
+
 static vug_schema_verdict validate_number(vug_schema_compiler *s, const vug_jv *v,
                                           const vug_jv *schema)
 {
@@ -147,16 +162,14 @@ static vug_schema_verdict validate_number(vug_schema_compiler *s, const vug_jv *
             return VUG_SCHEMA_NO;
     }
     const vug_jv *multiple = vug_jv_get(schema, "multipleOf");
-    if (multiple && value.n > 0) {
-        vug_decimal d;
-        const bool fits = vug_schema_decimal(s, multiple, &d);
-        const int scale = fits && d.n > d.point ? d.n - d.point : 0;
-        const uint32_t by = fits ? vug_decimal_scaled(&d, scale) : 0;
-        value.point += scale;
-        if (by == 0)
-            return VUG_SCHEMA_MAYBE;
-        return verdict_of(vug_decimal_is_integer(&value) && vug_decimal_modulo(&value, by) == 0);
-    }
+    const vug_jv *other = vug_jv_get(schema, VUG_KEYWORD_NOT_MULTIPLE_OF);
+    const vug_schema_verdict is_multiple =
+            multiple ? validate_multiple(s, value, multiple) : VUG_SCHEMA_YES;
+    const vug_schema_verdict is_other = other ? validate_multiple(s, value, other) : VUG_SCHEMA_NO;
+    if (is_multiple == VUG_SCHEMA_NO || is_other == VUG_SCHEMA_YES)
+        return VUG_SCHEMA_NO;
+    if (is_multiple == VUG_SCHEMA_MAYBE || is_other == VUG_SCHEMA_MAYBE)
+        return VUG_SCHEMA_MAYBE;
     const vug_jv *format = vug_jv_get(schema, "format");
     return format && vug_schema_is_number_format(format->str) ? VUG_SCHEMA_MAYBE : VUG_SCHEMA_YES;
 }
