@@ -220,9 +220,9 @@ static uint32_t number_of_state(multiple_graph *g, const uint32_t *state)
 /* Neighbouring digits that lead to the same state share an edge. */
 static void add_state_edges(multiple_graph *g, uint32_t id)
 {
-    enum { NONE = UINT32_MAX, BASE = 10 };
+    enum { BASE = 10 };
     vug_grammar_builder *b = g->s->builder;
-    uint32_t from[STATE_SIZE], to[STATE_SIZE], first = 0, target = NONE;
+    uint32_t from[STATE_SIZE], to[STATE_SIZE], first = 0, target = VUG_INTERN_NONE;
     size_t n;
     memcpy(from, vug_intern_get(&g->states, id, &n), sizeof(from));
     if (may_end(g, from))
@@ -232,10 +232,10 @@ static void add_state_edges(multiple_graph *g, uint32_t id)
     for (uint32_t digit = 0; digit <= BASE && vug_schema_ok(g->s); digit++) {
         const uint32_t next = digit < BASE && state_after_digit(g, from, digit, to)
                                       ? number_of_state(g, to)
-                                      : NONE;
+                                      : VUG_INTERN_NONE;
         if (next == target)
             continue;
-        if (target != NONE)
+        if (target != VUG_INTERN_NONE)
             add_digit_edge(g, id, vug_grammar_digit(b, first, digit - 1), target);
         first = digit;
         target = next;
