@@ -107,8 +107,7 @@ vug_grammar_expr vug_schema_array_expr(vug_schema_compiler *s, vug_schema_case c
         items = contained.n > 0 ? vug_schema_contained_expr(s, &l, &contained)
                                 : non_empty_array(s, &l);
     if (l.max > 0)
-        part[n++] = vug_json_grammar_brackets(&s->json, '[', items);
-    if (l.unique && !few && n > 0)
-        part[n - 1] = vug_schema_many_items_expr(s, &l, part[n - 1]);
+        part[n++] = l.unique && !few ? vug_schema_many_items_expr(s, &l, items)
+                                     : vug_json_grammar_brackets(&s->json, '[', items);
     return vug_grammar_choice(s->builder, part, n);
 }

@@ -28,7 +28,7 @@ bool vug_schema_few_items_expr(vug_schema_compiler *s, const vug_schema_array_it
 /* An array, with its brackets, whose items differ: the state of a text remembers them. */
 vug_grammar_expr vug_schema_many_items_expr(vug_schema_compiler *s,
                                             const vug_schema_array_items *items,
-                                            vug_grammar_expr array);
+                                            vug_grammar_expr items_expr);
 
 /* ---- schema_contains.c ---------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ static bool negate_multiple(vug_schema_compiler *s, const vug_jv *m, vug_jv *to)
         return true;
     }
     if (!vug_str_is(m->key, "multipleOf") || !vug_schema_decimal(s, m, &d) ||
-        !vug_decimal_is_integer(&d))
+        vug_decimal_scaled(&d, 0) == 0)
         return false;
     (void)vug_schema_add_typed(s, to, VUG_TYPE_FRACTION);
     vug_schema_add_copy(s, vug_schema_add_typed(s, to, VUG_TYPE_INTEGER),
@@ -239,26 +239,49 @@ static void negate_values(vug_schema_compiler *s, const vug_jv *first, size_t n,
             negate_values_of(s, first, n, each[i], to);
 }
 
-static void negate_properties(vug_schema_compiler *s, const vug_jv *properties, vug_jv *to)
+static bool requires_name(vug_schema_compiler *s, const vug_jv *schema, vug_str name)
+{
+    const vug_jv *required = vug_jv_get(schema, "required");
+    const vug_jv *m = required ? required->child : NULL;
+    while (m && vug_schema_charge(s, 1) && !vug_str_equal(m->str, name))
+        m = m->next;
+    return m != NULL;
+}
+
+/* Some property violates its schema. One that is required may also be absent: together, that is
+ * one branch. */
+static void negate_properties(vug_schema_compiler *s, const vug_jv *schema,
+                              const vug_jv *properties, vug_jv *to)
 {
     for (const vug_jv *p = properties->child; p; p = p->next) {
-        if (is_trivial(p))
+        const bool required = requires_name(s, schema, p->key);
+        if (is_trivial(p) && !required)
             continue;
         vug_jv *branch = vug_schema_add_typed(s, to, VUG_TYPE_OBJECT);
-        vug_schema_add_text(s, vug_schema_add_list(s, branch, "required"), "", p->key);
-        vug_schema_add_reference(s, vug_schema_add_object(s, branch, "properties"), p->key, p,
-                                 true);
+        if (!required)
+            vug_schema_add_text(s, vug_schema_add_list(s, branch, "required"), "", p->key);
+        vug_jv *values = vug_schema_add_object(s, branch, "properties");
+        if (is_trivial(p))
+            vug_schema_add_boolean(s, values, p->key, false);
+        else
+            vug_schema_add_reference(s, values, p->key, p, true);
     }
 }
 
-static void negate_required(vug_schema_compiler *s, const vug_jv *names, vug_jv *to)
+/* Some required property is absent; those that "properties" names are negated with it. */
+static void negate_required(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *names,
+                            vug_jv *to)
 {
-    for (const vug_jv *name = names->child; name; name = name->next)
+    const vug_jv *properties = vug_jv_get(schema, "properties");
+    for (const vug_jv *name = names->child; name; name = name->next) {
+        if (properties && vug_schema_get_member(s, properties, name->str))
+            continue;
         vug_schema_add_boolean(s,
                                vug_schema_add_object(s,
                                                      vug_schema_add_typed(s, to, VUG_TYPE_OBJECT),
                                                      "properties"),
                                name->str, false);
+    }
 }
 
 /* Appends an object with some property, whose name and value are still to be added. */
@@ -385,9 +408,9 @@ static bool negate_object_keyword(vug_schema_compiler *s, const vug_jv *schema, 
                                   vug_jv *to)
 {
     if (vug_str_is(m->key, "properties"))
-        negate_properties(s, m, to);
+        negate_properties(s, schema, m, to);
     else if (vug_str_is(m->key, "required"))
-        negate_required(s, m, to);
+        negate_required(s, schema, m, to);
     else if (vug_str_is(m->key, "patternProperties"))
         negate_pattern_properties(s, m, to);
     else if (vug_str_is(m->key, "additionalProperties") && !is_trivial(m))

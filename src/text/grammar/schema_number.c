@@ -120,9 +120,9 @@ static void read_not_multiples(vug_schema_compiler *s, vug_schema_case c, vug_nu
         if (!keyword || !vug_schema_decimal(s, keyword, &d))
             continue;
         const uint32_t by = vug_decimal_scaled(&d, 0);
-        if (by <= VUG_MAX_MULTIPLE)
+        if (by != 0 && by <= VUG_MAX_MULTIPLE)
             common = vug_schema_common_multiple(common, by);
-        if (by > VUG_MAX_MULTIPLE || common > VUG_MAX_MULTIPLE || r->scale > 0 ||
+        if (by == 0 || by > VUG_MAX_MULTIPLE || common > VUG_MAX_MULTIPLE || r->scale > 0 ||
             r->n_excluded == VUG_MAX_NOT_MULTIPLES)
             fail_multiple(s, keyword);
         else

@@ -224,7 +224,7 @@ static bool allows_many(vug_schema_compiler *s, vug_schema_set set, // NOLINT(mi
 
 vug_grammar_expr vug_schema_many_items_expr(vug_schema_compiler *s,
                                             const vug_schema_array_items *items,
-                                            vug_grammar_expr array)
+                                            vug_grammar_expr items_expr)
 {
     const bool is_json = s->json.escapes && !s->json.bare_keys && !s->json.as_parameters;
     if (!is_json)
@@ -239,8 +239,14 @@ vug_grammar_expr vug_schema_many_items_expr(vug_schema_compiler *s,
         vug_schema_fail(s, VUG_UNSUPPORTED, items->unique,
                         "uniqueItems with this minItems is supported only for items that "
                         "certainly have enough different values");
-    const vug_grammar_expr rule = vug_grammar_declare_rule(s->builder);
-    vug_grammar_define_rule(s->builder, rule, array);
+    /* What follows the bracket is a rule, so that no other array has the same expression: that would
+     * be called, and the rule must read its own bracket (unique_tokens.c). */
+    vug_grammar_builder *b = s->builder;
+    const vug_grammar_expr rest = vug_grammar_declare_rule(b), rule = vug_grammar_declare_rule(b);
+    vug_grammar_define_rule(b, rest,
+                            VUG_GRAMMAR_SEQUENCE(b, s->json.gap, items_expr, s->json.gap,
+                                                 vug_grammar_text(b, "]")));
+    vug_grammar_define_rule(b, rule, VUG_GRAMMAR_SEQUENCE(b, vug_grammar_text(b, "["), rest));
     vug_grammar_mark_unique_items(s->builder, rule);
     return rule;
 }

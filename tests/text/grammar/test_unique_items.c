@@ -153,6 +153,11 @@ static const char digits[] = "{\"type\":\"array\",\"uniqueItems\":true,\"items\"
 static const char nested[] =
         "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"array\",\"uniqueItems\":"
         "true,\"items\":{\"type\":\"string\"}}}";
+/* What follows a unique array's bracket is what follows that of any array. */
+static const char inner[] =
+        "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"uniqueItems\":true}}";
+static const char outer[] =
+        "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"array\"}}";
 static const char objects[] =
         "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"object\",\"properties\":{"
         "\"k\":{\"enum\":[\"x\",\"y\"]}},\"required\":[\"k\"],\"additionalProperties\":false}}";
@@ -160,7 +165,8 @@ static const char objects[] =
 static void test_masks(void **state)
 {
     const vug_tokenizer *t = *state;
-    static const char *const schemas[] = { any_items, two_strings, digits, nested, objects };
+    static const char *const schemas[] = { any_items, two_strings, digits, nested,
+                                           inner,     outer,       objects };
     for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++)
         for (uint64_t seed = 1; seed <= 10; seed++)
             check_masks(t, schemas[i], seed);
@@ -179,6 +185,11 @@ static void test_acceptance(void **state)
     assert_true(accepts(t, nested, "[[\"a\", \"b\"], [\"a\"], []]"));
     assert_false(accepts(t, nested, "[[\"a\"], [\"b\"], [\"a\"]]"));
     assert_false(accepts(t, nested, "[[\"a\", \"a\"]]"));
+    assert_true(accepts(t, inner, "[[1], [1], [[2, 2], [2]]]"));
+    assert_false(accepts(t, inner, "[[1, 1]]"));
+    assert_false(accepts(t, inner, "[[], [2], [[], []]]"));
+    assert_true(accepts(t, outer, "[[1, 1], [1]]"));
+    assert_false(accepts(t, outer, "[[1], [1]]"));
     assert_true(accepts(t, objects, "[{\"k\": \"x\"}, {\"k\": \"y\"}]"));
     assert_false(accepts(t, objects, "[{\"k\": \"x\"}, {\"k\": \"x\"}]"));
 }
