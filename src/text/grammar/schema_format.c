@@ -50,7 +50,7 @@
 #define RE_ONE                                                                                     \
     "([^\\\\^$.|?*+()\\[\\]{}\\u0000-\\u001f]|[.]|\\\\[dDwWsStnrfv^$.|?*+()\\[\\]{}/\\\\]|\\[\\^?" \
     "(a-z|A-Z|0-9|a-f|A-F|[A-Za-z0-9_ .,:;@#%&=!<>~'+*?$()/]|\\\\[dDwWsS.\\-\\\\\\[\\]/])+-?\\])"
-#define RE_TIMES         "([*+?]|[{][1-9][0-9]?,?[}])[?]?"
+#define RE_TIMES         "([*+?]|[{]([1-9][0-9]?,?|[0-9],[1-9][0-9])[}])[?]?"
 #define RE_SEQUENCE(one) "(\\^|[$]|" one "(" RE_TIMES ")?)*"
 #define RE_CHOICE(one)   RE_SEQUENCE(one) "([|]" RE_SEQUENCE(one) ")*"
 #define RE_GROUP(one)    "(" RE_ONE "|[(]([?]:)?" RE_CHOICE(one) "[)])"

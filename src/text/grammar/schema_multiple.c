@@ -32,6 +32,7 @@ typedef struct {
 
 uint32_t vug_schema_common_multiple(uint32_t a, uint32_t b)
 {
+    VUG_ASSERT(a != 0 && b != 0);
     uint32_t divisor = a;
     for (uint32_t rest = b; rest != 0;) {
         const uint32_t remainder = divisor % rest;

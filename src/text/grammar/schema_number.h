@@ -55,7 +55,7 @@ vug_grammar_expr vug_schema_number_range_expr(vug_schema_compiler *s, const vug_
 #define VUG_MAX_MULTIPLE \
     ((uint32_t)1 << 16) /* also the least common multiple of all for a number */
 
-/* The least common multiple, or UINT32_MAX if it is larger. */
+/* The least common multiple of two numbers above 0, or UINT32_MAX if it is larger. */
 uint32_t vug_schema_common_multiple(uint32_t a, uint32_t b);
 /* The same for multiples, and integers that are none. The bounds are not negative. */
 vug_grammar_expr vug_schema_multiples_expr(vug_schema_compiler *s, const vug_number_range *r);
