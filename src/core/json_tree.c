@@ -125,8 +125,9 @@ const vug_jv *vug_jv_get(const vug_jv *v, const char *key)
 {
     if (!vug_jv_is(v, VUG_JSON_OBJECT))
         return NULL;
+    const vug_str wanted = vug_str_of(key);
     for (const vug_jv *m = v->child; m; m = m->next) {
-        if (vug_str_is(m->key, key))
+        if (vug_str_equal(m->key, wanted))
             return m;
     }
     return NULL;

@@ -95,51 +95,66 @@ static void propagate_reachability(reachability *s)
     }
 }
 
-/* One pass from the last state to the first. Returns whether it found more. */
-static bool sweep_reachability(const vug_automaton *a, bool use_bytes, bool *reaches)
+static bool reaches_by_call(const vug_automaton *a, uint32_t call, const bool *reaches)
 {
-    bool found = false;
-    for (uint32_t i = a->n_states; i-- > 0;) {
-        if (reaches[i])
-            continue;
-        bool here = a->state[i].final;
-        for (uint32_t e = a->state[i].edge; use_bytes && !here && e < a->state[i + 1].edge; e++)
-            here = reaches[a->edge[e].state];
-        for (uint32_t c = a->state[i].call; !here && c < a->state[i + 1].call; c++) {
-            const vug_call_edge call = a->call[c];
-            here = reaches[call.return_state] &&
-                   (call.rule == VUG_RULE_COUNT ||
-                    (reaches[a->rule[call.rule].start] && is_callable(a, call.rule)));
-        }
-        reaches[i] = here;
-        found = found || here;
-    }
+    const vug_call_edge c = a->call[call];
+    return reaches[c.return_state] &&
+           (c.rule == VUG_RULE_COUNT || (reaches[a->rule[c.rule].start] && is_callable(a, c.rule)));
+}
+
+/* One look at a state, with what is known so far. */
+static bool reaches_end(const vug_automaton *a, uint32_t state, bool use_bytes, const bool *reaches)
+{
+    const vug_automaton_state *s = &a->state[state];
+    bool found = s->final;
+    for (uint32_t e = s->edge; use_bytes && !found && e < s[1].edge; e++)
+        found = reaches[a->edge[e].state];
+    for (uint32_t c = s->call; !found && c < s[1].call; c++)
+        found = reaches_by_call(a, c, reaches);
     return found;
 }
 
-/* Most edges and calls lead to states with higher numbers, so that a few sweeps are enough for an
- * ordinary automaton. False if they are not. */
-static bool sweep_until_complete(const vug_automaton *a, bool use_bytes, bool *reaches)
+/* Looks at the states from the last to the first, and then again at those that have not reached the
+ * end. Most edges and calls lead to states with higher numbers, so that a few sweeps are enough for
+ * an ordinary automaton. False if they are not. `left` is scratch, [n_states]. */
+static bool sweep_until_complete(const vug_automaton *a, bool use_bytes, uint32_t *left,
+                                 bool *reaches)
 {
+    uint32_t n = 0;
     memset(reaches, 0, a->n_states * sizeof(*reaches));
-    for (int i = 0; i < MAX_SWEEPS; i++)
-        if (!sweep_reachability(a, use_bytes, reaches))
+    for (uint32_t i = a->n_states; i-- > 0;) {
+        const bool may = use_bytes || a->state[i].final || a->state[i].call < a->state[i + 1].call;
+        reaches[i] = may && reaches_end(a, i, use_bytes, reaches);
+        if (may && !reaches[i])
+            left[n++] = i;
+    }
+    for (int sweep = 1; sweep < MAX_SWEEPS; sweep++) {
+        uint32_t n_left = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            reaches[left[k]] = reaches_end(a, left[k], use_bytes, reaches);
+            if (!reaches[left[k]])
+                left[n_left++] = left[k];
+        }
+        if (n_left == n)
             return true;
+        n = n_left;
+    }
     return false;
 }
 
 static vug_status find_terminating(const vug_automaton *a, bool use_bytes, bool *reaches,
                                    vug_err *err)
 {
-    if (sweep_until_complete(a, use_bytes, reaches))
-        return VUG_OK;
     const size_t n = a->n_states, n_list = (size_t)a->n_edges + 2 * (size_t)a->n_calls;
     reachability s = { .a = a, .use_bytes = use_bytes };
     s.reaches = reaches;
-    s.first = vug_alloc_zero(n + 2, sizeof(*s.first));
-    s.list = vug_alloc(n_list + 1, sizeof(*s.list));
     s.pending = vug_alloc(n, sizeof(*s.pending));
-    const bool allocated = s.first && s.list && s.pending;
+    const bool complete = s.pending && sweep_until_complete(a, use_bytes, s.pending, reaches);
+    if (s.pending && !complete) {
+        s.first = vug_alloc_zero(n + 2, sizeof(*s.first));
+        s.list = vug_alloc(n_list + 1, sizeof(*s.list));
+    }
+    const bool allocated = s.first && s.list;
     if (allocated) {
         for_each_dependency(&s, count_dependency);
         for (size_t i = 0; i < n; i++)
@@ -153,7 +168,7 @@ static vug_status find_terminating(const vug_automaton *a, bool use_bytes, bool 
     vug_free(s.first);
     vug_free(s.list);
     vug_free(s.pending);
-    return allocated
+    return complete || allocated
                    ? VUG_OK
                    : VUG_FAIL_NOMEM(err, "the automaton of a grammar", n_list * sizeof(dependency));
 }

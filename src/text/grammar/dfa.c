@@ -20,7 +20,7 @@ typedef struct {
     uint32_t *copy;        /* [NFA states]: the set whose edges are made */
     uint32_t n_closures;
     uint64_t work;
-    vug_buf targets; /* uint32_t: where the bytes lead from the states of a set */
+    vug_buf targets; /* range_target: where the bytes lead from the states of a set */
     vug_buf state, edge, call;
     size_t first_edge; /* of the state whose edges are made: bytes of `edge` before it */
 } dfa_builder;
@@ -61,24 +61,24 @@ static size_t add_closure(dfa_builder *b, uint32_t state, size_t n)
     return n;
 }
 
-/* The DFA state of the list. Most sets have one member, which is its own closure, and these need no
- * hash table. */
-static uint32_t intern_list(dfa_builder *b, size_t n)
+/* The DFA state of the list, whose entry in `alone` is kept if there is one. Most sets are the
+ * closure of a single state, and these need no hash table. Should different states have equal
+ * closures, the DFA has a state for each. */
+static uint32_t intern_list(dfa_builder *b, size_t n, uint32_t *alone)
 {
     b->work += n;
+    if (n == 0)
+        return VUG_INTERN_NONE;
     n = vug_sort_unique(b->list, n);
-    uint32_t *single = n == 1 ? &b->alone[b->list[0]] : NULL;
-    if (single && *single)
-        return *single - 1;
-    uint32_t id = VUG_INTERN_NONE;
-    if (single)
-        id = vug_intern_append(&b->sets, b->list, n);
-    else if (n > 0)
-        id = vug_intern_add(&b->sets, b->list, n);
-    if (n && id == VUG_INTERN_NONE)
+    uint32_t *known = n == 1 ? &b->alone[b->list[0]] : alone;
+    if (known && *known)
+        return *known - 1;
+    const uint32_t id =
+            known ? vug_intern_append(&b->sets, b->list, n) : vug_intern_add(&b->sets, b->list, n);
+    if (id == VUG_INTERN_NONE)
         b->state.bad = true;
-    if (single && id != VUG_INTERN_NONE)
-        *single = id + 1;
+    else if (known)
+        *known = id + 1;
     return id;
 }
 
@@ -87,14 +87,15 @@ static uint32_t intern_list(dfa_builder *b, size_t n)
 static uint32_t state_of_targets(dfa_builder *b, const uint32_t *target, size_t n_targets)
 {
     size_t n = 0;
-    if (n_targets == 1 && b->alone[target[0]] != 0)
-        return b->alone[target[0]] - 1;
+    uint32_t *alone = n_targets == 1 ? &b->alone[target[0]] : NULL;
+    if (alone && *alone)
+        return *alone - 1;
     b->n_closures++;
     for (size_t i = 0; i < n_targets; i++)
         n = add_closure(b, target[i], n);
-    const uint32_t id = intern_list(b, n);
-    if (n_targets == 1 && id != VUG_INTERN_NONE)
-        b->alone[target[0]] = id + 1;
+    const uint32_t id = intern_list(b, n, alone);
+    if (alone && id != VUG_INTERN_NONE)
+        *alone = id + 1;
     return id;
 }
 
@@ -119,16 +120,6 @@ static void add_cut(uint64_t cut[CUT_WORDS], unsigned at)
     cut[at / 64] |= (uint64_t)1 << (at % 64);
 }
 
-/* The first cut from `at` on, or 256. */
-static unsigned next_cut(const uint64_t cut[CUT_WORDS], unsigned at)
-{
-    unsigned word = at / 64;
-    uint64_t left = cut[word] >> (at % 64) << (at % 64);
-    while (left == 0 && word + 1 < CUT_WORDS)
-        left = cut[++word];
-    return left ? 64 * word + (unsigned)__builtin_ctzll(left) : 256;
-}
-
 static void collect_cuts(const dfa_builder *b, const uint32_t *member, size_t n,
                          uint64_t cut[CUT_WORDS])
 {
@@ -138,6 +129,12 @@ static void collect_cuts(const dfa_builder *b, const uint32_t *member, size_t n,
         if (s->kind == VUG_NFA_BYTES) {
             add_cut(cut, s->from);
             add_cut(cut, s->upto + 1U);
+        } else if (s->kind == VUG_NFA_TABLE) {
+            for (uint32_t e = s->other; e < s->to; e++) {
+                const vug_nfa_entry *entry = &VUG_NFA_ENTRY(b->nfa)[e];
+                add_cut(cut, entry->from);
+                add_cut(cut, entry->upto + 1U);
+            }
         } else if (s->kind == VUG_NFA_ASCII) {
             const uint64_t *has = VUG_NFA_ASCII_SET(b->nfa)[s->other].has;
             cut[0] |= has[0] ^ has[0] << 1;
@@ -152,51 +149,65 @@ typedef struct {
     unsigned n;
     unsigned start[257];  /* of each range; it ends where the next one begins */
     uint16_t range[257];  /* the range that begins at a byte; valid for those in `start` */
-    uint32_t target[258]; /* where the targets of each range begin in `targets` of the builder */
+    uint32_t target[256]; /* of each range: the first of its list in `targets` of the builder, + 1;
+                             0 if it has none */
 } byte_ranges;
+
+typedef struct {
+    uint32_t state;
+    uint32_t next; /* in the list of the same range, + 1; 0: the last */
+} range_target;
 
 static void list_ranges(byte_ranges *r, const uint64_t cut[CUT_WORDS])
 {
     r->n = 0;
-    for (unsigned at = next_cut(cut, 0); at < 256; at = next_cut(cut, at + 1)) {
-        r->start[r->n] = at;
-        r->range[at] = (uint16_t)r->n++;
+    for (unsigned word = 0; word < CUT_WORDS; word++) {
+        for (uint64_t left = cut[word]; left; left &= left - 1) {
+            const unsigned at = 64 * word + (unsigned)__builtin_ctzll(left);
+            r->start[r->n] = at;
+            r->range[at] = (uint16_t)r->n;
+            r->n += at < 256;
+        }
     }
     r->start[r->n] = 256;
     r->range[256] = (uint16_t)r->n;
-    memset(r->target, 0, (r->n + 2) * sizeof(*r->target));
+    memset(r->target, 0, r->n * sizeof(*r->target));
 }
 
-typedef void range_target_fn(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target);
-
-static void count_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target)
+static void add_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t state)
 {
-    (void)b;
-    (void)target;
-    r->target[range + 1]++;
+    const range_target target = { state, r->target[range] };
+    vug_buf_push(&b->targets, &target, sizeof(target));
+    r->target[range] = (uint32_t)(b->targets.len / sizeof(target));
 }
 
-static void store_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t target)
+/* Adds the target of the bytes `from` to `upto`, where ranges begin and end. */
+static void add_target(dfa_builder *b, byte_ranges *r, unsigned from, unsigned upto, uint32_t state)
 {
-    ((uint32_t *)(void *)b->targets.ptr)[r->target[range]++] = target;
+    for (unsigned k = r->range[from]; k < r->range[upto + 1]; k++)
+        add_range_target(b, r, k, state);
 }
 
-static inline void for_each_range_target(dfa_builder *b, const uint32_t *member, size_t n,
-                                         byte_ranges *r, range_target_fn *use)
+static void collect_targets(dfa_builder *b, const uint32_t *member, size_t n, byte_ranges *r)
 {
-    const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
+    b->targets.len = 0;
     for (size_t i = 0; i < n; i++) {
-        const vug_nfa_state *s = &nfa[member[i]];
+        const vug_nfa_state *s = &VUG_NFA_STATE(b->nfa)[member[i]];
         if (s->kind == VUG_NFA_BYTES) {
-            for (unsigned k = r->range[s->from]; k < r->range[s->upto + 1]; k++)
-                use(b, r, k, s->to);
+            add_target(b, r, s->from, s->upto, s->to);
+        } else if (s->kind == VUG_NFA_TABLE) {
+            for (uint32_t e = s->other; e < s->to; e++) {
+                const vug_nfa_entry *entry = &VUG_NFA_ENTRY(b->nfa)[e];
+                add_target(b, r, entry->from, entry->upto, entry->to);
+            }
         } else if (s->kind == VUG_NFA_ASCII) {
             const uint64_t *has = VUG_NFA_ASCII_SET(b->nfa)[s->other].has;
             for (unsigned k = 0; r->start[k] < 0x80; k++)
                 if (has[r->start[k] / 64] >> (r->start[k] % 64) & 1)
-                    use(b, r, k, s->to);
+                    add_range_target(b, r, k, s->to);
         }
     }
+    b->work += n + b->targets.len / sizeof(range_target);
 }
 
 /* `member` are the NFA states of the set. */
@@ -206,23 +217,14 @@ static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
     byte_ranges r;
     collect_cuts(b, member, n, cut);
     list_ranges(&r, cut);
-    for_each_range_target(b, member, n, &r, count_range_target);
-    for (unsigned i = 0; i < r.n; i++)
-        r.target[i + 1] += r.target[i];
-    b->work += n + r.target[r.n];
-    b->targets.len = 0;
-    vug_buf_reserve(&b->targets, r.target[r.n] * sizeof(uint32_t));
-    if (has_failed(b))
-        return;
-    for_each_range_target(b, member, n, &r, store_range_target);
-    /* Storing moved each beginning to the end of its range. */
-    uint32_t first = 0;
+    collect_targets(b, member, n, &r);
     for (unsigned i = 0; i < r.n && !has_failed(b); i++) {
-        const size_t n_targets = r.target[i] - first;
-        const uint32_t *target = (const uint32_t *)(const void *)b->targets.ptr + first;
-        first = r.target[i];
+        const range_target *target = (const range_target *)(const void *)b->targets.ptr;
+        size_t n_targets = 0;
+        for (uint32_t at = r.target[i]; at; at = target[at - 1].next)
+            b->target[n_targets++] = target[at - 1].state;
         const uint32_t to =
-                n_targets > 0 ? state_of_targets(b, target, n_targets) : VUG_INTERN_NONE;
+                n_targets > 0 ? state_of_targets(b, b->target, n_targets) : VUG_INTERN_NONE;
         if (to != VUG_INTERN_NONE)
             add_edge(b, r.start[i], r.start[i + 1] - 1, to);
     }
@@ -252,31 +254,55 @@ static void add_calls(dfa_builder *b, const uint32_t *member, size_t n)
     }
 }
 
+static void copy_edge(dfa_builder *b, vug_nfa_entry entry)
+{
+    const uint32_t to = state_of_targets(b, &entry.to, 1);
+    if (to != VUG_INTERN_NONE)
+        add_edge(b, entry.from, entry.upto, to);
+}
+
+/* `reader` is the only member of the set that reads bytes. Returns false if its edges must be
+ * computed. */
+static bool copy_edges(dfa_builder *b, const vug_nfa_state *reader)
+{
+    if (reader->kind == VUG_NFA_BYTES)
+        copy_edge(b, (vug_nfa_entry){ reader->from, reader->upto, reader->to });
+    if (reader->kind != VUG_NFA_TABLE)
+        return reader->kind == VUG_NFA_BYTES;
+    for (uint32_t e = reader->other; e < reader->to && !has_failed(b); e++)
+        copy_edge(b, VUG_NFA_ENTRY(b->nfa)[e]);
+    return true;
+}
+
 /* Sets move in memory when new ones are interned, hence the copy. */
 static void add_state(dfa_builder *b, uint32_t id, uint32_t start)
 {
     const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
     uint32_t *copy = b->copy;
-    size_t n;
+    size_t n, n_readers = 0, n_calls = 0;
     const uint32_t *member = vug_intern_get(&b->sets, id, &n);
     memcpy(copy, member, n * sizeof(*copy));
     b->first_edge = b->edge.len;
     vug_automaton_state state = { .edge = (uint32_t)(b->edge.len / sizeof(vug_byte_edge)),
                                   .call = (uint32_t)(b->call.len / sizeof(vug_call_edge)),
                                   .start = start };
-    for (size_t i = 0; i < n; i++)
-        state.final = state.final || nfa[copy[i]].kind == VUG_NFA_FINAL;
+    uint32_t reader = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t kind = nfa[copy[i]].kind;
+        state.final = state.final || kind == VUG_NFA_FINAL;
+        n_calls += kind == VUG_NFA_CALL;
+        if (kind == VUG_NFA_FINAL || kind == VUG_NFA_CALL)
+            continue;
+        n_readers++;
+        reader = copy[i];
+    }
     vug_buf_push(&b->state, &state, sizeof(state));
     if (b->state.bad)
         return;
-    if (n == 1 && nfa[copy[0]].kind == VUG_NFA_BYTES) {
-        const uint32_t to = state_of_targets(b, &nfa[copy[0]].to, 1);
-        if (to != VUG_INTERN_NONE)
-            add_edge(b, nfa[copy[0]].from, nfa[copy[0]].upto, to);
-        return;
-    }
-    add_byte_edges(b, copy, n);
-    add_calls(b, copy, n);
+    if (n_readers > 1 || (n_readers == 1 && !copy_edges(b, &nfa[reader])))
+        add_byte_edges(b, copy, n);
+    if (n_calls > 0)
+        add_calls(b, copy, n);
 }
 
 /* ---- all bodies -------------------------------------------------------------- */
@@ -291,7 +317,7 @@ static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, vug_err *err)
         size_t n = add_closure(b, body->start, 0);
         if (n == 0) /* the body matches nothing: a state without edges */
             b->list[n++] = body->start;
-        start_of[i] = intern_list(b, n);
+        start_of[i] = intern_list(b, n, NULL);
         for (; made < b->sets.n && !has_failed(b); made++)
             add_state(b, (uint32_t)made, start_of[i]);
     }

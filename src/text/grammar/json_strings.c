@@ -275,29 +275,45 @@ vug_grammar_expr vug_json_grammar_class_except(const vug_json_grammar *json,
     return out;
 }
 
+/* A bit for each character from U+0020 to U+007F but `"`, `/` and `\`. */
+static const uint64_t plain_characters[2] = { 0xffff7ffb00000000, 0xffffffffefffffff };
+
 bool vug_json_grammar_is_plain(uint32_t c)
 {
-    return c >= 0x20 && c < VUG_JSON_PLAIN_END && c != '"' && c != '\\' && c != '/';
+    return c < VUG_JSON_PLAIN_END && (plain_characters[c / 64] >> (c % 64) & 1);
+}
+
+/* The ranges of the bits that are set. Returns how many there are. */
+static size_t ranges_of_bits(const uint64_t bits[2], vug_char_range to[NON_ASCII])
+{
+    size_t n = 0;
+    for (uint32_t word = 0; word < 2; word++) {
+        for (uint64_t left = bits[word]; left;) {
+            const uint32_t from = (uint32_t)__builtin_ctzll(left);
+            const uint64_t ends = ~(left >> from);
+            const uint32_t length = ends ? (uint32_t)__builtin_ctzll(ends) : 64;
+            const vug_char_range range = { 64 * word + from, 64 * word + from + length - 1 };
+            if (n > 0 && to[n - 1].to + 1 == range.from)
+                to[n - 1].to = range.to;
+            else
+                to[n++] = range;
+            left = from + length < 64 ? left >> (from + length) << (from + length) : 0;
+        }
+    }
+    return n;
 }
 
 vug_grammar_expr vug_json_grammar_plain_except(const vug_json_grammar *json,
                                                const vug_char_range *range, size_t n)
 {
-    vug_char_range left[NON_ASCII];
-    bool taken[NON_ASCII] = { ['<'] = json->no_angle_brackets };
-    size_t n_left = 0;
+    uint64_t left[2] = { plain_characters[0], plain_characters[1] };
+    vug_char_range to[NON_ASCII];
+    if (json->no_angle_brackets)
+        left['<' / 64] &= ~((uint64_t)1 << '<' % 64);
     for (size_t i = 0; i < n; i++)
         for (uint32_t c = range[i].from; c <= range[i].to && c < NON_ASCII; c++)
-            taken[c] = true;
-    for (uint32_t c = 0; c < NON_ASCII; c++) {
-        if (taken[c] || !vug_json_grammar_is_plain(c))
-            continue;
-        if (n_left > 0 && left[n_left - 1].to + 1 == c)
-            left[n_left - 1].to = c;
-        else
-            left[n_left++] = (vug_char_range){ c, c };
-    }
-    return vug_grammar_class(json->builder, left, n_left, false);
+            left[c / 64] &= ~((uint64_t)1 << c % 64);
+    return vug_grammar_class(json->builder, to, ranges_of_bits(left, to), false);
 }
 
 /* A given string with a closing tag would end the parameter that contains it. */

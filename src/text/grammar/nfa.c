@@ -36,8 +36,8 @@ static uint32_t add_state(nfa_builder *b, vug_nfa_state state)
 
 static bool has_failed(const nfa_builder *b)
 {
-    return b->full || b->nfa->state.bad || b->nfa->ascii.bad || b->nfa->rule.bad ||
-           b->nfa->body.bad;
+    return b->full || b->nfa->state.bad || b->nfa->ascii.bad || b->nfa->entry.bad ||
+           b->nfa->rule.bad || b->nfa->body.bad;
 }
 
 static uint32_t add_split(nfa_builder *b, uint32_t to, uint32_t other)
@@ -92,6 +92,13 @@ typedef struct {
     uint32_t tail[4]; /* [i] reads i continuation bytes and then goes to `next` */
     uint32_t start;   /* of the choice among the sequences added so far */
 } class_emitter;
+
+static class_emitter new_class_emitter(uint32_t next)
+{
+    return (class_emitter){ .next = next,
+                            .tail = { 0, VUG_NFA_NONE, VUG_NFA_NONE, VUG_NFA_NONE },
+                            .start = VUG_NFA_NONE };
+}
 
 static uint32_t tail_states(nfa_builder *b, class_emitter *c, size_t n)
 {
@@ -155,29 +162,32 @@ static uint32_t ascii_set_of(nfa_builder *b, vug_grammar_expr expr, const vug_ex
     return b->ascii_set_of[expr];
 }
 
-static uint32_t emit_class(nfa_builder *b, vug_grammar_expr expr, const vug_expr_node *node,
-                           uint32_t next)
+/* Adds the characters of a class from `first` on. */
+static void emit_characters(nfa_builder *b, class_emitter *c, const vug_expr_node *node,
+                            uint32_t first)
 {
-    class_emitter c = { next, { 0, VUG_NFA_NONE, VUG_NFA_NONE, VUG_NFA_NONE }, VUG_NFA_NONE };
-    const bool set = node->n > 1 && vug_expr_ranges(b->builder, node)[1].to < 0x80;
-    uint32_t i = 0;
-    if (set) {
-        c.start = add_state(b, (vug_nfa_state){ .kind = VUG_NFA_ASCII,
-                                                .to = next,
-                                                .other = ascii_set_of(b, expr, node) });
-        while (i < node->n && vug_expr_ranges(b->builder, node)[i].to < 0x80)
-            i++;
-    }
-    for (; i < node->n && !has_failed(b); i++) {
+    for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
         vug_char_range left = vug_expr_ranges(b->builder, node)[i];
-        if (set && left.from < 0x80)
-            left.from = 0x80;
+        if (left.from < first)
+            left.from = first;
         while (left.from <= left.to) {
             const uint32_t end = product_range_end(left.from, left.to);
-            add_utf8_ranges(b, &c, left.from, end);
+            add_utf8_ranges(b, c, left.from, end);
             left.from = end + 1;
         }
     }
+}
+
+static uint32_t emit_class(nfa_builder *b, vug_grammar_expr expr, const vug_expr_node *node,
+                           uint32_t next)
+{
+    class_emitter c = new_class_emitter(next);
+    const bool set = node->n > 1 && vug_expr_ranges(b->builder, node)[1].to < 0x80;
+    if (set)
+        c.start = add_state(b, (vug_nfa_state){ .kind = VUG_NFA_ASCII,
+                                                .to = next,
+                                                .other = ascii_set_of(b, expr, node) });
+    emit_characters(b, &c, node, set ? 0x80 : 0);
     return c.start;
 }
 
@@ -238,24 +248,113 @@ static void add_branch(nfa_builder *b, uint32_t at, uint32_t branch)
         VUG_NFA_STATE(b->nfa)[at].other = more;
 }
 
-/* Each state of the graph becomes a chain of splits, for its outgoing edges. If paths are bounded,
- * each edge ends by counting itself. */
+/* What the outgoing edges of a state of a graph read, if it is a single byte. */
+enum { MAX_TABLE = 64 };
+typedef struct {
+    uint32_t at; /* the chain of splits for the other edges */
+    size_t n;
+    vug_nfa_entry entry[MAX_TABLE];
+} graph_table;
+
+static void add_entry(nfa_builder *b, graph_table *t, unsigned from, unsigned upto, uint32_t to)
+{
+    if (t->n == MAX_TABLE)
+        add_branch(b, t->at, add_byte_range(b, (uint8_t)from, (uint8_t)upto, to));
+    else
+        t->entry[t->n++] = (vug_nfa_entry){ (uint8_t)from, (uint8_t)upto, to };
+}
+
+/* The label of an edge to the state `to`. */
+static void emit_label(nfa_builder *b, graph_table *t, vug_grammar_expr label, uint32_t to)
+{
+    const vug_expr_node *node = vug_expr_get(b->builder, label);
+    const bool separate = b->plan_flags[label] & VUG_PLAN_SEPARATE_RULE;
+    if (!separate && node->kind == VUG_EXPR_CHOICE) {
+        for (uint32_t i = 0; i < node->n && !has_failed(b); i++)
+            emit_label(b, t, vug_expr_parts(b->builder, node)[i], to);
+    } else if (!separate && node->kind == VUG_EXPR_LITERAL && node->n == 1) {
+        const uint8_t byte = (uint8_t)vug_expr_text(b->builder, node).ptr[0];
+        add_entry(b, t, byte, byte, to);
+    } else if (!separate && node->kind == VUG_EXPR_CLASS) {
+        const vug_char_range *range = vug_expr_ranges(b->builder, node);
+        class_emitter c = new_class_emitter(to);
+        for (uint32_t i = 0; i < node->n && range[i].from < 0x80 && !has_failed(b); i++)
+            add_entry(b, t, range[i].from, range[i].to < 0x80 ? range[i].to : 0x7f, to);
+        if (range[node->n - 1].to >= 0x80)
+            emit_characters(b, &c, node, 0x80);
+        if (c.start != VUG_NFA_NONE && !has_failed(b))
+            add_branch(b, t->at, c.start);
+    } else {
+        const uint32_t branch = emit_expr(b, label, to);
+        if (!has_failed(b))
+            add_branch(b, t->at, branch);
+    }
+}
+
+/* Sorts by insertion: there are few entries. Whether they are disjoint. */
+static bool sort_entries(graph_table *t)
+{
+    bool disjoint = true;
+    for (size_t i = 1; i < t->n; i++) {
+        const vug_nfa_entry moving = t->entry[i];
+        size_t j = i;
+        for (; j > 0 && t->entry[j - 1].from > moving.from; j--)
+            t->entry[j] = t->entry[j - 1];
+        t->entry[j] = moving;
+    }
+    for (size_t i = 1; i < t->n; i++)
+        disjoint = disjoint && t->entry[i - 1].upto < t->entry[i].from;
+    return disjoint;
+}
+
+/* Entries that overlap become states of their own. */
+static void emit_table(nfa_builder *b, graph_table *t)
+{
+    const size_t first = b->nfa->entry.len / sizeof(vug_nfa_entry);
+    if (t->n > 1 && sort_entries(t)) {
+        vug_buf_append(&b->nfa->entry, t->entry, t->n * sizeof(*t->entry));
+        const vug_nfa_state state = { .kind = VUG_NFA_TABLE,
+                                      .to = (uint32_t)(first + t->n),
+                                      .other = (uint32_t)first };
+        t->entry[0] = (vug_nfa_entry){ 0, 0, add_state(b, state) };
+        if (!has_failed(b))
+            add_branch(b, t->at, t->entry[0].to);
+        return;
+    }
+    for (size_t i = 0; i < t->n && !has_failed(b); i++) {
+        const vug_nfa_entry e = t->entry[i];
+        const uint32_t branch = add_byte_range(b, e.from, e.upto, e.to);
+        if (!has_failed(b))
+            add_branch(b, t->at, branch);
+    }
+}
+
+/* Each state of the graph becomes a chain of splits: a table, and what else its outgoing edges may
+ * match. If paths are bounded, each edge ends by counting itself. A state whose edges do not follow
+ * each other has several tables. */
 static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t next)
 {
     const vug_grammar_edge *edge = vug_expr_edges(b->builder, node);
-    const bool bounded = vug_expr_is_bounded_graph(node);
     const uint32_t first = (uint32_t)(b->nfa->state.len / sizeof(vug_nfa_state));
     for (uint32_t i = 0; i < node->max && !has_failed(b); i++)
         (void)add_split(b, VUG_NFA_NONE, VUG_NFA_NONE);
+    const bool bounded = vug_expr_is_bounded_graph(node);
+    const uint32_t targets = bounded ? first + node->max : first;
+    for (uint32_t i = 0; bounded && i < node->max && !has_failed(b); i++)
+        (void)add_call(b, VUG_RULE_COUNT, first + i);
+    graph_table table;
     for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
-        const bool end = edge[i].to == VUG_GRAMMAR_GRAPH_END;
-        uint32_t to = end ? next : first + edge[i].to;
-        if (bounded && !end)
-            to = add_call(b, VUG_RULE_COUNT, to);
-        const uint32_t branch = emit_expr(b, edge[i].label, to);
-        if (!has_failed(b))
-            add_branch(b, first + edge[i].from, branch);
+        if (i == 0 || edge[i].from != edge[i - 1].from) {
+            if (i > 0)
+                emit_table(b, &table);
+            table.at = first + edge[i].from;
+            table.n = 0;
+        }
+        emit_label(b, &table, edge[i].label,
+                   edge[i].to == VUG_GRAMMAR_GRAPH_END ? next : targets + edge[i].to);
     }
+    if (!has_failed(b))
+        emit_table(b, &table);
     return first;
 }
 
@@ -348,6 +447,7 @@ void vug_nfa_release(vug_nfa *nfa)
 {
     vug_buf_release(&nfa->state);
     vug_buf_release(&nfa->ascii);
+    vug_buf_release(&nfa->entry);
     vug_buf_release(&nfa->body);
     vug_buf_release(&nfa->rule);
 }

@@ -12,6 +12,8 @@ typedef enum {
     VUG_NFA_SPLIT, /* continues at `to` and at `other` without reading a byte */
     VUG_NFA_BYTES, /* reads a byte of `from` to `upto` */
     VUG_NFA_ASCII, /* reads a byte of the set `other` */
+    VUG_NFA_TABLE, /* reads a byte of the entries `other` to `to` - 1 and continues at the entry's
+                      state; the entries are sorted and disjoint */
     VUG_NFA_CALL,  /* calls the rule `other` */
     VUG_NFA_FINAL, /* the end of the body */
 } vug_nfa_kind;
@@ -28,6 +30,13 @@ typedef struct {
     uint64_t has[2]; /* bits 0 to 0x7f */
 } vug_nfa_ascii_set;
 
+/* Most states of graphs are deterministic already. Such a state is one of the NFA, not one for each
+ * of its edges. */
+typedef struct {
+    uint8_t from, upto;
+    uint32_t to;
+} vug_nfa_entry;
+
 typedef struct {
     vug_grammar_expr expr;
     uint32_t start; /* state */
@@ -41,6 +50,7 @@ typedef struct {
 typedef struct {
     vug_buf state; /* vug_nfa_state */
     vug_buf ascii; /* vug_nfa_ascii_set */
+    vug_buf entry; /* vug_nfa_entry */
     vug_buf body;  /* vug_nfa_body; the first is the root's */
     vug_buf rule;  /* vug_nfa_rule; the first is the root */
 } vug_nfa;
@@ -51,6 +61,7 @@ void vug_nfa_release(vug_nfa *nfa);
 
 #define VUG_NFA_STATE(nfa)     ((vug_nfa_state *)(void *)(nfa)->state.ptr)
 #define VUG_NFA_ASCII_SET(nfa) ((vug_nfa_ascii_set *)(void *)(nfa)->ascii.ptr)
+#define VUG_NFA_ENTRY(nfa)     ((vug_nfa_entry *)(void *)(nfa)->entry.ptr)
 #define VUG_NFA_BODY(nfa)      ((vug_nfa_body *)(void *)(nfa)->body.ptr)
 #define VUG_NFA_RULE(nfa)      ((vug_nfa_rule *)(void *)(nfa)->rule.ptr)
 
