@@ -42,9 +42,6 @@ typedef struct {
     vug_grammar_expr special_text; /* the same after a character that is not plain */
     vug_grammar_edge *edge;
     size_t n;
-    /* Most nodes have one child, a plain character, or none. By this character, and without one;
-     * VUG_EMPTY_EXPR: not made. */
-    vug_grammar_expr single[VUG_JSON_PLAIN_END], all_but_single[VUG_JSON_PLAIN_END], all;
 } name_graph;
 
 static void add_name_edge(name_graph *g, uint32_t from, vug_grammar_expr label, uint32_t to)
@@ -57,9 +54,10 @@ static vug_grammar_expr single_character(name_graph *g, vug_char_range c)
     const vug_json_grammar *json = &g->s->json;
     if (!vug_json_grammar_is_plain(c.from))
         return vug_json_grammar_class(json, &c, 1);
-    if (g->single[c.from] == VUG_EMPTY_EXPR)
-        g->single[c.from] = vug_json_grammar_class(json, &c, 1);
-    return g->single[c.from];
+    vug_grammar_expr *single = &g->s->name_characters.single[c.from];
+    if (*single == VUG_EMPTY_EXPR)
+        *single = vug_json_grammar_class(json, &c, 1);
+    return *single;
 }
 
 /* The characters that no given name has at node `at`. If all of `used` are plain, those that are
@@ -74,7 +72,11 @@ static void add_other_characters(name_graph *g, uint32_t at, const vug_char_rang
         add_name_edge(g, at, vug_json_grammar_key_char_except(json, used, n), g->n_nodes);
         return;
     }
-    vug_grammar_expr *known = n == 0 ? &g->all : n == 1 ? &g->all_but_single[used->from] : NULL;
+    vug_schema_name_characters *made = &g->s->name_characters;
+    /* Most nodes have one child or none. */
+    vug_grammar_expr *known = n == 0   ? &made->all
+                              : n == 1 ? &made->all_but_single[used->from]
+                                       : NULL;
     const vug_grammar_expr others =
             known && *known ? *known : vug_json_grammar_plain_except(json, used, n);
     if (known)
@@ -150,8 +152,10 @@ vug_grammar_expr vug_schema_additional_name_expr(vug_schema_compiler *s, const v
                                                  size_t n)
 {
     vug_buf key = { 0 };
-    const uint32_t flags = s->json.escapes + 2U * s->json.bare_keys + 4U * s->json.as_parameters;
-    vug_buf_append(&key, &flags, sizeof(flags));
+    const uint32_t spelling = s->json.escapes + 2U * s->json.bare_keys + 4U * s->json.as_parameters;
+    if (s->name_characters.spelling != spelling)
+        s->name_characters = (vug_schema_name_characters){ .spelling = spelling };
+    vug_buf_append(&key, &spelling, sizeof(spelling));
     for (size_t i = 0; i < n; i++) {
         const uint32_t length = (uint32_t)name[i].len;
         vug_buf_append(&key, &length, sizeof(length));

@@ -96,6 +96,14 @@ typedef struct {
     const vug_jv *schema;
 } vug_schema_anchor;
 
+/* Classes of characters in the names of additional properties. VUG_EMPTY_EXPR: not made yet. */
+typedef struct {
+    uint32_t spelling; /* how names are written: schema_additional_names.c */
+    vug_grammar_expr single[VUG_JSON_PLAIN_END];         /* by plain character: only this one */
+    vug_grammar_expr all_but_single[VUG_JSON_PLAIN_END]; /* all plain ones without this one */
+    vug_grammar_expr all;                                /* all plain ones */
+} vug_schema_name_characters;
+
 typedef struct {
     vug_json_grammar json;
     const vug_json_grammar *in_parameter; /* JSON inside of parameters, while those are compiled;
@@ -113,8 +121,9 @@ typedef struct {
     uint32_t n_set_rules, n_compiled, cap_set_rules; /* those from n_compiled on are queued */
     vug_expr_cache strings;                          /* by their constraints */
     vug_expr_cache additional_names;                 /* by the given names */
-    struct vug_schema_matcher *matcher;              /* those of all regexes so far */
-    vug_schema_anchor *anchor; /* sorted by name; collected when one is first looked up */
+    vug_schema_name_characters name_characters;
+    struct vug_schema_matcher *matcher; /* those of all regexes so far */
+    vug_schema_anchor *anchor;          /* sorted by name; collected when one is first looked up */
     size_t n_anchors;
     bool has_anchors, has_identifiers, looked_for_identifiers;
     size_t n_warnings;

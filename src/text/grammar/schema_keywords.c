@@ -225,12 +225,21 @@ static void check_format(vug_schema_compiler *s, const vug_jv *schema, const vug
                         VUG_STR_ARG(format->str));
 }
 
+/* The number of keywords if it is none of them. Comparing the first letters rules most of them
+ * out. */
+static size_t find_keyword(vug_str name)
+{
+    const size_t n = sizeof(keywords) / sizeof(*keywords);
+    size_t i = name.len ? 0 : n;
+    while (i < n && !(keywords[i].name[0] == name.ptr[0] && vug_str_is(name, keywords[i].name)))
+        i++;
+    return i;
+}
+
 static void check_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *member)
 {
-    size_t i = 0;
     const size_t n = sizeof(keywords) / sizeof(*keywords);
-    while (i < n && !vug_str_is(member->key, keywords[i].name))
-        i++;
+    const size_t i = find_keyword(member->key);
     if (i == n) {
         if (member->key.len == 0 || member->key.ptr[0] != '\xff') /* not one of the compiler's */
             check_unknown(s, schema, member->key);
