@@ -19,8 +19,9 @@
 
 #include "text/grammar/grammar_expr.h"
 
-#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 19) /* of the NFA, and of the DFA */
-#define VUG_AUTOMATON_MAX_WORK   ((uint64_t)1 << 25) /* steps of the subset construction */
+#define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 19)
+/* Steps of the subset construction, about a tenth of a second. */
+#define VUG_AUTOMATON_MAX_WORK ((uint64_t)1 << 25)
 
 #define VUG_STATE_NONE UINT32_MAX
 #define VUG_RULE_COUNT UINT32_MAX /* called by the edges of graphs with bounded paths; no rule */

@@ -61,6 +61,8 @@ static size_t add_closure(dfa_builder *b, uint32_t state, size_t n)
     return n;
 }
 
+enum { STEPS_PER_LOOKUP = 128 }; /* of work, to find a set in a large table */
+
 /* The DFA state of the list, whose entry in `alone` is kept if there is one. Most sets are the
  * closure of a single state, and these need no hash table. Should different states have equal
  * closures, the DFA has a state for each. */
@@ -73,6 +75,7 @@ static uint32_t intern_list(dfa_builder *b, size_t n, uint32_t *alone)
     uint32_t *known = n == 1 ? &b->alone[b->list[0]] : alone;
     if (known && *known)
         return *known - 1;
+    b->work += known ? 0 : STEPS_PER_LOOKUP;
     const uint32_t id =
             known ? vug_intern_append(&b->sets, b->list, n) : vug_intern_add(&b->sets, b->list, n);
     if (id == VUG_INTERN_NONE)
@@ -321,7 +324,10 @@ static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, vug_err *err)
         for (; made < b->sets.n && !has_failed(b); made++)
             add_state(b, (uint32_t)made, start_of[i]);
     }
-    if (b->work > VUG_AUTOMATON_MAX_WORK || b->sets.n > VUG_AUTOMATON_MAX_STATES)
+    if (b->work > VUG_AUTOMATON_MAX_WORK)
+        return VUG_FAIL(err, VUG_LIMIT, "the automaton of the grammar takes more than %u steps",
+                        (unsigned)VUG_AUTOMATON_MAX_WORK);
+    if (b->sets.n > VUG_AUTOMATON_MAX_STATES)
         return VUG_FAIL(err, VUG_LIMIT, "the automaton of the grammar has more than %u states",
                         VUG_AUTOMATON_MAX_STATES);
     if (has_failed(b))

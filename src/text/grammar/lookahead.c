@@ -2,7 +2,7 @@
 
 #include "text/grammar/regex_derivatives.h"
 
-enum { CUTS_PER_STEP = 16 }; /* compared in one step of work */
+enum { CUTS_PER_STEP = 8 }; /* compared in one step of work */
 
 /* The states of the derivatives that are reached become the states of a graph. */
 typedef struct {

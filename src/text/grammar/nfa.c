@@ -27,7 +27,7 @@ static uint32_t emit_expr(nfa_builder *b, vug_grammar_expr expr, uint32_t next);
 static uint32_t add_state(nfa_builder *b, vug_nfa_state state)
 {
     const size_t n = b->nfa->state.len / sizeof(state);
-    if (n >= VUG_AUTOMATON_MAX_STATES)
+    if (n >= VUG_NFA_MAX_STATES)
         b->full = true;
     else
         vug_buf_push(&b->nfa->state, &state, sizeof(state));
@@ -413,8 +413,7 @@ static vug_status build_bodies(nfa_builder *b, vug_grammar_expr root, vug_err *e
             VUG_NFA_BODY(b->nfa)[i].start = start;
     }
     if (b->full)
-        return VUG_FAIL(err, VUG_LIMIT, "the grammar has more than %u states",
-                        VUG_AUTOMATON_MAX_STATES);
+        return VUG_FAIL(err, VUG_LIMIT, "the grammar has more than %u states", VUG_NFA_MAX_STATES);
     if (has_failed(b))
         return VUG_FAIL_NOMEM(err, "the states of a grammar", b->nfa->state.len);
     return VUG_OK;

@@ -6,6 +6,8 @@
 #include "text/grammar/automaton.h"
 #include "text/grammar/inline_plan.h"
 
+#define VUG_NFA_MAX_STATES ((uint32_t)1 << 19)
+
 #define VUG_NFA_NONE UINT32_MAX
 
 typedef enum {

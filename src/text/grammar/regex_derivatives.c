@@ -233,6 +233,7 @@ static bool step_constraints(vug_derivatives *d, uint32_t *constraints, size_t s
     bool satisfiable = true;
     size_t n;
     const uint32_t *constraint = vug_intern_get(&d->constraints, *constraints, &n);
+    vug_derivatives_charge(d, n + 1);
     for (size_t i = 0; i < n && satisfiable; i++) {
         const bool negated = constraint[i] & 1;
         const uint32_t to = vug_derivatives_next(d, constraint[i] / 2, symbol);

@@ -342,6 +342,8 @@ static vug_schema_verdict validate_own_keywords(vug_schema_compiler *s,
     return type == VUG_TYPE_OBJECT ? verdict_and(out, validate_object(s, v, schema)) : out;
 }
 
+enum { STEPS_PER_SCHEMA = 5 }; /* of work, to find it in a large table */
+
 /* Each level of recursion goes deeper into the value or along a chain of checked references. */
 static vug_schema_verdict validate_schema(vug_schema_compiler *s,
                                           const vug_jv *v, // NOLINT(misc-no-recursion)
@@ -350,7 +352,7 @@ static vug_schema_verdict validate_schema(vug_schema_compiler *s,
     if (schema->type == VUG_JSON_BOOL)
         return verdict_of(schema->boolean);
     vug_schema_check(s, schema);
-    if (!vug_schema_charge(s, 1))
+    if (!vug_schema_charge(s, STEPS_PER_SCHEMA))
         return VUG_SCHEMA_NO;
     const vug_jv *negated = vug_jv_get(schema, VUG_KEYWORD_NEGATED);
     if (negated)
