@@ -1,20 +1,11 @@
 #include "test.h"
 
 #include "engine_help.h"
-#include "graph_help.h"
 #include "linear_help.h"
 
-void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
-                     const float *x, int64_t rows, float *y)
+help_graph help_linear_graph(const vug_weight *w, vug_activations activations, int64_t rows)
 {
-    const vug_limits limits = { .context = VUG_KV_PAGE, .batch = 1, .rows = 1 };
-    const vug_page *table[1] = { NULL };
-    const vug_span span = { .table = table, .past = 0, .n = 1 };
-    help_graph m = { .layer = -1, .n_weights = 1, .weight = { *w } };
-    vug_device *device;
-    vug_device_weights *weights;
-    vug_program *program;
-    vug_workspace *workspace;
+    help_graph m = { .layer = -1, .weight = { *w } };
     vug_err err = { 0 };
     const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
     const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
@@ -24,6 +15,21 @@ void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations 
     help_ok(vug_graph_output(&m.graph, "y", product, &err), &err);
     help_plan(&m, 1);
     m.plan.activations = activations;
+    return m;
+}
+
+void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
+                     const float *x, int64_t rows, float *y)
+{
+    const vug_limits limits = { .context = VUG_KV_PAGE, .batch = 1, .rows = 1 };
+    const vug_page *table[1] = { NULL };
+    const vug_span span = { .table = table, .past = 0, .n = 1 };
+    help_graph m = help_linear_graph(w, activations, rows);
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_program *program;
+    vug_workspace *workspace;
+    vug_err err = { 0 };
     help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
     help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
     help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
@@ -38,6 +44,5 @@ void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations 
     b->release(program);
     b->weights_destroy(weights);
     b->close(device);
-    vug_plan_release(&m.plan);
-    vug_graph_release(&m.graph);
+    help_graph_release(&m);
 }

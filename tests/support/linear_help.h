@@ -3,7 +3,11 @@
 
 /* One product on a device, for tests of backends. A failure fails the running test. */
 
-#include "backend/backend.h"
+#include "graph_help.h"
+
+/* The graph of the product of `rows` rows with the weight. For help_graph_release, which does not
+ * free the weight's bytes. */
+help_graph help_linear_graph(const vug_weight *w, vug_activations activations, int64_t rows);
 
 /* y [rows, rows of w] = x [rows, columns of w] times the transposed weight, computed by a graph of
  * this one product on a device that is opened for it. */

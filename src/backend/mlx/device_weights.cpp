@@ -6,6 +6,7 @@
  */
 #include <climits>
 #include <cmath>
+#include <numeric>
 
 #include "backend/mlx/internal.h"
 
@@ -326,8 +327,19 @@ static void widen_scales(vug_mlx_weights *w, vug_mlx_matrix *m)
     const bool affine = m->biases.has_value();
     if (!affine || m->f32_scales)
         return;
-    m->f32_scales = as_f32(m->scales, &w->bytes);
-    m->f32_biases = as_f32(m->biases, &w->bytes);
+    m->f32_scales = as_f32(m->scales, &m->copied);
+    m->f32_biases = as_f32(m->biases, &m->copied);
+    w->bytes += m->copied;
+}
+
+/* Whether products with the matrix, one for each expert if it is stacked, are computed in F16. MLX
+ * has those of experts only on a GPU. */
+static bool multiplies_in_f16(const vug_mlx_weights *w, const vug_weight *weight, bool stacked)
+{
+    const layout l = layout_of(weight);
+    const bool halves =
+            l == layout::DECODED || (l == layout::FLOATS && weight->dtype != VUG_DTYPE_F32);
+    return halves && (!stacked || w->device->gpu);
 }
 
 /* The copy in F16 for products in it. Weights below 2^-14 of the largest may lose bits. */
@@ -346,14 +358,8 @@ static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
     const mx::array scaled = m->data * mx::array(1 / m->f16_scale, m->data.dtype());
     m->f16 = mx::astype(scaled, mx::float16);
     mx::eval(*m->f16);
-    w->bytes += m->f16->nbytes();
-}
-
-/* Whether products with the matrix read a copy in F16. MLX has products of experts in F16 only on
- * a GPU. */
-static bool needs_f16(const vug_mlx_weights *w, const vug_mlx_matrix &m)
-{
-    return m.bits == 0 && m.data.dtype() != mx::float32 && (m.data.ndim() == 2 || w->device->gpu);
+    m->copied = m->f16->nbytes();
+    w->bytes += m->copied;
 }
 
 vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
@@ -362,12 +368,12 @@ vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
 {
     const int slot = param->at.param.slot, n = (int)vug_param_slots(param);
     const vug_weight *first = &w->weight[(size_t)slot];
+    const bool stacked = param->shape.rank == 3;
     auto found = w->matrix.find(slot);
     if (found == w->matrix.end()) {
         for (int i = 0; i < n; i++)
             VUG_TRY(check_weight(first + i, first, err));
-        const matrix_filler f = { first, n, (int)first->rows, (int)first->columns,
-                                  param->shape.rank == 3 };
+        const matrix_filler f = { first, n, (int)first->rows, (int)first->columns, stacked };
         found = w->matrix.emplace(slot, load(f, w->device->gpu)).first;
         const vug_mlx_matrix &m = found->second;
         w->bytes += m.data.nbytes() + bytes_of(m.scales) + bytes_of(m.biases);
@@ -376,7 +382,7 @@ vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
     }
     if (!precision.scales)
         widen_scales(w, &found->second);
-    if (precision.f16 && needs_f16(w, found->second))
+    if (precision.f16 && multiplies_in_f16(w, first, stacked))
         copy_in_f16(w, &found->second);
     *out = &found->second;
     return VUG_OK;
@@ -423,12 +429,50 @@ static uint64_t device_bytes(const vug_weight *w)
     }
 }
 
-/* Nothing is loaded that does not fit. */
-static vug_status check_budget(const vug_mlx_weights *w, vug_err *err)
+/* Bytes of the copies of a weight that products in this precision read. */
+static uint64_t copied_bytes(const vug_mlx_weights *w, const vug_weight *weight, bool stacked,
+                             vug_mlx_precision precision)
+{
+    const auto elements = (uint64_t)weight->rows * (uint64_t)weight->columns;
+    if (multiplies_in_f16(w, weight, stacked))
+        return precision.f16 ? elements * 2 : 0;
+    const bool widened = layout_of(weight) == layout::AFFINE && !precision.scales &&
+                         weight->scales.dtype != VUG_DTYPE_F32;
+    return widened ? elements / (uint64_t)weight->scales.columns * 2 * sizeof(float) : 0;
+}
+
+/* Bytes of all copies once the graph is compiled, too. */
+static uint64_t copies_with(const vug_mlx_weights *w, const vug_graph *graph,
+                            vug_mlx_precision precision)
+{
+    std::map<int, uint64_t> copied; /* by slot */
+    for (const auto &[slot, matrix] : w->matrix)
+        copied[slot] = matrix.copied;
+    for (uint32_t i = 1; i < graph->n; i++) {
+        const vug_node *node = &graph->node[i];
+        const char *kinds = vug_node_operands(node);
+        for (int k = 0; kinds[k]; k++) {
+            const vug_node *param = vug_graph_at(graph, node->in[k]);
+            const int slot = param->at.param.slot, n = (int)vug_param_slots(param);
+            uint64_t bytes = 0;
+            for (int j = 0; kinds[k] == 'm' && j < n; j++)
+                bytes += copied_bytes(w, &w->weight[(size_t)(slot + j)], param->shape.rank == 3,
+                                      precision);
+            if (bytes > 0)
+                copied[slot] = bytes;
+        }
+    }
+    return std::accumulate(copied.begin(), copied.end(), (uint64_t)0,
+                           [](uint64_t sum, const auto &one) { return sum + one.second; });
+}
+
+vug_status vug_mlx_check_budget(const vug_mlx_weights *w, const vug_graph *graph,
+                                vug_mlx_precision precision, vug_err *err)
 {
     const uint64_t limit = w->device->memory_limit, memory = vug_mlx_device_memory(w->device);
     const bool limited = limit && limit < memory;
-    uint64_t bytes = 0, decoded = 0;
+    const uint64_t copied = graph ? copies_with(w, graph, precision) : 0;
+    uint64_t bytes = copied, decoded = 0;
     for (const vug_weight &weight : w->weight) {
         const uint64_t one = weight.data ? device_bytes(&weight) : 0;
         bytes += one;
@@ -437,9 +481,9 @@ static vug_status check_budget(const vug_mlx_weights *w, vug_err *err)
     if (bytes <= (limited ? limit : memory))
         return VUG_OK;
     return VUG_FAIL(err, VUG_LIMIT,
-                    "mlx: the weights need %.1f MB (%.1f MB of them are decoded to BF16), the %s "
-                    "is %.1f MB",
-                    (double)bytes / 1e6, (double)decoded / 1e6,
+                    "mlx: the weights need %.1f MB (%.1f MB of them are decoded to BF16, %.1f MB "
+                    "are copies in the format of products), the %s is %.1f MB",
+                    (double)bytes / 1e6, (double)decoded / 1e6, (double)copied / 1e6,
                     limited ? "memory limit" : "device's memory",
                     (double)(limited ? limit : memory) / 1e6);
 }
@@ -454,7 +498,7 @@ vug_status vug_mlx_weights_create(vug_device *device, const vug_weight *weight, 
         w->device = reinterpret_cast<vug_mlx_device *>(device);
         w->weight.assign(weight, weight + n);
         w->bytes = w->decoded = 0;
-        const vug_status st = check_budget(w.get(), err);
+        const vug_status st = vug_mlx_check_budget(w.get(), nullptr, {}, err);
         if (st == VUG_OK)
             *out = reinterpret_cast<vug_device_weights *>(w.release());
         return st;

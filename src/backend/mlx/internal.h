@@ -78,6 +78,7 @@ struct vug_mlx_matrix {
      * two. */
     std::optional<mx::array> f16;
     float f16_scale = 1;
+    uint64_t copied = 0; /* bytes of the arrays that were made for products: F32 scales, F16 */
 };
 
 /* Arrays are made when the first program that reads them is compiled, by the first slot of their
@@ -99,6 +100,10 @@ struct vug_mlx_precision {
     bool scales; /* those with quantized weights have the format of the scales, and are not in F32 */
 };
 
+/* Fails if the weights, and the copies that products of the graph in this precision read, do not
+ * fit into the device's memory or its limit; loads nothing. A graph of NULL needs no copies. */
+VUG_MUST_CHECK vug_status vug_mlx_check_budget(const vug_mlx_weights *w, const vug_graph *graph,
+                                               vug_mlx_precision precision, vug_err *err);
 /* Both fail for formats that cannot be decoded. The results live as long as the weights. The matrix
  * has the arrays that products in this precision need. */
 VUG_MUST_CHECK vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,

@@ -37,9 +37,12 @@ static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
     const char *kinds = vug_node_operands(node);
     for (int i = 0; kinds[i]; i++) {
         const vug_node *param = vug_graph_at(p->graph, node->in[i]);
+        /* A table needs no copy: its rows are widened as they are read. */
+        const vug_mlx_precision as_stored = { .f16 = false, .scales = true };
         if (kinds[i] == 'm' || kinds[i] == 'e')
-            VUG_TRY(vug_mlx_load_matrix(p->weights, param, p->precision, &p->matrix[node->in[i].id],
-                                        err));
+            VUG_TRY(vug_mlx_load_matrix(p->weights, param,
+                                        kinds[i] == 'm' ? p->precision : as_stored,
+                                        &p->matrix[node->in[i].id], err));
         if (kinds[i] == 'n' || kinds[i] == 'v') {
             mx::array vector(0.0f);
             VUG_TRY(vug_mlx_load_vector(p->weights, param, &vector, err));
@@ -87,6 +90,7 @@ static vug_status build_program(vug_mlx_program *p, vug_err *err)
 {
     const vug_graph *g = p->graph;
     VUG_TRY(vug_check_graph("mlx", g, p->weights->weight.data(), p->weights->weight.size(), err));
+    VUG_TRY(vug_mlx_check_budget(p->weights, g, p->precision, err));
     VUG_TRY(vug_kv_layout_init(&p->kv_layout, g, p->plan->kv, err));
     p->matrix.resize(g->n);
     p->vector.resize(g->n);

@@ -188,13 +188,93 @@ static void test_weights_beyond_the_limit_are_not_loaded(void **state)
     const vug_backend *b = &vug_backend_mlx;
     help_ok(b->open(&(vug_device_options){ .memory_limit = 2000000 }, &device, &err), &err);
     help_refused(b->weights_create(device, &w, 1, &weights, &err), &err, VUG_LIMIT, NULL,
-                 "mlx: the weights need 2.0 MB (2.0 MB of them are decoded to BF16), the memory "
-                 "limit is 2.0 MB");
+                 "mlx: the weights need 2.0 MB (2.0 MB of them are decoded to BF16, 0.0 MB are "
+                 "copies in the format of products), the memory limit is 2.0 MB");
     b->close(device);
     help_ok(b->open(&(vug_device_options){ .memory_limit = 2100000 }, &device, &err), &err);
     help_ok(b->weights_create(device, &w, 1, &weights, &err), &err);
     b->weights_destroy(weights);
     b->close(device);
+}
+
+/* Compiles the product with a weight of which no byte can be read. */
+static void check_copies(const vug_weight *w, vug_activations activations, uint64_t limit,
+                         const char *message)
+{
+    const vug_backend *b = &vug_backend_mlx;
+    const vug_limits limits = { .context = VUG_KV_PAGE, .batch = 1, .rows = 1 };
+    help_graph m = help_linear_graph(w, activations, 1);
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_program *program = NULL;
+    vug_err err = { 0 };
+    help_ok(b->open(&(vug_device_options){ .memory_limit = limit }, &device, &err), &err);
+    help_ok(b->weights_create(device, w, 1, &weights, &err), &err);
+    help_refused(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err, VUG_LIMIT,
+                 NULL, message);
+    b->weights_destroy(weights);
+    b->close(device);
+    help_graph_release(&m);
+}
+
+/* Products may read copies of the weights, for which a limit that the weights alone meet is too
+ * low. */
+static void test_copies_beyond_the_limit_are_not_made(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    const vug_weight floats = { .name = "w",
+                                .dtype = VUG_DTYPE_BF16,
+                                .rows = 1000,
+                                .columns = 1024,
+                                .data = (const uint8_t *)64 };
+    vug_weight quantized = floats;
+    quantized.dtype = VUG_DTYPE_MLX4;
+    quantized.scales = (vug_scales){ .rows = 1,
+                                     .columns = 64,
+                                     .dtype = VUG_DTYPE_BF16,
+                                     .stride = 16,
+                                     .scale = (const uint8_t *)64,
+                                     .bias = (const uint8_t *)64 };
+    check_copies(&floats, VUG_ACTIVATIONS_BF16, 4000000,
+                 "mlx: the weights need 4.1 MB (0.0 MB of them are decoded to BF16, 2.0 MB are "
+                 "copies in the format of products), the memory limit is 4.0 MB");
+    check_copies(&quantized, VUG_ACTIVATIONS_F32, 700000,
+                 "mlx: the weights need 0.7 MB (0.0 MB of them are decoded to BF16, 0.1 MB are "
+                 "copies in the format of products), the memory limit is 0.7 MB");
+}
+
+/* What a model's weights and their copies take is what the check has counted before they were
+ * loaded. */
+static void test_check_counts_what_is_loaded(void **state)
+{
+    (void)state;
+    char message[300];
+    vug_model_options open = { .device = "mlx", .activations = "f32" };
+    vug_err err = { 0 };
+    if (skips())
+        skip();
+    vug_model *m = help_model(GOLDEN("qwen3"), open);
+    const uint64_t stored = vug_model_describe(m).memory.weights_copied;
+    vug_model_close(m);
+    open.activations = "bf16";
+    m = help_model(GOLDEN("qwen3"), open);
+    const uint64_t all = vug_model_describe(m).memory.weights_copied;
+    vug_model_close(m);
+    assert_true(all > stored);
+    open.memory_limit = all - 1;
+    (void)snprintf(message, sizeof(message),
+                   "mlx: the weights need %.1f MB (0.0 MB of them are decoded to BF16, %.1f MB are "
+                   "copies in the format of products), the memory limit is %.1f MB",
+                   (double)all / 1e6, (double)(all - stored) / 1e6,
+                   (double)open.memory_limit / 1e6);
+    m = NULL;
+    help_refused(vug_model_open(GOLDEN("qwen3"), &open, &m, &err), &err, VUG_LIMIT, NULL, message);
+    /* The weights fit now, but nothing else does. */
+    open.memory_limit = all;
+    assert_int_equal(vug_model_open(GOLDEN("qwen3"), &open, &m, &err), VUG_LIMIT);
+    assert_non_null(strstr(err.msg, "qwen3: needs "));
 }
 
 static void test_device_memory_is_that_of_the_model(void **state)
@@ -390,6 +470,8 @@ int main(void)
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_products_in_f16_have_the_range_of_f32),
         cmocka_unit_test(test_weights_beyond_the_limit_are_not_loaded),
+        cmocka_unit_test(test_copies_beyond_the_limit_are_not_made),
+        cmocka_unit_test(test_check_counts_what_is_loaded),
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
         cmocka_unit_test(test_memory_limit_is_enforced),
         cmocka_unit_test(test_steps_leak_no_memory),
