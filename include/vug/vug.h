@@ -288,6 +288,8 @@ typedef struct {
     int threads;
     const char *kv;          /* the element format of KV caches, such as "f32" */
     const char *activations; /* as in vug_model_options */
+    const char *note;        /* how the device computes with this model, where a user may want
+                                something else; NULL: nothing to say */
     bool tied_head;
     bool batch_invariant; /* the device gives a token's logits the same bits whatever else is in a
                              step; otherwise they may differ by rounding in F32 */

@@ -151,6 +151,9 @@ typedef struct {
                                          vug_program **out, vug_err *err);
     void (*release)(vug_program *program);
     vug_program_sizes (*sizes)(const vug_program *program);
+    /* What its user should know about how the program computes, in a line; or NULL. The function is
+     * NULL if there never is anything. */
+    const char *(*note)(const vug_program *program);
     /* The layout of the caches that the program's steps need; it lives as long as the program. */
     const vug_kv_layout *(*kv_layout)(const vug_program *program);
     /* A key/value cache: pages of the groups of a layout (ir/kv_layout.h). Which pages are in use

@@ -41,7 +41,10 @@ static int open_and_run(vug_ui *ui, const vug_options *opt, vug_str prompt)
     vug_bar_end(&bar);
     if (st != VUG_OK)
         return vug_ui_fail(ui, &err);
-    const uint64_t decoded = vug_model_describe(model).memory.weights_decoded;
+    const vug_model_info info = vug_model_describe(model);
+    const uint64_t decoded = info.memory.weights_decoded;
+    if (info.note && !opt->quiet)
+        vug_ui_note(ui, "%s", info.note);
     if (decoded > 0 && !opt->quiet)
         vug_ui_note(ui, "weights in formats that the device does not have take %s as BF16",
                     vug_human_bytes(decoded).text);

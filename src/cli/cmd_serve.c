@@ -33,6 +33,8 @@ static void print_ready(vug_str name, const vug_model *model, void *user)
     if (info.memory.weights_decoded > 0)
         vug_buf_printf(&text, "weights in formats that the device does not have take %s as BF16\n",
                        vug_human_bytes(info.memory.weights_decoded).text);
+    if (info.note)
+        vug_buf_printf(&text, "%s\n", info.note);
     (void)vug_ui_print(out->ui, &text);
 }
 

@@ -134,6 +134,7 @@ void vug_model_fill_info(vug_model *m)
         .kv = vug_kv_format_name(m->profile.kv),
         .activations = vug_activations_name(m->profile.activations),
         .tied_head = m->checkpoint.binding.tied,
+        .note = m->backend->note ? m->backend->note(main->program) : NULL,
         .batch_invariant = m->backend->batch_invariant,
     };
     describe_weights(m, info);

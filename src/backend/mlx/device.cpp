@@ -182,6 +182,7 @@ extern "C" const vug_backend vug_backend_mlx = {
     .compile = vug_mlx_compile,
     .release = vug_mlx_release,
     .sizes = sizes,
+    .note = vug_mlx_note,
     .kv_layout = kv_layout,
     .kv_page_bytes = vug_mlx_kv_page_bytes,
     .kv_create = vug_mlx_kv_create,

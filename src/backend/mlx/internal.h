@@ -21,6 +21,7 @@
 extern "C" {
 #include "backend/checks.h"
 #include "backend/mlx/mlx.h"
+#include "backend/mlx/precision.h"
 }
 
 namespace mx = mlx::core;
@@ -93,12 +94,6 @@ struct vug_mlx_weights {
 
 /* The device's memory: what its GPU works on without slowing down, or the machine's (device.cpp). */
 uint64_t vug_mlx_device_memory(const vug_mlx_device *device);
-
-/* The format of a product: of its input, of scales, and of the result. */
-struct vug_mlx_precision {
-    bool f16;    /* products with floats of 16 bits are in F16, and not in F32 */
-    bool scales; /* those with quantized weights have the format of the scales, and are not in F32 */
-};
 
 /* Fails if the weights, and the copies that products of the graph in this precision read, do not
  * fit into the device's memory or its limit; loads nothing. A graph of NULL needs no copies. */
@@ -183,6 +178,7 @@ VUG_MUST_CHECK vug_status vug_mlx_compile(vug_device_weights *weights, const vug
                                           const vug_plan *plan, const vug_limits *limits,
                                           vug_program **out, vug_err *err);
 void vug_mlx_release(vug_program *program);
+const char *vug_mlx_note(const vug_program *program);
 }
 
 /* ---- the step -------------------------------------------------------------------- */

@@ -1,16 +1,9 @@
 /* Compiling: checks of the graph, the arrays of its weights, and the sizes of a step. */
+#include <algorithm>
+
 #include "backend/mlx/internal.h"
 
 /* ---- weights ------------------------------------------------------------------------------ */
-
-/* On a GPU, weights that are widened in each product move several times their bytes through memory.
- * MLX's CPU device has no faster arithmetic than F32. */
-static vug_mlx_precision choose_precision(const vug_mlx_program *p)
-{
-    const bool bf16 = p->plan->activations == VUG_ACTIVATIONS_BF16;
-    const bool f32 = p->plan->activations == VUG_ACTIVATIONS_F32;
-    return { .f16 = bf16 || (p->device->gpu && !f32), .scales = bf16 };
-}
 
 /* Norms add a number to their weight; their vectors include it. */
 static mx::array with_bias(const vug_node *node, const mx::array &vector)
@@ -38,7 +31,7 @@ static vug_status load_operands(vug_mlx_program *p, uint32_t id, vug_err *err)
     for (int i = 0; kinds[i]; i++) {
         const vug_node *param = vug_graph_at(p->graph, node->in[i]);
         /* A table needs no copy: its rows are widened as they are read. */
-        const vug_mlx_precision as_stored = { .f16 = false, .scales = true };
+        const vug_mlx_precision as_stored = { .f16 = false, .scales = true, .exact = false };
         if (kinds[i] == 'm' || kinds[i] == 'e')
             VUG_TRY(vug_mlx_load_matrix(p->weights, param,
                                         kinds[i] == 'm' ? p->precision : as_stored,
@@ -116,7 +109,7 @@ vug_status vug_mlx_compile(vug_device_weights *weights, const vug_graph *graph,
         made->graph = graph;
         made->plan = plan;
         made->limits = *limits;
-        made->precision = choose_precision(made);
+        made->precision = vug_mlx_choose_precision(graph, plan->activations, made->device->gpu);
         made->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
         const vug_mlx_lock lock(made->device);
         return build_program(made, err);
@@ -127,6 +120,18 @@ vug_status vug_mlx_compile(vug_device_weights *weights, const vug_graph *graph,
     }
     *out = reinterpret_cast<vug_program *>(made);
     return VUG_OK;
+}
+
+const char *vug_mlx_note(const vug_program *program)
+{
+    const auto *p = reinterpret_cast<const vug_mlx_program *>(program);
+    const bool widens = std::any_of(p->matrix.begin(), p->matrix.end(), [](const auto *m) {
+        return m && m->bits == 0 && m->data.dtype() != mx::float32;
+    });
+    return p->precision.exact && widens
+                   ? "products are in F32, because attention does not scale its scores; "
+                     "--activations bf16 is faster and less precise"
+                   : nullptr;
 }
 
 void vug_mlx_release(vug_program *program)
