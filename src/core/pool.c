@@ -51,22 +51,24 @@ typedef struct {
     atomic_int n;
 } sleepers;
 
+/* Threads that wait for a job read the first cache line all the time, so what changes within a job is in
+ * others. */
 struct vug_pool {
-    int n; /* threads, including the caller's */
+    alignas(64) atomic_uint job; /* counts jobs; a change starts one */
+    int n;                       /* threads, including the caller's */
     vug_pool_work *work;
     void *arg;
-    atomic_uint job;        /* counts jobs; a change starts one */
-    atomic_int n_unclaimed; /* parts of the job that no thread has begun */
-    atomic_int n_running;   /* parts that are not finished */
+    part_claim *claim; /* [n] */
     atomic_bool stop;
-    part_claim *claim;    /* [n] */
-    pthread_mutex_t lock; /* guards sleeping, not the job */
-    sleepers caller;
-    sleepers workers;      /* that the next job wakes */
-    sleepers inactive;     /* workers that take no part for now */
-    atomic_int n_active;   /* threads that take part in jobs; those with lower indices */
     atomic_bool contended; /* other programs use the cores */
-    atomic_bool in_use;    /* a job runs */
+    atomic_int n_active;   /* threads that take part in jobs; those with lower indices */
+    alignas(64) atomic_int n_unclaimed; /* parts of the job that no thread has begun */
+    alignas(64) atomic_int n_running;   /* parts that are not finished */
+    alignas(64) pthread_mutex_t lock;   /* guards sleeping, not the job */
+    sleepers caller;
+    sleepers workers;   /* that the next job wakes */
+    sleepers inactive;  /* workers that take no part for now */
+    atomic_bool in_use; /* a job runs */
     vug_thread_limit limit;
     double round_start, round_cpu_start; /* the time, and that of the caller's thread */
     int n_started;
@@ -190,7 +192,7 @@ vug_status vug_pool_create(int threads, vug_pool **out, vug_err *err)
 {
     if (threads < 1 || threads > 1024)
         return VUG_FAIL(err, VUG_ARGUMENT, "threads: %d, expected 1 to 1024", threads);
-    vug_pool *pool = vug_alloc_zero(1, sizeof(*pool));
+    vug_pool *pool = vug_alloc_aligned(sizeof(*pool));
     if (!pool)
         return VUG_FAIL_NOMEM(err, "worker threads", sizeof(*pool));
     pool->n = threads;

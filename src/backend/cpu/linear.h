@@ -3,6 +3,8 @@
 
 /* linear.c cuts a job into chunks; linear_float.c and linear_q8.c compute a chunk. */
 
+#include <stdalign.h>
+
 #include "backend/cpu/cpu.h"
 
 enum {
@@ -20,12 +22,13 @@ typedef struct {
     const vug_cpu_env *env;
     const vug_cpu_grouped_job *job;
     int64_t weight_bytes; /* of all groups */
-    vug_cpu_work_queue queue;
     /* x in the forms that the job reads, in shared memory; NULL: no product reads it. */
     float *lane_ordered;  /* for panels */
     uint16_t *bf16;       /* [rows,in] rounded to BF16 */
     float *ordered_pairs; /* its pairs, for panels */
     float *q8;            /* in 8 bits, see linear_q8.c */
+    /* Threads change it for every chunk: not in a cache line of what they read. */
+    alignas(64) vug_cpu_work_queue queue;
 } vug_cpu_linear_run;
 
 /* Outputs first .. end-1 of one projection, for rows first_row .. first_row + rows - 1. */
