@@ -154,6 +154,9 @@ typedef struct {
     /* What its user should know about how the program computes, in a line; or NULL. The function is
      * NULL if there never is anything. */
     const char *(*note)(const vug_program *program);
+    /* Whether steps take less time if few logits are wanted, enough for the caller to spend some on
+     * finding out which; NULL: no. */
+    bool (*screens_logits)(const vug_program *program);
     /* The layout of the caches that the program's steps need; it lives as long as the program. */
     const vug_kv_layout *(*kv_layout)(const vug_program *program);
     /* A key/value cache: pages of the groups of a layout (ir/kv_layout.h). Which pages are in use

@@ -115,8 +115,10 @@ typedef struct {
 
 /* Uniform: x = (result + 1/2) / 2^64. */
 uint64_t vug_noise_bits(const vug_noise *noise, vug_noise_domain domain, int32_t id);
-/* A standard Gumbel variable, -log(-log(1 - x)), of 64 uniform bits. */
+/* A standard Gumbel variable, -log(-log(1 - x)), of 64 uniform bits: the greater, the less they are. */
 double vug_noise_gumbel(uint64_t bits);
+/* At least the Gumbel variables of ids 0 .. n - 1 in a draw; the greatest of them, unless n is small. */
+double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n);
 /* The candidate with the greatest sum of logit / temperature and Gumbel variable. */
 int32_t vug_candidates_draw(const vug_candidates *c, const vug_noise *noise);
 

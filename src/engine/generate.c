@@ -58,12 +58,18 @@ static size_t draft_tokens(vug_generation_state *g, size_t pending)
     return n > 0 ? ask_draft_model(g, t->id + t->n, n) : 0;
 }
 
+static bool screens_logits(const vug_model *m)
+{
+    return m->backend->screens_logits && m->backend->screens_logits(m->main.compiled.program);
+}
+
 /* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best;
  * log-probabilities are relative to the sum over all. */
 static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_draft)
 {
     const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
-    if (g->constraints.state || vug_generation_reports_logprobs(g))
+    if (g->constraints.state || vug_generation_reports_logprobs(g) ||
+        (vug_sampler_draws_from_all(&g->sampler) && !screens_logits(g->session->model)))
         return (vug_logits_wanted){ 0 };
     return vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft);
 }

@@ -63,6 +63,31 @@ double vug_noise_gumbel(uint64_t bits)
     return -vug_portable_log(exponential);
 }
 
+/* ---- small first bits ------------------------------------------------------------------- */
+
+/* Whether one of the four numbers of 16 bits may be at most `limit`, which is below 0x8000.
+ * Subtracting limit + 1 sets the top bit of a smaller one, or of one above it. */
+static uint64_t may_be_small(uint64_t four, int32_t limit)
+{
+    const uint64_t ones = UINT64_C(0x0001000100010001);
+    return (four - ones * (uint64_t)(limit + 1)) & ~four & ones << 15;
+}
+
+double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n)
+{
+    const noise_keys keys = keys_of(noise, VUG_NOISE_DRAW);
+    uint64_t least = UINT64_C(0x7fff) << 48;
+    for (int32_t quad = 0; quad < (n + 3) / 4; quad++) {
+        if (!may_be_small(first_bits_of_four(&keys, quad), (int32_t)(least >> 48)))
+            continue;
+        for (int32_t id = 4 * quad; id < 4 * quad + 4 && id < n; id++) {
+            const uint64_t bits = all_bits(&keys, id);
+            least = bits < least ? bits : least;
+        }
+    }
+    return vug_noise_gumbel(least);
+}
+
 /* ---- draw ------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -107,19 +132,14 @@ static void try_candidate(gumbel_draw *d, const vug_candidate *one)
     }
 }
 
-/* Whether the first bits of an id of the block are at most `limit`, which is below 0x8000.
- * Subtracting limit + 1 from four numbers sets the top bit of a smaller one, or of one above it. */
+/* Whether the first bits of an id of the block may be at most `limit`, which is below 0x8000. */
 static bool may_win(const noise_keys *keys, size_t block, int32_t limit)
 {
-    const uint64_t ones = UINT64_C(0x0001000100010001);
-    const uint64_t too_large = ones * (uint64_t)(limit + 1);
     const int32_t first = (int32_t)block * (VUG_LOGITS_BLOCK / 4);
-    uint64_t smaller = 0;
-    for (int32_t i = 0; i < VUG_LOGITS_BLOCK / 4; i++) {
-        const uint64_t four = first_bits_of_four(keys, first + i);
-        smaller |= (four - too_large) & ~four;
-    }
-    return (smaller & ones << 15) != 0;
+    uint64_t found = 0;
+    for (int32_t i = 0; i < VUG_LOGITS_BLOCK / 4; i++)
+        found |= may_be_small(first_bits_of_four(keys, first + i), limit);
+    return found != 0;
 }
 
 static void try_block(gumbel_draw *d, size_t block)

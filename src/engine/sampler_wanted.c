@@ -7,16 +7,22 @@
  * tokens. Min-p as the first one wants those that are not too far below the best of the lowered logits,
  * which is at least the 1 + m best one.
  *
- * Other samplers drop tokens by sums over all of them, and want all logits. So does a draw from all
- * tokens.
+ * A draw from all tokens takes the greatest sum of logit / temperature and Gumbel variable. One of the
+ * 1 + m best logits is unchanged; so the drawn one is at most the temperature times the difference of
+ * the greatest and the least variable below it.
+ *
+ * Other samplers drop tokens by sums over all of them, and want all logits.
  */
 #include <math.h>
 
 #include "core/portable_math.h"
 #include "engine/sampler.h"
 
-/* More logits are wanted all: so many penalties are those of a long text. */
-enum { MOST_LOWERED = 256 };
+enum {
+    MOST_LOWERED =
+            256, /* with more, all logits are wanted: so many penalties are those of a long text */
+    MOST_DRAFT = 3, /* a draw after more drafts wants all: no screen serves so many rows */
+};
 
 typedef struct {
     bool wants_all;
@@ -46,21 +52,49 @@ static void add_adjustment(const vug_sampler *s, const vug_sampler_config *confi
         lowered->n += seen_tokens(s, config->kind, n_draft);
 }
 
-/* Sets `wanted` by the first sampler that drops tokens; false if that wants all logits. */
+/* How far the Gumbel variables of two tokens can differ in the next draw and in those after drafts. */
+static double gumbel_range(const vug_sampler *s, size_t n_draft)
+{
+    double greatest = -INFINITY;
+    for (size_t i = 0; i <= n_draft; i++) {
+        const vug_noise noise = { s->settings.from->seed, s->history.n + i };
+        greatest = fmax(greatest, vug_noise_greatest_gumbel(&noise, s->model.n_usable));
+    }
+    return greatest - vug_noise_gumbel(UINT64_MAX);
+}
+
+/* Sets `wanted` by the first sampler that drops tokens, or the draw; false if that wants all logits. */
 static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, double temperature,
-                       vug_logits_wanted *wanted)
+                       size_t n_draft, vug_logits_wanted *wanted)
 {
     if (s->settings.is_greedy)
         return true;
-    if (!cut)
+    if (!cut && n_draft > MOST_DRAFT)
         return false;
-    if (cut->kind == VUG_SAMPLER_TOP_K)
+    if (!cut)
+        wanted->margin = gumbel_range(s, n_draft) * temperature * (1 + 0x1p-30);
+    else if (cut->kind == VUG_SAMPLER_TOP_K)
         wanted->best += (int64_t)cut->value - 1;
     else if (cut->kind == VUG_SAMPLER_MIN_P)
         wanted->margin = -vug_portable_log((double)cut->value) * temperature * (1 + 0x1p-30);
     else
         return false;
     return true;
+}
+
+static bool drops_tokens(const vug_sampler_config *config)
+{
+    return config->kind > VUG_SAMPLER_TEMPERATURE && config->kind < VUG_SAMPLER_REPEAT_LAST_N &&
+           !vug_sampler_is_off(config);
+}
+
+bool vug_sampler_draws_from_all(const vug_sampler *s)
+{
+    const vug_sampling *from = s->settings.from;
+    bool drops = s->settings.is_greedy;
+    for (size_t i = 0; i < from->n; i++)
+        drops = drops || drops_tokens(&from->sampler[i]);
+    return !drops;
 }
 
 vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, size_t n_draft)
@@ -78,11 +112,12 @@ vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, si
             add_adjustment(s, config, n_draft, &lowered);
         else if (config->kind == VUG_SAMPLER_TEMPERATURE)
             temperature *= (double)config->value;
-        else if (config->kind < VUG_SAMPLER_REPEAT_LAST_N)
+        else if (drops_tokens(config))
             cut = config;
     }
     vug_logits_wanted wanted = { .best = 1 + (int64_t)lowered.n, .n_ids = s->model.n_usable };
-    if (lowered.wants_all || lowered.n > MOST_LOWERED || !set_by_cut(s, cut, temperature, &wanted))
+    if (lowered.wants_all || lowered.n > MOST_LOWERED ||
+        !set_by_cut(s, cut, temperature, n_draft, &wanted))
         return all;
     return wanted.best < wanted.n_ids ? wanted : all;
 }

@@ -117,6 +117,20 @@ static int32_t greatest(const float *logits, size_t n, const uint32_t *allowed, 
     return id < 0 ? first : id;
 }
 
+static void test_no_variable_is_above_the_greatest(void **state)
+{
+    (void)state;
+    for (uint64_t position = 0; position < 200; position++) {
+        const vug_noise noise = { 7, position };
+        const int64_t n = position % 2 ? 1 + (int64_t)position / 20 : 3001;
+        double greatest = -INFINITY;
+        for (int32_t id = 0; id < n; id++)
+            greatest = fmax(greatest, vug_noise_gumbel(vug_noise_bits(&noise, VUG_NOISE_DRAW, id)));
+        const double got = vug_noise_greatest_gumbel(&noise, n);
+        assert_true(n > 3000 ? got == greatest : got >= greatest);
+    }
+}
+
 static void test_pruning_never_changes_the_draw(void **state)
 {
     (void)state;
@@ -306,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gumbel_variables_are_accurate),
+        cmocka_unit_test(test_no_variable_is_above_the_greatest),
         cmocka_unit_test(test_noise_depends_on_everything),
         cmocka_unit_test(test_noise_has_fixed_bits),
         cmocka_unit_test(test_pruning_never_changes_the_draw),

@@ -56,7 +56,13 @@ static const chain chains[] = {
         { VUG_SAMPLER_TOP_K, 40, 0 },
         { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 } },
       5 },
-    { "temperature alone", true, { { VUG_SAMPLER_TEMPERATURE, 1, 0 } }, 1 },
+    { "a plain draw", false, { { VUG_SAMPLER_TEMPERATURE, 0.5f, 0 } }, 1 },
+    { "a plain draw, penalized",
+      false,
+      { { VUG_SAMPLER_REPETITION, 1.3f, 0 },
+        { VUG_SAMPLER_BIAS, -5, 17 },
+        { VUG_SAMPLER_TEMPERATURE, 0.4f, 0 } },
+      3 },
     { "top-p", true, { { VUG_SAMPLER_TOP_P, 0.9f, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
     { "sigma", true, { { VUG_SAMPLER_TOP_N_SIGMA, 1, 0 }, { VUG_SAMPLER_TOP_K, 20, 0 } }, 2 },
     { "typical", true, { { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 } }, 1 },
@@ -75,7 +81,7 @@ static const chain chains[] = {
 
 enum {
     N_CHAINS = sizeof(chains) / sizeof(chains[0]),
-    N_SOME = 6, /* the first ones, which do not want all logits */
+    N_SOME = 8, /* the first ones, which do not want all logits */
 };
 
 /* ---- random logits ---------------------------------------------------------------------- */

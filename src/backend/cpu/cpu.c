@@ -62,6 +62,11 @@ static vug_program_sizes sizes(const vug_program *program)
     return program->sizes;
 }
 
+static bool screens_logits(const vug_program *program)
+{
+    return program->screen != NULL;
+}
+
 static const vug_kv_layout *kv_layout(const vug_program *program)
 {
     return &program->kv_layout;
@@ -81,6 +86,7 @@ const vug_backend vug_backend_cpu = {
     .compile = vug_cpu_compile,
     .release = vug_cpu_release,
     .sizes = sizes,
+    .screens_logits = screens_logits,
     .kv_layout = kv_layout,
     .kv_page_bytes = vug_cpu_kv_page_bytes,
     .kv_create = vug_cpu_kv_create,
