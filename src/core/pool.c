@@ -51,29 +51,32 @@ typedef struct {
     atomic_int n;
 } sleepers;
 
-/* Threads that wait for a job read the first cache line all the time, so what changes within a job is in
- * others. */
+/* What threads change within a job; apart from what those that wait for a job read all the time. */
+typedef struct {
+    alignas(64) atomic_int n;
+} part_count;
+
 struct vug_pool {
-    alignas(64) atomic_uint job; /* counts jobs; a change starts one */
-    int n;                       /* threads, including the caller's */
+    part_count unclaimed; /* parts of the job that no thread has begun */
+    part_count running;   /* parts that are not finished */
+    atomic_uint job;      /* counts jobs; a change starts one */
+    atomic_int n_active;  /* threads that take part in jobs; those with lower indices */
+    atomic_bool stop;
+    atomic_bool contended; /* other programs use the cores */
+    atomic_bool in_use;    /* a job runs */
+    int n;                 /* threads, including the caller's */
     vug_pool_work *work;
     void *arg;
     part_claim *claim; /* [n] */
-    atomic_bool stop;
-    atomic_bool contended; /* other programs use the cores */
-    atomic_int n_active;   /* threads that take part in jobs; those with lower indices */
-    alignas(64) atomic_int n_unclaimed; /* parts of the job that no thread has begun */
-    alignas(64) atomic_int n_running;   /* parts that are not finished */
-    alignas(64) pthread_mutex_t lock;   /* guards sleeping, not the job */
-    sleepers caller;
-    sleepers workers;   /* that the next job wakes */
-    sleepers inactive;  /* workers that take no part for now */
-    atomic_bool in_use; /* a job runs */
-    vug_thread_limit limit;
-    double round_start, round_cpu_start; /* the time, and that of the caller's thread */
-    int n_started;
     pthread_t *thread; /* [n - 1] */
     pool_worker *self; /* [n - 1] */
+    int n_started;
+    sleepers caller;
+    sleepers workers;     /* that the next job wakes */
+    sleepers inactive;    /* workers that take no part for now */
+    pthread_mutex_t lock; /* guards sleeping, not the job */
+    vug_thread_limit limit;
+    double round_start, round_cpu_start; /* the time, and that of the caller's thread */
 };
 
 static void pause_cpu(void)
@@ -90,7 +93,7 @@ static void pause_cpu(void)
 static bool is_over(vug_pool *pool, int index, unsigned seen)
 {
     if (index == 0)
-        return atomic_load(&pool->n_running) == 0;
+        return atomic_load(&pool->running.n) == 0;
     return (atomic_load(&pool->job) != seen && index < atomic_load(&pool->n_active)) ||
            atomic_load(&pool->stop);
 }
@@ -154,7 +157,7 @@ static bool claim_part(vug_pool *pool, unsigned job, int part)
     unsigned before = job - 1;
     if (!atomic_compare_exchange_strong(&pool->claim[part].job, &before, job))
         return false;
-    atomic_fetch_sub(&pool->n_unclaimed, 1);
+    atomic_fetch_sub(&pool->unclaimed.n, 1);
     return true;
 }
 
@@ -164,12 +167,12 @@ static void run_parts(vug_pool *pool, unsigned job, int thread)
 {
     for (int i = 0; i < pool->n; i++) {
         const int part = (thread + i) % pool->n;
-        if (i > 0 && atomic_load(&pool->n_unclaimed) == 0)
+        if (i > 0 && atomic_load(&pool->unclaimed.n) == 0)
             return;
         if (!claim_part(pool, job, part))
             continue;
         pool->work(pool->arg, part, pool->n);
-        if (atomic_fetch_sub(&pool->n_running, 1) == 1)
+        if (atomic_fetch_sub(&pool->running.n, 1) == 1)
             wake_sleepers(pool, &pool->caller);
     }
 }
@@ -257,8 +260,8 @@ void vug_pool_run(vug_pool *pool, vug_pool_work *work, void *arg)
     } else {
         pool->work = work;
         pool->arg = arg;
-        atomic_store(&pool->n_unclaimed, pool->n);
-        atomic_store(&pool->n_running, pool->n);
+        atomic_store(&pool->unclaimed.n, pool->n);
+        atomic_store(&pool->running.n, pool->n);
         const unsigned job = atomic_fetch_add(&pool->job, 1) + 1;
         wake_sleepers(pool, &pool->workers);
         run_parts(pool, job, 0);
