@@ -163,7 +163,8 @@ typedef struct {
                        at most VUG_CPU_MAX_FLOAT_ROWS */
     int q8_streams; /* rows of weights of a product with several rows: 4 or VUG_CPU_MAX_STREAMS */
     int q8_panel_rows; /* fewest rows of x whose products with quantized weights use q8_panel, at
-                          least VUG_CPU_MIN_Q8_PANEL_ROWS; 0: the set has no matrix unit */
+                          least VUG_CPU_MIN_Q8_PANEL_ROWS; 0: never */
+    int q8_panels;     /* that q8_panel multiplies together: 1 to 3 */
 
     int tile_rows;   /* maximum rows of a tile */
     int tile_panels; /* maximum panels of B of a tile: 1 or VUG_CPU_MAX_TILE_PANELS */

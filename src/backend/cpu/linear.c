@@ -5,7 +5,7 @@
  * order and multiply each weight with all rows of x of the chunk. As panels, for weights that are
  * multiplied with many rows: x is packed once into the order that kernels read, and a panel of 16
  * outputs is packed into scratch that fits the L2 cache, and all rows are multiplied with it.
- * Quantized weights are read as panels only by sets with a matrix unit.
+ * Quantized weights are read as panels only by some sets (q8_panel_rows).
  *
  * Both add up every output in the same order, so a row's result does not depend on other
  * rows. The format of the weights decides which of three kinds of kernels computes a product

@@ -15,7 +15,7 @@ enum {
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most panels of quantized weights of a chunk. */
-    VUG_CPU_Q8_PANELS = 4,
+    VUG_CPU_Q8_PANELS = 3,
 };
 
 typedef struct {

@@ -1,7 +1,7 @@
 /*
  * Products of quantized weights with activations in 8 bits (kernels.h). One row: x in its own
  * order. Several rows: x in units of four blocks, those of all rows of a chunk side by side. The
- * kernels unpack each weight once for all rows of the chunk. Many rows, if the set has a matrix unit:
+ * kernels unpack each weight once for all rows of the chunk. Many rows, if the set has panels:
  * x in tiles of 16 rows, those of a block of rows side by side; panels of weights are unpacked to
  * scratch and multiplied with one block of rows after the other.
  */
@@ -21,7 +21,7 @@ enum {
     PANEL = VUG_CPU_PANEL,
     /* Of a block of rows in tiles, which is read for every panel of a chunk: half of an L2 cache. */
     TILED_BYTES = 1024 * 1024,
-    MAX_TILED_ROWS = 512,
+    SUM_BYTES = 32 * 1024, /* of a block of rows and of panels that are multiplied together */
     PANEL_BLOCK_FLOATS = sizeof(vug_cpu_q8_panel_block) / sizeof(float),
 };
 
@@ -44,11 +44,12 @@ bool vug_cpu_q8_uses_panels(const vug_cpu_kernels *kernels, int64_t rows)
 }
 
 /* Rows of a block in tiles. */
-static int64_t tiled_rows(int64_t in)
+static int64_t tiled_rows(const vug_cpu_kernels *kernels, int64_t in)
 {
     const int64_t tile = in / Q8 * (int64_t)sizeof(vug_cpu_q8_tile);
-    const int64_t rows = TILED_BYTES / tile * PANEL;
-    return rows < PANEL ? PANEL : rows < MAX_TILED_ROWS ? rows : MAX_TILED_ROWS;
+    const int64_t sums = (int64_t)PANEL * PANEL * kernels->q8_panels * (int64_t)sizeof(float);
+    const int64_t fit = TILED_BYTES / tile, most = SUM_BYTES / sums;
+    return PANEL * (fit < 1 ? 1 : fit < most ? fit : most);
 }
 
 /* Floats of a row of x: in units, or its part of a tile, whichever is more. */
@@ -78,8 +79,11 @@ static int64_t panel_floats(int64_t in)
 int64_t vug_cpu_q8_scratch_floats(const vug_cpu_kernels *kernels, int64_t in)
 {
     const int64_t streams = (int64_t)VUG_CPU_Q8_ROW_BLOCK * VUG_CPU_MAX_STREAMS * LANES;
-    const int64_t panels = VUG_CPU_Q8_PANELS * panel_floats(in) + tiled_rows(in) * PANEL;
-    return kernels->q8_panel_rows > 0 && panels > streams ? panels : streams;
+    if (kernels->q8_panel_rows == 0)
+        return streams;
+    const int64_t panels = VUG_CPU_Q8_PANELS * panel_floats(in) +
+                           tiled_rows(kernels, in) * kernels->q8_panels * PANEL;
+    return panels > streams ? panels : streams;
 }
 
 /* ---- x -------------------------------------------------------------------- */
@@ -125,8 +129,7 @@ static void write_to_tile(const row_place *to, int64_t block, const int8_t *q, f
                             to->row / PANEL * vug_cpu_lane_size(blocks, lane) + block / LANES;
     memcpy(tile->q[row], q, Q8);
     tile->scale[row] = scale;
-    tile->sum[row] = (float)(sum[0] + sum[1]);
-    tile->first_sum[row] = sum[0];
+    memcpy(tile->sum[row], sum, sizeof(tile->sum[row]));
 }
 
 /* Makes the rows of the last tile zero that do not exist. */
@@ -173,7 +176,7 @@ void vug_cpu_q8_pack_input(const vug_cpu_linear_run *p, const vug_cpu_row_group 
         return;
     }
     const bool tiles = vug_cpu_q8_uses_panels(kernels, g->rows);
-    const int64_t block = tiles ? tiled_rows(in) : vug_cpu_q8_row_block(in);
+    const int64_t block = tiles ? tiled_rows(kernels, in) : vug_cpu_q8_row_block(in);
     const int64_t row = t - g->first, first = row / block * block;
     const row_place to = { .x = q8_row_at(p, g->first_q8 + first),
                            .row = row - first,
@@ -205,10 +208,11 @@ void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk 
                                      .y = y });
 }
 
-/* The number of outputs in the panel that begins at `output`. */
-static int outputs_at(const vug_cpu_linear_chunk *c, int64_t output)
+/* The number of outputs from `output` on, at most those of `panels` panels. */
+static int outputs_at(const vug_cpu_linear_chunk *c, int64_t output, int panels)
 {
-    return (int)(c->end - output < PANEL ? c->end - output : PANEL);
+    const int64_t left = c->end - output, most = (int64_t)panels * PANEL;
+    return (int)(left < most ? left : most);
 }
 
 /* Multiplies rows row .. row + rows - 1 of the chunk, a block in tiles, with its panels. `y` is
@@ -218,27 +222,30 @@ static void multiply_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_ch
 {
     const vug_cpu_projection *m = c->projection;
     const int64_t blocks = p->job->in / Q8;
-    for (int64_t o = c->first; o < c->end; o += PANEL, panel += blocks) {
-        const size_t bytes = (size_t)outputs_at(c, o) * sizeof(float);
-        p->env->kernels->q8_panel[m->w.dtype]->multiply(
-                &(vug_cpu_q8_panel_job){ .x = q8_row_at(p, c->q8_row + row),
-                                         .tiles = (rows + PANEL - 1) / PANEL,
-                                         .blocks = blocks,
-                                         .w = panel,
-                                         .y = y });
+    for (int64_t o = c->first, n; o < c->end; o += n, panel += (n + PANEL - 1) / PANEL * blocks) {
+        n = outputs_at(c, o, p->env->kernels->q8_panels);
+        const vug_cpu_q8_panel_job job = { .x = q8_row_at(p, c->q8_row + row),
+                                           .rows = rows,
+                                           .tiles = (rows + PANEL - 1) / PANEL,
+                                           .blocks = blocks,
+                                           .w = panel,
+                                           .panels = (int)((n + PANEL - 1) / PANEL),
+                                           .y = y };
+        p->env->kernels->q8_panel[m->w.dtype]->multiply(&job);
         for (int64_t r = 0; r < rows; r++)
-            memcpy(m->y + (c->first_row + row + r) * m->out + o, y + r * PANEL, bytes);
+            memcpy(m->y + (c->first_row + row + r) * m->out + o, y + r * job.panels * PANEL,
+                   (size_t)n * sizeof(float));
     }
 }
 
 void vug_cpu_q8_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch)
 {
     const vug_matrix *w = &c->projection->w;
-    const int64_t in = p->job->in, block = tiled_rows(in);
+    const int64_t in = p->job->in, block = tiled_rows(p->env->kernels, in);
     vug_cpu_q8_panel_block *panel = (vug_cpu_q8_panel_block *)(void *)scratch;
     float *y = scratch + VUG_CPU_Q8_PANELS * panel_floats(in);
     for (int64_t o = c->first, i = 0; o < c->end; o += PANEL, i++)
-        p->env->kernels->q8_panel[w->dtype]->pack(w, o, outputs_at(c, o), panel + i * (in / Q8));
+        p->env->kernels->q8_panel[w->dtype]->pack(w, o, outputs_at(c, o, 1), panel + i * (in / Q8));
     for (int64_t row = 0; row < c->rows; row += block)
         multiply_panels(p, c, row, c->rows - row < block ? c->rows - row : block, panel, y);
 }

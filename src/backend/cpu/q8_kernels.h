@@ -80,7 +80,7 @@ typedef struct {
     void (*gemm)(const vug_cpu_gemm_q8 *g);
 } vug_cpu_block_format;
 
-/* Products with many rows, for sets with a matrix unit; see q8_panels.h. */
+/* Products with many rows; see q8_panels.h. */
 typedef struct vug_cpu_q8_panel_format vug_cpu_q8_panel_format;
 
 #endif

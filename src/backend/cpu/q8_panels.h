@@ -2,9 +2,9 @@
 #define VUG_BACKEND_CPU_Q8_PANELS_H
 
 /*
- * Products of quantized weights with many rows of x, for sets with a matrix unit: 16 rows of weights,
- * a panel, are unpacked and multiplied with tiles of 16 rows of x. The blocks of a row are in lane
- * order (vug_cpu_lane_start), where block b belongs to lane b mod 8.
+ * Products of quantized weights with many rows of x: 16 rows of weights, a panel, are unpacked and
+ * multiplied with tiles of 16 rows of x. The blocks of a row are in lane order (vug_cpu_lane_start),
+ * where block b belongs to lane b mod 8.
  */
 
 #include "backend/cpu/kernels.h"
@@ -15,25 +15,26 @@ enum { VUG_CPU_MIN_Q8_PANEL_ROWS = 17 }; /* see q8_panel_rows */
 typedef struct {
     int8_t q[VUG_CPU_PANEL][VUG_CPU_Q8_BLOCK];
     float scale[VUG_CPU_PANEL];
-    float sum[VUG_CPU_PANEL];       /* of q */
-    float first_sum[VUG_CPU_PANEL]; /* of the first half of q */
+    int16_t sum[VUG_CPU_PANEL][2]; /* of each half of q */
 } vug_cpu_q8_tile;
 
 /* A block of 16 rows of weights. Fields that the format does not need are not set. */
 typedef struct {
-    /* q[i][r]: elements 4 i .. 4 i + 3 of row r; unsigned in formats with offsets */
-    int8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_PANEL][4];
+    /* q[i][r]: elements 4 i .. 4 i + 3 of row r; each kernel set says whether they are signed */
+    uint8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_PANEL][4];
     float scale[VUG_CPU_PANEL], offset[VUG_CPU_PANEL];
     float factor[2][VUG_CPU_PANEL];
-    float minimum[2][VUG_CPU_PANEL]; /* minimum[0] - minimum[1] of the block, and minimum[1] */
+    int16_t minimum[VUG_CPU_PANEL][2]; /* of each half */
 } vug_cpu_q8_panel_block;
 
-/* y [16 tiles,16] = x times a panel. */
+/* y [16 tiles,16 panels] = x times neighbouring panels, at most q8_panels of the kernel set. Rows of y
+ * from `rows` on can have any value. */
 typedef struct {
-    const vug_cpu_q8_tile *x; /* [lane][tiles][blocks of the lane] */
-    int64_t tiles;            /* of 16 rows */
-    int64_t blocks;           /* of a row */
-    const vug_cpu_q8_panel_block *w;
+    const vug_cpu_q8_tile *x;        /* [lane][tiles][blocks of the lane] */
+    int64_t rows, tiles;             /* tiles of 16 rows, of which the last may have fewer */
+    int64_t blocks;                  /* of a row */
+    const vug_cpu_q8_panel_block *w; /* [panels][blocks] */
+    int panels;
     float *y;
 } vug_cpu_q8_panel_job;
 

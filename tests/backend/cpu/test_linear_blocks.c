@@ -138,6 +138,20 @@ static void test_every_format(void **state)
     environments_release(&e);
 }
 
+/* With one thread, chunks of two panels and of three, of which the last has fewer. */
+static void test_several_panels(void **state)
+{
+    (void)state;
+    static const int64_t outs[] = { 150, 200 };
+    rng r = { 9 };
+    environments e = make_environments(false);
+    for (int f = 0; f < block_format_count(); f++) {
+        for (int i = 0; i < 2; i++)
+            check_random_product(&e, &r, block_format(f), 320, outs[i], 35);
+    }
+    environments_release(&e);
+}
+
 /* Fills blocks with 0xff, with 0x77 (the largest value of 4-bit formats with a sign), or with a
  * mix of 0xff and 0. If that makes a scale NaN or infinite, the block becomes an ordinary one. */
 static void make_extreme(rng *r, const vug_matrix *w, int64_t rows, int round)
@@ -164,19 +178,20 @@ static void make_extreme(rng *r, const vug_matrix *w, int64_t rows, int round)
 static void test_largest_integers(void **state)
 {
     (void)state;
-    enum { OUT = 20, ROWS = 6 };
+    enum { OUT = 20, ROUNDS = 8, FEW_ROWS = 6, MANY_ROWS = 33 };
     rng r = { 3 };
     environments e = make_environments(false);
-    for (int n = 0; n < 8 * block_format_count(); n++) {
-        const int round = n % 8;
-        const vug_matrix w = block_weights(&r, block_format(n / 8), OUT, 512, 0);
-        float *x = rows_of_x(&r, ROWS, w.columns), *want = guarded_floats((size_t)OUT * ROWS);
+    for (int n = 0; n < 2 * ROUNDS * block_format_count(); n++) {
+        const int round = n / 2 % ROUNDS;
+        const int64_t rows = n % 2 ? MANY_ROWS : FEW_ROWS;
+        const vug_matrix w = block_weights(&r, block_format(n / 2 / ROUNDS), OUT, 512, 0);
+        float *x = rows_of_x(&r, rows, w.columns), *want = guarded_floats((size_t)(OUT * rows));
         make_extreme(&r, &w, OUT, round);
-        for (int64_t i = 0; i < ROWS * w.columns; i++)
+        for (int64_t i = 0; i < rows * w.columns; i++)
             x[i] = round < 4 || rng_bits(&r) % 2 ? 1 : -1;
-        vug_ref_linear(x, ROWS, &w, OUT, want);
+        vug_ref_linear(x, rows, &w, OUT, want);
         for (int i = 0; i < e.n; i++)
-            check_product(&e.env[i], &w, OUT, x, ROWS, want);
+            check_product(&e.env[i], &w, OUT, x, rows, want);
         free_guarded(x);
         free_guarded(want);
         block_weights_free(&w, 0);
@@ -454,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_largest_integers),
         cmocka_unit_test(test_many_rows_and_outputs),
         cmocka_unit_test(test_mixed_formats),
+        cmocka_unit_test(test_several_panels),
         cmocka_unit_test(test_groups_of_rows),
         cmocka_unit_test(test_job_stays_in_its_memory),
         cmocka_unit_test(test_exact_activations),

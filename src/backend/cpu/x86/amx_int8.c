@@ -15,6 +15,7 @@ const vug_cpu_kernels vug_cpu_kernels_amx_int8 = {
     .pairs = &vug_avx512_bf16_pairs,
     /* With 16 rows, tiles take as long as AVX-512's products; with 17 to 23, longer. */
     .q8_panel_rows = 24,
+    .q8_panels = 1,
 #define PANEL_FORMAT(id, dtype) [VUG_DTYPE_##dtype] = &vug_amx_int8_##id,
     .q8_panel = { VUG_CPU_BLOCK_FORMATS(PANEL_FORMAT) },
 #include "backend/cpu/x86/avx512_kernels.def"

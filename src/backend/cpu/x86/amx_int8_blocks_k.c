@@ -1,6 +1,6 @@
 /* Panels of ggml's formats with super-blocks of 256 weights. */
 #if defined(__x86_64__)
-#include "backend/cpu/x86/amx_int8_pack.h"
+#include "backend/cpu/x86/amx_int8_panels.h"
 
 #include "backend/cpu/x86/avx2_formats_k.h"
 

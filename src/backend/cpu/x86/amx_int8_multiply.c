@@ -12,6 +12,7 @@
 
 #include "backend/cpu/inline.h"
 #include "backend/cpu/x86/amx_int8.h"
+#include "backend/cpu/x86/avx512_panels_terms.h"
 
 enum {
     SIDE = VUG_CPU_PANEL,
@@ -20,13 +21,6 @@ enum {
     HALVES = 2,
     N_TILES = 8,
 };
-
-/* What a block of weights has besides its scale. */
-typedef struct {
-    bool offset;   /* and unsigned integers */
-    bool factors;  /* the halves are multiplied apart */
-    bool minimums; /* the offset is multiplied by a number of each half */
-} block_terms;
 
 /* The operand of LDTILECFG (Intel's manual, volume 1, chapter 18). */
 typedef struct {
@@ -77,30 +71,16 @@ INLINE void start_products(const block_terms t, const vug_cpu_q8_tile *x,
     _tile_stored(5, sums + SUMS, 4 * SIDE);
 }
 
-/* The sums of row `r` of x, times the factors. */
-INLINE __m512 product_of_row(const block_terms t, const vug_cpu_q8_panel_block *w,
-                             const int32_t *sums, int r)
-{
-    const __m512 first = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums + (ptrdiff_t)r * SIDE));
-    if (!t.factors)
-        return first;
-    const __m512 second = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums + SUMS + (ptrdiff_t)r * SIDE));
-    return _mm512_fmadd_ps(_mm512_loadu_ps(w->factor[0]), first,
-                           _mm512_mul_ps(_mm512_loadu_ps(w->factor[1]), second));
-}
-
 /* What a block of 16 weights adds to the lanes of row `r` of x, before the scale of x. */
 INLINE __m512 terms_of_row(const block_terms t, const vug_cpu_q8_tile *x,
                            const vug_cpu_q8_panel_block *w, const int32_t *sums, int r)
 {
-    const __m512 product = product_of_row(t, w, sums, r), scale = _mm512_loadu_ps(w->scale);
-    if (!t.offset)
-        return _mm512_mul_ps(scale, product);
-    __m512 sum = _mm512_set1_ps(x->sum[r]);
-    if (t.minimums)
-        sum = _mm512_fmadd_ps(_mm512_loadu_ps(w->minimum[0]), _mm512_set1_ps(x->first_sum[r]),
-                              _mm512_mul_ps(_mm512_loadu_ps(w->minimum[1]), sum));
-    return _mm512_fmadd_ps(scale, product, _mm512_mul_ps(_mm512_loadu_ps(w->offset), sum));
+    const int32_t *of_row = sums + (ptrdiff_t)r * SIDE;
+    __m512i p[HALVES];
+    p[0] = _mm512_loadu_si512(of_row);
+    if (t.factors)
+        p[1] = _mm512_loadu_si512(of_row + SUMS);
+    return panel_terms(t, w, p, x->sum[r]);
 }
 
 /* Adds one lane of all tiles of x to y; `n` blocks of a row belong to it. The products of the next
@@ -162,7 +142,7 @@ void vug_amx_int8_multiply_factors(const vug_cpu_q8_panel_job *job)
 
 void vug_amx_int8_multiply_minimums(const vug_cpu_q8_panel_job *job)
 {
-    multiply((block_terms){ .offset = true, .factors = true, .minimums = true }, job);
+    multiply((block_terms){ .offset = true, .factors = true }, job);
 }
 
 #else

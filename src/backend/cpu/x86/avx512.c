@@ -28,6 +28,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx512_vnni = {
     .description = "AVX-512 VNNI kernels",
     .pairs = &vug_avx512_pairs,
 #include "backend/cpu/x86/avx512_kernels.def"
+#include "backend/cpu/x86/avx512_panels.def"
 };
 
 #else

@@ -4,8 +4,9 @@
 /* The kernels of the other avx512*.c files, from which avx512.c makes the kernel set. */
 
 #include "backend/cpu/kernel_sets.h"
+#include "backend/cpu/q8_panels.h"
 
-enum { VUG_AVX512_TILE_ROWS = 12 };
+enum { VUG_AVX512_TILE_ROWS = 12, VUG_AVX512_Q8_PANELS = 3 };
 
 void vug_avx512_tile(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t);
@@ -16,7 +17,22 @@ float vug_avx512_probe_fma(int64_t rounds, double *flop);
 extern const vug_cpu_pair_kernels vug_avx512_pairs, vug_avx512_bf16_pairs;
 extern const vug_cpu_format vug_avx512_f32, vug_avx512_f16, vug_avx512_bf16;
 
-#define DECLARE_BLOCK_FORMAT(id, dtype) extern const vug_cpu_block_format vug_avx512_##id;
+/* A product of panels whose integers are unsigned: `zero` was added to them. */
+typedef struct {
+    const vug_cpu_q8_panel_job *job;
+    int16_t zero; /* 0 in formats with offsets */
+} vug_avx512_panel_job;
+
+/* By what a block has besides its scale: offsets, factors of both halves, and minimums of both
+ * halves. */
+void vug_avx512_multiply_panels(const vug_avx512_panel_job *a);
+void vug_avx512_multiply_panels_offset(const vug_avx512_panel_job *a);
+void vug_avx512_multiply_panels_factors(const vug_avx512_panel_job *a);
+void vug_avx512_multiply_panels_minimums(const vug_avx512_panel_job *a);
+
+#define DECLARE_BLOCK_FORMAT(id, dtype)                \
+    extern const vug_cpu_block_format vug_avx512_##id; \
+    extern const vug_cpu_q8_panel_format vug_avx512_panels_##id;
 VUG_CPU_BLOCK_FORMATS(DECLARE_BLOCK_FORMAT)
 #undef DECLARE_BLOCK_FORMAT
 

@@ -17,6 +17,7 @@ const vug_cpu_kernels vug_cpu_kernels_avx512_bf16 = {
     .description = "AVX-512 VNNI and BF16 kernels",
     .pairs = &vug_avx512_bf16_pairs,
 #include "backend/cpu/x86/avx512_kernels.def"
+#include "backend/cpu/x86/avx512_panels.def"
 };
 
 #else

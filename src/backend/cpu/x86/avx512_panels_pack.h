@@ -1,12 +1,9 @@
-#ifndef VUG_BACKEND_CPU_X86_AMX_INT8_PACK_H
-#define VUG_BACKEND_CPU_X86_AMX_INT8_PACK_H
+#ifndef VUG_BACKEND_CPU_X86_AVX512_PANELS_PACK_H
+#define VUG_BACKEND_CPU_X86_AVX512_PANELS_PACK_H
 
-/*
- * Unpacking 16 rows of quantized weights, for any format, to a panel (vug_cpu_q8_panel_block).
- * BLOCK_FORMAT at the end defines the kernels of a format.
- */
+/* Unpacking 16 rows of quantized weights, for any format, to a panel (vug_cpu_q8_panel_block). */
 
-#include "backend/cpu/x86/amx_int8.h"
+#include "backend/cpu/q8_panels.h"
 #include "backend/cpu/x86/avx512_blocks_unpack.h"
 
 enum {
@@ -33,17 +30,18 @@ typedef struct {
     int n;
 } panel_blocks;
 
-INLINE void store_integers(const avx2_format *f, const block_unit *unit, const panel_blocks *to)
+/* Stores integers minus `zero`. */
+INLINE void store_integers(const avx2_format *f, const block_unit *unit, const int zero,
+                           const panel_blocks *to)
 {
-    const __m512i zero = _mm512_set1_epi8((char)zero_of(f));
 #pragma GCC unroll 8
     for (int i = 0; i < VECTORS; i++) {
         __m512i v[QUADS];
 #pragma GCC unroll 4
         for (int q = 0; q < QUADS; q++) {
             v[q] = integers_of(f, &unit[q], i);
-            if (!f->offset)
-                v[q] = _mm512_sub_epi8(v[q], zero);
+            if (zero)
+                v[q] = _mm512_sub_epi8(v[q], _mm512_set1_epi8((char)zero));
         }
         transpose_blocks(v);
 #pragma GCC unroll 4
@@ -70,22 +68,19 @@ INLINE void store_factors(const avx2_format *f, const block_unit *unit, const pa
     for (int j = 0; j < UNIT; j++) {
         if (j >= to->n)
             continue;
-        const __m512 m = words_as_floats(minimum[j], 1);
         _mm512_storeu_si512(to->at[j]->factor[0], first[j]);
         _mm512_storeu_si512(to->at[j]->factor[1], second[j]);
-        if (f->minimum) {
-            _mm512_storeu_ps(to->at[j]->minimum[0],
-                             _mm512_sub_ps(words_as_floats(minimum[j], 0), m));
-            _mm512_storeu_ps(to->at[j]->minimum[1], m);
-        }
+        if (f->minimum)
+            _mm512_storeu_si512(to->at[j]->minimum, minimum[j]);
     }
 }
 
 /* Stores `unit`, four blocks of each quad of rows. */
-INLINE void store_blocks(const avx2_format *f, const block_unit *unit, const panel_blocks *to)
+INLINE void store_blocks(const avx2_format *f, const block_unit *unit, const int zero,
+                         const panel_blocks *to)
 {
     __m512i scale[QUADS], offset[QUADS];
-    store_integers(f, unit, to);
+    store_integers(f, unit, zero, to);
 #pragma GCC unroll 4
     for (int q = 0; q < QUADS; q++) {
         scale[q] = _mm512_castps_si512(unit[q].scales.scale);
@@ -133,8 +128,9 @@ INLINE void pack_group(block_group *pair, int64_t first, int n, const avx2_forma
         pair[p].w = advance_rows(pair[p].w, f->bytes);
 }
 
+/* See vug_cpu_q8_panel_format. Stores the integers plus zero_of(f) minus `zero`. */
 INLINE void pack_panel(const vug_matrix *w, int64_t row, int rows, const avx2_format *f,
-                       const wide_format *wide, vug_cpu_q8_panel_block *panel)
+                       const wide_format *wide, const int zero, vug_cpu_q8_panel_block *panel)
 {
     const int64_t blocks = w->columns / BLOCK;
     block_group pair[PAIRS];
@@ -153,37 +149,9 @@ INLINE void pack_panel(const vug_matrix *w, int64_t row, int rows, const avx2_fo
         for (int h = 0; h * UNIT < n; h++) {
             const int of_half = n - h * UNIT < UNIT ? n - h * UNIT : UNIT;
             const panel_blocks to = blocks_at(panel, blocks, first + (ptrdiff_t)h * UNIT, of_half);
-            store_blocks(f, unit[h], &to);
+            store_blocks(f, unit[h], zero, &to);
         }
     }
 }
-
-INLINE void multiply_panel(const avx2_format *f, const vug_cpu_q8_panel_job *job)
-{
-    if (!has_factors(f) && !f->offset)
-        vug_amx_int8_multiply(job);
-    else if (!has_factors(f))
-        vug_amx_int8_multiply_offset(job);
-    else if (!f->offset)
-        vug_amx_int8_multiply_factors(job);
-    else
-        vug_amx_int8_multiply_minimums(job);
-}
-
-/* Defines the kernels of a format. The other arguments initialize its avx2_format. */
-#define BLOCK_FORMAT(id, scale_of, ...)                               \
-    static const avx2_format format_##id = { .unpack = unpack_##id,   \
-                                             .scale = scale_of,       \
-                                             __VA_ARGS__ };           \
-    static void pack_##id(const vug_matrix *w, int64_t row, int rows, \
-                          vug_cpu_q8_panel_block *panel)              \
-    {                                                                 \
-        pack_panel(w, row, rows, &format_##id, &wide_##id, panel);    \
-    }                                                                 \
-    static void multiply_##id(const vug_cpu_q8_panel_job *job)        \
-    {                                                                 \
-        multiply_panel(&format_##id, job);                            \
-    }                                                                 \
-    const vug_cpu_q8_panel_format vug_amx_int8_##id = { pack_##id, multiply_##id };
 
 #endif
