@@ -23,28 +23,29 @@ enum {
 /* A lane of four rows of x and some panels. */
 typedef struct {
     __m512 at[ROWS][MAX_PANELS];
-} lane_sums;
+} row_lanes;
 
 /* Their products of one block, or of its halves. */
 typedef __m512i block_products[ROWS][MAX_PANELS][HALVES];
 
+/* A block of some panels. */
 typedef struct {
     const vug_cpu_q8_panel_block *at[MAX_PANELS];
-} panel_blocks;
+    __m512i zero; /* minus the zero point, twice in each dword */
+} weight_blocks;
 
 /* Half `half` of the products with four rows of x from `row` on, or all of them if both halves have one
- * factor. `zero` has the zero point for both halves of a block. */
-INLINE void multiply_vectors(const block_terms t, const int panels, const panel_blocks *w,
-                             const vug_cpu_q8_tile *x, int row, const int half, __m512i zero,
-                             block_products p)
+ * factor. */
+INLINE void multiply_vectors(const block_terms t, const int panels, const weight_blocks *w,
+                             const vug_cpu_q8_tile *x, int row, const int half, block_products p)
 {
     const int vectors = t.factors ? VECTORS / HALVES : VECTORS;
-    const __m512i of_half =
-            t.factors ? _mm512_and_si512(zero, _mm512_set1_epi32(half ? -0x10000 : 0xffff)) : zero;
+    const __m512i of_half = _mm512_set1_epi32(!t.factors ? -1 : half ? -0x10000 : 0xffff);
+    const __m512i zero = _mm512_and_si512(w->zero, of_half);
 #pragma GCC unroll 4
     for (int r = 0; r < ROWS; r++) {
         const __m512i start = t.offset ? _mm512_setzero_si512()
-                                       : _mm512_madd_epi16(of_half, two_words(x->sum[row + r]));
+                                       : _mm512_madd_epi16(zero, two_words(x->sum[row + r]));
 #pragma GCC unroll 3
         for (int n = 0; n < panels; n++)
             p[r][n][half] = start;
@@ -68,13 +69,13 @@ INLINE void multiply_vectors(const block_terms t, const int panels, const panel_
 }
 
 /* Adds a block to a lane of rows `row`, .. of x. */
-INLINE void multiply_block(const block_terms t, const int panels, const panel_blocks *w,
-                           const vug_cpu_q8_tile *x, int row, __m512i zero, lane_sums *lane)
+INLINE void multiply_block(const block_terms t, const int panels, const weight_blocks *w,
+                           const vug_cpu_q8_tile *x, int row, row_lanes *lane)
 {
     block_products p;
-    multiply_vectors(t, panels, w, x, row, 0, zero, p);
+    multiply_vectors(t, panels, w, x, row, 0, p);
     if (t.factors)
-        multiply_vectors(t, panels, w, x, row, 1, zero, p);
+        multiply_vectors(t, panels, w, x, row, 1, p);
 #pragma GCC unroll 3
     for (int n = 0; n < panels; n++) {
 #pragma GCC unroll 4
@@ -87,7 +88,7 @@ INLINE void multiply_block(const block_terms t, const int panels, const panel_bl
 
 /* The blocks of a lane. */
 typedef struct {
-    panel_blocks w;
+    weight_blocks w;
     const vug_cpu_q8_tile *x;
     int64_t n;
     bool is_first; /* of the lanes */
@@ -95,10 +96,10 @@ typedef struct {
 
 /* Adds a lane of four rows of x from `row` on to y, whose sums begin with 0. */
 INLINE void multiply_rows(const block_terms t, const int panels, const lane_blocks *blocks, int row,
-                          __m512i zero, float *y)
+                          float *y)
 {
-    panel_blocks w = blocks->w;
-    lane_sums lane;
+    weight_blocks w = blocks->w;
+    row_lanes lane;
 #pragma GCC unroll 4
     for (int r = 0; r < ROWS; r++) {
 #pragma GCC unroll 3
@@ -106,7 +107,7 @@ INLINE void multiply_rows(const block_terms t, const int panels, const lane_bloc
             lane.at[r][i] = _mm512_setzero_ps();
     }
     for (const vug_cpu_q8_tile *x = blocks->x, *end = x + blocks->n; x < end; x++) {
-        multiply_block(t, panels, &w, x, row, zero, &lane);
+        multiply_block(t, panels, &w, x, row, &lane);
 #pragma GCC unroll 3
         for (int i = 0; i < panels; i++)
             w.at[i]++;
@@ -128,12 +129,14 @@ INLINE void multiply_panels(const block_terms t, const int panels, const vug_avx
     const __m512i zero = _mm512_set1_epi16((int16_t)-a->zero);
     for (int64_t j = 0; j < VUG_CPU_LANES && j < job->blocks; j++) {
         const int64_t first = vug_cpu_lane_start(job->blocks, j);
-        lane_blocks blocks = { .n = vug_cpu_lane_size(job->blocks, j), .is_first = j == 0 };
+        lane_blocks blocks = { .w.zero = zero,
+                               .n = vug_cpu_lane_size(job->blocks, j),
+                               .is_first = j == 0 };
         for (int i = 0; i < panels; i++)
             blocks.w.at[i] = job->w + i * job->blocks + first;
         for (int64_t r = 0; r < job->rows; r += ROWS) {
             blocks.x = job->x + first * job->tiles + r / PANEL * blocks.n;
-            multiply_rows(t, panels, &blocks, (int)(r % PANEL), zero, job->y + r * panels * PANEL);
+            multiply_rows(t, panels, &blocks, (int)(r % PANEL), job->y + r * panels * PANEL);
         }
     }
 }
