@@ -1,6 +1,7 @@
 /*
- * Measures products with 1 to 32 rows of x for each element format, on the shapes of Gemma 3
- * 1B's feed-forward layers: what a step of several tokens costs, compared with a step of one.
+ * Measures products with 1 to 512 rows of x for each element format, on the shapes of Gemma 3
+ * 1B's feed-forward layers: what a step of several tokens, or a prefill, costs, compared with a step
+ * of one. BF16 weights are also multiplied with activations in BF16 ("BF16 x").
  * The weights are far larger than the caches and are read in turn. Row counts alternate, because
  * the speed of a shared machine drifts. Prints medians, or with "best" the best tenth, for
  * machines with other work.
@@ -21,11 +22,11 @@ enum {
     F = 6912,   /* ffn width */
     BYTES = 256 << 20,
     SCALE_COLUMNS = 64, /* the usual group size of MLX checkpoints */
-    MAX_ROWS = 32,
+    MAX_ROWS = 512,
     MAX_ROUNDS = 101,
 };
 
-static const int64_t row_counts[] = { 1, 2, 4, 8, 16, 32 };
+static const int64_t row_counts[] = { 1, 2, 4, 8, 16, 32, 512 };
 enum { N_COUNTS = sizeof(row_counts) / sizeof(row_counts[0]) };
 
 typedef struct {
@@ -73,15 +74,18 @@ typedef struct {
     double quantile; /* of the times of all rounds that is printed */
 } bench_rounds;
 
-static void print_format(rows_bench *b, vug_dtype dtype, int64_t out, int64_t in,
-                         const bench_rounds *rounds)
+static void print_product(rows_bench *b, vug_dtype dtype, int64_t out, int64_t in,
+                          const bench_rounds *rounds)
 {
     double seconds[N_COUNTS][MAX_ROUNDS], one = 0;
     for (int r = 0; r < rounds->n; r++) {
         for (int i = 0; i < N_COUNTS; i++)
             seconds[i][r] = multiply(b, dtype, out, in, row_counts[i]);
     }
-    printf("%-8s %4lld x %-4lld", vug_dtype_of(dtype)->name, (long long)out, (long long)in);
+    const bool pairs = b->env.activations == VUG_ACTIVATIONS_BF16;
+    printf("%s%-*s %4lld x %-4lld", vug_dtype_of(dtype)->name,
+           8 - (int)strlen(vug_dtype_of(dtype)->name), pairs ? " x" : "", (long long)out,
+           (long long)in);
     for (int i = 0; i < N_COUNTS; i++) {
         qsort(seconds[i], (size_t)rounds->n, sizeof(double), compare_doubles);
         const double time = seconds[i][(int)((rounds->n - 1) * rounds->quantile)];
@@ -89,6 +93,14 @@ static void print_format(rows_bench *b, vug_dtype dtype, int64_t out, int64_t in
         printf(" %6.0f %5.2f", time * 1e6, time / one);
     }
     printf("\n");
+}
+
+/* Both shapes. */
+static void print_format(rows_bench *b, vug_dtype dtype, const bench_rounds *rounds)
+{
+    const int64_t width = vug_dtype_of(dtype)->elements > 32 ? D_K : D;
+    print_product(b, dtype, F, width, rounds);
+    print_product(b, dtype, width, F, rounds);
 }
 
 static bool is_measured(const rows_bench *b, vug_dtype dtype)
@@ -103,7 +115,7 @@ static void *aligned_floats(int64_t n)
 
 static bool make_memory(rows_bench *b, int threads)
 {
-    const vug_cpu_input_formats all = { .f32 = true, .q8 = true, .tiles = true };
+    const vug_cpu_input_formats all = { .f32 = true, .pairs = true, .q8 = true, .tiles = true };
     uint64_t shared;
     for (int d = 0; d < VUG_DTYPE_COUNT; d++) {
         const int64_t n = is_measured(b, (vug_dtype)d)
@@ -165,9 +177,12 @@ int main(int argc, char **argv)
         const vug_dtype_info *info = vug_dtype_of((vug_dtype)d);
         if (!is_measured(&b, (vug_dtype)d) || (argc > 5 && strcmp(info->name, argv[5]) != 0))
             continue;
-        const int64_t width = info->elements > 32 ? D_K : D;
-        print_format(&b, (vug_dtype)d, F, width, &rounds);
-        print_format(&b, (vug_dtype)d, width, F, &rounds);
+        print_format(&b, (vug_dtype)d, &rounds);
+        if (d != VUG_DTYPE_BF16)
+            continue;
+        b.env.activations = VUG_ACTIVATIONS_BF16;
+        print_format(&b, (vug_dtype)d, &rounds);
+        b.env.activations = VUG_ACTIVATIONS_Q8;
     }
     free_bench(&b);
     return 0;

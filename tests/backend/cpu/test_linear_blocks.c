@@ -147,7 +147,7 @@ static void test_several_panels(void **state)
     environments e = make_environments(false);
     for (int f = 0; f < block_format_count(); f++) {
         for (int i = 0; i < 2; i++)
-            check_random_product(&e, &r, block_format(f), 320, outs[i], 35);
+            check_random_product(&e, &r, block_format(f), 320, outs[i], 99);
     }
     environments_release(&e);
 }
@@ -178,7 +178,7 @@ static void make_extreme(rng *r, const vug_matrix *w, int64_t rows, int round)
 static void test_largest_integers(void **state)
 {
     (void)state;
-    enum { OUT = 20, ROUNDS = 8, FEW_ROWS = 6, MANY_ROWS = 33 };
+    enum { OUT = 20, ROUNDS = 8, FEW_ROWS = 6, MANY_ROWS = 97 };
     rng r = { 3 };
     environments e = make_environments(false);
     for (int n = 0; n < 2 * ROUNDS * block_format_count(); n++) {
