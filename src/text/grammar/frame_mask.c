@@ -164,9 +164,14 @@ static bool search_trie(frame_search *s, vug_stack_set stacks)
 
 /* ---- building the mask ------------------------------------------------- */
 
-void vug_frame_mask_destroy(vug_frame_mask *m)
+void vug_frame_mask_hold(vug_frame_mask *m)
 {
-    if (!m)
+    atomic_fetch_add_explicit(&m->n_holders, 1, memory_order_relaxed);
+}
+
+void vug_frame_mask_release(vug_frame_mask *m)
+{
+    if (atomic_fetch_sub_explicit(&m->n_holders, 1, memory_order_acq_rel) > 1)
         return;
     vug_free(m->word);
     vug_free(m->id);
@@ -261,6 +266,7 @@ static vug_frame_mask *build_mask(frame_search *s)
     if (!m)
         return NULL;
     m->bytes = sizeof(*m);
+    m->n_holders = 1;
     m->ambiguous = s->ambiguous;
     if (m->ambiguous)
         return m;
@@ -271,7 +277,7 @@ static vug_frame_mask *build_mask(frame_search *s)
                                     s->exits.len / sizeof(vug_frame_mask_exit)) &&
                         (!s->counted || (store_needs(m, token, n) && store_fits(m, s->n_words)));
     if (!stored) {
-        vug_frame_mask_destroy(m);
+        vug_frame_mask_release(m);
         return NULL;
     }
     return m;

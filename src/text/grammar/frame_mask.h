@@ -3,8 +3,10 @@
 
 /*
  * Which tokens one stack frame allows when nothing is known about the frames below it. Used
- * by token_mask.c only.
+ * by mask_cache.c and token_mask.c.
  */
+
+#include <stdatomic.h>
 
 #include "text/grammar/trie_traversal.h"
 
@@ -28,6 +30,7 @@ typedef struct {
     size_t n_needs;       /* 0 for a frame that does not count */
     bool ambiguous;       /* the need depends on how a token is parsed: nothing above is valid */
     size_t bytes;
+    _Atomic uint32_t n_holders; /* caches and callers; the last one destroys it */
 } vug_frame_mask;
 
 /* The maximum of a counted frame whose count is left open: more than any token can need. The
@@ -37,10 +40,12 @@ typedef struct {
 /* Few tokens are longer than this, and so few need more runs. */
 #define VUG_FRAME_MASK_FITS 17
 
+/* The caller holds the mask. */
 VUG_MUST_CHECK vug_status vug_frame_mask_create(const vug_token_trie *trie, size_t n_words,
                                                 vug_grammar_matcher *matcher,
                                                 const uint32_t state_min_max[3],
                                                 vug_frame_mask **out, vug_err *err);
-void vug_frame_mask_destroy(vug_frame_mask *mask);
+void vug_frame_mask_hold(vug_frame_mask *mask);
+void vug_frame_mask_release(vug_frame_mask *mask);
 
 #endif

@@ -1,0 +1,215 @@
+#include "text/grammar/mask_cache.h"
+
+#include "text/grammar/frame_key.h"
+
+/* Masks that took this much work to compute are kept for all grammars: about 0.1 ms. */
+#define MIN_SHARED_WORK ((uint64_t)1 << 14)
+
+typedef struct {
+    vug_frame_mask *mask;
+    bool shared; /* in the cache of a grammar: the tokenizer keeps it, too */
+    bool used;   /* found since the cache was last full */
+} cached_mask;
+
+static cached_mask *entries_of(const vug_mask_cache *cache)
+{
+    return (cached_mask *)(void *)cache->masks.ptr;
+}
+
+/* ---- lifetime -------------------------------------------------------------------------------- */
+
+static vug_status init_cache(vug_mask_cache *cache, const vug_token_trie *trie, size_t max_bytes,
+                             vug_err *err)
+{
+    *cache = (vug_mask_cache){ .trie = trie, .max_bytes = max_bytes, .min_work = MIN_SHARED_WORK };
+    return vug_mutex_create(&cache->lock, err);
+}
+
+static void destroy_shared(void *attachment)
+{
+    vug_mask_cache_release(attachment);
+    vug_free(attachment);
+}
+
+static vug_status create_shared(const vug_token_trie *trie, void **out, vug_err *err)
+{
+    vug_mask_cache *cache = vug_alloc_zero(1, sizeof(*cache));
+    if (!cache)
+        return VUG_FAIL_NOMEM(err, "the token masks of a vocabulary", sizeof(*cache));
+    const vug_status st = init_cache(cache, trie, VUG_SHARED_MASK_CACHE_MAX_BYTES, err);
+    if (st == VUG_OK)
+        *out = cache;
+    else
+        vug_free(cache);
+    return st;
+}
+
+vug_status vug_mask_cache_init(vug_mask_cache *cache, const vug_tokenizer *tokenizer, vug_err *err)
+{
+    static const vug_token_trie_attachment kind = { create_shared, destroy_shared };
+    void *shared = NULL;
+    VUG_TRY(vug_token_trie_attach(tokenizer, &kind, &shared, err));
+    const vug_mask_cache *of_tokenizer = shared;
+    VUG_TRY(init_cache(cache, of_tokenizer->trie, VUG_MASK_CACHE_MAX_BYTES, err));
+    cache->shared = shared;
+    cache->n_words = ((size_t)vug_tokenizer_size(tokenizer) + 31) / 32;
+    return VUG_OK;
+}
+
+static void release_masks(vug_mask_cache *cache)
+{
+    for (size_t i = 0; i < cache->keys.n; i++)
+        vug_frame_mask_release(entries_of(cache)[i].mask);
+    vug_buf_release(&cache->masks);
+    vug_intern_release(&cache->keys);
+    cache->bytes = cache->shared_bytes = 0;
+}
+
+void vug_mask_cache_release(vug_mask_cache *cache)
+{
+    release_masks(cache);
+    vug_mutex_destroy(cache->lock);
+    *cache = (vug_mask_cache){ 0 };
+}
+
+size_t vug_mask_cache_bytes(vug_mask_cache *cache)
+{
+    vug_mutex_lock(cache->lock);
+    const size_t bytes = cache->bytes - cache->shared_bytes;
+    vug_mutex_unlock(cache->lock);
+    return bytes;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* The caller holds the mask from the cache of the tokenizer, where it may be dropped. */
+static vug_frame_mask *find_mask(vug_mask_cache *cache, const uint32_t *key, size_t n)
+{
+    vug_mutex_lock(cache->lock);
+    const uint32_t at = vug_intern_find(&cache->keys, key, n);
+    vug_frame_mask *found = at == VUG_INTERN_NONE ? NULL : entries_of(cache)[at].mask;
+    if (found && !cache->shared) {
+        entries_of(cache)[at].used = true;
+        vug_frame_mask_hold(found);
+    }
+    vug_mutex_unlock(cache->lock);
+    return found;
+}
+
+static size_t bytes_of(const vug_frame_mask *mask, size_t n_key)
+{
+    return mask->bytes + n_key * sizeof(uint32_t);
+}
+
+/* The caller holds the lock, and there is room. Takes the mask unless it fails. */
+static bool add_entry(vug_mask_cache *cache, const uint32_t *key, size_t n, cached_mask entry)
+{
+    vug_buf_append(&cache->masks, &entry, sizeof(entry));
+    if (cache->masks.bad)
+        return false;
+    if (vug_intern_add(&cache->keys, key, n) == VUG_INTERN_NONE) {
+        cache->masks.len -= sizeof(entry);
+        return false;
+    }
+    cache->bytes += bytes_of(entry.mask, n);
+    cache->shared_bytes += entry.shared ? bytes_of(entry.mask, n) : 0;
+    return true;
+}
+
+/* Out of memory, or after too many collisions of keys, which a grammar can be made for. */
+static bool has_failed(const vug_mask_cache *cache)
+{
+    return cache->masks.bad || cache->keys.too_many_collisions;
+}
+
+/* Drops the masks that nobody has found since the last time, and all if the cache stays more than
+ * half full. The caller holds the lock. Grammars keep those that they hold. */
+static void drop_masks(vug_mask_cache *cache)
+{
+    vug_mask_cache kept = *cache;
+    kept.keys = (vug_intern_table){ 0 };
+    kept.masks = (vug_buf){ 0 };
+    kept.bytes = 0;
+    for (size_t i = 0; i < cache->keys.n; i++) {
+        const cached_mask entry = { .mask = entries_of(cache)[i].mask };
+        size_t n;
+        const uint32_t *key = vug_intern_get(&cache->keys, (uint32_t)i, &n);
+        if (entries_of(cache)[i].used && add_entry(&kept, key, n, entry))
+            vug_frame_mask_hold(entry.mask);
+    }
+    release_masks(cache);
+    *cache = kept;
+    if (cache->bytes > cache->max_bytes / 2 || has_failed(cache))
+        release_masks(cache);
+}
+
+/* Takes the mask. False if there is no room for it, or another thread has stored one already. */
+static bool store_mask(vug_mask_cache *cache, const uint32_t *key, size_t n, cached_mask entry)
+{
+    const size_t bytes = bytes_of(entry.mask, n);
+    vug_mutex_lock(cache->lock);
+    const bool full = cache->bytes > cache->max_bytes - bytes || has_failed(cache);
+    if (!cache->shared && bytes <= cache->max_bytes && full)
+        drop_masks(cache);
+    const bool kept = bytes <= cache->max_bytes && cache->bytes <= cache->max_bytes - bytes &&
+                      vug_intern_find(&cache->keys, key, n) == VUG_INTERN_NONE &&
+                      add_entry(cache, key, n, entry);
+    vug_mutex_unlock(cache->lock);
+    return kept;
+}
+
+/* ---- masks of frames ------------------------------------------------------------------------- */
+
+/* A frame that reads few different bytes has a mask that is cheap to compute. */
+static bool reads_many_bytes(const vug_automaton *a, uint32_t state)
+{
+    enum { MANY = 16 };
+    const vug_automaton_state *s = &a->state[state];
+    unsigned n = 0;
+    for (uint32_t e = s->edge; e < s[1].edge; e++)
+        n += a->edge[e].to - a->edge[e].from + 1U;
+    return n >= MANY;
+}
+
+/* Finds the mask of a frame in the cache of the tokenizer, or computes it. The caller holds it.
+ * `shared`: it is in the cache of the tokenizer. */
+static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
+                            const uint32_t key[3], vug_frame_mask **mask, bool *shared,
+                            vug_err *err)
+{
+    vug_buf long_key = { 0 };
+    const bool portable =
+            reads_many_bytes(matcher->a, key[0]) && vug_frame_key_write(matcher->a, key, &long_key);
+    const uint32_t *word = (const void *)long_key.ptr;
+    const size_t n = long_key.len / sizeof(*word);
+    const uint64_t before = matcher->work;
+    vug_status st = VUG_OK;
+    *mask = portable ? find_mask(cache->shared, word, n) : NULL;
+    *shared = *mask != NULL;
+    if (!*mask) {
+        st = vug_frame_mask_create(cache->trie, cache->n_words, matcher, key, mask, err);
+        if (st == VUG_OK && portable && matcher->work - before >= cache->shared->min_work) {
+            vug_frame_mask_hold(*mask);
+            *shared = store_mask(cache->shared, word, n, (cached_mask){ .mask = *mask });
+            if (!*shared)
+                vug_frame_mask_release(*mask);
+        }
+    }
+    vug_buf_release(&long_key);
+    return st;
+}
+
+vug_status vug_mask_cache_get(vug_mask_cache *cache, vug_grammar_matcher *matcher,
+                              const uint32_t state_min_max[3], vug_frame_mask **mask,
+                              bool *temporary, vug_err *err)
+{
+    bool shared;
+    *mask = find_mask(cache, state_min_max, 3);
+    *temporary = false;
+    if (*mask)
+        return VUG_OK;
+    VUG_TRY(make_mask(cache, matcher, state_min_max, mask, &shared, err));
+    *temporary =
+            !store_mask(cache, state_min_max, 3, (cached_mask){ .mask = *mask, .shared = shared });
+    return VUG_OK;
+}
