@@ -90,6 +90,8 @@ static uint32_t intern_list(dfa_builder *b, size_t n, uint32_t *alone)
 static uint32_t state_of_targets(dfa_builder *b, const uint32_t *target, size_t n_targets)
 {
     size_t n = 0;
+    while (n_targets > 1 && target[n_targets - 1] == target[0])
+        n_targets--;
     uint32_t *alone = n_targets == 1 ? &b->alone[target[0]] : NULL;
     if (alone && *alone)
         return *alone - 1;
@@ -316,11 +318,11 @@ static vug_status build_bodies(dfa_builder *b, uint32_t *start_of, vug_err *err)
     size_t made = 0;
     for (size_t i = 0; i < n_bodies && !has_failed(b); i++) {
         const vug_nfa_body *body = &VUG_NFA_BODY(b->nfa)[i];
-        b->n_closures++;
-        size_t n = add_closure(b, body->start, 0);
-        if (n == 0) /* the body matches nothing: a state without edges */
-            b->list[n++] = body->start;
-        start_of[i] = intern_list(b, n, NULL);
+        start_of[i] = state_of_targets(b, &body->start, 1);
+        if (start_of[i] == VUG_INTERN_NONE) { /* the body matches nothing: a state without edges */
+            b->list[0] = body->start;
+            start_of[i] = intern_list(b, 1, NULL);
+        }
         for (; made < b->sets.n && !has_failed(b); made++)
             add_state(b, (uint32_t)made, start_of[i]);
     }

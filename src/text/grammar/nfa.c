@@ -342,7 +342,7 @@ static uint32_t emit_graph(nfa_builder *b, const vug_expr_node *node, uint32_t n
     const uint32_t targets = bounded ? first + node->max : first;
     for (uint32_t i = 0; bounded && i < node->max && !has_failed(b); i++)
         (void)add_call(b, VUG_RULE_COUNT, first + i);
-    graph_table table;
+    graph_table table = { .n = 0 };
     for (uint32_t i = 0; i < node->n && !has_failed(b); i++) {
         if (i == 0 || edge[i].from != edge[i - 1].from) {
             if (i > 0)
