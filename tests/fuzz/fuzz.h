@@ -21,7 +21,8 @@
 #define VUG_FUZZ_TABLE(X)                                            \
     X(json) X(safetensors) X(quantized) X(gguf) X(config) X(profile) \
     X(tokenizer) X(sentencepiece) X(template) X(messages) X(reply)   \
-    X(grammar) X(schema) X(http) X(request) X(events) X(page_file) X(batch)
+    X(grammar) X(schema) X(unique_items) X(http) X(request) X(events) \
+    X(page_file) X(batch)
 /* clang-format on */
 
 typedef int vug_fuzz_fn(const uint8_t *data, size_t n);
