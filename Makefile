@@ -171,7 +171,8 @@ $(BUILD)/libapp.a: $(filter-out $(MAIN_OBJ),$(call obj,$(APP_SRC)))
 $(BUILD)/libtest.a: $(call obj,$(HELP_SRC))
 	$(archive)
 
-$(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO))
+$(BUILD)/libvug.so: LINK_FLAGS = -shared $(if $(filter Linux,$(OS)),-Wl$(,)-soname$(,)libvug.so.$(SO)) \
+    $(if $(filter Darwin,$(OS)),-Wl$(,)-install_name$(,)$(PREFIX)/lib/libvug.so.$(SO))
 $(BUILD)/libvug.so: $(call obj,$(LIB_SRC) $(DEVICE_SRC))
 	$(link)
 $(BUILD)/vug: LINK_LIBS = $(APP_LIBS)
