@@ -4,9 +4,8 @@
 /* From the integer sums of a block of a panel to what the block adds to its lanes. */
 #include <immintrin.h>
 
+#include "backend/cpu/inline.h"
 #include "backend/cpu/q8_panels.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* What a block of weights has besides its scale. */
 typedef struct {
