@@ -123,6 +123,11 @@ typedef struct {
 typedef struct {
     const char *name; /* "cpu" */
     bool batch_invariant;
+    /* The most that the device's rounding changes a logit of a checkpoint in F32 (docs/arithmetic.md),
+     * with activations in BF16 and otherwise; 0: no more than sums in F32. */
+    struct {
+        double bf16, other;
+    } logit_error;
     VUG_MUST_CHECK vug_status (*open)(const vug_device_options *options, vug_device **out,
                                       vug_err *err);
     void (*close)(vug_device *device);

@@ -136,6 +136,9 @@ void vug_model_fill_info(vug_model *m)
         .tied_head = m->checkpoint.binding.tied,
         .note = m->backend->note ? m->backend->note(main->program) : NULL,
         .batch_invariant = m->backend->batch_invariant,
+        .logit_error = m->profile.activations == VUG_ACTIVATIONS_BF16
+                               ? m->backend->logit_error.bf16
+                               : m->backend->logit_error.other,
     };
     describe_weights(m, info);
     describe_work(m, info);

@@ -54,14 +54,21 @@ static void add_tokens(random_conversation *c, size_t n)
 
 /* ---- rows of logits --------------------------------------------------------------------- */
 
-/* The index of the first number that differs by more than the tolerance, or `n`. */
+/* Sampling may have left out logits that it did not look at (vug_session_logits). */
+static bool is_equal(const random_conversation *c, float a, float b)
+{
+    if (a == VUG_LOGIT_UNWANTED || b == VUG_LOGIT_UNWANTED)
+        return true;
+    return c->tolerance == 0 ? help_difference(&a, &b, 1) == 1
+                             : fabs((double)a - (double)b) <= c->tolerance;
+}
+
+/* The index of the first known logit that differs by more than the tolerance, or `n`. */
 static size_t find_difference(const random_conversation *c, const float *a, const float *b,
                               size_t n)
 {
-    if (c->tolerance == 0)
-        return help_difference(a, b, n);
     size_t i = 0;
-    while (i < n && fabs((double)a[i] - (double)b[i]) <= c->tolerance)
+    while (i < n && is_equal(c, a[i], b[i]))
         i++;
     return i;
 }
@@ -79,10 +86,27 @@ static bool compare_row(random_conversation *c, size_t at, const float *row, con
 /* Keeps the logits after token `at`, to be compared with those of a cold run. */
 static void keep_row(random_conversation *c, size_t at, const float *row)
 {
+    float *kept = c->row + at * c->n_vocab;
     if (c->has[at])
         (void)compare_row(c, at, row, "those that were computed before");
-    memcpy(c->row + at * c->n_vocab, row, c->n_vocab * sizeof(*row));
+    for (size_t i = 0; i < c->n_vocab; i++) {
+        if (!c->has[at] || row[i] != VUG_LOGIT_UNWANTED)
+            kept[i] = row[i];
+    }
     c->has[at] = true;
+}
+
+/* Every choice of a token looks at the greatest logit. Tokenizers have all ids of the models. */
+static bool knows_best(random_conversation *c, size_t at, const float *cold)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < c->n_vocab; i++)
+        best = cold[i] > cold[best] ? i : best;
+    if (c->row[at * c->n_vocab + best] != VUG_LOGIT_UNWANTED)
+        return true;
+    if (c->err.code == VUG_OK)
+        (void)VUG_FAIL(&c->err, VUG_FORMAT, "the best logit after token %zu was left out", at);
+    return false;
 }
 
 static bool compare_step(const vug_step *step, void *user)
@@ -92,7 +116,8 @@ static bool compare_step(const vug_step *step, void *user)
         const size_t at = (size_t)(step->first + i);
         if (!c->has[at])
             continue;
-        if (!compare_row(c, at, step->logits + (size_t)i * c->n_vocab, "a cold run's"))
+        const float *cold = step->logits + (size_t)i * c->n_vocab;
+        if (!compare_row(c, at, cold, "a cold run's") || !knows_best(c, at, cold))
             return false;
         c->has[at] = false;
         c->n_compared++;
@@ -199,6 +224,7 @@ static vug_status answer(random_conversation *c, vug_session *session, const vug
         .mark = mark,
         .n_marks = n_marks,
         .priority = (int)random_below(c, 3),
+        .logprobs = one_in(c, 2), /* with them, all logits are computed */
         .speculation = one_in(c, 3) ? VUG_SPECULATION_OFF : VUG_SPECULATION_LOOKUP,
         .cancel = c->own,
         .on_piece = on_piece,

@@ -195,6 +195,7 @@ static const vug_kv_layout *kv_layout(const vug_program *program)
 const vug_backend vug_backend_cuda = {
     .name = "cuda",
     .batch_invariant = true,
+    .logit_error = { .bf16 = 2e-2, .other = 2e-3 }, /* products have one or two terms in BF16 */
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe,
