@@ -71,11 +71,12 @@ void vug_cuda_make_block_tiles(cudaStream_t stream, vug_dtype dtype, const uint8
                                int64_t row_bytes, int64_t rows, int64_t columns, uint8_t *tiles);
 
 /* The terms of x [rows,columns], as mma.m16n8k16 takes its second operand: rows of terms, of which
- * row r of x has `terms` neighbouring ones; for each 8 of them, and each 16 columns of those, 8
- * bytes for each lane. Missing rows and columns are zero. */
+ * row r of x has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term;
+ * for each 8 of them, and each 16 columns of those, 8 bytes for each lane. Missing rows and columns
+ * are zero. */
 uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
 void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                        int terms, uint8_t *packed);
+                        int terms, bool apart, uint8_t *packed);
 
 /* The sums of x [rows,columns] over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are
  * padded as those of blocks (activation_blocks.h). */
@@ -106,7 +107,7 @@ typedef struct {
                           VUG_OP_LINEAR */
     int64_t rows, columns;
     int terms;             /* of x, in BF16: 1 or 2 */
-    const uint8_t *packed; /* of some rows */
+    const uint8_t *packed; /* of some rows; terms lie apart if weights in codes have two */
     const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
     int processors;

@@ -240,7 +240,8 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
 static void launch_few_rows(const vug_cuda_step *s, const float *x, vug_cuda_tile_job *job)
 {
     job->packed = s->ws->scratch;
-    vug_cuda_pack_rows(stream_of(s), x, job->rows, job->columns, job->terms, s->ws->scratch);
+    vug_cuda_pack_rows(stream_of(s), x, job->rows, job->columns, job->terms,
+                       job->format != VUG_DTYPE_BF16, s->ws->scratch);
     if (job->terms > 1 && vug_cuda_needs_sums(job->format)) {
         float *sums = (float *)(void *)(s->ws->scratch +
                                         vug_cuda_packed_bytes(job->rows, job->columns, job->terms));

@@ -142,15 +142,18 @@ static __device__ __forceinline__ int64_t block_bytes(const vug_cuda_prefill_job
     return vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
 }
 
-/* A product is a sum of one or two passes over the columns, with a term of x each. This is where
- * x's rows from `row` on, as a pass reads them, lie in block 0; block b lies b * block_bytes(job)
- * on. */
-static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job, int pass,
+/* Where term `term` of x's rows from `row` on lies in block 0; block b lies b * block_bytes(job)
+ * on. A product with BF16 is a sum of passes over the columns, with a term each; codes are
+ * multiplied with both terms in one pass. */
+static __device__ __forceinline__ const uint8_t *rows_at(const vug_cuda_prefill_job &job, int term,
                                                          int64_t row)
 {
-    return job.blocks + pass * count_blocks(job) * block_bytes(job) +
+    return job.blocks + term * count_blocks(job) * block_bytes(job) +
            row * VUG_CUDA_BLOCK_ROW_BYTES;
 }
+
+/* Terms of x that a pass reads. */
+template <typename W> static constexpr int terms_of_pass = W::is_scaled ? 2 : 1;
 
 /* Adds a slice's sums to those so far; `sum` becomes zero. */
 template <int n>
@@ -202,7 +205,7 @@ enum {
     CLUSTER = 2, /* blocks that share tokens */
     BLOCK_STRIPS = BLOCK_ROWS / TILE,
     WARP_STRIPS = BLOCK_STRIPS / (GROUP_THREADS / WARP), /* that a warp copies */
-    RING_BYTES = 200 * 1024,
+    RING_BYTES = 224 * 1024,
     RING_ALIGN = 1024,
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
 };
@@ -212,15 +215,16 @@ static constexpr int align_ring(int bytes)
     return (bytes + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
 }
 
-/* A stage of the ring: units of BLOCK_ROWS rows, a tile of tokens, 64 columns each, and the tokens'
- * sums. Behind the ring products with codes keep the sums of slices. */
+/* A stage of the ring: units of BLOCK_ROWS rows, a tile of tokens in each term of a pass, 64 columns
+ * each, and the tokens' sums. Behind the ring products with codes keep the sums of slices. */
 template <typename W, int tokens> struct ring_of {
-    static constexpr int token_bytes = tokens * VUG_CUDA_BLOCK_ROW_BYTES;
+    static constexpr int token_bytes = tokens * VUG_CUDA_BLOCK_ROW_BYTES; /* of a term */
+    static constexpr int all_token_bytes = terms_of_pass<W> * token_bytes;
     static constexpr int sum_bytes = W::needs_sums ? tokens * (int)sizeof(float) : 0;
     static constexpr int copied_bytes =
-            BLOCK_STRIPS * W::bytes + token_bytes + UNIT_SUMS * sum_bytes;
+            BLOCK_STRIPS * W::bytes + all_token_bytes + UNIT_SUMS * sum_bytes;
     static constexpr int tokens_at = align_ring(BLOCK_STRIPS * W::bytes);
-    static constexpr int sums_at = tokens_at + token_bytes;
+    static constexpr int sums_at = tokens_at + all_token_bytes;
     static constexpr int stage_bytes = align_ring(sums_at + UNIT_SUMS * sum_bytes);
     static constexpr int kept_bytes =
             W::is_scaled ? CONSUMERS * GROUP_THREADS * tokens / 2 * (int)sizeof(float) : 0;
@@ -265,7 +269,11 @@ static __device__ __forceinline__ void copy_tokens(const vug_cuda_prefill_job &j
     using ring = ring_of<W, tokens>;
     constexpr int half = ring::token_bytes / CLUSTER;
     barrier_expect(full, ring::copied_bytes);
-    bulk_copy_to_all(to + ring::tokens_at + rank * half, from.x, half, full, (1 << CLUSTER) - 1);
+#pragma unroll
+    for (int term = 0; term < terms_of_pass<W>; term++)
+        bulk_copy_to_all(to + ring::tokens_at + term * ring::token_bytes + rank * half,
+                         from.x + term * count_blocks(job) * block_bytes(job), half, full,
+                         (1 << CLUSTER) - 1);
     from.x += block_bytes(job);
     if constexpr (W::needs_sums) {
 #pragma unroll
@@ -363,16 +371,20 @@ static __device__ void drain_ring(const vug_cuda_prefill_job &job, const ring_me
 
 /* ---- wgmma with codes ----------------------------------------------------------------------- */
 
-/* Begins the products of the tiles of a block, from tile `s` of a unit on. */
+/* Begins the products of the tiles of a block, from tile `s` of a unit on. x: the first terms of
+ * half of a ring's tokens; the second terms are `term_bytes` on. */
 template <typename W, int tokens>
 static __device__ __forceinline__ void begin_block(float (&codes)[tokens / 2],
                                                    const uint4 (&w)[W::block_tiles], int s,
-                                                   uint32_t x)
+                                                   uint32_t x, int term_bytes)
 {
     wgmma_fence();
     wgmma_add<tokens, false>(codes, w[0], swizzled_tile(x + s * 32));
-    if constexpr (W::block_tiles > 1)
+    wgmma_add<tokens>(codes, w[0], swizzled_tile(x + term_bytes + s * 32));
+    if constexpr (W::block_tiles > 1) {
         wgmma_add<tokens>(codes, w[1], swizzled_tile(x + (s + 1) * 32));
+        wgmma_add<tokens>(codes, w[1], swizzled_tile(x + term_bytes + (s + 1) * 32));
+    }
     wgmma_commit();
 }
 
@@ -385,8 +397,8 @@ static __device__ __forceinline__ void block_operands(const W &w, int s,
         to[i] = w.operand(s + i);
 }
 
-/* Adds the products of a block with some tokens, times its scales, to sums. x_sums: a lane's
- * tokens; NULL: without offsets. */
+/* Adds the products of a block with some tokens, times its scales, to sums, and its offsets times
+ * x_sums, the sums of a lane's tokens. */
 template <typename W, int n>
 static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const W &w, int s,
                                                   const float *x_sums, float *sum)
@@ -397,7 +409,7 @@ static __device__ __forceinline__ void add_scaled(const float (&codes)[n], const
         sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
     if constexpr (W::needs_sums) {
 #pragma unroll
-        for (int i = 0; x_sums && i < n; i += 4) {
+        for (int i = 0; i < n; i += 4) {
             const float2 of = *(const float2 *)(x_sums + i * 2);
             sum[i] = fmaf(by[0].offset, of.x, sum[i]);
             sum[i + 1] = fmaf(by[0].offset, of.y, sum[i + 1]);
@@ -417,24 +429,25 @@ static __device__ __forceinline__ void multiply_codes(const uint8_t *strip, uint
                                                       float (&sum)[tokens / 2])
 {
     constexpr int half = tokens / 2, turns = 2 * STEPS / W::block_tiles;
+    constexpr int term_bytes = ring_of<W, tokens>::token_bytes;
     W w;
     uint4 operands[2][W::block_tiles];
     w.template load<load_again>(strip);
     block_operands(w, 0, operands[0]);
-    begin_block<W, half>(codes[0], operands[0], 0, x);
+    begin_block<W, half>(codes[0], operands[0], 0, x, term_bytes);
 #pragma unroll
     for (int i = 0; i < turns; i++) {
         const int s = i / 2 * W::block_tiles, next = (i + 1) / 2 * W::block_tiles;
         if (i + 1 < turns)
             begin_block<W, half>(codes[(i + 1) % 2], operands[(i + 1) / 2 % 2], next,
-                                 x + (i + 1) % 2 * half * VUG_CUDA_BLOCK_ROW_BYTES);
+                                 x + (i + 1) % 2 * half * VUG_CUDA_BLOCK_ROW_BYTES, term_bytes);
         if (i % 2 == 0 && i + 2 < turns)
             block_operands(w, s + W::block_tiles, operands[(i / 2 + 1) % 2]);
         if (i + 1 < turns)
             wgmma_wait<1>();
         else
             wgmma_wait();
-        add_scaled(codes[i % 2], w, s, x_sums ? x_sums + i / 2 * tokens + i % 2 * half : NULL,
+        add_scaled(codes[i % 2], w, s, x_sums + i / 2 * tokens + i % 2 * half,
                    sum + i % 2 * half / 2);
     }
 }
@@ -474,30 +487,27 @@ static __device__ void drain_codes(const vug_cuda_prefill_job &job, const ring_m
     ring_place at = { 0, 0 };
     for (int64_t i = blockIdx.x / CLUSTER; i < units; i += gridDim.x / CLUSTER) {
         const product_unit u = find_unit(job, i, CLUSTER * BLOCK_ROWS, tokens);
+        float sum[tokens / 2] = { 0 };
 #pragma unroll 1
-        for (int pass = 0; pass < 2; pass++) {
-            float sum[tokens / 2] = { 0 };
+        for (int slice = 0; slice < SLICES; slice++) {
 #pragma unroll 1
-            for (int slice = 0; slice < SLICES; slice++) {
-#pragma unroll 1
-                for (int n = (int)slice_blocks(job, slice); n > 0; n--) {
-                    const uint8_t *stage = data + at.stage * ring::stage_bytes;
-                    const float *x_sums = (const float *)(stage + ring::sums_at);
-                    barrier_wait(memory.full + at.stage * 8, at.parity);
-                    multiply_codes<W, tokens>(
-                            stage + strip * W::bytes,
-                            memory.data + at.stage * ring::stage_bytes + ring::tokens_at,
-                            pass == 0 ? x_sums + threadIdx.x % 4 * 2 : NULL, codes, sum);
-                    /* A warp may still read sums when another one of its group is done. */
-                    __syncwarp();
-                    if (threadIdx.x % WARP < CLUSTER)
-                        barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % WARP);
-                    ring_next<ring::stages>(at);
-                }
-                keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
+            for (int n = (int)slice_blocks(job, slice); n > 0; n--) {
+                const uint8_t *stage = data + at.stage * ring::stage_bytes;
+                const float *x_sums = (const float *)(stage + ring::sums_at);
+                barrier_wait(memory.full + at.stage * 8, at.parity);
+                multiply_codes<W, tokens>(stage + strip * W::bytes,
+                                          memory.data + at.stage * ring::stage_bytes +
+                                                  ring::tokens_at,
+                                          x_sums + threadIdx.x % 4 * 2, codes, sum);
+                /* A warp may still read sums when another one of its group is done. */
+                __syncwarp();
+                if (threadIdx.x % WARP < CLUSTER)
+                    barrier_arrive_at(memory.empty + at.stage * 8, threadIdx.x % WARP);
+                ring_next<ring::stages>(at);
             }
-            store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, pass > 0, sum);
+            keep_slice(kept, sum, slice == 0, slice == SLICES - 1);
         }
+        store_sums(job, u, u.row + rank * BLOCK_ROWS + strip * TILE, false, sum);
     }
 }
 #endif
@@ -645,8 +655,8 @@ static __device__ __forceinline__ void multiply_rows(const uint4 &w, uint32_t ro
     }
 }
 
-/* Adds those with the codes of a block, from tile `s` of a unit on. x_sums: the lane's tokens, of
- * which `tokens` exist; NULL: without offsets. */
+/* Adds those with the codes of a block, from tile `s` of a unit on, and both terms of x. x_sums:
+ * the lane's tokens, of which `tokens` exist. */
 template <typename W>
 static __device__ __forceinline__ void multiply_block(const W &w, int s, uint32_t rows,
                                                       const float *x_sums, int tokens,
@@ -655,22 +665,25 @@ static __device__ __forceinline__ void multiply_block(const W &w, int s, uint32_
     const block_scale by[2] = { w.scale_of_row(s, false), w.scale_of_row(s, true) };
     float codes[MMA_SUMS] = { 0 };
 #pragma unroll
-    for (int i = 0; i < W::block_tiles; i++)
-        multiply_rows(w.operand(s + i), rows, s + i, codes);
+    for (int i = 0; i < W::block_tiles; i++) {
+        const uint4 operand = w.operand(s + i);
+        multiply_rows(operand, rows, s + i, codes);
+        multiply_rows(operand, rows + MMA_ROW_BYTES, s + i, codes);
+    }
 #pragma unroll
     for (int i = 0; i < MMA_SUMS; i++) {
         const int token = i / 4 * 8 + i % 2;
         sum[i] = fmaf(codes[i], by[i / 2 % 2].scale, sum[i]);
-        if (W::needs_sums && x_sums && token < tokens)
+        if (W::needs_sums && token < tokens)
             sum[i] = fmaf(by[i / 2 % 2].offset, x_sums[token], sum[i]);
     }
 }
 
-/* Adds block `block` of 64 columns, of which the first term of x has sums. */
+/* Adds block `block` of 64 columns. */
 template <typename W>
 static __device__ __forceinline__ void multiply_unit(const vug_cuda_prefill_job &job,
                                                      const product_unit &u, const uint8_t *from,
-                                                     uint32_t rows, int64_t block, bool first_term,
+                                                     uint32_t rows, int64_t block,
                                                      float (&sum)[MMA_SUMS])
 {
     W w;
@@ -686,8 +699,7 @@ static __device__ __forceinline__ void multiply_unit(const vug_cuda_prefill_job 
             const int64_t at =
                     (block * UNIT_SUMS + j / (STEPS / UNIT_SUMS)) * vug_cuda_block_rows(job.rows) +
                     token;
-            multiply_block(w, j, rows, W::needs_sums && first_term ? job.x_sums + at : NULL,
-                           (int)(job.rows - token), sum);
+            multiply_block(w, j, rows, job.x_sums + at, (int)(job.rows - token), sum);
         }
     }
 }
@@ -696,29 +708,31 @@ template <typename W>
 static __global__ void __launch_bounds__(MMA_WARPS *WARP)
         mma_kernel(const __grid_constant__ vug_cuda_prefill_job job)
 {
-    __shared__ __align__(1024) uint8_t ring[MMA_STAGES][MMA_ROW_BYTES];
+    constexpr int terms = terms_of_pass<W>;
+    __shared__ __align__(1024) uint8_t ring[MMA_STAGES][terms * MMA_ROW_BYTES];
     const product_unit u = find_unit(job, blockIdx.x, MMA_ROWS, MMA_TOKENS);
     const int64_t blocks = count_blocks(job), step = block_bytes(job);
     const int64_t row = u.row + threadIdx.x / WARP * TILE;
-    const int64_t all_blocks = blocks * job.terms;
+    const int passes = job.terms / terms;
+    const int64_t all_blocks = blocks * passes;
     const uint8_t *strip = strip_at<W>(u, row, blocks);
     float sum[MMA_SUMS] = { 0 }, all[MMA_SUMS];
     const auto copy = [&](int64_t b) {
-        if (b < all_blocks)
-            copy_rows(shared_address(ring[b % MMA_STAGES]),
-                      rows_at(job, (int)(b / blocks), u.token) + b % blocks * step);
+        for (int term = 0; b < all_blocks && term < terms; term++)
+            copy_rows(shared_address(ring[b % MMA_STAGES]) + term * MMA_ROW_BYTES,
+                      rows_at(job, (int)(b / blocks) + term, u.token) + b % blocks * step);
         commit_copies();
     };
     for (int64_t b = 0; b < MMA_STAGES - 1; b++)
         copy(b);
     int64_t b = 0;
-    for (int slice = 0; slice < SLICES * job.terms; slice++) {
+    for (int slice = 0; slice < SLICES * passes; slice++) {
         for (int64_t n = slice_blocks(job, slice % SLICES); n > 0; n--, b++) {
             asm volatile("cp.async.wait_group %0;" ::"n"(MMA_STAGES - 2) : "memory");
             __syncthreads();
             copy(b + MMA_STAGES - 1);
             multiply_unit<W>(job, u, strip + b % blocks * W::bytes,
-                             shared_address(ring[b % MMA_STAGES]), b % blocks, slice < SLICES, sum);
+                             shared_address(ring[b % MMA_STAGES]), b % blocks, sum);
         }
         add_slice(all, sum, slice % SLICES == 0);
         if ((slice + 1) % SLICES == 0)
@@ -739,9 +753,9 @@ static void launch_codes(cudaStream_t stream, const vug_cuda_prefill_job *job, b
     if (!hopper)
         launch_mma<W>(stream, job);
     else if (wave_cost(job, 128, processors) <= wave_cost(job, 64, processors))
-        launch_wgmma<W, 128, 2>(stream, job, processors);
+        launch_wgmma<W, 128, 1>(stream, job, processors);
     else
-        launch_wgmma<W, 64, 2>(stream, job, processors);
+        launch_wgmma<W, 64, 1>(stream, job, processors);
 }
 
 void vug_cuda_prefill_linear(cudaStream_t stream, const vug_cuda_prefill_job *job, bool hopper,

@@ -37,8 +37,9 @@ static __device__ __forceinline__ void store_sum(float *to, int i, const float4 
 
 /* The second operands of a row: of each unit of 64 columns, first those of its first two tiles,
  * then those of the others. Words 4 t .. 4 t + 3 of such a half are what lane t takes, two words
- * for each tile; lanes 0 to 3 take the first terms, 4 to 7 the second. What other lanes take does
- * not matter: they have columns of the product that nobody reads. Stores the terms of elements i
+ * for each tile; of BF16 lanes 0 to 3 take the first terms, 4 to 7 the second, of codes lanes 0 to 3
+ * take one after the other. What other lanes take does not matter: they have columns of the product
+ * that nobody reads. Stores the terms of elements i
  * .. i + 3; i is a multiple of 4. */
 static __device__ __forceinline__ void store_terms(uint32_t *to, int i, const float4 &x, int terms)
 {
@@ -234,23 +235,25 @@ static __device__ __forceinline__ uint4 load_terms(uint32_t at)
     return v;
 }
 
-/* Adds the products of two tiles, from tile `s` of a unit on. */
+/* Adds the products of two tiles of codes, from tile `s` of a unit on, with both terms. */
 template <typename W>
-static __device__ __forceinline__ void multiply_tiles(float (&sum)[4], const W &w, int s,
-                                                      const uint4 &x)
+static __device__ __forceinline__ void multiply_codes(float (&sum)[4], const W &w, int s,
+                                                      uint32_t x, const float *x_sums)
 {
-    if constexpr (!W::is_scaled) {
-        multiply_add(sum, w.operand(s), make_uint2(x.x, x.y));
-        multiply_add(sum, w.operand(s + 1), make_uint2(x.z, x.w));
-        return;
-    } else {
-        float codes[2][4] = {};
-        constexpr int blocks = 2 / W::block_tiles;
-        multiply_add(codes[0], w.operand(s), make_uint2(x.x, x.y));
-        multiply_add(codes[blocks - 1], w.operand(s + 1), make_uint2(x.z, x.w));
-        add_block(sum, codes[0], w, s);
-        if (blocks > 1)
-            add_block(sum, codes[1], w, s + 1);
+    enum { TERM_BYTES = 64 };
+    constexpr int blocks = 2 / W::block_tiles;
+    float codes[2][4] = {};
+    const uint4 high = load_terms(x), low = load_terms(x + TERM_BYTES);
+    const uint4 first = w.operand(s), second = w.operand(s + 1);
+    multiply_add(codes[0], first, make_uint2(high.x, high.y));
+    multiply_add(codes[0], first, make_uint2(low.x, low.y));
+    multiply_add(codes[blocks - 1], second, make_uint2(high.z, high.w));
+    multiply_add(codes[blocks - 1], second, make_uint2(low.z, low.w));
+#pragma unroll
+    for (int i = 0; i < blocks; i++) {
+        add_block(sum, codes[i], w, s + i * W::block_tiles);
+        if constexpr (W::needs_sums)
+            add_offsets(sum, w, s + i * W::block_tiles, make_float2(x_sums[i], x_sums[i]));
     }
 }
 
@@ -262,23 +265,31 @@ static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        multiply_tiles(sum, w, 2 * half, load_terms(x + half * UNIT_WORDS * 2));
-        if constexpr (W::needs_sums)
-            add_offsets(sum, w, 2 * half, x_sums[half]);
+        const uint32_t from = x + half * UNIT_WORDS * 2;
+        if constexpr (W::is_scaled) {
+            multiply_codes(sum, w, 2 * half, from, x_sums + half);
+        } else {
+            const uint4 terms = load_terms(from);
+            multiply_add(sum, w.operand(2 * half), make_uint2(terms.x, terms.y));
+            multiply_add(sum, w.operand(2 * half + 1), make_uint2(terms.z, terms.w));
+        }
     }
 }
 
-/* Sums of the slices of a tile: of the first terms, and of the second ones. */
+/* Sums of the slices of a tile: of the first terms or, with codes, of both, and of the second. */
 typedef float row_slice_sums[2][SLICES][TILE];
 
+template <bool both>
 static __device__ __forceinline__ void store_slice(row_slice_sums &to, const float (&sum)[4])
 {
     const int lane = threadIdx.x % WARP, slice = threadIdx.x / WARP, e = lane / 4;
     if (lane % 4 != 0)
         return; /* columns 2 and above of the product */
     to[0][slice][e] = sum[0];
-    to[1][slice][e] = sum[1];
     to[0][slice][e + 8] = sum[2];
+    if (both)
+        return;
+    to[1][slice][e] = sum[1];
     to[1][slice][e + 8] = sum[3];
 }
 
@@ -315,8 +326,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
     row_tile at = find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes);
     const row_parts row = place_row(columns, W::needs_sums, row_memory);
-    const uint32_t x =
-            (uint32_t)__cvta_generic_to_shared(row_memory) + first * UNIT_WORDS * 4 + lane % 8 * 16;
+    const uint32_t x = (uint32_t)__cvta_generic_to_shared(row_memory) + first * UNIT_WORDS * 4 +
+                       lane % (W::is_scaled ? 4 : 8) * 16;
     W w[units];
     start_next();
     if (job.row.norm)
@@ -362,13 +373,14 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
                         w[j].load(load + j * W::bytes);
                 }
             }
-            store_slice(sums[turn][part], sum);
+            store_slice<W::is_scaled>(sums[turn][part], sum);
             at = next;
         }
         __syncthreads();
         if (slice > 0)
             continue;
-        float y = add_terms(sums[turn][pairs ? lane / TILE : 0], job.terms, lane % TILE);
+        float y = add_terms(sums[turn][pairs ? lane / TILE : 0], W::is_scaled ? 1 : job.terms,
+                            lane % TILE);
         const float up = __shfl_down_sync(0xffffffffu, y, TILE);
         if (pairs)
             y = (job.activation == VUG_OP_GEGLU ? gelu(y) : silu(y)) * up;

@@ -10,8 +10,20 @@
 
 enum {
     TERMS = 8,      /* rows of terms in the second operand */
-    MAX_GROUPS = 4, /* of TERMS rows, in the largest kernel */
+    MAX_GROUPS = 4, /* of TERMS rows of terms, in the largest kernel */
 };
+
+/* Groups of rows of terms that `groups` groups of sums are computed from: codes are multiplied with
+ * both terms of a row in one sum. */
+template <typename W, int groups>
+static constexpr int term_groups = W::is_scaled ? 2 * groups : groups;
+
+/* Sums of a row. */
+template <typename W>
+static __host__ __device__ __forceinline__ int sums_of_row(const vug_cuda_tile_job &job)
+{
+    return W::is_scaled ? 1 : job.terms;
+}
 
 /* The first or second term of x. */
 static __device__ __forceinline__ uint16_t term_of(float x, int term)
@@ -59,13 +71,15 @@ uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms)
 }
 
 static __global__ void pack_kernel(const float *x, int64_t rows, int64_t columns, int terms,
-                                   uint2 *packed)
+                                   bool apart, uint2 *packed)
 {
     const int64_t steps = vug_cuda_padded(columns) / TILE;
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     const int64_t group = blockIdx.y, step = i / WARP, lane = i % WARP;
-    const int64_t row = (group * TERMS + lane / 4) / terms;
-    const int term = (int)(lane / 4) % terms;
+    const int64_t at = apart ? group / terms * TERMS * terms + lane / 4 * terms + group % terms
+                             : group * TERMS + lane / 4;
+    const int64_t row = at / terms;
+    const int term = (int)(at % terms);
     if (step >= steps)
         return;
     uint32_t pair[2];
@@ -80,11 +94,11 @@ static __global__ void pack_kernel(const float *x, int64_t rows, int64_t columns
 }
 
 void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                        int terms, uint8_t *packed)
+                        int terms, bool apart, uint8_t *packed)
 {
     const dim3 grid(blocks_for(vug_cuda_padded(columns) / TILE * WARP, ROW_THREADS),
                     (unsigned)packed_groups(rows, terms));
-    launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, (uint2 *)packed);
+    launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, apart, (uint2 *)packed);
 }
 
 /* A thread for each block of a row. */
@@ -147,60 +161,69 @@ static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_jo
     return job.part[at.part].tiles + (at.tile * row_units + first_unit) * unit_bytes;
 }
 
-/* Adds the products of tile i of a unit with a group of rows; `codes` keeps those with a block. */
-template <typename W>
-static __device__ __forceinline__ void multiply_tile(float (&sum)[4], float (&codes)[4], const W &w,
-                                                     int i, const uint4 &operand, const uint2 &x)
+/* Sums of x over a block of a lane's two rows, from row `row` on. */
+static __device__ __forceinline__ float2 sums_of_rows(const vug_cuda_tile_job &job, int block,
+                                                      int row)
 {
-    if constexpr (!W::is_scaled) {
-        multiply_add(sum, operand, x);
-    } else {
-        for (int j = 0; i % W::block_tiles == 0 && j < 4; j++)
-            codes[j] = 0;
-        multiply_add(codes, operand, x);
-        if ((i + 1) % W::block_tiles == 0)
-            add_block(sum, codes, w, i);
-    }
-}
-
-/* Adds the offsets of the block of x that ends with tile i of unit `unit`; `row`: the first row. */
-template <typename W, int groups>
-static __device__ __forceinline__ void add_block_offsets(const vug_cuda_tile_job &job, int row,
-                                                         float (&sum)[groups][4], const W &w,
-                                                         int unit, int i)
-{
-    const int block = (unit * UNIT + i) / W::block_tiles, lane = threadIdx.x % WARP;
     const float *x = job.x_sums + block * vug_cuda_block_rows(job.rows);
-    for (int g = 0; g < groups; g++) {
-        const int at = row + g * TERMS / 2 + lane % 4;
-        if (at < job.rows)
-            add_offsets(sum[g], w, i, x[at]);
+    return make_float2(row < job.rows ? x[row] : 0, row + 1 < job.rows ? x[row + 1] : 0);
+}
+
+/* Adds the products of the 64 codes of unit `unit` to the sums of `groups` groups of rows, of which
+ * row `row` of x is the first. Two blocks at a time, whose sums do not wait for each other. */
+template <typename W, int groups>
+static __device__ __forceinline__ void multiply_codes(const vug_cuda_tile_job &job, int row,
+                                                      float (&sum)[groups][4], const W &w,
+                                                      const uint2 *x, int64_t steps, int unit)
+{
+    enum { BLOCKS = 2 };
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int first = 0; first < UNIT; first += BLOCKS * W::block_tiles) {
+        float codes[BLOCKS][groups][4] = {};
+#pragma unroll
+        for (int i = 0; i < BLOCKS * W::block_tiles; i++) {
+            const int block = i % BLOCKS, s = first + block * W::block_tiles + i / BLOCKS;
+            const uint4 operand = w.operand(s);
+            for (int g = 0; g < 2 * groups; g++)
+                multiply_add(codes[block][g / 2], operand,
+                             x[(g * steps + unit * UNIT + s) * WARP + lane]);
+        }
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const int s = first + i * W::block_tiles;
+            for (int g = 0; g < groups; g++) {
+                add_block(sum[g], codes[i][g], w, s);
+                if constexpr (W::needs_sums)
+                    add_offsets(sum[g], w, s,
+                                sums_of_rows(job, (unit * UNIT + s) / W::block_tiles,
+                                             row + g * TERMS + lane % 4 * 2));
+            }
+        }
     }
 }
 
-/* Adds the products of the 64 columns of unit `unit` to the sums of `groups` groups of rows, of
- * which row `row` of x is the first. */
+/* Adds the products of the 64 columns of unit `unit` to the sums of `groups` groups of rows of
+ * terms, or of rows if `w` has codes; row `row` of x is the first. */
 template <typename W, int groups>
 static __device__ __forceinline__ void multiply_unit(const vug_cuda_tile_job &job, int row,
                                                      float (&sum)[groups][4], const W &w,
                                                      const uint2 *x, int64_t steps, int unit)
 {
-    const int lane = threadIdx.x % WARP;
-    float codes[groups][4];
+    if constexpr (W::is_scaled) {
+        multiply_codes<W, groups>(job, row, sum, w, x, steps, unit);
+    } else {
 #pragma unroll
-    for (int i = 0; i < UNIT; i++) {
-        const uint4 operand = w.operand(i);
-        for (int g = 0; g < groups; g++)
-            multiply_tile(sum[g], codes[g], w, i, operand,
-                          x[(g * steps + unit * UNIT + i) * WARP + lane]);
-        if constexpr (W::needs_sums) {
-            if ((i + 1) % W::block_tiles == 0)
-                add_block_offsets<W, groups>(job, row, sum, w, unit, i);
+        for (int i = 0; i < UNIT; i++) {
+            const uint4 operand = w.operand(i);
+            for (int g = 0; g < groups; g++)
+                multiply_add(sum[g], operand,
+                             x[(g * steps + unit * UNIT + i) * WARP + threadIdx.x % WARP]);
         }
     }
 }
 
-/* `n` rows of terms of this tile and of the one before, which may still be read. */
+/* `n` rows of sums of this tile and of the one before, which may still be read. */
 template <int n> struct slice_sums {
     float y[2][SLICES][n][TILE];
 };
@@ -229,23 +252,23 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, in
     return y;
 }
 
-/* Adds the slices of a tile and the terms, and stores the sums, or applies the activation first.
- * `gate` is what the thread keeps of the first part's tile. */
-template <int n, int kept>
+/* Adds the slices of a tile and the terms, where these have sums of their own, and stores the sums,
+ * or applies the activation first. `gate` is what the thread keeps of the first part's tile. */
+template <typename W, int n, int kept>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
                                                   const slice_sums<n> &sums, float (&gate)[kept])
 {
     const bool pairs = job.activation != VUG_OP_LINEAR;
-    const int rows = n / job.terms > 0 ? n / job.terms : 1;
+    const int terms = sums_of_row<W>(job), rows = n / terms;
     tile_place at;
     find_tile(job, step, at);
     for (int k = 0; k < kept; k++) {
-        const int i = threadIdx.x + k * SLICE_THREADS, e = i % TILE, term = i / TILE * job.terms;
+        const int i = threadIdx.x + k * SLICE_THREADS, e = i % TILE, term = i / TILE * terms;
         const int64_t row = (int64_t)blockIdx.y * rows + i / TILE, output = at.tile * TILE + e;
         if (i >= rows * TILE || row >= job.rows)
             break;
         float y = sum_slices(sums, step, term, e);
-        if (job.terms > 1)
+        if (terms > 1)
             y += sum_slices(sums, step, term + 1, e);
         if (pairs && at.part == 0) {
             gate[k] = y;
@@ -259,7 +282,7 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
     }
 }
 
-/* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of terms are computed
+/* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of sums are computed
  * together. W: a lane's part of a unit. */
 template <typename W, int units, int groups>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
@@ -273,8 +296,8 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int slice = threadIdx.x / WARP;
     const int first = (int)(vug_cuda_slice_begin(padded, slice) / VUG_CUDA_TILE_PAD);
     const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
-    const uint2 *x = (const uint2 *)job.packed + blockIdx.y * groups * steps * WARP;
-    const int row = (int)blockIdx.y * rows / job.terms;
+    const uint2 *x = (const uint2 *)job.packed + blockIdx.y * term_groups<W, groups> * steps * WARP;
+    const int row = (int)blockIdx.y * rows / sums_of_row<W>(job);
     const uint8_t *from = slice_at(job, 0, row_units, first, W::bytes);
     W w[units];
     float gate[kept];
@@ -303,7 +326,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         }
         store_slice<rows>(sums, step, sum);
         __syncthreads();
-        add_slices<rows>(job, step, sums, gate);
+        add_slices<W, rows>(job, step, sums, gate);
         from = next;
     }
 }
@@ -316,7 +339,7 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int64_t most = job->processors * blocks_of(units * (int)sizeof(W));
     const int64_t tiles = tiles_of_job(*job);
     const dim3 grid((unsigned)(tiles < most ? tiles : most),
-                    blocks_for(job->rows * job->terms, groups * TERMS));
+                    blocks_for(job->rows * sums_of_row<W>(*job), groups * TERMS));
     launch_early(stream, tile_kernel<W, units, groups>, grid, SLICE_THREADS, 0, job->early, *job);
 }
 
@@ -335,10 +358,10 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 
 template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (job->rows * job->terms <= TERMS)
+    if (job->rows * sums_of_row<W>(*job) <= TERMS)
         launch_tiles<W, 3, 1>(stream, job);
     else
-        launch_tiles<W, 5, MAX_GROUPS>(stream, job);
+        launch_tiles<W, 5, W::is_scaled ? MAX_GROUPS / 2 : MAX_GROUPS>(stream, job);
 }
 
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job)

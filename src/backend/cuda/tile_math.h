@@ -35,12 +35,16 @@ static __device__ __forceinline__ void add_block(float (&sum)[4], const float (&
     sum[3] = fmaf(codes[3], second, sum[3]);
 }
 
-/* Adds the offsets of a block to the sums of x's first terms; `x` is the block's sum of x. */
+/* Adds the offsets of a block to these sums; `x` are the block's sums of x in two rows. */
 template <typename W>
-static __device__ __forceinline__ void add_offsets(float (&sum)[4], const W &w, int s, float x)
+static __device__ __forceinline__ void add_offsets(float (&sum)[4], const W &w, int s,
+                                                   const float2 &x)
 {
-    sum[0] = fmaf(w.scale_of_row(s, false).offset, x, sum[0]);
-    sum[2] = fmaf(w.scale_of_row(s, true).offset, x, sum[2]);
+    const float first = w.scale_of_row(s, false).offset, second = w.scale_of_row(s, true).offset;
+    sum[0] = fmaf(first, x.x, sum[0]);
+    sum[1] = fmaf(first, x.y, sum[1]);
+    sum[2] = fmaf(second, x.x, sum[2]);
+    sum[3] = fmaf(second, x.y, sum[3]);
 }
 
 static __host__ __device__ __forceinline__ int tiles_of(int64_t out)
@@ -60,7 +64,7 @@ static __host__ __device__ __forceinline__ int tiles_of_job(const vug_cuda_tile_
 /* Blocks of a multiprocessor, if lanes keep that many bytes of weights. */
 static constexpr int blocks_of(int bytes)
 {
-    return bytes <= 160 ? 3 : bytes <= 320 ? 2 : 1;
+    return bytes <= 136 ? 3 : bytes <= 320 ? 2 : 1;
 }
 
 #endif

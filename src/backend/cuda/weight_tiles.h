@@ -20,14 +20,15 @@
  * empty slice is +0. y is that sum for h, plus that sum for l.
  *
  * Weights in codes, w = scale * code + offset, are rounded to BF16 if x has one term. If it has
- * two, a slice is a chain over its blocks of columns with one scale, which begins at +0: for h,
+ * two, a slice is a chain over its blocks of columns with one scale, which begins at +0:
  *
- *     s = fma(scale, chain of the block's k16 steps from +0 with the codes, s)
+ *     s = fma(scale, p, s)
  *     s = fma(offset, sum of x over the block, s)           if the format has offsets
  *
- * and for l the first line alone. The sum of x over 32 columns adds four elements as (x0 + x1) +
- * (x2 + x3), then the eight results pairwise. Every kernel, for any number of rows, gives the bits
- * of this order.
+ * where p is the chain of the block's k16 steps from +0 with the codes, each step with h, then with
+ * l; y is the sum of the slices. So scales are applied once for both terms. The sum of x over 32
+ * columns adds four elements as (x0 + x1) + (x2 + x3), then the eight results pairwise. Every
+ * kernel, for any number of rows, gives the bits of this order.
  */
 
 #include <stdint.h>

@@ -181,8 +181,11 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
         for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
             check_rounded_rows(formats[i], OUT, columns[j], 5);
             check_rounded_rows(formats[i], OUT, columns[j], 11);
+            check_rounded_rows(formats[i], OUT, columns[j], 20);
             check_rounded_rows(formats[i], OUT, columns[j], 70);
         }
+        /* So many that prefill_linear.cu takes tiles of 128 rows. */
+        check_rounded_rows(formats[i], OUT, 256, 8000);
     }
     /* Half a unit of 64 columns, and more weights than are expanded together. */
     check_rounded_rows(VUG_DTYPE_Q4_0, OUT, 96, 40);
