@@ -16,7 +16,14 @@ vug_status vug_mutex_create(vug_mutex **out, vug_err *err)
     vug_mutex *mutex = vug_alloc_zero(1, sizeof(*mutex));
     if (!mutex)
         return VUG_FAIL_NOMEM(err, "a mutex", sizeof(*mutex));
-    (void)pthread_mutex_init(&mutex->handle, NULL);
+    pthread_mutexattr_t attributes;
+    (void)pthread_mutexattr_init(&attributes);
+#if defined(__GLIBC__)
+    /* Locks are held for less time than it takes to sleep and to be woken: spin for a while. */
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    (void)pthread_mutex_init(&mutex->handle, &attributes);
+    (void)pthread_mutexattr_destroy(&attributes);
     *out = mutex;
     return VUG_OK;
 }

@@ -46,6 +46,8 @@ vug_status vug_scheduler_add(vug_scheduler *s, vug_scheduled *sequence, size_t c
 {
     *sequence = (vug_scheduled){ 0 };
     const vug_kv_shared shared = { s->model->kv_pool, s->model->prefix_tree, s->model->kv_disk };
+    VUG_TRY(vug_mutex_create(&sequence->call.lock, err));
+    VUG_TRY(vug_cond_create(&sequence->call.changed, err));
     VUG_TRY(vug_kv_sequence_init(&sequence->kv, &shared, capacity, err));
     vug_status st = VUG_OK;
     vug_mutex_lock(s->lock);
@@ -79,6 +81,8 @@ void vug_scheduler_remove(vug_scheduler *s, vug_scheduled *sequence)
     vug_cond_broadcast(s->changed);
     vug_mutex_unlock(s->lock);
     vug_kv_sequence_release(&sequence->kv);
+    vug_cond_destroy(sequence->call.changed);
+    vug_mutex_destroy(sequence->call.lock);
 }
 
 /* ---- sequences ---------------------------------------------------------------------------- */

@@ -10,7 +10,9 @@
  * A step takes the next tokens of every sequence that is generating, then chunks of prompts: the
  * shortest first, and a part for the oldest. While a sequence generates, chunks are limited to what
  * takes about VUG_STEP_TARGET_S, measured. A step does not begin before the sequences of the last
- * one have come back with their next tokens, or a fraction of its time has passed.
+ * one have come back with their next tokens, or a fraction of its time has passed. Of the calls that
+ * wait, one watches for what changes; the others sleep until their jobs have ended, which they are told
+ * without the scheduler's lock: many threads that fight for it take longer than a step of a GPU.
  *
  * Drafts are tokens that may turn out to be wrong. Their keys and values are written behind the
  * accepted tokens, where the next step overwrites them, and only accepted tokens are published. They
@@ -52,16 +54,26 @@ typedef struct {
     const vug_cancel_token *cancel;
 } vug_extension;
 
+/* Where a call sleeps while another one looks after its job. */
+typedef struct {
+    vug_mutex *lock; /* guards `state`; may be taken while the scheduler's lock is held */
+    vug_cond *changed;
+    enum { VUG_CALL_SLEEPS, VUG_CALL_WATCHES, VUG_CALL_ENDS } state;
+} vug_sleeping_call;
+
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */
 typedef struct vug_scheduled {
     vug_prefix_key root; /* of its prefixes; the caller may change it between calls */
     vug_kv_sequence kv;
     struct vug_scheduled *next;
     const vug_extension *job; /* of the call that waits; NULL: none */
-    size_t done;              /* tokens of the job that are cached */
-    uint64_t admitted;        /* the order in which sequences got pages; 0: not yet */
-    uint64_t arrived;         /* the order in which calls came */
-    size_t first_row;         /* of [n_rows] rows of logits in the step, to be copied */
+    vug_sleeping_call call;
+    bool must_wake; /* the job has ended, and the call does not know */
+    struct vug_scheduled *next_to_wake;
+    size_t done;       /* tokens of the job that are cached */
+    uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
+    uint64_t arrived;  /* the order in which calls came */
+    size_t first_row;  /* of [n_rows] rows of logits in the step, to be copied */
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */

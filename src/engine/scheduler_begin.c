@@ -81,8 +81,8 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     const vug_model *m = s->model;
     const vug_prefix_key *key = &sequence->root;
     vug_mutex_lock(s->lock);
-    vug_scheduler_stop_expecting(s, sequence);
     sequence->in_use = true;
+    /* The next step still waits for a sequence that goes on. */
     if (!whole && continues(s, sequence, id, n)) {
         sequence->kv.miss = (vug_cache_miss){
             .reason = sequence->kv.n_tokens + 1 == n ? VUG_MISS_NONE : VUG_MISS_DIFFERS,
@@ -92,6 +92,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
         vug_mutex_unlock(s->lock);
         return;
     }
+    vug_scheduler_stop_expecting(s, sequence);
     vug_kv_sequence_end(&sequence->kv);
     sequence->admitted = 0;
     vug_cond_broadcast(s->changed);

@@ -8,9 +8,11 @@
 
 struct vug_scheduler {
     vug_model *model;
-    vug_mutex *lock; /* guards what follows, the model's pool and prefix tree, and sequences */
-    vug_cond *changed;
-    vug_scheduled *first; /* all sequences */
+    vug_mutex *lock;   /* guards what follows, the model's pool and prefix tree, and sequences */
+    vug_cond *changed; /* for the call that watches, and those that wait for no job */
+    vug_scheduled *watching; /* of the calls that wait for a job, the one that looks after all of
+                                them while others sleep; or NULL */
+    vug_scheduled *first;    /* all sequences */
     size_t n_sequences;
     vug_scheduled **waiting; /* [n_sequences] scratch */
     size_t cap_waiting;
@@ -24,7 +26,6 @@ struct vug_scheduler {
     int readers;                /* callers that copy rows of logits from the workspace */
     size_t n_expected;          /* sequences that are about to be extended again */
     double deadline;            /* how long the next step waits for them */
-    bool is_timed;              /* a thread waits for the deadline */
     double decode_s;            /* the time of a step without prompts */
     double per_token_s;   /* the time that each token of a prompt adds to a step; 0: not known */
     vug_step_costs costs; /* of steps with drafts */
@@ -59,6 +60,7 @@ static inline void vug_scheduled_finish(vug_scheduled *s, vug_status st)
 {
     s->job = NULL;
     s->st = st;
+    s->must_wake = true;
 }
 
 /* Whether a step with a cancelled call is given up. Times of vug_now: the present one, when the
@@ -76,6 +78,17 @@ void vug_scheduler_stop_expecting(vug_scheduler *scheduler, vug_scheduled *seque
 /* Waits for a change, or a while: nothing tells that a call is cancelled. Gives up a step that
  * a cancelled call has waited for too long. */
 void vug_scheduler_wait(vug_scheduler *scheduler);
+/* The same for the call of a sequence whose job has not ended; one that watches returns at the time
+ * `until`, if that is not 0. True: the job has ended, and the lock is not held any more. */
+bool vug_scheduler_wait_for_job(vug_scheduler *scheduler, vug_scheduled *sequence, double until);
+/* Lets another call watch, if this one does. */
+void vug_scheduler_stop_watching(vug_scheduler *scheduler, const vug_scheduled *sequence);
+/* Wakes the calls whose jobs have ended; false: there are none. Releases the lock meanwhile, so that
+ * they do not wait for it. */
+bool vug_scheduler_wake_ended(vug_scheduler *scheduler);
+/* Waits until somebody, perhaps this thread, has woken the call of a sequence whose job has ended;
+ * the lock is not held. */
+void vug_scheduled_wait_for_end(vug_scheduled *sequence);
 
 /* ---- scheduler_batch.c: called with the lock ------------------------------------------ */
 

@@ -58,6 +58,21 @@ static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *
                     part->token[own_tokens(part) - 1]);
 }
 
+/* Takes over the rows of a job that are listed, which takes less time than to wake its thread; false
+ * if there are others. */
+static bool take_lists(const vug_scheduler *s, const vug_scheduled *sequence, size_t row)
+{
+    for (size_t i = 0; i < sequence->n_finite; i++) {
+        if (vug_step_row(&s->model->main, row + i).found.n == 0)
+            return false;
+    }
+    for (size_t i = 0; i < sequence->n_finite; i++) {
+        const vug_logits_source from = vug_step_row(&s->model->main, row + i);
+        vug_logits_row_set(&sequence->job->logits[i], &from);
+    }
+    return true;
+}
+
 /* Appends a part of a step that succeeded; `row` is its first row of logits. */
 static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_step_part *part,
                         size_t row)
@@ -73,14 +88,15 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
     sequence->done += was_lost ? 0 : own_tokens(part);
     if (!ends)
         return;
-    const bool is_read = sequence->job->rows > 0;
+    const bool has_rows = sequence->job->rows > 0;
+    const bool is_read = has_rows && !take_lists(s, sequence, row);
     sequence->first_row = row;
     sequence->n_rows = is_read ? sequence->n_finite : 0;
     sequence->n_draft = sequence->n_finite - own_rows;
     sequence->was_alone = s->is_alone;
     s->readers += is_read;
-    s->n_expected += is_read;
-    sequence->expected = is_read;
+    s->n_expected += has_rows;
+    sequence->expected = has_rows;
     vug_scheduled_finish(sequence, VUG_OK);
 }
 
@@ -151,62 +167,55 @@ static void run_step(vug_scheduler *s)
                                         : grace);
 }
 
-/* One thread watches the time for all, since waking up costs time that others need. */
-static void wait_for_deadline(vug_scheduler *s)
-{
-    if (s->is_timed) {
-        vug_scheduler_wait(s);
-        return;
-    }
-    s->is_timed = true;
-    vug_cond_wait_until(s->changed, s->lock, s->deadline);
-    s->is_timed = false;
-}
-
-/* Runs a step if its time has come; otherwise waits for a change. */
-static void run_or_wait(vug_scheduler *s)
+/* Runs a step if its time has come; otherwise waits for a change. True: the job of the sequence has
+ * ended, and the lock is not held any more. */
+static bool run_or_wait(vug_scheduler *s, vug_scheduled *sequence)
 {
     /* Steps and those who want the device alone take turns. */
     const bool is_busy = s->running || s->readers > 0 || (s->n_acquiring > 0 && s->was_step);
     if (!s->running && s->n_expected > 0 && vug_now() < s->deadline)
-        wait_for_deadline(s);
-    else if (is_busy)
-        vug_scheduler_wait(s);
-    else {
-        expect_nobody(s);
-        if (!vug_scheduler_choose(s)) {
-            vug_scheduler_wait(s);
-            return;
-        }
-        if (s->n_parts > 0)
-            run_step(s);
-        vug_cond_broadcast(s->changed);
+        return vug_scheduler_wait_for_job(s, sequence, s->deadline);
+    if (is_busy)
+        return vug_scheduler_wait_for_job(s, sequence, 0);
+    expect_nobody(s);
+    const bool chosen = vug_scheduler_choose(s);
+    if (chosen && s->n_parts > 0) {
+        vug_scheduler_stop_watching(s, sequence); /* others watch for cancelled calls of the step */
+        run_step(s);
     }
-}
-
-/* A row of logits was copied. Until the deadline, a thread that watches it decides about the next
- * step. */
-static void end_reading(vug_scheduler *s)
-{
-    const bool is_watched = s->n_expected > 0 && vug_now() < s->deadline;
-    if (--s->readers == 0 && (!is_watched || s->n_acquiring > 0))
+    if (chosen)
         vug_cond_broadcast(s->changed);
+    const bool woken = vug_scheduler_wake_ended(s);
+    return !chosen && !woken && vug_scheduler_wait_for_job(s, sequence, 0);
 }
 
-/* Copies the rows of a job; lists so fast that the lock is held. */
+/* Copies the rows of a job that its step has left to its thread; others go on meanwhile. Until the
+ * deadline, the call that watches decides about the next step. */
 static void read_rows(vug_scheduler *s, const vug_scheduled *sequence, const vug_extension *job)
 {
-    bool are_lists = true;
-    for (size_t i = 0; i < sequence->n_rows; i++)
-        are_lists = are_lists && vug_step_row(&s->model->main, sequence->first_row + i).found.n > 0;
-    if (!are_lists)
-        vug_mutex_unlock(s->lock);
     for (size_t i = 0; i < sequence->n_rows; i++) {
         const vug_logits_source from = vug_step_row(&s->model->main, sequence->first_row + i);
         vug_logits_row_set(&job->logits[i], &from);
     }
-    if (!are_lists)
-        vug_mutex_lock(s->lock);
+    vug_mutex_lock(s->lock);
+    const bool is_watched = s->watching && s->n_expected > 0 && vug_now() < s->deadline;
+    if (--s->readers == 0 && (!is_watched || s->n_acquiring > 0))
+        vug_cond_broadcast(s->changed);
+    vug_mutex_unlock(s->lock);
+}
+
+/* Begins with the lock, and ends without it and the job. */
+static void run_job(vug_scheduler *s, vug_scheduled *sequence)
+{
+    while (sequence->job) {
+        if (!sequence->in_step && vug_is_cancelled(sequence->job->cancel))
+            vug_scheduled_finish(sequence, VUG_FAIL(&sequence->err, VUG_CANCELLED, "cancelled"));
+        else if (run_or_wait(s, sequence))
+            return;
+    }
+    (void)vug_scheduler_wake_ended(s);
+    vug_mutex_unlock(s->lock);
+    vug_scheduled_wait_for_end(sequence);
 }
 
 vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job,
@@ -219,21 +228,14 @@ vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const
     sequence->expected = false;
     sequence->job = job;
     sequence->done = 0;
+    sequence->n_rows = 0;
     sequence->in_use = true;
     sequence->arrived = ++s->n_arrived;
-    while (sequence->job) {
-        if (!sequence->in_step && vug_is_cancelled(job->cancel))
-            vug_scheduled_finish(sequence, VUG_FAIL(&sequence->err, VUG_CANCELLED, "cancelled"));
-        else
-            run_or_wait(s);
-    }
-    const vug_status st = sequence->st;
-    if (st == VUG_OK && job->rows > 0) {
+    sequence->call.state = VUG_CALL_SLEEPS;
+    run_job(s, sequence);
+    if (sequence->st == VUG_OK && sequence->n_rows > 0)
         read_rows(s, sequence, job);
-        end_reading(s);
-    }
-    vug_mutex_unlock(s->lock);
-    if (st != VUG_OK && err)
+    if (sequence->st != VUG_OK && err)
         *err = sequence->err;
-    return st;
+    return sequence->st;
 }

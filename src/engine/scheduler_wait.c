@@ -38,9 +38,105 @@ static void stop_step_if_late(vug_scheduler *s)
         vug_cancel_token_trigger(&s->stop_step);
 }
 
-void vug_scheduler_wait(vug_scheduler *s)
+static void wait_until(vug_scheduler *s, double until)
 {
-    vug_cond_wait_until(s->changed, s->lock, vug_now() + CANCEL_POLL_S);
+    const double poll = vug_now() + CANCEL_POLL_S;
+    vug_cond_wait_until(s->changed, s->lock, until > 0 && until < poll ? until : poll);
     if (s->running)
         stop_step_if_late(s);
+}
+
+void vug_scheduler_wait(vug_scheduler *s)
+{
+    wait_until(s, 0);
+}
+
+/* ---- calls that wait for their jobs ----------------------------------------------------------- */
+
+/* If all calls waited for `changed`, every change would wake all of them, to fight for the lock. So
+ * one watches, and a call whose job has ended is told so without the lock. */
+
+/* Sleeps until the call is woken, or cancelled. */
+static int sleep_call(vug_sleeping_call *call, const vug_cancel_token *cancel)
+{
+    vug_mutex_lock(call->lock);
+    while (call->state == VUG_CALL_SLEEPS && !vug_is_cancelled(cancel))
+        vug_cond_wait_until(call->changed, call->lock, vug_now() + CANCEL_POLL_S);
+    const int state = call->state;
+    vug_mutex_unlock(call->lock);
+    return state;
+}
+
+static void wake_call(vug_sleeping_call *call, int state)
+{
+    vug_mutex_lock(call->lock);
+    call->state = state;
+    vug_cond_broadcast(call->changed);
+    vug_mutex_unlock(call->lock);
+}
+
+bool vug_scheduler_wait_for_job(vug_scheduler *s, vug_scheduled *sequence, double until)
+{
+    const vug_cancel_token *cancel = sequence->job->cancel;
+    if (!s->watching)
+        s->watching = sequence;
+    if (s->watching == sequence || vug_is_cancelled(cancel)) {
+        wait_until(s, until);
+        return false;
+    }
+    sequence->call.state = VUG_CALL_SLEEPS; /* nobody wakes it without the lock: its job runs */
+    vug_mutex_unlock(s->lock);
+    if (sleep_call(&sequence->call, cancel) == VUG_CALL_ENDS)
+        return true;
+    vug_mutex_lock(s->lock);
+    return false;
+}
+
+/* Lets a call other than that of `sequence` watch. */
+static void replace_watching(vug_scheduler *s, const vug_scheduled *sequence)
+{
+    s->watching = s->first;
+    while (s->watching && (!s->watching->job || s->watching == sequence))
+        s->watching = s->watching->next;
+    if (s->watching)
+        wake_call(&s->watching->call, VUG_CALL_WATCHES);
+}
+
+void vug_scheduler_stop_watching(vug_scheduler *s, const vug_scheduled *sequence)
+{
+    if (s->watching == sequence)
+        replace_watching(s, sequence);
+}
+
+bool vug_scheduler_wake_ended(vug_scheduler *s)
+{
+    vug_scheduled *ended = NULL;
+    if (s->watching && !s->watching->job)
+        replace_watching(s, s->watching);
+    for (vug_scheduled *sequence = s->first; sequence; sequence = sequence->next) {
+        if (!sequence->must_wake)
+            continue;
+        sequence->must_wake = false;
+        sequence->next_to_wake = ended;
+        ended = sequence;
+    }
+    if (!ended)
+        return false;
+    vug_mutex_unlock(s->lock);
+    while (ended) {
+        vug_scheduled *next = ended->next_to_wake; /* a sequence may be gone once it was woken */
+        wake_call(&ended->call, VUG_CALL_ENDS);
+        ended = next;
+    }
+    vug_mutex_lock(s->lock);
+    return true;
+}
+
+void vug_scheduled_wait_for_end(vug_scheduled *sequence)
+{
+    vug_sleeping_call *call = &sequence->call;
+    vug_mutex_lock(call->lock);
+    while (call->state != VUG_CALL_ENDS)
+        vug_cond_wait(call->changed, call->lock);
+    vug_mutex_unlock(call->lock);
 }
