@@ -91,6 +91,8 @@ vug_status vug_bench_sequences_run(const vug_bench_sequences *b, double *tokens_
         st = create_sequence(&sequence[i], b, i, err);
     if (st == VUG_OK)
         st = run_threads(sequence, n, read_prompt, err);
+    if (b->times_ops)
+        vug_model_time_ops(b->model, true);
     const double start = vug_now();
     if (st == VUG_OK)
         st = run_threads(sequence, n, decode, err);

@@ -4,13 +4,15 @@
 /* Sequences that decode side by side, for `vug bench --sequences`: each has a thread, and the model
  * joins their tokens in steps, as for requests of a server. */
 
+#include "vug/stats.h"
 #include "vug/vug.h"
 
 typedef struct {
     vug_model *model; /* with a slot for each sequence */
     int n_sequences;
-    int depth; /* tokens of each sequence before; 0 counts as 1 */
-    int n;     /* tokens that each decodes */
+    int depth;      /* tokens of each sequence before; 0 counts as 1 */
+    int n;          /* tokens that each decodes */
+    bool times_ops; /* vug_model_time_ops is on while they decode */
 } vug_bench_sequences;
 
 /* `tokens_per_s`: of all sequences together. */

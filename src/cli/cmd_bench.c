@@ -104,20 +104,27 @@ static vug_status add_prefill(benchmark *b, vug_err *err)
     return VUG_OK;
 }
 
+/* All tokens of one sequence, or of several side by side; `times_ops`: what their operations take. */
+static vug_status decode_all(benchmark *b, bool times_ops, double *tokens_per_s, vug_err *err)
+{
+    const vug_bench_sequences side_by_side = { .model = b->model,
+                                               .n_sequences = b->opt->sequences,
+                                               .depth = b->opt->depth,
+                                               .n = b->opt->decode,
+                                               .times_ops = times_ops };
+    if (b->opt->sequences > 1)
+        return vug_bench_sequences_run(&side_by_side, tokens_per_s, err);
+    if (times_ops)
+        vug_model_time_ops(b->model, true);
+    return run_decode(b, (size_t)b->opt->decode, tokens_per_s, err);
+}
+
 static vug_status add_decode(benchmark *b, vug_err *err)
 {
     double rate;
     if (b->opt->decode == 0)
         return VUG_OK;
-    if (b->opt->sequences > 1) {
-        const vug_bench_sequences side_by_side = { .model = b->model,
-                                                   .n_sequences = b->opt->sequences,
-                                                   .depth = b->opt->depth,
-                                                   .n = b->opt->decode };
-        VUG_TRY(vug_bench_sequences_run(&side_by_side, &rate, err));
-    } else {
-        VUG_TRY(run_decode(b, (size_t)b->opt->decode, &rate, err));
-    }
+    VUG_TRY(decode_all(b, false, &rate, err));
     vug_rate_series_add(&b->decode, rate);
     return VUG_OK;
 }
@@ -141,8 +148,8 @@ static vug_status run_round(benchmark *b, vug_err *err)
     return VUG_OK;
 }
 
-/* Times the operations of one more run of each kind. Operations of the tokens before it count, too,
- * so --ops excludes --depth. */
+/* Times the operations of one more run of each kind. With one sequence, operations of the tokens
+ * before it count, too, so --ops excludes --depth. */
 static vug_status time_ops(benchmark *b, vug_err *err)
 {
     const vug_options *opt = b->opt;
@@ -153,9 +160,9 @@ static vug_status time_ops(benchmark *b, vug_err *err)
         VUG_TRY(vug_bench_ops_init(&b->prefill_ops, b->model, opt->prefill / tokens_per_s, err));
     }
     if (opt->decode) {
-        vug_model_time_ops(b->model, true);
-        VUG_TRY(run_decode(b, (size_t)opt->decode, &tokens_per_s, err));
-        VUG_TRY(vug_bench_ops_init(&b->decode_ops, b->model, opt->decode / tokens_per_s, err));
+        const double tokens = (double)opt->decode * (opt->sequences > 1 ? opt->sequences : 1);
+        VUG_TRY(decode_all(b, true, &tokens_per_s, err));
+        VUG_TRY(vug_bench_ops_init(&b->decode_ops, b->model, tokens / tokens_per_s, err));
     }
     vug_model_time_ops(b->model, false);
     return VUG_OK;
@@ -416,9 +423,9 @@ static const char *usage_error(const vug_options *opt)
         return "--compare has no placeholder for --depth; give one of them";
     if (opt->compare && opt->shape && strstr(opt->compare, "{FILE}"))
         return "--shape has no file that --compare could replace {FILE} with";
-    if (opt->sequences > 1 && (opt->compare || opt->ops))
-        return "--compare and --ops measure one sequence; leave out --sequences";
-    if (opt->ops && opt->depth)
+    if (opt->sequences > 1 && opt->compare)
+        return "--compare measures one sequence; leave out --sequences";
+    if (opt->ops && opt->depth && opt->sequences <= 1)
         return "--ops counts the tokens of --depth as well; give one of them";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
         return "--type and --seed require --shape";

@@ -208,7 +208,15 @@ bool vug_cuda_has_launch(vug_op op);
 /* Launches the kernels of node `id` (launch.c). */
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
 
+/* Whether it launches any: those of some nodes run in the launch of another. */
+bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id);
+
 /* ---- step_graph.c ------------------------------------------------------------------ */
+
+typedef void vug_cuda_launch_fn(const vug_cuda_step *step, const void *user);
+/* Records what `launch` launches as a graph, for the caller to destroy. */
+VUG_MUST_CHECK vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_launch_fn *launch,
+                                          const void *user, cudaGraphExec_t *out, vug_err *err);
 
 VUG_MUST_CHECK vug_status vug_cuda_graphs_create(vug_cuda_graphs **out, vug_err *err);
 void vug_cuda_graphs_destroy(vug_cuda_graphs *graphs);
@@ -216,6 +224,13 @@ void vug_cuda_graphs_destroy(vug_cuda_graphs *graphs);
  * caller launches its nodes. */
 VUG_MUST_CHECK vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched,
                                                 vug_err *err);
+
+/* ---- op_times.c ----------------------------------------------------------------------- */
+
+/* Runs the nodes of a step, waits for them, and adds what they cost to in->cost. */
+VUG_MUST_CHECK vug_status vug_cuda_time_step(const vug_cuda_step *step, vug_err *err);
+
+/* ---- run.c: the backend's functions ---------------------------------------------------- */
 
 VUG_MUST_CHECK vug_status vug_cuda_workspace_create(const vug_program *program, vug_workspace **out,
                                                     vug_err *err);

@@ -636,21 +636,35 @@ bool vug_cuda_has_launch(vug_op op)
            vug_op_class_of(op) == VUG_CLASS_VIEW;
 }
 
-/* Whether node `id` runs on its own, although it is part of a product: it gives the rows. */
-static bool runs_before(const vug_cuda_step *s, const vug_cuda_product *product, uint32_t id)
+static const vug_cuda_product *product_of(const vug_cuda_step *s, uint32_t id)
 {
-    return (id == product->norm || id == product->add) && !is_single_row(s, product);
+    const int32_t index = s->program->product_of[id];
+    return index < 0 ? NULL : &s->program->product[index];
+}
+
+/* The launch of a node on its own; NULL: it has none, or runs in the launch of another. What gives
+ * the rows of a product may run before it. */
+static launch_fn *own_launch(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_cuda_product *product = product_of(s, id);
+    const bool is_before = product && (id == product->norm || id == product->add);
+    if ((product && (!is_before || is_single_row(s, product))) || s->program->rotated_by[id])
+        return NULL;
+    return launch_of[s->program->graph->node[id].op];
+}
+
+bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id)
+{
+    const vug_cuda_product *product = product_of(step, id);
+    return (product && id == product->at) || own_launch(step, id);
 }
 
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id)
 {
-    const int32_t index = step->program->product_of[id];
-    const vug_cuda_product *product = index < 0 ? NULL : &step->program->product[index];
+    const vug_cuda_product *product = product_of(step, id);
+    launch_fn *launch = own_launch(step, id);
     if (product && id == product->at)
         launch_product(step, product);
-    if ((product && !runs_before(step, product, id)) || step->program->rotated_by[id])
-        return;
-    launch_fn *launch = launch_of[step->program->graph->node[id].op];
     if (launch)
         launch(step, id);
 }

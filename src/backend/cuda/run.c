@@ -94,6 +94,8 @@ static vug_status launch_step(const vug_cuda_step *s, vug_err *err)
 {
     const bool waits = s->in->cancel && s->tokens >= TOKENS_TO_WAIT;
     bool launched = false;
+    if (s->in->cost)
+        return vug_cuda_time_step(s, err);
     if (vug_cuda_repeats(s->ws, s->in, s->tokens))
         VUG_TRY(vug_cuda_launch_graph(s, &launched, err));
     if (launched)

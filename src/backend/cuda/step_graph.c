@@ -52,8 +52,16 @@ static int find_entry(vug_cuda_graphs *graphs, const step_key *key, bool *found)
     return oldest;
 }
 
-/* Records the launches on a stream of its own: others may use the device's meanwhile. */
-static vug_status record_step(const vug_cuda_step *step, cudaGraphExec_t *out, vug_err *err)
+static void launch_nodes(const vug_cuda_step *step, const void *unused)
+{
+    (void)unused;
+    for (uint32_t i = 1; i < step->program->graph->n; i++)
+        vug_cuda_launch_node(step, i);
+}
+
+/* On a stream of its own: others may use the device's meanwhile. */
+vug_status vug_cuda_record(const vug_cuda_step *step, vug_cuda_launch_fn *launch, const void *user,
+                           cudaGraphExec_t *out, vug_err *err)
 {
     vug_cuda_step recorded = *step;
     cudaGraph_t graph = NULL;
@@ -61,8 +69,7 @@ static vug_status record_step(const vug_cuda_step *step, cudaGraphExec_t *out, v
     VUG_TRY(vug_cuda_check(
             cudaStreamBeginCapture(recorded.stream, cudaStreamCaptureModeThreadLocal),
             "recording a step", err));
-    for (uint32_t i = 1; i < step->program->graph->n; i++)
-        vug_cuda_launch_node(&recorded, i);
+    launch(&recorded, user);
     vug_status st =
             vug_cuda_check(cudaStreamEndCapture(recorded.stream, &graph), "recording a step", err);
     if (st == VUG_OK)
@@ -88,7 +95,7 @@ vug_status vug_cuda_launch_graph(const vug_cuda_step *step, bool *launched, vug_
     if (!found)
         return VUG_OK;
     if (!graphs->entry[i].graph)
-        VUG_TRY(record_step(step, &graphs->entry[i].graph, err));
+        VUG_TRY(vug_cuda_record(step, launch_nodes, NULL, &graphs->entry[i].graph, err));
     return vug_cuda_check(cudaGraphLaunch(graphs->entry[i].graph, step->stream), "launching a step",
                           err);
 }
