@@ -90,7 +90,7 @@ static vug_val value_of(uint32_t id)
     return (vug_val){ id };
 }
 
-/* The single row of a product that begins with a norm, or with a sum and a norm. */
+/* The first row of a product that begins with a norm, or with a sum and a norm. */
 static vug_cuda_row row_of_product(const vug_cuda_step *s, const vug_cuda_product *product)
 {
     const vug_graph *g = s->program->graph;
@@ -120,6 +120,28 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
 {
     const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
+}
+
+enum { BATCH_OUTPUTS = 1 << 16 };
+
+/* Whether a product runs in batch_linear.cu. */
+static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_node *linear = &s->program->graph->node[product->linear[0]];
+    const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
+    /* Of a large matrix, such as a head, prefill_linear.cu computes more outputs at a time. */
+    return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
+           last_dim(linear) <= BATCH_OUTPUTS && s->program->device->capability == 9 &&
+           matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
+}
+
+/* Whether the launches of a product compute the norm, and the sum before it. */
+static bool computes_norm(const vug_cuda_step *s, const vug_cuda_product *product)
+{
+    const vug_node *x = node_at(s, s->program->graph->node[product->linear[0]].in[0]);
+    const bool in_blocks = rows_of(s, x) > VUG_CUDA_FEW_ROWS || is_batch(s, product);
+    return product->norm &&
+           (is_single_row(s, product) || (in_blocks && vug_cuda_takes_normed_rows(last_dim(x))));
 }
 
 static void run_prefill(const vug_cuda_step *s, const vug_cuda_prefill_job *job)
@@ -165,19 +187,6 @@ static void launch_expanded(const vug_cuda_step *s, const vug_cuda_tile_job *few
     }
 }
 
-enum { BATCH_OUTPUTS = 1 << 16 };
-
-/* Whether a product runs in batch_linear.cu. */
-static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
-{
-    const vug_node *linear = &s->program->graph->node[product->linear[0]];
-    const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
-    /* Of a large matrix, such as a head, prefill_linear.cu computes more outputs at a time. */
-    return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
-           last_dim(linear) <= BATCH_OUTPUTS && s->program->device->capability == 9 &&
-           matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
-}
-
 /* The rows of a product, in blocks. Those of a gated product are computed on the way where the
  * product before has left that to it (launch_product). */
 static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda_product *product,
@@ -185,13 +194,19 @@ static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda
 {
     const vug_graph *g = s->program->graph;
     vug_cuda_blocks_job x = {
-        .rows = few->rows, .columns = few->columns, .terms = few->terms, .blocks = s->ws->scratch
+        .rows = few->rows,
+        .columns = few->columns,
+        .terms = few->terms,
+        .blocks = s->ws->scratch,
+        .early = few->early,
     };
     if (product->gated && few->rows > VUG_CUDA_FEW_ROWS &&
         !is_batch(s, &s->program->product[s->program->product_of[product->gated]])) {
         x.activation = g->node[product->gated].op;
         x.x = value_at(s, g->node[product->gated].in[0]);
         x.up = value_at(s, g->node[product->gated].in[1]);
+    } else if (computes_norm(s, product)) {
+        x.row = row_of_product(s, product);
     } else {
         x.x = input_at(s, g->node[product->linear[0]].in[0]);
     }
@@ -648,7 +663,7 @@ static launch_fn *own_launch(const vug_cuda_step *s, uint32_t id)
 {
     const vug_cuda_product *product = product_of(s, id);
     const bool is_before = product && (id == product->norm || id == product->add);
-    if ((product && (!is_before || is_single_row(s, product))) || s->program->rotated_by[id])
+    if ((product && (!is_before || computes_norm(s, product))) || s->program->rotated_by[id])
         return NULL;
     return launch_of[s->program->graph->node[id].op];
 }

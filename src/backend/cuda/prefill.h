@@ -14,19 +14,26 @@
 extern "C" {
 #endif
 
-/* ---- prefill_linear.cu ---------------------------------------------------------------- */
+/* ---- row_blocks.cu -------------------------------------------------------------------- */
 
-/* Stores the terms of x, of gelu(x) * up or of silu(x) * up in blocks (activation_blocks.h). */
+/* Stores the terms of x, of gelu(x) * up or of silu(x) * up, or of rows with a norm, in blocks
+ * (activation_blocks.h). */
 typedef struct {
     const float *x, *up; /* [rows,columns]; up NULL: no activation */
     vug_op activation;   /* VUG_OP_GEGLU or VUG_OP_SWIGLU */
+    vug_cuda_row row;    /* with a norm: the first row in place of x and up; others follow it */
     int64_t rows, columns;
     int terms;
     uint8_t *blocks;
     float *x_sums; /* also the sums of x over 32 columns (weight_tiles.h): [columns / 32,rows], where
                       rows are padded as those of blocks; NULL: not stored */
+    bool early;    /* as in vug_cuda_tile_job */
 } vug_cuda_blocks_job;
 void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job);
+/* Whether rows of so many columns can have a norm. */
+bool vug_cuda_takes_normed_rows(int64_t columns);
+
+/* ---- prefill_linear.cu ---------------------------------------------------------------- */
 
 enum { VUG_CUDA_FEW_ROWS = 32 }; /* up to here, tile_linear.cu is faster */
 

@@ -9,79 +9,12 @@
 #include "backend/cuda/block_tiles.h"
 #include "backend/cuda/hopper.h"
 #include "backend/cuda/prefill.h"
-#include "backend/cuda/row_math.h"
 
 enum {
     TILE = VUG_CUDA_TILE,
     SLICES = VUG_CUDA_SLICES,
     STEPS = VUG_CUDA_TILE_PAD / TILE, /* tiles of 16 outputs in a block of columns */
 };
-
-/* ---- activations ------------------------------------------------------------------------ */
-
-enum { CHUNK = 8, STORE_THREADS = 256 };
-
-/* Eight elements of a row; zeros past its end. */
-static __device__ __forceinline__ void read_chunk(const float *row, int64_t first, int64_t columns,
-                                                  float (&v)[CHUNK])
-{
-    const float *from = row + first;
-    if (columns % CHUNK == 0 && first < columns) {
-        const float4 a = ((const float4 *)from)[0], b = ((const float4 *)from)[1];
-        v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
-        v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
-        return;
-    }
-    for (int i = 0; i < CHUNK; i++)
-        v[i] = first + i < columns ? from[i] : 0;
-}
-
-/* The first of four neighbouring lanes stores the sum of their chunks. */
-static __device__ __forceinline__ void store_sum(float *to, const float (&v)[CHUNK])
-{
-    const uint32_t four = 0xfu << threadIdx.x % WARP / 4 * 4;
-    float sum = (v[0] + v[1]) + (v[2] + v[3]);
-    sum += (v[4] + v[5]) + (v[6] + v[7]);
-    for (int d = 1; d < 4; d *= 2)
-        sum += __shfl_xor_sync(four, sum, d);
-    if (threadIdx.x % 4 == 0)
-        *to = sum;
-}
-
-/* A thread stores a chunk. */
-static __global__ void store_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
-{
-    const int64_t row = blockIdx.x, chunk = (int64_t)blockIdx.y * STORE_THREADS + threadIdx.x;
-    const int64_t first = chunk * CHUNK;
-    if (first >= vug_cuda_padded(job.columns))
-        return;
-    float v[CHUNK], up[CHUNK];
-    read_chunk(job.x + row * job.columns, first, job.columns, v);
-    if (job.up) {
-        read_chunk(job.up + row * job.columns, first, job.columns, up);
-        for (int i = 0; i < CHUNK; i++)
-            v[i] = (job.activation == VUG_OP_GEGLU ? gelu(v[i]) : silu(v[i])) * up[i];
-    }
-    if (job.x_sums)
-        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
-                  v);
-    int64_t at = first / VUG_CUDA_TILE_PAD * vug_cuda_block_rows(job.rows) + row;
-    for (int term = 0; term < job.terms; term++) {
-        ((uint4 *)(job.blocks + at * VUG_CUDA_BLOCK_ROW_BYTES))[(chunk ^ row) % CHUNK] =
-                make_uint4(bf16_pair(v[0], v[1]), bf16_pair(v[2], v[3]), bf16_pair(v[4], v[5]),
-                           bf16_pair(v[6], v[7]));
-        at += vug_cuda_blocks_of(job.columns) * vug_cuda_block_rows(job.rows);
-        for (int i = 0; i < CHUNK; i++)
-            v[i] -= __bfloat162float(__float2bfloat16_rn(v[i]));
-    }
-}
-
-void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
-{
-    const dim3 grid((unsigned)job->rows,
-                    blocks_for(vug_cuda_padded(job->columns), CHUNK * STORE_THREADS));
-    launch(stream, store_blocks_kernel, grid, STORE_THREADS, *job);
-}
 
 /* ---- work -------------------------------------------------------------------------------- */
 

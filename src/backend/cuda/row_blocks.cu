@@ -1,0 +1,179 @@
+/* Rows of activations as tensor cores read them: their terms in blocks (activation_blocks.h), with
+ * the activation, or the sum and the norm, that give them. */
+#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/prefill.h"
+#include "backend/cuda/row_math.h"
+#include "backend/cuda/weight_numbers.h"
+
+enum { CHUNK = 8 };
+
+/* ---- chunks of eight elements --------------------------------------------------------------- */
+
+/* Eight elements of a row; zeros past its end. */
+static __device__ __forceinline__ void read_chunk(const float *row, int64_t first, int64_t columns,
+                                                  float (&v)[CHUNK])
+{
+    const float *from = row + first;
+    if (columns % CHUNK == 0 && first < columns) {
+        const float4 a = ((const float4 *)from)[0], b = ((const float4 *)from)[1];
+        v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
+        v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
+        return;
+    }
+    for (int i = 0; i < CHUNK; i++)
+        v[i] = first + i < columns ? from[i] : 0;
+}
+
+/* The first of four neighbouring lanes stores the sum of their chunks. */
+static __device__ __forceinline__ void store_sum(float *to, const float (&v)[CHUNK])
+{
+    const uint32_t four = 0xfu << threadIdx.x % WARP / 4 * 4;
+    float sum = (v[0] + v[1]) + (v[2] + v[3]);
+    sum += (v[4] + v[5]) + (v[6] + v[7]);
+    for (int d = 1; d < 4; d *= 2)
+        sum += __shfl_xor_sync(four, sum, d);
+    if (threadIdx.x % 4 == 0)
+        *to = sum;
+}
+
+/* Stores the terms and the sum of chunk `chunk` of a row. */
+static __device__ __forceinline__ void store_chunk(const vug_cuda_blocks_job &job, int64_t row,
+                                                   int64_t chunk, float (&v)[CHUNK])
+{
+    const int64_t first = chunk * CHUNK;
+    if (job.x_sums)
+        store_sum(job.x_sums + first / VUG_CUDA_SUM_COLUMNS * vug_cuda_block_rows(job.rows) + row,
+                  v);
+    int64_t at = first / VUG_CUDA_TILE_PAD * vug_cuda_block_rows(job.rows) + row;
+    for (int term = 0; term < job.terms; term++) {
+        ((uint4 *)(job.blocks + at * VUG_CUDA_BLOCK_ROW_BYTES))[(chunk ^ row) % CHUNK] =
+                make_uint4(bf16_pair(v[0], v[1]), bf16_pair(v[2], v[3]), bf16_pair(v[4], v[5]),
+                           bf16_pair(v[6], v[7]));
+        at += vug_cuda_blocks_of(job.columns) * vug_cuda_block_rows(job.rows);
+        for (int i = 0; i < CHUNK; i++)
+            v[i] -= __bfloat162float(__float2bfloat16_rn(v[i]));
+    }
+}
+
+/* ---- rows as they are, or with an activation ------------------------------------------------ */
+
+/* A thread stores a chunk. */
+static __global__ void __launch_bounds__(ROW_THREADS)
+        store_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
+{
+    const int64_t row = blockIdx.x, chunk = (int64_t)blockIdx.y * ROW_THREADS + threadIdx.x;
+    const int64_t first = chunk * CHUNK;
+    start_next();
+    wait_for_previous();
+    if (first >= vug_cuda_padded(job.columns))
+        return;
+    float v[CHUNK], up[CHUNK];
+    read_chunk(job.x + row * job.columns, first, job.columns, v);
+    if (job.up) {
+        read_chunk(job.up + row * job.columns, first, job.columns, up);
+        for (int i = 0; i < CHUNK; i++)
+            v[i] = (job.activation == VUG_OP_GEGLU ? gelu(v[i]) : silu(v[i])) * up[i];
+    }
+    store_chunk(job, row, chunk, v);
+}
+
+/* ---- rows with a norm ------------------------------------------------------------------------ */
+
+/* A block computes a row; a thread has elements t, t + 256, .. of it, in the order of row_squares.
+ * Weights are loaded before the kernel before has ended. */
+template <int most>
+static __global__ void __launch_bounds__(ROW_THREADS)
+        norm_blocks_kernel(const __grid_constant__ vug_cuda_blocks_job job)
+{
+    extern __shared__ float4 row_memory[];
+    float *const result = (float *)row_memory; /* [padded columns] */
+    const vug_cuda_row &r = job.row;
+    const int n = (int)job.columns, padded = (int)vug_cuda_padded(n);
+    const int64_t row = blockIdx.x;
+    float x[most], add[most], norm[most], add_norm[most];
+    start_next();
+#pragma unroll
+    for (int i = 0; i < most; i++) {
+        const int e = threadIdx.x + i * ROW_THREADS;
+        norm[i] = e < n ? r.norm[e] + r.bias : 0;
+        add_norm[i] = r.add_norm && e < n ? r.add_norm[e] + r.add_bias : 0;
+    }
+    wait_for_previous();
+#pragma unroll
+    for (int i = 0; i < most; i++) {
+        const int e = threadIdx.x + i * ROW_THREADS;
+        x[i] = e < n ? r.x[row * n + e] : 0;
+        add[i] = r.add && e < n ? r.add[row * n + e] : 0;
+    }
+    if (r.add) {
+        float squares = 0;
+#pragma unroll
+        for (int i = 0; i < most; i++)
+            squares = fmaf(x[i], x[i], squares);
+        const float by = r.add_norm ? norm_factor(block_sum<0>(squares), n, r.add_eps) : 0;
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+            const int e = threadIdx.x + i * ROW_THREADS;
+            x[i] = add[i] + (r.add_norm ? x[i] * by * add_norm[i] : x[i]);
+            if (e < n)
+                r.sum[row * n + e] = x[i];
+        }
+    }
+    float squares = 0;
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        squares = fmaf(x[i], x[i], squares);
+    const float by = norm_factor(block_sum<1>(squares), n, r.eps);
+#pragma unroll
+    for (int i = 0; i < most; i++) {
+        const int e = threadIdx.x + i * ROW_THREADS;
+        if (e < padded)
+            result[e] = x[i] * by * norm[i];
+    }
+    __syncthreads();
+    for (int chunk = threadIdx.x; chunk < padded / CHUNK; chunk += ROW_THREADS) {
+        const float4 a = row_memory[2 * chunk], b = row_memory[2 * chunk + 1];
+        float v[CHUNK] = { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w };
+        store_chunk(job, row, chunk, v);
+    }
+}
+
+/* ---- launching --------------------------------------------------------------------------------- */
+
+enum { MOST_OF_THREAD = 32 };
+
+bool vug_cuda_takes_normed_rows(int64_t columns)
+{
+    return vug_cuda_padded(columns) <= MOST_OF_THREAD * ROW_THREADS;
+}
+
+template <int most>
+static void launch_norm_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
+{
+    launch_early(stream, norm_blocks_kernel<most>, dim3((unsigned)job->rows), ROW_THREADS,
+                 (size_t)vug_cuda_padded(job->columns) * sizeof(float), job->early, *job);
+}
+
+static void choose_most(cudaStream_t stream, const vug_cuda_blocks_job *job)
+{
+    const int64_t padded = vug_cuda_padded(job->columns);
+    if (padded <= 5 * ROW_THREADS)
+        launch_norm_blocks<5>(stream, job);
+    else if (padded <= 10 * ROW_THREADS)
+        launch_norm_blocks<10>(stream, job);
+    else if (padded <= 16 * ROW_THREADS)
+        launch_norm_blocks<16>(stream, job);
+    else
+        launch_norm_blocks<MOST_OF_THREAD>(stream, job);
+}
+
+void vug_cuda_store_blocks(cudaStream_t stream, const vug_cuda_blocks_job *job)
+{
+    if (job->row.norm) {
+        choose_most(stream, job);
+        return;
+    }
+    const dim3 grid((unsigned)job->rows,
+                    blocks_for(vug_cuda_padded(job->columns), CHUNK * ROW_THREADS));
+    launch_early(stream, store_blocks_kernel, grid, ROW_THREADS, 0, job->early, *job);
+}
