@@ -592,6 +592,9 @@ static void test_commands_print_json(void **state)
                 "ops");
     assert_json(VUG("bench", GOLDEN, "-p", "0", "-n", "4", "-r", "1", "--sequences", "3", "--json"),
                 0, "sequences");
+    assert_json(VUG("bench", GOLDEN, "-p", "0", "-n", "4", "-r", "1", "--sequences", "3", "--ops",
+                    "--json"),
+                0, "ops");
 }
 
 static void test_inspect_prints_text(void **state)
@@ -701,7 +704,7 @@ static void test_bench_and_synth_reject_bad_usage(void **state)
     refuses(VUG("bench", GOLDEN, "--type", "f32"), "--type");
     refuses(VUG("bench", GOLDEN, "--ops", "-d", "3"), "--depth");
     refuses(VUG("bench", GOLDEN, "--compare", "echo 1 2", "-d", "3"), "--depth");
-    refuses(VUG("bench", GOLDEN, "--ops", "--sequences", "3"), "--sequences");
+    refuses(VUG("bench", GOLDEN, "--compare", "echo 1 2", "--sequences", "3"), "--sequences");
     refuses(VUG("bench", "--shape", "gemma-3-1b", "--compare", "echo {FILE}"), "{FILE}");
     refuses(VUG("synth", "gemma-3-1b"), "DIR");
     refuses(VUG("synth", "gemma-3-1b", tiny->path), "exists");
