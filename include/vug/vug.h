@@ -293,8 +293,7 @@ typedef struct {
     bool tied_head;
     bool batch_invariant; /* the device gives a token's logits the same bits whatever else is in a
                              step; otherwise they may differ by rounding in F32 */
-    double logit_error; /* the most that the device's rounding changes a logit (docs/arithmetic.md);
-                             0: no more than sums in F32 */
+    double logit_error;   /* the most that the device's rounding changes a logit; 0: as F32 does */
     uint64_t bytes_per_token; /* bytes of weights that are read to decode one token */
     int64_t flop_per_token;   /* in matrix products, for each token of a prompt */
     int64_t flop_per_logits;  /* in addition, for each row of logits */

@@ -44,7 +44,11 @@ static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *build
         memcpy(g->warnings, builder->warnings.ptr, builder->warnings.len);
         g->warnings[builder->warnings.len] = '\0';
     }
-    return vug_mask_cache_init(g->cache, g->tokenizer, err);
+    VUG_TRY(vug_mask_cache_init(g->cache, g->tokenizer, err));
+    if (!g->automaton->has_unique_items)
+        return VUG_OK;
+    return vug_unique_vocabulary_create(g->tokenizer, g->cache->trie, g->cache->n_words,
+                                        &g->vocabulary, err);
 }
 
 vug_status vug_grammar_compile(const vug_grammar_builder *builder, vug_grammar_expr root,
@@ -113,6 +117,7 @@ void vug_grammar_destroy(vug_grammar *g)
     if (g->cache && g->cache->lock)
         vug_mask_cache_release(g->cache);
     vug_free(g->cache);
+    vug_unique_vocabulary_destroy(g->vocabulary);
     vug_automaton_destroy(g->automaton);
     vug_free(g->warnings);
     vug_free(g);
@@ -128,5 +133,6 @@ size_t vug_grammar_bytes(const vug_grammar *g)
     const vug_automaton *a = g->automaton;
     return sizeof(*g) + sizeof(*g->cache) + sizeof(*a) + (a->n_states + 1) * sizeof(*a->state) +
            a->n_edges * sizeof(*a->edge) + a->n_calls * sizeof(*a->call) +
-           a->n_rules * sizeof(*a->rule) + vug_mask_cache_bytes(g->cache);
+           a->n_rules * sizeof(*a->rule) + vug_mask_cache_bytes(g->cache) +
+           vug_unique_vocabulary_bytes(g->vocabulary);
 }

@@ -21,7 +21,8 @@ struct vug_grammar {
     const vug_tokenizer *tokenizer;
     vug_automaton *automaton;
     vug_mask_cache *cache;
-    char *warnings; /* NULL: none */
+    vug_unique_vocabulary *vocabulary; /* NULL: `automaton` has no unique items */
+    char *warnings;                    /* NULL: none */
 };
 
 struct vug_grammar_state {
@@ -34,9 +35,7 @@ struct vug_grammar_state {
     vug_stack_set recent_of[VUG_GRAMMAR_RECENT_MASKS]; /* their stack sets; VUG_STACK_SET_DEAD if
                                                           the entry is free */
     size_t oldest;
-    /* Only of automata with `has_unique_items`. */
-    vug_unique_items unique;
-    vug_unique_vocabulary vocabulary; /* all-zero until the first mask */
+    vug_unique_items unique; /* only of automata with `has_unique_items` */
 };
 
 /* Every call that uses the matcher begins with this. */

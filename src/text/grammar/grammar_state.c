@@ -53,7 +53,6 @@ void vug_grammar_state_destroy(vug_grammar_state *s)
     vug_grammar_matcher_release(&s->matcher);
     vug_buf_release(&s->bytes);
     vug_unique_items_release(&s->unique);
-    vug_unique_vocabulary_release(&s->vocabulary);
     vug_free(s->recent);
     vug_free(s);
 }
@@ -78,12 +77,8 @@ bool vug_grammar_may_end(const vug_grammar_state *s)
 /* Removes the tokens that repeat items. They depend on the text, so the mask that is kept has them. */
 static vug_status exclude_repeating(vug_grammar_state *s, uint32_t *word, vug_err *err)
 {
-    const vug_mask_cache *cache = s->grammar->cache;
-    if (!s->vocabulary.quoted)
-        VUG_TRY(vug_unique_vocabulary_init(&s->vocabulary, s->grammar->tokenizer, cache->trie,
-                                           cache->n_words, err));
     const vug_unique_matcher m = { &s->matcher, &s->unique };
-    return vug_unique_exclude_tokens(&m, s->at, &s->vocabulary, word, err);
+    return vug_unique_exclude_tokens(&m, s->at, s->grammar->vocabulary, word, err);
 }
 
 vug_status vug_grammar_mask(vug_grammar_state *s, uint32_t *word, size_t n_words, vug_err *err)

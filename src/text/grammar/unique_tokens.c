@@ -1,5 +1,7 @@
 #include "text/grammar/unique_tokens.h"
 
+#include "core/pool.h"
+
 /* ---- both positions ----------------------------------------------------------------------- */
 
 /* How many open arrays of a stack have items that differ. The frame of an array is in its start
@@ -133,17 +135,50 @@ static void set_bit(uint32_t *word, uint32_t id)
     word[id / 32] |= UINT32_C(1) << (id % 32);
 }
 
-vug_status vug_unique_vocabulary_init(vug_unique_vocabulary *v, const vug_tokenizer *tokenizer,
-                                      const vug_token_trie *trie, size_t n_words, vug_err *err)
+struct vug_unique_vocabulary {
+    const vug_tokenizer *tokenizer;
+    const vug_token_trie *trie;
+    size_t n_words;
+    vug_mutex *lock;  /* guards the creation of what follows */
+    uint32_t *quoted; /* tokens with a quote or a backslash */
+    uint32_t *lists;  /* tokens with a comma after an opening bracket */
+};
+
+vug_status vug_unique_vocabulary_create(const vug_tokenizer *tokenizer, const vug_token_trie *trie,
+                                        size_t n_words, vug_unique_vocabulary **out, vug_err *err)
 {
-    *v = (vug_unique_vocabulary){ .tokenizer = tokenizer, .trie = trie, .n_words = n_words };
-    v->quoted = vug_alloc_zero(n_words, sizeof(*v->quoted));
-    v->lists = vug_alloc_zero(n_words, sizeof(*v->lists));
-    uint8_t *kinds = vug_alloc_zero(trie->n_nodes, sizeof(*kinds));
-    if (!v->quoted || !v->lists || !kinds) {
-        vug_free(kinds);
-        return VUG_FAIL_NOMEM(err, "kinds of tokens", trie->n_nodes);
-    }
+    vug_unique_vocabulary *v = vug_alloc_zero(1, sizeof(*v));
+    if (!v)
+        return VUG_FAIL_NOMEM(err, "kinds of tokens", sizeof(*v));
+    v->tokenizer = tokenizer;
+    v->trie = trie;
+    v->n_words = n_words;
+    const vug_status st = vug_mutex_create(&v->lock, err);
+    if (st == VUG_OK)
+        *out = v;
+    else
+        vug_free(v);
+    return st;
+}
+
+void vug_unique_vocabulary_destroy(vug_unique_vocabulary *v)
+{
+    if (!v)
+        return;
+    vug_mutex_destroy(v->lock);
+    vug_free(v->quoted);
+    vug_free(v->lists);
+    vug_free(v);
+}
+
+size_t vug_unique_vocabulary_bytes(const vug_unique_vocabulary *v)
+{
+    return v ? sizeof(*v) + 2 * v->n_words * sizeof(uint32_t) : 0;
+}
+
+static void find_kinds(const vug_unique_vocabulary *v, uint8_t *kinds)
+{
+    const vug_token_trie *trie = v->trie;
     for (size_t i = 0; i < trie->n_nodes; i++) { /* a node comes before its children */
         const vug_token_trie_node *node = &trie->node[i];
         for (uint32_t c = node[0].child; c < node[1].child; c++)
@@ -155,15 +190,31 @@ vug_status vug_unique_vocabulary_init(vug_unique_vocabulary *v, const vug_tokeni
                 set_bit(v->lists, (uint32_t)trie->id[t]);
         }
     }
-    vug_free(kinds);
-    return VUG_OK;
 }
 
-void vug_unique_vocabulary_release(vug_unique_vocabulary *v)
+static bool add_kinds(vug_unique_vocabulary *v)
 {
-    vug_free(v->quoted);
-    vug_free(v->lists);
-    *v = (vug_unique_vocabulary){ 0 };
+    uint8_t *kinds = vug_alloc_zero(v->trie->n_nodes, sizeof(*kinds));
+    v->quoted = vug_alloc_zero(v->n_words, sizeof(*v->quoted));
+    v->lists = vug_alloc_zero(v->n_words, sizeof(*v->lists));
+    const bool added = kinds && v->quoted && v->lists;
+    if (added) {
+        find_kinds(v, kinds);
+    } else {
+        vug_free(v->quoted);
+        vug_free(v->lists);
+        v->quoted = v->lists = NULL;
+    }
+    vug_free(kinds);
+    return added;
+}
+
+static vug_status need_kinds(vug_unique_vocabulary *v, vug_err *err)
+{
+    vug_mutex_lock(v->lock);
+    const bool added = v->quoted || add_kinds(v);
+    vug_mutex_unlock(v->lock);
+    return added ? VUG_OK : VUG_FAIL_NOMEM(err, "kinds of tokens", v->trie->n_nodes);
 }
 
 typedef struct {
@@ -259,8 +310,9 @@ static size_t count_tokens(const uint32_t *word, size_t n_words, size_t max)
 }
 
 vug_status vug_unique_exclude_tokens(const vug_unique_matcher *m, vug_stack_set at,
-                                     const vug_unique_vocabulary *v, uint32_t *word, vug_err *err)
+                                     vug_unique_vocabulary *v, uint32_t *word, vug_err *err)
 {
+    VUG_TRY(need_kinds(v, err));
     token_filter f = { .m = m, .v = v, .at = at, .word = word };
     const bool inside = vug_unique_items_inside(m->items);
     const size_t n = inside ? count_tokens(word, v->n_words, MAX_TRIED) : 0;

@@ -22,24 +22,21 @@ vug_stack_set vug_unique_match(const vug_unique_matcher *m, vug_stack_set at, vu
  * a limited time does not tell apart are taken to be possible. */
 bool vug_unique_can_differ(const vug_unique_matcher *m, vug_stack_set at);
 
-/* A vocabulary, and which of its tokens may end an item. */
-typedef struct {
-    const vug_tokenizer *tokenizer;
-    const vug_token_trie *trie;
-    size_t n_words;   /* of a mask */
-    uint32_t *quoted; /* tokens with a quote or a backslash */
-    uint32_t *lists;  /* tokens with a comma after an opening bracket */
-} vug_unique_vocabulary;
+/* A vocabulary, and which of its tokens may end an item, for all texts of a grammar. The first mask finds
+ * that out. */
+typedef struct vug_unique_vocabulary vug_unique_vocabulary;
 
-VUG_MUST_CHECK vug_status vug_unique_vocabulary_init(vug_unique_vocabulary *v,
-                                                     const vug_tokenizer *tokenizer,
-                                                     const vug_token_trie *trie, size_t n_words,
-                                                     vug_err *err);
-void vug_unique_vocabulary_release(vug_unique_vocabulary *v);
+/* The tokenizer and the trie outlive it; masks have `n_words` words. */
+VUG_MUST_CHECK vug_status vug_unique_vocabulary_create(const vug_tokenizer *tokenizer,
+                                                       const vug_token_trie *trie, size_t n_words,
+                                                       vug_unique_vocabulary **out, vug_err *err);
+void vug_unique_vocabulary_destroy(vug_unique_vocabulary *v);
+size_t vug_unique_vocabulary_bytes(const vug_unique_vocabulary *v);
 
-/* Removes such tokens from a mask. Fails if memory ran out or the matcher stopped. */
+/* Removes such tokens from a mask. Threads may share the vocabulary, but not the matcher. Fails if memory
+ * ran out or the matcher stopped. */
 VUG_MUST_CHECK vug_status vug_unique_exclude_tokens(const vug_unique_matcher *m, vug_stack_set at,
-                                                    const vug_unique_vocabulary *v, uint32_t *word,
+                                                    vug_unique_vocabulary *v, uint32_t *word,
                                                     vug_err *err);
 
 #endif
