@@ -54,11 +54,13 @@ typedef struct {
     const vug_cancel_token *cancel;
 } vug_extension;
 
+typedef enum { VUG_CALL_SLEEPS, VUG_CALL_WATCHES, VUG_CALL_ENDS } vug_call_state;
+
 /* Where a call sleeps while another one looks after its job. */
 typedef struct {
     vug_mutex *lock; /* guards `state`; may be taken while the scheduler's lock is held */
     vug_cond *changed;
-    enum { VUG_CALL_SLEEPS, VUG_CALL_WATCHES, VUG_CALL_ENDS } state;
+    vug_call_state state;
 } vug_sleeping_call;
 
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */

@@ -57,17 +57,17 @@ void vug_scheduler_wait(vug_scheduler *s)
  * one watches, and a call whose job has ended is told so without the lock. */
 
 /* Sleeps until the call is woken, or cancelled. */
-static int sleep_call(vug_sleeping_call *call, const vug_cancel_token *cancel)
+static vug_call_state sleep_call(vug_sleeping_call *call, const vug_cancel_token *cancel)
 {
     vug_mutex_lock(call->lock);
     while (call->state == VUG_CALL_SLEEPS && !vug_is_cancelled(cancel))
         vug_cond_wait_until(call->changed, call->lock, vug_now() + CANCEL_POLL_S);
-    const int state = call->state;
+    const vug_call_state state = call->state;
     vug_mutex_unlock(call->lock);
     return state;
 }
 
-static void wake_call(vug_sleeping_call *call, int state)
+static void wake_call(vug_sleeping_call *call, vug_call_state state)
 {
     vug_mutex_lock(call->lock);
     call->state = state;
