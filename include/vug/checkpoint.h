@@ -33,9 +33,9 @@ typedef struct {
 /* Compares the model with a reference.safetensors file of another implementation: input_ids [T]
  * and logits [T,V]; optionally hidden.N [T,D], greedy [G] and positions [P], ascending: logits
  * [P,V] are then those of these positions only. `tolerance` limits |logit difference|; 0: 2e-4,
- * or what the architecture (1e-3 for Gemma 4) or the device (its logit_error) needs. It also limits the difference between one
- * prefill and smaller steps on a device that is not batch-invariant; others must give the same
- * bits. */
+ * or what the architecture (1e-3 for Gemma 4) or the device (its logit_error) needs. It also limits
+ * the difference between one prefill and smaller steps on a device that is not batch-invariant;
+ * others must give the same bits. */
 VUG_API VUG_MUST_CHECK vug_status vug_model_verify(vug_model *model, const char *reference,
                                                    double tolerance, vug_verification *out,
                                                    vug_err *err);

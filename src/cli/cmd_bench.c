@@ -426,7 +426,7 @@ static const char *usage_error(const vug_options *opt)
     if (opt->sequences > 1 && opt->compare)
         return "--compare measures one sequence; leave out --sequences";
     if (opt->ops && opt->depth && opt->sequences <= 1)
-        return "--ops counts the tokens of --depth as well; give one of them";
+        return "--ops counts the tokens of --depth as well; leave one out, or add --sequences";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
         return "--type and --seed require --shape";
     return NULL;

@@ -276,7 +276,8 @@ static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w
     }
 }
 
-/* Sums of the slices of a tile: of the first terms or, with codes, of both, and of the second. */
+/* The sums of the slices of a tile: for BF16, one sum for each term of x; for codes, one sum for both
+ * terms. */
 typedef float row_slice_sums[2][SLICES][TILE];
 
 template <bool both>

@@ -9,7 +9,7 @@
 typedef struct {
     bool f16;    /* products with floats of 16 bits are in F16, and not in F32 */
     bool scales; /* those with quantized weights have the format of the scales, and are not in F32 */
-    bool exact;  /* floats of 16 bits would be in F16, if the graph could bear that */
+    bool exact;  /* F16 is the device's default, but it is not precise enough for the graph */
 } vug_mlx_precision;
 
 /* What `activations` means for the graph, on a GPU or on MLX's CPU device. */

@@ -101,7 +101,7 @@ static size_t bytes_of(const vug_frame_mask *mask, size_t n_key)
     return mask->bytes + n_key * sizeof(uint32_t);
 }
 
-/* The caller holds the lock, and there is room. Takes the mask unless it fails. */
+/* The caller holds the lock, and the mask fits. The cache owns the mask, unless this fails. */
 static bool add_entry(vug_mask_cache *cache, const uint32_t *key, size_t n, cached_mask entry)
 {
     vug_buf_append(&cache->masks, &entry, sizeof(entry));
@@ -143,7 +143,7 @@ static void drop_masks(vug_mask_cache *cache)
         release_masks(cache);
 }
 
-/* Takes the mask. False if there is no room for it, or another thread has stored one already. */
+/* True: the cache owns the mask. False: it does not fit, or another thread has stored one already. */
 static bool store_mask(vug_mask_cache *cache, const uint32_t *key, size_t n, cached_mask entry)
 {
     const size_t bytes = bytes_of(entry.mask, n);

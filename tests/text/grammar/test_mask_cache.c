@@ -119,7 +119,7 @@ static void test_dropped_masks_stay_with_grammars(void **state)
     vug_tokenizer_close(t);
 }
 
-static void test_no_room(void **state)
+static void test_masks_that_do_not_fit(void **state)
 {
     (void)state;
     vug_tokenizer *t = tokenizer_of((tokenizer_parts){ 0 });
@@ -141,7 +141,7 @@ int main(void)
         cmocka_unit_test(test_grammars_share_masks),
         cmocka_unit_test(test_full_cache_keeps_what_is_used),
         cmocka_unit_test(test_dropped_masks_stay_with_grammars),
-        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_masks_that_do_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,8 @@ typedef struct {
     int16_t zero; /* 0 in formats with offsets */
 } vug_avx512_panel_job;
 
-/* By what a block has besides its scale: offsets, factors of both halves, and minimums of both
- * halves. */
+/* The names say what a block has in addition to its scale: an offset, a factor for each half, or
+ * all of these and a minimum for each half. */
 void vug_avx512_multiply_panels(const vug_avx512_panel_job *a);
 void vug_avx512_multiply_panels_offset(const vug_avx512_panel_job *a);
 void vug_avx512_multiply_panels_factors(const vug_avx512_panel_job *a);
