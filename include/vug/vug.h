@@ -271,6 +271,7 @@ typedef struct {
     uint64_t draft;         /* all of the draft model, with keys and values for `slots` sessions */
     uint64_t process;       /* the process's own code and stacks, estimated */
     uint64_t total;
+    uint64_t device; /* what of the total lies in memory that only the device has; 0 without such */
 } vug_memory_plan;
 
 typedef struct {

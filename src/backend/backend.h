@@ -47,6 +47,8 @@ typedef struct {
 typedef struct {
     uint64_t program_bytes; /* tables of the program itself */
     uint64_t workspace_bytes;
+    uint64_t device_bytes; /* of a program and a workspace, what lies in memory that only the device
+                              has, as its weights and pages do; 0: the device has no such memory */
 } vug_program_sizes;
 
 /* `n` tokens of one sequence, the first at position `past`. table[group][block] is the page of
@@ -142,6 +144,9 @@ typedef struct {
      * any, if the device or its memory limit cannot hold them. */
     VUG_MUST_CHECK vug_status (*weights_create)(vug_device *device, const vug_weight *weight,
                                                 size_t n, vug_device_weights **out, vug_err *err);
+    /* Copies the weights to the device, which weights_create has made room for. A step does so if
+     * nobody has; NULL: there is nothing to copy. */
+    VUG_MUST_CHECK vug_status (*weights_load)(vug_device_weights *weights, vug_err *err);
     /* After the programs that were compiled over them. */
     void (*weights_destroy)(vug_device_weights *weights);
     /* Bytes of the device's memory that hold weights, without the mapped file. A program may add

@@ -276,7 +276,6 @@ vug_status vug_model_synthesize(const char *shape, const char *type, uint64_t se
         vug_weights_close(weights);
         return st;
     }
-    o.lazy = true; /* the weights are in memory already */
     return vug_model_from_weights(&s.config, weights, shape, &o, out, err);
 }
 

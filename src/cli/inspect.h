@@ -49,6 +49,7 @@ double vug_inspect_bits_per_weight(const vug_format_total *total);
     X(draft, "draft model, with its KV cache")           \
     X(process, "program code and stacks")                \
     X(total, "total")                                    \
+    X(device, "of these, in the memory of the device")   \
     X(session_cache, "KV cache of one slot")             \
     X(snapshot, "a snapshot of sliding windows")
 

@@ -158,6 +158,9 @@ void vug_model_fill_info(vug_model *m)
     plan->process = process_bytes;
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
                   plan->buffers + plan->cache + plan->draft + plan->process;
+    if (sizes.device_bytes > 0)
+        plan->device = plan->weights_copied + sizes.device_bytes + plan->cache +
+                       (m->draft ? m->draft->info.memory.device : 0);
 }
 
 vug_device_memory vug_model_device_memory(const vug_model *model)

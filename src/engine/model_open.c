@@ -87,6 +87,23 @@ static vug_status check_memory(const vug_model *m, const vug_model_options *o, v
             (double)limit / 1e6);
 }
 
+/* Weights and buffers have their place on the device already; the keys and values of a session must
+ * have one, too, before anything is read. */
+static vug_status check_device_memory(const vug_model *m, vug_err *err)
+{
+    const vug_memory_plan *plan = &m->info.memory;
+    const uint64_t available = m->backend->memory_available(m->device);
+    if (plan->device == 0 || plan->session_cache <= available)
+        return VUG_OK;
+    const uint64_t placed = plan->device - plan->cache;
+    return VUG_FAIL(err, VUG_NOMEM,
+                    "%s: needs %.1f MB of the device's memory (weights and buffers %.1f, the cache "
+                    "of %lld tokens %.1f), which has %.1f MB left for it",
+                    m->path, (double)(placed + plan->session_cache) / 1e6, (double)placed / 1e6,
+                    (long long)m->info.context, (double)plan->session_cache / 1e6,
+                    (double)(placed + available) / 1e6);
+}
+
 /* With a memory limit the copy of the head could be what passes it. */
 static vug_status choose_head_screen(vug_model *m, const vug_model_options *o, vug_err *err)
 {
@@ -132,9 +149,11 @@ static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
         return plan->cache;
     if (o->kv_memory)
         return o->kv_memory;
-    const uint64_t spare = m->backend->memory_available(m->device);
-    const uint64_t most = o->memory_limit ? o->memory_limit : spare / 10 * 9;
-    const uint64_t budget = most > others ? most - others : 0;
+    const uint64_t spare = m->backend->memory_available(m->device) / 10 * 9;
+    const uint64_t most = o->memory_limit ? o->memory_limit : spare;
+    uint64_t budget = most > others ? most - others : 0;
+    if (plan->device && (!o->memory_limit || budget > spare))
+        budget = spare; /* all others have their place already */
     return budget > plan->session_cache ? budget : plan->session_cache;
 }
 
@@ -238,8 +257,13 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
 static vug_status open_memory(vug_model *m, const vug_model_options *o, vug_err *err)
 {
     VUG_TRY(check_memory(m, o, err));
+    VUG_TRY(check_device_memory(m, err));
     VUG_TRY(create_cache(m, o, err));
-    return o->lazy ? VUG_OK : read_ahead(m, o, err);
+    if (o->lazy)
+        return VUG_OK;
+    if (vug_weights_mapped(m->checkpoint.weights) > 0)
+        VUG_TRY(read_ahead(m, o, err));
+    return m->backend->weights_load ? m->backend->weights_load(m->weights, err) : VUG_OK;
 }
 
 static vug_status create_model(const char *path, vug_model **out, vug_err *err)

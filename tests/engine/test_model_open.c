@@ -289,6 +289,7 @@ static void test_description_matches_the_files(void **state)
     assert_true(p->graph > 0 && p->buffers > 0 && p->process > 0);
     assert_int_equal(p->total, p->weights_mapped + p->weights_copied + p->tokenizer + p->graph +
                                        p->session_cache + p->buffers + p->process);
+    assert_int_equal(p->device, 0); /* the CPU's memory is the machine's */
     assert_null(vug_model_tokenizer(m, NULL));
 
     /* The file lists every tensor once, each used. */

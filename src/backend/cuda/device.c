@@ -13,19 +13,50 @@ vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err)
     return VUG_FAIL(err, code, "cuda: %s failed: %s", what, cudaGetErrorString(result));
 }
 
+/* ---- memory -------------------------------------------------------------------------- */
+
+/* An attribute of the pool that all memory comes from; 0: there is none. */
+static uint64_t ask_pool(enum cudaMemPoolAttr attribute)
+{
+    cudaMemPool_t pool;
+    uint64_t value = 0;
+    if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess ||
+        cudaMemPoolGetAttribute(pool, attribute, &value) != cudaSuccess)
+        return 0;
+    return value;
+}
+
+static vug_device_memory memory_used(const vug_device *device)
+{
+    (void)device;
+    const uint64_t active = ask_pool(cudaMemPoolAttrUsedMemCurrent),
+                   held = ask_pool(cudaMemPoolAttrReservedMemCurrent);
+    return (vug_device_memory){ .active = active,
+                                .cached = held > active ? held - active : 0,
+                                .peak = ask_pool(cudaMemPoolAttrUsedMemHigh) };
+}
+
+static uint64_t memory_available(const vug_device *device)
+{
+    size_t available = 0, total = 0;
+    (void)cudaMemGetInfo(&available, &total);
+    return available + memory_used(device).cached;
+}
+
 vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out, vug_err *err)
 {
     *out = NULL;
     if (bytes == 0)
         return VUG_OK;
-    const cudaError_t result = cudaMalloc(out, bytes);
+    cudaError_t result = cudaMallocAsync(out, bytes, cudaStreamLegacy);
+    if (result == cudaSuccess)
+        result = cudaStreamSynchronize(cudaStreamLegacy);
     if (result == cudaSuccess)
         return VUG_OK;
-    size_t available = 0, total = 0;
     (void)cudaGetLastError(); /* a failed allocation is no failure of later calls */
-    (void)cudaMemGetInfo(&available, &total);
     return VUG_FAIL(err, VUG_NOMEM, "cuda: %s needs %.1f MB, the device has %.1f MB left: %s", what,
-                    (double)bytes / 1e6, (double)available / 1e6, cudaGetErrorString(result));
+                    (double)bytes / 1e6, (double)memory_available(NULL) / 1e6,
+                    cudaGetErrorString(result));
 }
 
 bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at)
@@ -48,7 +79,8 @@ static const char *find_reason(void)
     return n > 0 ? NULL : "no NVIDIA GPU was found";
 }
 
-/* Pages are allocated in the order of the stream, and freed ones are kept for others. */
+/* All memory comes from the device's pool, pages in the order of the stream; what is freed is kept
+ * for others. */
 static vug_status open_stream(vug_cuda_device *device, vug_err *err)
 {
     cudaMemPool_t pool;
@@ -116,13 +148,6 @@ static vug_device_info describe(const vug_device *device)
     return info;
 }
 
-static uint64_t memory_available(const vug_device *device)
-{
-    (void)device;
-    size_t available = 0, total = 0;
-    return cudaMemGetInfo(&available, &total) == cudaSuccess ? available : 0;
-}
-
 /* ---- measuring ------------------------------------------------------------------------- */
 
 enum { PROBES = 7, READ_BYTES = 1 << 30 };
@@ -176,6 +201,7 @@ static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *e
         (void)cudaEventDestroy(p.start);
     if (p.end)
         (void)cudaEventDestroy(p.end);
+    (void)cudaStreamSynchronize(p.stream); /* a failed measurement may still run */
     (void)cudaFree(p.bytes);
     return st;
 }
@@ -200,8 +226,10 @@ const vug_backend vug_backend_cuda = {
     .close = close_cuda,
     .describe = describe,
     .memory_available = memory_available,
+    .memory_used = memory_used,
     .measure = measure,
     .weights_create = vug_cuda_weights_create,
+    .weights_load = vug_cuda_weights_load,
     .weights_destroy = vug_cuda_weights_destroy,
     .weights_bytes = vug_cuda_weights_bytes,
     .compile = vug_cuda_compile,

@@ -1,4 +1,5 @@
-/* The weights on the device: one block of memory, filled once. Weights of one row are stored in
+/* The weights on the device: one block of memory, filled once, when all other memory is known to be
+ * there. Weights of one row are stored in
  * F32, which is what norms and biases read, matrices of BF16 and of BLOCK_TILE_FORMATS in tiles
  * (weight_tiles.h, block_tiles.h); other matrices keep the bytes of the checkpoint. */
 #include "backend/cuda/internal.h"
@@ -160,16 +161,26 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
     return vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
 }
 
-static vug_status fill_weights(vug_cuda_weights *w, vug_err *err)
+static vug_status alloc_weights(vug_cuda_weights *w, vug_err *err)
 {
-    void *block, *staging;
+    void *block;
     VUG_TRY(place_weights(w, NULL, err));
     VUG_TRY(vug_cuda_alloc(w->bytes, "the model's weights", &block, err));
     w->block = block;
-    VUG_TRY(place_weights(w, w->block, err));
+    return place_weights(w, w->block, err);
+}
+
+vug_status vug_cuda_weights_load(vug_device_weights *weights, vug_err *err)
+{
+    vug_cuda_weights *w = (vug_cuda_weights *)(void *)weights;
+    void *staging;
+    if (w->loaded)
+        return VUG_OK;
     VUG_TRY(vug_cuda_alloc(STAGING_BYTES, "copying weights", &staging, err));
     const vug_status st = copy_weights(w, staging, err);
+    (void)cudaStreamSynchronize(w->device->stream); /* copies of a failed load may still run */
     (void)cudaFree(staging);
+    w->loaded = st == VUG_OK;
     return st;
 }
 
@@ -190,7 +201,7 @@ vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight,
     if (st == VUG_OK && n > 0)
         memcpy(w->weight, weight, n * sizeof(*weight));
     if (st == VUG_OK)
-        st = fill_weights(w, err);
+        st = alloc_weights(w, err);
     if (st != VUG_OK) {
         vug_cuda_weights_destroy(made);
         return st;

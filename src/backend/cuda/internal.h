@@ -29,6 +29,8 @@ typedef struct {
 
 /* VUG_OK, or a failure that says what could not be done, and why. */
 VUG_MUST_CHECK vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err);
+/* Memory of the device's pool, which any stream may use at once. cudaFree gives it back, once no
+ * stream uses it: it does not wait. */
 VUG_MUST_CHECK vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out,
                                          vug_err *err);
 /* Places `bytes` at the end of a block of `*end` bytes, aligned to 256; false on overflow. */
@@ -44,6 +46,7 @@ typedef struct {
     size_t n;
     uint8_t *block; /* all of them */
     uint64_t bytes;
+    bool loaded;
     vug_arena arena;
 } vug_cuda_weights;
 
@@ -51,6 +54,7 @@ typedef struct {
 int64_t vug_cuda_row_bytes(const vug_matrix *matrix);
 VUG_MUST_CHECK vug_status vug_cuda_weights_create(vug_device *device, const vug_weight *weight,
                                                   size_t n, vug_device_weights **out, vug_err *err);
+VUG_MUST_CHECK vug_status vug_cuda_weights_load(vug_device_weights *weights, vug_err *err);
 void vug_cuda_weights_destroy(vug_device_weights *weights);
 uint64_t vug_cuda_weights_bytes(const vug_device_weights *weights);
 
@@ -96,7 +100,7 @@ typedef struct {
 
 typedef struct {
     vug_cuda_device *device;
-    const vug_cuda_weights *weights;
+    vug_cuda_weights *weights;
     const vug_graph *graph; /* borrowed, as the plan */
     const vug_plan *plan;
     vug_limits limits;
@@ -106,7 +110,8 @@ typedef struct {
     const uint8_t **constant;  /* [nodes] on the device: the frequencies of a table of rotations,
                                   or the addresses of an EXPERTS node's weights, 9 for each expert:
                                   data, scales, biases of gate, then up, then down */
-    uint8_t *constants;        /* all of them */
+    uint8_t *constants;        /* all of them, */
+    uint64_t constant_bytes;   /* so many bytes */
     vug_cuda_product *product; /* [n_products] */
     int32_t *product_of;       /* [nodes] the product that a node is part of, or -1 */
     int32_t n_products;

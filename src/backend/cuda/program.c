@@ -101,6 +101,7 @@ static vug_status copy_constants(vug_cuda_program *p, const uint64_t *offset, ui
     void *device;
     VUG_TRY(vug_cuda_alloc(bytes, "a program's constants", &device, err));
     p->constants = device;
+    p->constant_bytes = bytes;
     uint8_t *host = vug_alloc_aligned(bytes);
     if (!host)
         return VUG_FAIL_NOMEM(err, "a program's constants", bytes);
@@ -288,6 +289,7 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
     p->sizes.workspace_bytes = end + p->output_bytes;
+    p->sizes.device_bytes = end + p->constant_bytes;
     p->sizes.program_bytes = sizeof(*p) + p->arena.held;
     return VUG_OK;
 }
@@ -311,7 +313,7 @@ vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
     vug_cuda_program *p = vug_alloc_zero(1, sizeof(*p));
     if (!p)
         return VUG_FAIL_NOMEM(err, "the program", sizeof(*p));
-    p->weights = (const vug_cuda_weights *)(void *)weights;
+    p->weights = (vug_cuda_weights *)(void *)weights;
     p->device = p->weights->device;
     p->graph = graph;
     p->plan = plan;

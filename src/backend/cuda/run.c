@@ -203,6 +203,7 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
     VUG_TRY(check_kv(p, in, err));
     VUG_TRY(vug_check_masks(p->graph, in, err));
+    VUG_TRY(vug_cuda_weights_load((vug_device_weights *)(void *)p->weights, err));
     vug_status st = vug_cuda_upload(ws, in, s.tokens, &s.inputs, err);
     if (st == VUG_OK)
         st = launch_step(&s, err);

@@ -176,6 +176,7 @@ extern "C" const vug_backend vug_backend_mlx = {
     .memory_used = memory_used,
     .measure = measure,
     .weights_create = vug_mlx_weights_create,
+    .weights_load = nullptr,
     .weights_destroy = vug_mlx_weights_destroy,
     .weights_bytes = vug_mlx_weights_bytes,
     .weights_decoded = vug_mlx_weights_decoded,

@@ -4,6 +4,8 @@
  */
 #include "test.h"
 
+#include <math.h>
+
 #include "backend/cuda/cuda.h"
 #include "block_help.h"
 #include "engine_help.h"
@@ -237,6 +239,88 @@ static void test_golden_checkpoints_pass(void **state)
     vug_arena_release(&arena);
 }
 
+/* ---- memory --------------------------------------------------------------------------- */
+
+static void test_too_little_memory_is_told_before_weights_are_read(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    const vug_backend *b = &vug_backend_cuda;
+    vug_device *device;
+    vug_device_weights *weights;
+    vug_err err = { 0 };
+    /* No byte of the weight is read: the address is not valid. */
+    vug_weight w = { .name = "w",
+                     .dtype = VUG_DTYPE_BF16,
+                     .rows = 1000,
+                     .columns = 1024,
+                     .data = (const uint8_t *)64 };
+    help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
+    help_ok(b->weights_create(device, &w, 1, &weights, &err), &err);
+    b->weights_destroy(weights);
+    w.rows = 1000000000;
+    assert_int_equal(b->weights_create(device, &w, 1, &weights, &err), VUG_NOMEM);
+    assert_non_null(strstr(err.msg, "the model's weights needs 2048000.0 MB, the device has "));
+    b->close(device);
+}
+
+/* Apart from the inputs of a step, which are some kilobytes. */
+static void check_device_memory(uint64_t before, uint64_t predicted)
+{
+    const vug_device_memory memory = vug_backend_cuda.memory_used(NULL);
+    const double used = (double)(memory.active - before), off = used - (double)predicted;
+    if (fabs(off) > 0.02 * (double)predicted + 65536)
+        print_error("%.0f bytes are in use, %.0f were predicted\n", used, (double)predicted);
+    assert_true(fabs(off) <= 0.02 * (double)predicted + 65536);
+    assert_true(memory.peak >= memory.active);
+}
+
+static void test_device_memory_is_predicted(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    const uint64_t before = vug_backend_cuda.memory_used(NULL).active;
+    vug_model_options o = { .device = "cuda", .lazy = true };
+    vug_model *m = help_model(GOLDEN("gemma3-text"), o);
+    const vug_memory_plan plan = vug_model_describe(m).memory;
+    vug_model_close(m);
+    assert_true(plan.device > plan.weights_copied + plan.cache);
+    /* With more memory, pages behind windows would be kept for later prompts. */
+    o = (vug_model_options){ .device = "cuda", .kv_memory = plan.cache };
+    m = help_model(GOLDEN("gemma3-text"), o);
+    check_device_memory(before, plan.device - plan.cache);
+    vug_session *s;
+    vug_err err = { 0 };
+    help_ok(vug_session_create(m, &s, &err), &err);
+    const size_t n = (size_t)vug_model_describe(m).context;
+    int32_t *id = vug_alloc_zero(n, sizeof(*id));
+    assert_non_null(id);
+    help_ok(vug_session_forward(s, id, n, NULL, &err), &err);
+    check_device_memory(before, plan.device);
+    vug_free(id);
+    vug_session_destroy(s);
+    vug_model_close(m);
+    assert_int_equal(vug_backend_cuda.memory_used(NULL).active, before);
+}
+
+/* Weights that are not loaded at open are loaded by the first step. */
+static void test_lazy_weights_are_loaded(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    vug_model *m = help_model(GOLDEN("gemma3-text"),
+                              (vug_model_options){ .device = "cuda", .lazy = true });
+    vug_verification v = { 0 };
+    vug_err err = { 0 };
+    help_ok(vug_model_verify(m, GOLDEN("gemma3-text") "/reference.safetensors", 2e-3, &v, &err),
+            &err);
+    assert_true(v.pass);
+    vug_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +329,9 @@ int main(void)
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_golden_checkpoints_pass),
+        cmocka_unit_test(test_too_little_memory_is_told_before_weights_are_read),
+        cmocka_unit_test(test_device_memory_is_predicted),
+        cmocka_unit_test(test_lazy_weights_are_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
