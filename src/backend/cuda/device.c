@@ -59,6 +59,14 @@ vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out, vug_err 
                     cudaGetErrorString(result));
 }
 
+void vug_cuda_free(void *memory)
+{
+    if (!memory)
+        return;
+    (void)cudaFreeAsync(memory, cudaStreamLegacy);
+    (void)cudaStreamSynchronize(cudaStreamLegacy);
+}
+
 bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at)
 {
     *at = *end;
@@ -202,7 +210,7 @@ static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *e
     if (p.end)
         (void)cudaEventDestroy(p.end);
     (void)cudaStreamSynchronize(p.stream); /* a failed measurement may still run */
-    (void)cudaFree(p.bytes);
+    vug_cuda_free(p.bytes);
     return st;
 }
 

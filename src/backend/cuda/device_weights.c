@@ -179,7 +179,7 @@ vug_status vug_cuda_weights_load(vug_device_weights *weights, vug_err *err)
     VUG_TRY(vug_cuda_alloc(STAGING_BYTES, "copying weights", &staging, err));
     const vug_status st = copy_weights(w, staging, err);
     (void)cudaStreamSynchronize(w->device->stream); /* copies of a failed load may still run */
-    (void)cudaFree(staging);
+    vug_cuda_free(staging);
     w->loaded = st == VUG_OK;
     return st;
 }
@@ -215,7 +215,7 @@ void vug_cuda_weights_destroy(vug_device_weights *weights)
     vug_cuda_weights *w = (vug_cuda_weights *)(void *)weights;
     if (!w)
         return;
-    (void)cudaFree(w->block);
+    vug_cuda_free(w->block);
     vug_arena_release(&w->arena);
     vug_free(w);
 }

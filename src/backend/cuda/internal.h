@@ -29,10 +29,12 @@ typedef struct {
 
 /* VUG_OK, or a failure that says what could not be done, and why. */
 VUG_MUST_CHECK vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err);
-/* Memory of the device's pool, which any stream may use at once. cudaFree gives it back, once no
- * stream uses it: it does not wait. */
+/* Memory of the device's pool, which any stream may use at once. */
 VUG_MUST_CHECK vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out,
                                          vug_err *err);
+/* Gives memory, or NULL, back to the pool; no stream may use it any more. The pool counts it as
+ * free at once, as it does not after cudaFree. */
+void vug_cuda_free(void *memory);
 /* Places `bytes` at the end of a block of `*end` bytes, aligned to 256; false on overflow. */
 bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at);
 

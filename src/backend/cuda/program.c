@@ -333,7 +333,7 @@ void vug_cuda_release(vug_program *program)
     vug_cuda_program *p = (vug_cuda_program *)(void *)program;
     if (!p)
         return;
-    (void)cudaFree(p->constants);
+    vug_cuda_free(p->constants);
     vug_kv_layout_release(&p->kv_layout);
     vug_arena_release(&p->arena);
     vug_free(p);

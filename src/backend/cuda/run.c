@@ -62,7 +62,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
         vug_cuda_buffer_release(&ws->data[i]);
     vug_cuda_graphs_destroy(ws->graphs);
     vug_cuda_buffer_release(&ws->inputs);
-    (void)cudaFree(ws->block);
+    vug_cuda_free(ws->block);
     (void)cudaFreeHost(ws->outputs);
     (void)cudaFreeHost(ws->found);
     vug_arena_release(&ws->arena);

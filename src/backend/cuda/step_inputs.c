@@ -7,7 +7,7 @@
 void vug_cuda_buffer_release(vug_cuda_buffer *buffer)
 {
     (void)cudaFreeHost(buffer->host);
-    (void)cudaFree(buffer->device);
+    vug_cuda_free(buffer->device);
     *buffer = (vug_cuda_buffer){ 0 };
 }
 
