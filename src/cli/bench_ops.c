@@ -1,11 +1,12 @@
 /*
  * Which operations the time of a model's steps goes to. The limit of an operation is the time that
  * its weights take at the machine's read bandwidth or, if that is more, that its products take at
- * the multiply-add rate in F32; the same limits as those of whole runs. Only products have one: what
+ * the highest rate of multiply-adds; the same limits as those of whole runs. Only products have one: what
  * other operations read is mostly in the caches.
  */
 #include "cli/bench_ops.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int compare_seconds(const void *a, const void *b)
@@ -36,13 +37,18 @@ void vug_bench_ops_release(vug_bench_ops *ops)
     *ops = (vug_bench_ops){ 0 };
 }
 
+double vug_bench_peak_flop(const vug_device_limits *limits)
+{
+    return fmax(limits->f32_flop_per_s, limits->bf16_flop_per_s);
+}
+
 /* The part of an operation's time that it would need at its limit; 0: it has none. */
 static double fraction_of_limit(const vug_op_timing *op, const vug_device_limits *limits)
 {
-    if (op->seconds <= 0 || limits->read_bytes_per_s <= 0 || limits->f32_flop_per_s <= 0)
+    if (op->seconds <= 0 || limits->read_bytes_per_s <= 0 || vug_bench_peak_flop(limits) <= 0)
         return 0;
     const double reading = op->weight_bytes / limits->read_bytes_per_s;
-    const double multiplying = op->flop / limits->f32_flop_per_s;
+    const double multiplying = op->flop / vug_bench_peak_flop(limits);
     return (reading > multiplying ? reading : multiplying) / op->seconds;
 }
 

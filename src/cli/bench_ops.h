@@ -26,4 +26,7 @@ void vug_bench_ops_print(const vug_bench_ops *ops, const char *name,
 void vug_bench_ops_write(const vug_bench_ops *ops, const char *name,
                          const vug_device_limits *limits, vug_json_writer *js);
 
+/* The highest rate at which the device multiplies: that of BF16, if it has units for matrices. */
+double vug_bench_peak_flop(const vug_device_limits *limits);
+
 #endif

@@ -207,9 +207,10 @@ static double prefill_flop(const vug_model_info *m, double n)
 static double prefill_fraction(const benchmark *b)
 {
     const double n = b->opt->prefill;
-    if (n <= 0 || b->limits.f32_flop_per_s <= 0)
+    const double peak = vug_bench_peak_flop(&b->limits);
+    if (n <= 0 || peak <= 0)
         return 0;
-    return prefill_flop(&b->info, n) / n * b->prefill.median / b->limits.f32_flop_per_s;
+    return prefill_flop(&b->info, n) / n * b->prefill.median / peak;
 }
 
 /* Bytes of weights that a step of the last decode read. */
@@ -229,11 +230,12 @@ static double decode_fraction(const benchmark *b)
 
 static void evaluate(benchmark *b)
 {
+    vug_device_limits *best = &b->limits;
     for (int i = 0; i < N_PROBES; i++) {
-        if (b->probe[i].read_bytes_per_s > b->limits.read_bytes_per_s)
-            b->limits.read_bytes_per_s = b->probe[i].read_bytes_per_s;
-        if (b->probe[i].f32_flop_per_s > b->limits.f32_flop_per_s)
-            b->limits.f32_flop_per_s = b->probe[i].f32_flop_per_s;
+        const vug_device_limits *probe = &b->probe[i];
+        best->read_bytes_per_s = fmax(best->read_bytes_per_s, probe->read_bytes_per_s);
+        best->f32_flop_per_s = fmax(best->f32_flop_per_s, probe->f32_flop_per_s);
+        best->bf16_flop_per_s = fmax(best->bf16_flop_per_s, probe->bf16_flop_per_s);
     }
     vug_rate_series_summarise(&b->prefill);
     vug_rate_series_summarise(&b->decode);
@@ -252,13 +254,25 @@ static void print_series(const vug_rate_series *s, const char *name, int n, cons
                    s->max, fraction * 100, roof);
 }
 
+static void print_limits(const vug_device_limits *limits, vug_buf *to)
+{
+    vug_buf_printf(to, "  this machine       %s/s read, %sFLOP/s in F32",
+                   vug_human_bytes((uint64_t)limits->read_bytes_per_s).text,
+                   vug_human_count(limits->f32_flop_per_s).text);
+    if (limits->bf16_flop_per_s > 0)
+        vug_buf_printf(to, ", %sFLOP/s in BF16", vug_human_count(limits->bf16_flop_per_s).text);
+    vug_buf_printf(to, "\n");
+}
+
 static void print_report(benchmark *b, vug_buf *to)
 {
     const vug_options *opt = b->opt;
     const vug_model_info *m = &b->info;
-    vug_buf_printf(to, "%s, %s parameters, on %s (%s), %d threads\n",
-                   opt->shape ? opt->shape : m->path, vug_human_count((double)m->n_parameters).text,
-                   m->device, m->kernels, m->threads);
+    vug_buf_printf(to, "%s, %s parameters, on %s (%s)", opt->shape ? opt->shape : m->path,
+                   vug_human_count((double)m->n_parameters).text, m->device, m->kernels);
+    if (m->threads > 0)
+        vug_buf_printf(to, ", %d threads", m->threads);
+    vug_buf_printf(to, "\n");
     vug_buf_printf(to, "  after %d tokens, %d runs   median        min        max   tokens/s\n",
                    opt->depth, opt->repeat);
     print_series(&b->prefill, "prefill", opt->prefill, "the multiply-add peak", prefill_fraction(b),
@@ -273,9 +287,7 @@ static void print_report(benchmark *b, vug_buf *to)
     vug_compare_print(&b->decode_compared, "decode", opt->decode, to);
     vug_bench_ops_print(&b->prefill_ops, "prefill", &b->limits, to);
     vug_bench_ops_print(&b->decode_ops, "decode", &b->limits, to);
-    vug_buf_printf(to, "  this machine       %s/s read, %sFLOP/s in F32\n",
-                   vug_human_bytes((uint64_t)b->limits.read_bytes_per_s).text,
-                   vug_human_count(b->limits.f32_flop_per_s).text);
+    print_limits(&b->limits, to);
     vug_buf_printf(to, "  weights            %s read per token\n",
                    vug_human_bytes((uint64_t)decode_bytes(b)).text);
     if (b->head.screened > 0)
@@ -313,16 +325,22 @@ static void write_series(const vug_rate_series *s, const char *key, int n, const
     vug_json_end(js, '}');
 }
 
-static void write_limits(const benchmark *b, vug_json_writer *js)
+static void write_limits(const vug_device_limits *limits, vug_json_writer *js)
+{
+    vug_json_put_f64(js, "read_bytes_per_s", limits->read_bytes_per_s);
+    vug_json_put_f64(js, "f32_flop_per_s", limits->f32_flop_per_s);
+    if (limits->bf16_flop_per_s > 0)
+        vug_json_put_f64(js, "bf16_flop_per_s", limits->bf16_flop_per_s);
+}
+
+static void write_probes(const benchmark *b, vug_json_writer *js)
 {
     vug_json_begin(js, "machine", '{');
-    vug_json_put_f64(js, "read_bytes_per_s", b->limits.read_bytes_per_s);
-    vug_json_put_f64(js, "f32_flop_per_s", b->limits.f32_flop_per_s);
+    write_limits(&b->limits, js);
     vug_json_begin(js, "probes", '[');
     for (int i = 0; i < N_PROBES; i++) {
         vug_json_begin(js, NULL, '{');
-        vug_json_put_f64(js, "read_bytes_per_s", b->probe[i].read_bytes_per_s);
-        vug_json_put_f64(js, "f32_flop_per_s", b->probe[i].f32_flop_per_s);
+        write_limits(&b->probe[i], js);
         vug_json_end(js, '}');
     }
     vug_json_end(js, ']');
@@ -373,7 +391,7 @@ static void write_report(benchmark *b, vug_json_writer *js)
         vug_bench_ops_write(&b->decode_ops, "decode", &b->limits, js);
         vug_json_end(js, '}');
     }
-    write_limits(b, js);
+    write_probes(b, js);
     vug_json_end(js, '}');
 }
 

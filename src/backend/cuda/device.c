@@ -163,22 +163,37 @@ enum { PROBES = 7, READ_BYTES = 1 << 30 };
 typedef struct {
     cudaStream_t stream;
     cudaEvent_t start, end;
+    bool hopper;    /* compute capability 9.0 */
     uint8_t *bytes; /* [READ_BYTES], then a float that nothing reads */
 } probe_state;
 
+/* Start a kernel, and return the bytes or operations of its work. */
+static double start_reads(const probe_state *p, float *sink)
+{
+    vug_cuda_probe_read(p->stream, p->bytes, READ_BYTES, sink);
+    return READ_BYTES;
+}
+
+static double start_fma(const probe_state *p, float *sink)
+{
+    return vug_cuda_probe_fma(p->stream, sink);
+}
+
+static double start_tensor_cores(const probe_state *p, float *sink)
+{
+    return vug_cuda_probe_tensor_cores(p->stream, p->hopper, sink);
+}
+
 /* The shortest of several runs counts: other programs can only make it longer. */
-static vug_status run_probe(const probe_state *p, bool read, double *per_second, vug_err *err)
+static vug_status run_probe(const probe_state *p, double (*start)(const probe_state *, float *),
+                            double *per_second, vug_err *err)
 {
     float *sink = (float *)(void *)(p->bytes + READ_BYTES);
     *per_second = 0;
     for (int i = 0; i < PROBES; i++) {
-        double work = READ_BYTES;
         float milliseconds = 0;
         (void)cudaEventRecord(p->start, p->stream);
-        if (read)
-            vug_cuda_probe_read(p->stream, p->bytes, READ_BYTES, sink);
-        else
-            work = vug_cuda_probe_fma(p->stream, sink);
+        const double work = start(p, sink);
         (void)cudaEventRecord(p->end, p->stream);
         VUG_TRY(vug_cuda_check(cudaStreamSynchronize(p->stream), "measuring", err));
         VUG_TRY(vug_cuda_check(cudaEventElapsedTime(&milliseconds, p->start, p->end), "measuring",
@@ -192,7 +207,7 @@ static vug_status run_probe(const probe_state *p, bool read, double *per_second,
 static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *err)
 {
     const vug_cuda_device *device = (const vug_cuda_device *)(const void *)opened;
-    probe_state p = { .stream = device->stream };
+    probe_state p = { .stream = device->stream, .hopper = device->capability == 9 };
     void *bytes;
     VUG_TRY(vug_cuda_alloc(READ_BYTES + ALIGN, "measuring the memory", &bytes, err));
     p.bytes = bytes;
@@ -202,9 +217,11 @@ static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *e
     if (st == VUG_OK)
         st = vug_cuda_check(cudaMemsetAsync(p.bytes, 1, READ_BYTES, p.stream), "measuring", err);
     if (st == VUG_OK)
-        st = run_probe(&p, true, &out->read_bytes_per_s, err);
+        st = run_probe(&p, start_reads, &out->read_bytes_per_s, err);
     if (st == VUG_OK)
-        st = run_probe(&p, false, &out->f32_flop_per_s, err);
+        st = run_probe(&p, start_fma, &out->f32_flop_per_s, err);
+    if (st == VUG_OK)
+        st = run_probe(&p, start_tensor_cores, &out->bf16_flop_per_s, err);
     if (p.start)
         (void)cudaEventDestroy(p.start);
     if (p.end)

@@ -215,6 +215,8 @@ void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
 void vug_cuda_probe_read(cudaStream_t stream, const void *bytes, int64_t n, float *sink);
 /* Returns the number of floating-point operations. */
 double vug_cuda_probe_fma(cudaStream_t stream, float *sink);
+/* The same on tensor cores, with wgmma where there is `hopper`. */
+double vug_cuda_probe_tensor_cores(cudaStream_t stream, bool hopper, float *sink);
 
 #ifdef __cplusplus
 }
