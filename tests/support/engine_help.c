@@ -82,7 +82,7 @@ float *help_alone(vug_model *model, const int32_t *id, size_t n)
 const float *help_joint_step(vug_session *const *session, const int32_t *const *id, size_t take,
                              size_t n)
 {
-    enum { MOST = 8 };
+    enum { MOST = 40 };
     vug_step_part part[MOST];
     vug_step_runner *runner = &session[0]->model->main;
     vug_err err = { 0 };

@@ -18,31 +18,37 @@ help_graph help_linear_graph(const vug_weight *w, vug_activations activations, i
     return m;
 }
 
-void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
-                     const float *x, int64_t rows, float *y)
+void help_run_graph(const vug_backend *b, const help_graph *m, size_t n_weights, const float *x,
+                    float *y, size_t n)
 {
     const vug_limits limits = { .context = VUG_KV_PAGE, .batch = 1, .rows = 1 };
     const vug_page *table[1] = { NULL };
     const vug_span span = { .table = table, .past = 0, .n = 1 };
-    help_graph m = help_linear_graph(w, activations, rows);
     vug_device *device;
     vug_device_weights *weights;
     vug_program *program;
     vug_workspace *workspace;
     vug_err err = { 0 };
     help_ok(b->open(&(vug_device_options){ 0 }, &device, &err), &err);
-    help_ok(b->weights_create(device, m.weight, 1, &weights, &err), &err);
-    help_ok(b->compile(weights, &m.graph, &m.plan, &limits, &program, &err), &err);
+    help_ok(b->weights_create(device, m->weight, n_weights, &weights, &err), &err);
+    help_ok(b->compile(weights, &m->graph, &m->plan, &limits, &program, &err), &err);
     help_ok(b->workspace_create(program, &workspace, &err), &err);
     const vug_step_in step = {
         .span = &span, .n_spans = 1, .token = (int32_t[]){ 0 }, .data = (const float *[]){ x }
     };
     const float *output;
     help_ok(b->run(program, workspace, &step, &output, &err), &err);
-    memcpy(y, output, (size_t)(rows * w->rows) * sizeof(*y));
+    memcpy(y, output, n * sizeof(*y));
     b->workspace_destroy(workspace);
     b->release(program);
     b->weights_destroy(weights);
     b->close(device);
+}
+
+void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
+                     const float *x, int64_t rows, float *y)
+{
+    help_graph m = help_linear_graph(w, activations, rows);
+    help_run_graph(b, &m, 1, x, y, (size_t)(rows * w->rows));
     help_graph_release(&m);
 }

@@ -14,4 +14,9 @@ help_graph help_linear_graph(const vug_weight *w, vug_activations activations, i
 void help_run_linear(const vug_backend *b, const vug_weight *w, vug_activations activations,
                      const float *x, int64_t rows, float *y);
 
+/* Runs a graph with one data input, `x`, over its first weights; y are the first `n` elements of its
+ * first output. */
+void help_run_graph(const vug_backend *b, const help_graph *m, size_t n_weights, const float *x,
+                    float *y, size_t n);
+
 #endif

@@ -172,10 +172,12 @@ typedef struct {
 /* ---- run.c ------------------------------------------------------------------------- */
 
 typedef struct vug_cuda_graphs vug_cuda_graphs;
+typedef struct vug_cuda_padding vug_cuda_padding;
 
 typedef struct {
     const vug_cuda_program *program;
     vug_cuda_graphs *graphs;
+    vug_cuda_padding *padding;
     uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
     uint32_t *pages_done;  /* zeros (vug_cuda_decode_attention_job) */
@@ -188,6 +190,8 @@ typedef struct {
     vug_arena arena;
 } vug_cuda_workspace;
 
+/* The most tokens of a step that can be a graph: of one sequence, or one of each. */
+enum { VUG_CUDA_REPEATED_TOKENS = 16, VUG_CUDA_REPEATED_SEQUENCES = 64 };
 /* Whether a step can be a graph: it has few tokens, of one sequence or one of each, and no data. The
  * inputs of such a step are laid out for more positions than it has, so that the next step has the
  * same layout. */
@@ -217,6 +221,15 @@ void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
 
 /* Whether it launches any: those of some nodes run in the launch of another. */
 bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id);
+
+/* ---- step_padding.c ---------------------------------------------------------------- */
+
+VUG_MUST_CHECK vug_status vug_cuda_padding_create(vug_cuda_padding **out, vug_err *err);
+void vug_cuda_padding_destroy(vug_cuda_padding *padding);
+/* The step as it runs: with sequences of padding if it has one token of each sequence, otherwise
+ * `in` itself. Gives its number of tokens; `out` is valid until the workspace's next step. */
+int64_t vug_cuda_pad_step(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
+                          vug_step_in *out);
 
 /* ---- step_graph.c ------------------------------------------------------------------ */
 

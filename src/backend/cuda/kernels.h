@@ -133,6 +133,13 @@ enum {
  * 9.0; `packed` has the rows as in activation_blocks.h. */
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 
+/* ---- wide_linear.cu ------------------------------------------------------------- */
+
+/* Whether a product has enough outputs to be faster here than in batch_linear.cu. */
+bool vug_cuda_takes_wide_linear(const vug_cuda_tile_job *job);
+/* The same as vug_cuda_batch_linear. */
+void vug_cuda_wide_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
+
 /* ---- row_ops.cu --------------------------------------------------------------- */
 
 /* RMS_NORM, UNIT_NORM, ADD_NORM and NORM_ROPE: rows of `width`, one for each head if there are

@@ -122,16 +122,13 @@ static bool is_single_row(const vug_cuda_step *s, const vug_cuda_product *produc
     return rows_of(s, x) == 1 && vug_cuda_takes_single_row(last_dim(x), product->norm != 0);
 }
 
-enum { BATCH_OUTPUTS = 1 << 16 };
-
-/* Whether a product runs in batch_linear.cu. */
+/* Whether a product runs in batch_linear.cu or wide_linear.cu. */
 static bool is_batch(const vug_cuda_step *s, const vug_cuda_product *product)
 {
     const vug_node *linear = &s->program->graph->node[product->linear[0]];
     const int64_t rows = rows_of(s, node_at(s, linear->in[0]));
-    /* Of a large matrix, such as a head, prefill_linear.cu computes more outputs at a time. */
     return rows > VUG_CUDA_TILE_ROWS && rows <= VUG_CUDA_BATCH_ROWS &&
-           last_dim(linear) <= BATCH_OUTPUTS && s->program->device->capability == 9 &&
+           s->program->device->capability == 9 &&
            matrix_at(s, linear->in[1])->dtype == VUG_DTYPE_BF16;
 }
 
@@ -219,7 +216,10 @@ static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product
     const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
     vug_cuda_store_blocks(stream_of(s), &x);
     job->packed = x.blocks;
-    vug_cuda_batch_linear(stream_of(s), job);
+    if (vug_cuda_takes_wide_linear(job))
+        vug_cuda_wide_linear(stream_of(s), job);
+    else
+        vug_cuda_batch_linear(stream_of(s), job);
 }
 
 /* Products of many rows, without an activation. */

@@ -35,6 +35,7 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
     ws->outputs = outputs;
+    VUG_TRY(vug_cuda_padding_create(&ws->padding, err));
     return vug_cuda_graphs_create(&ws->graphs, err);
 }
 
@@ -61,6 +62,7 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
     for (int i = 0; ws->data && i < ws->n_data; i++)
         vug_cuda_buffer_release(&ws->data[i]);
     vug_cuda_graphs_destroy(ws->graphs);
+    vug_cuda_padding_destroy(ws->padding);
     vug_cuda_buffer_release(&ws->inputs);
     vug_cuda_free(ws->block);
     (void)cudaFreeHost(ws->outputs);
@@ -204,9 +206,14 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     VUG_TRY(check_kv(p, in, err));
     VUG_TRY(vug_check_masks(p->graph, in, err));
     VUG_TRY(vug_cuda_weights_load((vug_device_weights *)(void *)p->weights, err));
-    vug_status st = vug_cuda_upload(ws, in, s.tokens, &s.inputs, err);
+    vug_step_in padded;
+    vug_cuda_step launched = s;
+    launched.in = &padded;
+    launched.tokens = vug_cuda_pad_step(ws, in, s.tokens, &padded);
+    vug_status st = vug_cuda_upload(ws, &padded, launched.tokens, &launched.inputs, err);
+    s.inputs = launched.inputs;
     if (st == VUG_OK)
-        st = launch_step(&s, err);
+        st = launch_step(&launched, err);
     if (st == VUG_OK && lists_logits(&s))
         st = launch_lists(&s, err);
     if (st == VUG_OK && !vug_is_cancelled(in->cancel))

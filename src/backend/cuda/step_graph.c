@@ -8,7 +8,7 @@ typedef struct {
     int64_t tokens, rows, spans;
 } step_key;
 
-enum { MAX_GRAPHS = 16 };
+enum { MAX_GRAPHS = 32 };
 
 struct vug_cuda_graphs {
     struct {

@@ -39,14 +39,13 @@ typedef struct {
     uint64_t bytes;
 } input_layout;
 
-/* The most tokens of a step that can be a graph: of one sequence, or one of each; and how its
- * positions are rounded up. */
-enum { REPEATED_TOKENS = 16, REPEATED_SEQUENCES = 64, REPEATED_PAGES = 16 };
+/* How the pages of a step that can be a graph are rounded up. */
+enum { REPEATED_PAGES = 16 };
 
 bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens)
 {
-    const bool one_each = in->n_spans == tokens && tokens <= REPEATED_SEQUENCES;
-    return (one_each || (in->n_spans == 1 && tokens <= REPEATED_TOKENS)) && ws->n_data == 0;
+    const bool one_each = in->n_spans == tokens && tokens <= VUG_CUDA_REPEATED_SEQUENCES;
+    return (one_each || (in->n_spans == 1 && tokens <= VUG_CUDA_REPEATED_TOKENS)) && ws->n_data == 0;
 }
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -62,6 +61,16 @@ static uint64_t page_capacity(uint64_t n)
     while (capacity < n)
         capacity *= 2;
     return capacity;
+}
+
+/* Positions that a step which can be a graph is launched for: whole pages, a power of two of them or
+ * a multiple of REPEATED_PAGES. */
+static int64_t repeated_keys(int64_t keys)
+{
+    int64_t pages = 1;
+    while (pages * VUG_KV_PAGE < keys)
+        pages = pages < REPEATED_PAGES ? 2 * pages : pages + REPEATED_PAGES;
+    return pages * VUG_KV_PAGE;
 }
 
 int64_t vug_cuda_most_keys(const vug_cuda_program *p)
@@ -219,6 +228,6 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
         out->keys = keys > out->keys ? keys : out->keys;
     }
     if (repeats)
-        out->keys = (int64_t)round_up((uint64_t)out->keys, (uint64_t)REPEATED_PAGES * VUG_KV_PAGE);
+        out->keys = repeated_keys(out->keys);
     return upload_data(ws, in, tokens, err);
 }

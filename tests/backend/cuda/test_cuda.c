@@ -166,9 +166,75 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
         check_rounded_rows(VUG_DTYPE_BF16, 200, columns[i], 64);
         check_rounded_rows(VUG_DTYPE_BF16, OUT, columns[i], 70);
     }
+    /* So many outputs that wide_linear.cu takes them, for some blocks twice. */
+    check_rounded_rows(VUG_DTYPE_BF16, 13000, 200, 17);
+    check_rounded_rows(VUG_DTYPE_BF16, 26000, 768, 64);
     /* So many that prefill_linear.cu takes tiles of 128 and 192 rows. */
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 38, 8000);
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 200, 20000);
+}
+
+/* y [rows,out]: an activation of the products of x with two matrices. */
+static void run_gated(vug_op activation, const vug_weight *w, const float *x, int64_t rows, float *y)
+{
+    help_graph m = { .layer = -1, .weight = { w[0], w[1] } };
+    vug_err err = { 0 };
+    vug_val product[2];
+    const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
+    for (int i = 0; i < 2; i++) {
+        const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
+                                                          .shape = { 2, { w->rows, w->columns } },
+                                                          .at.param = { i, w->dtype } });
+        product[i] = help_op2(&m, VUG_OP_LINEAR, in, param);
+    }
+    const vug_val out = help_op2(&m, activation, product[0], product[1]);
+    help_ok(vug_graph_output(&m.graph, "y", out, &err), &err);
+    help_plan(&m, 1);
+    m.plan.activations = VUG_ACTIVATIONS_Q8;
+    help_run_graph(&vug_backend_cuda, &m, 2, x, y, (size_t)(rows * w->rows));
+    help_graph_release(&m);
+}
+
+/* Each row has the bits of the row alone. */
+static void check_gated(vug_op activation, int64_t out, int64_t columns, int64_t rows)
+{
+    rng r = { 3 };
+    vug_weight w[2];
+    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    float *whole = vug_alloc((size_t)(rows * out), sizeof(*whole));
+    float *alone = vug_alloc((size_t)out, sizeof(*alone));
+    assert_true(x && whole && alone);
+    for (int i = 0; i < 2; i++)
+        w[i] = (vug_weight){ .name = "w",
+                             .dtype = VUG_DTYPE_BF16,
+                             .rows = out,
+                             .columns = columns,
+                             .data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(out * columns),
+                                                    0) };
+    rng_fill(&r, x, (size_t)(rows * columns));
+    run_gated(activation, w, x, rows, whole);
+    for (int64_t row = 0; row < rows; row += 1 + rows / 6) {
+        run_gated(activation, w, x + row * columns, 1, alone);
+        check_bits(alone, whole + row * out, (size_t)out, "gated rows");
+    }
+    for (int i = 0; i < 2; i++)
+        free_weights(w[i].data, 0);
+    vug_free(alone);
+    vug_free(whole);
+    vug_free(x);
+}
+
+static void test_gated_rows_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    check_gated(VUG_OP_GEGLU, 200, 320, 12);
+    check_gated(VUG_OP_GEGLU, 200, 320, 64);
+    /* So many outputs that wide_linear.cu takes them. */
+    check_gated(VUG_OP_SWIGLU, 7000, 320, 50);
+    check_gated(VUG_OP_GEGLU, 13000, 640, 64);
+    check_gated(VUG_OP_GEGLU, 200, 320, 70);
 }
 
 static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
@@ -237,6 +303,61 @@ static void test_golden_checkpoints_pass(void **state)
         vug_free(path);
     }
     vug_arena_release(&arena);
+}
+
+/* ---- batches ------------------------------------------------------------------------- */
+
+enum { SEQUENCES = 33, LENGTH = 14 };
+
+/* Runs the next token of the first `n` sequences in one step. Each has the bits of its own tokens
+ * alone in one step. */
+static void check_joint_step(vug_session *const *session, const int32_t *const *id, size_t n)
+{
+    vug_model *m = session[0]->model;
+    const size_t n_vocab = (size_t)vug_model_describe(m).n_vocab;
+    const size_t checked[] = { 0, n / 2, n - 1 };
+    const float *logits = help_joint_step(session, id, 1, n);
+    float *together = vug_alloc(n * n_vocab, sizeof(*together));
+    assert_non_null(together);
+    memcpy(together, logits, n * n_vocab * sizeof(*together));
+    for (size_t i = 0; i < sizeof(checked) / sizeof(checked[0]); i++) {
+        const size_t c = checked[i];
+        float *alone = help_alone(m, id[c], session[c]->sequence.kv.n);
+        help_same_bits(together + c * n_vocab, alone, n_vocab);
+        vug_free(alone);
+    }
+    vug_free(together);
+}
+
+/* The numbers of sequences repeat, so that steps are recorded as graphs and replayed, and change,
+ * so that one graph serves several numbers. */
+static void check_batches(const char *path)
+{
+    static const size_t number[] = { 33, 33, 32, 33, 7, 7, 7, 5, 6, 5, 1 };
+    vug_model *m = help_model(path, (vug_model_options){ .device = "cuda", .slots = 40 });
+    vug_session *session[SEQUENCES];
+    int32_t tokens[SEQUENCES][LENGTH];
+    const int32_t *id[SEQUENCES];
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        help_tokens(i + 1, tokens[i], LENGTH, vug_model_describe(m).n_vocab);
+        id[i] = tokens[i];
+        session[i] = help_session(m);
+    }
+    for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+        check_joint_step(session, id, number[i]);
+    for (size_t i = 0; i < SEQUENCES; i++)
+        vug_session_destroy(session[i]);
+    vug_model_close(m);
+}
+
+static void test_sequences_of_a_batch_have_their_own_bits(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    check_batches(GOLDEN("gemma3-text"));
+    check_batches(GOLDEN("gemma4-e"));
+    check_batches(GOLDEN("qwen3-moe"));
 }
 
 /* ---- memory --------------------------------------------------------------------------- */
@@ -327,8 +448,10 @@ int main(void)
         cmocka_unit_test(test_missing_device_is_explained),
         cmocka_unit_test(test_products_are_those_of_decoded_weights),
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
+        cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
         cmocka_unit_test(test_golden_checkpoints_pass),
+        cmocka_unit_test(test_sequences_of_a_batch_have_their_own_bits),
         cmocka_unit_test(test_too_little_memory_is_told_before_weights_are_read),
         cmocka_unit_test(test_device_memory_is_predicted),
         cmocka_unit_test(test_lazy_weights_are_loaded),

@@ -1,0 +1,360 @@
+/*
+ * Products of up to 64 rows with matrices in tiles of BF16 that have work for most multiprocessors
+ * without cutting their columns, in the order of weight_tiles.h, for compute capability 9.0.
+ *
+ * A block computes 192 outputs of all rows, or 96 of each of the two parts of an activation: a warp
+ * has a strip of 16, and adds slice after slice. Weights are read once for both terms of x. Two
+ * blocks share the rows of x: each copies half of them to both. A warp copies its strip itself, so
+ * no warp only copies, and the sums of a thread have 168 registers.
+ */
+#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/hopper.h"
+#include "backend/cuda/row_math.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    SLICES = VUG_CUDA_SLICES,
+    CLUSTER = 2,
+    STEPS = VUG_CUDA_TILE_PAD / TILE,
+    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
+    WARPS = 12,                                /* three warpgroups; a strip each */
+    THREADS = WARPS * WARP,
+    ROWS = VUG_CUDA_BATCH_ROWS,
+    SUMS = ROWS / 2, /* of a lane and a term */
+    TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
+    RING_BYTES = 200 << 10,
+    RING_ALIGN = 1024,
+};
+
+/* A stage of the ring: 64 columns of the block's outputs, and of the terms of x. */
+template <int terms> struct wide_ring {
+    static constexpr int weight_bytes = WARPS * STRIP_BYTES;
+    static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
+    static constexpr int stages = RING_BYTES / stage_bytes;
+    static constexpr int bytes = stages * stage_bytes;
+};
+
+/* What pairs of warps exchange: half of a gate's sums for half of an up's. */
+struct exchanged_sums {
+    float of_pair[WARPS / 2][2][SUMS / 2][WARP];
+};
+
+static __host__ __device__ __forceinline__ int strips_of(int64_t out)
+{
+    return (int)((out + TILE - 1) / TILE);
+}
+
+/* Blocks' worth of work. */
+static __host__ __device__ __forceinline__ int count_units(const vug_cuda_tile_job &job, bool pairs)
+{
+    int strips = 0;
+    for (int i = 0; i < job.parts; i++)
+        strips += strips_of(job.part[i].out);
+    return pairs ? (strips_of(job.part[0].out) * 2 + WARPS - 1) / WARPS
+                 : (strips + WARPS - 1) / WARPS;
+}
+
+/* 16 outputs of a part. */
+struct output_strip {
+    int part, index;
+    bool exists;
+};
+
+/* The strip of a warp in unit `unit`; the last one of the job in place of one that does not
+ * exist. */
+template <bool pairs>
+static __device__ __forceinline__ output_strip find_strip(const vug_cuda_tile_job &job, int unit)
+{
+    const int warp = threadIdx.x / WARP;
+    int part = 0, index = unit * WARPS + warp;
+    if (pairs) {
+        part = warp % 2;
+        index = unit * (WARPS / 2) + warp / 2;
+    }
+    while (!pairs && part + 1 < job.parts && index >= strips_of(job.part[part].out))
+        index -= strips_of(job.part[part++].out);
+    const int last = strips_of(job.part[part].out) - 1;
+    return { part, min(index, last), index <= last };
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* ---- copying ------------------------------------------------------------------------------ */
+
+struct wide_memory {
+    uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
+};
+
+/* A block of 64 columns of a unit, and its place in the ring. */
+struct ring_cursor {
+    int unit, block, stage;
+    uint32_t parity;
+};
+
+template <int terms>
+static __device__ __forceinline__ void advance(ring_cursor &at, int blocks)
+{
+    if (++at.block == blocks) {
+        at.block = 0;
+        at.unit += gridDim.x;
+    }
+    if (++at.stage == wide_ring<terms>::stages) {
+        at.stage = 0;
+        at.parity ^= 1;
+    }
+}
+
+/* The first thread of a warp copies the strip that only this warp reads. */
+template <int terms, bool pairs>
+static __device__ __forceinline__ void copy_strip(const vug_cuda_tile_job &job,
+                                                  const wide_memory &memory, ring_cursor &at,
+                                                  int blocks, int end)
+{
+    using ring = wide_ring<terms>;
+    if (at.unit >= end)
+        return;
+    if (threadIdx.x % WARP == 0) {
+        const output_strip s = find_strip<pairs>(job, at.unit);
+        const uint32_t full = memory.full + at.stage * 8;
+        barrier_expect(full, STRIP_BYTES);
+        bulk_copy(memory.data + at.stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES,
+                  job.part[s.part].tiles + ((int64_t)s.index * blocks + at.block) * STRIP_BYTES,
+                  STRIP_BYTES, full);
+    }
+    advance<terms>(at, blocks);
+}
+
+/* One thread copies the terms of half of x's rows to both blocks. */
+template <int terms>
+static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job,
+                                                 const wide_memory &memory, ring_cursor &at,
+                                                 int blocks, int end, int rank)
+{
+    using ring = wide_ring<terms>;
+    const int x_bytes = (int)vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
+    const int half = x_bytes / CLUSTER;
+    if (at.unit >= end)
+        return;
+    if (threadIdx.x == 0) {
+        const uint32_t full = memory.full + at.stage * 8;
+        const uint32_t to = memory.data + at.stage * ring::stage_bytes + ring::weight_bytes;
+        barrier_wait(memory.empty + at.stage * 8, at.parity ^ 1);
+        barrier_expect(full, (uint32_t)(terms * x_bytes));
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            bulk_copy_to_all(to + term * TERM_BYTES + rank * half,
+                             job.packed + ((int64_t)term * blocks + at.block) * x_bytes +
+                                     rank * half,
+                             (uint32_t)half, full, (1 << CLUSTER) - 1);
+    }
+    advance<terms>(at, blocks);
+}
+
+/* ---- sums --------------------------------------------------------------------------------- */
+
+/* A warpgroup adds a block of 64 columns. */
+template <int terms>
+static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint32_t x,
+                                                      float (&sum)[terms][SUMS])
+{
+    uint4 a[STEPS];
+#pragma unroll
+    for (int j = 0; j < STEPS; j++)
+        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+    wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < STEPS; j++) {
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
+    }
+    wgmma_commit();
+    wgmma_wait();
+}
+
+/* Adds a slice's sums to those so far; `sum` becomes zero. */
+template <int terms>
+static __device__ __forceinline__ void add_slice(float (&all)[terms][SUMS],
+                                                 float (&sum)[terms][SUMS], bool first)
+{
+#pragma unroll
+    for (int term = 0; term < terms; term++) {
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) {
+            all[term][i] = first ? sum[term][i] : all[term][i] + sum[term][i];
+            sum[term][i] = 0;
+        }
+    }
+}
+
+/* Waits for the two warps of a pair. */
+static __device__ __forceinline__ void pair_sync(void)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(1 + (int)threadIdx.x / WARP / 2), "n"(2 * WARP)
+                 : "memory");
+}
+
+static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
+{
+    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
+}
+
+/* Stores `n` of a lane's results, rows `row` .. of a strip. */
+template <int n>
+static __device__ __forceinline__ void store_results(const vug_cuda_tile_job &job,
+                                                     const output_strip &strip, int part, int row,
+                                                     const float *result)
+{
+    const int lane = threadIdx.x % WARP, first = row + lane % 4 * 2;
+    const int64_t out = job.part[part].out, output = strip.index * TILE + lane / 4;
+    float *y = job.part[part].y + first * out + output;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const int r = i / 4 * 8 + i % 2, o = i / 2 % 2 * 8;
+        if (strip.exists && first + r < job.rows && output + o < out)
+            y[r * out + o] = result[i];
+    }
+}
+
+/* Adds the terms and stores a warp's results. Of a pair, the warp of the gate activates the first
+ * half of the rows, and that of the up the second one. */
+template <int terms, bool pairs>
+static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job, int unit,
+                                                   exchanged_sums &exchanged,
+                                                   float (&all)[terms][SUMS])
+{
+    const output_strip strip = find_strip<pairs>(job, unit);
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    float *y = all[0];
+#pragma unroll
+    for (int i = 0; terms > 1 && i < SUMS; i++)
+        y[i] = all[0][i] + all[terms - 1][i];
+    if (!pairs) {
+        store_results<SUMS>(job, strip, strip.part, 0, y);
+        return;
+    }
+    constexpr int half = SUMS / 2;
+    const bool is_up = warp % 2;
+    float result[half];
+    auto &of = exchanged.of_pair[warp / 2];
+#pragma unroll
+    for (int i = 0; i < half; i++)
+        of[is_up][i][lane] = is_up ? y[i] : y[half + i];
+    pair_sync();
+#pragma unroll
+    for (int i = 0; i < half; i++) {
+        const float other = of[!is_up][i][lane], own = is_up ? y[half + i] : y[i];
+        result[i] = activate(job, is_up ? other : own, is_up ? own : other);
+    }
+    pair_sync();
+    store_results<half>(job, strip, 0, is_up ? ROWS / 2 : 0, result);
+}
+#endif
+
+/* ---- the kernel --------------------------------------------------------------------------- */
+
+template <int terms, bool pairs>
+static __global__ void __launch_bounds__(THREADS, 1)
+        wide_kernel(const __grid_constant__ vug_cuda_tile_job job)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    using ring = wide_ring<terms>;
+    extern __shared__ uint8_t unaligned[];
+    __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    uint8_t *data =
+            (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
+    exchanged_sums *exchanged = (exchanged_sums *)(data + ring::bytes);
+    const wide_memory memory = { shared_address(data), shared_address(full),
+                                 shared_address(empty) };
+    const int rank = blockIdx.x % CLUSTER, blocks = (int)vug_cuda_blocks_of(job.columns);
+    const int lane = threadIdx.x % WARP;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < ring::stages; i++) {
+            barrier_init(memory.full + i * 8, WARPS + 1);
+            barrier_init(memory.empty + i * 8, WARPS * CLUSTER);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    cluster_sync();
+    start_next();
+    /* Both blocks of a cluster have the same number of units. */
+    const int end = (count_units(job, pairs) + CLUSTER - 1) / CLUSTER * CLUSTER;
+    ring_cursor strips = { (int)blockIdx.x, 0, 0, 0 }, rows = strips, at = strips;
+    for (int i = 0; i < ring::stages; i++)
+        copy_strip<terms, pairs>(job, memory, strips, blocks, end);
+    wait_for_previous();
+    for (int i = 0; i < ring::stages - 1; i++)
+        copy_rows<terms>(job, memory, rows, blocks, end, rank);
+    while (at.unit < end) {
+        const int unit = at.unit;
+        float sum[terms][SUMS] = {}, all[terms][SUMS];
+#pragma unroll 1
+        for (int slice = 0; slice < SLICES; slice++) {
+            const int last = (int)(vug_cuda_slice_begin((int64_t)blocks * VUG_CUDA_TILE_PAD,
+                                                        slice + 1) /
+                                   VUG_CUDA_TILE_PAD);
+#pragma unroll 1
+            while (at.unit == unit && at.block < last) {
+                const int from = at.stage * ring::stage_bytes;
+                /* Into the stage before, which the other warps have read by now. */
+                copy_rows<terms>(job, memory, rows, blocks, end, rank);
+                __syncwarp();
+                barrier_wait(memory.full + at.stage * 8, at.parity);
+                multiply_block<terms>(data + from + threadIdx.x / WARP * STRIP_BYTES,
+                                      memory.data + from + ring::weight_bytes, sum);
+                __syncwarp();
+                if (lane < CLUSTER)
+                    barrier_arrive_at(memory.empty + at.stage * 8, lane);
+                copy_strip<terms, pairs>(job, memory, strips, blocks, end);
+                advance<terms>(at, blocks);
+            }
+            add_slice<terms>(all, sum, slice == 0);
+        }
+        finish_unit<terms, pairs>(job, unit, *exchanged, all);
+    }
+    /* A block may not end while the other one still writes to its barriers. */
+    cluster_sync();
+#else
+    (void)job;
+    __trap(); /* the launch asks for the capability */
+#endif
+}
+
+/* ---- launching ---------------------------------------------------------------------------- */
+
+template <int terms, bool pairs>
+static void launch_wide(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const int bytes = wide_ring<terms>::bytes + RING_ALIGN +
+                      (pairs ? (int)sizeof(exchanged_sums) : 0);
+    const int clusters = (count_units(*job, pairs) + CLUSTER - 1) / CLUSTER;
+    const int most = job->processors / CLUSTER;
+    cudaLaunchAttribute attribute[2] = {};
+    cudaLaunchConfig_t config = {};
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim = { CLUSTER, 1, 1 };
+    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[1].val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3((unsigned)((clusters < most ? clusters : most) * CLUSTER));
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = (size_t)bytes;
+    config.stream = stream;
+    config.attrs = attribute;
+    config.numAttrs = 2;
+    (void)cudaFuncSetAttribute(wide_kernel<terms, pairs>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    (void)cudaLaunchKernelEx(&config, wide_kernel<terms, pairs>, *job);
+}
+
+bool vug_cuda_takes_wide_linear(const vug_cuda_tile_job *job)
+{
+    return 2 * count_units(*job, job->activation != VUG_OP_LINEAR) >= job->processors;
+}
+
+void vug_cuda_wide_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const bool pairs = job->activation != VUG_OP_LINEAR;
+    if (job->terms > 1)
+        (pairs ? launch_wide<2, true> : launch_wide<2, false>)(stream, job);
+    else
+        (pairs ? launch_wide<1, true> : launch_wide<1, false>)(stream, job);
+}
