@@ -50,6 +50,12 @@ static inline unsigned blocks_for(int64_t n, int64_t per_block)
     return (unsigned)((n + per_block - 1) / per_block);
 }
 
+/* The address of what lies in shared memory. */
+static __device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
 /* The sum over the lanes of a warp, the same in each lane. */
 static __device__ __forceinline__ float warp_sum(float x)
 {

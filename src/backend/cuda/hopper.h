@@ -8,11 +8,6 @@
 
 /* ---- barriers ------------------------------------------------------------------------ */
 
-static __device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 static __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
@@ -65,6 +60,26 @@ static __device__ __forceinline__ float4 load_of_block(uint32_t address, int ran
                  : "r"(address), "r"(rank)
                  : "memory");
     return x;
+}
+
+/* Before wgmma or a bulk copy uses what this thread has stored in shared memory. */
+static __device__ __forceinline__ void show_stores(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* A stage of a ring, and the parity of its barriers. */
+struct ring_place {
+    int stage;
+    uint32_t parity;
+};
+
+template <int stages> static __device__ __forceinline__ void ring_next(ring_place &at)
+{
+    if (++at.stage == stages) {
+        at.stage = 0;
+        at.parity ^= 1;
+    }
 }
 
 /* ---- bulk copies ----------------------------------------------------------------------- */
@@ -166,6 +181,37 @@ static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const 
               "{%96, %97, %98, %99}, %100", "%101", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
 }
 
+#define WGMMA_64(type, operands, adds_at, layouts, ...)                             \
+    asm volatile("{\n.reg .pred adds;\nsetp.ne.u32 adds, " adds_at ", 0;\n"         \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type          \
+                 " {" REGISTERS_0_31 "}, " operands ", adds, 1, 1, " layouts ";\n}\n" \
+                 : SUMS_32(d, 0)                                                      \
+                 : __VA_ARGS__, "l"(b), "n"((int)adds))
+
+/* d [64,64] = a [64,16] b [16,64], of F16 or BF16, which is added to what d has if `adds`. Both are
+ * swizzled tiles of 64 rows: those of a, and the columns of b. */
+template <bool f16, bool adds>
+static __device__ __forceinline__ void wgmma_add_tiles(float (&d)[32], uint64_t a, uint64_t b)
+{
+    if constexpr (f16)
+        WGMMA_64("f16", "%32, %33", "%34", "0, 0", "l"(a));
+    else
+        WGMMA_64("bf16", "%32, %33", "%34", "0, 0", "l"(a));
+}
+
+/* The same with `a` in the lanes' registers; b is a swizzled tile of its 16 rows. */
+template <bool f16, bool adds>
+static __device__ __forceinline__ void wgmma_add_rows(float (&d)[32], const uint32_t (&a)[4],
+                                                      uint64_t b)
+{
+    if constexpr (f16)
+        WGMMA_64("f16", "{%32, %33, %34, %35}, %36", "%37", "1", "r"(a[0]), "r"(a[1]), "r"(a[2]),
+                 "r"(a[3]));
+    else
+        WGMMA_64("bf16", "{%32, %33, %34, %35}, %36", "%37", "1", "r"(a[0]), "r"(a[1]), "r"(a[2]),
+                 "r"(a[3]));
+}
+
 #undef REGISTERS_0_15
 #undef REGISTERS_0_31
 #undef REGISTERS_32_63
@@ -174,5 +220,6 @@ static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const 
 #undef SUMS_16
 #undef SUMS_32
 #undef WGMMA
+#undef WGMMA_64
 
 #endif

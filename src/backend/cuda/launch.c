@@ -496,7 +496,10 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.out += first * values;
     job.tokens = n;
     job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
-    vug_cuda_mma_attention(stream_of(s), &job, run);
+    if (run && s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job))
+        vug_cuda_wgmma_attention(stream_of(s), &job);
+    else
+        vug_cuda_mma_attention(stream_of(s), &job, run);
 }
 
 /* Attention on tensor cores. Tokens of a sequence that fill a product with the heads that share

@@ -93,6 +93,13 @@ enum {
  * [pages,tokens,heads,E + 2]. The results are the same. */
 void vug_cuda_mma_attention(cudaStream_t stream, const vug_cuda_attention_job *job, bool run);
 
+/* ---- wgmma_attention.cu ---------------------------------------------------------------- */
+
+/* The same for a run, on devices of compute capability 9.0. */
+void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job);
+/* Whether heads have a width for which there is a kernel. */
+bool vug_cuda_takes_wgmma_attention(const vug_cuda_attention_job *job);
+
 #ifdef __cplusplus
 }
 #endif

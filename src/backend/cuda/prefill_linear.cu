@@ -167,19 +167,6 @@ template <typename W, int tokens> struct ring_of {
     static constexpr int bytes = stages * stage_bytes + kept_bytes + RING_ALIGN;
 };
 
-struct ring_place {
-    int stage;
-    uint32_t parity;
-};
-
-template <int stages> static __device__ __forceinline__ void ring_next(ring_place &at)
-{
-    if (++at.stage == stages) {
-        at.stage = 0;
-        at.parity ^= 1;
-    }
-}
-
 /* Addresses in shared memory. */
 struct ring_memory {
     uint32_t data, full, empty; /* barriers of 8 bytes for each stage */

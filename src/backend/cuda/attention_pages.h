@@ -1,0 +1,319 @@
+#ifndef VUG_BACKEND_CUDA_ATTENTION_PAGES_H
+#define VUG_BACKEND_CUDA_ATTENTION_PAGES_H
+
+/*
+ * Attention over pages on tensor cores: what its kernels share, and the order of their sums, which
+ * is the same in all: each page of 64 positions gives a result of its own, and the results of pages
+ * are joined in ascending order. In a page,
+ *
+ *     score   a chain of m16n8k16 over the head's columns in ascending order, from +0
+ *     p       2^(score - most), `most` the greatest score of the page that the query sees, both
+ *             times log2 e; 0 where it does not see the key
+ *     sum     p times 1, sums p times values: a chain of m16n8k16 over the 64 keys, from +0
+ *
+ * A chain of wgmma gives the same bits. Queries and p are taken as one or two terms of the cache's
+ * type, h = round(x) and, if there are two, l = round(x - h); a step of a chain adds the product of
+ * h, then that of l. Keys and values have that type already; those of Q8 are rounded to BF16.
+ *
+ * A page that a query sees nothing of changes nothing, so that a row does not depend on the rows
+ * beside it. The rows of a product are queries: of the heads that share keys, and, in the kernels
+ * for runs of tokens, of neighbouring tokens. A lane of a product has rows lane / 4 and lane / 4 + 8
+ * of 16, and of each block of 8 columns two: elements 4 b .. 4 b + 3 of an array are those of block
+ * b, of the first row and then of the second.
+ */
+#include <cuda_bf16.h>
+
+#include "backend/cuda/kv_elements.h"
+#include "backend/cuda/prefill.h"
+
+enum {
+    KEYS = VUG_KV_PAGE,
+    ROWS = VUG_CUDA_PRODUCT_QUERIES, /* of a product: those of a warp */
+    KEY_STEPS = KEYS / 16,
+    CHUNK_BYTES = 16,
+    CHUNK_ELEMENTS = 8,
+};
+
+#define LOG2_E 1.4426950408889634f
+
+/* ---- 16-bit elements --------------------------------------------------------------------- */
+
+/* What a cache's elements are multiplied as: F16, or BF16, also for Q8. */
+struct type_f16 {
+    static constexpr bool is_f16 = true;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        const __half2 x = __floats2half2_rn(low, high);
+        return *(const uint32_t *)&x;
+    }
+    /* What `pair` leaves of x. */
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __half2float(__float2half_rn(x));
+    }
+    static constexpr uint32_t ones = 0x3c003c00;
+};
+
+struct type_bf16 {
+    static constexpr bool is_f16 = false;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
+        return *(const uint32_t *)&x;
+    }
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __bfloat162float(__float2bfloat16_rn(x));
+    }
+    static constexpr uint32_t ones = 0x3f803f80;
+};
+
+template <typename T>
+static __device__ __forceinline__ void mma_add(float *d, const uint32_t (&a)[4], uint32_t b0,
+                                               uint32_t b1)
+{
+#define MMA(type)                                                         \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "    \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                  \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+    if constexpr (T::is_f16)
+        MMA("f16");
+    else
+        MMA("bf16");
+#undef MMA
+}
+
+/* ---- rows in shared memory --------------------------------------------------------------- */
+
+/* Where chunk `chunk` of row `row` lies in rows of `width` elements: chunks are permuted, so that
+ * the same chunk of eight rows is in different banks. */
+template <int width> struct row_layout {
+    static __device__ __forceinline__ int at(int row, int chunk)
+    {
+        return row * width * 2 + (chunk ^ row % 8) * CHUNK_BYTES;
+    }
+};
+
+/* Copies 16 bytes, or stores zeros. */
+static __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *from, bool exists)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(exists ? CHUNK_BYTES : 0)
+                 : "memory");
+}
+
+/* Elements e .. e + 7 of a key; zeros past the cache's columns. */
+template <typename T>
+static __device__ __forceinline__ uint4 read_chunk(bool q8, const kv_part &part, int key, int64_t e)
+{
+    uint32_t x[4] = { 0 };
+    for (int q = 0; q < 2; q++, e += KV_QUAD) {
+        if (e >= part.stride)
+            break;
+        if (q8) {
+            float v[KV_QUAD];
+            kv_quad<VUG_KV_Q8>(part, key, e, v);
+            x[2 * q] = T::pair(v[0], v[1]);
+            x[2 * q + 1] = T::pair(v[2], v[3]);
+        } else {
+            const uint2 v = *(const uint2 *)(part.element + (key * part.stride + e) * 2);
+            x[2 * q] = v.x;
+            x[2 * q + 1] = v.y;
+        }
+    }
+    return make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+/* Keys, or values, 0 .. keys - 1 of a page; zeros for the others, and past the cache's columns. A
+ * thread stores one chunk of every `step`th key. */
+template <typename T, typename L, int width, int threads>
+static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, int keys,
+                                                 uint8_t *to)
+{
+    constexpr int chunks = width / CHUNK_ELEMENTS, step = threads / chunks;
+    const int chunk = threadIdx.x % chunks, e = chunk * CHUNK_ELEMENTS;
+    int key = threadIdx.x / chunks;
+    if (!q8 && part.stride % CHUNK_ELEMENTS == 0) {
+        const uint8_t *from = part.element + (key * part.stride + e) * 2;
+        const uint32_t base = shared_address(to);
+#pragma unroll 8
+        for (int i = 0; i < KEYS / step; i++, key += step, from += step * part.stride * 2)
+            copy_chunk(base + L::at(key, chunk), from, key < keys && e < part.stride);
+        return;
+    }
+#pragma unroll 4
+    for (int i = 0; i < KEYS / step; i++, key += step)
+        *(uint4 *)(to + L::at(key, chunk)) =
+                key < keys ? read_chunk<T>(q8, part, key, e) : make_uint4(0, 0, 0, 0);
+}
+
+/* The pages of a sequence, and a key/value head, of which positions 0 .. end - 1 are read. */
+struct head_pages {
+    uint8_t *const *table;
+    int head, end;
+};
+
+/* The keys, or the values, of a page, as a group of copies; none past the end. */
+template <typename T, typename L, int width, int threads>
+static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
+                                                 const head_pages &from, int page, bool values,
+                                                 uint8_t *to)
+{
+    const int n = min(from.end - page * KEYS, (int)KEYS);
+    if (n > 0)
+        load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
+                                        kv_part_at(cache, from.table[page], from.head, values), n,
+                                        to);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* 2^x */
+static __device__ __forceinline__ float power(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* A query: its position, and the first position that it sees. */
+struct query_sight {
+    int first, position;
+};
+
+static __device__ __forceinline__ query_sight sight_of(const vug_cuda_attention_job &job,
+                                                       int position)
+{
+    const int window = (int)min(job.window, (int64_t)INT32_MAX);
+    return { window > 0 ? max(position + 1 - window, 0) : 0, position };
+}
+
+static __device__ __forceinline__ float scaled_score(const vug_cuda_attention_job &job, float s)
+{
+    if (job.softcap > 0)
+        return tanhf(s * job.scale / job.softcap) * (job.softcap * LOG2_E);
+    return s * (job.scale * LOG2_E);
+}
+
+/* What a page gives the two queries of a lane, rows lane / 4 and lane / 4 + 8 of the product: the
+ * greatest score, the sum of p, and the terms of p as first operands. */
+template <int terms> struct page_weights {
+    float most[2], sum[2];
+    uint32_t p[KEY_STEPS][terms][4];
+};
+
+/* Scales the scores of a page, of which a query sees some keys, or all if not `masks`. */
+template <bool masks, int terms>
+static __device__ __forceinline__ void scale_scores(const vug_cuda_attention_job &job,
+                                                    float (&s)[KEYS / 2], int page,
+                                                    const query_sight (&sight)[2],
+                                                    page_weights<terms> &w)
+{
+    const int first = page * KEYS + threadIdx.x % 4 * 2;
+    int begin[2], end[2]; /* keys that a query sees, counted from the lane's first one */
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        begin[r] = sight[r].first - first;
+        end[r] = sight[r].position - first;
+    }
+    w.most[0] = w.most[1] = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < KEYS / 2; i++) {
+        const int key = i / 4 * 8 + i % 2, r = i / 2 % 2;
+        const bool sees = !masks || (key >= begin[r] && key <= end[r]);
+        s[i] = sees ? scaled_score(job, s[i]) : -INFINITY;
+        w.most[r] = fmaxf(w.most[r], s[i]);
+    }
+}
+
+/* `all`: each query of the warp sees all keys of the page. */
+template <typename T, int terms>
+static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &job,
+                                                  float (&s)[KEYS / 2], int page, bool all,
+                                                  const query_sight (&sight)[2],
+                                                  page_weights<terms> &w)
+{
+    if (all)
+        scale_scores<false>(job, s, page, sight, w);
+    else
+        scale_scores<true>(job, s, page, sight, w);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        w.most[r] = fmaxf(w.most[r], __shfl_xor_sync(0xffffffffu, w.most[r], 1));
+        w.most[r] = fmaxf(w.most[r], __shfl_xor_sync(0xffffffffu, w.most[r], 2));
+    }
+    const float by[2] = { w.most[0] == -INFINITY ? 0 : w.most[0],
+                          w.most[1] == -INFINITY ? 0 : w.most[1] };
+    float sum[4] = { 0 };
+#pragma unroll
+    for (int step = 0; step < KEY_STEPS; step++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float *pair = s + (2 * step + i / 2) * 4 + i % 2 * 2;
+            const float low = power(pair[0] - by[i % 2]), high = power(pair[1] - by[i % 2]);
+            w.p[step][0][i] = T::pair(low, high);
+            if (terms > 1)
+                w.p[step][terms - 1][i] = T::pair(T::rest(low), T::rest(high));
+        }
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            mma_add<T>(sum, w.p[step][term], T::ones, T::ones);
+    }
+    w.sum[0] = sum[0];
+    w.sum[1] = sum[2];
+}
+
+/* The results of the pages so far: of the two queries of a lane, and `columns` columns. */
+template <int columns> struct page_sums {
+    float most[2], sum[2], out[columns / 2];
+};
+
+template <int columns> static __device__ __forceinline__ void sums_init(page_sums<columns> &all)
+{
+    all.most[0] = all.most[1] = -INFINITY;
+    all.sum[0] = all.sum[1] = 0;
+#pragma unroll
+    for (int i = 0; i < columns / 2; i++)
+        all.out[i] = 0;
+}
+
+/* How the results so far and those of a page are weighted when they are joined. */
+struct join_factors {
+    float most, so_far, added;
+};
+
+static __device__ __forceinline__ join_factors join_by(float most, float added)
+{
+    const float m = fmaxf(most, added);
+    if (added == -INFINITY)
+        return { most, 1, 0 };
+    return { m, power(most - m), power(added - m) };
+}
+
+/* Joins what a page has besides its columns; how these are joined. */
+template <int columns, int terms>
+static __device__ __forceinline__ void begin_join(page_sums<columns> &all,
+                                                  const page_weights<terms> &w,
+                                                  join_factors (&by)[2])
+{
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        by[r] = join_by(all.most[r], w.most[r]);
+        all.most[r] = by[r].most;
+        all.sum[r] = fmaf(w.sum[r], by[r].added, all.sum[r] * by[r].so_far);
+    }
+}
+
+/* Joins 2 n columns. */
+template <int n>
+static __device__ __forceinline__ void join_columns(float *all, const float (&page)[n],
+                                                    const join_factors (&by)[2])
+{
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const join_factors &f = by[i / 2 % 2];
+        all[i] = fmaf(page[i], f.added, all[i] * f.so_far);
+    }
+}
+
+#endif

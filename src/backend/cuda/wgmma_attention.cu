@@ -1,0 +1,288 @@
+/*
+ * Attention of runs of tokens by wgmma, in the order of attention_pages.h.
+ *
+ * A block has two warpgroups that compute 64 rows each, and one that copies pages to a ring of
+ * keys and values. Rows lie in tiles of 64 columns, of 128 bytes a row, which wgmma reads: of
+ * queries and keys the columns are those that a product sums over, of values its outputs.
+ */
+#include "backend/cuda/attention_runs.h"
+#include "backend/cuda/hopper.h"
+
+enum {
+    GROUP_THREADS = 128, /* of a warpgroup */
+    GROUP_ROWS = 64,
+    CONSUMERS = 2, /* warpgroups that compute */
+    BLOCK_QUERIES = CONSUMERS * GROUP_ROWS,
+    TILE_COLUMNS = 64,
+    TILE_ROW_BYTES = 128,
+    TILE_CHUNKS = TILE_ROW_BYTES / CHUNK_BYTES,
+    STEP_BYTES = 32, /* of 16 columns */
+    MEMORY_BYTES = 224 * 1024,
+    MEMORY_ALIGN = 1024,
+    MOST_STAGES = 8,
+    WIDEST = 256,
+};
+
+static_assert((int)BLOCK_QUERIES >= (int)VUG_CUDA_RUN_HEADS, "a token's heads fit into a block");
+
+/* Rows in swizzled tiles; each tile has 64 columns of all `rows` rows. */
+template <int rows> struct tile_layout {
+    static constexpr int tile_bytes = rows * TILE_ROW_BYTES;
+    static __device__ __forceinline__ int at(int row, int chunk)
+    {
+        return chunk / TILE_CHUNKS * tile_bytes + row * TILE_ROW_BYTES +
+               (chunk % TILE_CHUNKS ^ row % 8) * CHUNK_BYTES;
+    }
+};
+
+using key_layout = tile_layout<KEYS>;
+using query_layout = tile_layout<BLOCK_QUERIES>;
+
+template <int width, int terms> struct ring_shape {
+    static constexpr int part_bytes = KEYS * width * 2; /* a stage: keys, or values */
+    static constexpr int term_bytes = BLOCK_QUERIES * width * 2;
+    static constexpr int query_bytes = terms * term_bytes;
+    static constexpr int room = (MEMORY_BYTES - query_bytes) / part_bytes;
+    static constexpr int stages = room < MOST_STAGES ? room : MOST_STAGES;
+    static constexpr int ahead = stages / 2; /* stages that are on their way */
+    static constexpr int bytes = query_bytes + stages * part_bytes + MEMORY_ALIGN;
+    /* buffers for sums of 64 columns of values: a second one where registers allow */
+    static constexpr int buffers = width * terms <= 256 && width <= 128 ? 2 : 1;
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Shared memory of a block, and addresses in it. */
+struct attention_memory {
+    uint8_t *ring;
+    uint32_t queries, parts, full, empty; /* barriers of 8 bytes for each stage */
+};
+
+/* ---- copying ------------------------------------------------------------------------------- */
+
+/* The first warpgroup fills the ring: of each page the keys, then the values. */
+template <typename T, int width, int terms>
+static __device__ void copy_pages(const vug_cuda_attention_job &job, const token_run &run,
+                                  const page_range &pages, const attention_memory &memory)
+{
+    using ring = ring_shape<width, terms>;
+    const int parts = 2 * (pages.last - pages.first + 1);
+    ring_place to = { 0, 1 };
+    int ready = 0;
+#pragma unroll 1
+    for (int i = 0; i < parts + ring::ahead; i++) {
+        if (i < parts) {
+            barrier_wait(memory.empty + to.stage * 8, to.parity);
+            load_part<T, key_layout, width, GROUP_THREADS>(
+                    job.cache, run.pages, pages.first + i / 2, i % 2,
+                    memory.ring + to.stage * ring::part_bytes);
+            ring_next<ring::stages>(to);
+        } else {
+            asm volatile("cp.async.commit_group;" ::: "memory");
+        }
+        if (i < ring::ahead)
+            continue;
+        asm volatile("cp.async.wait_group %0;" ::"n"(ring::ahead) : "memory");
+        show_stores();
+        __syncwarp();
+        if (threadIdx.x % WARP == 0)
+            barrier_arrive(memory.full + ready * 8);
+        ready = ready + 1 == ring::stages ? 0 : ready + 1;
+    }
+}
+
+/* ---- computing ------------------------------------------------------------------------------- */
+
+/* The warp has read a stage. */
+static __device__ __forceinline__ void leave_stage(uint32_t empty)
+{
+    if (threadIdx.x % WARP == 0)
+        barrier_arrive(empty);
+}
+
+/* Scores of the 64 queries of a warpgroup and the keys of a page. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void score_keys(float (&s)[KEYS / 2], uint32_t queries,
+                                                  uint32_t keys)
+{
+    constexpr int tile_steps = TILE_COLUMNS / 16;
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < width / 16; i++) {
+        const int at = i % tile_steps * STEP_BYTES, tile = i / tile_steps;
+        const uint64_t k = swizzled_tile(keys + tile * key_layout::tile_bytes + at);
+        const uint32_t q = queries + tile * query_layout::tile_bytes + at;
+        if (i == 0)
+            wgmma_add_tiles<T::is_f16, false>(s, swizzled_tile(q), k);
+        else
+            wgmma_add_tiles<T::is_f16, true>(s, swizzled_tile(q), k);
+        if constexpr (terms > 1)
+            wgmma_add_tiles<T::is_f16, true>(
+                    s, swizzled_tile(q + ring_shape<width, terms>::term_bytes), k);
+    }
+    wgmma_commit();
+    wgmma_wait();
+}
+
+/* Begins the sums of 64 columns of a page's values, which `values` has. */
+template <typename T, int terms>
+static __device__ __forceinline__ void begin_values(float (&c)[TILE_COLUMNS / 2],
+                                                    const page_weights<terms> &w, uint32_t values)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < KEY_STEPS; step++) {
+        const uint64_t v = swizzled_tile(values + step * 16 * TILE_ROW_BYTES);
+        if (step == 0)
+            wgmma_add_rows<T::is_f16, false>(c, w.p[step][0], v);
+        else
+            wgmma_add_rows<T::is_f16, true>(c, w.p[step][0], v);
+        if constexpr (terms > 1)
+            wgmma_add_rows<T::is_f16, true>(c, w.p[step][1], v);
+    }
+    wgmma_commit();
+}
+
+/* Joins a page, 64 columns at a time; with two buffers the next ones are summed meanwhile. */
+template <typename T, int width, int terms>
+static __device__ __forceinline__ void add_values(page_sums<width> &all,
+                                                  const page_weights<terms> &w, uint32_t values)
+{
+    constexpr int n = width / TILE_COLUMNS, buffers = ring_shape<width, terms>::buffers;
+    float c[buffers][TILE_COLUMNS / 2];
+    join_factors by[2];
+    begin_values<T>(c[0], w, values);
+    begin_join(all, w, by);
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        const bool more = i + 1 < n;
+        if (more && buffers > 1)
+            begin_values<T>(c[(i + 1) % buffers], w, values + (i + 1) * key_layout::tile_bytes);
+        if (more && buffers > 1)
+            wgmma_wait<1>();
+        else
+            wgmma_wait();
+        join_columns(all.out + i * TILE_COLUMNS / 2, c[i % buffers], by);
+        if (more && buffers == 1)
+            begin_values<T>(c[0], w, values + (i + 1) * key_layout::tile_bytes);
+    }
+}
+
+template <typename T, int width, int terms>
+static __device__ void compute_rows(const vug_cuda_attention_job &job, const token_run &run,
+                                    const page_range &pages, const attention_memory &memory)
+{
+    using ring = ring_shape<width, terms>;
+    const int group = threadIdx.x / GROUP_THREADS - 1;
+    const int row = (threadIdx.x / WARP - GROUP_THREADS / WARP) * ROWS;
+    const page_range of_group = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
+                     whole = whole_pages(job, run, row, ROWS);
+    const uint32_t queries = memory.queries + group * GROUP_ROWS * TILE_ROW_BYTES;
+    query_sight sight[2];
+    page_sums<width> all;
+    ring_place at = { 0, 0 };
+    find_sight(job, run, row, sight);
+    sums_init(all);
+#pragma unroll 1
+    for (int page = pages.first; page <= pages.last; page++) {
+        const bool sees = of_group.has(page);
+        page_weights<terms> w;
+        barrier_wait(memory.full + at.stage * 8, at.parity);
+        if (sees) {
+            float s[KEYS / 2];
+            score_keys<T, width, terms>(s, queries, memory.parts + at.stage * ring::part_bytes);
+            leave_stage(memory.empty + at.stage * 8);
+            weigh_keys<T>(job, s, page, whole.has(page), sight, w);
+        } else {
+            leave_stage(memory.empty + at.stage * 8);
+        }
+        ring_next<ring::stages>(at);
+        barrier_wait(memory.full + at.stage * 8, at.parity);
+        if (sees)
+            add_values<T, width, terms>(all, w, memory.parts + at.stage * ring::part_bytes);
+        leave_stage(memory.empty + at.stage * 8);
+        ring_next<ring::stages>(at);
+    }
+    store_queries(job, run, row, 0, all);
+}
+#endif
+
+template <typename T, int width, int terms>
+static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
+        group_kernel(const __grid_constant__ vug_cuda_attention_job job)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    using ring = ring_shape<width, terms>;
+    extern __shared__ uint8_t unaligned[];
+    __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
+    uint8_t *queries = (uint8_t *)(((uintptr_t)unaligned + MEMORY_ALIGN - 1) &
+                                   ~(uintptr_t)(MEMORY_ALIGN - 1));
+    uint8_t *parts = queries + ring::query_bytes;
+    const attention_memory memory = { parts, shared_address(queries), shared_address(parts),
+                                      shared_address(full), shared_address(empty) };
+    const token_run run = find_run(job, BLOCK_QUERIES);
+    const page_range pages = seen_pages(job, run, 0, BLOCK_QUERIES);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < ring::stages; i++) {
+            barrier_init(memory.full + i * 8, GROUP_THREADS / WARP);
+            barrier_init(memory.empty + i * 8, CONSUMERS * GROUP_THREADS / WARP);
+        }
+    }
+    load_queries<T, query_layout, width, terms>(job, run, BLOCK_QUERIES, queries);
+    show_stores();
+    __syncthreads();
+    if (threadIdx.x < GROUP_THREADS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        copy_pages<T, width, terms>(job, run, pages, memory);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        compute_rows<T, width, terms>(job, run, pages, memory);
+    }
+#else
+    (void)job;
+    __trap(); /* the launch asks for the capability */
+#endif
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+template <typename T, int width, int terms>
+static void launch_groups(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    const int bytes = ring_shape<width, terms>::bytes;
+    const int64_t tokens = BLOCK_QUERIES / (job->heads / job->cache.heads);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)job->cache.heads, blocks_for(job->tokens, tokens));
+    config.blockDim = dim3((CONSUMERS + 1) * GROUP_THREADS);
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream;
+    (void)cudaFuncSetAttribute(group_kernel<T, width, terms>,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    (void)cudaLaunchKernelEx(&config, group_kernel<T, width, terms>, *job);
+}
+
+template <typename T, int terms>
+static void choose_width(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->cache.width <= 64)
+        launch_groups<T, 64, terms>(stream, job);
+    else if (job->cache.width <= 128)
+        launch_groups<T, 128, terms>(stream, job);
+    else
+        launch_groups<T, 256, terms>(stream, job);
+}
+
+bool vug_cuda_takes_wgmma_attention(const vug_cuda_attention_job *job)
+{
+    return job->cache.width <= WIDEST;
+}
+
+void vug_cuda_wgmma_attention(cudaStream_t stream, const vug_cuda_attention_job *job)
+{
+    if (job->tokens == 0)
+        return;
+    const bool two = job->terms > 1;
+    if (job->cache.format == VUG_KV_F16)
+        (two ? choose_width<type_f16, 2> : choose_width<type_f16, 1>)(stream, job);
+    else
+        (two ? choose_width<type_bf16, 2> : choose_width<type_bf16, 1>)(stream, job);
+}
