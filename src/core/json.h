@@ -89,8 +89,10 @@ struct vug_jv {
     vug_str key;   /* of a member of an object */
     vug_str str;   /* the string; for other types the source text of the value */
     vug_jv *child; /* first member or element */
+    vug_jv *last;  /* the last one */
     vug_jv *next;  /* sibling */
     size_t n;      /* members or elements */
+    uint64_t keys; /* of an object: the vug_jv_key_bit of every member, as in a Bloom filter */
 };
 
 /* Nodes and decoded strings live in `arena`, strings without escapes in `src`. */
@@ -98,11 +100,35 @@ VUG_MUST_CHECK vug_status vug_json_tree(vug_str src, const char *name, vug_arena
                                         const vug_jv **out, vug_err *err);
 /* The next value of a reader as a tree in the reader's arena; NULL on failure. */
 const vug_jv *vug_json_value(vug_json_reader *j);
-/* NULL when `v` is NULL, is not an object, or lacks the key. */
-const vug_jv *vug_jv_get(const vug_jv *v, const char *key);
+/* Adds a member or element, whose key is set, at the end of an object or array. */
+void vug_jv_append(vug_jv *to, vug_jv *member);
 static inline bool vug_jv_is(const vug_jv *v, vug_json_type type)
 {
     return v && v->type == type;
+}
+
+/* One of 64 bits. It is inline, so that compilers know the bit of a literal. With these factors,
+ * few keywords of JSON Schema share a bit with a frequent one. */
+static inline uint64_t vug_jv_key_bit(vug_str key)
+{
+    if (key.len == 0)
+        return 1;
+    const size_t middle = (uint8_t)key.ptr[key.len / 2], end = (uint8_t)key.ptr[key.len - 1];
+    return (uint64_t)1 << ((13 * middle + 12 * end + 11 * key.len) % 64);
+}
+
+/* Looks at each member of an object. NULL if none has the key. */
+const vug_jv *vug_jv_search(const vug_jv *object, vug_str key);
+/* NULL when `v` is NULL, is not an object, or lacks the key. Most objects that lack it are known
+ * by a bit, without a search. */
+static inline const vug_jv *vug_jv_find(const vug_jv *v, vug_str key)
+{
+    return vug_jv_is(v, VUG_JSON_OBJECT) && (v->keys & vug_jv_key_bit(key)) ? vug_jv_search(v, key)
+                                                                            : NULL;
+}
+static inline const vug_jv *vug_jv_get(const vug_jv *v, const char *key)
+{
+    return vug_jv_find(v, vug_str_of(key));
 }
 
 #endif

@@ -40,7 +40,6 @@ static void check_unique(vug_json_reader *j, const vug_jv *object)
 
 static void read_members(vug_json_reader *j, vug_jv *v)
 {
-    vug_jv **end = &v->child;
     vug_str key = { 0 };
     if (v->type == VUG_JSON_OBJECT)
         vug_json_enter_object(j);
@@ -51,9 +50,7 @@ static void read_members(vug_json_reader *j, vug_jv *v)
         if (!member)
             return;
         member->key = key;
-        *end = member;
-        end = &member->next;
-        v->n++;
+        vug_jv_append(v, member);
     }
     if (v->type == VUG_JSON_OBJECT)
         check_unique(j, v);
@@ -121,14 +118,21 @@ vug_status vug_json_tree(vug_str src, const char *name, vug_arena *arena, const 
     return VUG_OK;
 }
 
-const vug_jv *vug_jv_get(const vug_jv *v, const char *key)
+void vug_jv_append(vug_jv *to, vug_jv *member)
 {
-    if (!vug_jv_is(v, VUG_JSON_OBJECT))
-        return NULL;
-    const vug_str wanted = vug_str_of(key);
-    for (const vug_jv *m = v->child; m; m = m->next) {
-        if (vug_str_equal(m->key, wanted))
-            return m;
-    }
-    return NULL;
+    if (to->last)
+        to->last->next = member;
+    else
+        to->child = member;
+    to->last = member;
+    to->keys |= vug_jv_key_bit(member->key);
+    to->n++;
+}
+
+const vug_jv *vug_jv_search(const vug_jv *object, vug_str key)
+{
+    const vug_jv *m = object->child;
+    while (m && !vug_str_equal(m->key, key))
+        m = m->next;
+    return m;
 }

@@ -554,6 +554,30 @@ static void test_damage(void **state)
     }
 }
 
+/* More keys than there are bits, so that most share theirs with others; one is empty. */
+static void test_find_members(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    static vug_jv member[N];
+    static char text[N][8];
+    vug_jv object = { .type = VUG_JSON_OBJECT };
+    for (int i = 0; i < N; i++) {
+        member[i] = (vug_jv){ .type = VUG_JSON_NULL };
+        if (i > 0)
+            (void)snprintf(text[i], sizeof(text[i]), "k%d", i * i);
+        member[i].key = vug_str_of(text[i]);
+        assert_null(vug_jv_find(&object, member[i].key));
+        vug_jv_append(&object, &member[i]);
+    }
+    assert_int_equal(object.n, N);
+    for (int i = 0; i < N; i++)
+        assert_ptr_equal(vug_jv_find(&object, member[i].key), &member[i]);
+    assert_null(vug_jv_get(&object, "k2"));
+    assert_ptr_equal(object.last, &member[N - 1]);
+    assert_null(object.last->next);
+}
+
 static void test_tree(void **state)
 {
     (void)state;
@@ -761,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_sticky),
         cmocka_unit_test(test_error_messages),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_find_members),
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_duplicates),
         cmocka_unit_test(test_write_string),

@@ -18,9 +18,11 @@ typedef struct {
     uint32_t *target;      /* [NFA states]: where one call leads from the states of a set */
     uint32_t *rule;        /* [NFA states]: the rules that a set calls */
     uint32_t *copy;        /* [NFA states]: the set whose edges are made */
+    uint32_t *called;      /* [rules + 1]: at the number of a rule that the set calls, + 1, the
+                              first of its list in `targets`, + 1; else 0 */
     uint32_t n_closures;
     uint64_t work;
-    vug_buf targets; /* range_target: where the bytes lead from the states of a set */
+    vug_buf targets; /* target_link: where the bytes or the calls lead from the states of a set */
     vug_buf state, edge, call;
     size_t first_edge; /* of the state whose edges are made: bytes of `edge` before it */
 } dfa_builder;
@@ -106,6 +108,30 @@ static uint32_t state_of_targets(dfa_builder *b, const uint32_t *target, size_t 
 
 /* ---- edges and calls of a state ------------------------------------------------------ */
 
+/* A list of targets for each range of bytes or each rule. */
+typedef struct {
+    uint32_t state;
+    uint32_t next; /* in the same list, + 1; 0: the last */
+} target_link;
+
+/* `first`: of the list, + 1; 0 if it is empty. */
+static void add_link(dfa_builder *b, uint32_t *first, uint32_t state)
+{
+    const target_link link = { state, *first };
+    vug_buf_push(&b->targets, &link, sizeof(link));
+    *first = (uint32_t)(b->targets.len / sizeof(link));
+}
+
+/* The DFA state of all targets of a list together, VUG_INTERN_NONE if it is empty. */
+static uint32_t state_of_links(dfa_builder *b, uint32_t first)
+{
+    const target_link *link = (const target_link *)(const void *)b->targets.ptr;
+    size_t n = 0;
+    for (uint32_t at = first; at; at = link[at - 1].next)
+        b->target[n++] = link[at - 1].state;
+    return n > 0 ? state_of_targets(b, b->target, n) : VUG_INTERN_NONE;
+}
+
 static void add_edge(dfa_builder *b, unsigned from, unsigned to, uint32_t state)
 {
     vug_byte_edge *last = (vug_byte_edge *)(void *)(b->edge.ptr + b->edge.len) - 1;
@@ -158,11 +184,6 @@ typedef struct {
                              0 if it has none */
 } byte_ranges;
 
-typedef struct {
-    uint32_t state;
-    uint32_t next; /* in the list of the same range, + 1; 0: the last */
-} range_target;
-
 static void list_ranges(byte_ranges *r, const uint64_t cut[CUT_WORDS])
 {
     r->n = 0;
@@ -179,18 +200,11 @@ static void list_ranges(byte_ranges *r, const uint64_t cut[CUT_WORDS])
     memset(r->target, 0, r->n * sizeof(*r->target));
 }
 
-static void add_range_target(dfa_builder *b, byte_ranges *r, unsigned range, uint32_t state)
-{
-    const range_target target = { state, r->target[range] };
-    vug_buf_push(&b->targets, &target, sizeof(target));
-    r->target[range] = (uint32_t)(b->targets.len / sizeof(target));
-}
-
 /* Adds the target of the bytes `from` to `upto`, where ranges begin and end. */
 static void add_target(dfa_builder *b, byte_ranges *r, unsigned from, unsigned upto, uint32_t state)
 {
     for (unsigned k = r->range[from]; k < r->range[upto + 1]; k++)
-        add_range_target(b, r, k, state);
+        add_link(b, &r->target[k], state);
 }
 
 static void collect_targets(dfa_builder *b, const uint32_t *member, size_t n, byte_ranges *r)
@@ -209,10 +223,10 @@ static void collect_targets(dfa_builder *b, const uint32_t *member, size_t n, by
             const uint64_t *has = VUG_NFA_ASCII_SET(b->nfa)[s->other].has;
             for (unsigned k = 0; r->start[k] < 0x80; k++)
                 if (has[r->start[k] / 64] >> (r->start[k] % 64) & 1)
-                    add_range_target(b, r, k, s->to);
+                    add_link(b, &r->target[k], s->to);
         }
     }
-    b->work += n + b->targets.len / sizeof(range_target);
+    b->work += n + b->targets.len / sizeof(target_link);
 }
 
 /* `member` are the NFA states of the set. */
@@ -224,15 +238,16 @@ static void add_byte_edges(dfa_builder *b, const uint32_t *member, size_t n)
     list_ranges(&r, cut);
     collect_targets(b, member, n, &r);
     for (unsigned i = 0; i < r.n && !has_failed(b); i++) {
-        const range_target *target = (const range_target *)(const void *)b->targets.ptr;
-        size_t n_targets = 0;
-        for (uint32_t at = r.target[i]; at; at = target[at - 1].next)
-            b->target[n_targets++] = target[at - 1].state;
-        const uint32_t to =
-                n_targets > 0 ? state_of_targets(b, b->target, n_targets) : VUG_INTERN_NONE;
+        const uint32_t to = state_of_links(b, r.target[i]);
         if (to != VUG_INTERN_NONE)
             add_edge(b, r.start[i], r.start[i + 1] - 1, to);
     }
+}
+
+/* The beginning of the list of a rule. VUG_RULE_COUNT has the first place. */
+static uint32_t *targets_of_rule(dfa_builder *b, uint32_t rule)
+{
+    return &b->called[rule == VUG_RULE_COUNT ? 0 : rule + 1];
 }
 
 /* All calls of one rule return to one state. */
@@ -240,22 +255,23 @@ static void add_calls(dfa_builder *b, const uint32_t *member, size_t n)
 {
     const vug_nfa_state *nfa = VUG_NFA_STATE(b->nfa);
     size_t n_rules = 0;
+    b->targets.len = 0;
     for (size_t i = 0; i < n; i++) {
-        if (nfa[member[i]].kind == VUG_NFA_CALL)
-            b->rule[n_rules++] = nfa[member[i]].other;
+        const vug_nfa_state *s = &nfa[member[i]];
+        if (s->kind != VUG_NFA_CALL)
+            continue;
+        b->rule[n_rules++] = s->other;
+        add_link(b, targets_of_rule(b, s->other), s->to);
     }
+    b->work += n + n_rules;
     n_rules = vug_sort_unique(b->rule, n_rules);
-    for (size_t r = 0; r < n_rules && !has_failed(b); r++) {
-        size_t n_targets = 0;
-        for (size_t i = 0; i < n; i++) {
-            const vug_nfa_state *s = &nfa[member[i]];
-            if (s->kind == VUG_NFA_CALL && s->other == b->rule[r])
-                b->target[n_targets++] = s->to;
-        }
-        b->work += n;
-        const vug_call_edge call = { b->rule[r], state_of_targets(b, b->target, n_targets) };
+    for (size_t r = 0; r < n_rules; r++) {
+        uint32_t *called = targets_of_rule(b, b->rule[r]);
+        const vug_call_edge call = { b->rule[r],
+                                     has_failed(b) ? VUG_INTERN_NONE : state_of_links(b, *called) };
         if (call.return_state != VUG_INTERN_NONE)
             vug_buf_append(&b->call, &call, sizeof(call));
+        *called = 0;
     }
 }
 
@@ -375,13 +391,15 @@ vug_status vug_dfa_build(const vug_nfa *nfa, vug_automaton *automaton, vug_err *
 {
     const size_t n = nfa->state.len / sizeof(vug_nfa_state);
     const size_t n_bodies = nfa->body.len / sizeof(vug_nfa_body);
+    const size_t n_rules = nfa->rule.len / sizeof(vug_nfa_rule);
     dfa_builder b = { .nfa = nfa, .a = automaton };
-    uint32_t *zeroed = vug_alloc_zero(2 * n, sizeof(*zeroed));
+    uint32_t *zeroed = vug_alloc_zero(2 * n + n_rules + 1, sizeof(*zeroed));
     uint32_t *scratch = vug_alloc(5 * n + n_bodies, sizeof(*scratch)); /* most of it is not used */
     vug_status st = VUG_OK;
     if (zeroed && scratch) {
         b.seen = zeroed;
         b.alone = zeroed + n;
+        b.called = zeroed + 2 * n;
         b.pending = scratch;
         b.list = scratch + n;
         b.target = scratch + 2 * n;

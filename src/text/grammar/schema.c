@@ -110,6 +110,7 @@ static vug_status finish_compiler(vug_schema_compiler *s, vug_err *err)
     vug_hash_index_release(&s->sets);
     vug_expr_cache_release(&s->strings);
     vug_expr_cache_release(&s->additional_names);
+    vug_buf_release(&s->collected);
     vug_arena_release(&s->arena);
     vug_free(s);
     return st;
@@ -143,7 +144,8 @@ static vug_schema_set objects_only(vug_schema_compiler *s, const vug_jv *schema)
     if (!list || !type)
         return (vug_schema_set){ 0 };
     type[0] = (vug_jv){ .type = VUG_JSON_STRING, .key = { "type", 4 }, .str = { "object", 6 } };
-    type[1] = (vug_jv){ .type = VUG_JSON_OBJECT, .child = &type[0], .n = 1 };
+    type[1] = (vug_jv){ .type = VUG_JSON_OBJECT };
+    vug_jv_append(&type[1], &type[0]);
     list[0] = schema;
     list[1] = &type[1];
     return (vug_schema_set){ list, 2 };

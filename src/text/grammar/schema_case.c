@@ -45,8 +45,9 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
 {
     bool found = false;
     uint64_t out = fallback;
+    const vug_str name = vug_str_of(keyword);
     for (size_t i = 0; i < c.n; i++) {
-        const vug_jv *v = vug_jv_get(c.schema[i], keyword);
+        const vug_jv *v = vug_jv_find(c.schema[i], name);
         if (!v)
             continue;
         const uint64_t count = (uint64_t)v->f64;
@@ -59,9 +60,10 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
 
 const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword)
 {
+    const vug_str name = vug_str_of(keyword);
     const vug_jv *v = NULL;
     for (size_t i = 0; i < c.n && !v; i++)
-        v = vug_jv_get(c.schema[i], keyword);
+        v = vug_jv_find(c.schema[i], name);
     return v;
 }
 
@@ -75,7 +77,7 @@ bool vug_schema_has_false(vug_schema_set set)
 
 const vug_jv *vug_schema_get_member(vug_schema_compiler *s, const vug_jv *object, vug_str name)
 {
-    if (!vug_jv_is(object, VUG_JSON_OBJECT))
+    if (!vug_jv_is(object, VUG_JSON_OBJECT) || !(object->keys & vug_jv_key_bit(name)))
         return NULL;
     for (const vug_jv *m = object->child; m; m = m->next) {
         if (!vug_schema_charge(s, 1))
@@ -112,26 +114,19 @@ const vug_jv *vug_schema_pattern_properties(const vug_jv *schema)
 
 vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name)
 {
-    size_t n_max = c.n, n = 0;
-    for (size_t i = 0; i < c.n; i++) {
+    vug_schema_start_set(s);
+    for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
+        const size_t before = s->collected.len;
         const vug_jv *patterns = vug_schema_pattern_properties(c.schema[i]);
-        n_max += patterns ? patterns->n : 0;
-    }
-    const vug_jv **list = vug_schema_alloc_list(s, n_max);
-    for (size_t i = 0; list && i < c.n; i++) {
-        const size_t before = n;
-        const vug_jv *v = vug_schema_get_member(s, vug_jv_get(c.schema[i], "properties"), name);
-        const vug_jv *patterns = vug_schema_pattern_properties(c.schema[i]);
-        if (v)
-            list[n++] = v;
+        vug_schema_add_to_set(
+                s, vug_schema_get_member(s, vug_jv_get(c.schema[i], "properties"), name));
         for (const vug_jv *p = patterns ? patterns->child : NULL; p; p = p->next)
             if (vug_schema_matches(s, p, p->key, true, name))
-                list[n++] = p;
-        v = n == before ? vug_jv_get(c.schema[i], "additionalProperties") : NULL;
-        if (v)
-            list[n++] = v;
+                vug_schema_add_to_set(s, p);
+        if (s->collected.len == before)
+            vug_schema_add_to_set(s, vug_jv_get(c.schema[i], "additionalProperties"));
     }
-    return (vug_schema_set){ list, n };
+    return vug_schema_take_set(s);
 }
 
 /* ---- items ------------------------------------------------------------------------------- */
@@ -151,16 +146,13 @@ const vug_jv *vug_schema_prefix_items(const vug_jv *schema, const vug_jv **rest)
 
 vug_schema_set vug_schema_item_set(vug_schema_compiler *s, vug_schema_case c, size_t i)
 {
-    const vug_jv **sets = vug_schema_alloc_list(s, c.n);
-    size_t n = 0;
-    for (size_t k = 0; sets && k < c.n; k++) {
+    vug_schema_start_set(s);
+    for (size_t k = 0; k < c.n && vug_schema_charge(s, i + 1); k++) {
         const vug_jv *rest, *prefix = vug_schema_prefix_items(c.schema[k], &rest);
         const vug_jv *v = prefix && i < prefix->n ? prefix->child : NULL;
         for (size_t m = 0; v && m < i; m++)
             v = v->next;
-        if (v || rest)
-            sets[n++] = v ? v : rest;
-        (void)vug_schema_charge(s, i + 1);
+        vug_schema_add_to_set(s, v ? v : rest);
     }
-    return (vug_schema_set){ sets, n };
+    return vug_schema_take_set(s);
 }

@@ -123,6 +123,19 @@ void *vug_schema_alloc(vug_schema_compiler *s, size_t n, size_t size)
 
 /* ---- sets ------------------------------------------------------------------------ */
 
+vug_schema_set vug_schema_take_set(vug_schema_compiler *s)
+{
+    const size_t n = s->collected.len / sizeof(const vug_jv *);
+    const vug_jv **list = vug_schema_alloc_list(s, n);
+    if (s->collected.bad)
+        vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");
+    if (!list || s->collected.bad)
+        return (vug_schema_set){ 0 };
+    if (n > 0)
+        memcpy(list, s->collected.ptr, s->collected.len);
+    return (vug_schema_set){ list, n };
+}
+
 static bool sets_equal(vug_schema_set a, vug_schema_set b)
 {
     return a.n == b.n &&

@@ -128,6 +128,7 @@ typedef struct {
     bool has_anchors, has_identifiers, looked_for_identifiers;
     size_t n_warnings;
     size_t steps;
+    vug_buf collected; /* vug_jv *: of the set that is being collected */
     vug_status st;
     vug_err err;
 } vug_schema_compiler;
@@ -152,6 +153,18 @@ static inline const vug_jv **vug_schema_alloc_list(vug_schema_compiler *s, size_
 {
     return vug_schema_alloc(s, n, sizeof(const vug_jv *));
 }
+/* Sets whose size is not known before, one at a time: start, add each schema, take the set. A NULL
+ * is not added. */
+static inline void vug_schema_start_set(vug_schema_compiler *s)
+{
+    s->collected.len = 0;
+}
+static inline void vug_schema_add_to_set(vug_schema_compiler *s, const vug_jv *schema)
+{
+    if (schema)
+        vug_buf_push(&s->collected, &schema, sizeof(const vug_jv *));
+}
+vug_schema_set vug_schema_take_set(vug_schema_compiler *s);
 /* The rule of a set. A new set is queued for compilation; its members are copied. */
 vug_grammar_expr vug_schema_set_expr(vug_schema_compiler *s, vug_schema_set set);
 

@@ -1,24 +1,24 @@
 #include "text/grammar/schema_nodes.h"
 
-/* A list or an object under construction. Its address does not change. */
-vug_jv *vug_schema_new_node(vug_schema_compiler *s, vug_json_type type, const char *key)
+static vug_jv *new_node(vug_schema_compiler *s, vug_json_type type, vug_str key)
 {
     vug_jv *v = vug_schema_alloc(s, 1, sizeof(*v));
     if (v)
-        *v = (vug_jv){ .type = type, .key = vug_str_of(key) };
+        *v = (vug_jv){ .type = type, .key = key };
     return v;
+}
+
+/* A list or an object under construction. Its address does not change. */
+vug_jv *vug_schema_new_node(vug_schema_compiler *s, vug_json_type type, const char *key)
+{
+    return new_node(s, type, vug_str_of(key));
 }
 
 /* Adds a member; NULLs are ignored: memory ran out. */
 vug_jv *vug_schema_add_node(vug_jv *to, vug_jv *member)
 {
-    if (!to || !member)
-        return member;
-    vug_jv **at = &to->child;
-    while (*at)
-        at = &(*at)->next;
-    *at = member;
-    to->n++;
+    if (to && member)
+        vug_jv_append(to, member);
     return member;
 }
 
@@ -61,11 +61,9 @@ void vug_schema_add_text(vug_schema_compiler *s, vug_jv *to, const char *key, vu
 
 void vug_schema_add_boolean(vug_schema_compiler *s, vug_jv *to, vug_str key, bool value)
 {
-    vug_jv *v = vug_schema_add_node(to, vug_schema_new_node(s, VUG_JSON_BOOL, ""));
-    if (v) {
-        v->key = key;
+    vug_jv *v = vug_schema_add_node(to, new_node(s, VUG_JSON_BOOL, key));
+    if (v)
         v->boolean = value;
-    }
 }
 
 /* Adds {VUG_KEYWORD_SAME: schema} or {VUG_KEYWORD_NEGATED: schema}, which refers to the schema
@@ -77,14 +75,12 @@ void vug_schema_add_reference(vug_schema_compiler *s, vug_jv *to, vug_str key, c
         vug_schema_add_boolean(s, to, key, schema->boolean != negated);
         return;
     }
-    vug_jv *v = vug_schema_add_object(s, to, "");
+    vug_jv *v = vug_schema_add_node(to, new_node(s, VUG_JSON_OBJECT, key));
     vug_jv *target = vug_schema_add_node(
             v, vug_schema_new_node(s, VUG_JSON_NOTHING,
                                    negated ? VUG_KEYWORD_NEGATED : VUG_KEYWORD_SAME));
-    if (target) {
-        v->key = key;
+    if (target)
         memcpy(&target->child, &schema, sizeof(void *)); /* drops const: nobody changes it */
-    }
 }
 
 static const vug_str no_key = { 0 };
@@ -102,7 +98,7 @@ void vug_schema_add_negated(vug_schema_compiler *s, vug_jv *to, const vug_jv *sc
 /* A branch for values of some types. */
 vug_jv *vug_schema_add_typed(vug_schema_compiler *s, vug_jv *to, unsigned types)
 {
-    (void)vug_schema_charge(s, to ? to->n / 8 + 1 : 1); /* add_node walks along the list */
+    (void)vug_schema_charge(s, 1);
     vug_jv *v = vug_schema_add_object(s, to, "");
     vug_schema_add_count(s, v, VUG_KEYWORD_TYPES, types);
     return v;

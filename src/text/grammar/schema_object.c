@@ -14,8 +14,9 @@
  */
 
 enum {
-    MAX_WANTED = 16,   /* properties, of one object */
-    MAX_CHOICES = 256, /* of named properties for them */
+    MAX_WANTED = 16,    /* properties, of one object */
+    MAX_CHOICES = 256,  /* of named properties for them */
+    STEPS_PER_NAME = 8, /* of work, to sort it and to find the schemas of its property */
 };
 
 /* A property that is named somewhere in the case. */
@@ -24,6 +25,9 @@ typedef struct {
     size_t order;
     bool required;
     bool forbidden;        /* by propertyNames, or because another property is chosen */
+    vug_schema_set values; /* the schemas for its value, without those of wanted properties */
+    bool has_usual;        /* `usual`, its pair where it is not chosen, has been made */
+    vug_grammar_expr usual;
     vug_grammar_expr pair; /* key and value; VUG_EMPTY_EXPR: it may not occur */
 } schema_property;
 
@@ -99,8 +103,9 @@ static void merge_duplicates(schema_object *o)
 /* `names`: the enum of propertyNames, or NULL. */
 static void collect_properties(schema_object *o, const vug_jv *names)
 {
-    o->property = vug_schema_alloc(o->s, count_names(o->c, names), sizeof(*o->property));
-    if (!o->property)
+    const size_t n_names = count_names(o->c, names);
+    o->property = vug_schema_alloc(o->s, n_names, sizeof(*o->property));
+    if (!o->property || !vug_schema_charge(o->s, STEPS_PER_NAME * n_names))
         return;
     for (size_t i = 0; i < o->c.n; i++)
         add_names(o, vug_jv_get(o->c.schema[i], "properties"), false);
@@ -108,6 +113,8 @@ static void collect_properties(schema_object *o, const vug_jv *names)
         add_names(o, vug_jv_get(o->c.schema[i], "required"), true);
     add_names(o, names, false);
     merge_duplicates(o);
+    for (size_t i = 0; i < o->n; i++)
+        o->property[i].values = vug_schema_property_set(o->s, o->c, o->property[i].name);
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -115,13 +122,11 @@ static void collect_properties(schema_object *o, const vug_jv *names)
 /* The values of a keyword in the schemas of a case. */
 static vug_schema_set keyword_set(vug_schema_compiler *s, vug_schema_case c, const char *keyword)
 {
-    const vug_jv **list = vug_schema_alloc_list(s, c.n);
-    size_t n = 0;
-    for (size_t i = 0; list && i < c.n; i++) {
-        list[n] = vug_jv_get(c.schema[i], keyword);
-        n += list[n] != NULL;
-    }
-    return (vug_schema_set){ list, n };
+    const vug_str name = vug_str_of(keyword);
+    vug_schema_start_set(s);
+    for (size_t i = 0; i < c.n; i++)
+        vug_schema_add_to_set(s, vug_jv_find(c.schema[i], name));
+    return vug_schema_take_set(s);
 }
 
 /* Whether the name of a property satisfies a schema. */
@@ -270,20 +275,6 @@ static bool is_bare_name(vug_str name)
     return name.len > 0;
 }
 
-/* The schemas for the value of a property, also those of the wanted properties that it is. */
-static vug_schema_set value_set(schema_object *o, size_t property)
-{
-    const vug_schema_set own = vug_schema_property_set(o->s, o->c, o->property[property].name);
-    const vug_jv **list = vug_schema_alloc_list(o->s, own.n + o->wanted.n);
-    size_t n = 0;
-    for (size_t i = 0; list && i < own.n; i++)
-        list[n++] = own.schema[i];
-    for (size_t i = 0; list && i < o->wanted.n; i++)
-        if (o->chosen[i] == property)
-            list[n++] = vug_jv_get(o->wanted.schema[i], "value");
-    return (vug_schema_set){ list, n };
-}
-
 static bool is_chosen(const schema_object *o, size_t property)
 {
     bool found = false;
@@ -292,22 +283,44 @@ static bool is_chosen(const schema_object *o, size_t property)
     return found;
 }
 
+/* VUG_EMPTY_EXPR if no value satisfies the schemas. */
+static vug_grammar_expr property_expr(schema_object *o, const schema_property *p,
+                                      vug_schema_set values)
+{
+    if (p->forbidden || vug_schema_has_false(values))
+        return VUG_EMPTY_EXPR;
+    if (o->s->in_parameter && !is_bare_name(p->name))
+        vug_schema_fail(o->s, VUG_UNSUPPORTED, o->c.schema[0],
+                        "the name '%.*s' is not supported for a parameter", VUG_STR_ARG(p->name));
+    return pair_expr(o->s, p->name, vug_json_grammar_key(&o->s->json, p->name), values);
+}
+
+/* The value of a chosen property also satisfies the schemas of the wanted ones that it is. */
+static vug_schema_set chosen_values(schema_object *o, size_t property)
+{
+    const vug_schema_set usual = o->property[property].values;
+    vug_schema_start_set(o->s);
+    for (size_t i = 0; i < usual.n; i++)
+        vug_schema_add_to_set(o->s, usual.schema[i]);
+    for (size_t i = 0; i < o->wanted.n; i++)
+        if (o->chosen[i] == property)
+            vug_schema_add_to_set(o->s, vug_jv_get(o->wanted.schema[i], "value"));
+    return vug_schema_take_set(o->s);
+}
+
 /* False if a required property may not occur. */
 static bool make_pairs(schema_object *o)
 {
     for (size_t i = 0; i < o->n && vug_schema_ok(o->s); i++) {
         schema_property *p = &o->property[i];
-        const vug_schema_set values = value_set(o, i);
-        const bool never = p->forbidden || vug_schema_has_false(values);
-        p->pair = VUG_EMPTY_EXPR;
-        if (never && (p->required || is_chosen(o, i)))
+        const bool chosen = is_chosen(o, i);
+        if (!chosen && !p->has_usual) {
+            p->usual = property_expr(o, p, p->values);
+            p->has_usual = true;
+        }
+        p->pair = chosen ? property_expr(o, p, chosen_values(o, i)) : p->usual;
+        if (p->pair == VUG_EMPTY_EXPR && (p->required || chosen))
             return false;
-        if (!never && o->s->in_parameter && !is_bare_name(p->name))
-            vug_schema_fail(o->s, VUG_UNSUPPORTED, o->c.schema[0],
-                            "the name '%.*s' is not supported for a parameter",
-                            VUG_STR_ARG(p->name));
-        if (!never)
-            p->pair = pair_expr(o->s, p->name, vug_json_grammar_key(&o->s->json, p->name), values);
     }
     return true;
 }

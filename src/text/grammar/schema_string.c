@@ -281,11 +281,15 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
     vug_buf_append(&key, head, sizeof(head));
     for (size_t i = 0; i < cs->n; i++) {
         const string_condition *c = &cs->condition[i];
-        const uint32_t one[] = { c->search + 2U * c->negated, (uint32_t)c->regex.len };
+        const uint32_t one[] = { c->search + 2U * c->negated, (uint32_t)c->regex.len,
+                                 c->values ? (uint32_t)c->values->n : UINT32_MAX };
         vug_buf_append(&key, one, sizeof(one));
         vug_buf_append(&key, c->regex.ptr, c->regex.len);
-        const void *values = c->values;
-        vug_buf_append(&key, &values, sizeof(values));
+        for (const vug_jv *v = c->values ? c->values->child : NULL; v; v = v->next) {
+            const uint32_t length = (uint32_t)v->str.len;
+            vug_buf_append(&key, &length, sizeof(length));
+            vug_buf_append(&key, v->str.ptr, v->str.len);
+        }
     }
     vug_grammar_expr expr = VUG_EMPTY_EXPR;
     if (!vug_expr_cache_find(&s->strings, &key, &expr) && vug_schema_ok(s)) {

@@ -417,6 +417,19 @@ static void test_long_values(void)
     vug_buf_release(&text);
 }
 
+/* 1,024 cases, each of which has all names. */
+static void test_many_names(void)
+{
+    vug_buf text = { 0 };
+    vug_buf_puts(&text, "{\"additionalProperties\":false,\"allOf\":[");
+    repeat(&text, "{\"anyOf\":[{\"title\":\"\"},{\"minimum\":%d}]},", 10);
+    vug_buf_puts(&text, "true],\"required\":[");
+    repeat(&text, "\"name%d\",", 2000);
+    vug_buf_puts(&text, "\"\"]}");
+    check_refused(text.ptr, VUG_LIMIT, "takes more than 134217728 bytes of memory");
+    vug_buf_release(&text);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -434,7 +447,8 @@ static void test_limits(void **state)
     check_refused_long(
             "{\"oneOf\":[",
             "{\"type\":\"object\",\"required\":[\"k\"],\"properties\":{\"k\":{\"const\":%d}}},",
-            1500, "false]}", VUG_LIMIT, "takes more than 134217728 bytes of memory");
+            1500, "false]}", VUG_LIMIT, "takes more than 11534336 steps");
+    test_many_names();
     test_long_values();
     check_refused("{\"type\":\"string\",\"pattern\":\"^(?!.*a.{20}b)(?!.*b.{20}c)\"}", VUG_LIMIT,
                   "#/pattern: patterns with lookahead, or combined patterns, need too many states");
