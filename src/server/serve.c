@@ -37,6 +37,9 @@ static vug_status open_and_run(running_server *s, vug_err *err)
 vug_status vug_server_run(const vug_server_options *options, vug_err *err)
 {
     running_server s = { .opt = *options };
+    /* The model is loaded while the server listens already; a wrong path is reported before. */
+    if (!vug_file_exists(options->model_path))
+        return VUG_FAIL(err, VUG_IO, "%s: no such file or folder", options->model_path);
     if (s.opt.trace && !vug_is_folder(s.opt.trace))
         VUG_TRY(vug_make_folder(s.opt.trace, err));
     VUG_TRY(vug_metrics_create(&s.opt.http.metrics, err));

@@ -7,6 +7,7 @@ typedef enum {
     BOOLEAN,
     COUNT, /* an integer from 0 */
     NUMBER,
+    POSITIVE,  /* a number above 0 */
     EXCLUSIVE, /* a number, or up to draft 4 a flag that opens the other bound */
     STRING,
     FORMAT,  /* the name of a format */
@@ -48,7 +49,7 @@ typedef enum {
     X("maximum", NUMBER)                 \
     X("exclusiveMinimum", EXCLUSIVE)     \
     X("exclusiveMaximum", EXCLUSIVE)     \
-    X("multipleOf", NUMBER)              \
+    X("multipleOf", POSITIVE)            \
     X("allOf", SCHEMAS)                  \
     X("anyOf", SCHEMAS)                  \
     X("oneOf", SCHEMAS)                  \
@@ -150,6 +151,8 @@ static const char *expected_value(keyword_value_kind kind, const vug_jv *v)
         return is_count(v) ? NULL : "a whole number from 0 to 10^15";
     case NUMBER:
         return v->type == VUG_JSON_NUMBER ? NULL : "a number";
+    case POSITIVE:
+        return v->type == VUG_JSON_NUMBER && v->f64 > 0 ? NULL : "a number above 0";
     case EXCLUSIVE:
         return v->type == VUG_JSON_NUMBER || v->type == VUG_JSON_BOOL ? NULL : "a number";
     case STRING:
