@@ -91,11 +91,6 @@ typedef struct {
     vug_grammar_expr rule;
 } vug_schema_set_rule;
 
-typedef struct {
-    vug_str name;
-    const vug_jv *schema;
-} vug_schema_anchor;
-
 /* Classes of characters in the names of additional properties. VUG_EMPTY_EXPR: not made yet. */
 typedef struct {
     uint32_t spelling; /* how names are written: schema_additional_names.c */
@@ -122,10 +117,8 @@ typedef struct {
     vug_expr_cache strings;                          /* by their constraints */
     vug_expr_cache additional_names;                 /* by the given names */
     vug_schema_name_characters name_characters;
-    struct vug_schema_matcher *matcher; /* those of all regexes so far */
-    vug_schema_anchor *anchor;          /* sorted by name; collected when one is first looked up */
-    size_t n_anchors;
-    bool has_anchors, has_identifiers, looked_for_identifiers;
+    struct vug_schema_matcher *matcher;         /* those of all regexes so far */
+    struct vug_schema_identifiers *identifiers; /* NULL: not collected yet */
     size_t n_warnings;
     size_t steps;
     vug_buf collected; /* vug_jv *: of the set that is being collected */
