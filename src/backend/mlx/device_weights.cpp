@@ -306,49 +306,61 @@ static vug_mlx_matrix load(const matrix_filler &f, bool gpu)
     }
 }
 
-static std::optional<mx::array> as_f32(const std::optional<mx::array> &x, uint64_t *bytes)
-{
-    if (!x || x->dtype() == mx::float32)
-        return x;
-    mx::array f32 = mx::astype(*x, mx::float32);
-    mx::eval(f32);
-    *bytes += f32.nbytes();
-    return f32;
-}
-
 static uint64_t bytes_of(const std::optional<mx::array> &x)
 {
     return x ? x->nbytes() : 0;
 }
 
-/* Scales in F32 are made when a program first needs them. */
-static void widen_scales(vug_mlx_weights *w, vug_mlx_matrix *m)
-{
-    const bool affine = m->biases.has_value();
-    if (!affine || m->f32_scales)
-        return;
-    m->f32_scales = as_f32(m->scales, &m->copied);
-    m->f32_biases = as_f32(m->biases, &m->copied);
-    w->bytes += m->copied;
-}
+/* ---- copies for products -------------------------------------------------------------------- */
 
-/* Whether products with the matrix, one for each expert if it is stacked, are computed in F16. MLX
- * has those of experts only on a GPU. */
-static bool multiplies_in_f16(const vug_mlx_weights *w, const vug_weight *weight, bool stacked)
+enum class copy { NONE, F32_SCALES, F16 };
+
+/* The copy that products in this precision need of a matrix, one for each expert if it is stacked.
+ * MLX multiplies with experts in F16 only on a GPU. */
+static copy copy_for(const vug_mlx_weights *w, const vug_weight *weight, bool stacked,
+                     vug_mlx_precision precision)
 {
     const layout l = layout_of(weight);
     const bool halves =
             l == layout::DECODED || (l == layout::FLOATS && weight->dtype != VUG_DTYPE_F32);
-    return halves && (!stacked || w->device->gpu);
+    if (halves && precision.f16 && (!stacked || w->device->gpu))
+        return copy::F16;
+    if (l == layout::AFFINE && !precision.scales && weight->scales.dtype != VUG_DTYPE_F32)
+        return copy::F32_SCALES;
+    return copy::NONE;
 }
 
-/* The copy in F16 for products in it. Weights below 2^-14 of the largest may lose bits. */
-static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
+/* Bytes of the copies that products in this precision need of a node's matrix, or of all its
+ * experts' together. */
+static uint64_t copied_bytes(const vug_mlx_weights *w, const vug_node *param,
+                             vug_mlx_precision precision)
+{
+    const size_t slot = (size_t)param->at.param.slot, n = (size_t)vug_param_slots(param);
+    uint64_t bytes = 0;
+    for (size_t i = slot; i < slot + n; i++) {
+        const vug_weight *one = &w->weight[i];
+        const uint64_t elements = (uint64_t)one->rows * (uint64_t)one->columns;
+        const copy kind = copy_for(w, one, param->shape.rank == 3, precision);
+        if (kind == copy::F16)
+            bytes += elements * 2;
+        if (kind == copy::F32_SCALES)
+            bytes += elements / (uint64_t)one->scales.columns * 2 * sizeof(float);
+    }
+    return bytes;
+}
+
+static mx::array as_f32(const mx::array &x)
+{
+    mx::array f32 = mx::astype(x, mx::float32);
+    mx::eval(f32);
+    return f32;
+}
+
+/* Weights below 2^-14 of the largest may lose bits. */
+static void copy_in_f16(vug_mlx_matrix *m)
 {
     const int least = m->data.dtype() == mx::float16 ? -15 : -126; /* it has a reciprocal */
     int exponent = 0;
-    if (m->f16)
-        return;
     mx::array most =
             mx::astype(mx::maximum(mx::max(m->data), mx::negative(mx::min(m->data))), mx::float32);
     const float largest = most.item<float>();
@@ -358,9 +370,27 @@ static void copy_in_f16(vug_mlx_weights *w, vug_mlx_matrix *m)
     const mx::array scaled = m->data * mx::array(1 / m->f16_scale, m->data.dtype());
     m->f16 = mx::astype(scaled, mx::float16);
     mx::eval(*m->f16);
-    m->copied = m->f16->nbytes();
+}
+
+/* Makes the copy when a program first needs it. A matrix has one kind of copy at most. */
+static void add_copy(vug_mlx_weights *w, const vug_node *param, vug_mlx_precision precision,
+                     vug_mlx_matrix *m)
+{
+    const vug_weight *first = &w->weight[(size_t)param->at.param.slot];
+    const copy kind = copy_for(w, first, param->shape.rank == 3, precision);
+    if (kind == copy::NONE || m->copied > 0)
+        return;
+    if (kind == copy::F16) {
+        copy_in_f16(m);
+    } else {
+        m->f32_scales = as_f32(*m->scales);
+        m->f32_biases = as_f32(*m->biases);
+    }
+    m->copied = copied_bytes(w, param, precision);
     w->bytes += m->copied;
 }
+
+/* ---- what programs read ---------------------------------------------------------------------- */
 
 vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
                                vug_mlx_precision precision, const vug_mlx_matrix **out,
@@ -380,10 +410,7 @@ vug_status vug_mlx_load_matrix(vug_mlx_weights *w, const vug_node *param,
         if (layout_of(first) == layout::DECODED)
             w->decoded += m.data.nbytes();
     }
-    if (!precision.scales)
-        widen_scales(w, &found->second);
-    if (precision.f16 && multiplies_in_f16(w, first, stacked))
-        copy_in_f16(w, &found->second);
+    add_copy(w, param, precision, &found->second);
     *out = &found->second;
     return VUG_OK;
 }
@@ -429,18 +456,6 @@ static uint64_t device_bytes(const vug_weight *w)
     }
 }
 
-/* Bytes of the copies of a weight that products in this precision read. */
-static uint64_t copied_bytes(const vug_mlx_weights *w, const vug_weight *weight, bool stacked,
-                             vug_mlx_precision precision)
-{
-    const auto elements = (uint64_t)weight->rows * (uint64_t)weight->columns;
-    if (multiplies_in_f16(w, weight, stacked))
-        return precision.f16 ? elements * 2 : 0;
-    const bool widened = layout_of(weight) == layout::AFFINE && !precision.scales &&
-                         weight->scales.dtype != VUG_DTYPE_F32;
-    return widened ? elements / (uint64_t)weight->scales.columns * 2 * sizeof(float) : 0;
-}
-
 /* Bytes of all copies once the graph is compiled, too. */
 static uint64_t copies_with(const vug_mlx_weights *w, const vug_graph *graph,
                             vug_mlx_precision precision)
@@ -453,13 +468,9 @@ static uint64_t copies_with(const vug_mlx_weights *w, const vug_graph *graph,
         const char *kinds = vug_node_operands(node);
         for (int k = 0; kinds[k]; k++) {
             const vug_node *param = vug_graph_at(graph, node->in[k]);
-            const int slot = param->at.param.slot, n = (int)vug_param_slots(param);
-            uint64_t bytes = 0;
-            for (int j = 0; kinds[k] == 'm' && j < n; j++)
-                bytes += copied_bytes(w, &w->weight[(size_t)(slot + j)], param->shape.rank == 3,
-                                      precision);
+            const uint64_t bytes = kinds[k] == 'm' ? copied_bytes(w, param, precision) : 0;
             if (bytes > 0)
-                copied[slot] = bytes;
+                copied[param->at.param.slot] = bytes;
         }
     }
     return std::accumulate(copied.begin(), copied.end(), (uint64_t)0,

@@ -71,7 +71,7 @@ mx::array vug_mlx_new_array(mx::Shape shape, mx::Dtype dtype);
 struct vug_mlx_matrix {
     mx::array data; /* floats, or integers of `bits` bits packed into U32 */
     std::optional<mx::array> scales, biases; /* as loaded: one for `group` columns of a row */
-    std::optional<mx::array> f32_scales, f32_biases; /* for products in F32 */
+    std::optional<mx::array> f32_scales, f32_biases; /* copies for products in F32 */
     int bits = 0;                                    /* 0: floats */
     int group = 0;
     const char *mode = "affine"; /* in MLX's terms */
