@@ -13,6 +13,7 @@
 typedef enum {
     WHOLE, /* they are the expression */
     FIRST, /* they begin where the expression does, so that ^ may stand before each */
+    START, /* so do these, and the text begins there: ^ means nothing */
     INNER,
 } regex_place;
 
@@ -61,9 +62,9 @@ static vug_grammar_expr add_lookahead(vug_regex_parser *p, vug_grammar_expr rest
 }
 
 /* A lookahead group, after its "(?=" or "(?!": the rest of the text must begin with it, or not. */
-static vug_grammar_expr parse_lookahead(vug_regex_parser *p, bool negated)
+static vug_grammar_expr parse_lookahead(vug_regex_parser *p, regex_place place, bool negated)
 {
-    const vug_grammar_expr begins = parse_alternatives(p, INNER);
+    const vug_grammar_expr begins = parse_alternatives(p, place == START ? START : INNER);
     const vug_grammar_expr parts[2] = {
         begins, vug_grammar_repeat(p->builder, vug_regex_any_character(p), 0, VUG_REPEAT_UNBOUNDED)
     };
@@ -81,7 +82,7 @@ static vug_grammar_expr parse_group(vug_regex_parser *p, regex_place place)
         vug_regex_parser_fail(p, VUG_UNSUPPORTED, start, "verbs are not supported");
     const bool positive = vug_regex_parser_skip(p, "?=");
     if (positive || vug_regex_parser_skip(p, "?!")) {
-        expr = parse_lookahead(p, !positive);
+        expr = parse_lookahead(p, place, !positive);
     } else {
         if (vug_regex_parser_skip(p, "?"))
             skip_group_prefix(p);
@@ -168,7 +169,7 @@ static vug_grammar_expr apply_quantifier(vug_regex_parser *p, vug_grammar_expr e
 
 /* ---- sequences ----------------------------------------------------------------------- */
 
-static vug_grammar_expr parse_term(vug_regex_parser *p)
+static vug_grammar_expr parse_term(vug_regex_parser *p, regex_place place)
 {
     const size_t start = p->at;
     uint32_t min, max;
@@ -180,12 +181,12 @@ static vug_grammar_expr parse_term(vug_regex_parser *p)
         vug_regex_parser_fail(
                 p, VUG_UNSUPPORTED, start,
                 "the anchor ^ is supported only at the beginning of the expression, of its "
-                "alternatives and of a group there");
+                "alternatives and of a group or a lookahead there");
         return VUG_EMPTY_EXPR;
     }
     if (vug_regex_parser_skip(p, "$"))
         return apply_quantifier(p, add_lookahead(p, VUG_EMPTY_EXPR, false));
-    return apply_quantifier(p, vug_regex_parser_skip(p, "(") ? parse_group(p, INNER)
+    return apply_quantifier(p, vug_regex_parser_skip(p, "(") ? parse_group(p, place)
                                                              : vug_regex_parse_character(p));
 }
 
@@ -232,14 +233,18 @@ static void push_anything(vug_regex_parser *p, vug_buf *exprs)
               vug_grammar_repeat(p->builder, vug_regex_any_character(p), 0, VUG_REPEAT_UNBOUNDED));
 }
 
+static bool looking_at_lookahead(const vug_regex_parser *p)
+{
+    return vug_regex_parser_looking_at(p, "(?=") || vug_regex_parser_looking_at(p, "(?!");
+}
+
 /* Whether a group with a ^ begins here that no quantifier repeats. */
 static bool looking_at_anchored_group(const vug_regex_parser *p)
 {
     const vug_str text = p->text;
     bool in_class = false, anchored = false;
     size_t depth = 0, i = p->at;
-    if (!vug_regex_parser_looking_at(p, "(") || vug_regex_parser_looking_at(p, "(?=") ||
-        vug_regex_parser_looking_at(p, "(?!"))
+    if (!vug_regex_parser_looking_at(p, "(") || looking_at_lookahead(p))
         return false;
     do {
         const char c = text.ptr[i];
@@ -260,20 +265,29 @@ static bool looking_at_anchored_group(const vug_regex_parser *p)
     return anchored && depth == 0 && (i >= text.len || !strchr("*+?{", text.ptr[i]));
 }
 
+/* What stands before the terms of a sequence. Returns whether the text begins where they do. */
+static bool parse_beginning(vug_regex_parser *p, regex_place place, vug_buf *exprs)
+{
+    if (place == INNER || place == START || vug_regex_parser_skip(p, "^"))
+        return place != INNER;
+    if (looking_at_anchored_group(p) && vug_regex_parser_skip(p, "("))
+        push_expr(p, exprs, parse_group(p, FIRST));
+    else if (p->options->search)
+        push_anything(p, exprs);
+    return exprs->len == 0;
+}
+
 static vug_grammar_expr parse_sequence(vug_regex_parser *p, regex_place place)
 {
     vug_buf exprs = { 0 };
-    bool end = false;
-    if (place != INNER && !vug_regex_parser_skip(p, "^")) {
-        if (looking_at_anchored_group(p) && vug_regex_parser_skip(p, "("))
-            push_expr(p, &exprs, parse_group(p, FIRST));
-        else if (p->options->search)
-            push_anything(p, &exprs);
-    }
+    bool end = false, at_start = parse_beginning(p, place, &exprs);
     while (!end && !at_sequence_end(p)) {
+        if (at_start && vug_regex_parser_skip(p, "^"))
+            continue;
+        at_start = at_start && looking_at_lookahead(p);
         end = place == WHOLE && skip_end_anchor(p);
         if (!end)
-            push_term(p, &exprs, parse_term(p));
+            push_term(p, &exprs, parse_term(p, at_start ? START : INNER));
     }
     if (place == WHOLE && !end && p->options->search)
         push_anything(p, &exprs);
