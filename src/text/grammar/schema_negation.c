@@ -1,3 +1,4 @@
+#include "text/grammar/schema_array_items.h"
 #include "text/grammar/schema_nodes.h"
 #include "text/grammar/schema_number.h"
 
@@ -422,11 +423,22 @@ static bool negate_object_keyword(vug_schema_compiler *s, const vug_jv *schema, 
     return true;
 }
 
+/* The list of items after which `m` applies: "prefixItems", or "items" up to draft 2019-09. */
+static const vug_jv *find_items_before(const vug_jv *schema, const vug_jv *m)
+{
+    const vug_jv *rest, *prefix = vug_schema_prefix_items(schema, &rest);
+    return rest == m ? prefix : NULL;
+}
+
 static bool negate_array_keyword(vug_schema_compiler *s, const vug_jv *schema, const vug_jv *m,
                                  vug_jv *to)
 {
     const bool is_items = vug_str_is(m->key, "items");
-    if (vug_str_is(m->key, "prefixItems") || (is_items && m->type == VUG_JSON_ARRAY))
+    const vug_jv *list = find_items_before(schema, m);
+    if (list && m->type == VUG_JSON_BOOL && !m->boolean)
+        vug_schema_add_count(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY), "minItems",
+                             (double)list->n + 1);
+    else if (vug_str_is(m->key, "prefixItems") || (is_items && m->type == VUG_JSON_ARRAY))
         negate_prefix_items(s, m, to);
     else if (is_items && !is_trivial(m) && !vug_jv_get(schema, "prefixItems"))
         vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
@@ -436,7 +448,7 @@ static bool negate_array_keyword(vug_schema_compiler *s, const vug_jv *schema, c
         vug_schema_add_reference(s, vug_schema_add_typed(s, to, VUG_TYPE_ARRAY),
                                  vug_str_of("items"), m, true);
     else
-        return false;
+        return vug_str_is(m->key, "additionalItems") && !list; /* has no effect */
     return true;
 }
 
