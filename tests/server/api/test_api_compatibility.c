@@ -344,11 +344,20 @@ static void test_rejects_unsupported_fields(void **state)
         { "min_keep", "1", "2" },
         { "t_max_predict_ms", "-1", "100" },
         { "grammar_lazy", "false", "true" },
+        { "logits_processors", "[]", "[\"f\"]" },
+        { "vllm_xargs", "{}", "{\"a\":1}" },
+        { "kv_transfer_params", "{}", "{\"do_remote_decode\":true}" },
+        { "mm_processor_kwargs", "{}", "{\"a\":1}" },
+        { "parse_tool_calls", "true", "false" },
+        { "reasoning_budget_message", "\"\"", "\"enough\"" },
+        { "adaptive_target", "-1", "0.5" },
         { "lora", "[]", "[{\"id\":0,\"scale\":1}]" },
         { "echo", "false", "true" },
         { "guided_decoding_backend", "\"xgrammar\"", NULL },
         { "cache_prompt", "false", NULL },
         { "id_slot", "3", NULL },
+        { "n_keep", "-1", NULL },
+        { "reasoning_format", "\"auto\"", NULL },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
