@@ -3,76 +3,6 @@
 
 #include "backend/cuda/internal.h"
 
-enum { ALIGN = 256 };
-
-vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err)
-{
-    if (result == cudaSuccess)
-        return VUG_OK;
-    const vug_status code = result == cudaErrorMemoryAllocation ? VUG_NOMEM : VUG_UNSUPPORTED;
-    return VUG_FAIL(err, code, "cuda: %s failed: %s", what, cudaGetErrorString(result));
-}
-
-/* ---- memory -------------------------------------------------------------------------- */
-
-/* An attribute of the pool that all memory comes from; 0: there is none. */
-static uint64_t ask_pool(enum cudaMemPoolAttr attribute)
-{
-    cudaMemPool_t pool;
-    uint64_t value = 0;
-    if (cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess ||
-        cudaMemPoolGetAttribute(pool, attribute, &value) != cudaSuccess)
-        return 0;
-    return value;
-}
-
-static vug_device_memory memory_used(const vug_device *device)
-{
-    (void)device;
-    const uint64_t active = ask_pool(cudaMemPoolAttrUsedMemCurrent),
-                   held = ask_pool(cudaMemPoolAttrReservedMemCurrent);
-    return (vug_device_memory){ .active = active,
-                                .cached = held > active ? held - active : 0,
-                                .peak = ask_pool(cudaMemPoolAttrUsedMemHigh) };
-}
-
-static uint64_t memory_available(const vug_device *device)
-{
-    size_t available = 0, total = 0;
-    (void)cudaMemGetInfo(&available, &total);
-    return available + memory_used(device).cached;
-}
-
-vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void **out, vug_err *err)
-{
-    *out = NULL;
-    if (bytes == 0)
-        return VUG_OK;
-    cudaError_t result = cudaMallocAsync(out, bytes, cudaStreamLegacy);
-    if (result == cudaSuccess)
-        result = cudaStreamSynchronize(cudaStreamLegacy);
-    if (result == cudaSuccess)
-        return VUG_OK;
-    (void)cudaGetLastError(); /* a failed allocation is no failure of later calls */
-    return VUG_FAIL(err, VUG_NOMEM, "cuda: %s needs %.1f MB, the device has %.1f MB left: %s", what,
-                    (double)bytes / 1e6, (double)memory_available(NULL) / 1e6,
-                    cudaGetErrorString(result));
-}
-
-void vug_cuda_free(void *memory)
-{
-    if (!memory)
-        return;
-    (void)cudaFreeAsync(memory, cudaStreamLegacy);
-    (void)cudaStreamSynchronize(cudaStreamLegacy);
-}
-
-bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at)
-{
-    *at = *end;
-    return vug_add_size(bytes, ALIGN - 1, &bytes) && vug_add_size(*at, bytes / ALIGN * ALIGN, end);
-}
-
 /* ---- opening ------------------------------------------------------------------------- */
 
 /* Why there is no device; NULL: there is one. */
@@ -209,7 +139,7 @@ static vug_status measure(vug_device *opened, vug_device_limits *out, vug_err *e
     const vug_cuda_device *device = (const vug_cuda_device *)(const void *)opened;
     probe_state p = { .stream = device->stream, .hopper = device->capability == 9 };
     void *bytes;
-    VUG_TRY(vug_cuda_alloc(READ_BYTES + ALIGN, "measuring the memory", &bytes, err));
+    VUG_TRY(vug_cuda_alloc(READ_BYTES + sizeof(float), "measuring the memory", &bytes, err));
     p.bytes = bytes;
     vug_status st = vug_cuda_check(cudaEventCreate(&p.start), "creating an event", err);
     if (st == VUG_OK)
@@ -250,8 +180,8 @@ const vug_backend vug_backend_cuda = {
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe,
-    .memory_available = memory_available,
-    .memory_used = memory_used,
+    .memory_available = vug_cuda_memory_available,
+    .memory_used = vug_cuda_memory_used,
     .measure = measure,
     .weights_create = vug_cuda_weights_create,
     .weights_load = vug_cuda_weights_load,

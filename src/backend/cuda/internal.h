@@ -27,6 +27,8 @@ typedef struct {
     char name[96];
 } vug_cuda_device;
 
+/* ---- device_memory.c ------------------------------------------------------------- */
+
 /* VUG_OK, or a failure that says what could not be done, and why. */
 VUG_MUST_CHECK vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err);
 /* Memory of the device's pool, which any stream may use at once. */
@@ -35,6 +37,9 @@ VUG_MUST_CHECK vug_status vug_cuda_alloc(uint64_t bytes, const char *what, void 
 /* Gives memory, or NULL, back to the pool; no stream may use it any more. The pool counts it as
  * free at once, as it does not after cudaFree. */
 void vug_cuda_free(void *memory);
+/* What the pool holds, and what could still be allocated; `device` may be NULL. */
+vug_device_memory vug_cuda_memory_used(const vug_device *device);
+uint64_t vug_cuda_memory_available(const vug_device *device);
 /* Places `bytes` at the end of a block of `*end` bytes, aligned to 256; false on overflow. */
 bool vug_cuda_add_part(uint64_t bytes, uint64_t *end, uint64_t *at);
 
