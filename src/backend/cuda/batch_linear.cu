@@ -2,10 +2,11 @@
  * Products of up to 64 rows with matrices in tiles of BF16, in the order of weight_tiles.h, for
  * compute capability 9.0.
  *
- * A cluster of 8 blocks computes 128 outputs of all rows, or 64 of each of the two parts of an
- * activation; each block sums one slice. So a small matrix has work for all multiprocessors, and
- * weights are read once for both terms of x. Then the blocks add the slices, which they read from
- * each other's shared memory, and each stores an eighth of the rows.
+ * A cluster of 8 blocks computes 128, 192 or 256 outputs of all rows, or 64 of each of the two parts
+ * of an activation; each block sums one slice. So a small matrix has work for all multiprocessors,
+ * and weights are read once for both terms of x. Then the blocks add the slices, which they read
+ * from each other's shared memory, and each stores an eighth of the rows. More outputs share a
+ * block's rows of x, whose copies are as large as those of 128 outputs of weights.
  */
 #include "backend/cuda/activation_blocks.h"
 #include "backend/cuda/hopper.h"
@@ -17,22 +18,21 @@ enum {
     STEPS = VUG_CUDA_TILE_PAD / TILE,
     STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
     GROUP = 64,                                /* outputs of a warpgroup */
-    GROUPS = 2,
     QUAD = 4,
     GROUP_WARPS = 4, /* a strip each */
-    WARPS = GROUPS * GROUP_WARPS,
-    THREADS = WARPS * WARP,
     ROWS = VUG_CUDA_BATCH_ROWS,
     TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
-    RING_BYTES = 96 << 10, /* so that two blocks share a multiprocessor */
     RING_ALIGN = 1024,
 };
 
-/* A stage of the ring: 64 columns of the block's outputs, and of the terms of x. */
-template <int terms> struct batch_ring {
-    static constexpr int weight_bytes = WARPS * STRIP_BYTES;
+/* A block has `groups` warpgroups. A stage of its ring: 64 columns of its outputs, and of the terms
+ * of x. Two blocks with two warpgroups share a multiprocessor. */
+template <int terms, int groups> struct batch_ring {
+    static constexpr int warps = groups * GROUP_WARPS, threads = warps * WARP;
+    static constexpr int blocks = groups <= 2 ? 2 : 1; /* of a multiprocessor */
+    static constexpr int weight_bytes = warps * STRIP_BYTES;
     static constexpr int stage_bytes = weight_bytes + terms * TERM_BYTES;
-    static constexpr int stages = RING_BYTES / stage_bytes;
+    static constexpr int stages = (groups <= 2 ? 96 << 10 : 200 << 10) / stage_bytes;
 };
 
 struct batch_memory {
@@ -40,8 +40,8 @@ struct batch_memory {
 };
 
 /* The sums of a block; the padding keeps banks apart. */
-struct block_sums {
-    float y[ROWS][GROUPS * GROUP + 4];
+template <int groups> struct block_sums {
+    float y[ROWS][groups * GROUP + 4];
 };
 
 /* The columns of slice `rank`, which a block sums, in blocks of 64. */
@@ -69,13 +69,13 @@ static __host__ __device__ __forceinline__ int groups_of(int64_t out)
 }
 
 /* Group `i` of cluster `cluster`; the last one of the job in place of one that does not exist. */
-template <bool pairs>
+template <bool pairs, int groups>
 static __device__ __forceinline__ output_group find_group(const vug_cuda_tile_job &job, int cluster,
                                                           int i)
 {
     if (pairs)
         return { i, cluster * GROUP, true };
-    int part = 0, group = cluster * GROUPS + i;
+    int part = 0, group = cluster * groups + i;
     while (part + 1 < job.parts && group >= groups_of(job.part[part].out))
         group -= groups_of(job.part[part++].out);
     const int last = groups_of(job.part[part].out) - 1;
@@ -95,9 +95,10 @@ struct block_copies {
 };
 
 /* The first thread of a warp copies the strip that only this warp reads, of block `b`. */
-template <int terms> static __device__ __forceinline__ void copy_strip(const block_copies &c, int b)
+template <int terms, int groups>
+static __device__ __forceinline__ void copy_strip(const block_copies &c, int b)
 {
-    using ring = batch_ring<terms>;
+    using ring = batch_ring<terms, groups>;
     const int stage = b % ring::stages;
     if (threadIdx.x % WARP != 0 || b >= c.columns.n)
         return;
@@ -107,9 +108,10 @@ template <int terms> static __device__ __forceinline__ void copy_strip(const blo
 }
 
 /* One thread copies the terms of x's rows, of block `b`. */
-template <int terms> static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
+template <int terms, int groups>
+static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
 {
-    using ring = batch_ring<terms>;
+    using ring = batch_ring<terms, groups>;
     const int stage = b % ring::stages;
     const uint32_t full = c.memory.full + stage * 8;
     const uint32_t to = c.memory.data + stage * ring::stage_bytes + ring::weight_bytes;
@@ -124,12 +126,13 @@ template <int terms> static __device__ __forceinline__ void copy_rows(const bloc
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* A warpgroup adds a block of 64 columns. */
+/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
+ * read. */
 template <int terms>
-static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint32_t x,
-                                                      float (&sum)[terms][ROWS / 2])
+static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
+                                                   uint4 (&a)[STEPS],
+                                                   float (&sum)[terms][ROWS / 2])
 {
-    uint4 a[STEPS];
 #pragma unroll
     for (int j = 0; j < STEPS; j++)
         a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
@@ -141,39 +144,44 @@ static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint
             wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
     }
     wgmma_commit();
-    wgmma_wait();
 }
 
-/* Adds the block's columns to `sum`. */
-template <int terms>
+/* Adds the block's columns to `sum`. While a warpgroup multiplies, its strips are copied again, and
+ * the rows of the block before, which other warps may still read until then. */
+template <int terms, int groups>
 static __device__ __forceinline__ void sum_columns(const block_copies &c, const uint8_t *data,
                                                    float (&sum)[terms][ROWS / 2])
 {
-    using ring = batch_ring<terms>;
+    using ring = batch_ring<terms, groups>;
     const int at = threadIdx.x / WARP * STRIP_BYTES;
     for (int b = 0; b < ring::stages; b++)
-        copy_strip<terms>(c, b);
+        copy_strip<terms, groups>(c, b);
     wait_for_previous();
     for (int b = 0; b < ring::stages; b++)
-        copy_rows<terms>(c, b);
+        copy_rows<terms, groups>(c, b);
+#pragma unroll 1
     for (int b = 0; b < c.columns.n; b++) {
         const int stage = b % ring::stages, from = stage * ring::stage_bytes;
+        uint4 a[STEPS];
         __syncwarp();
         barrier_wait(c.memory.full + stage * 8, b / ring::stages % 2);
-        multiply_block<terms>(data + from + at, c.memory.data + from + ring::weight_bytes, sum);
+        begin_block<terms>(data + from + at, c.memory.data + from + ring::weight_bytes, a, sum);
         __syncwarp();
-        copy_strip<terms>(c, b + ring::stages);
+        copy_strip<terms, groups>(c, b + ring::stages);
+        if (b > 0)
+            copy_rows<terms, groups>(c, b - 1 + ring::stages);
+        wgmma_wait();
+        __syncwarp();
         if (threadIdx.x % WARP == 0)
             barrier_arrive(c.memory.empty + stage * 8);
-        /* Of the block before, which the other warps have read by now. */
-        if (b > 0)
-            copy_rows<terms>(c, b - 1 + ring::stages);
     }
     __syncwarp();
 }
 
 /* Stores what a lane has of 16 outputs and all rows. */
-static __device__ __forceinline__ void store_sums(block_sums &to, const float (&sum)[ROWS / 2])
+template <int groups>
+static __device__ __forceinline__ void store_sums(block_sums<groups> &to,
+                                                  const float (&sum)[ROWS / 2])
 {
     const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * TILE + lane / 4;
 #pragma unroll
@@ -187,8 +195,9 @@ static __device__ __forceinline__ float4 operator+(const float4 &a, const float4
 }
 
 /* Four outputs: the sum of the blocks' sums, in order, and of the terms. */
-template <int terms>
-static __device__ __forceinline__ float4 add_blocks(const block_sums *sums, int row, int output)
+template <int terms, int groups>
+static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> *sums, int row,
+                                                    int output)
 {
     float4 y[terms];
 #pragma unroll
@@ -212,20 +221,21 @@ static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, f
 }
 
 /* Block `rank` of a cluster stores rows rank, rank + 8, .. */
-template <int terms, bool pairs>
+template <int terms, bool pairs, int groups>
 static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
-                                                  const block_sums *sums, int rank)
+                                                  const block_sums<groups> *sums, int rank)
 {
-    constexpr int outputs = pairs ? (int)GROUP : GROUPS * GROUP;
-    for (int i = threadIdx.x * QUAD; i < ROWS / CLUSTER * outputs; i += THREADS * QUAD) {
+    constexpr int outputs = pairs ? (int)GROUP : groups * GROUP;
+    constexpr int threads = batch_ring<terms, groups>::threads;
+    for (int i = threadIdx.x * QUAD; i < ROWS / CLUSTER * outputs; i += threads * QUAD) {
         const int row = i / outputs * CLUSTER + rank, o = i % outputs;
-        const output_group group = find_group<pairs>(job, blockIdx.x / CLUSTER, o / GROUP);
+        const output_group group = find_group<pairs, groups>(job, blockIdx.x / CLUSTER, o / GROUP);
         const int64_t output = group.first + o % GROUP, out = job.part[group.part].out;
         if (row >= job.rows || !group.exists)
             continue;
-        float4 y = add_blocks<terms>(sums, row, o);
+        float4 y = add_blocks<terms, groups>(sums, row, o);
         if (pairs) {
-            const float4 up = add_blocks<terms>(sums, row, GROUP + o);
+            const float4 up = add_blocks<terms, groups>(sums, row, GROUP + o);
             y = make_float4(activate(job, y.x, up.x), activate(job, y.y, up.y),
                             activate(job, y.z, up.z), activate(job, y.w, up.w));
         }
@@ -242,33 +252,35 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
 
 /* ---- the kernel --------------------------------------------------------------------------- */
 
-template <int terms, bool pairs>
-static __global__ void __launch_bounds__(THREADS, 2)
+template <int terms, bool pairs, int groups>
+static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
+                                         batch_ring<terms, groups>::blocks)
         batch_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    using ring = batch_ring<terms>;
-    static_assert(terms * sizeof(block_sums) <= ring::stages * ring::stage_bytes,
+    using ring = batch_ring<terms, groups>;
+    static_assert(terms * sizeof(block_sums<groups>) <= ring::stages * ring::stage_bytes,
                   "sums take the place of the ring");
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
     uint8_t *data =
             (uint8_t *)(((uintptr_t)unaligned + RING_ALIGN - 1) & ~(uintptr_t)(RING_ALIGN - 1));
-    block_sums *sums = (block_sums *)data;
+    block_sums<groups> *sums = (block_sums<groups> *)data;
     const batch_memory memory = { shared_address(data), shared_address(full),
                                   shared_address(empty) };
     const int rank = blockIdx.x % CLUSTER, warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
-            barrier_init(memory.full + i * 8, WARPS + 1);
-            barrier_init(memory.empty + i * 8, WARPS);
+            barrier_init(memory.full + i * 8, ring::warps + 1);
+            barrier_init(memory.empty + i * 8, ring::warps);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
     start_next();
     const column_blocks columns = find_columns(job.columns, rank);
-    const output_group group = find_group<pairs>(job, blockIdx.x / CLUSTER, warp / GROUP_WARPS);
+    const output_group group =
+            find_group<pairs, groups>(job, blockIdx.x / CLUSTER, warp / GROUP_WARPS);
     const int64_t strip = group.first / TILE + warp % GROUP_WARPS;
     const int64_t x_bytes = vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
     const block_copies copies = {
@@ -280,13 +292,13 @@ static __global__ void __launch_bounds__(THREADS, 2)
         columns.of * x_bytes,
     };
     float sum[terms][ROWS / 2] = {};
-    sum_columns<terms>(copies, data, sum);
+    sum_columns<terms, groups>(copies, data, sum);
     __syncthreads();
 #pragma unroll
     for (int term = 0; term < terms; term++)
-        store_sums(sums[term], sum[term]);
+        store_sums<groups>(sums[term], sum[term]);
     cluster_sync();
-    store_rows<terms, pairs>(job, sums, rank);
+    store_rows<terms, pairs, groups>(job, sums, rank);
     /* A block may not end while another one still reads its sums. */
     cluster_sync();
 #else
@@ -297,44 +309,56 @@ static __global__ void __launch_bounds__(THREADS, 2)
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
-template <int terms, bool pairs>
+/* Groups of 64 outputs of a job. */
+static int count_groups(const vug_cuda_tile_job *job)
+{
+    int groups = 0;
+    for (int i = 0; i < job->parts; i++)
+        groups += groups_of(job->part[i].out);
+    return groups;
+}
+
+template <int terms, bool pairs, int groups>
 static void launch_batch(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    using ring = batch_ring<terms>;
+    using ring = batch_ring<terms, groups>;
     const int bytes = ring::stages * ring::stage_bytes + RING_ALIGN;
-    int groups = 0;
-    for (int i = 0; i < (pairs ? 1 : job->parts); i++)
-        groups += groups_of(job->part[i].out);
-    const unsigned clusters = pairs ? (unsigned)groups : blocks_for(groups, GROUPS);
     cudaLaunchAttribute attribute[2] = {};
     cudaLaunchConfig_t config = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
     attribute[0].val.clusterDim = { CLUSTER, 1, 1 };
     attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute[1].val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3(clusters * CLUSTER);
-    config.blockDim = dim3(THREADS);
+    config.gridDim = dim3(blocks_for(count_groups(job), groups) * CLUSTER);
+    config.blockDim = dim3(ring::threads);
     config.dynamicSmemBytes = (size_t)bytes;
     config.stream = stream;
     config.attrs = attribute;
     config.numAttrs = 2;
-    (void)cudaFuncSetAttribute(batch_kernel<terms, pairs>,
+    (void)cudaFuncSetAttribute(batch_kernel<terms, pairs, groups>,
                                cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaLaunchKernelEx(&config, batch_kernel<terms, pairs>, *job);
+    (void)cudaLaunchKernelEx(&config, batch_kernel<terms, pairs, groups>, *job);
 }
 
-template <int terms> static void choose_pairs(cudaStream_t stream, const vug_cuda_tile_job *job)
+/* The fewest outputs of a block with which all blocks run at the same time. Clusters do not use all
+ * multiprocessors: 16 clusters of 8 do not run side by side on 132. */
+template <int terms> static void choose_groups(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (job->activation == VUG_OP_LINEAR)
-        launch_batch<terms, false>(stream, job);
+    const int clusters = job->processors / CLUSTER * 7 / 8, groups = count_groups(job);
+    if (job->activation != VUG_OP_LINEAR)
+        launch_batch<terms, true, 2>(stream, job);
+    else if (groups <= 2 * clusters || groups > 4 * clusters)
+        launch_batch<terms, false, 2>(stream, job);
+    else if (groups <= 3 * clusters)
+        launch_batch<terms, false, 3>(stream, job);
     else
-        launch_batch<terms, true>(stream, job);
+        launch_batch<terms, false, 4>(stream, job);
 }
 
 void vug_cuda_batch_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     if (job->terms > 1)
-        choose_pairs<2>(stream, job);
+        choose_groups<2>(stream, job);
     else
-        choose_pairs<1>(stream, job);
+        choose_groups<1>(stream, job);
 }

@@ -238,7 +238,8 @@ static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job 
 }
 
 /* Block (token, heads, page): with partial results the page counts from the first that the token
- * sees, otherwise a block computes all pages. */
+ * sees, otherwise a block computes all pages. The next keys are loaded while values are multiplied,
+ * and the reverse. */
 template <typename T, int width, int terms>
 static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         token_kernel(const __grid_constant__ vug_cuda_attention_job job)
@@ -255,20 +256,25 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
     const int64_t heads = min(per_kv - blockIdx.y % chunks * ROWS, (int64_t)ROWS);
     const query_sight see = sight_of(job, job.token[token].position);
     const query_sight sight[2] = { see, see };
-    const head_pages pages = { job.page + job.token[token].table, kv_head, see.position + 1 };
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int first = see.first / KEYS, last = see.position / KEYS;
     const int begin = job.pages > 0 ? first + (int)blockIdx.z : first;
     const int end = job.pages > 0 ? min(begin, last) : last;
+    /* What the block loads ends with its last page. */
+    const head_pages pages = { job.page + job.token[token].table, kv_head,
+                               min(see.position + 1, (end + 1) * KEYS) };
     page_sums<shape::columns> all;
     sums_init(all);
     start_next();
     wait_for_previous();
+    const auto load = [&](int page, bool part) {
+        load_part<T, row_layout<width>, width, shape::threads>(job.cache, pages, page, part,
+                                                               part ? values : keys);
+    };
     load_heads<T, width, terms>(job, token, head, heads, memory);
+    load(begin, false);
+    load(begin, true);
     for (int page = begin; page <= end; page++) {
-        for (int part = 0; part < 2; part++)
-            load_part<T, row_layout<width>, width, shape::threads>(job.cache, pages, page, part,
-                                                                   part ? values : keys);
         wait_copies<1>();
         float of_warp[8], s[KEYS / 2];
         multiply_keys<T, width, terms, ROWS>(of_warp, shared_address(memory), 0,
@@ -276,7 +282,9 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         for (int i = 0; i < 8; i++)
             scores[lane / 4 + i / 2 % 2 * 8][warp * 16 + i / 4 * 8 + lane % 4 * 2 + i % 2] =
                     of_warp[i];
-        wait_copies<0>();
+        __syncthreads();
+        load(page + 1, false);
+        wait_copies<1>();
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++)
             s[i] = scores[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2];
@@ -284,6 +292,7 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         weigh_keys<T>(job, s, page, false, sight, w);
         add_page<T, width>(all, w, shared_address(values), warp * shape::columns);
         __syncthreads();
+        load(page + 1, true);
     }
     if (begin <= end || job.pages == 0)
         store_heads(job, token, head, heads, blockIdx.z, all);

@@ -84,7 +84,7 @@ struct wide_memory {
     uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
 };
 
-/* A block of 64 columns of a unit, and its place in the ring. */
+/* Where the block multiplies: a unit, a block of 64 columns of it, and a stage of the ring. */
 struct ring_cursor {
     int unit, block, stage;
     uint32_t parity;
@@ -103,60 +103,85 @@ static __device__ __forceinline__ void advance(ring_cursor &at, int blocks)
     }
 }
 
-/* The first thread of a warp copies the strip that only this warp reads. */
-template <int terms, bool pairs>
-static __device__ __forceinline__ void copy_strip(const vug_cuda_tile_job &job,
-                                                  const wide_memory &memory, ring_cursor &at,
-                                                  int blocks, int end)
+/* What a warp copies next: a block of a strip. */
+struct strip_cursor {
+    const uint8_t *from;
+    int unit, block;
+};
+
+template <bool pairs>
+static __device__ __forceinline__ strip_cursor find_source(const vug_cuda_tile_job &job, int unit,
+                                                           int blocks)
 {
-    using ring = wide_ring<terms>;
-    if (at.unit >= end)
-        return;
-    if (threadIdx.x % WARP == 0) {
-        const output_strip s = find_strip<pairs>(job, at.unit);
-        const uint32_t full = memory.full + at.stage * 8;
-        barrier_expect(full, STRIP_BYTES);
-        bulk_copy(memory.data + at.stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES,
-                  job.part[s.part].tiles + ((int64_t)s.index * blocks + at.block) * STRIP_BYTES,
-                  STRIP_BYTES, full);
-    }
-    advance<terms>(at, blocks);
+    const output_strip s = find_strip<pairs>(job, unit);
+    return { job.part[s.part].tiles + (int64_t)s.index * blocks * STRIP_BYTES, unit, 0 };
 }
 
-/* One thread copies the terms of half of x's rows to both blocks. */
+/* The first thread of a warp copies the strip that only this warp reads to a stage. */
+template <int terms, bool pairs>
+static __device__ __forceinline__ void copy_strip(const vug_cuda_tile_job &job,
+                                                  const wide_memory &memory, strip_cursor &next,
+                                                  int stage, int blocks, int end)
+{
+    using ring = wide_ring<terms>;
+    if (threadIdx.x % WARP != 0 || next.unit >= end)
+        return;
+    barrier_expect(memory.full + stage * 8, STRIP_BYTES);
+    bulk_copy(memory.data + stage * ring::stage_bytes + threadIdx.x / WARP * STRIP_BYTES, next.from,
+              STRIP_BYTES, memory.full + stage * 8);
+    next.from += STRIP_BYTES;
+    if (++next.block == blocks)
+        next = find_source<pairs>(job, next.unit + gridDim.x, blocks);
+}
+
+/* What a block copies next: a block of 64 columns of x, and how many follow with it. */
+struct rows_cursor {
+    int block, left;
+};
+
+/* One thread copies the terms of half of x's rows to a stage of both blocks. */
 template <int terms>
 static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job,
-                                                 const wide_memory &memory, ring_cursor &at,
-                                                 int blocks, int end, int rank)
+                                                 const wide_memory &memory, rows_cursor &next,
+                                                 int stage, int blocks, int rank)
 {
     using ring = wide_ring<terms>;
     const int x_bytes = (int)vug_cuda_block_rows(job.rows) * VUG_CUDA_BLOCK_ROW_BYTES;
     const int half = x_bytes / CLUSTER;
-    if (at.unit >= end)
-        return;
-    if (threadIdx.x == 0) {
-        const uint32_t full = memory.full + at.stage * 8;
-        const uint32_t to = memory.data + at.stage * ring::stage_bytes + ring::weight_bytes;
-        barrier_wait(memory.empty + at.stage * 8, at.parity ^ 1);
-        barrier_expect(full, (uint32_t)(terms * x_bytes));
+    const uint32_t full = memory.full + stage * 8;
+    const uint32_t to = memory.data + stage * ring::stage_bytes + ring::weight_bytes + rank * half;
+    const uint8_t *from = job.packed + (int64_t)next.block * x_bytes + rank * half;
+    barrier_expect(full, (uint32_t)(terms * x_bytes));
 #pragma unroll
-        for (int term = 0; term < terms; term++)
-            bulk_copy_to_all(to + term * TERM_BYTES + rank * half,
-                             job.packed + ((int64_t)term * blocks + at.block) * x_bytes +
-                                     rank * half,
-                             (uint32_t)half, full, (1 << CLUSTER) - 1);
-    }
-    advance<terms>(at, blocks);
+    for (int term = 0; term < terms; term++)
+        bulk_copy_to_all(to + term * TERM_BYTES, from + (int64_t)term * blocks * x_bytes,
+                         (uint32_t)half, full, (1 << CLUSTER) - 1);
+    next.block = next.block + 1 < blocks ? next.block + 1 : 0;
+    next.left--;
+}
+
+/* The same to the stage before `at`, when the warps of both blocks have read it. */
+template <int terms>
+static __device__ __forceinline__ void refill_rows(const vug_cuda_tile_job &job,
+                                                   const wide_memory &memory, rows_cursor &next,
+                                                   const ring_cursor &at, int blocks, int rank)
+{
+    const bool wraps = at.stage == 0;
+    const int stage = wraps ? wide_ring<terms>::stages - 1 : at.stage - 1;
+    if (threadIdx.x != 0 || next.left <= 0)
+        return;
+    barrier_wait(memory.empty + stage * 8, wraps ? at.parity ^ 1 : at.parity);
+    copy_rows<terms>(job, memory, next, stage, blocks, rank);
 }
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* A warpgroup adds a block of 64 columns. */
+/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
+ * read. */
 template <int terms>
-static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint32_t x,
-                                                      float (&sum)[terms][SUMS])
+static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
+                                                   uint4 (&a)[STEPS], float (&sum)[terms][SUMS])
 {
-    uint4 a[STEPS];
 #pragma unroll
     for (int j = 0; j < STEPS; j++)
         a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
@@ -168,7 +193,6 @@ static __device__ __forceinline__ void multiply_block(const uint8_t *strip, uint
             wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
     }
     wgmma_commit();
-    wgmma_wait();
 }
 
 /* Adds a slice's sums to those so far; `sum` becomes zero. */
@@ -278,33 +302,38 @@ static __global__ void __launch_bounds__(THREADS, 1)
     start_next();
     /* Both blocks of a cluster have the same number of units. */
     const int end = (count_units(job, pairs) + CLUSTER - 1) / CLUSTER * CLUSTER;
-    ring_cursor strips = { (int)blockIdx.x, 0, 0, 0 }, rows = strips, at = strips;
+    ring_cursor at = { (int)blockIdx.x, 0, 0, 0 };
+    strip_cursor strip = find_source<pairs>(job, at.unit, blocks);
+    rows_cursor rows = { 0, (end - at.unit + (int)gridDim.x - 1) / (int)gridDim.x * blocks };
     for (int i = 0; i < ring::stages; i++)
-        copy_strip<terms, pairs>(job, memory, strips, blocks, end);
+        copy_strip<terms, pairs>(job, memory, strip, i, blocks, end);
     wait_for_previous();
-    for (int i = 0; i < ring::stages - 1; i++)
-        copy_rows<terms>(job, memory, rows, blocks, end, rank);
+    for (int i = 0; threadIdx.x == 0 && i < ring::stages && rows.left > 0; i++)
+        copy_rows<terms>(job, memory, rows, i, blocks, rank);
+    bool first = true;
     while (at.unit < end) {
         const int unit = at.unit;
         float sum[terms][SUMS] = {}, all[terms][SUMS];
 #pragma unroll 1
         for (int slice = 0; slice < SLICES; slice++) {
-            const int last = (int)(vug_cuda_slice_begin((int64_t)blocks * VUG_CUDA_TILE_PAD,
-                                                        slice + 1) /
-                                   VUG_CUDA_TILE_PAD);
+            const int last = blocks * (slice + 1) / SLICES;
 #pragma unroll 1
             while (at.unit == unit && at.block < last) {
                 const int from = at.stage * ring::stage_bytes;
-                /* Into the stage before, which the other warps have read by now. */
-                copy_rows<terms>(job, memory, rows, blocks, end, rank);
+                uint4 a[STEPS];
                 __syncwarp();
                 barrier_wait(memory.full + at.stage * 8, at.parity);
-                multiply_block<terms>(data + from + threadIdx.x / WARP * STRIP_BYTES,
-                                      memory.data + from + ring::weight_bytes, sum);
+                begin_block<terms>(data + from + threadIdx.x / WARP * STRIP_BYTES,
+                                   memory.data + from + ring::weight_bytes, a, sum);
+                __syncwarp();
+                copy_strip<terms, pairs>(job, memory, strip, at.stage, blocks, end);
+                if (!first)
+                    refill_rows<terms>(job, memory, rows, at, blocks, rank);
+                first = false;
+                wgmma_wait();
                 __syncwarp();
                 if (lane < CLUSTER)
                     barrier_arrive_at(memory.empty + at.stage * 8, lane);
-                copy_strip<terms, pairs>(job, memory, strips, blocks, end);
                 advance<terms>(at, blocks);
             }
             add_slice<terms>(all, sum, slice == 0);
