@@ -71,7 +71,7 @@ typedef struct vug_scheduled {
     const vug_extension *job; /* of the call that waits; NULL: none */
     vug_sleeping_call call;
     bool must_wake; /* the job has ended, and the call does not know */
-    struct vug_scheduled *next_to_wake;
+    struct vug_scheduled *next_to_wake; /* of a list; of a call that was woken: whom it wakes */
     size_t done;       /* tokens of the job that are cached */
     uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
     uint64_t arrived;  /* the order in which calls came */

@@ -86,8 +86,8 @@ void vug_scheduler_stop_watching(vug_scheduler *scheduler, const vug_scheduled *
 /* Wakes the calls whose jobs have ended; false: there are none. Releases the lock meanwhile, so that
  * they do not wait for it. */
 bool vug_scheduler_wake_ended(vug_scheduler *scheduler);
-/* Waits until somebody, perhaps this thread, has woken the call of a sequence whose job has ended;
- * the lock is not held. */
+/* Waits until somebody, perhaps this thread, has woken the call of a sequence whose job has ended,
+ * and wakes the calls that were left to it; the lock is not held. */
 void vug_scheduled_wait_for_end(vug_scheduled *sequence);
 
 /* ---- scheduler_batch.c: called with the lock ------------------------------------------ */

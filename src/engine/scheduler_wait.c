@@ -86,8 +86,10 @@ bool vug_scheduler_wait_for_job(vug_scheduler *s, vug_scheduled *sequence, doubl
     }
     sequence->call.state = VUG_CALL_SLEEPS; /* nobody wakes it without the lock: its job runs */
     vug_mutex_unlock(s->lock);
-    if (sleep_call(&sequence->call, cancel) == VUG_CALL_ENDS)
+    if (sleep_call(&sequence->call, cancel) == VUG_CALL_ENDS) {
+        vug_scheduled_wait_for_end(sequence);
         return true;
+    }
     vug_mutex_lock(s->lock);
     return false;
 }
@@ -108,6 +110,24 @@ void vug_scheduler_stop_watching(vug_scheduler *s, const vug_scheduled *sequence
         replace_watching(s, sequence);
 }
 
+/* To wake a thread takes microseconds, so a thread wakes at most WAKERS calls of a list, and each of
+ * these wakes its share of the others before it returns (vug_scheduled_wait_for_end). */
+enum { WAKERS = 8 };
+
+static void wake_list(vug_scheduled *list)
+{
+    vug_scheduled *share[WAKERS] = { NULL };
+    for (size_t i = 0; list; i = (i + 1) % WAKERS) {
+        vug_scheduled *next = list->next_to_wake;
+        list->next_to_wake = share[i];
+        share[i] = list;
+        list = next;
+    }
+    /* A sequence may be gone once its call was woken. */
+    for (size_t i = 0; i < WAKERS && share[i]; i++)
+        wake_call(&share[i]->call, VUG_CALL_ENDS);
+}
+
 bool vug_scheduler_wake_ended(vug_scheduler *s)
 {
     vug_scheduled *ended = NULL;
@@ -123,11 +143,7 @@ bool vug_scheduler_wake_ended(vug_scheduler *s)
     if (!ended)
         return false;
     vug_mutex_unlock(s->lock);
-    while (ended) {
-        vug_scheduled *next = ended->next_to_wake; /* a sequence may be gone once it was woken */
-        wake_call(&ended->call, VUG_CALL_ENDS);
-        ended = next;
-    }
+    wake_list(ended);
     vug_mutex_lock(s->lock);
     return true;
 }
@@ -139,4 +155,7 @@ void vug_scheduled_wait_for_end(vug_scheduled *sequence)
     while (call->state != VUG_CALL_ENDS)
         vug_cond_wait(call->changed, call->lock);
     vug_mutex_unlock(call->lock);
+    vug_scheduled *others = sequence->next_to_wake;
+    sequence->next_to_wake = NULL;
+    wake_list(others);
 }

@@ -160,6 +160,61 @@ static void test_threads_get_the_bits_of_a_cold_run(void **state)
     }
 }
 
+/* ---- many calls ------------------------------------------------------------------------ */
+
+enum { MANY = 30, MANY_TOKENS = 12 };
+
+typedef struct {
+    vug_model *model;
+    int32_t prompt[4];
+    int32_t answer[MANY_TOKENS];
+    size_t n;
+} writer;
+
+static void *write_answer(void *arg)
+{
+    writer *w = arg;
+    vug_session *s = NULL;
+    const vug_generate_options o = { .max_tokens = MANY_TOKENS, .ignore_stop = true };
+    vug_generation g = { 0 };
+    vug_err err = { 0 };
+    if (vug_session_create(w->model, &s, &err) == VUG_OK &&
+        vug_generate(s, w->prompt, 4, &o, &g, &err) == VUG_OK) {
+        w->n = g.tokens.n;
+        for (size_t i = 0; i < w->n && i < MANY_TOKENS; i++)
+            w->answer[i] = g.tokens.id[i];
+    }
+    vug_generation_release(&g);
+    vug_session_destroy(s);
+    return NULL;
+}
+
+/* So many calls end in one step that some of them wake the others: all return, each with its own
+ * answer. */
+static void test_many_calls_end_in_one_step(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(GOLDEN("gemma3-text"),
+                              (vug_model_options){ .context = 64, .batch = 64, .slots = MANY });
+    writer w[MANY];
+    pthread_t thread[MANY];
+    for (int i = 0; i < MANY; i++) {
+        w[i] = (writer){ .model = m };
+        help_tokens((uint64_t)i + 1, w[i].prompt, 4, 384);
+        assert_int_equal(pthread_create(&thread[i], NULL, write_answer, &w[i]), 0);
+    }
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    for (int i = 0; i < MANY; i++) {
+        writer alone = { .model = m };
+        memcpy(alone.prompt, w[i].prompt, sizeof(alone.prompt));
+        (void)write_answer(&alone);
+        assert_int_equal(w[i].n, MANY_TOKENS);
+        assert_memory_equal(w[i].answer, alone.answer, sizeof(alone.answer));
+    }
+    vug_model_close(m);
+}
+
 /* ---- sharing ------------------------------------------------------------------------ */
 
 /* Two agents with one system prompt that begin at the same time compute it once. */
@@ -378,6 +433,7 @@ int main(void)
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, text_model),
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, shared),
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
+        cmocka_unit_test(test_many_calls_end_in_one_step),
         cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
         cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, text_model),
         cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, full),
