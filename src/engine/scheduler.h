@@ -70,12 +70,12 @@ typedef struct vug_scheduled {
     struct vug_scheduled *next;
     const vug_extension *job; /* of the call that waits; NULL: none */
     vug_sleeping_call call;
-    bool must_wake; /* the job has ended, and the call does not know */
+    bool must_wake;                     /* the job has ended, and the call does not know */
     struct vug_scheduled *next_to_wake; /* of a list; of a call that was woken: whom it wakes */
-    size_t done;       /* tokens of the job that are cached */
-    uint64_t admitted; /* the order in which sequences got pages; 0: not yet */
-    uint64_t arrived;  /* the order in which calls came */
-    size_t first_row;  /* of [n_rows] rows of logits in the step, to be copied */
+    size_t done;                        /* tokens of the job that are cached */
+    uint64_t admitted;                  /* the order in which sequences got pages; 0: not yet */
+    uint64_t arrived;                   /* the order in which calls came */
+    size_t first_row;                   /* of [n_rows] rows of logits in the step, to be copied */
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */

@@ -130,8 +130,7 @@ static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
  * read. */
 template <int terms>
 static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
-                                                   uint4 (&a)[STEPS],
-                                                   float (&sum)[terms][ROWS / 2])
+                                                   uint4 (&a)[STEPS], float (&sum)[terms][ROWS / 2])
 {
 #pragma unroll
     for (int j = 0; j < STEPS; j++)

@@ -45,7 +45,8 @@ enum { REPEATED_PAGES = 16 };
 bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens)
 {
     const bool one_each = in->n_spans == tokens && tokens <= VUG_CUDA_REPEATED_SEQUENCES;
-    return (one_each || (in->n_spans == 1 && tokens <= VUG_CUDA_REPEATED_TOKENS)) && ws->n_data == 0;
+    return (one_each || (in->n_spans == 1 && tokens <= VUG_CUDA_REPEATED_TOKENS)) &&
+           ws->n_data == 0;
 }
 
 static uint64_t round_up(uint64_t n, uint64_t to)

@@ -40,10 +40,10 @@ static int64_t padded_number(int64_t n, int64_t most)
 }
 
 /* Copies elements from[0 .. n - 1] and repeats the last one up to to[padded - 1]. */
-#define COPY_REPEATED(to, from, n, padded)                \
-    do {                                                  \
-        for (int64_t i_ = 0; i_ < (padded); i_++)         \
-            (to)[i_] = (from)[i_ < (n) ? i_ : (n) - 1];   \
+#define COPY_REPEATED(to, from, n, padded)            \
+    do {                                              \
+        for (int64_t i_ = 0; i_ < (padded); i_++)     \
+            (to)[i_] = (from)[i_ < (n) ? i_ : (n)-1]; \
     } while (0)
 
 int64_t vug_cuda_pad_step(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,

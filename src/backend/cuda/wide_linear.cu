@@ -90,8 +90,7 @@ struct ring_cursor {
     uint32_t parity;
 };
 
-template <int terms>
-static __device__ __forceinline__ void advance(ring_cursor &at, int blocks)
+template <int terms> static __device__ __forceinline__ void advance(ring_cursor &at, int blocks)
 {
     if (++at.block == blocks) {
         at.block = 0;
@@ -353,8 +352,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
 template <int terms, bool pairs>
 static void launch_wide(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    const int bytes = wide_ring<terms>::bytes + RING_ALIGN +
-                      (pairs ? (int)sizeof(exchanged_sums) : 0);
+    const int bytes =
+            wide_ring<terms>::bytes + RING_ALIGN + (pairs ? (int)sizeof(exchanged_sums) : 0);
     const int clusters = (count_units(*job, pairs) + CLUSTER - 1) / CLUSTER;
     const int most = job->processors / CLUSTER;
     cudaLaunchAttribute attribute[2] = {};

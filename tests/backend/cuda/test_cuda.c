@@ -175,7 +175,8 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
 }
 
 /* y [rows,out]: an activation of the products of x with two matrices. */
-static void run_gated(vug_op activation, const vug_weight *w, const float *x, int64_t rows, float *y)
+static void run_gated(vug_op activation, const vug_weight *w, const float *x, int64_t rows,
+                      float *y)
 {
     help_graph m = { .layer = -1, .weight = { w[0], w[1] } };
     vug_err err = { 0 };
