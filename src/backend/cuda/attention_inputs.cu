@@ -36,24 +36,32 @@ static __device__ float row_squares_of_warp(const float *x, int n)
         for (int i = w * WARP + threadIdx.x % WARP; i < n; i += ROW_THREADS)
             part[w] = fmaf(x[i], x[i], part[w]);
     }
-    /* Side by side: each is what warp_sum gives. */
-    for (int d = WARP / 2; d > 0; d /= 2) {
+    /* Each is what warp_sum gives, but a step leaves a lane half of the sums. */
 #pragma unroll
-        for (int w = 0; w < ROW_WARPS; w++)
-            part[w] += __shfl_xor_sync(0xffffffffu, part[w], d);
+    for (int half = ROW_WARPS / 2, d = WARP / 2; half > 0; half /= 2, d /= 2) {
+        const bool upper = threadIdx.x & d;
+#pragma unroll
+        for (int i = 0; i < half; i++) {
+            const float other = __shfl_xor_sync(0xffffffffu, upper ? part[i] : part[i + half], d);
+            part[i] = (upper ? part[i + half] : part[i]) + other;
+        }
     }
+    for (int d = WARP / ROW_WARPS / 2; d > 0; d /= 2)
+        part[0] += __shfl_xor_sync(0xffffffffu, part[0], d);
+    float sum = __shfl_sync(0xffffffffu, part[0], 0);
     for (int w = 1; w < ROW_WARPS; w++)
-        part[0] += part[w];
-    return part[0];
+        sum += __shfl_sync(0xffffffffu, part[0], w * (WARP / ROW_WARPS));
+    return sum;
 }
 
-/* Rotates row `row` of a job, normed before if `norms`, in shared memory. */
+/* Rotates row `row`, of token t, of a job, normed before if `norms`, in shared memory. */
 template <bool warp>
-static __device__ void rotate_row(const vug_cuda_norm_job &job, bool norms, int64_t row, float *y)
+static __device__ void rotate_row(const vug_cuda_norm_job &job, bool norms, int64_t t, int64_t row,
+                                  float *y)
 {
     using threads = row_threads<warp>;
     const int n = (int)job.width, dims = (int)job.dims, h = dims / 2;
-    const float *x = job.x + row * n, *table = job.table + row / job.heads * dims;
+    const float *x = job.x + row * n, *table = job.table + t * dims;
     const float squares = !norms ? 0 : warp ? row_squares_of_warp(x, n) : row_squares(x, n);
     const float r = norms ? norm_factor(squares, n, job.eps) : 1;
     for (int i = threads::index(); i < h; i += threads::n) {
@@ -96,11 +104,11 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     float *y = rows[threadIdx.x / threads::n];
     start_next();
     if (i < heads) {
-        rotate_row<warp>(job.q, job.q_norms, t * heads + i, y);
+        rotate_row<warp>(job.q, job.q_norms, t, t * heads + i, y);
         for (int64_t e = threads::index(); e < width; e += threads::n)
             job.q.out[(t * heads + i) * width + e] = y[e];
     } else if (i < heads + kv) {
-        rotate_row<warp>(job.k, job.k_norms, t * kv + i - heads, y);
+        rotate_row<warp>(job.k, job.k_norms, t, t * kv + i - heads, y);
         store_row<format, warp>(job.store, t, i - heads, false, y);
     } else if (i < heads + 2 * kv) {
         const int64_t head = i - heads - kv;

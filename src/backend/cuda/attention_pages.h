@@ -188,13 +188,6 @@ static __device__ __forceinline__ query_sight sight_of(const vug_cuda_attention_
     return { window > 0 ? max(position + 1 - window, 0) : 0, position };
 }
 
-static __device__ __forceinline__ float scaled_score(const vug_cuda_attention_job &job, float s)
-{
-    if (job.softcap > 0)
-        return tanhf(s * job.scale / job.softcap) * (job.softcap * LOG2_E);
-    return s * (job.scale * LOG2_E);
-}
-
 /* What a page gives the two queries of a lane, rows lane / 4 and lane / 4 + 8 of the product: the
  * greatest score, the sum of p, and the terms of p as first operands. */
 template <int terms> struct page_weights {
@@ -202,12 +195,24 @@ template <int terms> struct page_weights {
     uint32_t p[KEY_STEPS][terms][4];
 };
 
-/* Scales the scores of a page, of which a query sees some keys, or all if not `masks`. */
-template <bool masks, int terms>
 static __device__ __forceinline__ void scale_scores(const vug_cuda_attention_job &job,
-                                                    float (&s)[KEYS / 2], int page,
-                                                    const query_sight (&sight)[2],
-                                                    page_weights<terms> &w)
+                                                    float (&s)[KEYS / 2])
+{
+    if (job.softcap > 0) {
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i++)
+            s[i] = tanhf(s[i] * job.scale / job.softcap) * (job.softcap * LOG2_E);
+        return;
+    }
+    const float by = job.scale * LOG2_E;
+#pragma unroll
+    for (int i = 0; i < KEYS / 2; i++)
+        s[i] *= by;
+}
+
+/* -INFINITY in place of scores of keys that a query does not see. */
+static __device__ __forceinline__ void hide_keys(float (&s)[KEYS / 2], int page,
+                                                 const query_sight (&sight)[2])
 {
     const int first = page * KEYS + threadIdx.x % 4 * 2;
     int begin[2], end[2]; /* keys that a query sees, counted from the lane's first one */
@@ -216,14 +221,28 @@ static __device__ __forceinline__ void scale_scores(const vug_cuda_attention_job
         begin[r] = sight[r].first - first;
         end[r] = sight[r].position - first;
     }
-    w.most[0] = w.most[1] = -INFINITY;
 #pragma unroll
     for (int i = 0; i < KEYS / 2; i++) {
         const int key = i / 4 * 8 + i % 2, r = i / 2 % 2;
-        const bool sees = !masks || (key >= begin[r] && key <= end[r]);
-        s[i] = sees ? scaled_score(job, s[i]) : -INFINITY;
-        w.most[r] = fmaxf(w.most[r], s[i]);
+        s[i] = key >= begin[r] && key <= end[r] ? s[i] : -INFINITY;
     }
+}
+
+/* The greatest score of query `r` of a lane, in all lanes that have some of it. */
+static __device__ __forceinline__ float greatest_score(const float (&s)[KEYS / 2], int r)
+{
+    float most[KEYS / 8];
+#pragma unroll
+    for (int i = 0; i < KEYS / 8; i++)
+        most[i] = fmaxf(s[4 * i + 2 * r], s[4 * i + 2 * r + 1]);
+#pragma unroll
+    for (int n = KEYS / 16; n > 0; n /= 2) {
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            most[i] = fmaxf(most[i], most[i + n]);
+    }
+    most[0] = fmaxf(most[0], __shfl_xor_sync(0xffffffffu, most[0], 1));
+    return fmaxf(most[0], __shfl_xor_sync(0xffffffffu, most[0], 2));
 }
 
 /* `all`: each query of the warp sees all keys of the page. */
@@ -233,15 +252,11 @@ static __device__ __forceinline__ void weigh_keys(const vug_cuda_attention_job &
                                                   const query_sight (&sight)[2],
                                                   page_weights<terms> &w)
 {
-    if (all)
-        scale_scores<false>(job, s, page, sight, w);
-    else
-        scale_scores<true>(job, s, page, sight, w);
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        w.most[r] = fmaxf(w.most[r], __shfl_xor_sync(0xffffffffu, w.most[r], 1));
-        w.most[r] = fmaxf(w.most[r], __shfl_xor_sync(0xffffffffu, w.most[r], 2));
-    }
+    scale_scores(job, s);
+    if (!all)
+        hide_keys(s, page, sight);
+    w.most[0] = greatest_score(s, 0);
+    w.most[1] = greatest_score(s, 1);
     const float by[2] = { w.most[0] == -INFINITY ? 0 : w.most[0],
                           w.most[1] == -INFINITY ? 0 : w.most[1] };
     float sum[4] = { 0 };

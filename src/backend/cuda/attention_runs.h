@@ -66,31 +66,59 @@ static __device__ __forceinline__ void find_sight(const vug_cuda_attention_job &
                                                         run.per_kv);
 }
 
-/* Stores the terms of columns e and e + 1 of a row of queries; each term has `rows` rows. */
-template <typename T, typename L, int width, int terms>
-static __device__ __forceinline__ void store_query(uint8_t *to, int row, int rows, int e, float low,
-                                                   float high)
+/* Eight columns of a query from column e on; zeros past its end. */
+static __device__ __forceinline__ void read_query(const float *q, int e, int width,
+                                                  float (&x)[CHUNK_ELEMENTS])
 {
-    uint8_t *at = to + L::at(row, e / CHUNK_ELEMENTS) + e % CHUNK_ELEMENTS * 2;
-    *(uint32_t *)at = T::pair(low, high);
-    if (terms > 1)
-        *(uint32_t *)(at + rows * width * 2) = T::pair(T::rest(low), T::rest(high));
+    if (width % CHUNK_ELEMENTS == 0 && e < width) {
+        const float4 a = *(const float4 *)(q + e), b = *(const float4 *)(q + e + 4);
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+        x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        x[i] = e + i < width ? q[e + i] : 0;
 }
 
-/* Rounds the queries of a block with `rows` rows. */
-template <typename T, typename L, int width, int terms>
-static __device__ void load_queries(const vug_cuda_attention_job &job, const token_run &run,
-                                    int rows, uint8_t *to)
+/* Stores the terms of a chunk of a row of queries; those of all rows take `term_bytes`. */
+template <typename T, int terms>
+static __device__ __forceinline__ void store_query(uint8_t *to, int term_bytes,
+                                                   float (&x)[CHUNK_ELEMENTS])
 {
-    for (int i = threadIdx.x; i < rows * width / 2; i += blockDim.x) {
-        const int row = i / (width / 2), e = i % (width / 2) * 2;
-        const bool exists = row / run.per_kv < run.tokens;
-        const float *q = job.q + ((run.token + row / run.per_kv) * job.heads +
-                                  run.pages.head * run.per_kv + row % run.per_kv) *
-                                         job.cache.width;
-        const float low = exists && e < job.cache.width ? q[e] : 0;
-        const float high = exists && e + 1 < job.cache.width ? q[e + 1] : 0;
-        store_query<T, L, width, terms>(to, row, rows, e, low, high);
+#pragma unroll
+    for (int term = 0; term < terms; term++) {
+        *(uint4 *)(to + term * term_bytes) = make_uint4(T::pair(x[0], x[1]), T::pair(x[2], x[3]),
+                                                        T::pair(x[4], x[5]), T::pair(x[6], x[7]));
+#pragma unroll
+        for (int i = 0; i < CHUNK_ELEMENTS; i++)
+            x[i] = T::rest(x[i]);
+    }
+}
+
+/* Rounds the queries of a block of so many threads and rows. */
+template <typename T, typename L, int width, int terms, int threads, int rows>
+static __device__ void load_queries(const vug_cuda_attention_job &job, const token_run &run,
+                                    uint8_t *to)
+{
+    enum { WAITING = 4 }; /* loads that wait together */
+    constexpr int chunks = width / CHUNK_ELEMENTS;
+    for (int first = threadIdx.x; first < rows * chunks; first += WAITING * threads) {
+        float x[WAITING][CHUNK_ELEMENTS];
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            const int row = (first + j * threads) / chunks, token = row / run.per_kv;
+            const int head = run.pages.head * run.per_kv + row % run.per_kv;
+            const float *q = job.q + ((run.token + token) * job.heads + head) * job.cache.width;
+            read_query(q, (first + j * threads) % chunks * CHUNK_ELEMENTS,
+                       token < run.tokens ? (int)job.cache.width : 0, x[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < WAITING; j++) {
+            const int i = first + j * threads;
+            if (i < rows * chunks)
+                store_query<T, terms>(to + L::at(i / chunks, i % chunks), rows * width * 2, x[j]);
+        }
     }
 }
 

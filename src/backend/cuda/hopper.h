@@ -137,6 +137,12 @@ static __device__ __forceinline__ uint64_t swizzled_tile(uint32_t address)
     return (uint64_t)((address & 0x3ffff) >> 4) | leading << 16 | stride << 32 | swizzle_128 << 62;
 }
 
+/* The tile that begins `bytes` bytes after another. */
+static __device__ __forceinline__ uint64_t tile_after(uint64_t tile, int bytes)
+{
+    return tile + (uint32_t)(bytes >> 4);
+}
+
 #define REGISTERS_0_15 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define REGISTERS_0_31                                                       \
     REGISTERS_0_15                                                           \

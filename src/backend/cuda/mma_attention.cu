@@ -139,7 +139,8 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
     };
     page_sums<shape::columns> all;
     sums_init(all);
-    load_queries<T, row_layout<width>, width, terms>(job, run, shape::rows, memory);
+    load_queries<T, row_layout<width>, width, terms, shape::threads, shape::rows>(job, run,
+                                                                                  memory);
     load(of_block.first, false);
     load(of_block.first, true);
     for (int page = of_block.first; page <= of_block.last; page++) {
@@ -192,12 +193,13 @@ template <typename T, int width, int terms>
 static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t token, int64_t head,
                                   int64_t heads, uint8_t *to)
 {
-    for (int i = threadIdx.x; i < ROWS * width / 2; i += blockDim.x) {
-        const int row = i / (width / 2), e = i % (width / 2) * 2;
-        const float *q = job.q + (token * job.heads + head + row) * job.cache.width;
-        const float low = row < heads && e < job.cache.width ? q[e] : 0;
-        const float high = row < heads && e + 1 < job.cache.width ? q[e + 1] : 0;
-        store_query<T, row_layout<width>, width, terms>(to, row, ROWS, e, low, high);
+    constexpr int chunks = width / CHUNK_ELEMENTS;
+    for (int i = threadIdx.x; i < ROWS * chunks; i += blockDim.x) {
+        const int row = i / chunks, chunk = i % chunks;
+        float x[CHUNK_ELEMENTS];
+        read_query(job.q + (token * job.heads + head + row) * job.cache.width,
+                   chunk * CHUNK_ELEMENTS, row < heads ? (int)job.cache.width : 0, x);
+        store_query<T, terms>(to + row_layout<width>::at(row, chunk), ROWS * width * 2, x);
     }
 }
 

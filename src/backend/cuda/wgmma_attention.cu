@@ -92,46 +92,38 @@ static __device__ void copy_pages(const vug_cuda_attention_job &job, const token
 
 /* ---- computing ------------------------------------------------------------------------------- */
 
-/* The warp has read a stage. */
-static __device__ __forceinline__ void leave_stage(uint32_t empty)
-{
-    if (threadIdx.x % WARP == 0)
-        barrier_arrive(empty);
-}
-
-/* Scores of the 64 queries of a warpgroup and the keys of a page. */
+/* Begins the scores of the 64 queries of a warpgroup and the keys of a page. */
 template <typename T, int width, int terms>
-static __device__ __forceinline__ void score_keys(float (&s)[KEYS / 2], uint32_t queries,
-                                                  uint32_t keys)
+static __device__ __forceinline__ void begin_scores(float (&s)[KEYS / 2], uint64_t queries,
+                                                    uint64_t keys)
 {
     constexpr int tile_steps = TILE_COLUMNS / 16;
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < width / 16; i++) {
         const int at = i % tile_steps * STEP_BYTES, tile = i / tile_steps;
-        const uint64_t k = swizzled_tile(keys + tile * key_layout::tile_bytes + at);
-        const uint32_t q = queries + tile * query_layout::tile_bytes + at;
+        const uint64_t k = tile_after(keys, tile * key_layout::tile_bytes + at);
+        const uint64_t q = tile_after(queries, tile * query_layout::tile_bytes + at);
         if (i == 0)
-            wgmma_add_tiles<T::is_f16, false>(s, swizzled_tile(q), k);
+            wgmma_add_tiles<T::is_f16, false>(s, q, k);
         else
-            wgmma_add_tiles<T::is_f16, true>(s, swizzled_tile(q), k);
+            wgmma_add_tiles<T::is_f16, true>(s, q, k);
         if constexpr (terms > 1)
             wgmma_add_tiles<T::is_f16, true>(
-                    s, swizzled_tile(q + ring_shape<width, terms>::term_bytes), k);
+                    s, tile_after(q, ring_shape<width, terms>::term_bytes), k);
     }
     wgmma_commit();
-    wgmma_wait();
 }
 
 /* Begins the sums of 64 columns of a page's values, which `values` has. */
 template <typename T, int terms>
 static __device__ __forceinline__ void begin_values(float (&c)[TILE_COLUMNS / 2],
-                                                    const page_weights<terms> &w, uint32_t values)
+                                                    const page_weights<terms> &w, uint64_t values)
 {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < KEY_STEPS; step++) {
-        const uint64_t v = swizzled_tile(values + step * 16 * TILE_ROW_BYTES);
+        const uint64_t v = tile_after(values, step * 16 * TILE_ROW_BYTES);
         if (step == 0)
             wgmma_add_rows<T::is_f16, false>(c, w.p[step][0], v);
         else
@@ -145,7 +137,7 @@ static __device__ __forceinline__ void begin_values(float (&c)[TILE_COLUMNS / 2]
 /* Joins a page, 64 columns at a time; with two buffers the next ones are summed meanwhile. */
 template <typename T, int width, int terms>
 static __device__ __forceinline__ void add_values(page_sums<width> &all,
-                                                  const page_weights<terms> &w, uint32_t values)
+                                                  const page_weights<terms> &w, uint64_t values)
 {
     constexpr int n = width / TILE_COLUMNS, buffers = ring_shape<width, terms>::buffers;
     float c[buffers][TILE_COLUMNS / 2];
@@ -156,14 +148,44 @@ static __device__ __forceinline__ void add_values(page_sums<width> &all,
     for (int i = 0; i < n; i++) {
         const bool more = i + 1 < n;
         if (more && buffers > 1)
-            begin_values<T>(c[(i + 1) % buffers], w, values + (i + 1) * key_layout::tile_bytes);
+            begin_values<T>(c[(i + 1) % buffers], w,
+                            tile_after(values, (i + 1) * key_layout::tile_bytes));
         if (more && buffers > 1)
             wgmma_wait<1>();
         else
             wgmma_wait();
         join_columns(all.out + i * TILE_COLUMNS / 2, c[i % buffers], by);
         if (more && buffers == 1)
-            begin_values<T>(c[0], w, values + (i + 1) * key_layout::tile_bytes);
+            begin_values<T>(c[0], w, tile_after(values, (i + 1) * key_layout::tile_bytes));
+    }
+}
+
+/* Waits for a stage, and gives the tile there. */
+template <typename ring>
+static __device__ __forceinline__ uint64_t wait_stage(const attention_memory &memory,
+                                                      const ring_place &at)
+{
+    barrier_wait(memory.full + at.stage * 8, at.parity);
+    return swizzled_tile(memory.parts + at.stage * ring::part_bytes);
+}
+
+/* The warp has read a stage. */
+template <typename ring>
+static __device__ __forceinline__ void leave_stage(const attention_memory &memory, ring_place &at)
+{
+    if (threadIdx.x % WARP == 0)
+        barrier_arrive(memory.empty + at.stage * 8);
+    ring_next<ring::stages>(at);
+}
+
+/* Pages first .. end - 1, which the warpgroup does not see. */
+template <typename ring>
+static __device__ __forceinline__ void skip_pages(const attention_memory &memory, int first,
+                                                  int end, ring_place &at)
+{
+    for (int part = 2 * first; part < 2 * end; part++) {
+        (void)wait_stage<ring>(memory, at);
+        leave_stage<ring>(memory, at);
     }
 }
 
@@ -174,34 +196,28 @@ static __device__ void compute_rows(const vug_cuda_attention_job &job, const tok
     using ring = ring_shape<width, terms>;
     const int group = threadIdx.x / GROUP_THREADS - 1;
     const int row = (threadIdx.x / WARP - GROUP_THREADS / WARP) * ROWS;
-    const page_range of_group = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
+    const page_range seen = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
                      whole = whole_pages(job, run, row, ROWS);
-    const uint32_t queries = memory.queries + group * GROUP_ROWS * TILE_ROW_BYTES;
+    const uint64_t queries = swizzled_tile(memory.queries + group * GROUP_ROWS * TILE_ROW_BYTES);
     query_sight sight[2];
     page_sums<width> all;
     ring_place at = { 0, 0 };
     find_sight(job, run, row, sight);
     sums_init(all);
+    const int first = min(seen.first, pages.last + 1), end = max(seen.last + 1, first);
+    skip_pages<ring>(memory, pages.first, first, at);
 #pragma unroll 1
-    for (int page = pages.first; page <= pages.last; page++) {
-        const bool sees = of_group.has(page);
+    for (int page = first; page < end; page++) {
         page_weights<terms> w;
-        barrier_wait(memory.full + at.stage * 8, at.parity);
-        if (sees) {
-            float s[KEYS / 2];
-            score_keys<T, width, terms>(s, queries, memory.parts + at.stage * ring::part_bytes);
-            leave_stage(memory.empty + at.stage * 8);
-            weigh_keys<T>(job, s, page, whole.has(page), sight, w);
-        } else {
-            leave_stage(memory.empty + at.stage * 8);
-        }
-        ring_next<ring::stages>(at);
-        barrier_wait(memory.full + at.stage * 8, at.parity);
-        if (sees)
-            add_values<T, width, terms>(all, w, memory.parts + at.stage * ring::part_bytes);
-        leave_stage(memory.empty + at.stage * 8);
-        ring_next<ring::stages>(at);
+        float s[KEYS / 2];
+        begin_scores<T, width, terms>(s, queries, wait_stage<ring>(memory, at));
+        wgmma_wait();
+        leave_stage<ring>(memory, at);
+        weigh_keys<T>(job, s, page, whole.has(page), sight, w);
+        add_values<T, width, terms>(all, w, wait_stage<ring>(memory, at));
+        leave_stage<ring>(memory, at);
     }
+    skip_pages<ring>(memory, end, pages.last + 1, at);
     store_queries(job, run, row, 0, all);
 }
 #endif
@@ -227,7 +243,8 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
             barrier_init(memory.empty + i * 8, CONSUMERS * GROUP_THREADS / WARP);
         }
     }
-    load_queries<T, query_layout, width, terms>(job, run, BLOCK_QUERIES, queries);
+    load_queries<T, query_layout, width, terms, (CONSUMERS + 1) * GROUP_THREADS, BLOCK_QUERIES>(
+            job, run, queries);
     show_stores();
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
