@@ -88,6 +88,16 @@ static inline void vug_cpu_prefetch_bytes(const uint8_t *w, int64_t bytes)
     enum { TO_READ = 0, TO_L2 = 2, LINE = 64 };
     for (int64_t i = 0; i < bytes; i += LINE)
         __builtin_prefetch(w + i, TO_READ, TO_L2);
+    __asm__ volatile(""); /* GCC drops calls of functions that only prefetch */
+}
+
+/* A hint that `floats` from `to` on are written soon. */
+static inline void vug_cpu_prefetch_output(const float *to, int64_t floats)
+{
+    enum { TO_WRITE = 1, TO_L1 = 3, LINE_FLOATS = 16 };
+    for (int64_t i = 0; i < floats; i += LINE_FLOATS)
+        __builtin_prefetch(to + i, TO_WRITE, TO_L1);
+    __asm__ volatile("");
 }
 
 /* y [rows,4]: row r is W [4,k] x[r]. The kernel may prefetch what follows each row of weights in

@@ -22,7 +22,6 @@ enum {
     MAX_STREAMS = VUG_CPU_MAX_STREAMS,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
     MAX_STREAM_ROWS = VUG_CPU_Q8_ROW_BLOCK,
-    CHUNK_OUTPUTS = 4 * PANEL, /* in panels */
     /* Consecutive bytes that each stream of weights reads. Shorter runs defeat the hardware
      * prefetcher: one thread read 22 GB/s in runs of 72 KiB, 21 in runs of 36 KiB, 12 in
      * single rows of 2 KiB. */
@@ -115,13 +114,18 @@ static bool uses_panels(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind
                                      : rows > kernels->float_rows;
 }
 
-/* Panels of quantized weights of a chunk: as many as give all threads several chunks. */
-static int64_t q8_panels(const vug_cpu_linear_run *p, const vug_cpu_projection *m)
+/* Panels of a chunk: as many as give all threads several chunks. Those of float weights are
+ * multiplied in pairs, if the kernels can do so. */
+static int64_t panels_of(const vug_cpu_linear_run *p, const vug_cpu_projection *m,
+                         vug_cpu_kernel_kind kind)
 {
+    const bool q8 = kind == VUG_CPU_KERNEL_Q8;
     const int64_t threads = vug_pool_threads(p->env->pool);
     const int64_t share = p->weight_bytes / (threads * CHUNKS_PER_THREAD);
     const int64_t panels = share / (PANEL * row_bytes(&m->w));
-    return panels < 1 ? 1 : panels < VUG_CPU_Q8_PANELS ? panels : VUG_CPU_Q8_PANELS;
+    const int64_t most = q8 ? VUG_CPU_Q8_PANELS : vug_cpu_float_max_panels(kind);
+    const int64_t least = q8 ? 1 : VUG_CPU_MAX_TILE_PANELS;
+    return panels < least ? least : panels < most ? panels / least * least : most;
 }
 
 /* How projection `m` of a group is cut. */
@@ -139,18 +143,16 @@ static chunk_size chunk_size_of(const vug_cpu_linear_run *p, const vug_cpu_row_g
     const bool panels = uses_panels(p->env->kernels, kind, g->rows);
     const int streams = kind == VUG_CPU_KERNEL_Q8 && g->rows > 1 ? p->env->kernels->q8_streams
                                                                  : VUG_CPU_STREAMS;
-    if (panels && kind == VUG_CPU_KERNEL_Q8)
+    if (panels)
         return (chunk_size){ .kind = kind,
                              .panels = panels,
-                             .outputs = PANEL * q8_panels(p, projection),
-                             .rows = g->rows };
-    return (chunk_size){
-        .kind = kind,
-        .panels = panels,
-        .streams = streams,
-        .outputs = panels ? CHUNK_OUTPUTS : streams * rows_per_run(p, projection, streams),
-        .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in) : ROW_BLOCK
-    };
+                             .outputs = PANEL * panels_of(p, projection, kind),
+                             .rows = kind == VUG_CPU_KERNEL_Q8 ? g->rows : ROW_BLOCK };
+    return (chunk_size){ .kind = kind,
+                         .streams = streams,
+                         .outputs = streams * rows_per_run(p, projection, streams),
+                         .rows = kind == VUG_CPU_KERNEL_Q8 ? vug_cpu_q8_row_block(p->job->in)
+                                                           : ROW_BLOCK };
 }
 
 static int64_t row_blocks_of(const vug_cpu_row_group *g, const chunk_size *size)

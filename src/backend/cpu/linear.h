@@ -12,6 +12,8 @@ enum {
      * cache; x streams from L2 or L3 for every panel. With fewer rows weights are packed more
      * often: with F32, 48 rows were 10 % slower, 192 a few percent. */
     VUG_CPU_ROW_BLOCK = 512,
+    /* The most panels of float weights of a chunk. */
+    VUG_CPU_FLOAT_PANELS = 8,
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most panels of quantized weights of a chunk. */
@@ -82,6 +84,8 @@ void vug_cpu_q8_streams(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk 
 void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                           float *scratch);
 void vug_cpu_q8_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, float *scratch);
+/* The most panels of a chunk with float weights: a multiple of VUG_CPU_MAX_TILE_PANELS. */
+int64_t vug_cpu_float_max_panels(vug_cpu_kernel_kind kind);
 /* Floats of scratch that these functions need. */
 int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in);
 int64_t vug_cpu_q8_scratch_floats(const vug_cpu_kernels *kernels, int64_t in);

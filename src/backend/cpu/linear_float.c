@@ -1,7 +1,8 @@
 /*
  * Products in F32, and of BF16 weights with activations in BF16. Few rows: kernels read the weights
- * as streams, each once for all rows. Many rows: x is in lane order (kernels.h), and one or two panels
- * of 16 outputs by one block of the sum are packed into scratch; each of their lanes fits the L1 cache.
+ * as streams, each once for all rows. Many rows: x is in lane order (kernels.h), and some panels of 16
+ * outputs by one block of the sum are packed into scratch. A lane of x is then read from memory once for
+ * all panels, and from the L2 cache for all but the first group of them, whose lane fits the L1 cache.
  *
  * BF16 is handled in pairs of elements, which are as large as a float and take the place of one:
  * what is called an element below may be a pair.
@@ -13,7 +14,11 @@
 
 enum {
     PANEL = VUG_CPU_PANEL,
-    MAX_COLUMNS = VUG_CPU_MAX_TILE_PANELS * PANEL,
+    MAX_PANELS = VUG_CPU_FLOAT_PANELS,
+    TILE_PANELS = VUG_CPU_MAX_TILE_PANELS,
+    /* Elements of a row of the panels of a group: one of their lanes takes 40 KiB. With half as many, x
+     * of a lane is read more often, which is a few percent slower, also with AVX2. */
+    GROUP_ELEMENTS = 4 * VUG_CPU_KC,
     LANES = VUG_CPU_LANES,
     ROW_BLOCK = VUG_CPU_ROW_BLOCK,
     PAIR_BYTES = 4,
@@ -21,8 +26,8 @@ enum {
 
 int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in)
 {
-    const int64_t floats = ((int64_t)ROW_BLOCK + VUG_CPU_KC) * MAX_COLUMNS;
-    return kind == VUG_CPU_KERNEL_DECODED ? floats + MAX_COLUMNS * in : floats;
+    const int64_t floats = ((int64_t)ROW_BLOCK * MAX_PANELS + MAX_PANELS * VUG_CPU_KC) * PANEL;
+    return kind == VUG_CPU_KERNEL_DECODED ? floats + TILE_PANELS * PANEL * in : floats;
 }
 
 /* Rows of weights in a format that kernels read. */
@@ -136,111 +141,155 @@ static tile_kernel tile_kernel_of(const vug_cpu_kernels *kernels, vug_cpu_kernel
     return (tile_kernel){ kernels->tile, kernels->tile_rows, kernels->tile_panels };
 }
 
-static int64_t tiles_of(const tile_kernel *tile, int64_t rows)
+int64_t vug_cpu_float_max_panels(vug_cpu_kernel_kind kind)
 {
-    return (rows + tile->rows - 1) / tile->rows;
+    return kind == VUG_CPU_KERNEL_DECODED ? TILE_PANELS : MAX_PANELS;
 }
 
-/* Multiplies `rows` rows with one lane of some panels; `first_row` describes the first row. Rows
- * are divided evenly among tiles: two tiles of 4 rows keep the multipliers busy, a tile of 6
- * and one of 2 do not. */
-static void multiply_lane(const vug_cpu_kernels *kernels, vug_cpu_kernel_kind kind,
-                          const vug_cpu_tile *first_row, int64_t rows, vug_cpu_prefetch *next)
+/* A chunk, and the panels of one block of its sums. */
+typedef struct {
+    const vug_cpu_linear_run *p;
+    const vug_cpu_linear_chunk *c;
+    tile_kernel tile;
+    int64_t tiles;         /* of all rows */
+    int64_t panels, group; /* of which so many are multiplied with all rows before the next ones */
+    float *panel;          /* [panels][n][16] in lane order */
+    float *y;              /* [rows][panels][16]: the sums so far */
+    int64_t k, n;          /* the first element of the block, and their number */
+    vug_cpu_prefetch next;
+} panel_block;
+
+/* Rows first .. end - 1 of the chunk, which are multiplied with one lane of some panels. */
+typedef struct {
+    int64_t first, end;
+    int64_t lane;
+    int64_t panel, end_panel;
+} panel_tile;
+
+static int64_t outputs_of(const vug_cpu_linear_chunk *c)
 {
-    const tile_kernel tile = tile_kernel_of(kernels, kind);
-    vug_cpu_tile t = *first_row;
-    const int64_t tiles = tiles_of(&tile, rows);
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t r = rows * i / tiles;
-        vug_cpu_prefetch_part(next);
-        t.a = first_row->a + r * first_row->lda;
-        t.c = first_row->c + r * first_row->ldc;
-        tile.multiply((int)(rows * (i + 1) / tiles - r), &t);
-    }
+    return c->end - c->first;
 }
 
-/* The columns of the panels that are multiplied together. */
-static int64_t columns_of(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c)
+static int64_t groups_of(const panel_block *b)
 {
-    return (int64_t)tile_kernel_of(p->env->kernels, c->kind).panels * PANEL;
+    return (b->panels + b->group - 1) / b->group;
 }
 
-/* The number of outputs in the panels that begin at `output`. */
-static int outputs_at(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t output)
+/* The weights that this thread is likely to multiply after the block: the next block, or the first
+ * one of the chunk after those of the other threads. */
+static vug_cpu_prefetch next_weights(const panel_block *b)
 {
-    const int64_t columns = columns_of(p, c), left = c->end - output;
-    return (int)(left < columns ? left : columns);
-}
-
-/* The weights that follow the panels at `output`, block `k`, in the order of the loops below. */
-static vug_cpu_prefetch next_weights(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
-                                     int64_t output, int64_t k)
-{
-    const tile_kernel tile = tile_kernel_of(p->env->kernels, c->kind);
-    const int64_t kc = vug_cpu_kc(c->k), size = c->stride / c->k;
-    const bool is_last = k + kc >= c->k;
-    const int64_t o = is_last ? output + columns_of(p, c) : output, at = is_last ? 0 : k + kc;
-    if (o >= c->end || c->kind == VUG_CPU_KERNEL_DECODED)
+    const vug_cpu_linear_chunk *c = b->c;
+    const int64_t size = c->stride / c->k, outputs = outputs_of(c);
+    const bool is_last = b->k + b->n >= c->k;
+    const int64_t k = is_last ? 0 : b->k + b->n;
+    const int64_t o = c->first + (is_last ? outputs * vug_pool_threads(b->p->env->pool) : 0);
+    const int64_t left = c->projection->out - o;
+    if (left <= 0 || c->kind == VUG_CPU_KERNEL_DECODED)
         return (vug_cpu_prefetch){ 0 };
-    return (vug_cpu_prefetch){ .w = c->projection->w.data + o * c->stride + at * size,
+    return (vug_cpu_prefetch){ .w = c->projection->w.data + o * c->stride + k * size,
                                .stride = c->stride,
-                               .bytes = block_size(c->k, at) * size,
-                               .rows = outputs_at(p, c, o),
-                               .parts = LANES * tiles_of(&tile, c->rows) };
+                               .bytes = block_size(c->k, k) * size,
+                               .rows = (int)(left < outputs ? left : outputs),
+                               .parts = LANES * b->tiles * groups_of(b) };
 }
 
-/* Packs block `k` of `outputs` rows of weights to one or two panels, those of `t`. */
-static void pack_panels(const weight_rows *w, int64_t k, int64_t n, int outputs, float *panel,
-                        vug_cpu_tile *t)
+/* Packs a block of the weights to panels. */
+static void pack_panels(const panel_block *b, const weight_rows *w)
 {
-    t->b = panel;
-    t->second = NULL;
-    w->format->pack(w->w + k * w->size, w->stride, outputs < PANEL ? outputs : PANEL, n, panel);
-    if (outputs <= PANEL)
-        return;
-    panel += (int64_t)VUG_CPU_KC * PANEL;
-    t->second = panel;
-    w->format->pack(w->w + k * w->size + PANEL * w->stride, w->stride, outputs - PANEL, n, panel);
+    const uint8_t *from = w->w + b->k * w->size;
+    for (int64_t i = 0, left = outputs_of(b->c); i < b->panels; i++, left -= PANEL)
+        w->format->pack(from + i * PANEL * w->stride, w->stride, left < PANEL ? (int)left : PANEL,
+                        b->n, b->panel + i * b->n * PANEL);
 }
 
-/* Multiplies all rows of the chunk with the panels of one block, which begins at `k`, and adds
- * the products to the sums. `panels` says where the panels and the sums lie. */
-static void multiply_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c, int64_t k,
-                            const vug_cpu_tile *panels, vug_cpu_prefetch *next)
+static float *output_row(const vug_cpu_linear_chunk *c, int64_t r)
 {
-    const int64_t n = block_size(c->k, k);
-    const float *x = c->kind == VUG_CPU_KERNEL_PAIRS ? p->ordered_pairs : p->lane_ordered;
-    vug_cpu_tile t = *panels;
-    for (int64_t j = 0; j < LANES && j < n; j++) {
-        const int64_t lane = vug_cpu_lane_start(n, j) * PANEL;
-        t.k = t.lda = vug_cpu_lane_size(n, j);
-        t.a = x + lane_offset(p, k, n, j) + c->first_row * t.k;
-        t.b = (const float *)panels->b + lane;
-        t.second = panels->second ? (const float *)panels->second + lane : NULL;
-        t.accumulate = k > 0 || j > 0;
-        multiply_lane(p->env->kernels, c->kind, &t, c->rows, next);
+    return c->projection->y + (c->first_row + r) * c->projection->out + c->first;
+}
+
+/* Prefetches part `i` of `parts` of x of the next tile, which follows that of a tile. */
+static void prefetch_input(const vug_cpu_tile *t, int64_t rows, int64_t i, int64_t parts)
+{
+    const int64_t bytes = rows * t->lda * (int64_t)sizeof(float);
+    const int64_t first = bytes * i / parts, end = bytes * (i + 1) / parts;
+    vug_cpu_prefetch_bytes((const uint8_t *)(t->a + rows * t->lda) + first, end - first);
+}
+
+static void multiply_tile(const panel_block *b, const panel_tile *at)
+{
+    const vug_cpu_linear_chunk *c = b->c;
+    const float *x = c->kind == VUG_CPU_KERNEL_PAIRS ? b->p->ordered_pairs : b->p->lane_ordered;
+    const float *w = b->panel + vug_cpu_lane_start(b->n, at->lane) * PANEL;
+    const int64_t rows = at->end - at->first, columns = b->panels * PANEL, step = b->tile.panels;
+    vug_cpu_tile t = { .k = vug_cpu_lane_size(b->n, at->lane),
+                       .ldb = PANEL,
+                       .ldc = columns,
+                       .accumulate = b->k > 0 || at->lane > 0 };
+    const int64_t parts = (at->end_panel - at->panel + step - 1) / step;
+    t.lda = t.k;
+    t.a = x + lane_offset(b->p, b->k, b->n, at->lane) + (c->first_row + at->first) * t.k;
+    for (int64_t i = at->panel; i < at->end_panel; i += step) {
+        prefetch_input(&t, rows, (i - at->panel) / step, parts);
+        t.b = w + i * b->n * PANEL;
+        t.second = step > 1 && i + 1 < at->end_panel ? w + (i + 1) * b->n * PANEL : NULL;
+        t.c = b->y + at->first * columns + i * PANEL;
+        b->tile.multiply((int)rows, &t);
     }
 }
 
-/* The sums of the panels stay in `y` [rows][columns] until they are complete: in the output they lie
- * far apart, often in the same set of a cache. */
+/* Multiplies all rows with one lane of some panels. Rows are divided evenly among tiles: two tiles of
+ * 4 rows keep the multipliers busy, a tile of 6 and one of 2 do not. The last sums go to the output. */
+static void multiply_group(panel_block *b, int64_t lane, int64_t panel)
+{
+    const vug_cpu_linear_chunk *c = b->c;
+    const int64_t lanes = b->n < LANES ? b->n : LANES, end = panel + b->group;
+    panel_tile at = { .lane = lane,
+                      .panel = panel,
+                      .end_panel = end < b->panels ? end : b->panels };
+    const bool is_last = b->k + b->n == c->k && lane + 1 == lanes && at.end_panel == b->panels;
+    for (int64_t i = 0; i < b->tiles; i++) {
+        at.first = c->rows * i / b->tiles;
+        at.end = c->rows * (i + 1) / b->tiles;
+        vug_cpu_prefetch_part(&b->next);
+        for (int64_t r = at.first; is_last && r < at.end; r++)
+            vug_cpu_prefetch_output(output_row(c, r), outputs_of(c));
+        multiply_tile(b, &at);
+        for (int64_t r = at.first; is_last && r < at.end; r++)
+            memcpy(output_row(c, r), b->y + r * b->panels * PANEL,
+                   (size_t)outputs_of(c) * sizeof(float));
+    }
+}
+
+/* A lane of the panels of a group stays in the L1 cache, and that of x in the L2 cache. */
+static void multiply_panels(panel_block *b)
+{
+    for (int64_t j = 0; j < LANES && j < b->n; j++) {
+        for (int64_t i = 0; i < b->panels; i += b->group)
+            multiply_group(b, j, i);
+    }
+}
+
+/* The sums stay in scratch until they are complete: in the output they lie far apart, often in the
+ * same set of a cache. */
 void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
                           float *scratch)
 {
-    float *y = scratch, *panel = y + (int64_t)ROW_BLOCK * MAX_COLUMNS;
-    float *decoded = panel + (int64_t)VUG_CPU_KC * MAX_COLUMNS;
-    const int64_t kc = vug_cpu_kc(c->k), columns = columns_of(p, c);
-    vug_cpu_tile tile = { .c = y, .ldb = PANEL, .ldc = columns };
-    for (int64_t o = c->first; o < c->end; o += columns) {
-        const int outputs = outputs_at(p, c, o);
-        const weight_rows w = get_weight_rows(p, c, o, 1, outputs, decoded);
-        for (int64_t k = 0; k < c->k; k += kc) {
-            vug_cpu_prefetch next = next_weights(p, c, o, k);
-            pack_panels(&w, k, block_size(c->k, k), outputs, panel, &tile);
-            multiply_panels(p, c, k, &tile, &next);
-        }
-        for (int64_t r = 0; r < c->rows; r++)
-            memcpy(c->projection->y + (c->first_row + r) * c->projection->out + o, y + r * columns,
-                   (size_t)outputs * sizeof(float));
+    panel_block b = { .p = p,
+                      .c = c,
+                      .tile = tile_kernel_of(p->env->kernels, c->kind),
+                      .panels = (outputs_of(c) + PANEL - 1) / PANEL,
+                      .y = scratch,
+                      .panel = scratch + (int64_t)ROW_BLOCK * MAX_PANELS * PANEL };
+    float *decoded = b.panel + (int64_t)MAX_PANELS * VUG_CPU_KC * PANEL;
+    const weight_rows w = get_weight_rows(p, c, c->first, 1, outputs_of(c), decoded);
+    b.tiles = (c->rows + b.tile.rows - 1) / b.tile.rows;
+    for (b.k = 0; b.k < c->k; b.k += b.n) {
+        b.n = block_size(c->k, b.k);
+        b.group = GROUP_ELEMENTS / b.n / TILE_PANELS * TILE_PANELS;
+        b.next = next_weights(&b);
+        pack_panels(&b, &w);
+        multiply_panels(&b);
     }
 }

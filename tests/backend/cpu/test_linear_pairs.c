@@ -173,9 +173,11 @@ static void test_products(void **state)
     rng r = { 21 };
     vug_cpu_env env[MAX_ENVS];
     const int n_envs = all_envs(env);
-    for (int round = 0; round < 8 * N_COUNTS; round++) {
-        const int64_t rows = row_counts[round % N_COUNTS], out = 1 + rng_bits(&r) % 40;
-        const int64_t in = 2 + 2 * (rng_bits(&r) % (round % 8 ? 300 : 3000));
+    for (int round = 0; round <= 8 * N_COUNTS; round++) {
+        const bool wide = round == 8 * N_COUNTS; /* several groups of panels */
+        const int64_t rows = row_counts[wide ? N_COUNTS - 1 : round % N_COUNTS];
+        const int64_t out = wide ? 617 : 1 + rng_bits(&r) % 40;
+        const int64_t in = wide ? 3002 : 2 + 2 * (rng_bits(&r) % (round % 8 ? 300 : 3000));
         const size_t shift = rng_bits(&r) % 64;
         uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(out * in), shift);
         const vug_matrix w = matrix_over(VUG_DTYPE_BF16, data, in);

@@ -34,7 +34,12 @@ INLINE __m256 add_pairs(pair_elements x, pair_elements w, __m256 sum)
 
 /* ---- tiles ---------------------------------------------------------------- */
 
-INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
+INLINE void write_half(const vug_cpu_tile *t, float *c, __m256 sum)
+{
+    _mm256_storeu_ps(c, t->accumulate ? _mm256_add_ps(_mm256_loadu_ps(c), sum) : sum);
+}
+
+INLINE void sum_tile(const int rows, const vug_cpu_tile *t)
 {
     const float *b = t->b;
     __m256 s[TILE_ROWS][2];
@@ -53,14 +58,14 @@ INLINE void sum_tile(const int rows, const vug_cpu_tile *t, float *sums)
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
-        _mm256_storeu_ps(sums + (ptrdiff_t)r * TILE_COLUMNS, s[r][0]);
-        _mm256_storeu_ps(sums + (ptrdiff_t)r * TILE_COLUMNS + LANES, s[r][1]);
+        write_half(t, t->c + r * t->ldc, s[r][0]);
+        write_half(t, t->c + r * t->ldc + LANES, s[r][1]);
     }
 }
 
-NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
+NOINLINE void tile_sums(int rows, const vug_cpu_tile *t)
 {
-    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, t, sums);
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, t);
 }
 
 /* ---- streams -------------------------------------------------------------- */

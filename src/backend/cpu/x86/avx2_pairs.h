@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct {
-    void (*tile)(int rows, const vug_cpu_tile *t, float *sums);  /* sums [rows][TILE_COLUMNS] */
+    vug_cpu_tile_fn *tile;
     void (*block)(int rows, const stream_block *b, float *sums); /* sums [rows][STREAMS][LANES] */
     bool sets_mxcsr; /* the instructions follow MXCSR; VDPBF16PS does not */
 } pair_functions;
@@ -42,17 +42,29 @@ INLINE void end_flushing(const pair_functions *p, unsigned before)
         _mm_setcsr(before);
 }
 
+/* Where the products follow MXCSR, their sums are added to those of `t` afterwards. */
 INLINE void multiply_tile(const pair_functions *p, int rows, const vug_cpu_tile *t)
 {
     float sums[VUG_CPU_MAX_TILE_ROWS][TILE_COLUMNS];
     const int columns = t->second ? TILE_COLUMNS : PANEL;
+    vug_cpu_tile products = *t;
+    if (!p->sets_mxcsr) {
+        p->tile(rows, t);
+        return;
+    }
+    products.c = sums[0];
+    products.ldc = TILE_COLUMNS;
+    products.accumulate = false;
     const unsigned before = begin_flushing(p);
-    p->tile(rows, t, sums[0]);
+    p->tile(rows, &products);
     end_flushing(p, before);
     for (int64_t r = 0; r < rows; r++) {
         float *c = t->c + r * t->ldc;
-        for (int i = 0; i < columns; i++)
-            c[i] = t->accumulate ? c[i] + sums[r][i] : sums[r][i];
+        for (int i = 0; i < columns; i += LANES) {
+            const __m256 sum = _mm256_loadu_ps(sums[r] + i);
+            _mm256_storeu_ps(c + i,
+                             t->accumulate ? _mm256_add_ps(_mm256_loadu_ps(c + i), sum) : sum);
+        }
     }
 }
 

@@ -11,9 +11,10 @@
 
 #include "backend/cpu/x86/avx2.h"
 #include "backend/cpu/x86/avx2_pairs.h"
+#include "backend/cpu/x86/avx512_panel_sums.h"
 
 enum {
-    TILE_ROWS = 12,
+    TILE_ROWS = VUG_AVX512_TILE_ROWS,
     TILE_PANELS = VUG_CPU_MAX_TILE_PANELS,
     STREAM_ROWS = MAX_STREAM_ROWS,
     ROW_PAIRS = STREAMS / 2,
@@ -21,17 +22,17 @@ enum {
 
 INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum);
 
-/* sums [rows][TILE_COLUMNS]. Two panels share each pair of A, because a processor loads fewer vectors than
+/* Two panels share each pair of A, because a processor loads fewer vectors than
  * it multiplies. */
-INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t, float *sums)
+INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t)
 {
     const float *a = t->a, *b = t->b, *second = t->second;
     const int64_t lda = t->lda;
-    __m512 s[TILE_ROWS][TILE_PANELS];
+    panel_sums s;
     __m512i w[TILE_PANELS];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
-        s[r][0] = s[r][1] = _mm512_setzero_ps();
+        s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
     for (int64_t i = t->k; i > 0; i--, a++) {
         w[0] = _mm512_loadu_si512(b);
         b += t->ldb;
@@ -44,28 +45,23 @@ INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t, fl
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(a[r * lda]));
 #pragma GCC unroll 2
             for (int p = 0; p < panels; p++)
-                s[r][p] = add_pairs(0xffff, x, w[p], s[r][p]);
+                s.at[r][p] = add_pairs(0xffff, x, w[p], s.at[r][p]);
         }
     }
-#pragma GCC unroll 12
-    for (int64_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
-        for (int64_t p = 0; p < panels; p++)
-            _mm512_storeu_ps(sums + r * TILE_COLUMNS + p * PANEL, s[r][p]);
-    }
+    store_sums(rows, panels, t, &s);
 }
 
-INLINE void sum_rows(const int panels, int rows, const vug_cpu_tile *t, float *sums)
+INLINE void sum_rows(const int panels, int rows, const vug_cpu_tile *t)
 {
-    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, panels, t, sums);
+    WITH_CONSTANT_ROWS(TILE_ROWS, rows, sum_tile, panels, t);
 }
 
-NOINLINE void tile_sums(int rows, const vug_cpu_tile *t, float *sums)
+NOINLINE void tile_sums(int rows, const vug_cpu_tile *t)
 {
     if (t->second)
-        sum_rows(TILE_PANELS, rows, t, sums);
+        sum_rows(TILE_PANELS, rows, t);
     else
-        sum_rows(1, rows, t, sums);
+        sum_rows(1, rows, t);
 }
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 
 #include "backend/cpu/tiles.h"
-#include "backend/cpu/x86/avx512.h"
+#include "backend/cpu/x86/avx512_panel_sums.h"
 
 enum {
     PANEL = VUG_CPU_PANEL,
@@ -27,23 +27,6 @@ INLINE __m512 load_row(tile_format as, const uint8_t *b, __m512 scale)
     }
     const __m128i codes = _mm_loadu_si128((const __m128i *)(const void *)b);
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), scale);
-}
-
-typedef struct {
-    __m512 at[MAX_ROWS][MAX_PANELS];
-} panel_sums;
-
-INLINE void store_sums(const int rows, const int panels, const vug_cpu_tile *t, const panel_sums *s)
-{
-#pragma GCC unroll 12
-    for (int64_t r = 0; r < rows; r++) {
-#pragma GCC unroll 2
-        for (int64_t p = 0; p < panels; p++) {
-            float *c = t->c + r * t->ldc + p * PANEL;
-            const __m512 sum = s->at[r][p];
-            _mm512_storeu_ps(c, t->accumulate ? _mm512_add_ps(_mm512_loadu_ps(c), sum) : sum);
-        }
-    }
 }
 
 /* `rows`, `panels` and `as` are constants wherever this is inlined, so that sums stay in registers. Two
