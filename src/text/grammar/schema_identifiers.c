@@ -133,13 +133,11 @@ static size_t add_names(vug_schema_compiler *s, identifiers *t, const vug_jv *sc
     const schema_names names = read_names(s, schema);
     vug_str fragment; /* up to draft 7, "$id": "#name" is an anchor */
     const vug_str uri = vug_schema_split_fragment(names.id, &fragment);
-    if (schema == s->root)
-        add_document(s, t, uri, schema);
-    else if (uri.len > 0) {
+    if (t->document && uri.len > 0 && schema != s->root) {
         add_document(s, t, vug_schema_resolve_uri(s, t->document[document].uri, uri), schema);
         document = t->n_documents - 1;
     }
-    if (!vug_schema_ok(s))
+    if (!t->document)
         return 0;
     const vug_jv *within = t->document[document].schema;
     add_anchor(s, t, (schema_anchor){ fragment, within, schema, false });
@@ -190,14 +188,17 @@ static const identifiers *find_identifiers(vug_schema_compiler *s)
         if (!t)
             return NULL;
         *t = (identifiers){ 0 };
+        vug_str fragment;
+        add_document(s, t, vug_schema_split_fragment(read_names(s, s->root).id, &fragment),
+                     s->root);
         collect(s, t, s->root, SCHEMA_PLACE, 0);
-        if (t->n_anchors > 0)
+        if (vug_schema_ok(s) && t->n_anchors > 0)
             qsort(t->anchor, t->n_anchors, sizeof(*t->anchor), compare_anchors);
-        if (t->n_references > 0)
+        if (vug_schema_ok(s) && t->n_references > 0)
             qsort(t->reference, t->n_references, sizeof(*t->reference), compare_references);
         s->identifiers = t;
     }
-    return vug_schema_ok(s) && s->identifiers->n_documents > 0 ? s->identifiers : NULL;
+    return vug_schema_ok(s) ? s->identifiers : NULL;
 }
 
 /* ---- documents ----------------------------------------------------------------------------- */

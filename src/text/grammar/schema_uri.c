@@ -7,11 +7,16 @@ typedef struct {
     vug_str scheme, authority, path, query;
 } uri_parts;
 
+static bool is_one_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c);
+}
+
 /* Cuts the part before the first of `ends` off. */
 static vug_str cut(vug_str *rest, const char *ends, size_t from)
 {
     size_t n = from;
-    while (n < rest->len && !memchr(ends, rest->ptr[n], strlen(ends)))
+    while (n < rest->len && !is_one_of(rest->ptr[n], ends))
         n++;
     const vug_str part = { rest->ptr, n };
     *rest = vug_str_from(*rest, n);
@@ -21,7 +26,7 @@ static vug_str cut(vug_str *rest, const char *ends, size_t from)
 static size_t scheme_length(vug_str uri)
 {
     size_t n = 0;
-    while (n < uri.len && (isalnum((unsigned char)uri.ptr[n]) || memchr("+-.", uri.ptr[n], 3)))
+    while (n < uri.len && (isalnum((unsigned char)uri.ptr[n]) || is_one_of(uri.ptr[n], "+-.")))
         n++;
     return n > 0 && n < uri.len && uri.ptr[n] == ':' ? n + 1 : 0;
 }
