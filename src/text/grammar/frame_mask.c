@@ -150,9 +150,8 @@ static void take_subtree(frame_search *s)
 }
 
 /* False when the matcher failed. */
-static bool search_trie(frame_search *s, vug_stack_set stacks)
+static bool traverse(frame_search *s)
 {
-    vug_trie_traversal_enter(&s->traversal, 0, stacks);
     while (!s->ambiguous && vug_trie_traversal_next(&s->traversal)) {
         record_node(s);
         take_subtree(s);
@@ -160,6 +159,86 @@ static bool search_trie(frame_search *s, vug_stack_set stacks)
     /* If counting spent the work budget, `ambiguous` is meaningless. */
     return !vug_trie_traversal_failed(&s->traversal) &&
            !vug_grammar_matcher_stopped(s->traversal.matcher);
+}
+
+/* ---- what it has from its base ------------------------------------------------ */
+
+static void clear_tokens(frame_search *s, vug_trie_range nodes)
+{
+    const vug_token_trie *trie = s->traversal.trie;
+    const uint32_t first = trie->node[nodes.from].first, end = trie->node[nodes.end].first;
+    (void)vug_grammar_matcher_charge(s->traversal.matcher, end - first);
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t id = (uint32_t)trie->id[i];
+        s->word[id / 32] &= ~(UINT32_C(1) << (id % 32));
+    }
+}
+
+static void add_mask_tokens(frame_search *s, const vug_frame_mask *mask)
+{
+    for (size_t i = 0; mask->word && i < s->n_words; i++)
+        s->word[i] |= mask->word[i];
+    for (size_t i = 0; i < mask->n_ids; i++)
+        set_bit(s->word, mask->id[i]);
+}
+
+/* What follows after the end of a top frame of the base. False when the matcher failed. */
+static bool follow_exits(frame_search *s, const vug_frame_mask *mask, uint32_t frame,
+                         const vug_mask_difference *d)
+{
+    vug_grammar_matcher *matcher = s->traversal.matcher;
+    const uint32_t n_exits = mask->exit_first[256];
+    const bool lowest = vug_stack_frame_get(matcher, frame).below == VUG_STACK_BOTTOM;
+    const vug_stack_set below =
+            lowest || n_exits == 0 ? VUG_STACK_SET_DEAD : vug_grammar_matcher_pop(matcher, frame);
+    bool complete = below != VUG_STACK_SET_FAILED && vug_grammar_matcher_charge(matcher, n_exits);
+    for (uint32_t i = 0; i < n_exits && complete; i++) {
+        if (vug_mask_difference_has(d, mask->exit[i].node))
+            continue;
+        if (lowest) {
+            vug_buf_push(&s->exits, &mask->exit[i], sizeof(mask->exit[i]));
+        } else {
+            vug_trie_traversal_enter_node(&s->traversal, mask->exit[i].node, below);
+            complete = traverse(s);
+        }
+    }
+    return complete;
+}
+
+/* Only tokens that begin with bytes after which the two differ are tried. */
+static bool search_from_base(frame_search *s, vug_stack_set stacks, const vug_frame_mask_base *b,
+                             const vug_mask_difference *d)
+{
+    const vug_trie_range *range = (const void *)d->ranges.ptr;
+    const uint32_t *node = (const void *)d->nodes.ptr;
+    bool complete = true;
+    for (size_t i = 0; i < b->base.n; i++)
+        add_mask_tokens(s, b->mask[i]);
+    for (size_t i = 0; i < d->ranges.len / sizeof(*range); i++)
+        clear_tokens(s, range[i]);
+    for (size_t i = 0; i < b->base.n && complete; i++)
+        complete = follow_exits(s, b->mask[i], b->base.frame[i], d);
+    for (size_t i = 0; i < d->nodes.len / sizeof(*node) && complete; i++) {
+        vug_trie_traversal_enter_node(&s->traversal, node[i], stacks);
+        complete = traverse(s);
+    }
+    return complete && !vug_grammar_matcher_stopped(s->traversal.matcher);
+}
+
+static bool search_trie(frame_search *s, vug_stack_set stacks, const vug_frame_mask_base *base)
+{
+    if (!base || s->counted) {
+        vug_trie_traversal_enter(&s->traversal, 0, stacks);
+        return traverse(s);
+    }
+    vug_mask_difference d;
+    s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
+    s->tokens.bad = !vug_mask_difference_init(&d, s->traversal.trie, s->traversal.matcher, stacks,
+                                              base->base.stacks) ||
+                    !s->word;
+    const bool complete = s->tokens.bad || search_from_base(s, stacks, base, &d);
+    vug_mask_difference_release(&d);
+    return complete;
 }
 
 /* ---- building the mask ------------------------------------------------- */
@@ -285,14 +364,15 @@ static vug_frame_mask *build_mask(frame_search *s)
 
 vug_status vug_frame_mask_create(const vug_token_trie *trie, size_t n_words,
                                  vug_grammar_matcher *matcher, const uint32_t state_min_max[3],
-                                 vug_frame_mask **out, vug_err *err)
+                                 const vug_frame_mask_base *base, vug_frame_mask **out,
+                                 vug_err *err)
 {
     const uint32_t *key = state_min_max;
     frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT, .n_words = n_words };
     VUG_TRY(vug_trie_traversal_init(&s.traversal, trie, matcher, err));
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             matcher, (vug_stack_frame){ key[0], key[1], key[2], 0 });
-    const bool complete = alone != VUG_STACK_SET_FAILED && search_trie(&s, alone);
+    const bool complete = alone != VUG_STACK_SET_FAILED && search_trie(&s, alone, base);
     const bool bad = s.tokens.bad || s.exits.bad || s.counts.bad || s.loops.bad;
     *out = complete && !bad ? build_mask(&s) : NULL;
     vug_trie_traversal_release(&s.traversal);

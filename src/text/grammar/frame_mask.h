@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "text/grammar/mask_base.h"
 #include "text/grammar/trie_traversal.h"
 
 /* A trie node before whose byte the frame may have ended. */
@@ -40,10 +41,17 @@ typedef struct {
 /* Few tokens are longer than this, and so few need more runs. */
 #define VUG_FRAME_MASK_FITS 17
 
-/* The caller holds the mask. */
+/* The base of a frame, with the masks of its top frames. */
+typedef struct {
+    vug_mask_base base;
+    vug_frame_mask *mask[VUG_MASK_BASE_MAX_FRAMES]; /* [base.n] */
+} vug_frame_mask_base;
+
+/* The caller holds the mask. `base`: NULL if the frame has none. */
 VUG_MUST_CHECK vug_status vug_frame_mask_create(const vug_token_trie *trie, size_t n_words,
                                                 vug_grammar_matcher *matcher,
                                                 const uint32_t state_min_max[3],
+                                                const vug_frame_mask_base *base,
                                                 vug_frame_mask **out, vug_err *err);
 void vug_frame_mask_hold(vug_frame_mask *mask);
 void vug_frame_mask_release(vug_frame_mask *mask);

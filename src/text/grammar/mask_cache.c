@@ -171,15 +171,45 @@ static bool reads_many_bytes(const vug_automaton *a, uint32_t state)
     return n >= MANY;
 }
 
+static vug_status get_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
+                           const uint32_t key[3], bool has_base, vug_frame_mask **mask,
+                           bool *temporary, vug_err *err);
+
+/* Computes the mask of a frame, from those of its base if it may have one and has one. The caller
+ * holds it. */
+static vug_status create_mask(vug_mask_cache *cache, // NOLINT(misc-no-recursion)
+                              vug_grammar_matcher *matcher, const uint32_t key[3], bool has_base,
+                              vug_frame_mask **mask, vug_err *err)
+{
+    vug_frame_mask_base b;
+    bool temporary[VUG_MASK_BASE_MAX_FRAMES];
+    size_t n = 0;
+    vug_status st = VUG_OK;
+    has_base = has_base && key[2] == 1 && vug_mask_base_find(matcher, key, &b.base);
+    while (has_base && n < b.base.n && st == VUG_OK) {
+        const vug_stack_frame f = vug_stack_frame_get(matcher, b.base.frame[n]);
+        const uint32_t frame_key[3] = { f.state, 1, 1 };
+        st = get_mask(cache, matcher, frame_key, false, &b.mask[n], &temporary[n], err);
+        n += st == VUG_OK;
+    }
+    if (st == VUG_OK)
+        st = vug_frame_mask_create(cache->trie, cache->n_words, matcher, key, has_base ? &b : NULL,
+                                   mask, err);
+    for (size_t i = 0; i < n; i++)
+        if (temporary[i])
+            vug_frame_mask_release(b.mask[i]);
+    return st;
+}
+
 /* Finds the mask of a frame in the cache of the tokenizer, or computes it. The caller holds it.
  * `shared`: it is in the cache of the tokenizer. */
-static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
-                            const uint32_t key[3], vug_frame_mask **mask, bool *shared,
-                            vug_err *err)
+static vug_status make_mask(vug_mask_cache *cache, // NOLINT(misc-no-recursion)
+                            vug_grammar_matcher *matcher, const uint32_t key[3], bool has_base,
+                            vug_frame_mask **mask, bool *shared, vug_err *err)
 {
     vug_buf long_key = { 0 };
-    const bool portable =
-            reads_many_bytes(matcher->a, key[0]) && vug_frame_key_write(matcher->a, key, &long_key);
+    const bool many = reads_many_bytes(matcher->a, key[0]);
+    const bool portable = many && vug_frame_key_write(matcher->a, key, &long_key);
     const uint32_t *word = (const void *)long_key.ptr;
     const size_t n = long_key.len / sizeof(*word);
     const uint64_t before = matcher->work;
@@ -187,7 +217,7 @@ static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
     *mask = portable ? find_mask(cache->shared, word, n) : NULL;
     *shared = *mask != NULL;
     if (!*mask) {
-        st = vug_frame_mask_create(cache->trie, cache->n_words, matcher, key, mask, err);
+        st = create_mask(cache, matcher, key, many && has_base, mask, err);
         if (st == VUG_OK && portable && matcher->work - before >= cache->shared->min_work) {
             vug_frame_mask_hold(*mask);
             *shared = store_mask(cache->shared, word, n, (cached_mask){ .mask = *mask });
@@ -199,17 +229,25 @@ static vug_status make_mask(vug_mask_cache *cache, vug_grammar_matcher *matcher,
     return st;
 }
 
+/* `has_base`: the frame may have one. The frames of a base have none, so there is one level of
+ * recursion. */
+static vug_status get_mask(vug_mask_cache *cache, // NOLINT(misc-no-recursion)
+                           vug_grammar_matcher *matcher, const uint32_t key[3], bool has_base,
+                           vug_frame_mask **mask, bool *temporary, vug_err *err)
+{
+    bool shared;
+    *mask = find_mask(cache, key, 3);
+    *temporary = false;
+    if (*mask)
+        return VUG_OK;
+    VUG_TRY(make_mask(cache, matcher, key, has_base, mask, &shared, err));
+    *temporary = !store_mask(cache, key, 3, (cached_mask){ .mask = *mask, .shared = shared });
+    return VUG_OK;
+}
+
 vug_status vug_mask_cache_get(vug_mask_cache *cache, vug_grammar_matcher *matcher,
                               const uint32_t state_min_max[3], vug_frame_mask **mask,
                               bool *temporary, vug_err *err)
 {
-    bool shared;
-    *mask = find_mask(cache, state_min_max, 3);
-    *temporary = false;
-    if (*mask)
-        return VUG_OK;
-    VUG_TRY(make_mask(cache, matcher, state_min_max, mask, &shared, err));
-    *temporary =
-            !store_mask(cache, state_min_max, 3, (cached_mask){ .mask = *mask, .shared = shared });
-    return VUG_OK;
+    return get_mask(cache, matcher, state_min_max, true, mask, temporary, err);
 }

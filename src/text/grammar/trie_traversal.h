@@ -34,6 +34,16 @@ static inline void vug_trie_traversal_enter(vug_trie_traversal *t, uint32_t node
     t->path[0] = (vug_trie_branch){ at[0].child, at[1].child, stacks };
 }
 
+/* Starts a traversal of `node`, which is not the root, and the subtree below it. `stacks` is the
+ * position before its byte. */
+static inline void vug_trie_traversal_enter_node(vug_trie_traversal *t, uint32_t node,
+                                                 vug_stack_set stacks)
+{
+    t->stacks = stacks;
+    t->depth = 1;
+    t->path[0] = (vug_trie_branch){ node, node + 1, stacks };
+}
+
 /* Moves to the next node. False at the end, and when the matcher failed. */
 static inline bool vug_trie_traversal_next(vug_trie_traversal *t)
 {

@@ -1,0 +1,127 @@
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "grammar_help.h"
+#include "text/grammar/frame_mask.h"
+#include "text/grammar/schema.h"
+#include "text/tokenizer/token_trie.h"
+#include "vug/vug.h"
+
+/* Masks that are made from those of a base equal those for which every token was tried. */
+
+typedef struct {
+    vug_tokenizer *tokenizer;
+    const vug_token_trie *trie;
+    size_t n_words;
+    vug_grammar_matcher matcher;
+} mask_maker;
+
+static vug_frame_mask *make(mask_maker *m, const uint32_t key[3], const vug_frame_mask_base *base)
+{
+    vug_frame_mask *mask = NULL;
+    vug_err err = { 0 };
+    if (vug_frame_mask_create(m->trie, m->n_words, &m->matcher, key, base, &mask, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+    return mask;
+}
+
+static bool has_token(const vug_frame_mask *mask, uint32_t id)
+{
+    bool found = mask->word && (mask->word[id / 32] >> (id % 32) & 1);
+    for (size_t i = 0; i < mask->n_ids && !found; i++)
+        found = mask->id[i] == id;
+    return found;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const vug_frame_mask_exit *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void check_equal(const mask_maker *m, vug_frame_mask *a, vug_frame_mask *b)
+{
+    for (uint32_t id = 0; id < 32 * m->n_words; id++)
+        if (has_token(a, id) != has_token(b, id))
+            fail_msg("token %u is allowed by one mask only", id);
+    assert_memory_equal(a->exit_first, b->exit_first, sizeof(a->exit_first));
+    const size_t n = a->exit_first[256];
+    qsort(a->exit, n, sizeof(*a->exit), compare_nodes);
+    qsort(b->exit, n, sizeof(*b->exit), compare_nodes);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(a->exit[i].node, b->exit[i].node);
+}
+
+/* Returns whether the state has a base. */
+static bool check_state(mask_maker *m, uint32_t state)
+{
+    const uint32_t key[3] = { state, 1, 1 };
+    vug_frame_mask_base b;
+    bool forgotten;
+    vug_stack_set none = VUG_STACK_SET_DEAD;
+    assert_int_equal(vug_grammar_matcher_begin_call(&m->matcher, &none, &forgotten, NULL), VUG_OK);
+    if (!vug_mask_base_find(&m->matcher, key, &b.base))
+        return false;
+    for (size_t i = 0; i < b.base.n; i++) {
+        const vug_stack_frame f = vug_stack_frame_get(&m->matcher, b.base.frame[i]);
+        b.mask[i] = make(m, (uint32_t[3]){ f.state, 1, 1 }, NULL);
+    }
+    vug_frame_mask *from_base = make(m, key, &b), *tried = make(m, key, NULL);
+    check_equal(m, from_base, tried);
+    vug_frame_mask_release(from_base);
+    vug_frame_mask_release(tried);
+    for (size_t i = 0; i < b.base.n; i++)
+        vug_frame_mask_release(b.mask[i]);
+    return true;
+}
+
+/* Checks all states of a grammar. Returns how many have a base. */
+static size_t check_grammar(grammar_parser *parse, const char *text)
+{
+    mask_maker m = { 0 };
+    size_t n = 0;
+    vug_automaton *a = automaton_of(parse, text);
+    assert_int_equal(vug_tokenizer_open("models/pebble", &m.tokenizer, NULL), VUG_OK);
+    assert_int_equal(vug_token_trie_get(m.tokenizer, &m.trie, NULL), VUG_OK);
+    m.n_words = ((size_t)vug_tokenizer_size(m.tokenizer) + 31) / 32;
+    assert_int_equal(vug_grammar_matcher_init(&m.matcher, a, NULL), VUG_OK);
+    for (uint32_t state = 0; state < a->n_states; state++)
+        n += check_state(&m, state);
+    vug_grammar_matcher_release(&m.matcher);
+    vug_tokenizer_close(m.tokenizer);
+    vug_automaton_destroy(a);
+    return n;
+}
+
+static void test_masks_from_bases(void **state)
+{
+    (void)state;
+    /* What follows most first letters is in the same body, ... */
+    assert_true(check_grammar(vug_grammar_parse_regex, "(th[^!]|on|[^to!]|o[^n!])[^!]*! [a-z]") >
+                0);
+    assert_true(check_grammar(vug_grammar_parse_regex, "([a-s]x?[^\"]*|t[a-z]*)(\", [a-z]*)?") > 0);
+    /* ... or in the body of a rule, after which that of the object goes on. */
+    assert_true(check_grammar(vug_grammar_parse_schema,
+                              "{\"properties\":{\"the\":{\"type\":\"integer\"},\"that\":true,"
+                              "\"other\":{\"additionalProperties\":{\"type\":\"string\"}}},"
+                              "\"additionalProperties\":{\"enum\":[\"other\",7]}}") > 5);
+}
+
+static void test_states_without_a_base(void **state)
+{
+    (void)state;
+    assert_int_equal(check_grammar(vug_grammar_parse_regex, "[^!]*!"), 0);
+    assert_int_equal(check_grammar(vug_grammar_parse_regex, "([a-z]{9}|[A-Z]{9})!"), 0);
+    /* The frame of the repetition counts. */
+    assert_int_equal(check_grammar(vug_grammar_parse_regex, "[a-c][^!]{0,90}!"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_masks_from_bases),
+        cmocka_unit_test(test_states_without_a_base),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
