@@ -34,9 +34,11 @@ static vug_status open_mlx(const vug_device_options *options, vug_device **out, 
         const bool gpu = mx::is_available(mx::Device::gpu);
         const mx::Stream stream =
                 mx::new_thread_unsafe_stream(gpu ? mx::Device::gpu : mx::Device::cpu);
-        auto *device = new vug_mlx_device{
-            .mutex = {}, .stream = stream, .gpu = gpu, .memory_limit = options->memory_limit
-        };
+        auto *device = new vug_mlx_device{ .mutex = {},
+                                           .stream = stream,
+                                           .gpu = gpu,
+                                           .memory_limit = options->memory_limit,
+                                           .programs = 0 };
         (void)mx::set_cache_limit((size_t)(vug_mlx_device_memory(device) / CACHE_SHARE));
         if (options->memory_limit)
             (void)mx::set_memory_limit((size_t)options->memory_limit);

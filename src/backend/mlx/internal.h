@@ -33,6 +33,7 @@ struct vug_mlx_device {
     mx::Stream stream;
     bool gpu;
     uint64_t memory_limit; /* 0: none */
+    uint64_t programs;     /* that were compiled */
 };
 
 /* Holds the device. MLX's operations run on the default stream of their thread. */
@@ -134,12 +135,28 @@ struct vug_mlx_kv_group {
     uint64_t page_bytes;
 };
 
+/* The step that is expected next (next_step.cpp). */
+struct vug_mlx_next_step {
+    uint64_t program;                 /* its number */
+    std::vector<vug_span> span;       /* their tables are not valid any more */
+    std::vector<int32_t> row;         /* [R] */
+    std::vector<vug_page> page;       /* that the spans see or fill */
+    mx::array token;                  /* [T] to be filled in */
+    std::vector<mx::array> output;    /* of the graph */
+    std::vector<std::uintptr_t> read; /* the ids of the cache's arrays that it was made over */
+    std::vector<mx::array> cache;     /* the arrays that it leaves */
+};
+
 struct vug_mlx_kv {
     vug_mlx_device *device;
     vug_kv_format format;
     std::vector<vug_mlx_kv_group> group;
+    std::optional<vug_mlx_next_step> next;
     bool broken; /* a step failed while it wrote */
 };
+
+/* Appends all arrays of a cache, which may be NULL. */
+void vug_mlx_add_cache_arrays(const vug_mlx_kv *kv, std::vector<mx::array> *to);
 
 /* The bytes of a page, and where a layer's parts lie in it, follow from the layout alone. */
 extern "C" {
@@ -158,6 +175,7 @@ void vug_mlx_kv_write(vug_kv *kv, int group, vug_page page, const uint8_t *bytes
 
 struct vug_mlx_program {
     vug_mlx_device *device;
+    uint64_t number; /* no other program of the device has it */
     vug_mlx_weights *weights;
     const vug_graph *graph; /* borrowed, as the plan */
     const vug_plan *plan;
@@ -194,6 +212,7 @@ struct vug_mlx_step {
     const vug_step_in *in;
     vug_mlx_kv *kv;
     int64_t tokens;
+    mx::array token;                                  /* [T] */
     std::vector<std::optional<mx::array>> value;      /* [nodes]; none before and after their use */
     std::vector<std::optional<vug_mlx_f16_rows>> f16; /* [nodes] the same, of those in F16 */
     std::vector<int32_t> position;                    /* [T] */
@@ -227,6 +246,26 @@ vug_mlx_f16_rows vug_mlx_round_rows(const vug_mlx_device *device, const mx::arra
 /* A product y in F16 of such rows and a matrix, times the scales of both. */
 mx::array vug_mlx_widen_product(const vug_mlx_device *device, const mx::array &y,
                                 const mx::array &row_scale, float matrix_scale);
+
+/* ---- build_step.cpp --------------------------------------------------------------- */
+
+/* A step of so many tokens is computed while it is built, and can be cancelled there. */
+enum { VUG_MLX_TOKENS_TO_WAIT = 64 };
+
+/* The step of checked inputs, before any array but that of the tokens is made. */
+vug_mlx_step vug_mlx_begin_step(const vug_mlx_program *program, const vug_step_in *in);
+/* The arrays of the graph's outputs. Those of the cache are replaced by the ones that the step
+ * leaves. */
+VUG_MUST_CHECK vug_status vug_mlx_build_step(vug_mlx_step *s, std::vector<mx::array> *output,
+                                             vug_err *err);
+
+/* ---- next_step.cpp ---------------------------------------------------------------- */
+
+/* Prepares the step that is expected after `s`, if there is one. */
+void vug_mlx_prepare_next_step(const vug_mlx_step *s);
+/* Gives the outputs of `s`, and its cache the arrays that it leaves, if it is the step that was
+ * prepared. Drops what was prepared, otherwise. */
+bool vug_mlx_take_next_step(const vug_mlx_step *s, std::vector<mx::array> *output);
 
 /* ---- run.cpp ---------------------------------------------------------------------- */
 

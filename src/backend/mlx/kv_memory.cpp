@@ -85,6 +85,16 @@ vug_status vug_mlx_kv_create(vug_device *device, const vug_kv_layout *layout, co
     });
 }
 
+void vug_mlx_add_cache_arrays(const vug_mlx_kv *kv, std::vector<mx::array> *to)
+{
+    for (size_t g = 0; kv && g < kv->group.size(); g++) {
+        for (const auto &part : kv->group[g].part) {
+            if (part.array)
+                to->push_back(*part.array);
+        }
+    }
+}
+
 void vug_mlx_kv_destroy(vug_kv *kv)
 {
     delete reinterpret_cast<vug_mlx_kv *>(kv);
@@ -122,6 +132,7 @@ vug_status vug_mlx_kv_commit(vug_kv *cache, int group, vug_page page, vug_err *e
             const uint32_t more = g.capacity + g.capacity / 2 + 1;
             const uint32_t wanted = page > more ? page : more;
             const uint32_t capacity = wanted < g.pages ? wanted : g.pages;
+            kv->next.reset();
             for (auto &part : g.part)
                 grow_part(g, &part, capacity);
             g.capacity = capacity;
@@ -139,6 +150,7 @@ void vug_mlx_kv_discard(vug_kv *cache, int group, vug_page page)
     (void)page;
     if (--g.committed > 0)
         return;
+    kv->next.reset();
     for (auto &part : g.part)
         part.array.reset();
     g.capacity = 0;

@@ -112,6 +112,7 @@ vug_status vug_mlx_compile(vug_device_weights *weights, const vug_graph *graph,
         made->precision = vug_mlx_choose_precision(graph, plan->activations, made->device->gpu);
         made->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
         const vug_mlx_lock lock(made->device);
+        made->number = made->device->programs++;
         return build_program(made, err);
     });
     if (st != VUG_OK) {

@@ -365,6 +365,52 @@ static void test_steps_leak_no_memory(void **state)
     vug_model_close(m);
 }
 
+/* ---- prepared steps ----------------------------------------------------------------- */
+
+/* Forwards the first n ids with both sessions, [0] on the device and [1] on the CPU. */
+static void check_step(vug_session *const s[2], const int32_t *id, size_t n, int64_t n_vocab)
+{
+    const float *device = help_forward(s[0], id, n), *cpu = help_forward(s[1], id, n);
+    for (int64_t v = 0; v < n_vocab; v++)
+        assert_true(fabsf(device[v] - cpu[v]) < 1e-4f);
+}
+
+/* While a step runs, one more token of its sequences is prepared. Another sequence at the same
+ * position, or the same one at an earlier position, must not get what was prepared. */
+static void test_other_steps_than_the_prepared_one(void **state)
+{
+    (void)state;
+    enum { TOKENS = 10 };
+    int32_t a[TOKENS], b[TOKENS];
+    vug_model *m[2];
+    vug_session *first[2], *second[2];
+    if (skips())
+        skip();
+    for (int i = 0; i < 2; i++) {
+        m[i] = help_model(GOLDEN("gemma3-text"),
+                          (vug_model_options){ .device = i ? "cpu" : "mlx", .activations = "f32" });
+        first[i] = help_session(m[i]);
+        second[i] = help_session(m[i]);
+    }
+    const int64_t n_vocab = vug_model_describe(m[0]).n_vocab;
+    help_tokens(1, a, TOKENS, n_vocab);
+    help_tokens(2, b, TOKENS, n_vocab);
+    for (size_t n = 1; n <= TOKENS / 2; n++) {
+        check_step(first, a, n, n_vocab);
+        check_step(second, b, n, n_vocab);
+    }
+    for (size_t n = TOKENS / 2 + 1; n <= TOKENS; n++)
+        check_step(first, a, n, n_vocab);
+    check_step(first, a, TOKENS - 2, n_vocab);
+    a[TOKENS / 2] = b[0];
+    check_step(first, a, TOKENS / 2 + 1, n_vocab);
+    for (int i = 0; i < 2; i++) {
+        vug_session_destroy(first[i]);
+        vug_session_destroy(second[i]);
+        vug_model_close(m[i]);
+    }
+}
+
 /* ---- golden checkpoints ------------------------------------------------------------- */
 
 static void test_golden_checkpoints_pass(void **state)
@@ -479,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_device_memory_is_that_of_the_model),
         cmocka_unit_test(test_memory_limit_is_enforced),
         cmocka_unit_test(test_steps_leak_no_memory),
+        cmocka_unit_test(test_other_steps_than_the_prepared_one),
         cmocka_unit_test(test_quantized_checkpoints_have_the_logits_of_the_cpu),
         cmocka_unit_test(test_golden_checkpoints_pass),
         cmocka_unit_test(test_golden_checkpoints_pass_in_f16),
