@@ -4,26 +4,24 @@
 /*
  * vug: a native inference engine for the Gemma, Qwen and Llama 3 families.
  *
- * A vug_model is an opened checkpoint: the mapped weights, the tokenizer and
- * the compiled program. It is read-only after vug_model_open and may be shared
- * by any number of threads. A vug_session is one sequence of tokens over a
- * model: its KV cache and its buffers. A session belongs to one thread at a
- * time; another thread stops its running call with a vug_cancel_token. Sessions
- * of one model share the model's worker threads and run one step at a time.
+ * A vug_model is an opened checkpoint: the mapped weights, the tokenizer and the compiled program.
+ * It is read-only after vug_model_open and may be shared by any number of threads. A vug_session is
+ * one sequence of tokens over a model: its KV cache and its buffers. A session belongs to one
+ * thread at a time; another thread stops its running call with a vug_cancel_token. Sessions of one
+ * model share the model's worker threads and run one step at a time.
  *
- * The caller always passes the whole token prefix to a session; the session
- * computes only the tokens that its cache does not hold yet.
+ * The caller always passes the whole token prefix to a session; the session computes only the
+ * tokens that its cache does not hold yet.
  *
- * Errors: every function that can fail returns a vug_status and, if `err` is
- * not NULL, fills it with an error message. Functions return results through
- * trailing `out` parameters and write them only on VUG_OK.
+ * Errors: every function that can fail returns a vug_status and, if `err` is not NULL, fills it
+ * with an error message. Functions return results through trailing `out` parameters and write them
+ * only on VUG_OK.
  *
- * Ownership: every `open` has a `close`, every `create` a `destroy`. A returned
- * `const` pointer lives as long as the object it came from, unless its comment
- * says otherwise. A vug_tokens or vug_text that a function fills belongs to the
- * caller, who frees it with vug_tokens_release or vug_text_release. Functions
- * that free something accept NULL and all-zero values. Text is UTF-8. All
- * shapes are row-major, outermost dimension first.
+ * Ownership: every `open` has a `close`, every `create` a `destroy`. A returned `const` pointer
+ * lives as long as the object it came from, unless its comment says otherwise. A vug_tokens or
+ * vug_text that a function fills belongs to the caller, who frees it with vug_tokens_release or
+ * vug_text_release. Functions that free something accept NULL and all-zero values. Text is UTF-8.
+ * All shapes are row-major, outermost dimension first.
  */
 
 #include <stdbool.h>
