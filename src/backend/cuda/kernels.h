@@ -125,7 +125,7 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 /* ---- batch_linear.cu ------------------------------------------------------------ */
 
 enum {
-    VUG_CUDA_TILE_ROWS = 16, /* up to here, tile_linear.cu is as fast */
+    VUG_CUDA_TILE_ROWS = 8, /* up to here, tile_linear.cu is as fast */
     VUG_CUDA_BATCH_ROWS = 64,
 };
 
