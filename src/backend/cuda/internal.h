@@ -135,6 +135,13 @@ typedef struct {
 /* Bytes of a workspace's `pages_done` and `rows_done`. */
 uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p);
 uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p);
+VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
+                                           const vug_plan *plan, const vug_limits *limits,
+                                           vug_program **out, vug_err *err);
+void vug_cuda_release(vug_program *program);
+
+/* ---- kernel_choice.c --------------------------------------------------------------- */
+
 /* Terms in BF16 of the rows that products read (weight_tiles.h). */
 int vug_cuda_terms(const vug_cuda_program *p);
 /* Pages that attention computes side by side in a step of so many tokens, of sequences of up to so
@@ -142,11 +149,6 @@ int vug_cuda_terms(const vug_cuda_program *p);
 int64_t vug_cuda_side_pages(const vug_node *node, int64_t tokens, int64_t positions);
 /* Whether attention with a cache runs on tensor cores (prefill.h). */
 bool vug_cuda_rounds_attention(const vug_cuda_program *p, const vug_node *node);
-
-VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
-                                           const vug_plan *plan, const vug_limits *limits,
-                                           vug_program **out, vug_err *err);
-void vug_cuda_release(vug_program *program);
 
 /* ---- lower.c ---------------------------------------------------------------------- */
 
