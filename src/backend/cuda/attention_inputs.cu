@@ -26,6 +26,30 @@ template <bool warp> struct row_threads {
     }
 };
 
+/* The sum of n parts of lanes in order, each what warp_sum gives; the same in each lane. A step adds
+ * two lanes and leaves each half of the parts. */
+template <int n> static __device__ __forceinline__ float sum_parts(float (&part)[n])
+{
+    int d = WARP / 2;
+#pragma unroll
+    for (int half = n / 2; half > 0; half /= 2, d /= 2) {
+        const bool upper = threadIdx.x & d;
+#pragma unroll
+        for (int i = 0; i < half; i++) {
+            const float other = __shfl_xor_sync(0xffffffffu, upper ? part[i] : part[i + half], d);
+            part[i] = (upper ? part[i + half] : part[i]) + other;
+        }
+    }
+#pragma unroll
+    for (; d > 0; d /= 2)
+        part[0] += __shfl_xor_sync(0xffffffffu, part[0], d);
+    float sum = __shfl_sync(0xffffffffu, part[0], 0);
+#pragma unroll
+    for (int i = 1; i < n; i++)
+        sum += __shfl_sync(0xffffffffu, part[0], i * (WARP / n));
+    return sum;
+}
+
 /* row_squares, by one warp. */
 static __device__ float row_squares_of_warp(const float *x, int n)
 {
@@ -36,22 +60,7 @@ static __device__ float row_squares_of_warp(const float *x, int n)
         for (int i = w * WARP + threadIdx.x % WARP; i < n; i += ROW_THREADS)
             part[w] = fmaf(x[i], x[i], part[w]);
     }
-    /* Each is what warp_sum gives, but a step leaves a lane half of the sums. */
-#pragma unroll
-    for (int half = ROW_WARPS / 2, d = WARP / 2; half > 0; half /= 2, d /= 2) {
-        const bool upper = threadIdx.x & d;
-#pragma unroll
-        for (int i = 0; i < half; i++) {
-            const float other = __shfl_xor_sync(0xffffffffu, upper ? part[i] : part[i + half], d);
-            part[i] = (upper ? part[i + half] : part[i]) + other;
-        }
-    }
-    for (int d = WARP / ROW_WARPS / 2; d > 0; d /= 2)
-        part[0] += __shfl_xor_sync(0xffffffffu, part[0], d);
-    float sum = __shfl_sync(0xffffffffu, part[0], 0);
-    for (int w = 1; w < ROW_WARPS; w++)
-        sum += __shfl_sync(0xffffffffu, part[0], w * (WARP / ROW_WARPS));
-    return sum;
+    return sum_parts(part);
 }
 
 /* Rotates row `row`, of token t, of a job, normed before if `norms`, in shared memory. */
@@ -116,6 +125,83 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     }
 }
 
+/* ---- whole rows ------------------------------------------------------------------------------ */
+
+/* Of many tokens whose rows have 32 n elements, all rotated: a warp keeps a row in registers, lane l
+ * elements l, l + 32, .. The results are those of inputs_kernel. */
+template <int n>
+static __device__ __forceinline__ void rotate_lanes(const vug_cuda_norm_job &job, bool norms, int t,
+                                                    float (&x)[n])
+{
+    const int lane = threadIdx.x % WARP;
+    const float *table = job.table + (int64_t)t * n * WARP + lane;
+    if (norms) {
+        float part[n];
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            part[i] = x[i] * x[i];
+        const float r = norm_factor(sum_parts(part), n * WARP, job.eps);
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            x[i] *= r;
+            if (job.w)
+                x[i] *= job.w[lane + i * WARP] + job.bias;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < n / 2; i++) {
+        const rotated_pair pair =
+                rotate(x[i], x[i + n / 2], table[i * WARP], table[(i + n / 2) * WARP]);
+        x[i] = pair.first;
+        x[i + n / 2] = pair.second;
+    }
+}
+
+template <int format, int n>
+static __global__ void __launch_bounds__(ROW_THREADS)
+        whole_rows_kernel(const __grid_constant__ vug_cuda_attention_inputs_job job)
+{
+    const int heads = (int)job.q.heads, kv = (int)job.k.heads, lane = threadIdx.x % WARP;
+    const int t = blockIdx.x, i = blockIdx.y * ROWS + threadIdx.x / WARP;
+    const bool is_query = i < heads, is_value = i >= heads + kv;
+    const int head = is_query ? i : is_value ? i - heads - kv : i - heads;
+    const int64_t at = ((int64_t)t * (is_query ? heads : kv) + head) * n * WARP + lane;
+    start_next();
+    if (i >= heads + 2 * kv)
+        return;
+    const float *from = (is_query ? job.q.x : is_value ? job.store.v : job.k.x) + at;
+    float x[n];
+#pragma unroll
+    for (int j = 0; j < n; j++)
+        x[j] = from[j * WARP];
+    if (is_query) {
+        rotate_lanes(job.q, job.q_norms, t, x);
+#pragma unroll
+        for (int j = 0; j < n; j++)
+            job.q.out[at + j * WARP] = x[j];
+        return;
+    }
+    if (!is_value)
+        rotate_lanes(job.k, job.k_norms, t, x);
+    const vug_cuda_token token = job.store.token[t];
+    uint8_t *page = job.store.page[token.table + token.position / VUG_KV_PAGE];
+    if (!page)
+        return; /* a window hides it */
+    const kv_part part = kv_part_at(job.store.cache, page, head, is_value);
+#pragma unroll
+    for (int j = 0; j < n; j++)
+        kv_store<format>(part, token.position % VUG_KV_PAGE, lane + j * WARP, x[j]);
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+template <int format, int n>
+static void launch_whole_rows(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
+{
+    const dim3 grid((unsigned)job->store.tokens, blocks_for(job->q.heads + 2 * job->k.heads, ROWS));
+    launch(stream, whole_rows_kernel<format, n>, grid, ROW_THREADS, *job);
+}
+
 template <int format, bool warp>
 static void launch_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
 {
@@ -124,14 +210,29 @@ static void launch_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_j
     launch(stream, inputs_kernel<format, warp>, grid, ROW_THREADS, *job);
 }
 
+template <int format>
+static void choose_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
+{
+    const int64_t width = job->q.width;
+    const bool whole = job->k.width == width && job->q.dims == width && job->k.dims == width;
+    if (job->store.tokens <= FEW_TOKENS)
+        launch_inputs<format, false>(stream, job);
+    else if (whole && width == 2 * WARP)
+        launch_whole_rows<format, 2>(stream, job);
+    else if (whole && width == 4 * WARP)
+        launch_whole_rows<format, 4>(stream, job);
+    else if (whole && width == 8 * WARP)
+        launch_whole_rows<format, 8>(stream, job);
+    else
+        launch_inputs<format, true>(stream, job);
+}
+
 void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
 {
-    const bool few = job->store.tokens <= FEW_TOKENS;
     switch (job->store.cache.format) {
-#define X(format, name)                                            \
-    case VUG_KV_##format:                                          \
-        (few ? launch_inputs<VUG_KV_##format, false>               \
-             : launch_inputs<VUG_KV_##format, true>)(stream, job); \
+#define X(format, name)                              \
+    case VUG_KV_##format:                            \
+        choose_inputs<VUG_KV_##format>(stream, job); \
         break;
         VUG_KV_FORMATS(X)
 #undef X

@@ -10,7 +10,7 @@
 /* The tokens of a block. */
 struct token_run {
     head_pages pages;
-    int64_t token; /* the first one */
+    int64_t token;                /* the first one */
     int tokens, per_kv, position; /* position: of the first one */
 };
 
@@ -62,8 +62,8 @@ static __device__ __forceinline__ void find_sight(const vug_cuda_attention_job &
 {
 #pragma unroll
     for (int r = 0; r < 2; r++)
-        sight[r] = sight_of(job, run.position + (row + (int)threadIdx.x % WARP / 4 + r * 8) /
-                                                        run.per_kv);
+        sight[r] = sight_of(job, run.position +
+                                         (row + (int)threadIdx.x % WARP / 4 + r * 8) / run.per_kv);
 }
 
 /* Eight columns of a query from column e on; zeros past its end. */

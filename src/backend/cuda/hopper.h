@@ -187,11 +187,11 @@ static __device__ __forceinline__ void wgmma_add(float (&d)[columns / 2], const 
               "{%96, %97, %98, %99}, %100", "%101", SUMS_32(d, 0), SUMS_32(d, 32), SUMS_32(d, 64));
 }
 
-#define WGMMA_64(type, operands, adds_at, layouts, ...)                             \
-    asm volatile("{\n.reg .pred adds;\nsetp.ne.u32 adds, " adds_at ", 0;\n"         \
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type          \
-                 " {" REGISTERS_0_31 "}, " operands ", adds, 1, 1, " layouts ";\n}\n" \
-                 : SUMS_32(d, 0)                                                      \
+#define WGMMA_64(type, operands, adds_at, layouts, ...)                                          \
+    asm volatile("{\n.reg .pred adds;\nsetp.ne.u32 adds, " adds_at ", 0;\n"                      \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" REGISTERS_0_31 \
+                 "}, " operands ", adds, 1, 1, " layouts ";\n}\n"                                \
+                 : SUMS_32(d, 0)                                                                 \
                  : __VA_ARGS__, "l"(b), "n"((int)adds))
 
 /* d [64,64] = a [64,16] b [16,64], of F16 or BF16, which is added to what d has if `adds`. Both are

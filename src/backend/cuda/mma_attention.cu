@@ -62,8 +62,7 @@ static __device__ __forceinline__ void multiply_keys(float (&s)[n], uint32_t q, 
 /* Sums of 16 columns of values, from chunk `chunk` on; `values_at` is where the lane's row of the
  * first 16 columns of the first 16 keys lies. */
 template <typename T, int width, int terms>
-static __device__ __forceinline__ void multiply_values(float (&c)[8],
-                                                       const page_weights<terms> &w,
+static __device__ __forceinline__ void multiply_values(float (&c)[8], const page_weights<terms> &w,
                                                        uint32_t values_at, int chunk)
 {
 #pragma unroll
@@ -133,19 +132,17 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
                      whole = whole_pages(job, run, row, ROWS);
     const auto load = [&](int page, bool values) {
         const int stage = (page - of_block.first) % shape::stages;
-        load_part<T, row_layout<width>, width, shape::threads>(
-                job.cache, run.pages, page, values,
-                pages + (stage * 2 + values) * shape::part_bytes);
+        load_part<T, row_layout<width>, width, shape::threads>(job.cache, run.pages, page, values,
+                                                               pages + (stage * 2 + values) *
+                                                                               shape::part_bytes);
     };
     page_sums<shape::columns> all;
     sums_init(all);
-    load_queries<T, row_layout<width>, width, terms, shape::threads, shape::rows>(job, run,
-                                                                                  memory);
+    load_queries<T, row_layout<width>, width, terms, shape::threads, shape::rows>(job, run, memory);
     load(of_block.first, false);
     load(of_block.first, true);
     for (int page = of_block.first; page <= of_block.last; page++) {
-        uint8_t *keys =
-                pages + (page - of_block.first) % shape::stages * 2 * shape::part_bytes;
+        uint8_t *keys = pages + (page - of_block.first) % shape::stages * 2 * shape::part_bytes;
         const bool sees = of_warp.has(page);
         page_weights<terms> w;
         wait_copies<ahead ? 0 : 1>();

@@ -109,8 +109,8 @@ static __device__ __forceinline__ void begin_scores(float (&s)[KEYS / 2], uint64
         else
             wgmma_add_tiles<T::is_f16, true>(s, q, k);
         if constexpr (terms > 1)
-            wgmma_add_tiles<T::is_f16, true>(
-                    s, tile_after(q, ring_shape<width, terms>::term_bytes), k);
+            wgmma_add_tiles<T::is_f16, true>(s, tile_after(q, ring_shape<width, terms>::term_bytes),
+                                             k);
     }
     wgmma_commit();
 }
@@ -230,8 +230,8 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     using ring = ring_shape<width, terms>;
     extern __shared__ uint8_t unaligned[];
     __shared__ __align__(8) uint64_t full[ring::stages], empty[ring::stages];
-    uint8_t *queries = (uint8_t *)(((uintptr_t)unaligned + MEMORY_ALIGN - 1) &
-                                   ~(uintptr_t)(MEMORY_ALIGN - 1));
+    uint8_t *queries =
+            (uint8_t *)(((uintptr_t)unaligned + MEMORY_ALIGN - 1) & ~(uintptr_t)(MEMORY_ALIGN - 1));
     uint8_t *parts = queries + ring::query_bytes;
     const attention_memory memory = { parts, shared_address(queries), shared_address(parts),
                                       shared_address(full), shared_address(empty) };

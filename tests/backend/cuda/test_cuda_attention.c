@@ -11,12 +11,13 @@
 #include "backend_help.h"
 #include "engine_help.h"
 
-enum { KV_HEADS = 2, MOST_TOKENS = 200 };
+enum { KV_HEADS = 2, MOST_TOKENS = 200, MOST_PAIRS = 128 };
 
 typedef struct {
     int64_t heads, width, window;
     float softcap;
     vug_kv_format kv;
+    bool rotates; /* queries and keys are normed and rotated before */
 } attention_shape;
 
 /* An input [tokens,heads,width] of the graph. */
@@ -27,14 +28,37 @@ static vug_val rows_input(help_graph *m, int index, int64_t heads, int64_t width
                                       .at.input = { .which = VUG_INPUT_DATA, .index = index } });
 }
 
+/* Heads of width `width`, normed and rotated. */
+static vug_val rotated(help_graph *m, vug_val x, int64_t width, vug_val table)
+{
+    return help_append(m, (vug_node){ .op = VUG_OP_NORM_ROPE,
+                                      .in = { x, help_weight(m, 0, width), table },
+                                      .at.norm = { .eps = 1e-6f, .bias = 1 } });
+}
+
+static vug_val rope_table(help_graph *m, int64_t dims)
+{
+    static float inv[MOST_PAIRS];
+    for (int i = 0; i < MOST_PAIRS; i++)
+        inv[i] = 1 / (1 + (float)i);
+    return help_append(m, (vug_node){ .op = VUG_OP_ROPE_TABLE,
+                                      .in = { help_input(m, VUG_INPUT_POSITIONS) },
+                                      .at.table = { (int)dims, inv, 1 } });
+}
+
 static help_graph attention_graph(const attention_shape *shape, vug_activations activations)
 {
-    help_graph m = { .layer = -1 };
+    help_graph m = { .r = { 3 }, .layer = -1 };
     vug_err err = { 0 };
-    const vug_val q = rows_input(&m, 0, shape->heads, shape->width),
-                  k = rows_input(&m, 1, KV_HEADS, shape->width),
-                  v = rows_input(&m, 2, KV_HEADS, shape->width);
+    vug_val q = rows_input(&m, 0, shape->heads, shape->width),
+            k = rows_input(&m, 1, KV_HEADS, shape->width);
+    const vug_val v = rows_input(&m, 2, KV_HEADS, shape->width);
+    const vug_val table = shape->rotates ? rope_table(&m, shape->width) : v;
     m.layer = 0;
+    if (shape->rotates) {
+        q = rotated(&m, q, shape->width, table);
+        k = rotated(&m, k, shape->width, table);
+    }
     const vug_val out =
             help_append(&m, (vug_node){ .op = VUG_OP_ATTENTION,
                                         .in = { q, k, v },
@@ -65,7 +89,7 @@ static void attend(const attention_shape *shape, vug_activations activations,
     backend_setup s = { .b = b };
     vug_err err = { 0 };
     help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
-    help_ok(b->weights_create(s.device, NULL, 0, &s.weights, &err), &err);
+    help_ok(b->weights_create(s.device, m.weight, (size_t)m.n_weights, &s.weights, &err), &err);
     help_ok(b->compile(s.weights, &m.graph, &m.plan, &limits, &s.program, &err), &err);
     help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), &limits, 1, &err), &err);
     help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
@@ -168,6 +192,9 @@ static void test_attention_is_close_and_the_same_in_chunks(void **state)
         { .heads = 8, .width = 256, .window = 64 },
         { .heads = 4, .width = 256 },
         { .heads = 8, .width = 512 },
+        { .heads = 4, .width = 64, .rotates = true },
+        { .heads = 8, .width = 128, .rotates = true },
+        { .heads = 6, .width = 256, .window = 70, .rotates = true },
     };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
         check_shape(shapes[i]);

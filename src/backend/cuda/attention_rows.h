@@ -1,0 +1,150 @@
+#ifndef VUG_BACKEND_CUDA_ATTENTION_ROWS_H
+#define VUG_BACKEND_CUDA_ATTENTION_ROWS_H
+
+/* Attention on tensor cores: the elements of its products, and rows of them in shared memory. */
+
+#include <cuda_bf16.h>
+
+#include "backend/cuda/kv_elements.h"
+#include "backend/cuda/prefill.h"
+
+enum {
+    KEYS = VUG_KV_PAGE,
+    ROWS = VUG_CUDA_PRODUCT_QUERIES, /* of a product: those of a warp */
+    CHUNK_BYTES = 16,
+    CHUNK_ELEMENTS = 8,
+};
+
+/* ---- 16-bit elements --------------------------------------------------------------------- */
+
+/* What a cache's elements are multiplied as: F16, or BF16, also for Q8. */
+struct type_f16 {
+    static constexpr bool is_f16 = true;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        const __half2 x = __floats2half2_rn(low, high);
+        return *(const uint32_t *)&x;
+    }
+    /* What `pair` leaves of x. */
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __half2float(__float2half_rn(x));
+    }
+    static constexpr uint32_t ones = 0x3c003c00;
+};
+
+struct type_bf16 {
+    static constexpr bool is_f16 = false;
+    static __device__ __forceinline__ uint32_t pair(float low, float high)
+    {
+        const __nv_bfloat162 x = __floats2bfloat162_rn(low, high);
+        return *(const uint32_t *)&x;
+    }
+    static __device__ __forceinline__ float rest(float x)
+    {
+        return x - __bfloat162float(__float2bfloat16_rn(x));
+    }
+    static constexpr uint32_t ones = 0x3f803f80;
+};
+
+template <typename T>
+static __device__ __forceinline__ void mma_add(float *d, const uint32_t (&a)[4], uint32_t b0,
+                                               uint32_t b1)
+{
+#define MMA(type)                                                         \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "    \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                  \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+    if constexpr (T::is_f16)
+        MMA("f16");
+    else
+        MMA("bf16");
+#undef MMA
+}
+
+/* ---- rows in shared memory --------------------------------------------------------------- */
+
+/* Where chunk `chunk` of row `row` lies in rows of `width` elements: chunks are permuted, so that
+ * the same chunk of eight rows is in different banks. */
+template <int width> struct row_layout {
+    static __device__ __forceinline__ int at(int row, int chunk)
+    {
+        return row * width * 2 + (chunk ^ row % 8) * CHUNK_BYTES;
+    }
+};
+
+/* Copies 16 bytes, or stores zeros. */
+static __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *from, bool exists)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(exists ? CHUNK_BYTES : 0)
+                 : "memory");
+}
+
+/* Elements e .. e + 7 of a key; zeros past the cache's columns. */
+template <typename T>
+static __device__ __forceinline__ uint4 read_chunk(bool q8, const kv_part &part, int key, int64_t e)
+{
+    uint32_t x[4] = { 0 };
+    for (int q = 0; q < 2; q++, e += KV_QUAD) {
+        if (e >= part.stride)
+            break;
+        if (q8) {
+            float v[KV_QUAD];
+            kv_quad<VUG_KV_Q8>(part, key, e, v);
+            x[2 * q] = T::pair(v[0], v[1]);
+            x[2 * q + 1] = T::pair(v[2], v[3]);
+        } else {
+            const uint2 v = *(const uint2 *)(part.element + (key * part.stride + e) * 2);
+            x[2 * q] = v.x;
+            x[2 * q + 1] = v.y;
+        }
+    }
+    return make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+/* Keys, or values, 0 .. keys - 1 of a page; zeros for the others, and past the cache's columns. A
+ * thread stores one chunk of every `step`th key. */
+template <typename T, typename L, int width, int threads>
+static __device__ __forceinline__ void load_rows(bool q8, const kv_part &part, int keys,
+                                                 uint8_t *to)
+{
+    constexpr int chunks = width / CHUNK_ELEMENTS, step = threads / chunks;
+    const int chunk = threadIdx.x % chunks, e = chunk * CHUNK_ELEMENTS;
+    int key = threadIdx.x / chunks;
+    if (!q8 && part.stride % CHUNK_ELEMENTS == 0) {
+        const uint8_t *from = part.element + (key * part.stride + e) * 2;
+        const uint32_t base = shared_address(to);
+#pragma unroll 8
+        for (int i = 0; i < KEYS / step; i++, key += step, from += step * part.stride * 2)
+            copy_chunk(base + L::at(key, chunk), from, key < keys && e < part.stride);
+        return;
+    }
+#pragma unroll 4
+    for (int i = 0; i < KEYS / step; i++, key += step)
+        *(uint4 *)(to + L::at(key, chunk)) =
+                key < keys ? read_chunk<T>(q8, part, key, e) : make_uint4(0, 0, 0, 0);
+}
+
+/* The pages of a sequence, and a key/value head, of which positions 0 .. end - 1 are read. */
+struct head_pages {
+    uint8_t *const *table;
+    int head, end;
+};
+
+/* The keys, or the values, of a page, as a group of copies; none past the end. */
+template <typename T, typename L, int width, int threads>
+static __device__ __forceinline__ void load_part(const vug_cuda_kv_cache &cache,
+                                                 const head_pages &from, int page, bool values,
+                                                 uint8_t *to)
+{
+    const int n = min(from.end - page * KEYS, (int)KEYS);
+    if (n > 0)
+        load_rows<T, L, width, threads>(cache.format == VUG_KV_Q8,
+                                        kv_part_at(cache, from.table[page], from.head, values), n,
+                                        to);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+#endif
