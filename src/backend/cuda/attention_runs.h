@@ -28,7 +28,7 @@ static __device__ __forceinline__ token_run find_run(const vug_cuda_attention_jo
     return run;
 }
 
-struct page_range {
+struct page_interval {
     int first, last;
 
     __device__ __forceinline__ bool has(int page) const
@@ -38,8 +38,8 @@ struct page_range {
 };
 
 /* The pages of which a query of rows row .. row + n - 1 sees something. */
-static __device__ __forceinline__ page_range seen_pages(const vug_cuda_attention_job &job,
-                                                        const token_run &run, int row, int n)
+static __device__ __forceinline__ page_interval seen_pages(const vug_cuda_attention_job &job,
+                                                           const token_run &run, int row, int n)
 {
     const int first = row / run.per_kv, last = min((row + n - 1) / run.per_kv, run.tokens - 1);
     return { sight_of(job, run.position + first).first / KEYS,
@@ -47,8 +47,8 @@ static __device__ __forceinline__ page_range seen_pages(const vug_cuda_attention
 }
 
 /* Those of which all of these queries see all keys. */
-static __device__ __forceinline__ page_range whole_pages(const vug_cuda_attention_job &job,
-                                                         const token_run &run, int row, int n)
+static __device__ __forceinline__ page_interval whole_pages(const vug_cuda_attention_job &job,
+                                                            const token_run &run, int row, int n)
 {
     const int first = run.position + row / run.per_kv,
               last = run.position + (row + n - 1) / run.per_kv;

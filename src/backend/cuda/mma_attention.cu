@@ -127,9 +127,9 @@ static __global__ void __launch_bounds__(run_shape<width, terms>::threads, 1)
     const int first_column = warp % shape::parts * shape::columns;
     query_sight sight[2];
     find_sight(job, run, row, sight);
-    const page_range of_block = seen_pages(job, run, 0, shape::rows),
-                     of_warp = seen_pages(job, run, row, ROWS),
-                     whole = whole_pages(job, run, row, ROWS);
+    const page_interval of_block = seen_pages(job, run, 0, shape::rows),
+                        of_warp = seen_pages(job, run, row, ROWS),
+                        whole = whole_pages(job, run, row, ROWS);
     const auto load = [&](int page, bool values) {
         const int stage = (page - of_block.first) % shape::stages;
         load_part<T, row_layout<width>, width, shape::threads>(job.cache, run.pages, page, values,

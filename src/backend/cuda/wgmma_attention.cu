@@ -62,7 +62,7 @@ struct attention_memory {
 /* The first warpgroup fills the ring: of each page the keys, then the values. */
 template <typename T, int width, int terms>
 static __device__ void copy_pages(const vug_cuda_attention_job &job, const token_run &run,
-                                  const page_range &pages, const attention_memory &memory)
+                                  const page_interval &pages, const attention_memory &memory)
 {
     using ring = ring_shape<width, terms>;
     const int parts = 2 * (pages.last - pages.first + 1);
@@ -191,13 +191,13 @@ static __device__ __forceinline__ void skip_pages(const attention_memory &memory
 
 template <typename T, int width, int terms>
 static __device__ void compute_rows(const vug_cuda_attention_job &job, const token_run &run,
-                                    const page_range &pages, const attention_memory &memory)
+                                    const page_interval &pages, const attention_memory &memory)
 {
     using ring = ring_shape<width, terms>;
     const int group = threadIdx.x / GROUP_THREADS - 1;
     const int row = (threadIdx.x / WARP - GROUP_THREADS / WARP) * ROWS;
-    const page_range seen = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
-                     whole = whole_pages(job, run, row, ROWS);
+    const page_interval seen = seen_pages(job, run, group * GROUP_ROWS, GROUP_ROWS),
+                        whole = whole_pages(job, run, row, ROWS);
     const uint64_t queries = swizzled_tile(memory.queries + group * GROUP_ROWS * TILE_ROW_BYTES);
     query_sight sight[2];
     page_sums<width> all;
@@ -236,7 +236,7 @@ static __global__ void __launch_bounds__((CONSUMERS + 1) * GROUP_THREADS, 1)
     const attention_memory memory = { parts, shared_address(queries), shared_address(parts),
                                       shared_address(full), shared_address(empty) };
     const token_run run = find_run(job, BLOCK_QUERIES);
-    const page_range pages = seen_pages(job, run, 0, BLOCK_QUERIES);
+    const page_interval pages = seen_pages(job, run, 0, BLOCK_QUERIES);
     if (threadIdx.x == 0) {
         for (int i = 0; i < ring::stages; i++) {
             barrier_init(memory.full + i * 8, GROUP_THREADS / WARP);
