@@ -163,20 +163,27 @@ INLINE int64_t bytes_ahead(const vug_cpu_gemm_q8 *g, const avx2_format *f, int s
     return g->step == 1 ? streams * row : AHEAD_OF_SEVERAL;
 }
 
-/* Prefetches the weights `ahead` bytes on. Scales only once for the groups of a cache line. */
-INLINE void prefetch_group(const block_group *g, const avx2_format *f, int64_t ahead)
+enum { LINE = 64 }; /* bytes of a cache line */
+
+/* Prefetches separate scales, once for the groups of a cache line. */
+INLINE void prefetch_scales(const block_group *g, const avx2_format *f)
 {
-    enum { LINE = 64 };
-    for (int64_t i = ahead; i < ahead + f->bytes; i += LINE) {
-        _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
-        _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);
-    }
     if (!f->has_separate_scales || g->first % LINE != 0)
         return;
     _mm_prefetch((const char *)(g->scale.a + g->first + 64), _MM_HINT_T0);
     _mm_prefetch((const char *)(g->scale.b + g->first + 64), _MM_HINT_T0);
     _mm_prefetch((const char *)(g->bias.a + g->first + 64), _MM_HINT_T0);
     _mm_prefetch((const char *)(g->bias.b + g->first + 64), _MM_HINT_T0);
+}
+
+/* Prefetches scales, and the weights `ahead` bytes on. */
+INLINE void prefetch_group(const block_group *g, const avx2_format *f, int64_t ahead)
+{
+    for (int64_t i = ahead; i < ahead + f->bytes; i += LINE) {
+        _mm_prefetch((const char *)(g->w.a + i), _MM_HINT_T0);
+        _mm_prefetch((const char *)(g->w.b + i), _MM_HINT_T0);
+    }
+    prefetch_scales(g, f);
 }
 
 /* The lanes of two rows of `blocks` blocks. */

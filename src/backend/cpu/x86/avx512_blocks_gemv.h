@@ -170,6 +170,15 @@ INLINE __m512i sums_by_row(const __m512i *unit, group_order order, int at)
     return _mm512_permutex2var_epi32(unit[0], places, unit[1]);
 }
 
+/* Prefetches what follows `n` blocks of a row in AHEAD_OF_ONE bytes. If this is done for all four rows
+ * before the first is read, formats with more than 128 bytes in a group take up to half as long again:
+ * too many lines are then on their way at once. */
+INLINE void prefetch_row(const uint8_t *w, const avx2_format *f, int n)
+{
+    for (int64_t i = AHEAD_OF_ONE; i < AHEAD_OF_ONE + f->bytes / GROUP * n; i += LINE)
+        _mm_prefetch((const char *)(w + i), _MM_HINT_T0);
+}
+
 /* The sums of the first `units` units of a group of four rows: sum[half of the group][half of the
  * blocks, or 0]. With one unit, it has the first four blocks. */
 INLINE void sum_products(const block_group *pair, const avx2_format *f, const wide_format *wide,
@@ -180,6 +189,7 @@ INLINE void sum_products(const block_group *pair, const avx2_format *f, const wi
     row_sums p[2][2];
 #pragma GCC unroll 4
     for (int r = 0; r < UNIT; r++) {
+        prefetch_row(row_of(pair, r), f, n);
 #pragma GCC unroll 2
         for (int u = 0; u < units; u++) {
             const unit_integers w = wide->integers(f, row_of(pair, r), u, n);
@@ -248,7 +258,7 @@ INLINE void multiply_four_rows(const vug_cpu_gemv_q8 *g, const avx2_format *f,
     pair[0].n = pair[1].n = GROUP;
     while (pair[0].first + GROUP <= blocks) {
         for (int p = 0; p < 2; p++)
-            prefetch_group(&pair[p], f, AHEAD_OF_ONE);
+            prefetch_scales(&pair[p], f);
         sum_products(pair, f, wide, 2, sum);
         low = add_unit(pair, 0, f, sum[0], low);
         high = add_unit(pair, UNIT, f, sum[1], high);

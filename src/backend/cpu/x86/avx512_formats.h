@@ -62,24 +62,32 @@ INLINE __m512i load_quarters(const uint8_t *w, int64_t stride, int n)
     return q;
 }
 
-/* A number in F16, then signed bytes. Loads of 64 bytes that overlap, and permutations of them, were
- * slower by a quarter where weights come from memory. */
+/* The 32 bytes of each of the first `n` blocks of a unit, which are `stride` bytes apart; others are 0.
+ * Loads of 64 bytes that overlap, and permutations of them, were slower by a quarter where weights
+ * come from memory. */
+INLINE unit_integers bytes_of_unit(const uint8_t *w, int64_t stride, int n)
+{
+    __m512i two[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *a = w + 2 * i * stride;
+        two[i] = _mm512_setzero_si512();
+        if (2 * i < n)
+            two[i] = _mm512_zextsi256_si512(load_32(a));
+        if (2 * i + 1 < n)
+            two[i] = _mm512_inserti64x4(two[i], load_32(a + stride), 1);
+    }
+    return split_quarters(two[0], two[1]);
+}
+
+/* A number in F16, then signed bytes. */
 INLINE unit_integers integers_of_q8_0(const avx2_format *f, const uint8_t *w, int unit, int n)
 {
     const int bytes = f->bytes / GROUP;
     const __m512i sign = _mm512_set1_epi8(-128);
-    __m512i two[2];
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        const int block = unit * UNIT + 2 * i;
-        const uint8_t *a = w + (ptrdiff_t)block * bytes + 2;
-        two[i] = _mm512_setzero_si512();
-        if (block < n)
-            two[i] = _mm512_zextsi256_si512(load_32(a));
-        if (block + 1 < n)
-            two[i] = _mm512_inserti64x4(two[i], load_32(a + bytes), 1);
-    }
-    return split_quarters(_mm512_xor_si512(two[0], sign), _mm512_xor_si512(two[1], sign));
+    const unit_integers u =
+            bytes_of_unit(w + (ptrdiff_t)unit * UNIT * bytes + 2, bytes, n - unit * UNIT);
+    return (unit_integers){ _mm512_xor_si512(u.first, sign), _mm512_xor_si512(u.second, sign) };
 }
 
 /* An exponent, then nibbles. */
@@ -89,21 +97,6 @@ INLINE unit_integers integers_of_mxfp4(const avx2_format *f, const uint8_t *w, i
                            load_quarters(w + (ptrdiff_t)unit * UNIT * 17 + 1, 17, n - unit * UNIT));
 }
 
-/* Any format with blocks of 32: its function for two rows unpacks two blocks of one row. */
-INLINE unit_integers integers_of_pairs(const avx2_format *f, const uint8_t *w, int unit, int n)
-{
-    const int bytes = f->bytes / GROUP;
-    block_halves two[2];
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        const int block = unit * UNIT + 2 * i;
-        const uint8_t *a = block < n ? w + (ptrdiff_t)block * bytes : w;
-        two[i] = f->unpack((row_pair){ a, block + 1 < n ? a + bytes : w }, 0);
-    }
-    return (unit_integers){ join_integers(two[0].first, two[1].first),
-                            join_integers(two[0].second, two[1].second) };
-}
-
 static const wide_format wide_q4_0 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
 static const wide_format wide_q4_1 = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
 static const wide_format wide_iq4_nl = { .integers = integers_of_four_bits, .order = NEIGHBOURS };
@@ -111,20 +104,8 @@ static const wide_format wide_q5_0 = { .integers = integers_of_five_bits, .order
 static const wide_format wide_q5_1 = { .integers = integers_of_five_bits, .order = NEIGHBOURS };
 static const wide_format wide_q8_0 = { .integers = integers_of_q8_0, .order = NEIGHBOURS };
 static const wide_format wide_mxfp4 = { .integers = integers_of_mxfp4, .order = NEIGHBOURS };
-static const wide_format wide_mlx2 = { .integers = integers_of_pairs,
-                                       .order = NEIGHBOURS,
-                                       .unpack_in_pairs = true };
-static const wide_format wide_mlx3 = { .integers = integers_of_pairs,
-                                       .order = NEIGHBOURS,
-                                       .unpack_in_pairs = true };
-static const wide_format wide_mlx5 = { .integers = integers_of_pairs,
-                                       .order = NEIGHBOURS,
-                                       .unpack_in_pairs = true };
-static const wide_format wide_mlx6 = { .integers = integers_of_pairs,
-                                       .order = NEIGHBOURS,
-                                       .unpack_in_pairs = true };
 
-/* ---- streams of nibbles and bytes ------------------------------------------------ */
+/* ---- streams of bits ------------------------------------------------ */
 
 /* `n` times 16 bytes of a unit; others are 0. */
 INLINE __m512i load_stream(const uint8_t *w, int n)
@@ -150,12 +131,60 @@ INLINE unit_integers integers_of_mlx_fp4(const avx2_format *f, const uint8_t *w,
 
 INLINE unit_integers integers_of_mlx8(const avx2_format *f, const uint8_t *w, int unit, int n)
 {
-    const uint8_t *at = w + (ptrdiff_t)unit * UNIT * BLOCK;
     (void)f;
-    return (unit_integers){ load_quarters(at, BLOCK, n - unit * UNIT),
-                            load_quarters(at + BLOCK / 2, BLOCK, n - unit * UNIT) };
+    return bytes_of_unit(w + (ptrdiff_t)unit * UNIT * BLOCK, BLOCK, n - unit * UNIT);
 }
 
+/* Pair i of the integers of a half begins at bit 2 * bits * i, and is within the 16 bits that begin at
+ * the byte of that bit: the indices of these two bytes, the half beginning at byte `from`. */
+INLINE short bytes_of_pair(int bits, int from, int i)
+{
+    const int byte = from + 2 * bits * i / 8;
+    return (short)(byte | (byte + 1) << 8);
+}
+
+/* The bits before the pair in these. */
+INLINE short shift_of_pair(int bits, int i)
+{
+    return (short)(2 * bits * i % 8);
+}
+
+/* The first or second integers of a unit in a stream with `bits` bits for each: those of a block are
+ * in its quarter of `bytes`, from byte `from` on. */
+INLINE __m512i half_of_stream_wide(__m512i bytes, int from, int bits)
+{
+    const __m128i pairs =
+            _mm_setr_epi16(bytes_of_pair(bits, from, 0), bytes_of_pair(bits, from, 1),
+                           bytes_of_pair(bits, from, 2), bytes_of_pair(bits, from, 3),
+                           bytes_of_pair(bits, from, 4), bytes_of_pair(bits, from, 5),
+                           bytes_of_pair(bits, from, 6), bytes_of_pair(bits, from, 7));
+    const __m128i shifts =
+            _mm_setr_epi16(shift_of_pair(bits, 0), shift_of_pair(bits, 1), shift_of_pair(bits, 2),
+                           shift_of_pair(bits, 3), shift_of_pair(bits, 4), shift_of_pair(bits, 5),
+                           shift_of_pair(bits, 6), shift_of_pair(bits, 7));
+    const __m512i words = _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(pairs));
+    const __m512i even = _mm512_srlv_epi16(words, _mm512_broadcast_i32x4(shifts));
+    const __m512i odd = _mm512_sllv_epi16(even, _mm512_set1_epi16((short)(8 - bits)));
+    const __m512i both = _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, even, odd);
+    return _mm512_and_si512(both, _mm512_set1_epi8((char)((1 << bits) - 1)));
+}
+
+/* Integers of 2, 3, 5 or 6 bits. The bytes of a block are a quarter, or begin one and end another. */
+INLINE unit_integers integers_of_stream(const avx2_format *f, const uint8_t *w, int unit, int n)
+{
+    const int bits = f->bytes / BLOCK, half = 2 * bits; /* bytes of 16 integers */
+    const unit_words u = words_of_unit(f, w, unit, n);
+    const __m512i first = take_bytes(&u, f, 0, BY_BLOCK);
+    const int last = 2 * half > 16 ? half - 8 : 0; /* the first word of the block's last 16 bytes */
+    const __m512i second = last ? take_bytes(&u, f, last, BY_BLOCK) : first;
+    return (unit_integers){ half_of_stream_wide(first, 0, bits),
+                            half_of_stream_wide(second, half - 2 * last, bits) };
+}
+
+static const wide_format wide_mlx2 = { .integers = integers_of_stream, .order = NEIGHBOURS };
+static const wide_format wide_mlx3 = { .integers = integers_of_stream, .order = NEIGHBOURS };
+static const wide_format wide_mlx5 = { .integers = integers_of_stream, .order = NEIGHBOURS };
+static const wide_format wide_mlx6 = { .integers = integers_of_stream, .order = NEIGHBOURS };
 static const wide_format wide_mlx4 = { .integers = integers_of_mlx4, .order = BY_PARITY };
 static const wide_format wide_mlx_fp4 = { .integers = integers_of_mlx_fp4, .order = BY_PARITY };
 static const wide_format wide_mlx8 = { .integers = integers_of_mlx8, .order = NEIGHBOURS };

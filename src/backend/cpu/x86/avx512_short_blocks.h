@@ -42,6 +42,10 @@ INLINE __mmask32 first_words(int n)
 /* Loads the first `n` words of the unit at `w`; those from `exist` on are 0. */
 INLINE unit_words load_words(const uint8_t *w, int n, int exist)
 {
+    if (n <= 32)
+        return (unit_words){
+            .first = _mm512_maskz_loadu_epi16(first_words(exist < n ? exist : n), w), .n = n
+        };
     const int last = last_words(n);
     const uint8_t *end = w + (ptrdiff_t)2 * (n - last);
     if (exist < n)
