@@ -70,7 +70,7 @@ INLINE unit_integers bytes_of_unit(const uint8_t *w, int64_t stride, int n)
     __m512i two[2];
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
-        const uint8_t *a = w + 2 * i * stride;
+        const uint8_t *a = w + (ptrdiff_t)2 * i * stride;
         two[i] = _mm512_setzero_si512();
         if (2 * i < n)
             two[i] = _mm512_zextsi256_si512(load_32(a));
