@@ -1,4 +1,5 @@
 #include "text/grammar/schema_array_items.h"
+#include "text/grammar/schema_sets.h"
 
 /* ---- types --------------------------------------------------------------------- */
 

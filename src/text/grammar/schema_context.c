@@ -1,7 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_sets.h"
 
 /* ---- failures ------------------------------------------------------------------ */
 

@@ -146,18 +146,6 @@ static inline const vug_jv **vug_schema_alloc_list(vug_schema_compiler *s, size_
 {
     return vug_schema_alloc(s, n, sizeof(const vug_jv *));
 }
-/* Sets whose size is not known before, one at a time: start, add each schema, take the set. A NULL
- * is not added. */
-static inline void vug_schema_start_set(vug_schema_compiler *s)
-{
-    s->collected.len = 0;
-}
-static inline void vug_schema_add_to_set(vug_schema_compiler *s, const vug_jv *schema)
-{
-    if (schema)
-        vug_buf_push(&s->collected, &schema, sizeof(const vug_jv *));
-}
-vug_schema_set vug_schema_take_set(vug_schema_compiler *s);
 /* The rule of a set. A new set is queued for compilation; its members are copied. */
 vug_grammar_expr vug_schema_set_expr(vug_schema_compiler *s, vug_schema_set set);
 

@@ -1,6 +1,7 @@
 #include "text/grammar/schema_members.h"
 #include "text/grammar/schema_nodes.h"
 #include "text/grammar/schema_pattern_names.h"
+#include "text/grammar/schema_sets.h"
 
 #include <stdlib.h>
 
