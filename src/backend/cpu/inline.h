@@ -13,7 +13,7 @@
             call(n, __VA_ARGS__);        \
         break
 
-/* Calls `call`(rows, ...), with a constant in place of `rows`, which are 1 .. `most`. `most` is a constant,
+/* Calls `call`(rows, ...), with a constant in place of `rows` (or panels), which are 1 .. `most`, a constant of
  * 12 at most. */
 #define WITH_CONSTANT_ROWS(most, rows, ...)      \
     do {                                         \

@@ -27,6 +27,13 @@ typedef struct {
     int16_t minimum[VUG_CPU_PANEL][2]; /* of each half */
 } vug_cpu_q8_panel_block;
 
+/* What a block of weights has besides its scale. */
+typedef struct {
+    bool offset;
+    bool factors; /* the halves are multiplied apart; if there is an offset, it is multiplied by a
+                     number of each half */
+} vug_cpu_q8_block_terms;
+
 /* y [16 tiles,16 panels] = x times neighbouring panels, at most q8_panels of the kernel set. Rows of y
  * from `rows` on can have any value. */
 typedef struct {

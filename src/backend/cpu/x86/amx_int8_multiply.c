@@ -32,7 +32,7 @@ typedef struct {
 _Static_assert(sizeof(tile_config) == 64, "as the instruction reads it");
 
 /* Tiles 0 and 1 hold x, 2 and 3 weights, 4 and 5 sums. */
-INLINE void configure_tiles(const block_terms t)
+INLINE void configure_tiles(const vug_cpu_q8_block_terms t)
 {
     const int elements = t.factors ? BLOCK / HALVES : BLOCK;
     tile_config config = { .palette = 1 };
@@ -48,7 +48,7 @@ INLINE void configure_tiles(const block_terms t)
 }
 
 /* Begins the products of a block: [half][row of x][row of weights]. */
-INLINE void start_products(const block_terms t, const vug_cpu_q8_tile *x,
+INLINE void start_products(const vug_cpu_q8_block_terms t, const vug_cpu_q8_tile *x,
                            const vug_cpu_q8_panel_block *w, int32_t *sums)
 {
     _tile_loadd(0, x->q, BLOCK);
@@ -72,7 +72,7 @@ INLINE void start_products(const block_terms t, const vug_cpu_q8_tile *x,
 }
 
 /* What a block of 16 weights adds to the lanes of row `r` of x, before the scale of x. */
-INLINE __m512 terms_of_row(const block_terms t, const vug_cpu_q8_tile *x,
+INLINE __m512 terms_of_row(const vug_cpu_q8_block_terms t, const vug_cpu_q8_tile *x,
                            const vug_cpu_q8_panel_block *w, const int32_t *sums, int r)
 {
     const int32_t *of_row = sums + (ptrdiff_t)r * SIDE;
@@ -85,7 +85,7 @@ INLINE __m512 terms_of_row(const block_terms t, const vug_cpu_q8_tile *x,
 
 /* Adds one lane of all tiles of x to y; `n` blocks of a row belong to it. The products of the next
  * block are computed while those of one are added. */
-INLINE void multiply_lane(const block_terms t, const vug_cpu_q8_tile *x, int64_t tiles,
+INLINE void multiply_lane(const vug_cpu_q8_block_terms t, const vug_cpu_q8_tile *x, int64_t tiles,
                           const vug_cpu_q8_panel_block *w, int64_t n, float *y)
 {
     _Alignas(64) int32_t sums[2][HALVES * SUMS];
@@ -113,7 +113,7 @@ INLINE void multiply_lane(const block_terms t, const vug_cpu_q8_tile *x, int64_t
 }
 
 /* A thread whose tiles are not released slows down its switches. */
-INLINE void multiply(const block_terms t, const vug_cpu_q8_panel_job *job)
+INLINE void multiply(const vug_cpu_q8_block_terms t, const vug_cpu_q8_panel_job *job)
 {
     memset(job->y, 0, (size_t)(job->tiles * SUMS) * sizeof(float));
     configure_tiles(t);
@@ -125,24 +125,9 @@ INLINE void multiply(const block_terms t, const vug_cpu_q8_panel_job *job)
     _tile_release();
 }
 
-void vug_amx_int8_multiply(const vug_cpu_q8_panel_job *job)
+void vug_amx_int8_multiply(vug_cpu_q8_block_terms t, const vug_cpu_q8_panel_job *job)
 {
-    multiply((block_terms){ .offset = false }, job);
-}
-
-void vug_amx_int8_multiply_offset(const vug_cpu_q8_panel_job *job)
-{
-    multiply((block_terms){ .offset = true }, job);
-}
-
-void vug_amx_int8_multiply_factors(const vug_cpu_q8_panel_job *job)
-{
-    multiply((block_terms){ .factors = true }, job);
-}
-
-void vug_amx_int8_multiply_minimums(const vug_cpu_q8_panel_job *job)
-{
-    multiply((block_terms){ .offset = true, .factors = true }, job);
+    WITH_CONSTANT_TERMS(t, multiply, job);
 }
 
 #else

@@ -7,18 +7,6 @@
 #include "backend/cpu/x86/amx_int8.h"
 #include "backend/cpu/x86/avx512_panels_pack.h"
 
-INLINE void multiply_panel(const avx2_format *f, const vug_cpu_q8_panel_job *job)
-{
-    if (!has_factors(f) && !f->offset)
-        vug_amx_int8_multiply(job);
-    else if (!has_factors(f))
-        vug_amx_int8_multiply_offset(job);
-    else if (!f->offset)
-        vug_amx_int8_multiply_factors(job);
-    else
-        vug_amx_int8_multiply_minimums(job);
-}
-
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */
 #define BLOCK_FORMAT(id, scale_of, ...)                                                   \
     static const avx2_format format_##id = { .unpack = unpack_##id,                       \
@@ -31,7 +19,7 @@ INLINE void multiply_panel(const avx2_format *f, const vug_cpu_q8_panel_job *job
     }                                                                                     \
     static void multiply_##id(const vug_cpu_q8_panel_job *job)                            \
     {                                                                                     \
-        multiply_panel(&format_##id, job);                                                \
+        vug_amx_int8_multiply(block_terms_of(&format_##id), job);                         \
     }                                                                                     \
     const vug_cpu_q8_panel_format vug_amx_int8_##id = { pack_##id, multiply_##id };
 

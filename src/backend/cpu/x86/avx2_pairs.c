@@ -159,7 +159,7 @@ void vug_avx2_round_bf16(const float *x, int64_t n, uint16_t *out)
 }
 
 static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = true };
-PAIR_KERNELS(vug_avx2_pairs, sums)
+PAIR_KERNELS(vug_avx2_pairs, sums, vug_avx2_round_bf16)
 
 #else
 typedef int vug_avx2_pairs_is_empty; /* ISO C forbids an empty file */

@@ -83,9 +83,9 @@ INLINE void multiply_block(const pair_functions *p, const stream_block *b, int r
     }
 }
 
-/* Defines the kernels `name` from the functions of `sums`, which take at most TILE_ROWS and STREAM_ROWS
+/* Defines the kernels `name` from the functions of `sums` and one that rounds x. The functions take at most TILE_ROWS and STREAM_ROWS
  * rows and TILE_PANELS panels. */
-#define PAIR_KERNELS(name, sums)                                                             \
+#define PAIR_KERNELS(name, sums, rounds)                                                     \
     static void tile_pairs(int rows, const vug_cpu_tile *t)                                  \
     {                                                                                        \
         multiply_tile(&(sums), rows, t);                                                     \
@@ -100,7 +100,7 @@ INLINE void multiply_block(const pair_functions *p, const stream_block *b, int r
         gemm_streams(VUG_DTYPE_F32, g, STREAM_ROWS, multiply_rows); /* a pair is as large */ \
     }                                                                                        \
     const vug_cpu_pair_kernels name = {                                                      \
-        .round = vug_avx2_round_bf16,                                                        \
+        .round = (rounds),                                                                   \
         .format = { .pack = vug_avx2_pack_f32, .gemm = gemm_pairs },                         \
         .tile_rows = TILE_ROWS,                                                              \
         .tile_panels = TILE_PANELS,                                                          \

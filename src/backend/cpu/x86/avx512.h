@@ -23,12 +23,7 @@ typedef struct {
     int16_t zero; /* 0 in formats with offsets */
 } vug_avx512_panel_job;
 
-/* The names say what a block has in addition to its scale: an offset, a factor for each half, or
- * all of these and a minimum for each half. */
-void vug_avx512_multiply_panels(const vug_avx512_panel_job *a);
-void vug_avx512_multiply_panels_offset(const vug_avx512_panel_job *a);
-void vug_avx512_multiply_panels_factors(const vug_avx512_panel_job *a);
-void vug_avx512_multiply_panels_minimums(const vug_avx512_panel_job *a);
+void vug_avx512_multiply_panels(vug_cpu_q8_block_terms t, const vug_avx512_panel_job *a);
 
 #define DECLARE_BLOCK_FORMAT(id, dtype)                \
     extern const vug_cpu_block_format vug_avx512_##id; \

@@ -16,7 +16,7 @@ INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum)
 }
 
 static const pair_functions sums = { tile_sums, block_sums, .sets_mxcsr = true };
-PAIR_KERNELS(vug_avx512_pairs, sums)
+PAIR_KERNELS(vug_avx512_pairs, sums, vug_avx2_round_bf16)
 
 #else
 typedef int vug_avx512_pairs_is_empty; /* ISO C forbids an empty file */

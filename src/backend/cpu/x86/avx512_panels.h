@@ -10,14 +10,7 @@
 INLINE void multiply_panel(const avx2_format *f, const vug_cpu_q8_panel_job *job)
 {
     const vug_avx512_panel_job panels = { .job = job, .zero = (int16_t)zero_of(f) };
-    if (!has_factors(f) && !f->offset)
-        vug_avx512_multiply_panels(&panels);
-    else if (!has_factors(f))
-        vug_avx512_multiply_panels_offset(&panels);
-    else if (!f->offset)
-        vug_avx512_multiply_panels_factors(&panels);
-    else
-        vug_avx512_multiply_panels_minimums(&panels);
+    vug_avx512_multiply_panels(block_terms_of(f), &panels);
 }
 
 /* Defines the kernels of a format. The other arguments initialize its avx2_format. */

@@ -36,8 +36,9 @@ typedef struct {
 
 /* Half `half` of the products with four rows of x from `row` on, or all of them if both halves have one
  * factor. */
-INLINE void multiply_vectors(const block_terms t, const int panels, const weight_blocks *w,
-                             const vug_cpu_q8_tile *x, int row, const int half, block_products p)
+INLINE void multiply_vectors(const vug_cpu_q8_block_terms t, const int panels,
+                             const weight_blocks *w, const vug_cpu_q8_tile *x, int row,
+                             const int half, block_products p)
 {
     const int vectors = t.factors ? VECTORS / HALVES : VECTORS;
     const __m512i of_half = _mm512_set1_epi32(!t.factors ? -1 : half ? -0x10000 : 0xffff);
@@ -69,7 +70,7 @@ INLINE void multiply_vectors(const block_terms t, const int panels, const weight
 }
 
 /* Adds a block to a lane of rows `row`, .. of x. */
-INLINE void multiply_block(const block_terms t, const int panels, const weight_blocks *w,
+INLINE void multiply_block(const vug_cpu_q8_block_terms t, const int panels, const weight_blocks *w,
                            const vug_cpu_q8_tile *x, int row, row_lanes *lane)
 {
     block_products p;
@@ -95,8 +96,8 @@ typedef struct {
 } lane_blocks;
 
 /* Adds a lane of four rows of x from `row` on to y, whose sums begin with 0. */
-INLINE void multiply_rows(const block_terms t, const int panels, const lane_blocks *blocks, int row,
-                          float *y)
+INLINE void multiply_rows(const vug_cpu_q8_block_terms t, const int panels,
+                          const lane_blocks *blocks, int row, float *y)
 {
     weight_blocks w = blocks->w;
     row_lanes lane;
@@ -123,7 +124,8 @@ INLINE void multiply_rows(const block_terms t, const int panels, const lane_bloc
     }
 }
 
-INLINE void multiply_panels(const block_terms t, const int panels, const vug_avx512_panel_job *a)
+INLINE void multiply_panels(const int panels, const vug_cpu_q8_block_terms t,
+                            const vug_avx512_panel_job *a)
 {
     const vug_cpu_q8_panel_job *job = a->job;
     const __m512i zero = _mm512_set1_epi16((int16_t)-a->zero);
@@ -141,40 +143,14 @@ INLINE void multiply_panels(const block_terms t, const int panels, const vug_avx
     }
 }
 
-/* The compiler knows the number of panels. */
-INLINE void multiply_job(const block_terms t, const vug_avx512_panel_job *a)
+INLINE void multiply_job(const vug_cpu_q8_block_terms t, const vug_avx512_panel_job *a)
 {
-    switch (a->job->panels) {
-    case 1:
-        multiply_panels(t, 1, a);
-        break;
-    case 2:
-        multiply_panels(t, 2, a);
-        break;
-    default:
-        multiply_panels(t, MAX_PANELS, a);
-        break;
-    }
+    WITH_CONSTANT_ROWS(MAX_PANELS, a->job->panels, multiply_panels, t, a);
 }
 
-void vug_avx512_multiply_panels(const vug_avx512_panel_job *a)
+void vug_avx512_multiply_panels(vug_cpu_q8_block_terms t, const vug_avx512_panel_job *a)
 {
-    multiply_job((block_terms){ .offset = false }, a);
-}
-
-void vug_avx512_multiply_panels_offset(const vug_avx512_panel_job *a)
-{
-    multiply_job((block_terms){ .offset = true }, a);
-}
-
-void vug_avx512_multiply_panels_factors(const vug_avx512_panel_job *a)
-{
-    multiply_job((block_terms){ .factors = true }, a);
-}
-
-void vug_avx512_multiply_panels_minimums(const vug_avx512_panel_job *a)
-{
-    multiply_job((block_terms){ .offset = true, .factors = true }, a);
+    WITH_CONSTANT_TERMS(t, multiply_job, a);
 }
 
 #else

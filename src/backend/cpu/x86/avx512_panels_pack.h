@@ -12,6 +12,11 @@ enum {
     HALVES = 2, /* of a group of blocks */
 };
 
+INLINE vug_cpu_q8_block_terms block_terms_of(const avx2_format *f)
+{
+    return (vug_cpu_q8_block_terms){ .offset = f->offset != 0, .factors = has_factors(f) };
+}
+
 /* From four vectors of four rows each, in which a row has a dword of each of four blocks: vector j
  * has the dwords of block j. */
 INLINE void transpose_blocks(__m512i *v)

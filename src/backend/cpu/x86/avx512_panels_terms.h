@@ -7,12 +7,18 @@
 #include "backend/cpu/inline.h"
 #include "backend/cpu/q8_panels.h"
 
-/* What a block of weights has besides its scale. */
-typedef struct {
-    bool offset;
-    bool factors; /* the halves are multiplied apart; if there is an offset, it is multiplied by a
-                     number of each half */
-} block_terms;
+/* Calls `call`(terms, ...) with a constant in place of `t`. */
+#define WITH_CONSTANT_TERMS(t, call, ...)                                                   \
+    do {                                                                                    \
+        if ((t).offset && (t).factors)                                                      \
+            call((vug_cpu_q8_block_terms){ .offset = true, .factors = true }, __VA_ARGS__); \
+        else if ((t).offset)                                                                \
+            call((vug_cpu_q8_block_terms){ .offset = true }, __VA_ARGS__);                  \
+        else if ((t).factors)                                                               \
+            call((vug_cpu_q8_block_terms){ .factors = true }, __VA_ARGS__);                 \
+        else                                                                                \
+            call((vug_cpu_q8_block_terms){ .offset = false }, __VA_ARGS__);                 \
+    } while (0)
 
 /* Two numbers of 16 bits in each dword. */
 INLINE __m512i two_words(const int16_t *words)
@@ -24,8 +30,8 @@ INLINE __m512i two_words(const int16_t *words)
 
 /* What a block of 16 rows of weights adds to the lanes of a row of x, before the scale of x. `p` has
  * its sums, or those of its halves, and `sum` the sums of the halves of x. */
-INLINE __m512 panel_terms(const block_terms t, const vug_cpu_q8_panel_block *w, const __m512i *p,
-                          const int16_t *sum)
+INLINE __m512 panel_terms(const vug_cpu_q8_block_terms t, const vug_cpu_q8_panel_block *w,
+                          const __m512i *p, const int16_t *sum)
 {
     const __m512 scale = _mm512_loadu_ps(w->scale);
     __m512 product = _mm512_cvtepi32_ps(p[0]);
