@@ -122,8 +122,7 @@ typedef struct {
 typedef struct {
     double read_bytes_per_s; /* streaming reads of memory far larger than the caches */
     double f32_flop_per_s;   /* fused multiply-adds in registers, counted as two */
-    /* Products of matrices in BF16 with sums in F32; 0: the device has no units for matrices. */
-    double bf16_flop_per_s;
+    double bf16_flop_per_s;  /* products of matrices in BF16; 0: no units for matrices */
 } vug_device_limits;
 
 VUG_API size_t vug_device_count(void);
