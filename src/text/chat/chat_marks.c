@@ -30,7 +30,7 @@ _Static_assert((int)N_VARIANTS == (int)VUG_CHAT_MARKS, "every variant may have a
 /* A list of messages that is built. Sticky: `good` turns false when memory runs out. */
 typedef struct {
     vug_arena *arena;
-    vug_jv *list, *last;
+    vug_jv *list;
     bool good;
 } message_list;
 
@@ -38,17 +38,17 @@ static void append_message(message_list *l, vug_jv *message)
 {
     l->good = l->good && message;
     if (l->good)
-        vug_messages_append(l->list, &l->last, message);
+        vug_jv_append(l->list, message);
 }
 
 static void append_other(message_list *l, const char *role)
 {
-    vug_jv *message = vug_messages_new(l->arena, VUG_JSON_OBJECT, ""), *last = NULL;
+    vug_jv *message = vug_messages_new(l->arena, VUG_JSON_OBJECT, "");
     vug_jv *name = vug_messages_new_string(l->arena, "role", vug_str_of(role));
     vug_jv *content = vug_messages_new_string(l->arena, "content", vug_str_of(OTHER_TEXT));
     if (message && name && content) {
-        vug_messages_append(message, &last, name);
-        vug_messages_append(message, &last, content);
+        vug_jv_append(message, name);
+        vug_jv_append(message, content);
     }
     append_message(l, name && content ? message : NULL);
 }

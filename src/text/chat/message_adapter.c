@@ -63,12 +63,12 @@ static void adapt_content(message_adapter *a, vug_message_turn *turn)
         append_text(a, turn->content, "\n");
         turn->content = take_text(a);
     } else if (!parts && lacks(a, VUG_CAPABILITY_STRING) && !lacks(a, VUG_CAPABILITY_PARTS)) {
-        vug_jv *list = vug_messages_new(a->arena, VUG_JSON_ARRAY, "content"), *last = NULL;
+        vug_jv *list = vug_messages_new(a->arena, VUG_JSON_ARRAY, "content");
         vug_jv *part = vug_messages_new_text_part(a->arena, turn->content->str);
         a->good = a->good && list && part;
         if (!a->good)
             return;
-        vug_messages_append(list, &last, part);
+        vug_jv_append(list, part);
         turn->content = list;
     }
 }
@@ -160,14 +160,14 @@ static void adapt_stray_results(message_adapter *a, vug_message_turn *turn, size
 /* ---- neighbours ---------------------------------------------------------------------------- */
 
 /* Appends copies of the elements of a list. */
-static void append_copies(message_adapter *a, vug_jv *to, vug_jv **last, const vug_jv *from)
+static void append_copies(message_adapter *a, vug_jv *to, const vug_jv *from)
 {
     for (const vug_jv *v = from->child; v; v = v->next) {
         vug_jv *copy = vug_messages_copy(a->arena, v);
         a->good = a->good && copy;
         if (!copy)
             return;
-        vug_messages_append(to, last, copy);
+        vug_jv_append(to, copy);
     }
 }
 
@@ -195,7 +195,7 @@ static const vug_jv *join_reasoning(message_adapter *a, const vug_message_turn *
 /* Joins turn[from..to) into turn[from]. */
 static void join_turns(message_adapter *a, vug_message_turn *turn, size_t from, size_t to)
 {
-    vug_jv *calls = vug_messages_new(a->arena, VUG_JSON_ARRAY, "tool_calls"), *last = NULL;
+    vug_jv *calls = vug_messages_new(a->arena, VUG_JSON_ARRAY, "tool_calls");
     a->good = a->good && calls;
     for (size_t i = from; i < to && a->good; i++) {
         const size_t before = a->text.len;
@@ -205,7 +205,7 @@ static void join_turns(message_adapter *a, vug_message_turn *turn, size_t from, 
         if (a->text.len == begun)
             a->text.len = before; /* it was empty */
         if (turn[i].calls)
-            append_copies(a, calls, &last, turn[i].calls);
+            append_copies(a, calls, turn[i].calls);
     }
     turn[from].calls = a->good && calls->n ? calls : NULL;
     turn[from].content = take_text(a);
@@ -237,8 +237,7 @@ static size_t join_neighbours(message_adapter *a, vug_message_turn *turn, size_t
 
 /* ---- output -------------------------------------------------------------------------------------- */
 
-static void append_copy(message_adapter *a, vug_jv *to, vug_jv **last, const vug_jv *v,
-                        const char *key)
+static void append_copy(message_adapter *a, vug_jv *to, const vug_jv *v, const char *key)
 {
     vug_jv *copy = vug_messages_copy(a->arena, v);
     a->good = a->good && copy;
@@ -246,7 +245,7 @@ static void append_copy(message_adapter *a, vug_jv *to, vug_jv **last, const vug
         return;
     if (key)
         copy->key = vug_str_of(key);
-    vug_messages_append(to, last, copy);
+    vug_jv_append(to, copy);
 }
 
 /* The adapted message, with the other members that were given. */
@@ -255,48 +254,48 @@ static vug_jv *build_message(message_adapter *a, const vug_message_turn *turn)
     static const char *const own[] = { "role",       "content",
                                        "tool_calls", "reasoning_content",
                                        "reasoning",  "function_call" };
-    vug_jv *m = vug_messages_new(a->arena, VUG_JSON_OBJECT, ""), *last = NULL;
+    vug_jv *m = vug_messages_new(a->arena, VUG_JSON_OBJECT, "");
     vug_jv *role = vug_messages_new_string(a->arena, "role", turn->role);
     a->good = a->good && m && role;
     if (!a->good)
         return NULL;
-    vug_messages_append(m, &last, role);
-    append_copy(a, m, &last, turn->content, "content");
+    vug_jv_append(m, role);
+    append_copy(a, m, turn->content, "content");
     if (turn->reasoning) {
-        append_copy(a, m, &last, turn->reasoning, "reasoning_content");
-        append_copy(a, m, &last, turn->reasoning, "reasoning");
+        append_copy(a, m, turn->reasoning, "reasoning_content");
+        append_copy(a, m, turn->reasoning, "reasoning");
     }
     if (turn->calls)
-        append_copy(a, m, &last, turn->calls, "tool_calls");
+        append_copy(a, m, turn->calls, "tool_calls");
     for (const vug_jv *v = turn->message->child; v; v = v->next) {
         bool known = false;
         for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
             known = known || vug_str_is(v->key, own[i]);
         if (!known)
-            append_copy(a, m, &last, v, NULL);
+            append_copy(a, m, v, NULL);
     }
     return a->good ? m : NULL;
 }
 
 /* Appends an empty message of the user. */
-static void append_empty_user(message_adapter *a, vug_jv *list, vug_jv **last)
+static void append_empty_user(message_adapter *a, vug_jv *list)
 {
-    vug_jv *m = vug_messages_new(a->arena, VUG_JSON_OBJECT, ""), *end = NULL;
+    vug_jv *m = vug_messages_new(a->arena, VUG_JSON_OBJECT, "");
     vug_jv *role = vug_messages_new_string(a->arena, "role", vug_str_of("user"));
     vug_jv *content = vug_messages_new_string(a->arena, "content", vug_str_of(""));
     a->good = a->good && m && role && content;
     if (!a->good)
         return;
-    vug_messages_append(m, &end, role);
-    vug_messages_append(m, &end, content);
-    vug_messages_append(list, last, m);
+    vug_jv_append(m, role);
+    vug_jv_append(m, content);
+    vug_jv_append(list, m);
 }
 
 const vug_jv *vug_turns_adapt(vug_message_turn *turn, size_t n,
                               const vug_template_capabilities *capabilities, vug_arena *arena)
 {
     message_adapter a = { .capabilities = capabilities, .arena = arena, .good = true };
-    vug_jv *list = vug_messages_new(arena, VUG_JSON_ARRAY, ""), *last = NULL;
+    vug_jv *list = vug_messages_new(arena, VUG_JSON_ARRAY, "");
     for (size_t i = 0; i < n; i++) {
         adapt_role(&a, &turn[i], i == 0);
         if (lacks(&a, VUG_CAPABILITY_CALLS))
@@ -314,12 +313,12 @@ const vug_jv *vug_turns_adapt(vug_message_turn *turn, size_t n,
     bool begun = !lacks(&a, VUG_CAPABILITY_ASSISTANT_FIRST);
     for (size_t i = 0; i < n && list && a.good; i++) {
         if (!begun && vug_str_is(turn[i].role, "assistant"))
-            append_empty_user(&a, list, &last);
+            append_empty_user(&a, list);
         begun = begun || !is_system(turn[i].role);
         adapt_content(&a, &turn[i]);
         vug_jv *m = a.good ? build_message(&a, &turn[i]) : NULL;
         if (m)
-            vug_messages_append(list, &last, m);
+            vug_jv_append(list, m);
     }
     vug_buf_release(&a.text);
     return a.good ? list : NULL;

@@ -31,7 +31,5 @@ vug_jv *vug_messages_new_string(vug_arena *arena, const char *key, vug_str text)
 /* A copy for another place in the tree; members are shared. */
 vug_jv *vug_messages_copy(vug_arena *arena, const vug_jv *v);
 vug_jv *vug_messages_new_text_part(vug_arena *arena, vug_str text);
-/* Appends a member behind `*last`, which is NULL for the first. */
-void vug_messages_append(vug_jv *to, vug_jv **last, vug_jv *v);
 
 #endif

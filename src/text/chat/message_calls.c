@@ -11,11 +11,11 @@ static vug_status no_memory(vug_err *err)
 
 static const vug_jv *wrap_arguments(vug_arena *arena, vug_str text)
 {
-    vug_jv *object = vug_messages_new(arena, VUG_JSON_OBJECT, ""), *last = NULL;
+    vug_jv *object = vug_messages_new(arena, VUG_JSON_OBJECT, "");
     vug_jv *member = vug_messages_new_string(arena, "arguments", text);
     if (!object || !member)
         return NULL;
-    vug_messages_append(object, &last, member);
+    vug_jv_append(object, member);
     return object;
 }
 
@@ -49,22 +49,21 @@ static vug_status read_arguments(const vug_jv *given, bool wrap_text, vug_arena 
 /* A copy of the object, with one member replaced or added. */
 static vug_jv *with_member(vug_arena *arena, const vug_jv *object, vug_jv *member)
 {
-    vug_jv *out = vug_messages_copy(arena, object), *last = NULL;
+    vug_jv *out = vug_messages_new(arena, VUG_JSON_OBJECT, "");
     bool found = false;
     if (!out)
         return NULL;
-    out->child = NULL;
-    out->n = 0;
+    out->key = object->key;
     for (const vug_jv *m = object->child; m; m = m->next) {
         const bool same = vug_str_equal(m->key, member->key);
         vug_jv *copy = same ? member : vug_messages_copy(arena, m);
         if (!copy)
             return NULL;
-        vug_messages_append(out, &last, copy);
+        vug_jv_append(out, copy);
         found = found || same;
     }
     if (!found)
-        vug_messages_append(out, &last, member);
+        vug_jv_append(out, member);
     return out;
 }
 
@@ -88,20 +87,19 @@ static vug_status read_call(const vug_jv *call, bool wrap_text, vug_arena *arena
 static vug_status read_function_call(const vug_jv *m, vug_message_turn *turn, bool wrap_text,
                                      vug_arena *arena, vug_err *err)
 {
-    vug_jv *call = vug_messages_new(arena, VUG_JSON_OBJECT, ""), *last = NULL, *read;
+    vug_jv *call = vug_messages_new(arena, VUG_JSON_OBJECT, ""), *read;
     vug_jv *type = vug_messages_new_string(arena, "type", vug_str_of("function"));
     vug_jv *function = vug_messages_copy(arena, vug_jv_get(m, "function_call"));
     turn->calls = vug_messages_new(arena, VUG_JSON_ARRAY, "tool_calls");
     if (!call || !type || !function || !turn->calls)
         return no_memory(err);
     function->key = vug_str_of("function");
-    vug_messages_append(call, &last, type);
-    vug_messages_append(call, &last, function);
+    vug_jv_append(call, type);
+    vug_jv_append(call, function);
     const vug_status st = read_call(call, wrap_text, arena, &read, err);
     if (st != VUG_OK)
         return vug_fail_within(err, st, "function_call");
-    last = NULL;
-    vug_messages_append(turn->calls, &last, read);
+    vug_jv_append(turn->calls, read);
     return VUG_OK;
 }
 
@@ -112,7 +110,6 @@ vug_status vug_turn_read_calls(const vug_jv *m, vug_message_turn *turn, bool wra
     const bool none = !calls || calls->type == VUG_JSON_NULL ||
                       (calls->type == VUG_JSON_ARRAY && calls->n == 0);
     const bool old = none && vug_jv_is(vug_jv_get(m, "function_call"), VUG_JSON_OBJECT);
-    vug_jv *last = NULL;
     size_t i = 0;
     if (none && !old)
         return VUG_OK;
@@ -131,7 +128,7 @@ vug_status vug_turn_read_calls(const vug_jv *m, vug_message_turn *turn, bool wra
         const vug_status st = read_call(call, wrap_text, arena, &read, err);
         if (st != VUG_OK)
             return vug_fail_within(err, st, where);
-        vug_messages_append(turn->calls, &last, read);
+        vug_jv_append(turn->calls, read);
     }
     return turn->calls ? VUG_OK : no_memory(err);
 }

@@ -22,13 +22,6 @@ vug_jv *vug_messages_new_string(vug_arena *arena, const char *key, vug_str text)
     return v;
 }
 
-void vug_messages_append(vug_jv *to, vug_jv **last, vug_jv *v)
-{
-    *(*last ? &(*last)->next : &to->child) = v;
-    *last = v;
-    to->n++;
-}
-
 vug_jv *vug_messages_copy(vug_arena *arena, const vug_jv *v)
 {
     vug_jv *copy = vug_messages_new(arena, v->type, "");
@@ -41,13 +34,13 @@ vug_jv *vug_messages_copy(vug_arena *arena, const vug_jv *v)
 
 vug_jv *vug_messages_new_text_part(vug_arena *arena, vug_str text)
 {
-    vug_jv *part = vug_messages_new(arena, VUG_JSON_OBJECT, ""), *last = NULL;
+    vug_jv *part = vug_messages_new(arena, VUG_JSON_OBJECT, "");
     vug_jv *type = vug_messages_new_string(arena, "type", vug_str_of("text"));
     vug_jv *content = vug_messages_new_string(arena, "text", text);
     if (!part || !type || !content)
         return NULL;
-    vug_messages_append(part, &last, type);
-    vug_messages_append(part, &last, content);
+    vug_jv_append(part, type);
+    vug_jv_append(part, content);
     return part;
 }
 

@@ -141,12 +141,12 @@ static vug_status read_part(const vug_jv *part, size_t i, vug_arena *arena, vug_
 static vug_status read_parts(const vug_jv *content, vug_message_turn *turn, vug_arena *arena,
                              vug_err *err)
 {
-    vug_jv *list = vug_messages_new(arena, VUG_JSON_ARRAY, "content"), *last = NULL;
+    vug_jv *list = vug_messages_new(arena, VUG_JSON_ARRAY, "content");
     size_t i = 0;
     for (const vug_jv *part = content->child; part && list; part = part->next) {
         vug_jv *read;
         VUG_TRY(read_part(part, i++, arena, &read, err));
-        vug_messages_append(list, &last, read);
+        vug_jv_append(list, read);
     }
     turn->content = list;
     return list ? VUG_OK : no_memory(err);
