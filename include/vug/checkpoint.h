@@ -18,7 +18,8 @@ typedef struct {
     double mean_kl;           /* KL(reference || model) per position, in nats */
     double top1;              /* fraction of positions with the same most likely token */
     int64_t n_greedy;         /* tokens of the reference's greedy continuation */
-    int64_t n_greedy_equal;   /* how many of them, from the first on, are equal */
+    int64_t n_greedy_equal;   /* how many of them, from the first on, are equal or tie */
+    int64_t n_greedy_ties;    /* other tokens whose logit is within 1e-3 of the best one's */
     bool chunked_identical;   /* steps of 7 tokens give the same bits as one prefill */
     bool stepwise_identical;  /* single tokens give the same bits as one prefill */
     double chunked_max_abs, stepwise_max_abs; /* |logit - that of one prefill| */

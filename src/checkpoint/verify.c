@@ -241,8 +241,11 @@ static vug_status forward(verify_comparison *c, vug_session *s, int chunk, vug_s
     return vug_session_forward(s, c->ref->id, (size_t)c->ref->n_tokens, &o, err);
 }
 
+/* Rounding decides between two tokens whose logits are as close as this. */
+#define GREEDY_TIE 1e-3
+
 /* Counts the tokens of the reference's continuation that greedy decoding reproduces, up to the
- * first that differs. */
+ * first that differs and does not tie. */
 static vug_status follow_greedy(verify_comparison *c, vug_session *s, vug_err *err)
 {
     const vug_forward_options none = { 0 };
@@ -250,8 +253,12 @@ static vug_status follow_greedy(verify_comparison *c, vug_session *s, vug_err *e
     vug_session_reset(s);
     VUG_TRY(vug_session_forward(s, r->id, (size_t)r->n_tokens, &none, err));
     for (int64_t i = 0; i < r->n_greedy; i++) {
-        if (vug_logits_argmax(vug_session_logits(s), r->n_vocab) != r->greedy[i])
+        const float *logits = vug_session_logits(s);
+        const int64_t best = vug_logits_argmax(logits, r->n_vocab);
+        if (best != r->greedy[i] &&
+            !((double)logits[best] - (double)logits[r->greedy[i]] <= GREEDY_TIE))
             return VUG_OK;
+        c->v->n_greedy_ties += best != r->greedy[i];
         c->v->n_greedy_equal++;
         if (i + 1 < r->n_greedy)
             VUG_TRY(vug_session_extend(s, &r->greedy[i], 1, &none, err));

@@ -22,6 +22,7 @@ static void write_verification(vug_json_writer *js, const vug_verification *v, c
     vug_json_put_f64(js, "top1", v->top1);
     vug_json_put_i64(js, "greedy", v->n_greedy);
     vug_json_put_i64(js, "greedy_equal", v->n_greedy_equal);
+    vug_json_put_i64(js, "greedy_ties", v->n_greedy_ties);
     vug_json_put_bool(js, "chunked_identical", v->chunked_identical);
     vug_json_put_bool(js, "stepwise_identical", v->stepwise_identical);
     vug_json_put_f64(js, "chunked_max_abs", v->chunked_max_abs);
@@ -70,8 +71,9 @@ static void print_table(vug_buf *to, const vug_style *style, const vug_verificat
     (void)snprintf(text, sizeof(text), "%.2f %%", v->top1 * 100);
     print_row(to, style, true, "same best token", text);
     if (v->n_greedy > 0) {
-        (void)snprintf(text, sizeof(text), "%lld of %lld equal", (long long)v->n_greedy_equal,
-                       (long long)v->n_greedy);
+        (void)snprintf(text, sizeof(text), "%lld of %lld equal%s", (long long)v->n_greedy_equal,
+                       (long long)v->n_greedy,
+                       v->n_greedy_ties > 0 ? ", counting those that tie" : "");
         print_row(to, style, v->n_greedy_equal == v->n_greedy, "greedy tokens", text);
     }
     const double allowed = info->batch_invariant ? -1 : v->tolerance;

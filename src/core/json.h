@@ -123,8 +123,9 @@ const vug_jv *vug_jv_search(const vug_jv *object, vug_str key);
  * by a bit, without a search. */
 static inline const vug_jv *vug_jv_find(const vug_jv *v, vug_str key)
 {
-    return vug_jv_is(v, VUG_JSON_OBJECT) && (v->keys & vug_jv_key_bit(key)) ? vug_jv_search(v, key)
-                                                                            : NULL;
+    if (!v || v->type != VUG_JSON_OBJECT || !(v->keys & vug_jv_key_bit(key)))
+        return NULL;
+    return vug_jv_search(v, key);
 }
 static inline const vug_jv *vug_jv_get(const vug_jv *v, const char *key)
 {

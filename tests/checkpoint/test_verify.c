@@ -7,8 +7,10 @@
 #include "test.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "backend/cpu/kernels.h"
+#include "core/os.h"
 #include "engine_help.h"
 #include "scratch.h"
 #include "vug/checkpoint.h"
@@ -156,6 +158,15 @@ static int32_t best(const float *row)
     return at;
 }
 
+/* The greedy continuation that begins with `first`. */
+static void continue_with(vug_session *s, fake *f, int32_t first)
+{
+    int32_t seen[T + 1];
+    memcpy(seen, f->id, sizeof(f->id));
+    seen[T] = f->greedy[0] = first;
+    f->greedy[1] = best(help_forward(s, seen, T + 1));
+}
+
 static void make_fake(vug_model *m, fake *f)
 {
     vug_err err = { 0 };
@@ -164,10 +175,7 @@ static void make_fake(vug_model *m, fake *f)
     *f = (fake){ .rows = T };
     help_tokens(3, f->id, T, V);
     help_ok(vug_session_forward(s, f->id, T, &o, &err), &err);
-    int32_t seen[T + 1];
-    memcpy(seen, f->id, sizeof(f->id));
-    seen[T] = f->greedy[0] = best(f->logits[T - 1]);
-    f->greedy[1] = best(help_forward(s, seen, T + 1));
+    continue_with(s, f, best(f->logits[T - 1]));
     vug_session_destroy(s);
 }
 
@@ -224,7 +232,7 @@ static void test_comparison_numbers_are_right(void **state)
     judge(m, &dir, f, &v);
     assert_true(v.pass && v.max_abs == 0 && v.mean_abs == 0 && v.top1 == 1);
     assert_true(v.tolerance == tolerance && v.n_tokens == T && v.n_vocab == V);
-    assert_true(v.n_greedy == 2 && v.n_greedy_equal == 2);
+    assert_true(v.n_greedy == 2 && v.n_greedy_equal == 2 && v.n_greedy_ties == 0);
 
     /* One logit differs by 0.5: that is the largest difference and, divided by T*V, the mean. */
     float *one = &f->logits[T - 1][best(f->logits[T - 1])];
@@ -245,6 +253,53 @@ static void test_comparison_numbers_are_right(void **state)
     judge(m, &dir, f, &v);
     assert_false(v.pass);
     assert_true(v.n_greedy_equal == 1 && v.max_abs == 0);
+    vug_free(f);
+    vug_model_close(m);
+    scratch_remove(&dir);
+}
+
+/* gemma3-scale with logits between -1e-3 and 1e-3, so that tokens with positive ones tie. */
+static vug_model *open_flat_model(const scratch *dir)
+{
+    static const char none[] = "\"final_logit_softcapping\": null";
+    static const char flat[] = "\"final_logit_softcapping\": 1e-3";
+    char here[1024], weights[1100];
+    vug_text config;
+    vug_err err = { 0 };
+    help_ok(vug_read_file(GOLDEN("gemma3-scale") "/config.json", 1 << 20, &config, &err), &err);
+    char *at = strstr(config.ptr, none);
+    assert_non_null(at);
+    memcpy(at, flat, strlen(flat));
+    scratch_write(dir, "config.json", config.ptr, config.len);
+    vug_text_release(&config);
+    assert_non_null(getcwd(here, sizeof(here)));
+    (void)snprintf(weights, sizeof(weights), "%s/" GOLDEN("gemma3-scale") "/model.safetensors",
+                   here);
+    assert_int_equal(symlink(weights, scratch_at(dir, "model.safetensors").path), 0);
+    return help_model(dir->path, (vug_model_options){ .threads = 1 });
+}
+
+static void test_tokens_that_tie_count_as_equal(void **state)
+{
+    (void)state;
+    scratch dir = scratch_make();
+    vug_model *m = open_flat_model(&dir);
+    fake *f = vug_alloc(1, sizeof(*f));
+    vug_verification v;
+    make_fake(m, f);
+    int32_t other = f->greedy[0] + 1, worst = 0;
+    while (f->logits[T - 1][other % V] <= 0)
+        other++;
+    for (int32_t i = 1; i < V; i++)
+        worst = f->logits[T - 1][i] < f->logits[T - 1][worst] ? i : worst;
+    vug_session *s = help_session(m);
+    continue_with(s, f, other % V);
+    judge(m, &dir, f, &v);
+    assert_true(v.pass && v.n_greedy_equal == 2 && v.n_greedy_ties == 1);
+    continue_with(s, f, worst);
+    judge(m, &dir, f, &v);
+    assert_true(!v.pass && v.n_greedy_equal == 0 && v.n_greedy_ties == 0);
+    vug_session_destroy(s);
     vug_free(f);
     vug_model_close(m);
     scratch_remove(&dir);
@@ -336,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_golden_checkpoints_pass),
         cmocka_unit_test(test_bf16_activations),
         cmocka_unit_test(test_comparison_numbers_are_right),
+        cmocka_unit_test(test_tokens_that_tie_count_as_equal),
         cmocka_unit_test(test_logits_of_some_positions),
         cmocka_unit_test(test_bad_references_are_refused),
         cmocka_unit_test(test_first_diverging_layer_is_reported),

@@ -26,8 +26,8 @@ enum {
 
 int64_t vug_cpu_float_scratch_floats(vug_cpu_kernel_kind kind, int64_t in)
 {
-    const int64_t floats = ((int64_t)ROW_BLOCK * MAX_PANELS + MAX_PANELS * VUG_CPU_KC) * PANEL;
-    return kind == VUG_CPU_KERNEL_DECODED ? floats + TILE_PANELS * PANEL * in : floats;
+    const int64_t floats = (int64_t)(ROW_BLOCK + VUG_CPU_KC) * MAX_PANELS * PANEL;
+    return kind == VUG_CPU_KERNEL_DECODED ? floats + (int64_t)TILE_PANELS * PANEL * in : floats;
 }
 
 /* Rows of weights in a format that kernels read. */
@@ -274,7 +274,7 @@ static void multiply_panels(panel_block *b)
 /* The sums stay in scratch until they are complete: in the output they lie far apart, often in the
  * same set of a cache. */
 void vug_cpu_float_panels(const vug_cpu_linear_run *p, const vug_cpu_linear_chunk *c,
-                          float *scratch)
+                          float *scratch) // NOLINT(readability-non-const-parameter): kernels write
 {
     panel_block b = { .p = p,
                       .c = c,
