@@ -24,6 +24,29 @@ mx::array vug_mlx_new_array(mx::Shape shape, mx::Dtype dtype)
 
 /* ---- opening --------------------------------------------------------------------------- */
 
+static size_t number_of(const mx::Device &device, const char *key)
+{
+    const auto &info = mx::device_info(device);
+    const auto at = info.find(key);
+    const size_t *number = at == info.end() ? nullptr : std::get_if<size_t>(&at->second);
+    return number ? *number : 0;
+}
+
+/* What Metal advises for its working set; 0: the device is no Metal GPU. */
+static size_t advised_memory(bool gpu)
+{
+    return gpu ? number_of(mx::Device::gpu, "max_recommended_working_set_size") : 0;
+}
+
+/* Lets arrays stay resident, as mlx-lm does (generate.py, wired_limit): without it, a GPU that was
+ * idle waits until large weights are. macOS before version 15 ignores it. */
+static void keep_resident(bool gpu, size_t limit)
+{
+    const size_t advised = advised_memory(gpu);
+    if (advised > 0)
+        (void)mx::set_wired_limit(limit > 0 && limit < advised ? limit : advised);
+}
+
 /* Most bytes of freed buffers that MLX keeps for later arrays, as a share of the machine's
  * memory. */
 enum { CACHE_SHARE = 16 };
@@ -34,6 +57,7 @@ static vug_status open_mlx(const vug_device_options *options, vug_device **out, 
         const bool gpu = mx::is_available(mx::Device::gpu);
         const mx::Stream stream =
                 mx::new_thread_unsafe_stream(gpu ? mx::Device::gpu : mx::Device::cpu);
+        keep_resident(gpu, (size_t)options->memory_limit);
         auto *device = new vug_mlx_device{ .mutex = {},
                                            .stream = stream,
                                            .gpu = gpu,
@@ -55,18 +79,10 @@ static void close_mlx(vug_device *device)
 
 /* ---- describing ------------------------------------------------------------------------- */
 
-static size_t number_of(const mx::Device &device, const char *key)
-{
-    const auto &info = mx::device_info(device);
-    const auto at = info.find(key);
-    const size_t *number = at == info.end() ? nullptr : std::get_if<size_t>(&at->second);
-    return number ? *number : 0;
-}
-
 /* The memory that a GPU works on without slowing down; the machine's, where there is none. */
 static uint64_t device_memory(bool gpu)
 {
-    const size_t advised = gpu ? number_of(mx::Device::gpu, "max_recommended_working_set_size") : 0;
+    const size_t advised = advised_memory(gpu);
     return advised ? advised : vug_memory_size();
 }
 
