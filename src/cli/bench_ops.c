@@ -1,8 +1,8 @@
 /*
  * Which operations the time of a model's steps goes to. The limit of an operation is the time that
  * its weights take at the machine's read bandwidth or, if that is more, that its products take at
- * the highest rate of multiply-adds; the same limits as those of whole runs. Only products have one: what
- * other operations read is mostly in the caches.
+ * the highest rate of multiply-adds; the same limits as those of whole runs. Only products have
+ * one: what other operations read is mostly in the caches.
  */
 #include "cli/bench_ops.h"
 

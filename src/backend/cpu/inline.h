@@ -13,8 +13,8 @@
             call(n, __VA_ARGS__);        \
         break
 
-/* Calls `call`(rows, ...), with a constant in place of `rows` (or panels), which are 1 .. `most`, a constant of
- * 12 at most. */
+/* Calls `call`(rows, ...), with a constant in place of `rows` (or panels), which are 1 .. `most`, a
+ * constant of 12 at most. */
 #define WITH_CONSTANT_ROWS(most, rows, ...)      \
     do {                                         \
         switch (rows) {                          \

@@ -112,12 +112,6 @@ static __device__ __forceinline__ void wgmma_fence(void)
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* Makes what this thread has stored in shared memory visible to wgmma, which barriers do not. */
-static __device__ __forceinline__ void fence_for_wgmma(void)
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 static __device__ __forceinline__ void wgmma_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(PROBE_THREADS, 2) wgmma_kernel(float *s
     __shared__ __align__(1024) uint32_t tile[WGMMA_TILE_BYTES / sizeof(uint32_t)];
     for (uint32_t i = threadIdx.x; i < WGMMA_TILE_BYTES / sizeof(uint32_t); i += PROBE_THREADS)
         tile[i] = mixed_pair(i);
-    fence_for_wgmma();
+    show_stores();
     __syncthreads();
     const uint32_t i = threadIdx.x;
     const uint4 a =
