@@ -139,8 +139,9 @@ void vug_job_push(vug_job *job)
 {
     vug_job_queue *q = job->queue;
     (void)pthread_mutex_lock(&q->lock);
-    job->waiting = !vug_job_is_cancelled(job);
-    q->n_waiting -= !job->waiting;
+    job->waiting = true;
+    if (vug_job_is_cancelled(job))
+        stop_waiting(q, job);
     vug_job **at = &q->first;
     while (*at && (*at)->priority <= job->priority)
         at = &(*at)->next;

@@ -126,6 +126,25 @@ static void test_withdraw_and_cancel(void **state)
     assert_memory_equal(log.order, expected, sizeof(expected));
 }
 
+/* A client may disconnect while its request is read: after it is admitted, before it is queued. */
+static void test_cancel_before_push(void **state)
+{
+    (void)state;
+    job_log log;
+    logged_job first, job = { .job = { .run = log_job }, .log = &log };
+    queue_and_hold(&log, &first);
+    job.job.queue = log.queue;
+    assert_true(vug_job_queue_admit(log.queue));
+    vug_job_cancel(&job.job);
+    const int n_cancelled = log.n_waiting;
+    vug_job_push(&job.job);
+    const int n_pushed = log.n_waiting;
+    run_and_destroy(&log);
+    assert_int_equal(n_cancelled, 1); /* its place stays reserved */
+    assert_int_equal(n_pushed, 0);
+    assert_int_equal(log.n, 1);
+}
+
 /* Such a place is for a thread that has nothing to do. */
 static void test_places_of_idle_threads(void **state)
 {
@@ -154,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_priority_before_arrival),
         cmocka_unit_test(test_withdraw_and_cancel),
+        cmocka_unit_test(test_cancel_before_push),
         cmocka_unit_test(test_places_of_idle_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
