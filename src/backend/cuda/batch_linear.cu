@@ -8,21 +8,13 @@
  * from each other's shared memory, and each stores an eighth of the rows. More outputs share a
  * block's rows of x, whose copies are as large as those of 128 outputs of weights.
  */
-#include "backend/cuda/activation_blocks.h"
-#include "backend/cuda/hopper.h"
-#include "backend/cuda/row_math.h"
+#include "backend/cuda/batch_math.h"
 
 enum {
-    TILE = VUG_CUDA_TILE,
     CLUSTER = VUG_CUDA_SLICES,
-    STEPS = VUG_CUDA_TILE_PAD / TILE,
-    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
-    GROUP = 64,                                /* outputs of a warpgroup */
+    GROUP = 64, /* outputs of a warpgroup */
     QUAD = 4,
     GROUP_WARPS = 4, /* a strip each */
-    ROWS = VUG_CUDA_BATCH_ROWS,
-    TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
-    RING_ALIGN = 1024,
 };
 
 /* A block has `groups` warpgroups. A stage of its ring: 64 columns of its outputs, and of the terms
@@ -126,30 +118,11 @@ static __device__ __forceinline__ void copy_rows(const block_copies &c, int b)
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
- * read. */
-template <int terms>
-static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
-                                                   uint4 (&a)[STEPS], float (&sum)[terms][ROWS / 2])
-{
-#pragma unroll
-    for (int j = 0; j < STEPS; j++)
-        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
-    wgmma_fence();
-#pragma unroll
-    for (int j = 0; j < STEPS; j++) {
-#pragma unroll
-        for (int term = 0; term < terms; term++)
-            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
-    }
-    wgmma_commit();
-}
-
 /* Adds the block's columns to `sum`. While a warpgroup multiplies, its strips are copied again, and
  * the rows of the block before, which other warps may still read until then. */
 template <int terms, int groups>
 static __device__ __forceinline__ void sum_columns(const block_copies &c, const uint8_t *data,
-                                                   float (&sum)[terms][ROWS / 2])
+                                                   float (&sum)[terms][SUMS])
 {
     using ring = batch_ring<terms, groups>;
     const int at = threadIdx.x / WARP * STRIP_BYTES;
@@ -179,12 +152,11 @@ static __device__ __forceinline__ void sum_columns(const block_copies &c, const 
 
 /* Stores what a lane has of 16 outputs and all rows. */
 template <int groups>
-static __device__ __forceinline__ void store_sums(block_sums<groups> &to,
-                                                  const float (&sum)[ROWS / 2])
+static __device__ __forceinline__ void store_sums(block_sums<groups> &to, const float (&sum)[SUMS])
 {
     const int lane = threadIdx.x % WARP, first = threadIdx.x / WARP * TILE + lane / 4;
 #pragma unroll
-    for (int i = 0; i < ROWS / 2; i++)
+    for (int i = 0; i < SUMS; i++)
         to.y[i / 4 * 8 + lane % 4 * 2 + i % 2][first + i / 2 % 2 * 8] = sum[i];
 }
 
@@ -212,11 +184,6 @@ static __device__ __forceinline__ float4 add_blocks(const block_sums<groups> *su
             y[term] = y[term] + of_block[i];
     }
     return terms > 1 ? y[0] + y[terms - 1] : y[0];
-}
-
-static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
-{
-    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
 }
 
 /* Block `rank` of a cluster stores rows rank, rank + 8, .. */
@@ -290,7 +257,7 @@ static __global__ void __launch_bounds__(batch_ring<terms, groups>::threads,
         x_bytes,
         columns.of * x_bytes,
     };
-    float sum[terms][ROWS / 2] = {};
+    float sum[terms][SUMS] = {};
     sum_columns<terms, groups>(copies, data, sum);
     __syncthreads();
 #pragma unroll

@@ -7,23 +7,14 @@
  * blocks share the rows of x: each copies half of them to both. A warp copies its strip itself, so
  * no warp only copies, and the sums of a thread have 168 registers.
  */
-#include "backend/cuda/activation_blocks.h"
-#include "backend/cuda/hopper.h"
-#include "backend/cuda/row_math.h"
+#include "backend/cuda/batch_math.h"
 
 enum {
-    TILE = VUG_CUDA_TILE,
     SLICES = VUG_CUDA_SLICES,
     CLUSTER = 2,
-    STEPS = VUG_CUDA_TILE_PAD / TILE,
-    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
-    WARPS = 12,                                /* three warpgroups; a strip each */
+    WARPS = 12, /* three warpgroups; a strip each */
     THREADS = WARPS * WARP,
-    ROWS = VUG_CUDA_BATCH_ROWS,
-    SUMS = ROWS / 2, /* of a lane and a term */
-    TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
     RING_BYTES = 200 << 10,
-    RING_ALIGN = 1024,
 };
 
 /* A stage of the ring: 64 columns of the block's outputs, and of the terms of x. */
@@ -84,22 +75,19 @@ struct wide_memory {
     uint32_t data, full, empty; /* addresses; barriers of 8 bytes for each stage */
 };
 
-/* Where the block multiplies: a unit, a block of 64 columns of it, and a stage of the ring. */
-struct ring_cursor {
-    int unit, block, stage;
-    uint32_t parity;
+/* Where the block multiplies: a unit, a block of 64 columns of it, and a place in the ring. */
+struct unit_cursor {
+    int unit, block;
+    ring_place ring;
 };
 
-template <int terms> static __device__ __forceinline__ void advance(ring_cursor &at, int blocks)
+template <int terms> static __device__ __forceinline__ void advance(unit_cursor &at, int blocks)
 {
     if (++at.block == blocks) {
         at.block = 0;
         at.unit += gridDim.x;
     }
-    if (++at.stage == wide_ring<terms>::stages) {
-        at.stage = 0;
-        at.parity ^= 1;
-    }
+    ring_next<wide_ring<terms>::stages>(at.ring);
 }
 
 /* What a warp copies next: a block of a strip. */
@@ -163,36 +151,17 @@ static __device__ __forceinline__ void copy_rows(const vug_cuda_tile_job &job,
 template <int terms>
 static __device__ __forceinline__ void refill_rows(const vug_cuda_tile_job &job,
                                                    const wide_memory &memory, rows_cursor &next,
-                                                   const ring_cursor &at, int blocks, int rank)
+                                                   const unit_cursor &at, int blocks, int rank)
 {
-    const bool wraps = at.stage == 0;
-    const int stage = wraps ? wide_ring<terms>::stages - 1 : at.stage - 1;
+    const bool wraps = at.ring.stage == 0;
+    const int stage = wraps ? wide_ring<terms>::stages - 1 : at.ring.stage - 1;
     if (threadIdx.x != 0 || next.left <= 0)
         return;
-    barrier_wait(memory.empty + stage * 8, wraps ? at.parity ^ 1 : at.parity);
+    barrier_wait(memory.empty + stage * 8, wraps ? at.ring.parity ^ 1 : at.ring.parity);
     copy_rows<terms>(job, memory, next, stage, blocks, rank);
 }
 
 /* ---- sums --------------------------------------------------------------------------------- */
-
-/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
- * read. */
-template <int terms>
-static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
-                                                   uint4 (&a)[STEPS], float (&sum)[terms][SUMS])
-{
-#pragma unroll
-    for (int j = 0; j < STEPS; j++)
-        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
-    wgmma_fence();
-#pragma unroll
-    for (int j = 0; j < STEPS; j++) {
-#pragma unroll
-        for (int term = 0; term < terms; term++)
-            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
-    }
-    wgmma_commit();
-}
 
 /* Adds a slice's sums to those so far; `sum` becomes zero. */
 template <int terms>
@@ -214,11 +183,6 @@ static __device__ __forceinline__ void pair_sync(void)
 {
     asm volatile("barrier.sync %0, %1;" ::"r"(1 + (int)threadIdx.x / WARP / 2), "n"(2 * WARP)
                  : "memory");
-}
-
-static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
-{
-    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
 }
 
 /* Stores `n` of a lane's results, rows `row` .. of a strip. */
@@ -301,7 +265,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     start_next();
     /* Both blocks of a cluster have the same number of units. */
     const int end = (count_units(job, pairs) + CLUSTER - 1) / CLUSTER * CLUSTER;
-    ring_cursor at = { (int)blockIdx.x, 0, 0, 0 };
+    unit_cursor at = { (int)blockIdx.x, 0, { 0, 0 } };
     strip_cursor strip = find_source<pairs>(job, at.unit, blocks);
     rows_cursor rows = { 0, (end - at.unit + (int)gridDim.x - 1) / (int)gridDim.x * blocks };
     for (int i = 0; i < ring::stages; i++)
@@ -318,21 +282,21 @@ static __global__ void __launch_bounds__(THREADS, 1)
             const int last = blocks * (slice + 1) / SLICES;
 #pragma unroll 1
             while (at.unit == unit && at.block < last) {
-                const int from = at.stage * ring::stage_bytes;
+                const int from = at.ring.stage * ring::stage_bytes;
                 uint4 a[STEPS];
                 __syncwarp();
-                barrier_wait(memory.full + at.stage * 8, at.parity);
+                barrier_wait(memory.full + at.ring.stage * 8, at.ring.parity);
                 begin_block<terms>(data + from + threadIdx.x / WARP * STRIP_BYTES,
                                    memory.data + from + ring::weight_bytes, a, sum);
                 __syncwarp();
-                copy_strip<terms, pairs>(job, memory, strip, at.stage, blocks, end);
+                copy_strip<terms, pairs>(job, memory, strip, at.ring.stage, blocks, end);
                 if (!first)
                     refill_rows<terms>(job, memory, rows, at, blocks, rank);
                 first = false;
                 wgmma_wait();
                 __syncwarp();
                 if (lane < CLUSTER)
-                    barrier_arrive_at(memory.empty + at.stage * 8, lane);
+                    barrier_arrive_at(memory.empty + at.ring.stage * 8, lane);
                 advance<terms>(at, blocks);
             }
             add_slice<terms>(all, sum, slice == 0);

@@ -1,0 +1,46 @@
+#ifndef VUG_BACKEND_CUDA_BATCH_MATH_H
+#define VUG_BACKEND_CUDA_BATCH_MATH_H
+
+/* What the kernels for 9 to 64 rows share, which multiply strips of 16 outputs by wgmma. */
+
+#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/hopper.h"
+#include "backend/cuda/row_math.h"
+
+enum {
+    TILE = VUG_CUDA_TILE,
+    STEPS = VUG_CUDA_TILE_PAD / TILE,
+    STRIP_BYTES = STEPS * VUG_CUDA_TILE_BYTES, /* 16 outputs and 64 columns */
+    ROWS = VUG_CUDA_BATCH_ROWS,
+    SUMS = ROWS / 2, /* of a lane and a term */
+    TERM_BYTES = ROWS * VUG_CUDA_BLOCK_ROW_BYTES,
+    RING_ALIGN = 1024,
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* A warpgroup begins to add a block of 64 columns. When the products have begun, the strip has been
+ * read. */
+template <int terms>
+static __device__ __forceinline__ void begin_block(const uint8_t *strip, uint32_t x,
+                                                   uint4 (&a)[STEPS], float (&sum)[terms][SUMS])
+{
+#pragma unroll
+    for (int j = 0; j < STEPS; j++)
+        a[j] = ((const uint4 *)strip)[j * WARP + threadIdx.x % WARP];
+    wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < STEPS; j++) {
+#pragma unroll
+        for (int term = 0; term < terms; term++)
+            wgmma_add<ROWS>(sum[term], a[j], swizzled_tile(x + term * TERM_BYTES + j * 32));
+    }
+    wgmma_commit();
+}
+
+static __device__ __forceinline__ float activate(const vug_cuda_tile_job &job, float gate, float up)
+{
+    return (job.activation == VUG_OP_GEGLU ? gelu(gate) : silu(gate)) * up;
+}
+#endif
+
+#endif
