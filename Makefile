@@ -46,7 +46,8 @@ CUDA_TOP   = $(call once,CUDA_TOP,$(or $(shell $(NVCC) --dryrun -x cu /dev/null 
              sed -n 's/^.. TOP=//p'),$(error $(NVCC) is missing: the CUDA backend needs it)))
 CUDA_LIB_DIR = $(firstword $(wildcard $(addprefix $(CUDA_TOP)/,lib64 lib)))
 CUDA_LIBS  = $(if $(CUDA),-L$(CUDA_LIB_DIR) -lcudart_static -ldl -lrt -lstdc++)
-NVCC_FLAGS = -std=c++17 -O3 -fmad=false -lineinfo -Xcompiler -fPIC$(,)-fvisibility=hidden$(,)-Wall \
+NVCC_FLAGS = -std=c++17 -O3 -fmad=false -lineinfo \
+             -Xcompiler -fPIC$(,)-fvisibility=hidden$(,)-fno-exceptions$(,)-Wall \
              $(foreach a,$(CUDA_ARCH),-gencode=arch=compute_$(a)$(,)code=sm_$(a)) -Iinclude -Isrc
 
 # The MLX backend, with MLX=1: by default on a Mac where MLX is installed. MLX_DIR holds its
