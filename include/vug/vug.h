@@ -286,9 +286,11 @@ typedef struct {
     int64_t context;             /* most tokens in a session */
     int64_t batch;               /* most tokens in one step */
     int threads;
-    const char *kv;          /* the element format of KV caches, such as "f32" */
-    const char *activations; /* as in vug_model_options */
-    const char *note;        /* how the device computes with this model, where a user may want
+    const char *kv;                  /* the element format of KV caches, such as "f32" */
+    const char *activations;         /* as in vug_model_options */
+    const char *activations_meaning; /* how the device rounds then, in words; NULL: as described
+                                        there */
+    const char *note; /* how the device computes with this model, where a user may want
                                 something else; NULL: nothing to say */
     bool tied_head;
     bool batch_invariant; /* the device gives a token's logits the same bits whatever else is in a

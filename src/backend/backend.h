@@ -130,6 +130,8 @@ typedef struct {
     struct {
         double bf16, other;
     } logit_error;
+    /* What the values of precision.activations mean on the device, for people; NULL: what they say. */
+    const char *activations_meaning[VUG_ACTIVATIONS_COUNT];
     VUG_MUST_CHECK vug_status (*open)(const vug_device_options *options, vug_device **out,
                                       vug_err *err);
     void (*close)(vug_device *device);

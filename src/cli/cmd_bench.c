@@ -297,7 +297,10 @@ static void print_report(benchmark *b, vug_buf *to)
                 (double)b->head.logits / (double)b->head.of * 100,
                 (double)b->head.screened / (double)b->head.rows * 100);
     vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
-    vug_buf_printf(to, "  activations        %s\n", m->activations);
+    vug_buf_printf(to, "  activations        %s", m->activations);
+    if (m->activations_meaning)
+        vug_buf_printf(to, " (%s)", m->activations_meaning);
+    vug_buf_printf(to, "\n");
     vug_buf_printf(to, "  peak memory        %s\n", vug_human_bytes(b->peak_bytes).text);
     if (b->device_memory.peak > 0)
         vug_buf_printf(to, "  device memory      %s in use, %s cached, at most %s in use\n",

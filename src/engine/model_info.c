@@ -133,6 +133,7 @@ void vug_model_fill_info(vug_model *m)
         .threads = m->device_info.threads,
         .kv = vug_kv_format_name(m->profile.kv),
         .activations = vug_activations_name(m->profile.activations),
+        .activations_meaning = m->backend->activations_meaning[m->profile.activations],
         .tied_head = m->checkpoint.binding.tied,
         .note = m->backend->note ? m->backend->note(main->program) : NULL,
         .batch_invariant = m->backend->batch_invariant,

@@ -258,6 +258,8 @@ static void test_description_matches_the_files(void **state)
     assert_string_equal(i.path, TEXT);
     assert_string_equal(i.architecture, "gemma3");
     assert_string_equal(i.device, "cpu");
+    assert_string_equal(i.activations, "q8");
+    assert_null(i.activations_meaning);
     assert_true(strlen(i.kernels) > 0);
     bool norm_is_there = false;
     for (size_t t = 0; t < vug_model_tensor_count(m); t++)
