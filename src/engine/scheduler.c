@@ -135,6 +135,7 @@ void vug_scheduler_pause(vug_scheduler *s, vug_scheduled *sequence)
     vug_mutex_lock(s->lock);
     vug_scheduler_stop_expecting(s, sequence);
     sequence->in_use = false;
+    sequence->plan = NULL;
     vug_cond_broadcast(s->changed); /* its pages may be taken now */
     vug_mutex_unlock(s->lock);
 }
@@ -146,6 +147,7 @@ void vug_scheduler_end(vug_scheduler *s, vug_scheduled *sequence)
     vug_kv_sequence_end(&sequence->kv);
     sequence->admitted = 0;
     sequence->in_use = false;
+    sequence->plan = NULL;
     vug_cond_broadcast(s->changed);
     vug_mutex_unlock(s->lock);
 }

@@ -69,6 +69,10 @@ typedef struct vug_scheduled {
     vug_kv_sequence kv;
     struct vug_scheduled *next;
     const vug_extension *job; /* of the call that waits; NULL: none */
+    const int32_t *plan; /* [n_plan] the caller's: all tokens that the calls after begin will make
+                            it hold, from the first one; NULL: none, or it holds them */
+    size_t n_plan;
+    double plan_end; /* the time of vug_now until which others wait for the next of these calls */
     vug_sleeping_call call;
     bool must_wake;                     /* the job has ended, and the call does not know */
     struct vug_scheduled *next_to_wake; /* of a list; of a call that was woken: whom it wakes */
@@ -98,7 +102,8 @@ void vug_scheduler_remove(vug_scheduler *scheduler, vug_scheduled *sequence);
 
 /* Makes a sequence hold the longest prefix of id [n], at most n - 1 tokens, that is cached;
  * `whole`: with none, and it shares nothing with others. Waits while another sequence computes a
- * longer one. */
+ * longer one, or is about to: the ids stay the caller's until the sequence holds them all, or until
+ * pause, end or remove. */
 void vug_scheduler_begin(vug_scheduler *scheduler, vug_scheduled *sequence, const int32_t *id,
                          size_t n, bool whole, const vug_cancel_token *cancel);
 /* Marks a boundary of the sequence or of the tokens that will be appended to it. */

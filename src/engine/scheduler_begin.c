@@ -2,9 +2,20 @@
  * computes at the time. */
 #include "engine/scheduler_state.h"
 
-/* Token `i` of what a waiting sequence will have cached. */
+#include "core/os.h"
+
+/* The tokens that a sequence will hold when its caller has what it wants, as far as is known. */
+static size_t future_length(const vug_scheduled *s)
+{
+    if (s->plan && (s->job || vug_now() < s->plan_end))
+        return s->n_plan;
+    return s->job ? s->kv.n + vug_scheduled_remaining(s) : 0;
+}
+
 static int32_t future_token(const vug_scheduled *s, size_t i)
 {
+    if (s->plan)
+        return s->plan[i];
     return i < s->kv.n_tokens ? s->kv.token[i] : s->job->token[s->done + i - s->kv.n_tokens];
 }
 
@@ -12,7 +23,7 @@ static int32_t future_token(const vug_scheduled *s, size_t i)
  * least. */
 static bool is_computing(const vug_scheduled *s, const int32_t *id, size_t n, size_t have)
 {
-    const size_t end = s->kv.n + vug_scheduled_remaining(s);
+    const size_t end = future_length(s);
     const size_t common_end = (n < end ? n : end) / VUG_KV_PAGE * VUG_KV_PAGE;
     size_t common = 0;
     if (common_end < have + VUG_KV_PAGE || common_end <= s->kv.n)
@@ -33,7 +44,7 @@ static bool is_being_computed(const vug_scheduler *s, const vug_scheduled *by_ot
                               const int32_t *id, size_t n, size_t have)
 {
     for (const vug_scheduled *other = s->first; other; other = other->next) {
-        if (other != by_others_than && other->job && can_share(other, by_others_than) &&
+        if (other != by_others_than && can_share(other, by_others_than) &&
             is_computing(other, id, n, have))
             return true;
     }
@@ -75,6 +86,14 @@ static void read_from_disk(vug_scheduler *s, const vug_prefix_key *key, const in
     vug_cond_broadcast(s->changed); /* the pages may be taken now */
 }
 
+/* Tells others which tokens the sequence will hold. */
+static void set_plan(vug_scheduled *sequence, const int32_t *id, size_t n)
+{
+    sequence->plan = id;
+    sequence->n_plan = n;
+    vug_scheduled_renew_plan(sequence);
+}
+
 void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_t *id, size_t n,
                          bool whole, const vug_cancel_token *cancel)
 {
@@ -82,6 +101,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     const vug_prefix_key *key = &sequence->root;
     vug_mutex_lock(s->lock);
     sequence->in_use = true;
+    sequence->plan = NULL; /* two that wait for each other would wait for ever */
     /* The next step still waits for a sequence that goes on. */
     if (!whole && continues(s, sequence, id, n)) {
         sequence->kv.miss = (vug_cache_miss){
@@ -89,6 +109,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
             .n_same = sequence->kv.n_tokens,
             .cached = -1,
         };
+        set_plan(sequence, id, n);
         vug_mutex_unlock(s->lock);
         return;
     }
@@ -100,12 +121,15 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
            is_being_computed(s, sequence, id, n - 1,
                              vug_prefix_peek(m->prefix_tree, key, id, n, n - 1)))
         vug_scheduler_wait(s);
+    if (!whole)
+        set_plan(sequence, id, n); /* before others get the lock, while the disk is read */
     if (!whole && m->kv_disk && !vug_is_cancelled(cancel))
         read_from_disk(s, key, id, n - 1);
     if (whole)
         vug_kv_sequence_begin_private(&sequence->kv);
     else
         vug_kv_sequence_begin(&sequence->kv, key, id, n, n - 1);
+    vug_scheduled_renew_plan(sequence);
     if (vug_kv_sequence_has_pages(&sequence->kv))
         sequence->admitted = ++s->n_admitted;
     vug_mutex_unlock(s->lock);

@@ -4,7 +4,13 @@
 /* The state of a scheduler, and what its files share. Only they and tests include this. */
 
 #include "core/cancel.h"
+#include "core/os.h"
 #include "engine/scheduler.h"
+
+/* How long others wait for the next call of a sequence that is to hold more tokens. In between, a
+ * callback of its caller may begin another sequence with the same tokens, which must not wait for
+ * ever. */
+#define VUG_PLAN_S 1.0
 
 struct vug_scheduler {
     vug_model *model;
@@ -55,10 +61,19 @@ static inline bool vug_scheduled_ends_with(const vug_scheduled *s, const vug_ste
            s->done + part->n - part->n_draft == s->job->n - s->job->n_draft;
 }
 
+/* Others wait from now on for the next call of a sequence, unless it has the tokens of its plan. */
+static inline void vug_scheduled_renew_plan(vug_scheduled *s)
+{
+    if (s->kv.n_tokens >= s->n_plan)
+        s->plan = NULL;
+    s->plan_end = vug_now() + VUG_PLAN_S;
+}
+
 /* Ends the job of a sequence. */
 static inline void vug_scheduled_finish(vug_scheduled *s, vug_status st)
 {
     s->job = NULL;
+    vug_scheduled_renew_plan(s);
     s->st = st;
     s->must_wake = true;
 }

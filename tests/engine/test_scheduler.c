@@ -4,7 +4,10 @@
  */
 #include "test.h"
 
+#include <math.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "core/cancel.h"
 #include "engine/scheduler_state.h"
@@ -262,6 +265,124 @@ static void test_prefix_that_is_being_computed_is_waited_for(void **state)
     vug_model_close(m);
 }
 
+typedef struct {
+    vug_session *session;
+    const int32_t *id;
+    size_t n, cached;
+    atomic_bool ended;
+} late_agent;
+
+static void *ask_late(void *arg)
+{
+    late_agent *a = arg;
+    const vug_generate_options o = { .max_tokens = 1, .ignore_stop = true };
+    vug_generation g = { 0 };
+    if (vug_generate(a->session, a->id, a->n, &o, &g, NULL) == VUG_OK)
+        a->cached = g.n_cached;
+    vug_generation_release(&g);
+    atomic_store(&a->ended, true);
+    return NULL;
+}
+
+/* Returns when the thread is in vug_scheduler_begin, or beyond it. */
+static void wait_until_begun(vug_scheduler *s, late_agent *a)
+{
+    for (bool begun = false; !begun && !atomic_load(&a->ended); sched_yield()) {
+        vug_mutex_lock(s->lock);
+        begun = a->session->sequence.in_use;
+        vug_mutex_unlock(s->lock);
+    }
+}
+
+/* Others wait for the session, however late this thread is. */
+static void keep_plan(vug_session *s)
+{
+    vug_mutex_lock(s->model->scheduler->lock);
+    s->sequence.plan_end = INFINITY;
+    vug_mutex_unlock(s->model->scheduler->lock);
+}
+
+/* One call computes a whole page, and the next one the rest. */
+static vug_status extend_in_two_calls(vug_session *s, const int32_t *id, size_t n, vug_err *err)
+{
+    const vug_forward_options o = { 0 };
+    VUG_TRY(vug_session_extend(s, id, VUG_KV_PAGE, &o, err));
+    keep_plan(s);
+    return vug_session_extend(s, id + VUG_KV_PAGE, n - VUG_KV_PAGE, &o, err);
+}
+
+static vug_status give_up(vug_session *s, const int32_t *id, size_t n, vug_err *err)
+{
+    (void)id, (void)n, (void)err;
+    vug_scheduler_pause(s->model->scheduler, &s->sequence);
+    return VUG_OK;
+}
+
+/* How a session goes on that has begun with id [n]. */
+typedef vug_status go_on_fn(vug_session *s, const int32_t *id, size_t n, vug_err *err);
+
+/* A session has begun, but no call computes its prompt yet, when another one begins with the same
+ * prompt. Returns what this one did not compute. */
+static size_t begin_twice(vug_model *m, go_on_fn *go_on)
+{
+    enum { PROMPT = 2 * VUG_KV_PAGE + 10 };
+    int32_t id[PROMPT];
+    help_tokens(1, id, PROMPT, 384);
+    vug_session *s = help_session(m);
+    late_agent late = { .session = help_session(m), .id = id, .n = PROMPT };
+    size_t cached;
+    vug_err err = { 0 };
+    pthread_t thread;
+    help_ok(vug_session_prepare(s, id, PROMPT, NULL, &cached, &err), &err);
+    keep_plan(s);
+    assert_int_equal(pthread_create(&thread, NULL, ask_late, &late), 0);
+    wait_until_begun(m->scheduler, &late);
+    const vug_status st = go_on(s, id, PROMPT, &err);
+    vug_scheduler_pause(m->scheduler, &s->sequence);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    help_ok(st, &err);
+    vug_session_destroy(s);
+    vug_session_destroy(late.session);
+    vug_model_close(m);
+    return late.cached;
+}
+
+static void test_prefix_that_is_about_to_be_computed_is_waited_for(void **state)
+{
+    const vug_model_options o = { .context = 512, .batch = 16, .slots = 4 };
+    (void)state;
+    assert_int_equal(begin_twice(help_model(GOLDEN("gemma3-text"), o), extend_in_two_calls),
+                     2 * VUG_KV_PAGE);
+    assert_int_equal(begin_twice(help_model(GOLDEN("gemma3-text"), o), give_up), 0);
+}
+
+/* Another session begins with the same prompt in a callback between begin and the first step. */
+static void begin_same(size_t n_cached, void *user)
+{
+    (void)n_cached;
+    (void)ask(user);
+}
+
+static void test_callback_may_begin_with_the_same_prompt(void **state)
+{
+    enum { PROMPT = 2 * VUG_KV_PAGE + 10 };
+    int32_t id[PROMPT];
+    (void)state;
+    vug_model *m = help_model(GOLDEN("gemma3-text"),
+                              (vug_model_options){ .context = 512, .batch = 16, .slots = 4 });
+    vug_session *s = help_session(m);
+    agent other = { .model = m, .id = id, .n = PROMPT, .cached = SIZE_MAX };
+    const vug_generate_options o = { .max_tokens = 1, .on_prompt = begin_same, .user = &other };
+    vug_generation g = { 0 };
+    vug_err err = { 0 };
+    help_tokens(1, id, PROMPT, 384);
+    help_ok(vug_generate(s, id, PROMPT, &o, &g, &err), &err);
+    assert_int_equal(other.cached, 0);
+    vug_generation_release(&g);
+    vug_session_destroy(s);
+    vug_model_close(m);
+}
+
 /* The second answer begins while the first one is generated, with all of the prompt but its last
  * token; without share_prompt only with its whole pages. */
 typedef struct {
@@ -435,6 +556,8 @@ int main(void)
         cmocka_unit_test_prestate(test_threads_get_the_bits_of_a_cold_run, full),
         cmocka_unit_test(test_many_calls_end_in_one_step),
         cmocka_unit_test(test_prefix_that_is_being_computed_is_waited_for),
+        cmocka_unit_test(test_prefix_that_is_about_to_be_computed_is_waited_for),
+        cmocka_unit_test(test_callback_may_begin_with_the_same_prompt),
         cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, text_model),
         cmocka_unit_test_prestate(test_answers_share_the_whole_prompt, full),
         cmocka_unit_test(test_lower_numbers_of_priority_go_first),
