@@ -70,7 +70,7 @@ static void compile_root(vug_schema_compiler *s, vug_schema_set set, vug_grammar
     compile_queued(s);
 }
 
-enum { MADE_PER_SCHEMA = 4 }; /* schemas that the compiler makes, for each given one */
+enum { MADE_PER_SCHEMA = 16 }; /* schemas that the compiler makes, for each given one */
 
 /* Values that may be schemas. The recursion is bounded by the depth of the JSON. */
 static size_t count_schemas(const vug_jv *v) // NOLINT(misc-no-recursion)

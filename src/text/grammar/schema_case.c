@@ -68,6 +68,18 @@ const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword)
     return v;
 }
 
+bool vug_schema_requires(vug_schema_compiler *s, vug_schema_case c, vug_str name)
+{
+    for (size_t i = 0; i < c.n; i++) {
+        const vug_jv *required = vug_jv_get(c.schema[i], "required");
+        for (const vug_jv *m = required ? required->child : NULL; m && vug_schema_charge(s, 1);
+             m = m->next)
+            if (vug_str_equal(m->str, name))
+                return true;
+    }
+    return false;
+}
+
 bool vug_schema_has_false(vug_schema_set set)
 {
     for (size_t i = 0; i < set.n; i++)

@@ -172,6 +172,8 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
                                     uint64_t fallback);
 /* The value of the first schema that has the keyword, or NULL. */
 const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword);
+/* Whether a schema of the case requires the property. */
+bool vug_schema_requires(vug_schema_compiler *s, vug_schema_case c, vug_str name);
 /* Whether the schema `false`, which nothing satisfies, is in the set. */
 bool vug_schema_has_false(vug_schema_set set);
 /* Whether a format of the schema is only an annotation, because a pattern beside it defines it. */

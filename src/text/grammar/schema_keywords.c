@@ -303,8 +303,9 @@ static vug_schema_entry *new_entry(vug_schema_compiler *s, const vug_jv *schema,
                                    const vug_hash_probe *p)
 {
     if (s->n_entries == s->max_entries || !vug_hash_probe_insert(&s->checked, p, s->n_entries)) {
-        vug_schema_fail(s, VUG_LIMIT, schema, "more than %u schemas",
-                        (unsigned)VUG_SCHEMA_MAX_SCHEMAS);
+        vug_schema_fail(s, VUG_LIMIT, schema,
+                        "more than %u schemas, with those that negations make",
+                        (unsigned)s->max_entries);
         return NULL;
     }
     vug_schema_entry *entry = &s->entry[s->n_entries++];

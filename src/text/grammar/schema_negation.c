@@ -240,22 +240,13 @@ static void negate_values(vug_schema_compiler *s, const vug_jv *first, size_t n,
             negate_values_of(s, first, n, each[i], to);
 }
 
-static bool requires_name(vug_schema_compiler *s, const vug_jv *schema, vug_str name)
-{
-    const vug_jv *required = vug_jv_get(schema, "required");
-    const vug_jv *m = required ? required->child : NULL;
-    while (m && vug_schema_charge(s, 1) && !vug_str_equal(m->str, name))
-        m = m->next;
-    return m != NULL;
-}
-
 /* Some property violates its schema. One that is required may also be absent: together, that is
  * one branch. */
 static void negate_properties(vug_schema_compiler *s, const vug_jv *schema,
                               const vug_jv *properties, vug_jv *to)
 {
     for (const vug_jv *p = properties->child; p; p = p->next) {
-        const bool required = requires_name(s, schema, p->key);
+        const bool required = vug_schema_requires(s, (vug_schema_case){ &schema, 1 }, p->key);
         if (is_trivial(p) && !required)
             continue;
         vug_jv *branch = vug_schema_add_typed(s, to, VUG_TYPE_OBJECT);

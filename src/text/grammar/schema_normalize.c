@@ -1,9 +1,12 @@
+#include "text/grammar/schema_discriminator.h"
 #include "text/grammar/schema_unevaluated.h"
 
 /*
  * From a set of schemas to its cases, a disjunctive normal form: $ref and allOf are joined, and
  * every combination of branches of anyOf and oneOf becomes a case.
  */
+
+enum { STEPS_PER_EXPANSION = 32 }; /* of work, for its memory */
 
 typedef struct {
     vug_schema_compiler *s;
@@ -113,12 +116,18 @@ static void add_case(expansion *e)
     out->list[out->n++] = (vug_schema_case){ joined, e->n + n_more };
 }
 
-/* Joins the negations of the other branches of a oneOf that a value of the branch may satisfy. */
-static void exclude_overlapping(expansion *e, const vug_jv *list, const vug_jv *branch,
+/* Joins the negations of the other branches of a oneOf that a value of branch `i` may satisfy.
+ * `value`: from vug_schema_discriminate. */
+static void exclude_overlapping(expansion *e, const vug_jv *list, size_t i, const vug_jv **value,
                                 vug_schema_case base)
 {
-    for (const vug_jv *other = list->child; other && vug_schema_ok(e->s); other = other->next) {
-        if (other == branch || !e->overlap(e->s, base, branch, other))
+    const vug_jv *branch = list->child, *other = list->child;
+    for (size_t k = 0; k < i; k++)
+        branch = branch->next;
+    (void)vug_schema_charge(e->s, list->n);
+    for (size_t k = 0; other && vug_schema_ok(e->s); other = other->next, k++) {
+        if (k == i || vug_schema_discriminates(value[i], value[k]) ||
+            !e->overlap(e->s, base, branch, other))
             continue;
         const vug_jv *negated = vug_schema_negated(e->s, other);
         if (negated)
@@ -137,14 +146,17 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
         return;
     }
     const vug_jv *list = e->choice[next];
-    const size_t n = e->n, n_choices = e->n_choices;
+    const vug_schema_case base = { e->joined, e->n };
+    const size_t n_choices = e->n_choices;
     const bool exclusive = e->overlap && vug_str_is(list->key, "oneOf");
+    const vug_jv **value = exclusive ? vug_schema_discriminate(e->s, base, list) : NULL;
+    size_t i = 0;
     for (const vug_jv *branch = list->child; branch; branch = branch->next) {
         join_schema(e, branch);
-        if (exclusive)
-            exclude_overlapping(e, list, branch, (vug_schema_case){ e->joined, n });
+        if (value)
+            exclude_overlapping(e, list, i++, value, base);
         expand_choices(e, next + 1);
-        e->n = n;
+        e->n = base.n;
         e->n_choices = n_choices;
         e->unsatisfiable = false;
     }
@@ -153,6 +165,7 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
 void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
                        vug_schema_overlap_fn *overlap, vug_schema_cases *out)
 {
+    (void)vug_schema_charge(s, STEPS_PER_EXPANSION);
     expansion *e = vug_alloc_zero(1, sizeof(*e));
     if (!e) {
         vug_schema_fail(s, VUG_NOMEM, NULL, "out of memory");

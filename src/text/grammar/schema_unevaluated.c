@@ -30,17 +30,6 @@ static bool is_in_case(vug_schema_case c, const vug_jv *schema)
     return false;
 }
 
-static bool is_required(vug_schema_case c, vug_str name)
-{
-    for (size_t i = 0; i < c.n; i++) {
-        const vug_jv *list = vug_jv_get(c.schema[i], "required");
-        for (const vug_jv *m = list ? list->child : NULL; m; m = m->next)
-            if (vug_str_equal(m->str, name))
-                return true;
-    }
-    return false;
-}
-
 static void collect_evaluating(evaluation *e, const vug_jv *schema);
 
 /* `then` evaluates if `if` holds, and `else` if it does not. The case has decided that. */
@@ -91,7 +80,7 @@ static void collect_evaluating(evaluation *e, const vug_jv *schema) // NOLINT(mi
     collect_condition(e, schema);
     const vug_jv *dependent = vug_jv_get(schema, "dependentSchemas");
     for (const vug_jv *m = dependent ? dependent->child : NULL; m; m = m->next)
-        if (is_required(e->c, m->key))
+        if (vug_schema_requires(e->s, e->c, m->key))
             collect_evaluating(e, m);
 }
 
