@@ -13,6 +13,7 @@ void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_q8_values(int rows, const vug_cpu_tile *t);
+vug_cpu_square_sums vug_avx512_round_q4_0(const float *w, int64_t n, uint8_t *to);
 float vug_avx512_probe_fma(int64_t rounds, double *flop);
 extern const vug_cpu_pair_kernels vug_avx512_pairs, vug_avx512_bf16_pairs;
 extern const vug_cpu_format vug_avx512_f32, vug_avx512_f16, vug_avx512_bf16;
