@@ -3,11 +3,11 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
+#include <time.h>
 
 #include "core/job_queue.h"
 
-enum { JOBS = 6 };
+enum { JOBS = 6, PATIENCE_MS = 60000 };
 
 typedef struct {
     vug_job_queue *queue;
@@ -15,7 +15,7 @@ typedef struct {
     pthread_cond_t changed;
     /* guarded by the lock: */
     bool begun, open; /* the first job runs, and may end */
-    int order[JOBS];
+    int order[JOBS + 1];
     int n;
     int n_waiting; /* guarded by the queue's lock */
 } job_log;
@@ -51,11 +51,15 @@ static void log_job(vug_job *job)
     (void)pthread_mutex_unlock(&j->log->lock);
 }
 
-static void push(logged_job *j)
+/* False: the queue is full. Nothing is asserted while a thread uses a test's jobs: tests keep values
+ * and check them when the queue is destroyed. */
+static bool push(logged_job *j)
 {
     j->job.queue = j->log->queue;
-    assert_true(vug_job_queue_admit(j->log->queue));
-    vug_job_push(&j->job);
+    const bool admitted = vug_job_queue_admit(j->log->queue);
+    if (admitted)
+        vug_job_push(&j->job);
+    return admitted;
 }
 
 static void queue_and_hold(job_log *log, logged_job *first)
@@ -64,7 +68,7 @@ static void queue_and_hold(job_log *log, logged_job *first)
     *log = (job_log){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
     *first = (logged_job){ .job = { .run = hold_thread }, .log = log };
     assert_int_equal(vug_job_queue_create(1, JOBS, note_waiting, log, &log->queue, &err), VUG_OK);
-    push(first);
+    assert_true(push(first));
     (void)pthread_mutex_lock(&log->lock);
     while (!log->begun)
         (void)pthread_cond_wait(&log->changed, &log->lock);
@@ -87,17 +91,21 @@ static void test_priority_before_arrival(void **state)
     static const int expected[JOBS] = { 4, 2, 5, 0, 3, 1 };
     (void)state;
     job_log log;
-    logged_job first, job[JOBS];
+    logged_job first, job[JOBS], last = { .job = { .run = log_job }, .log = &log };
+    int n_pushed = 0;
     queue_and_hold(&log, &first);
     for (int i = 0; i < JOBS; i++) {
         job[i] = (logged_job){ .job = { .run = log_job, .priority = priority[i] },
                                .log = &log,
                                .number = i };
-        push(&job[i]);
+        n_pushed += push(&job[i]);
     }
-    assert_int_equal(log.n_waiting, JOBS);
-    assert_false(vug_job_queue_admit(log.queue)); /* the queue is full */
+    const int n_waiting = log.n_waiting;
+    const bool is_full = !push(&last);
     run_and_destroy(&log);
+    assert_int_equal(n_pushed, JOBS);
+    assert_int_equal(n_waiting, JOBS);
+    assert_true(is_full);
     assert_int_equal(log.n, JOBS);
     assert_memory_equal(log.order, expected, sizeof(expected));
 }
@@ -109,19 +117,24 @@ static void test_withdraw_and_cancel(void **state)
     (void)state;
     job_log log;
     logged_job first, job[3];
+    int n_pushed = 0;
     queue_and_hold(&log, &first);
-    assert_false(vug_job_withdraw(&first.job)); /* it runs */
+    const bool of_running = vug_job_withdraw(&first.job);
     for (int i = 0; i < 3; i++) {
         job[i] = (logged_job){ .job = { .run = log_job }, .log = &log, .number = i };
-        push(&job[i]);
+        n_pushed += push(&job[i]);
     }
-    assert_true(vug_job_withdraw(&job[1].job));
-    assert_false(vug_job_withdraw(&job[1].job));
-    assert_int_equal(log.n_waiting, 2);
+    const bool withdrawn = vug_job_withdraw(&job[1].job), again = vug_job_withdraw(&job[1].job);
+    const int n_left = log.n_waiting;
     vug_job_cancel(&job[2].job);
-    assert_true(vug_job_is_cancelled(&job[2].job));
-    assert_int_equal(log.n_waiting, 1);
+    const bool cancelled = vug_job_is_cancelled(&job[2].job);
+    const int n_uncancelled = log.n_waiting;
     run_and_destroy(&log);
+    assert_false(of_running);
+    assert_int_equal(n_pushed, 3);
+    assert_true(withdrawn && !again && cancelled);
+    assert_int_equal(n_left, 2);
+    assert_int_equal(n_uncancelled, 1);
     assert_int_equal(log.n, 2);
     assert_memory_equal(log.order, expected, sizeof(expected));
 }
@@ -134,12 +147,13 @@ static void test_cancel_before_push(void **state)
     logged_job first, job = { .job = { .run = log_job }, .log = &log };
     queue_and_hold(&log, &first);
     job.job.queue = log.queue;
-    assert_true(vug_job_queue_admit(log.queue));
+    const bool admitted = vug_job_queue_admit(log.queue);
     vug_job_cancel(&job.job);
     const int n_cancelled = log.n_waiting;
     vug_job_push(&job.job);
     const int n_pushed = log.n_waiting;
     run_and_destroy(&log);
+    assert_true(admitted);
     assert_int_equal(n_cancelled, 1); /* its place stays reserved */
     assert_int_equal(n_pushed, 0);
     assert_int_equal(log.n, 1);
@@ -152,19 +166,27 @@ static void test_places_of_idle_threads(void **state)
     job_log log;
     logged_job first, second = { .job = { .run = log_job }, .log = &log };
     queue_and_hold(&log, &first);
-    assert_false(vug_job_queue_admit_idle(log.queue)); /* the only thread runs the first job */
-    assert_false(vug_job_queue_is_awaited(log.queue));
-    push(&second);
-    assert_true(vug_job_queue_is_awaited(log.queue));
+    const bool idle_at_first = vug_job_queue_admit_idle(log.queue); /* the thread runs a job */
+    const bool awaited_at_first = vug_job_queue_is_awaited(log.queue);
+    const bool pushed = push(&second), awaited = vug_job_queue_is_awaited(log.queue);
     (void)pthread_mutex_lock(&log.lock);
     log.open = true;
     (void)pthread_cond_broadcast(&log.changed);
     (void)pthread_mutex_unlock(&log.lock);
-    while (!vug_job_queue_admit_idle(log.queue))
-        (void)sched_yield();
-    assert_false(vug_job_queue_admit_idle(log.queue)); /* it has one thread */
-    vug_job_queue_release(log.queue);
+    bool idle = false;
+    for (long i = 0; i < PATIENCE_MS && !idle; i++) {
+        const struct timespec ms = { .tv_nsec = 1000000 };
+        idle = vug_job_queue_admit_idle(log.queue);
+        (void)nanosleep(&ms, NULL);
+    }
+    const bool idle_again = vug_job_queue_admit_idle(log.queue); /* it has one thread */
+    if (idle)
+        vug_job_queue_release(log.queue);
     vug_job_queue_destroy(log.queue);
+    assert_false(idle_at_first || awaited_at_first);
+    assert_true(pushed && awaited);
+    assert_true(idle);
+    assert_false(idle_again);
     assert_int_equal(log.n, 1);
 }
 

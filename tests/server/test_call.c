@@ -114,9 +114,10 @@ static void *run_long_call(void *arg)
     return NULL;
 }
 
+/* Waits a minute at most. */
 static void wait_for_metric(const server_fixture *s, vug_metric id, double least)
 {
-    while (vug_metrics_get(s->metrics, id, NULL) < least) {
+    for (int i = 0; i < 60000 && vug_metrics_get(s->metrics, id, NULL) < least; i++) {
         const struct timespec moment = { .tv_nsec = 1000000 };
         (void)nanosleep(&moment, NULL);
     }
@@ -134,11 +135,14 @@ static void test_cancel(void **state)
     wait_for_metric(s, VUG_METRIC_GENERATED_TOKENS, before + 1);
     assert_int_equal(pthread_create(&thread[1], NULL, run_long_call, &second), 0);
     wait_for_metric(s, VUG_METRIC_QUEUE, 1);
+    const double queued = vug_metrics_get(s->metrics, VUG_METRIC_QUEUE, NULL);
     vug_server_call_cancel(second.call);
-    assert_int_equal(vug_metrics_get(s->metrics, VUG_METRIC_QUEUE, NULL), 0);
+    const double left = vug_metrics_get(s->metrics, VUG_METRIC_QUEUE, NULL);
     vug_server_call_cancel(first.call);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(queued, 1);
+    assert_int_equal(left, 0);
     assert_int_equal(first.st, VUG_CANCELLED);
     assert_int_equal(second.st, VUG_CANCELLED);
     assert_true(vug_metrics_get(s->metrics, VUG_METRIC_GENERATED_TOKENS, NULL) <
