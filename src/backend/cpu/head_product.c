@@ -381,7 +381,7 @@ static void add_cost(const vug_cpu_head_screen *s, const vug_cpu_head_job *job, 
 /* Remembers whether the screen helped. */
 static void set_pause(vug_cpu_head_screen *s, bool helped)
 {
-    s->pause = helped || s->never_pauses ? 0 : s->next_pause;
+    s->pause = helped || s->is_always_used ? 0 : s->next_pause;
     s->next_pause = helped ? 1 : 2 * s->next_pause < MOST_PAUSE ? 2 * s->next_pause : MOST_PAUSE;
 }
 

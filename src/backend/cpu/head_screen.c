@@ -9,7 +9,11 @@
 enum {
     BLOCK = 32,
     ROWS_PER_CHUNK = 64,
+    PARTS_PER_STEP = 4,
+    PARTS = VUG_CPU_HEAD_SCREEN_STEPS * PARTS_PER_STEP, /* the time of each is measured */
 };
+
+static const double time_share = 1.0 / 16; /* of copying, in that of steps */
 
 /* ---- which heads ------------------------------------------------------------ */
 
@@ -132,13 +136,27 @@ static void copy_rows(void *arg, int thread, int n_threads)
     }
 }
 
-void vug_cpu_head_screen_build(const vug_cpu_env *env, vug_cpu_head_screen *s)
+static void copy_part(const vug_cpu_env *env, vug_cpu_head_screen *s)
 {
-    const int64_t part = (s->rows + VUG_CPU_HEAD_SCREEN_PARTS - 1) / VUG_CPU_HEAD_SCREEN_PARTS;
+    const int64_t part = (s->rows + PARTS - 1) / PARTS;
     const int64_t left = s->rows - s->built, n = left < part ? left : part;
     copy_job job = { .env = env, .screen = s, .first = s->built, .end = s->built + n };
     vug_cpu_parallel_for(env, &job.queue, (n + ROWS_PER_CHUNK - 1) / ROWS_PER_CHUNK,
                          n * s->copy.columns, copy_rows, &job);
     if (!vug_is_cancelled(env->cancel)) /* of a cancelled job some chunks are missing */
         s->built += n;
+}
+
+void vug_cpu_head_screen_build(const vug_cpu_env *env, vug_cpu_head_screen *s)
+{
+    for (int i = 0; i < PARTS_PER_STEP && (s->credit_s >= 0 || s->is_always_used); i++) {
+        const double start = vug_now();
+        copy_part(env, s);
+        s->credit_s -= vug_now() - start;
+    }
+}
+
+void vug_cpu_head_screen_add_step(vug_cpu_head_screen *s, double seconds)
+{
+    s->credit_s += seconds * time_share;
 }

@@ -20,8 +20,9 @@ typedef struct {
     /* Of each row of weights, rounded up: the norm of what the copy lacks, and of the row itself. */
     float *residual, *norm; /* [rows] */
     int64_t built;          /* the first rows, which have been copied */
+    double credit_s;        /* of time that copying may take; below 0: copying waits */
+    bool is_always_used;    /* whatever it costs */
     /* After products that a screen would not have made faster, the next ones do without. */
-    bool never_pauses;
     int64_t pause; /* products that do without */
     int64_t next_pause;
 } vug_cpu_head_screen;
@@ -34,13 +35,17 @@ uint64_t vug_cpu_head_screen_bytes(const vug_weight *head);
 VUG_MUST_CHECK vug_status vug_cpu_head_screen_create(const vug_weight *head,
                                                      vug_cpu_head_screen **out, vug_err *err);
 void vug_cpu_head_screen_destroy(vug_cpu_head_screen *screen);
-/* Copies the next rows: all of them in VUG_CPU_HEAD_SCREEN_PARTS calls. So no step takes much
- * longer, and a model is ready before its head was read. */
+/* Copies the next rows: all of them in VUG_CPU_HEAD_SCREEN_STEPS calls. So no step takes much
+ * longer, and a model is ready before its head was read. Calls copy fewer rows or none while copying
+ * has taken more than its share of the time of all steps, so that a few tokens take hardly longer than
+ * without a screen, even where memory is slow to come: in a virtual machine that never had it before. */
 void vug_cpu_head_screen_build(const vug_cpu_env *env, vug_cpu_head_screen *screen);
+/* Adds the time of a step, of any kind, a share of which copying may take. */
+void vug_cpu_head_screen_add_step(vug_cpu_head_screen *screen, double seconds);
 /* Floats of scratch per thread that this needs. */
 int64_t vug_cpu_head_screen_scratch_floats(int64_t columns);
 
-enum { VUG_CPU_HEAD_SCREEN_PARTS = 16 };
+enum { VUG_CPU_HEAD_SCREEN_STEPS = 16 };
 
 /* ---- head_product.c ------------------------------------------------------- */
 

@@ -93,7 +93,7 @@ static vug_status find_screen(vug_program *p, vug_err *err)
         p->head = g->output[i].value.id;
         VUG_TRY(vug_cpu_weights_screen(p->weights, slot, &p->screen, err));
         if (p->screen)
-            p->screen->never_pauses = p->plan->head_screen == VUG_HEAD_SCREEN_ON;
+            p->screen->is_always_used = p->plan->head_screen == VUG_HEAD_SCREEN_ON;
     }
     return VUG_OK;
 }

@@ -285,11 +285,14 @@ vug_status vug_cpu_run(const vug_program *program, vug_workspace *workspace, con
     vug_step_positions(in, workspace->position);
     r.n_queries = vug_step_queries(in, workspace->query);
     workspace->env.cancel = in->cancel;
+    const double start = vug_now();
     vug_pool_begin_round(workspace->env.pool);
     VUG_TRY(run_nodes(&r, err));      /* a round that fails is not ended (core/pool.h) */
     if (vug_is_cancelled(in->cancel)) /* some chunks of the last node may not have run */
         return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
     vug_pool_end_round(workspace->env.pool, (int)r.tokens);
+    if (program->screen)
+        vug_cpu_head_screen_add_step(program->screen, vug_now() - start);
     for (uint32_t i = 0; i < program->graph->n_outputs; i++)
         output[i] = value_at(&r, program->graph->output[i].value);
     return VUG_OK;

@@ -48,7 +48,7 @@ static uint8_t *encode_weights(vug_dtype dtype, const float *w, int64_t rows, in
 
 static void build_screen(head_fixture *f)
 {
-    for (int i = 0; i < VUG_CPU_HEAD_SCREEN_PARTS; i++)
+    for (int i = 0; i < VUG_CPU_HEAD_SCREEN_STEPS; i++)
         vug_cpu_head_screen_build(&f->env, f->screen);
     assert_int_equal(f->screen->built, f->weight.rows);
 }
@@ -73,7 +73,7 @@ static head_fixture make_head(const vug_cpu_kernels *kernels, int threads, vug_d
     assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);
     assert_true(vug_cpu_head_screen_supports(&f.env, &f.weight));
     assert_int_equal(vug_cpu_head_screen_create(&f.weight, &f.screen, NULL), VUG_OK);
-    f.screen->never_pauses = true;
+    f.screen->is_always_used = true;
     build_screen(&f);
     return f;
 }
@@ -320,7 +320,7 @@ static void test_products_that_gain_nothing_pause_the_screen(void **state)
     head_fixture f = make_head(vug_cpu_kernels_select(NULL), 1, VUG_DTYPE_Q8_0, w);
     vug_logits_wanted wanted[MOST_X];
     fill_wanted(wanted, 1, 0);
-    f.screen->never_pauses = false;
+    f.screen->is_always_used = false;
     assert_int_equal(check_product(&f, x, 1, wanted).screened, 0); /* all logits are 0 */
     assert_int_equal(f.screen->pause, 1);
     fill_sure(x, w, COLUMNS, 1, 3);
@@ -348,12 +348,43 @@ static void test_products_make_the_copy(void **state)
     vug_cpu_head_product(&f.env, f.screen, &job);
     assert_int_equal(f.screen->built, 0);
     job.may_build = true;
-    for (int i = 0; i < VUG_CPU_HEAD_SCREEN_PARTS && f.screen->built < ROWS; i++)
+    for (int i = 0; i < VUG_CPU_HEAD_SCREEN_STEPS && f.screen->built < ROWS; i++)
         vug_cpu_head_product(&f.env, f.screen, &job);
     assert_int_equal(f.screen->built, ROWS);
     assert_int_equal(cost.screened, 0);
     assert_int_equal(check_product(&f, x, 1, wanted).screened, 1);
     free_guarded(logits);
+    release_head(&f);
+    vug_free(w);
+}
+
+/* Copying waits after it has taken more than its share of the time of steps. */
+static void test_copying_takes_a_share_of_the_time(void **state)
+{
+    (void)state;
+    float *w = random_head(1);
+    head_fixture f = make_head(vug_cpu_kernels_select(NULL), 2, VUG_DTYPE_BF16, w);
+    f.screen->built = 0;
+    f.screen->is_always_used = false;
+    f.screen->credit_s = 0;
+    vug_cpu_head_screen_build(&f.env, f.screen);
+    const int64_t part = f.screen->built;
+    assert_true(part > 0 && part < ROWS / VUG_CPU_HEAD_SCREEN_STEPS);
+    assert_true(f.screen->credit_s < 0);
+    f.screen->credit_s = -1;
+    vug_cpu_head_screen_build(&f.env, f.screen);
+    vug_cpu_head_screen_add_step(f.screen, 15.9);
+    vug_cpu_head_screen_build(&f.env, f.screen);
+    assert_int_equal(f.screen->built, part);
+    vug_cpu_head_screen_add_step(f.screen, 1000);
+    vug_cpu_head_screen_build(&f.env, f.screen);
+    const int64_t of_step = f.screen->built - part;
+    assert_in_range(of_step, ROWS / VUG_CPU_HEAD_SCREEN_STEPS,
+                    ROWS / VUG_CPU_HEAD_SCREEN_STEPS + 8);
+    f.screen->credit_s = -1;
+    f.screen->is_always_used = true;
+    vug_cpu_head_screen_build(&f.env, f.screen);
+    assert_int_equal(f.screen->built, part + 2 * of_step);
     release_head(&f);
     vug_free(w);
 }
@@ -411,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_nothing_that_is_not_finite_is_left_out),
         cmocka_unit_test(test_products_that_gain_nothing_pause_the_screen),
         cmocka_unit_test(test_products_make_the_copy),
+        cmocka_unit_test(test_copying_takes_a_share_of_the_time),
         cmocka_unit_test(test_too_many_wanted_logits_are_all_computed),
         cmocka_unit_test(test_heads_without_a_screen),
     };
