@@ -39,7 +39,10 @@ static bool objects_unsatisfiable(vug_schema_compiler *s, vug_schema_case c,
         return true;
     for (size_t i = 0; i < c.n; i++) {
         const vug_jv *required = vug_jv_get(c.schema[i], "required");
+        const vug_schema_case before = { c.schema, i };
         for (const vug_jv *name = required ? required->child : NULL; name; name = name->next) {
+            if (vug_schema_requires(s, before, name->str))
+                continue;
             const vug_schema_set set = vug_schema_property_set(s, c, name->str);
             if (vug_schema_ok(s) && set_unsatisfiable(s, (vug_schema_case){ 0 }, set, depth + 1))
                 return true;
@@ -91,7 +94,7 @@ static bool set_unsatisfiable(vug_schema_compiler *s,
     for (size_t i = 0; i < cases.n && vug_schema_ok(s); i++)
         if (!case_unsatisfiable(s, cases.list[i], depth))
             return false;
-    return vug_schema_ok(s);
+    return vug_schema_ok(s) && !cases.incomplete;
 }
 
 static bool may_overlap(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
@@ -99,6 +102,11 @@ static bool may_overlap(vug_schema_compiler *s, vug_schema_case base, const vug_
 {
     const vug_jv *both[2] = { a, b };
     return vug_schema_ok(s) && !set_unsatisfiable(s, base, (vug_schema_set){ both, 2 }, 0);
+}
+
+static bool is_unsatisfiable(vug_schema_compiler *s, vug_schema_case c)
+{
+    return case_unsatisfiable(s, c, 0);
 }
 
 /* Drops the cases that depend on a keyword which cannot be negated, if nothing satisfies them; if
@@ -125,8 +133,9 @@ static void drop_undecided(vug_schema_compiler *s, vug_schema_cases *cases)
 
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set)
 {
+    static const vug_schema_proofs proofs = { may_overlap, is_unsatisfiable };
     vug_schema_cases cases = { 0 };
-    vug_schema_expand(s, (vug_schema_case){ 0 }, set, may_overlap, &cases);
+    vug_schema_expand(s, (vug_schema_case){ 0 }, set, &proofs, &cases);
     drop_undecided(s, &cases);
     return cases;
 }

@@ -75,6 +75,7 @@ typedef vug_schema_set vug_schema_case;
 typedef struct {
     vug_schema_case *list;
     size_t n, cap;
+    bool incomplete; /* there are more than VUG_SCHEMA_MAX_CASES */
 } vug_schema_cases;
 
 /* A schema that vug_schema_check has seen. */
@@ -206,14 +207,20 @@ const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema
 
 /* ---- schema_normalize.c, schema_disjoint.c: from a set to its cases ----------------------- */
 
-/* Whether a value may satisfy two branches of a oneOf, and what has been joined so far. */
-typedef bool vug_schema_overlap_fn(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
-                                   const vug_jv *b);
+/* What the expansion of a set has proved. */
+typedef struct {
+    /* Whether a value may satisfy two branches of a oneOf, and what has been joined so far. */
+    bool (*may_overlap)(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
+                        const vug_jv *b);
+    /* Whether certainly nothing satisfies what has been joined so far. */
+    bool (*is_unsatisfiable)(vug_schema_compiler *s, vug_schema_case c);
+} vug_schema_proofs;
 
-/* Appends the ways to satisfy a case and a set together. Each branch of a oneOf excludes those
- * that `overlap` says; if that is NULL, a oneOf is an anyOf. */
+/* Appends the ways to satisfy a case and a set together. Each branch of a oneOf excludes those that
+ * may overlap; if there are too many ways, those that nothing satisfies are left out. Without
+ * `proofs`, a oneOf is an anyOf, and too many ways are incomplete. */
 void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
-                       vug_schema_overlap_fn *overlap, vug_schema_cases *out);
+                       const vug_schema_proofs *proofs, vug_schema_cases *out);
 /* The cases of a set. */
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set);
 

@@ -11,8 +11,10 @@ enum { STEPS_PER_EXPANSION = 32 }; /* of work, for its memory */
 typedef struct {
     vug_schema_compiler *s;
     vug_schema_cases *out;
-    vug_schema_overlap_fn *overlap;
-    bool unsatisfiable; /* the schema `false` is joined */
+    const vug_schema_proofs *proofs; /* or NULL */
+    bool unsatisfiable;              /* the schema `false` is joined */
+    bool leaves_out;                 /* combinations that nothing satisfies are left out */
+    bool overflow;                   /* there are too many combinations */
     const vug_jv *joined[VUG_SCHEMA_MAX_CASE];
     size_t n;
     const vug_jv *choice[VUG_SCHEMA_MAX_CHOICES]; /* the lists of anyOf and oneOf */
@@ -91,11 +93,9 @@ static size_t count_unevaluated(const expansion *e)
 static void add_case(expansion *e)
 {
     vug_schema_cases *out = e->out;
-    if (out->n == VUG_SCHEMA_MAX_CASES) {
-        vug_schema_fail(e->s, VUG_LIMIT, e->n ? e->joined[0] : NULL,
-                        "more than %d combinations of anyOf and oneOf", VUG_SCHEMA_MAX_CASES);
+    e->overflow = out->n == VUG_SCHEMA_MAX_CASES;
+    if (e->overflow)
         return;
-    }
     if (out->n == out->cap) {
         const size_t cap = out->cap ? 2 * out->cap : 4;
         vug_schema_case *list = vug_schema_alloc(e->s, cap, sizeof(*list));
@@ -127,7 +127,7 @@ static void exclude_overlapping(expansion *e, const vug_jv *list, size_t i, cons
     (void)vug_schema_charge(e->s, list->n);
     for (size_t k = 0; other && vug_schema_ok(e->s); other = other->next, k++) {
         if (k == i || vug_schema_discriminates(value[i], value[k]) ||
-            !e->overlap(e->s, base, branch, other))
+            !e->proofs->may_overlap(e->s, base, branch, other))
             continue;
         const vug_jv *negated = vug_schema_negated(e->s, other);
         if (negated)
@@ -135,20 +135,56 @@ static void exclude_overlapping(expansion *e, const vug_jv *list, size_t i, cons
     }
 }
 
+/* The branches of a choice that some type of the values allows. */
+static size_t count_branches(const expansion *e, const vug_jv *list, unsigned types)
+{
+    size_t n = 0;
+    for (const vug_jv *branch = list->child; branch && vug_schema_charge(e->s, 1);
+         branch = branch->next) {
+        const vug_schema_case c = { &branch, 1 };
+        n += branch->type == VUG_JSON_BOOL ? branch->boolean
+                                           : (vug_schema_case_types(c) & types) != 0;
+    }
+    return n;
+}
+
+/* The choice with the fewest branches, so that contradictions show early. */
+static size_t find_smallest_choice(const expansion *e, size_t next)
+{
+    const unsigned types = vug_schema_case_types((vug_schema_case){ e->joined, e->n });
+    size_t best = next, fewest = SIZE_MAX;
+    for (size_t i = next; i < e->n_choices && fewest > 1; i++) {
+        const size_t n = count_branches(e, e->choice[i], types);
+        best = n < fewest ? i : best;
+        fewest = n < fewest ? n : fewest;
+    }
+    return best;
+}
+
+static void swap_choices(expansion *e, size_t a, size_t b)
+{
+    const vug_jv *kept = e->choice[a];
+    e->choice[a] = e->choice[b];
+    e->choice[b] = kept;
+}
+
 /* One level of recursion per choice. */
 static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursion)
 {
-    if (!vug_schema_ok(e->s) || e->unsatisfiable ||
-        vug_schema_case_types((vug_schema_case){ e->joined, e->n }) == 0)
+    const vug_schema_case base = { e->joined, e->n };
+    if (!vug_schema_ok(e->s) || e->overflow || e->unsatisfiable ||
+        vug_schema_case_types(base) == 0 ||
+        (e->leaves_out && e->proofs->is_unsatisfiable(e->s, base)))
         return;
     if (next == e->n_choices) {
         add_case(e);
         return;
     }
+    const size_t chosen = e->leaves_out ? find_smallest_choice(e, next) : next;
+    swap_choices(e, next, chosen);
     const vug_jv *list = e->choice[next];
-    const vug_schema_case base = { e->joined, e->n };
     const size_t n_choices = e->n_choices;
-    const bool exclusive = e->overlap && vug_str_is(list->key, "oneOf");
+    const bool exclusive = e->proofs && vug_str_is(list->key, "oneOf");
     const vug_jv **value = exclusive ? vug_schema_discriminate(e->s, base, list) : NULL;
     size_t i = 0;
     for (const vug_jv *branch = list->child; branch; branch = branch->next) {
@@ -160,10 +196,28 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
         e->n_choices = n_choices;
         e->unsatisfiable = false;
     }
+    swap_choices(e, next, chosen);
+}
+
+/* To prove that nothing satisfies a combination takes longer than to write it. */
+static void expand_all(expansion *e)
+{
+    const size_t n = e->out->n;
+    expand_choices(e, 0);
+    if (e->overflow && e->proofs) {
+        e->out->n = n;
+        e->overflow = false;
+        e->leaves_out = true;
+        expand_choices(e, 0);
+    }
+    e->out->incomplete = e->overflow;
+    if (e->overflow && e->proofs)
+        vug_schema_fail(e->s, VUG_LIMIT, e->n ? e->joined[0] : NULL,
+                        "more than %d combinations of anyOf and oneOf", VUG_SCHEMA_MAX_CASES);
 }
 
 void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
-                       vug_schema_overlap_fn *overlap, vug_schema_cases *out)
+                       const vug_schema_proofs *proofs, vug_schema_cases *out)
 {
     (void)vug_schema_charge(s, STEPS_PER_EXPANSION);
     expansion *e = vug_alloc_zero(1, sizeof(*e));
@@ -173,12 +227,12 @@ void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_
     }
     e->s = s;
     e->out = out;
-    e->overlap = overlap;
+    e->proofs = proofs;
     if (base.n > 0)
         memcpy(e->joined, base.schema, base.n * sizeof(const vug_jv *));
     e->n = base.n;
     for (size_t i = 0; i < more.n; i++)
         join_schema(e, more.schema[i]);
-    expand_choices(e, 0);
+    expand_all(e);
     vug_free(e);
 }

@@ -443,6 +443,28 @@ static void test_many_constants(void)
     vug_buf_release(&text);
 }
 
+/* A condition for each value of a property: nearly all of the 2^20 combinations contradict
+ * themselves. */
+static void test_many_conditions(void)
+{
+    vug_buf text = { 0 };
+    vug_buf_puts(&text,
+                 "{\"type\":\"object\",\"properties\":{\"k\":{\"type\":\"string\"}},\"allOf\":[");
+    for (int i = 0; i < 20; i++)
+        vug_buf_printf(&text,
+                       "{\"if\":{\"properties\":{\"k\":{\"const\":\"v%d\"}}},"
+                       "\"then\":{\"properties\":{\"x\":{\"const\":%d}}}},",
+                       i, i);
+    vug_buf_puts(&text, "true]}");
+    assert_true(schema_accepts(text.ptr, "{\"k\": \"v3\", \"x\": 3}"));
+    assert_false(schema_accepts(text.ptr, "{\"k\": \"v3\", \"x\": 4}"));
+    assert_true(schema_accepts(text.ptr, "{\"k\": \"w\", \"x\": 77}"));
+    assert_true(schema_accepts(text.ptr, "{\"k\": \"v19\"}"));
+    assert_true(schema_accepts(text.ptr, "{}"));
+    assert_false(schema_accepts(text.ptr, "{\"x\": 3}")); /* all conditions hold */
+    vug_buf_release(&text);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -461,6 +483,7 @@ static void test_limits(void **state)
                        "{\"type\":\"array\",\"minItems\":1,\"items\":{\"const\":%d}},", 1000,
                        "false]}", VUG_LIMIT, "takes more than 11534336 steps");
     test_many_constants();
+    test_many_conditions();
     test_many_names();
     test_long_values();
     check_refused("{\"type\":\"string\",\"pattern\":\"^(?!.*a.{20}b)(?!.*b.{20}c)\"}", VUG_LIMIT,
