@@ -310,8 +310,26 @@ static void negate_pattern_properties(vug_schema_compiler *s, const vug_jv *patt
     }
 }
 
+/* The only member of an object, if it has that name. */
+static const vug_jv *get_only(const vug_jv *object, const char *name)
+{
+    return vug_jv_is(object, VUG_JSON_OBJECT) && object->n == 1 ? vug_jv_get(object, name) : NULL;
+}
+
+/* Some name is none that `names` allows. Where it allows all but a few, one of these is required. */
 static void negate_property_names(vug_schema_compiler *s, const vug_jv *names, vug_jv *to)
 {
+    const vug_jv *other = get_only(names, "not");
+    const vug_jv *one = get_only(other, "const"), *list = get_only(other, "enum");
+    for (const vug_jv *name = list ? list->child : one; name; name = list ? name->next : NULL) {
+        if (name->type == VUG_JSON_STRING)
+            vug_schema_add_text(s,
+                                vug_schema_add_list(s, vug_schema_add_typed(s, to, VUG_TYPE_OBJECT),
+                                                    "required"),
+                                "", name->str);
+    }
+    if (one || list)
+        return;
     vug_jv *some = add_some_property(s, to);
     vug_schema_add_reference(s, some, vug_str_of("name"), names, true);
     vug_schema_add_boolean(s, some, vug_str_of("value"), true);
