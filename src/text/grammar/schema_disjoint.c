@@ -109,6 +109,47 @@ static bool is_unsatisfiable(vug_schema_compiler *s, vug_schema_case c)
     return case_unsatisfiable(s, c, 0);
 }
 
+/* Whether all values that a case leaves the property certainly satisfy a schema: it is one of those
+ * that apply, or the values are given. */
+static bool property_implies(vug_schema_compiler *s, vug_schema_case c, const vug_jv *property)
+{
+    const vug_schema_case set = vug_schema_property_set(s, c, property->key);
+    size_t n;
+    for (size_t i = 0; i < set.n; i++) {
+        if (set.schema[i] == property)
+            return true;
+    }
+    const vug_jv *v = vug_schema_given_values(set, &n);
+    if (!v)
+        return false;
+    for (size_t i = 0; i < n; i++, v = v->next) {
+        if (vug_schema_validate(s, v, property) != VUG_SCHEMA_YES)
+            return false;
+    }
+    return true;
+}
+
+/* Only of schemas with types, properties and required ones, as negations make them. */
+static bool implies(vug_schema_compiler *s, vug_schema_case c, const vug_jv *schema)
+{
+    if (schema->type != VUG_JSON_OBJECT)
+        return false;
+    for (const vug_jv *m = schema->child; m && vug_schema_charge(s, 1); m = m->next) {
+        bool implied = vug_str_is(m->key, VUG_KEYWORD_TYPES) &&
+                       (vug_schema_case_types(c) & ~(unsigned)m->f64) == 0;
+        if (vug_str_is(m->key, "required") || vug_str_is(m->key, "properties")) {
+            const bool is_required = vug_str_is(m->key, "required");
+            implied = true;
+            for (const vug_jv *p = m->child; p && implied; p = p->next)
+                implied =
+                        is_required ? vug_schema_requires(s, c, p->str) : property_implies(s, c, p);
+        }
+        if (!implied)
+            return false;
+    }
+    return vug_schema_ok(s);
+}
+
 /* Drops the cases that depend on a keyword which cannot be negated, if nothing satisfies them; if
  * something may, the schema is refused. Given values have been validated against the schema itself.
  */
@@ -133,7 +174,7 @@ static void drop_undecided(vug_schema_compiler *s, vug_schema_cases *cases)
 
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set)
 {
-    static const vug_schema_proofs proofs = { may_overlap, is_unsatisfiable };
+    static const vug_schema_proofs proofs = { may_overlap, is_unsatisfiable, implies };
     vug_schema_cases cases = { 0 };
     vug_schema_expand(s, (vug_schema_case){ 0 }, set, &proofs, &cases);
     drop_undecided(s, &cases);

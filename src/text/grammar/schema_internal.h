@@ -214,6 +214,8 @@ typedef struct {
                         const vug_jv *b);
     /* Whether certainly nothing satisfies what has been joined so far. */
     bool (*is_unsatisfiable)(vug_schema_compiler *s, vug_schema_case c);
+    /* Whether all that satisfies it certainly satisfies a schema. */
+    bool (*implies)(vug_schema_compiler *s, vug_schema_case c, const vug_jv *schema);
 } vug_schema_proofs;
 
 /* Appends the ways to satisfy a case and a set together. Each branch of a oneOf excludes those that

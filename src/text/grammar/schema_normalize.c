@@ -16,10 +16,24 @@ typedef struct {
     bool leaves_out;                 /* combinations that nothing satisfies are left out */
     bool overflow;                   /* there are too many combinations */
     const vug_jv *joined[VUG_SCHEMA_MAX_CASE];
+    uint64_t joined_rank[VUG_SCHEMA_MAX_CASE]; /* of the choice that joined it; 0: none did */
     size_t n;
     const vug_jv *choice[VUG_SCHEMA_MAX_CHOICES]; /* the lists of anyOf and oneOf */
+    uint64_t choice_rank[VUG_SCHEMA_MAX_CHOICES]; /* from 1 on; see rank_child */
     size_t n_choices;
+    uint64_t rank;     /* of the choice whose branch is being joined */
+    size_t n_children; /* choices that the branch has */
 } expansion;
+
+/* Ranks tell the order in which choices would be expanded one after the other: those of a branch
+ * come after all that are less deep, and in the order of their parents. A rank is the depth in 4
+ * bits, then the place at each level in 6. */
+static uint64_t rank_child(uint64_t parent, size_t place)
+{
+    const uint64_t depth = parent >> 60;
+    return depth < 10 ? parent + (UINT64_C(1) << 60) + ((uint64_t)place << (54 - 6 * depth))
+                      : parent;
+}
 
 /* ---- joining ------------------------------------------------------------------------ */
 
@@ -32,8 +46,10 @@ static void add_choice(expansion *e, const vug_jv *list)
     if (e->n_choices == VUG_SCHEMA_MAX_CHOICES)
         vug_schema_fail(e->s, VUG_LIMIT, list, "more than %d of anyOf and oneOf at once",
                         VUG_SCHEMA_MAX_CHOICES);
-    else
+    else {
+        e->choice_rank[e->n_choices] = rank_child(e->rank, e->n_children++);
         e->choice[e->n_choices++] = list;
+    }
 }
 
 static bool is_joined(const expansion *e, const vug_jv *schema)
@@ -66,6 +82,7 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
                         VUG_SCHEMA_MAX_CASE);
         return;
     }
+    e->joined_rank[e->n] = e->rank;
     e->joined[e->n++] = schema;
     if (ref)
         join_schema(e, ref);
@@ -90,6 +107,21 @@ static size_t count_unevaluated(const expansion *e)
     return n;
 }
 
+/* Copies what has been joined, in the order in which the choices have it. */
+static void copy_joined(const expansion *e, const vug_jv **to)
+{
+    uint64_t rank[VUG_SCHEMA_MAX_CASE];
+    for (size_t i = 0; i < e->n; i++) {
+        size_t k = i;
+        for (; k > 0 && rank[k - 1] > e->joined_rank[i]; k--) {
+            rank[k] = rank[k - 1];
+            to[k] = to[k - 1];
+        }
+        rank[k] = e->joined_rank[i];
+        to[k] = e->joined[i];
+    }
+}
+
 static void add_case(expansion *e)
 {
     vug_schema_cases *out = e->out;
@@ -109,8 +141,7 @@ static void add_case(expansion *e)
     const vug_jv **joined = vug_schema_alloc_list(e->s, e->n + 2 * count_unevaluated(e));
     if (!joined)
         return;
-    if (e->n > 0)
-        memcpy(joined, e->joined, e->n * sizeof(const vug_jv *));
+    copy_joined(e, joined);
     const vug_schema_case c = { e->joined, e->n };
     const size_t n_more = vug_schema_add_unevaluated(e->s, c, joined + e->n);
     out->list[out->n++] = (vug_schema_case){ joined, e->n + n_more };
@@ -161,11 +192,26 @@ static size_t find_smallest_choice(const expansion *e, size_t next)
     return best;
 }
 
+/* Whether what has been joined satisfies a branch, so that there is nothing to choose. */
+static bool is_satisfied(const expansion *e, const vug_jv *list)
+{
+    const vug_schema_case base = { e->joined, e->n };
+    const vug_jv *branch = list->child;
+    if (!e->leaves_out || vug_str_is(list->key, "oneOf"))
+        return false;
+    while (branch && !e->proofs->implies(e->s, base, branch))
+        branch = branch->next;
+    return branch != NULL;
+}
+
 static void swap_choices(expansion *e, size_t a, size_t b)
 {
     const vug_jv *kept = e->choice[a];
+    const uint64_t rank = e->choice_rank[a];
     e->choice[a] = e->choice[b];
+    e->choice_rank[a] = e->choice_rank[b];
     e->choice[b] = kept;
+    e->choice_rank[b] = rank;
 }
 
 /* One level of recursion per choice. */
@@ -186,8 +232,13 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
     const size_t n_choices = e->n_choices;
     const bool exclusive = e->proofs && vug_str_is(list->key, "oneOf");
     const vug_jv **value = exclusive ? vug_schema_discriminate(e->s, base, list) : NULL;
+    const bool satisfied = is_satisfied(e, list);
     size_t i = 0;
-    for (const vug_jv *branch = list->child; branch; branch = branch->next) {
+    if (satisfied)
+        expand_choices(e, next + 1);
+    for (const vug_jv *branch = satisfied ? NULL : list->child; branch; branch = branch->next) {
+        e->rank = e->choice_rank[next];
+        e->n_children = 0;
         join_schema(e, branch);
         if (value)
             exclude_overlapping(e, list, i++, value, base);

@@ -465,6 +465,26 @@ static void test_many_conditions(void)
     vug_buf_release(&text);
 }
 
+/* Branches with a constant of a property that may be absent: where it is there, it excludes all other
+ * branches at once. */
+static void test_many_optional_constants(void)
+{
+    vug_buf text = { 0 };
+    vug_buf_puts(&text, "{\"type\":\"object\",\"oneOf\":[");
+    for (int i = 0; i < 12; i++)
+        vug_buf_printf(&text,
+                       "%s{\"properties\":{\"k\":{\"enum\":[\"v%d\"]},\"x\":{\"minimum\":%d}}}",
+                       i ? "," : "", i, i);
+    vug_buf_puts(&text, "]}");
+    assert_true(schema_accepts(text.ptr, "{\"k\": \"v3\", \"x\": 3}"));
+    assert_false(schema_accepts(text.ptr, "{\"k\": \"v3\", \"x\": 2}"));
+    assert_true(schema_accepts(text.ptr, "{\"x\": 0}")); /* only the first branch */
+    assert_false(schema_accepts(text.ptr, "{\"x\": 1}"));
+    assert_false(schema_accepts(text.ptr, "{}"));
+    assert_true(schema_accepts(text.ptr, "{\"k\": \"v11\"}"));
+    vug_buf_release(&text);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -484,6 +504,7 @@ static void test_limits(void **state)
                        "false]}", VUG_LIMIT, "takes more than 11534336 steps");
     test_many_constants();
     test_many_conditions();
+    test_many_optional_constants();
     test_many_names();
     test_long_values();
     check_refused("{\"type\":\"string\",\"pattern\":\"^(?!.*a.{20}b)(?!.*b.{20}c)\"}", VUG_LIMIT,
