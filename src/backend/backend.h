@@ -71,10 +71,16 @@ typedef struct {
 
 /* The logits of a row that its reader looks at: those among the `best` greatest of the first
  * `n_ids`, and those that are at most `margin` less than the least of these. All others may have the
- * value VUG_LOGIT_UNWANTED. `best` 0: all logits are wanted. */
+ * value VUG_LOGIT_UNWANTED. `best` 0: all logits are wanted.
+ *
+ * With a `share` above 0 the reader keeps the fewest of the greatest logits that have this share of the
+ * mass, which is the sum of exp(scale * logit) of the first n_ids. Then logits are left out only if it
+ * keeps the same without them. `margin` is one with which that is likely. Only backends that screen
+ * logits know shares. */
 typedef struct {
     int64_t best, n_ids;
     double margin;
+    double share, scale;
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)

@@ -68,10 +68,13 @@ static bool screens_logits(const vug_model *m)
 static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_draft)
 {
     const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
+    const vug_logits_wanted wanted =
+            vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft);
+    const bool needs_screen = vug_sampler_draws_from_all(&g->sampler) || wanted.share > 0;
     if (g->constraints.state || vug_generation_reports_logprobs(g) ||
-        (vug_sampler_draws_from_all(&g->sampler) && !screens_logits(g->session->model)))
+        (needs_screen && !screens_logits(g->session->model)))
         return (vug_logits_wanted){ 0 };
-    return vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft);
+    return wanted;
 }
 
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */

@@ -11,7 +11,8 @@
  * 1 + m best logits is unchanged; so the drawn one is at most the temperature times the difference of
  * the greatest and the least variable below it.
  *
- * Other samplers drop tokens by sums over all of them, and want all logits.
+ * Top-p keeps the best tokens by the sum of the probabilities of all. If no logit is lowered, the backend
+ * may find out which these are. Other samplers that drop tokens by sums want all logits.
  */
 #include <math.h>
 
@@ -23,6 +24,10 @@ enum {
             256, /* with more, all logits are wanted: so many penalties are those of a long text */
     MOST_DRAFT = 3, /* a draw after more drafts wants all: no screen serves so many rows */
 };
+
+/* In units of the temperature: beyond it, tokens have so little mass together that top-p seldom depends
+ * on how much it is. */
+static const double top_p_margin = 10;
 
 typedef struct {
     bool wants_all;
@@ -67,9 +72,10 @@ static double gumbel_range(const vug_sampler *s, size_t n_draft)
 static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, double temperature,
                        size_t n_draft, vug_logits_wanted *wanted)
 {
+    const bool sums = !cut || cut->kind == VUG_SAMPLER_TOP_P;
     if (s->settings.is_greedy)
         return true;
-    if (!cut && n_draft > MOST_DRAFT)
+    if (sums && n_draft > MOST_DRAFT)
         return false;
     if (!cut)
         wanted->margin = gumbel_range(s, n_draft) * temperature * (1 + 0x1p-30);
@@ -77,7 +83,11 @@ static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, doub
         wanted->best += (int64_t)cut->value - 1;
     else if (cut->kind == VUG_SAMPLER_MIN_P)
         wanted->margin = -vug_portable_log((double)cut->value) * temperature * (1 + 0x1p-30);
-    else
+    else if (cut->kind == VUG_SAMPLER_TOP_P && wanted->best == 1) {
+        wanted->margin = top_p_margin * temperature;
+        wanted->share = (double)cut->value;
+        wanted->scale = 1 / temperature;
+    } else
         return false;
     return true;
 }

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <float.h>
+#include <math.h>
 
 #include "engine_help.h"
 #include "sampler_help.h"
@@ -83,6 +84,23 @@ enum {
     N_CHAINS = sizeof(chains) / sizeof(chains[0]),
     N_SOME = 8, /* the first ones, which do not want all logits */
 };
+
+/* Chains that begin with top-p: the backend decides whether the other logits are wanted. */
+static const chain top_p_chains[] = {
+    { "top-p 0.95", false, { { VUG_SAMPLER_TOP_P, 0.95f, 0 } }, 1 },
+    { "top-p 0.9 at 0.6",
+      false,
+      { { VUG_SAMPLER_TEMPERATURE, 0.6f, 0 }, { VUG_SAMPLER_TOP_P, 0.9f, 0 } },
+      2 },
+    { "top-p 0.5 before other samplers",
+      false,
+      { { VUG_SAMPLER_TOP_P, 0.5f, 0 },
+        { VUG_SAMPLER_TYPICAL_P, 0.9f, 0 },
+        { VUG_SAMPLER_TEMPERATURE, 1.5f, 0 } },
+      3 },
+};
+
+enum { N_TOP_P = sizeof(top_p_chains) / sizeof(top_p_chains[0]) };
 
 /* ---- random logits ---------------------------------------------------------------------- */
 
@@ -185,6 +203,22 @@ static void test_drafts_and_excluded_tokens_want_more(void **state)
     vug_sampler_release(&s);
 }
 
+static void test_top_p_wants_a_share(void **state)
+{
+    (void)state;
+    const vug_sampling sampling = { .sampler = top_p_chains[1].sampler, .n = top_p_chains[1].n };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0);
+    assert_int_equal(wanted.best, 1);
+    assert_true(wanted.margin > 5 && wanted.margin < 20);
+    assert_true(wanted.share == (double)0.9f);
+    assert_true(fabs(wanted.scale - 1 / 0.6) < 1e-6);
+    /* A token that must not be drawn has mass in the backend's sum. */
+    assert_int_equal(vug_sampler_wanted(&s, 1, 0).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 4).best, 0);
+    vug_sampler_release(&s);
+}
+
 static void test_a_list_of_allowed_tokens_wants_all(void **state)
 {
     (void)state;
@@ -226,16 +260,17 @@ static vug_tokens generate(vug_session *s, const chain *c, uint64_t seed, int n)
     return tokens;
 }
 
-static void test_screened_generations_are_the_same(void **state)
+/* Compares tokens of chains, each for one seed after another. */
+static void compare_generations(const chain *some, int n_some, const chain *of_all, int n_all)
 {
-    (void)state;
     enum { LENGTH = SANITIZED ? 60 : 200 };
     const size_t least = SANITIZED ? 1000 : 10000; /* tokens; the copy is made in the first 256 */
     vug_model *with = open_pebble("on"), *without = open_pebble("off");
     vug_session *a = help_session(with), *b = help_session(without);
     size_t n = 0;
     for (uint64_t seed = 1; n < least; seed++) {
-        const chain *c = &chains[seed % (seed % 3 ? N_SOME : N_CHAINS)];
+        const chain *c =
+                seed % 3 ? &some[seed % (uint64_t)n_some] : &of_all[seed % (uint64_t)n_all];
         vug_tokens x = generate(a, c, seed, LENGTH), y = generate(b, c, seed, LENGTH);
         assert_int_equal(x.n, y.n);
         assert_memory_equal(x.id, y.id, x.n * sizeof(*x.id));
@@ -255,13 +290,27 @@ static void test_screened_generations_are_the_same(void **state)
     vug_model_close(without);
 }
 
+static void test_screened_generations_are_the_same(void **state)
+{
+    (void)state;
+    compare_generations(chains, N_SOME, chains, N_CHAINS);
+}
+
+static void test_screened_top_p_is_the_same(void **state)
+{
+    (void)state;
+    compare_generations(top_p_chains, N_TOP_P, top_p_chains, N_TOP_P);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samplers_do_not_look_at_other_logits),
         cmocka_unit_test(test_drafts_and_excluded_tokens_want_more),
         cmocka_unit_test(test_a_list_of_allowed_tokens_wants_all),
+        cmocka_unit_test(test_top_p_wants_a_share),
         cmocka_unit_test(test_screened_generations_are_the_same),
+        cmocka_unit_test(test_screened_top_p_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

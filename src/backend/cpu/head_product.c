@@ -8,7 +8,7 @@
  * VUG_LOGIT_UNWANTED. What is not a number counts as large, so it is always computed.
  *
  * If so many outputs are left that the whole product would not take longer, that is computed; and the
- * next products do not try.
+ * next products do not try. The same is done if the outputs that were computed do not suffice for top-p.
  */
 #include "backend/cpu/head_screen.h"
 
@@ -25,6 +25,9 @@ enum {
     SINGLE_COST = 3,
     MOST_PAUSE = 256,
 };
+
+/* Sums of masses are added as integers, because their order varies. */
+static const double mass_unit = 0x1p-32, most_mass = 0x1p9; /* of a chunk */
 
 /* ---- bounds ----------------------------------------------------------------- */
 
@@ -62,6 +65,7 @@ typedef struct {
     vug_cpu_q8_row q8; /* the same in 8 bits */
     float *logits;     /* at first those of the copy */
     error_bound bound;
+    float best;  /* the greatest of the outputs that are computed first */
     float limit; /* outputs below it are not wanted */
 } screened_row;
 
@@ -185,6 +189,7 @@ static void set_limit(screened_row *r, float *group_best, float *first, int64_t 
     r->limit = -INFINITY;
     if (found >= r->wanted->best) {
         const double kth = (double)kth_greatest(first, found, r->wanted->best);
+        r->best = kth_greatest(first, found, 1);
         r->limit = nextafterf((float)(kth - r->wanted->margin), -INFINITY);
     }
 }
@@ -232,12 +237,41 @@ typedef struct {
     int64_t n_rows;
     bool computes; /* outputs; otherwise candidates are only counted */
     atomic_llong candidates;
-    vug_cpu_work_queue queue; /* of chunks of all rows */
+    atomic_llong rest[MOST_ROWS]; /* what bound_rest returns for all chunks of a row */
+    vug_cpu_work_queue queue;     /* of chunks of all rows */
 } screened_product;
 
 static int64_t chunks_of_row(const vug_cpu_head_screen *screen)
 {
     return (screen->rows + CHUNK - 1) / CHUNK;
+}
+
+/* At least the sum of exp(scale * (output - best)) over the outputs of a chunk that are not candidates,
+ * in units of mass_unit. Their logits are still those of the copy. */
+static long long bound_rest(const screened_row *r, int64_t first, int64_t end, const int32_t *id,
+                            int64_t n)
+{
+    const float *s = r->logits + first;
+    const float *residual = r->screen->residual + first, *norm = r->screen->norm + first;
+    const error_bound bound = r->bound;
+    const float best = r->best, scale = (float)r->wanted->scale;
+    /* For the rounding of the difference of two such numbers. */
+    const float slack = scale * 0x1p-20f * (fabsf(best) + fabsf(r->limit));
+    const int64_t n_ids = (end < r->wanted->n_ids ? end : r->wanted->n_ids) - first;
+    float power[CHUNK];
+    double sum = 0;
+    for (int64_t i = 0; i < n_ids; i++) {
+        const float most =
+                s[i] + (bound.residual * residual[i] + bound.norm * norm[i] + bound.rest);
+        power[i] = (most - best) * scale + slack;
+    }
+    for (int64_t i = 0; i < n && id[i] - first < n_ids; i++)
+        power[id[i] - first] = -INFINITY;
+    if (n_ids > 0)
+        r->env->kernels->exp(power, power, n_ids);
+    for (int64_t i = 0; i < n_ids; i++)
+        sum += (double)power[i];
+    return (long long)(fmin(1.001 * sum, most_mass) / mass_unit) + 1;
 }
 
 /* Computes the candidates of a chunk; the others are not wanted. */
@@ -270,6 +304,9 @@ static void run_candidate_chunks(void *arg, int thread, int n_threads)
         const int64_t first = c % chunks * CHUNK;
         const int64_t end = first + CHUNK < rows ? first + CHUNK : rows;
         const int64_t n = list_candidates(r, first, end, id);
+        if (p->computes && r->wanted->share > 0)
+            atomic_fetch_add_explicit(&p->rest[c / chunks], bound_rest(r, first, end, id, n),
+                                      memory_order_relaxed);
         if (p->computes)
             compute_candidates(r, first, end, id, n);
         else
@@ -336,7 +373,9 @@ bool vug_cpu_head_shared_floats(const vug_weight *head, int64_t rows, uint64_t *
             (uint64_t)(n * q8_floats(head->columns) + group_floats(head->rows) + most_first());
     if (!vug_cpu_linear_shared_floats(&formats, n, head->columns, floats))
         return false;
+    const uint64_t masses = VUG_CPU_HEAD_MOST_MASSES * sizeof(double) / sizeof(float);
     *floats = own > *floats ? own : *floats;
+    *floats = masses > *floats ? masses : *floats;
     return true;
 }
 
@@ -360,6 +399,25 @@ static bool set_limits(const vug_cpu_env *env, const vug_cpu_head_screen *s,
     run_candidates(p, false);
     const double singles = (double)atomic_load(&p->candidates) * row_bytes(&s->head) * SINGLE_COST;
     return singles + (double)s->rows * row_bytes(&s->copy) < (double)s->rows * row_bytes(&s->head);
+}
+
+/* Whether the outputs that were computed suffice for top-p. */
+static bool decides_shares(const vug_cpu_env *env, const screened_product *p)
+{
+    bool decides = true;
+    for (int64_t i = 0; decides && i < p->n_rows; i++) {
+        const screened_row *r = &p->row[i];
+        const vug_cpu_head_share share = { .logits = r->logits,
+                                           .n_ids = r->wanted->n_ids,
+                                           .share = r->wanted->share,
+                                           .scale = r->wanted->scale,
+                                           .best = (double)r->best,
+                                           .limit = (double)r->limit,
+                                           .rest = (double)atomic_load(&p->rest[i]) * mass_unit };
+        if (share.share > 0)
+            decides = vug_cpu_head_decides_share(&share, (double *)(void *)env->shared);
+    }
+    return decides;
 }
 
 static void add_cost(const vug_cpu_head_screen *s, const vug_cpu_head_job *job, bool is_tried,
@@ -395,8 +453,10 @@ void vug_cpu_head_product(const vug_cpu_env *env, vug_cpu_head_screen *s,
         screened_product p = { .n_rows = 0 };
         multiply(env, s, job, &s->copy);
         helps = set_limits(env, s, job, &p);
-        if (helps)
+        if (helps) {
             run_candidates(&p, true);
+            helps = decides_shares(env, &p);
+        }
         set_pause(s, helps);
         add_cost(s, job, true, helps ? (int64_t)atomic_load(&p.candidates) : -1);
     } else if (wants_some) {

@@ -7,7 +7,8 @@
  * product with the copy shows which outputs could be among those that are wanted; only these are
  * computed with the head itself, and have its bits (docs/arithmetic.md).
  *
- * head_screen.c makes the copy, head_product.c computes with it.
+ * head_screen.c makes the copy, head_product.c computes with it, head_share.c decides whether what was
+ * computed suffices for top-p.
  */
 
 #include "backend/cpu/cpu.h"
@@ -63,5 +64,25 @@ void vug_cpu_head_product(const vug_cpu_env *env, vug_cpu_head_screen *screen,
                           const vug_cpu_head_job *job);
 /* Floats of shared memory for jobs of up to `rows` rows; false on overflow. */
 bool vug_cpu_head_shared_floats(const vug_weight *head, int64_t rows, uint64_t *floats);
+
+/* ---- head_share.c --------------------------------------------------------- */
+
+enum {
+    VUG_CPU_HEAD_MOST_MASSES = 2048
+}; /* with more outputs that were computed, nothing is decided */
+
+/* A screened row, of which the outputs from `limit` on were computed. */
+typedef struct {
+    const float *logits; /* [n_ids] VUG_LOGIT_UNWANTED: not computed */
+    int64_t n_ids;
+    double share, scale; /* of vug_logits_wanted */
+    double best;         /* near the greatest output: the unit of masses is exp(scale * best) */
+    double limit;
+    double rest; /* at least the mass of the outputs that were not computed */
+} vug_cpu_head_share;
+
+/* Whether a reader that keeps the share finds the same outputs in this row as in the whole product.
+ * `mass` [VUG_CPU_HEAD_MOST_MASSES] is scratch memory. */
+bool vug_cpu_head_decides_share(const vug_cpu_head_share *row, double *mass);
 
 #endif

@@ -139,7 +139,7 @@ static vug_head_stats check_product(head_fixture *f, const float *x, int64_t n,
 static void fill_wanted(vug_logits_wanted *wanted, int64_t best, double margin)
 {
     for (int i = 0; i < MOST_X; i++)
-        wanted[i] = (vug_logits_wanted){ best, ROWS - 7 * i, margin };
+        wanted[i] = (vug_logits_wanted){ .best = best, .n_ids = ROWS - 7 * i, .margin = margin };
 }
 
 /* ---- plain weights -------------------------------------------------------------------- */
@@ -311,6 +311,112 @@ static void test_nothing_that_is_not_finite_is_left_out(void **state)
     }
 }
 
+/* ---- shares -------------------------------------------------------------------------------- */
+
+/* How many of the greatest logits a reader keeps that takes those that are not wanted for 0. */
+static int64_t count_kept(const float *logits, const vug_logits_wanted *wanted)
+{
+    float sorted[ROWS];
+    double sum = 0, kept = 0;
+    int64_t n = 0;
+    memcpy(sorted, logits, sizeof(sorted));
+    qsort(sorted, (size_t)wanted->n_ids, sizeof(*sorted), compare_descending);
+    const double best = (double)sorted[0];
+    for (int64_t i = 0; i < wanted->n_ids; i++)
+        sum += exp(((double)sorted[i] - best) * wanted->scale);
+    while (n < wanted->n_ids && (n == 0 || kept < wanted->share * sum))
+        kept += exp(((double)sorted[n++] - best) * wanted->scale);
+    return n;
+}
+
+/* A row keeps the same logits as the whole product; returns whether it was screened. */
+static bool check_share(head_fixture *f, const float *x, const vug_logits_wanted *wanted)
+{
+    float *all = guarded_floats(ROWS), *got = guarded_floats(ROWS);
+    vug_head_stats cost = { 0 };
+    vug_cpu_head_job job = { .x = x, .rows = 1, .logits = all };
+    vug_cpu_head_product(&f->env, f->screen, &job);
+    job = (vug_cpu_head_job){ .x = x, .rows = 1, .logits = got, .wanted = wanted, .cost = &cost };
+    vug_cpu_head_product(&f->env, f->screen, &job);
+    const int64_t n = count_kept(all, wanted);
+    assert_int_equal(count_kept(got, wanted), n);
+    float least = INFINITY, sorted[ROWS];
+    memcpy(sorted, all, sizeof(sorted));
+    qsort(sorted, (size_t)wanted->n_ids, sizeof(*sorted), compare_descending);
+    least = sorted[n - 1];
+    for (int64_t i = 0; i < ROWS; i++) {
+        if (all[i] >= least || got[i] != VUG_LOGIT_UNWANTED)
+            assert_int_equal(bits_of(got[i]), bits_of(all[i]));
+    }
+    free_guarded(all);
+    free_guarded(got);
+    return cost.screened == 1;
+}
+
+static void test_shares_are_kept_as_in_the_whole_product(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 120 };
+    static const double shares[] = { 1e-6, 0.3, 0.9, 0.95, 0.999 };
+    int screened = 0, whole = 0;
+    for (int i = 0; i < N_FORMATS; i++) {
+        const int64_t columns = columns_of(formats[i]);
+        float *w = random_head(7), x[MOST_X * 256];
+        head_fixture f = make_head(vug_cpu_kernels_select(NULL), 2, formats[i], w);
+        for (int round = 0; round < ROUNDS; round++) {
+            rng r = { (uint64_t)round };
+            const double temperature = 1 + rng_bits(&r) % 16;
+            const vug_logits_wanted wanted = { .best = 1,
+                                               .n_ids = ROWS - round % 7,
+                                               .margin = 10 * temperature,
+                                               .share = shares[rng_bits(&r) % 5],
+                                               .scale = 1 / temperature };
+            fill_sure(x, w, columns, 1, (uint64_t)round);
+            for (int64_t j = 0; j < columns && round % 3 == 0; j++)
+                x[j] -= 2.5f * w[(int64_t)(round % ROWS) * columns + j]; /* another good row */
+            if (check_share(&f, x, &wanted))
+                screened++;
+            else
+                whole++;
+        }
+        release_head(&f);
+        vug_free(w);
+    }
+    /* So that the test is one of both. */
+    print_message("%d rows screened, %d whole\n", screened, whole);
+    assert_true(screened > ROUNDS && whole > ROUNDS / 4);
+}
+
+/* What was not computed may add to the mass, so that more outputs are kept. */
+static void test_shares_that_are_not_decided(void **state)
+{
+    (void)state;
+    const float logits[] = { 3, VUG_LOGIT_UNWANTED, 2, 1, VUG_LOGIT_UNWANTED, 0 };
+    const double sum = exp(0) + exp(-1) + exp(-2) + exp(-3);
+    double mass[VUG_CPU_HEAD_MOST_MASSES];
+    vug_cpu_head_share s = { .logits = logits, .n_ids = 6, .scale = 1, .best = 3, .limit = -1 };
+    s.share = (exp(0) + exp(-1)) / sum - 0.01; /* two are kept */
+    assert_true(vug_cpu_head_decides_share(&s, mass));
+    s.rest = 0.01;
+    assert_true(vug_cpu_head_decides_share(&s, mass));
+    s.rest = 0.03; /* perhaps three */
+    assert_false(vug_cpu_head_decides_share(&s, mass));
+    s.rest = 0;
+    s.limit = 2; /* there may be one more with 2 */
+    assert_false(vug_cpu_head_decides_share(&s, mass));
+    s.limit = 1.99;
+    assert_true(vug_cpu_head_decides_share(&s, mass));
+    s.share = (exp(0) + exp(-1)) / sum; /* rounding decides */
+    assert_false(vug_cpu_head_decides_share(&s, mass));
+    s.share = 1e-9;
+    assert_true(vug_cpu_head_decides_share(&s, mass));
+    s.n_ids = 0;
+    assert_false(vug_cpu_head_decides_share(&s, mass));
+    const float infinite[] = { 1, INFINITY };
+    s = (vug_cpu_head_share){ .logits = infinite, .n_ids = 2, .scale = 1, .share = 0.5 };
+    assert_false(vug_cpu_head_decides_share(&s, mass));
+}
+
 /* ---- when it is used -------------------------------------------------------------------- */
 
 static void test_products_that_gain_nothing_pause_the_screen(void **state)
@@ -440,6 +546,8 @@ int main(void)
         cmocka_unit_test(test_ties_and_zeros),
         cmocka_unit_test(test_extreme_numbers),
         cmocka_unit_test(test_nothing_that_is_not_finite_is_left_out),
+        cmocka_unit_test(test_shares_are_kept_as_in_the_whole_product),
+        cmocka_unit_test(test_shares_that_are_not_decided),
         cmocka_unit_test(test_products_that_gain_nothing_pause_the_screen),
         cmocka_unit_test(test_products_make_the_copy),
         cmocka_unit_test(test_copying_takes_a_share_of_the_time),
