@@ -226,8 +226,8 @@ typedef struct {
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2",
                               "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", or "neon",
-                              "neon_dotprod", "neon_bf16" on AArch64; NULL: the best that the
-                              machine has */
+                              "neon_dotprod", "neon_bf16", "neon_i8mm" on AArch64; NULL: the
+                              best that the machine has */
     const char *draft;   /* a smaller model with the same tokenizer, opened like this one: it writes
                               drafts for speculative decoding; NULL: none; for vug_model_open only */
     const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml

@@ -96,6 +96,11 @@ static bool has_bf16(void)
 {
     return has_dotprod() && has_feature("hw.optional.arm.FEAT_BF16");
 }
+
+static bool has_i8mm(void)
+{
+    return has_bf16() && has_feature("hw.optional.arm.FEAT_I8MM");
+}
 #elif defined(__aarch64__) && defined(__linux__)
 static bool has_dotprod(void)
 {
@@ -105,6 +110,11 @@ static bool has_dotprod(void)
 static bool has_bf16(void)
 {
     return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+}
+
+static bool has_i8mm(void)
+{
+    return has_bf16() && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 }
 #endif
 
@@ -121,6 +131,7 @@ static const kernel_set sets[] = {
 #if defined(__linux__) || defined(__APPLE__)
     { &vug_cpu_kernels_neon_dotprod, has_dotprod },
     { &vug_cpu_kernels_neon_bf16, has_bf16 },
+    { &vug_cpu_kernels_neon_i8mm, has_i8mm },
 #endif
 #endif
 };

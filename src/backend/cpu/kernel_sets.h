@@ -13,7 +13,7 @@ extern const vug_cpu_kernels vug_cpu_kernels_avx2, vug_cpu_kernels_avx_vnni,
 
 /* AArch64 only */
 extern const vug_cpu_kernels vug_cpu_kernels_neon, vug_cpu_kernels_neon_dotprod,
-        vug_cpu_kernels_neon_bf16;
+        vug_cpu_kernels_neon_bf16, vug_cpu_kernels_neon_i8mm;
 
 /* The quantized formats that have kernels: the name in the kernels, and the dtype. */
 /* clang-format off */

@@ -20,8 +20,11 @@ typedef struct {
 
 /* A block of 16 rows of weights. Fields that the format does not need are not set. */
 typedef struct {
-    /* q[i][r]: elements 4 i .. 4 i + 3 of row r; each kernel set says whether they are signed */
-    uint8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_PANEL][4];
+    /* Each kernel set says which of the two orders it uses, and whether integers are signed. */
+    union {
+        uint8_t q[VUG_CPU_Q8_BLOCK / 4][VUG_CPU_PANEL][4]; /* elements 4 i .. 4 i + 3 of a row */
+        int8_t eights[VUG_CPU_Q8_BLOCK / 8][VUG_CPU_PANEL][8]; /* elements 8 i .. 8 i + 7 */
+    };
     float scale[VUG_CPU_PANEL], offset[VUG_CPU_PANEL];
     float factor[2][VUG_CPU_PANEL];
     int16_t minimum[VUG_CPU_PANEL][2]; /* of each half */
@@ -33,6 +36,19 @@ typedef struct {
     bool factors; /* the halves are multiplied apart; if there is an offset, it is multiplied by a
                      number of each half */
 } vug_cpu_q8_block_terms;
+
+/* Calls `call`(terms, ...) with a constant in place of `t`. */
+#define WITH_CONSTANT_TERMS(t, call, ...)                                                   \
+    do {                                                                                    \
+        if ((t).offset && (t).factors)                                                      \
+            call((vug_cpu_q8_block_terms){ .offset = true, .factors = true }, __VA_ARGS__); \
+        else if ((t).offset)                                                                \
+            call((vug_cpu_q8_block_terms){ .offset = true }, __VA_ARGS__);                  \
+        else if ((t).factors)                                                               \
+            call((vug_cpu_q8_block_terms){ .factors = true }, __VA_ARGS__);                 \
+        else                                                                                \
+            call((vug_cpu_q8_block_terms){ .offset = false }, __VA_ARGS__);                 \
+    } while (0)
 
 /* y [16 tiles,16 panels] = x times neighbouring panels, at most q8_panels of the kernel set. Rows of y
  * from `rows` on can have any value. */

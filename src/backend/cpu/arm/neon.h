@@ -22,6 +22,11 @@ extern const vug_cpu_format vug_neon_f32, vug_neon_f16, vug_neon_bf16;
 VUG_CPU_BLOCK_FORMATS(DECLARE_BLOCK_FORMAT)
 #undef DECLARE_BLOCK_FORMAT
 
+/* neon_i8mm.c: panels */
+#define DECLARE_PANEL_FORMAT(id, dtype) extern const vug_cpu_q8_panel_format vug_neon_i8mm_##id;
+VUG_CPU_BLOCK_FORMATS(DECLARE_PANEL_FORMAT)
+#undef DECLARE_PANEL_FORMAT
+
 void vug_neon_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 
 #endif

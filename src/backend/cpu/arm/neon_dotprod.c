@@ -1,6 +1,8 @@
 /* Kernels for quantized weights with the instructions that multiply four bytes at once (FEAT_DotProd). */
 #if defined(__ARM_FEATURE_DOTPROD)
 #define NEON_SET(id) vug_neon_dotprod_##id
+#include "backend/cpu/arm/neon_blocks_gemm.h"
+
 #include "backend/cpu/arm/neon_formats.h"
 #include "backend/cpu/arm/neon_formats_k.h"
 #include "backend/cpu/arm/neon_formats_mlx.h"

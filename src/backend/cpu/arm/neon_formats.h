@@ -3,7 +3,7 @@
 
 /* ggml's formats with blocks of 32 weights; see neon_blocks.h. */
 
-#include "backend/cpu/arm/neon_blocks_gemm.h"
+#include "backend/cpu/arm/neon_blocks.h"
 
 /* ---- four bits -------------------------------------------------------------- */
 

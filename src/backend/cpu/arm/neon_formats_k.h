@@ -3,7 +3,7 @@
 
 /* ggml's formats with super-blocks of 256 weights, which are one group; see neon_blocks.h. */
 
-#include "backend/cpu/arm/neon_blocks_gemm.h"
+#include "backend/cpu/arm/neon_blocks.h"
 
 /* ---- bits --------------------------------------------------------------------- */
 

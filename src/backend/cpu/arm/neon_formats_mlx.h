@@ -6,7 +6,7 @@
  * separately, one for each 32, 64 or 128 weights; see neon_blocks.h.
  */
 
-#include "backend/cpu/arm/neon_blocks_gemm.h"
+#include "backend/cpu/arm/neon_blocks.h"
 
 /* ---- scales ------------------------------------------------------------------ */
 

@@ -7,19 +7,6 @@
 #include "backend/cpu/inline.h"
 #include "backend/cpu/q8_panels.h"
 
-/* Calls `call`(terms, ...) with a constant in place of `t`. */
-#define WITH_CONSTANT_TERMS(t, call, ...)                                                   \
-    do {                                                                                    \
-        if ((t).offset && (t).factors)                                                      \
-            call((vug_cpu_q8_block_terms){ .offset = true, .factors = true }, __VA_ARGS__); \
-        else if ((t).offset)                                                                \
-            call((vug_cpu_q8_block_terms){ .offset = true }, __VA_ARGS__);                  \
-        else if ((t).factors)                                                               \
-            call((vug_cpu_q8_block_terms){ .factors = true }, __VA_ARGS__);                 \
-        else                                                                                \
-            call((vug_cpu_q8_block_terms){ .offset = false }, __VA_ARGS__);                 \
-    } while (0)
-
 /* Two numbers of 16 bits in each dword. */
 INLINE __m512i two_words(const int16_t *words)
 {
