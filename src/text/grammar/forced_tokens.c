@@ -106,9 +106,9 @@ static vug_status keep_certain_tokens(vug_grammar_state *s, vug_stack_set end, v
     if (n_frames == 0)
         return VUG_OK;
     tokens->n -= tokens->n > 0;
-    const size_t longest = cache->trie->longest;
+    const size_t longest = cache->groups->trie->longest;
     for (size_t j = text.len > longest ? text.len - longest : 0; j < text.len && tokens->n; j++) {
-        const uint32_t node = find_trie_node(cache->trie, vug_str_from(text, j));
+        const uint32_t node = find_trie_node(cache->groups->trie, vug_str_from(text, j));
         bool continues = false;
         if (node)
             VUG_TRY(vug_token_mask_continues(cache, &s->matcher, end, node, &continues, err));

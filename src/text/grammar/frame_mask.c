@@ -12,10 +12,6 @@ enum {
 
 /* ---- what a frame allows -------------------------------------------------------- */
 
-typedef struct {
-    uint32_t id, need;
-} token_need;
-
 /* Of a counted frame at the bottom of the stacks of a set. */
 typedef struct {
     int32_t runs;      /* of the body, or edges of a bounded graph; or AMBIGUOUS */
@@ -23,14 +19,15 @@ typedef struct {
 } stack_count;
 
 typedef struct {
-    vug_trie_traversal traversal;
+    vug_group_traversal traversal;
     bool counted, ambiguous;
-    vug_buf tokens; /* token_need; not used once there is `word` */
-    uint32_t *word; /* [n_words]: bits of the tokens; NULL while there are few, and with counts */
+    vug_buf runs;    /* vug_token_run; not used once there is `word` */
+    size_t n_tokens; /* of the runs */
+    uint32_t *word;  /* [n_words]: bits of the tokens; NULL while there are few, and with counts */
     size_t n_words;
-    vug_buf exits;  /* vug_frame_mask_exit */
-    vug_buf counts; /* stack_count, for each stack set */
-    vug_buf loops;  /* uint64_t: vug_self_loop_groups, for each stack set; LOOPS_UNKNOWN */
+    vug_buf exits, group_exits; /* vug_frame_mask_exit */
+    vug_buf counts;             /* stack_count, for each stack set */
+    vug_buf loops; /* uint64_t: vug_self_loop_groups, for each stack set; LOOPS_UNKNOWN */
 } frame_search;
 
 /* How often the counted body at the bottom has run, if all stacks agree. */
@@ -70,62 +67,100 @@ static void set_bit(uint32_t *word, uint32_t id)
     word[id / 32] |= UINT32_C(1) << (id % 32);
 }
 
-/* Allows the tokens [first, end) of the trie. Without counts, many are stored as bits at once. */
-static void allow_tokens(frame_search *s, uint32_t first, uint32_t end, uint32_t need)
+static void set_bits(uint32_t *word, vug_token_run run)
 {
-    const int32_t *id = s->traversal.trie->id;
-    if (s->word) {
-        for (uint32_t i = first; i < end; i++)
-            set_bit(s->word, (uint32_t)id[i]);
-        return;
-    }
-    for (uint32_t i = first; i < end; i++) {
-        const token_need t = { (uint32_t)id[i], need };
-        vug_buf_push(&s->tokens, &t, sizeof(t));
-    }
-    if (s->counted || s->tokens.len / sizeof(token_need) <= MAX_ID_LIST)
-        return;
-    s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
-    s->tokens.bad = s->tokens.bad || !s->word;
-    const token_need *token = (const void *)s->tokens.ptr;
-    for (size_t i = 0; s->word && i < s->tokens.len / sizeof(*token); i++)
-        set_bit(s->word, token[i].id);
+    for (uint32_t i = 0; i < run.n; i++)
+        set_bit(word, (uint32_t)run.id[i]);
 }
 
-/* The current node was reached: its tokens are allowed, and if the frame may end here, its
- * children are exits. */
-static void record_node(frame_search *s)
+/* Joins a run to the last one if it follows it in its trie. */
+static void store_run(frame_search *s, vug_token_run run)
 {
-    const vug_token_trie *trie = s->traversal.trie;
-    const vug_token_trie_node *all = trie->node;
-    const uint32_t node = s->traversal.node;
-    const bool done = vug_stack_set_accepts(s->traversal.matcher, s->traversal.stacks);
-    uint32_t count = 0, need = 0;
-    if (s->counted) {
-        const stack_count c = count_at(s, s->traversal.stacks);
-        s->ambiguous = s->ambiguous || c.runs < 0;
-        count = c.runs < 0 ? 0 : (uint32_t)c.runs;
-        need = done ? count : count + c.distance;
+    const size_t n = s->runs.len / sizeof(run);
+    vug_token_run *last = n > 0 ? (vug_token_run *)(void *)s->runs.ptr + n - 1 : NULL;
+    s->n_tokens += run.n;
+    if (last && last->id + last->n == run.id && last->need == run.need)
+        last->n += run.n;
+    else
+        vug_buf_push(&s->runs, &run, sizeof(run));
+}
+
+/* Allows tokens. Without counts, many are stored as bits at once. */
+static void allow_tokens(frame_search *s, vug_token_run run)
+{
+    if (s->word) {
+        set_bits(s->word, run);
+        return;
     }
-    allow_tokens(s, all[node].first, all[node + 1].first, need);
-    for (uint32_t c = all[node].child; done && c < all[node + 1].child; c++) {
+    if (run.n > 0)
+        store_run(s, run);
+    if (s->counted || s->n_tokens <= MAX_ID_LIST)
+        return;
+    s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
+    s->runs.bad = s->runs.bad || !s->word;
+    const vug_token_run *stored = (const void *)s->runs.ptr;
+    for (size_t i = 0; s->word && i < s->runs.len / sizeof(*stored); i++)
+        set_bits(s->word, stored[i]);
+}
+
+/* A node of a trie was reached: its tokens are allowed. True if the frame may end there; then
+ * `count` is how often a counted body has run. */
+static bool reach_node(frame_search *s, vug_stack_set stacks, vug_token_run run, uint32_t *count)
+{
+    const bool done = vug_stack_set_accepts(s->traversal.matcher, stacks);
+    *count = 0;
+    if (s->counted) {
+        const stack_count c = count_at(s, stacks);
+        s->ambiguous = s->ambiguous || c.runs < 0;
+        *count = c.runs < 0 ? 0 : (uint32_t)c.runs;
+        run.need = done ? *count : *count + c.distance;
+    }
+    allow_tokens(s, run);
+    return done;
+}
+
+static void reach_trie_node(frame_search *s)
+{
+    const vug_token_trie *trie = s->traversal.groups->trie;
+    const vug_token_trie_node *node = &trie->node[s->traversal.rest.node];
+    const vug_token_run run = { .id = trie->id + node[0].first,
+                                .n = node[1].first - node[0].first };
+    uint32_t count;
+    const bool done = reach_node(s, s->traversal.rest.stacks, run, &count);
+    for (uint32_t c = node[0].child; done && c < node[1].child; c++) {
         const vug_frame_mask_exit e = { c, count };
         vug_buf_push(&s->exits, &e, sizeof(e));
     }
 }
 
-/* The groups of bytes after which the stack set of the current node stays the same. They are found
- * once it is seen to do so. */
+static void reach_group_node(frame_search *s)
+{
+    const vug_group_trie *groups = s->traversal.groups;
+    const vug_group_trie_node *node = &groups->node[s->traversal.node];
+    const vug_token_run run = { .id = groups->id + node[0].first,
+                                .n = node[1].first - node[0].first };
+    uint32_t count;
+    if (node->group == VUG_GROUP_NOT_ASCII) /* within a path: the node above was reached */
+        return;
+    const bool done = reach_node(s, s->traversal.stacks, run, &count);
+    for (uint32_t c = s->traversal.node + 1; done && c < node->end; c = groups->node[c].end) {
+        const vug_frame_mask_exit e = { c, count };
+        vug_buf_push(&s->group_exits, &e, sizeof(e));
+    }
+}
+
+/* The groups of bytes after which the stack set of the current node of the token trie stays the same.
+ * They are found once it is seen to do so. */
 static uint64_t loops_here(frame_search *s)
 {
     const uint64_t unknown = LOOPS_UNKNOWN;
-    const vug_stack_set stacks = s->traversal.stacks;
+    const vug_stack_set stacks = s->traversal.rest.stacks;
     while (s->loops.len / sizeof(unknown) <= stacks && !s->loops.bad)
         vug_buf_append(&s->loops, &unknown, sizeof(unknown));
     if (s->loops.bad)
         return 0;
     uint64_t *loops = (uint64_t *)(void *)s->loops.ptr + stacks;
-    if (*loops == unknown && vug_trie_traversal_in_loop(&s->traversal))
+    if (*loops == unknown && vug_trie_traversal_in_loop(&s->traversal.rest))
         *loops = vug_self_loop_groups(s->traversal.matcher, stacks);
     return *loops == unknown ? 0 : *loops;
 }
@@ -134,38 +169,61 @@ static uint64_t loops_here(frame_search *s)
  * a level are consecutive, and so are their tokens. */
 static void take_subtree(frame_search *s)
 {
-    const vug_token_trie *trie = s->traversal.trie;
-    const uint32_t node = s->traversal.node;
-    if (s->counted || !vug_trie_traversal_has_subtree(&s->traversal) ||
+    const vug_token_trie *trie = s->traversal.groups->trie;
+    const uint32_t node = s->traversal.rest.node;
+    if (s->counted || !vug_trie_traversal_has_subtree(&s->traversal.rest) ||
         (trie->below[node] & ~loops_here(s)) != 0)
         return;
     uint32_t from = trie->node[node].child, end = trie->node[node + 1].child;
     while (from < end) {
-        allow_tokens(s, trie->node[from].first, trie->node[end].first, 0);
+        const uint32_t first = trie->node[from].first;
+        allow_tokens(s,
+                     (vug_token_run){ .id = trie->id + first, .n = trie->node[end].first - first });
         (void)vug_grammar_matcher_charge(s->traversal.matcher, end - from);
         from = trie->node[from].child;
         end = trie->node[end].child;
     }
-    vug_trie_traversal_skip_subtree(&s->traversal);
+    vug_trie_traversal_skip_subtree(&s->traversal.rest);
 }
 
-/* False when the matcher failed. */
-static bool traverse(frame_search *s)
+/* Tries the nodes of the token trie that the traversal has entered. False when the matcher failed. */
+static bool traverse_rest(frame_search *s)
 {
-    while (!s->ambiguous && vug_trie_traversal_next(&s->traversal)) {
-        record_node(s);
+    vug_trie_traversal *t = &s->traversal.rest;
+    while (!s->ambiguous && vug_trie_traversal_next(t)) {
+        reach_trie_node(s);
         take_subtree(s);
     }
     /* If counting spent the work budget, `ambiguous` is meaningless. */
-    return !vug_trie_traversal_failed(&s->traversal) &&
-           !vug_grammar_matcher_stopped(s->traversal.matcher);
+    return !vug_trie_traversal_failed(t) && !vug_grammar_matcher_stopped(t->matcher);
+}
+
+/* Tries a node of the token trie and the subtree below it. False when the matcher failed. */
+static bool traverse_node(frame_search *s, uint32_t node, vug_stack_set before)
+{
+    vug_trie_traversal *t = &s->traversal.rest;
+    vug_trie_traversal_enter_node(t, node, before);
+    return traverse_rest(s);
+}
+
+/* Tries a node of the group trie and the subtree below it. False when the matcher failed. */
+static bool traverse_group(frame_search *s, uint32_t node, vug_stack_set before)
+{
+    vug_group_traversal *t = &s->traversal;
+    vug_group_traversal_enter(t, node, before);
+    while (!s->ambiguous && vug_group_traversal_next(t))
+        reach_group_node(s);
+    while (!s->ambiguous && vug_group_traversal_enter_rest(t))
+        if (!traverse_rest(s))
+            return false;
+    return !vug_group_traversal_failed(t) && !vug_grammar_matcher_stopped(t->matcher);
 }
 
 /* ---- what it has from its base ------------------------------------------------ */
 
 static void clear_tokens(frame_search *s, vug_trie_range nodes)
 {
-    const vug_token_trie *trie = s->traversal.trie;
+    const vug_token_trie *trie = s->traversal.groups->trie;
     const uint32_t first = trie->node[nodes.from].first, end = trie->node[nodes.end].first;
     (void)vug_grammar_matcher_charge(s->traversal.matcher, end - first);
     for (uint32_t i = first; i < end; i++) {
@@ -182,26 +240,59 @@ static void add_mask_tokens(frame_search *s, const vug_frame_mask *mask)
         set_bit(s->word, mask->id[i]);
 }
 
+/* The frames below a top frame of the base. */
+typedef struct {
+    vug_stack_set stacks;
+    bool unknown; /* the frame is the lowest one */
+    const vug_mask_difference *difference;
+} frames_below;
+
+/* What follows an exit at a node of the token trie. False when the matcher failed. */
+static bool follow_exit(frame_search *s, uint32_t node, const frames_below *below)
+{
+    const vug_frame_mask_exit e = { .node = node };
+    if (vug_mask_difference_has(below->difference, node))
+        return true;
+    if (!below->unknown)
+        return traverse_node(s, node, below->stacks);
+    vug_buf_push(&s->exits, &e, sizeof(e));
+    return true;
+}
+
+/* What follows an exit at a node of the group trie. False when the matcher failed. */
+static bool follow_group_exit(frame_search *s, uint32_t node, const frames_below *below)
+{
+    const vug_group_trie *groups = s->traversal.groups;
+    const vug_frame_mask_exit e = { .node = node };
+    bool complete = true;
+    if (vug_mask_difference_has_group(below->difference, node)) {
+        const uint32_t end = groups->node[node + 1].member;
+        for (uint32_t k = groups->node[node].member; k < end && complete; k++)
+            complete = follow_exit(s, groups->member[k], below);
+        return complete;
+    }
+    if (!below->unknown)
+        return traverse_group(s, node, below->stacks);
+    vug_buf_push(&s->group_exits, &e, sizeof(e));
+    return true;
+}
+
 /* What follows after the end of a top frame of the base. False when the matcher failed. */
 static bool follow_exits(frame_search *s, const vug_frame_mask *mask, uint32_t frame,
-                         const vug_mask_difference *d)
+                         const vug_mask_difference *difference)
 {
     vug_grammar_matcher *matcher = s->traversal.matcher;
-    const uint32_t n_exits = mask->exit_first[256];
-    const bool lowest = vug_stack_frame_get(matcher, frame).below == VUG_STACK_BOTTOM;
-    const vug_stack_set below =
-            lowest || n_exits == 0 ? VUG_STACK_SET_DEAD : vug_grammar_matcher_pop(matcher, frame);
-    bool complete = below != VUG_STACK_SET_FAILED && vug_grammar_matcher_charge(matcher, n_exits);
-    for (uint32_t i = 0; i < n_exits && complete; i++) {
-        if (vug_mask_difference_has(d, mask->exit[i].node))
-            continue;
-        if (lowest) {
-            vug_buf_push(&s->exits, &mask->exit[i], sizeof(mask->exit[i]));
-        } else {
-            vug_trie_traversal_enter_node(&s->traversal, mask->exit[i].node, below);
-            complete = traverse(s);
-        }
-    }
+    frames_below below = { .difference = difference };
+    if (mask->exits.n + mask->group_exits.n == 0)
+        return true;
+    below.unknown = vug_stack_frame_get(matcher, frame).below == VUG_STACK_BOTTOM;
+    below.stacks = below.unknown ? VUG_STACK_SET_DEAD : vug_grammar_matcher_pop(matcher, frame);
+    bool complete = below.stacks != VUG_STACK_SET_FAILED &&
+                    vug_grammar_matcher_charge(matcher, mask->exits.n + mask->group_exits.n);
+    for (uint32_t i = 0; i < mask->exits.n && complete; i++)
+        complete = follow_exit(s, mask->exits.exit[i].node, &below);
+    for (uint32_t i = 0; i < mask->group_exits.n && complete; i++)
+        complete = follow_group_exit(s, mask->group_exits.exit[i].node, &below);
     return complete;
 }
 
@@ -218,25 +309,21 @@ static bool search_from_base(frame_search *s, vug_stack_set stacks, const vug_fr
         clear_tokens(s, range[i]);
     for (size_t i = 0; i < b->base.n && complete; i++)
         complete = follow_exits(s, b->mask[i], b->base.frame[i], d);
-    for (size_t i = 0; i < d->nodes.len / sizeof(*node) && complete; i++) {
-        vug_trie_traversal_enter_node(&s->traversal, node[i], stacks);
-        complete = traverse(s);
-    }
+    for (size_t i = 0; i < d->nodes.len / sizeof(*node) && complete; i++)
+        complete = traverse_node(s, node[i], stacks);
     return complete && !vug_grammar_matcher_stopped(s->traversal.matcher);
 }
 
-static bool search_trie(frame_search *s, vug_stack_set stacks, const vug_frame_mask_base *base)
+static bool search_tokens(frame_search *s, vug_stack_set stacks, const vug_frame_mask_base *base)
 {
-    if (!base || s->counted) {
-        vug_trie_traversal_enter(&s->traversal, 0, stacks);
-        return traverse(s);
-    }
+    if (!base || s->counted)
+        return traverse_group(s, 0, stacks);
     vug_mask_difference d;
     s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
-    s->tokens.bad = !vug_mask_difference_init(&d, s->traversal.trie, s->traversal.matcher, stacks,
-                                              base->base.stacks) ||
-                    !s->word;
-    const bool complete = s->tokens.bad || search_from_base(s, stacks, base, &d);
+    s->runs.bad = !vug_mask_difference_init(&d, s->traversal.groups, s->traversal.matcher, stacks,
+                                            base->base.stacks) ||
+                  !s->word;
+    const bool complete = s->runs.bad || search_from_base(s, stacks, base, &d);
     vug_mask_difference_release(&d);
     return complete;
 }
@@ -248,13 +335,20 @@ void vug_frame_mask_hold(vug_frame_mask *m)
     atomic_fetch_add_explicit(&m->n_holders, 1, memory_order_relaxed);
 }
 
+static void release_exits(vug_frame_mask_exits *exits)
+{
+    vug_free(exits->exit);
+    vug_free(exits->first);
+}
+
 void vug_frame_mask_release(vug_frame_mask *m)
 {
     if (atomic_fetch_sub_explicit(&m->n_holders, 1, memory_order_acq_rel) > 1)
         return;
     vug_free(m->word);
     vug_free(m->id);
-    vug_free(m->exit);
+    release_exits(&m->exits);
+    release_exits(&m->group_exits);
     vug_free(m->by_need);
     vug_free(m->need_first);
     vug_free(m->fits);
@@ -263,61 +357,75 @@ void vug_frame_mask_release(vug_frame_mask *m)
 
 static bool store_tokens(vug_frame_mask *m, frame_search *s)
 {
-    const token_need *token = (const void *)s->tokens.ptr;
-    const size_t n = s->tokens.len / sizeof(*token);
-    const bool bits = s->word || n > MAX_ID_LIST;
+    const vug_token_run *run = (const void *)s->runs.ptr;
+    const size_t n_runs = s->runs.len / sizeof(*run);
+    const bool bits = s->word || s->n_tokens > MAX_ID_LIST;
     if (s->word) {
         m->word = s->word;
         s->word = NULL;
     } else if (bits) {
         m->word = vug_alloc_zero(s->n_words, sizeof(*m->word));
-        for (size_t i = 0; m->word && i < n; i++)
-            set_bit(m->word, token[i].id);
+        for (size_t i = 0; m->word && i < n_runs; i++)
+            set_bits(m->word, run[i]);
     } else {
-        m->id = vug_alloc(n, sizeof(*m->id));
-        for (; m->id && m->n_ids < n; m->n_ids++)
-            m->id[m->n_ids] = token[m->n_ids].id;
+        m->id = vug_alloc(s->n_tokens, sizeof(*m->id));
+        for (size_t i = 0; m->id && i < n_runs; i++)
+            for (uint32_t k = 0; k < run[i].n; k++)
+                m->id[m->n_ids++] = (uint32_t)run[i].id[k];
     }
-    m->bytes += bits ? s->n_words * sizeof(*m->word) : n * sizeof(*m->id);
-    return m->word || m->id || n == 0;
+    m->bytes += bits ? s->n_words * sizeof(*m->word) : s->n_tokens * sizeof(*m->id);
+    return m->word || m->id || s->n_tokens == 0;
 }
 
-/* A counting sort by byte. */
-static bool store_exits(vug_frame_mask *m, const vug_token_trie *trie,
-                        const vug_frame_mask_exit *exit, size_t n)
+static unsigned exit_key(const vug_group_trie *groups, uint32_t node, bool grouped)
 {
-    m->exit = vug_alloc(n, sizeof(*m->exit));
-    m->bytes += n * sizeof(*m->exit);
-    if (!m->exit && n > 0)
+    return grouped ? groups->node[node].group : groups->trie->node[node].byte;
+}
+
+/* A counting sort by byte or group. */
+static bool store_exits(vug_frame_mask *m, vug_frame_mask_exits *exits,
+                        const vug_group_trie *groups, const vug_buf *found, bool grouped)
+{
+    enum { N_KEYS = 256 };
+    const vug_frame_mask_exit *exit = (const void *)found->ptr;
+    const size_t n = found->len / sizeof(*exit);
+    if (n == 0)
+        return true;
+    exits->n = (uint32_t)n;
+    exits->exit = vug_alloc(n, sizeof(*exit));
+    exits->first = vug_alloc_zero(N_KEYS + 1, sizeof(*exits->first));
+    m->bytes += n * sizeof(*exit) + (N_KEYS + 1) * sizeof(*exits->first);
+    if (!exits->exit || !exits->first)
         return false;
+    uint32_t *first = exits->first;
     for (size_t i = 0; i < n; i++)
-        m->exit_first[trie->node[exit[i].node].byte + 1]++;
-    for (size_t i = 0; i < 256; i++)
-        m->exit_first[i + 1] += m->exit_first[i];
-    for (size_t i = n; i-- > 0;) /* backwards: leaves where each byte begins */
-        m->exit[--m->exit_first[trie->node[exit[i].node].byte + 1]] = exit[i];
-    memmove(m->exit_first, m->exit_first + 1, 256 * sizeof(*m->exit_first));
-    m->exit_first[256] = (uint32_t)n;
+        first[exit_key(groups, exit[i].node, grouped)]++;
+    for (size_t i = 0; i < N_KEYS; i++)
+        first[i + 1] += first[i];
+    for (size_t i = n; i-- > 0;) /* backwards: leaves where each key begins */
+        exits->exit[--first[exit_key(groups, exit[i].node, grouped)]] = exit[i];
     return true;
 }
 
 /* A counting sort by need. */
-static bool store_needs(vug_frame_mask *m, const token_need *token, size_t n)
+static bool store_needs(vug_frame_mask *m, const frame_search *s)
 {
+    const vug_token_run *run = (const void *)s->runs.ptr;
+    const size_t n = s->runs.len / sizeof(*run);
     m->n_needs = 1;
     for (size_t i = 0; i < n; i++)
-        m->n_needs = token[i].need >= m->n_needs ? token[i].need + 1 : m->n_needs;
+        m->n_needs = run[i].need >= m->n_needs ? run[i].need + 1 : m->n_needs;
     m->by_need = vug_alloc(n, sizeof(*m->by_need));
     m->need_first = vug_alloc_zero(m->n_needs + 1, sizeof(*m->need_first));
     m->bytes += n * sizeof(*m->by_need) + m->n_needs * sizeof(*m->need_first);
     if ((!m->by_need && n > 0) || !m->need_first)
         return false;
     for (size_t i = 0; i < n; i++)
-        m->need_first[token[i].need]++;
+        m->need_first[run[i].need]++;
     for (size_t i = 0; i < m->n_needs; i++)
         m->need_first[i + 1] += m->need_first[i];
     for (size_t i = n; i-- > 0;)
-        m->by_need[--m->need_first[token[i].need]] = token[i].id;
+        m->by_need[--m->need_first[run[i].need]] = run[i];
     return true;
 }
 
@@ -334,7 +442,7 @@ static bool store_fits(vug_frame_mask *m, size_t n_words)
             memcpy(word, word - n_words, n_words * sizeof(*word));
         for (uint32_t i = k < m->n_needs ? m->need_first[k] : 0;
              k < m->n_needs && i < m->need_first[k + 1]; i++)
-            set_bit(word, m->by_need[i]);
+            set_bits(word, m->by_need[i]);
     }
     return m->fits != NULL;
 }
@@ -349,12 +457,10 @@ static vug_frame_mask *build_mask(frame_search *s)
     m->ambiguous = s->ambiguous;
     if (m->ambiguous)
         return m;
-    const token_need *token = (const void *)s->tokens.ptr;
-    const size_t n = s->tokens.len / sizeof(*token);
-    const bool stored = store_tokens(m, s) &&
-                        store_exits(m, s->traversal.trie, (const void *)s->exits.ptr,
-                                    s->exits.len / sizeof(vug_frame_mask_exit)) &&
-                        (!s->counted || (store_needs(m, token, n) && store_fits(m, s->n_words)));
+    const vug_group_trie *groups = s->traversal.groups;
+    const bool stored = store_tokens(m, s) && store_exits(m, &m->exits, groups, &s->exits, false) &&
+                        store_exits(m, &m->group_exits, groups, &s->group_exits, true) &&
+                        (!s->counted || (store_needs(m, s) && store_fits(m, s->n_words)));
     if (!stored) {
         vug_frame_mask_release(m);
         return NULL;
@@ -362,23 +468,24 @@ static vug_frame_mask *build_mask(frame_search *s)
     return m;
 }
 
-vug_status vug_frame_mask_create(const vug_token_trie *trie, size_t n_words,
+vug_status vug_frame_mask_create(const vug_group_trie *groups, size_t n_words,
                                  vug_grammar_matcher *matcher, const uint32_t state_min_max[3],
                                  const vug_frame_mask_base *base, vug_frame_mask **out,
                                  vug_err *err)
 {
     const uint32_t *key = state_min_max;
     frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT, .n_words = n_words };
-    VUG_TRY(vug_trie_traversal_init(&s.traversal, trie, matcher, err));
+    VUG_TRY(vug_group_traversal_init(&s.traversal, groups, matcher, err));
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             matcher, (vug_stack_frame){ key[0], key[1], key[2], 0 });
-    const bool complete = alone != VUG_STACK_SET_FAILED && search_trie(&s, alone, base);
-    const bool bad = s.tokens.bad || s.exits.bad || s.counts.bad || s.loops.bad;
+    const bool complete = alone != VUG_STACK_SET_FAILED && search_tokens(&s, alone, base);
+    const bool bad = s.runs.bad || s.exits.bad || s.group_exits.bad || s.counts.bad || s.loops.bad;
     *out = complete && !bad ? build_mask(&s) : NULL;
-    vug_trie_traversal_release(&s.traversal);
+    vug_group_traversal_release(&s.traversal);
     vug_free(s.word);
-    vug_buf_release(&s.tokens);
+    vug_buf_release(&s.runs);
     vug_buf_release(&s.exits);
+    vug_buf_release(&s.group_exits);
     vug_buf_release(&s.counts);
     vug_buf_release(&s.loops);
     if (!complete)

@@ -22,12 +22,20 @@ static vug_stack_set most_frequent_step(vug_grammar_matcher *m, vug_stack_set st
                                                                          : VUG_STACK_SET_DEAD;
 }
 
+static bool has_mixed_group(vug_grammar_matcher *m, vug_stack_set stacks)
+{
+    for (uint32_t group = 0; group < VUG_GROUP_N_CACHED; group++)
+        if (vug_group_step(m, stacks, group) == VUG_STACK_SET_MIXED)
+            return true;
+    return false;
+}
+
 bool vug_mask_base_find(vug_grammar_matcher *m, const uint32_t state_min_max[3],
                         vug_mask_base *base)
 {
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             m, (vug_stack_frame){ state_min_max[0], state_min_max[1], state_min_max[2], 0 });
-    if (alone == VUG_STACK_SET_FAILED)
+    if (alone == VUG_STACK_SET_FAILED || !has_mixed_group(m, alone))
         return false;
     base->stacks = most_frequent_step(m, alone);
     if (base->stacks == VUG_STACK_SET_DEAD || most_frequent_step(m, base->stacks) != base->stacks)
@@ -59,29 +67,46 @@ static void list_ranges(vug_mask_difference *d, const vug_token_trie *trie)
     }
 }
 
-bool vug_mask_difference_init(vug_mask_difference *d, const vug_token_trie *trie,
+/* The children of the root of the group trie for which `differs` is set. */
+static void list_groups(vug_mask_difference *d, const vug_group_trie *groups,
+                        const bool differs[VUG_N_GROUPS])
+{
+    for (uint32_t c = 1; c < groups->n_nodes; c = groups->node[c].end) {
+        const vug_trie_range range = { c, groups->node[c].end };
+        if (differs[groups->node[c].group])
+            vug_buf_push(&d->groups, &range, sizeof(range));
+    }
+}
+
+bool vug_mask_difference_init(vug_mask_difference *d, const vug_group_trie *groups,
                               vug_grammar_matcher *m, vug_stack_set a, vug_stack_set b)
 {
+    const vug_token_trie *trie = groups->trie;
+    bool differs[VUG_N_GROUPS] = { false };
     *d = (vug_mask_difference){ 0 };
     for (uint32_t c = trie->node[0].child; c < trie->node[1].child; c++) {
         const uint8_t byte = (uint8_t)trie->node[c].byte;
-        if (vug_grammar_matcher_step(m, a, byte) != vug_grammar_matcher_step(m, b, byte))
-            vug_buf_push(&d->nodes, &c, sizeof(c));
+        if (vug_grammar_matcher_step(m, a, byte) == vug_grammar_matcher_step(m, b, byte))
+            continue;
+        vug_buf_push(&d->nodes, &c, sizeof(c));
+        differs[byte < 0x80 ? vug_byte_group_of_ascii(byte) : VUG_GROUP_NOT_ASCII] = true;
     }
     list_ranges(d, trie);
-    return !d->nodes.bad && !d->ranges.bad;
+    list_groups(d, groups, differs);
+    return !d->nodes.bad && !d->ranges.bad && !d->groups.bad;
 }
 
 void vug_mask_difference_release(vug_mask_difference *d)
 {
     vug_buf_release(&d->nodes);
     vug_buf_release(&d->ranges);
+    vug_buf_release(&d->groups);
 }
 
-bool vug_mask_difference_has(const vug_mask_difference *d, uint32_t node)
+static bool is_in_ranges(const vug_buf *ranges, uint32_t node)
 {
-    const vug_trie_range *range = (const void *)d->ranges.ptr;
-    size_t low = 0, high = d->ranges.len / sizeof(*range);
+    const vug_trie_range *range = (const void *)ranges->ptr;
+    size_t low = 0, high = ranges->len / sizeof(*range);
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (node < range[middle].from)
@@ -92,4 +117,14 @@ bool vug_mask_difference_has(const vug_mask_difference *d, uint32_t node)
             return true;
     }
     return false;
+}
+
+bool vug_mask_difference_has(const vug_mask_difference *d, uint32_t node)
+{
+    return is_in_ranges(&d->ranges, node);
+}
+
+bool vug_mask_difference_has_group(const vug_mask_difference *d, uint32_t node)
+{
+    return is_in_ranges(&d->groups, node);
 }

@@ -10,8 +10,7 @@
  * frame_mask.c.
  */
 
-#include "text/grammar/matcher.h"
-#include "text/tokenizer/token_trie.h"
+#include "text/grammar/group_steps.h"
 
 #define VUG_MASK_BASE_MAX_FRAMES 4
 
@@ -21,7 +20,8 @@ typedef struct {
     size_t n;
 } vug_mask_base;
 
-/* Finds the base of a frame. False if it has none. */
+/* Finds the base of a frame. False if it has none, or if it needs none, because from it the first
+ * characters of each group lead to one position. */
 bool vug_mask_base_find(vug_grammar_matcher *matcher, const uint32_t state_min_max[3],
                         vug_mask_base *base);
 
@@ -33,13 +33,17 @@ typedef struct {
 typedef struct {
     vug_buf nodes;  /* uint32_t: children of the root whose byte leads elsewhere */
     vug_buf ranges; /* vug_trie_range: these and all nodes below, in ascending order */
+    vug_buf groups; /* vug_trie_range of the group trie: children of the root with such bytes, and all
+                       nodes below */
 } vug_mask_difference;
 
 /* False when out of memory. */
-bool vug_mask_difference_init(vug_mask_difference *difference, const vug_token_trie *trie,
+bool vug_mask_difference_init(vug_mask_difference *difference, const vug_group_trie *groups,
                               vug_grammar_matcher *matcher, vug_stack_set a, vug_stack_set b);
 void vug_mask_difference_release(vug_mask_difference *difference);
-/* Whether a node is in one of the ranges. */
+/* Whether a node of the token trie is in one of the ranges. */
 bool vug_mask_difference_has(const vug_mask_difference *difference, uint32_t node);
+/* The same for a node of the group trie. Then some of its members are in one of the ranges. */
+bool vug_mask_difference_has_group(const vug_mask_difference *difference, uint32_t node);
 
 #endif

@@ -3,7 +3,7 @@
 #include "text/grammar/frame_key.h"
 
 /* Masks that took this much work to compute are kept for all grammars: about 0.1 ms. */
-#define MIN_SHARED_WORK ((uint64_t)1 << 14)
+#define MIN_SHARED_WORK ((uint64_t)1 << 10)
 
 typedef struct {
     vug_frame_mask *mask;
@@ -18,40 +18,54 @@ static cached_mask *entries_of(const vug_mask_cache *cache)
 
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
-static vug_status init_cache(vug_mask_cache *cache, const vug_token_trie *trie, size_t max_bytes,
+/* What the grammars of a tokenizer share. */
+typedef struct {
+    vug_mask_cache cache;
+    vug_group_trie groups;
+} shared_masks;
+
+static vug_status init_cache(vug_mask_cache *cache, const vug_group_trie *groups, size_t max_bytes,
                              vug_err *err)
 {
-    *cache = (vug_mask_cache){ .trie = trie, .max_bytes = max_bytes, .min_work = MIN_SHARED_WORK };
+    *cache = (vug_mask_cache){ .groups = groups,
+                               .max_bytes = max_bytes,
+                               .min_work = MIN_SHARED_WORK };
     return vug_mutex_create(&cache->lock, err);
 }
 
 static void destroy_shared(void *attachment)
 {
-    vug_mask_cache_release(attachment);
-    vug_free(attachment);
+    shared_masks *shared = attachment;
+    vug_mask_cache_release(&shared->cache);
+    vug_group_trie_release(&shared->groups);
+    vug_free(shared);
 }
 
 static vug_status create_shared(const vug_token_trie *trie, void **out, vug_err *err)
 {
-    vug_mask_cache *cache = vug_alloc_zero(1, sizeof(*cache));
-    if (!cache)
-        return VUG_FAIL_NOMEM(err, "the token masks of a vocabulary", sizeof(*cache));
-    const vug_status st = init_cache(cache, trie, VUG_SHARED_MASK_CACHE_MAX_BYTES, err);
+    shared_masks *shared = vug_alloc_zero(1, sizeof(*shared));
+    if (!shared)
+        return VUG_FAIL_NOMEM(err, "the token masks of a vocabulary", sizeof(*shared));
+    vug_status st = vug_group_trie_init(&shared->groups, trie, err);
     if (st == VUG_OK)
-        *out = cache;
-    else
-        vug_free(cache);
+        st = init_cache(&shared->cache, &shared->groups, VUG_SHARED_MASK_CACHE_MAX_BYTES, err);
+    if (st == VUG_OK) {
+        *out = shared;
+        return VUG_OK;
+    }
+    vug_group_trie_release(&shared->groups);
+    vug_free(shared);
     return st;
 }
 
 vug_status vug_mask_cache_init(vug_mask_cache *cache, const vug_tokenizer *tokenizer, vug_err *err)
 {
     static const vug_token_trie_attachment kind = { create_shared, destroy_shared };
-    void *shared = NULL;
-    VUG_TRY(vug_token_trie_attach(tokenizer, &kind, &shared, err));
-    const vug_mask_cache *of_tokenizer = shared;
-    VUG_TRY(init_cache(cache, of_tokenizer->trie, VUG_MASK_CACHE_MAX_BYTES, err));
-    cache->shared = shared;
+    void *attachment = NULL;
+    VUG_TRY(vug_token_trie_attach(tokenizer, &kind, &attachment, err));
+    shared_masks *shared = attachment;
+    VUG_TRY(init_cache(cache, &shared->groups, VUG_MASK_CACHE_MAX_BYTES, err));
+    cache->shared = &shared->cache;
     cache->n_words = ((size_t)vug_tokenizer_size(tokenizer) + 31) / 32;
     return VUG_OK;
 }
@@ -193,8 +207,8 @@ static vug_status create_mask(vug_mask_cache *cache, // NOLINT(misc-no-recursion
         n += st == VUG_OK;
     }
     if (st == VUG_OK)
-        st = vug_frame_mask_create(cache->trie, cache->n_words, matcher, key, has_base ? &b : NULL,
-                                   mask, err);
+        st = vug_frame_mask_create(cache->groups, cache->n_words, matcher, key,
+                                   has_base ? &b : NULL, mask, err);
     for (size_t i = 0; i < n; i++)
         if (temporary[i])
             vug_frame_mask_release(b.mask[i]);

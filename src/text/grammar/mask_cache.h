@@ -22,7 +22,7 @@
 
 typedef struct vug_mask_cache vug_mask_cache;
 struct vug_mask_cache {
-    const vug_token_trie *trie;
+    const vug_group_trie *groups;
     vug_mask_cache *shared; /* of the tokenizer; NULL in that cache itself */
     size_t n_words;         /* of a mask: (vocabulary + 31) / 32 */
     size_t max_bytes;

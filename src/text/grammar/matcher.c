@@ -269,6 +269,7 @@ void vug_grammar_matcher_release(vug_grammar_matcher *m)
     vug_intern_release(&m->frames);
     vug_intern_release(&m->stack_sets);
     vug_free(m->row);
+    vug_free(m->group_row);
     vug_free(m->seen);
     vug_free(m->pending);
     vug_free(m->list);

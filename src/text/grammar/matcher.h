@@ -44,6 +44,8 @@ typedef struct {
                                     read a byte */
     vug_stack_set *row;          /* [stack_sets, n_classes]: the next set, if it is known */
     size_t cap_rows;
+    vug_stack_set *group_row; /* [stack_sets, VUG_GROUP_N_CACHED]: see group_steps.h */
+    size_t cap_group_rows;
     uint32_t *seen; /* [frames]: the last closure that reached the frame */
     size_t cap_seen;
     uint32_t *pending; /* frames whose successors are still to be followed */

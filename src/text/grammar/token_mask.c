@@ -4,7 +4,7 @@
 
 typedef struct {
     vug_mask_cache *cache;
-    vug_trie_traversal traversal;
+    vug_group_traversal traversal;
     uint32_t *word; /* the mask under construction */
     bool first;     /* the mask is uninitialized */
 } mask_filler;
@@ -13,6 +13,12 @@ static void set_bits(uint32_t *word, const uint32_t *id, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         word[id[i] / 32] |= UINT32_C(1) << (id[i] % 32);
+}
+
+static void set_run_bits(uint32_t *word, vug_token_run run)
+{
+    for (uint32_t i = 0; i < run.n; i++)
+        word[(uint32_t)run.id[i] / 32] |= UINT32_C(1) << ((uint32_t)run.id[i] % 32);
 }
 
 static void add_words(mask_filler *f, const uint32_t *word)
@@ -31,6 +37,14 @@ static void add_ids(mask_filler *f, const uint32_t *id, size_t n)
     set_bits(f->word, id, n);
 }
 
+static void add_runs(mask_filler *f, const vug_token_run *run, size_t n)
+{
+    if (f->first)
+        memset(f->word, 0, f->cache->n_words * sizeof(*f->word));
+    for (size_t i = 0; i < n; i++)
+        set_run_bits(f->word, run[i]);
+}
+
 static void add_mask(mask_filler *f, const vug_frame_mask *mask)
 {
     if (mask->word)
@@ -45,63 +59,106 @@ static void add_counted_mask(mask_filler *f, const vug_frame_mask *mask, uint32_
     if (max >= mask->n_needs - 1) {
         add_mask(f, mask);
     } else if (!mask->fits || mask->n_needs <= VUG_FRAME_MASK_FITS) {
-        add_ids(f, mask->by_need, mask->need_first[max + 1]);
+        add_runs(f, mask->by_need, mask->need_first[max + 1]);
     } else {
         const uint32_t row = max < VUG_FRAME_MASK_FITS ? max : VUG_FRAME_MASK_FITS - 1;
-        const uint32_t from = mask->need_first[row + 1];
         add_words(f, mask->fits + row * f->cache->n_words);
-        set_bits(f->word, mask->by_need + from, mask->need_first[max + 1] - from);
+        for (uint32_t i = mask->need_first[row + 1]; i < mask->need_first[max + 1]; i++)
+            set_run_bits(f->word, mask->by_need[i]);
     }
 }
 
-/* Adds the tokens that end at a node. */
+/* Adds the tokens that end at a node of the token trie. */
 static void allow_tokens_at(const vug_token_trie *trie, uint32_t node, uint32_t *word)
 {
-    for (uint32_t i = trie->node[node].first; i < trie->node[node + 1].first; i++) {
-        const uint32_t id = (uint32_t)trie->id[i];
-        word[id / 32] |= UINT32_C(1) << (id % 32);
+    const uint32_t first = trie->node[node].first;
+    set_run_bits(word, (vug_token_run){ .id = trie->id + first,
+                                        .n = trie->node[node + 1].first - first });
+}
+
+/* Adds the tokens that end at a node of the group trie. */
+static void allow_group_tokens_at(const vug_group_trie *groups, uint32_t node, uint32_t *word)
+{
+    const uint32_t first = groups->node[node].first;
+    set_run_bits(word, (vug_token_run){ .id = groups->id + first,
+                                        .n = groups->node[node + 1].first - first });
+}
+
+/* Adds the tokens at the nodes of the token trie that the traversal has entered. */
+static void add_rest(mask_filler *f)
+{
+    vug_trie_traversal *t = &f->traversal.rest;
+    while (vug_trie_traversal_next(t))
+        allow_tokens_at(t->trie, t->node, f->word);
+}
+
+/* Adds the tokens that go through a node of the group trie. False on failure. */
+static bool add_group(mask_filler *f, uint32_t node, vug_stack_set before)
+{
+    vug_group_traversal *t = &f->traversal;
+    vug_group_traversal_enter(t, node, before);
+    while (vug_group_traversal_next(t))
+        allow_group_tokens_at(t->groups, t->node, f->word);
+    while (vug_group_traversal_enter_rest(t))
+        add_rest(f);
+    return !vug_group_traversal_failed(t);
+}
+
+static bool fits_count(const vug_frame_mask *mask, vug_stack_frame top, vug_frame_mask_exit e)
+{
+    return mask->n_needs == 0 || (e.count >= top.min && e.count <= top.max);
+}
+
+/* Of the exits before a byte or a group, whose step from `below` is `to`. False on failure. */
+static bool add_exits_of_key(mask_filler *f, const vug_frame_mask *mask, vug_stack_frame top,
+                             const vug_frame_mask_exits *exits, unsigned key, vug_stack_set below)
+{
+    vug_group_traversal *t = &f->traversal;
+    const bool grouped = exits == &mask->group_exits;
+    const uint32_t first = exits->first[key], end = exits->first[key + 1];
+    if (first == end)
+        return true;
+    if (!vug_grammar_matcher_charge(t->matcher, end - first))
+        return false;
+    const vug_stack_set to = grouped ? vug_group_step(t->matcher, below, key)
+                                     : vug_grammar_matcher_step(t->matcher, below, (uint8_t)key);
+    bool complete = to != VUG_STACK_SET_FAILED;
+    for (uint32_t i = first; i < end && complete && to != VUG_STACK_SET_DEAD; i++) {
+        const vug_frame_mask_exit e = exits->exit[i];
+        if (!fits_count(mask, top, e))
+            continue;
+        if (grouped) {
+            complete = add_group(f, e.node, below);
+            continue;
+        }
+        vug_trie_traversal_enter_node(&t->rest, e.node, below);
+        add_rest(f);
+        complete = !vug_trie_traversal_failed(&t->rest);
     }
+    return complete;
 }
 
 /* Tries the tokens in which the frame ends with the frames below it. False on failure. */
 static bool add_exits(mask_filler *f, const vug_frame_mask *mask, uint32_t frame)
 {
-    vug_trie_traversal *t = &f->traversal;
-    const vug_stack_frame top = vug_stack_frame_get(t->matcher, frame);
-    if (top.below == VUG_STACK_BOTTOM || mask->exit_first[256] == 0)
+    vug_grammar_matcher *matcher = f->traversal.matcher;
+    const vug_stack_frame top = vug_stack_frame_get(matcher, frame);
+    if (top.below == VUG_STACK_BOTTOM || mask->exits.n + mask->group_exits.n == 0)
         return true;
-    const vug_stack_set below = vug_grammar_matcher_pop(t->matcher, frame);
-    for (unsigned byte = 0; below != VUG_STACK_SET_FAILED && byte < 256; byte++) {
-        if (mask->exit_first[byte] == mask->exit_first[byte + 1])
-            continue;
-        const uint32_t n_exits = mask->exit_first[byte + 1] - mask->exit_first[byte];
-        const vug_stack_set to =
-                vug_grammar_matcher_charge(t->matcher, n_exits)
-                        ? vug_grammar_matcher_step(t->matcher, below, (uint8_t)byte)
-                        : VUG_STACK_SET_FAILED;
-        if (to == VUG_STACK_SET_FAILED)
-            return false;
-        if (to == VUG_STACK_SET_DEAD)
-            continue;
-        for (uint32_t i = mask->exit_first[byte]; i < mask->exit_first[byte + 1]; i++) {
-            const vug_frame_mask_exit e = mask->exit[i];
-            if (mask->n_needs > 0 && (e.count < top.min || e.count > top.max))
-                continue;
-            allow_tokens_at(t->trie, e.node, f->word);
-            vug_trie_traversal_enter(t, e.node, to);
-            while (vug_trie_traversal_next(t))
-                allow_tokens_at(t->trie, t->node, f->word);
-            if (vug_trie_traversal_failed(t))
-                return false;
-        }
-    }
-    return below != VUG_STACK_SET_FAILED;
+    const vug_stack_set below = vug_grammar_matcher_pop(matcher, frame);
+    bool complete = below != VUG_STACK_SET_FAILED;
+    for (unsigned group = 0; group < VUG_N_GROUPS && complete && mask->group_exits.n > 0; group++)
+        complete = add_exits_of_key(f, mask, top, &mask->group_exits, group, below);
+    for (unsigned byte = 0; byte < 256 && complete && mask->exits.n > 0; byte++)
+        complete = add_exits_of_key(f, mask, top, &mask->exits, byte, below);
+    return complete;
 }
 
 /* Maps counts that no token can distinguish to the same value. */
 static uint32_t cap_count(const vug_mask_cache *cache, uint32_t count)
 {
-    return count > cache->trie->longest + 1 ? (uint32_t)cache->trie->longest + 1 : count;
+    return count > cache->groups->trie->longest + 1 ? (uint32_t)cache->groups->trie->longest + 1
+                                                    : count;
 }
 
 static vug_status add_frame(mask_filler *f, uint32_t frame, vug_err *err)
@@ -141,12 +198,12 @@ vug_status vug_token_mask_fill(vug_mask_cache *cache, vug_grammar_matcher *match
     (void)vug_stack_set_frames(matcher, stacks, &n);
     if (n == 0)
         memset(word, 0, cache->n_words * sizeof(*word));
-    vug_status st = vug_trie_traversal_init(&f.traversal, cache->trie, matcher, err);
+    vug_status st = vug_group_traversal_init(&f.traversal, cache->groups, matcher, err);
     for (size_t i = 0; i < n && st == VUG_OK; i++) {
         size_t same; /* the list may move when stack sets are added */
         st = add_frame(&f, vug_stack_set_frames(matcher, stacks, &same)[i], err);
     }
-    vug_trie_traversal_release(&f.traversal);
+    vug_group_traversal_release(&f.traversal);
     return st;
 }
 
@@ -155,9 +212,9 @@ vug_status vug_token_mask_continues(const vug_mask_cache *cache, vug_grammar_mat
                                     vug_err *err)
 {
     vug_trie_traversal t;
-    VUG_TRY(vug_trie_traversal_init(&t, cache->trie, matcher, err));
+    VUG_TRY(vug_trie_traversal_init(&t, cache->groups->trie, matcher, err));
     vug_trie_traversal_enter(&t, node, stacks);
-    const vug_token_trie_node *all = cache->trie->node;
+    const vug_token_trie_node *all = cache->groups->trie->node;
     *continues = false;
     while (!*continues && vug_trie_traversal_next(&t))
         *continues = all[t.node].first < all[t.node + 1].first;

@@ -226,14 +226,20 @@ static void place_token_ids(trie_builder *b)
 
 unsigned vug_byte_group_of_ascii(unsigned c)
 {
-    enum { LOWER, UPPER, DIGIT, CONTROL, FIRST_OTHER };
+    enum { LOWER, UPPER, DIGIT, CONTROL, TAB, LINE_FEED, CARRIAGE_RETURN, FIRST_OTHER };
     if (c >= 'a' && c <= 'z')
         return LOWER;
     if (c >= 'A' && c <= 'Z')
         return UPPER;
     if (c >= '0' && c <= '9')
         return DIGIT;
-    if (c < ' ' || c == 0x7f)
+    if (c == '\t')
+        return TAB;
+    if (c == '\n')
+        return LINE_FEED;
+    if (c == '\r')
+        return CARRIAGE_RETURN;
+    if (c < ' ')
         return CONTROL;
     const unsigned letters_and_digits = c < '0' ? 0 : c < 'A' ? 10 : c < 'a' ? 36 : 62;
     return FIRST_OTHER + c - ' ' - letters_and_digits;

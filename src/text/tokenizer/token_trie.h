@@ -24,12 +24,12 @@ typedef struct {
     uint32_t byte : 8;   /* on the edge to the node */
 } vug_token_trie_node;
 
-/* Groups of bytes, as bits: lower case letters, upper case letters, digits and control characters of
- * ASCII, each other ASCII character, the bytes of characters beyond ASCII, and bytes that make the
- * text of a token no beginning of UTF-8. */
-#define VUG_BYTE_GROUP_ASCII      37 /* groups below are of ASCII characters */
-#define VUG_BYTE_GROUP_BEYOND     ((uint64_t)1 << 37)
-#define VUG_BYTE_GROUP_ILL_FORMED ((uint64_t)1 << 38)
+/* Groups of bytes, as bits: lower case letters, upper case letters and digits of ASCII, its control
+ * characters below U+0020 but for tabs and line breaks, each other ASCII character, the bytes of
+ * characters beyond ASCII, and bytes that make the text of a token no beginning of UTF-8. */
+#define VUG_BYTE_GROUP_ASCII      41 /* groups below are of ASCII characters */
+#define VUG_BYTE_GROUP_BEYOND     ((uint64_t)1 << 41)
+#define VUG_BYTE_GROUP_ILL_FORMED ((uint64_t)1 << 42)
 /* The number of the group of an ASCII character. */
 unsigned vug_byte_group_of_ascii(unsigned c);
 

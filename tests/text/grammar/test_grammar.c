@@ -194,6 +194,15 @@ static const char json_gbnf[] =
         "number ::= \"-\"? (\"0\" | [1-9] [0-9]*) (\".\" [0-9]+)? ([eE] [+-]? [0-9]+)?\n"
         "ws ::= [ \\n\\t]*\n";
 
+/* Groups of characters that stay together and that do not. */
+static const char *const patterns_of_characters[] = {
+    "{\"type\":\"string\",\"pattern\":\"^(?:\\\\S+\\\\s+){0,9}\\\\S+$\"}",
+    "{\"type\":\"string\",\"pattern\":\"^.+e.+$\",\"maxLength\":20}",
+    "{\"type\":\"string\",\"pattern\":\"[\u00e0-\u00ef\u4e00-\u9fff]|[p-u]{3}\"}",
+    "{\"properties\":{\"\u00e9a\":true,\"\u00e9\u4e2d\":true,\"ab\":true,\"abc\":true}}",
+    "root ::= ([^\u00e9a-f\u2028] | \"d\" [^x]){2,40} \"\xf0\x9f\x98\x80\"",
+};
+
 /* All 262,144 tokens at every step. */
 static void test_masks_of_gemma3(void **state)
 {
@@ -201,6 +210,17 @@ static void test_masks_of_gemma3(void **state)
     vug_tokenizer *t = tokenizer_gemma3();
     check_masks(t, json_gbnf, 7, 2, 12);
     check_masks(t, "root ::= [A-Z] [a-z ]{3,20} [.!] root?", 8, 1, 10);
+    check_masks(t, patterns_of_characters[0], 9, 1, 6);
+    vug_tokenizer_close(t);
+}
+
+/* This vocabulary has tokens that are parts of characters. */
+static void test_masks_of_qwen3(void **state)
+{
+    (void)state;
+    vug_tokenizer *t = tokenizer_real("qwen3");
+    for (size_t i = 0; i < sizeof(patterns_of_characters) / sizeof(char *); i++)
+        check_masks(t, patterns_of_characters[i], i, 1, 8);
     vug_tokenizer_close(t);
 }
 
@@ -562,6 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_masks_of_gemma3),
+        cmocka_unit_test(test_masks_of_qwen3),
         cmocka_unit_test(test_forced_tokens),
         cmocka_unit_test(test_forced_tokens_change_backwards),
         cmocka_unit_test(test_forced_tokens_of_gemma3),
