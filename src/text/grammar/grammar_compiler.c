@@ -47,7 +47,7 @@ static vug_status compile_parts(vug_grammar *g, const vug_grammar_builder *build
     VUG_TRY(vug_mask_cache_init(g->cache, g->tokenizer, err));
     if (!g->automaton->has_unique_items)
         return VUG_OK;
-    return vug_unique_vocabulary_create(g->tokenizer, g->cache->groups->trie, g->cache->n_words,
+    return vug_unique_vocabulary_create(g->tokenizer, g->cache->groups, g->cache->n_words,
                                         &g->vocabulary, err);
 }
 

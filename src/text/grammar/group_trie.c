@@ -19,6 +19,7 @@ typedef struct {
     unfinished_char *rest; /* [nodes of the token trie] */
     uint32_t *member_of;   /* [nodes of the token trie]: or VUG_INTERN_NONE */
     uint32_t *place;       /* [n_nodes]: the number in the final order */
+    uint32_t last[3];      /* parent, group and node of the last call of child_of */
     bool failed;           /* out of memory */
 } group_trie_builder;
 
@@ -27,9 +28,16 @@ typedef struct {
 static uint32_t child_of(group_trie_builder *b, uint32_t node, uint32_t group)
 {
     const uint32_t key[2] = { node, group };
+    if (b->last[0] == node && b->last[1] == group && b->last[2] > 0)
+        return b->last[2];
     const uint32_t id = vug_intern_add(&b->nodes, key, 2);
     b->failed = b->failed || id == VUG_INTERN_NONE;
-    return b->failed ? 0 : id + 1;
+    if (b->failed)
+        return 0;
+    b->last[0] = node;
+    b->last[1] = group;
+    b->last[2] = id + 1;
+    return id + 1;
 }
 
 static vug_group group_beyond_ascii(uint32_t code_point)

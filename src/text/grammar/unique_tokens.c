@@ -121,13 +121,15 @@ enum {
 
 enum { HAS_QUOTE = 1, HAS_BRACKET = 2, HAS_LIST = 4 };
 
-static uint8_t kinds_after(uint8_t kinds, uint32_t byte)
+/* Each of these characters is a group of its own. */
+static uint8_t kinds_after(uint8_t kinds, uint32_t group)
 {
-    if (byte == '"' || byte == '\\')
+    if (group == vug_byte_group_of_ascii('"') || group == vug_byte_group_of_ascii('\\'))
         return kinds | HAS_QUOTE;
-    if (byte == '[')
+    if (group == vug_byte_group_of_ascii('['))
         return kinds | HAS_BRACKET;
-    return byte == ',' && (kinds & HAS_BRACKET) ? kinds | HAS_LIST : kinds;
+    return group == vug_byte_group_of_ascii(',') && (kinds & HAS_BRACKET) ? kinds | HAS_LIST
+                                                                          : kinds;
 }
 
 static void set_bit(uint32_t *word, uint32_t id)
@@ -137,21 +139,22 @@ static void set_bit(uint32_t *word, uint32_t id)
 
 struct vug_unique_vocabulary {
     const vug_tokenizer *tokenizer;
-    const vug_token_trie *trie;
+    const vug_group_trie *groups;
     size_t n_words;
     vug_mutex *lock;  /* guards the creation of what follows */
     uint32_t *quoted; /* tokens with a quote or a backslash */
     uint32_t *lists;  /* tokens with a comma after an opening bracket */
 };
 
-vug_status vug_unique_vocabulary_create(const vug_tokenizer *tokenizer, const vug_token_trie *trie,
-                                        size_t n_words, vug_unique_vocabulary **out, vug_err *err)
+vug_status vug_unique_vocabulary_create(const vug_tokenizer *tokenizer,
+                                        const vug_group_trie *groups, size_t n_words,
+                                        vug_unique_vocabulary **out, vug_err *err)
 {
     vug_unique_vocabulary *v = vug_alloc_zero(1, sizeof(*v));
     if (!v)
         return VUG_FAIL_NOMEM(err, "kinds of tokens", sizeof(*v));
     v->tokenizer = tokenizer;
-    v->trie = trie;
+    v->groups = groups;
     v->n_words = n_words;
     const vug_status st = vug_mutex_create(&v->lock, err);
     if (st == VUG_OK)
@@ -178,23 +181,23 @@ size_t vug_unique_vocabulary_bytes(const vug_unique_vocabulary *v)
 
 static void find_kinds(const vug_unique_vocabulary *v, uint8_t *kinds)
 {
-    const vug_token_trie *trie = v->trie;
-    for (size_t i = 0; i < trie->n_nodes; i++) { /* a node comes before its children */
-        const vug_token_trie_node *node = &trie->node[i];
-        for (uint32_t c = node[0].child; c < node[1].child; c++)
-            kinds[c] = kinds_after(kinds[i], trie->node[c].byte);
+    const vug_group_trie *groups = v->groups;
+    for (uint32_t i = 0; i < groups->n_nodes; i++) { /* a node comes before its children */
+        const vug_group_trie_node *node = &groups->node[i];
+        for (uint32_t c = i + 1; c < node->end; c = groups->node[c].end)
+            kinds[c] = kinds_after(kinds[i], groups->node[c].group);
         for (uint32_t t = node[0].first; t < node[1].first; t++) {
             if (kinds[i] & HAS_QUOTE)
-                set_bit(v->quoted, (uint32_t)trie->id[t]);
+                set_bit(v->quoted, (uint32_t)groups->id[t]);
             if (kinds[i] & HAS_LIST)
-                set_bit(v->lists, (uint32_t)trie->id[t]);
+                set_bit(v->lists, (uint32_t)groups->id[t]);
         }
     }
 }
 
 static bool add_kinds(vug_unique_vocabulary *v)
 {
-    uint8_t *kinds = vug_alloc_zero(v->trie->n_nodes, sizeof(*kinds));
+    uint8_t *kinds = vug_alloc_zero(v->groups->n_nodes, sizeof(*kinds));
     v->quoted = vug_alloc_zero(v->n_words, sizeof(*v->quoted));
     v->lists = vug_alloc_zero(v->n_words, sizeof(*v->lists));
     const bool added = kinds && v->quoted && v->lists;
@@ -214,7 +217,7 @@ static vug_status need_kinds(vug_unique_vocabulary *v, vug_err *err)
     vug_mutex_lock(v->lock);
     const bool added = v->quoted || add_kinds(v);
     vug_mutex_unlock(v->lock);
-    return added ? VUG_OK : VUG_FAIL_NOMEM(err, "kinds of tokens", v->trie->n_nodes);
+    return added ? VUG_OK : VUG_FAIL_NOMEM(err, "kinds of tokens", v->groups->n_nodes);
 }
 
 typedef struct {
@@ -271,7 +274,8 @@ static void try_tokens(token_filter *f, const uint32_t *kind)
 /* Tries the tokens that a text begins with. */
 static void try_prefixes(token_filter *f, vug_str text)
 {
-    const vug_token_trie_node *all = f->v->trie->node;
+    const vug_token_trie *trie = f->v->groups->trie;
+    const vug_token_trie_node *all = trie->node;
     uint32_t node = 0;
     for (size_t i = 0; i < text.len; i++) {
         uint32_t child = all[node].child;
@@ -281,7 +285,7 @@ static void try_prefixes(token_filter *f, vug_str text)
             return;
         node = child;
         for (uint32_t t = all[node].first; t < all[node + 1].first; t++)
-            try_token(f, (uint32_t)f->v->trie->id[t]);
+            try_token(f, (uint32_t)trie->id[t]);
     }
 }
 

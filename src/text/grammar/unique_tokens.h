@@ -3,9 +3,9 @@
 
 /* Tokens that would repeat an item of an array whose items differ, or leave it no other one. */
 
+#include "text/grammar/group_trie.h"
 #include "text/grammar/matcher.h"
 #include "text/grammar/unique_items.h"
-#include "text/tokenizer/token_trie.h"
 
 /* Both positions in a text: that of the automaton and that in arrays whose items differ. */
 typedef struct {
@@ -26,9 +26,9 @@ bool vug_unique_can_differ(const vug_unique_matcher *m, vug_stack_set at);
  * that out. */
 typedef struct vug_unique_vocabulary vug_unique_vocabulary;
 
-/* The tokenizer and the trie outlive it; masks have `n_words` words. */
+/* The tokenizer and the tries outlive it; masks have `n_words` words. */
 VUG_MUST_CHECK vug_status vug_unique_vocabulary_create(const vug_tokenizer *tokenizer,
-                                                       const vug_token_trie *trie, size_t n_words,
+                                                       const vug_group_trie *groups, size_t n_words,
                                                        vug_unique_vocabulary **out, vug_err *err);
 void vug_unique_vocabulary_destroy(vug_unique_vocabulary *v);
 size_t vug_unique_vocabulary_bytes(const vug_unique_vocabulary *v);
