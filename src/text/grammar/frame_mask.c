@@ -314,16 +314,37 @@ static bool search_from_base(frame_search *s, vug_stack_set stacks, const vug_fr
     return complete && !vug_grammar_matcher_stopped(s->traversal.matcher);
 }
 
+/* Whether what follows from the base takes less time than trying all tokens by groups: few exits are
+ * followed, and few tokens are tried one by one. */
+static bool is_worth_it(const frame_search *s, const vug_frame_mask_base *b,
+                        const vug_mask_difference *d)
+{
+    enum { MAX_EXITS = 1024 };
+    const size_t max_nodes = s->traversal.groups->trie->n_nodes / 4;
+    const vug_trie_range *range = (const void *)d->ranges.ptr;
+    size_t n_exits = 0, n_nodes = 0;
+    for (size_t i = 0; i < b->base.n; i++)
+        n_exits += b->mask[i]->exits.n + b->mask[i]->group_exits.n;
+    for (size_t i = 0; i < d->ranges.len / sizeof(*range); i++)
+        n_nodes += range[i].end - range[i].from;
+    return n_exits <= MAX_EXITS && n_nodes <= max_nodes;
+}
+
 static bool search_tokens(frame_search *s, vug_stack_set stacks, const vug_frame_mask_base *base)
 {
+    vug_mask_difference d = { 0 };
+    bool complete = true;
     if (!base || s->counted)
         return traverse_group(s, 0, stacks);
-    vug_mask_difference d;
-    s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
     s->runs.bad = !vug_mask_difference_init(&d, s->traversal.groups, s->traversal.matcher, stacks,
-                                            base->base.stacks) ||
-                  !s->word;
-    const bool complete = s->runs.bad || search_from_base(s, stacks, base, &d);
+                                            base->base.stacks);
+    if (!s->runs.bad && is_worth_it(s, base, &d)) {
+        s->word = vug_alloc_zero(s->n_words, sizeof(*s->word));
+        s->runs.bad = !s->word;
+        complete = s->runs.bad || search_from_base(s, stacks, base, &d);
+    } else if (!s->runs.bad) {
+        complete = traverse_group(s, 0, stacks);
+    }
     vug_mask_difference_release(&d);
     return complete;
 }

@@ -22,20 +22,12 @@ static vug_stack_set most_frequent_step(vug_grammar_matcher *m, vug_stack_set st
                                                                          : VUG_STACK_SET_DEAD;
 }
 
-static bool has_mixed_group(vug_grammar_matcher *m, vug_stack_set stacks)
-{
-    for (uint32_t group = 0; group < VUG_GROUP_N_CACHED; group++)
-        if (vug_group_step(m, stacks, group) == VUG_STACK_SET_MIXED)
-            return true;
-    return false;
-}
-
 bool vug_mask_base_find(vug_grammar_matcher *m, const uint32_t state_min_max[3],
                         vug_mask_base *base)
 {
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             m, (vug_stack_frame){ state_min_max[0], state_min_max[1], state_min_max[2], 0 });
-    if (alone == VUG_STACK_SET_FAILED || !has_mixed_group(m, alone))
+    if (alone == VUG_STACK_SET_FAILED)
         return false;
     base->stacks = most_frequent_step(m, alone);
     if (base->stacks == VUG_STACK_SET_DEAD || most_frequent_step(m, base->stacks) != base->stacks)

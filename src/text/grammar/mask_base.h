@@ -20,8 +20,7 @@ typedef struct {
     size_t n;
 } vug_mask_base;
 
-/* Finds the base of a frame. False if it has none, or if it needs none, because from it the first
- * characters of each group lead to one position. */
+/* Finds the base of a frame. False if it has none. */
 bool vug_mask_base_find(vug_grammar_matcher *matcher, const uint32_t state_min_max[3],
                         vug_mask_base *base);
 

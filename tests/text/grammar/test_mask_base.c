@@ -133,8 +133,6 @@ static void test_states_without_a_base(void **state)
     (void)state;
     assert_int_equal(check_grammar(vug_grammar_parse_regex, "[^!]*!"), 0);
     assert_int_equal(check_grammar(vug_grammar_parse_regex, "([a-z]{9}|[A-Z]{9})!"), 0);
-    /* The first letters of each group lead to one position. */
-    assert_int_equal(check_grammar(vug_grammar_parse_regex, "-[^!]*!|[^-!][^!]*!"), 0);
     /* The frame of the repetition counts. */
     assert_int_equal(check_grammar(vug_grammar_parse_regex, "[a-c][^!]{0,90}!"), 0);
 }
