@@ -221,7 +221,7 @@ check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and wha
 	@tools/deps check cuda
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
 # The engine's tests but those that compare with figures of the CPU, or take minutes on MLX's CPU device.
-MLX_TESTS = mlx mlx_precision conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints
+MLX_TESTS = mlx mlx_precision conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints layer_split
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
 	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 \

@@ -116,7 +116,7 @@ typedef struct {
 static double attend(const kernel_bench *b, vug_kv_format kv, attention_case at, double *flop)
 {
     const int64_t past = at.past, n = at.n, window = at.window;
-    const vug_kv_group group = { window, 1, E, 1 };
+    const vug_kv_group group = { .window = window, .heads = 1, .width = E, .n_layers = 1 };
     const vug_limits limits = { past + n, TOKENS, 1 };
     const int64_t blocks = vug_kv_pages_of(past + n);
     vug_cpu_kv_cache cache;

@@ -205,18 +205,20 @@ typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 
 /* All-zero chooses every default. */
 typedef struct {
-    const char *device;   /* by name; NULL: the best available */
-    int context;          /* most tokens in a session; 0: 4096, the trained context or what
+    const char *device; /* by name; NULL: the best available */
+    int gpu_layers;     /* the last layers that run on it, with the output matrix; the CPU runs the
+                              others and the embedding; more than the model has: all; 0: as many as
+                              fit its memory; -1: none */
+    int context;        /* most tokens in a session; 0: 4096, the trained context or what
                               kv_memory holds, whichever is least */
-    int batch;            /* most tokens in one step; 0: 512 */
-    int threads;          /* 0: one for each physical core */
-    int slots;            /* sequences that may generate in one step, at most `batch`; 0: 1 */
+    int batch;          /* most tokens in one step; 0: 512 */
+    int threads;        /* 0: one for each physical core */
+    int slots;          /* sequences that may generate in one step, at most `batch`; 0: 1 */
     int snapshot_percent; /* the part of kv_memory for snapshots of sliding windows, from which
                               conversations can continue elsewhere than at their end; 0: 25;
                               -1: none */
-    uint64_t kv_memory;   /* bytes for keys and values, of running sessions and cached prefixes;
-                              opening fails if they do not hold `context` tokens; 0: what the machine
-                              can spare */
+    uint64_t kv_memory;   /* bytes for keys and values of sessions and cached prefixes; they must
+                              hold `context` tokens; 0: what the machine can spare */
     const char
             *cache_dir;  /* a folder for keys and values, which are found again after a restart and
                               by other processes; made with mode 0700 if missing; NULL: none */
@@ -226,8 +228,7 @@ typedef struct {
     uint64_t memory_limit; /* bytes for weights, caches and buffers; 0: no limit */
     const char *isa;       /* the highest instruction set that CPU kernels may use: "ref", "avx2",
                               "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", or "neon",
-                              "neon_dotprod", "neon_bf16", "neon_i8mm" on AArch64; NULL: the
-                              best that the machine has */
+                              "neon_dotprod", "neon_bf16", "neon_i8mm" on AArch64; NULL: the best */
     const char *draft;   /* a smaller model with the same tokenizer, opened like this one: it writes
                               drafts for speculative decoding; NULL: none; for vug_model_open only */
     const char *profile; /* the compile profile: a file, "prefill" or "decode"; NULL: vug.toml
@@ -239,8 +240,7 @@ typedef struct {
                                 or "f32" (not at all); NULL: the profile's choice, else "q8" */
     const char *head_screen; /* a smaller copy of the output matrix that shows which logits sampling
                                 may need, so that others are not computed; tokens are the same:
-                                "auto" (NULL, too): while that is faster, and not with a memory
-                                limit; "on": always; "off" */
+                                "auto" (also NULL): if faster and without a memory limit; "on"; "off" */
     bool lazy;               /* load weights on first use instead of at open */
     vug_progress_fn *progress;
     void *user; /* passed to progress and warn */

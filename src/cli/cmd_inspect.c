@@ -68,6 +68,23 @@ static void write_layers(const vug_model *model, size_t n, vug_json_writer *js)
     vug_json_end(js, ']');
 }
 
+static void write_parts(const vug_model *model, vug_json_writer *js)
+{
+    vug_json_begin(js, "devices", '[');
+    for (size_t i = 0; i < vug_model_part_count(model); i++) {
+        const vug_model_part part = vug_model_part_at(model, i);
+        vug_json_begin(js, NULL, '{');
+        vug_json_put_string(js, "device", part.device);
+        vug_json_put_i64(js, "first_layer", part.first_layer);
+        vug_json_put_i64(js, "layers", part.n_layers);
+        vug_json_put_u64(js, "weights", part.weights);
+        vug_json_put_u64(js, "session_cache", part.session_cache);
+        vug_json_put_u64(js, "buffers", part.buffers);
+        vug_json_end(js, '}');
+    }
+    vug_json_end(js, ']');
+}
+
 static void write_total(const vug_format_total *total, vug_json_writer *js)
 {
     vug_json_put_u64(js, "tensors", total->n);
@@ -144,6 +161,7 @@ static void write_inspection(const vug_inspection *in, vug_json_writer *js)
     VUG_MEMORY_ROWS(X)
 #undef X
     vug_json_end(js, '}');
+    write_parts(model, js);
     write_layers(model, (size_t)m.n_layers, js);
     write_tensors(in, js);
     vug_json_end(js, '}');

@@ -5,6 +5,7 @@
 
 #include "core/mem.h"
 #include "vug/checkpoint.h"
+#include "vug/stats.h"
 
 typedef struct {
     const vug_model *model;

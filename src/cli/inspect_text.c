@@ -32,6 +32,8 @@ static void print_head(const vug_model_info *m, vug_buf *to)
                    (long long)m->context, (long long)m->context_trained, (long long)m->batch,
                    m->kv);
     vug_buf_printf(to, "  runs on %s (%s), %d threads\n", m->device, m->kernels, m->threads);
+    if (m->note)
+        vug_buf_printf(to, "  %s\n", m->note);
 }
 
 static void print_total(const vug_format_total *total, const char *note, vug_buf *to)
@@ -57,6 +59,23 @@ static void print_memory(const vug_memory_plan *plan, vug_buf *to)
     vug_buf_printf(to, "  %-40s %12s\n", what, vug_human_bytes(plan->field).text);
     VUG_MEMORY_ROWS(X)
 #undef X
+}
+
+/* What is on which of two devices. */
+static void print_parts(const vug_model *model, vug_buf *to)
+{
+    vug_buf_printf(to, "\ndevices\n  %-6s %-12s %12s %20s %12s\n", "", "layers", "weights",
+                   "KV cache of a slot", "step buffers");
+    for (size_t i = 0; i < vug_model_part_count(model); i++) {
+        const vug_model_part part = vug_model_part_at(model, i);
+        char layers[32] = "embedding";
+        if (part.n_layers > 0)
+            (void)snprintf(layers, sizeof(layers), "%lld-%lld", (long long)part.first_layer,
+                           (long long)(part.first_layer + part.n_layers - 1));
+        vug_buf_printf(to, "  %-6s %-12s %12s %20s %12s\n", part.device, layers,
+                       vug_human_bytes(part.weights).text, vug_human_bytes(part.session_cache).text,
+                       vug_human_bytes(part.buffers).text);
+    }
 }
 
 /* Lists the layers from `first` on with the same cache, such as "0-4, 6-10". */
@@ -176,6 +195,8 @@ void vug_inspect_text(const vug_inspection *in, vug_buf *to)
         vug_buf_printf(to, "  no tokenizer: %s\n", why.msg);
     print_totals(model, to);
     print_memory(&m.memory, to);
+    if (vug_model_part_count(model) > 1)
+        print_parts(model, to);
     print_caches(model, (size_t)m.n_layers, to);
     if (in->list_tensors)
         print_tensors(in, to);

@@ -300,6 +300,8 @@ vug_model_options vug_options_model(const vug_options *opt)
 {
     return (vug_model_options){
         .device = opt->device,
+        .gpu_layers =
+                opt->given[VUG_OPTION_gpu_layers] && opt->gpu_layers == 0 ? -1 : opt->gpu_layers,
         .context = opt->context,
         .batch = opt->batch,
         .snapshot_percent = opt->snapshots ? opt->snapshots : -1,

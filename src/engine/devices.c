@@ -23,6 +23,11 @@ const vug_backend *vug_backend_select(const char *name, vug_err *err)
     return NULL;
 }
 
+const vug_backend *vug_backend_host(void)
+{
+    return vug_backend_select("cpu", NULL);
+}
+
 vug_status vug_device_measure(const char *device, int threads, vug_device_limits *out, vug_err *err)
 {
     const vug_backend *backend = vug_backend_select(device, err);

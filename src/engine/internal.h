@@ -22,6 +22,8 @@ void vug_checkpoint_add_stop(vug_checkpoint *checkpoint, int32_t id);
 /* The backend with this name, or the best available one for NULL. Returns NULL and an error
  * message for an unknown name. */
 const vug_backend *vug_backend_select(const char *name, vug_err *err);
+/* The CPU, which every build has. */
+const vug_backend *vug_backend_host(void);
 
 /* Loads `profile`, a file or the name of a built-in one. NULL: vug.toml in `folder`, or the
  * built-in `fallback` if that does not exist or `folder` is NULL. */
@@ -72,6 +74,8 @@ struct vug_model {
     vug_checkpoint checkpoint;
     const vug_backend *backend;
     vug_device *device;
+    bool is_split;               /* the device is a layer split (layer_split.h) */
+    char placement[256];         /* what runs where, for the user; empty: all on one device */
     vug_device_weights *weights; /* of every program of the model */
     vug_device_info device_info;
     vug_profile profile;
@@ -97,6 +101,8 @@ struct vug_model {
 
 /* Describes a model whose program is compiled, in model->info. */
 void vug_model_fill_info(vug_model *model);
+/* Bytes of a weight in the files. */
+uint64_t vug_model_slot_bytes(const vug_model *model, size_t slot);
 /* Whether steps only look up single rows of the weight, by token. */
 bool vug_model_is_table(const vug_model *model, const vug_tensor *tensor);
 /* Loads the chat template of a model that was opened from `path`. A model without one is no
@@ -113,6 +119,34 @@ VUG_MUST_CHECK vug_status vug_model_encode_text(const vug_model *model, const ch
 VUG_MUST_CHECK vug_status vug_model_encode_chat(const vug_model *model, const vug_message *message,
                                                 size_t n, vug_tokens *out, vug_chat_marks *marks,
                                                 vug_err *err);
+
+/* ---- the devices of a model (model_devices.c) -------------------------------------- */
+
+/* Opens the model's device: the last `layers` layers, the norm and the head are on `backend`, the
+ * others and the embedding on the CPU. With more layers than the model has all is on `backend`. */
+VUG_MUST_CHECK vug_status vug_model_open_device(vug_model *model, const vug_backend *backend,
+                                                const vug_device_options *options, int64_t layers,
+                                                vug_err *err);
+/* The fewest layers that can be on a device of their own: those that read the keys and values of
+ * another layer are on its device. */
+int64_t vug_model_least_layers(const vug_model *model);
+/* Fills model->placement. `lacks_memory`: the device cannot hold more layers than the last `layers`. */
+void vug_model_describe_placement(vug_model *model, const vug_backend *backend, int64_t layers,
+                                  bool lacks_memory);
+/* Bytes of weights on the model's device, of two on the second one; and those of the keys and values
+ * of one session. */
+uint64_t vug_model_device_weights(const vug_model *model);
+uint64_t vug_model_device_session(const vug_model *model);
+
+/* ---- the memory of a model (model_memory.c) ----------------------------------------- */
+
+/* The smaller of the caller's limit and the profile's budget; 0: none. */
+uint64_t vug_model_memory_limit(const vug_model *model, const vug_model_options *options);
+/* Fails if what the model needs passes the limit, or does not fit the device. */
+VUG_MUST_CHECK vug_status vug_model_check_memory(const vug_model *model,
+                                                 const vug_model_options *options, vug_err *err);
+/* The memory for pages, in bytes. */
+uint64_t vug_model_kv_budget(const vug_model *model, const vug_model_options *options);
 
 VUG_MUST_CHECK vug_status vug_limits_choose(const vug_model_options *o, const vug_config *c,
                                             vug_limits *out, vug_err *err);
@@ -143,6 +177,9 @@ static inline const vug_page *const *vug_kv_fixed_table(const vug_kv_fixed *cach
 /* Bytes of one sequence's pages. */
 uint64_t vug_kv_sequence_bytes(const vug_backend *backend, const vug_device *device,
                                const vug_kv_layout *layout, const vug_limits *limits);
+/* Those of the groups on one of two devices (layer_split.h). */
+uint64_t vug_kv_sequence_bytes_on(const vug_backend *backend, const vug_device *device,
+                                  const vug_kv_layout *layout, const vug_limits *limits, int part);
 
 /* ---- flow ------------------------------------------------------------------------- */
 

@@ -1,14 +1,30 @@
 /* Caches of a fixed number of sequences, for programs of flows. */
 #include "engine/internal.h"
 
+static uint64_t group_bytes(const vug_backend *backend, const vug_device *device,
+                            const vug_kv_layout *layout, const vug_limits *limits, int g)
+{
+    const int64_t pages =
+            vug_kv_pages_of_sequence(&layout->group[g], limits->context, limits->batch);
+    return (uint64_t)pages * backend->kv_page_bytes(device, layout, g);
+}
+
 uint64_t vug_kv_sequence_bytes(const vug_backend *backend, const vug_device *device,
                                const vug_kv_layout *layout, const vug_limits *limits)
 {
     uint64_t bytes = 0;
+    for (int g = 0; g < layout->n_groups; g++)
+        bytes += group_bytes(backend, device, layout, limits, g);
+    return bytes;
+}
+
+uint64_t vug_kv_sequence_bytes_on(const vug_backend *backend, const vug_device *device,
+                                  const vug_kv_layout *layout, const vug_limits *limits, int part)
+{
+    uint64_t bytes = 0;
     for (int g = 0; g < layout->n_groups; g++) {
-        const int64_t pages =
-                vug_kv_pages_of_sequence(&layout->group[g], limits->context, limits->batch);
-        bytes += (uint64_t)pages * backend->kv_page_bytes(device, layout, g);
+        if (layout->group[g].device == part)
+            bytes += group_bytes(backend, device, layout, limits, g);
     }
     return bytes;
 }

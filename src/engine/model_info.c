@@ -25,13 +25,15 @@ static bool is_table(const vug_graph *g, size_t slot)
     return used;
 }
 
-/* The bytes of one slot; a tensor may contain several. */
-static uint64_t slot_bytes(const vug_tensor *t, uint64_t elements)
+/* A tensor may contain several slots. */
+uint64_t vug_model_slot_bytes(const vug_model *m, size_t i)
 {
+    const vug_weight_slot slot = vug_weight_slot_at(&m->checkpoint.config, i);
+    const vug_tensor *t = m->checkpoint.binding.tensor[i];
     uint64_t all = 1;
-    for (int i = 0; i < t->rank; i++)
-        all *= (uint64_t)t->dim[i]; /* the binding has checked the shape */
-    return (t->bytes + t->scale_bytes) / (all / elements);
+    for (int d = 0; d < t->rank; d++)
+        all *= (uint64_t)t->dim[d]; /* the binding has checked the shape */
+    return (t->bytes + t->scale_bytes) / (all / (uint64_t)vug_shape_elements(&slot.shape, 0, 0));
 }
 
 /* A token uses only some experts; all experts of a layer have the same size. */
@@ -47,7 +49,7 @@ static void describe_weights(const vug_model *m, vug_model_info *info)
         const uint64_t n = (uint64_t)vug_shape_elements(&slot.shape, 0, 0);
         if (!b->tensor[i])
             continue;
-        const uint64_t bytes = slot_bytes(b->tensor[i], n);
+        const uint64_t bytes = vug_model_slot_bytes(m, i);
         const bool expert = slot.expert >= 0,
                    table = !expert && is_table(&m->main.compiled.graph, i);
         *(table && files ? &info->memory.tables_mapped : &info->memory.weights_mapped) += bytes;
@@ -135,7 +137,9 @@ void vug_model_fill_info(vug_model *m)
         .activations = vug_activations_name(m->profile.activations),
         .activations_meaning = m->backend->activations_meaning[m->profile.activations],
         .tied_head = m->checkpoint.binding.tied,
-        .note = m->backend->note ? m->backend->note(main->program) : NULL,
+        .note = m->placement[0]    ? m->placement
+                : m->backend->note ? m->backend->note(main->program)
+                                   : NULL,
         .batch_invariant = m->backend->batch_invariant,
         .logit_error = m->profile.activations == VUG_ACTIVATIONS_BF16
                                ? m->backend->logit_error.bf16
@@ -160,7 +164,8 @@ void vug_model_fill_info(vug_model *m)
     plan->total = plan->weights_mapped + plan->weights_copied + plan->tokenizer + plan->graph +
                   plan->buffers + plan->cache + plan->draft + plan->process;
     if (sizes.device_bytes > 0)
-        plan->device = plan->weights_copied + sizes.device_bytes + plan->cache +
+        plan->device = vug_model_device_weights(m) + sizes.device_bytes +
+                       (uint64_t)m->limits.rows * vug_model_device_session(m) +
                        (m->draft ? m->draft->info.memory.device : 0);
 }
 

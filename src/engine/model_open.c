@@ -57,53 +57,6 @@ static vug_status read_ahead(const vug_model *m, const vug_model_options *o, vug
     return VUG_OK;
 }
 
-/* The smaller of the caller's limit and the profile's budget; 0: none. `by_profile`, which may be
- * NULL: whether it is the profile's. */
-static uint64_t memory_limit(const vug_model *m, const vug_model_options *o, bool *by_profile)
-{
-    const uint64_t budget = m->profile.budget;
-    const bool is_profile = budget && (!o->memory_limit || budget < o->memory_limit);
-    if (by_profile)
-        *by_profile = is_profile;
-    return is_profile ? budget : o->memory_limit;
-}
-
-static vug_status check_memory(const vug_model *m, const vug_model_options *o, vug_err *err)
-{
-    const vug_memory_plan *plan = &m->info.memory;
-    bool by_profile;
-    const uint64_t limit = memory_limit(m, o, &by_profile);
-    /* Several sessions take turns with the memory of one, if they must. */
-    const uint64_t least = plan->total - plan->cache + plan->session_cache;
-    if (!limit || least <= limit)
-        return VUG_OK;
-    return VUG_FAIL(
-            err, VUG_LIMIT,
-            "%s: needs %.1f MB (weights %.1f, the cache of %lld tokens %.1f, buffers %.1f), "
-            "the %s is %.1f MB",
-            m->path, (double)least / 1e6, (double)plan->weights_mapped / 1e6,
-            (long long)m->info.context, (double)plan->session_cache / 1e6,
-            (double)plan->buffers / 1e6, by_profile ? "profile's budget" : "memory limit",
-            (double)limit / 1e6);
-}
-
-/* Weights and buffers have their place on the device already; the keys and values of a session must
- * have one, too, before anything is read. */
-static vug_status check_device_memory(const vug_model *m, vug_err *err)
-{
-    const vug_memory_plan *plan = &m->info.memory;
-    const uint64_t available = m->backend->memory_available(m->device);
-    if (plan->device == 0 || plan->session_cache <= available)
-        return VUG_OK;
-    const uint64_t placed = plan->device - plan->cache;
-    return VUG_FAIL(err, VUG_NOMEM,
-                    "%s: needs %.1f MB of the device's memory (weights and buffers %.1f, the cache "
-                    "of %lld tokens %.1f), which has %.1f MB left for it",
-                    m->path, (double)(placed + plan->session_cache) / 1e6, (double)placed / 1e6,
-                    (long long)m->info.context, (double)plan->session_cache / 1e6,
-                    (double)(placed + available) / 1e6);
-}
-
 /* With a memory limit the copy of the head could be what passes it. */
 static vug_status choose_head_screen(vug_model *m, const vug_model_options *o, vug_err *err)
 {
@@ -138,25 +91,6 @@ static vug_status load_profile(vug_model *m, const char *folder, const vug_model
     return choose_head_screen(m, o, err);
 }
 
-/* The memory for pages: for a draft model what the slots need; otherwise what the caller allows, or
- * what the device can spare beside the weights, which may not be resident yet, but room for one
- * session. */
-static uint64_t choose_kv_budget(const vug_model *m, const vug_model_options *o)
-{
-    const vug_memory_plan *plan = &m->info.memory;
-    const uint64_t others = plan->total - plan->cache;
-    if (m->is_draft)
-        return plan->cache;
-    if (o->kv_memory)
-        return o->kv_memory;
-    const uint64_t spare = m->backend->memory_available(m->device) / 10 * 9;
-    const uint64_t most = o->memory_limit ? o->memory_limit : spare;
-    uint64_t budget = most > others ? most - others : 0;
-    if (plan->device && (!o->memory_limit || budget > spare))
-        budget = spare; /* all others have their place already */
-    return budget > plan->session_cache ? budget : plan->session_cache;
-}
-
 static vug_status open_disk(vug_model *m, const vug_model_options *o, vug_err *err)
 {
     const vug_page_store_options options = {
@@ -181,7 +115,7 @@ static vug_status create_cache(vug_model *m, const vug_model_options *o, vug_err
                                                   : o->snapshot_percent;
     VUG_TRY(vug_kv_pool_create(m->backend, m->device,
                                m->backend->kv_layout(m->main.compiled.program),
-                               choose_kv_budget(m, o), &m->kv_pool, err));
+                               vug_model_kv_budget(m, o), &m->kv_pool, err));
     VUG_TRY(vug_prefix_tree_create(m->kv_pool, percent / 100.0, &m->prefix_tree, err));
     if (o->cache_dir)
         VUG_TRY(open_disk(m, o, err));
@@ -234,30 +168,89 @@ static vug_status fit_context(vug_model *m, const vug_model_options *o, vug_err 
     return compile_main(m, err);
 }
 
-/* Opens the device and compiles the program for the checkpoint, which is open already. `folder` may
+/* Closes the device and what is on it. */
+static void close_program(vug_model *m)
+{
+    vug_step_runner_release(&m->main);
+    if (m->weights)
+        m->backend->weights_destroy(m->weights);
+    if (m->device)
+        m->backend->close(m->device);
+    m->weights = NULL;
+    m->device = NULL;
+}
+
+/* Opens the model's device with its last `layers` layers on `backend`, compiles the program for the
+ * checkpoint, and checks that there is memory for it. */
+static vug_status try_layers(vug_model *m, const vug_model_options *o, const vug_backend *backend,
+                             int64_t layers, vug_err *err)
+{
+    const vug_device_options device = { .isa = o->isa,
+                                        .threads = o->threads,
+                                        .memory_limit = vug_model_memory_limit(m, o) };
+    close_program(m);
+    VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
+    VUG_TRY(vug_model_open_device(m, backend, &device, layers, err));
+    VUG_TRY(vug_model_create_weights(m, err));
+    VUG_TRY(compile_main(m, err));
+    VUG_TRY(fit_context(m, o, err));
+    return vug_model_check_memory(m, o, err);
+}
+
+/* Places as many layers on the device as it has memory for. Whether layers fit is found by planning
+ * them, as all of it is: nothing is read. `whole`: what all of them failed with. */
+static vug_status fit_layers(vug_model *m, const vug_model_options *o, const vug_backend *backend,
+                             const vug_err *whole, vug_err *err)
+{
+    const int64_t none = vug_model_least_layers(m) - 1;
+    int64_t fits = none, too_many = m->checkpoint.config.n_layers + 1;
+    int64_t layers = too_many - 1; /* only the embedding is elsewhere: it may be the largest part */
+    while (layers > fits) {
+        const bool ok = try_layers(m, o, backend, layers, NULL) == VUG_OK;
+        *(ok ? &fits : &too_many) = layers;
+        layers = fits + (too_many - fits) / 2;
+    }
+    fits = fits > none ? fits : 0;
+    if (try_layers(m, o, backend, fits, NULL) == VUG_OK) {
+        vug_model_describe_placement(m, backend, fits, true);
+        return VUG_OK;
+    }
+    if (err)
+        *err = *whole;
+    return whole->code;
+}
+
+/* Opens the devices and compiles the program for the checkpoint, which is open already. `folder` may
  * contain a profile. */
 static vug_status open_program(vug_model *m, const char *folder, const vug_model_options *o,
                                vug_err *err)
 {
+    const int64_t all = m->checkpoint.config.n_layers + 1; /* the embedding, too */
+    vug_err whole;
     VUG_TRY(load_profile(m, folder, o, err));
-    VUG_TRY(vug_limits_choose(o, &m->checkpoint.config, &m->limits, err));
-    const vug_device_options device = { .isa = o->isa,
-                                        .threads = o->threads,
-                                        .memory_limit = memory_limit(m, o, NULL) };
-    m->backend = vug_backend_select(o->device, err);
-    if (!m->backend)
+    const vug_backend *backend = vug_backend_select(o->device, err);
+    if (!backend)
         return VUG_ARGUMENT;
-    VUG_TRY(m->backend->open(&device, &m->device, err));
-    VUG_TRY(vug_model_create_weights(m, err));
-    VUG_TRY(compile_main(m, err));
-    return fit_context(m, o, err);
+    if (o->gpu_layers < -1)
+        return VUG_FAIL(err, VUG_ARGUMENT, "gpu_layers: %d, expected -1 or more", o->gpu_layers);
+    if (o->gpu_layers != 0) {
+        const int64_t layers = o->gpu_layers > 0 ? o->gpu_layers : 0;
+        VUG_TRY(try_layers(m, o, backend, layers, err));
+        vug_model_describe_placement(m, backend, layers, false);
+        return VUG_OK;
+    }
+    const vug_status st = try_layers(m, o, backend, all, &whole);
+    if ((st == VUG_NOMEM || st == VUG_LIMIT) && backend != vug_backend_host())
+        return fit_layers(m, o, backend, &whole, err);
+    if (st != VUG_OK && err)
+        *err = whole;
+    return st;
 }
 
 /* Takes the memory that the program needs. */
 static vug_status open_memory(vug_model *m, const vug_model_options *o, vug_err *err)
 {
-    VUG_TRY(check_memory(m, o, err));
-    VUG_TRY(check_device_memory(m, err));
+    VUG_TRY(vug_model_check_memory(m, o, err));
     VUG_TRY(create_cache(m, o, err));
     if (o->lazy)
         return VUG_OK;
@@ -285,11 +278,7 @@ static void close_one(vug_model *m)
     vug_kv_disk_close(m->kv_disk);
     vug_prefix_tree_destroy(m->prefix_tree);
     vug_kv_pool_destroy(m->kv_pool);
-    vug_step_runner_release(&m->main);
-    if (m->weights)
-        m->backend->weights_destroy(m->weights);
-    if (m->device)
-        m->backend->close(m->device);
+    close_program(m);
     vug_chat_close(m->chat);
     vug_checkpoint_release(&m->checkpoint);
     vug_free(m->path);
@@ -313,6 +302,7 @@ static vug_status open_checkpoint(vug_model *m, const vug_model_options *o, vug_
 static vug_model_options draft_options(const vug_model *m, const vug_model_options *o)
 {
     return (vug_model_options){ .device = o->device,
+                                .gpu_layers = o->gpu_layers < 0 ? -1 : 0,
                                 .context = (int)m->limits.context,
                                 .batch = o->batch,
                                 .threads = o->threads,

@@ -25,6 +25,7 @@ typedef struct {
     int64_t window;       /* 0: full */
     int64_t heads, width; /* K, E */
     int n_layers;
+    int device; /* which of the two devices of a model (engine/layer_split.h); 0 of one device */
 } vug_kv_group;
 
 /* Where the cache of a layer lies. */

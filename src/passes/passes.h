@@ -48,4 +48,39 @@ VUG_MUST_CHECK vug_status vug_plan_init(const vug_graph *g, int64_t tokens, int6
 void vug_plan_report(const vug_graph *g, const vug_plan *plan, int64_t tokens, int64_t rows,
                      vug_buf *report);
 
+/* ---- two devices (cut_layers.c) ------------------------------------------------ */
+
+/* Where data of a part comes from. */
+typedef struct {
+    bool crosses; /* an output of the first part; else data of the whole graph */
+    int index;    /* of that output, or of that data */
+} vug_cut_data;
+
+typedef struct {
+    vug_graph graph;
+    vug_cut_data *data; /* [n_data] of the graph's VUG_INPUT_DATA */
+    int n_data;
+} vug_cut_part;
+
+/* An output of the whole graph: output `index` of a part. */
+typedef struct {
+    int part, index;
+} vug_cut_output;
+
+/* All-zero is an empty cut. */
+typedef struct {
+    vug_cut_part part[2];
+    vug_cut_output *output; /* [outputs of the whole graph] */
+} vug_cut;
+
+/* Cuts a graph in two before a layer: the second part has the nodes of this layer and of later ones,
+ * and everything that depends on them. It is given the values of the first part that it reads, such
+ * as the hidden state [T,D]; tables of positions are computed in both. A part without outputs is
+ * never needed. Fails if a layer reads the keys and values of a layer in the other part. The caller
+ * releases the cut. */
+VUG_MUST_CHECK vug_status vug_cut_layers(const vug_graph *graph, int layer, vug_cut *out,
+                                         vug_err *err);
+/* Accepts an all-zero cut. */
+void vug_cut_release(vug_cut *cut);
+
 #endif

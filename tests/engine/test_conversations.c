@@ -110,6 +110,7 @@ static vug_model *open_model(const process_life *l, const vug_model_options *o)
     vug_err err = { 0 };
     vug_model_options options = *o;
     options.device = help_device();
+    options.gpu_layers = help_gpu_layers();
     if (vug_model_open(l->path, &options, &m, &err) != VUG_OK)
         fail_life(l, -1, err.msg);
     return m;

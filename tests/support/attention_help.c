@@ -60,7 +60,9 @@ void help_sequence_release(attention_sequence *s)
 attention_setup help_attention_setup(const attention_sequence *s, int64_t batch, int threads)
 {
     attention_setup f = { .env.kernels = vug_cpu_kernels_select(NULL) };
-    f.group = (vug_kv_group){ s->window, s->kv_heads, s->width, 1 };
+    f.group = (vug_kv_group){
+        .window = s->window, .heads = s->kv_heads, .width = s->width, .n_layers = 1
+    };
     f.limits = (vug_limits){ s->n, batch, 0 };
     assert_true(vug_cpu_kv_cache_init(&f.cache, &f.group, 0, s->kv));
     assert_int_equal(vug_pool_create(threads, &f.env.pool, NULL), VUG_OK);

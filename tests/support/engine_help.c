@@ -34,9 +34,16 @@ const char *help_device(void)
     return getenv("VUG_TEST_DEVICE");
 }
 
+int help_gpu_layers(void)
+{
+    const char *layers = getenv("VUG_TEST_GPU_LAYERS");
+    return layers ? atoi(layers) : 0;
+}
+
 vug_model *help_model(const char *path, vug_model_options options)
 {
     options.device = options.device ? options.device : help_device();
+    options.gpu_layers = options.gpu_layers ? options.gpu_layers : help_gpu_layers();
     vug_model *model = NULL;
     vug_err err = { 0 };
     help_ok(vug_model_open(path, &options, &model, &err), &err);

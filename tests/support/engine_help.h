@@ -14,6 +14,9 @@
 
 /* The device of these tests: the environment variable VUG_TEST_DEVICE, or NULL for the CPU. */
 const char *help_device(void);
+/* The layers of these tests' models on that device, as in vug_model_options: the environment variable
+ * VUG_TEST_GPU_LAYERS, or 0. */
+int help_gpu_layers(void);
 vug_model *help_model(const char *path, vug_model_options options);
 /* The bytes of keys and values for one session of such a model with the whole context. */
 uint64_t help_context_bytes(const char *path, vug_model_options options);

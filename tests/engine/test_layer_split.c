@@ -1,0 +1,388 @@
+/*
+ * A model's last layers on a device of their own. On two CPU devices every result has the bits of
+ * one device; on another device (VUG_TEST_DEVICE) it differs by rounding.
+ */
+#include "test.h"
+
+#include "engine/layer_split.h"
+#include "engine_help.h"
+#include "scratch.h"
+#include "vug/stats.h"
+
+enum { N = 200 }; /* tokens */
+
+#define MODEL_OPTIONS                                         \
+    {                                                         \
+        .context = 512, .batch = 64, .threads = 1, .slots = 3 \
+    }
+
+static const char *split_device(void)
+{
+    return help_device() ? help_device() : "cpu";
+}
+
+/* `layers` as in vug_model_options; more than the model has: one device has all. */
+static vug_model *open_split(const char *path, int layers)
+{
+    vug_model_options options = MODEL_OPTIONS;
+    options.device = split_device();
+    options.gpu_layers = layers;
+    return help_model(path, options);
+}
+
+static vug_model *open_whole(const char *path)
+{
+    vug_model_options options = MODEL_OPTIONS;
+    options.device = "cpu";
+    options.gpu_layers = -1;
+    return help_model(path, options);
+}
+
+static void assert_same(const float *a, const float *b, size_t n)
+{
+    if (strcmp(split_device(), "cpu") == 0) {
+        help_same_bits(a, b, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        assert_float_equal(a[i], b[i], 1e-3);
+}
+
+/* ---- results ------------------------------------------------------------------- */
+
+typedef struct {
+    float *logits; /* [N, n_vocab] */
+    float *hidden; /* [N, d] of the input of the last layer */
+    int64_t last, d;
+    size_t n_vocab;
+} split_record;
+
+static bool keep_step(const vug_step *step, void *user)
+{
+    split_record *r = user;
+    memcpy(r->logits + (size_t)step->first * r->n_vocab, step->logits,
+           (size_t)step->n * r->n_vocab * sizeof(float));
+    memcpy(r->hidden + step->first * r->d, step->hidden[r->last],
+           (size_t)(step->n * r->d) * sizeof(float));
+    return true;
+}
+
+static split_record forward_all(vug_model *m, const int32_t *id, int chunk)
+{
+    const vug_model_info info = vug_model_describe(m);
+    split_record r = { .last = info.n_layers - 1,
+                       .d = info.d_model,
+                       .n_vocab = (size_t)info.n_vocab };
+    r.logits = vug_alloc_zero(N * r.n_vocab, sizeof(float));
+    r.hidden = vug_alloc_zero((size_t)(N * r.d), sizeof(float));
+    assert_true(r.logits && r.hidden);
+    vug_session *s = help_session(m);
+    const vug_forward_options o = {
+        .chunk = chunk, .all_logits = true, .hidden = true, .on_step = keep_step, .user = &r
+    };
+    vug_err err = { 0 };
+    vug_session_reset(s);
+    help_ok(vug_session_forward(s, id, N, &o, &err), &err);
+    vug_session_destroy(s);
+    return r;
+}
+
+static void release_record(split_record *r)
+{
+    vug_free(r->logits);
+    vug_free(r->hidden);
+}
+
+static void check_results(vug_model *m, const int32_t *id, const split_record *expected)
+{
+    static const int chunks[] = { 0, 7 };
+    const size_t n = expected->n_vocab;
+    for (size_t i = 0; i < 2; i++) {
+        split_record r = forward_all(m, id, chunks[i]);
+        assert_same(r.logits, expected->logits, N * n);
+        assert_same(r.hidden, expected->hidden, (size_t)(N * r.d));
+        release_record(&r);
+    }
+    /* The program that computes only the last row, whose prefix is cached or not. */
+    vug_session *s = help_session(m);
+    assert_same(help_forward(s, id, N), expected->logits + (N - 1) * n, n);
+    vug_session_reset(s);
+    assert_same(help_forward(s, id, N), expected->logits + (N - 1) * n, n);
+    vug_session_destroy(s);
+}
+
+/* Steps of several sequences that have reached different positions. */
+static void check_joint_steps(vug_model *m, const int32_t *id, const split_record *expected)
+{
+    enum { SEQUENCES = 3, TAKE = 5 };
+    const int32_t *const ids[SEQUENCES] = { id, id, id };
+    const size_t n = expected->n_vocab;
+    vug_session *s[SEQUENCES];
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        s[i] = help_session(m);
+        (void)help_forward(s[i], id, 40 * (i + 1));
+    }
+    for (size_t step = 1; step <= 3; step++) {
+        const float *logits = help_joint_step(s, ids, TAKE, SEQUENCES);
+        for (size_t i = 0; i < SEQUENCES; i++)
+            assert_same(logits + i * n, expected->logits + (40 * (i + 1) + TAKE * step - 1) * n, n);
+    }
+    for (size_t i = 0; i < SEQUENCES; i++)
+        vug_session_destroy(s[i]);
+}
+
+static void test_results_are_those_of_one_device(void **state)
+{
+    const char *path = *state;
+    int32_t id[N];
+    vug_model *whole = open_whole(path);
+    help_tokens(21, id, N, vug_model_describe(whole).n_vocab);
+    split_record expected = forward_all(whole, id, 0);
+    const int n = (int)vug_model_describe(whole).n_layers;
+    const int least = (int)vug_model_least_layers(whole);
+    const int layers[] = { least, (least + n) / 2, n, n + 1 };
+    vug_model_close(whole);
+    for (size_t i = 0; i < 4; i++) {
+        vug_model *m = open_split(path, layers[i]);
+        assert_int_equal(vug_model_part_count(m), layers[i] <= n ? 2 : 1);
+        check_results(m, id, &expected);
+        check_joint_steps(m, id, &expected);
+        vug_model_close(m);
+    }
+    release_record(&expected);
+}
+
+/* ---- the cache ------------------------------------------------------------------- */
+
+enum { V = 384 }; /* ids of the model */
+
+/* The tokens of `id` that a model with `layers` on the device finds in the folder, to which it then
+ * writes the others. The logits after them are copied to `logits` [V]. */
+static size_t tokens_on_disk(const scratch *dir, const char *path, int layers, const int32_t *id,
+                             float *logits)
+{
+    vug_model_options options = MODEL_OPTIONS;
+    options.device = split_device();
+    options.gpu_layers = layers;
+    options.cache_dir = dir->path;
+    vug_model *m = help_model(path, options);
+    vug_session *s = help_session(m);
+    size_t cached = 0;
+    vug_err err = { 0 };
+    help_ok(vug_session_prepare(s, id, N, NULL, &cached, &err), &err);
+    memcpy(logits, help_forward(s, id, N), V * sizeof(*logits));
+    vug_session_destroy(s);
+    vug_model_close(m);
+    return cached;
+}
+
+/* Pages in files are found again by models whose layers are on the same devices. */
+static void test_pages_on_disk_belong_to_a_split(void **state)
+{
+    const char *path = *state;
+    const scratch dir = scratch_make();
+    int32_t id[N];
+    float first[V], again[V], other[V];
+    help_tokens(22, id, N, V);
+    assert_int_equal(tokens_on_disk(&dir, path, 2, id, first), 0);
+    assert_int_equal(tokens_on_disk(&dir, path, 2, id, again), 192);
+    assert_int_equal(tokens_on_disk(&dir, path, 3, id, other), 0);
+    assert_same(again, first, V);
+    assert_same(other, first, V);
+    scratch_remove(&dir);
+}
+
+/* ---- what is where ----------------------------------------------------------------- */
+
+static void test_parts_add_up(void **state)
+{
+    (void)state;
+    vug_model *m = open_whole(GOLDEN("gemma3-text"));
+    const vug_model_part whole = vug_model_part_at(m, 0);
+    const uint64_t embedding = vug_model_slot_bytes(m, VUG_EMBEDDING_SLOT);
+    assert_int_equal(vug_model_part_count(m), 1);
+    assert_int_equal(whole.n_layers, 8);
+    assert_true(vug_model_describe(m).memory.weights_mapped == whole.weights);
+    vug_model_close(m);
+    for (int layers = 1; layers <= 8; layers++) {
+        m = open_split(GOLDEN("gemma3-text"), layers);
+        const vug_model_part first = vug_model_part_at(m, 0), last = vug_model_part_at(m, 1);
+        const vug_memory_plan plan = vug_model_describe(m).memory;
+        assert_string_equal(first.device, "cpu");
+        assert_string_equal(last.device, split_device());
+        assert_int_equal(first.first_layer, 0);
+        assert_int_equal(first.n_layers, 8 - layers);
+        assert_int_equal(last.first_layer, 8 - layers);
+        assert_int_equal(last.n_layers, layers);
+        /* The tied head is on both. */
+        assert_true(first.weights + last.weights == whole.weights + embedding);
+        assert_true(first.session_cache + last.session_cache == plan.session_cache);
+        assert_true(first.buffers + last.buffers == plan.buffers);
+        assert_int_equal(first.session_cache == 0, layers == 8);
+        vug_model_close(m);
+    }
+}
+
+static void test_the_note_says_what_runs_where(void **state)
+{
+    (void)state;
+    static const struct {
+        int layers;
+        const char *note; /* its beginning */
+    } rows[] = {
+        { 3, "3 of 8 layers run on %s, the first 5 on the CPU" },
+        { 8, "all layers run on %s, the embedding on the CPU" },
+    };
+    for (size_t i = 0; i < 2; i++) {
+        char expected[128];
+        (void)snprintf(expected, sizeof(expected), rows[i].note, split_device());
+        vug_model *m = open_split(GOLDEN("gemma3-text"), rows[i].layers);
+        const char *note = vug_model_describe(m).note;
+        assert_non_null(note);
+        assert_memory_equal(note, expected, strlen(expected));
+        vug_model_close(m);
+    }
+    vug_model *m = open_whole(GOLDEN("gemma3-text"));
+    assert_null(vug_model_describe(m).note);
+    vug_model_close(m);
+}
+
+static void test_impossible_splits_are_refused(void **state)
+{
+    (void)state;
+    vug_model *m;
+    vug_err err = { 0 };
+    vug_model_options options = { .device = split_device(), .gpu_layers = -2 };
+    help_refused(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err, VUG_ARGUMENT,
+                 NULL, "gpu_layers: -2, expected -1 or more");
+    options.gpu_layers = 5;
+    help_refused(
+            vug_model_open(GOLDEN("gemma4-e"), &options, &m, &err), &err, VUG_ARGUMENT, NULL,
+            "gpu_layers: 5, expected none or at least 6: later layers read the keys and values "
+            "of layer 1");
+}
+
+/* A device that has no room for weights, and counts those that it is given. */
+typedef struct {
+    size_t given;
+} counting_device;
+
+static vug_status count_and_refuse(vug_device *device, const vug_weight *weight, size_t n,
+                                   vug_device_weights **out, vug_err *err)
+{
+    counting_device *d = (counting_device *)(void *)device;
+    (void)out;
+    for (size_t i = 0; i < n; i++)
+        d->given += weight[i].data != NULL;
+    return VUG_FAIL(err, VUG_NOMEM, "no room");
+}
+
+static void close_counting(vug_device *device)
+{
+    (void)device;
+}
+
+/* The second device gets the weights of its layers, the final norm and the head. */
+static void test_a_device_gets_the_weights_that_it_reads(void **state)
+{
+    (void)state;
+    enum { FIRST = 5 };
+    const vug_backend counting = { .name = "counting",
+                                   .close = close_counting,
+                                   .weights_create = count_and_refuse };
+    counting_device second = { 0 };
+    vug_model *m = open_whole(GOLDEN("gemma3-text"));
+    const vug_binding *binding = &m->checkpoint.binding;
+    vug_split_part part[2] = { { .backend = vug_backend_host() },
+                               { &counting, (vug_device *)(void *)&second } };
+    vug_graph graph;
+    vug_device *split;
+    vug_device_weights *weights;
+    vug_err err = { 0 };
+    help_ok(part[0].backend->open(&(vug_device_options){ .threads = 1 }, &part[0].device, &err),
+            &err);
+    help_ok(vug_model_build_graph(binding, false, &graph, &err), &err);
+    help_ok(vug_layer_split_open(part, &graph, FIRST, &split, &err), &err);
+    vug_graph_release(&graph);
+    vug_weight *all = vug_alloc_zero(binding->n_slots, sizeof(*all));
+    assert_non_null(all);
+    size_t expected = 2; /* the final norm, and the embedding as the head */
+    for (size_t i = 0; i < binding->n_slots; i++) {
+        all[i].data = (const uint8_t *)"";
+        expected += vug_weight_slot_at(binding->config, i).layer >= FIRST;
+    }
+    const vug_backend *backend = vug_layer_split_backend(split);
+    help_refused(backend->weights_create(split, all, binding->n_slots, &weights, &err), &err,
+                 VUG_NOMEM, NULL, "no room");
+    assert_int_equal(second.given, expected);
+    vug_free(all);
+    backend->close(split);
+    vug_model_close(m);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* As many layers as a memory limit allows; without one that any of them fits, none. */
+static void test_as_many_layers_as_fit(void **state)
+{
+    (void)state;
+    if (strcmp(split_device(), "mlx") != 0) {
+        print_message("needs a device that copies weights: VUG_TEST_DEVICE=mlx\n");
+        skip();
+    }
+    const char *path = "models/pebble";
+    vug_model_options options = {
+        .device = split_device(), .context = 64, .batch = 1, .threads = 1, .lazy = true
+    };
+    vug_model *m = help_model(path, options);
+    const uint64_t whole = vug_model_describe(m).memory.total;
+    assert_int_equal(vug_model_part_count(m), 1);
+    vug_model_close(m);
+    uint64_t total[13] = { 0 }; /* by layers on the device */
+    for (int layers = 1; layers <= 12; layers++) {
+        options.gpu_layers = layers;
+        m = help_model(path, options);
+        total[layers] = vug_model_describe(m).memory.total;
+        assert_true(total[layers] > total[layers - 1]);
+        vug_model_close(m);
+    }
+    options.gpu_layers = 0;
+    for (int layers = 1; total[layers] < whole; layers++) {
+        options.memory_limit = total[layers];
+        m = help_model(path, options);
+        assert_int_equal(vug_model_part_count(m), 2);
+        assert_int_equal(vug_model_part_at(m, 1).n_layers, layers);
+        assert_non_null(strstr(vug_model_describe(m).note, "there is too little memory for more"));
+        vug_model_close(m);
+    }
+    options.memory_limit = total[1] - 1;
+    m = help_model(path, options);
+    assert_int_equal(vug_model_part_count(m), 1);
+    assert_string_equal(vug_model_describe(m).device, "cpu");
+    vug_model_close(m);
+    vug_err err = { 0 };
+    options.memory_limit = 1 << 20;
+    assert_int_equal(vug_model_open(path, &options, &m, &err), VUG_LIMIT);
+    options.memory_limit = total[12] - 1;
+    options.gpu_layers = 12; /* what one asked for is not changed */
+    assert_int_equal(vug_model_open(path, &options, &m, &err), VUG_LIMIT);
+}
+
+int main(void)
+{
+    static char gemma3[] = GOLDEN("gemma3-text"), gemma4[] = GOLDEN("gemma4-e");
+    static char qwen3[] = GOLDEN("qwen3-moe"), llama3[] = GOLDEN("llama3");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_results_are_those_of_one_device, gemma3),
+        cmocka_unit_test_prestate(test_results_are_those_of_one_device, gemma4),
+        cmocka_unit_test_prestate(test_results_are_those_of_one_device, qwen3),
+        cmocka_unit_test_prestate(test_results_are_those_of_one_device, llama3),
+        cmocka_unit_test_prestate(test_pages_on_disk_belong_to_a_split, gemma3),
+        cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_a_device_gets_the_weights_that_it_reads),
+        cmocka_unit_test(test_the_note_says_what_runs_where),
+        cmocka_unit_test(test_impossible_splits_are_refused),
+        cmocka_unit_test(test_as_many_layers_as_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
