@@ -7,17 +7,16 @@
  * A page is copied to shared memory before the kernel waits for the one before: all of its
  * positions but the token's own were written by earlier steps.
  */
+#include "backend/cuda/decode_rows.h"
 #include "backend/cuda/page_sums.h"
-#include "backend/cuda/row_math.h"
 
 static_assert((int)ATTENTION_THREADS == (int)ROW_THREADS,
               "norms are computed by all threads of a block");
 
-enum {
-    ROWS = HEADS + 1,              /* the queries of a block, and the key */
-    MOST_PAGES = WARP,             /* that are merged: a lane for each */
-    MOST_SHARED_BYTES = 160 << 10, /* of keys and values */
-};
+static_assert((int)HEADS == (int)DECODE_HEADS && (int)MOST_PAGES <= (int)WARP,
+              "a lane for each page");
+
+enum { MOST_SHARED_BYTES = 160 << 10 }; /* of keys and values */
 
 /* ---- copying a page ------------------------------------------------------------------- */
 
@@ -56,104 +55,7 @@ static __device__ void copy_part(const kv_part &to, const kv_part &from, int lo,
                    hi * from.scales * 4);
 }
 
-/* ---- queries and the key ------------------------------------------------------------------ */
-
-/* The rows of a block: `n` queries, then nothing up to HEADS, then the key if there is one. */
-template <int columns> struct input_rows {
-    float x[ROWS][columns]; /* the thread's columns */
-    float q_weight[columns], k_weight[columns];
-    int64_t n;
-    bool has_key;
-};
-
-static __device__ __forceinline__ float norm_weight(const vug_cuda_norm_job &job, int e)
-{
-    return job.w && e < (int)job.width ? job.w[e] + job.bias : 1;
-}
-
-/* Row `r` of a block, if it exists. */
-static __device__ __forceinline__ const float *row_of_block(
-        const vug_cuda_attention_inputs_job &job, const attention_query &q, int r)
-{
-    return r < HEADS ? job.q.x + (q.token * job.q.heads + q.head + r) * job.q.width
-                     : job.k.x + (q.token * job.k.heads + q.kv_head) * job.k.width;
-}
-
-template <int columns>
-static __device__ void load_rows(const vug_cuda_attention_inputs_job &job, const attention_query &q,
-                                 input_rows<columns> &rows)
-{
-    const int width = (int)job.q.width;
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-#pragma unroll
-        for (int c = 0; c < columns; c++) {
-            const int e = threadIdx.x + c * ATTENTION_THREADS;
-            const bool exists = r < HEADS ? r < rows.n : rows.has_key;
-            rows.x[r][c] = 0;
-            if (exists && e < width)
-                rows.x[r][c] = row_of_block(job, q, r)[e];
-        }
-    }
-}
-
-/* The sums of squares of all rows, in the order of row_squares. */
-template <int columns>
-static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)[ROWS])
-{
-    __shared__ float of_warp[ROWS][ROW_WARPS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        float s = 0;
-#pragma unroll
-        for (int c = 0; c < columns; c++)
-            s = fmaf(rows.x[r][c], rows.x[r][c], s);
-        s = warp_sum(s);
-        if (threadIdx.x % WARP == 0)
-            of_warp[r][threadIdx.x / WARP] = s;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        sum[r] = of_warp[r][0];
-#pragma unroll
-        for (int i = 1; i < ROW_WARPS; i++)
-            sum[r] += of_warp[r][i];
-    }
-}
-
-/* Norms the rows where the job asks for it, and rotates them in shared memory. */
-template <int columns>
-static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job,
-                                   const attention_query &q, const input_rows<columns> &rows,
-                                   float (&query)[HEADS][VUG_CUDA_MAX_HEAD], float *key)
-{
-    const int width = (int)job.q.width, dims = (int)job.q.dims, h = dims / 2;
-    const float *table = job.q.table + q.token * dims;
-    float squares[ROWS];
-    sum_squares(rows, squares);
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        const vug_cuda_norm_job &norm = r < HEADS ? job.q : job.k;
-        const bool norms = r < HEADS ? job.q_norms : job.k_norms;
-        const float by = norms ? norm_factor(squares[r], width, norm.eps) : 1;
-#pragma unroll
-        for (int c = 0; c < columns; c++) {
-            const int e = threadIdx.x + c * ATTENTION_THREADS;
-            const float x = norms ? rows.x[r][c] * by : rows.x[r][c];
-            const float w = r < HEADS ? rows.q_weight[c] : rows.k_weight[c];
-            (r < HEADS ? query[r] : key)[e] = norms && norm.w ? x * w : x;
-        }
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < ROWS * h; i += ATTENTION_THREADS) {
-        float *a = (i / h < HEADS ? query[i / h] : key) + i % h, *b = a + h;
-        const rotated_pair pair = rotate(*a, *b, table[i % h], table[i % h + h]);
-        *a = pair.first;
-        *b = pair.second;
-    }
-    __syncthreads();
-}
+/* ---- the key and the value ---------------------------------------------------------------- */
 
 /* Stores the key and the value of the block's token in its page and in the copy of it. */
 template <int format>
@@ -175,24 +77,6 @@ static __device__ void store_position(const vug_cuda_attention_inputs_job &job,
 }
 
 /* ---- merging ---------------------------------------------------------------------------------- */
-
-/* Whether all other blocks of the token's pages have stored their sums; the same in each thread. */
-static __device__ bool is_last_page(const vug_cuda_decode_attention_job &job,
-                                    const attention_query &q, int pages)
-{
-    __shared__ bool is_last;
-    uint32_t *done = job.pages_done + q.token * job.attention.cache.heads + q.kv_head;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        is_last = atomicAdd(done, 1) == (uint32_t)pages - 1;
-        if (is_last)
-            *done = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    return is_last;
-}
 
 /* What the sums so far and those of a page are multiplied with when the page is merged. */
 struct page_factors {
@@ -269,12 +153,9 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
         copy_part<format>(shared_part(cache, memory, values),
                           kv_part_at(cache, q.page[range.block], q.kv_head, values), range.lo,
                           range.hi - rows.has_key);
-    for (int c = 0; c < columns; c++) {
-        rows.q_weight[c] = norm_weight(job.inputs.q, threadIdx.x + c * ATTENTION_THREADS);
-        rows.k_weight[c] = norm_weight(job.inputs.k, threadIdx.x + c * ATTENTION_THREADS);
-    }
+    load_weights(job.inputs, rows);
     wait_for_previous();
-    load_rows(job.inputs, q, rows);
+    load_inputs(job.inputs, q, rows);
     rotate_rows(job.inputs, q, rows, shared.q, key);
     if (rows.has_key)
         store_position<format>(job.inputs, q, key, memory);

@@ -10,6 +10,12 @@
 
 enum { KV_QUAD = 4 };
 
+/* Query heads of a token that share the keys of `kv_head`. */
+struct head_group {
+    int64_t token, kv_head, head; /* head: the first of them */
+    int64_t heads;                /* how many exist */
+};
+
 /* The keys, or the values, of a head in a page. */
 struct kv_part {
     uint8_t *element;

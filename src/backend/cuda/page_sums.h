@@ -63,10 +63,8 @@ struct attention_shared {
     float most[HEADS], sum[HEADS];
 };
 
-/* The query of a block, and the keys that it sees: first .. end - 1. */
-struct attention_query {
-    int64_t token, kv_head, head; /* the first of HEADS query heads */
-    int64_t heads;                /* how many of them exist */
+/* The queries of a block, at most HEADS, and the keys that they see: first .. end - 1. */
+struct attention_query : head_group {
     int64_t first, end;
     const float *mask; /* of the query; NULL: none */
     uint8_t *const *page;
