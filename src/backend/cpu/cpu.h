@@ -189,8 +189,9 @@ void vug_cpu_run_rows(const vug_cpu_env *env, const vug_cpu_row_job *job);
 
 /* ---- measure.c ------------------------------------------------------------ */
 
-/* One probe on all threads of the pool. Reading `n` bytes (far more than the caches hold)
- * returns bytes per second, multiply-adds return operations per second. */
+/* One probe on all threads of the pool. Reading `n` bytes, a multiple of 512 KiB, which are not in a cache,
+ * returns bytes per second: those of the faster half, of which one is read in order and one as streams.
+ * Multiply-adds return operations per second. */
 double vug_cpu_measure_read(const vug_cpu_env *env, const uint8_t *bytes, int64_t n);
 double vug_cpu_measure_fma(const vug_cpu_env *env);
 VUG_MUST_CHECK vug_status vug_cpu_measure(vug_device *device, vug_device_limits *out, vug_err *err);

@@ -229,11 +229,9 @@ typedef struct {
     void (*exp)(const float *x, float *out, int64_t n);
     void (*softcap)(const float *x, float by, float *out, int64_t n);
 
-    /* Probes for measuring the machine. probe_read reads all bytes (a multiple of 1024,
-     * aligned to 64). probe_fma does `rounds` rounds of fused multiply-adds in registers and
-     * stores the number of operations in *flop. Both return a value that depends on the work,
-     * so that the compiler cannot drop it. */
-    float (*probe_read)(const uint8_t *bytes, int64_t n);
+    /* A probe for measuring the machine: `rounds` rounds of fused multiply-adds in registers, whose
+     * number of operations goes to *flop. Returns a value that depends on the work, so that the
+     * compiler cannot drop it. */
     float (*probe_fma)(int64_t rounds, double *flop);
 } vug_cpu_kernels;
 

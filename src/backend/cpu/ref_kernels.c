@@ -215,19 +215,7 @@ static void softcap(const float *x, float by, float *out, int64_t n)
         out[i] = vug_ref_tanh(x[i] / by) * by;
 }
 
-/* ---- probes --------------------------------------------------------------- */
-
-static float probe_read(const uint8_t *bytes, int64_t n)
-{
-    uint64_t sum[4] = { 0 };
-    for (int64_t i = 0; i < n; i += (int64_t)sizeof(sum)) {
-        uint64_t word[4];
-        memcpy(word, bytes + i, sizeof(word));
-        for (int j = 0; j < 4; j++)
-            sum[j] ^= word[j];
-    }
-    return (float)((sum[0] ^ sum[1] ^ sum[2] ^ sum[3]) & 0xffff);
-}
+/* ---- probe ---------------------------------------------------------------- */
 
 static float probe_fma(int64_t rounds, double *flop)
 {
@@ -272,6 +260,5 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
     .silu = silu,
     .exp = exponential,
     .softcap = softcap,
-    .probe_read = probe_read,
     .probe_fma = probe_fma,
 };

@@ -281,22 +281,7 @@ static float softmax(float *p, int lo, int hi, const vug_cpu_score_params *score
     return rescale;
 }
 
-/* ---- probes --------------------------------------------------------------- */
-
-static float probe_read(const uint8_t *bytes, int64_t n)
-{
-    enum { READ_STREAMS = 4 };
-    const int64_t apart = n / READ_STREAMS;
-    uint8x16_t s[2] = { vdupq_n_u8(0), vdupq_n_u8(0) };
-    for (int64_t i = 0; i < apart; i += LINE) {
-        for (int64_t j = 0; j < READ_STREAMS; j++) {
-            const uint8_t *line = bytes + j * apart + i;
-            s[0] = veorq_u8(s[0], veorq_u8(vld1q_u8(line), vld1q_u8(line + 16)));
-            s[1] = veorq_u8(s[1], veorq_u8(vld1q_u8(line + 32), vld1q_u8(line + 48)));
-        }
-    }
-    return (float)vaddvq_u8(veorq_u8(s[0], s[1]));
-}
+/* ---- probe ---------------------------------------------------------------- */
 
 /* As many independent chains as the tile kernel has. */
 static float probe_fma(int64_t rounds, double *flop)
@@ -331,7 +316,7 @@ static float probe_fma(int64_t rounds, double *flop)
     .quantize = vug_neon_quantize, .round_q4_0 = vug_ref_round_q4_0, .softmax = softmax,         \
     .axpby = axpby, .sum_squares = sum_squares, .norm = norm, .rope = rope, .add = add,          \
     .mul = mul, .scale = scale, .gelu = gelu, .silu = silu, .exp = exponential,                  \
-    .softcap = softcap, .probe_read = probe_read, .probe_fma = probe_fma
+    .softcap = softcap, .probe_fma = probe_fma
 
 #define BLOCK_FORMAT(id, dtype)   [VUG_DTYPE_##dtype] = &vug_neon_##id,
 #define DOTPROD_FORMAT(id, dtype) [VUG_DTYPE_##dtype] = &vug_neon_dotprod_##id,

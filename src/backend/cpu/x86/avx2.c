@@ -300,24 +300,7 @@ float vug_avx2_softmax(float *p, int lo, int hi, const vug_cpu_score_params *sco
     return rescale;
 }
 
-/* ---- probes --------------------------------------------------------------- */
-
-/* Four streams without prefetching were faster than one, and faster than 16 with or without
- * prefetching. */
-float vug_avx2_probe_read(const uint8_t *bytes, int64_t n)
-{
-    enum { STREAMS = 4, LINE = 64 };
-    const int64_t apart = n / STREAMS;
-    __m256i s0 = _mm256_setzero_si256(), s1 = s0;
-    for (int64_t i = 0; i < apart; i += LINE) {
-        for (int64_t j = 0; j < STREAMS; j++) {
-            const __m256i *line = (const __m256i *)(const void *)(bytes + j * apart + i);
-            s0 = _mm256_xor_si256(s0, _mm256_load_si256(line));
-            s1 = _mm256_xor_si256(s1, _mm256_load_si256(line + 1));
-        }
-    }
-    return (float)_mm256_extract_epi16(_mm256_xor_si256(s0, s1), 0);
-}
+/* ---- probe ---------------------------------------------------------------- */
 
 /* Twelve independent chains, as in the tile kernel, keep both FMA units busy. */
 float vug_avx2_probe_fma(int64_t rounds, double *flop)

@@ -28,7 +28,6 @@ void vug_avx2_gelu(const float *x, float *out, int64_t n);
 void vug_avx2_silu(const float *x, float *out, int64_t n);
 void vug_avx2_exponential(const float *x, float *out, int64_t n);
 void vug_avx2_softcap(const float *x, float by, float *out, int64_t n);
-float vug_avx2_probe_read(const uint8_t *bytes, int64_t n);
 float vug_avx2_probe_fma(int64_t rounds, double *flop);
 
 void vug_avx2_decode_f32(const uint8_t *src, float by, float *dst, int64_t n);
