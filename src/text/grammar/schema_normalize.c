@@ -197,7 +197,7 @@ static bool is_satisfied(const expansion *e, const vug_jv *list)
 {
     const vug_schema_case base = { e->joined, e->n };
     const vug_jv *branch = list->child;
-    if (!e->leaves_out || vug_str_is(list->key, "oneOf"))
+    if (!e->proofs || !e->leaves_out || vug_str_is(list->key, "oneOf"))
         return false;
     while (branch && !e->proofs->implies(e->s, base, branch))
         branch = branch->next;
@@ -220,7 +220,7 @@ static void expand_choices(expansion *e, size_t next) // NOLINT(misc-no-recursio
     const vug_schema_case base = { e->joined, e->n };
     if (!vug_schema_ok(e->s) || e->overflow || e->unsatisfiable ||
         vug_schema_case_types(base) == 0 ||
-        (e->leaves_out && e->proofs->is_unsatisfiable(e->s, base)))
+        (e->proofs && e->leaves_out && e->proofs->is_unsatisfiable(e->s, base)))
         return;
     if (next == e->n_choices) {
         add_case(e);
