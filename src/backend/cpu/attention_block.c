@@ -15,11 +15,10 @@ enum {
 
 /* ---- products ---------------------------------------------------------------- */
 
-/* A second panel after the first one, of `panels` that are left. */
-static const uint8_t *second_panel(const vug_cpu_kernels *kernels, int64_t panels,
-                                   const uint8_t *first, int64_t bytes)
+/* How many of the panels that are left are multiplied together. */
+static int panels_of(const vug_cpu_kernels *kernels, int64_t left)
 {
-    return panels > 1 && kernels->tile_panels > 1 ? first + bytes : NULL;
+    return left > 1 && kernels->tile_panels > 1 ? 2 : 1;
 }
 
 /* Multiplies the query rows with the panels that contain `keys`; keys are counted from the
@@ -33,20 +32,21 @@ static void multiply_keys(const vug_cpu_query_tile *t, vug_cpu_range rows, const
     const int64_t end = (keys.end + PANEL - 1) / PANEL;
     for (int64_t panel = keys.first / PANEL; panel < end;) {
         const uint8_t *k = page + panel * c->panel_bytes;
-        const uint8_t *second = second_panel(t->env->kernels, end - panel, k, c->panel_bytes);
+        const int panels = panels_of(t->env->kernels, end - panel);
         for (int64_t r = rows.first; r < rows.end; r += max_rows) {
             const int64_t left = rows.end - r;
             multiply(left < max_rows ? (int)left : max_rows,
                      &(vug_cpu_tile){ .a = t->q + r * c->width,
                                       .b = k,
-                                      .second = second,
                                       .c = t->p + r * BLOCK + panel * PANEL,
                                       .k = c->width,
+                                      .panels = panels,
+                                      .next_panel = c->panel_bytes,
                                       .lda = c->width,
                                       .ldb = PANEL,
                                       .ldc = BLOCK });
         }
-        panel += second ? 2 : 1;
+        panel += panels;
     }
 }
 
@@ -61,11 +61,11 @@ static void multiply_values(const vug_cpu_query_tile *t, int64_t r, int n, const
                        .ldb = PANEL,
                        .ldc = c->columns,
                        .accumulate = true };
-    for (int64_t column = 0; column < c->columns; column += m.second ? 2 * PANEL : PANEL) {
+    for (int64_t column = 0; column < c->columns; column += (int64_t)m.panels * PANEL) {
         const vug_cpu_value_rows v = vug_cpu_kv_cache_values(c, values, column, keys.first);
         m.b = v.code;
-        m.second =
-                second_panel(t->env->kernels, (c->columns - column) / PANEL, v.code, v.panel_bytes);
+        m.panels = panels_of(t->env->kernels, (c->columns - column) / PANEL);
+        m.next_panel = v.panel_bytes;
         m.scale = v.scale;
         m.c = t->o + r * c->columns + column;
         t->env->kernels->values[c->format](n, &m);

@@ -25,6 +25,9 @@ extern const vug_cpu_kernels vug_cpu_kernels_neon, vug_cpu_kernels_neon_dotprod,
     ROW(mlx8, MLX8) ROW(mlx_fp4, MLX_FP4)
 /* clang-format on */
 
+/* ref_kernels.c */
+void vug_ref_order_lanes(const void *x, int64_t n, float *const *lane);
+
 /* ref_pairs.c */
 extern const vug_cpu_pair_kernels vug_ref_pairs;
 

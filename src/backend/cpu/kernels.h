@@ -20,8 +20,8 @@
 
 enum {
     VUG_CPU_PANEL = 16,          /* columns of a panel: outputs, keys or value columns */
-    VUG_CPU_MAX_TILE_ROWS = 12,  /* of an F32 tile, of all kernel sets; see tile_rows */
-    VUG_CPU_MAX_TILE_PANELS = 2, /* see tile_panels */
+    VUG_CPU_MAX_TILE_ROWS = 8,   /* of an F32 tile, of all kernel sets; see tile_rows */
+    VUG_CPU_MAX_TILE_PANELS = 3, /* see tile_panels */
     VUG_CPU_STREAMS = 4,         /* rows of weights that a kernel reads side by side */
     VUG_CPU_MAX_STREAMS = 8,     /* see q8_streams */
     VUG_CPU_MAX_FLOAT_ROWS = 24, /* see float_rows */
@@ -62,21 +62,22 @@ static inline int64_t vug_cpu_lane_start(int64_t n, int64_t j)
 }
 
 /*
- * C [rows,16] = A [rows,k] x B [k,16], or C += it; or two panels of B beside each other, whose
- * products are C [rows,32]. Element (r,c) is
+ * C [rows,16] = A [rows,k] x B [k,16], or C += it; or several panels of B beside each other, whose
+ * products are C [rows,16 panels]. Element (r,c) is
  *
  *     s = 0;  for i in 0 .. k-1: s = fma(a[r][i], b[i][c], s)
  *     c[r][c] = accumulate ? c[r][c] + s : s
  */
 typedef struct {
     const float *a;
-    const void *b;      /* floats; keys and values are in the format of their cache */
-    const void *second; /* the second panel of B; NULL: none, as always if tile_panels is 1 */
+    const void *b; /* floats; keys and values are in the format of their cache */
     float *c;
     int64_t k;
     int64_t lda, ldb, ldc; /* from row to row, in elements */
+    int panels;            /* 1 to tile_panels of the kernel set */
+    int64_t next_panel;    /* from a panel of B to the next one, in bytes */
     bool accumulate;
-    const float *scale; /* [k] one of each row of both panels; only for values in 8 bits */
+    const float *scale; /* [k] one of each row of all panels; only for values in 8 bits */
 } vug_cpu_tile;
 
 /* 1 <= rows <= tile_rows of the kernel set. */
@@ -135,7 +136,7 @@ typedef struct {
     void (*round)(const float *x, int64_t n, uint16_t *out);
     vug_cpu_format format; /* pack and gemm, where k counts pairs; decode is NULL */
     int tile_rows;         /* maximum rows of a tile, at most VUG_CPU_MAX_TILE_ROWS */
-    int tile_panels;       /* maximum panels of B of a tile: 1 or VUG_CPU_MAX_TILE_PANELS */
+    int tile_panels;       /* maximum panels of B of a tile, at most VUG_CPU_MAX_TILE_PANELS */
     vug_cpu_tile_fn *tile; /* A and B are pairs */
 } vug_cpu_pair_kernels;
 
@@ -177,12 +178,14 @@ typedef struct {
     int q8_panels;     /* that q8_panel multiplies together: 1 to 3 */
 
     int tile_rows;   /* maximum rows of a tile */
-    int tile_panels; /* maximum panels of B of a tile: 1 or VUG_CPU_MAX_TILE_PANELS */
+    int tile_panels; /* maximum panels of B of a tile, at most VUG_CPU_MAX_TILE_PANELS */
     vug_cpu_tile_fn *tile;
     /* The same product with B in each format of the KV cache (cpu.h). Elements are widened to
      * F32 and, in 8 bits, multiplied by their scale. Keys: a whole panel [k][16] with its
      * scales. Values: rows of 16 columns. ldb is 16. */
     vug_cpu_tile_fn *keys[VUG_KV_COUNT], *values[VUG_KV_COUNT];
+    /* Stores `n` elements of x, or pairs of BF16, in lanes: lane[j][i] = x[8 i + j]. */
+    void (*order_lanes)(const void *x, int64_t n, float *const *lane);
     /* Quantizes a row of x to 8 bits, `n` a multiple of 32: q [n], scale [n/32], sum [n/16]. */
     void (*quantize)(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
     /* Rounds weights, `n` a multiple of 32, to blocks of Q4_0: with m the weight of the largest

@@ -13,7 +13,7 @@ enum {
      * often: with F32, 48 rows were 10 % slower, 192 a few percent. */
     VUG_CPU_ROW_BLOCK = 512,
     /* The most panels of float weights of a chunk. */
-    VUG_CPU_FLOAT_PANELS = 8,
+    VUG_CPU_FLOAT_PANELS = 9,
     /* The most rows of a chunk with quantized weights. */
     VUG_CPU_Q8_ROW_BLOCK = 128,
     /* The most panels of quantized weights of a chunk. */

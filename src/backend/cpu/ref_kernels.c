@@ -54,6 +54,12 @@ FORMAT(F32)
 FORMAT(F16)
 FORMAT(BF16)
 
+void vug_ref_order_lanes(const void *x, int64_t n, float *const *lane)
+{
+    for (int64_t i = 0; i < n; i++) /* the bits: pairs are no floats */
+        memcpy(&lane[i % VUG_CPU_LANES][i / VUG_CPU_LANES], (const float *)x + i, sizeof(float));
+}
+
 /* Element (i,c) of B. */
 typedef float tile_element_fn(const vug_cpu_tile *t, int64_t i, int64_t c);
 
@@ -246,6 +252,7 @@ const vug_cpu_kernels vug_cpu_kernels_ref = {
     .tile = tile_f32,
     .keys = { tile_f32, tile_f16, tile_bf16, tile_q8_key },
     .values = { tile_f32, tile_f16, tile_bf16, tile_q8_value },
+    .order_lanes = vug_ref_order_lanes,
     .quantize = vug_ref_quantize_row,
     .round_q4_0 = vug_ref_round_q4_0,
     .softmax = softmax,

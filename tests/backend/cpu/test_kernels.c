@@ -82,10 +82,10 @@ static void compare_tiles(vug_cpu_tile_fn *kernel, vug_cpu_tile_fn *portable, vu
     float *c = guarded_floats(n), *want = guarded_floats(n);
     for (int pass = 0; pass < 2; pass++) {
         t->accumulate = pass == 1;
-        for (int panel = 0; panel < (t->second ? 2 : 1); panel++) {
+        for (int panel = 0; panel < t->panels; panel++) {
             vug_cpu_tile one = *t;
-            one.b = panel ? t->second : t->b;
-            one.second = NULL;
+            one.b = (const uint8_t *)t->b + panel * t->next_panel;
+            one.panels = 1;
             one.c = want + (ptrdiff_t)panel * PANEL;
             portable(rows, &one);
         }
@@ -102,26 +102,23 @@ static void check_tile(const vug_cpu_kernels *kernels, rng *r, int rows, int64_t
 {
     const int64_t lda = k + 3, ldb = PANEL + 5;
     const size_t na = (size_t)((rows - 1) * lda + k), nb = (size_t)((k - 1) * ldb + PANEL);
-    float *a = guarded_floats(na), *b[2] = { guarded_floats(nb), guarded_floats(nb) };
-    for (int64_t i = 0; i < rows; i++)
-        rng_fill(r, a + i * lda, (size_t)k);
-    for (int64_t i = 0; i < k; i++) {
-        rng_fill(r, b[0] + i * ldb, PANEL);
-        rng_fill(r, b[1] + i * ldb, PANEL);
-    }
     for (int panels = 1; panels <= kernels->tile_panels; panels++) {
+        float *a = guarded_floats(na), *b = guarded_floats(nb * (size_t)panels);
+        for (int64_t i = 0; i < rows; i++)
+            rng_fill(r, a + i * lda, (size_t)k);
+        rng_fill(r, b, nb * (size_t)panels);
         vug_cpu_tile t = { .a = a,
-                           .b = b[0],
-                           .second = panels > 1 ? b[1] : NULL,
+                           .b = b,
                            .k = k,
+                           .panels = panels,
+                           .next_panel = (int64_t)(nb * sizeof(*b)),
                            .lda = lda,
                            .ldb = ldb,
                            .ldc = (int64_t)panels * PANEL + 2 };
         compare_tiles(kernels->tile, vug_cpu_kernels_at(0)->tile, &t, rows, kernels->name);
+        free_guarded(a);
+        free_guarded(b);
     }
-    free_guarded(a);
-    free_guarded(b[0]);
-    free_guarded(b[1]);
 }
 
 /* A random panel of keys, or random rows of values, in a format of the cache. */
@@ -153,18 +150,19 @@ static void check_cached_tile(const vug_cpu_kernels *kernels, rng *r, vug_kv_for
     const int64_t lda = k + 1, scales = (k + VUG_KV_Q8_BLOCK - 1) / VUG_KV_Q8_BLOCK * PANEL;
     const size_t nb = (size_t)(k * PANEL + scales), nk = (size_t)k;
     float *a = guarded_floats((size_t)(rows * lda)), *scale = guarded_floats(nk);
-    float *b[2] = { guarded_floats(nb), guarded_floats(nb) };
+    float *b = guarded_floats(nb * VUG_CPU_MAX_TILE_PANELS);
     rng_fill(r, a, (size_t)(rows * lda));
     rng_fill(r, scale, nk);
     for (int keys = 0; keys < 2; keys++) {
         const vug_cpu_kernels *portable = vug_cpu_kernels_at(0);
-        fill_cached(r, kv, keys, k, (uint8_t *)b[0]);
-        fill_cached(r, kv, keys, k, (uint8_t *)b[1]);
+        for (int panel = 0; panel < VUG_CPU_MAX_TILE_PANELS; panel++)
+            fill_cached(r, kv, keys, k, (uint8_t *)(b + (size_t)panel * nb));
         for (int panels = 1; panels <= kernels->tile_panels; panels++) {
             vug_cpu_tile t = { .a = a,
-                               .b = b[0],
-                               .second = panels > 1 ? b[1] : NULL,
+                               .b = b,
                                .k = k,
+                               .panels = panels,
+                               .next_panel = (int64_t)(nb * sizeof(*b)),
                                .lda = lda,
                                .ldb = PANEL,
                                .ldc = (int64_t)panels * PANEL + 2,
@@ -175,8 +173,7 @@ static void check_cached_tile(const vug_cpu_kernels *kernels, rng *r, vug_kv_for
         }
     }
     free_guarded(a);
-    free_guarded(b[0]);
-    free_guarded(b[1]);
+    free_guarded(b);
     free_guarded(scale);
 }
 
@@ -205,6 +202,36 @@ static void test_tile(void **state)
             for (int64_t k = 1; k <= 600; k = next_k(k))
                 check_tile(vug_cpu_kernels_at(i), &r, rows, k);
         }
+    }
+}
+
+/* Each lane has guards. The numbers are any bits, as those of pairs are. */
+static void check_lanes(const vug_cpu_kernels *kernels, rng *r, int64_t n)
+{
+    float *x = guarded_floats((size_t)n), *lane[VUG_CPU_LANES];
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t bits = (uint32_t)rng_bits(r);
+        memcpy(&x[i], &bits, sizeof(bits));
+    }
+    for (int64_t j = 0; j < VUG_CPU_LANES; j++)
+        lane[j] = guarded_floats((size_t)vug_cpu_lane_size(n, j));
+    kernels->order_lanes(x, n, lane);
+    for (int64_t i = 0; i < n; i++)
+        assert_memory_equal(&lane[i % VUG_CPU_LANES][i / VUG_CPU_LANES], &x[i], sizeof(x[i]));
+    for (int64_t j = 0; j < VUG_CPU_LANES; j++) {
+        check_guards(lane[j], (size_t)vug_cpu_lane_size(n, j));
+        free_guarded(lane[j]);
+    }
+    free_guarded(x);
+}
+
+static void test_order_lanes(void **state)
+{
+    (void)state;
+    rng r = { 5 };
+    for (int i = 0; i < vug_cpu_kernels_count(); i++) {
+        for (int64_t n = VUG_CPU_LANES; n <= 600; n = next_k(n))
+            check_lanes(vug_cpu_kernels_at(i), &r, n);
     }
 }
 
@@ -454,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_lane_order_is_a_permutation),
         cmocka_unit_test(test_tile_of_cached_keys_and_values),
         cmocka_unit_test(test_tile),
+        cmocka_unit_test(test_order_lanes),
         cmocka_unit_test(test_float_formats),
         cmocka_unit_test(test_every_16_bit_float),
         cmocka_unit_test(test_elementwise),

@@ -313,10 +313,11 @@ static float probe_fma(int64_t rounds, double *flop)
     .tile_panels = 1, .tile = vug_neon_tile,                                                     \
     .keys = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_keys },     \
     .values = { vug_neon_tile, vug_neon_tile_f16, vug_neon_tile_bf16, vug_neon_tile_q8_values }, \
-    .quantize = vug_neon_quantize, .round_q4_0 = vug_ref_round_q4_0, .softmax = softmax,         \
-    .axpby = axpby, .sum_squares = sum_squares, .norm = norm, .rope = rope, .add = add,          \
-    .mul = mul, .scale = scale, .gelu = gelu, .silu = silu, .exp = exponential,                  \
-    .softcap = softcap, .probe_fma = probe_fma
+    .order_lanes = vug_ref_order_lanes, .quantize = vug_neon_quantize,                           \
+    .round_q4_0 = vug_ref_round_q4_0, .softmax = softmax, .axpby = axpby,                        \
+    .sum_squares = sum_squares, .norm = norm, .rope = rope, .add = add, .mul = mul,              \
+    .scale = scale, .gelu = gelu, .silu = silu, .exp = exponential, .softcap = softcap,          \
+    .probe_fma = probe_fma
 
 #define BLOCK_FORMAT(id, dtype)   [VUG_DTYPE_##dtype] = &vug_neon_##id,
 #define DOTPROD_FORMAT(id, dtype) [VUG_DTYPE_##dtype] = &vug_neon_dotprod_##id,

@@ -11,6 +11,7 @@ void vug_avx2_tile_f16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_bf16(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_keys(int rows, const vug_cpu_tile *t);
 void vug_avx2_tile_q8_values(int rows, const vug_cpu_tile *t);
+void vug_avx2_order_lanes(const void *x, int64_t n, float *const *lane);
 void vug_avx2_quantize(const float *x, int64_t n, int8_t *q, float *scale, int16_t *sum);
 vug_cpu_decode_fn vug_avx2_decode_q8_0, vug_avx2_decode_q6_k;
 vug_cpu_square_sums vug_avx2_round_q4_0(const float *w, int64_t n, uint8_t *to);

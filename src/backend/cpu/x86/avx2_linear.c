@@ -118,6 +118,20 @@ INLINE __m256 values_of(vug_dtype dtype, const __m256i *part, int64_t i)
 
 /* ---- panels --------------------------------------------------------------- */
 
+void vug_avx2_order_lanes(const void *x, int64_t n, float *const *lane)
+{
+    const float *from = x;
+    int64_t i = 0;
+    for (; i + VUG_CPU_LANES * HALF <= n; i += VUG_CPU_LANES * HALF) {
+        __m256i part[VUG_CPU_LANES];
+        transpose_units((const uint8_t *)(from + i), sizeof(part[0]), part);
+        for (int64_t j = 0; j < VUG_CPU_LANES; j++)
+            _mm256_storeu_si256((__m256i *)(void *)(lane[j] + i / VUG_CPU_LANES), part[j]);
+    }
+    for (; i < n; i++)
+        memcpy(&lane[i % VUG_CPU_LANES][i / VUG_CPU_LANES], from + i, sizeof(*from));
+}
+
 /* Where the elements of each lane begin in a panel of `k`. */
 typedef struct {
     float *lane[VUG_CPU_LANES];

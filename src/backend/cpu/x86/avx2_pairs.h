@@ -46,7 +46,7 @@ INLINE void end_flushing(const pair_functions *p, unsigned before)
 INLINE void multiply_tile(const pair_functions *p, int rows, const vug_cpu_tile *t)
 {
     float sums[VUG_CPU_MAX_TILE_ROWS][TILE_COLUMNS];
-    const int columns = t->second ? TILE_COLUMNS : PANEL;
+    const int columns = t->panels * PANEL;
     vug_cpu_tile products = *t;
     if (!p->sets_mxcsr) {
         p->tile(rows, t);

@@ -6,7 +6,7 @@
 #include "backend/cpu/kernel_sets.h"
 #include "backend/cpu/q8_panels.h"
 
-enum { VUG_AVX512_TILE_ROWS = 12, VUG_AVX512_Q8_PANELS = 3 };
+enum { VUG_AVX512_TILE_ROWS = 8, VUG_AVX512_Q8_PANELS = 3 };
 
 void vug_avx512_tile(int rows, const vug_cpu_tile *t);
 void vug_avx512_tile_f16(int rows, const vug_cpu_tile *t);

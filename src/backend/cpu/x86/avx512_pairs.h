@@ -22,28 +22,23 @@ enum {
 
 INLINE __m512 add_pairs(__mmask16 exists, __m512i x, __m512i w, __m512 sum);
 
-/* Two panels share each pair of A, because a processor loads fewer vectors than
- * it multiplies. */
+/* Panels share each pair of A, because a processor loads fewer vectors than it multiplies. */
 INLINE void sum_tile(const int rows, const int panels, const vug_cpu_tile *t)
 {
-    const float *a = t->a, *b = t->b, *second = t->second;
-    const int64_t lda = t->lda;
+    const uint8_t *b = t->b;
+    const float *a = t->a;
+    const int64_t lda = t->lda, step = t->ldb * PAIR_BYTES, next = t->next_panel;
     panel_sums s;
     __m512i w[TILE_PANELS];
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-        s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
-    for (int64_t i = t->k; i > 0; i--, a++) {
-        w[0] = _mm512_loadu_si512(b);
-        b += t->ldb;
-        if (panels > 1) {
-            w[1] = _mm512_loadu_si512(second);
-            second += t->ldb;
-        }
-#pragma GCC unroll 12
+    clear_sums(rows, panels, &s);
+    for (int64_t i = t->k; i > 0; i--, a++, b += step) {
+#pragma GCC unroll 3
+        for (int p = 0; p < panels; p++)
+            w[p] = _mm512_loadu_si512(b + p * next);
+#pragma GCC unroll 8
         for (int64_t r = 0; r < rows; r++) {
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(a[r * lda]));
-#pragma GCC unroll 2
+#pragma GCC unroll 3
             for (int p = 0; p < panels; p++)
                 s.at[r][p] = add_pairs(0xffff, x, w[p], s.at[r][p]);
         }
@@ -58,10 +53,7 @@ INLINE void sum_rows(const int panels, int rows, const vug_cpu_tile *t)
 
 NOINLINE void tile_sums(int rows, const vug_cpu_tile *t)
 {
-    if (t->second)
-        sum_rows(TILE_PANELS, rows, t);
-    else
-        sum_rows(1, rows, t);
+    WITH_CONSTANT_ROWS(TILE_PANELS, t->panels, sum_rows, rows, t);
 }
 
 typedef struct {

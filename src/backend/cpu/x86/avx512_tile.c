@@ -1,5 +1,5 @@
 /*
- * Tiles for AVX-512: twelve rows of A by one or two panels of B. B is floats, or keys or values in the
+ * Tiles for AVX-512: eight rows of A by one to three panels of B. B is floats, or keys or values in the
  * format of the KV cache, which are widened while they are read.
  */
 #if defined(__AVX512VNNI__)
@@ -29,39 +29,35 @@ INLINE __m512 load_row(tile_format as, const uint8_t *b, __m512 scale)
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), scale);
 }
 
-/* `rows`, `panels` and `as` are constants wherever this is inlined, so that sums stay in registers. Two
- * panels share each element of A, because a processor loads fewer vectors than it multiplies. */
+/* `rows`, `panels` and `as` are constants wherever this is inlined, so that sums stay in registers. Panels
+ * share each element of A, because a processor loads fewer vectors than it multiplies: 11 for 24 products
+ * if there are three of them. */
 INLINE void tile_of(const int rows, const int panels, const tile_format as, const vug_cpu_tile *t)
 {
-    const uint8_t *b[MAX_PANELS] = { t->b, t->second };
+    const uint8_t *b = t->b;
     const float *a = t->a, *scale = t->scale;
-    const int64_t lda = t->lda, step = t->ldb * bytes_of_element(as);
+    const int64_t lda = t->lda, step = t->ldb * bytes_of_element(as), next = t->next_panel;
     __m512 by[MAX_PANELS], w[MAX_PANELS];
     panel_sums s;
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-        s.at[r][0] = s.at[r][1] = _mm512_setzero_ps();
-    by[0] = by[1] = _mm512_setzero_ps();
+    clear_sums(rows, panels, &s);
+    by[0] = by[1] = by[2] = _mm512_setzero_ps();
     for (int64_t left = t->k, n = left; left > 0; left -= n) {
         if (as == Q8_KEYS) {
             n = left < GROUP ? left : GROUP;
-            for (int p = 0; p < panels; p++) {
-                by[p] = _mm512_loadu_ps(b[p]);
-                b[p] += PANEL * sizeof(float);
-            }
+            for (int p = 0; p < panels; p++)
+                by[p] = _mm512_loadu_ps(b + p * next);
+            b += PANEL * sizeof(float);
         }
-        for (int64_t i = n; i > 0; i--, a++) {
+        for (int64_t i = n; i > 0; i--, a++, b += step) {
             if (as == Q8_VALUES)
-                by[0] = by[1] = _mm512_set1_ps(*scale++);
-#pragma GCC unroll 2
-            for (int p = 0; p < panels; p++) {
-                w[p] = load_row(as, b[p], by[p]);
-                b[p] += step;
-            }
-#pragma GCC unroll 12
+                by[0] = by[1] = by[2] = _mm512_set1_ps(*scale++);
+#pragma GCC unroll 3
+            for (int p = 0; p < panels; p++)
+                w[p] = load_row(as, b + p * next, by[p]);
+#pragma GCC unroll 8
             for (int64_t r = 0; r < rows; r++) {
                 const __m512 x = _mm512_set1_ps(a[r * lda]);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
                 for (int p = 0; p < panels; p++)
                     s.at[r][p] = _mm512_fmadd_ps(x, w[p], s.at[r][p]);
             }
@@ -77,10 +73,7 @@ INLINE void tile_rows_of(const int panels, const tile_format as, int rows, const
 
 INLINE void tile_as(const tile_format as, int rows, const vug_cpu_tile *t)
 {
-    if (t->second)
-        tile_rows_of(MAX_PANELS, as, rows, t);
-    else
-        tile_rows_of(1, as, rows, t);
+    WITH_CONSTANT_ROWS(MAX_PANELS, t->panels, tile_rows_of, as, rows, t);
 }
 
 TILE_KERNELS(avx512)
