@@ -121,8 +121,9 @@ INLINE __m256 values_of(vug_dtype dtype, const __m256i *part, int64_t i)
 void vug_avx2_order_lanes(const void *x, int64_t n, float *const *lane)
 {
     const float *from = x;
+    const int64_t step = (int64_t)VUG_CPU_LANES * HALF;
     int64_t i = 0;
-    for (; i + VUG_CPU_LANES * HALF <= n; i += VUG_CPU_LANES * HALF) {
+    for (; i + step <= n; i += step) {
         __m256i part[VUG_CPU_LANES];
         transpose_units((const uint8_t *)(from + i), sizeof(part[0]), part);
         for (int64_t j = 0; j < VUG_CPU_LANES; j++)
