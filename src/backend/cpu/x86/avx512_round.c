@@ -34,14 +34,14 @@ INLINE __m128 greatest_of_each(const __m512 *x)
 
 /* The scale of a block is -1/8 of the weight of the largest magnitude. max returns its second operand
  * if one is a NaN. */
-INLINE scales choose_scales(const __m512 *w, int blocks)
+INLINE scales choose_scales(__m512 (*w)[2], int blocks)
 {
     const __m512 sign = _mm512_set1_ps(-0.0f), zero = _mm512_setzero_ps();
     __m512 most[GROUP], least[GROUP];
     for (int b = 0; b < GROUP; b++)
         most[b] = least[b] = zero;
     for (int b = 0; b < blocks; b++) {
-        const __m512 w0 = w[2 * b], w1 = w[2 * b + 1];
+        const __m512 w0 = w[b][0], w1 = w[b][1];
         most[b] = _mm512_max_ps(w1, _mm512_max_ps(w0, zero));
         least[b] = _mm512_max_ps(_mm512_xor_ps(w1, sign),
                                  _mm512_max_ps(_mm512_xor_ps(w0, sign), zero));
@@ -77,9 +77,11 @@ typedef struct {
 /* `blocks` is constant, at most GROUP. */
 INLINE square_lanes round_blocks(const float *from, int blocks, uint8_t *to, square_lanes sum)
 {
-    __m512 w[2 * GROUP];
-    for (int i = 0; i < 2 * blocks; i++)
-        w[i] = _mm512_loadu_ps(from + (ptrdiff_t)i * (BLOCK / 2));
+    __m512 w[GROUP][2];
+    for (int b = 0; b < blocks; b++) {
+        w[b][0] = _mm512_loadu_ps(from + (ptrdiff_t)b * BLOCK);
+        w[b][1] = _mm512_loadu_ps(from + (ptrdiff_t)b * BLOCK + BLOCK / 2);
+    }
     const scales s = choose_scales(w, blocks);
     uint64_t halves = (uint64_t)_mm_cvtsi128_si64(s.half);
 #pragma GCC unroll 4
@@ -87,7 +89,7 @@ INLINE square_lanes round_blocks(const float *from, int blocks, uint8_t *to, squ
         const __m512i lane = _mm512_set1_epi32(b);
         const __m512 scale = _mm512_permutexvar_ps(lane, _mm512_castps128_ps512(s.scale));
         const __m512 by = _mm512_permutexvar_ps(lane, _mm512_castps128_ps512(s.by));
-        const __m512 w0 = w[2 * b], w1 = w[2 * b + 1];
+        const __m512 w0 = w[b][0], w1 = w[b][1];
         const __m512 q0 = nearest(w0, by), q1 = nearest(w1, by);
         const __m512 change0 = _mm512_sub_ps(w0, _mm512_mul_ps(scale, q0));
         const __m512 change1 = _mm512_sub_ps(w1, _mm512_mul_ps(scale, q1));
