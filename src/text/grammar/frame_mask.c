@@ -76,11 +76,11 @@ static void set_bits(uint32_t *word, vug_token_run run)
 /* Joins a run to the last one if it follows it in its trie. */
 static void store_run(frame_search *s, vug_token_run run)
 {
+    vug_token_run *stored = (vug_token_run *)(void *)s->runs.ptr;
     const size_t n = s->runs.len / sizeof(run);
-    vug_token_run *last = n > 0 ? (vug_token_run *)(void *)s->runs.ptr + n - 1 : NULL;
     s->n_tokens += run.n;
-    if (last && last->id + last->n == run.id && last->need == run.need)
-        last->n += run.n;
+    if (n > 0 && stored[n - 1].id + stored[n - 1].n == run.id && stored[n - 1].need == run.need)
+        stored[n - 1].n += run.n;
     else
         vug_buf_push(&s->runs, &run, sizeof(run));
 }

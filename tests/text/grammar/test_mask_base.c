@@ -53,7 +53,8 @@ static vug_buf list_exits(const mask_maker *m, const vug_frame_mask *mask)
         vug_buf_append(&nodes, m->groups.member + node[0].member,
                        (node[1].member - node[0].member) * sizeof(uint32_t));
     }
-    qsort(nodes.ptr, nodes.len / sizeof(uint32_t), sizeof(uint32_t), compare_nodes);
+    if (nodes.len > 0)
+        qsort(nodes.ptr, nodes.len / sizeof(uint32_t), sizeof(uint32_t), compare_nodes);
     return nodes;
 }
 
