@@ -1,13 +1,12 @@
 #include "text/grammar/frame_mask.h"
 
-#include "text/grammar/self_loops.h"
-
-#define LOOPS_UNKNOWN UINT64_MAX
+#include "text/grammar/closed_groups.h"
 
 enum {
     MAX_ID_LIST = 1024, /* longer lists are stored as bits */
     UNCOUNTED = -1,
     AMBIGUOUS = -2,
+    MIN_VISITS = 64, /* of a position before its closed groups are looked for */
 };
 
 /* ---- what a frame allows -------------------------------------------------------- */
@@ -18,6 +17,12 @@ typedef struct {
     uint32_t distance; /* how many more are needed to end */
 } stack_count;
 
+/* The groups of vug_closed_groups_find. */
+typedef struct {
+    uint64_t groups;
+    uint32_t n_visits; /* MIN_VISITS: `groups` is valid */
+} position_groups;
+
 typedef struct {
     vug_group_traversal traversal;
     bool counted, ambiguous;
@@ -27,7 +32,7 @@ typedef struct {
     size_t n_words;
     vug_buf exits, group_exits; /* vug_frame_mask_exit */
     vug_buf counts;             /* stack_count, for each stack set */
-    vug_buf loops; /* uint64_t: vug_self_loop_groups, for each stack set; LOOPS_UNKNOWN */
+    vug_buf closed;             /* position_groups, for each stack set */
 } frame_search;
 
 /* How often the counted body at the bottom has run, if all stacks agree. */
@@ -119,6 +124,36 @@ static bool reach_node(frame_search *s, vug_stack_set stacks, vug_token_run run,
     return done;
 }
 
+/* Makes room for all stack sets. False when out of memory. */
+static bool reserve_positions(frame_search *s)
+{
+    static const position_groups unknown = { 0 };
+    const size_t n = s->traversal.matcher->stack_sets.n;
+    while (s->closed.len / sizeof(unknown) < n && !s->closed.bad)
+        vug_buf_append(&s->closed, &unknown, sizeof(unknown));
+    return !s->closed.bad;
+}
+
+/* The groups of characters that are allowed in any order after a position. They are found once it
+ * was reached several times, for all positions that they lead to. */
+static uint64_t closed_groups(frame_search *s, vug_stack_set stacks)
+{
+    vug_closed_groups found;
+    if (s->counted || !reserve_positions(s))
+        return 0;
+    position_groups *position = (position_groups *)(void *)s->closed.ptr;
+    if (position[stacks].n_visits == MIN_VISITS || ++position[stacks].n_visits < MIN_VISITS)
+        return position[stacks].groups;
+    vug_closed_groups_find(&found, s->traversal.matcher, stacks);
+    if (!reserve_positions(s))
+        return 0;
+    position = (position_groups *)(void *)s->closed.ptr;
+    position[stacks].groups = found.groups;
+    for (size_t i = 0; i < found.n && found.groups != 0; i++)
+        position[found.at[i]] = (position_groups){ found.groups, MIN_VISITS };
+    return found.groups;
+}
+
 static void reach_trie_node(frame_search *s)
 {
     const vug_token_trie *trie = s->traversal.groups->trie;
@@ -143,36 +178,22 @@ static void reach_group_node(frame_search *s)
     if (node->group == VUG_GROUP_NOT_ASCII) /* within a path: the node above was reached */
         return;
     const bool done = reach_node(s, s->traversal.stacks, run, &count);
+    if (node[1].depth > node->depth)
+        s->traversal.closed[node->depth] = closed_groups(s, s->traversal.stacks);
     for (uint32_t c = s->traversal.node + 1; done && c < node->end; c = groups->node[c].end) {
         const vug_frame_mask_exit e = { c, count };
         vug_buf_push(&s->group_exits, &e, sizeof(e));
     }
 }
 
-/* The groups of bytes after which the stack set of the current node of the token trie stays the same.
- * They are found once it is seen to do so. */
-static uint64_t loops_here(frame_search *s)
-{
-    const uint64_t unknown = LOOPS_UNKNOWN;
-    const vug_stack_set stacks = s->traversal.rest.stacks;
-    while (s->loops.len / sizeof(unknown) <= stacks && !s->loops.bad)
-        vug_buf_append(&s->loops, &unknown, sizeof(unknown));
-    if (s->loops.bad)
-        return 0;
-    uint64_t *loops = (uint64_t *)(void *)s->loops.ptr + stacks;
-    if (*loops == unknown && vug_trie_traversal_in_loop(&s->traversal.rest))
-        *loops = vug_self_loop_groups(s->traversal.matcher, stacks);
-    return *loops == unknown ? 0 : *loops;
-}
-
-/* If no byte below the current node leads anywhere else, all tokens there are allowed. The nodes of
- * a level are consecutive, and so are their tokens. */
+/* If only such characters are below the current node of the token trie, all tokens there are allowed.
+ * The nodes of a level are consecutive, and so are their tokens. */
 static void take_subtree(frame_search *s)
 {
     const vug_token_trie *trie = s->traversal.groups->trie;
     const uint32_t node = s->traversal.rest.node;
     if (s->counted || !vug_trie_traversal_has_subtree(&s->traversal.rest) ||
-        (trie->below[node] & ~loops_here(s)) != 0)
+        (trie->below[node] & ~closed_groups(s, s->traversal.rest.stacks)) != 0)
         return;
     uint32_t from = trie->node[node].child, end = trie->node[node + 1].child;
     while (from < end) {
@@ -184,6 +205,15 @@ static void take_subtree(frame_search *s)
         end = trie->node[end].child;
     }
     vug_trie_traversal_skip_subtree(&s->traversal.rest);
+}
+
+static void take_group_subtree(frame_search *s)
+{
+    const vug_group_trie *groups = s->traversal.groups;
+    const vug_group_trie_node *node = &groups->node[s->traversal.node];
+    const uint32_t n = groups->node[node->end].first - node->first;
+    (void)vug_grammar_matcher_charge(s->traversal.matcher, n);
+    allow_tokens(s, (vug_token_run){ .id = groups->id + node->first, .n = n });
 }
 
 /* Tries the nodes of the token trie that the traversal has entered. False when the matcher failed. */
@@ -211,8 +241,12 @@ static bool traverse_group(frame_search *s, uint32_t node, vug_stack_set before)
 {
     vug_group_traversal *t = &s->traversal;
     vug_group_traversal_enter(t, node, before);
-    while (!s->ambiguous && vug_group_traversal_next(t))
-        reach_group_node(s);
+    while (!s->ambiguous && vug_group_traversal_next(t)) {
+        if (t->whole)
+            take_group_subtree(s);
+        else
+            reach_group_node(s);
+    }
     while (!s->ambiguous && vug_group_traversal_enter_rest(t))
         if (!traverse_rest(s))
             return false;
@@ -500,7 +534,7 @@ vug_status vug_frame_mask_create(const vug_group_trie *groups, size_t n_words,
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             matcher, (vug_stack_frame){ key[0], key[1], key[2], 0 });
     const bool complete = alone != VUG_STACK_SET_FAILED && search_tokens(&s, alone, base);
-    const bool bad = s.runs.bad || s.exits.bad || s.group_exits.bad || s.counts.bad || s.loops.bad;
+    const bool bad = s.runs.bad || s.exits.bad || s.group_exits.bad || s.counts.bad || s.closed.bad;
     *out = complete && !bad ? build_mask(&s) : NULL;
     vug_group_traversal_release(&s.traversal);
     vug_free(s.word);
@@ -508,7 +542,7 @@ vug_status vug_frame_mask_create(const vug_group_trie *groups, size_t n_words,
     vug_buf_release(&s.exits);
     vug_buf_release(&s.group_exits);
     vug_buf_release(&s.counts);
-    vug_buf_release(&s.loops);
+    vug_buf_release(&s.closed);
     if (!complete)
         return vug_grammar_matcher_error(matcher, err);
     return *out ? VUG_OK : VUG_FAIL_NOMEM(err, "a token mask", n_words * 4);

@@ -12,10 +12,13 @@ vug_status vug_group_traversal_init(vug_group_traversal *t, const vug_group_trie
     const size_t n = groups->depth + 1;
     *t = (vug_group_traversal){ .groups = groups,
                                 .matcher = matcher,
-                                .at = vug_alloc(n, sizeof(*t->at)) };
-    if (!t->at)
-        return VUG_FAIL_NOMEM(err, "a token mask", n * sizeof(*t->at));
-    const vug_status st = vug_trie_traversal_init(&t->rest, groups->trie, matcher, err);
+                                .at = vug_alloc(n, sizeof(*t->at)),
+                                .closed = vug_alloc(n, sizeof(*t->closed)) };
+    vug_status st = VUG_OK;
+    if (t->at && t->closed)
+        st = vug_trie_traversal_init(&t->rest, groups->trie, matcher, err);
+    else
+        st = VUG_FAIL_NOMEM(err, "a token mask", n * sizeof(*t->closed));
     if (st != VUG_OK)
         vug_group_traversal_release(t);
     return st;
@@ -26,6 +29,7 @@ void vug_group_traversal_release(vug_group_traversal *t)
     vug_trie_traversal_release(&t->rest);
     vug_buf_release(&t->mixed);
     vug_free(t->at);
+    vug_free(t->closed);
     *t = (vug_group_traversal){ 0 };
 }
 
@@ -33,6 +37,7 @@ void vug_group_traversal_enter(vug_group_traversal *t, uint32_t node, vug_stack_
 {
     const vug_group_trie_node *n = &t->groups->node[node];
     t->at[n->depth > 0 ? n->depth - 1U : 0] = stacks;
+    t->closed[n->depth > 0 ? n->depth - 1U : 0] = 0;
     t->next = n->depth > 0 ? node : node + 1;
     t->end = n->end;
     t->stacks = t->rest.stacks = stacks;
@@ -52,6 +57,12 @@ bool vug_group_traversal_next(vug_group_traversal *t)
     while (t->next < t->end) {
         const uint32_t node = t->next;
         const vug_stack_set before = t->at[all[node].depth - 1U];
+        t->node = node;
+        t->whole = (t->groups->below[node] & ~t->closed[all[node].depth - 1U]) == 0;
+        if (t->whole) {
+            t->next = all[node].end;
+            return true;
+        }
         const vug_stack_set to = vug_grammar_matcher_charge(t->matcher, 1)
                                          ? vug_group_step(t->matcher, before, all[node].group)
                                          : VUG_STACK_SET_FAILED;
@@ -67,7 +78,7 @@ bool vug_group_traversal_next(vug_group_traversal *t)
             continue;
         }
         t->at[all[node].depth] = to;
-        t->node = node;
+        t->closed[all[node].depth] = 0;
         t->stacks = to;
         t->next = node + 1;
         return true;

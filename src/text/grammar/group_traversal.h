@@ -7,7 +7,8 @@
  * positions, the tokens below are left for a traversal of the token trie:
  *
  *     while (vug_group_traversal_next(&t))
- *         .. the tokens of t.node are allowed, and t.stacks is the position after them
+ *         .. the tokens of t.node are allowed, and t.stacks is the position after them; if t.whole is
+ *         .. set, so are those below, and t.stacks is unknown
  *     while (vug_group_traversal_enter_rest(&t))
  *         while (vug_trie_traversal_next(&t.rest))
  *             .. the same for t.rest.node and t.rest.stacks
@@ -21,6 +22,10 @@ typedef struct {
     const vug_group_trie *groups;
     vug_grammar_matcher *matcher;
     vug_stack_set *at;    /* [depth + 1]: the position after each node of the path */
+    uint64_t *closed;     /* [depth + 1]: groups of characters that are allowed in any order after
+                             the node of the path; the caller may set that of the current node */
+    bool whole;           /* only such characters are at the current node and below it: all of its
+                             tokens and those below it are allowed, and they are not visited */
     uint32_t next, end;   /* nodes that are still to be tried */
     uint32_t node;        /* the current node */
     vug_stack_set stacks; /* after it; VUG_STACK_SET_FAILED after a failure */

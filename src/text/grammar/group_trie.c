@@ -169,6 +169,22 @@ static bool place_nodes(group_trie_builder *b)
     return allocated;
 }
 
+/* Children have higher numbers than their parents. */
+static bool find_groups_below(vug_group_trie *g)
+{
+    g->below = vug_alloc_zero(g->n_nodes, sizeof(*g->below));
+    for (uint32_t i = (uint32_t)g->n_nodes; g->below && i-- > 0;) {
+        const unsigned group = g->node[i].group;
+        for (uint32_t c = i + 1; c < g->node[i].end; c = g->node[c].end)
+            g->below[i] |= g->below[c];
+        if (i > 0)
+            g->below[i] |= group < VUG_BYTE_GROUP_ASCII   ? (uint64_t)1 << group
+                           : group < VUG_GROUP_FIRST_BYTE ? VUG_BYTE_GROUP_BEYOND
+                                                          : VUG_BYTE_GROUP_ILL_FORMED;
+    }
+    return g->below != NULL;
+}
+
 /* Counts the tokens and members of each node, in the node after it. */
 static void count_lists(group_trie_builder *b)
 {
@@ -226,7 +242,7 @@ vug_status vug_group_trie_init(vug_group_trie *groups, const vug_token_trie *tri
     b.failed = !b.at || !b.rest || !b.member_of;
     if (!b.failed)
         find_paths(&b);
-    b.failed = b.failed || !place_nodes(&b);
+    b.failed = b.failed || !place_nodes(&b) || !find_groups_below(groups);
     if (!b.failed) {
         count_lists(&b);
         b.failed = !fill_lists(&b);
@@ -245,6 +261,7 @@ vug_status vug_group_trie_init(vug_group_trie *groups, const vug_token_trie *tri
 void vug_group_trie_release(vug_group_trie *g)
 {
     vug_free(g->node);
+    vug_free(g->below);
     vug_free(g->id);
     vug_free(g->member);
     *g = (vug_group_trie){ 0 };

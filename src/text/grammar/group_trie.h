@@ -37,7 +37,10 @@ typedef struct {
 typedef struct {
     const vug_token_trie *trie;
     vug_group_trie_node *node; /* [n_nodes + 1]; 0 is the root */
-    int32_t *id;               /* [trie->n_tokens] */
+    uint64_t
+            *below; /* [n_nodes]: the groups of the bytes of each node and the nodes below it, as in
+                        the token trie */
+    int32_t *id;    /* [trie->n_tokens] */
     uint32_t
             *member; /* [n_members]: the nodes of the token trie whose byte ends the path of a node,
                          or for VUG_GROUP_NOT_ASCII begins what follows. None for single bytes and

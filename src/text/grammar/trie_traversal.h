@@ -80,12 +80,6 @@ static inline bool vug_trie_traversal_has_subtree(const vug_trie_traversal *t)
     return t->trie->node[t->node].child < t->trie->node[t->node + 1].child;
 }
 
-/* Whether the current node, which has a subtree, was reached from the stack set that it leads to. */
-static inline bool vug_trie_traversal_in_loop(const vug_trie_traversal *t)
-{
-    return t->depth > 1 && t->path[t->depth - 2].stacks == t->stacks;
-}
-
 /* Goes on behind the subtree of the current node, which has one. */
 static inline void vug_trie_traversal_skip_subtree(vug_trie_traversal *t)
 {

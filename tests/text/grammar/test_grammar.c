@@ -200,6 +200,7 @@ static const char *const patterns_of_characters[] = {
     "{\"type\":\"string\",\"pattern\":\"^.+e.+$\",\"maxLength\":20}",
     "{\"type\":\"string\",\"pattern\":\"[\u00e0-\u00ef\u4e00-\u9fff]|[p-u]{3}\"}",
     "{\"properties\":{\"\u00e9a\":true,\"\u00e9\u4e2d\":true,\"ab\":true,\"abc\":true}}",
+    "{\"type\":\"string\",\"pattern\":\"normal|bold\"}",
     "root ::= ([^\u00e9a-f\u2028] | \"d\" [^x]){2,40} \"\xf0\x9f\x98\x80\"",
 };
 
@@ -211,6 +212,7 @@ static void test_masks_of_gemma3(void **state)
     check_masks(t, json_gbnf, 7, 2, 12);
     check_masks(t, "root ::= [A-Z] [a-z ]{3,20} [.!] root?", 8, 1, 10);
     check_masks(t, patterns_of_characters[0], 9, 1, 6);
+    check_masks(t, "{\"type\":\"string\",\"pattern\":\"[0-9a-f]+\"}", 10, 1, 6);
     vug_tokenizer_close(t);
 }
 

@@ -42,16 +42,37 @@ static int compare_nodes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The nodes of the token trie that the exits of a mask stand for. The caller releases it. */
+/* Whether a mask has all tokens at a node and below it. Then an exit there adds nothing. */
+static bool has_subtree(const mask_maker *m, const vug_frame_mask *mask, uint32_t node)
+{
+    uint32_t from = node, end = node + 1;
+    while (from < end) {
+        for (uint32_t i = m->trie->node[from].first; i < m->trie->node[end].first; i++)
+            if (!has_token(mask, (uint32_t)m->trie->id[i]))
+                return false;
+        from = m->trie->node[from].child;
+        end = m->trie->node[end].child;
+    }
+    return true;
+}
+
+static void list_exit(const mask_maker *m, const vug_frame_mask *mask, uint32_t node, vug_buf *to)
+{
+    if (!has_subtree(m, mask, node))
+        vug_buf_append(to, &node, sizeof(node));
+}
+
+/* The nodes of the token trie that the exits of a mask stand for, but for those that add nothing. The
+ * caller releases it. */
 static vug_buf list_exits(const mask_maker *m, const vug_frame_mask *mask)
 {
     vug_buf nodes = { 0 };
     for (uint32_t i = 0; i < mask->exits.n; i++)
-        vug_buf_append(&nodes, &mask->exits.exit[i].node, sizeof(uint32_t));
+        list_exit(m, mask, mask->exits.exit[i].node, &nodes);
     for (uint32_t i = 0; i < mask->group_exits.n; i++) {
         const vug_group_trie_node *node = &m->groups.node[mask->group_exits.exit[i].node];
-        vug_buf_append(&nodes, m->groups.member + node[0].member,
-                       (node[1].member - node[0].member) * sizeof(uint32_t));
+        for (uint32_t k = node[0].member; k < node[1].member; k++)
+            list_exit(m, mask, m->groups.member[k], &nodes);
     }
     if (nodes.len > 0)
         qsort(nodes.ptr, nodes.len / sizeof(uint32_t), sizeof(uint32_t), compare_nodes);
