@@ -101,8 +101,8 @@ struct vug_model {
 
 /* Describes a model whose program is compiled, in model->info. */
 void vug_model_fill_info(vug_model *model);
-/* Bytes of a weight in the files. */
-uint64_t vug_model_slot_bytes(const vug_model *model, size_t slot);
+/* Bytes of the weight of slot `i` in the files. */
+uint64_t vug_model_slot_bytes(const vug_model *model, size_t i);
 /* Whether steps only look up single rows of the weight, by token. */
 bool vug_model_is_table(const vug_model *model, const vug_tensor *tensor);
 /* Loads the chat template of a model that was opened from `path`. A model without one is no

@@ -71,7 +71,7 @@ static inline const vug_split_kv *vug_split_kv_of(const vug_kv *kv)
 uint64_t vug_split_kv_page_bytes(const vug_device *device, const vug_kv_layout *layout, int group);
 VUG_MUST_CHECK vug_status vug_split_kv_create(vug_device *device, const vug_kv_layout *layout,
                                               const uint32_t *pages, vug_kv **out, vug_err *err);
-void vug_split_kv_destroy(vug_kv *kv);
+void vug_split_kv_destroy(vug_kv *cache);
 VUG_MUST_CHECK vug_status vug_split_kv_commit(vug_kv *kv, int group, vug_page page, vug_err *err);
 void vug_split_kv_discard(vug_kv *kv, int group, vug_page page);
 void vug_split_kv_copy(vug_kv *kv, int group, vug_page to, vug_page from);

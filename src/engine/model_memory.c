@@ -59,7 +59,7 @@ static uint64_t spare_memory(const vug_model *m)
     const uint64_t all = m->info.memory.session_cache, second = vug_model_device_session(m);
     if (m->info.memory.device == 0 || second == 0 || second == all)
         return spare;
-    const double host = (double)(vug_memory_available() / 10 * 9);
+    const double host = (double)vug_memory_available() * 0.9;
     const double by_second = (double)spare / (double)second * (double)all;
     const double by_first = host / (double)(all - second) * (double)all;
     return (uint64_t)(by_second < by_first ? by_second : by_first);

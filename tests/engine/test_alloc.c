@@ -239,10 +239,11 @@ static const int32_t prompt[] = { 2, 5, 7, 11, 13, 17, 19, 23 };
 enum { N_PROMPT = sizeof(prompt) / sizeof(prompt[0]) };
 
 /* Three prompt steps, an answer of three tokens, the model's description. */
-static vug_status from_load_to_close(const char *folder, vug_err *err)
+static vug_status load_and_generate(int gpu_layers, vug_err *err)
 {
-    (void)folder;
-    const vug_model_options options = { .context = 32, .batch = 4, .threads = 2 };
+    const vug_model_options options = {
+        .gpu_layers = gpu_layers, .context = 32, .batch = 4, .threads = 2
+    };
     const vug_generate_options generate = { .max_tokens = 3, .n_top = 2, .ignore_stop = true };
     vug_model *model = NULL;
     vug_session *session = NULL;
@@ -262,6 +263,18 @@ static vug_status from_load_to_close(const char *folder, vug_err *err)
     vug_session_destroy(session);
     vug_model_close(model);
     return st;
+}
+
+static vug_status from_load_to_close(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return load_and_generate(0, err);
+}
+
+static vug_status on_two_devices(const char *folder, vug_err *err)
+{
+    (void)folder;
+    return load_and_generate(3, err);
 }
 
 static bool count_bytes(const vug_part *part, void *user)
@@ -569,11 +582,12 @@ static vug_status flows(const char *folder, vug_err *err)
 
 /* ---- the guard of a step ----------------------------------------------------- */
 
-static void no_allocation_in(const char *folder)
+static void no_allocation_in(const char *folder, int gpu_layers)
 {
     const vug_forward_options none = { 0 }, all = { .all_logits = true, .hidden = true };
-    vug_model *model =
-            help_model(folder, (vug_model_options){ .context = 64, .batch = 4, .threads = 2 });
+    vug_model *model = help_model(
+            folder, (vug_model_options){
+                            .gpu_layers = gpu_layers, .context = 64, .batch = 4, .threads = 2 });
     vug_session *a = help_session(model);
     vug_err err = { 0 };
     vug_status st = vug_session_forward(a, prompt, 5, NULL, &err);
@@ -619,9 +633,10 @@ static void test_steps_allocate_nothing(void **state)
         print_message("the linker of this system has no --wrap\n");
         skip();
     }
-    no_allocation_in(MODEL);
-    no_allocation_in(GOLDEN("qwen3-moe-packed"));
-    no_allocation_in(GOLDEN("gemma4-moe"));
+    no_allocation_in(MODEL, 0);
+    no_allocation_in(MODEL, 3);
+    no_allocation_in(GOLDEN("qwen3-moe-packed"), 0);
+    no_allocation_in(GOLDEN("gemma4-moe"), 0);
 }
 
 /* A session whose program with all logits could not be compiled still works. */
@@ -704,6 +719,7 @@ int main(void)
         { "tokenizer", tokenizer, &dir, false },
         { "byte-level tokenizer", tokenizer_of_bytes, &dir, false },
         { "from_load_to_close", from_load_to_close, &dir, .caches = true },
+        { "on two devices", on_two_devices, &dir, .caches = true },
         { "chat", chat, &dir, .caches = true },
         { "requests", requests, &dir, .caches = true },
         { "embeddings", embeddings, &dir, false },

@@ -37,7 +37,7 @@ const char *help_device(void)
 int help_gpu_layers(void)
 {
     const char *layers = getenv("VUG_TEST_GPU_LAYERS");
-    return layers ? atoi(layers) : 0;
+    return layers ? (int)strtol(layers, NULL, 10) : 0;
 }
 
 vug_model *help_model(const char *path, vug_model_options options)
