@@ -1,4 +1,4 @@
-#include "text/grammar/schema_internal.h"
+#include "text/grammar/schema_expansion.h"
 
 /*
  * Proves that no value can satisfy two branches of a oneOf. It looks for sets of schemas that

@@ -207,22 +207,6 @@ const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema
 
 /* ---- schema_normalize.c, schema_disjoint.c: from a set to its cases ----------------------- */
 
-/* What the expansion of a set has proved. */
-typedef struct {
-    /* Whether a value may satisfy two branches of a oneOf, and what has been joined so far. */
-    bool (*may_overlap)(vug_schema_compiler *s, vug_schema_case base, const vug_jv *a,
-                        const vug_jv *b);
-    /* Whether certainly nothing satisfies what has been joined so far. */
-    bool (*is_unsatisfiable)(vug_schema_compiler *s, vug_schema_case c);
-    /* Whether all that satisfies it certainly satisfies a schema. */
-    bool (*implies)(vug_schema_compiler *s, vug_schema_case c, const vug_jv *schema);
-} vug_schema_proofs;
-
-/* Appends the ways to satisfy a case and a set together. Each branch of a oneOf excludes those that
- * may overlap; if there are too many ways, those that nothing satisfies are left out. Without
- * `proofs`, a oneOf is an anyOf, and too many ways are incomplete. */
-void vug_schema_expand(vug_schema_compiler *s, vug_schema_case base, vug_schema_set more,
-                       const vug_schema_proofs *proofs, vug_schema_cases *out);
 /* The cases of a set. */
 vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set);
 

@@ -1,4 +1,5 @@
 #include "text/grammar/schema_discriminator.h"
+#include "text/grammar/schema_expansion.h"
 #include "text/grammar/schema_unevaluated.h"
 
 /*
