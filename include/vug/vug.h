@@ -206,9 +206,8 @@ typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 /* All-zero chooses every default. */
 typedef struct {
     const char *device; /* by name; NULL: the best available */
-    int gpu_layers;     /* the last layers that run on it, with the output matrix; the CPU runs the
-                              others and the embedding; more than the model has: all; 0: as many as
-                              fit its memory; -1: none */
+    int gpu_layers;     /* the last layers and the head run on it, the others on the CPU; 0: as many
+                              as fit; -1: none; more than there are: the embedding, too */
     int context;        /* most tokens in a session; 0: 4096, the trained context or what
                               kv_memory holds, whichever is least */
     int batch;          /* most tokens in one step; 0: 512 */
@@ -288,8 +287,7 @@ typedef struct {
     int threads;
     const char *kv;                  /* the element format of KV caches, such as "f32" */
     const char *activations;         /* as in vug_model_options */
-    const char *activations_meaning; /* how the device rounds then, in words; NULL: as described
-                                        there */
+    const char *activations_meaning; /* how the device rounds then, in words; or NULL */
     const char *note; /* how the device computes with this model, where a user may want
                                 something else; NULL: nothing to say */
     bool tied_head;

@@ -133,13 +133,13 @@ int64_t vug_model_least_layers(const vug_model *model);
 /* Fills model->placement. `lacks_memory`: the device cannot hold more layers than the last `layers`. */
 void vug_model_describe_placement(vug_model *model, const vug_backend *backend, int64_t layers,
                                   bool lacks_memory);
+
+/* ---- the memory of a model (model_memory.c) ----------------------------------------- */
+
 /* Bytes of weights on the model's device, of two on the second one; and those of the keys and values
  * of one session. */
 uint64_t vug_model_device_weights(const vug_model *model);
 uint64_t vug_model_device_session(const vug_model *model);
-
-/* ---- the memory of a model (model_memory.c) ----------------------------------------- */
-
 /* The smaller of the caller's limit and the profile's budget; 0: none. */
 uint64_t vug_model_memory_limit(const vug_model *model, const vug_model_options *options);
 /* Fails if what the model needs passes the limit, or does not fit the device. */

@@ -85,18 +85,6 @@ void vug_model_describe_placement(vug_model *m, const vug_backend *backend, int6
     m->info.note = m->placement;
 }
 
-uint64_t vug_model_device_weights(const vug_model *m)
-{
-    return m->is_split ? vug_layer_split_share(m->main.compiled.program, 1).weights
-                       : m->backend->weights_bytes(m->weights);
-}
-
-uint64_t vug_model_device_session(const vug_model *m)
-{
-    const vug_kv_layout *layout = m->backend->kv_layout(m->main.compiled.program);
-    return vug_kv_sequence_bytes_on(m->backend, m->device, layout, &m->limits, m->is_split);
-}
-
 /* ---- parts ------------------------------------------------------------------------- */
 
 static bool reads_slot(const vug_graph *g, size_t slot)

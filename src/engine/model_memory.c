@@ -2,6 +2,19 @@
 #include "engine/internal.h"
 
 #include "core/os.h"
+#include "engine/layer_split.h"
+
+uint64_t vug_model_device_weights(const vug_model *m)
+{
+    return m->is_split ? vug_layer_split_share(m->main.compiled.program, 1).weights
+                       : m->backend->weights_bytes(m->weights);
+}
+
+uint64_t vug_model_device_session(const vug_model *m)
+{
+    const vug_kv_layout *layout = m->backend->kv_layout(m->main.compiled.program);
+    return vug_kv_sequence_bytes_on(m->backend, m->device, layout, &m->limits, m->is_split);
+}
 
 uint64_t vug_model_memory_limit(const vug_model *m, const vug_model_options *o)
 {
