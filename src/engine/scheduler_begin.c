@@ -44,8 +44,9 @@ static bool is_being_computed(const vug_scheduler *s, const vug_scheduled *by_ot
                               const int32_t *id, size_t n, size_t have)
 {
     for (const vug_scheduled *other = s->first; other; other = other->next) {
-        if (other != by_others_than && can_share(other, by_others_than) &&
-            is_computing(other, id, n, have))
+        /* The root of a sequence that computes nothing is its caller's to change. */
+        if (other != by_others_than && is_computing(other, id, n, have) &&
+            can_share(other, by_others_than))
             return true;
     }
     return false;
