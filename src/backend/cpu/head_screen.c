@@ -13,7 +13,7 @@ enum {
     PARTS = VUG_CPU_HEAD_SCREEN_STEPS * PARTS_PER_STEP, /* the time of each is measured */
 };
 
-static const double time_share = 1.0 / 16; /* of copying, in that of steps */
+static const double time_share = 1.0 / 8; /* of copying, in that of steps */
 
 /* ---- which heads ------------------------------------------------------------ */
 

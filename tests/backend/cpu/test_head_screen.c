@@ -479,7 +479,7 @@ static void test_copying_takes_a_share_of_the_time(void **state)
     assert_true(f.screen->credit_s < 0);
     f.screen->credit_s = -1;
     vug_cpu_head_screen_build(&f.env, f.screen);
-    vug_cpu_head_screen_add_step(f.screen, 15.9);
+    vug_cpu_head_screen_add_step(f.screen, 7.9);
     vug_cpu_head_screen_build(&f.env, f.screen);
     assert_int_equal(f.screen->built, part);
     vug_cpu_head_screen_add_step(f.screen, 1000);
