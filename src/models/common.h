@@ -76,6 +76,17 @@ void vug_config_read_experts(vug_config_keys *k, const vug_expert_defaults *defa
 /* Refuses keys of the Gemma classes that no published text model sets. */
 void vug_config_refuse_gemma_options(vug_config_keys *k, const char *name);
 
+/* The defaults in which Gemma 2 and Gemma 3 differ; a softcap of 0 is none. */
+typedef struct {
+    int64_t vocab, context;
+    double final_softcap;
+} vug_gemma_defaults;
+
+/* Reads what Gemma 2 and Gemma 3 have in common: sizes, the scale of attention scores, the softcap
+ * of logits, the end token and the activation. */
+void vug_config_read_gemma(vug_config_keys *k, const vug_gemma_defaults *own, const char *name,
+                           vug_config *c);
+
 /* ---- rope.c: rotary embeddings ------------------------------------------------------ */
 
 /* Overrides `rope` with one object of RoPE parameters, which may be NULL. `context` is the
@@ -100,6 +111,9 @@ vug_val vug_model_norm(vug_flow *f, const vug_model_context *s, vug_val x, const
 vug_val vug_model_affine(vug_flow *f, vug_val x, const char *weight, const char *bias, bool biased);
 /* A gated feed-forward: down(act(gate x) * up x). */
 vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act);
+/* The rest of a layer of Gemma 2 or 3, whose blocks have a norm before and after them: adds the
+ * output `h` of attention to x, and then a gated feed-forward. */
+vug_val vug_model_add_gemma_blocks(vug_flow *f, const vug_model_context *s, vug_val x, vug_val h);
 /* Phases `embed`: the tokens' embeddings, unscaled or times vug_embedding_scale. */
 vug_val vug_model_embedding(vug_flow *f, vug_model_context *s);
 vug_val vug_model_scaled_embedding(vug_flow *f, vug_model_context *s);

@@ -1,4 +1,6 @@
 /* Readers of config keys that several architectures have. */
+#include <math.h>
+
 #include "models/common.h"
 
 void vug_config_read_sizes(vug_config_keys *k, const vug_size_defaults *defaults, vug_config *c)
@@ -146,4 +148,25 @@ void vug_config_refuse_gemma_options(vug_config_keys *k, const char *name)
         vug_config_keys_fail(
                 k, VUG_UNSUPPORTED,
                 "use_bidirectional_attention is set: embedding models are not supported");
+}
+
+void vug_config_read_gemma(vug_config_keys *k, const vug_gemma_defaults *own, const char *name,
+                           vug_config *c)
+{
+    const vug_size_defaults defaults = { .layers = 26,
+                                         .d_model = 2304,
+                                         .heads = 8,
+                                         .kv_heads = 4,
+                                         .d_head = 256,
+                                         .d_ffn = 9216,
+                                         .vocab = own->vocab,
+                                         .context = own->context,
+                                         .norm_eps = 1e-6,
+                                         .tied = true };
+    vug_config_read_sizes(k, &defaults, c);
+    c->attn_scale = (float)(1 / sqrt(vug_key_number(k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
+    c->final_softcap = vug_config_read_softcap(k, "final_logit_softcapping", own->final_softcap);
+    c->eos[c->n_eos++] = 1;
+    vug_config_read_activation(k, "hidden_activation", "gelu_pytorch_tanh", name);
+    vug_config_refuse_gemma_options(k, name);
 }

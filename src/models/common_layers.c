@@ -67,6 +67,13 @@ vug_val vug_model_glu(vug_flow *f, vug_val x, vug_activation act)
     return flow_linear(f, flow_mul(f, gate, flow_linear(f, x, "ffn_up")), "ffn_down");
 }
 
+vug_val vug_model_add_gemma_blocks(vug_flow *f, const vug_model_context *s, vug_val x, vug_val h)
+{
+    x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
+    h = vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU);
+    return flow_add(f, x, vug_model_norm(f, s, h, "post_ffn_norm"));
+}
+
 vug_val vug_model_output_norm(vug_flow *f, vug_model_context *s, vug_val x)
 {
     return vug_model_norm(f, s, x, "output_norm");

@@ -5,8 +5,6 @@
  * Layers with a sliding window and layers with full attention alternate; RMS norms that
  * multiply by (1 + w) before and after both blocks; softcaps on attention scores and logits.
  */
-#include <math.h>
-
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
@@ -30,35 +28,21 @@ static const vug_tensor_row rows[] = {
 
 /* ---- config -------------------------------------------------------------- */
 
-static const vug_size_defaults defaults = {
-    .layers = 26,
-    .d_model = 2304,
-    .heads = 8,
-    .kv_heads = 4,
-    .d_head = 256,
-    .d_ffn = 9216,
-    .vocab = 256000,
-    .context = 8192,
-    .norm_eps = 1e-6,
-    .tied = true,
-};
+static const vug_gemma_defaults defaults = { .vocab = 256000,
+                                             .context = 8192,
+                                             .final_softcap = 30 };
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
     vug_config_keys k = { .object = text, .file = file };
-    vug_config_read_sizes(&k, &defaults, c);
-    c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
+    vug_config_read_gemma(&k, &defaults, "Gemma 2", c);
     c->attn_softcap = vug_config_read_softcap(&k, "attn_logit_softcapping", 50);
-    c->final_softcap = vug_config_read_softcap(&k, "final_logit_softcapping", 30);
-    c->eos[c->n_eos++] = 1;
     vug_config_read_rope(&k, c, 1e4);
     if (!vug_config_read_layer_types(&k, c)) {
         for (int64_t i = 0; i < c->n_layers; i++)
             c->windowed[i] = i % 2 == 0;
     }
     vug_config_read_window(&k, c, 4096);
-    vug_config_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 2");
-    vug_config_refuse_gemma_options(&k, "Gemma 2");
     return vug_config_keys_status(&k, err);
 }
 
@@ -80,10 +64,8 @@ static vug_val attention(vug_flow *f, const vug_model_context *s, int i, vug_val
 
 static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
-    vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
-    x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
-    h = vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU);
-    return flow_add(f, x, vug_model_norm(f, s, h, "post_ffn_norm"));
+    const vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
+    return vug_model_add_gemma_blocks(f, s, x, h);
 }
 
 static const char *const model_types[] = { "gemma2", NULL };

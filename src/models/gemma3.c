@@ -7,8 +7,6 @@
  * (1 + w) before and after both blocks; queries and keys normalised per head; two RoPE bases,
  * one for each kind of layer.
  */
-#include <math.h>
-
 #include "models/common.h"
 
 static const vug_tensor_row rows[] = {
@@ -63,32 +61,16 @@ static void read_layer_types(vug_config_keys *k, vug_config *c)
         c->windowed[i] = (i + 1) % pattern != 0;
 }
 
-static const vug_size_defaults defaults = {
-    .layers = 26,
-    .d_model = 2304,
-    .heads = 8,
-    .kv_heads = 4,
-    .d_head = 256,
-    .d_ffn = 9216,
-    .vocab = 262208,
-    .context = 131072,
-    .norm_eps = 1e-6,
-    .tied = true,
-};
+static const vug_gemma_defaults defaults = { .vocab = 262208, .context = 131072 };
 
 static vug_status read_config(const vug_jv *text, const char *file, vug_config *c, vug_err *err)
 {
     vug_config_keys k = { .object = text, .file = file };
-    vug_config_read_sizes(&k, &defaults, c);
-    c->attn_scale = (float)(1 / sqrt(vug_key_number(&k, "query_pre_attn_scalar", 256, 1e-6, 1e12)));
     /* Gemma3Attention never applies attn_logit_softcapping, so it is ignored here too. */
-    c->final_softcap = vug_config_read_softcap(&k, "final_logit_softcapping", 0);
-    c->eos[c->n_eos++] = 1;
+    vug_config_read_gemma(&k, &defaults, "Gemma 3", c);
     read_ropes(&k, c);
     read_layer_types(&k, c);
     vug_config_read_window(&k, c, 4096);
-    vug_config_read_activation(&k, "hidden_activation", "gelu_pytorch_tanh", "Gemma 3");
-    vug_config_refuse_gemma_options(&k, "Gemma 3");
     return vug_config_keys_status(&k, err);
 }
 
@@ -117,10 +99,8 @@ static vug_val attention(vug_flow *f, const vug_model_context *s, int i, vug_val
 
 static vug_val layer(vug_flow *f, vug_model_context *s, int i, vug_val x)
 {
-    vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
-    x = flow_add(f, x, vug_model_norm(f, s, h, "post_attn_norm"));
-    h = vug_model_glu(f, vug_model_norm(f, s, x, "ffn_norm"), VUG_ACT_GELU);
-    return flow_add(f, x, vug_model_norm(f, s, h, "post_ffn_norm"));
+    const vug_val h = attention(f, s, i, vug_model_norm(f, s, x, "attn_norm"));
+    return vug_model_add_gemma_blocks(f, s, x, h);
 }
 
 static const char *const model_types[] = { "gemma3_text", "gemma3", NULL };
