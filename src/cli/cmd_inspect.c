@@ -6,8 +6,31 @@
 
 /* ---- JSON ----------------------------------------------------------------------------- */
 
-static void write_head(const vug_model *model, const vug_model_info *m, vug_json_writer *js)
+/* Writes the members of element i of a list. */
+typedef void (*element_writer)(const vug_inspection *in, size_t i, vug_json_writer *js);
+
+static void write_list(const vug_inspection *in, const char *key, size_t n,
+                       element_writer write_element, vug_json_writer *js)
 {
+    vug_json_begin(js, key, '[');
+    for (size_t i = 0; i < n; i++) {
+        vug_json_begin(js, NULL, '{');
+        write_element(in, i, js);
+        vug_json_end(js, '}');
+    }
+    vug_json_end(js, ']');
+}
+
+static void write_sampler(const vug_inspection *in, size_t i, vug_json_writer *js)
+{
+    const vug_sampling_defaults sampling = vug_model_sampling(in->model);
+    vug_json_put_string(js, "sampler", vug_sampler_name(sampling.sampler[i].kind));
+    vug_json_put_f64(js, "value", (double)sampling.sampler[i].value);
+}
+
+static void write_head(const vug_inspection *in, const vug_model_info *m, vug_json_writer *js)
+{
+    const vug_model *model = in->model;
     vug_json_put_string(js, "path", m->path);
     vug_json_put_string(js, "architecture", m->architecture);
     vug_json_put_string(js, "device", m->device);
@@ -39,50 +62,30 @@ static void write_head(const vug_model *model, const vug_model_info *m, vug_json
     size_t n;
     const int32_t *stop = vug_model_stop_tokens(model, &n);
     vug_json_put_i32s(js, "stop_tokens", stop, n);
-    const vug_sampling_defaults sampling = vug_model_sampling(model);
-    vug_json_begin(js, "sampling", '[');
-    for (size_t i = 0; i < sampling.n; i++) {
-        vug_json_begin(js, NULL, '{');
-        vug_json_put_string(js, "sampler", vug_sampler_name(sampling.sampler[i].kind));
-        vug_json_put_f64(js, "value", (double)sampling.sampler[i].value);
-        vug_json_end(js, '}');
-    }
-    vug_json_end(js, ']');
+    write_list(in, "sampling", vug_model_sampling(model).n, write_sampler, js);
 }
 
-static void write_layers(const vug_model *model, size_t n, vug_json_writer *js)
+static void write_layer(const vug_inspection *in, size_t i, vug_json_writer *js)
 {
-    vug_json_begin(js, "layer_caches", '[');
-    for (size_t i = 0; i < n; i++) {
-        const vug_layer_info layer = vug_model_layer(model, i);
-        vug_json_begin(js, NULL, '{');
-        vug_json_put_string(js, "cache", layer.cache);
-        vug_json_put_i64(js, "window", layer.window);
-        vug_json_put_i64(js, "slots", layer.slots);
-        vug_json_put_u64(js, "bytes", layer.cache_bytes);
-        vug_json_put_i64(js, "source", layer.source);
-        vug_json_put_i64(js, "kv_heads", layer.n_kv_heads);
-        vug_json_put_i64(js, "d_head", layer.d_head);
-        vug_json_end(js, '}');
-    }
-    vug_json_end(js, ']');
+    const vug_layer_info layer = vug_model_layer(in->model, i);
+    vug_json_put_string(js, "cache", layer.cache);
+    vug_json_put_i64(js, "window", layer.window);
+    vug_json_put_i64(js, "slots", layer.slots);
+    vug_json_put_u64(js, "bytes", layer.cache_bytes);
+    vug_json_put_i64(js, "source", layer.source);
+    vug_json_put_i64(js, "kv_heads", layer.n_kv_heads);
+    vug_json_put_i64(js, "d_head", layer.d_head);
 }
 
-static void write_parts(const vug_model *model, vug_json_writer *js)
+static void write_part(const vug_inspection *in, size_t i, vug_json_writer *js)
 {
-    vug_json_begin(js, "devices", '[');
-    for (size_t i = 0; i < vug_model_part_count(model); i++) {
-        const vug_model_part part = vug_model_part_at(model, i);
-        vug_json_begin(js, NULL, '{');
-        vug_json_put_string(js, "device", part.device);
-        vug_json_put_i64(js, "first_layer", part.first_layer);
-        vug_json_put_i64(js, "layers", part.n_layers);
-        vug_json_put_u64(js, "weights", part.weights);
-        vug_json_put_u64(js, "session_cache", part.session_cache);
-        vug_json_put_u64(js, "buffers", part.buffers);
-        vug_json_end(js, '}');
-    }
-    vug_json_end(js, ']');
+    const vug_model_part part = vug_model_part_at(in->model, i);
+    vug_json_put_string(js, "device", part.device);
+    vug_json_put_i64(js, "first_layer", part.first_layer);
+    vug_json_put_i64(js, "layers", part.n_layers);
+    vug_json_put_u64(js, "weights", part.weights);
+    vug_json_put_u64(js, "session_cache", part.session_cache);
+    vug_json_put_u64(js, "buffers", part.buffers);
 }
 
 static void write_total(const vug_format_total *total, vug_json_writer *js)
@@ -127,26 +130,20 @@ static void write_statistics(const vug_tensor_statistics *s, vug_json_writer *js
     vug_json_end(js, '}');
 }
 
-static void write_tensors(const vug_inspection *in, vug_json_writer *js)
+static void write_tensor(const vug_inspection *in, size_t i, vug_json_writer *js)
 {
-    vug_json_begin(js, "tensors", '[');
-    for (size_t i = 0; i < vug_model_tensor_count(in->model); i++) {
-        const vug_tensor_info t = vug_model_tensor(in->model, i);
-        vug_json_begin(js, NULL, '{');
-        vug_json_put_string(js, "name", t.name);
-        vug_json_put_string(js, "format", vug_inspect_format(&t).text);
-        vug_json_put_string(js, "file", t.file);
-        vug_json_begin(js, "shape", '[');
-        for (int d = 0; d < t.rank; d++)
-            vug_json_put_i64(js, NULL, t.dim[d]);
-        vug_json_end(js, ']');
-        vug_json_put_u64(js, "bytes", t.bytes);
-        vug_json_put_bool(js, "used", t.used);
-        if (in->statistics)
-            write_statistics(&in->statistics[i], js);
-        vug_json_end(js, '}');
-    }
+    const vug_tensor_info t = vug_model_tensor(in->model, i);
+    vug_json_put_string(js, "name", t.name);
+    vug_json_put_string(js, "format", vug_inspect_format(&t).text);
+    vug_json_put_string(js, "file", t.file);
+    vug_json_begin(js, "shape", '[');
+    for (int d = 0; d < t.rank; d++)
+        vug_json_put_i64(js, NULL, t.dim[d]);
     vug_json_end(js, ']');
+    vug_json_put_u64(js, "bytes", t.bytes);
+    vug_json_put_bool(js, "used", t.used);
+    if (in->statistics)
+        write_statistics(&in->statistics[i], js);
 }
 
 static void write_inspection(const vug_inspection *in, vug_json_writer *js)
@@ -154,16 +151,16 @@ static void write_inspection(const vug_inspection *in, vug_json_writer *js)
     const vug_model *model = in->model;
     const vug_model_info m = vug_model_describe(model);
     vug_json_begin(js, NULL, '{');
-    write_head(model, &m, js);
+    write_head(in, &m, js);
     write_totals(model, js);
     vug_json_begin(js, "memory", '{');
 #define X(field, text) vug_json_put_u64(js, #field, m.memory.field);
     VUG_MEMORY_ROWS(X)
 #undef X
     vug_json_end(js, '}');
-    write_parts(model, js);
-    write_layers(model, (size_t)m.n_layers, js);
-    write_tensors(in, js);
+    write_list(in, "devices", vug_model_part_count(model), write_part, js);
+    write_list(in, "layer_caches", (size_t)m.n_layers, write_layer, js);
+    write_list(in, "tensors", vug_model_tensor_count(model), write_tensor, js);
     vug_json_end(js, '}');
 }
 
