@@ -42,16 +42,24 @@ static size_t path_of(vug_str text, uint8_t *path)
     return n;
 }
 
-static both_tries tries_of(vug_tokenizer *tokenizer)
+static both_tries tries_of_trie(const vug_token_trie *trie)
 {
-    both_tries b = { .tokenizer = tokenizer };
-    assert_int_equal(vug_token_trie_get(tokenizer, &b.trie, NULL), VUG_OK);
+    both_tries b = { .trie = trie };
     assert_int_equal(vug_group_trie_init(&b.groups, b.trie, NULL), VUG_OK);
     b.parent = vug_alloc_zero(b.groups.n_nodes, sizeof(*b.parent));
     assert_non_null(b.parent);
     for (uint32_t i = 0; i < b.groups.n_nodes; i++)
         for (uint32_t c = i + 1; c < b.groups.node[i].end; c = b.groups.node[c].end)
             b.parent[c] = i;
+    return b;
+}
+
+static both_tries tries_of(vug_tokenizer *tokenizer)
+{
+    const vug_token_trie *trie;
+    assert_int_equal(vug_token_trie_get(tokenizer, &trie, NULL), VUG_OK);
+    both_tries b = tries_of_trie(trie);
+    b.tokenizer = tokenizer;
     return b;
 }
 
@@ -173,9 +181,71 @@ static void test_small_vocabularies(void **state)
     check_vocabulary(pebble);
 }
 
+/* The trie of one token whose bytes are the text, which need not be UTF-8. */
+static void check_single_token(vug_str text)
+{
+    enum { MAX_TEXT = 8 };
+    vug_token_trie_node node[MAX_TEXT + 2] = { 0 };
+    uint64_t below[MAX_TEXT + 1] = { 0 };
+    int32_t id = 0;
+    assert_true(text.len <= MAX_TEXT);
+    for (uint32_t i = 0; i <= text.len + 1; i++) {
+        const bool is_last = i > text.len;
+        node[i].child = is_last ? i : i + 1;
+        node[i].first = is_last;
+        if (i > 0 && !is_last)
+            node[i].byte = (uint8_t)text.ptr[i - 1] & 0xff;
+    }
+    const vug_token_trie trie = { .node = node,
+                                  .below = below,
+                                  .id = &id,
+                                  .n_nodes = text.len + 1,
+                                  .n_tokens = 1,
+                                  .longest = text.len };
+    both_tries b = tries_of_trie(&trie);
+    const uint32_t last = (uint32_t)b.groups.n_nodes - 1;
+    assert_int_equal(b.groups.node[last].first, 0);
+    assert_int_equal(b.groups.node[last + 1].first, 1);
+    check_token(&b, last, text);
+    release_tries(&b);
+}
+
+/* A character may break off at each of its bytes: before a byte that begins another one, before an
+ * ASCII character, and at the end of a token. */
+static void test_broken_characters(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "\x80",
+        "\xff",
+        "\xc3",
+        "\xe2\x82",
+        "\xf0\x9f\x98",
+        "\xc3"
+        "A",
+        "\xe2\x82"
+        "A",
+        "\xf0\x9f\x98"
+        "A",
+        "\xe2\xc3\xa9",
+        "\xe2\x82\xe2\x82\xac",
+        "\xf0\x9f\x98\xf0\x9f\x98\x80",
+        "\xf0\x9f\x98\xff",
+        "\xe2\x82\xac"
+        "A",
+        "\xf0\x9f\x98\x80",
+        "\xe0\x80\xaf",
+        "\xed\xa0\x80",
+        "a\xe2\x82 b",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        check_single_token((vug_str){ texts[i], strlen(texts[i]) });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_broken_characters),
         cmocka_unit_test(test_small_vocabularies),
         cmocka_unit_test(test_vocabulary_of_characters),
         cmocka_unit_test(test_vocabulary_with_parts_of_characters),
