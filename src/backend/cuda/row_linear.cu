@@ -17,6 +17,8 @@ enum {
     MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
     UNIT_WORDS = 64,        /* of the terms of 64 columns */
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
+    CODE_BLOCKS = 4,        /* with rings, of a multiprocessor */
+    BLOCK_BYTES = 6 * 1024, /* of shared memory that a block takes besides what it asks for */
 };
 
 /* ---- the row ---------------------------------------------------------------------------- */
@@ -310,6 +312,20 @@ static __device__ __forceinline__ float add_terms(const row_slice_sums &sums, in
     return terms > 1 ? y + sum_slices(sums[1], e) : y;
 }
 
+/* Stores the outputs of a tile, as one warp. */
+template <typename W, bool pairs>
+static __device__ __forceinline__ void finish_tile(const vug_cuda_tile_job &job,
+                                                   const row_slice_sums *sums, const row_tile &of)
+{
+    const int lane = threadIdx.x % WARP;
+    float y = add_terms(sums[pairs ? lane / TILE : 0], W::is_scaled ? 1 : job.terms, lane % TILE);
+    const float up = __shfl_down_sync(0xffffffffu, y, TILE);
+    if (pairs)
+        y = (job.activation == VUG_OP_GEGLU ? gelu(y) : silu(y)) * up;
+    if (lane < min(of.outputs, (int)TILE))
+        of.y[lane] = y;
+}
+
 /* ---- the kernel ----------------------------------------------------------------------------- */
 
 /* A warp keeps `units` units of its slice of 64 columns each, which it loads ahead. W: a lane's
@@ -380,13 +396,109 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         __syncthreads();
         if (slice > 0)
             continue;
-        float y = add_terms(sums[turn][pairs ? lane / TILE : 0], W::is_scaled ? 1 : job.terms,
-                            lane % TILE);
-        const float up = __shfl_down_sync(0xffffffffu, y, TILE);
-        if (pairs)
-            y = (job.activation == VUG_OP_GEGLU ? gelu(y) : silu(y)) * up;
-        if (lane < min(of.outputs, (int)TILE))
-            of.y[lane] = y;
+        finish_tile<W, pairs>(job, sums[turn], of);
+    }
+}
+
+/* ---- the kernel of codes ---------------------------------------------------------------------- */
+
+/* The units of a warp's slice in all tiles of its block, one after the other. */
+struct unit_stream {
+    const uint8_t *from;  /* the next unit; NULL: there are no more */
+    int tile, part, left; /* units of that tile */
+};
+
+/* Begins to copy the next unit; all lanes take part. */
+template <typename W, bool pairs>
+static __device__ __forceinline__ void copy_unit(unit_stream &s, uint32_t to,
+                                                 const vug_cuda_tile_job &job, int tiles,
+                                                 int row_bytes, int first, int n)
+{
+    if (s.from) {
+        const int lane = threadIdx.x % WARP;
+#pragma unroll
+        for (int i = 0; i < W::bytes / 16; i += WARP) {
+            if (i + lane < W::bytes / 16)
+                asm volatile(
+                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + (i + lane) * 16),
+                        "l"(s.from + (i + lane) * 16)
+                        : "memory");
+        }
+        s.from += W::bytes;
+        if (--s.left == 0) {
+            if (pairs)
+                s.part ^= 1;
+            if (!pairs || s.part == 0)
+                s.tile += gridDim.x;
+            s.from = find_tile<pairs>(job, s.part, s.tile, tiles, row_bytes).from;
+            if (s.from)
+                s.from += first * W::bytes;
+            s.left = n;
+        }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* A warp copies its units to a ring of `ring` in shared memory, so that more of them are on their way
+ * than registers hold. The sums have the order of row_kernel. */
+template <typename W, int ring, bool pairs>
+static __global__ void __launch_bounds__(SLICE_THREADS, CODE_BLOCKS)
+        code_row_kernel(const __grid_constant__ vug_cuda_tile_job job)
+{
+    constexpr int parts = pairs ? 2 : 1;
+    extern __shared__ uint4 row_memory[];
+    __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
+    const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
+    const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
+    const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
+    uint8_t *const units = (uint8_t *)row_memory + slice * ring * W::bytes;
+    uint4 *const row_at = row_memory + SLICES * ring * W::bytes / 16;
+    const row_parts row = place_row(columns, W::needs_sums, row_at);
+    const uint32_t x = (uint32_t)__cvta_generic_to_shared(row_at) + first * UNIT_WORDS * 4 +
+                       lane % (W::is_scaled ? 4 : 8) * 16;
+    const uint32_t to = (uint32_t)__cvta_generic_to_shared(units);
+    unit_stream stream = { NULL, (int)blockIdx.x, 0, n };
+    if (n > 0)
+        stream.from =
+                find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes).from + first * W::bytes;
+    start_next();
+    if (job.row.norm)
+        copy_async(row.norm, job.row.norm, columns);
+    if (job.row.add_norm)
+        copy_async(row.add_norm, job.row.add_norm, columns);
+#pragma unroll 1
+    for (int j = 0; j < ring - 1; j++)
+        copy_unit<W, pairs>(stream, to + j * W::bytes, job, tiles, row_bytes, first, n);
+    wait_for_previous();
+    if (job.row.norm)
+        compute_row(job.row, columns, job.terms, row);
+    else
+        compute_slice(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
+                      (first + n) * VUG_CUDA_TILE_PAD);
+    int slot = 0;
+#pragma unroll 1
+    for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
+#pragma unroll 1
+        for (int part = 0; part < parts; part++) {
+            float sum[4] = { 0 };
+#pragma unroll 1
+            for (int u = 0; u < n; u++) {
+                W w;
+                asm volatile("cp.async.wait_group %0;" ::"n"(ring - 2) : "memory");
+                __syncwarp();
+                w.template load<load_again>(units + slot * W::bytes);
+                copy_unit<W, pairs>(stream, to + (slot + ring - 1) % ring * W::bytes, job, tiles,
+                                    row_bytes, first, n);
+                multiply_unit(sum, w, x + u * UNIT_WORDS * 4, row.sums + (first + u) * UNIT_SUMS);
+                slot = (slot + 1) % ring;
+            }
+            store_slice<W::is_scaled>(sums[turn][part], sum);
+        }
+        __syncthreads();
+        if (slice > 0)
+            continue;
+        finish_tile<W, pairs>(job, sums[turn], find_tile<pairs>(job, 0, tile, tiles, row_bytes));
     }
 }
 
@@ -420,6 +532,40 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
         choose_pairs<plain_unit, 5>(stream, job);
 }
 
+/* The shared memory of a multiprocessor. */
+static size_t processor_bytes(void)
+{
+    int device = 0, bytes = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) !=
+                cudaSuccess)
+        return 0;
+    return (size_t)bytes;
+}
+
+/* The shared memory that a block with rings of `ring` units takes from a multiprocessor. */
+template <typename W> static size_t code_bytes(const vug_cuda_tile_job *job, int ring)
+{
+    return row_bytes(job->row, job->columns, W::needs_sums) + (size_t)(SLICES * ring * W::bytes) +
+           BLOCK_BYTES;
+}
+
+template <typename W, int ring>
+static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const size_t bytes = code_bytes<W>(job, ring);
+    const int fit = (int)(processor_bytes() / bytes),
+              blocks = fit < CODE_BLOCKS ? fit : CODE_BLOCKS;
+    const int most = job->processors * blocks, tiles = tiles_of_job(*job);
+    const dim3 grid((unsigned)(tiles < most ? tiles : most));
+    if (job->activation == VUG_OP_LINEAR)
+        launch_early(stream, code_row_kernel<W, ring, false>, grid, SLICE_THREADS,
+                     bytes - BLOCK_BYTES, job->early, *job);
+    else
+        launch_early(stream, code_row_kernel<W, ring, true>, grid, SLICE_THREADS,
+                     bytes - BLOCK_BYTES, job->early, *job);
+}
+
 /* Codes take fewer registers than weights, and more instructions: if there are enough tiles, more
  * blocks are worth more than units. */
 template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -430,6 +576,20 @@ template <typename W> static void launch_codes(cudaStream_t stream, const vug_cu
         choose_pairs<W, 3>(stream, job);
 }
 
+/* Q8_0 gains from a ring if two blocks of a multiprocessor have room for theirs. Q4_0 does not: its
+ * bytes are there in time, and copying them takes more instructions than loading them. */
+static void launch_bytes(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    using W = code_unit<VUG_DTYPE_Q8_0>;
+    const size_t room = processor_bytes() / 2;
+    if (tiles_of_job(*job) <= 2 * job->processors && code_bytes<W>(job, 8) <= room)
+        launch_ring<W, 8>(stream, job);
+    else if (code_bytes<W>(job, 4) <= room)
+        launch_ring<W, 4>(stream, job);
+    else
+        launch_codes<W>(stream, job);
+}
+
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 {
     return columns <= (normed ? MAX_NORMED_ROW : MAX_ROW);
@@ -437,6 +597,10 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    if (job->format == VUG_DTYPE_Q8_0 && job->terms > 1) {
+        launch_bytes(stream, job);
+        return;
+    }
     switch (job->format) {
 #define X(format)                                                                       \
     case VUG_DTYPE_##format:                                                            \
