@@ -124,6 +124,7 @@ typedef struct {
     int32_t n_products;
     uint32_t *rotated_by; /* [nodes] the ATTENTION node that rotates a query or key itself, or 0 */
     uint64_t *offset;     /* [nodes] of a value, in bytes */
+    bool data_by_token;   /* all data inputs of the graph have a row of fixed size for each token */
     uint64_t value_bytes; /* of all values */
     uint64_t scratch_bytes; /* of a step, beside the values */
     uint64_t output_bytes;  /* of all outputs */
@@ -192,22 +193,26 @@ typedef struct {
     vug_cuda_found *found; /* [rows] pinned; NULL: the program has no logits */
     uint8_t *outputs;      /* pinned */
     vug_cuda_buffer inputs;
-    vug_cuda_buffer *data; /* [data inputs of the graph] */
+    vug_cuda_buffer *data;    /* [n_data] for the data inputs of the graph, of a step that cannot
+                                 be a graph */
+    const uint8_t **data_now; /* [n_data] those of the running step, on the device */
     int n_data;
     vug_arena arena;
 } vug_cuda_workspace;
 
 /* The most tokens of a step that can be a graph: of one sequence, or one of each. */
 enum { VUG_CUDA_REPEATED_TOKENS = 16, VUG_CUDA_REPEATED_SEQUENCES = 64 };
-/* Whether a step can be a graph: it has few tokens, of one sequence or one of each, and no data. The
- * inputs of such a step are laid out for more positions than it has, so that the next step has the
- * same layout. */
+/* Whether a step can be a graph: it has few tokens, of one sequence or one of each, and data only by
+ * token. The inputs of such a step are laid out for more positions than it has, so that the next
+ * step has the same layout. */
 bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens);
 /* The most positions that the inputs of a step are laid out for. */
 int64_t vug_cuda_most_keys(const vug_cuda_program *p);
-/* Copies the inputs of a step to the device. */
+/* Copies the inputs of a step to the device. `tokens` counts those of padding, too, for which `in`
+ * has no data: its data are of the first `given` tokens. */
 VUG_MUST_CHECK vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in,
-                                          int64_t tokens, vug_cuda_step_inputs *out, vug_err *err);
+                                          int64_t tokens, int64_t given, vug_cuda_step_inputs *out,
+                                          vug_err *err);
 /* The elements of a value of a step. */
 int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int64_t tokens);
 

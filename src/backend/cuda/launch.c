@@ -18,7 +18,7 @@ static const float *input_at(const vug_cuda_step *s, vug_val v)
 {
     const vug_node *node = node_at(s, v);
     return node->op == VUG_OP_INPUT
-                   ? (const float *)(const void *)s->ws->data[node->at.input.index].device
+                   ? (const float *)(const void *)s->ws->data_now[node->at.input.index]
                    : value_at(s, v);
 }
 

@@ -270,6 +270,23 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
 
 /* ---- compile ------------------------------------------------------------------------------ */
 
+/* Whether the data inputs of a graph have a row of fixed size for each token, as the values that the
+ * first layers on another device give. */
+static bool has_data_by_token(const vug_graph *g)
+{
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (node->op != VUG_OP_INPUT || node->at.input.which != VUG_INPUT_DATA)
+            continue;
+        bool by_token = node->shape.rank > 0 && node->shape.dim[0] == VUG_DIM_T;
+        for (int d = 1; d < node->shape.rank; d++)
+            by_token = by_token && node->shape.dim[d] > 0;
+        if (!by_token)
+            return false;
+    }
+    return true;
+}
+
 static vug_status build_program(vug_cuda_program *p, vug_err *err)
 {
     VUG_TRY(check_nodes(p, err));
@@ -293,6 +310,7 @@ vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
     p->plan = plan;
     p->limits = *limits;
     p->token_dim = vug_graph_step_dim(graph, VUG_DIM_T);
+    p->data_by_token = has_data_by_token(graph);
     const vug_status st = build_program(p, err);
     if (st != VUG_OK) {
         vug_cuda_release((vug_program *)(void *)p);

@@ -11,7 +11,8 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
     void *block, *outputs = NULL, *found = NULL;
     ws->n_data = vug_graph_data_count(p->graph);
     ws->data = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data));
-    if (!ws->data)
+    ws->data_now = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data_now));
+    if (!ws->data || !ws->data_now)
         return VUG_FAIL_NOMEM(err, "the buffers of a step", (size_t)ws->n_data * sizeof(*ws->data));
     if (!vug_cuda_add_part(p->value_bytes, &end, &values) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &scratch) ||
@@ -210,7 +211,7 @@ vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, co
     vug_cuda_step launched = s;
     launched.in = &padded;
     launched.tokens = vug_cuda_pad_step(ws, in, s.tokens, &padded);
-    vug_status st = vug_cuda_upload(ws, &padded, launched.tokens, &launched.inputs, err);
+    vug_status st = vug_cuda_upload(ws, &padded, launched.tokens, s.tokens, &launched.inputs, err);
     s.inputs = launched.inputs;
     if (st == VUG_OK)
         st = launch_step(&launched, err);

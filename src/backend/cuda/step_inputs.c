@@ -32,7 +32,8 @@ static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinn
 
 /* ---- layout ------------------------------------------------------------------------------ */
 
-/* Where the parts of the inputs begin in their block, in bytes. */
+/* Where the parts of the inputs begin in their block, in bytes. The data of a step that can be a graph
+ * come first, so that the addresses of the others tell theirs, too (step_graph.c). */
 typedef struct {
     uint64_t token, position, row, query, row_query, wanted;
     uint64_t page[VUG_KV_MAX_GROUPS];
@@ -46,7 +47,7 @@ bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64
 {
     const bool one_each = in->n_spans == tokens && tokens <= VUG_CUDA_REPEATED_SEQUENCES;
     return (one_each || (in->n_spans == 1 && tokens <= VUG_CUDA_REPEATED_TOKENS)) &&
-           ws->n_data == 0;
+           ws->program->data_by_token;
 }
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -79,8 +80,29 @@ int64_t vug_cuda_most_keys(const vug_cuda_program *p)
     return (int64_t)round_up((uint64_t)p->limits.context, (uint64_t)REPEATED_PAGES * VUG_KV_PAGE);
 }
 
-static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, int n_groups,
-                          input_layout *l, vug_err *err)
+static bool is_data(const vug_node *node)
+{
+    return node->op == VUG_OP_INPUT && node->at.input.which == VUG_INPUT_DATA;
+}
+
+/* Bytes of a data input for so many tokens. */
+static uint64_t data_bytes(const vug_node *node, const vug_step_in *in, int64_t tokens)
+{
+    return (uint64_t)vug_cuda_elements_of(&node->shape, in, tokens) * sizeof(float);
+}
+
+static bool lay_out_data(const vug_graph *g, const vug_step_in *in, int64_t tokens, uint64_t *end)
+{
+    uint64_t at;
+    bool ok = true;
+    for (uint32_t i = 1; ok && i < g->n; i++)
+        ok = !is_data(&g->node[i]) ||
+             vug_cuda_add_part(data_bytes(&g->node[i], in, tokens), end, &at);
+    return ok;
+}
+
+static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t tokens,
+                          bool repeats, int n_groups, input_layout *l, vug_err *err)
 {
     const uint64_t t = (uint64_t)tokens, r = (uint64_t)in->n_rows;
     uint64_t pages = 0;
@@ -89,7 +111,8 @@ static vug_status lay_out(const vug_step_in *in, int64_t tokens, bool repeats, i
         pages += (uint64_t)vug_kv_pages_of(in->span[i].past + in->span[i].n);
     if (repeats)
         pages = page_capacity(pages);
-    bool ok = vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
+    bool ok = (!repeats || lay_out_data(graph, in, tokens, &l->bytes)) &&
+              vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->token) &&
               vug_cuda_add_part(t * sizeof(int32_t), &l->bytes, &l->position) &&
               vug_cuda_add_part(r * sizeof(int32_t), &l->bytes, &l->row) &&
               vug_cuda_add_part(t * sizeof(vug_cuda_token), &l->bytes, &l->query) &&
@@ -179,37 +202,59 @@ int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int6
     return n;
 }
 
+/* Places the data of a step that can be a graph among its inputs. Tokens of padding get those of the
+ * last token. */
+static void fill_data(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
+                      int64_t given)
+{
+    const vug_graph *g = ws->program->graph;
+    uint64_t end = 0, at;
+    for (uint32_t i = 1; i < g->n; i++) {
+        const vug_node *node = &g->node[i];
+        if (!is_data(node))
+            continue;
+        const size_t row = data_bytes(node, in, 1), bytes = (size_t)given * row;
+        (void)vug_cuda_add_part((uint64_t)tokens * row, &end, &at);
+        uint8_t *to = ws->inputs.host + at;
+        memcpy(to, in->data[node->at.input.index], bytes);
+        for (int64_t t = given; t < tokens; t++)
+            memcpy(to + (size_t)t * row, to + bytes - row, row);
+        ws->data_now[node->at.input.index] = ws->inputs.device + at;
+    }
+}
+
+/* Copies the data of a step that cannot be a graph. */
 static vug_status upload_data(vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
                               vug_err *err)
 {
     const vug_graph *g = ws->program->graph;
     for (uint32_t i = 1; i < g->n; i++) {
-        const vug_node *node = &g->node[i];
-        if (node->op != VUG_OP_INPUT || node->at.input.which != VUG_INPUT_DATA)
+        if (!is_data(&g->node[i]))
             continue;
-        vug_cuda_buffer *buffer = &ws->data[node->at.input.index];
-        const uint64_t bytes =
-                (uint64_t)vug_cuda_elements_of(&node->shape, in, tokens) * sizeof(float);
+        const int index = g->node[i].at.input.index;
+        const uint64_t bytes = data_bytes(&g->node[i], in, tokens);
         if (bytes == 0)
             continue;
-        VUG_TRY(grow_buffer(buffer, bytes, false, err));
-        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(buffer->device, in->data[node->at.input.index],
-                                               bytes, cudaMemcpyHostToDevice,
-                                               ws->program->device->stream),
+        VUG_TRY(grow_buffer(&ws->data[index], bytes, false, err));
+        ws->data_now[index] = ws->data[index].device;
+        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->data[index].device, in->data[index], bytes,
+                                               cudaMemcpyHostToDevice, ws->program->device->stream),
                                "copying the data of a step", err));
     }
     return VUG_OK;
 }
 
 vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
-                           vug_cuda_step_inputs *out, vug_err *err)
+                           int64_t given, vug_cuda_step_inputs *out, vug_err *err)
 {
     const int n_groups = ws->program->kv_layout.n_groups;
     const bool repeats = vug_cuda_repeats(ws, in, tokens);
     input_layout l;
-    VUG_TRY(lay_out(in, tokens, repeats, n_groups, &l, err));
+    VUG_TRY(lay_out(ws->program->graph, in, tokens, repeats, n_groups, &l, err));
     VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, err));
     fill_inputs(in, tokens, n_groups, &l, ws->inputs.host);
+    if (repeats)
+        fill_data(ws, in, tokens, given);
     VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, ws->inputs.host, l.bytes,
                                            cudaMemcpyHostToDevice, ws->program->device->stream),
                            "copying the inputs of a step", err));
@@ -230,5 +275,5 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
     }
     if (repeats)
         out->keys = repeated_keys(out->keys);
-    return upload_data(ws, in, tokens, err);
+    return repeats ? VUG_OK : upload_data(ws, in, tokens, err);
 }
