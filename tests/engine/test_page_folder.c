@@ -322,8 +322,9 @@ static void test_trim(void **state)
     (void)state;
     enum { N = 40, KEPT = 10 };
     page_test t = begin();
+    const time_t then = time(NULL) - 100;
     for (uint32_t i = 0; i < N; i++)
-        set_time(write_page(&t, i).path, time(NULL) - 100, 1000000 * (long)(N - i));
+        set_time(write_page(&t, i).path, then, 1000000 * (long)(N - i));
     vug_page_folder_usage usage = vug_page_folder_trim(&t.folder, N * FILE_SIZE, FILE_SIZE);
     assert_int_equal(usage.files, N);
     assert_int_equal(usage.bytes, N * FILE_SIZE);
