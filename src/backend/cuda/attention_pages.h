@@ -22,6 +22,7 @@
  * b, of the first row and then of the second.
  */
 #include "backend/cuda/attention_rows.h"
+#include "backend/cuda/page_join.h"
 
 enum { KEY_STEPS = KEYS / 16 };
 
@@ -163,6 +164,14 @@ static __device__ __forceinline__ join_factors join_by(float most, float added)
         return { most, 1, 0 };
     return { m, power(most - m), power(added - m) };
 }
+
+struct join_rule {
+    static __device__ __forceinline__ join_weights weigh(float most, float own)
+    {
+        const join_factors by = join_by(most, own);
+        return { by.so_far, by.added };
+    }
+};
 
 /* Joins what a page has besides its columns; how these are joined. */
 template <int columns, int terms>

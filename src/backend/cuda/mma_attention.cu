@@ -200,13 +200,6 @@ static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t tok
     }
 }
 
-/* The results of a page, which joined_kernel reads. */
-static __device__ __forceinline__ float *partial_of(const vug_cuda_attention_job &job,
-                                                    int64_t token, int64_t head, int64_t page)
-{
-    return job.partial + ((page * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
-}
-
 /* Stores the sums of a lane's two heads, divided by the sum of p, or as a page's results. */
 template <int columns>
 static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job &job, int64_t token,
@@ -220,7 +213,7 @@ static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job 
         if (row >= heads)
             continue;
         const bool partial = job.pages > 0;
-        float *out = partial ? partial_of(job, token, head + row, page)
+        float *out = partial ? partial_at(job, page, token, head + row)
                              : job.out + (token * job.heads + head + row) * job.cache.width;
 #pragma unroll
         for (int i = 0; i < columns / 4; i++) {
@@ -297,28 +290,6 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         store_heads(job, token, head, heads, blockIdx.z, all);
 }
 
-/* A block for each head of a token joins the results of its pages. */
-static __global__ void join_kernel(const __grid_constant__ vug_cuda_attention_job job)
-{
-    const int64_t token = blockIdx.x, head = blockIdx.y, width = job.cache.width;
-    const query_sight see = sight_of(job, job.token[token].position);
-    const int64_t n = see.position / KEYS - see.first / KEYS + 1;
-    start_next();
-    wait_for_previous();
-    for (int64_t e = threadIdx.x; e < width; e += blockDim.x) {
-        float most = -INFINITY, sum = 0, out = 0;
-#pragma unroll 8
-        for (int64_t page = 0; page < n; page++) {
-            const float *result = partial_of(job, token, head, page);
-            const join_factors by = join_by(most, result[width]);
-            most = by.most;
-            sum = fmaf(result[width + 1], by.added, sum * by.so_far);
-            out = fmaf(result[e], by.added, out * by.so_far);
-        }
-        job.out[(token * job.heads + head) * width + e] = out / sum;
-    }
-}
-
 /* ---- launching ---------------------------------------------------------------------------------- */
 
 template <typename T, int width, int terms>
@@ -346,8 +317,7 @@ static void launch_tokens(cudaStream_t stream, const vug_cuda_attention_job *job
                       job->pages > 0 ? (unsigned)job->pages : 1),
                  shape::threads, shape::bytes, true, *job);
     if (job->pages > 0)
-        launch_early(stream, join_kernel, dim3((unsigned)job->tokens, (unsigned)job->heads),
-                     shape::threads, 0, true, *job);
+        launch_join<join_rule>(stream, job, true);
 }
 
 template <typename T, int width, int terms>

@@ -4,6 +4,7 @@
 /* Sums over the keys of a page, which the kernels of attention in F32 share. */
 
 #include "backend/cuda/kv_elements.h"
+#include "backend/cuda/page_join.h"
 
 enum {
     ATTENTION_THREADS = 256,
@@ -41,6 +42,14 @@ static __device__ __forceinline__ merge_factors merge_by(float most, float added
     const float m = fmaxf(most, added);
     return { m, expf(most - m), expf(added - m) };
 }
+
+struct merge_rule {
+    static __device__ __forceinline__ join_weights weigh(float most, float own)
+    {
+        const merge_factors by = merge_by(most, own);
+        return { by.so_far, own == -INFINITY ? JOIN_SKIPPED : by.added };
+    }
+};
 
 template <int columns>
 static __device__ void sums_merge(softmax_sums<columns> &to, const softmax_sums<columns> &from)
@@ -206,13 +215,7 @@ static __device__ void sum_page(const vug_cuda_attention_job &job, const attenti
     __syncthreads();
 }
 
-/* ---- merging pages ------------------------------------------------------------------------- */
-
-static __device__ __forceinline__ float *partial_at(const vug_cuda_attention_job &job, int64_t page,
-                                                    int64_t token, int64_t head)
-{
-    return job.partial + ((page * job.tokens + token) * job.heads + head) * (job.cache.width + 2);
-}
+/* ---- results ------------------------------------------------------------------------------ */
 
 /* Stores the sums of page blockIdx.z. */
 template <int columns>
@@ -247,33 +250,6 @@ static __device__ void store_quotients(const vug_cuda_attention_job &job, const 
             if (e < width)
                 out[e] = all.out[h][c] / all.sum[h];
         }
-    }
-}
-
-/* One block for a head of a token: merges its pages. */
-static __global__ void merge_kernel(vug_cuda_attention_job job)
-{
-    start_next();
-    const int64_t width = job.cache.width;
-    const vug_cuda_token token = job.token[blockIdx.x];
-    const int64_t end = job.mask ? token.end : token.position + 1;
-    const int64_t first = job.window > 0 && !job.mask ? max(end - job.window, (int64_t)0) : 0;
-    const int pages = (int)((end + KEYS - 1) / KEYS - first / KEYS);
-    float *out = job.out + ((int64_t)blockIdx.x * job.heads + blockIdx.y) * width;
-    for (int64_t e = threadIdx.x; e < width; e += ATTENTION_THREADS) {
-        float most = -INFINITY, sum = 0, value = 0;
-#pragma unroll 4
-        for (int page = 0; page < pages; page++) {
-            const float *from = partial_at(job, page, blockIdx.x, blockIdx.y);
-            const float added_most = from[width], added_sum = from[width + 1], added = from[e];
-            if (added_most == -INFINITY)
-                continue;
-            const merge_factors by = merge_by(most, added_most);
-            most = by.most;
-            sum = fmaf(added_sum, by.added, sum * by.so_far);
-            value = fmaf(added, by.added, value * by.so_far);
-        }
-        out[e] = value / sum;
     }
 }
 
