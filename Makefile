@@ -217,15 +217,18 @@ check: ## build everything, run the whole suite (T=part of a name)
 WANTED = $(foreach t,$(TESTS),$(if $(findstring $(or $(T),test_),$(notdir $(t))),$(t)))
 run-tests: $(if $(LIBRARY_ONLY),,$(BUILD)/vug $(EXAMPLES)) $(WANTED)
 	@VUG_BUILD=$(BUILD) $(TEST_WITH) tests/run $(WANTED)
-check-cuda: ## the CUDA backend's tests; without a GPU, that it compiles and what it then says
+# The engine's tests but those that compare with figures of the CPU, or take minutes on MLX's CPU device.
+ENGINE_TESTS = conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints layer_split
+check-cuda: ## the tests of the CUDA backend, and of the engine on a GPU; without one, that it compiles and what it then says
 	@tools/deps check cuda
 	@$(MAKE) BUILD=$(BUILD)/cuda CUDA=1 T=cuda run-tests
-# The engine's tests but those that compare with figures of the CPU, or take minutes on MLX's CPU device.
-MLX_TESTS = mlx mlx_precision conversations session scheduler generate engine faults cancel kv_disk prefix_random embedder constraints layer_split
+	@if $(BUILD)/cuda/vug devices | grep -A1 '^cuda ' | grep -q 'not available'; then :; else \
+	    VUG_TEST_DEVICE=cuda VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/cuda CUDA=1 \
+	        WANTED='$(ENGINE_TESTS:%=$(BUILD)/cuda/tests/test_%)' run-tests; fi
 check-mlx: ## the MLX backend's tests, on MLX's CPU device where there is no GPU
 	@tools/deps check mlx
 	@VUG_TEST_DEVICE=mlx VUG_CONVERSATIONS=3 $(MAKE) BUILD=$(BUILD)/with-mlx MLX=1 \
-	    WANTED='$(MLX_TESTS:%=$(BUILD)/with-mlx/tests/test_%)' run-tests
+	    WANTED='$(patsubst %,$(BUILD)/with-mlx/tests/test_%,mlx mlx_precision $(ENGINE_TESTS))' run-tests
 # Programs for aarch64 run in an emulator. The cross compiler finds the arm64 packages of Debian's
 # libraries, but those of the program cannot be installed beside this machine's own. Tests that run many
 # models take too long there.

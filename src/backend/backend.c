@@ -5,8 +5,8 @@
 #include "backend/cuda/cuda.h"
 #include "backend/mlx/mlx.h"
 
-static const vug_backend *const backends[] = { &vug_backend_mlx, &vug_backend_cpu,
-                                               &vug_backend_cuda };
+static const vug_backend *const backends[] = { &vug_backend_mlx, &vug_backend_cuda,
+                                               &vug_backend_cpu };
 
 size_t vug_backend_count(void)
 {

@@ -17,16 +17,11 @@ enum { N = 200 }; /* tokens */
         .context = 512, .batch = 64, .threads = 1, .slots = 3, .activations = "f32", \
     }
 
-static const char *split_device(void)
-{
-    return help_device() ? help_device() : "cpu";
-}
-
 /* `layers` as in vug_model_options; more than the model has: one device has all. */
 static vug_model *open_split(const char *path, int layers)
 {
     vug_model_options options = MODEL_OPTIONS;
-    options.device = split_device();
+    options.device = help_device();
     options.gpu_layers = layers;
     return help_model(path, options);
 }
@@ -41,7 +36,7 @@ static vug_model *open_whole(const char *path)
 
 static void assert_same(const float *a, const float *b, size_t n)
 {
-    if (strcmp(split_device(), "cpu") == 0) {
+    if (strcmp(help_device(), "cpu") == 0) {
         help_same_bits(a, b, n);
         return;
     }
@@ -163,7 +158,7 @@ static size_t tokens_on_disk(const scratch *dir, const char *path, int layers, c
                              float *logits)
 {
     vug_model_options options = MODEL_OPTIONS;
-    options.device = split_device();
+    options.device = help_device();
     options.gpu_layers = layers;
     options.cache_dir = dir->path;
     vug_model *m = help_model(path, options);
@@ -210,7 +205,7 @@ static void test_parts_add_up(void **state)
         const vug_model_part first = vug_model_part_at(m, 0), last = vug_model_part_at(m, 1);
         const vug_memory_plan plan = vug_model_describe(m).memory;
         assert_string_equal(first.device, "cpu");
-        assert_string_equal(last.device, split_device());
+        assert_string_equal(last.device, help_device());
         assert_int_equal(first.first_layer, 0);
         assert_int_equal(first.n_layers, 8 - layers);
         assert_int_equal(last.first_layer, 8 - layers);
@@ -236,7 +231,7 @@ static void test_the_note_says_what_runs_where(void **state)
     };
     for (size_t i = 0; i < 2; i++) {
         char expected[128];
-        (void)snprintf(expected, sizeof(expected), rows[i].note, split_device());
+        (void)snprintf(expected, sizeof(expected), rows[i].note, help_device());
         vug_model *m = open_split(GOLDEN("gemma3-text"), rows[i].layers);
         const char *note = vug_model_describe(m).note;
         assert_non_null(note);
@@ -253,7 +248,7 @@ static void test_impossible_splits_are_refused(void **state)
     (void)state;
     vug_model *m;
     vug_err err = { 0 };
-    vug_model_options options = { .device = split_device(), .gpu_layers = -2 };
+    vug_model_options options = { .device = help_device(), .gpu_layers = -2 };
     help_refused(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err, VUG_ARGUMENT,
                  NULL, "gpu_layers: -2, expected -1 or more");
     options.gpu_layers = 5;
@@ -327,13 +322,13 @@ static void test_a_device_gets_the_weights_that_it_reads(void **state)
 static void test_as_many_layers_as_fit(void **state)
 {
     (void)state;
-    if (strcmp(split_device(), "cpu") == 0) {
+    if (strcmp(help_device(), "cpu") == 0) {
         print_message("needs a device that copies weights: VUG_TEST_DEVICE=mlx or cuda\n");
         skip();
     }
     const char *path = "models/pebble";
     vug_model_options options = {
-        .device = split_device(), .context = 64, .batch = 1, .threads = 1, .lazy = true
+        .device = help_device(), .context = 64, .batch = 1, .threads = 1, .lazy = true
     };
     vug_model *m = help_model(path, options);
     const uint64_t whole = vug_model_describe(m).memory.total;

@@ -31,7 +31,8 @@ void help_refused(vug_status st, const vug_err *err, vug_status code, const char
 
 const char *help_device(void)
 {
-    return getenv("VUG_TEST_DEVICE");
+    const char *device = getenv("VUG_TEST_DEVICE");
+    return device ? device : "cpu";
 }
 
 int help_gpu_layers(void)

@@ -12,7 +12,7 @@
 
 #define GOLDEN(name) "tests/golden/models/" name
 
-/* The device of these tests: the environment variable VUG_TEST_DEVICE, or NULL for the CPU. */
+/* The device of these tests: the environment variable VUG_TEST_DEVICE, or the CPU. */
 const char *help_device(void);
 /* The layers of these tests' models on that device, as in vug_model_options: the environment variable
  * VUG_TEST_GPU_LAYERS, or 0. */

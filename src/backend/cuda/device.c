@@ -5,16 +5,31 @@
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* Why there is no device; NULL: there is one. */
+static const char *explain(cudaError_t result)
+{
+    int driver = 0;
+    (void)cudaGetLastError();
+    if (result == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess &&
+        driver == 0)
+        return "no NVIDIA driver is installed";
+    return cudaGetErrorString(result);
+}
+
+/* Why there is no device that this build's kernels run on; NULL: there is one. */
 static const char *find_reason(void)
 {
     int n = 0;
-    const cudaError_t result = cudaGetDeviceCount(&n);
-    if (result != cudaSuccess) {
+    cudaError_t result = cudaGetDeviceCount(&n);
+    if (result == cudaSuccess && n == 0)
+        return "no NVIDIA GPU was found";
+    if (result == cudaSuccess)
+        result = vug_cuda_probe_kernels();
+    if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction) {
         (void)cudaGetLastError();
-        return cudaGetErrorString(result);
+        return "this build has no kernels for the GPU; `make CUDA=1` compiles for all that vug "
+               "supports, from compute capability 8.0 on";
     }
-    return n > 0 ? NULL : "no NVIDIA GPU was found";
+    return result == cudaSuccess ? NULL : explain(result);
 }
 
 /* All memory comes from the device's pool, pages in the order of the stream; what is freed is kept

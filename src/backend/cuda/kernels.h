@@ -218,6 +218,8 @@ void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 
+/* Fails if this build has no kernels for the GPU. */
+cudaError_t vug_cuda_probe_kernels(void);
 /* Reads `n` bytes, a multiple of 16. */
 void vug_cuda_probe_read(cudaStream_t stream, const void *bytes, int64_t n, float *sink);
 /* Returns the number of floating-point operations. */

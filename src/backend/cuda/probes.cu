@@ -40,6 +40,12 @@ static __global__ void fma_kernel(float by, float *sink)
         *sink = sum;
 }
 
+cudaError_t vug_cuda_probe_kernels(void)
+{
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, fma_kernel);
+}
+
 double vug_cuda_probe_fma(cudaStream_t stream, float *sink)
 {
     launch(stream, fma_kernel, dim3(PROBE_BLOCKS), PROBE_THREADS, 0.5f, sink);
