@@ -8,15 +8,25 @@
 #include "backend/cuda/weight_numbers.h"
 
 template <int dtype> struct code_format {
-    static constexpr int bits = dtype == VUG_DTYPE_Q8_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 6 : 4;
+    static constexpr int bits =
+            dtype == VUG_DTYPE_Q8_0 || dtype == VUG_DTYPE_E4M3 || dtype == VUG_DTYPE_MLX8 ? 8
+            : dtype == VUG_DTYPE_Q6_K                                                     ? 6
+                                                                                          : 4;
+    static constexpr bool has_offset = vug_cuda_needs_sums((vug_dtype)dtype);
     static constexpr bool super = dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_Q6_K;
-    static constexpr int code_bytes = bits * 128;     /* of 16 x 64 */
-    static constexpr int scale_words = super ? 2 : 1; /* of a row */
+    static constexpr bool halves = super || dtype == VUG_DTYPE_Q4_0 || dtype == VUG_DTYPE_Q8_0;
+    static constexpr int code_bytes = bits * 128; /* of 16 x 64 */
+    static constexpr int scale_words =            /* of a row */
+            !halves ? has_offset ? 4 : 2
+            : super ? 2
+                    : 1;
     static constexpr int unit_bytes = vug_cuda_block_unit_bytes((vug_dtype)dtype);
     static_assert(unit_bytes == code_bytes + 16 * 4 * scale_words, "codes, then scales");
     static constexpr int block_tiles = dtype == VUG_DTYPE_Q6_K ? 1 : 2; /* that share a scale */
-    static constexpr bool has_offset = vug_cuda_needs_sums((vug_dtype)dtype);
-    static constexpr int zero = dtype == VUG_DTYPE_Q4_0 ? 8 : dtype == VUG_DTYPE_Q6_K ? 32 : 0;
+    static constexpr int zero = dtype == VUG_DTYPE_Q4_0   ? 8
+                                : dtype == VUG_DTYPE_Q6_K ? 32
+                                : dtype == VUG_DTYPE_MLX8 ? -128
+                                                          : 0;
 };
 
 /* Pairs of BF16; each result is rounded once. */
@@ -54,6 +64,22 @@ static __device__ __forceinline__ uint32_t signed_pair(uint32_t bytes)
                           merge_bits(bytes, 0x00800080, PAIR_OF_128));
 }
 
+/* Numbers of E4M3 at bits 0 and 16 as a pair of BF16: 2^120 makes up for the other bias, exactly. */
+static __device__ __forceinline__ uint32_t e4m3_pair(uint32_t bytes)
+{
+    return bits_of(__hmul2(pair_of((bytes & 0x007f007f) << 4 | (bytes & 0x00800080) << 8),
+                           pair_of(0x7b807b80)));
+}
+
+/* Twice the numbers of E2M1 at bits 4 r and 16 + 4 r. */
+static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t codes, int r)
+{
+    const uint32_t sign = codes << (12 - 4 * r),
+                   number = r < 2 ? codes << (6 - 4 * r) : codes >> (4 * r - 6);
+    return bits_of(
+            __hmul2(pair_of((number & 0x01c001c0) | (sign & 0x80008000)), pair_of(0x7f007f00)));
+}
+
 /* Codes of register `r` of tile `s` as a pair of BF16. `low` are the words of the tile, `high`
  * that of the high bits. */
 template <int dtype>
@@ -61,15 +87,22 @@ static __device__ __forceinline__ uint32_t code_pair(const uint32_t (&low)[2], u
                                                      int r)
 {
     using format = code_format<dtype>;
-    constexpr uint32_t bias = (PAIR_OF_128 & 0xffff) + format::zero;
-    if constexpr (format::bits == 8)
-        return signed_pair(low[r / 2] >> 8 * (r % 2));
-    uint32_t codes = merge_bits(low[0] >> 4 * r, 0x000f000f, PAIR_OF_128);
-    if constexpr (format::bits == 6) {
-        const int at = 8 * (s % 2) + 2 * r - 4;
-        codes = merge_bits(at < 0 ? high << -at : high >> at, 0x00300030, codes);
+    if constexpr (dtype == VUG_DTYPE_E4M3) {
+        return e4m3_pair(low[r / 2] >> 8 * (r % 2));
+    } else if constexpr (dtype == VUG_DTYPE_MXFP4) {
+        return e2m1_pair(low[0], r);
+    } else if constexpr (format::bits == 8) {
+        const uint32_t codes = signed_pair(low[r / 2] >> 8 * (r % 2));
+        return format::zero ? subtract_pairs(codes, PAIR_OF_128 | 0x80008000) : codes;
+    } else {
+        constexpr uint32_t bias = (PAIR_OF_128 & 0xffff) + format::zero;
+        uint32_t codes = merge_bits(low[0] >> 4 * r, 0x000f000f, PAIR_OF_128);
+        if constexpr (format::bits == 6) {
+            const int at = 8 * (s % 2) + 2 * r - 4;
+            codes = merge_bits(at < 0 ? high << -at : high >> at, 0x00300030, codes);
+        }
+        return subtract_pairs(codes, bias | bias << 16);
     }
-    return subtract_pairs(codes, bias | bias << 16);
 }
 
 /* 2^23 + byte i of `bytes`: F32 has a step of 1 there. */
@@ -93,7 +126,12 @@ struct block_scale {
 template <int dtype>
 static __device__ __forceinline__ block_scale scale_of(const uint32_t *words, int s)
 {
-    if constexpr (!code_format<dtype>::super)
+    using format = code_format<dtype>;
+    if constexpr (!format::halves) {
+        const uint32_t *of = words + s / 2 * (format::scale_words / 2);
+        return { __uint_as_float(of[0]), format::has_offset ? __uint_as_float(of[1]) : -0.0f };
+    }
+    if constexpr (!format::super)
         return { half_value(words[0] >> s / 2 * 16 & 0xffff), -0.0f };
     const float d = half_value(words[0] & 0xffff), least = half_value(words[0] >> 16);
     if constexpr (dtype == VUG_DTYPE_Q4_K)
@@ -106,7 +144,7 @@ template <int dtype>
 static __device__ __forceinline__ float2 weights_of(uint32_t pair, const block_scale &by)
 {
     const float low = __uint_as_float(pair << 16), high = __uint_as_float(pair & 0xffff0000u);
-    if constexpr (dtype == VUG_DTYPE_Q4_K)
+    if constexpr (code_format<dtype>::has_offset)
         return make_float2(low * by.scale + by.offset, high * by.scale + by.offset);
     return make_float2(low * by.scale, high * by.scale);
 }

@@ -16,16 +16,19 @@
  *     8 bits   32 bytes a lane, in two parts of 16: two words for each tile, of which word r / 2
  *              has the codes of register r at bits 8 (r % 2) and 16 + 8 (r % 2)
  *
- * Then come the scales: for each lane / 4 those of row lane / 4 and those of row lane / 4 + 8, two
- * or four halves each:
+ * Codes are integers of which `zero` stands for 0; numbers of E4M3; or in MXFP4 of E2M1, of which
+ * twice the value counts. Then come the scales: for each lane / 4 those of row lane / 4 and those of
+ * row lane / 4 + 8:
  *
- *     Q4_0, Q8_0   the scales of columns 0 .. 31 and 32 .. 63
- *     Q4_K         d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
- *     Q6_K         d; zero; four bytes: the scales of the four blocks of 16, plus 128
+ *     Q4_0, Q8_0    halves: the scales of columns 0 .. 31 and 32 .. 63
+ *     Q4_K          halves: d; dmin; two bytes: the scales of the two blocks of 32; two: their minima
+ *     Q6_K          halves: d; zero; four bytes: the scales of the four blocks of 16, plus 128
+ *     E4M3, MXFP4   F32: the scales of columns 0 .. 31 and 32 .. 63
+ *     MLX4, MLX8    F32: the scale and the offset of columns 0 .. 31; of columns 32 .. 63
  *
  * Padding decodes to 0. With two terms of x, products take the codes, less their zero, as BF16, which
  * is exact, and apply scales to sums (weight_tiles.h). With one term, weights are rounded to BF16:
- * bf16(w) for Q4_K, whose reference decoder gives w (quant/matrix.h). The others are a code q, less
+ * bf16(w) for formats with offsets, whose reference decoder gives w (quant/matrix.h). The others are a code q, less
  * its zero, times a scale s, and computed in pairs of BF16: with high = s without its low 16 bits,
  * low = bf16(s - high), they are bf16(q high + bf16(q low)).
  */
@@ -111,12 +114,14 @@ template <int dtype> struct code_unit {
             high[0] = v.x, high[1] = v.y;
         }
         const uint8_t *at = from + format::code_bytes + lane / 4 * sizeof(scale);
-        if constexpr (format::super) {
-            const uint4 v = L::words4(at);
-            scale[0] = v.x, scale[1] = v.y, scale[2] = v.z, scale[3] = v.w;
-        } else {
+        if constexpr (format::scale_words == 1) {
             const uint2 v = L::words2(at);
             scale[0] = v.x, scale[1] = v.y;
+        } else {
+            for (int i = 0; i < 2 * format::scale_words; i += 4) {
+                const uint4 v = L::words4(at + i * sizeof(uint32_t));
+                scale[i] = v.x, scale[i + 1] = v.y, scale[i + 2] = v.z, scale[i + 3] = v.w;
+            }
         }
     }
 

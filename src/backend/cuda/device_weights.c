@@ -1,17 +1,16 @@
 /* The weights on the device: one block of memory, filled once, when all other memory is known to be
- * there. Weights of one row are stored in
- * F32, which is what norms and biases read, matrices of BF16 and of BLOCK_TILE_FORMATS in tiles
- * (weight_tiles.h, block_tiles.h); other matrices keep the bytes of the checkpoint. */
+ * there. Weights of one row are stored in F32, which is what norms and biases read, matrices of BF16
+ * and of codes in tiles (weight_tiles.h, block_tiles.h), the latter with their scales; other matrices
+ * keep the bytes of the checkpoint. */
 #include "backend/cuda/internal.h"
 
 #include "quant/matrix.h"
 
-/* The bytes of a weight's scales, or of its biases. */
-static uint64_t scale_bytes(const vug_weight *w)
+/* The bytes of scales, or of biases, of `rows` rows. */
+static uint64_t scale_bytes(const vug_scales *s, int64_t rows)
 {
-    const vug_scales *s = &w->scales;
-    const int64_t rows = (w->rows + s->rows - 1) / s->rows;
-    return (uint64_t)(rows * s->stride) * (uint64_t)vug_dtype_of(s->dtype)->bytes;
+    const int64_t n = (rows + s->rows - 1) / s->rows;
+    return (uint64_t)(n * s->stride) * (uint64_t)vug_dtype_of(s->dtype)->bytes;
 }
 
 static bool is_decoded(const vug_weight *w)
@@ -22,7 +21,13 @@ static bool is_decoded(const vug_weight *w)
 
 static bool is_tiled(const vug_weight *w)
 {
-    return vug_cuda_unit_bytes(w->dtype) > 0 && !is_decoded(w);
+    return vug_cuda_unit_bytes(vug_cuda_tile_format(w->dtype)) > 0 && !is_decoded(w);
+}
+
+/* Whether it has scales, or biases, that lie on the device by themselves. */
+static bool keeps_scales(const vug_weight *w)
+{
+    return w->scales.scale && !is_decoded(w) && (!is_tiled(w) || w->dtype == VUG_DTYPE_BF16);
 }
 
 /* A sixteenth of a row of tiles. */
@@ -42,7 +47,7 @@ int64_t vug_cuda_row_bytes(const vug_matrix *matrix)
 /* On the device. */
 static uint64_t data_bytes(const vug_weight *w)
 {
-    const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : w->dtype;
+    const vug_dtype dtype = is_decoded(w) ? VUG_DTYPE_F32 : vug_cuda_tile_format(w->dtype);
     if (is_tiled(w))
         return (uint64_t)vug_cuda_padded(w->rows) * (uint64_t)tile_row_bytes(dtype, w->columns);
     return (uint64_t)w->rows * (uint64_t)vug_dtype_row(dtype, w->columns);
@@ -68,15 +73,15 @@ static vug_status place_weights(vug_cuda_weights *w, uint8_t *block, vug_err *er
         vug_matrix *m = &w->matrix[i];
         if (!from->data)
             continue;
-        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : from->dtype;
+        m->dtype = is_decoded(from) ? VUG_DTYPE_F32 : vug_cuda_tile_format(from->dtype);
         m->columns = from->columns;
         m->data = add_part(w, block, data_bytes(from), &fits);
-        if (!from->scales.scale || is_decoded(from))
+        if (!keeps_scales(from))
             continue;
         m->scales = from->scales;
-        m->scales.scale = add_part(w, block, scale_bytes(from), &fits);
+        m->scales.scale = add_part(w, block, scale_bytes(&from->scales, from->rows), &fits);
         if (from->scales.bias)
-            m->scales.bias = add_part(w, block, scale_bytes(from), &fits);
+            m->scales.bias = add_part(w, block, scale_bytes(&from->scales, from->rows), &fits);
     }
     return fits ? VUG_OK : VUG_FAIL(err, VUG_LIMIT, "cuda: the weights are too large");
 }
@@ -110,29 +115,70 @@ static vug_status copy_decoded(const vug_cuda_weights *w, size_t i, vug_err *err
     return st;
 }
 
-enum { STAGING_BYTES = 64 << 20 };
+enum { STAGING_BYTES = 64 << 20, STAGING_ALIGN = 256 };
 
-/* Copies a matrix to the staging buffer, some rows at a time, and from there to tiles. */
+/* Copies bytes to the staging buffer, from byte `*used` on. */
+static vug_status stage(const vug_cuda_weights *w, uint8_t *staging, uint64_t *used,
+                        const uint8_t *from, uint64_t bytes, const uint8_t **at, vug_err *err)
+{
+    *at = staging + *used;
+    VUG_TRY(vug_cuda_check(cudaMemcpyAsync(staging + *used, from, bytes, cudaMemcpyHostToDevice,
+                                           w->device->stream),
+                           "copying weights", err));
+    *used += (bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
+    return VUG_OK;
+}
+
+/* Copies rows first .. first + n - 1 and their scales to the staging buffer, and from there to
+ * tiles. */
+static vug_status copy_tile_rows(const vug_cuda_weights *w, const vug_weight *from, int64_t first,
+                                 int64_t n, uint8_t *staging, uint8_t *to, vug_err *err)
+{
+    uint64_t used = 0;
+    vug_cuda_raw_rows rows = {
+        .matrix = { .dtype = from->dtype, .columns = from->columns, .scales = from->scales },
+        .rows = n,
+        .row_bytes = vug_dtype_row(from->dtype, from->columns),
+    };
+    vug_matrix *m = &rows.matrix;
+    VUG_TRY(stage(w, staging, &used, from->data + first * rows.row_bytes,
+                  (uint64_t)(n * rows.row_bytes), &m->data, err));
+    if (from->dtype == VUG_DTYPE_BF16) {
+        vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
+        return VUG_OK;
+    }
+    if (from->scales.scale) {
+        const vug_scales *s = &from->scales;
+        const uint64_t skip = scale_bytes(s, first / s->rows * s->rows);
+        rows.scale_row = first % s->rows;
+        const uint64_t bytes = scale_bytes(s, rows.scale_row + n);
+        VUG_TRY(stage(w, staging, &used, s->scale + skip, bytes, &m->scales.scale, err));
+        if (s->bias)
+            VUG_TRY(stage(w, staging, &used, s->bias + skip, bytes, &m->scales.bias, err));
+    }
+    vug_cuda_make_block_tiles(w->device->stream, &rows, to);
+    return VUG_OK;
+}
+
+/* Copies a matrix to tiles, some rows at a time. */
 static vug_status copy_tiles(const vug_cuda_weights *w, size_t i, uint8_t *staging, vug_err *err)
 {
     const vug_weight *from = &w->weight[i];
-    const uint64_t row = (uint64_t)vug_dtype_row(from->dtype, from->columns);
-    const int64_t fit = (int64_t)(STAGING_BYTES / row) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD;
+    uint64_t row = (uint64_t)vug_dtype_row(from->dtype, from->columns);
+    if (from->scales
+                .scale) /* each row may have its own, and rows before the first one share some */
+        row += 2 * scale_bytes(&from->scales, 1);
+    const uint64_t room = STAGING_BYTES - 2 * row - 2 * STAGING_ALIGN;
+    const int64_t fit = row < STAGING_BYTES / 4
+                                ? (int64_t)(room / row) / VUG_CUDA_TILE_PAD * VUG_CUDA_TILE_PAD
+                                : 0;
     uint8_t *to = w->block + (w->matrix[i].data - w->block);
     if (fit == 0)
         return VUG_FAIL(err, VUG_LIMIT, "cuda: tensor '%s' has rows of %lld elements", from->name,
                         (long long)from->columns);
     for (int64_t first = 0; first < from->rows; first += fit) {
         const int64_t n = from->rows - first < fit ? from->rows - first : fit;
-        VUG_TRY(vug_cuda_check(cudaMemcpyAsync(staging, from->data + (uint64_t)first * row,
-                                               (uint64_t)n * row, cudaMemcpyHostToDevice,
-                                               w->device->stream),
-                               "copying weights", err));
-        if (from->dtype == VUG_DTYPE_BF16)
-            vug_cuda_make_tiles(w->device->stream, staging, n, from->columns, to);
-        else
-            vug_cuda_make_block_tiles(w->device->stream, from->dtype, staging, (int64_t)row, n,
-                                      from->columns, to);
+        VUG_TRY(copy_tile_rows(w, from, first, n, staging, to, err));
         to += vug_cuda_padded(n) * vug_cuda_row_bytes(&w->matrix[i]);
     }
     return vug_cuda_check(cudaGetLastError(), "copying weights", err);
@@ -153,10 +199,12 @@ static vug_status copy_weights(const vug_cuda_weights *w, uint8_t *staging, vug_
             VUG_TRY(copy_tiles(w, i, staging, err));
         else
             VUG_TRY(copy_part(w, m->data, from->data, data_bytes(from), err));
-        if (from->scales.scale)
-            VUG_TRY(copy_part(w, m->scales.scale, from->scales.scale, scale_bytes(from), err));
-        if (from->scales.scale && from->scales.bias)
-            VUG_TRY(copy_part(w, m->scales.bias, from->scales.bias, scale_bytes(from), err));
+        if (!keeps_scales(from))
+            continue;
+        const uint64_t bytes = scale_bytes(&from->scales, from->rows);
+        VUG_TRY(copy_part(w, m->scales.scale, from->scales.scale, bytes, err));
+        if (from->scales.bias)
+            VUG_TRY(copy_part(w, m->scales.bias, from->scales.bias, bytes, err));
     }
     return vug_cuda_check(cudaStreamSynchronize(w->device->stream), "copying weights", err);
 }

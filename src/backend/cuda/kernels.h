@@ -66,9 +66,14 @@ void vug_cuda_embed(cudaStream_t stream, const vug_cuda_embed_job *job);
 void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows, int64_t columns,
                          uint8_t *tiles);
 
-/* Rows of a format of BLOCK_TILE_FORMATS, `row_bytes` each, in tiles of codes (block_tiles.h). */
-void vug_cuda_make_block_tiles(cudaStream_t stream, vug_dtype dtype, const uint8_t *from,
-                               int64_t row_bytes, int64_t rows, int64_t columns, uint8_t *tiles);
+/* Neighbouring rows as a checkpoint has them. */
+typedef struct {
+    vug_matrix matrix; /* data and scales begin with those of the first row */
+    int64_t rows, row_bytes;
+    int64_t scale_row; /* the first row, of the rows that share its scales */
+} vug_cuda_raw_rows;
+/* They in tiles of codes (block_tiles.h), of the format vug_cuda_tile_format. */
+void vug_cuda_make_block_tiles(cudaStream_t stream, const vug_cuda_raw_rows *rows, uint8_t *tiles);
 
 /* The terms of x [rows,columns], as mma.m16n8k16 takes its second operand: rows of terms, of which
  * row r of x has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term;

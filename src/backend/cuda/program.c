@@ -13,13 +13,13 @@ static bool is_scale_format(vug_dtype dtype)
 
 static bool is_supported_weight(const vug_cuda_weights *w, size_t slot)
 {
-    const vug_matrix *m = &w->matrix[slot];
-    const vug_codec *codec = vug_codec_of(m->dtype);
-    if (!vug_cuda_reads_format(m->dtype))
+    const vug_weight *from = &w->weight[slot];
+    const vug_codec *codec = vug_codec_of(from->dtype);
+    if (!vug_cuda_reads_format(w->matrix[slot].dtype))
         return false;
     if (codec->block && !codec->decode)
-        return vug_weight_has_mlx_scales(&w->weight[slot]);
-    return !m->scales.scale || (!codec->block && is_scale_format(m->scales.dtype));
+        return vug_weight_has_mlx_scales(from);
+    return !from->scales.scale || (!codec->block && is_scale_format(from->scales.dtype));
 }
 
 static vug_status check_weight(const vug_cuda_program *p, const vug_node *node, vug_err *err)
@@ -36,6 +36,12 @@ static vug_status check_weight(const vug_cuda_program *p, const vug_node *node, 
                             "cuda: tensor '%s' has rows of %lld elements, %s needs a multiple of "
                             "%d",
                             w->name, (long long)w->columns, info->name, info->elements);
+        if (w->dtype == VUG_DTYPE_E4M3 && w->scales.scale && w->scales.columns < w->columns &&
+            w->scales.columns % VUG_CUDA_SUM_COLUMNS != 0)
+            return VUG_FAIL(err, VUG_UNSUPPORTED,
+                            "cuda: tensor '%s' has scales of %lld columns, expected a multiple of "
+                            "%d",
+                            w->name, (long long)w->scales.columns, VUG_CUDA_SUM_COLUMNS);
         if (w->dtype != p->weights->weight[first].dtype)
             return VUG_FAIL(err, VUG_UNSUPPORTED,
                             "cuda: tensors '%s' and '%s', weights of experts, "

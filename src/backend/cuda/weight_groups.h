@@ -2,39 +2,22 @@
 #define VUG_BACKEND_CUDA_WEIGHT_GROUPS_H
 
 /*
- * Reading weights of every format, eight neighbours at a time. The decoded values have the bits
- * of the reference decoders (quant/matrix.h), whose comments give the layouts.
+ * Reading weights of every format, eight neighbours at a time, as they lie on the device or, to bring
+ * them into tiles, as a checkpoint has them. The decoded values have the bits of the reference
+ * decoders (quant/matrix.h), whose comments give the layouts.
  */
 
 #include "backend/cuda/block_tiles.h"
 #include "backend/cuda/weight_numbers.h"
 
-/* The formats that kernels are made for. */
+/* The formats of weights on the device. */
 #define WEIGHT_FORMATS(X) \
     X(F32)                \
     X(F16)                \
     X(BF16)               \
-    X(E4M3)               \
-    X(Q4_0)               \
-    X(Q4_1)               \
-    X(Q5_0)               \
-    X(Q5_1)               \
-    X(Q8_0)               \
     X(Q2_K)               \
-    X(Q3_K)               \
-    X(Q4_K)               \
-    X(Q5_K)               \
-    X(Q6_K)               \
-    X(IQ4_NL)             \
     X(IQ4_XS)             \
-    X(MXFP4)              \
-    X(MLX2)               \
-    X(MLX3)               \
-    X(MLX4)               \
-    X(MLX5)               \
-    X(MLX6)               \
-    X(MLX8)               \
-    X(MLX_FP4)
+    BLOCK_TILE_FORMATS(X)
 
 /* ---- eight weights ----------------------------------------------------------------- */
 
@@ -103,16 +86,22 @@ static __device__ __forceinline__ void read_q2_block(const uint8_t *row, int64_t
         b.q[j] = (int)(byte_of(bytes, j) & 3);
 }
 
+/* Scale `k` of the 16 of Q3_K. */
+static __device__ __forceinline__ int q3_scale(const uint8_t *scales, int k)
+{
+    const int low = k < 8 ? scales[k] & 15 : scales[k - 8] >> 4;
+    const int high = scales[8 + k % 4] >> (2 * (k / 4)) & 3;
+    return (low | high << 4) - 32;
+}
+
 static __device__ __forceinline__ void read_q3_block(const uint8_t *row, int64_t i, int e,
                                                      block_numbers &b)
 {
     const uint8_t *p = row + i / 8 * 110;
     const int s = (int)(i % 8), k = 2 * s + e / 16;
-    const int low = k < 8 ? p[96 + k] & 15 : p[96 + k - 8] >> 4;
-    const int high = p[96 + 8 + k % 4] >> (2 * (k / 4)) & 3;
     const uint64_t bytes = load_eight<2>(p + 32 + s / 4 * 32 + e) >> s % 4 * 2;
     const uint64_t mask = load_eight<2>(p + e) >> s;
-    b.scale = half_at(p + 108) * (float)((low | high << 4) - 32);
+    b.scale = half_at(p + 108) * (float)q3_scale(p + 96, k);
     b.offset = -0.0f;
     for (int j = 0; j < GROUP; j++)
         b.q[j] = (int)(byte_of(bytes, j) & 3) - (byte_of(mask, j) & 1 ? 0 : 4);
@@ -234,10 +223,8 @@ static __device__ __forceinline__ float plain_weight(const uint8_t *base, int64_
 {
     if constexpr (dtype == VUG_DTYPE_F32)
         return ((const float *)base)[column];
-    else if constexpr (dtype == VUG_DTYPE_F16)
-        return half_value(((const uint16_t *)base)[column]);
     else
-        return e4m3_value(base[column]);
+        return half_value(((const uint16_t *)base)[column]);
 }
 
 /* Eight whole weights of a row whose length is a multiple of eight, so that they are aligned. */
@@ -250,10 +237,6 @@ static __device__ __forceinline__ void read_aligned_group(const uint8_t *base, i
                      b = ((const float4 *)base)[2 * group + 1];
         w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w;
         w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
-    } else if constexpr (dtype == VUG_DTYPE_E4M3) {
-        const uint64_t bytes = load_eight<8>(base + group * GROUP);
-        for (int j = 0; j < GROUP; j++)
-            w[j] = e4m3_value(byte_of(bytes, j));
     } else {
         const uint4 v = ((const uint4 *)base)[group];
         const uint32_t pair[4] = { v.x, v.y, v.z, v.w };

@@ -34,16 +34,6 @@ static __device__ __forceinline__ float half_at(const uint8_t *p)
     return half_value(*(const uint16_t *)p);
 }
 
-static __device__ __forceinline__ float e4m3_value(uint32_t byte)
-{
-    const uint32_t exponent = byte >> 3 & 15, fraction = byte & 7;
-    float x = exponent ? __uint_as_float((exponent + 120) << 23 | fraction << 20)
-                       : (float)fraction * 0x1p-9f;
-    if ((byte & 127) == 127)
-        x = __uint_as_float(0x7fc00000);
-    return byte & 128 ? -x : x;
-}
-
 /* 2^(exponent - 127), also of a subnormal. */
 static __device__ __forceinline__ float power_of_two(int exponent)
 {

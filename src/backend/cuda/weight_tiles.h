@@ -51,21 +51,55 @@ enum {
     VUG_CUDA_SUM_COLUMNS = 32, /* of a block with an offset */
 };
 
-/* The formats that lie in tiles of codes. */
+/* The formats of tiles of codes. */
 #define BLOCK_TILE_FORMATS(X) \
     X(Q4_0)                   \
     X(Q8_0)                   \
     X(Q4_K)                   \
-    X(Q6_K)
+    X(Q6_K)                   \
+    X(E4M3)                   \
+    X(MXFP4)                  \
+    X(MLX4)                   \
+    X(MLX8)
+
+/* The format in which weights lie on the device: tiles that hold the same codes and scales, to the
+ * bit, or the format itself. */
+static inline HOST_AND_DEVICE_CONSTANT vug_dtype vug_cuda_tile_format(vug_dtype dtype)
+{
+    switch (dtype) {
+    case VUG_DTYPE_Q5_0:
+    case VUG_DTYPE_IQ4_NL:
+        return VUG_DTYPE_Q8_0;
+    case VUG_DTYPE_Q3_K:
+        return VUG_DTYPE_Q6_K;
+    case VUG_DTYPE_MLX_FP4:
+        return VUG_DTYPE_MXFP4;
+    case VUG_DTYPE_Q4_1:
+    case VUG_DTYPE_MLX2:
+    case VUG_DTYPE_MLX3:
+        return VUG_DTYPE_MLX4;
+    case VUG_DTYPE_Q5_1:
+    case VUG_DTYPE_Q5_K:
+    case VUG_DTYPE_MLX5:
+    case VUG_DTYPE_MLX6:
+        return VUG_DTYPE_MLX8;
+    default:
+        return dtype;
+    }
+}
 
 /* Bytes of 16 rows and 64 columns of such a format; 0: it has no tiles. */
 static inline HOST_AND_DEVICE_CONSTANT int vug_cuda_block_unit_bytes(vug_dtype dtype)
 {
-    return dtype == VUG_DTYPE_Q4_0   ? 512 + 64
-           : dtype == VUG_DTYPE_Q8_0 ? 1024 + 64
-           : dtype == VUG_DTYPE_Q4_K ? 512 + 128
-           : dtype == VUG_DTYPE_Q6_K ? 768 + 128
-                                     : 0;
+    return dtype == VUG_DTYPE_Q4_0    ? 512 + 64
+           : dtype == VUG_DTYPE_Q8_0  ? 1024 + 64
+           : dtype == VUG_DTYPE_Q4_K  ? 512 + 128
+           : dtype == VUG_DTYPE_Q6_K  ? 768 + 128
+           : dtype == VUG_DTYPE_E4M3  ? 1024 + 128
+           : dtype == VUG_DTYPE_MXFP4 ? 512 + 128
+           : dtype == VUG_DTYPE_MLX4  ? 512 + 256
+           : dtype == VUG_DTYPE_MLX8  ? 1024 + 256
+                                      : 0;
 }
 
 /* Bytes of 16 rows and 64 columns in tiles, of BF16 or of such a format; 0: no tiles. */
@@ -84,7 +118,7 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_padded(int64_t n)
 /* Whether products with weights of a format read sums of x. */
 static inline HOST_AND_DEVICE_CONSTANT bool vug_cuda_needs_sums(vug_dtype dtype)
 {
-    return dtype == VUG_DTYPE_Q4_K;
+    return dtype == VUG_DTYPE_Q4_K || dtype == VUG_DTYPE_MLX4 || dtype == VUG_DTYPE_MLX8;
 }
 
 /* The first column of slice `s` of a matrix with that many padded columns; of slice

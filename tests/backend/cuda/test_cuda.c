@@ -57,29 +57,64 @@ static void run_linear(const vug_weight *w, vug_activations activations, const f
     help_run_linear(&vug_backend_cuda, w, activations, x, rows, y);
 }
 
+enum { SHIFT = 2 }; /* what addresses of weights are off alignment */
+
+/* Random weights; those of FP8 have a scale for each block of 48 rows and 32 columns. */
+static vug_matrix make_matrix(rng *r, vug_dtype dtype, int64_t rows, int64_t columns)
+{
+    enum { BLOCK_ROWS = 48, BLOCK_COLUMNS = 32 };
+    if (vug_codec_of(dtype)->block)
+        return block_weights(r, dtype, rows, columns, SHIFT);
+    vug_matrix m = { .dtype = dtype, .columns = columns };
+    m.data = random_weights(r, dtype, (size_t)(rows * columns), SHIFT);
+    if (dtype != VUG_DTYPE_E4M3)
+        return m;
+    const int64_t stride = (columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+    const size_t n = (size_t)(stride * ((rows + BLOCK_ROWS - 1) / BLOCK_ROWS));
+    float *scale = vug_alloc(n, sizeof(*scale));
+    assert_non_null(scale);
+    rng_fill(r, scale, n);
+    m.scales = (vug_scales){ .scale = (const uint8_t *)scale,
+                             .dtype = VUG_DTYPE_F32,
+                             .rows = BLOCK_ROWS,
+                             .columns = BLOCK_COLUMNS,
+                             .stride = stride };
+    return m;
+}
+
+static void free_matrix(const vug_matrix *m)
+{
+    if (vug_codec_of(m->dtype)->block) {
+        block_weights_free(m, SHIFT);
+        return;
+    }
+    free_weights(m->data, SHIFT);
+    vug_free((uint8_t *)m->scales.scale);
+}
+
+static vug_weight weight_of(const vug_matrix *m, int64_t rows)
+{
+    return (vug_weight){ .name = "w",
+                         .dtype = m->dtype,
+                         .rows = rows,
+                         .columns = m->columns,
+                         .data = m->data,
+                         .scales = m->scales };
+}
+
 /* The product with a weight has the bits of the product with its decoded values, and a row has
  * the bits of the row alone. */
 static void check_format(vug_dtype dtype, int64_t columns)
 {
-    enum { MAX_COLUMNS = 768, ROWS = 11, SHIFT = 2 };
+    enum { MAX_COLUMNS = 768, ROWS = 11 };
     rng r = { 5 };
     static float x[ROWS * MAX_COLUMNS], decoded[OUT * MAX_COLUMNS];
     float whole[ROWS * OUT], plain[ROWS * OUT], alone[OUT];
-    const bool block = vug_codec_of(dtype)->block != NULL;
-    vug_matrix matrix = { .dtype = dtype, .columns = columns };
-    if (block)
-        matrix = block_weights(&r, dtype, OUT, columns, SHIFT);
-    else
-        matrix.data = random_weights(&r, dtype, (size_t)(OUT * columns), SHIFT);
+    const vug_matrix matrix = make_matrix(&r, dtype, OUT, columns);
     rng_fill(&r, x, (size_t)(ROWS * columns));
     for (int64_t o = 0; o < OUT; o++)
         vug_matrix_decode(&matrix, o, decoded + o * columns);
-    vug_weight w = { .name = "w",
-                     .dtype = dtype,
-                     .rows = OUT,
-                     .columns = columns,
-                     .data = matrix.data,
-                     .scales = matrix.scales };
+    vug_weight w = weight_of(&matrix, OUT);
     run_linear(&w, VUG_ACTIVATIONS_F32, x, ROWS, whole);
     run_linear(&w, VUG_ACTIVATIONS_F32, x + (ROWS - 1) * columns, 1, alone);
     w = (vug_weight){ .name = "w",
@@ -94,10 +129,7 @@ static void check_format(vug_dtype dtype, int64_t columns)
     for (int64_t i = 0; i < columns; i++)
         sum += (double)x[i] * (double)decoded[i];
     assert_true((double)whole[0] - sum < 1e-3 && sum - (double)whole[0] < 1e-3);
-    if (block)
-        block_weights_free(&matrix, SHIFT);
-    else
-        free_weights(matrix.data, SHIFT);
+    free_matrix(&matrix);
 }
 
 /* Rows that are taken as terms in BF16 for the tensor cores: each row is within the rounding of the
@@ -105,22 +137,14 @@ static void check_format(vug_dtype dtype, int64_t columns)
 static void check_rounding(vug_activations activations, vug_dtype dtype, int64_t out,
                            int64_t columns, int64_t rows)
 {
-    enum { SHIFT = 2 };
     rng r = { 9 };
     float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
     float *whole = vug_alloc((size_t)(rows * out), sizeof(*whole));
     float *exact = vug_alloc((size_t)(rows * out), sizeof(*exact));
     float *alone = vug_alloc((size_t)out, sizeof(*alone));
     assert_true(x && whole && exact && alone);
-    const bool block = vug_codec_of(dtype)->block != NULL;
-    vug_matrix matrix = { .dtype = dtype, .columns = columns };
-    if (block)
-        matrix = block_weights(&r, dtype, out, columns, SHIFT);
-    else
-        matrix.data = random_weights(&r, dtype, (size_t)(out * columns), SHIFT);
-    const vug_weight w = {
-        .name = "w", .dtype = dtype, .rows = out, .columns = columns, .data = matrix.data
-    };
+    const vug_matrix matrix = make_matrix(&r, dtype, out, columns);
+    const vug_weight w = weight_of(&matrix, out);
     rng_fill(&r, x, (size_t)(rows * columns));
     run_linear(&w, activations, x, rows, whole);
     run_linear(&w, VUG_ACTIVATIONS_F32, x, rows, exact);
@@ -137,10 +161,7 @@ static void check_rounding(vug_activations activations, vug_dtype dtype, int64_t
     /* Two terms have 16 bits, one has 8. */
     const double bound = activations == VUG_ACTIVATIONS_BF16 ? 1e-4 : 1e-8;
     assert_true(difference > 0 && difference < most * bound);
-    if (block)
-        block_weights_free(&matrix, SHIFT);
-    else
-        free_weights(matrix.data, SHIFT);
+    free_matrix(&matrix);
     vug_free(alone);
     vug_free(exact);
     vug_free(whole);
@@ -244,7 +265,8 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
     if (skips())
         skip();
     static const vug_dtype formats[] = { VUG_DTYPE_Q4_0, VUG_DTYPE_Q8_0, VUG_DTYPE_Q4_K,
-                                         VUG_DTYPE_Q6_K };
+                                         VUG_DTYPE_Q6_K, VUG_DTYPE_E4M3, VUG_DTYPE_MXFP4,
+                                         VUG_DTYPE_MLX4, VUG_DTYPE_MLX8 };
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         static const int64_t columns[] = { 256, 2560, 10240 };
         for (size_t j = 0; j < sizeof(columns) / sizeof(columns[0]); j++) {
@@ -260,6 +282,12 @@ static void test_rounded_rows_of_blocks_do_not_depend_on_others(void **state)
     check_rounded_rows(VUG_DTYPE_Q4_0, OUT, 96, 40);
     check_rounded_rows(VUG_DTYPE_Q8_0, OUT, 96, 40);
     check_rounded_rows(VUG_DTYPE_Q4_0, 8000, 10240, 40);
+    /* Formats that lie in tiles of others, which decoding checks. */
+    check_rounded_rows(VUG_DTYPE_Q5_K, OUT, 2560, 11);
+    check_rounded_rows(VUG_DTYPE_IQ4_NL, OUT, 2560, 11);
+    /* Rows whose scales are copied in several parts, and that end within a block. */
+    check_rounded_rows(VUG_DTYPE_E4M3, 40000, 2048, 3);
+    check_rounded_rows(VUG_DTYPE_E4M3, OUT, 2570, 5);
 }
 
 static void test_products_are_those_of_decoded_weights(void **state)
@@ -267,7 +295,8 @@ static void test_products_are_those_of_decoded_weights(void **state)
     (void)state;
     if (skips())
         skip();
-    static const vug_dtype plain[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16 };
+    static const vug_dtype plain[] = { VUG_DTYPE_F32, VUG_DTYPE_F16, VUG_DTYPE_BF16,
+                                       VUG_DTYPE_E4M3 };
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
         check_format(plain[i], 768);
         check_format(plain[i], 77);
