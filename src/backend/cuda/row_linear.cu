@@ -6,6 +6,7 @@
  * the kernel before, weights of norms and the first weights of each warp, is loaded before it has
  * ended; then every block norms the row for itself.
  */
+#include "backend/cuda/hopper.h"
 #include "backend/cuda/tile_math.h"
 
 static_assert((int)SLICE_THREADS == (int)ROW_THREADS,
@@ -17,7 +18,9 @@ enum {
     MAX_NORMED_ROW = 10240, /* with the operands of norms and sums */
     UNIT_WORDS = 64,        /* of the terms of 64 columns */
     UNIT_SUMS = VUG_CUDA_TILE_PAD / VUG_CUDA_SUM_COLUMNS,
-    CODE_BLOCKS = 4,        /* with rings, of a multiprocessor */
+    RING_BLOCKS = 2,        /* with rings, of a multiprocessor */
+    MAX_STAGES = 3,         /* of a ring */
+    MAX_CHUNK = 5,          /* units of a stage */
     BLOCK_BYTES = 6 * 1024, /* of shared memory that a block takes besides what it asks for */
 };
 
@@ -112,6 +115,16 @@ static __device__ __forceinline__ void copy_async(float *to, const float *from, 
     for (int i = threadIdx.x; i < n; i += ROW_THREADS)
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at + 4 * i), "l"(from + i)
                      : "memory");
+}
+
+/* Begins to copy the weights of norms. */
+static __device__ __forceinline__ void copy_norms(const vug_cuda_row &r, int n,
+                                                  const row_parts &parts)
+{
+    if (r.norm)
+        copy_async(parts.norm, r.norm, n);
+    if (r.add_norm)
+        copy_async(parts.add_norm, r.add_norm, n);
 }
 
 /* Elements 4 i .. 4 i + 3 of a row; zeros past its end. */
@@ -237,45 +250,70 @@ static __device__ __forceinline__ uint4 load_terms(uint32_t at)
     return v;
 }
 
-/* Adds the products of two tiles of codes, from tile `s` of a unit on, with both terms. */
-template <typename W>
-static __device__ __forceinline__ void multiply_codes(float (&sum)[4], const W &w, int s,
-                                                      uint32_t x, const float *x_sums)
+/* The terms of two tiles of x that a lane takes: the first terms, and the second if W is codes. */
+struct row_terms {
+    uint4 high, low;
+};
+
+template <typename W> static __device__ __forceinline__ row_terms load_row_terms(uint32_t at)
 {
     enum { TERM_BYTES = 64 };
-    constexpr int blocks = 2 / W::block_tiles;
-    float codes[2][4] = {};
-    const uint4 high = load_terms(x), low = load_terms(x + TERM_BYTES);
+    row_terms x;
+    x.high = load_terms(at);
+    if constexpr (W::is_scaled)
+        x.low = load_terms(at + TERM_BYTES);
+    return x;
+}
+
+/* Adds the products of two tiles, from tile `s` of a unit on. x_sums: of the terms, if needed. */
+template <typename W>
+static __device__ __forceinline__ void multiply_half(float (&sum)[4], const W &w, int s,
+                                                     const row_terms &x, const float *x_sums)
+{
     const uint4 first = w.operand(s), second = w.operand(s + 1);
-    multiply_add(codes[0], first, make_uint2(high.x, high.y));
-    multiply_add(codes[0], first, make_uint2(low.x, low.y));
-    multiply_add(codes[blocks - 1], second, make_uint2(high.z, high.w));
-    multiply_add(codes[blocks - 1], second, make_uint2(low.z, low.w));
+    if constexpr (W::is_scaled) {
+        constexpr int blocks = 2 / W::block_tiles;
+        float codes[2][4] = {};
+        multiply_add(codes[0], first, make_uint2(x.high.x, x.high.y));
+        multiply_add(codes[0], first, make_uint2(x.low.x, x.low.y));
+        multiply_add(codes[blocks - 1], second, make_uint2(x.high.z, x.high.w));
+        multiply_add(codes[blocks - 1], second, make_uint2(x.low.z, x.low.w));
 #pragma unroll
-    for (int i = 0; i < blocks; i++) {
-        add_block(sum, codes[i], w, s + i * W::block_tiles);
-        if constexpr (W::needs_sums)
-            add_offsets(sum, w, s + i * W::block_tiles, make_float2(x_sums[i], x_sums[i]));
+        for (int i = 0; i < blocks; i++) {
+            add_block(sum, codes[i], w, s + i * W::block_tiles);
+            if constexpr (W::needs_sums)
+                add_offsets(sum, w, s + i * W::block_tiles, make_float2(x_sums[i], x_sums[i]));
+        }
+    } else {
+        multiply_add(sum, first, make_uint2(x.high.x, x.high.y));
+        multiply_add(sum, second, make_uint2(x.high.z, x.high.w));
     }
 }
 
-/* Adds the products of the 64 columns of a unit. x: the address of a lane's terms; x_sums: of their
- * sums, if needed. */
+/* Adds the products of the 64 columns of a unit of each of `parts` tiles. x: the address of a lane's
+ * terms; x_sums: of their sums, if needed. */
+template <typename W, int parts>
+static __device__ __forceinline__ void multiply_units(float (&sum)[parts][4], const W (&w)[parts],
+                                                      uint32_t x, const float *x_sums)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const row_terms terms = load_row_terms<W>(x + half * UNIT_WORDS * 2);
+#pragma unroll
+        for (int i = 0; i < parts; i++)
+            multiply_half(sum[i], w[i], 2 * half, terms, x_sums + half);
+    }
+}
+
+/* The same of one tile. */
 template <typename W>
 static __device__ __forceinline__ void multiply_unit(float (&sum)[4], const W &w, uint32_t x,
                                                      const float *x_sums)
 {
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const uint32_t from = x + half * UNIT_WORDS * 2;
-        if constexpr (W::is_scaled) {
-            multiply_codes(sum, w, 2 * half, from, x_sums + half);
-        } else {
-            const uint4 terms = load_terms(from);
-            multiply_add(sum, w.operand(2 * half), make_uint2(terms.x, terms.y));
-            multiply_add(sum, w.operand(2 * half + 1), make_uint2(terms.z, terms.w));
-        }
-    }
+    for (int half = 0; half < 2; half++)
+        multiply_half(sum, w, 2 * half, load_row_terms<W>(x + half * UNIT_WORDS * 2),
+                      x_sums + half);
 }
 
 /* The sums of the slices of a tile: for BF16, one sum for each term of x; for codes, one sum for both
@@ -347,10 +385,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
                        lane % (W::is_scaled ? 4 : 8) * 16;
     W w[units];
     start_next();
-    if (job.row.norm)
-        copy_async(row.norm, job.row.norm, columns);
-    if (job.row.add_norm)
-        copy_async(row.add_norm, job.row.add_norm, columns);
+    copy_norms(job.row, columns, row);
     at.from += first * W::bytes;
 #pragma unroll
     for (int j = 0; j < units; j++) {
@@ -400,106 +435,184 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     }
 }
 
-/* ---- the kernel of codes ---------------------------------------------------------------------- */
+/* ---- the kernel with rings -------------------------------------------------------------------- */
 
-/* The units of a warp's slice in all tiles of its block, one after the other. */
-struct unit_stream {
-    const uint8_t *from;  /* the next unit; NULL: there are no more */
-    int tile, part, left; /* units of that tile */
+/* Loads from shared memory; a pointer is an address there. */
+struct load_shared {
+    static __device__ __forceinline__ uint4 words4(const void *p)
+    {
+        return load_terms((uint32_t)(uintptr_t)p);
+    }
+    static __device__ __forceinline__ uint2 words2(const void *p)
+    {
+        uint2 v;
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(v.x), "=r"(v.y)
+                     : "r"((uint32_t)(uintptr_t)p));
+        return v;
+    }
 };
 
-/* Begins to copy the next unit; all lanes take part. */
-template <typename W, bool pairs>
-static __device__ __forceinline__ void copy_unit(unit_stream &s, uint32_t to,
-                                                 const vug_cuda_tile_job &job, int tiles,
-                                                 int row_bytes, int first, int n)
-{
-    if (s.from) {
-        const int lane = threadIdx.x % WARP;
+/* How a warp copies its slices ahead: a stage of its ring has `chunk` units of each part. */
+struct row_ring {
+    int chunk, stages;
+};
+
+/* A warp's slice of the tiles of its block, of which copies to its ring begin in this order: each
+ * tile in chunks. */
+template <typename W, bool pairs> struct slice_stream {
+    static constexpr int parts = pairs ? 2 : 1;
+    const uint8_t *from[parts]; /* the next chunk */
+    int first, n;               /* units of the slice */
+    int tiles, row_bytes;
+    int tile, left; /* units that are left of it; 0: of all */
+
+    __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, int at)
+    {
+        tile = at;
+        left = tile < tiles ? n : 0;
 #pragma unroll
-        for (int i = 0; i < W::bytes / 16; i += WARP) {
-            if (i + lane < W::bytes / 16)
-                asm volatile(
-                        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + (i + lane) * 16),
-                        "l"(s.from + (i + lane) * 16)
-                        : "memory");
-        }
-        s.from += W::bytes;
-        if (--s.left == 0) {
-            if (pairs)
-                s.part ^= 1;
-            if (!pairs || s.part == 0)
-                s.tile += gridDim.x;
-            s.from = find_tile<pairs>(job, s.part, s.tile, tiles, row_bytes).from;
-            if (s.from)
-                s.from += first * W::bytes;
-            s.left = n;
-        }
+        for (int i = 0; i < parts; i++)
+            from[i] = find_tile<pairs>(job, i, tile, tiles, row_bytes).from + first * W::bytes;
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+
+    /* Begins to copy the next chunk, if there is one, which completes on `full`. */
+    __device__ __forceinline__ void copy(const vug_cuda_tile_job &job, int chunk, uint32_t to,
+                                         uint32_t full)
+    {
+        if (left == 0)
+            return;
+        const int units = min(left, chunk), bytes = units * W::bytes;
+        if (threadIdx.x % WARP == 0) {
+            barrier_expect(full, parts * bytes);
+#pragma unroll
+            for (int i = 0; i < parts; i++)
+                bulk_copy(to + i * chunk * W::bytes, from[i], bytes, full);
+        }
+#pragma unroll
+        for (int i = 0; i < parts; i++)
+            from[i] += bytes;
+        left -= units;
+        if (left == 0)
+            begin(job, tile + gridDim.x);
+    }
+};
+
+/* A warp's barriers, one for each stage; a lane arrives at one with each copy. */
+static __device__ __forceinline__ void begin_ring(uint32_t barrier, int stages)
+{
+    if (threadIdx.x % WARP == 0) {
+        for (int i = 0; i < stages; i++)
+            barrier_init(barrier + 8 * i, 1);
+        show_stores();
+    }
+    __syncwarp();
 }
 
-/* A warp copies its units to a ring of `ring` in shared memory, so that more of them are on their way
- * than registers hold. The sums have the order of row_kernel. */
-template <typename W, int ring, bool pairs>
-static __global__ void __launch_bounds__(SLICE_THREADS, CODE_BLOCKS)
-        code_row_kernel(const __grid_constant__ vug_cuda_tile_job job)
+/* Adds the products of `units` units that lie at `from`, those of the second part `part_bytes` on. */
+template <typename W, int parts>
+static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], uint32_t from,
+                                                      int part_bytes, int units, uint32_t x,
+                                                      const float *x_sums)
 {
+#pragma unroll 1
+    for (int u = 0; u < units; u++) {
+        W w[parts];
+#pragma unroll
+        for (int i = 0; i < parts; i++)
+            w[i].template load<load_shared>((const uint8_t *)(uintptr_t)(from + i * part_bytes));
+        multiply_units(sum, w, x, x_sums);
+        from += W::bytes;
+        x += UNIT_WORDS * 4;
+        x_sums += UNIT_SUMS;
+    }
+}
+
+/* A warp copies its slices to a ring in shared memory, so that more of them are on their way than
+ * registers hold; one lane does with a bulk copy what loads need all lanes for. Both tiles of a pair
+ * are multiplied with the same terms of x. The sums have the order of row_kernel. */
+template <typename W, bool pairs>
+static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
+        ring_row_kernel(const __grid_constant__ vug_cuda_tile_job job, row_ring shape)
+{
+#if __CUDA_ARCH__ >= 900
     constexpr int parts = pairs ? 2 : 1;
     extern __shared__ uint4 row_memory[];
     __shared__ row_slice_sums sums[2][parts]; /* of this turn and of the one before */
+    __shared__ uint64_t barriers[SLICES][MAX_STAGES];
     const int columns = (int)job.columns, row_units = (int)vug_cuda_padded(columns) / TILE / UNIT;
     const int slice = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int first = row_units * slice / SLICES, n = row_units * (slice + 1) / SLICES - first;
-    const int tiles = tiles_of_job(job), row_bytes = row_units * W::bytes;
-    uint8_t *const units = (uint8_t *)row_memory + slice * ring * W::bytes;
-    uint4 *const row_at = row_memory + SLICES * ring * W::bytes / 16;
+    const int tiles = tiles_of_job(job);
+    const int stage_bytes = parts * shape.chunk * W::bytes,
+              later_bytes = (shape.stages - 1) * stage_bytes;
+    uint4 *const row_at = row_memory + SLICES * stage_bytes / 16;
     const row_parts row = place_row(columns, W::needs_sums, row_at);
-    const uint32_t x = (uint32_t)__cvta_generic_to_shared(row_at) + first * UNIT_WORDS * 4 +
-                       lane % (W::is_scaled ? 4 : 8) * 16;
-    const uint32_t to = (uint32_t)__cvta_generic_to_shared(units);
-    unit_stream stream = { NULL, (int)blockIdx.x, 0, n };
-    if (n > 0)
-        stream.from =
-                find_tile<pairs>(job, 0, blockIdx.x, tiles, row_bytes).from + first * W::bytes;
+    const uint32_t x =
+            shared_address(row_at) + first * UNIT_WORDS * 4 + lane % (W::is_scaled ? 4 : 8) * 16;
+    /* The stages after the first lie where what a norm needs was. */
+    const uint32_t ring = shared_address(row_memory) + slice * stage_bytes,
+                   later = shared_address(row.x) + slice * later_bytes, end = later + later_bytes;
+    const uint32_t barrier = shared_address(barriers[slice]);
+    slice_stream<W, pairs> stream;
+    stream.first = first, stream.n = n, stream.tiles = tiles;
+    stream.row_bytes = row_units * W::bytes;
+    stream.begin(job, blockIdx.x);
     start_next();
-    if (job.row.norm)
-        copy_async(row.norm, job.row.norm, columns);
-    if (job.row.add_norm)
-        copy_async(row.add_norm, job.row.add_norm, columns);
+    begin_ring(barrier, shape.stages);
+    stream.copy(job, shape.chunk, ring, barrier);
+    const auto copy_later = [&]() {
 #pragma unroll 1
-    for (int j = 0; j < ring - 1; j++)
-        copy_unit<W, pairs>(stream, to + j * W::bytes, job, tiles, row_bytes, first, n);
+        for (int i = 1; i < shape.stages; i++)
+            stream.copy(job, shape.chunk, later + (i - 1) * stage_bytes, barrier + 8 * i);
+    };
+    if (!job.row.norm)
+        copy_later();
+    copy_norms(job.row, columns, row);
     wait_for_previous();
-    if (job.row.norm)
+    if (job.row.norm) {
         compute_row(job.row, columns, job.terms, row);
-    else
+        show_stores();
+        copy_later();
+    } else {
         compute_slice(job.row.x, columns, job.terms, row, first * VUG_CUDA_TILE_PAD,
                       (first + n) * VUG_CUDA_TILE_PAD);
-    int slot = 0;
+    }
+    uint32_t at = ring, full = barrier, parity = 0;
 #pragma unroll 1
     for (int tile = blockIdx.x, turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
+        float sum[parts][4] = {};
+        uint32_t x_at = x;
+        const float *x_sums = row.sums + first * UNIT_SUMS;
 #pragma unroll 1
-        for (int part = 0; part < parts; part++) {
-            float sum[4] = { 0 };
-#pragma unroll 1
-            for (int u = 0; u < n; u++) {
-                W w;
-                asm volatile("cp.async.wait_group %0;" ::"n"(ring - 2) : "memory");
-                __syncwarp();
-                w.template load<load_again>(units + slot * W::bytes);
-                copy_unit<W, pairs>(stream, to + (slot + ring - 1) % ring * W::bytes, job, tiles,
-                                    row_bytes, first, n);
-                multiply_unit(sum, w, x + u * UNIT_WORDS * 4, row.sums + (first + u) * UNIT_SUMS);
-                slot = (slot + 1) % ring;
+        for (int left = n; left > 0; left -= shape.chunk) {
+            barrier_wait(full, parity);
+            const int units = min(left, shape.chunk);
+            multiply_chunk<W>(sum, at, shape.chunk * W::bytes, units, x_at, x_sums);
+            x_at += units * UNIT_WORDS * 4;
+            x_sums += units * UNIT_SUMS;
+            __syncwarp();
+            stream.copy(job, shape.chunk, at, full);
+            at = full == barrier ? later : at + stage_bytes;
+            full += 8;
+            if (at == end) {
+                at = ring;
+                full = barrier;
+                parity ^= 1;
             }
-            store_slice<W::is_scaled>(sums[turn][part], sum);
         }
+#pragma unroll
+        for (int i = 0; i < parts; i++)
+            store_slice<W::is_scaled>(sums[turn][i], sum[i]);
         __syncthreads();
         if (slice > 0)
             continue;
-        finish_tile<W, pairs>(job, sums[turn], find_tile<pairs>(job, 0, tile, tiles, row_bytes));
+        finish_tile<W, pairs>(job, sums[turn],
+                              find_tile<pairs>(job, 0, tile, tiles, stream.row_bytes));
     }
+#else
+    __trap(); /* the launch asks for the capability */
+#endif
 }
 
 /* ---- launching --------------------------------------------------------------------------------- */
@@ -532,40 +645,6 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
         choose_pairs<plain_unit, 5>(stream, job);
 }
 
-/* The shared memory of a multiprocessor. */
-static size_t processor_bytes(void)
-{
-    int device = 0, bytes = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) !=
-                cudaSuccess)
-        return 0;
-    return (size_t)bytes;
-}
-
-/* The shared memory that a block with rings of `ring` units takes from a multiprocessor. */
-template <typename W> static size_t code_bytes(const vug_cuda_tile_job *job, int ring)
-{
-    return row_bytes(job->row, job->columns, W::needs_sums) + (size_t)(SLICES * ring * W::bytes) +
-           BLOCK_BYTES;
-}
-
-template <typename W, int ring>
-static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job)
-{
-    const size_t bytes = code_bytes<W>(job, ring);
-    const int fit = (int)(processor_bytes() / bytes),
-              blocks = fit < CODE_BLOCKS ? fit : CODE_BLOCKS;
-    const int most = job->processors * blocks, tiles = tiles_of_job(*job);
-    const dim3 grid((unsigned)(tiles < most ? tiles : most));
-    if (job->activation == VUG_OP_LINEAR)
-        launch_early(stream, code_row_kernel<W, ring, false>, grid, SLICE_THREADS,
-                     bytes - BLOCK_BYTES, job->early, *job);
-    else
-        launch_early(stream, code_row_kernel<W, ring, true>, grid, SLICE_THREADS,
-                     bytes - BLOCK_BYTES, job->early, *job);
-}
-
 /* Codes take fewer registers than weights, and more instructions: if there are enough tiles, more
  * blocks are worth more than units. */
 template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
@@ -576,18 +655,74 @@ template <typename W> static void launch_codes(cudaStream_t stream, const vug_cu
         choose_pairs<W, 3>(stream, job);
 }
 
-/* Q8_0 gains from a ring if two blocks of a multiprocessor have room for theirs. Q4_0 does not: its
- * bytes are there in time, and copying them takes more instructions than loading them. */
-static void launch_bytes(cudaStream_t stream, const vug_cuda_tile_job *job)
+/* An attribute of the device; 0 if CUDA does not tell. */
+static int device_attribute(cudaDeviceAttr attribute)
 {
-    using W = code_unit<VUG_DTYPE_Q8_0>;
-    const size_t room = processor_bytes() / 2;
-    if (tiles_of_job(*job) <= 2 * job->processors && code_bytes<W>(job, 8) <= room)
-        launch_ring<W, 8>(stream, job);
-    else if (code_bytes<W>(job, 4) <= room)
-        launch_ring<W, 4>(stream, job);
-    else
+    int device = 0, value = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&value, attribute, device) != cudaSuccess)
+        return 0;
+    return value;
+}
+
+/* The shared memory of a block with a ring. */
+template <typename W> static size_t ring_bytes(const vug_cuda_tile_job *job, row_ring shape)
+{
+    const int parts = job->activation == VUG_OP_LINEAR ? 1 : 2;
+    const vug_cuda_row plain = {};
+    const size_t stage = (size_t)(SLICES * parts * shape.chunk * W::bytes),
+                 later = (size_t)(shape.stages - 1) * stage;
+    const size_t terms = row_bytes(plain, job->columns, W::needs_sums),
+                 normed = row_bytes(job->row, job->columns, W::needs_sums) - terms;
+    return stage + terms + (later > normed ? later : normed);
+}
+
+/* The ring with the largest chunks, up to MAX_CHUNK, of which RING_BLOCKS blocks have two stages on
+ * a multiprocessor, and with as many stages as they have room for and use; no stages: there is
+ * none. */
+template <typename W> static row_ring choose_ring(const vug_cuda_tile_job *job)
+{
+    enum { BULK_COPIES = 9, LEAST_CHUNK = 2 };
+    if (device_attribute(cudaDevAttrComputeCapabilityMajor) < BULK_COPIES)
+        return { 0, 0 };
+    const size_t room =
+            (size_t)device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / RING_BLOCKS;
+    const int n = ((int)vug_cuda_padded(job->columns) / VUG_CUDA_TILE_PAD + SLICES - 1) / SLICES;
+    const int blocks = RING_BLOCKS * job->processors,
+              turns = (tiles_of_job(*job) + blocks - 1) / blocks;
+    for (int chunks = 1; chunks <= n; chunks++) {
+        row_ring shape = { (n + chunks - 1) / chunks, turns * chunks < 2 ? 1 : 2 };
+        if (shape.chunk < LEAST_CHUNK && chunks > 1)
+            break;
+        if (shape.chunk > MAX_CHUNK || ring_bytes<W>(job, shape) + BLOCK_BYTES > room)
+            continue;
+        while (shape.stages < MAX_STAGES && shape.stages < turns * chunks &&
+               ring_bytes<W>(job, { shape.chunk, shape.stages + 1 }) + BLOCK_BYTES <= room)
+            shape.stages++;
+        return shape;
+    }
+    return { 0, 0 };
+}
+
+template <typename W, bool pairs>
+static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_ring shape)
+{
+    const int most = RING_BLOCKS * job->processors, tiles = tiles_of_job(*job);
+    launch_early(stream, ring_row_kernel<W, pairs>, dim3((unsigned)(tiles < most ? tiles : most)),
+                 SLICE_THREADS, ring_bytes<W>(job, shape), job->early, *job, shape);
+}
+
+/* With codes as operands, from a ring if the device can have one. With weights as operands a ring
+ * has not been found faster. */
+template <typename W> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    const row_ring shape = choose_ring<W>(job);
+    if (shape.stages == 0)
         launch_codes<W>(stream, job);
+    else if (job->activation == VUG_OP_LINEAR)
+        launch_ring<W, false>(stream, job, shape);
+    else
+        launch_ring<W, true>(stream, job, shape);
 }
 
 bool vug_cuda_takes_single_row(int64_t columns, bool normed)
@@ -597,14 +732,10 @@ bool vug_cuda_takes_single_row(int64_t columns, bool normed)
 
 void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (job->format == VUG_DTYPE_Q8_0 && job->terms > 1) {
-        launch_bytes(stream, job);
-        return;
-    }
     switch (job->format) {
 #define X(format)                                                                       \
     case VUG_DTYPE_##format:                                                            \
-        (job->terms > 1 ? launch_codes<code_unit<VUG_DTYPE_##format>>                   \
+        (job->terms > 1 ? launch_copied<code_unit<VUG_DTYPE_##format>>                  \
                         : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)
