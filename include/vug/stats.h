@@ -44,7 +44,11 @@ typedef struct {
 /* From any thread between steps; while a step runs, some of it may be counted. */
 VUG_API vug_head_stats vug_model_head_stats(const vug_model *model);
 
-/* ---- memory of the device ------------------------------------------------------------------- */
+/* ---- the device --------------------------------------------------------------------------------- */
+
+/* Whether the last step of the model failed with VUG_DEVICE: a GPU that is lost works again only in
+ * another process. From any thread. */
+VUG_API bool vug_model_device_failed(const vug_model *model);
 
 /* What a device's allocator holds, in bytes, over all models of the process. */
 typedef struct {

@@ -58,6 +58,7 @@ VUG_API const char *vug_version(void);
     X(UNSUPPORTED, "not supported") /* valid input that vug does not support */ \
     X(ARGUMENT, "invalid argument") /* the caller passed a wrong argument */    \
     X(LIMIT, "limit exceeded")      /* such as the context or memory */         \
+    X(DEVICE, "device failure")     /* a GPU failed, or is lost */              \
     X(CANCELLED, "cancelled")
 
 typedef enum {
@@ -94,9 +95,8 @@ VUG_API void vug_text_release(vug_text *text);
 
 /* ---- cancellation ------------------------------------------------------ */
 
-/* Cancels the calls that were given it in their options. A triggered token stays
- * triggered: every call that is given it ends at once, until the token is reset.
- * A call without a token runs to its end. */
+/* Cancels the calls that were given it in their options. A triggered token stays triggered: every
+ * call that is given it ends at once, until the token is reset. A call without one runs to its end. */
 typedef struct vug_cancel_token vug_cancel_token;
 
 VUG_API VUG_MUST_CHECK vug_status vug_cancel_token_create(vug_cancel_token **out, vug_err *err);

@@ -3,6 +3,8 @@
 
 /* What the files of engine/ share. Only they and tests include it. */
 
+#include <stdatomic.h>
+
 #include "backend/backend.h"
 #include "core/pool.h"
 #include "engine/kv_disk.h"
@@ -93,6 +95,7 @@ struct vug_model {
     vug_prefix_key prefix_key;
     vug_model_info info;
     vug_head_stats head_stats; /* of all steps */
+    atomic_bool device_failed; /* in the last step */
     bool times_ops;
     vug_op_cost op_cost[VUG_OP_COUNT]; /* of steps since vug_model_time_ops */
     vug_chat *chat;                    /* NULL: none */

@@ -169,6 +169,11 @@ void vug_model_fill_info(vug_model *m)
                        (m->draft ? m->draft->info.memory.device : 0);
 }
 
+bool vug_model_device_failed(const vug_model *model)
+{
+    return atomic_load(&model->device_failed);
+}
+
 vug_device_memory vug_model_device_memory(const vug_model *model)
 {
     const vug_backend *b = model->backend;

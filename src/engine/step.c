@@ -62,7 +62,9 @@ vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_
                              .found = wants_all ? NULL : r->found,
                              .head_stats = &r->model->head_stats };
     const vug_compiled *c = &r->compiled;
-    return c->backend->run(c->program, r->workspace, &in, r->output, err);
+    const vug_status st = c->backend->run(c->program, r->workspace, &in, r->output, err);
+    atomic_store(&r->model->device_failed, st == VUG_DEVICE);
+    return st;
 }
 
 const float *vug_step_logits(const vug_step_runner *r)

@@ -9,21 +9,26 @@
 
 /* ---- routes that work without a model ------------------------------------------------------ */
 
-typedef enum { HEALTH_OK, HEALTH_LOADING, HEALTH_SHUTTING_DOWN } health_state;
+typedef enum { HEALTH_OK, HEALTH_LOADING, HEALTH_SHUTTING_DOWN, HEALTH_DEVICE_FAILED } health_state;
 
 static health_state find_health(vug_service *s)
 {
     vug_http *http = atomic_load(&s->http);
     if (http && vug_http_draining(http))
         return HEALTH_SHUTTING_DOWN;
-    return atomic_load(&s->state) == VUG_SERVICE_READY ? HEALTH_OK : HEALTH_LOADING;
+    if (atomic_load(&s->state) != VUG_SERVICE_READY)
+        return HEALTH_LOADING;
+    return vug_model_device_failed(s->model) ? HEALTH_DEVICE_FAILED : HEALTH_OK;
 }
 
 /* 503 tells load balancers to use another server. */
 static void serve_health(vug_http_request *http, void *user)
 {
     static const char *const name[] = {
-        [HEALTH_OK] = "ok", [HEALTH_LOADING] = "loading", [HEALTH_SHUTTING_DOWN] = "shutting down"
+        [HEALTH_OK] = "ok",
+        [HEALTH_LOADING] = "loading",
+        [HEALTH_SHUTTING_DOWN] = "shutting down",
+        [HEALTH_DEVICE_FAILED] = "device failure",
     };
     const health_state health = find_health(user);
     const vug_http_response_head head = {

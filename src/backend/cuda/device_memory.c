@@ -7,7 +7,7 @@ vug_status vug_cuda_check(cudaError_t result, const char *what, vug_err *err)
 {
     if (result == cudaSuccess)
         return VUG_OK;
-    const vug_status code = result == cudaErrorMemoryAllocation ? VUG_NOMEM : VUG_UNSUPPORTED;
+    const vug_status code = result == cudaErrorMemoryAllocation ? VUG_NOMEM : VUG_DEVICE;
     return VUG_FAIL(err, code, "cuda: %s failed: %s", what, cudaGetErrorString(result));
 }
 

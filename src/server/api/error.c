@@ -60,6 +60,7 @@ static vug_api_error_kind kind_of(vug_status code)
         return VUG_API_BAD_REQUEST;
     case VUG_NOMEM:
     case VUG_CANCELLED:
+    case VUG_DEVICE:
         return VUG_API_UNAVAILABLE;
     default:
         return VUG_API_INTERNAL;

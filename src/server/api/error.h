@@ -54,7 +54,7 @@ void vug_api_error_event(const vug_api_error *error, vug_buf *to);
 /* These fill `error` and return false, for checks to return. `param` may be NULL. */
 static inline bool vug_api_error_set(vug_api_error *error, vug_api_error_kind kind,
                                      const char *param, const char *fmt, ...) VUG_PRINTF(4, 5);
-/* From a library error: bad input becomes 400, missing memory 503, the rest 500. */
+/* From a library error: bad input becomes 400, missing memory and a failed device 503, the rest 500. */
 bool vug_api_error_from(vug_api_error *error, const vug_err *err, const char *param);
 /* With the wording that clients search for. `param` is "messages" or "prompt". */
 bool vug_api_error_context_exceeded(vug_api_error *error, size_t limit, size_t n_prompt,
