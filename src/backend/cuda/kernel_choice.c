@@ -26,3 +26,59 @@ int vug_cuda_terms(const vug_cuda_program *p)
 {
     return p->plan->activations == VUG_ACTIVATIONS_BF16 ? 1 : 2;
 }
+
+/* ---- experts ------------------------------------------------------------------------------- */
+
+enum { TERMS_ALIGN = 256 };
+
+vug_op vug_cuda_expert_activation(const vug_node *node)
+{
+    return node->at.experts.activation == VUG_OP_SILU ? VUG_OP_SWIGLU : VUG_OP_GEGLU;
+}
+
+static const vug_matrix *matrix_of(const vug_cuda_program *p, vug_val v)
+{
+    return &p->weights->matrix[vug_graph_at(p->graph, v)->at.param.slot];
+}
+
+/* Whether products with the experts of a node run on tensor cores. */
+static bool groups_experts(const vug_cuda_program *p, const vug_node *node)
+{
+    for (int i = 2; i <= 4; i++) {
+        const vug_matrix *m = matrix_of(p, node->in[i]);
+        if (vug_cuda_unit_bytes(m->dtype) == 0 || m->scales.scale)
+            return false;
+    }
+    return p->plan->activations != VUG_ACTIVATIONS_F32 &&
+           matrix_of(p, node->in[2])->dtype == matrix_of(p, node->in[3])->dtype;
+}
+
+/* Of the terms of rows, and their sums. */
+static uint64_t terms_bytes(int64_t rows, int64_t columns, int terms)
+{
+    return vug_cuda_packed_bytes(rows, columns, terms) +
+           (uint64_t)vug_cuda_x_sums_bytes(rows, columns);
+}
+
+vug_cuda_expert_space vug_cuda_place_experts(const vug_cuda_program *p, const vug_node *node,
+                                             int64_t rows)
+{
+    const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
+    const int64_t choices = rows * vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
+    const int64_t hidden = gate->shape.dim[1], width = gate->shape.dim[2];
+    const uint64_t inner = (uint64_t)(choices * hidden) * sizeof(float);
+    vug_cuda_expert_space at = { .up = inner, .down = 2 * inner };
+    at.bytes = at.down + (uint64_t)(choices * node->shape.dim[1]) * sizeof(float);
+    if (!groups_experts(p, node))
+        return at;
+    at.groups = vug_cuda_expert_groups(choices, vug_param_slots(gate));
+    const int64_t slots = at.groups * VUG_CUDA_GROUP_ROWS;
+    const int terms = vug_cuda_terms(p);
+    const uint64_t in = terms_bytes(slots, width, terms), out = terms_bytes(slots, hidden, terms);
+    at.expert = at.bytes;
+    at.choice = at.expert + (uint64_t)at.groups * sizeof(int32_t);
+    at.terms = at.choice + (uint64_t)slots * sizeof(int32_t);
+    at.terms = (at.terms + TERMS_ALIGN - 1) / TERMS_ALIGN * TERMS_ALIGN;
+    at.bytes = at.terms + (in > out ? in : out);
+    return at;
+}

@@ -75,18 +75,44 @@ typedef struct {
 /* They in tiles of codes (block_tiles.h), of the format vug_cuda_tile_format. */
 void vug_cuda_make_block_tiles(cudaStream_t stream, const vug_cuda_raw_rows *rows, uint8_t *tiles);
 
-/* The terms of x [rows,columns], as mma.m16n8k16 takes its second operand: rows of terms, of which
+/* Rows of `columns` elements: those of x or, with a `choice`, of x's row choice[i] / per_row. */
+typedef struct {
+    const float *x;
+    int64_t rows, columns;
+    const int32_t *choice; /* [rows]; negative: zeros. NULL: row i is x's */
+    int per_row;
+} vug_cuda_rows;
+
+/* The terms of rows x, as mma.m16n8k16 takes its second operand: rows of terms, of which
  * row r of x has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term;
  * for each 8 of them, and each 16 columns of those, 8 bytes for each lane. Missing rows and columns
  * are zero. */
 uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
-void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                        int terms, bool apart, uint8_t *packed);
+void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, bool apart,
+                        uint8_t *packed);
 
 /* The sums of x [rows,columns] over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are
  * padded as those of blocks (activation_blocks.h). */
-void vug_cuda_sum_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                       float *sums);
+void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums);
+
+/* Sorts what a route [tokens,2 k] chooses into groups of VUG_CUDA_GROUP_ROWS rows with one expert;
+ * choice i is expert route[i / k][i % k]. `groups`: vug_cuda_expert_groups. */
+enum { VUG_CUDA_GROUP_ROWS = 8 };
+typedef struct {
+    const float *route;
+    int64_t tokens;
+    int experts, k;
+    int64_t groups;
+    int32_t *expert; /* [groups]; negative: the group is empty */
+    int32_t *choice; /* [8 groups] that the rows belong to; negative: none */
+} vug_cuda_sort_job;
+void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job);
+/* The most groups that so many choices make. */
+static inline int64_t vug_cuda_expert_groups(int64_t choices, int64_t experts)
+{
+    const int64_t most = VUG_CUDA_GROUP_ROWS, chosen = choices < experts ? choices : experts;
+    return (choices + (most - 1) * chosen) / most;
+}
 
 /* Where a single row of x comes from: value = x, or x / rms(x) (add_norm + add_bias); then add +
  * value, which is also stored in `sum`; then value / rms(value) (norm + bias). */
@@ -115,6 +141,12 @@ typedef struct {
     const uint8_t *packed; /* of some rows; terms lie apart if weights in codes have two */
     const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
+    struct {
+        const uint8_t *const
+                *data[2]; /* of each part: [3 experts], tiles first; in place of tiles */
+        const int32_t *expert, *choice; /* of groups of rows (vug_cuda_sort_job); the product of a
+                                           row is stored in row choice[i] of y */
+    } chosen;                           /* NULLs: no experts */
     int processors;
     bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */
 } vug_cuda_tile_job;

@@ -251,16 +251,18 @@ static void launch_many_rows(const vug_cuda_step *s, const vug_cuda_product *pro
     run_prefill(s, &job);
 }
 
-/* Products of a few rows. */
-static void launch_few_rows(const vug_cuda_step *s, const float *x, vug_cuda_tile_job *job)
+/* Products of a few rows, or of rows of experts, whose terms are stored in `memory`. */
+static void launch_few_rows(const vug_cuda_step *s, const vug_cuda_rows *x, vug_cuda_tile_job *job,
+                            uint8_t *memory)
 {
-    job->packed = s->ws->scratch;
-    vug_cuda_pack_rows(stream_of(s), x, job->rows, job->columns, job->terms,
-                       job->format != VUG_DTYPE_BF16, s->ws->scratch);
+    uint8_t *const sums_at = memory + vug_cuda_packed_bytes(x->rows, x->columns, job->terms);
+    job->rows = x->rows;
+    job->columns = x->columns;
+    job->packed = memory;
+    vug_cuda_pack_rows(stream_of(s), x, job->terms, job->format != VUG_DTYPE_BF16, memory);
     if (job->terms > 1 && vug_cuda_needs_sums(job->format)) {
-        float *sums = (float *)(void *)(s->ws->scratch +
-                                        vug_cuda_packed_bytes(job->rows, job->columns, job->terms));
-        vug_cuda_sum_rows(stream_of(s), x, job->rows, job->columns, sums);
+        float *sums = (float *)(void *)sums_at;
+        vug_cuda_sum_rows(stream_of(s), x, sums);
         job->x_sums = sums;
     }
     vug_cuda_tile_linear(stream_of(s), job);
@@ -306,7 +308,10 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
         vug_cuda_row_linear(stream_of(s), &job);
         return;
     }
-    launch_few_rows(s, input_at(s, g->node[product->linear[0]].in[0]), &job);
+    const vug_cuda_rows rows = { .x = input_at(s, g->node[product->linear[0]].in[0]),
+                                 .rows = job.rows,
+                                 .columns = job.columns };
+    launch_few_rows(s, &rows, &job, s->ws->scratch);
 }
 
 static void launch_embed(const vug_cuda_step *s, uint32_t id)
@@ -322,44 +327,53 @@ static void launch_embed(const vug_cuda_step *s, uint32_t id)
     vug_cuda_embed(stream_of(s), &job);
 }
 
+/* ---- experts ------------------------------------------------------------------------------ */
+
+/* The addresses of the experts' weights that are input `i` of the node. */
+static const uint8_t *const *expert_weights(const vug_cuda_step *s, uint32_t id, int i,
+                                            int *experts)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    *experts = (int)vug_param_slots(node_at(s, node->in[i]));
+    return (const uint8_t *const *)(const void *)s->program->constant[id] +
+           (ptrdiff_t)(i - 2) * 3 * *experts;
+}
+
 /* The product of rows of x with the chosen experts' weights that are input `i` of the node. */
 static void launch_expert_linear(const vug_cuda_step *s, uint32_t id, int i,
                                  const vug_cuda_expert_job *rows)
 {
     const vug_node *node = &s->program->graph->node[id];
-    const vug_node *param = node_at(s, node->in[i]);
     vug_cuda_expert_job job = *rows;
     job.w = *matrix_at(s, node->in[i]);
     job.row_bytes = vug_cuda_row_bytes(&job.w);
-    job.experts = (int)vug_param_slots(param);
-    job.data = (const uint8_t *const *)(const void *)s->program->constant[id] +
-               (ptrdiff_t)(i - 2) * 3 * job.experts;
-    job.out = param->shape.dim[1];
+    job.data = expert_weights(s, id, i, &job.experts);
+    job.out = node_at(s, node->in[i])->shape.dim[1];
     vug_cuda_expert_linear(stream_of(s), &job);
 }
 
-static void launch_experts(const vug_cuda_step *s, uint32_t id)
+static float *scratch_floats(const vug_cuda_step *s, uint64_t at)
+{
+    return (float *)(void *)(s->ws->scratch + at);
+}
+
+/* The outputs [rows,k,width] of the chosen experts, on plain kernels. */
+static void launch_plain_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
+                                 const vug_cuda_expert_space *at)
 {
     const vug_node *node = &s->program->graph->node[id];
-    const int64_t rows = rows_of(s, node), width = last_dim(node);
     const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
-    const int k = (int)(node_at(s, node->in[1])->shape.dim[1] / 2);
-    if (rows == 0)
-        return;
-    float *gate = (float *)(void *)s->ws->scratch;
-    float *up = gate + rows * k * hidden, *down = up + rows * k * hidden;
     vug_cuda_expert_job job = { .route = input_at(s, node->in[1]),
                                 .x = input_at(s, node->in[0]),
                                 .rows = rows * k,
                                 .k = k,
                                 .rows_per_x = k };
+    float *const gate = scratch_floats(s, 0), *const up = scratch_floats(s, at->up);
     job.y = gate;
     launch_expert_linear(s, id, 2, &job);
     job.y = up;
     launch_expert_linear(s, id, 3, &job);
-    const vug_cuda_element_job activate = { .op = node->at.experts.activation == VUG_OP_SILU
-                                                          ? VUG_OP_SWIGLU
-                                                          : VUG_OP_GEGLU,
+    const vug_cuda_element_job activate = { .op = vug_cuda_expert_activation(node),
                                             .a = gate,
                                             .b = up,
                                             .out = gate,
@@ -367,11 +381,70 @@ static void launch_experts(const vug_cuda_step *s, uint32_t id)
                                             .width = hidden };
     vug_cuda_elements(stream_of(s), &activate);
     job.x = gate;
-    job.y = down;
+    job.y = scratch_floats(s, at->down);
     job.rows_per_x = 1;
     launch_expert_linear(s, id, 4, &job);
-    vug_cuda_mix_experts(stream_of(s), down, job.route, rows, width, k,
-                         value_at(s, (vug_val){ id }));
+}
+
+/* The same on tensor cores, in groups of rows that have one expert. */
+static void launch_grouped_experts(const vug_cuda_step *s, uint32_t id, int64_t rows, int k,
+                                   const vug_cuda_expert_space *at)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const int64_t hidden = node_at(s, node->in[2])->shape.dim[1];
+    float *const gate = scratch_floats(s, 0);
+    int32_t *const expert = (int32_t *)(void *)(s->ws->scratch + at->expert),
+                   *const choice = (int32_t *)(void *)(s->ws->scratch + at->choice);
+    vug_cuda_sort_job sort = { .route = input_at(s, node->in[1]),
+                               .tokens = rows,
+                               .k = k,
+                               .groups = at->groups,
+                               .expert = expert,
+                               .choice = choice };
+    vug_cuda_tile_job job = { .parts = 2,
+                              .format = matrix_at(s, node->in[2])->dtype,
+                              .activation = vug_cuda_expert_activation(node),
+                              .terms = vug_cuda_terms(s->program),
+                              .chosen = { .expert = expert, .choice = choice },
+                              .processors = s->program->device->processors };
+    vug_cuda_rows x = { .x = input_at(s, node->in[0]),
+                        .rows = at->groups * VUG_CUDA_GROUP_ROWS,
+                        .columns = last_dim(node_at(s, node->in[0])),
+                        .choice = choice,
+                        .per_row = k };
+    for (int i = 0; i < 2; i++) {
+        job.chosen.data[i] = expert_weights(s, id, 2 + i, &sort.experts);
+        job.part[i].out = hidden;
+    }
+    vug_cuda_sort_experts(stream_of(s), &sort);
+    job.part[0].y = gate;
+    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
+    job.parts = 1;
+    job.format = matrix_at(s, node->in[4])->dtype;
+    job.activation = VUG_OP_LINEAR;
+    job.chosen.data[0] = expert_weights(s, id, 4, &sort.experts);
+    job.part[0].y = scratch_floats(s, at->down);
+    job.part[0].out = last_dim(node);
+    x.x = gate;
+    x.columns = hidden;
+    x.per_row = 1;
+    launch_few_rows(s, &x, &job, s->ws->scratch + at->terms);
+}
+
+static void launch_experts(const vug_cuda_step *s, uint32_t id)
+{
+    const vug_node *node = &s->program->graph->node[id];
+    const int64_t rows = rows_of(s, node);
+    const int k = (int)(node_at(s, node->in[1])->shape.dim[1] / 2);
+    if (rows == 0)
+        return;
+    const vug_cuda_expert_space at = vug_cuda_place_experts(s->program, node, rows);
+    if (at.groups > 0)
+        launch_grouped_experts(s, id, rows, k, &at);
+    else
+        launch_plain_experts(s, id, rows, k, &at);
+    vug_cuda_mix_experts(stream_of(s), scratch_floats(s, at.down), input_at(s, node->in[1]), rows,
+                         last_dim(node), k, value_at(s, (vug_val){ id }));
 }
 
 /* ---- norms ----------------------------------------------------------------------------------- */

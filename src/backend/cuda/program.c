@@ -207,12 +207,9 @@ static uint64_t scratch_of(const vug_cuda_program *p, const vug_node *node)
     }
     if (node->op != VUG_OP_EXPERTS)
         return 0;
-    const vug_node *gate = vug_graph_at(p->graph, node->in[2]);
-    const int64_t chosen = vug_graph_at(p->graph, node->in[1])->shape.dim[1] / 2;
     const int64_t outputs =
             vug_shape_elements(&node->shape, p->limits.batch, p->limits.rows); /* rows x width */
-    const int64_t rows = outputs / node->shape.dim[1];
-    return (uint64_t)(chosen * (outputs + 2 * rows * gate->shape.dim[1])) * sizeof(float);
+    return vug_cuda_place_experts(p, node, outputs / node->shape.dim[1]).bytes;
 }
 
 uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)

@@ -152,33 +152,60 @@ static __device__ __forceinline__ float rank_of(float logit)
     return isnan(logit) ? -INFINITY : logit;
 }
 
-/* One thread for each row: keeps the best `count` sorted. Sums are taken in the order of indices,
- * or from the best on. */
+/* An expert, by its rank; of equal ones the first is better. */
+struct ranked_expert {
+    float rank;
+    int64_t index;
+};
+
+static __device__ __forceinline__ bool is_better(const ranked_expert &a, const ranked_expert &b)
+{
+    return a.rank > b.rank || (a.rank == b.rank && a.index < b.index);
+}
+
+/* The best expert of a row that `last` is better than; all lanes of a warp take part. */
+static __device__ ranked_expert find_next(const float *logit, int64_t n, const ranked_expert &last)
+{
+    ranked_expert best = { -INFINITY, n };
+    for (int64_t i = threadIdx.x % WARP; i < n; i += WARP) {
+        const ranked_expert expert = { rank_of(logit[i]), i };
+        if (is_better(last, expert) && is_better(expert, best))
+            best = expert;
+    }
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        const ranked_expert other = { __shfl_xor_sync(0xffffffffu, best.rank, d),
+                                      __shfl_xor_sync(0xffffffffu, best.index, d) };
+        if (is_better(other, best))
+            best = other;
+    }
+    return best;
+}
+
+/* A warp for each row. Sums are taken from the best expert on, or in the order of indices. */
 static __global__ void router_kernel(const float *logits, int64_t rows, int64_t n,
                                      vug_attr_router at, float *out)
 {
-    const int64_t row = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    const int64_t row = (int64_t)blockIdx.x * ROW_WARPS + threadIdx.x / WARP;
+    const int lane = threadIdx.x % WARP;
     if (row >= rows)
         return;
     const float *logit = logits + row * n;
-    float *chosen = out + row * 2 * at.count, *weight = chosen + at.count, sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t j = i < at.count ? i : at.count;
-        for (; j > 0 && rank_of(logit[i]) > rank_of(logit[(int64_t)chosen[j - 1]]); j--) {
-            if (j < at.count)
-                chosen[j] = chosen[j - 1];
-        }
-        if (j < at.count)
-            chosen[j] = (float)i;
-    }
-    const float best = logit[(int64_t)chosen[0]];
+    float *chosen = out + row * 2 * at.count, *weight = chosen + at.count, best = 0, sum = 0;
+    ranked_expert next = { INFINITY, -1 };
     for (int64_t j = 0; j < at.count; j++) {
-        weight[j] = expf(logit[(int64_t)chosen[j]] - best);
-        sum += at.renormalise ? weight[j] : 0;
+        next = find_next(logit, n, next);
+        best = j == 0 ? logit[next.index] : best;
+        const float by = expf(logit[next.index] - best);
+        sum += at.renormalise ? by : 0;
+        if (lane == 0) {
+            chosen[j] = (float)next.index;
+            weight[j] = by;
+        }
     }
     for (int64_t i = 0; !at.renormalise && i < n; i++)
         sum += expf(logit[i] - best);
-    for (int64_t j = 0; j < at.count; j++)
+    __syncwarp();
+    for (int64_t j = lane; j < at.count; j += WARP)
         weight[j] /= sum;
 }
 
@@ -186,8 +213,8 @@ void vug_cuda_router(cudaStream_t stream, const float *logits, int64_t rows, int
                      const vug_attr_router *at, float *out)
 {
     if (rows > 0)
-        launch(stream, router_kernel, dim3(blocks_for(rows, WARP)), WARP, logits, rows, n, *at,
-               out);
+        launch(stream, router_kernel, dim3(blocks_for(rows, ROW_WARPS)), ROW_THREADS, logits, rows,
+               n, *at, out);
 }
 
 static __global__ void route_scale_kernel(const float *route, const float *w, int64_t n, int k,

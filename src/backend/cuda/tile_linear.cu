@@ -70,62 +70,127 @@ uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms)
            sizeof(uint16_t);
 }
 
-static __global__ void pack_kernel(const float *x, int64_t rows, int64_t columns, int terms,
-                                   bool apart, uint2 *packed)
+/* Row `row` of the rows; NULL: zeros. */
+static __device__ __forceinline__ const float *row_of(const vug_cuda_rows &x, int64_t row)
 {
-    const int64_t steps = vug_cuda_padded(columns) / TILE;
+    if (row >= x.rows)
+        return NULL;
+    const int64_t i = x.choice ? x.choice[row] : row;
+    return i < 0 ? NULL : x.x + (x.choice ? i / x.per_row : i) * x.columns;
+}
+
+static __global__ void pack_kernel(vug_cuda_rows x, int terms, bool apart, uint2 *packed)
+{
+    const int64_t columns = x.columns, steps = vug_cuda_padded(columns) / TILE;
     const int64_t i = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     const int64_t group = blockIdx.y, step = i / WARP, lane = i % WARP;
     const int64_t at = apart ? group / terms * TERMS * terms + lane / 4 * terms + group % terms
                              : group * TERMS + lane / 4;
-    const int64_t row = at / terms;
     const int term = (int)(at % terms);
     if (step >= steps)
         return;
+    const float *row = row_of(x, at / terms);
     uint32_t pair[2];
     for (int half = 0; half < 2; half++) {
         const int64_t column = step * TILE + half * 8 + lane % 4 * 2;
-        const float *from = x + row * columns + column;
-        const uint32_t low = row < rows && column < columns ? term_of(from[0], term) : 0;
-        const uint32_t high = row < rows && column + 1 < columns ? term_of(from[1], term) : 0;
+        const uint32_t low = row && column < columns ? term_of(row[column], term) : 0;
+        const uint32_t high = row && column + 1 < columns ? term_of(row[column + 1], term) : 0;
         pair[half] = low | high << 16;
     }
     packed[(group * steps + step) * WARP + lane] = make_uint2(pair[0], pair[1]);
 }
 
-void vug_cuda_pack_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                        int terms, bool apart, uint8_t *packed)
+void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, bool apart,
+                        uint8_t *packed)
 {
-    const dim3 grid(blocks_for(vug_cuda_padded(columns) / TILE * WARP, ROW_THREADS),
-                    (unsigned)packed_groups(rows, terms));
-    launch(stream, pack_kernel, grid, ROW_THREADS, x, rows, columns, terms, apart, (uint2 *)packed);
+    const dim3 grid(blocks_for(vug_cuda_padded(x->columns) / TILE * WARP, ROW_THREADS),
+                    (unsigned)packed_groups(x->rows, terms));
+    launch(stream, pack_kernel, grid, ROW_THREADS, *x, terms, apart, (uint2 *)packed);
 }
 
 /* A thread for each block of a row. */
-static __global__ void sum_rows_kernel(const float *x, int64_t rows, int64_t columns, float *sums)
+static __global__ void sum_rows_kernel(vug_cuda_rows x, float *sums)
 {
-    const int64_t row = blockIdx.y, block = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
+    const int64_t block = (int64_t)blockIdx.y * ROW_THREADS + threadIdx.x;
     const int64_t first = block * VUG_CUDA_SUM_COLUMNS;
-    if (first >= vug_cuda_padded(columns))
+    if (first >= vug_cuda_padded(x.columns))
         return;
+    const float *row = row_of(x, blockIdx.x);
     float sum[VUG_CUDA_SUM_COLUMNS];
     for (int i = 0; i < VUG_CUDA_SUM_COLUMNS; i++)
-        sum[i] = first + i < columns ? x[row * columns + first + i] : 0;
+        sum[i] = row && first + i < x.columns ? row[first + i] : 0;
 #pragma unroll
     for (int n = 1; n < VUG_CUDA_SUM_COLUMNS; n *= 2) {
 #pragma unroll
         for (int i = 0; i < VUG_CUDA_SUM_COLUMNS; i += 2 * n)
             sum[i] += sum[i + n];
     }
-    sums[block * vug_cuda_block_rows(rows) + row] = sum[0];
+    sums[block * vug_cuda_block_rows(x.rows) + blockIdx.x] = sum[0];
 }
 
-void vug_cuda_sum_rows(cudaStream_t stream, const float *x, int64_t rows, int64_t columns,
-                       float *sums)
+void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums)
 {
-    const dim3 grid(blocks_for(vug_cuda_padded(columns) / VUG_CUDA_SUM_COLUMNS, ROW_THREADS),
-                    (unsigned)rows);
-    launch(stream, sum_rows_kernel, grid, ROW_THREADS, x, rows, columns, sums);
+    const dim3 grid((unsigned)x->rows,
+                    blocks_for(vug_cuda_padded(x->columns) / VUG_CUDA_SUM_COLUMNS, ROW_THREADS));
+    launch(stream, sum_rows_kernel, grid, ROW_THREADS, *x, sums);
+}
+
+/* ---- experts -------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ int expert_of(const vug_cuda_sort_job &job, int64_t choice)
+{
+    const float named = job.route[choice / job.k * 2 * job.k + choice % job.k];
+    return min(max((int)named, 0), job.experts - 1);
+}
+
+/* One block; `first` has the first group of each expert, `n` its choices. */
+static __global__ void sort_kernel(vug_cuda_sort_job job)
+{
+    extern __shared__ int32_t counts[];
+    int32_t *const n = counts, *const first = counts + job.experts;
+    const int64_t choices = job.tokens * job.k;
+    for (int e = threadIdx.x; e < job.experts; e += ROW_THREADS)
+        n[e] = 0;
+    for (int64_t i = threadIdx.x; i < job.groups; i += ROW_THREADS)
+        job.expert[i] = -1;
+    for (int64_t i = threadIdx.x; i < job.groups * VUG_CUDA_GROUP_ROWS; i += ROW_THREADS)
+        job.choice[i] = -1;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < choices; i += ROW_THREADS)
+        atomicAdd(&n[expert_of(job, i)], 1);
+    __syncthreads();
+    int before = 0;
+    for (int from = 0; threadIdx.x < WARP && from < job.experts; from += WARP) {
+        const int e = from + threadIdx.x;
+        const int groups =
+                e < job.experts ? (n[e] + VUG_CUDA_GROUP_ROWS - 1) / VUG_CUDA_GROUP_ROWS : 0;
+        int sum = groups;
+        for (int d = 1; d < WARP; d *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, sum, d);
+            sum += (int)threadIdx.x >= d ? other : 0;
+        }
+        if (e < job.experts)
+            first[e] = before + sum - groups;
+        before += __shfl_sync(0xffffffffu, sum, WARP - 1);
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < job.experts; e += ROW_THREADS) {
+        for (int i = 0; i * VUG_CUDA_GROUP_ROWS < n[e]; i++)
+            job.expert[first[e] + i] = e;
+        n[e] = 0;
+    }
+    __syncthreads();
+    /* The order of an expert's rows does not matter: each is computed by itself. */
+    for (int64_t i = threadIdx.x; i < choices; i += ROW_THREADS) {
+        const int e = expert_of(job, i);
+        job.choice[first[e] * VUG_CUDA_GROUP_ROWS + atomicAdd(&n[e], 1)] = (int32_t)i;
+    }
+}
+
+void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job)
+{
+    const size_t shared = 2 * (size_t)job->experts * sizeof(int32_t);
+    launch_early(stream, sort_kernel, dim3(1), ROW_THREADS, shared, false, *job);
 }
 
 /* ---- products ------------------------------------------------------------------------------- */
@@ -150,15 +215,19 @@ static __device__ __forceinline__ bool find_tile(const vug_cuda_tile_job &job, i
     return at.part < job.parts;
 }
 
-/* The first weights of a warp's slice in tile `step` of the block; NULL: there is none. */
-static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_job &job, int step,
-                                                          int64_t row_units, int first_unit,
-                                                          int unit_bytes)
+/* The first weights of a warp's slice in tile `step` of the block; NULL: there is none. `expert`: of
+ * the block's rows, if there are experts. */
+static __device__ __forceinline__ const uint8_t *slice_at(const vug_cuda_tile_job &job, int expert,
+                                                          int step, int64_t at_byte,
+                                                          int64_t row_bytes)
 {
+    enum { ADDRESSES = 3 }; /* of an expert */
     tile_place at;
     if (!find_tile(job, step, at))
         return NULL;
-    return job.part[at.part].tiles + (at.tile * row_units + first_unit) * unit_bytes;
+    const uint8_t *tiles =
+            expert < 0 ? job.part[at.part].tiles : job.chosen.data[at.part][ADDRESSES * expert];
+    return tiles + at.tile * row_bytes + at_byte;
 }
 
 /* Sums of x over a block of a lane's two rows, from row `row` on. */
@@ -254,7 +323,7 @@ static __device__ __forceinline__ float sum_slices(const slice_sums<n> &sums, in
 
 /* Adds the slices of a tile and the terms, where these have sums of their own, and stores the sums,
  * or applies the activation first. `gate` is what the thread keeps of the first part's tile. */
-template <typename W, int n, int kept>
+template <typename W, int n, int kept, bool chosen>
 static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, int step,
                                                   const slice_sums<n> &sums, float (&gate)[kept])
 {
@@ -277,14 +346,16 @@ static __device__ __forceinline__ void add_slices(const vug_cuda_tile_job &job, 
         if (pairs)
             y = (job.activation == VUG_OP_GEGLU ? gelu(gate[k]) : silu(gate[k])) * y;
         const int to = pairs ? 0 : at.part;
-        if (output < job.part[to].out)
-            job.part[to].y[row * job.part[to].out + output] = y;
+        const int64_t y_row = chosen ? job.chosen.choice[row] : row;
+        if (output < job.part[to].out && y_row >= 0)
+            job.part[to].y[y_row * job.part[to].out + output] = y;
     }
 }
 
 /* `units` units of 64 columns are loaded ahead, `groups` groups of 8 rows of sums are computed
- * together. W: a lane's part of a unit. */
-template <typename W, int units, int groups>
+ * together. W: a lane's part of a unit. `chosen`: the rows have experts, which the kernel before has
+ * sorted. */
+template <typename W, int units, int groups, bool chosen>
 static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)sizeof(W)))
         tile_kernel(const __grid_constant__ vug_cuda_tile_job job)
 {
@@ -298,7 +369,11 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     const int n = (int)(vug_cuda_slice_begin(padded, slice + 1) / VUG_CUDA_TILE_PAD) - first;
     const uint2 *x = (const uint2 *)job.packed + blockIdx.y * term_groups<W, groups> * steps * WARP;
     const int row = (int)blockIdx.y * rows / sums_of_row<W>(job);
-    const uint8_t *from = slice_at(job, 0, row_units, first, W::bytes);
+    const int64_t at = first * W::bytes, row_bytes = row_units * W::bytes;
+    const int expert = chosen ? job.chosen.expert[blockIdx.y] : -1;
+    if (chosen && expert < 0)
+        return;
+    const uint8_t *from = slice_at(job, expert, 0, at, row_bytes);
     W w[units];
     float gate[kept];
     start_next();
@@ -309,7 +384,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
     }
     wait_for_previous();
     for (int step = 0; from; step++) {
-        const uint8_t *next = slice_at(job, step + 1, row_units, first, W::bytes);
+        const uint8_t *next = slice_at(job, expert, step + 1, at, row_bytes);
         float sum[groups][4] = {};
         for (int u = 0; u < n; u += units) {
             /* One place that loads: a register that two of them give is waited for at once. */
@@ -326,7 +401,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, blocks_of(units *(int)si
         }
         store_slice<rows>(sums, step, sum);
         __syncthreads();
-        add_slices<W, rows>(job, step, sums, gate);
+        add_slices<W, rows, kept, chosen>(job, step, sums, gate);
         from = next;
     }
 }
@@ -340,13 +415,30 @@ static void launch_tiles(cudaStream_t stream, const vug_cuda_tile_job *job)
     const int64_t tiles = tiles_of_job(*job);
     const dim3 grid((unsigned)(tiles < most ? tiles : most),
                     blocks_for(job->rows * sums_of_row<W>(*job), groups * TERMS));
-    launch_early(stream, tile_kernel<W, units, groups>, grid, SLICE_THREADS, 0, job->early, *job);
+    launch_early(stream, tile_kernel<W, units, groups, false>, grid, SLICE_THREADS, 0, job->early,
+                 *job);
+}
+
+/* With experts. So many blocks that tiles of a block follow one another when there are many groups. */
+template <typename W, int units, int groups>
+static void launch_chosen(cudaStream_t stream, const vug_cuda_tile_job *job)
+{
+    enum { WAVES = 4 };
+    const int64_t of_rows = job->rows / VUG_CUDA_GROUP_ROWS, tiles = tiles_of_job(*job);
+    const int64_t most =
+            (WAVES * job->processors * blocks_of(units * (int)sizeof(W)) - 1) / of_rows + 1;
+    const dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)of_rows);
+    launch_early(stream, tile_kernel<W, units, groups, true>, grid, SLICE_THREADS, 0, false, *job);
 }
 
 static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
     const int64_t rows = job->rows * job->terms;
-    if (rows <= TERMS && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
+    if (job->chosen.expert && job->terms > 1)
+        launch_chosen<plain_unit, 5, 2>(stream, job);
+    else if (job->chosen.expert)
+        launch_chosen<plain_unit, 5, 1>(stream, job);
+    else if (rows <= TERMS && vug_cuda_padded(job->columns) <= 3 * SLICES * VUG_CUDA_TILE_PAD)
         launch_tiles<plain_unit, 3, 1>(stream, job);
     else if (rows <= TERMS)
         launch_tiles<plain_unit, 5, 1>(stream, job);
@@ -358,7 +450,9 @@ static void launch_plain(cudaStream_t stream, const vug_cuda_tile_job *job)
 
 template <typename W> static void launch_codes(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
-    if (job->rows * sums_of_row<W>(*job) <= TERMS)
+    if (job->chosen.expert)
+        launch_chosen<W, 3, 1>(stream, job);
+    else if (job->rows * sums_of_row<W>(*job) <= TERMS)
         launch_tiles<W, 3, 1>(stream, job);
     else
         launch_tiles<W, 5, W::is_scaled ? MAX_GROUPS / 2 : MAX_GROUPS>(stream, job);
