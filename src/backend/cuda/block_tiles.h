@@ -145,7 +145,56 @@ template <int dtype> struct code_unit {
     }
 };
 
-/* The same; the operands are weights, rounded to BF16. */
+/* The same with fewer instructions: as BF16 the bits of a number n < 256 are n * 2^-133, and a fused
+ * multiply-add brings a code from there to 2^-6 times its value, or 2^-2 times if it comes from the
+ * high half of a byte: those of 4 bits in rows 8 to 15. Sums and offsets are powers of two smaller,
+ * which changes no bit of sums that are not below 2^-120; `restore` multiplies these at the end. */
+template <int dtype> struct small_code_unit : code_unit<dtype> {
+    using format = code_format<dtype>;
+    /* Codes of 6 bits lie in two words; those of E4M3 and MXFP4 are no integers. */
+    static constexpr bool as_before =
+            format::bits == 6 || dtype == VUG_DTYPE_E4M3 || dtype == VUG_DTYPE_MXFP4;
+    static constexpr float first_row = as_before ? 1 : 64,
+                           second_row = !as_before && format::bits == 4 ? 4 : first_row;
+
+    __device__ __forceinline__ uint32_t small_pair(int s, int r) const
+    {
+        enum { TIMES = 0x7f007f00 }; /* twice 2^127 in BF16 */
+        if constexpr (as_before)
+            return this->pair(s, r);
+        uint32_t bits, less; /* the zero of the codes */
+        if constexpr (format::bits == 8) {
+            bits = __byte_perm(this->low[2 * s + r / 2] ^ 0x80808080, 0, r % 2 ? 0x4341 : 0x4240);
+            less = format::zero == 0 ? 0xc000c000 /* -128 * 2^-6 */ : 0x80008000;
+        } else {
+            bits = this->low[s] >> r / 2 * 8 & (r % 2 ? 0x00f000f0 : 0x000f000f);
+            less = format::zero == 0 ? 0x80008000 : r % 2 ? 0xc000c000 : 0xbe00be00;
+        }
+        return bits_of(__hfma2(pair_of(bits), pair_of(TIMES), pair_of(less)));
+    }
+
+    __device__ __forceinline__ uint4 operand(int s) const
+    {
+        return make_uint4(small_pair(s, 0), small_pair(s, 1), small_pair(s, 2), small_pair(s, 3));
+    }
+
+    __device__ __forceinline__ block_scale scale_of_row(int s, bool second) const
+    {
+        block_scale by = code_unit<dtype>::scale_of_row(s, second);
+        by.offset *= 1 / (second ? second_row : first_row);
+        return by;
+    }
+
+    static __device__ __forceinline__ void restore(float (&sum)[4])
+    {
+        sum[0] *= first_row;
+        sum[1] *= first_row;
+        sum[2] *= second_row;
+        sum[3] *= second_row;
+    }
+};
+
+/* As code_unit; the operands are weights, rounded to BF16. */
 template <int dtype> struct rounded_unit : code_unit<dtype> {
     static constexpr bool is_scaled = false, needs_sums = false;
 

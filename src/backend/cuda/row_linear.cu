@@ -528,6 +528,18 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
     }
 }
 
+/* Stores the sums of a slice of each part. */
+template <typename W, int parts>
+static __device__ __forceinline__ void store_slices(row_slice_sums (&to)[parts],
+                                                    float (&sum)[parts][4])
+{
+#pragma unroll
+    for (int i = 0; i < parts; i++) {
+        W::restore(sum[i]);
+        store_slice<W::is_scaled>(to[i], sum[i]);
+    }
+}
+
 /* A warp copies its slices to a ring in shared memory, so that more of them are on their way than
  * registers hold; one lane does with a bulk copy what loads need all lanes for. Both tiles of a pair
  * are multiplied with the same terms of x. The sums have the order of row_kernel. */
@@ -601,9 +613,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
                 parity ^= 1;
             }
         }
-#pragma unroll
-        for (int i = 0; i < parts; i++)
-            store_slice<W::is_scaled>(sums[turn][i], sum[i]);
+        store_slices<W>(sums[turn], sum);
         __syncthreads();
         if (slice > 0)
             continue;
@@ -714,11 +724,12 @@ static void launch_ring(cudaStream_t stream, const vug_cuda_tile_job *job, row_r
 
 /* With codes as operands, from a ring if the device can have one. With weights as operands a ring
  * has not been found faster. */
-template <typename W> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
+template <int dtype> static void launch_copied(cudaStream_t stream, const vug_cuda_tile_job *job)
 {
+    using W = small_code_unit<dtype>;
     const row_ring shape = choose_ring<W>(job);
     if (shape.stages == 0)
-        launch_codes<W>(stream, job);
+        launch_codes<code_unit<dtype>>(stream, job);
     else if (job->activation == VUG_OP_LINEAR)
         launch_ring<W, false>(stream, job, shape);
     else
@@ -735,7 +746,7 @@ void vug_cuda_row_linear(cudaStream_t stream, const vug_cuda_tile_job *job)
     switch (job->format) {
 #define X(format)                                                                       \
     case VUG_DTYPE_##format:                                                            \
-        (job->terms > 1 ? launch_copied<code_unit<VUG_DTYPE_##format>>                  \
+        (job->terms > 1 ? launch_copied<VUG_DTYPE_##format>                             \
                         : launch_codes<rounded_unit<VUG_DTYPE_##format>>)(stream, job); \
         break;
         BLOCK_TILE_FORMATS(X)
