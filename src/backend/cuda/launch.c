@@ -569,6 +569,8 @@ static void launch_tokens(const vug_cuda_step *s, const vug_node *node,
     job.out += first * values;
     job.tokens = n;
     job.pages = run ? 0 : (int)vug_cuda_side_pages(node, n, s->inputs.keys);
+    if (job.pages <= VUG_CUDA_BLOCK_PAGES)
+        job.pages = 0;
     if (run && s->program->device->capability == 9 && vug_cuda_takes_wgmma_attention(&job))
         vug_cuda_wgmma_attention(stream_of(s), &job);
     else

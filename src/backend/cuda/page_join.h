@@ -13,6 +13,7 @@ enum {
     JOIN_THREADS = 128, /* each has a page, then a column */
     JOIN_WARPS = JOIN_THREADS / WARP,
     JOIN_LOADS = 32, /* of pages that wait together */
+    FEW_PAGES = 4,   /* whose weights each thread finds for itself */
 };
 
 /* The results of a page for a head of a token: the sums of values, then the greatest score and the
@@ -92,6 +93,32 @@ static __device__ __forceinline__ void load_results(const page_results &pages, i
     }
 }
 
+/* A column of the joined pages: up to FEW_PAGES, so that threads need not wait for one another. */
+template <typename rule>
+static __device__ __forceinline__ float join_few(const page_results &pages, int column)
+{
+    float own[FEW_PAGES], of_page[FEW_PAGES], x[FEW_PAGES];
+    float most = -INFINITY, sum = 0, value = 0;
+#pragma unroll
+    for (int i = 0; i < FEW_PAGES; i++) {
+        const float *from = pages.first + i * pages.stride;
+        const bool exists = i < pages.n;
+        own[i] = exists ? from[pages.width] : -INFINITY;
+        of_page[i] = exists ? from[pages.width + 1] : 0;
+        x[i] = exists && column < pages.width ? from[column] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < FEW_PAGES; i++) {
+        const join_weights by = rule::weigh(most, own[i]);
+        most = fmaxf(most, own[i]);
+        if (i < pages.n && by.added != JOIN_SKIPPED) {
+            sum = fmaf(of_page[i], by.added, sum * by.so_far);
+            value = fmaf(x[i], by.added, value * by.so_far);
+        }
+    }
+    return value / sum;
+}
+
 /* Block (token, head, columns). rule::weigh(most, own) gives the weights of a page whose greatest
  * score is `own`, where the greatest before it is `most`. */
 template <typename rule>
@@ -101,9 +128,16 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
     __shared__ join_memory memory;
     const page_results pages = results_of(job, blockIdx.x, blockIdx.y);
     const int column = blockIdx.z * JOIN_THREADS + threadIdx.x;
+    float *const out = job.out + (blockIdx.x * job.heads + blockIdx.y) * job.cache.width;
     float most = -INFINITY, sum = 0, value = 0, x[JOIN_LOADS], later[JOIN_LOADS];
     start_next();
     wait_for_previous();
+    if (pages.n <= FEW_PAGES) {
+        const float joined = join_few<rule>(pages, column);
+        if (column < pages.width)
+            out[column] = joined;
+        return;
+    }
     load_results(pages, 0, column, x);
     for (int first = 0; first < pages.n; first += JOIN_LOADS) {
         const int slot = first % JOIN_THREADS;
@@ -123,7 +157,7 @@ static __global__ void __launch_bounds__(JOIN_THREADS)
         }
     }
     if (column < pages.width)
-        job.out[(blockIdx.x * job.heads + blockIdx.y) * job.cache.width + column] = value / sum;
+        out[column] = value / sum;
 }
 
 /* Joins the pages of all heads; early: as launch_early. */

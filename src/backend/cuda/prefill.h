@@ -84,6 +84,7 @@ static inline int64_t vug_cuda_expanded_rows(int64_t columns)
 enum {
     VUG_CUDA_PRODUCT_QUERIES = 16, /* of a product */
     VUG_CUDA_RUN_HEADS = 32,       /* most query heads of a key/value head in a run of tokens */
+    VUG_CUDA_BLOCK_PAGES = 2,      /* up to so many are no faster side by side */
 };
 
 /* Attention on tensor cores for caches of 16 bits or Q8, without a mask. Queries and weights of
