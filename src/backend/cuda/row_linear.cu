@@ -467,6 +467,17 @@ template <typename W, bool pairs> struct slice_stream {
     int tiles, row_bytes;
     int tile, left; /* units that are left of it; 0: of all */
 
+    /* The warp's barriers, one for each stage; a lane arrives at one with each copy. */
+    static __device__ __forceinline__ void begin_barriers(uint32_t barrier, int stages)
+    {
+        if (threadIdx.x % WARP == 0) {
+            for (int i = 0; i < stages; i++)
+                barrier_init(barrier + 8 * i, 1);
+            show_stores();
+        }
+        __syncwarp();
+    }
+
     __device__ __forceinline__ void begin(const vug_cuda_tile_job &job, int at)
     {
         tile = at;
@@ -497,17 +508,6 @@ template <typename W, bool pairs> struct slice_stream {
             begin(job, tile + gridDim.x);
     }
 };
-
-/* A warp's barriers, one for each stage; a lane arrives at one with each copy. */
-static __device__ __forceinline__ void begin_ring(uint32_t barrier, int stages)
-{
-    if (threadIdx.x % WARP == 0) {
-        for (int i = 0; i < stages; i++)
-            barrier_init(barrier + 8 * i, 1);
-        show_stores();
-    }
-    __syncwarp();
-}
 
 /* Adds the products of `units` units that lie at `from`, those of the second part `part_bytes` on. */
 template <typename W, int parts>
@@ -571,7 +571,7 @@ static __global__ void __launch_bounds__(SLICE_THREADS, RING_BLOCKS)
     stream.row_bytes = row_units * W::bytes;
     stream.begin(job, blockIdx.x);
     start_next();
-    begin_ring(barrier, shape.stages);
+    stream.begin_barriers(barrier, shape.stages);
     stream.copy(job, shape.chunk, ring, barrier);
     const auto copy_later = [&]() {
 #pragma unroll 1
