@@ -184,9 +184,11 @@ $(BUILD)/tests/%: LINK_LIBS = $(TEST_LIBS) $(APP_LIBS)
 # tests/support/alloc_hook.c stands between these tests and the heap.
 $(addprefix $(BUILD)/tests/,test_alloc test_prefix_random): LINK_FLAGS = $(if $(filter Linux,$(OS)),\
     $(addprefix -Wl$(,)--wrap=,malloc calloc realloc aligned_alloc free))
-# A test program lies in build/tests/ by its name alone, whatever folder its source is in.
+# A test program lies in build/tests/ by its name alone, whatever folder its source is in. Some run vug,
+# which is therefore built first.
 define test_program
-$(BUILD)/tests/$(notdir $(1:.c=)): $(call obj,$(1)) $(BUILD)/libtest.a $(BUILD)/libapp.a $(BUILD)/libvug.a
+$(BUILD)/tests/$(notdir $(1:.c=)): $(call obj,$(1)) $(BUILD)/libtest.a $(BUILD)/libapp.a $(BUILD)/libvug.a \
+    | $(if $(LIBRARY_ONLY),,$(BUILD)/vug)
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_program,$(t))))
 $(TESTS):

@@ -41,12 +41,7 @@ static void print_first_difference(const golden_graph *k, const char *want, cons
 
 static bool matches_golden(const golden_graph *k)
 {
-    char program[256];
-    const char *build = getenv("VUG_BUILD");
-    (void)snprintf(program, sizeof(program), "%s/vug", build && *build ? build : VUG_BUILD);
-    captured c = capture(NULL, NULL,
-                         (const char *const[]){ program, "graph", k->model, "--mode", k->mode,
-                                                k->fused ? "--fused" : NULL, NULL });
+    captured c = VUG("graph", k->model, "--mode", k->mode, k->fused ? "--fused" : NULL);
     if (c.code != 0)
         print_error("%s: %s", k->model, c.err.ptr);
     vug_text want = { 0 };
@@ -104,13 +99,8 @@ static void test_drawing_labels(void **state)
         { MODELS "/qwen3-moe", ">3 layers of 2 kinds<" },
         { MODELS "/llama3", ">3 layers, all alike<" },
     };
-    char program[256];
-    const char *build = getenv("VUG_BUILD");
-    (void)snprintf(program, sizeof(program), "%s/vug", build && *build ? build : VUG_BUILD);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        captured c = capture(
-                NULL, NULL,
-                (const char *const[]){ program, "graph", rows[i].model, "--format", "svg", NULL });
+        captured c = VUG("graph", rows[i].model, "--format", "svg");
         assert_int_equal(c.code, 0);
         if (!strstr(c.out.ptr, rows[i].heading))
             fail_msg("%s has no %s", rows[i].model, rows[i].heading);
