@@ -144,7 +144,7 @@ vug_status vug_default_model_resolve(vug_options *o, vug_command command, vug_er
     if (may_be_prompt && strcmp(o->operand[0], VUG_DEFAULT_MODEL) != 0 &&
         !vug_file_exists(o->operand[0]) && !repository_name(o->operand[0]))
         return VUG_FAIL(err, VUG_IO,
-                        "%.200s: no such folder; put a MODEL, such as pebble, before a "
+                        "%.200s: no such file or folder; put a MODEL, such as pebble, before a "
                         "one-word prompt",
                         o->operand[0]);
     return n ? resolve_model(o, &o->operand[0], err) : VUG_OK;

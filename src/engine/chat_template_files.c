@@ -345,7 +345,7 @@ vug_status vug_chat_open(const char *path, const char *template_file, vug_chat *
     }
     if (!vug_is_gguf(path)) {
         if (!vug_is_folder(path))
-            return VUG_FAIL(err, VUG_IO, "%s: no such folder", path);
+            return VUG_FAIL(err, VUG_IO, "%s: no such file or folder", path);
         return open_chat(path, template_file, NULL, NULL, out, err);
     }
     vug_weights *weights;

@@ -18,11 +18,16 @@ static vug_status read_config_text(const char *folder, char **path, vug_text *te
     if (!*path)
         return VUG_FAIL_NOMEM(err, folder, strlen(folder));
     if (!vug_file_exists(folder))
-        return VUG_FAIL(err, VUG_IO, "%s: no such folder", folder);
+        return VUG_FAIL(err, VUG_IO, "%s: no such file or folder", folder);
     if (!vug_is_folder(folder))
         return VUG_FAIL(err, VUG_ARGUMENT,
                         "%s: is not a GGUF file; expected a GGUF file, or a checkpoint folder "
                         "with config.json and *.safetensors",
+                        folder);
+    if (!vug_file_exists(*path))
+        return VUG_FAIL(err, VUG_IO,
+                        "%s: has no config.json; expected a checkpoint folder with config.json and "
+                        "*.safetensors, or a GGUF file",
                         folder);
     VUG_TRY(vug_read_file(*path, VUG_MAX_CONFIG, text, err));
     return vug_reject_placeholder((vug_bytes){ (const uint8_t *)text->ptr, text->len }, *path, err);

@@ -432,7 +432,7 @@ static void test_perplexity_rejects_bad_usage(void **state)
     scratch_puts(tiny, "text.txt", "hello\n");
     refuses(VUG("perplexity", m), "missing operand");
     refuses(VUG("perplexity", m, "no/such/file"), "no/such/file: cannot open");
-    refuses(VUG("perplexity", "no/such/folder", f), "no/such/folder: no such folder");
+    refuses(VUG("perplexity", "no/such/folder", f), "no/such/folder: no such file or folder");
     refuses(VUG("perplexity", m, f, "--against", "no/such/base"), "no/such/base");
     refuses(VUG("perplexity", m, f, "--logits", "no/such/logits"), "no/such/logits");
     refuses(VUG("perplexity", m, f, "--logits", f), "text.txt");

@@ -151,7 +151,7 @@ static void test_single_operand_is_prompt_or_model(void **state)
     gives(RUN(vug, "run", "pebble", "hello", ALWAYS_A), "AAA\n", "");
     gives(RUN(vug, "run", "pebble", "pebble", ALWAYS_A), "AAA\n", "");
     refuses(RUN(vug, "run", "nowhere"),
-            "vug: nowhere: no such folder; put a MODEL, such as pebble, before a one-word "
+            "vug: nowhere: no such file or folder; put a MODEL, such as pebble, before a one-word "
             "prompt\n");
     /* What looks like a name of a hub's is no prompt, and no folder that is only missing. */
     static const char at_hub[] =
@@ -160,18 +160,18 @@ static void test_single_operand_is_prompt_or_model(void **state)
     refuses(RUN(vug, "run", "no/where"), at_hub);
     refuses(RUN(vug, "run", "no/where", "hi"), at_hub);
     refuses(RUN(vug, "serve", "no/where"), at_hub);
-    refuses(RUN(vug, "inspect", "models/nowhere"), "vug: models/nowhere: no such folder\n");
-    refuses(RUN(vug, "inspect", "no/where/here"), "vug: no/where/here: no such folder\n");
+    refuses(RUN(vug, "inspect", "models/nowhere"), "vug: models/nowhere: no such file or folder\n");
+    refuses(RUN(vug, "inspect", "no/where/here"), "vug: no/where/here: no such file or folder\n");
     refuses(RUN(vug, "inspect", "no/where.gguf"),
             "vug: no/where.gguf: cannot open: No such file or directory\n");
     static const char *const paths[] = { "./no where", "../no where", "/no where", "~/no where" };
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         captured c = RUN(vug, "run", paths[i]);
         assert_int_equal(c.code, 2);
-        assert_non_null(strstr(c.err.ptr, "no where: no such folder"));
+        assert_non_null(strstr(c.err.ptr, "no where: no such file or folder"));
         captured_release(&c);
     }
-    refuses(RUN(vug, "run", "nowhere", "hi"), "vug: nowhere: no such folder\n");
+    refuses(RUN(vug, "run", "nowhere", "hi"), "vug: nowhere: no such file or folder\n");
     /* Commands without a prompt read an operand with a space as a model, too. */
     captured served = RUN(vug, "serve", "no where", "--port", "0");
     assert_int_equal(served.code, 2);
@@ -222,7 +222,8 @@ static void test_folder_of_the_same_name_wins(void **state)
     (void)snprintf(command, sizeof(command), "cd '%s/here' && '%s' inspect pebble", tree.path,
                    vug.path);
     refuses(capture(NULL, NULL, (const char *const[]){ "sh", "-c", command, NULL }),
-            "vug: pebble/config.json: cannot open: No such file or directory\n");
+            "vug: pebble: has no config.json; expected a checkpoint folder with config.json and "
+            "*.safetensors, or a GGUF file\n");
     scratch_remove(&tree);
 }
 

@@ -60,13 +60,15 @@ static void test_bad_paths_are_refused(void **state)
 {
     (void)state;
     scratch dir = scratch_make();
-    refuse_path("no/such/folder", NULL, VUG_IO, NULL, "no/such/folder: no such folder");
-    refuse_path("", NULL, VUG_IO, NULL, ": no such folder");
+    refuse_path("no/such/folder", NULL, VUG_IO, NULL, "no/such/folder: no such file or folder");
+    refuse_path("", NULL, VUG_IO, NULL, ": no such file or folder");
     refuse_path(TEXT "/model.safetensors", NULL, VUG_ARGUMENT, NULL,
                 TEXT
                 "/model.safetensors: is not a GGUF file; expected a GGUF file, or a checkpoint "
                 "folder with config.json and *.safetensors");
-    refuse(&dir, VUG_IO, "FOLDER/config.json: cannot open: No such file or directory");
+    refuse(&dir, VUG_IO,
+           "FOLDER: has no config.json; expected a checkpoint folder with config.json and "
+           "*.safetensors, or a GGUF file");
     scratch_remove(&dir);
 }
 

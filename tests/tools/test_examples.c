@@ -137,7 +137,7 @@ static void the_chat_says_what_is_wrong(void **state)
     const fixture *f = *state;
     captured c = chat(f, "no/such/folder", "hello\n");
     assert_int_equal(c.code, 1);
-    assert_string_equal(c.err.ptr, "chat: no/such/folder: no such folder\n");
+    assert_string_equal(c.err.ptr, "chat: no/such/folder: no such file or folder\n");
     captured_release(&c);
     c = chat(f, MODEL, "hello\n");
     assert_int_equal(c.code, 1);

@@ -306,7 +306,7 @@ static void test_sources_of_templates(void **state)
     assert_non_null(strstr(err.msg, "\"default\""));
     scratch_remove(&dir);
     help_refused(vug_chat_open(dir.path, NULL, &chat, &err), &err, VUG_IO, dir.path,
-                 "FOLDER: no such folder");
+                 "FOLDER: no such file or folder");
     assert_null(chat);
 }
 
