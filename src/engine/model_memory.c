@@ -28,15 +28,16 @@ static vug_status check_limit(const vug_model *m, const vug_model_options *o, vu
     const uint64_t limit = vug_model_memory_limit(m, o);
     /* Several sessions take turns with the memory of one, if they must. */
     const uint64_t least = plan->total - plan->cache + plan->session_cache;
+    const uint64_t weights = plan->weights_mapped + plan->weights_copied;
+    const uint64_t others = least - weights - plan->session_cache - plan->buffers;
     if (!limit || least <= limit)
         return VUG_OK;
     return VUG_FAIL(
             err, VUG_LIMIT,
-            "%s: needs %.1f MB (weights %.1f, the cache of %lld tokens %.1f, buffers %.1f), "
-            "the %s is %.1f MB",
-            m->path, (double)least / 1e6, (double)plan->weights_mapped / 1e6,
-            (long long)m->info.context, (double)plan->session_cache / 1e6,
-            (double)plan->buffers / 1e6,
+            "%s: needs %.1f MB (weights %.1f, the cache of %lld tokens %.1f, buffers %.1f, others "
+            "%.1f), the %s is %.1f MB; a smaller context needs less",
+            m->path, (double)least / 1e6, (double)weights / 1e6, (long long)m->info.context,
+            (double)plan->session_cache / 1e6, (double)plan->buffers / 1e6, (double)others / 1e6,
             limit != o->memory_limit ? "profile's budget" : "memory limit", (double)limit / 1e6);
 }
 

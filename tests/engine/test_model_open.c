@@ -203,13 +203,17 @@ static void test_memory_limit_is_enforced(void **state)
     const vug_model_options less = { .context = 1000,
                                      .threads = 1,
                                      .memory_limit = plan.total - 1 };
+    const uint64_t weights = plan.weights_mapped + plan.weights_copied;
+    const uint64_t others = plan.tokenizer + plan.graph + plan.process; /* no draft */
+    assert_int_equal(weights + plan.session_cache + plan.buffers + others, plan.total);
     char message[300];
     (void)snprintf(message, sizeof(message),
                    TEXT ": needs %.1f MB (weights %.1f, the cache of 1000 tokens %.1f, buffers "
-                        "%.1f), the memory limit is %.1f MB",
-                   (double)plan.total / 1e6, (double)plan.weights_mapped / 1e6,
+                        "%.1f, others %.1f), the memory limit is %.1f MB; a smaller context needs "
+                        "less",
+                   (double)plan.total / 1e6, (double)weights / 1e6,
                    (double)plan.session_cache / 1e6, (double)plan.buffers / 1e6,
-                   (double)less.memory_limit / 1e6);
+                   (double)others / 1e6, (double)less.memory_limit / 1e6);
     refuse_path(TEXT, &less, VUG_LIMIT, NULL, message);
     const vug_model_options tiny = { .memory_limit = 1 };
     vug_err err = { 0 };

@@ -313,11 +313,14 @@ static void test_memory_limit_is_enforced(void **state)
     limited.memory_limit = least;
     vug_model_close(help_model(GOLDEN("gemma3-text"), limited));
     limited.memory_limit = least - 1;
+    const uint64_t weights = plan.weights_mapped + plan.weights_copied;
+    const uint64_t others = plan.tokenizer + plan.graph + plan.process; /* no draft */
     (void)snprintf(message, sizeof(message),
                    GOLDEN("gemma3-text") ": needs %.1f MB (weights %.1f, the cache of 1000 tokens "
-                                         "%.1f, buffers %.1f), the memory limit is %.1f MB",
-                   (double)least / 1e6, (double)plan.weights_mapped / 1e6,
-                   (double)plan.session_cache / 1e6, (double)plan.buffers / 1e6,
+                                         "%.1f, buffers %.1f, others %.1f), the memory limit is "
+                                         "%.1f MB; a smaller context needs less",
+                   (double)least / 1e6, (double)weights / 1e6, (double)plan.session_cache / 1e6,
+                   (double)plan.buffers / 1e6, (double)others / 1e6,
                    (double)limited.memory_limit / 1e6);
     m = NULL;
     help_refused(vug_model_open(GOLDEN("gemma3-text"), &limited, &m, &err), &err, VUG_LIMIT, NULL,
