@@ -114,6 +114,10 @@ static int verify_model(vug_ui *ui, const vug_options *opt)
     vug_status st = VUG_OK;
     if (!default_reference)
         st = VUG_FAIL_NOMEM(&err, "a path", 0);
+    else if (!opt->reference && !vug_file_exists(default_reference))
+        st = VUG_FAIL(&err, VUG_IO,
+                      "%s: no such file; name a file of reference logits with --reference FILE",
+                      default_reference);
     if (st == VUG_OK)
         st = vug_model_verify(model, reference, opt->tol, &v, &err);
     int code;

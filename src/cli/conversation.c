@@ -143,13 +143,25 @@ static vug_status set_thinking(vug_prompt_options *p, const char *text, vug_err 
     return VUG_OK;
 }
 
+/* Parses the text only to name its file in errors: a chat template and a server know only the text. */
+static vug_status read_tools(vug_prompt_options *p, const char *path, vug_err *err)
+{
+    vug_arena arena = { 0 };
+    const vug_jv *root;
+    VUG_TRY(vug_input_read(path, max_tools, &p->tools, err));
+    const vug_status st = vug_json_tree((vug_str){ p->tools.ptr, p->tools.len },
+                                        vug_input_name(path), &arena, &root, err);
+    vug_arena_release(&arena);
+    return st;
+}
+
 vug_status vug_prompt_options_init(vug_prompt_options *p, const vug_options *opt, vug_err *err)
 {
     *p = (vug_prompt_options){ .no_generation_prompt = opt->no_generation_prompt,
                                .strict = opt->strict_template };
     vug_status st = VUG_OK;
     if (opt->tools)
-        st = vug_input_read(opt->tools, max_tools, &p->tools, err);
+        st = read_tools(p, opt->tools, err);
     if (st == VUG_OK && opt->thinking)
         st = set_thinking(p, opt->thinking, err);
     for (size_t i = 0; st == VUG_OK && i < opt->var.n; i++)

@@ -216,16 +216,20 @@ static vug_status check_operands(const vug_options *o, vug_command command, vug_
 {
     const char *name = vug_command_rows[command].name;
     const char *operands = vug_command_rows[command].operands;
+    const size_t most = vug_command_rows[command].max_operands;
     if (o->help)
         return VUG_OK;
     if (o->n_operands < vug_command_rows[command].min_operands)
         return VUG_FAIL(err, VUG_ARGUMENT, "missing operand; usage: vug %s %s [options]", name,
                         operands);
-    if (o->n_operands > vug_command_rows[command].max_operands)
+    if (o->n_operands > most && most == 0)
+        return VUG_FAIL(err, VUG_ARGUMENT, "unexpected operand '%.80s'; usage: vug %s [options]",
+                        o->operand[0], name);
+    if (o->n_operands > most)
         return VUG_FAIL(err, VUG_ARGUMENT,
                         "unexpected operand '%.80s'; usage: vug %s %s [options]; put text with "
                         "spaces in quotes",
-                        o->operand[vug_command_rows[command].max_operands], name, operands);
+                        o->operand[most], name, operands);
     return VUG_OK;
 }
 

@@ -112,6 +112,8 @@ static void test_run_checks_the_template(void **state)
     refuses(VUG("run", tiny->path, "hi", "-q", "--tools", FILE_AT("tools.json")),
             "built in: gemma3: this chat template does not support tools");
     refuses(VUG("run", tiny->path, "hi", "-q", "--raw", "--tools", "x"), "--tools needs the chat");
+    refuses(VUG("run", tiny->path, "hi", "-q", "--tools", FILE_AT("t.jinja")),
+            "t.jinja: line 1, column 2: expected a ");
     const scratch_path bad = scratch_at(tiny, "bad.json");
     scratch_puts(tiny, "bad.json", "{\"type\":\"objekt\"}");
     refuses(VUG("run", tiny->path, "hi", "-q", "--schema", bad.path),

@@ -105,6 +105,7 @@ static void test_help_and_version(void **state)
     captured_release(&c);
     refuses(VUG("verfy"), "did you mean verify?");
     refuses(VUG("help", "nothing"), "unknown command 'nothing'");
+    refuses(VUG("devices", "x"), "vug: unexpected operand 'x'; usage: vug devices [options]\n");
 }
 
 /* ---- run ----------------------------------------------------------------------- */
@@ -352,6 +353,9 @@ static void test_verify_compares_logits(void **state)
     captured_release(&c);
     assert_json(VUG("verify", GOLDEN, "--tol", "1e-9", "--json"), 1, "pass");
     refuses(VUG("verify", GOLDEN, "--reference", "no/such/file"), "no/such/file");
+    refuses(VUG("verify", "models/pebble"), "vug: models/pebble/reference.safetensors: no such "
+                                            "file; name a file of reference logits "
+                                            "with --reference FILE\n");
 }
 
 #define BLOCKS "tests/golden/quants.safetensors"
