@@ -45,7 +45,7 @@ VUG_MUST_CHECK vug_status vug_list_folder(const char *path, vug_arena *arena, vu
 VUG_MUST_CHECK vug_status vug_make_folder(const char *path, vug_err *err);
 
 /* An output file that replaces its target atomically: bytes go to a temporary file in the
- * same folder, which vug_out_commit renames. Sticky. */
+ * same folder, which vug_out_commit renames. To a device or a pipe they go directly. Sticky. */
 typedef struct {
     void *file;
     char *path, *temp;

@@ -23,8 +23,38 @@ static int open_temp(const char *path, mode_t mode, char *temp, size_t size)
     return -1;
 }
 
+/* A rename would put a file in the place of a device or a pipe, such as /dev/null. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static void open_special(vug_out *out, const char *path)
+{
+    out->path = vug_strdup(path);
+    out->no_sync = true; /* a pipe has no disk to wait for */
+    if (!out->path) {
+        out->st = VUG_FAIL_NOMEM(&out->err, path, strlen(path));
+        return;
+    }
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        out->file = fdopen(fd, "wb");
+    if (out->file)
+        return;
+    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static void open_out(vug_out *out, const char *path, mode_t mode)
 {
+    if (is_special(path)) {
+        *out = (vug_out){ 0 };
+        open_special(out, path);
+        return;
+    }
     const size_t size = strlen(path) + 48;
     *out = (vug_out){ .path = vug_strdup(path) };
     char *temp = vug_alloc(size, 1);
@@ -104,7 +134,7 @@ vug_status vug_out_commit(vug_out *out, vug_err *err)
         return out->st;
     }
     (void)fclose(out->file);
-    if (rename(out->temp, out->path) != 0) {
+    if (out->temp && rename(out->temp, out->path) != 0) {
         out->st =
                 VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
         (void)unlink(out->temp);

@@ -172,6 +172,33 @@ static void test_out(void **state)
     scratch_remove(&dir);
 }
 
+/* Links to devices: the test needs no rights, and breaks no device if it fails. */
+static void test_out_to_devices(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path null = scratch_at(&dir, "null"), full = scratch_at(&dir, "full");
+    vug_out out;
+    vug_err err = { 0 };
+    struct stat info;
+    assert_int_equal(symlink("/dev/null", null.path), 0);
+    vug_out_open(&out, null.path);
+    vug_out_write(&out, "x", 1);
+    assert_int_equal(vug_out_commit(&out, NULL), VUG_OK);
+    assert_int_equal(lstat(null.path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    if (vug_file_exists("/dev/full")) {
+        assert_int_equal(symlink("/dev/full", full.path), 0);
+        vug_out_open(&out, full.path);
+        vug_out_write(&out, "x", 1);
+        assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+        assert_non_null(strstr(err.msg, "/full: cannot write: No space left on device"));
+        assert_int_equal(lstat(full.path, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+    }
+    scratch_remove(&dir);
+}
+
 static void test_out_failures(void **state)
 {
     (void)state;
@@ -185,11 +212,11 @@ static void test_out_failures(void **state)
     assert_non_null(strstr(err.msg, "/none/f: cannot write: No such file or directory"));
     vug_out_open(&out, scratch_at(&dir, "none/f").path);
     vug_out_abandon(&out);
-    /* The target is a folder. */
+    /* The target is a folder: it fails before anything is written. */
     assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, NULL), VUG_OK);
     vug_out_open(&out, scratch_at(&dir, "sub").path);
     assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
-    assert_non_null(strstr(err.msg, "/sub: cannot rename onto it: "));
+    assert_non_null(strstr(err.msg, "/sub: cannot write: Is a directory"));
     assert_int_equal(count_files(&dir), 1);
     assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, &err), VUG_IO);
     assert_non_null(strstr(err.msg, "/sub: cannot make the folder: File exists"));
@@ -248,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_populate_of_a_cut_file),
         cmocka_unit_test(test_list_folder),
         cmocka_unit_test(test_out),
+        cmocka_unit_test(test_out_to_devices),
         cmocka_unit_test(test_out_failures),
         cmocka_unit_test(test_program_path),
         cmocka_unit_test(test_paths),
