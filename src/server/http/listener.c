@@ -111,7 +111,8 @@ static vug_status bind_tcp(vug_http *http, const struct addrinfo *a, bool *missi
     if (a->ai_family == AF_INET6)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (evutil_make_socket_nonblocking(fd) != 0 || bind(fd, a->ai_addr, a->ai_addrlen) != 0) {
-        const char *reason = strerror(errno);
+        const char *reason = errno == EADDRINUSE ? "already in use; choose another port with --port"
+                                                 : strerror(errno);
         *missing = is_address_missing(errno);
         (void)close(fd);
         return VUG_FAIL(err, VUG_IO, "%s, port %d: %s", host, http->opt.port, reason);

@@ -45,7 +45,7 @@ static void test_addresses(void **state)
     (void)state;
     http_server *s = http_start(NULL);
     assert_int_equal(strncmp(vug_http_address(s->http, 0), "http://127.0.0.1:", 17), 0);
-    assert_refused(&(vug_http_options){ .port = s->port }, "in use");
+    assert_refused(&(vug_http_options){ .port = s->port }, "already in use; choose another port");
     http_stop(s);
     assert_refused(&(vug_http_options){ .host = "0.0.0.0" }, "--api-key");
     assert_refused(&(vug_http_options){ .host = "::" }, "--insecure");
