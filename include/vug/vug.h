@@ -356,7 +356,7 @@ VUG_API VUG_MUST_CHECK vug_status vug_model_synthesize(const char *shape, const 
                                                        const vug_model_options *options,
                                                        vug_model **out, vug_err *err);
 /* Writes such a model as a checkpoint to the new folder `dir`; `type` is "bf16", "f16" or
- * "f32". */
+ * "f32". A failed or cancelled call removes the folder. */
 VUG_API VUG_MUST_CHECK vug_status vug_synth_write(const char *shape, const char *type,
                                                   uint64_t seed, const char *dir,
                                                   vug_progress_fn *progress, void *user,

@@ -354,7 +354,11 @@ vug_status vug_synth_write(const char *shape, const char *type, uint64_t seed, c
     VUG_TRY(find_shape(shape, seed, &s, err));
     VUG_TRY(vug_weight_type_parse(type, VUG_TYPES_PLAIN, &s.type, err));
     VUG_TRY(vug_make_folder(dir, err));
-    VUG_TRY(write_weights(&s, dir, progress, user, err));
+    vug_status st = write_weights(&s, dir, progress, user, err);
     /* Last, because a folder is a checkpoint once it has a config. */
-    return write_text(dir, "config.json", s.row->config, err);
+    if (st == VUG_OK)
+        st = write_text(dir, "config.json", s.row->config, err);
+    if (st != VUG_OK)
+        vug_folder_abandon(dir); /* else the same call would find a folder in its way */
+    return st;
 }

@@ -714,6 +714,27 @@ static void test_groups_are_halved_for_narrow_rows(void **state)
         fail_msg("%.1f MB, expected %.1f", wide, fours - saved);
 }
 
+static bool cancel_at_once(uint64_t done, uint64_t total, void *user)
+{
+    (void)done;
+    (void)total;
+    (void)user;
+    return false;
+}
+
+static void test_cancelled_synthesis_leaves_no_folder(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path model = scratch_at(&dir, "model");
+    vug_err err = { 0 };
+    assert_int_equal(
+            vug_synth_write("gemma-3-270m", "bf16", 0, model.path, cancel_at_once, NULL, &err),
+            VUG_CANCELLED);
+    assert_false(vug_file_exists(model.path));
+    scratch_remove(&dir);
+}
+
 static void test_unknown_shapes_are_refused(void **state)
 {
     (void)state;
@@ -755,6 +776,7 @@ int main(void)
         cmocka_unit_test(test_devices_are_listed),
         cmocka_unit_test(test_random_weights_with_separate_scales),
         cmocka_unit_test(test_groups_are_halved_for_narrow_rows),
+        cmocka_unit_test(test_cancelled_synthesis_leaves_no_folder),
         cmocka_unit_test(test_unknown_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
