@@ -12,6 +12,7 @@
 
 /* ---- files --------------------------------------------------------------- */
 
+/* Also true of a file in a folder that this user may not search, so that opening it says so. */
 bool vug_file_exists(const char *path);
 bool vug_is_folder(const char *path);
 /* Fails for files that a download left in place of the real one: a Git LFS pointer, or an

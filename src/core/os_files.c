@@ -15,7 +15,7 @@
 bool vug_file_exists(const char *path)
 {
     struct stat info;
-    return stat(path, &info) == 0;
+    return stat(path, &info) == 0 || errno == EACCES;
 }
 
 bool vug_is_folder(const char *path)

@@ -172,6 +172,24 @@ static void test_out(void **state)
     scratch_remove(&dir);
 }
 
+static void test_file_in_a_closed_folder_exists(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path file = scratch_at(&dir, "f");
+    const uid_t user = geteuid(), other = user ? user : 65534; /* root may search any folder */
+    scratch_puts(&dir, "f", "x");
+    assert_int_equal(chmod(dir.path, 0), 0);
+    const bool changed = seteuid(other) == 0;
+    const bool exists = vug_file_exists(file.path);
+    assert_int_equal(seteuid(user), 0);
+    assert_int_equal(chmod(dir.path, 0700), 0);
+    assert_true(exists || !changed);
+    assert_false(vug_file_exists(scratch_at(&dir, "none").path));
+    assert_false(vug_file_exists(scratch_at(&dir, "f/none").path));
+    scratch_remove(&dir);
+}
+
 /* Links to devices: the test needs no rights, and breaks no device if it fails. */
 static void test_out_to_devices(void **state)
 {
@@ -275,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_populate_of_a_cut_file),
         cmocka_unit_test(test_list_folder),
         cmocka_unit_test(test_out),
+        cmocka_unit_test(test_file_in_a_closed_folder_exists),
         cmocka_unit_test(test_out_to_devices),
         cmocka_unit_test(test_out_failures),
         cmocka_unit_test(test_program_path),
