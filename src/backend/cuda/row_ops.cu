@@ -181,6 +181,19 @@ static __device__ ranked_expert find_next(const float *logit, int64_t n, const r
     return best;
 }
 
+/* The sum over all experts, in the order of indices, the same in each lane. */
+static __device__ float sum_exps(const float *logit, int64_t n, float best)
+{
+    float sum = 0;
+    for (int64_t first = 0; first < n; first += WARP) {
+        const int64_t i = first + threadIdx.x % WARP;
+        const float own = i < n ? expf(logit[i] - best) : 0;
+        for (int j = 0; j < WARP && first + j < n; j++)
+            sum += __shfl_sync(0xffffffffu, own, j);
+    }
+    return sum;
+}
+
 /* A warp for each row. Sums are taken from the best expert on, or in the order of indices. */
 static __global__ void router_kernel(const float *logits, int64_t rows, int64_t n,
                                      vug_attr_router at, float *out)
@@ -202,8 +215,8 @@ static __global__ void router_kernel(const float *logits, int64_t rows, int64_t 
             weight[j] = by;
         }
     }
-    for (int64_t i = 0; !at.renormalise && i < n; i++)
-        sum += expf(logit[i] - best);
+    if (!at.renormalise)
+        sum = sum_exps(logit, n, best);
     __syncwarp();
     for (int64_t j = lane; j < at.count; j += WARP)
         weight[j] /= sum;

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "backend/cpu/ref.h"
 #include "backend/cuda/cuda.h"
 #include "block_help.h"
 #include "engine_help.h"
@@ -305,6 +306,64 @@ static void test_products_are_those_of_decoded_weights(void **state)
         check_format(block_format(i), 768);
 }
 
+/* ---- the router -------------------------------------------------------------------- */
+
+/* The device's routes of ROUTED rows of `n` logits are those of the reference. */
+enum { ROUTED = 19, MAX_LOGITS = 130 };
+
+static void check_router(const float *logits, int64_t n, vug_attr_router at)
+{
+    float y[ROUTED * 2 * MAX_LOGITS], want[2 * MAX_LOGITS];
+    const float unused[4] = { 0 };
+    help_graph m = { .layer = -1,
+                     .weight = { { .name = "w",
+                                   .dtype = VUG_DTYPE_F32,
+                                   .rows = 1,
+                                   .columns = 4,
+                                   .data = (const uint8_t *)unused } } };
+    vug_err err = { 0 };
+    const vug_val x = help_data(&m, (vug_shape){ 2, { ROUTED, n } });
+    const vug_val route =
+            help_append(&m, (vug_node){ .op = VUG_OP_ROUTER, .in = { x }, .at.router = at });
+    help_ok(vug_graph_output(&m.graph, "y", route, &err), &err);
+    help_plan(&m, 1);
+    help_run_graph(&vug_backend_cuda, &m, 1, logits, y, (size_t)ROUTED * 2 * (size_t)at.count);
+    for (int64_t r = 0; r < ROUTED; r++) {
+        const float *own = y + r * 2 * at.count;
+        vug_ref_router(logits + r * n, n, &at, want);
+        for (int j = 0; j < at.count; j++) {
+            const float weight = own[at.count + j], right = want[at.count + j];
+            assert_true(own[j] == want[j]);
+            assert_true(isnan(right) ? isnan(weight)
+                                     : fabsf(weight - right) <= right * 1e-5f + 1e-30f);
+        }
+    }
+    help_graph_release(&m);
+}
+
+/* With logits that are equal, infinite or no numbers. */
+static void test_router_picks_the_best(void **state)
+{
+    (void)state;
+    if (skips())
+        skip();
+    static const float odd[] = { -INFINITY, NAN, 0.0f, -0.0f };
+    static const struct {
+        int64_t n;
+        int count;
+    } shape[] = { { 1, 1 }, { 5, 3 }, { 32, 32 }, { 128, 8 }, { MAX_LOGITS, 40 } };
+    float logits[ROUTED * MAX_LOGITS];
+    rng r = { 47 };
+    for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        for (int64_t k = 0; k < ROUTED * shape[i].n; k++) {
+            const uint32_t pick = rng_bits(&r) % 64;
+            logits[k] = pick < 4 ? odd[pick] : (float)(pick % 16) * 0.25f - 2.0f;
+        }
+        check_router(logits, shape[i].n, (vug_attr_router){ shape[i].count, false });
+        check_router(logits, shape[i].n, (vug_attr_router){ shape[i].count, true });
+    }
+}
+
 /* ---- golden checkpoints ------------------------------------------------------------- */
 
 static void test_golden_checkpoints_pass(void **state)
@@ -480,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_rounded_rows_do_not_depend_on_others),
         cmocka_unit_test(test_gated_rows_do_not_depend_on_others),
         cmocka_unit_test(test_rounded_rows_of_blocks_do_not_depend_on_others),
+        cmocka_unit_test(test_router_picks_the_best),
         cmocka_unit_test(test_golden_checkpoints_pass),
         cmocka_unit_test(test_sequences_of_a_batch_have_their_own_bits),
         cmocka_unit_test(test_too_little_memory_is_told_before_weights_are_read),
