@@ -70,9 +70,9 @@ void vug_cuda_make_tiles(cudaStream_t stream, const uint8_t *from, int64_t rows,
 typedef struct {
     vug_matrix matrix; /* data and scales begin with those of the first row */
     int64_t rows, row_bytes;
-    int64_t scale_row; /* the first row, of the rows that share its scales */
+    int64_t scale_row; /* rows before the first one that share its scales */
 } vug_cuda_raw_rows;
-/* They in tiles of codes (block_tiles.h), of the format vug_cuda_tile_format. */
+/* Brings them into tiles of codes (block_tiles.h), of the format vug_cuda_tile_format. */
 void vug_cuda_make_block_tiles(cudaStream_t stream, const vug_cuda_raw_rows *rows, uint8_t *tiles);
 
 /* Rows of `columns` elements: those of x or, with a `choice`, of x's row choice[i] / per_row. */
@@ -83,15 +83,14 @@ typedef struct {
     int per_row;
 } vug_cuda_rows;
 
-/* The terms of rows x, as mma.m16n8k16 takes its second operand: rows of terms, of which
- * row r of x has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term;
- * for each 8 of them, and each 16 columns of those, 8 bytes for each lane. Missing rows and columns
- * are zero. */
+/* The terms of rows, as mma.m16n8k16 takes its second operand: rows of terms, of which row r of x
+ * has `terms` neighbouring ones or, if `apart`, 8 rows of x have 8 rows for each term; for each 8 of
+ * them, and each 16 columns of those, 8 bytes for each lane. Missing rows and columns are zero. */
 uint64_t vug_cuda_packed_bytes(int64_t rows, int64_t columns, int terms);
 void vug_cuda_pack_rows(cudaStream_t stream, const vug_cuda_rows *x, int terms, bool apart,
                         uint8_t *packed);
 
-/* The sums of x [rows,columns] over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are
+/* The sums of rows over 32 columns (weight_tiles.h): [columns / 32,rows], where rows are
  * padded as those of blocks (activation_blocks.h). */
 void vug_cuda_sum_rows(cudaStream_t stream, const vug_cuda_rows *x, float *sums);
 
@@ -104,7 +103,7 @@ typedef struct {
     int experts, k;
     int64_t groups;
     int32_t *expert; /* [groups]; negative: the group is empty */
-    int32_t *choice; /* [8 groups] that the rows belong to; negative: none */
+    int32_t *choice; /* [8 groups] of each row; negative: there is none */
 } vug_cuda_sort_job;
 void vug_cuda_sort_experts(cudaStream_t stream, const vug_cuda_sort_job *job);
 /* The most groups that so many choices make. */
@@ -141,12 +140,12 @@ typedef struct {
     const uint8_t *packed; /* of some rows; terms lie apart if weights in codes have two */
     const float *x_sums;   /* of those (prefill.h), if the format needs them */
     vug_cuda_row row;      /* or a single row */
+    /* Rows in groups that have one expert (vug_cuda_sort_job); the product of row i is stored in row
+     * choice[i] of y. */
     struct {
-        const uint8_t *const
-                *data[2]; /* of each part: [3 experts], tiles first; in place of tiles */
-        const int32_t *expert, *choice; /* of groups of rows (vug_cuda_sort_job); the product of a
-                                           row is stored in row choice[i] of y */
-    } chosen;                           /* NULLs: no experts */
+        const int32_t *expert, *choice; /* NULL: no experts */
+        const uint8_t *const *data[2];  /* of parts: [3 experts]; tiles of expert e at 3 e */
+    } chosen;
     int processors;
     bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */
 } vug_cuda_tile_job;
