@@ -101,6 +101,11 @@ vug_status vug_model_check_tokens(const vug_model *m, const int32_t *id, size_t 
 {
     if (n == 0)
         return VUG_FAIL(err, VUG_ARGUMENT, "the prompt is empty: there is nothing to continue");
+    if (n > (size_t)m->info.context && m->info.context >= m->info.context_trained)
+        return VUG_FAIL(err, VUG_LIMIT,
+                        "the prompt has %zu tokens, the context holds %lld; the model was trained "
+                        "for %lld: shorten the prompt",
+                        n, (long long)m->info.context, (long long)m->info.context_trained);
     if (n > (size_t)m->info.context)
         return VUG_FAIL(err, VUG_LIMIT,
                         "the prompt has %zu tokens, the context holds %lld; open the model with a "

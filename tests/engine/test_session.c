@@ -386,6 +386,31 @@ static void test_bad_prompts_are_refused(void **state)
     vug_model_close(m);
 }
 
+/* ---- too long prompts -------------------------------------------------------------------- */
+
+/* A larger context is no advice where the model was trained for no more. */
+static void test_long_prompt_is_told_what_helps(void **state)
+{
+    (void)state;
+    enum { TRAINED = 4096 };
+    static const int32_t id[TRAINED + 1];
+    const vug_model_options trained = {
+        .context = TRAINED, .batch = 16, .threads = 1, .lazy = true
+    };
+    vug_err err = { 0 };
+    vug_model *m = help_model(GOLDEN("gemma3-text"), trained);
+    help_ok(vug_model_check_tokens(m, id, TRAINED, &err), &err);
+    help_refused(vug_model_check_tokens(m, id, TRAINED + 1, &err), &err, VUG_LIMIT, NULL,
+                 "the prompt has 4097 tokens, the context holds 4096; the model was trained for "
+                 "4096: shorten the prompt");
+    vug_model_close(m);
+    m = help_model(GOLDEN("gemma3-text"), small_windows);
+    help_refused(vug_model_check_tokens(m, id, 513, &err), &err, VUG_LIMIT, NULL,
+                 "the prompt has 513 tokens, the context holds 512; open the model with a larger "
+                 "context (it was trained for 4096)");
+    vug_model_close(m);
+}
+
 int main(void)
 {
     static char text_model[] = GOLDEN("gemma3-text"), mm[] = GOLDEN("gemma3-mm"),
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test_prestate(test_namespaces_share_nothing, text_model),
         cmocka_unit_test(test_conversation_reuses_the_cache),
         cmocka_unit_test(test_bad_prompts_are_refused),
+        cmocka_unit_test(test_long_prompt_is_told_what_helps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
