@@ -11,7 +11,7 @@
 typedef struct {
     const vug_bench_sequences *bench;
     vug_session *session;
-    int32_t *id; /* [depth + n] */
+    int32_t *id; /* [depth + 1] */
     pthread_t thread;
     vug_status st;
     vug_err err;
@@ -32,16 +32,21 @@ static void *read_prompt(void *argument)
     return NULL;
 }
 
-/* Greedy decoding. */
+/* Greedy decoding, as requests do it: the next step waits for a sequence until it has ended. */
 static void *decode(void *argument)
 {
     bench_sequence *s = argument;
-    const vug_forward_options greedy = { .best_logits = 1 };
+    const vug_sampler_config greedy = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
+    const vug_generate_options options = { .sampling = { .sampler = &greedy, .n = 1 },
+                                           .max_tokens = s->bench->n,
+                                           .ignore_stop = true };
     const size_t before = tokens_before(s->bench);
-    for (size_t i = 0; i < (size_t)s->bench->n && s->st == VUG_OK; i++) {
-        s->id[before + i] = vug_session_best_token(s->session);
-        s->st = vug_session_forward(s->session, s->id, before + i + 1, &greedy, &s->err);
-    }
+    vug_generation got = { 0 };
+    if (s->st != VUG_OK)
+        return NULL;
+    s->id[before] = vug_session_best_token(s->session);
+    s->st = vug_generate(s->session, s->id, before + 1, &options, &got, &s->err);
+    vug_generation_release(&got);
     return NULL;
 }
 
@@ -69,7 +74,7 @@ static vug_status run_threads(bench_sequence *sequence, size_t n, thread_fn *run
 static vug_status create_sequence(bench_sequence *s, const vug_bench_sequences *b, uint64_t seed,
                                   vug_err *err)
 {
-    const size_t n = tokens_before(b) + (size_t)b->n;
+    const size_t n = tokens_before(b) + 1;
     const uint64_t n_vocab = (uint64_t)vug_model_describe(b->model).n_vocab;
     s->bench = b;
     s->id = vug_alloc(n, sizeof(*s->id));
