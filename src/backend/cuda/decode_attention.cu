@@ -58,17 +58,20 @@ static __device__ void copy_part(const kv_part &to, const kv_part &from, int lo,
 /* ---- the key and the value ---------------------------------------------------------------- */
 
 /* Stores the key and the value of the block's token in its page and in the copy of it. */
-template <int format>
-static __device__ void store_position(const vug_cuda_attention_inputs_job &job,
-                                      const attention_query &q, const float *key, uint8_t *memory)
+template <int format, int columns>
+static __device__ void store_position(const vug_cuda_kv_cache &cache, const attention_query &q,
+                                      const float *key, const float (&value)[columns],
+                                      uint8_t *memory)
 {
-    const vug_cuda_kv_cache &cache = job.store.cache;
     const int width = (int)cache.width;
     const int64_t position = q.end - 1, slot = position % KEYS;
     uint8_t *page = q.page[position / KEYS];
-    const float *value = job.store.v + (q.token * cache.heads + q.kv_head) * width;
-    for (int e = threadIdx.x; e < (width + WARP - 1) / WARP * WARP; e += ATTENTION_THREADS) {
-        const float k = e < width ? key[e] : 0, v = e < width ? value[e] : 0;
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        const int e = threadIdx.x + c * ATTENTION_THREADS;
+        if (e >= (width + WARP - 1) / WARP * WARP)
+            break;
+        const float k = e < width ? key[e] : 0, v = value[c];
         kv_store<format>(shared_part(cache, memory, false), slot, e, k);
         kv_store<format>(shared_part(cache, memory, true), slot, e, v);
         kv_store<format>(kv_part_at(cache, page, q.kv_head, false), slot, e, k);
@@ -154,11 +157,12 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
                           kv_part_at(cache, q.page[range.block], q.kv_head, values), range.lo,
                           range.hi - rows.has_key);
     load_weights(job.inputs, rows);
+    const int pair = threadIdx.x % ((int)job.inputs.q.dims / 2);
     wait_for_previous();
-    load_inputs(job.inputs, q, rows);
-    rotate_rows(job.inputs, q, rows, shared.q, key);
+    load_inputs(job.inputs, q, pair, rows);
+    rotate_rows(job.inputs, rows, pair, shared.q, key);
     if (rows.has_key)
-        store_position<format>(job.inputs, q, key, memory);
+        store_position<format>(job.inputs.store.cache, q, key, rows.value, memory);
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     softmax_sums<columns> s;

@@ -18,8 +18,9 @@ enum {
 
 /* The rows of a block: `n` queries, then nothing up to DECODE_HEADS, then the key if there is one. */
 template <int columns> struct input_rows {
-    float x[DECODE_ROWS][columns]; /* the thread's columns */
+    float x[DECODE_ROWS][columns], value[columns]; /* the thread's columns */
     float q_weight[columns], k_weight[columns];
+    float cosine, sine; /* of the pairs that the thread rotates */
     int64_t n;
     bool has_key;
 };
@@ -48,21 +49,36 @@ static __device__ __forceinline__ const float *row_of_block(
 }
 
 template <int columns>
-static __device__ void load_inputs(const vug_cuda_attention_inputs_job &job, const head_group &q,
-                                   input_rows<columns> &rows)
+static __device__ __forceinline__ bool row_exists(const input_rows<columns> &rows, int r)
 {
-    const int width = (int)job.q.width;
+    return r < DECODE_HEADS ? r < rows.n : rows.has_key;
+}
+
+/* `pair`: of the dims / 2 pairs of a row, the one that the thread rotates. */
+template <int columns>
+static __device__ void load_inputs(const vug_cuda_attention_inputs_job &job, const head_group &q,
+                                   int pair, input_rows<columns> &rows)
+{
+    const int width = (int)job.q.width, dims = (int)job.q.dims;
+    const float *table = job.q.table + q.token * dims;
+    const float *value = job.store.v + (q.token * job.store.cache.heads + q.kv_head) * width;
 #pragma unroll
     for (int r = 0; r < DECODE_ROWS; r++) {
 #pragma unroll
         for (int c = 0; c < columns; c++) {
             const int e = threadIdx.x + c * ROW_THREADS;
-            const bool exists = r < DECODE_HEADS ? r < rows.n : rows.has_key;
             rows.x[r][c] = 0;
-            if (exists && e < width)
+            if (row_exists(rows, r) && e < width)
                 rows.x[r][c] = row_of_block(job, q, r)[e];
         }
     }
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        const int e = threadIdx.x + c * ROW_THREADS;
+        rows.value[c] = rows.has_key && e < width ? value[e] : 0;
+    }
+    rows.cosine = table[pair];
+    rows.sine = table[pair + dims / 2];
 }
 
 /* The sums of squares of all rows, in the order of row_squares. */
@@ -73,6 +89,8 @@ static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)
 #pragma unroll
     for (int r = 0; r < DECODE_ROWS; r++) {
         float s = 0;
+        if (!row_exists(rows, r))
+            continue;
 #pragma unroll
         for (int c = 0; c < columns; c++)
             s = fmaf(rows.x[r][c], rows.x[r][c], s);
@@ -92,16 +110,17 @@ static __device__ void sum_squares(const input_rows<columns> &rows, float (&sum)
 
 /* Norms the rows where the job asks for it, and rotates them in shared memory. */
 template <int columns>
-static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job, const head_group &q,
-                                   const input_rows<columns> &rows,
+static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job,
+                                   const input_rows<columns> &rows, int pair,
                                    float (&query)[DECODE_HEADS][VUG_CUDA_MAX_HEAD], float *key)
 {
-    const int width = (int)job.q.width, dims = (int)job.q.dims, h = dims / 2;
-    const float *table = job.q.table + q.token * dims;
+    const int width = (int)job.q.width, h = (int)job.q.dims / 2, at_once = ROW_THREADS / h;
     float squares[DECODE_ROWS];
     sum_squares(rows, squares);
 #pragma unroll
     for (int r = 0; r < DECODE_ROWS; r++) {
+        if (!row_exists(rows, r))
+            continue;
         const vug_cuda_norm_job &norm = r < DECODE_HEADS ? job.q : job.k;
         const bool norms = r < DECODE_HEADS ? job.q_norms : job.k_norms;
         const float by = norms ? norm_factor(squares[r], width, norm.eps) : 1;
@@ -114,11 +133,14 @@ static __device__ void rotate_rows(const vug_cuda_attention_inputs_job &job, con
         }
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < DECODE_ROWS * h; i += ROW_THREADS) {
-        float *a = (i / h < DECODE_HEADS ? query[i / h] : key) + i % h, *b = a + h;
-        const rotated_pair pair = rotate(*a, *b, table[i % h], table[i % h + h]);
-        *a = pair.first;
-        *b = pair.second;
+    const int first = threadIdx.x / h;
+    for (int r = first; first < at_once && r < DECODE_ROWS; r += at_once) {
+        if (!row_exists(rows, r))
+            continue;
+        float *a = (r < DECODE_HEADS ? query[r] : key) + pair, *b = a + h;
+        const rotated_pair rotated = rotate(*a, *b, rows.cosine, rows.sine);
+        *a = rotated.first;
+        *b = rotated.second;
     }
     __syncthreads();
 }

@@ -67,8 +67,8 @@ static __device__ void sums_merge(softmax_sums<columns> &to, const softmax_sums<
 
 /* What the threads of a block share. */
 struct attention_shared {
-    float q[HEADS][VUG_CUDA_MAX_HEAD];
-    float score[KEYS][HEADS]; /* then exp(score - most) */
+    alignas(16) float q[HEADS][VUG_CUDA_MAX_HEAD];
+    alignas(16) float score[KEYS][HEADS]; /* then exp(score - most) */
     float most[HEADS], sum[HEADS];
 };
 
@@ -108,34 +108,41 @@ static __device__ page_range visible_keys(const attention_query &q, int64_t bloc
              (int)min(q.end - block * KEYS, (int64_t)KEYS) };
 }
 
-/* The scores of the keys of a page; -inf for those that are not visible. Eight
+/* The scores of the keys of a page for `heads` heads; -inf for those that are not visible. Eight
  * threads compute a score: thread i adds the products of elements 4 i .. 4 i + 3 of each run of
  * 32, then the threads are added pairwise. */
-template <int format, int columns>
+template <int format, int columns, int heads>
 static __device__ void compute_scores(const vug_cuda_attention_job &job, const attention_query &q,
                                       const kv_part &keys, page_range range,
                                       attention_shared &shared)
 {
     constexpr int runs = columns * ATTENTION_THREADS / (OCTET * KV_QUAD);
     const int at = threadIdx.x % OCTET, stride = (int)keys.stride;
+#pragma unroll 1
     for (int key = threadIdx.x / OCTET; key < KEYS; key += ATTENTION_THREADS / OCTET) {
         const bool visible = key >= range.lo && key < range.hi;
-        float sum[HEADS] = { 0 }, k[runs][KV_QUAD];
-#pragma unroll
-        for (int r = 0; r < runs; r++) {
-            if (visible && (r * OCTET + at) * KV_QUAD < stride)
-                kv_quad<format>(keys, key, (r * OCTET + at) * KV_QUAD, k[r]);
-        }
+        const int n = visible ? stride : 0;
+        float sum[heads] = { 0 };
 #pragma unroll
         for (int r = 0; r < runs; r++) {
             const int e = (r * OCTET + at) * KV_QUAD;
-            for (int h = 0; h < HEADS && visible && e < stride; h++) {
-                for (int j = 0; h < q.heads && j < KV_QUAD; j++)
-                    sum[h] = fmaf(shared.q[h][e + j], k[r][j], sum[h]);
+            if (e >= n)
+                break;
+            float k[KV_QUAD];
+            kv_quad<format>(keys, key, e, k);
+#pragma unroll
+            for (int h = 0; h < heads; h++) {
+                const float4 x = *(const float4 *)&shared.q[h][e];
+                sum[h] = fmaf(x.x, k[0], sum[h]);
+                sum[h] = fmaf(x.y, k[1], sum[h]);
+                sum[h] = fmaf(x.z, k[2], sum[h]);
+                sum[h] = fmaf(x.w, k[3], sum[h]);
             }
         }
-        for (int h = 0; h < HEADS; h++) {
+#pragma unroll
+        for (int h = 0; h < heads; h++) {
             float s = sum[h];
+#pragma unroll
             for (int d = OCTET / 2; d > 0; d /= 2)
                 s += __shfl_xor_sync(0xffffffffu, s, d);
             s *= job.scale;
@@ -149,11 +156,11 @@ static __device__ void compute_scores(const vug_cuda_attention_job &job, const a
     }
 }
 
-/* A warp for each head: the weights of a page's keys. */
-static __device__ void weigh_keys(attention_shared &shared)
+/* A warp for each of `heads` heads: the weights of a page's keys. */
+static __device__ void weigh_keys(attention_shared &shared, int heads)
 {
     const int h = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    if (h >= HEADS)
+    if (h >= heads)
         return;
     const float a = shared.score[lane][h], b = shared.score[lane + WARP][h];
     const float most = warp_max(fmaxf(a, b));
@@ -168,30 +175,53 @@ static __device__ void weigh_keys(attention_shared &shared)
     }
 }
 
-/* A thread has columns of its own and adds keys in ascending order. */
-template <int format, int columns>
-static __device__ void add_values(const vug_cuda_attention_job &job, const attention_query &q,
-                                  const kv_part &values, page_range range,
-                                  const attention_shared &shared, softmax_sums<columns> &s)
+/* A thread has columns of its own and adds keys in ascending order. Keys that are not visible have
+ * a weight of 0. */
+template <int format, int columns, int heads>
+static __device__ void add_values(const vug_cuda_attention_job &job, const kv_part &values,
+                                  page_range range, const attention_shared &shared,
+                                  softmax_sums<columns> &s)
 {
+#pragma unroll
     for (int c = 0; c < columns; c++) {
         const int e = threadIdx.x + c * ATTENTION_THREADS;
-        for (int first = range.lo; e < (int)job.cache.width && first < range.hi; first += VALUES) {
+        if (e >= (int)job.cache.width)
+            break;
+#pragma unroll 1
+        for (int first = range.lo / VALUES * VALUES; first < range.hi; first += VALUES) {
             float v[VALUES];
 #pragma unroll
             for (int i = 0; i < VALUES; i++) {
-                if (first + i < range.hi)
-                    v[i] = kv_element<format>(values, first + i, e);
+                const int key = first + i;
+                v[i] = key >= range.lo && key < range.hi ? kv_element<format>(values, key, e) : 0;
             }
 #pragma unroll
             for (int i = 0; i < VALUES; i++) {
-                for (int h = 0; h < HEADS && first + i < range.hi; h++) {
-                    if (h < q.heads)
-                        s.out[h][c] = fmaf(shared.score[first + i][h], v[i], s.out[h][c]);
-                }
+                const float *const weight = shared.score[first + i];
+#pragma unroll
+                for (int h = 0; h < heads; h++)
+                    s.out[h][c] = fmaf(weight[h], v[i], s.out[h][c]);
             }
         }
     }
+}
+
+template <int format, int columns, int heads>
+static __device__ void sum_heads(const vug_cuda_attention_job &job, const attention_query &q,
+                                 const kv_part &keys, const kv_part &values, page_range range,
+                                 attention_shared &shared, softmax_sums<columns> &s)
+{
+    compute_scores<format, columns, heads>(job, q, keys, range, shared);
+    __syncthreads();
+    weigh_keys(shared, heads);
+    __syncthreads();
+    add_values<format, columns, heads>(job, values, range, shared, s);
+#pragma unroll
+    for (int h = 0; h < heads; h++) {
+        s.most[h] = shared.most[h];
+        s.sum[h] = shared.sum[h];
+    }
+    __syncthreads();
 }
 
 /* The sums over the visible keys of a page, in every thread. */
@@ -203,16 +233,12 @@ static __device__ void sum_page(const vug_cuda_attention_job &job, const attenti
     sums_init(s);
     if (range.lo >= range.hi)
         return; /* the same in every thread */
-    compute_scores<format, columns>(job, q, keys, range, shared);
-    __syncthreads();
-    weigh_keys(shared);
-    __syncthreads();
-    add_values<format, columns>(job, q, values, range, shared, s);
-    for (int h = 0; h < HEADS; h++) {
-        s.most[h] = shared.most[h];
-        s.sum[h] = shared.sum[h];
-    }
-    __syncthreads();
+    if (q.heads == 1)
+        sum_heads<format, columns, 1>(job, q, keys, values, range, shared, s);
+    else if (q.heads == 2)
+        sum_heads<format, columns, 2>(job, q, keys, values, range, shared, s);
+    else
+        sum_heads<format, columns, HEADS>(job, q, keys, values, range, shared, s);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
