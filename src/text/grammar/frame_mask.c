@@ -6,7 +6,9 @@ enum {
     MAX_ID_LIST = 1024, /* longer lists are stored as bits */
     UNCOUNTED = -1,
     AMBIGUOUS = -2,
-    MIN_VISITS = 64, /* of a position before its closed groups are looked for */
+    MIN_VISITS =
+            64, /* of a position before its closed groups are looked for; doubled each time that
+                        there are none */
 };
 
 /* ---- what a frame allows -------------------------------------------------------- */
@@ -20,7 +22,8 @@ typedef struct {
 /* The groups of vug_closed_groups_find. */
 typedef struct {
     uint64_t groups;
-    uint32_t n_visits; /* MIN_VISITS: `groups` is valid */
+    uint32_t n_visits;
+    bool known; /* `groups` is valid */
 } position_groups;
 
 typedef struct {
@@ -33,6 +36,7 @@ typedef struct {
     vug_buf exits, group_exits; /* vug_frame_mask_exit */
     vug_buf counts;             /* stack_count, for each stack set */
     vug_buf closed;             /* position_groups, for each stack set */
+    uint32_t min_visits;        /* of a position before its closed groups are looked for */
 } frame_search;
 
 /* How often the counted body at the bottom has run, if all stacks agree. */
@@ -142,15 +146,17 @@ static uint64_t closed_groups(frame_search *s, vug_stack_set stacks)
     if (s->counted || !reserve_positions(s))
         return 0;
     position_groups *position = (position_groups *)(void *)s->closed.ptr;
-    if (position[stacks].n_visits == MIN_VISITS || ++position[stacks].n_visits < MIN_VISITS)
+    if (position[stacks].known || ++position[stacks].n_visits < s->min_visits)
         return position[stacks].groups;
     vug_closed_groups_find(&found, s->traversal.matcher, stacks);
     if (!reserve_positions(s))
         return 0;
     position = (position_groups *)(void *)s->closed.ptr;
-    position[stacks].groups = found.groups;
+    position[stacks] = (position_groups){ .groups = found.groups, .known = true };
     for (size_t i = 0; i < found.n && found.groups != 0; i++)
-        position[found.at[i]] = (position_groups){ found.groups, MIN_VISITS };
+        position[found.at[i]] = position[stacks];
+    if (found.groups == 0 && s->min_visits <= UINT32_MAX / 2)
+        s->min_visits *= 2; /* positions near this one rarely have any */
     return found.groups;
 }
 
@@ -529,7 +535,9 @@ vug_status vug_frame_mask_create(const vug_group_trie *groups, size_t n_words,
                                  vug_err *err)
 {
     const uint32_t *key = state_min_max;
-    frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT, .n_words = n_words };
+    frame_search s = { .counted = key[2] == VUG_FRAME_MASK_ANY_COUNT,
+                       .n_words = n_words,
+                       .min_visits = MIN_VISITS };
     VUG_TRY(vug_group_traversal_init(&s.traversal, groups, matcher, err));
     const vug_stack_set alone = vug_grammar_matcher_single_frame(
             matcher, (vug_stack_frame){ key[0], key[1], key[2], 0 });

@@ -68,12 +68,28 @@ static void test_several_positions(void **state)
     assert_true(groups_after("[a-z]*b[a-z]{7}!", "") == 0);
 }
 
+/* Characters that count lead to ever more positions: one text shows it. */
+static void test_counting_is_found_early(void **state)
+{
+    (void)state;
+    vug_automaton *a = automaton_of(vug_grammar_parse_regex, "[^!]{500}");
+    vug_grammar_matcher m;
+    vug_closed_groups closed;
+    assert_int_equal(vug_grammar_matcher_init(&m, a, NULL), VUG_OK);
+    vug_closed_groups_find(&closed, &m, vug_grammar_matcher_start(&m));
+    assert_true(closed.groups == 0);
+    assert_true(m.n_closures < 8 * VUG_CLOSED_GROUPS_MAX_POSITIONS);
+    vug_grammar_matcher_release(&m);
+    vug_automaton_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups_differ),
         cmocka_unit_test(test_one_position),
         cmocka_unit_test(test_several_positions),
+        cmocka_unit_test(test_counting_is_found_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
