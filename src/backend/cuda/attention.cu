@@ -62,7 +62,7 @@ template <int format, int columns>
 static __global__ void attention_kernel(vug_cuda_attention_job job)
 {
     __shared__ attention_shared shared;
-    const attention_query q = find_query(job);
+    const attention_query q = find_query(job, HEADS);
     load_query(job, q, shared);
     softmax_sums<columns> all, s;
     sums_init(all);
@@ -79,7 +79,7 @@ static __global__ void attention_kernel(vug_cuda_attention_job job)
 template <int format, int columns> static __global__ void page_kernel(vug_cuda_attention_job job)
 {
     __shared__ attention_shared shared;
-    const attention_query q = find_query(job);
+    const attention_query q = find_query(job, HEADS);
     const int64_t block = q.first / KEYS + blockIdx.z;
     if (block * KEYS >= q.end)
         return; /* pages that only other tokens see */

@@ -79,11 +79,15 @@ void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inp
 typedef struct {
     vug_cuda_attention_inputs_job inputs; /* q.out is not used */
     vug_cuda_attention_job attention;     /* q is not used; pages > 0 */
-    uint32_t *pages_done;                 /* [tokens,key/value heads]: 0 before and after */
+    uint32_t *pages_done;                 /* [tokens,heads]: 0 before and after */
+    int processors;                       /* multiprocessors of the device */
     bool early;                           /* as in vug_cuda_tile_job */
 } vug_cuda_decode_attention_job;
 
-enum { VUG_CUDA_DECODE_TOKENS = 16 }; /* the most in a step whose pages are computed side by side */
+enum {
+    VUG_CUDA_DECODE_TOKENS = 16, /* the most in a step whose pages are computed side by side */
+    VUG_CUDA_DECODE_HEADS = 4,   /* the most query heads that share keys */
+};
 
 /* Whether there is a kernel for these heads, pages and cache. */
 bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job);

@@ -57,11 +57,12 @@ static __device__ void copy_part(const kv_part &to, const kv_part &from, int lo,
 
 /* ---- the key and the value ---------------------------------------------------------------- */
 
-/* Stores the key and the value of the block's token in its page and in the copy of it. */
+/* Stores the key and the value of the block's token in the copy of its page and, if the block is the
+ * first with this key/value head, in the page. */
 template <int format, int columns>
 static __device__ void store_position(const vug_cuda_kv_cache &cache, const attention_query &q,
-                                      const float *key, const float (&value)[columns],
-                                      uint8_t *memory)
+                                      bool is_first, const float *key,
+                                      const float (&value)[columns], uint8_t *memory)
 {
     const int width = (int)cache.width;
     const int64_t position = q.end - 1, slot = position % KEYS;
@@ -74,8 +75,10 @@ static __device__ void store_position(const vug_cuda_kv_cache &cache, const atte
         const float k = e < width ? key[e] : 0, v = value[c];
         kv_store<format>(shared_part(cache, memory, false), slot, e, k);
         kv_store<format>(shared_part(cache, memory, true), slot, e, v);
-        kv_store<format>(kv_part_at(cache, page, q.kv_head, false), slot, e, k);
-        kv_store<format>(kv_part_at(cache, page, q.kv_head, true), slot, e, v);
+        if (is_first) {
+            kv_store<format>(kv_part_at(cache, page, q.kv_head, false), slot, e, k);
+            kv_store<format>(kv_part_at(cache, page, q.kv_head, true), slot, e, v);
+        }
     }
 }
 
@@ -136,7 +139,8 @@ static __device__ void merge_all(const vug_cuda_attention_job &job, const attent
 
 template <int format, int columns>
 static __global__ void __launch_bounds__(ATTENTION_THREADS)
-        decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job)
+        decode_attention_kernel(const __grid_constant__ vug_cuda_decode_attention_job job,
+                                int heads)
 {
     extern __shared__ uint4 page_memory[];
     __shared__ attention_shared shared;
@@ -145,7 +149,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
     const vug_cuda_kv_cache &cache = attention.cache;
     uint8_t *memory = (uint8_t *)page_memory;
     start_next();
-    const attention_query q = find_query(attention);
+    const attention_query q = find_query(attention, heads);
     const page_range range = visible_keys(q, q.first / KEYS + blockIdx.z);
     if (range.lo >= range.hi)
         return; /* a page that only other tokens see */
@@ -160,10 +164,12 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS)
     const int pair = threadIdx.x % ((int)job.inputs.q.dims / 2);
     wait_for_previous();
     load_inputs(job.inputs, q, pair, rows);
+    /* What surrounds the copied bytes may be the token's own position, which is stored next. */
+    asm volatile("cp.async.wait_all;" ::: "memory");
     rotate_rows(job.inputs, rows, pair, shared.q, key);
     if (rows.has_key)
-        store_position<format>(job.inputs.store.cache, q, key, rows.value, memory);
-    asm volatile("cp.async.wait_all;" ::: "memory");
+        store_position<format>(cache, q, q.head % (attention.heads / cache.heads) == 0, key,
+                               rows.value, memory);
     __syncthreads();
     softmax_sums<columns> s;
     sum_page<format, columns>(attention, q, shared_part(cache, memory, false),
@@ -187,14 +193,24 @@ bool vug_cuda_takes_decode_attention(const vug_cuda_attention_job *job)
            2 * job->cache.part_bytes <= MOST_SHARED_BYTES;
 }
 
+/* The query heads of a block: one if half of the multiprocessors have room for all blocks even then,
+ * as the next kernel begins on the others; else all that share keys. */
+static int heads_of_block(const vug_cuda_decode_attention_job *job)
+{
+    const vug_cuda_attention_job *attention = &job->attention;
+    const int64_t blocks = attention->tokens * attention->heads * attention->pages;
+    return 2 * blocks <= job->processors ? 1 : (int)(attention->heads / attention->cache.heads);
+}
+
 template <int format, int columns>
 static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_job *job)
 {
     const vug_cuda_attention_job *attention = &job->attention;
-    const unsigned tokens = (unsigned)attention->tokens, heads = (unsigned)attention->cache.heads;
-    launch_early(stream, decode_attention_kernel<format, columns>,
-                 dim3(tokens, heads, (unsigned)attention->pages), ATTENTION_THREADS,
-                 2 * (size_t)attention->cache.part_bytes, job->early, *job);
+    const int heads = heads_of_block(job);
+    const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / heads),
+                    (unsigned)attention->pages);
+    launch_early(stream, decode_attention_kernel<format, columns>, grid, ATTENTION_THREADS,
+                 2 * (size_t)attention->cache.part_bytes, job->early, *job, heads);
 }
 
 template <int format>

@@ -9,7 +9,7 @@
 #include "backend/cuda/row_math.h"
 
 enum {
-    DECODE_HEADS = 4, /* queries of a block */
+    DECODE_HEADS = VUG_CUDA_DECODE_HEADS, /* queries of a block */
     DECODE_ROWS = DECODE_HEADS + 1,
     MOST_PAGES = 32, /* that are merged */
 };
@@ -152,7 +152,7 @@ static __device__ bool is_last_page(const vug_cuda_decode_attention_job &job, co
                                     int pages)
 {
     __shared__ bool is_last;
-    uint32_t *done = job.pages_done + q.token * job.attention.cache.heads + q.kv_head;
+    uint32_t *done = job.pages_done + q.token * job.attention.heads + q.head;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -553,6 +553,7 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
     const vug_cuda_decode_attention_job job = { .inputs = inputs_job(s, node),
                                                 .attention = *attention,
                                                 .pages_done = s->ws->pages_done,
+                                                .processors = p->device->processors,
                                                 .early = p->device->capability >= 9 };
     vug_cuda_decode_attention(stream_of(s), &job);
     return true;

@@ -72,22 +72,23 @@ struct attention_shared {
     float most[HEADS], sum[HEADS];
 };
 
-/* The queries of a block, at most HEADS, and the keys that they see: first .. end - 1. */
+/* The queries of a block, and the keys that they see: first .. end - 1. */
 struct attention_query : head_group {
     int64_t first, end;
     const float *mask; /* of the query; NULL: none */
     uint8_t *const *page;
 };
 
-static __device__ attention_query find_query(const vug_cuda_attention_job &job)
+/* A block has up to `most` heads, at most HEADS. */
+static __device__ attention_query find_query(const vug_cuda_attention_job &job, int64_t most)
 {
     attention_query q;
-    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + HEADS - 1) / HEADS;
+    const int64_t per_kv = job.heads / job.cache.heads, chunks = (per_kv + most - 1) / most;
     const int64_t chunk = blockIdx.y % chunks;
     q.token = blockIdx.x;
     q.kv_head = blockIdx.y / chunks;
-    q.head = q.kv_head * per_kv + chunk * HEADS;
-    q.heads = min(per_kv - chunk * HEADS, (int64_t)HEADS);
+    q.head = q.kv_head * per_kv + chunk * most;
+    q.heads = min(per_kv - chunk * most, most);
     const vug_cuda_token token = job.token[q.token];
     q.page = job.page + token.table;
     q.mask = job.mask ? job.mask + q.token * job.mask_columns : NULL;

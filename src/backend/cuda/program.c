@@ -217,7 +217,7 @@ uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)
     int64_t heads = 0;
     for (int i = 0; i < p->kv_layout.n_groups; i++)
         heads = p->kv_layout.group[i].heads > heads ? p->kv_layout.group[i].heads : heads;
-    return (uint64_t)heads * VUG_CUDA_DECODE_TOKENS * sizeof(uint32_t);
+    return (uint64_t)heads * VUG_CUDA_DECODE_HEADS * VUG_CUDA_DECODE_TOKENS * sizeof(uint32_t);
 }
 
 uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p)
