@@ -100,6 +100,8 @@ typedef struct {
 
 enum { VUG_MOST_FOUND = 1024 };
 
+enum { VUG_STEPS_STARTED = 2 }; /* and not finished, at most */
+
 typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
@@ -120,6 +122,10 @@ typedef struct {
                                         if all logits of the row are finite. The row of "logits" is
                                         unspecified then */
     vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
+    bool follows; /* of `start`: `token` is unspecified. The step has as many tokens
+                                        as the step before had rows; token i is the id of the greatest
+                                        logit of row i among the first wanted[i].n_ids of that step, the
+                                        lowest of equals */
 } vug_step_in;
 
 typedef struct {
@@ -200,6 +206,15 @@ typedef struct {
      * VUG_CANCELLED the pages are unspecified from `past` on and intact before it. */
     VUG_MUST_CHECK vug_status (*run)(const vug_program *program, vug_workspace *workspace,
                                      const vug_step_in *in, const float **output, vug_err *err);
+    /* The same in two halves, so that a step can be started while the one before it runs: at most
+     * VUG_STEPS_STARTED are started and not finished, and they are finished in order. What `in` points to stays the
+     * caller's until then. A step that follows another one wants the greatest logit of each row, as that
+     * one does. If another step was started behind it, a row that has no list in `found` has no logits
+     * either. NULL: the device only runs steps. */
+    VUG_MUST_CHECK vug_status (*start)(const vug_program *program, vug_workspace *workspace,
+                                       const vug_step_in *in, vug_err *err);
+    VUG_MUST_CHECK vug_status (*finish)(const vug_program *program, vug_workspace *workspace,
+                                        const float **output, vug_err *err);
 } vug_backend;
 
 /* The backends of this build, preferred ones first; `i` < vug_backend_count(). */

@@ -70,20 +70,23 @@ static vug_status run_prefill(benchmark *b, double *tokens_per_s, vug_err *err)
     return VUG_OK;
 }
 
-/* Greedy decoding, one token at a time. */
+/* A greedy answer of `n` tokens, as requests have them. */
 static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_err *err)
 {
     const size_t depth = (size_t)b->opt->depth;
-    const vug_forward_options greedy = { .best_logits = 1 };
+    const vug_sampler_config greedy = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
+    const vug_generate_options options = { .sampling = { .sampler = &greedy, .n = 1 },
+                                           .max_tokens = (int)n,
+                                           .ignore_stop = true,
+                                           .speculation = VUG_SPECULATION_OFF };
+    vug_generation got = { 0 };
     VUG_TRY(fill_context(b, depth, err));
     const vug_head_stats before = vug_model_head_stats(b->model);
     const double start = vug_now();
-    for (size_t i = 0; i < n; i++) {
-        VUG_TRY(vug_session_forward(b->session, b->id, depth + i + 1, &greedy, err));
-        if (i + 1 < n)
-            b->id[depth + i + 1] = vug_session_best_token(b->session);
-    }
+    const vug_status st = vug_generate(b->session, b->id, depth + 1, &options, &got, err);
     *tokens_per_s = (double)n / (vug_now() - start);
+    vug_generation_release(&got);
+    VUG_TRY(st);
     const vug_head_stats after = vug_model_head_stats(b->model);
     b->head = (vug_head_stats){ .rows = after.rows - before.rows,
                                 .screened = after.screened - before.screened,

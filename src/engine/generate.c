@@ -77,6 +77,13 @@ static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_d
     return wanted;
 }
 
+/* The tokens that the answer may get after the next one. */
+static size_t tokens_left(const vug_generation_state *g)
+{
+    const size_t most = (size_t)g->o->max_tokens, n = g->out->tokens.n + 1;
+    return most == 0 ? SIZE_MAX : most > n ? most - n : 0;
+}
+
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
 static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err *err)
 {
@@ -91,6 +98,7 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
     const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
     const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
     s->wanted = wanted_logits(g, n_draft);
+    s->n_more = tokens_left(g);
     const double start = vug_now();
     VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
                                            &each, err));
@@ -181,6 +189,7 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     }
     vug_scheduler_pause(g->session->model->scheduler, &g->session->sequence);
     g->session->wanted = (vug_logits_wanted){ 0 };
+    g->session->n_more = 0;
     if (st == VUG_CANCELLED) {
         g->out->finish = VUG_FINISH_CANCELLED;
         st = VUG_OK;

@@ -57,16 +57,25 @@ VUG_MUST_CHECK vug_status vug_compile_flow(const vug_model *model, const vug_gra
 /* Accepts an all-zero value. */
 void vug_compiled_release(vug_compiled *compiled);
 
+/* What a step is given, and the lists that it finds. */
+typedef struct {
+    vug_span *span;            /* [batch] */
+    int32_t *token, *row;      /* [batch], [rows] */
+    vug_logits_wanted *wanted; /* [rows] */
+    vug_found_logits *found;   /* [rows] */
+    vug_candidate *best; /* [rows] the lists of a step that the device has not made (step.c) */
+    vug_step_in in;      /* points to these */
+} vug_step_tables;
+
 /* A program of the model and what its steps need (step.h). */
 typedef struct {
     vug_model *model;
     vug_compiled compiled;
     vug_workspace *workspace;
-    vug_span *span;            /* [batch] scratch, as the following ones */
-    int32_t *token, *row;      /* [batch], [rows] */
-    vug_logits_wanted *wanted; /* [rows] */
-    vug_found_logits *found;   /* [rows] of the last step */
-    const float **output;      /* [outputs] of the last step */
+    vug_step_tables tables[VUG_STEPS_STARTED];
+    int next, n_started;         /* tables[next] are of the step that is started next */
+    const vug_step_tables *last; /* of the step that was finished last */
+    const float **output;        /* [outputs] of it */
 } vug_step_runner;
 
 /* ---- model ----------------------------------------------------------------------- */

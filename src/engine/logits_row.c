@@ -83,6 +83,20 @@ static int32_t best_of_all(const float *logit, size_t n)
     return (int32_t)token;
 }
 
+int32_t vug_logits_source_best(const vug_logits_source *from, size_t n)
+{
+    const vug_found_logits *found = &from->found;
+    if (found->n == 0)
+        return best_of_all(from->all, n);
+    vug_candidate best = found->logit[0];
+    for (size_t i = 1; i < found->n; i++) {
+        const vug_candidate *x = &found->logit[i];
+        if (x->logit > best.logit || (x->logit == best.logit && x->id < best.id))
+            best = *x;
+    }
+    return best.id;
+}
+
 int32_t vug_logits_row_best(const vug_logits_row *row)
 {
     return row->n_known > 0 ? best_of_known(row) : best_of_all(row->logit, row->n_vocab);

@@ -21,6 +21,9 @@ typedef struct {
     size_t n_known;
 } vug_logits_row;
 
+/* The id of the greatest of the first `n` logits, the lowest among equals. */
+int32_t vug_logits_source_best(const vug_logits_source *from, size_t n);
+
 /* All logits are known, and unspecified. */
 VUG_MUST_CHECK vug_status vug_logits_row_init(vug_logits_row *row, size_t n_vocab, vug_err *err);
 /* Accepts an all-zero row. */

@@ -3,6 +3,15 @@
 
 /* ---- lifetime --------------------------------------------------------------------------- */
 
+static vug_status alloc_parts(vug_step_parts *parts, size_t batch, vug_err *err)
+{
+    parts->part = vug_alloc(batch, sizeof(*parts->part));
+    parts->part_of = vug_alloc(batch, sizeof(vug_scheduled *));
+    if (!parts->part || !parts->part_of)
+        return VUG_FAIL_NOMEM(err, "the scheduler", batch * sizeof(*parts->part));
+    return VUG_OK;
+}
+
 vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err)
 {
     const size_t batch = (size_t)model->limits.batch;
@@ -11,11 +20,10 @@ vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *
         return VUG_FAIL_NOMEM(err, "the scheduler", sizeof(*s));
     s->model = model;
     vug_step_costs_init(&s->costs);
-    s->part = vug_alloc(batch, sizeof(*s->part));
-    s->part_of = vug_alloc(batch, sizeof(vug_scheduled *));
-    vug_status st = VUG_OK;
-    if (!s->part || !s->part_of)
-        st = VUG_FAIL_NOMEM(err, "the scheduler", batch * sizeof(*s->part));
+    s->goes_ahead = model->backend->start && !model->is_split;
+    vug_status st = alloc_parts(&s->now, batch, err);
+    if (st == VUG_OK)
+        st = alloc_parts(&s->ahead, batch, err);
     if (st == VUG_OK)
         st = vug_mutex_create(&s->lock, err);
     if (st == VUG_OK)
@@ -35,8 +43,10 @@ void vug_scheduler_destroy(vug_scheduler *s)
     VUG_ASSERT(!s->first);
     vug_cond_destroy(s->changed);
     vug_mutex_destroy(s->lock);
-    vug_free(s->part);
-    vug_free(s->part_of);
+    vug_free(s->now.part);
+    vug_free(s->now.part_of);
+    vug_free(s->ahead.part);
+    vug_free(s->ahead.part_of);
     vug_free(s->waiting);
     vug_free(s);
 }
@@ -68,6 +78,7 @@ vug_status vug_scheduler_add(vug_scheduler *s, vug_scheduled *sequence, size_t c
 void vug_scheduler_remove(vug_scheduler *s, vug_scheduled *sequence)
 {
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     vug_scheduler_stop_expecting(s, sequence);
     if (sequence->kv.pool)
         vug_kv_sequence_end(&sequence->kv);
@@ -97,6 +108,7 @@ void vug_scheduler_mark(vug_scheduler *s, vug_scheduled *sequence, vug_mark mark
 void vug_scheduler_share(vug_scheduler *s, vug_scheduled *sequence)
 {
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     vug_kv_sequence_publish_copy(&sequence->kv);
     vug_mutex_unlock(s->lock);
 }
@@ -104,6 +116,7 @@ void vug_scheduler_share(vug_scheduler *s, vug_scheduled *sequence)
 void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32_t id)
 {
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     vug_kv_sequence_accept(&sequence->kv, id);
     vug_mutex_unlock(s->lock);
 }
@@ -111,6 +124,7 @@ void vug_scheduler_accept_draft(vug_scheduler *s, vug_scheduled *sequence, int32
 void vug_scheduler_truncate(vug_scheduler *s, vug_scheduled *sequence, size_t n)
 {
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     (void)vug_kv_sequence_truncate(&sequence->kv, n);
     vug_mutex_unlock(s->lock);
 }
@@ -134,6 +148,8 @@ void vug_scheduler_pause(vug_scheduler *s, vug_scheduled *sequence)
 {
     vug_mutex_lock(s->lock);
     vug_scheduler_stop_expecting(s, sequence);
+    sequence->ahead.has_result = false;
+    sequence->ahead.is_dropped = sequence->n_steps > 0; /* nobody waits for these to end */
     sequence->in_use = false;
     sequence->plan = NULL;
     vug_cond_broadcast(s->changed); /* its pages may be taken now */
@@ -143,6 +159,7 @@ void vug_scheduler_pause(vug_scheduler *s, vug_scheduled *sequence)
 void vug_scheduler_end(vug_scheduler *s, vug_scheduled *sequence)
 {
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     vug_scheduler_stop_expecting(s, sequence);
     vug_kv_sequence_end(&sequence->kv);
     sequence->admitted = 0;

@@ -10,8 +10,9 @@
  * A step takes the next tokens of every sequence that is generating, then chunks of prompts: the
  * shortest first, and a part for the oldest. While a sequence generates, chunks are limited to what
  * takes about VUG_STEP_TARGET_S, measured. A step does not begin before the sequences of the last
- * one have come back with their next tokens, or a fraction of its time has passed. Of the calls that
- * wait, one watches for what changes; the others sleep until their jobs have ended, which they are told
+ * one have come back with their next tokens, or a fraction of its time has passed. On a GPU, the next
+ * step of sequences that all take their greatest logit is started before the last one ends
+ * (scheduler_ahead.c). Of the calls that wait, one watches for what changes; the others sleep until their jobs have ended, which they are told
  * without the scheduler's lock: many threads that fight for it take longer than a step of a GPU.
  *
  * Drafts are tokens that may turn out to be wrong. Their keys and values are written behind the
@@ -51,6 +52,8 @@ typedef struct {
     size_t rows; /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
     vug_logits_wanted wanted; /* of each row */
     int priority;             /* lower numbers go first */
+    size_t n_more; /* calls that will probably come after this one, each with the token that has the
+                      greatest logit after the one before */
     const vug_cancel_token *cancel;
 } vug_extension;
 
@@ -62,6 +65,16 @@ typedef struct {
     vug_cond *changed;
     vug_call_state state;
 } vug_sleeping_call;
+
+/* What was computed for a sequence before its calls have come (scheduler_ahead.c). */
+typedef struct {
+    size_t n_more;            /* of the last call */
+    vug_logits_wanted wanted; /* of the last call */
+    int32_t token;            /* of the first step ahead whose result no call has taken */
+    bool has_result;          /* that step has ended, and no call has come */
+    vug_candidate result;     /* its greatest logit */
+    bool is_dropped;          /* no call will take the results of the steps that were started */
+} vug_steps_ahead;
 
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */
 typedef struct vug_scheduled {
@@ -86,7 +99,8 @@ typedef struct vug_scheduled {
     vug_err err;
     vug_status st;  /* of the job */
     bool was_alone; /* while the drafts were computed no other sequence was in use */
-    bool in_step;
+    int n_steps;    /* with a part of it, that were started and not finished */
+    vug_steps_ahead ahead;
     bool in_use;   /* from begin to pause or end: it is not idle */
     bool expected; /* the caller is about to extend it again */
 } vug_scheduled;

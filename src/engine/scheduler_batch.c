@@ -15,8 +15,8 @@ enum {
 
 static bool is_part(const vug_scheduler *s, const vug_scheduled *sequence)
 {
-    for (size_t i = 0; i < s->n_parts; i++) {
-        if (s->part_of[i] == sequence)
+    for (size_t i = 0; i < s->now.n; i++) {
+        if (s->now.part_of[i] == sequence)
             return true;
     }
     return false;
@@ -56,6 +56,7 @@ static bool suspend_another(vug_scheduler *s, const vug_scheduled *to)
     if (!victim)
         return false;
     vug_kv_sequence_suspend(&victim->kv);
+    victim->ahead.has_result = false; /* its keys and values are gone */
     if (is_idle(victim))
         victim->admitted = 0;
     return true;
@@ -67,7 +68,7 @@ bool vug_scheduler_must_wait(const vug_scheduler *s, const vug_scheduled *to)
         if (other != to && vug_kv_sequence_has_pages(&other->kv))
             return true;
     }
-    return s->n_parts > 0 || s->n_reading > 0;
+    return s->now.n > 0 || s->n_reading > 0;
 }
 
 static uint64_t available_bytes(const vug_model *m)
@@ -92,7 +93,7 @@ static bool others_keep_pages(const vug_scheduler *s, const vug_scheduled *to)
         if (other != to && vug_kv_sequence_has_pages(&other->kv) && !may_suspend(s, to, other))
             return true;
     }
-    return s->n_parts > 0 || s->n_reading > 0;
+    return s->now.n > 0 || s->n_reading > 0;
 }
 
 /* Whether a sequence without pages may begin: all of its prompt fits, and a little more. Others keep
@@ -224,8 +225,8 @@ static size_t add_part(vug_scheduler *s, vug_scheduled *sequence, size_t most, s
     }
     if (!sequence->admitted)
         sequence->admitted = ++s->n_admitted;
-    s->part[s->n_parts] = part;
-    s->part_of[s->n_parts++] = sequence;
+    s->now.part[s->now.n] = part;
+    s->now.part_of[s->now.n++] = sequence;
     room->tokens -= part.n;
     if (sequence->job->rows > 0 && vug_scheduled_ends_with(sequence, &part))
         room->rows--;
@@ -248,7 +249,7 @@ static bool is_another_between_steps(const vug_scheduler *s)
  * ones wait too long. */
 static size_t chunk_tokens(const vug_scheduler *s)
 {
-    const bool is_lone = s->n_parts == 0 && !is_another_between_steps(s);
+    const bool is_lone = s->now.n == 0 && !is_another_between_steps(s);
     const double target = is_lone ? VUG_LONE_STEP_TARGET_S : VUG_STEP_TARGET_S;
     const size_t least = is_lone ? LONE_CHUNK : LEAST_CHUNK;
     if (s->per_token_s == 0)
@@ -296,7 +297,7 @@ static bool fail_oldest(vug_scheduler *s, size_t n_waiting)
     return true;
 }
 
-static bool is_alone(const vug_scheduler *s)
+bool vug_scheduler_is_alone(const vug_scheduler *s)
 {
     size_t n = 0;
     for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next)
@@ -309,13 +310,13 @@ bool vug_scheduler_choose(vug_scheduler *s)
     const vug_limits *limits = &s->model->limits;
     const size_t n = collect_waiting(s);
     size_t at = 0;
-    s->is_alone = is_alone(s);
+    s->is_alone = vug_scheduler_is_alone(s);
     /* A sequence that is alone has one part, which needs rows for drafts or a check. */
     step_room room = { .tokens = (size_t)limits->batch,
                        .rows = (size_t)limits->rows,
                        .checks = VUG_MAX_DRAFT,
                        .drafts = s->is_alone ? VUG_MAX_DRAFT : 0 };
-    s->n_parts = 0;
+    s->now.n = 0;
     for (; at < n && is_generating(s->waiting[at]); at++) {
         if (room.tokens > 0)
             (void)add_part(s, s->waiting[at], DECODE_TOKENS, &room);
@@ -323,5 +324,5 @@ bool vug_scheduler_choose(vug_scheduler *s)
     if (chunk_tokens(s) < room.tokens)
         room.tokens = chunk_tokens(s);
     add_prompts(s, s->waiting + at, n - at, &room);
-    return s->n_parts > 0 || fail_oldest(s, n);
+    return s->now.n > 0 || fail_oldest(s, n);
 }

@@ -101,6 +101,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     const vug_model *m = s->model;
     const vug_prefix_key *key = &sequence->root;
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     sequence->in_use = true;
     sequence->plan = NULL; /* two that wait for each other would wait for ever */
     /* The next step still waits for a sequence that goes on. */

@@ -4,8 +4,12 @@
 static void acquire_device(vug_scheduler *s)
 {
     s->n_acquiring++;
-    while (s->running || s->readers > 0)
-        vug_cond_wait(s->changed, s->lock);
+    while (s->running || s->readers > 0 || s->has_ahead) {
+        if (s->running || s->readers > 0)
+            vug_cond_wait(s->changed, s->lock);
+        else
+            vug_scheduler_finish_ahead(s);
+    }
     s->n_acquiring--;
     s->running = true;
     s->was_step = false;
@@ -77,12 +81,13 @@ vug_status vug_scheduler_run_alone(vug_scheduler *s, vug_scheduled *sequence,
     vug_err ignored;
     err = err ? err : &ignored;
     vug_mutex_lock(s->lock);
+    vug_scheduler_drop_ahead(s, sequence);
     acquire_device(s);
     if (!sequence->admitted)
         sequence->admitted = ++s->n_admitted;
     vug_status st;
     for (;;) {
-        s->n_parts = 0;
+        s->now.n = 0;
         st = restore_sequence(s, sequence, job->cancel, err);
         if (st == VUG_OK)
             st = run_part(s, sequence, runner, &part, job->cancel, err);

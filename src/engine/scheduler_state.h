@@ -12,6 +12,13 @@
  * ever. */
 #define VUG_PLAN_S 1.0
 
+/* The parts of a step. */
+typedef struct {
+    vug_step_part *part;     /* [batch] */
+    vug_scheduled **part_of; /* [batch] their sequences */
+    size_t n;
+} vug_step_parts;
+
 struct vug_scheduler {
     vug_model *model;
     vug_mutex *lock;   /* guards what follows, the model's pool and prefix tree, and sequences */
@@ -37,9 +44,12 @@ struct vug_scheduler {
     vug_step_costs costs; /* of steps with drafts */
     bool is_alone;        /* at most one sequence was in use when the step was chosen */
     uint64_t n_admitted, n_arrived;
-    vug_step_part *part;     /* [batch] the parts of the current step */
-    vug_scheduled **part_of; /* [batch] their sequences */
-    size_t n_parts;
+    vug_step_parts now;          /* the step that is chosen or running */
+    vug_step_parts ahead;        /* the one that was started behind it */
+    bool has_ahead;              /* there is one */
+    bool goes_ahead;             /* there may be */
+    double last_end;             /* of a step */
+    size_t n_ahead, n_unclaimed; /* steps ahead so far; results that no call took */
 };
 
 /* The tokens that a waiting sequence must still compute, without drafts. */
@@ -105,7 +115,34 @@ bool vug_scheduler_wake_ended(vug_scheduler *scheduler);
  * and wakes the calls that were left to it; the lock is not held. */
 void vug_scheduled_wait_for_end(vug_scheduled *sequence);
 
+/* ---- scheduler_step.c: called with the lock ------------------------------------------- */
+
+/* Runs the step that was started ahead or, without one, the next one that can be chosen, for the call of
+ * `caller` or, with NULL, for nobody's; the device is free. Returns false if nothing changed. */
+bool vug_scheduler_run_next(vug_scheduler *scheduler, const vug_scheduled *caller);
+/* Waits for the step that was started ahead, and wakes the calls that end with it. */
+void vug_scheduler_finish_ahead(vug_scheduler *scheduler);
+/* Drops what was computed ahead for a sequence, after its steps have ended. */
+void vug_scheduler_drop_ahead(vug_scheduler *scheduler, vug_scheduled *sequence);
+
+/* ---- scheduler_ahead.c: called with the lock ------------------------------------------ */
+
+/* Whether a step may follow the current one before it ends; then `ahead` has its parts. */
+bool vug_scheduler_plan_ahead(vug_scheduler *scheduler);
+/* The planned step was not started, or its results are lost. */
+void vug_scheduler_forget_ahead(vug_scheduler *scheduler);
+/* Keeps the result of a part for the call that has not come yet; `row` is its row of logits. */
+void vug_scheduler_keep_result(vug_scheduler *scheduler, vug_scheduled *sequence, size_t row);
+/* Whether a call brings the token of the first step ahead of its sequence. */
+bool vug_scheduled_is_ahead_of(const vug_scheduled *sequence, const vug_extension *job);
+/* Ends a call with the result that was kept for it. */
+void vug_scheduler_take_result(vug_scheduler *scheduler, vug_scheduled *sequence,
+                               const vug_extension *job);
+
 /* ---- scheduler_batch.c: called with the lock ------------------------------------------ */
+
+/* Whether at most one sequence is in use. */
+bool vug_scheduler_is_alone(const vug_scheduler *scheduler);
 
 /* Fills the parts of the next step and takes its pages. Without any part, the waiting sequences
  * wait for the pages of others; if there are no others, the job of the oldest one fails. Returns

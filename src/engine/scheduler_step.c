@@ -29,13 +29,13 @@ static size_t own_tokens(const vug_step_part *part)
 static void measure_step(vug_scheduler *s, double seconds)
 {
     size_t prompt = 0;
-    for (size_t i = 0; i < s->n_parts; i++)
-        prompt += own_tokens(&s->part[i]) > 1 ? s->part[i].n : 0;
+    for (size_t i = 0; i < s->now.n; i++)
+        prompt += own_tokens(&s->now.part[i]) > 1 ? s->now.part[i].n : 0;
     if (prompt == 0) {
         s->decode_s += (seconds - s->decode_s) * (s->decode_s > 0 ? 0.25 : 1);
         return;
     }
-    const bool mixed = s->n_parts > 1 && seconds > s->decode_s;
+    const bool mixed = s->now.n > 1 && seconds > s->decode_s;
     const double each = (mixed ? seconds - s->decode_s : seconds) / (double)prompt;
     if (prompt >= 16 || s->per_token_s == 0)
         s->per_token_s += (each - s->per_token_s) * (s->per_token_s > 0 ? 0.25 : 1);
@@ -45,8 +45,9 @@ static void measure_step(vug_scheduler *s, double seconds)
 static void check_rows(const vug_scheduler *s)
 {
     size_t row = 0;
-    for (size_t i = 0; i < s->n_parts; row += s->part[i++].rows)
-        s->part_of[i]->n_finite = vug_step_count_finite(&s->model->main, row, s->part[i].rows);
+    for (size_t i = 0; i < s->now.n; row += s->now.part[i++].rows)
+        s->now.part_of[i]->n_finite =
+                vug_step_count_finite(&s->model->main, row, s->now.part[i].rows);
 }
 
 static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *part)
@@ -78,6 +79,10 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
                         size_t row)
 {
     const size_t own_rows = part->rows - part->n_draft;
+    if (!sequence->job) {
+        vug_scheduler_keep_result(s, sequence, row);
+        return;
+    }
     if (sequence->n_finite < own_rows) {
         vug_scheduled_finish(sequence, fail_not_finite(sequence, part));
         return;
@@ -97,6 +102,8 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
     s->readers += is_read;
     s->n_expected += has_rows;
     sequence->expected = has_rows;
+    if (sequence->n_steps > 0)
+        sequence->ahead.token = vug_logits_row_best(&sequence->job->logits[0]);
     vug_scheduled_finish(sequence, VUG_OK);
 }
 
@@ -104,8 +111,8 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
 static void accept_step(vug_scheduler *s)
 {
     size_t row = 0;
-    for (size_t i = 0; i < s->n_parts; row += s->part[i++].rows)
-        accept_part(s, s->part_of[i], &s->part[i], row);
+    for (size_t i = 0; i < s->now.n; row += s->now.part[i++].rows)
+        accept_part(s, s->now.part_of[i], &s->now.part[i], row);
 }
 
 /* A step that is given up fails nobody: calls that are cancelled end by themselves, and the next
@@ -114,9 +121,11 @@ static void fail_step(vug_scheduler *s, vug_status st, const vug_err *err)
 {
     if (st == VUG_CANCELLED && vug_is_cancelled(&s->stop_step))
         return;
-    for (size_t i = 0; i < s->n_parts; i++) {
-        s->part_of[i]->err = *err;
-        vug_scheduled_finish(s->part_of[i], st);
+    for (size_t i = 0; i < s->now.n; i++) {
+        if (!s->now.part_of[i]->job)
+            continue; /* its call computes the token again */
+        s->now.part_of[i]->err = *err;
+        vug_scheduled_finish(s->now.part_of[i], st);
     }
 }
 
@@ -126,45 +135,163 @@ static void fail_step(vug_scheduler *s, vug_status st, const vug_err *err)
 static double predict_end(const vug_scheduler *s, double now)
 {
     size_t prompt = 0;
-    for (size_t i = 0; i < s->n_parts; i++)
-        prompt += own_tokens(&s->part[i]) > 1 ? s->part[i].n : 0;
+    for (size_t i = 0; i < s->now.n; i++)
+        prompt += own_tokens(&s->now.part[i]) > 1 ? s->now.part[i].n : 0;
     return now + s->decode_s + s->per_token_s * (double)prompt;
 }
 
-/* Runs the chosen step; the lock is held except while the device computes. */
-static void run_step(vug_scheduler *s)
+/* Whether each row of the current step has a list of its wanted logits. */
+static bool has_lists(const vug_scheduler *s)
+{
+    for (size_t row = 0; row < s->now.n; row++) {
+        if (vug_step_row(&s->model->main, row).found.n == 0)
+            return false;
+    }
+    return true;
+}
+
+/* How a step is run. */
+typedef struct {
+    bool was_ahead;   /* it was started before it became the current one */
+    bool is_followed; /* another one is started behind it; after the step: and its results will do */
+    bool is_lost;     /* after the step: its results are of no use */
+} step_course;
+
+/* Waits for a step whose results nobody wants. */
+static void discard_step(vug_step_runner *runner)
+{
+    vug_err ignored;
+    const vug_status unused = vug_step_finish(runner, &ignored);
+    (void)unused;
+}
+
+/* Starts what is to be started, and waits for the current step; the lock is not held. */
+static vug_status compute_step(vug_scheduler *s, step_course *course,
+                               const vug_cancel_token *cancel, vug_err *err)
+{
+    vug_step_runner *runner = &s->model->main;
+    vug_err ignored;
+    vug_status st = VUG_OK;
+    if (!course->was_ahead)
+        st = vug_step_start(runner, s->now.part, s->now.n, false, cancel, err);
+    course->is_followed =
+            course->is_followed && st == VUG_OK &&
+            vug_step_start(runner, s->ahead.part, s->ahead.n, true, NULL, &ignored) == VUG_OK;
+    if (st == VUG_OK)
+        st = vug_step_finish(runner, err);
+    course->is_lost = course->is_followed && st == VUG_OK && !has_lists(s);
+    if (course->is_followed && (st != VUG_OK || course->is_lost)) {
+        discard_step(runner);
+        course->is_followed = false;
+    }
+    if (st == VUG_OK && !course->is_lost)
+        check_rows(s);
+    return st;
+}
+
+/* Hands out what a step has computed. */
+static void end_step(vug_scheduler *s, const step_course *course, vug_status st, const vug_err *err)
+{
+    for (size_t i = 0; i < s->now.n; i++)
+        s->now.part_of[i]->n_steps--;
+    if (course->is_lost)
+        s->goes_ahead = false; /* the calls still wait: the next step computes their tokens again */
+    else if (st == VUG_OK)
+        accept_step(s);
+    else
+        fail_step(s, st, err);
+    for (size_t i = 0; i < s->now.n; i++)
+        s->now.part_of[i]->ahead.is_dropped &= s->now.part_of[i]->n_steps > 0;
+}
+
+/* How long the next step waits for the sequences of one that took so long. */
+static double grace_after(double seconds)
+{
+    const double grace = seconds * GRACE_PART;
+    return grace < LEAST_GRACE ? LEAST_GRACE : grace > MOST_GRACE ? MOST_GRACE : grace;
+}
+
+/* Runs the current step, which was chosen or started ahead; the lock is held except while the device
+ * computes. */
+static void run_step(vug_scheduler *s, bool was_ahead)
 {
     vug_err err = { 0 };
     const double start = vug_now();
-    const bool is_shared = s->n_parts > 1;
-    const vug_cancel_token *cancel = is_shared ? &s->stop_step : s->part_of[0]->job->cancel;
     s->running = true;
-    s->step_end = is_shared ? predict_end(s, start) : 0;
+    for (size_t i = 0; i < s->now.n && !was_ahead; i++)
+        s->now.part_of[i]->n_steps++;
+    step_course course = { .was_ahead = was_ahead, .is_followed = vug_scheduler_plan_ahead(s) };
+    const bool is_planned = course.is_followed, is_shared = s->now.n > 1;
+    /* Steps ahead and those before them are short: nobody needs to give them up. */
+    const bool is_short = was_ahead || is_planned;
+    const vug_cancel_token *cancel = is_short    ? NULL
+                                     : is_shared ? &s->stop_step
+                                                 : s->now.part_of[0]->job->cancel;
+    s->step_end = is_shared && !is_short ? predict_end(s, start) : 0;
     s->cancelled_at = 0;
     vug_cancel_token_reset(&s->stop_step);
-    for (size_t i = 0; i < s->n_parts; i++)
-        s->part_of[i]->in_step = true;
     vug_mutex_unlock(s->lock);
-    const vug_status st = vug_step_run(&s->model->main, s->part, s->n_parts, cancel, &err);
-    const double seconds = vug_now() - start, grace = seconds * GRACE_PART;
-    if (st == VUG_OK)
-        check_rows(s);
+    const vug_status st = compute_step(s, &course, cancel, &err);
     vug_mutex_lock(s->lock);
+    /* A step ahead begins when the last one ends. If that was long ago, nobody knows when it ended. */
+    const double end = vug_now(), seconds = end - (was_ahead ? s->last_end : start);
+    if (st == VUG_OK && (!was_ahead || start - s->last_end < s->decode_s))
+        measure_step(s, seconds);
     s->running = false;
     s->was_step = true;
     s->step_end = 0;
-    for (size_t i = 0; i < s->n_parts; i++)
-        s->part_of[i]->in_step = false;
-    if (st == VUG_OK) {
-        measure_step(s, seconds);
-        accept_step(s);
-    } else {
-        fail_step(s, st, &err);
+    s->has_ahead = course.is_followed;
+    s->n_ahead += course.is_followed;
+    if (is_planned && !course.is_followed)
+        vug_scheduler_forget_ahead(s);
+    end_step(s, &course, st, &err);
+    s->last_end = end;
+    s->deadline = end + grace_after(seconds);
+}
+
+/* Makes the step ahead the current one. */
+static void take_ahead(vug_scheduler *s)
+{
+    const vug_step_parts now = s->now;
+    s->now = s->ahead;
+    s->ahead = now;
+    s->has_ahead = false;
+}
+
+bool vug_scheduler_run_next(vug_scheduler *s, const vug_scheduled *caller)
+{
+    const bool was_ahead = s->has_ahead;
+    if (was_ahead)
+        take_ahead(s);
+    else
+        expect_nobody(s);
+    const bool chosen = was_ahead || vug_scheduler_choose(s);
+    if (chosen && s->now.n > 0) {
+        if (caller) /* others watch for cancelled calls of the step */
+            vug_scheduler_stop_watching(s, caller);
+        run_step(s, was_ahead);
     }
-    s->deadline = start + seconds +
-                  (grace < LEAST_GRACE  ? LEAST_GRACE
-                   : grace > MOST_GRACE ? MOST_GRACE
-                                        : grace);
+    if (chosen)
+        vug_cond_broadcast(s->changed);
+    return chosen;
+}
+
+void vug_scheduler_finish_ahead(vug_scheduler *s)
+{
+    (void)vug_scheduler_run_next(s, NULL);
+    (void)vug_scheduler_wake_ended(s);
+}
+
+void vug_scheduler_drop_ahead(vug_scheduler *s, vug_scheduled *sequence)
+{
+    sequence->ahead.has_result = false;
+    sequence->ahead.is_dropped = sequence->n_steps > 0;
+    while (sequence->n_steps > 0) {
+        if (s->running || s->readers > 0)
+            vug_scheduler_wait(s);
+        else
+            vug_scheduler_finish_ahead(s);
+    }
 }
 
 /* Runs a step if its time has come; otherwise waits for a change. True: the job of the sequence has
@@ -173,18 +300,11 @@ static bool run_or_wait(vug_scheduler *s, vug_scheduled *sequence)
 {
     /* Steps and those who want the device alone take turns. */
     const bool is_busy = s->running || s->readers > 0 || (s->n_acquiring > 0 && s->was_step);
-    if (!s->running && s->n_expected > 0 && vug_now() < s->deadline)
+    if (!s->running && !s->has_ahead && s->n_expected > 0 && vug_now() < s->deadline)
         return vug_scheduler_wait_for_job(s, sequence, s->deadline);
     if (is_busy)
         return vug_scheduler_wait_for_job(s, sequence, 0);
-    expect_nobody(s);
-    const bool chosen = vug_scheduler_choose(s);
-    if (chosen && s->n_parts > 0) {
-        vug_scheduler_stop_watching(s, sequence); /* others watch for cancelled calls of the step */
-        run_step(s);
-    }
-    if (chosen)
-        vug_cond_broadcast(s->changed);
+    const bool chosen = vug_scheduler_run_next(s, sequence);
     const bool woken = vug_scheduler_wake_ended(s);
     return !chosen && !woken && vug_scheduler_wait_for_job(s, sequence, 0);
 }
@@ -208,7 +328,7 @@ static void read_rows(vug_scheduler *s, const vug_scheduled *sequence, const vug
 static void run_job(vug_scheduler *s, vug_scheduled *sequence)
 {
     while (sequence->job) {
-        if (!sequence->in_step && vug_is_cancelled(sequence->job->cancel))
+        if (sequence->n_steps == 0 && vug_is_cancelled(sequence->job->cancel))
             vug_scheduled_finish(sequence, VUG_FAIL(&sequence->err, VUG_CANCELLED, "cancelled"));
         else if (run_or_wait(s, sequence))
             return;
@@ -223,6 +343,16 @@ vug_status vug_scheduler_extend(vug_scheduler *s, vug_scheduled *sequence, const
 {
     VUG_ASSERT(job->rows <= 1 && (job->n_draft == 0 || (job->rows == 1 && job->n_draft < job->n)));
     vug_mutex_lock(s->lock);
+    const bool is_computed = vug_scheduled_is_ahead_of(sequence, job);
+    if (!is_computed)
+        vug_scheduler_drop_ahead(s, sequence);
+    sequence->ahead.n_more = job->n_more;
+    sequence->ahead.wanted = job->wanted;
+    if (is_computed && sequence->ahead.has_result) {
+        vug_scheduler_take_result(s, sequence, job);
+        vug_mutex_unlock(s->lock);
+        return VUG_OK;
+    }
     /* Nobody is woken: this thread looks itself whether a step may run. */
     s->n_expected -= sequence->expected;
     sequence->expected = false;

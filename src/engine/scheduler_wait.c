@@ -18,8 +18,8 @@ void vug_scheduler_stop_expecting(vug_scheduler *s, vug_scheduled *sequence)
 
 static bool has_cancelled_part(const vug_scheduler *s)
 {
-    for (size_t i = 0; i < s->n_parts; i++) {
-        const vug_extension *job = s->part_of[i]->job;
+    for (size_t i = 0; i < s->now.n; i++) {
+        const vug_extension *job = s->now.part_of[i]->job;
         if (job && vug_is_cancelled(job->cancel))
             return true;
     }

@@ -278,6 +278,7 @@ vug_status vug_session_extend_with_drafts(vug_session *s, const int32_t *id, siz
                                 .rows = 1,
                                 .wanted = s->wanted,
                                 .priority = options->priority,
+                                .n_more = s->n_more,
                                 .cancel = options->cancel };
     VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
     s->has_logits = true;

@@ -16,7 +16,8 @@ struct vug_session {
     vug_logits_row logits[1 + VUG_MAX_DRAFT]; /* after the last call's last token, and after each
                                                  of its drafts */
     vug_logits_wanted wanted;                 /* of the rows of the next steps */
-    int32_t draft[VUG_MAX_DRAFT];             /* [n_draft] of the last call */
+    size_t n_more; /* calls that will probably append the best tokens after the next step */
+    int32_t draft[VUG_MAX_DRAFT]; /* [n_draft] of the last call */
     size_t n_draft;
     size_t n_accepted;    /* the first drafts, which belong to the sequence now */
     const float **hidden; /* [n_layers + 1] scratch of a step */

@@ -1,6 +1,20 @@
 /* Runs steps: describes the sequences to the backend and runs the program. */
 #include "engine/step.h"
 
+static vug_status init_tables(vug_step_tables *t, const vug_limits *limits, vug_err *err)
+{
+    t->span = vug_alloc((size_t)limits->batch, sizeof(*t->span));
+    t->token = vug_alloc((size_t)limits->batch, sizeof(*t->token));
+    t->row = vug_alloc((size_t)limits->rows, sizeof(*t->row));
+    t->wanted = vug_alloc((size_t)limits->rows, sizeof(*t->wanted));
+    t->found = vug_alloc((size_t)limits->rows, sizeof(*t->found));
+    t->best = vug_alloc((size_t)limits->rows, sizeof(*t->best));
+    if (!t->span || !t->token || !t->row || !t->wanted || !t->found || !t->best)
+        return VUG_FAIL_NOMEM(err, "the tables of a step",
+                              (size_t)limits->batch * sizeof(*t->span));
+    return VUG_OK;
+}
+
 vug_status vug_step_runner_init(vug_step_runner *r, vug_model *m, int64_t rows, bool hidden,
                                 vug_err *err)
 {
@@ -8,14 +22,11 @@ vug_status vug_step_runner_init(vug_step_runner *r, vug_model *m, int64_t rows, 
     limits.rows = rows;
     *r = (vug_step_runner){ .model = m };
     VUG_TRY(vug_compile_model(m, &limits, hidden, &r->compiled, err));
-    r->span = vug_alloc((size_t)limits.batch, sizeof(*r->span));
-    r->token = vug_alloc((size_t)limits.batch, sizeof(*r->token));
-    r->row = vug_alloc((size_t)limits.rows, sizeof(*r->row));
-    r->wanted = vug_alloc((size_t)limits.rows, sizeof(*r->wanted));
-    r->found = vug_alloc((size_t)limits.rows, sizeof(*r->found));
+    for (int i = 0; i < VUG_STEPS_STARTED; i++)
+        VUG_TRY(init_tables(&r->tables[i], &limits, err));
     r->output = vug_alloc_zero(VUG_MAX_OUTPUTS, sizeof(*r->output));
-    if (!r->span || !r->token || !r->row || !r->wanted || !r->found || !r->output)
-        return VUG_FAIL_NOMEM(err, "the tables of a step", (size_t)limits.batch * sizeof(*r->span));
+    if (!r->output)
+        return VUG_FAIL_NOMEM(err, "the outputs of a step", VUG_MAX_OUTPUTS * sizeof(*r->output));
     return m->backend->workspace_create(r->compiled.program, &r->workspace, err);
 }
 
@@ -24,47 +35,126 @@ void vug_step_runner_release(vug_step_runner *r)
     if (r->workspace)
         r->model->backend->workspace_destroy(r->workspace);
     vug_compiled_release(&r->compiled);
-    vug_free(r->span);
-    vug_free(r->token);
-    vug_free(r->row);
-    vug_free(r->wanted);
-    vug_free(r->found);
+    for (int i = 0; i < VUG_STEPS_STARTED; i++) {
+        vug_free(r->tables[i].span);
+        vug_free(r->tables[i].token);
+        vug_free(r->tables[i].row);
+        vug_free(r->tables[i].wanted);
+        vug_free(r->tables[i].found);
+        vug_free(r->tables[i].best);
+    }
     vug_free(r->output);
     *r = (vug_step_runner){ 0 };
+}
+
+/* Describes a step in its tables. */
+static void fill_tables(const vug_step_runner *r, vug_step_tables *t, const vug_step_part *part,
+                        size_t n_parts, bool follows)
+{
+    size_t tokens = 0, rows = 0;
+    bool wants_all = true;
+    for (size_t i = 0; i < n_parts; i++) {
+        const vug_kv_sequence *s = part[i].sequence;
+        t->span[i] = (vug_span){ vug_kv_sequence_table(s), (int64_t)(s->n + part[i].n_before),
+                                 (int64_t)part[i].n };
+        if (follows)
+            t->token[tokens] = 0;
+        else
+            memcpy(t->token + tokens, part[i].token, part[i].n * sizeof(*part[i].token));
+        tokens += part[i].n;
+        for (size_t j = 0; j < part[i].rows; j++) {
+            wants_all = wants_all && part[i].wanted.best == 0;
+            t->found[rows] = (vug_found_logits){ 0 };
+            t->wanted[rows] = part[i].wanted;
+            t->row[rows++] = (int32_t)(tokens - part[i].rows + j);
+        }
+    }
+    t->in = (vug_step_in){ .kv = vug_kv_pool_kv(r->model->kv_pool),
+                           .span = t->span,
+                           .n_spans = (int)n_parts,
+                           .token = t->token,
+                           .row = t->row,
+                           .n_rows = (int64_t)rows,
+                           .cost = r->model->times_ops ? r->model->op_cost : NULL,
+                           .wanted = wants_all ? NULL : t->wanted,
+                           .found = wants_all ? NULL : t->found,
+                           .head_stats = &r->model->head_stats,
+                           .follows = follows };
+}
+
+/* ---- steps on devices that only run them --------------------------------------------------- */
+
+/* The greatest logit of a row of the last step. */
+static vug_candidate best_of_row(const vug_step_runner *r, size_t row)
+{
+    const vug_logits_source source = vug_step_row(r, row);
+    const int32_t id = vug_logits_source_best(&source, (size_t)r->last->wanted[row].n_ids);
+    for (size_t i = 0; i < source.found.n; i++) {
+        if (source.found.logit[i].id == id)
+            return source.found.logit[i];
+    }
+    VUG_ASSERT(source.all);
+    return (vug_candidate){ id, source.all[id] };
+}
+
+/* Such a device runs a step when it is to be finished. Lists are made as one that starts steps has them. */
+static vug_status run_started(vug_step_runner *r, vug_step_tables *t, vug_err *err)
+{
+    const vug_compiled *c = &r->compiled;
+    for (int i = 0; t->in.follows && i < t->in.n_spans; i++)
+        t->token[i] = best_of_row(r, (size_t)i).id;
+    VUG_TRY(c->backend->run(c->program, r->workspace, &t->in, r->output, err));
+    r->last = t;
+    const bool is_chained = t->in.follows || r->n_started > 0;
+    for (size_t i = 0; is_chained && i < (size_t)t->in.n_rows; i++) {
+        if (vug_step_count_finite(r, i, 1) == 0)
+            continue;
+        t->best[i] = best_of_row(r, i);
+        t->found[i] = (vug_found_logits){ &t->best[i], 1 };
+    }
+    return VUG_OK;
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+vug_status vug_step_start(vug_step_runner *r, const vug_step_part *part, size_t n_parts,
+                          bool follows, const vug_cancel_token *cancel, vug_err *err)
+{
+    const vug_compiled *c = &r->compiled;
+    vug_step_tables *t = &r->tables[r->next];
+    VUG_ASSERT(r->n_started < VUG_STEPS_STARTED);
+    fill_tables(r, t, part, n_parts, follows);
+    t->in.cancel = cancel;
+    if (c->backend->start) {
+        const vug_status st = c->backend->start(c->program, r->workspace, &t->in, err);
+        atomic_store(&r->model->device_failed, st == VUG_DEVICE);
+        VUG_TRY(st);
+    }
+    r->next = (r->next + 1) % VUG_STEPS_STARTED;
+    r->n_started++;
+    return VUG_OK;
+}
+
+vug_status vug_step_finish(vug_step_runner *r, vug_err *err)
+{
+    const vug_compiled *c = &r->compiled;
+    vug_step_tables *t =
+            &r->tables[(r->next + VUG_STEPS_STARTED - r->n_started) % VUG_STEPS_STARTED];
+    VUG_ASSERT(r->n_started > 0);
+    r->n_started--;
+    const vug_status st = c->backend->start
+                                  ? c->backend->finish(c->program, r->workspace, r->output, err)
+                                  : run_started(r, t, err);
+    r->last = t;
+    atomic_store(&r->model->device_failed, st == VUG_DEVICE);
+    return st;
 }
 
 vug_status vug_step_run(vug_step_runner *r, const vug_step_part *part, size_t n_parts,
                         const vug_cancel_token *cancel, vug_err *err)
 {
-    size_t tokens = 0, rows = 0;
-    bool wants_all = true;
-    for (size_t i = 0; i < n_parts; i++) {
-        vug_kv_sequence *s = part[i].sequence;
-        r->span[i] = (vug_span){ vug_kv_sequence_table(s), (int64_t)s->n, (int64_t)part[i].n };
-        memcpy(r->token + tokens, part[i].token, part[i].n * sizeof(*part[i].token));
-        tokens += part[i].n;
-        for (size_t j = 0; j < part[i].rows; j++) {
-            wants_all = wants_all && part[i].wanted.best == 0;
-            r->found[rows] = (vug_found_logits){ 0 };
-            r->wanted[rows] = part[i].wanted;
-            r->row[rows++] = (int32_t)(tokens - part[i].rows + j);
-        }
-    }
-    const vug_step_in in = { .kv = vug_kv_pool_kv(r->model->kv_pool),
-                             .span = r->span,
-                             .n_spans = (int)n_parts,
-                             .token = r->token,
-                             .row = r->row,
-                             .n_rows = (int64_t)rows,
-                             .cancel = cancel,
-                             .cost = r->model->times_ops ? r->model->op_cost : NULL,
-                             .wanted = wants_all ? NULL : r->wanted,
-                             .found = wants_all ? NULL : r->found,
-                             .head_stats = &r->model->head_stats };
-    const vug_compiled *c = &r->compiled;
-    const vug_status st = c->backend->run(c->program, r->workspace, &in, r->output, err);
-    atomic_store(&r->model->device_failed, st == VUG_DEVICE);
-    return st;
+    VUG_TRY(vug_step_start(r, part, n_parts, false, cancel, err));
+    return vug_step_finish(r, err);
 }
 
 const float *vug_step_logits(const vug_step_runner *r)
@@ -80,7 +170,7 @@ const float *vug_step_logits(const vug_step_runner *r)
 vug_logits_source vug_step_row(const vug_step_runner *r, size_t row)
 {
     const size_t n_vocab = (size_t)r->model->info.n_vocab;
-    return (vug_logits_source){ vug_step_logits(r) + row * n_vocab, r->found[row] };
+    return (vug_logits_source){ vug_step_logits(r) + row * n_vocab, r->last->found[row] };
 }
 
 /* Whether each number's exponent has a bit that is not set. In blocks, which compilers vectorize. */

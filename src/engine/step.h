@@ -17,10 +17,12 @@ void vug_step_runner_release(vug_step_runner *runner);
 /* The part of a step that belongs to one sequence. */
 typedef struct {
     vug_kv_sequence *sequence;
-    const int32_t *token;     /* [n] the tokens after those that are cached */
-    size_t n;                 /* at least 1 */
-    size_t rows;              /* the number of last tokens whose logits are computed */
-    size_t n_draft;           /* the number of last tokens that are drafts: not accepted yet */
+    const int32_t *token; /* [n] the tokens after those that are cached */
+    size_t n;             /* at least 1 */
+    size_t rows;          /* the number of last tokens whose logits are computed */
+    size_t n_draft;       /* the number of last tokens that are drafts: not accepted yet */
+    size_t n_before;      /* tokens between those that are cached and `token`: of a step that was
+                                 started before and is not finished */
     vug_logits_wanted wanted; /* of each row */
 } vug_step_part;
 
@@ -30,6 +32,15 @@ typedef struct {
 VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_part *part,
                                        size_t n_parts, const vug_cancel_token *cancel,
                                        vug_err *err);
+/* The same in two halves: steps are finished in the order in which they were started, and at most
+ * VUG_STEPS_STARTED are not finished. A step that follows the one before it has one token of each part,
+ * whose only row wants one logit, as the parts of that step; `token` is ignored, as the greatest logit of
+ * that step's row decides on it. The rows of a step behind which another one was started have lists, or
+ * no logits. `cancel` lives until the step is finished. */
+VUG_MUST_CHECK vug_status vug_step_start(vug_step_runner *runner, const vug_step_part *part,
+                                         size_t n_parts, bool follows,
+                                         const vug_cancel_token *cancel, vug_err *err);
+VUG_MUST_CHECK vug_status vug_step_finish(vug_step_runner *runner, vug_err *err);
 /* The rows of logits of the last step [rows, n_vocab], those of its parts one after the other. */
 const float *vug_step_logits(const vug_step_runner *runner);
 /* Row `row` of the logits of the last step. */

@@ -92,13 +92,13 @@ static void take_step(simulation *t)
     assert_true(vug_scheduler_choose(s));
     for (size_t i = 0; i < t->n; i++)
         t->request[i].taken = 0;
-    for (size_t i = 0; i < s->n_parts; i++) {
-        vug_scheduled *sequence = s->part_of[i];
-        const bool ends = vug_scheduled_ends_with(sequence, &s->part[i]);
+    for (size_t i = 0; i < s->now.n; i++) {
+        vug_scheduled *sequence = s->now.part_of[i];
+        const bool ends = vug_scheduled_ends_with(sequence, &s->now.part[i]);
         for (size_t k = 0; k < t->n; k++)
-            t->request[k].taken += &t->request[k].sequence == sequence ? s->part[i].n : 0;
-        vug_kv_sequence_append(&sequence->kv, s->part[i].token, s->part[i].n);
-        sequence->done += s->part[i].n;
+            t->request[k].taken += &t->request[k].sequence == sequence ? s->now.part[i].n : 0;
+        vug_kv_sequence_append(&sequence->kv, s->now.part[i].token, s->now.part[i].n);
+        sequence->done += s->now.part[i].n;
         if (ends)
             vug_scheduled_finish(sequence, VUG_OK);
     }

@@ -10,62 +10,10 @@
 #include "core/cancel.h"
 #include "engine/scheduler_state.h"
 #include "engine_help.h"
+#include "running_extensions.h"
 #include "scratch.h"
 
 enum { V = 384 }; /* the largest vocabulary of the models here */
-
-/* ---- several calls in one step -------------------------------------------------------------- */
-
-typedef struct {
-    vug_scheduler *scheduler;
-    vug_scheduled *sequence;
-    vug_extension job;
-    vug_status st;
-    vug_err err;
-    pthread_t thread;
-    vug_logits_row logits;
-} running_extension;
-
-static void *extend(void *arg)
-{
-    running_extension *e = arg;
-    e->st = vug_scheduler_extend(e->scheduler, e->sequence, &e->job, &e->err);
-    return NULL;
-}
-
-/* Extends the sequences at the same time, from `token[i]` [n]: the device is in use until all of
- * them wait, so that one step takes them all. */
-static void start_together(vug_scheduler *s, running_extension *e, size_t n_extensions)
-{
-    vug_err err = { 0 };
-    vug_scheduler_acquire_device(s);
-    for (size_t i = 0; i < n_extensions; i++) {
-        help_ok(vug_logits_row_init(&e[i].logits, (size_t)s->model->info.n_vocab, &err), &err);
-        e[i].scheduler = s;
-        e[i].job.logits = &e[i].logits;
-        e[i].job.rows = 1;
-        assert_int_equal(pthread_create(&e[i].thread, NULL, extend, &e[i]), 0);
-        for (bool waits = false; !waits; (void)sched_yield()) {
-            vug_mutex_lock(s->lock);
-            waits = e[i].sequence->job != NULL;
-            vug_mutex_unlock(s->lock);
-        }
-    }
-}
-
-static void join_all(running_extension *e, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(pthread_join(e[i].thread, NULL), 0);
-}
-
-static void add_sequence(vug_scheduler *s, vug_scheduled *sequence, const int32_t *id, size_t n)
-{
-    vug_err err = { 0 };
-    help_ok(vug_scheduler_add(s, sequence, 512, &err), &err);
-    sequence->root = s->model->prefix_key;
-    vug_scheduler_begin(s, sequence, id, n, false, NULL);
-}
 
 /* ---- a NaN ---------------------------------------------------------------------------------- */
 
@@ -257,6 +205,7 @@ static void test_cancelled_call_leaves_a_shared_step(void **state)
     stopped.shared = stopped.lone = 0;
     vug_cancel_token_reset(&stopped.cancel);
     backend.run = run_until_stopped;
+    backend.start = NULL;
     m->main.compiled.backend = &backend;
     int32_t id[2][N];
     vug_scheduled sequence[2];

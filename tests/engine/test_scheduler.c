@@ -468,9 +468,9 @@ static void test_lower_numbers_of_priority_go_first(void **state)
         sequence[i].arrived = i + 1;
     }
     assert_true(vug_scheduler_choose(s));
-    assert_int_equal(s->n_parts, 2);
-    assert_ptr_equal(s->part_of[0], &sequence[0]);
-    assert_ptr_equal(s->part_of[1], &sequence[2]);
+    assert_int_equal(s->now.n, 2);
+    assert_ptr_equal(s->now.part_of[0], &sequence[0]);
+    assert_ptr_equal(s->now.part_of[1], &sequence[2]);
     for (size_t i = 0; i < SEQUENCES; i++) {
         sequence[i].job = NULL;
         vug_scheduler_remove(s, &sequence[i]);

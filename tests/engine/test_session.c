@@ -294,6 +294,7 @@ static void test_failed_step_is_not_reused(void **state)
     vug_backend breaking = *m->backend;
     whole = m->backend;
     breaking.run = run_and_break;
+    breaking.start = NULL;
     /* The failed step wrote positions 100 to 115. */
     for (size_t back = 66; back <= HELD; back += 17) {
         vug_session *s = help_session(m);

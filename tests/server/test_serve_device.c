@@ -45,6 +45,7 @@ static void test_device_failure_fails_requests(void **state)
     const vug_backend *works = compiled->backend;
     vug_backend fails = *works;
     fails.run = fail_step;
+    fails.start = NULL;
     check_health(&s, 200, "ok");
     compiled->backend = &fails;
     check_chat(&s, 503);

@@ -219,4 +219,6 @@ const vug_backend vug_backend_cuda = {
     .workspace_create = vug_cuda_workspace_create,
     .workspace_destroy = vug_cuda_workspace_destroy,
     .run = vug_cuda_run,
+    .start = vug_cuda_start,
+    .finish = vug_cuda_finish,
 };

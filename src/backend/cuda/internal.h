@@ -24,7 +24,6 @@ typedef struct {
     int processors;         /* multiprocessors */
     int capability;         /* major number of the compute capability */
     uint64_t memory;
-    char name[96];
 } vug_cuda_device;
 
 /* ---- device_memory.c ------------------------------------------------------------- */
@@ -133,9 +132,9 @@ typedef struct {
     vug_arena arena;
 } vug_cuda_program;
 
-/* Bytes of a workspace's `pages_done` and `rows_done`. */
+/* Bytes of a workspace's `pages_done`, and of its `rows_done` and `best` each. */
 uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p);
-uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p);
+uint64_t vug_cuda_row_words_bytes(const vug_cuda_program *p);
 VUG_MUST_CHECK vug_status vug_cuda_compile(vug_device_weights *weights, const vug_graph *graph,
                                            const vug_plan *plan, const vug_limits *limits,
                                            vug_program **out, vug_err *err);
@@ -174,7 +173,7 @@ VUG_MUST_CHECK vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err);
 
 /* Memory that grows when a step needs more than any step before. */
 typedef struct {
-    uint8_t *host; /* pinned; NULL in a buffer without it */
+    uint8_t *host; /* [VUG_STEPS_STARTED,bytes] pinned; NULL in a buffer without it */
     uint8_t *device;
     uint64_t bytes;
 } vug_cuda_buffer;
@@ -183,7 +182,8 @@ void vug_cuda_buffer_release(vug_cuda_buffer *buffer);
 
 /* The inputs of a step, on the device. */
 typedef struct {
-    const int32_t *token, *position, *row;   /* [T], [T], [R] */
+    int32_t *token;                          /* [T] */
+    const int32_t *position, *row;           /* [T], [R] */
     const vug_cuda_token *query;             /* [T] */
     const vug_cuda_token *row_query;         /* [R] */
     const vug_cuda_wanted *wanted;           /* [R]; of a step that wants all: unspecified */
@@ -196,16 +196,26 @@ typedef struct {
 typedef struct vug_cuda_graphs vug_cuda_graphs;
 typedef struct vug_cuda_padding vug_cuda_padding;
 
+/* A step that was started. */
+typedef struct {
+    vug_step_in in;
+    cudaEvent_t end;
+    const float **output;  /* [outputs of the graph] */
+    vug_cuda_found *found; /* [rows] pinned; NULL: the program has no logits */
+} vug_cuda_started;
+
 typedef struct {
     const vug_cuda_program *program;
     vug_cuda_graphs *graphs;
     vug_cuda_padding *padding;
     uint8_t *block; /* the values, then scratch */
     uint8_t *scratch;
-    uint32_t *pages_done;  /* zeros (vug_cuda_decode_attention_job) */
-    uint32_t *rows_done;   /* zeros (vug_cuda_wanted_job) */
-    vug_cuda_found *found; /* [rows] pinned; NULL: the program has no logits */
-    uint8_t *outputs;      /* pinned */
+    uint32_t *pages_done; /* zeros (vug_cuda_decode_attention_job) */
+    uint32_t *rows_done;  /* zeros (vug_cuda_wanted_job) */
+    int32_t *best;        /* [rows] of the last step with lists (vug_cuda_wanted_job) */
+    uint8_t *outputs;     /* pinned */
+    vug_cuda_started started[VUG_STEPS_STARTED];
+    int next, n_started; /* started[next] is the one that is started next; those before it run */
     vug_cuda_buffer inputs;
     vug_cuda_buffer *data;    /* [n_data] for the data inputs of the graph, of a step that cannot
                                  be a graph */
@@ -222,8 +232,8 @@ enum { VUG_CUDA_REPEATED_TOKENS = 16, VUG_CUDA_REPEATED_SEQUENCES = 64 };
 bool vug_cuda_repeats(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens);
 /* The most positions that the inputs of a step are laid out for. */
 int64_t vug_cuda_most_keys(const vug_cuda_program *p);
-/* Copies the inputs of a step to the device. `tokens` counts those of padding, too, for which `in`
- * has no data: its data are of the first `given` tokens. */
+/* Copies the inputs of the step that is started next to the device. `tokens` counts those of padding,
+ * too, for which `in` has no data: its data are of the first `given` tokens. */
 VUG_MUST_CHECK vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in,
                                           int64_t tokens, int64_t given, vug_cuda_step_inputs *out,
                                           vug_err *err);
@@ -244,7 +254,6 @@ typedef struct {
 bool vug_cuda_has_launch(vug_op op);
 /* Launches the kernels of node `id` (launch.c). */
 void vug_cuda_launch_node(const vug_cuda_step *step, uint32_t id);
-
 /* Whether it launches any: those of some nodes run in the launch of another. */
 bool vug_cuda_launches(const vug_cuda_step *step, uint32_t id);
 
@@ -278,6 +287,10 @@ VUG_MUST_CHECK vug_status vug_cuda_time_step(const vug_cuda_step *step, vug_err 
 
 /* ---- run.c: the backend's functions ---------------------------------------------------- */
 
+VUG_MUST_CHECK vug_status vug_cuda_start(const vug_program *program, vug_workspace *workspace,
+                                         const vug_step_in *in, vug_err *err);
+VUG_MUST_CHECK vug_status vug_cuda_finish(const vug_program *program, vug_workspace *workspace,
+                                          const float **output, vug_err *err);
 VUG_MUST_CHECK vug_status vug_cuda_workspace_create(const vug_program *program, vug_workspace **out,
                                                     vug_err *err);
 void vug_cuda_workspace_destroy(vug_workspace *workspace);

@@ -248,9 +248,14 @@ typedef struct {
     uint32_t *greatest;            /* [vug_cuda_wanted_bytes] scratch */
     uint32_t *done;                /* [rows]: 0 before and after */
     vug_cuda_found *found;         /* [rows] in pinned memory of the host */
+    int32_t *best; /* [rows] for rows that want one logit: its id, the lowest of equals;
+                                      0 if a logit is not a finite number */
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);
+/* to [n]: the first `given` of best, and the last of them again. */
+void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, int64_t given, int32_t *to,
+                        int64_t n);
 
 /* ---- probes.cu ------------------------------------------------------------------ */
 

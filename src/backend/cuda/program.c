@@ -220,7 +220,7 @@ uint64_t vug_cuda_pages_done_bytes(const vug_cuda_program *p)
     return (uint64_t)heads * VUG_CUDA_DECODE_HEADS * VUG_CUDA_DECODE_TOKENS * sizeof(uint32_t);
 }
 
-uint64_t vug_cuda_rows_done_bytes(const vug_cuda_program *p)
+uint64_t vug_cuda_row_words_bytes(const vug_cuda_program *p)
 {
     return p->logits < 0 ? 0 : (uint64_t)p->limits.rows * sizeof(uint32_t);
 }
@@ -262,7 +262,8 @@ static vug_status size_step(vug_cuda_program *p, vug_err *err)
     if (!vug_cuda_add_part(p->value_bytes, &end, &at) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &at) ||
         !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &at) ||
-        !vug_cuda_add_part(vug_cuda_rows_done_bytes(p), &end, &at))
+        !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &at) ||
+        !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &at))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: a step of %lld tokens needs too much memory",
                         (long long)p->limits.batch);
     p->sizes.workspace_bytes = end + p->output_bytes;

@@ -515,7 +515,9 @@ static __device__ __forceinline__ void multiply_chunk(float (&sum)[parts][4], ui
                                                       int part_bytes, int units, uint32_t x,
                                                       const float *x_sums)
 {
-#pragma unroll 1
+    /* The next loads of codes of 4 bits pass products; those of wider codes would take their registers. */
+    constexpr int together = W::bytes < 6 * 128 ? 2 : 1;
+#pragma unroll together
     for (int u = 0; u < units; u++) {
         W w[parts];
 #pragma unroll

@@ -4,11 +4,28 @@
 
 /* ---- workspace ------------------------------------------------------------------------- */
 
+static vug_status prepare_started(vug_cuda_workspace *ws, vug_cuda_started *started, vug_err *err)
+{
+    const vug_cuda_program *p = ws->program;
+    void *found = NULL;
+    started->output = vug_arena_alloc(&ws->arena, p->graph->n_outputs, sizeof(*started->output));
+    if (!started->output)
+        return VUG_FAIL_NOMEM(err, "the outputs of a step", p->graph->n_outputs);
+    if (p->logits >= 0)
+        VUG_TRY(vug_cuda_check(cudaHostAlloc(&found,
+                                             (size_t)p->limits.rows * sizeof(vug_cuda_found),
+                                             cudaHostAllocDefault),
+                               "allocating the outputs of a step", err));
+    started->found = found;
+    return vug_cuda_check(cudaEventCreateWithFlags(&started->end, cudaEventDisableTiming),
+                          "creating an event", err);
+}
+
 static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
 {
     const vug_cuda_program *p = ws->program;
-    uint64_t end = 0, values, scratch, done, rows_done;
-    void *block, *outputs = NULL, *found = NULL;
+    uint64_t end = 0, values, scratch, done, rows_done, best;
+    void *block, *outputs = NULL;
     ws->n_data = vug_graph_data_count(p->graph);
     ws->data = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data));
     ws->data_now = vug_arena_alloc(&ws->arena, (size_t)ws->n_data, sizeof(*ws->data_now));
@@ -17,21 +34,19 @@ static vug_status fill_workspace(vug_cuda_workspace *ws, vug_err *err)
     if (!vug_cuda_add_part(p->value_bytes, &end, &values) ||
         !vug_cuda_add_part(p->scratch_bytes, &end, &scratch) ||
         !vug_cuda_add_part(vug_cuda_pages_done_bytes(p), &end, &done) ||
-        !vug_cuda_add_part(vug_cuda_rows_done_bytes(p), &end, &rows_done))
+        !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &rows_done) ||
+        !vug_cuda_add_part(vug_cuda_row_words_bytes(p), &end, &best))
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the buffers of a step are too large");
     VUG_TRY(vug_cuda_alloc(end, "the buffers of a step", &block, err));
     ws->block = block;
     ws->scratch = ws->block + scratch;
     ws->pages_done = (uint32_t *)(void *)(ws->block + done);
     ws->rows_done = (uint32_t *)(void *)(ws->block + rows_done);
+    ws->best = (int32_t *)(void *)(ws->block + best);
     VUG_TRY(vug_cuda_check(cudaMemset(ws->pages_done, 0, end - done),
                            "allocating the buffers of a step", err));
-    if (p->logits >= 0)
-        VUG_TRY(vug_cuda_check(cudaHostAlloc(&found,
-                                             (size_t)p->limits.rows * sizeof(vug_cuda_found),
-                                             cudaHostAllocDefault),
-                               "allocating the outputs of a step", err));
-    ws->found = found;
+    for (int i = 0; i < VUG_STEPS_STARTED; i++)
+        VUG_TRY(prepare_started(ws, &ws->started[i], err));
     if (p->output_bytes > 0)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&outputs, p->output_bytes, cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
@@ -60,6 +75,8 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
     vug_cuda_workspace *ws = (vug_cuda_workspace *)(void *)workspace;
     if (!ws)
         return;
+    if (ws->n_started > 0)
+        (void)cudaStreamSynchronize(ws->program->device->stream);
     for (int i = 0; ws->data && i < ws->n_data; i++)
         vug_cuda_buffer_release(&ws->data[i]);
     vug_cuda_graphs_destroy(ws->graphs);
@@ -67,7 +84,11 @@ void vug_cuda_workspace_destroy(vug_workspace *workspace)
     vug_cuda_buffer_release(&ws->inputs);
     vug_cuda_free(ws->block);
     (void)cudaFreeHost(ws->outputs);
-    (void)cudaFreeHost(ws->found);
+    for (int i = 0; i < VUG_STEPS_STARTED; i++) {
+        (void)cudaFreeHost(ws->started[i].found);
+        if (ws->started[i].end)
+            (void)cudaEventDestroy(ws->started[i].end);
+    }
     vug_arena_release(&ws->arena);
     vug_free(ws);
 }
@@ -136,7 +157,8 @@ static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
         .wanted = s->inputs.wanted,
         .greatest = (uint32_t *)(void *)s->ws->scratch,
         .done = s->ws->rows_done,
-        .found = s->ws->found,
+        .found = s->ws->started[s->ws->next].found,
+        .best = s->ws->best,
     };
     vug_cuda_list_wanted(s->stream, &job);
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);
@@ -151,15 +173,20 @@ static vug_status copy_output(const vug_cuda_step *s, int32_t output, uint8_t *t
                           "copying the outputs of a step", err);
 }
 
-/* Copies the rows of logits that are not listed: those that want all, or, when the lists are there,
- * those that have none. */
-static vug_status copy_rows(const vug_cuda_step *s, uint8_t *to, bool has_lists, vug_err *err)
+static bool can_list(const vug_logits_wanted *wanted)
+{
+    return wanted->best > 0 && wanted->best <= VUG_MOST_FOUND;
+}
+
+/* Copies the rows of logits that are not listed: those that want all, or, with the lists, those that
+ * have none. */
+static vug_status copy_rows(const vug_cuda_step *s, uint8_t *to, const vug_cuda_found *found,
+                            vug_err *err)
 {
     const uint64_t bytes = (uint64_t)logits_width(s->program) * sizeof(float);
     for (int64_t r = 0; r < s->in->n_rows; r++) {
-        const int64_t best = s->in->wanted[r].best;
-        const bool can_list = best > 0 && best <= VUG_MOST_FOUND;
-        if (has_lists ? can_list && s->ws->found[r].n <= 0 : !can_list)
+        const bool lists = can_list(&s->in->wanted[r]);
+        if (found ? lists && found[r].n <= 0 : !lists)
             VUG_TRY(copy_output(s, s->program->logits, to, (uint64_t)r * bytes, bytes, err));
     }
     return VUG_OK;
@@ -178,52 +205,91 @@ static vug_status copy_outputs(const vug_cuda_step *s, const float **output, vug
             return VUG_FAIL(err, VUG_LIMIT, "cuda: the outputs of a step are too large");
         output[i] = (const float *)(const void *)(s->ws->outputs + at);
         VUG_TRY((int32_t)i == s->program->logits && lists_logits(s)
-                        ? copy_rows(s, s->ws->outputs + at, false, err)
+                        ? copy_rows(s, s->ws->outputs + at, NULL, err)
                         : copy_output(s, (int32_t)i, s->ws->outputs + at, 0, bytes, err));
     }
     return VUG_OK;
 }
 
-/* Hands out the lists, and copies the rows that have none. */
-static vug_status take_lists(const vug_cuda_step *s, const float *const *output, vug_err *err)
+/* Hands out the lists of a step that has ended, and copies the rows that have none, unless a later step
+ * overwrites them. */
+static vug_status take_lists(const vug_cuda_step *s, const vug_cuda_started *started, vug_err *err)
 {
-    const vug_cuda_found *found = s->ws->found;
-    const float *logits = output[s->program->logits];
-    VUG_TRY(copy_rows(s, s->ws->outputs + ((const uint8_t *)logits - s->ws->outputs), true, err));
+    const uint8_t *logits = (const uint8_t *)started->output[s->program->logits];
     for (int64_t r = 0; r < s->in->n_rows; r++) {
-        if (s->in->wanted[r].best > 0 && s->in->wanted[r].best <= VUG_MOST_FOUND && found[r].n > 0)
-            s->in->found[r] = (vug_found_logits){ found[r].logit, (size_t)found[r].n };
+        const vug_cuda_found *found = &started->found[r];
+        if (can_list(&s->in->wanted[r]) && found->n > 0)
+            s->in->found[r] = (vug_found_logits){ found->logit, (size_t)found->n };
     }
+    if (s->ws->n_started > 0)
+        return VUG_OK;
+    VUG_TRY(copy_rows(s, s->ws->outputs + (logits - s->ws->outputs), started->found, err));
     return vug_cuda_check(cudaStreamSynchronize(s->stream), "a step", err);
+}
+
+/* Puts all that the device does for a step into the stream. */
+static vug_status launch_all(vug_cuda_step *s, vug_cuda_workspace *ws, vug_err *err)
+{
+    vug_step_in padded;
+    vug_cuda_step launched = *s;
+    launched.in = &padded;
+    launched.tokens = vug_cuda_pad_step(ws, s->in, s->tokens, &padded);
+    VUG_TRY(vug_cuda_upload(ws, &padded, launched.tokens, s->tokens, &launched.inputs, err));
+    s->inputs = launched.inputs;
+    if (s->in->follows)
+        vug_cuda_take_best(s->stream, ws->best, s->tokens, launched.inputs.token, launched.tokens);
+    VUG_TRY(launch_step(&launched, err));
+    if (lists_logits(s))
+        VUG_TRY(launch_lists(s, err));
+    if (!vug_is_cancelled(s->in->cancel))
+        VUG_TRY(copy_outputs(s, ws->started[ws->next].output, err));
+    return vug_cuda_check(cudaEventRecord(ws->started[ws->next].end, s->stream), "a step", err);
+}
+
+vug_status vug_cuda_start(const vug_program *program, vug_workspace *workspace,
+                          const vug_step_in *in, vug_err *err)
+{
+    vug_cuda_workspace *ws = (vug_cuda_workspace *)(void *)workspace;
+    const vug_cuda_program *p = (const vug_cuda_program *)(const void *)program;
+    vug_cuda_step s = { .program = p, .ws = ws, .in = in, .stream = p->device->stream };
+    VUG_ASSERT(ws->n_started < VUG_STEPS_STARTED);
+    VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
+    VUG_TRY(check_kv(p, in, err));
+    VUG_TRY(vug_check_masks(p->graph, in, err));
+    VUG_TRY(vug_cuda_weights_load((vug_device_weights *)(void *)p->weights, err));
+    const vug_status st = launch_all(&s, ws, err);
+    if (st != VUG_OK) { /* what is in the stream still reads what the next step writes */
+        (void)cudaStreamSynchronize(s.stream);
+        return st;
+    }
+    ws->started[ws->next].in = *in;
+    ws->next = (ws->next + 1) % VUG_STEPS_STARTED;
+    ws->n_started++;
+    return VUG_OK;
+}
+
+vug_status vug_cuda_finish(const vug_program *program, vug_workspace *workspace,
+                           const float **output, vug_err *err)
+{
+    vug_cuda_workspace *ws = (vug_cuda_workspace *)(void *)workspace;
+    const vug_cuda_program *p = (const vug_cuda_program *)(const void *)program;
+    VUG_ASSERT(ws->n_started > 0);
+    const int first = (ws->next + VUG_STEPS_STARTED - ws->n_started) % VUG_STEPS_STARTED;
+    const vug_cuda_started *started = &ws->started[first];
+    const vug_cuda_step s = {
+        .program = p, .ws = ws, .in = &started->in, .stream = p->device->stream
+    };
+    ws->n_started--;
+    VUG_TRY(vug_cuda_check(cudaEventSynchronize(started->end), "a step", err));
+    if (vug_is_cancelled(s.in->cancel))
+        return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
+    memcpy(output, started->output, p->graph->n_outputs * sizeof(*output));
+    return lists_logits(&s) ? take_lists(&s, started, err) : VUG_OK;
 }
 
 vug_status vug_cuda_run(const vug_program *program, vug_workspace *workspace, const vug_step_in *in,
                         const float **output, vug_err *err)
 {
-    vug_cuda_workspace *ws = (vug_cuda_workspace *)(void *)workspace;
-    const vug_cuda_program *p = (const vug_cuda_program *)(const void *)program;
-    vug_cuda_step s = { .program = p, .ws = ws, .in = in, .stream = p->device->stream };
-    VUG_TRY(vug_check_step(p->graph, &p->limits, in, &s.tokens, err));
-    VUG_TRY(check_kv(p, in, err));
-    VUG_TRY(vug_check_masks(p->graph, in, err));
-    VUG_TRY(vug_cuda_weights_load((vug_device_weights *)(void *)p->weights, err));
-    vug_step_in padded;
-    vug_cuda_step launched = s;
-    launched.in = &padded;
-    launched.tokens = vug_cuda_pad_step(ws, in, s.tokens, &padded);
-    vug_status st = vug_cuda_upload(ws, &padded, launched.tokens, s.tokens, &launched.inputs, err);
-    s.inputs = launched.inputs;
-    if (st == VUG_OK)
-        st = launch_step(&launched, err);
-    if (st == VUG_OK && lists_logits(&s))
-        st = launch_lists(&s, err);
-    if (st == VUG_OK && !vug_is_cancelled(in->cancel))
-        st = copy_outputs(&s, output, err);
-    /* Also after a failure: the next step reuses what this one may still read. */
-    const cudaError_t waited = cudaStreamSynchronize(p->device->stream);
-    VUG_TRY(st);
-    VUG_TRY(vug_cuda_check(waited, "a step", err));
-    if (vug_is_cancelled(in->cancel))
-        return VUG_FAIL(err, VUG_CANCELLED, "cancelled");
-    return lists_logits(&s) ? take_lists(&s, output, err) : VUG_OK;
+    VUG_TRY(vug_cuda_start(program, workspace, in, err));
+    return vug_cuda_finish(program, workspace, output, err);
 }

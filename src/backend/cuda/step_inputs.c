@@ -13,18 +13,22 @@ void vug_cuda_buffer_release(vug_cuda_buffer *buffer)
 
 /* Makes room for `bytes`; what was in the buffer is lost. Sizes double, so that a sequence that
  * grows token by token rarely allocates. */
-static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinned, vug_err *err)
+static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinned,
+                              cudaStream_t stream, vug_err *err)
 {
     void *host = NULL, *device;
     if (bytes <= buffer->bytes)
         return VUG_OK;
+    /* A step that was started may still read it. */
+    VUG_TRY(vug_cuda_check(cudaStreamSynchronize(stream), "a step", err));
     vug_cuda_buffer_release(buffer);
     bytes *= 2;
     VUG_TRY(vug_cuda_alloc(bytes, "the inputs of a step", &device, err));
     buffer->device = device;
     if (pinned)
-        VUG_TRY(vug_cuda_check(cudaHostAlloc(&host, bytes, cudaHostAllocDefault),
-                               "allocating the inputs of a step", err));
+        VUG_TRY(vug_cuda_check(
+                cudaHostAlloc(&host, VUG_STEPS_STARTED * bytes, cudaHostAllocDefault),
+                "allocating the inputs of a step", err));
     buffer->host = host;
     buffer->bytes = bytes;
     return VUG_OK;
@@ -205,7 +209,7 @@ int64_t vug_cuda_elements_of(const vug_shape *shape, const vug_step_in *in, int6
 /* Places the data of a step that can be a graph among its inputs. Tokens of padding get those of the
  * last token. */
 static void fill_data(const vug_cuda_workspace *ws, const vug_step_in *in, int64_t tokens,
-                      int64_t given)
+                      int64_t given, uint8_t *host)
 {
     const vug_graph *g = ws->program->graph;
     uint64_t end = 0, at;
@@ -215,7 +219,7 @@ static void fill_data(const vug_cuda_workspace *ws, const vug_step_in *in, int64
             continue;
         const size_t row = data_bytes(node, in, 1), bytes = (size_t)given * row;
         (void)vug_cuda_add_part((uint64_t)tokens * row, &end, &at);
-        uint8_t *to = ws->inputs.host + at;
+        uint8_t *to = host + at;
         memcpy(to, in->data[node->at.input.index], bytes);
         for (int64_t t = given; t < tokens; t++)
             memcpy(to + (size_t)t * row, to + bytes - row, row);
@@ -235,7 +239,7 @@ static vug_status upload_data(vug_cuda_workspace *ws, const vug_step_in *in, int
         const uint64_t bytes = data_bytes(&g->node[i], in, tokens);
         if (bytes == 0)
             continue;
-        VUG_TRY(grow_buffer(&ws->data[index], bytes, false, err));
+        VUG_TRY(grow_buffer(&ws->data[index], bytes, false, ws->program->device->stream, err));
         ws->data_now[index] = ws->data[index].device;
         VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->data[index].device, in->data[index], bytes,
                                                cudaMemcpyHostToDevice, ws->program->device->stream),
@@ -251,16 +255,17 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
     const bool repeats = vug_cuda_repeats(ws, in, tokens);
     input_layout l;
     VUG_TRY(lay_out(ws->program->graph, in, tokens, repeats, n_groups, &l, err));
-    VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, err));
-    fill_inputs(in, tokens, n_groups, &l, ws->inputs.host);
+    VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, ws->program->device->stream, err));
+    uint8_t *host = ws->inputs.host + (uint64_t)ws->next * ws->inputs.bytes;
+    fill_inputs(in, tokens, n_groups, &l, host);
     if (repeats)
-        fill_data(ws, in, tokens, given);
-    VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, ws->inputs.host, l.bytes,
-                                           cudaMemcpyHostToDevice, ws->program->device->stream),
+        fill_data(ws, in, tokens, given, host);
+    VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, host, l.bytes, cudaMemcpyHostToDevice,
+                                           ws->program->device->stream),
                            "copying the inputs of a step", err));
-    const uint8_t *at = ws->inputs.device;
+    uint8_t *at = ws->inputs.device;
     *out = (vug_cuda_step_inputs){
-        .token = (const int32_t *)(const void *)(at + l.token),
+        .token = (int32_t *)(void *)(at + l.token),
         .position = (const int32_t *)(const void *)(at + l.position),
         .row = (const int32_t *)(const void *)(at + l.row),
         .query = (const vug_cuda_token *)(const void *)(at + l.query),

@@ -80,15 +80,21 @@ static __device__ uint32_t kth_greatest(uint32_t key, int k)
     return limit;
 }
 
-/* Lists the logits of the chunks that reach the limit; returns their number, of which only the first
- * VUG_MOST_FOUND are stored. */
-static __device__ int list_logits(const float *logits, int64_t width, const uint32_t *greatest,
-                                  const vug_cuda_wanted &wanted, double limit, vug_candidate *to)
+/* Lists the logits of a row that reach the k-th greatest one less the margin; `greatest` has those of its
+ * chunks. Returns their number, of which only the first VUG_MOST_FOUND are stored. `lowest` becomes the
+ * lowest id of those that reach the k-th greatest one itself. */
+static __device__ int list_logits(const vug_cuda_wanted_job &job, int row, const uint32_t *greatest,
+                                  const vug_cuda_wanted &wanted, float kth, int *lowest)
 {
     __shared__ int n;
-    const int length = chunk_length(width), chunks = chunks_of(width);
-    if (threadIdx.x == 0)
+    const int length = chunk_length(job.width), chunks = chunks_of(job.width);
+    const float *logits = job.logits + row * job.width;
+    const double limit = (double)kth - wanted.margin;
+    vug_candidate *to = job.found[row].logit;
+    if (threadIdx.x == 0) {
         n = 0;
+        *lowest = INT_MAX;
+    }
     __syncthreads();
     for (int c = threadIdx.x / WARP; c < chunks; c += WARPS) {
         if (greatest[c] == 0 || (double)logit_of(greatest[c]) < limit)
@@ -97,6 +103,8 @@ static __device__ int list_logits(const float *logits, int64_t width, const uint
         for (int i = c * length + threadIdx.x % WARP; i < end; i += WARP) {
             if ((double)logits[i] < limit)
                 continue;
+            if (logits[i] >= kth)
+                atomicMin(lowest, i);
             const int at = atomicAdd(&n, 1);
             if (at < VUG_MOST_FOUND)
                 to[at] = { i, logits[i] };
@@ -111,6 +119,7 @@ static __global__ void __launch_bounds__(THREADS)
         wanted_kernel(const __grid_constant__ vug_cuda_wanted_job job)
 {
     __shared__ uint32_t greatest[THREADS];
+    __shared__ int lowest;
     const int row = blockIdx.y, chunks = chunks_of(job.width), length = chunk_length(job.width);
     const vug_cuda_wanted wanted = job.wanted[row];
     const float *logits = job.logits + row * job.width;
@@ -132,10 +141,25 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t kth = kth_greatest(key, wanted.best);
     int n = NOT_LISTED;
     if (finite && kth > 0)
-        n = list_logits(logits, job.width, greatest, wanted, (double)logit_of(kth) - wanted.margin,
-                        job.found[row].logit);
-    if (threadIdx.x == 0)
+        n = list_logits(job, row, greatest, wanted, logit_of(kth), &lowest);
+    if (threadIdx.x == 0) {
         job.found[row].n = n > VUG_MOST_FOUND ? NOT_LISTED : n;
+        job.best[row] = n > 0 ? lowest : 0;
+    }
+}
+
+static __global__ void best_kernel(const int32_t *best, int64_t given, int32_t *to, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        to[i] = best[i < given ? i : given - 1];
+}
+
+void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, int64_t given, int32_t *to,
+                        int64_t n)
+{
+    enum { TOKENS = 64 };
+    launch(stream, best_kernel, dim3(blocks_for(n, TOKENS)), TOKENS, best, given, to, n);
 }
 
 uint64_t vug_cuda_wanted_bytes(int64_t rows)

@@ -1,0 +1,121 @@
+/*
+ * Steps that are started before the last one has ended. If the greatest logit decides on the next token
+ * of every sequence of a step, a device can compute that token's step without the host: it is started
+ * behind the first one, and the device has no gap between them. What the host does for a step (its
+ * inputs, its launches, sampling, callbacks) takes place while the device computes another.
+ *
+ * The calls come later. One that brings the token of its sequence's step ahead gets that step's result;
+ * if the step has ended by then, the result was kept for it. Any other call of the sequence waits until
+ * the step has ended, and its result is dropped: as those of a draft, its keys and values lie behind the
+ * sequence's tokens, where the next step overwrites them.
+ *
+ * At most two steps are started at once: `now`, which somebody waits for, and `ahead`. The first call
+ * that comes back makes the step ahead the current one, starts another behind it, and waits for it.
+ */
+#include "engine/scheduler_state.h"
+
+/* ---- starting --------------------------------------------------------------------------------- */
+
+static bool is_greedy(const vug_logits_wanted *wanted)
+{
+    return wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
+}
+
+/* Whether the next token of a sequence can follow its part of the current step. */
+static bool can_follow(const vug_scheduled *sequence, const vug_step_part *part, bool is_alone)
+{
+    const vug_extension *job = sequence->job;
+    const vug_steps_ahead *ahead = &sequence->ahead;
+    if (!sequence->in_use || ahead->has_result || ahead->is_dropped)
+        return false;
+    /* A part that does not end its job wants no logits. Drafts are computed for a sequence alone. */
+    const bool is_token = part->n == 1 && is_greedy(&part->wanted);
+    const bool has_drafts = is_alone && job && job->n_draft > 0;
+    /* Without a call, it is the part of a step ahead itself. */
+    const bool goes_on = job ? job->n_more >= 1 : ahead->n_more >= 2;
+    return is_token && !has_drafts && goes_on && sequence->kv.n + 2 <= sequence->kv.capacity;
+}
+
+/* Whether a call waits for a step that it can be a part of: it would wait for one more. */
+static bool is_waiting(const vug_scheduler *s)
+{
+    for (const vug_scheduled *sequence = s->first; sequence; sequence = sequence->next) {
+        if (sequence->job && sequence->n_steps == 0)
+            return true;
+    }
+    return false;
+}
+
+bool vug_scheduler_plan_ahead(vug_scheduler *s)
+{
+    vug_err ignored;
+    if (!s->goes_ahead || s->model->times_ops || s->n_acquiring > 0 || is_waiting(s))
+        return false;
+    const bool is_alone = vug_scheduler_is_alone(s);
+    for (size_t i = 0; i < s->now.n; i++) {
+        vug_kv_sequence *kv = &s->now.part_of[i]->kv;
+        if (!can_follow(s->now.part_of[i], &s->now.part[i], is_alone) ||
+            vug_kv_sequence_reserve(kv, 2, &ignored) != VUG_OK)
+            return false;
+        s->ahead.part_of[i] = s->now.part_of[i];
+        s->ahead.part[i] = (vug_step_part){ .sequence = kv,
+                                            .token = &s->now.part_of[i]->ahead.token,
+                                            .n = 1,
+                                            .rows = 1,
+                                            .n_before = 1,
+                                            .wanted = s->now.part[i].wanted };
+    }
+    s->ahead.n = s->now.n;
+    for (size_t i = 0; i < s->ahead.n; i++)
+        s->ahead.part_of[i]->n_steps++;
+    return true;
+}
+
+void vug_scheduler_forget_ahead(vug_scheduler *s)
+{
+    for (size_t i = 0; i < s->ahead.n; i++)
+        s->ahead.part_of[i]->n_steps--;
+}
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+void vug_scheduler_keep_result(vug_scheduler *s, vug_scheduled *sequence, size_t row)
+{
+    vug_steps_ahead *ahead = &sequence->ahead;
+    const vug_found_logits found = vug_step_row(&s->model->main, row).found;
+    /* What follows a result that is not kept is of no use; nor is a second result. */
+    if (!ahead->has_result && !ahead->is_dropped && found.n == 1) {
+        ahead->has_result = true;
+        ahead->result = found.logit[0];
+    } else {
+        s->n_unclaimed++;
+        ahead->is_dropped = sequence->n_steps > 0;
+    }
+    if (sequence->in_use && !sequence->expected) {
+        sequence->expected = true;
+        s->n_expected++;
+    }
+}
+
+bool vug_scheduled_is_ahead_of(const vug_scheduled *sequence, const vug_extension *job)
+{
+    const vug_steps_ahead *ahead = &sequence->ahead;
+    return (ahead->has_result || sequence->n_steps > 0) && !ahead->is_dropped && job->rows == 1 &&
+           job->n - job->n_draft == 1 && job->token[0] == ahead->token && is_greedy(&job->wanted) &&
+           job->wanted.n_ids == ahead->wanted.n_ids;
+}
+
+void vug_scheduler_take_result(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job)
+{
+    vug_steps_ahead *ahead = &sequence->ahead;
+    const vug_logits_source row = { .found = { &ahead->result, 1 } };
+    vug_kv_sequence_append(&sequence->kv, job->token, 1);
+    vug_logits_row_set(&job->logits[0], &row);
+    ahead->has_result = false;
+    ahead->token = ahead->result.id;
+    sequence->n_draft = 0;
+    sequence->was_alone = s->is_alone;
+    s->n_expected += !sequence->expected;
+    sequence->expected = true;
+    vug_scheduled_renew_plan(sequence);
+}
