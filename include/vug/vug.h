@@ -207,15 +207,15 @@ typedef bool vug_progress_fn(uint64_t done, uint64_t total, void *user);
 typedef struct {
     const char *device; /* by name; NULL: the best available */
     int gpu_layers;     /* the last layers and the head run on it, the others on the CPU; 0: as many
-                              as fit; -1: none; more than there are: the embedding, too */
+                              as fit; -1: none; more than there are: the embedding, too. More than
+                              0 without a GPU or the name of a device is refused */
     int context;        /* most tokens in a session; 0: 4096, the trained context or what
                               kv_memory holds, whichever is least */
     int batch;          /* most tokens in one step; 0: 512 */
     int threads;        /* 0: one for each physical core */
     int slots;          /* sequences that may generate in one step, at most `batch`; 0: 1 */
-    int snapshot_percent; /* the part of kv_memory for snapshots of sliding windows, from which
-                              conversations can continue elsewhere than at their end; 0: 25;
-                              -1: none */
+    int snapshot_percent; /* percent of kv_memory for snapshots of sliding windows, from which
+                              conversations can continue before their end; 0: 25; -1: none */
     uint64_t kv_memory;   /* bytes for keys and values of sessions and cached prefixes; they must
                               hold `context` tokens; 0: what the machine can spare */
     const char

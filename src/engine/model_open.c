@@ -233,6 +233,13 @@ static vug_status open_program(vug_model *m, const char *folder, const vug_model
         return VUG_ARGUMENT;
     if (o->gpu_layers < -1)
         return VUG_FAIL(err, VUG_ARGUMENT, "gpu_layers: %d, expected -1 or more", o->gpu_layers);
+    /* Two CPU devices are a test of the split, which one asks for by the name "cpu". */
+    if (o->gpu_layers > 0 && !o->device && backend == vug_backend_host())
+        return VUG_FAIL(
+                err, VUG_ARGUMENT,
+                "gpu_layers: %d, expected none: no GPU is available (`vug devices` lists the "
+                "devices)",
+                o->gpu_layers);
     if (o->gpu_layers != 0) {
         const int64_t layers = o->gpu_layers > 0 ? o->gpu_layers : 0;
         VUG_TRY(try_layers(m, o, backend, layers, err));

@@ -242,7 +242,7 @@ enum { N_PROMPT = sizeof(prompt) / sizeof(prompt[0]) };
 static vug_status load_and_generate(int gpu_layers, vug_err *err)
 {
     const vug_model_options options = {
-        .gpu_layers = gpu_layers, .context = 32, .batch = 4, .threads = 2
+        .device = help_device(), .gpu_layers = gpu_layers, .context = 32, .batch = 4, .threads = 2
     };
     const vug_generate_options generate = { .max_tokens = 3, .n_top = 2, .ignore_stop = true };
     vug_model *model = NULL;

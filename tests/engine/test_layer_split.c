@@ -258,6 +258,25 @@ static void test_impossible_splits_are_refused(void **state)
             "of layer 1");
 }
 
+static void test_layers_for_a_gpu_that_is_not_there_are_refused(void **state)
+{
+    (void)state;
+    vug_model *m;
+    vug_err err = { 0 };
+    vug_model_options options = { .gpu_layers = 3, .context = 32 };
+    if (strcmp(vug_device_get(0).name, "cpu") != 0 && vug_device_get(0).available) {
+        print_message("needs a machine without a GPU\n");
+        skip();
+    }
+    help_refused(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err, VUG_ARGUMENT,
+                 NULL,
+                 "gpu_layers: 3, expected none: no GPU is available (`vug devices` lists the "
+                 "devices)");
+    options.gpu_layers = -1; /* none on a GPU: nothing is missing */
+    help_ok(vug_model_open(GOLDEN("gemma3-text"), &options, &m, &err), &err);
+    vug_model_close(m);
+}
+
 /* A device that has no room for weights, and counts those that it is given. */
 typedef struct {
     size_t given;
@@ -378,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_a_device_gets_the_weights_that_it_reads),
         cmocka_unit_test(test_the_note_says_what_runs_where),
         cmocka_unit_test(test_impossible_splits_are_refused),
+        cmocka_unit_test(test_layers_for_a_gpu_that_is_not_there_are_refused),
         cmocka_unit_test(test_as_many_layers_as_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
