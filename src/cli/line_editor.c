@@ -56,18 +56,20 @@ static char *find_history_path(void)
     return path;
 }
 
-/* Writes a new file and renames it, so that a crash keeps the old history. */
+/* Writes a new file and renames it, so that a crash keeps the old history. If the history is a link,
+ * what it leads to is replaced, and the link stays. */
 static void save_history(const vug_line_editor *editor)
 {
     vug_buf temp = { 0 };
     HistEvent event;
-    vug_buf_printf(&temp, "%s.new", editor->history_path);
-    if (temp.bad)
-        return;
+    char *real = vug_path_real(editor->history_path); /* NULL: there is no history yet */
+    const char *path = real ? real : editor->history_path;
+    vug_buf_printf(&temp, "%s.new", path);
     const mode_t mask = umask(077);
-    const bool ok = history(editor->history, &event, H_SAVE, temp.ptr) >= 0 &&
-                    rename(temp.ptr, editor->history_path) == 0;
+    const bool ok = !temp.bad && history(editor->history, &event, H_SAVE, temp.ptr) >= 0 &&
+                    rename(temp.ptr, path) == 0;
     (void)umask(mask);
+    vug_free(real);
     if (!ok)
         vug_ui_note(editor->ui, "%s: cannot save the history: %s", editor->history_path,
                     strerror(errno));

@@ -49,7 +49,9 @@ VUG_MUST_CHECK vug_status vug_make_folder(const char *path, vug_err *err);
  * same folder, which vug_out_commit renames. To a device or a pipe they go directly. Sticky. */
 typedef struct {
     void *file;
-    char *path, *temp;
+    char *path;         /* as the caller gave it, for error messages */
+    char *target;       /* the file that is replaced: where the links at `path` lead */
+    char *temp;         /* NULL for a device or a pipe */
     uint64_t n;         /* bytes written */
     uint64_t n_flushed; /* bytes that the system was told to write back */
     bool no_sync;       /* commit does not wait for the disk */
@@ -58,7 +60,8 @@ typedef struct {
 } vug_out;
 
 void vug_out_open(vug_out *out, const char *path);
-/* For logs: readable by this user only (mode 0600), and commit does not wait for the disk. */
+/* For logs: readable by this user only (mode 0600), and commit does not wait for the disk. A link at
+ * `path` is replaced: it does not choose the file. */
 void vug_out_open_private(vug_out *out, const char *path);
 void vug_out_write(vug_out *out, const void *bytes, size_t n);
 /* Both release everything; a failed commit and vug_out_abandon remove the temporary file. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,10 +25,11 @@ static int open_temp(const char *path, mode_t mode, char *temp, size_t size)
 }
 
 /* A rename would put a file in the place of a device or a pipe, such as /dev/null. */
-static bool is_special(const char *path)
+static bool is_special(const char *path, bool follow)
 {
     struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    return (follow ? stat(path, &info) : lstat(path, &info)) == 0 && !S_ISREG(info.st_mode) &&
+           !S_ISLNK(info.st_mode);
 }
 
 static void open_special(vug_out *out, const char *path)
@@ -48,29 +50,60 @@ static void open_special(vug_out *out, const char *path)
         (void)close(fd);
 }
 
-static void open_out(vug_out *out, const char *path, mode_t mode)
+/* "folder of `link`/target", or the target if it is absolute. The caller frees it. */
+static char *join_target(const char *link, const char *target)
 {
-    if (is_special(path)) {
-        *out = (vug_out){ 0 };
-        open_special(out, path);
-        return;
+    const char *slash = target[0] == '/' ? NULL : strrchr(link, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - link) : 0, n = strlen(target) + 1;
+    char *path = vug_alloc(folder + n, 1);
+    if (path) {
+        memcpy(path, link, folder);
+        memcpy(path + folder, target, n);
     }
-    const size_t size = strlen(path) + 48;
-    *out = (vug_out){ .path = vug_strdup(path) };
+    return path;
+}
+
+/* The path that `path` leads to, which need not exist: a rename onto a link would replace the link and
+ * leave its target as it was. realpath fails for a target that does not exist. The caller frees the
+ * result; NULL with errno. */
+static char *follow_links(const char *path)
+{
+    enum { MOST_LINKS = 40 };
+    struct stat info;
+    /* The system does not follow links that another user put into a shared folder such as /tmp. */
+    if (stat(path, &info) != 0 && errno != ENOENT)
+        return NULL;
+    char *at = vug_strdup(path);
+    for (int i = 0; at && i < MOST_LINKS && lstat(at, &info) == 0 && S_ISLNK(info.st_mode); i++) {
+        char target[PATH_MAX + 1];
+        const ssize_t n = readlink(at, target, PATH_MAX);
+        char *link = at;
+        target[n > 0 ? n : 0] = '\0';
+        at = join_target(link, target);
+        vug_free(link);
+    }
+    if (!at)
+        errno = ENOMEM;
+    return at;
+}
+
+/* Starts a temporary file beside the target. */
+static void open_beside(vug_out *out, mode_t mode)
+{
+    const size_t size = strlen(out->target) + 48;
     char *temp = vug_alloc(size, 1);
-    if (!out->path || !temp) {
-        out->st = VUG_FAIL_NOMEM(&out->err, path, size);
-        vug_free(temp);
+    if (!temp) {
+        out->st = VUG_FAIL_NOMEM(&out->err, out->path, size);
         return;
     }
-    const int fd = open_temp(path, mode, temp, size);
+    const int fd = open_temp(out->target, mode, temp, size);
     if (fd >= 0)
         out->file = fdopen(fd, "wb");
     if (out->file) {
         out->temp = temp;
         return;
     }
-    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(errno));
+    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
     if (fd >= 0) {
         (void)close(fd);
         (void)unlink(temp);
@@ -78,14 +111,32 @@ static void open_out(vug_out *out, const char *path, mode_t mode)
     vug_free(temp);
 }
 
+static void open_out(vug_out *out, const char *path, mode_t mode, bool follow)
+{
+    *out = (vug_out){ 0 };
+    if (is_special(path, follow)) {
+        open_special(out, path);
+        return;
+    }
+    out->target = follow ? follow_links(path) : vug_strdup(path);
+    const int why = errno;
+    out->path = vug_strdup(path);
+    if (out->path && out->target)
+        open_beside(out, mode);
+    else if (out->path && follow && why != ENOMEM)
+        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(why));
+    else
+        out->st = VUG_FAIL_NOMEM(&out->err, path, strlen(path));
+}
+
 void vug_out_open(vug_out *out, const char *path)
 {
-    open_out(out, path, 0666);
+    open_out(out, path, 0666, true);
 }
 
 void vug_out_open_private(vug_out *out, const char *path)
 {
-    open_out(out, path, 0600);
+    open_out(out, path, 0600, false);
     out->no_sync = true;
 }
 
@@ -118,6 +169,7 @@ void vug_out_write(vug_out *out, const void *bytes, size_t n)
 static void release_out(vug_out *out)
 {
     vug_free(out->path);
+    vug_free(out->target);
     vug_free(out->temp);
     *out = (vug_out){ .st = out->st, .err = out->err };
 }
@@ -134,7 +186,7 @@ vug_status vug_out_commit(vug_out *out, vug_err *err)
         return out->st;
     }
     (void)fclose(out->file);
-    if (out->temp && rename(out->temp, out->path) != 0) {
+    if (out->temp && rename(out->temp, out->target) != 0) {
         out->st =
                 VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
         (void)unlink(out->temp);

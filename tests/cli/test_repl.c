@@ -293,11 +293,14 @@ static void test_save_writes_messages(void **state)
     vug_text_release(&text);
 }
 
-/* The arrow key recalls the line in the next chat. Only its owner may read the file. */
+/* The arrow key recalls the line in the next chat. Only its owner may read the file. If it is a link,
+ * it stays one. */
 static void test_history_is_kept(void **state)
 {
     terminal *t = *state;
-    struct stat info;
+    struct stat info, kept;
+    const scratch_path history = scratch_at(&t->folder, "vug/history");
+    const scratch_path elsewhere = scratch_at(&t->folder, "kept");
     CHAT(t, "-n", "2");
     expect(t, prompt);
     type(t, "remember me\r");
@@ -305,8 +308,10 @@ static void test_history_is_kept(void **state)
     expect(t, prompt);
     type(t, "\x04");
     assert_int_equal(finish(t), 0);
-    assert_int_equal(stat(scratch_at(&t->folder, "vug/history").path, &info), 0);
+    assert_int_equal(stat(history.path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(rename(history.path, elsewhere.path), 0);
+    assert_int_equal(symlink("../kept", history.path), 0);
     (void)close(t->fd);
     t->read = t->seen.len;
     CHAT(t, "-n", "2");
@@ -315,6 +320,11 @@ static void test_history_is_kept(void **state)
     expect(t, "remember me");
     type(t, "\x15/quit\r");
     assert_int_equal(finish(t), 0);
+    assert_int_equal(lstat(history.path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(elsewhere.path, &kept), 0);
+    assert_int_equal(stat(history.path, &info), 0);
+    assert_true(info.st_ino == kept.st_ino);
 }
 
 static void test_long_message_is_reported(void **state)

@@ -217,6 +217,75 @@ static void test_out_to_devices(void **state)
     scratch_remove(&dir);
 }
 
+static void put_line(const char *path, bool private, const char *text)
+{
+    vug_out out;
+    vug_err err = { 0 };
+    (private ? vug_out_open_private : vug_out_open)(&out, path);
+    vug_out_write(&out, text, strlen(text));
+    if (vug_out_commit(&out, &err) != VUG_OK)
+        fail_msg("%s", err.msg);
+}
+
+static bool is_link(const char *path)
+{
+    struct stat info;
+    assert_int_equal(lstat(path, &info), 0);
+    return S_ISLNK(info.st_mode);
+}
+
+/* As a shell's redirection does: what the link leads to is written. */
+static void test_out_through_links(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path relative = scratch_at(&dir, "relative"), chain = scratch_at(&dir, "chain");
+    const scratch_path absolute = scratch_at(&dir, "absolute"), loop = scratch_at(&dir, "loop");
+    const scratch_path file = scratch_at(&dir, "sub/f");
+    vug_out out;
+    vug_err err = { 0 };
+    assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, NULL), VUG_OK);
+    assert_int_equal(symlink("sub/f", relative.path), 0);
+    assert_int_equal(symlink("relative", chain.path), 0);
+    assert_int_equal(symlink(file.path, absolute.path), 0);
+    assert_int_equal(symlink("loop", loop.path), 0);
+    put_line(chain.path, false, "new"); /* the file does not exist yet */
+    expect_text(&dir, "sub/f", "new");
+    put_line(relative.path, false, "relative");
+    expect_text(&dir, "sub/f", "relative");
+    put_line(absolute.path, false, "absolute");
+    expect_text(&dir, "sub/f", "absolute");
+    assert_true(is_link(relative.path) && is_link(chain.path) && is_link(absolute.path));
+    /* A message names the path that the user gave. */
+    vug_out_open(&out, loop.path);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_non_null(strstr(err.msg, "/loop: cannot write: Too many levels of symbolic links"));
+    assert_int_equal(unlink(file.path), 0);
+    assert_int_equal(rmdir(scratch_at(&dir, "sub").path), 0);
+    vug_out_open(&out, chain.path);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_non_null(strstr(err.msg, "/chain: cannot write: No such file or directory"));
+    scratch_remove(&dir);
+}
+
+/* A private file is where its path says, whoever put a link there. */
+static void test_private_out_replaces_a_link(void **state)
+{
+    (void)state;
+    const scratch dir = scratch_make();
+    const scratch_path log = scratch_at(&dir, "log"), null = scratch_at(&dir, "null");
+    scratch_puts(&dir, "f", "old");
+    assert_int_equal(symlink("f", log.path), 0);
+    assert_int_equal(symlink("/dev/null", null.path), 0);
+    put_line(log.path, true, "record");
+    put_line(null.path, true, "record");
+    expect_text(&dir, "f", "old");
+    expect_text(&dir, "log", "record");
+    expect_text(&dir, "null", "record");
+    assert_false(is_link(log.path) || is_link(null.path));
+    scratch_remove(&dir);
+}
+
 static void test_out_failures(void **state)
 {
     (void)state;
@@ -295,6 +364,8 @@ int main(void)
         cmocka_unit_test(test_out),
         cmocka_unit_test(test_file_in_a_closed_folder_exists),
         cmocka_unit_test(test_out_to_devices),
+        cmocka_unit_test(test_out_through_links),
+        cmocka_unit_test(test_private_out_replaces_a_link),
         cmocka_unit_test(test_out_failures),
         cmocka_unit_test(test_program_path),
         cmocka_unit_test(test_paths),
