@@ -81,7 +81,7 @@ static vug_stack_set step_sequences(vug_grammar_matcher *m, vug_stack_set stacks
 
 static vug_stack_set *row_of(const vug_grammar_matcher *m, vug_stack_set stacks)
 {
-    return m->group_row + (size_t)stacks * VUG_GROUP_N_CACHED;
+    return vug_row_table_get(&m->group_rows, stacks);
 }
 
 typedef struct {
@@ -155,24 +155,9 @@ static vug_stack_set step_beyond_ascii(vug_grammar_matcher *m, vug_stack_set sta
     }
 }
 
-/* Makes room for the row of a stack set. */
-static bool reserve_row(vug_grammar_matcher *m, vug_stack_set stacks)
-{
-    const size_t old = m->cap_group_rows, cap = m->cap_rows;
-    if (stacks < old)
-        return true;
-    vug_stack_set *row = vug_realloc(m->group_row, cap * VUG_GROUP_N_CACHED, sizeof(*row));
-    if (!row)
-        return false;
-    memset(row + old * VUG_GROUP_N_CACHED, 0xff, (cap - old) * VUG_GROUP_N_CACHED * sizeof(*row));
-    m->group_row = row;
-    m->cap_group_rows = cap;
-    return true;
-}
-
 vug_stack_set vug_group_compute_step(vug_grammar_matcher *m, vug_stack_set stacks, uint32_t group)
 {
-    if (!reserve_row(m, stacks)) {
+    if (!vug_row_table_reserve(&m->group_rows, stacks)) {
         m->nomem = true;
         m->work = VUG_MATCHER_MAX_WORK;
         return VUG_STACK_SET_FAILED;

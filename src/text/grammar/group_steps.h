@@ -24,8 +24,8 @@ static inline vug_stack_set vug_group_step(vug_grammar_matcher *matcher, vug_sta
     if (group >= VUG_GROUP_FIRST_BYTE)
         return vug_grammar_matcher_step(matcher, stacks,
                                         (uint8_t)(0x80 + (group - VUG_GROUP_FIRST_BYTE)));
-    if (stacks < matcher->cap_group_rows) {
-        const vug_stack_set to = matcher->group_row[(size_t)stacks * VUG_GROUP_N_CACHED + group];
+    if (vug_row_table_has(&matcher->group_rows, stacks)) {
+        const vug_stack_set to = vug_row_table_get(&matcher->group_rows, stacks)[group];
         if (to != VUG_STACK_SET_UNKNOWN)
             return to;
     }

@@ -1,6 +1,7 @@
 #include "text/grammar/matcher.h"
 
 #include "core/cancel.h"
+#include "text/grammar/group_trie.h"
 
 enum { FRAME_WORDS = sizeof(vug_stack_frame) / sizeof(uint32_t) };
 
@@ -119,36 +120,19 @@ static void follow_call(vug_grammar_matcher *m, closure *c, const vug_stack_fram
         visit_new_frame(m, c, (vug_stack_frame){ rule->start, rule->min, rule->max, below });
 }
 
-/* Makes room for the row of one more stack set. */
-static bool reserve_row(vug_grammar_matcher *m)
-{
-    if (m->stack_sets.n < m->cap_rows)
-        return true;
-    const size_t cap = m->cap_rows ? 2 * m->cap_rows : 64;
-    vug_stack_set *row = vug_realloc(m->row, cap * m->a->n_classes, sizeof(*row));
-    if (!row)
-        return false;
-    m->row = row;
-    m->cap_rows = cap;
-    return true;
-}
-
 static vug_stack_set intern_stack_set(vug_grammar_matcher *m, size_t n)
 {
-    const size_t before = m->stack_sets.n;
-    const size_t n_classes = m->a->n_classes;
-    if (before >= VUG_MATCHER_MAX_STACK_SETS)
+    if (m->stack_sets.n >= VUG_MATCHER_MAX_STACK_SETS)
         m->work = VUG_MATCHER_MAX_WORK;
     if (vug_grammar_matcher_stopped(m))
         return VUG_STACK_SET_FAILED;
-    const uint32_t id =
-            reserve_row(m) ? vug_intern_add(&m->stack_sets, m->list, n) : VUG_INTERN_NONE;
+    const uint32_t id = vug_row_table_reserve(&m->rows, m->stack_sets.n)
+                                ? vug_intern_add(&m->stack_sets, m->list, n)
+                                : VUG_INTERN_NONE;
     if (id == VUG_INTERN_NONE) {
         m->nomem = true;
         return VUG_STACK_SET_FAILED;
     }
-    if (m->stack_sets.n > before)
-        memset(m->row + (size_t)id * n_classes, 0xff, n_classes * sizeof(*m->row));
     return id;
 }
 
@@ -236,7 +220,7 @@ vug_stack_set vug_grammar_matcher_compute_step(vug_grammar_matcher *m, vug_stack
     }
     const vug_stack_set to = follow_pending(m, &c);
     if (to != VUG_STACK_SET_FAILED)
-        m->row[(size_t)stacks * m->a->n_classes + byte_class] = to;
+        vug_row_table_get(&m->rows, stacks)[byte_class] = to;
     return to;
 }
 
@@ -253,7 +237,9 @@ static bool add_initial(vug_grammar_matcher *m)
 vug_status vug_grammar_matcher_init(vug_grammar_matcher *m, const vug_automaton *automaton,
                                     vug_err *err)
 {
-    *m = (vug_grammar_matcher){ .a = automaton };
+    *m = (vug_grammar_matcher){ .a = automaton,
+                                .rows = { .width = automaton->n_classes },
+                                .group_rows = { .width = VUG_GROUP_N_CACHED } };
     m->pending = vug_alloc(VUG_MATCHER_MAX_STACKS, sizeof(*m->pending));
     m->list = vug_alloc(VUG_MATCHER_MAX_STACKS + 1, sizeof(*m->list));
     if (!m->pending || !m->list || !add_initial(m)) {
@@ -268,8 +254,8 @@ void vug_grammar_matcher_release(vug_grammar_matcher *m)
 {
     vug_intern_release(&m->frames);
     vug_intern_release(&m->stack_sets);
-    vug_free(m->row);
-    vug_free(m->group_row);
+    vug_row_table_release(&m->rows);
+    vug_row_table_release(&m->group_rows);
     vug_free(m->seen);
     vug_free(m->pending);
     vug_free(m->list);

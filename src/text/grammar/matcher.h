@@ -12,6 +12,7 @@
 
 #include "text/grammar/automaton.h"
 #include "text/grammar/intern.h"
+#include "text/grammar/row_table.h"
 
 #define VUG_MATCHER_MAX_STACKS      4096 /* in one set: how ambiguous a grammar may be */
 #define VUG_MATCHER_MAX_STACK_SETS  ((size_t)1 << 16)
@@ -42,11 +43,9 @@ typedef struct {
     vug_intern_table frames;     /* vug_stack_frame */
     vug_intern_table stack_sets; /* 1 if the text may end here, else 0; then the top frames that
                                     read a byte */
-    vug_stack_set *row;          /* [stack_sets, n_classes]: the next set, if it is known */
-    size_t cap_rows;
-    vug_stack_set *group_row; /* [stack_sets, VUG_GROUP_N_CACHED]: see group_steps.h */
-    size_t cap_group_rows;
-    uint32_t *seen; /* [frames]: the last closure that reached the frame */
+    vug_row_table rows;          /* [stack_sets, n_classes]: the next set, if it is known */
+    vug_row_table group_rows;    /* [stack_sets, VUG_GROUP_N_CACHED]: see group_steps.h */
+    uint32_t *seen;              /* [frames]: the last closure that reached the frame */
     size_t cap_seen;
     uint32_t *pending; /* frames whose successors are still to be followed */
     uint32_t *list;    /* the stack set under construction */
@@ -108,7 +107,7 @@ static inline vug_stack_set vug_grammar_matcher_step(vug_grammar_matcher *matche
                                                      vug_stack_set stacks, uint8_t byte)
 {
     const uint32_t byte_class = matcher->a->class_of[byte];
-    const vug_stack_set to = matcher->row[(size_t)stacks * matcher->a->n_classes + byte_class];
+    const vug_stack_set to = vug_row_table_get(&matcher->rows, stacks)[byte_class];
     return to != VUG_STACK_SET_UNKNOWN
                    ? to
                    : vug_grammar_matcher_compute_step(matcher, stacks, byte_class);
