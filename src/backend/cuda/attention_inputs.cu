@@ -112,6 +112,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     const int64_t i = (int64_t)blockIdx.y * threads::rows + threadIdx.x / threads::n;
     float *y = rows[threadIdx.x / threads::n];
     start_next();
+    wait_for_previous();
     if (i < heads) {
         rotate_row<warp>(job.q, job.q_norms, t, t * heads + i, y);
         for (int64_t e = threads::index(); e < width; e += threads::n)
@@ -167,6 +168,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     const int head = is_query ? i : is_value ? i - heads - kv : i - heads;
     const int64_t at = ((int64_t)t * (is_query ? heads : kv) + head) * n * WARP + lane;
     start_next();
+    wait_for_previous();
     if (i >= heads + 2 * kv)
         return;
     const float *from = (is_query ? job.q.x : is_value ? job.store.v : job.k.x) + at;
@@ -199,7 +201,7 @@ template <int format, int n>
 static void launch_whole_rows(cudaStream_t stream, const vug_cuda_attention_inputs_job *job)
 {
     const dim3 grid((unsigned)job->store.tokens, blocks_for(job->q.heads + 2 * job->k.heads, ROWS));
-    launch(stream, whole_rows_kernel<format, n>, grid, ROW_THREADS, *job);
+    launch_early(stream, whole_rows_kernel<format, n>, grid, ROW_THREADS, 0, job->early, *job);
 }
 
 template <int format, bool warp>
@@ -207,7 +209,7 @@ static void launch_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_j
 {
     const dim3 grid((unsigned)job->store.tokens,
                     blocks_for(job->q.heads + 2 * job->k.heads, row_threads<warp>::rows));
-    launch(stream, inputs_kernel<format, warp>, grid, ROW_THREADS, *job);
+    launch_early(stream, inputs_kernel<format, warp>, grid, ROW_THREADS, 0, job->early, *job);
 }
 
 template <int format>

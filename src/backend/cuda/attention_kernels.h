@@ -69,6 +69,7 @@ typedef struct {
     vug_cuda_norm_job q, k; /* k.out is not used */
     bool q_norms, k_norms;
     vug_cuda_append_job store;
+    bool early; /* as in vug_cuda_tile_job */
 } vug_cuda_attention_inputs_job;
 void vug_cuda_attention_inputs(cudaStream_t stream, const vug_cuda_attention_inputs_job *job);
 
@@ -81,7 +82,6 @@ typedef struct {
     vug_cuda_attention_job attention;     /* q is not used; pages > 0 */
     uint32_t *pages_done;                 /* [tokens,heads]: 0 before and after */
     int processors;                       /* multiprocessors of the device */
-    bool early;                           /* as in vug_cuda_tile_job */
 } vug_cuda_decode_attention_job;
 
 enum {

@@ -210,7 +210,7 @@ static void launch_decode(cudaStream_t stream, const vug_cuda_decode_attention_j
     const dim3 grid((unsigned)attention->tokens, (unsigned)(attention->heads / heads),
                     (unsigned)attention->pages);
     launch_early(stream, decode_attention_kernel<format, columns>, grid, ATTENTION_THREADS,
-                 2 * (size_t)attention->cache.part_bytes, job->early, *job, heads);
+                 2 * (size_t)attention->cache.part_bytes, job->inputs.early, *job, heads);
 }
 
 template <int format>

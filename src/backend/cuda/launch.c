@@ -523,6 +523,7 @@ static vug_cuda_attention_inputs_job inputs_job(const vug_cuda_step *s, const vu
         .q_norms = node_at(s, node->in[0])->op == VUG_OP_NORM_ROPE,
         .k_norms = node_at(s, node->in[1])->op == VUG_OP_NORM_ROPE,
         .store = append_job(s, node),
+        .early = s->program->device->capability >= 9,
     };
 }
 
@@ -553,8 +554,7 @@ static bool launch_decode_attention(const vug_cuda_step *s, uint32_t id,
     const vug_cuda_decode_attention_job job = { .inputs = inputs_job(s, node),
                                                 .attention = *attention,
                                                 .pages_done = s->ws->pages_done,
-                                                .processors = p->device->processors,
-                                                .early = p->device->capability >= 9 };
+                                                .processors = p->device->processors };
     vug_cuda_decode_attention(stream_of(s), &job);
     return true;
 }
