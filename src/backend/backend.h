@@ -122,10 +122,10 @@ typedef struct {
                                         if all logits of the row are finite. The row of "logits" is
                                         unspecified then */
     vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
-    bool follows; /* of `start`: `token` is unspecified. The step has as many tokens
-                                        as the step before had rows; token i is the id of the greatest
-                                        logit of row i among the first wanted[i].n_ids of that step, the
-                                        lowest of equals */
+    /* Of `start` alone: the step has as many tokens as the one before has rows. Token i is the id of
+     * the greatest of the wanted logits of that step's row i, the lowest of equals; `token` has valid
+     * ids that are not used. */
+    bool follows;
 } vug_step_in;
 
 typedef struct {
@@ -207,10 +207,10 @@ typedef struct {
     VUG_MUST_CHECK vug_status (*run)(const vug_program *program, vug_workspace *workspace,
                                      const vug_step_in *in, const float **output, vug_err *err);
     /* The same in two halves, so that a step can be started while the one before it runs: at most
-     * VUG_STEPS_STARTED are started and not finished, and they are finished in order. What `in` points to stays the
-     * caller's until then. A step that follows another one wants the greatest logit of each row, as that
-     * one does. If another step was started behind it, a row that has no list in `found` has no logits
-     * either. NULL: the device only runs steps. */
+     * VUG_STEPS_STARTED are started and not finished, and they are finished in order. What `in`
+     * points to stays the caller's until then. A step that follows another one wants the greatest
+     * logit of each row, as that one does. If another step was started behind it, a row that has no
+     * list in `found` has no logits either. NULL: the device only runs steps. */
     VUG_MUST_CHECK vug_status (*start)(const vug_program *program, vug_workspace *workspace,
                                        const vug_step_in *in, vug_err *err);
     VUG_MUST_CHECK vug_status (*finish)(const vug_program *program, vug_workspace *workspace,
