@@ -106,7 +106,7 @@ typedef struct {
     vug_kv *kv;           /* of the program's layout; NULL: the graph has no caches */
     const vug_span *span; /* their tokens follow each other in `token` */
     int n_spans;
-    const int32_t *token; /* [T], T = sum of n */
+    const int32_t *token; /* [T], T = sum of n; NULL: the graph embeds none */
     const int32_t *row;   /* [R] indices into the step's tokens, ascending */
     int64_t n_rows;
     const vug_cancel_token *cancel; /* polled during the step; may be NULL */

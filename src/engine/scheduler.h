@@ -87,7 +87,6 @@ typedef struct vug_scheduled {
     size_t n_plan;
     double plan_end; /* the time of vug_now until which others wait for the next of these calls */
     vug_sleeping_call call;
-    bool must_wake;                     /* the job has ended, and the call does not know */
     struct vug_scheduled *next_to_wake; /* of a list; of a call that was woken: whom it wakes */
     size_t done;                        /* tokens of the job that are cached */
     uint64_t admitted;                  /* the order in which sequences got pages; 0: not yet */
@@ -96,13 +95,14 @@ typedef struct vug_scheduled {
     size_t n_rows;
     size_t n_finite; /* of the rows of its part of the step, before one with a NaN or an infinity */
     size_t n_draft;  /* the drafts of the last call that were computed */
+    vug_steps_ahead ahead;
     vug_err err;
     vug_status st;  /* of the job */
-    bool was_alone; /* while the drafts were computed no other sequence was in use */
     int n_steps;    /* with a part of it, that were started and not finished */
-    vug_steps_ahead ahead;
-    bool in_use;   /* from begin to pause or end: it is not idle */
-    bool expected; /* the caller is about to extend it again */
+    bool must_wake; /* the job has ended, and the call does not know */
+    bool was_alone; /* while the drafts were computed no other sequence was in use */
+    bool in_use;    /* from begin to pause or end: it is not idle */
+    bool expected;  /* the caller is about to extend it again */
 } vug_scheduled;
 
 VUG_MUST_CHECK vug_status vug_scheduler_create(vug_model *model, vug_scheduler **out, vug_err *err);

@@ -172,7 +172,8 @@ static void fill_wanted(const vug_step_in *in, vug_cuda_wanted *wanted)
 static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
                         uint8_t *host)
 {
-    memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
+    if (in->token) /* not of graphs that take embeddings */
+        memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
     if (in->position)
         memcpy(host + l->position, in->position, (size_t)tokens * sizeof(int32_t));
     else

@@ -56,9 +56,11 @@ int64_t vug_cuda_pad_step(const vug_cuda_workspace *ws, const vug_step_in *in, i
         return tokens;
     const int64_t padded = padded_number(tokens, limits->batch);
     const int64_t rows = padded_number(in->n_rows, limits->rows);
-    COPY_REPEATED(p->token, in->token, tokens, padded);
+    if (in->token) {
+        COPY_REPEATED(p->token, in->token, tokens, padded);
+        out->token = p->token;
+    }
     COPY_REPEATED(p->span, in->span, tokens, padded);
-    out->token = p->token;
     out->span = p->span;
     out->n_spans = (int)padded;
     if (in->position) {
