@@ -153,7 +153,7 @@ static bool has_lists(const vug_scheduler *s)
 /* How a step is run. */
 typedef struct {
     bool was_ahead;   /* it was started before it became the current one */
-    bool is_followed; /* another one is started behind it; after the step: and its results will do */
+    bool is_followed; /* another one is started behind it and goes on when this one has ended */
     bool is_lost;     /* after the step: its results are of no use */
 } step_course;
 

@@ -268,7 +268,7 @@ static void test_out_through_links(void **state)
     scratch_remove(&dir);
 }
 
-/* A private file is where its path says, whoever put a link there. */
+/* A private file replaces a link at its path, which another user may have made. */
 static void test_private_out_replaces_a_link(void **state)
 {
     (void)state;
