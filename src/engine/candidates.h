@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "core/mem.h"
+#include "core/noise.h"
 #include "core/status.h"
 #include "engine/token_mass.h"
 
@@ -104,19 +105,6 @@ uint64_t vug_candidates_mass(const vug_candidates *c);
 
 /* ---- draw (sampler_draw.c) --------------------------------------------------------- */
 
-/* The random numbers of one position are hashes of the seed, the position, the domain and an id, so
- * that no draw depends on any other. */
-typedef enum { VUG_NOISE_DRAW = 1, VUG_NOISE_XTC } vug_noise_domain;
-
-typedef struct {
-    uint64_t seed;
-    uint64_t position; /* of the token to draw: the number of tokens before it */
-} vug_noise;
-
-/* Uniform: x = (result + 1/2) / 2^64. */
-uint64_t vug_noise_bits(const vug_noise *noise, vug_noise_domain domain, int32_t id);
-/* A standard Gumbel variable, -log(-log(1 - x)), of 64 uniform bits: the greater, the less they are. */
-double vug_noise_gumbel(uint64_t bits);
 /* At least the Gumbel variables of ids 0 .. n - 1 in a draw; the greatest of them, unless n is small. */
 double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n);
 /* The candidate with the greatest sum of logit / temperature and Gumbel variable. */

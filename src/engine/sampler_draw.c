@@ -2,66 +2,9 @@
  * sample of the softmax. Almost all Gumbel variables are never computed. */
 #include <math.h>
 
-#include "core/portable_math.h"
-#include "core/random.h"
 #include "engine/candidates.h"
 
 #define LOG2_E 0x1.71547652b82fep+0
-
-/* ---- noise --------------------------------------------------------------------------- */
-
-/* The first 16 of the 64 bits are a part of a hash that four neighbouring ids share, the others are
- * a hash of their own. So one hash can show for four ids that they will not win. */
-typedef struct {
-    uint64_t first, rest;
-} noise_keys;
-
-static noise_keys keys_of(const vug_noise *noise, vug_noise_domain domain)
-{
-    const uint64_t key = vug_splitmix64_at(noise->seed, (uint64_t)domain);
-    const uint64_t at = vug_splitmix64_at(key, noise->position + 1);
-    return (noise_keys){ vug_splitmix64_at(at, 1), vug_splitmix64_at(at, 2) };
-}
-
-static uint64_t first_bits_of_four(const noise_keys *keys, int32_t quad)
-{
-    return vug_splitmix64_at(keys->first, (uint64_t)quad);
-}
-
-static uint32_t first_bits(const noise_keys *keys, int32_t id)
-{
-    return (uint32_t)(first_bits_of_four(keys, id / 4) >> id % 4 * 16) & 0xffff;
-}
-
-static uint64_t all_bits(const noise_keys *keys, int32_t id)
-{
-    const uint64_t rest = vug_splitmix64_at(keys->rest, (uint64_t)id) >> 16;
-    return (uint64_t)first_bits(keys, id) << 48 | rest;
-}
-
-uint64_t vug_noise_bits(const vug_noise *noise, vug_noise_domain domain, int32_t id)
-{
-    const noise_keys keys = keys_of(noise, domain);
-    return all_bits(&keys, id);
-}
-
-/* -log(1 - x) is log1p of a small x, which decides the large variables, by the series of
- * log((1 + s) / (1 - s)) with s = x / (2 - x) <= 1/7; otherwise 1 - x is exact. */
-double vug_noise_gumbel(uint64_t bits)
-{
-    double exponential;
-    if (bits < UINT64_C(1) << 62) {
-        const double x = ((double)bits + 0.5) * 0x1p-64;
-        const double s = x / (2 - x), z = s * s;
-        double sum = 0;
-        for (int k = 19; k >= 3; k -= 2)
-            sum = (sum + 1.0 / k) * z;
-        exponential = 2 * s + 2 * s * sum;
-    } else {
-        exponential = -vug_portable_log(((double)~bits + 0.5) * 0x1p-64);
-    }
-    return -vug_portable_log(exponential);
-}
 
 /* ---- small first bits ------------------------------------------------------------------- */
 
@@ -75,13 +18,13 @@ static uint64_t may_be_small(uint64_t four, int32_t limit)
 
 double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n)
 {
-    const noise_keys keys = keys_of(noise, VUG_NOISE_DRAW);
+    const vug_noise_keys keys = vug_noise_keys_of(noise, VUG_NOISE_DRAW);
     uint64_t least = UINT64_C(0x7fff) << 48;
     for (int32_t quad = 0; quad < (n + 3) / 4; quad++) {
-        if (!may_be_small(first_bits_of_four(&keys, quad), (int32_t)(least >> 48)))
+        if (!may_be_small(vug_noise_first_of_four(&keys, quad), (int32_t)(least >> 48)))
             continue;
         for (int32_t id = 4 * quad; id < 4 * quad + 4 && id < n; id++) {
-            const uint64_t bits = all_bits(&keys, id);
+            const uint64_t bits = vug_noise_bits_of(&keys, id);
             least = bits < least ? bits : least;
         }
     }
@@ -92,7 +35,7 @@ double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n)
 
 typedef struct {
     const vug_candidates *c;
-    noise_keys keys;
+    vug_noise_keys keys;
     double inverse_temperature;
     double score; /* of `id`, the best so far */
     int32_t id;
@@ -122,10 +65,10 @@ static int32_t winning_bits(const gumbel_draw *d, float logit)
 
 static void try_candidate(gumbel_draw *d, const vug_candidate *one)
 {
-    if ((int32_t)first_bits(&d->keys, one->id) > winning_bits(d, one->logit))
+    if ((int32_t)vug_noise_first(&d->keys, one->id) > winning_bits(d, one->logit))
         return;
     const double score =
-            scaled_logit(d, one->logit) + vug_noise_gumbel(all_bits(&d->keys, one->id));
+            scaled_logit(d, one->logit) + vug_noise_gumbel(vug_noise_bits_of(&d->keys, one->id));
     if (score > d->score || (score == d->score && one->id < d->id)) {
         d->score = score;
         d->id = one->id;
@@ -133,12 +76,12 @@ static void try_candidate(gumbel_draw *d, const vug_candidate *one)
 }
 
 /* Whether the first bits of an id of the block may be at most `limit`, which is below 0x8000. */
-static bool may_win(const noise_keys *keys, size_t block, int32_t limit)
+static bool may_win(const vug_noise_keys *keys, size_t block, int32_t limit)
 {
     const int32_t first = (int32_t)block * (VUG_LOGITS_BLOCK / 4);
     uint64_t found = 0;
     for (int32_t i = 0; i < VUG_LOGITS_BLOCK / 4; i++)
-        found |= may_be_small(first_bits_of_four(keys, first + i), limit);
+        found |= may_be_small(vug_noise_first_of_four(keys, first + i), limit);
     return found != 0;
 }
 
@@ -160,7 +103,7 @@ static void try_block(gumbel_draw *d, size_t block)
 int32_t vug_candidates_draw(const vug_candidates *c, const vug_noise *noise)
 {
     gumbel_draw d = { .c = c,
-                      .keys = keys_of(noise, VUG_NOISE_DRAW),
+                      .keys = vug_noise_keys_of(noise, VUG_NOISE_DRAW),
                       .inverse_temperature = 1 / c->temperature,
                       .score = -INFINITY };
     for (size_t i = 0; c->is_list && i < c->n_list; i++)
