@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/inline.h"
+#include "core/portable_inline.h"
 
 /*
  * The natural logarithm of x > 0, within 2 ulp; -infinity for 0.

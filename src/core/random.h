@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "core/inline.h"
+#include "core/portable_inline.h"
 
 #define VUG_SPLITMIX64_STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio */
 
