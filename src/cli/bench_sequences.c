@@ -12,6 +12,7 @@ typedef struct {
     const vug_bench_sequences *bench;
     vug_session *session;
     int32_t *id; /* [depth + 1] */
+    uint64_t seed;
     pthread_t thread;
     vug_status st;
     vug_err err;
@@ -32,14 +33,14 @@ static void *read_prompt(void *argument)
     return NULL;
 }
 
-/* Greedy decoding, as requests do it: the next step waits for a sequence until it has ended. */
+/* Decodes as requests do: the next step waits for a sequence until it has ended. */
 static void *decode(void *argument)
 {
     bench_sequence *s = argument;
-    const vug_sampler_config greedy = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
-    const vug_generate_options options = { .sampling = { .sampler = &greedy, .n = 1 },
-                                           .max_tokens = s->bench->n,
-                                           .ignore_stop = true };
+    vug_generate_options options = { .sampling = s->bench->sampling,
+                                     .max_tokens = s->bench->n,
+                                     .ignore_stop = true };
+    options.sampling.seed += s->seed;
     const size_t before = tokens_before(s->bench);
     vug_generation got = { 0 };
     if (s->st != VUG_OK)
@@ -77,6 +78,7 @@ static vug_status create_sequence(bench_sequence *s, const vug_bench_sequences *
     const size_t n = tokens_before(b) + 1;
     const uint64_t n_vocab = (uint64_t)vug_model_describe(b->model).n_vocab;
     s->bench = b;
+    s->seed = seed;
     s->id = vug_alloc(n, sizeof(*s->id));
     if (!s->id)
         return VUG_FAIL_NOMEM(err, "the tokens of a sequence", n * sizeof(*s->id));

@@ -10,9 +10,10 @@
 typedef struct {
     vug_model *model; /* with a slot for each sequence */
     int n_sequences;
-    int depth;      /* tokens of each sequence before; 0 counts as 1 */
-    int n;          /* tokens that each decodes */
-    bool times_ops; /* vug_model_time_ops is on while they decode */
+    int depth;             /* tokens of each sequence before; 0 counts as 1 */
+    int n;                 /* tokens that each decodes */
+    vug_sampling sampling; /* `seed` of the first; the others have the next ones */
+    bool times_ops;        /* vug_model_time_ops is on while they decode */
 } vug_bench_sequences;
 
 /* `tokens_per_s`: of all sequences together. */

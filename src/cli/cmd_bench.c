@@ -29,6 +29,7 @@ typedef struct {
     vug_session *session;
     vug_model_info info;
     int32_t *id; /* [context] */
+    vug_sampler_config sampler[3];
     double load_s;
     uint64_t peak_bytes;
     vug_device_memory device_memory; /* all 0: the device has no memory of its own */
@@ -70,12 +71,22 @@ static vug_status run_prefill(benchmark *b, double *tokens_per_s, vug_err *err)
     return VUG_OK;
 }
 
-/* A greedy answer of `n` tokens, as requests have them. */
+/* Without --temperature it is 0, which takes the greatest logit and ends the chain. */
+static vug_sampling decode_sampling(benchmark *b)
+{
+    const vug_options *opt = b->opt;
+    b->sampler[0] =
+            (vug_sampler_config){ VUG_SAMPLER_TEMPERATURE, (float)opt->bench_temperature, 0 };
+    b->sampler[1] = (vug_sampler_config){ VUG_SAMPLER_TOP_K, (float)opt->bench_top_k, 0 };
+    b->sampler[2] = (vug_sampler_config){ VUG_SAMPLER_TOP_P, (float)opt->bench_top_p, 0 };
+    return (vug_sampling){ .sampler = b->sampler, .n = 3 };
+}
+
+/* An answer of `n` tokens, as requests have them. */
 static vug_status run_decode(benchmark *b, size_t n, double *tokens_per_s, vug_err *err)
 {
     const size_t depth = (size_t)b->opt->depth;
-    const vug_sampler_config greedy = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
-    const vug_generate_options options = { .sampling = { .sampler = &greedy, .n = 1 },
+    const vug_generate_options options = { .sampling = decode_sampling(b),
                                            .max_tokens = (int)n,
                                            .ignore_stop = true,
                                            .speculation = VUG_SPECULATION_OFF };
@@ -114,6 +125,7 @@ static vug_status decode_all(benchmark *b, bool times_ops, double *tokens_per_s,
                                                .n_sequences = b->opt->sequences,
                                                .depth = b->opt->depth,
                                                .n = b->opt->decode,
+                                               .sampling = decode_sampling(b),
                                                .times_ops = times_ops };
     if (b->opt->sequences > 1)
         return vug_bench_sequences_run(&side_by_side, tokens_per_s, err);
@@ -299,6 +311,9 @@ static void print_report(benchmark *b, vug_buf *to)
                 "  head               %.2f %% of the logits computed, in %.0f %% of the steps\n",
                 (double)b->head.logits / (double)b->head.of * 100,
                 (double)b->head.screened / (double)b->head.rows * 100);
+    if (opt->bench_temperature > 0)
+        vug_buf_printf(to, "  sampling           temperature %g, top-k %g, top-p %g\n",
+                       opt->bench_temperature, opt->bench_top_k, opt->bench_top_p);
     vug_buf_printf(to, "  KV cache format    %s\n", m->kv);
     vug_buf_printf(to, "  activations        %s", m->activations);
     if (m->activations_meaning)
@@ -365,6 +380,9 @@ static void write_report(benchmark *b, vug_json_writer *js)
     vug_json_put_i64(js, "batch", b->info.batch);
     vug_json_put_i64(js, "depth", opt->depth);
     vug_json_put_i64(js, "sequences", opt->sequences);
+    vug_json_put_f64(js, "temperature", opt->bench_temperature);
+    vug_json_put_f64(js, "top_k", opt->bench_top_k);
+    vug_json_put_f64(js, "top_p", opt->bench_top_p);
     vug_json_put_string(js, "kv", b->info.kv);
     vug_json_put_string(js, "activations", b->info.activations);
     vug_json_put_i64(js, "parameters", b->info.n_parameters);
@@ -451,6 +469,9 @@ static const char *usage_error(const vug_options *opt)
         return "--compare measures one sequence; leave out --sequences";
     if (opt->ops && opt->depth && opt->sequences <= 1)
         return "--ops counts the tokens of --depth as well; leave one out, or add --sequences";
+    if ((opt->given[VUG_OPTION_bench_top_k] || opt->given[VUG_OPTION_bench_top_p]) &&
+        opt->bench_temperature == 0)
+        return "--top-k and --top-p need a --temperature above 0";
     if (!opt->shape && (opt->given[VUG_OPTION_type] || opt->given[VUG_OPTION_weight_seed]))
         return "--type and --seed require --shape";
     return NULL;
