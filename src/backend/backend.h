@@ -15,6 +15,7 @@
 
 #include <float.h>
 
+#include "core/noise.h"
 #include "ir/ir.h"
 #include "ir/kv_layout.h"
 #include "ir/plan.h"
@@ -69,6 +70,17 @@ typedef struct {
     double flop;         /* of these products: two for each weight and row */
 } vug_op_cost;
 
+/* How a token is drawn from a row of logits (docs/sampling.md): at the temperature, the `top_k` best are
+ * kept, of these the fewest that have the share `top_p` of the mass, of these those that are at least
+ * `min_p` times as likely as the best; then the noise decides. */
+typedef struct {
+    double temperature; /* 0: no token is drawn */
+    vug_noise noise;
+    int64_t top_k; /* 0: all */
+    double top_p;  /* 1: all */
+    double min_p;  /* 0: all */
+} vug_draw;
+
 /* The logits of a row that its reader looks at: those among the `best` greatest of the first
  * `n_ids`, and those that are at most `margin` less than the least of these. All others may have the
  * value VUG_LOGIT_UNWANTED. `best` 0: all logits are wanted.
@@ -76,11 +88,15 @@ typedef struct {
  * With a `share` above 0 the reader keeps the fewest of the greatest logits that have this share of the
  * mass, which is the sum of exp(scale * logit) of the first n_ids. Then logits are left out only if it
  * keeps the same without them. `margin` is one with which that is likely. Only backends that screen
- * logits know shares. */
+ * logits or draw tokens know shares.
+ *
+ * With a temperature of `draw` above 0 the reader takes the token that is drawn from the first n_ids, and
+ * a backend that draws tokens may list this one alone. */
 typedef struct {
     int64_t best, n_ids;
     double margin;
     double share, scale;
+    vug_draw draw;
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)
@@ -122,9 +138,9 @@ typedef struct {
                                         if all logits of the row are finite. The row of "logits" is
                                         unspecified then */
     vug_head_stats *head_stats;      /* to which the step adds; may be NULL */
-    /* Of `start` alone: the step has as many tokens as the one before has rows. Token i is the id of
-     * the greatest of the wanted logits of that step's row i, the lowest of equals; `token` has valid
-     * ids that are not used. */
+    /* Of `start` alone: the step has as many tokens as the one before has rows. Token i is what that
+     * step's row i draws or, without a draw, the id of the greatest of its wanted logits, the lowest of
+     * equals; `token` has valid ids that are not used. */
     bool follows;
 } vug_step_in;
 
@@ -181,6 +197,8 @@ typedef struct {
     /* Whether steps take less time if few logits are wanted, enough for the caller to spend some on
      * finding out which; NULL: no. */
     bool (*screens_logits)(const vug_program *program);
+    /* Whether steps draw the tokens of rows that want it (vug_logits_wanted.draw); NULL: no. */
+    bool (*draws_tokens)(const vug_program *program);
     /* The layout of the caches that the program's steps need; it lives as long as the program. */
     const vug_kv_layout *(*kv_layout)(const vug_program *program);
     /* A key/value cache: pages of the groups of a layout (ir/kv_layout.h). Which pages are in use
@@ -209,7 +227,7 @@ typedef struct {
     /* The same in two halves, so that a step can be started while the one before it runs: at most
      * VUG_STEPS_STARTED are started and not finished, and they are finished in order. What `in`
      * points to stays the caller's until then. A step that follows another one wants the greatest
-     * logit of each row, as that one does. If another step was started behind it, a row that has no
+     * logit of each row or a draw, as that one does. If another step was started behind it, a row that has no
      * list in `found` has no logits either. NULL: the device only runs steps. */
     VUG_MUST_CHECK vug_status (*start)(const vug_program *program, vug_workspace *workspace,
                                        const vug_step_in *in, vug_err *err);

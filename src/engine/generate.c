@@ -58,9 +58,14 @@ static size_t draft_tokens(vug_generation_state *g, size_t pending)
     return n > 0 ? ask_draft_model(g, t->id + t->n, n) : 0;
 }
 
-static bool screens_logits(const vug_model *m)
+static bool screens_logits(const vug_compiled *c)
 {
-    return m->backend->screens_logits && m->backend->screens_logits(m->main.compiled.program);
+    return c->backend->screens_logits && c->backend->screens_logits(c->program);
+}
+
+static bool draws_tokens(const vug_compiled *c)
+{
+    return c->backend->draws_tokens && c->backend->draws_tokens(c->program);
 }
 
 /* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best;
@@ -68,12 +73,15 @@ static bool screens_logits(const vug_model *m)
 static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_draft)
 {
     const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
-    const vug_logits_wanted wanted =
-            vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft);
+    const vug_compiled *program = &g->session->model->main.compiled;
+    const vug_logits_wanted all = { 0 };
+    if (g->constraints.state || vug_generation_reports_logprobs(g))
+        return all;
+    const vug_logits_wanted wanted = vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0,
+                                                        n_draft, draws_tokens(program));
     const bool needs_screen = vug_sampler_draws_from_all(&g->sampler) || wanted.share > 0;
-    if (g->constraints.state || vug_generation_reports_logprobs(g) ||
-        (needs_screen && !screens_logits(g->session->model)))
-        return (vug_logits_wanted){ 0 };
+    if (needs_screen && wanted.draw.temperature == 0 && !screens_logits(program))
+        return all;
     return wanted;
 }
 

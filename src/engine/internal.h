@@ -63,8 +63,7 @@ typedef struct {
     int32_t *token, *row;      /* [batch], [rows] */
     vug_logits_wanted *wanted; /* [rows] */
     vug_found_logits *found;   /* [rows] */
-    vug_candidate *best; /* [rows] the lists of a step that the device has not made (step.c) */
-    vug_step_in in;      /* points to these */
+    vug_step_in in;            /* points to these */
 } vug_step_tables;
 
 /* A program of the model and what its steps need (step.h). */

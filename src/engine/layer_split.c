@@ -168,6 +168,7 @@ static vug_backend make_backend(const vug_split_device *d)
         .sizes = vug_split_sizes,
         .note = vug_split_note,
         .screens_logits = vug_split_screens_logits,
+        .draws_tokens = vug_split_draws_tokens,
         .kv_layout = vug_split_kv_layout,
         .kv_page_bytes = vug_split_kv_page_bytes,
         .kv_create = vug_split_kv_create,

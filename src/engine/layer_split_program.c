@@ -124,6 +124,13 @@ bool vug_split_screens_logits(const vug_program *program)
     return p->part[1] && second->screens_logits && second->screens_logits(p->part[1]);
 }
 
+bool vug_split_draws_tokens(const vug_program *program)
+{
+    const vug_split_program *p = vug_split_program_of(program);
+    const vug_backend *second = p->weights->device->part[1].backend;
+    return p->part[1] && second->draws_tokens && second->draws_tokens(p->part[1]);
+}
+
 const vug_kv_layout *vug_split_kv_layout(const vug_program *program)
 {
     return &vug_split_program_of(program)->layout;

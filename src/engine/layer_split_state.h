@@ -90,6 +90,7 @@ void vug_split_release(vug_program *program);
 vug_program_sizes vug_split_sizes(const vug_program *program);
 const char *vug_split_note(const vug_program *program);
 bool vug_split_screens_logits(const vug_program *program);
+bool vug_split_draws_tokens(const vug_program *program);
 const vug_kv_layout *vug_split_kv_layout(const vug_program *program);
 
 /* ---- layer_split_run.c ------------------------------------------------------------ */

@@ -121,8 +121,10 @@ typedef struct {
 int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_sampler_mask *mask);
 
 /* The logits that vug_sampler_sample looks at, with any mask that excludes at most `n_excluded` tokens
- * and allows all others, also after up to `n_draft` more tokens were accepted (sampler_wanted.c). */
-vug_logits_wanted vug_sampler_wanted(const vug_sampler *sampler, size_t n_excluded, size_t n_draft);
+ * and allows all others, also after up to `n_draft` more tokens were accepted (sampler_wanted.c). `draws`:
+ * the device draws tokens. */
+vug_logits_wanted vug_sampler_wanted(const vug_sampler *sampler, size_t n_excluded, size_t n_draft,
+                                     bool draws);
 /* Whether no sampler drops tokens: it then takes 0.1 ms to find which logits a draw from 262,144 tokens
  * looks at, and after drafts as long for each. */
 bool vug_sampler_draws_from_all(const vug_sampler *sampler);

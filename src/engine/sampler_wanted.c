@@ -77,7 +77,9 @@ static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, doub
         return true;
     if (sums && n_draft > MOST_DRAFT)
         return false;
-    if (!cut)
+    if (!cut && wanted->draw.temperature > 0)
+        wanted->margin = INFINITY; /* the device finds out which */
+    else if (!cut)
         wanted->margin = gumbel_range(s, n_draft) * temperature * (1 + 0x1p-30);
     else if (cut->kind == VUG_SAMPLER_TOP_K)
         wanted->best += (int64_t)cut->value - 1;
@@ -107,7 +109,37 @@ bool vug_sampler_draws_from_all(const vug_sampler *s)
     return !drops;
 }
 
-vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, size_t n_draft)
+/* The draw of the next token, if a device can do it: with no sampler beside those of vug_draw, in their
+ * order. Otherwise its temperature is 0. */
+static vug_draw device_draw(const vug_sampler *s)
+{
+    const vug_sampling *from = s->settings.from;
+    const vug_draw none = { 0 };
+    vug_draw draw = { .temperature = 1, .noise = { from->seed, s->history.n }, .top_p = 1 };
+    vug_sampler_kind last = VUG_SAMPLER_COUNT;
+    for (size_t i = 0; i < from->n; i++) {
+        const vug_sampler_config *config = &from->sampler[i];
+        if (vug_sampler_is_off(config) || config->kind >= VUG_SAMPLER_REPEAT_LAST_N)
+            continue;
+        if (last != VUG_SAMPLER_COUNT && config->kind <= last)
+            return none;
+        last = config->kind;
+        if (config->kind == VUG_SAMPLER_TEMPERATURE)
+            draw.temperature = (double)config->value;
+        else if (config->kind == VUG_SAMPLER_TOP_K)
+            draw.top_k = (int64_t)config->value;
+        else if (config->kind == VUG_SAMPLER_TOP_P)
+            draw.top_p = (double)config->value;
+        else if (config->kind == VUG_SAMPLER_MIN_P)
+            draw.min_p = (double)config->value;
+        else
+            return none;
+    }
+    return s->settings.is_greedy ? none : draw;
+}
+
+vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, size_t n_draft,
+                                     bool draws)
 {
     const vug_sampling *from = s->settings.from;
     const vug_logits_wanted all = { 0 };
@@ -126,6 +158,8 @@ vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, si
             cut = config;
     }
     vug_logits_wanted wanted = { .best = 1 + (int64_t)lowered.n, .n_ids = s->model.n_usable };
+    if (draws && lowered.n == 0 && n_draft == 0)
+        wanted.draw = device_draw(s);
     if (lowered.wants_all || lowered.n > MOST_LOWERED ||
         !set_by_cut(s, cut, temperature, n_draft, &wanted))
         return all;

@@ -52,8 +52,8 @@ typedef struct {
     size_t rows; /* 1, or 0 without logits and drafts; more only for vug_scheduler_run_alone */
     vug_logits_wanted wanted; /* of each row */
     int priority;             /* lower numbers go first */
-    size_t n_more; /* calls that will probably come after this one, each with the token that has the
-                      greatest logit after the one before */
+    size_t n_more; /* calls that will probably come after this one, each with the token that the
+                      wanted logits after the one before decide on */
     const vug_cancel_token *cancel;
 } vug_extension;
 
@@ -72,8 +72,9 @@ typedef struct {
     vug_logits_wanted wanted; /* of the last call */
     int32_t token;            /* of the first step ahead whose result no call has taken */
     bool has_result;          /* that step has ended, and no call has come */
-    vug_candidate result;     /* its greatest logit */
+    vug_candidate result;     /* the token that it decides on */
     bool is_dropped;          /* no call will take the results of the steps that were started */
+    bool is_undecided; /* the device could not decide on a token: it may be so with the next */
 } vug_steps_ahead;
 
 /* A sequence that takes part in steps. The members after `kv` belong to the scheduler. */

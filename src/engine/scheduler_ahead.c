@@ -1,7 +1,7 @@
 /*
- * Steps that are started before the last one has ended. If the greatest logit decides on the next token
- * of every sequence of a step, a device can compute that token's step without the host: it is started
- * behind the first one, and the device has no gap between them. What the host does for a step (its
+ * Steps that are started before the last one has ended. If the greatest logit or a draw decides on the
+ * next token of every sequence of a step, a device can compute that token's step without the host: it is
+ * started behind the first one, and the device has no gap between them. What the host does for a step (its
  * inputs, its launches, sampling, callbacks) takes place while the device computes another.
  *
  * The calls come later. One that brings the token of its sequence's step ahead gets that step's result;
@@ -16,9 +16,30 @@
 
 /* ---- starting --------------------------------------------------------------------------------- */
 
-static bool is_greedy(const vug_logits_wanted *wanted)
+/* Whether a device decides on a token. */
+static bool decides(const vug_logits_wanted *wanted)
 {
-    return wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
+    const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
+    return is_greedy || wanted->draw.temperature > 0;
+}
+
+/* What the next token is chosen by. */
+static vug_logits_wanted next_wanted(const vug_logits_wanted *wanted)
+{
+    vug_logits_wanted next = *wanted;
+    next.draw.noise.position++;
+    return next;
+}
+
+/* Whether two choices among the same logits take the same token. */
+static bool is_same_choice(const vug_logits_wanted *a, const vug_logits_wanted *b)
+{
+    const vug_draw *x = &a->draw, *y = &b->draw;
+    if (a->n_ids != b->n_ids || x->temperature != y->temperature)
+        return false;
+    return x->temperature == 0 ||
+           (x->noise.seed == y->noise.seed && x->noise.position == y->noise.position &&
+            x->top_k == y->top_k && x->top_p == y->top_p && x->min_p == y->min_p);
 }
 
 /* Whether the next token of a sequence can follow its part of the current step. */
@@ -26,10 +47,10 @@ static bool can_follow(const vug_scheduled *sequence, const vug_step_part *part,
 {
     const vug_extension *job = sequence->job;
     const vug_steps_ahead *ahead = &sequence->ahead;
-    if (!sequence->in_use || ahead->has_result || ahead->is_dropped)
+    if (!sequence->in_use || ahead->has_result || ahead->is_dropped || ahead->is_undecided)
         return false;
     /* A part that does not end its job wants no logits. Drafts are computed for a sequence alone. */
-    const bool is_token = part->n == 1 && is_greedy(&part->wanted);
+    const bool is_token = part->n == 1 && decides(&part->wanted);
     const bool has_drafts = is_alone && job && job->n_draft > 0;
     /* Without a call, it is the part of a step ahead itself. */
     const bool goes_on = job ? job->n_more >= 1 : ahead->n_more >= 2;
@@ -63,7 +84,7 @@ bool vug_scheduler_plan_ahead(vug_scheduler *s)
                                             .n = 1,
                                             .rows = 1,
                                             .n_before = 1,
-                                            .wanted = s->now.part[i].wanted };
+                                            .wanted = next_wanted(&s->now.part[i].wanted) };
     }
     s->ahead.n = s->now.n;
     for (size_t i = 0; i < s->ahead.n; i++)
@@ -100,9 +121,10 @@ void vug_scheduler_keep_result(vug_scheduler *s, vug_scheduled *sequence, size_t
 bool vug_scheduled_is_ahead_of(const vug_scheduled *sequence, const vug_extension *job)
 {
     const vug_steps_ahead *ahead = &sequence->ahead;
+    const vug_logits_wanted next = next_wanted(&ahead->wanted);
     return (ahead->has_result || sequence->n_steps > 0) && !ahead->is_dropped && job->rows == 1 &&
-           job->n - job->n_draft == 1 && job->token[0] == ahead->token && is_greedy(&job->wanted) &&
-           job->wanted.n_ids == ahead->wanted.n_ids;
+           job->n - job->n_draft == 1 && job->token[0] == ahead->token && decides(&job->wanted) &&
+           is_same_choice(&job->wanted, &next);
 }
 
 void vug_scheduler_take_result(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job)

@@ -103,6 +103,7 @@ void vug_scheduler_begin(vug_scheduler *s, vug_scheduled *sequence, const int32_
     vug_mutex_lock(s->lock);
     vug_scheduler_drop_ahead(s, sequence);
     sequence->in_use = true;
+    sequence->ahead.is_undecided = false;
     sequence->plan = NULL; /* two that wait for each other would wait for ever */
     /* The next step still waits for a sequence that goes on. */
     if (!whole && continues(s, sequence, id, n)) {

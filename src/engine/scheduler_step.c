@@ -140,14 +140,17 @@ static double predict_end(const vug_scheduler *s, double now)
     return now + s->decode_s + s->per_token_s * (double)prompt;
 }
 
-/* Whether each row of the current step has a list of its wanted logits. */
+/* Whether each row of the current step has a list of its wanted logits. No step follows those of an
+ * answer whose row has none; the lock is not held. */
 static bool has_lists(const vug_scheduler *s)
 {
+    bool all = true;
     for (size_t row = 0; row < s->now.n; row++) {
-        if (vug_step_row(&s->model->main, row).found.n == 0)
-            return false;
+        const bool listed = vug_step_row(&s->model->main, row).found.n > 0;
+        s->now.part_of[row]->ahead.is_undecided |= !listed;
+        all = all && listed;
     }
-    return true;
+    return all;
 }
 
 /* How a step is run. */
@@ -194,11 +197,10 @@ static void end_step(vug_scheduler *s, const step_course *course, vug_status st,
 {
     for (size_t i = 0; i < s->now.n; i++)
         s->now.part_of[i]->n_steps--;
-    if (course->is_lost)
-        s->goes_ahead = false; /* the calls still wait: the next step computes their tokens again */
-    else if (st == VUG_OK)
+    /* After a lost step the calls still wait: the next one computes their tokens again. */
+    if (st == VUG_OK && !course->is_lost)
         accept_step(s);
-    else
+    else if (st != VUG_OK)
         fail_step(s, st, err);
     for (size_t i = 0; i < s->now.n; i++)
         s->now.part_of[i]->ahead.is_dropped &= s->now.part_of[i]->n_steps > 0;

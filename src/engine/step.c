@@ -8,8 +8,7 @@ static vug_status init_tables(vug_step_tables *t, const vug_limits *limits, vug_
     t->row = vug_alloc((size_t)limits->rows, sizeof(*t->row));
     t->wanted = vug_alloc((size_t)limits->rows, sizeof(*t->wanted));
     t->found = vug_alloc((size_t)limits->rows, sizeof(*t->found));
-    t->best = vug_alloc((size_t)limits->rows, sizeof(*t->best));
-    if (!t->span || !t->token || !t->row || !t->wanted || !t->found || !t->best)
+    if (!t->span || !t->token || !t->row || !t->wanted || !t->found)
         return VUG_FAIL_NOMEM(err, "the tables of a step",
                               (size_t)limits->batch * sizeof(*t->span));
     return VUG_OK;
@@ -41,7 +40,6 @@ void vug_step_runner_release(vug_step_runner *r)
         vug_free(r->tables[i].row);
         vug_free(r->tables[i].wanted);
         vug_free(r->tables[i].found);
-        vug_free(r->tables[i].best);
     }
     vug_free(r->output);
     *r = (vug_step_runner){ 0 };
@@ -82,39 +80,6 @@ static void fill_tables(const vug_step_runner *r, vug_step_tables *t, const vug_
                            .follows = follows };
 }
 
-/* ---- steps on devices that only run them --------------------------------------------------- */
-
-/* The greatest logit of a row of the last step. */
-static vug_candidate best_of_row(const vug_step_runner *r, size_t row)
-{
-    const vug_logits_source source = vug_step_row(r, row);
-    const int32_t id = vug_logits_source_best(&source, (size_t)r->last->wanted[row].n_ids);
-    for (size_t i = 0; i < source.found.n; i++) {
-        if (source.found.logit[i].id == id)
-            return source.found.logit[i];
-    }
-    VUG_ASSERT(source.all);
-    return (vug_candidate){ id, source.all[id] };
-}
-
-/* Such a device runs a step when it is to be finished. Lists are made as one that starts steps has them. */
-static vug_status run_started(vug_step_runner *r, vug_step_tables *t, vug_err *err)
-{
-    const vug_compiled *c = &r->compiled;
-    for (int i = 0; t->in.follows && i < t->in.n_spans; i++)
-        t->token[i] = best_of_row(r, (size_t)i).id;
-    VUG_TRY(c->backend->run(c->program, r->workspace, &t->in, r->output, err));
-    r->last = t;
-    const bool is_chained = t->in.follows || r->n_started > 0;
-    for (size_t i = 0; is_chained && i < (size_t)t->in.n_rows; i++) {
-        if (vug_step_count_finite(r, i, 1) == 0)
-            continue;
-        t->best[i] = best_of_row(r, i);
-        t->found[i] = (vug_found_logits){ &t->best[i], 1 };
-    }
-    return VUG_OK;
-}
-
 /* ---- steps --------------------------------------------------------------------------------- */
 
 vug_status vug_step_start(vug_step_runner *r, const vug_step_part *part, size_t n_parts,
@@ -142,9 +107,10 @@ vug_status vug_step_finish(vug_step_runner *r, vug_err *err)
             &r->tables[(r->next + VUG_STEPS_STARTED - r->n_started) % VUG_STEPS_STARTED];
     VUG_ASSERT(r->n_started > 0);
     r->n_started--;
-    const vug_status st = c->backend->start
-                                  ? c->backend->finish(c->program, r->workspace, r->output, err)
-                                  : run_started(r, t, err);
+    /* A device that only runs steps does so now. */
+    const vug_status st =
+            c->backend->start ? c->backend->finish(c->program, r->workspace, r->output, err)
+                              : c->backend->run(c->program, r->workspace, &t->in, r->output, err);
     r->last = t;
     atomic_store(&r->model->device_failed, st == VUG_DEVICE);
     return st;

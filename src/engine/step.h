@@ -33,10 +33,10 @@ VUG_MUST_CHECK vug_status vug_step_run(vug_step_runner *runner, const vug_step_p
                                        size_t n_parts, const vug_cancel_token *cancel,
                                        vug_err *err);
 /* The same in two halves: steps are finished in the order in which they were started, and at most
- * VUG_STEPS_STARTED are not finished. A step that follows the one before it has one token of each part,
- * whose only row wants one logit, as the parts of that step; `token` is ignored, as the greatest logit of
- * that step's row decides on it. The rows of a step behind which another one was started have lists, or
- * no logits. `cancel` lives until the step is finished. */
+ * VUG_STEPS_STARTED are not finished, one on a device that only runs steps. A step that follows the one
+ * before it has one token of each part, whose only row wants one logit or a draw, as the parts of that
+ * step; `token` is ignored, as that step's row decides on it. The rows of a step behind which another one
+ * was started have lists, or no logits. `cancel` lives until the step is finished. */
 VUG_MUST_CHECK vug_status vug_step_start(vug_step_runner *runner, const vug_step_part *part,
                                          size_t n_parts, bool follows,
                                          const vug_cancel_token *cancel, vug_err *err);

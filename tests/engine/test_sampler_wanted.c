@@ -10,6 +10,7 @@
 #include "engine_help.h"
 #include "sampler_help.h"
 #include "sanitized.h"
+#include "started_steps.h"
 #include "vug/stats.h"
 
 enum { V = 3000, USABLE = 2950, PROMPT = 40, ANSWER = 30 };
@@ -155,7 +156,7 @@ static void check_chain(const chain *c, uint64_t seed)
     help_tokens(seed, prompt, PROMPT, USABLE);
     help_set_prompt(&s, prompt, PROMPT);
     for (int i = 0; i < ANSWER; i++) {
-        const vug_logits_wanted wanted = vug_sampler_wanted(&s, mask.n_excluded, 0);
+        const vug_logits_wanted wanted = vug_sampler_wanted(&s, mask.n_excluded, 0, false);
         fill_logits(all, &seed, &s);
         for (size_t e = 0; e < mask.n_excluded; e++)
             all[excluded[e]] += 9;
@@ -192,14 +193,14 @@ static void test_drafts_and_excluded_tokens_want_more(void **state)
     vug_sampler s = help_sampler(&sampling, V, USABLE);
     const int32_t prompt[] = { 10, 11, 12 };
     help_set_prompt(&s, prompt, 3);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 20);
-    assert_int_equal(vug_sampler_wanted(&s, 2, 0).best, 22);
-    assert_int_equal(vug_sampler_wanted(&s, 2, 5).best, 27);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 20);
+    assert_int_equal(vug_sampler_wanted(&s, 2, 0, false).best, 22);
+    assert_int_equal(vug_sampler_wanted(&s, 2, 5, false).best, 27);
     help_accept(&s, 50);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 21);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 21);
     for (int i = 0; i < 300; i++)
         help_accept(&s, 50 + i);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 0);
     vug_sampler_release(&s);
 }
 
@@ -208,14 +209,14 @@ static void test_top_p_wants_a_share(void **state)
     (void)state;
     const vug_sampling sampling = { .sampler = top_p_chains[1].sampler, .n = top_p_chains[1].n };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
-    const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0);
+    const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0, false);
     assert_int_equal(wanted.best, 1);
     assert_true(wanted.margin > 5 && wanted.margin < 20);
     assert_true(wanted.share == (double)0.9f);
     assert_true(fabs(wanted.scale - 1 / 0.6) < 1e-6);
     /* A token that must not be drawn has mass in the backend's sum. */
-    assert_int_equal(vug_sampler_wanted(&s, 1, 0).best, 0);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 4).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, 1, 0, false).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 4, false).best, 0);
     vug_sampler_release(&s);
 }
 
@@ -227,8 +228,74 @@ static void test_a_list_of_allowed_tokens_wants_all(void **state)
         .sampler = chains[0].sampler, .n = 1, .allowed = allowed, .n_allowed = 3
     };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 0);
     vug_sampler_release(&s);
+}
+
+/* ---- draws on a device --------------------------------------------------------------------- */
+
+/* Without penalties and the like, and in the order of vug_draw. */
+static const chain drawn_chains[] = {
+    { "none", .n = 0 },
+    { "temperature", .n = 1, .sampler = { { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0.7f } } },
+    { "all", .n = 4,
+      .sampler = { { .kind = VUG_SAMPLER_TEMPERATURE, .value = 1.3f },
+                   { .kind = VUG_SAMPLER_TOP_K, .value = 40 },
+                   { .kind = VUG_SAMPLER_TOP_P, .value = 0.9f },
+                   { .kind = VUG_SAMPLER_MIN_P, .value = 0.05f } } },
+    { "top-p", .n = 1, .sampler = { { .kind = VUG_SAMPLER_TOP_P, .value = 0.6f } } },
+    { "min-p", .n = 1, .sampler = { { .kind = VUG_SAMPLER_MIN_P, .value = 0.1f } } },
+};
+
+static void test_devices_draw_the_same_tokens(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(drawn_chains) / sizeof(*drawn_chains); i++) {
+        const chain *c = &drawn_chains[i];
+        uint64_t seed = i + 1;
+        const vug_sampling sampling = { .sampler = c->sampler, .n = c->n, .seed = seed };
+        vug_sampler s = help_sampler(&sampling, V, USABLE);
+        float all[V];
+        help_set_prompt(&s, (int32_t[]){ 1, 2 }, 2);
+        for (int n = 0; n < ANSWER; n++) {
+            fill_logits(all, &seed, &s);
+            const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0, true);
+            assert_true(wanted.draw.temperature > 0);
+            const int32_t id = help_draw(all, wanted.n_ids, &wanted.draw);
+            const vug_sampler_mask one = { .known = &id, .n_known = 1 };
+            if (vug_sampler_sample(&s, all, NULL) != id || vug_sampler_sample(&s, all, &one) != id)
+                fail_msg("%s: another token than the one drawn", c->name);
+            help_accept(&s, id);
+        }
+        vug_sampler_release(&s);
+    }
+}
+
+static void expect_no_draw(const vug_sampler_config *sampler, size_t n, size_t n_excluded,
+                           size_t n_draft)
+{
+    const vug_sampling sampling = { .sampler = sampler, .n = n };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    assert_true(vug_sampler_wanted(&s, n_excluded, n_draft, true).draw.temperature == 0);
+    vug_sampler_release(&s);
+}
+
+static void test_other_chains_are_not_for_devices(void **state)
+{
+    (void)state;
+    const vug_sampler_config hot = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 2 };
+    const vug_sampler_config cold = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
+    const vug_sampler_config top_k = { .kind = VUG_SAMPLER_TOP_K, .value = 4 };
+    const vug_sampler_config xtc = { .kind = VUG_SAMPLER_XTC, .value = 0.5f };
+    const vug_sampler_config bias = { .kind = VUG_SAMPLER_BIAS, .value = -1, .token = 3 };
+    const vug_sampler_config presence = { .kind = VUG_SAMPLER_PRESENCE, .value = 1 };
+    expect_no_draw(&cold, 1, 0, 0);
+    expect_no_draw((vug_sampler_config[]){ top_k, hot }, 2, 0, 0);
+    expect_no_draw((vug_sampler_config[]){ hot, xtc }, 2, 0, 0);
+    expect_no_draw((vug_sampler_config[]){ bias, hot }, 2, 0, 0);
+    expect_no_draw((vug_sampler_config[]){ presence, hot }, 2, 0, 0);
+    expect_no_draw(&hot, 1, 1, 0);
+    expect_no_draw(&hot, 1, 0, 1);
 }
 
 /* ---- pebble -------------------------------------------------------------------------------- */
@@ -308,6 +375,8 @@ int main(void)
         cmocka_unit_test(test_samplers_do_not_look_at_other_logits),
         cmocka_unit_test(test_drafts_and_excluded_tokens_want_more),
         cmocka_unit_test(test_a_list_of_allowed_tokens_wants_all),
+        cmocka_unit_test(test_devices_draw_the_same_tokens),
+        cmocka_unit_test(test_other_chains_are_not_for_devices),
         cmocka_unit_test(test_top_p_wants_a_share),
         cmocka_unit_test(test_screened_generations_are_the_same),
         cmocka_unit_test(test_screened_top_p_is_the_same),

@@ -1,6 +1,6 @@
 /*
  * Steps that are started before the last one has ended: answers are those of steps one after the other,
- * however they end. The CPU, which only runs steps, runs these when they are waited for.
+ * however they end. On the CPU, which only runs steps, started_steps.h makes them be started.
  */
 #include "test.h"
 
@@ -11,6 +11,7 @@
 #include "engine/scheduler_state.h"
 #include "engine_help.h"
 #include "running_extensions.h"
+#include "started_steps.h"
 
 enum { ANSWERS = 6, TURNS = 3, PROMPT = 70, TOKENS = 60, ROUNDS = 3, ENOUGH_AHEAD = 9 };
 
@@ -27,6 +28,7 @@ typedef struct {
     vug_status st;
     int32_t id[TURNS][TOKENS];
     bool looks_up; /* drafts */
+    bool is_greedy;
 } talker;
 
 static bool count_piece(const vug_piece *piece, void *user)
@@ -43,15 +45,17 @@ static bool count_piece(const vug_piece *piece, void *user)
 static void *talk(void *arg)
 {
     talker *t = arg;
-    const vug_sampler_config greedy = { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 };
-    const vug_generate_options o = { .sampling = { .sampler = &greedy, .n = 1 },
-                                     .max_tokens = TOKENS,
-                                     .ignore_stop = true,
-                                     .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP
-                                                                : VUG_SPECULATION_OFF,
-                                     .on_piece = count_piece,
-                                     .cancel = t->cancel,
-                                     .user = t };
+    const vug_sampler_config temperature = { .kind = VUG_SAMPLER_TEMPERATURE,
+                                             .value = t->is_greedy ? 0 : 0.8f };
+    const vug_generate_options o = {
+        .sampling = { .sampler = &temperature, .n = 1, .seed = t->index },
+        .max_tokens = TOKENS,
+        .ignore_stop = true,
+        .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF,
+        .on_piece = count_piece,
+        .cancel = t->cancel,
+        .user = t
+    };
     vug_session *s = help_session(t->model);
     int32_t id[PROMPT];
     for (size_t turn = 0; turn < TURNS && t->st == VUG_OK; turn++) {
@@ -78,6 +82,7 @@ static talker new_talker(vug_model *m, size_t i)
     t.index = i;
     t.end = (answer_end)(i % ENDS);
     t.looks_up = i % 2 == 0;
+    t.is_greedy = i % 4 < 2;
     help_ok(vug_cancel_token_create(&t.cancel, &t.err), &t.err);
     return t;
 }
@@ -111,25 +116,28 @@ static void test_answers_are_those_of_single_steps(void **state)
     vug_model *m = help_model(*state, (vug_model_options){ .context = 256, .batch = 64 });
     vug_scheduler *s = m->scheduler;
     talker expected[ANSWERS];
-    s->goes_ahead = false;
+    help_run_steps(m);
     for (size_t i = 0; i < ANSWERS; i++) {
         expected[i] = new_talker(m, i);
         talk(&expected[i]);
         check_talker(&expected[i], &expected[i]);
     }
     assert_int_equal(s->n_ahead, 0);
-    s->goes_ahead = true;
+    help_start_steps(m);
     for (size_t i = 0; i < ANSWERS; i++) {
-        const size_t before = s->n_ahead;
+        const size_t before = s->n_ahead, unclaimed = s->n_unclaimed;
         check_threads(expected, i, 1);
-        assert_true(expected[i].looks_up || s->n_ahead > before + ENOUGH_AHEAD);
+        if (expected[i].looks_up)
+            continue;
+        assert_true(s->n_ahead > before + ENOUGH_AHEAD);
+        assert_true(s->n_unclaimed <= unclaimed + (size_t)TURNS * VUG_STEPS_STARTED);
     }
     for (int round = 0; round < ROUNDS; round++)
         check_threads(expected, 0, ANSWERS);
-    assert_true(s->goes_ahead);
     assert_false(s->running);
     const vug_prefix_stats tree = vug_prefix_get_stats(m->prefix_tree);
     assert_int_equal(vug_kv_pool_get_stats(m->kv_pool).used, tree.bytes); /* no page is lost */
+    help_run_steps(m);
     vug_model_close(m);
 }
 
@@ -213,7 +221,8 @@ static void begin_pair(late_pair *p)
             p->e[i].job = greedy_job(p->model, p->id[i] + p->n[i], n, NULL);
             p->n[i] += n;
         }
-        p->scheduler->goes_ahead = true;
+        if (step == 1)
+            help_start_steps(p->model);
         start_together(p->scheduler, p->e, PAIR);
         vug_scheduler_release_device(p->scheduler);
         join_all(p->e, PAIR);
@@ -237,6 +246,7 @@ static void end_pair(late_pair *p)
         vug_logits_row_release(&p->e[i].logits);
     }
     assert_false(p->scheduler->has_ahead);
+    help_run_steps(p->model);
     check_best(p);
     vug_model_close(p->model);
 }
@@ -282,11 +292,12 @@ static void test_other_tokens_drop_results(void **state)
 
 /* ---- rows without logits ------------------------------------------------------------------------ */
 
-enum { DAMAGED_RUN = 7 };
+enum { DAMAGED_RUN = 7, RUNS_AFTER = 4 };
 
 static struct {
     const vug_backend *backend;
-    size_t runs;
+    const vug_scheduler *scheduler;
+    size_t runs, n_ahead; /* steps ahead before the damaged one */
 } damaging;
 
 /* One step has logits that cannot be listed. */
@@ -295,7 +306,11 @@ static vug_status run_and_damage(const vug_program *program, vug_workspace *work
 {
     static float logits[4096];
     VUG_TRY(damaging.backend->run(program, workspace, in, output, err));
-    if (++damaging.runs == DAMAGED_RUN) {
+    /* The step behind the damaged one was started; no other of the same answer is. */
+    if (++damaging.runs > DAMAGED_RUN && damaging.runs <= DAMAGED_RUN + RUNS_AFTER)
+        assert_int_equal(damaging.scheduler->n_ahead, damaging.n_ahead);
+    if (damaging.runs == DAMAGED_RUN) {
+        damaging.n_ahead = damaging.scheduler->n_ahead;
         for (size_t i = 0; i < sizeof(logits) / sizeof(*logits); i++)
             logits[i] = NAN;
         output[0] = logits;
@@ -305,28 +320,28 @@ static vug_status run_and_damage(const vug_program *program, vug_workspace *work
     return VUG_OK;
 }
 
-/* Then the step is computed again, and none is ahead any more. */
+/* Then the step is computed again, and none is ahead until the next answer. */
 static void test_lost_rows_are_computed_again(void **state)
 {
     (void)state;
     vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256 });
     vug_scheduler *s = m->scheduler;
-    s->goes_ahead = false;
+    help_run_steps(m);
     talker expected = new_talker(m, 1);
     talk(&expected);
     check_talker(&expected, &expected);
     vug_backend backend = *m->main.compiled.backend;
     damaging.backend = m->main.compiled.backend;
+    damaging.scheduler = s;
     damaging.runs = 0;
     backend.run = run_and_damage;
     backend.start = NULL;
     m->main.compiled.backend = &backend;
-    s->goes_ahead = true;
+    help_start_steps(m);
     talker t = new_talker(m, 1);
     talk(&t);
     check_talker(&t, &expected);
-    assert_false(s->goes_ahead);
-    assert_true(s->n_ahead > 0);
+    assert_true(s->n_ahead > damaging.n_ahead);
     m->main.compiled.backend = damaging.backend;
     vug_model_close(m);
 }
