@@ -183,6 +183,11 @@ static vug_program_sizes sizes(const vug_program *program)
     return ((const vug_cuda_program *)(const void *)program)->sizes;
 }
 
+static bool draws_tokens(const vug_program *program)
+{
+    return ((const vug_cuda_program *)(const void *)program)->logits >= 0;
+}
+
 static const vug_kv_layout *kv_layout(const vug_program *program)
 {
     return &((const vug_cuda_program *)(const void *)program)->kv_layout;
@@ -207,6 +212,7 @@ const vug_backend vug_backend_cuda = {
     .compile = vug_cuda_compile,
     .release = vug_cuda_release,
     .sizes = sizes,
+    .draws_tokens = draws_tokens,
     .kv_layout = kv_layout,
     .kv_page_bytes = vug_cuda_kv_page_bytes,
     .kv_create = vug_cuda_kv_create,

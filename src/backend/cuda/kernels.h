@@ -232,10 +232,11 @@ void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *rout
 typedef struct {
     double margin;
     int32_t best, n_ids;
+    vug_draw draw;
 } vug_cuda_wanted;
 
-/* A list of wanted logits, for the host to read; n < 0: there is none, because a logit is not a
- * finite number, or because there are too many. */
+/* A list of wanted logits, or the token that is drawn, for the host to read; n < 0: there is none,
+ * because a logit is not a finite number, or because there are too many. */
 typedef struct {
     int32_t n;
     vug_candidate logit[VUG_MOST_FOUND];
@@ -245,11 +246,12 @@ typedef struct {
     const float *logits; /* [rows,width] */
     int64_t rows, width;
     const vug_cuda_wanted *wanted; /* [rows] */
-    uint32_t *greatest;            /* [vug_cuda_wanted_bytes] scratch */
+    uint32_t *scratch;             /* vug_cuda_wanted_bytes */
     uint32_t *done;                /* [rows]: 0 before and after */
     vug_cuda_found *found;         /* [rows] in pinned memory of the host */
-    int32_t *best; /* [rows] for rows that want one logit: its id, the lowest of equals;
-                                      0 if a logit is not a finite number */
+    int32_t *best; /* [rows] for rows that draw: the id; for rows that want one logit: its id, the
+                      lowest of equals; 0 for those without a list */
+    bool draws;    /* a row wants a draw */
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);

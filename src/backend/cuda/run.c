@@ -148,6 +148,15 @@ static bool lists_logits(const vug_cuda_step *s)
     return s->program->logits >= 0 && s->in->wanted && s->in->found && s->in->n_rows > 0;
 }
 
+static bool wants_draw(const vug_step_in *in)
+{
+    for (int64_t r = 0; r < in->n_rows; r++) {
+        if (in->wanted[r].draw.temperature > 0)
+            return true;
+    }
+    return false;
+}
+
 static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
 {
     const vug_cuda_wanted_job job = {
@@ -155,10 +164,11 @@ static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
         .rows = s->in->n_rows,
         .width = logits_width(s->program),
         .wanted = s->inputs.wanted,
-        .greatest = (uint32_t *)(void *)s->ws->scratch,
+        .scratch = (uint32_t *)(void *)s->ws->scratch,
         .done = s->ws->rows_done,
         .found = s->ws->started[s->ws->next].found,
         .best = s->ws->best,
+        .draws = wants_draw(s->in),
     };
     vug_cuda_list_wanted(s->stream, &job);
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);

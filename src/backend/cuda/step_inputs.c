@@ -165,6 +165,7 @@ static void fill_wanted(const vug_step_in *in, vug_cuda_wanted *wanted)
             .margin = from->margin,
             .best = from->best <= VUG_MOST_FOUND ? (int32_t)from->best : 0,
             .n_ids = (int32_t)from->n_ids,
+            .draw = from->draw,
         };
     }
 }

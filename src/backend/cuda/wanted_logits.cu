@@ -1,15 +1,19 @@
 /*
- * The wanted logits of rows as lists, so that a step copies those and not whole rows to the host.
+ * The wanted logits of rows as lists, so that a step copies those and not whole rows to the host, and
+ * the draws of tokens.
  *
  * A row is cut into at most 1,024 chunks. At least k logits reach the k-th greatest of the chunks'
  * greatest ones, so none of the k best logits is below it. A warp finds the greatest of a chunk; the
- * last block of a row to end finds the limit, and lists the logits that reach it.
+ * last block of a row to end finds the limit, lists the logits that reach it, and draws from the list.
+ *
+ * A draw from all tokens takes the greatest score, a sum with noise. A warp finds the greatest rough
+ * score of a chunk; the last block computes the exact ones that may be the greatest.
  */
-#include "backend/cuda/device_code.h"
+#include "backend/cuda/token_draw.h"
 
 enum {
-    THREADS = 1024,
-    WARPS = THREADS / WARP,
+    THREADS = DRAW_THREADS,
+    WARPS = DRAW_WARPS,
     NOT_LISTED = -1,
 };
 
@@ -53,6 +57,22 @@ static __device__ uint32_t greatest_of_chunk(const float *logits, int begin, int
     return __reduce_max_sync(0xffffffffu, most);
 }
 
+static __device__ bool draws_from_all(const vug_draw &draw)
+{
+    return draw.temperature > 0 && draw.top_k == 0 && draw.top_p == 1 && draw.min_p == 0;
+}
+
+/* The greatest rough score of a chunk, the same in all lanes of a warp. */
+static __device__ float greatest_score(const vug_draw &draw, const float *logits, int begin,
+                                       int end)
+{
+    const row_draw d = draw_of(draw, 0);
+    float most = -INFINITY;
+    score_chunk(d.keys, (float)d.inverse_temperature, logits, begin, end,
+                [&](const vug_candidate &, float score) { most = fmaxf(most, score); });
+    return warp_max(most);
+}
+
 /* Whether all other blocks of the row have stored their chunks; the same in each thread. */
 static __device__ bool is_last_block(uint32_t *done)
 {
@@ -80,71 +100,156 @@ static __device__ uint32_t kth_greatest(uint32_t key, int k)
     return limit;
 }
 
-/* Lists the logits of a row that reach the k-th greatest one less the margin; `greatest` has those of its
- * chunks. Returns their number, of which only the first VUG_MOST_FOUND are stored. `lowest` becomes the
- * lowest id of those that reach the k-th greatest one itself. */
-static __device__ int list_logits(const vug_cuda_wanted_job &job, int row, const uint32_t *greatest,
-                                  const vug_cuda_wanted &wanted, float kth, int *lowest)
+/* A row in its last block: the greatest keys and rough scores of its chunks are in shared memory. */
+struct row_view {
+    const float *logits;
+    const uint32_t *greatest;
+    const float *score;
+    int chunks, length;
+};
+
+/* Lists the logits of a row that reach the k-th greatest one less the margin. Returns their number, of
+ * which only the first VUG_MOST_FOUND are stored. `lowest` becomes the lowest id of those that reach the
+ * k-th greatest one itself. */
+static __device__ int list_logits(const row_view &row, const vug_cuda_wanted &wanted, float kth,
+                                  vug_candidate *to, int *lowest)
 {
     __shared__ int n;
-    const int length = chunk_length(job.width), chunks = chunks_of(job.width);
-    const float *logits = job.logits + row * job.width;
     const double limit = (double)kth - wanted.margin;
-    vug_candidate *to = job.found[row].logit;
     if (threadIdx.x == 0) {
         n = 0;
         *lowest = INT_MAX;
     }
     __syncthreads();
-    for (int c = threadIdx.x / WARP; c < chunks; c += WARPS) {
-        if (greatest[c] == 0 || (double)logit_of(greatest[c]) < limit)
+    for (int c = threadIdx.x / WARP; c < row.chunks; c += WARPS) {
+        if (row.greatest[c] == 0 || (double)logit_of(row.greatest[c]) < limit)
             continue;
-        const int end = min((c + 1) * length, wanted.n_ids);
-        for (int i = c * length + threadIdx.x % WARP; i < end; i += WARP) {
-            if ((double)logits[i] < limit)
+        const int end = min((c + 1) * row.length, wanted.n_ids);
+        for (int i = c * row.length + threadIdx.x % WARP; i < end; i += WARP) {
+            if ((double)row.logits[i] < limit)
                 continue;
-            if (logits[i] >= kth)
+            if (row.logits[i] >= kth)
                 atomicMin(lowest, i);
             const int at = atomicAdd(&n, 1);
             if (at < VUG_MOST_FOUND)
-                to[at] = { i, logits[i] };
+                to[at] = { i, row.logits[i] };
         }
     }
     __syncthreads();
     return n;
 }
 
-/* Blocks (part of the chunks, row). */
+/* Draws from all tokens of a row; the first thread gets the token. False in all threads: its scores are too
+ * large for rough ones. */
+static __device__ bool draw_from_all(const row_view &row, const vug_cuda_wanted &wanted,
+                                     uint32_t best, vug_candidate *token)
+{
+    __shared__ uint32_t most;
+    const row_draw draw = draw_of(wanted.draw, logit_of(best));
+    if (threadIdx.x == 0)
+        most = 0;
+    __syncthreads();
+    const uint32_t key = __reduce_max_sync(
+            0xffffffffu, threadIdx.x < row.chunks ? key_of(row.score[threadIdx.x]) : 0);
+    if (threadIdx.x % WARP == 0)
+        atomicMax(&most, key);
+    __syncthreads();
+    const float greatest = logit_of(most), limit = greatest - rough_error(greatest);
+    if (!isfinite(greatest))
+        return false;
+    scored_token own = NO_TOKEN;
+    for (int c = threadIdx.x / WARP; c < row.chunks; c += WARPS) {
+        if (row.score[c] < limit)
+            continue;
+        const int end = min((c + 1) * row.length, wanted.n_ids);
+        score_chunk(draw.keys, (float)draw.inverse_temperature, row.logits, c * row.length, end,
+                    [&](const vug_candidate &one, float score) {
+                        const scored_token exact = { score < limit ? -INFINITY
+                                                                   : score_of(draw, one),
+                                                     one };
+                        if (is_better(exact, own))
+                            own = exact;
+                    });
+    }
+    *token = block_best(own);
+    return true;
+}
+
+/* What the last block of a row hands out; `draws`: rows may want draws. Returns the number of tokens, or
+ * NOT_LISTED, in all threads; the first one gets the id that decides, if one does. */
+template <bool draws>
+static __device__ int decide(const vug_cuda_wanted_job &job, const row_view &row,
+                             const vug_cuda_wanted &wanted, uint32_t kth, int *id)
+{
+    __shared__ vug_candidate drawn_from[draws ? VUG_MOST_FOUND : 1];
+    __shared__ int lowest;
+    vug_candidate *to = job.found[blockIdx.y].logit, token;
+    const bool draw = draws && wanted.draw.temperature > 0;
+    bool is_drawn = draw && draws_from_all(wanted.draw);
+    if (is_drawn) {
+        is_drawn = draw_from_all(row, wanted, kth, &token);
+    } else {
+        const int n = list_logits(row, wanted, logit_of(kth), draw ? drawn_from : to, &lowest);
+        *id = lowest;
+        if (!draw || n > VUG_MOST_FOUND)
+            return n > VUG_MOST_FOUND ? NOT_LISTED : n;
+        is_drawn = draw_from_list(wanted.draw, drawn_from, n, row.logits, wanted.n_ids, &token);
+    }
+    if (!is_drawn)
+        return NOT_LISTED;
+    if (threadIdx.x == 0) {
+        to[0] = token;
+        *id = token.id;
+    }
+    return 1;
+}
+
+/* Blocks (part of the chunks, row). Without draws it has half as many registers, so that two blocks run on
+ * a multiprocessor. */
+template <bool draws>
 static __global__ void __launch_bounds__(THREADS)
         wanted_kernel(const __grid_constant__ vug_cuda_wanted_job job)
 {
     __shared__ uint32_t greatest[THREADS];
-    __shared__ int lowest;
-    const int row = blockIdx.y, chunks = chunks_of(job.width), length = chunk_length(job.width);
-    const vug_cuda_wanted wanted = job.wanted[row];
-    const float *logits = job.logits + row * job.width;
+    __shared__ float score[draws ? THREADS : 1];
+    const int chunks = chunks_of(job.width), length = chunk_length(job.width);
+    uint32_t *greatest_of = job.scratch + (int64_t)blockIdx.y * 2 * THREADS;
+    uint32_t *score_of_chunk = greatest_of + THREADS;
+    const vug_cuda_wanted wanted = job.wanted[blockIdx.y];
+    const float *logits = job.logits + blockIdx.y * job.width;
     const int chunk = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (wanted.best == 0)
         return; /* the same in all blocks of the row */
     if (chunk < chunks) {
-        const int end = (int)min((int64_t)(chunk + 1) * length, job.width);
-        const uint32_t key = greatest_of_chunk(logits, chunk * length, end, wanted.n_ids);
-        if (threadIdx.x % WARP == 0)
-            job.greatest[(int64_t)row * THREADS + chunk] = key;
+        const int begin = chunk * length, end = (int)min((int64_t)begin + length, job.width);
+        const uint32_t key = greatest_of_chunk(logits, begin, end, wanted.n_ids);
+        const float most =
+                draws && draws_from_all(wanted.draw)
+                        ? greatest_score(wanted.draw, logits, begin, min(end, wanted.n_ids))
+                        : 0;
+        if (threadIdx.x % WARP == 0) {
+            greatest_of[chunk] = key;
+            if (draws)
+                score_of_chunk[chunk] = __float_as_uint(most);
+        }
     }
-    if (!is_last_block(&job.done[row]))
+    if (!is_last_block(&job.done[blockIdx.y]))
         return;
-    const uint32_t key =
-            threadIdx.x < chunks ? __ldcg(&job.greatest[(int64_t)row * THREADS + threadIdx.x]) : 0;
+    const bool has_chunk = threadIdx.x < chunks;
+    const uint32_t key = has_chunk ? __ldcg(&greatest_of[threadIdx.x]) : 0;
     greatest[threadIdx.x] = key;
+    if (draws)
+        score[threadIdx.x] =
+                has_chunk ? __uint_as_float(__ldcg(&score_of_chunk[threadIdx.x])) : -INFINITY;
     const bool finite = !__syncthreads_or(key == NOT_FINITE);
     const uint32_t kth = kth_greatest(key, wanted.best);
-    int n = NOT_LISTED;
+    const row_view row = { logits, greatest, score, chunks, length };
+    int n = NOT_LISTED, id = 0;
     if (finite && kth > 0)
-        n = list_logits(job, row, greatest, wanted, logit_of(kth), &lowest);
+        n = decide<draws>(job, row, wanted, kth, &id);
     if (threadIdx.x == 0) {
-        job.found[row].n = n > VUG_MOST_FOUND ? NOT_LISTED : n;
-        job.best[row] = n > 0 ? lowest : 0;
+        job.found[blockIdx.y].n = n;
+        job.best[blockIdx.y] = n > 0 ? id : 0;
     }
 }
 
@@ -164,11 +269,11 @@ void vug_cuda_take_best(cudaStream_t stream, const int32_t *best, int64_t given,
 
 uint64_t vug_cuda_wanted_bytes(int64_t rows)
 {
-    return (uint64_t)rows * THREADS * sizeof(uint32_t);
+    return (uint64_t)rows * 2 * THREADS * sizeof(uint32_t);
 }
 
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job)
 {
-    launch(stream, wanted_kernel,
+    launch(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>,
            dim3(blocks_for(chunks_of(job->width), WARPS), (unsigned)job->rows), THREADS, *job);
 }

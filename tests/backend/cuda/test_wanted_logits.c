@@ -1,5 +1,5 @@
-/* Rows of logits of which only some are wanted, on a machine with a GPU: a step of the CUDA backend
- * lists them. */
+/* Rows of logits of which only some are wanted, or of which a token is drawn, on a machine with a GPU: a
+ * step of the CUDA backend lists them. */
 #include "test.h"
 
 #include <math.h>
@@ -7,6 +7,7 @@
 #include "backend/cuda/cuda.h"
 #include "engine_help.h"
 #include "graph_help.h"
+#include "started_steps.h"
 
 enum { V = 40003, IDS = 39990, ROWS = 4 };
 
@@ -157,9 +158,87 @@ static void test_other_rows_are_given_in_full(void **state)
     run_step(&s, check_rows);
 }
 
+/* ---- draws ------------------------------------------------------------------------------------- */
+
+static void check_draws(const logits_step *s)
+{
+    for (int i = 0; i < ROWS; i++) {
+        const vug_logits_wanted *wanted = &s->wanted[i];
+        assert_int_equal(s->found[i].n, 1);
+        const vug_candidate one = s->found[i].logit[0];
+        assert_int_equal(one.id, help_draw(s->logits[i], wanted->n_ids, &wanted->draw));
+        assert_true(one.logit == s->logits[i][one.id]);
+    }
+}
+
+/* Chains of samplers, each with what it wants. */
+static const vug_logits_wanted chains[] = {
+    { .best = 1, .margin = INFINITY, .draw = { .temperature = 1, .top_p = 1 } },
+    { .best = 1, .margin = INFINITY, .draw = { .temperature = 0.01, .top_p = 1 } },
+    { .best = 1, .margin = INFINITY, .draw = { .temperature = 30, .top_p = 1 } },
+    { .best = 64, .draw = { .temperature = 1, .top_k = 64, .top_p = 0.95, .min_p = 0.05 } },
+    { .best = 20, .draw = { .temperature = 0.6, .top_k = 20, .top_p = 1 } },
+    { .best = 200, .draw = { .temperature = 3, .top_k = 200, .top_p = 0.99 } },
+    { .best = 1, .margin = 3, .draw = { .temperature = 1, .top_p = 1, .min_p = 0.05 } },
+    { .best = 1, .margin = 0.5, .draw = { .temperature = 0.05, .top_p = 0.9, .min_p = 0.001 } },
+};
+
+/* Logits of which few are near the best: the smaller, the fewer, by a factor of e for `width`. */
+static void fill_draws(logits_step *s, uint64_t seed, float width)
+{
+    fill(s, seed);
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < V; j++)
+            s->logits[i][j] = -width * logf(fabsf(s->logits[i][j]) + 1e-7F);
+        s->wanted[i] = chains[(seed + (uint64_t)i * 3) % (sizeof(chains) / sizeof(*chains))];
+        s->wanted[i].n_ids = IDS;
+        s->wanted[i].draw.noise = (vug_noise){ seed * 77, seed + (uint64_t)i };
+    }
+}
+
+static void test_tokens_are_drawn(void **state)
+{
+    (void)state;
+    static logits_step s;
+    if (skips())
+        skip();
+    for (uint64_t seed = 1; seed <= 64; seed++) {
+        fill_draws(&s, seed, seed % 2 ? 1 : 4);
+        /* Equal logits, whose ids decide. */
+        for (int i = 0; i < 300; i++)
+            s.logits[seed % ROWS][i * 100 + (int)seed] = 8;
+        run_step(&s, check_draws);
+    }
+}
+
+/* One of a row whose list is too short, and one whose logits are not all finite. */
+static void check_undecided(const logits_step *s)
+{
+    check_row(s, 0);
+    check_row(s, 1);
+}
+
+static void test_other_draws_are_left_to_the_host(void **state)
+{
+    (void)state;
+    static logits_step s;
+    if (skips())
+        skip();
+    fill_draws(&s, 3, 1);
+    s.wanted[0] = (vug_logits_wanted){
+        .best = 1, .n_ids = IDS, .margin = 1, .draw = { .temperature = 1, .top_p = 0.9 }
+    };
+    s.wanted[1] = chains[0];
+    s.wanted[1].n_ids = IDS;
+    s.logits[1][7] = INFINITY;
+    run_step(&s, check_undecided);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokens_are_drawn),
+        cmocka_unit_test(test_other_draws_are_left_to_the_host),
         cmocka_unit_test(test_wanted_logits_are_listed),
         cmocka_unit_test(test_other_rows_are_given_in_full),
     };
