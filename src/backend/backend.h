@@ -91,12 +91,16 @@ typedef struct {
  * logits or draw tokens know shares.
  *
  * With a temperature of `draw` above 0 the reader takes the token that is drawn from the first n_ids, and
- * a backend that draws tokens may list this one alone. */
+ * a backend that draws tokens may list this one alone. Only such a backend knows `allowed`: ids without a
+ * bit count as if they were not among the first n_ids. */
 typedef struct {
     int64_t best, n_ids;
     double margin;
     double share, scale;
     vug_draw draw;
+    const uint32_t
+            *allowed; /* a bit for each of n_ids; NULL: all are allowed. The caller's, until the
+                                step has ended */
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)

@@ -40,6 +40,12 @@ void vug_constraints_release(vug_constraints *c)
     *c = (vug_constraints){ 0 };
 }
 
+/* Whether the next token is one of those that are forced together. */
+static bool is_forced(const vug_constraints *c)
+{
+    return c->next < c->n_forced;
+}
+
 static bool is_thinking(const vug_constraints *c)
 {
     return c->parser && vug_response_parser_is_thinking(c->parser);
@@ -136,20 +142,30 @@ static vug_status query_grammar(vug_constraints *c, vug_next_token *out, vug_err
     return VUG_OK;
 }
 
-vug_status vug_constraints_next(vug_constraints *c, vug_next_token *out, vug_err *err)
+static vug_status find_next(vug_constraints *c, vug_next_token *out, vug_err *err)
 {
     *out = (vug_next_token){ .forced = -1 };
-    if (!vug_constraints_is_forced(c) && is_thinking(c) && c->thinking_left == 0)
+    if (!is_forced(c) && is_thinking(c) && c->thinking_left == 0)
         VUG_TRY(force_text(c, vug_response_parser_thinking_end(c->parser), err));
-    if (vug_constraints_is_forced(c))
+    if (is_forced(c))
         out->forced = c->forced[c->next];
     else if (c->state && !is_thinking(c))
         return query_grammar(c, out, err);
     return VUG_OK;
 }
 
+vug_status vug_constraints_next(vug_constraints *c, vug_next_token *out, vug_err *err)
+{
+    if (!c->is_found)
+        VUG_TRY(find_next(c, &c->found, err));
+    c->is_found = true;
+    *out = c->found;
+    return VUG_OK;
+}
+
 vug_status vug_constraints_on_stop(vug_constraints *c, bool *stops, vug_err *err)
 {
+    c->is_found = false;
     *stops = !c->state || !is_thinking(c) || vug_grammar_may_end(c->state);
     return *stops ? VUG_OK : force_text(c, vug_response_parser_thinking_end(c->parser), err);
 }
@@ -157,13 +173,14 @@ vug_status vug_constraints_on_stop(vug_constraints *c, bool *stops, vug_err *err
 vug_status vug_constraints_accept(vug_constraints *c, int32_t id, vug_err *err)
 {
     const bool thinking = is_thinking(c);
-    if (vug_constraints_is_forced(c))
+    c->is_found = false;
+    if (is_forced(c))
         c->next++;
     if (thinking && c->thinking_left > 0)
         c->thinking_left--;
     if (c->state && !thinking && !c->closing)
         VUG_TRY(vug_grammar_accept(c->state, id, err));
-    c->closing = c->closing && vug_constraints_is_forced(c);
+    c->closing = c->closing && is_forced(c);
     if (!c->parser)
         return VUG_OK;
     VUG_TRY(vug_response_parser_push(c->parser, id, err));

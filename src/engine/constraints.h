@@ -10,6 +10,12 @@
 
 enum { VUG_MAX_FORCED = 256 }; /* tokens that can be forced at once */
 
+typedef struct {
+    bool ended;              /* no token may follow */
+    int32_t forced;          /* the token that must follow; -1: more than one may */
+    const uint32_t *allowed; /* a bit for each id that may follow; NULL: all may */
+} vug_next_token;
+
 /* Which tokens a grammar and a thinking budget allow next. */
 typedef struct {
     const vug_model *model;
@@ -22,6 +28,8 @@ typedef struct {
     bool closing;          /* the forced tokens close the thinking: the grammar ignores them */
     int64_t thinking_left; /* tokens; below 0: no limit */
     bool may_stop;         /* stop tokens end the answer */
+    bool is_found;         /* `found` has the next token */
+    vug_next_token found;
 } vug_constraints;
 
 VUG_MUST_CHECK vug_status vug_constraints_init(vug_constraints *c,
@@ -29,20 +37,10 @@ VUG_MUST_CHECK vug_status vug_constraints_init(vug_constraints *c,
                                                const vug_model *model, vug_err *err);
 void vug_constraints_release(vug_constraints *c);
 
-typedef struct {
-    bool ended;              /* no token may follow */
-    int32_t forced;          /* the token that must follow; -1: more than one may */
-    const uint32_t *allowed; /* a bit for each id that may follow; NULL: all may */
-} vug_next_token;
-
+/* The next token, as valid as the constraints are unchanged. Only the first call after a change takes
+ * time. */
 VUG_MUST_CHECK vug_status vug_constraints_next(vug_constraints *c, vug_next_token *out,
                                                vug_err *err);
-/* Whether the next token is already known. */
-static inline bool vug_constraints_is_forced(const vug_constraints *c)
-{
-    return c->next < c->n_forced;
-}
-
 /* Handles a stop token of the model. If the model is still thinking and the grammar requires text
  * after that, the thinking ends instead: its closing tokens are forced, and `*stops` is false. */
 VUG_MUST_CHECK vug_status vug_constraints_on_stop(vug_constraints *c, bool *stops, vug_err *err);

@@ -68,21 +68,29 @@ static bool draws_tokens(const vug_compiled *c)
     return c->backend->draws_tokens && c->backend->draws_tokens(c->program);
 }
 
-/* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best;
- * log-probabilities are relative to the sum over all. */
-static vug_logits_wanted wanted_logits(const vug_generation_state *g, size_t n_draft)
+/* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best, so
+ * that the device must know which; log-probabilities are relative to the sum over all. */
+static vug_status find_wanted(vug_generation_state *g, size_t n_draft, vug_logits_wanted *out,
+                              vug_err *err)
 {
     const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
     const vug_compiled *program = &g->session->model->main.compiled;
-    const vug_logits_wanted all = { 0 };
-    if (g->constraints.state || vug_generation_reports_logprobs(g))
-        return all;
-    const vug_logits_wanted wanted = vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0,
-                                                        n_draft, draws_tokens(program));
+    const bool draws = draws_tokens(program);
+    vug_next_token next = { 0 };
+    *out = (vug_logits_wanted){ 0 };
+    if (vug_generation_reports_logprobs(g) || (g->constraints.state && (!draws || n_draft > 0)))
+        return VUG_OK;
+    if (g->constraints.state)
+        VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
+    vug_logits_wanted wanted =
+            vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft, draws);
     const bool needs_screen = vug_sampler_draws_from_all(&g->sampler) || wanted.share > 0;
-    if (needs_screen && wanted.draw.temperature == 0 && !screens_logits(program))
-        return all;
-    return wanted;
+    if (wanted.best == 0 ||
+        (needs_screen && wanted.draw.temperature == 0 && !screens_logits(program)))
+        return VUG_OK;
+    wanted.allowed = next.allowed;
+    *out = wanted;
+    return VUG_OK;
 }
 
 /* The tokens that the answer may get after the next one. */
@@ -105,7 +113,7 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
         return VUG_OK;
     const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
     const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
-    s->wanted = wanted_logits(g, n_draft);
+    VUG_TRY(find_wanted(g, n_draft, &s->wanted, err));
     s->n_more = tokens_left(g);
     const double start = vug_now();
     VUG_TRY(vug_session_extend_with_drafts(s, t->id + t->n - pending, pending + n_draft, n_draft,
@@ -115,17 +123,30 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
     return VUG_OK;
 }
 
-/* Forced tokens go through the model together, unless their log-probabilities are requested. */
+/* Whether the next token, or that none follows, is known without logits. */
+static vug_status is_next_known(vug_generation_state *g, bool *known, vug_err *err)
+{
+    vug_next_token next;
+    VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
+    *known = next.forced >= 0 || next.ended;
+    return VUG_OK;
+}
+
+/* Forced tokens go through the model together with the one before them, unless their log-probabilities
+ * are requested. The last token before a grammar ends does not. */
 static vug_status decode_loop(vug_generation_state *g, vug_err *err)
 {
     const bool together = !vug_generation_reports_logprobs(g);
     for (bool more = true; more;) {
         size_t pending = 0;
+        bool known;
         do {
             VUG_TRY(vug_generation_add_token(g, &more, err));
             pending += more;
-        } while (more && together && has_room(g, pending) &&
-                 vug_constraints_is_forced(&g->constraints));
+            known = more && together && has_room(g, pending);
+            if (known)
+                VUG_TRY(is_next_known(g, &known, err));
+        } while (known);
         if (!more)
             break;
         if (!has_room(g, pending - 1)) {
@@ -182,7 +203,8 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     mark_branches(g->session, n, g->o);
     const size_t cached = g->out->n_cached;
     vug_status st = vug_sampler_set_prompt(&g->sampler, id, n, err);
-    g->session->wanted = wanted_logits(g, 0);
+    if (st == VUG_OK)
+        st = find_wanted(g, 0, &g->session->wanted, err);
     if (st == VUG_OK)
         st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
     if (st == VUG_OK && g->o->share_prompt)

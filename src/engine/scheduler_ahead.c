@@ -16,11 +16,11 @@
 
 /* ---- starting --------------------------------------------------------------------------------- */
 
-/* Whether a device decides on a token. */
+/* Whether a device decides on a token, and on those after it: a grammar depends on the one before. */
 static bool decides(const vug_logits_wanted *wanted)
 {
     const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
-    return is_greedy || wanted->draw.temperature > 0;
+    return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed;
 }
 
 /* What the next token is chosen by. */

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "core/os.h"
+#include "engine/scheduler_state.h"
 #include "engine_help.h"
 #include "scratch.h"
+#include "started_steps.h"
 #include "vug/chat.h"
 #include "vug/grammar.h"
 
@@ -146,6 +148,53 @@ static void test_permissive_grammar_does_not_change_the_answer(void **state)
         vug_generation_release(&free);
         vug_generation_release(&held);
     }
+    vug_grammar_destroy(grammar);
+    close_pebble(&f);
+}
+
+/* ---- devices that draw ---------------------------------------------------------------------- */
+
+static void test_devices_draw_what_a_grammar_allows(void **state)
+{
+    (void)state;
+    constraints_fixture f = open_pebble();
+    for (size_t i = 0; i < COUNT(grammars); i++) {
+        vug_grammar *grammar = grammar_of(&f, grammars[i].kind, grammars[i].text);
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            const vug_generate_options how = { .grammar = grammar,
+                                               .max_tokens = 60,
+                                               .speculation = VUG_SPECULATION_OFF };
+            help_run_steps(f.model);
+            vug_generation host = answer(&f, how, seed);
+            help_start_steps(f.model);
+            vug_generation device = answer(&f, how, seed);
+            assert_int_equal(host.tokens.n, device.tokens.n);
+            assert_memory_equal(host.tokens.id, device.tokens.id,
+                                host.tokens.n * sizeof(*host.tokens.id));
+            assert_true(f.session->logits[0].n_known > 0); /* of the last token that was drawn */
+            vug_generation_release(&host);
+            vug_generation_release(&device);
+        }
+        vug_grammar_destroy(grammar);
+    }
+    help_run_steps(f.model);
+    close_pebble(&f);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+/* Forced tokens have no steps of their own, nor do the last tokens, which nothing follows. */
+static void test_known_tokens_take_no_step_of_their_own(void **state)
+{
+    (void)state;
+    constraints_fixture f = open_pebble();
+    vug_grammar *grammar = grammar_of(&f, VUG_GRAMMAR_REGEX, "[12] quick brown foxes jump");
+    const uint64_t before = f.model->scheduler->n_arrived;
+    vug_generation g = answer(&f, (vug_generate_options){ .grammar = grammar }, 1);
+    assert_int_equal(f.model->scheduler->n_arrived - before, 1); /* that of the prompt */
+    assert_int_equal(g.finish, VUG_FINISH_STOP);
+    assert_accepted(grammar, &g);
+    vug_generation_release(&g);
     vug_grammar_destroy(grammar);
     close_pebble(&f);
 }
@@ -354,6 +403,8 @@ int main(void)
         cmocka_unit_test(test_answers_match_the_grammar),
         cmocka_unit_test(test_forced_tokens_do_not_change_the_answer),
         cmocka_unit_test(test_permissive_grammar_does_not_change_the_answer),
+        cmocka_unit_test(test_devices_draw_what_a_grammar_allows),
+        cmocka_unit_test(test_known_tokens_take_no_step_of_their_own),
         cmocka_unit_test(test_thinking_is_closed_at_its_budget),
         cmocka_unit_test(test_stop_token_ends_the_thinking),
         cmocka_unit_test(test_stop_tokens_of_the_caller_end_thinking_answers),

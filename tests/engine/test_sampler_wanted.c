@@ -261,7 +261,7 @@ static void test_devices_draw_the_same_tokens(void **state)
             fill_logits(all, &seed, &s);
             const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0, true);
             assert_true(wanted.draw.temperature > 0);
-            const int32_t id = help_draw(all, wanted.n_ids, &wanted.draw);
+            const int32_t id = help_draw(all, &wanted);
             const vug_sampler_mask one = { .known = &id, .n_known = 1 };
             if (vug_sampler_sample(&s, all, NULL) != id || vug_sampler_sample(&s, all, &one) != id)
                 fail_msg("%s: another token than the one drawn", c->name);

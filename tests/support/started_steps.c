@@ -22,18 +22,24 @@ static struct {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-int32_t help_draw(const float *logits, int64_t n_ids, const vug_draw *draw)
+int32_t help_draw(const float *logits, const vug_logits_wanted *wanted)
 {
-    const vug_logits_view view = { .logits = logits, .n = n_ids };
+    const vug_draw *draw = &wanted->draw;
+    const vug_logits_view view = { .logits = logits,
+                                   .n = wanted->n_ids,
+                                   .allowed = wanted->allowed };
     vug_candidates c;
     vug_err err = { 0 };
-    help_ok(vug_candidates_init(&c, n_ids, &err), &err);
+    help_ok(vug_candidates_init(&c, wanted->n_ids, &err), &err);
     assert_true(vug_candidates_start(&c, &view));
-    c.temperature = draw->temperature;
-    vug_cut_top_k(&c, (size_t)draw->top_k);
-    vug_cut_top_p(&c, draw->top_p);
-    vug_cut_min_p(&c, draw->min_p);
-    const int32_t id = vug_candidates_draw(&c, &draw->noise);
+    int32_t id = c.first.id;
+    if (draw->temperature > 0) {
+        c.temperature = draw->temperature;
+        vug_cut_top_k(&c, (size_t)draw->top_k);
+        vug_cut_top_p(&c, draw->top_p);
+        vug_cut_min_p(&c, draw->min_p);
+        id = vug_candidates_draw(&c, &draw->noise);
+    }
     vug_candidates_release(&c);
     return id;
 }
@@ -55,13 +61,11 @@ static void list_tokens(const vug_step_in *in)
     started.last = (started.last + 1) % VUG_STEPS_STARTED;
     for (int64_t r = 0; in->found && r < in->n_rows; r++, logits += n_vocab) {
         const vug_logits_wanted *wanted = &in->wanted[r];
-        const vug_logits_source all = { .all = logits };
         const bool is_greedy = wanted->best == 1 && wanted->margin == 0;
         const bool draws = wanted->draw.temperature > 0;
         if ((!is_greedy && !draws) || !is_finite(logits, n_vocab))
             continue;
-        const int32_t id = draws ? help_draw(logits, wanted->n_ids, &wanted->draw)
-                                 : vug_logits_source_best(&all, (size_t)wanted->n_ids);
+        const int32_t id = help_draw(logits, wanted);
         vug_candidate *one = &started.decided[started.last][r];
         *one = (vug_candidate){ id, logits[id] };
         in->found[r] = (vug_found_logits){ one, 1 };

@@ -10,8 +10,8 @@
 
 #include "engine/internal.h"
 
-/* The token that a row of logits draws. */
-int32_t help_draw(const float *logits, int64_t n_ids, const vug_draw *draw);
+/* The token that a row of logits draws or, without a temperature, that has the greatest one. */
+int32_t help_draw(const float *logits, const vug_logits_wanted *wanted);
 
 /* From now on the model's steps are started; not if its device starts steps itself. */
 void help_start_steps(vug_model *model);

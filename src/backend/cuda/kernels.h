@@ -233,6 +233,7 @@ typedef struct {
     double margin;
     int32_t best, n_ids;
     vug_draw draw;
+    const uint32_t *allowed;
 } vug_cuda_wanted;
 
 /* A list of wanted logits, or the token that is drawn, for the host to read; n < 0: there is none,

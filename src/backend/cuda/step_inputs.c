@@ -41,6 +41,7 @@ static vug_status grow_buffer(vug_cuda_buffer *buffer, uint64_t bytes, bool pinn
 typedef struct {
     uint64_t token, position, row, query, row_query, wanted;
     uint64_t page[VUG_KV_MAX_GROUPS];
+    uint64_t masks; /* of rows whose reader does not allow all ids */
     uint64_t bytes;
 } input_layout;
 
@@ -105,6 +106,20 @@ static bool lay_out_data(const vug_graph *g, const vug_step_in *in, int64_t toke
     return ok;
 }
 
+static uint64_t mask_bytes(const vug_logits_wanted *wanted)
+{
+    return wanted->allowed ? round_up((uint64_t)wanted->n_ids, 32) / 8 : 0;
+}
+
+/* Last, so that the addresses of what kernels of graphs read do not depend on them. */
+static bool lay_out_masks(const vug_step_in *in, input_layout *l)
+{
+    uint64_t bytes = 0;
+    for (int64_t r = 0; in->wanted && r < in->n_rows; r++)
+        bytes += mask_bytes(&in->wanted[r]);
+    return vug_cuda_add_part(bytes, &l->bytes, &l->masks);
+}
+
 static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t tokens,
                           bool repeats, int n_groups, input_layout *l, vug_err *err)
 {
@@ -124,6 +139,7 @@ static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t
               vug_cuda_add_part(r * sizeof(vug_cuda_wanted), &l->bytes, &l->wanted);
     for (int g = 0; ok && g < n_groups; g++)
         ok = vug_cuda_add_part(pages * sizeof(uint8_t *), &l->bytes, &l->page[g]);
+    ok = ok && lay_out_masks(in, l);
     if (!ok || pages > INT32_MAX)
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the inputs of a step are too large");
     return VUG_OK;
@@ -157,21 +173,30 @@ static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_
         row_query[r] = query[in->row[r]];
 }
 
-static void fill_wanted(const vug_step_in *in, vug_cuda_wanted *wanted)
+/* `masks`: where they are written, and where they will be on the device. */
+static void fill_wanted(const vug_step_in *in, uint8_t *masks, const uint8_t *device_masks,
+                        vug_cuda_wanted *wanted)
 {
+    uint64_t at = 0;
     for (int64_t r = 0; in->wanted && r < in->n_rows; r++) {
         const vug_logits_wanted *from = &in->wanted[r];
+        const uint64_t bytes = mask_bytes(from);
+        const void *allowed = bytes > 0 ? device_masks + at : NULL;
+        if (bytes > 0)
+            memcpy(masks + at, from->allowed, bytes);
+        at += bytes;
         wanted[r] = (vug_cuda_wanted){
             .margin = from->margin,
             .best = from->best <= VUG_MOST_FOUND ? (int32_t)from->best : 0,
             .n_ids = (int32_t)from->n_ids,
             .draw = from->draw,
+            .allowed = allowed,
         };
     }
 }
 
 static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
-                        uint8_t *host)
+                        uint8_t *host, const uint8_t *device)
 {
     if (in->token) /* not of graphs that take embeddings */
         memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
@@ -183,7 +208,8 @@ static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, con
         memcpy(host + l->row, in->row, (size_t)in->n_rows * sizeof(int32_t));
     fill_queries(in, (vug_cuda_token *)(void *)(host + l->query),
                  (vug_cuda_token *)(void *)(host + l->row_query));
-    fill_wanted(in, (vug_cuda_wanted *)(void *)(host + l->wanted));
+    fill_wanted(in, host + l->masks, device + l->masks,
+                (vug_cuda_wanted *)(void *)(host + l->wanted));
     for (int g = 0; g < n_groups; g++)
         fill_pages(in, g, (uint8_t **)(void *)(host + l->page[g]));
 }
@@ -259,7 +285,7 @@ vug_status vug_cuda_upload(vug_cuda_workspace *ws, const vug_step_in *in, int64_
     VUG_TRY(lay_out(ws->program->graph, in, tokens, repeats, n_groups, &l, err));
     VUG_TRY(grow_buffer(&ws->inputs, l.bytes, true, ws->program->device->stream, err));
     uint8_t *host = ws->inputs.host + (uint64_t)ws->next * ws->inputs.bytes;
-    fill_inputs(in, tokens, n_groups, &l, host);
+    fill_inputs(in, tokens, n_groups, &l, host, ws->inputs.device);
     if (repeats)
         fill_data(ws, in, tokens, given, host);
     VUG_TRY(vug_cuda_check(cudaMemcpyAsync(ws->inputs.device, host, l.bytes, cudaMemcpyHostToDevice,

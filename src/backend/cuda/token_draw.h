@@ -34,6 +34,12 @@ static __device__ row_draw draw_of(const vug_draw &draw, float best)
     return { vug_noise_keys_of(&draw.noise, VUG_NOISE_DRAW), 1 / draw.temperature, best };
 }
 
+/* Whether an id may be taken. The bits of a warp's 32 ids are in one word. */
+static __device__ __forceinline__ bool is_allowed(const uint32_t *allowed, int id)
+{
+    return !allowed || (allowed[id / 32] >> id % 32 & 1);
+}
+
 /* ---- scores ------------------------------------------------------------------------------------- */
 
 /* logit / temperature, relative to the best, and the Gumbel variable. */
@@ -67,12 +73,13 @@ static __device__ float rough_error(float greatest)
     return 0.02f + 0x1p-20f * (fabsf(greatest) + 64);
 }
 
-/* Calls take(token, rough score) for ids begin .. end - 1, of which `begin` is a multiple of 4. All lanes of a
+/* Calls take(token, rough score) for the allowed ids of begin .. end - 1, of which `begin` is a multiple of 4. All lanes of a
  * warp take part. */
 template <typename F>
 static __device__ __forceinline__ void score_chunk(const vug_noise_keys &keys,
                                                    float inverse_temperature, const float *logits,
-                                                   int begin, int end, F take)
+                                                   const uint32_t *allowed, int begin, int end,
+                                                   F take)
 {
     const int lane = threadIdx.x % WARP;
     for (int at = begin; at < end; at += 4 * WARP) {
@@ -85,7 +92,7 @@ static __device__ __forceinline__ void score_chunk(const vug_noise_keys &keys,
             const uint32_t high_half = __shfl_sync(0xffffffffu, high, from);
             const uint32_t half = lane % 4 < 2 ? low_half : high_half;
             const int id = at + WARP * i + lane;
-            if (id >= end)
+            if (id >= end || !is_allowed(allowed, id))
                 continue;
             const vug_candidate one = { id, logits[id] };
             take(one, rough_score(keys, inverse_temperature, half >> lane % 2 * 16 & 0xffff, one));
@@ -207,11 +214,12 @@ static __device__ vug_candidate sort_list(vug_candidate *list, int n)
     return list[i];
 }
 
-/* Draws from a list of a row's best tokens in shared memory; `all` has the row's logits [n_ids]. The first
- * thread gets the token. False in all threads: the list has too few. */
-static __device__ bool draw_from_list(const vug_draw &draw, vug_candidate *list, int n,
-                                      const float *all, int n_ids, vug_candidate *token)
+/* Draws from a list of a row's best tokens in shared memory. The first thread gets the token. False in all
+ * threads: the list has too few. */
+static __device__ bool draw_from_list(const vug_cuda_wanted &wanted, const float *logits,
+                                      vug_candidate *list, int n, vug_candidate *token)
 {
+    const vug_draw &draw = wanted.draw;
     const vug_candidate own = sort_list(list, n);
     const int i = threadIdx.x;
     const float best = list[0].logit;
@@ -222,8 +230,8 @@ static __device__ bool draw_from_list(const vug_draw &draw, vug_candidate *list,
         uint64_t listed = i < kept ? mass_of(own.logit, best, scale) : 0;
         if (draw.top_k == 0) {
             listed = 0;
-            for (int id = i; id < n_ids; id += DRAW_THREADS)
-                listed += mass_of(all[id], best, scale);
+            for (int id = i; id < wanted.n_ids; id += DRAW_THREADS)
+                listed += is_allowed(wanted.allowed, id) ? mass_of(logits[id], best, scale) : 0;
         }
         const double needed = draw.top_p * (double)block_sum(listed);
         const int fewer = __syncthreads_count(i < kept && (double)upto < needed);

@@ -45,13 +45,15 @@ static __host__ __device__ __forceinline__ int chunks_of(int64_t width)
 
 /* The key of the greatest logit of a chunk that may be drawn, or NOT_FINITE; 0: none may. All lanes
  * of a warp take part. */
-static __device__ uint32_t greatest_of_chunk(const float *logits, int begin, int end, int n_ids)
+static __device__ uint32_t greatest_of_chunk(const float *logits, int begin, int end,
+                                             const vug_cuda_wanted &wanted)
 {
     uint32_t most = 0;
 #pragma unroll 8
     for (int i = begin + threadIdx.x % WARP; i < end; i += WARP) {
         const float x = logits[i];
-        const uint32_t key = !isfinite(x) ? NOT_FINITE : i < n_ids ? key_of(x) : 0;
+        const bool counts = i < wanted.n_ids && is_allowed(wanted.allowed, i);
+        const uint32_t key = !isfinite(x) ? NOT_FINITE : counts ? key_of(x) : 0;
         most = key > most ? key : most;
     }
     return __reduce_max_sync(0xffffffffu, most);
@@ -63,12 +65,12 @@ static __device__ bool draws_from_all(const vug_draw &draw)
 }
 
 /* The greatest rough score of a chunk, the same in all lanes of a warp. */
-static __device__ float greatest_score(const vug_draw &draw, const float *logits, int begin,
-                                       int end)
+static __device__ float greatest_score(const vug_cuda_wanted &wanted, const float *logits,
+                                       int begin, int end)
 {
-    const row_draw d = draw_of(draw, 0);
+    const row_draw draw = draw_of(wanted.draw, 0);
     float most = -INFINITY;
-    score_chunk(d.keys, (float)d.inverse_temperature, logits, begin, end,
+    score_chunk(draw.keys, (float)draw.inverse_temperature, logits, wanted.allowed, begin, end,
                 [&](const vug_candidate &, float score) { most = fmaxf(most, score); });
     return warp_max(most);
 }
@@ -126,7 +128,7 @@ static __device__ int list_logits(const row_view &row, const vug_cuda_wanted &wa
             continue;
         const int end = min((c + 1) * row.length, wanted.n_ids);
         for (int i = c * row.length + threadIdx.x % WARP; i < end; i += WARP) {
-            if ((double)row.logits[i] < limit)
+            if ((double)row.logits[i] < limit || !is_allowed(wanted.allowed, i))
                 continue;
             if (row.logits[i] >= kth)
                 atomicMin(lowest, i);
@@ -162,8 +164,8 @@ static __device__ bool draw_from_all(const row_view &row, const vug_cuda_wanted 
         if (row.score[c] < limit)
             continue;
         const int end = min((c + 1) * row.length, wanted.n_ids);
-        score_chunk(draw.keys, (float)draw.inverse_temperature, row.logits, c * row.length, end,
-                    [&](const vug_candidate &one, float score) {
+        score_chunk(draw.keys, (float)draw.inverse_temperature, row.logits, wanted.allowed,
+                    c * row.length, end, [&](const vug_candidate &one, float score) {
                         const scored_token exact = { score < limit ? -INFINITY
                                                                    : score_of(draw, one),
                                                      one };
@@ -193,7 +195,7 @@ static __device__ int decide(const vug_cuda_wanted_job &job, const row_view &row
         *id = lowest;
         if (!draw || n > VUG_MOST_FOUND)
             return n > VUG_MOST_FOUND ? NOT_LISTED : n;
-        is_drawn = draw_from_list(wanted.draw, drawn_from, n, row.logits, wanted.n_ids, &token);
+        is_drawn = draw_from_list(wanted, row.logits, drawn_from, n, &token);
     }
     if (!is_drawn)
         return NOT_LISTED;
@@ -222,11 +224,10 @@ static __global__ void __launch_bounds__(THREADS)
         return; /* the same in all blocks of the row */
     if (chunk < chunks) {
         const int begin = chunk * length, end = (int)min((int64_t)begin + length, job.width);
-        const uint32_t key = greatest_of_chunk(logits, begin, end, wanted.n_ids);
-        const float most =
-                draws && draws_from_all(wanted.draw)
-                        ? greatest_score(wanted.draw, logits, begin, min(end, wanted.n_ids))
-                        : 0;
+        const uint32_t key = greatest_of_chunk(logits, begin, end, wanted);
+        const float most = draws && draws_from_all(wanted.draw)
+                                   ? greatest_score(wanted, logits, begin, min(end, wanted.n_ids))
+                                   : 0;
         if (threadIdx.x % WARP == 0) {
             greatest_of[chunk] = key;
             if (draws)
@@ -242,10 +243,13 @@ static __global__ void __launch_bounds__(THREADS)
         score[threadIdx.x] =
                 has_chunk ? __uint_as_float(__ldcg(&score_of_chunk[threadIdx.x])) : -INFINITY;
     const bool finite = !__syncthreads_or(key == NOT_FINITE);
-    const uint32_t kth = kth_greatest(key, wanted.best);
+    const bool any = __syncthreads_or(key != 0);
+    /* With fewer chunks that have one than are wanted, all are listed. */
+    const uint32_t least = key_of(-FLT_MAX), found = kth_greatest(key, wanted.best);
+    const uint32_t kth = found > least ? found : least;
     const row_view row = { logits, greatest, score, chunks, length };
     int n = NOT_LISTED, id = 0;
-    if (finite && kth > 0)
+    if (finite && any)
         n = decide<draws>(job, row, wanted, kth, &id);
     if (threadIdx.x == 0) {
         job.found[blockIdx.y].n = n;

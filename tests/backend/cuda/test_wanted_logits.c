@@ -166,7 +166,7 @@ static void check_draws(const logits_step *s)
         const vug_logits_wanted *wanted = &s->wanted[i];
         assert_int_equal(s->found[i].n, 1);
         const vug_candidate one = s->found[i].logit[0];
-        assert_int_equal(one.id, help_draw(s->logits[i], wanted->n_ids, &wanted->draw));
+        assert_int_equal(one.id, help_draw(s->logits[i], wanted));
         assert_true(one.logit == s->logits[i][one.id]);
     }
 }
@@ -211,6 +211,34 @@ static void test_tokens_are_drawn(void **state)
     }
 }
 
+/* Masks that allow half of the ids, some or three. */
+static void test_only_allowed_tokens_are_drawn(void **state)
+{
+    (void)state;
+    static logits_step s;
+    static uint32_t allowed[ROWS][(V + 31) / 32];
+    if (skips())
+        skip();
+    for (uint64_t seed = 1; seed <= 32; seed++) {
+        fill_draws(&s, seed, 2);
+        uint64_t random = seed;
+        for (size_t i = 0; i < sizeof(allowed) / sizeof(uint32_t); i++) {
+            const uint64_t bits = help_bits(&random);
+            const size_t row = i / (sizeof(allowed[0]) / sizeof(uint32_t));
+            allowed[row][i % ((V + 31) / 32)] =
+                    (uint32_t)(row == 1 ? bits & bits >> 32 & bits >> 16 & bits >> 8 : bits);
+        }
+        memset(allowed[2], 0, sizeof(allowed[2]));
+        for (int i = 0; i < 3; i++)
+            allowed[2][help_random(&random, IDS / 32)] |= 1u << help_random(&random, 32);
+        for (int i = 0; i < ROWS - 1; i++)
+            s.wanted[i].allowed = allowed[i];
+        if (seed % 4 == 0)
+            s.wanted[0] = (vug_logits_wanted){ .best = 1, .n_ids = IDS, .allowed = allowed[0] };
+        run_step(&s, check_draws);
+    }
+}
+
 /* One of a row whose list is too short, and one whose logits are not all finite. */
 static void check_undecided(const logits_step *s)
 {
@@ -238,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_are_drawn),
+        cmocka_unit_test(test_only_allowed_tokens_are_drawn),
         cmocka_unit_test(test_other_draws_are_left_to_the_host),
         cmocka_unit_test(test_wanted_logits_are_listed),
         cmocka_unit_test(test_other_rows_are_given_in_full),
