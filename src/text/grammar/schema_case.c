@@ -6,24 +6,32 @@
 unsigned vug_schema_type_by_name(vug_str name)
 {
     static const struct {
-        const char *name;
+        vug_str name;
         unsigned type;
     } names[] = {
-        { "null", VUG_TYPE_NULL },       { "boolean", VUG_TYPE_BOOLEAN },
-        { "integer", VUG_TYPE_INTEGER }, { "number", VUG_TYPE_INTEGER | VUG_TYPE_FRACTION },
-        { "string", VUG_TYPE_STRING },   { "array", VUG_TYPE_ARRAY },
-        { "object", VUG_TYPE_OBJECT },
+        { { "null", 4 }, VUG_TYPE_NULL },
+        { { "boolean", 7 }, VUG_TYPE_BOOLEAN },
+        { { "integer", 7 }, VUG_TYPE_INTEGER },
+        { { "number", 6 }, VUG_TYPE_INTEGER | VUG_TYPE_FRACTION },
+        { { "string", 6 }, VUG_TYPE_STRING },
+        { { "array", 5 }, VUG_TYPE_ARRAY },
+        { { "object", 6 }, VUG_TYPE_OBJECT },
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (vug_str_is(name, names[i].name))
+        if (vug_str_equal(name, names[i].name))
             return names[i].type;
     return 0;
 }
 
 unsigned vug_schema_case_types(vug_schema_case c)
 {
+    const uint64_t keywords = vug_jv_key_bit(vug_str_of("type")) |
+                              vug_jv_key_bit(vug_str_of("nullable")) |
+                              vug_jv_key_bit(vug_str_of(VUG_KEYWORD_TYPES));
     unsigned types = VUG_TYPE_ALL;
-    for (size_t i = 0; i < c.n; i++) {
+    for (size_t i = 0; i < c.n && types != 0; i++) {
+        if ((c.schema[i]->keys & keywords) == 0)
+            continue;
         const vug_jv *type = vug_jv_get(c.schema[i], "type");
         unsigned allowed = type ? 0 : VUG_TYPE_ALL;
         if (type && type->type == VUG_JSON_STRING)
@@ -47,8 +55,9 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
     bool found = false;
     uint64_t out = fallback;
     const vug_str name = vug_str_of(keyword);
+    const uint64_t bit = vug_jv_key_bit(name);
     for (size_t i = 0; i < c.n; i++) {
-        const vug_jv *v = vug_jv_find(c.schema[i], name);
+        const vug_jv *v = c.schema[i]->keys & bit ? vug_jv_find(c.schema[i], name) : NULL;
         if (!v)
             continue;
         const uint64_t count = (uint64_t)v->f64;
@@ -62,9 +71,10 @@ uint64_t vug_schema_strictest_count(vug_schema_case c, const char *keyword, bool
 const vug_jv *vug_schema_find_keyword(vug_schema_case c, const char *keyword)
 {
     const vug_str name = vug_str_of(keyword);
+    const uint64_t bit = vug_jv_key_bit(name);
     const vug_jv *v = NULL;
     for (size_t i = 0; i < c.n && !v; i++)
-        v = vug_jv_find(c.schema[i], name);
+        v = c.schema[i]->keys & bit ? vug_jv_find(c.schema[i], name) : NULL;
     return v;
 }
 
@@ -127,8 +137,13 @@ const vug_jv *vug_schema_pattern_properties(const vug_jv *schema)
 
 vug_schema_set vug_schema_property_set(vug_schema_compiler *s, vug_schema_case c, vug_str name)
 {
+    const uint64_t keywords = vug_jv_key_bit(vug_str_of("properties")) |
+                              vug_jv_key_bit(vug_str_of("patternProperties")) |
+                              vug_jv_key_bit(vug_str_of("additionalProperties"));
     vug_schema_start_set(s);
     for (size_t i = 0; i < c.n && vug_schema_ok(s); i++) {
+        if ((c.schema[i]->keys & keywords) == 0)
+            continue;
         const size_t before = s->collected.len;
         const vug_jv *patterns = vug_schema_pattern_properties(c.schema[i]);
         vug_schema_add_to_set(

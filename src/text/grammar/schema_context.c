@@ -96,13 +96,10 @@ void vug_schema_warn(vug_schema_compiler *s, const vug_jv *at, const char *fmt, 
     vug_buf_puts(warnings, "\n");
 }
 
-bool vug_schema_charge(vug_schema_compiler *s, size_t n)
+void vug_schema_fail_steps(vug_schema_compiler *s)
 {
-    s->steps += n;
-    if (s->steps > VUG_SCHEMA_MAX_STEPS)
-        vug_schema_fail(s, VUG_LIMIT, NULL, "takes more than %zu steps to compile",
-                        VUG_SCHEMA_MAX_STEPS);
-    return s->st == VUG_OK;
+    vug_schema_fail(s, VUG_LIMIT, NULL, "takes more than %zu steps to compile",
+                    VUG_SCHEMA_MAX_STEPS);
 }
 
 void *vug_schema_alloc(vug_schema_compiler *s, size_t n, size_t size)

@@ -139,8 +139,16 @@ static inline bool vug_schema_ok(const vug_schema_compiler *s)
 {
     return s->st == VUG_OK;
 }
+/* Reports that the limit on steps is exceeded. */
+void vug_schema_fail_steps(vug_schema_compiler *s);
 /* Charges work. False past the limit and after any failure. */
-bool vug_schema_charge(vug_schema_compiler *s, size_t n);
+static inline bool vug_schema_charge(vug_schema_compiler *s, size_t n)
+{
+    s->steps += n;
+    if (s->steps > VUG_SCHEMA_MAX_STEPS)
+        vug_schema_fail_steps(s);
+    return s->st == VUG_OK;
+}
 /* Memory of the arena; NULL after a failure. */
 void *vug_schema_alloc(vug_schema_compiler *s, size_t n, size_t size);
 static inline const vug_jv **vug_schema_alloc_list(vug_schema_compiler *s, size_t n)
@@ -198,10 +206,9 @@ bool vug_schema_is_misspelled(vug_str word, vug_str keyword);
 /* The target of `ref`, the string of a $ref, a $dynamicRef or a $recursiveRef. */
 const vug_jv *vug_schema_resolve_ref(vug_schema_compiler *s, const vug_jv *ref);
 /* Checks a schema and those that its $ref, allOf, anyOf and oneOf join: only known keywords,
- * values of the right kind, no circular references. */
-void vug_schema_check(vug_schema_compiler *s, const vug_jv *schema);
-/* The entry of a checked schema. */
-vug_schema_entry *vug_schema_find_entry(vug_schema_compiler *s, const vug_jv *schema);
+ * values of the right kind, no circular references. Returns its entry; NULL for `true` and `false`,
+ * and after a failure. */
+vug_schema_entry *vug_schema_check(vug_schema_compiler *s, const vug_jv *schema);
 /* The target of the $ref of a checked schema, or NULL. */
 const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema);
 
@@ -213,8 +220,8 @@ vug_schema_cases vug_schema_set_cases(vug_schema_compiler *s, vug_schema_set set
 /* ---- schema_negation.c ------------------------------------------------------------------- */
 
 /* What not, if, dependencies, dependentRequired and dependentSchemas of a checked schema demand,
- * as a schema, or NULL. It is made once. */
-const vug_jv *vug_schema_derived(vug_schema_compiler *s, const vug_jv *schema);
+ * as a schema, or NULL. It is made once. `entry`: of the schema, or NULL. */
+const vug_jv *vug_schema_derived(vug_schema_compiler *s, vug_schema_entry *entry);
 /* A schema that holds if `schema` does not. */
 const vug_jv *vug_schema_negated(vug_schema_compiler *s, const vug_jv *schema);
 

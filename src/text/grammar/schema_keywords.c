@@ -273,7 +273,15 @@ static vug_schema_entry *find_entry(vug_schema_compiler *s, const vug_jv *schema
     return NULL;
 }
 
-static uint32_t check_schema(vug_schema_compiler *s, const vug_jv *schema, uint32_t depth);
+static vug_schema_entry *check_schema(vug_schema_compiler *s, const vug_jv *schema, uint32_t depth);
+
+/* The length of the longest chain of references that begins with the schema. */
+static uint32_t check_height(vug_schema_compiler *s, // NOLINT(misc-no-recursion)
+                             const vug_jv *schema, uint32_t depth)
+{
+    const vug_schema_entry *entry = check_schema(s, schema, depth);
+    return entry ? entry->height : 1;
+}
 
 /* The schemas that apply to the same value as the schema itself. */
 static uint32_t check_joined(vug_schema_compiler *s,
@@ -286,13 +294,13 @@ static uint32_t check_joined(vug_schema_compiler *s,
     uint32_t highest = 0;
     for (size_t i = 0; i < sizeof(single) / sizeof(*single) && vug_schema_ok(s); i++) {
         const vug_jv *m = vug_jv_get(schema, single[i]);
-        const uint32_t height = m ? check_schema(s, m, depth) : 0;
+        const uint32_t height = m ? check_height(s, m, depth) : 0;
         highest = height > highest ? height : highest;
     }
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         const vug_jv *list = vug_jv_get(schema, lists[i]);
         for (const vug_jv *m = list ? list->child : NULL; m && vug_schema_ok(s); m = m->next) {
-            const uint32_t height = is_schema(m) ? check_schema(s, m, depth) : 0;
+            const uint32_t height = is_schema(m) ? check_height(s, m, depth) : 0;
             highest = height > highest ? height : highest;
         }
     }
@@ -329,24 +337,23 @@ static const vug_jv *find_reference(vug_schema_compiler *s, const vug_jv *schema
     return found;
 }
 
-/* The length of the longest chain of references that begins here. */
-static uint32_t check_schema(vug_schema_compiler *s,
-                             const vug_jv *schema, // NOLINT(misc-no-recursion)
-                             uint32_t depth)
+/* NULL for `true` and `false`, and after a failure. */
+static vug_schema_entry *check_schema(vug_schema_compiler *s, // NOLINT(misc-no-recursion)
+                                      const vug_jv *schema, uint32_t depth)
 {
     if (schema->type == VUG_JSON_BOOL || !vug_schema_charge(s, 1))
-        return 1;
+        return NULL;
     vug_hash_probe p;
     vug_schema_entry *entry = find_entry(s, schema, &p);
     if (entry && entry->height == 0)
         vug_schema_fail(s, VUG_FORMAT, schema,
                         "refers to itself without a property or an item in between");
     if (entry && depth + entry->height <= VUG_SCHEMA_MAX_CHAIN)
-        return entry->height;
+        return entry;
     if (entry || depth == VUG_SCHEMA_MAX_CHAIN) {
         vug_schema_fail(s, VUG_LIMIT, schema, "more than %d nested $ref, allOf, anyOf and oneOf",
                         VUG_SCHEMA_MAX_CHAIN);
-        return 1;
+        return NULL;
     }
     if (schema->type != VUG_JSON_OBJECT)
         vug_schema_fail(s, VUG_FORMAT, schema, "expected a schema: an object, true or false");
@@ -354,33 +361,27 @@ static uint32_t check_schema(vug_schema_compiler *s,
     for (const vug_jv *m = schema->child; m && vug_schema_ok(s); m = m->next)
         check_keyword(s, schema, m);
     if (!vug_schema_ok(s))
-        return 1;
+        return NULL;
     const vug_jv *ref = find_reference(s, schema);
     uint32_t highest = 0;
     if (ref && vug_schema_ok(s)) {
         entry->ref_target = vug_schema_resolve_ref(s, ref);
-        highest = entry->ref_target ? check_schema(s, entry->ref_target, depth + 1) : 0;
+        highest = entry->ref_target ? check_height(s, entry->ref_target, depth + 1) : 0;
     }
     const vug_jv *same = vug_jv_get(schema, VUG_KEYWORD_SAME);
     if (same) {
         entry->ref_target = same->child;
-        highest = check_schema(s, same->child, depth + 1);
+        highest = check_height(s, same->child, depth + 1);
     }
     const uint32_t height = check_joined(s, schema, depth + 1);
     entry->height = (height > highest ? height : highest) + 1;
-    return entry->height;
+    return entry;
 }
 
-void vug_schema_check(vug_schema_compiler *s, const vug_jv *schema)
+vug_schema_entry *vug_schema_check(vug_schema_compiler *s, const vug_jv *schema)
 {
-    if (vug_schema_ok(s))
-        (void)check_schema(s, schema, 0);
-}
-
-vug_schema_entry *vug_schema_find_entry(vug_schema_compiler *s, const vug_jv *schema)
-{
-    vug_hash_probe p;
-    return find_entry(s, schema, &p);
+    vug_schema_entry *entry = vug_schema_ok(s) ? check_schema(s, schema, 0) : NULL;
+    return vug_schema_ok(s) ? entry : NULL;
 }
 
 const vug_jv *vug_schema_ref_target(vug_schema_compiler *s, const vug_jv *schema)

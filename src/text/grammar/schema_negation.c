@@ -499,11 +499,11 @@ static void negate_keyword(vug_schema_compiler *s, const vug_jv *schema, const v
         negate_other(s, m, to);
 }
 
-static const vug_jv *make_negation(vug_schema_compiler *s, const vug_jv *schema)
+static const vug_jv *make_negation(vug_schema_compiler *s, vug_schema_entry *entry)
 {
+    const vug_jv *schema = entry->schema, *ref = entry->ref_target;
     vug_jv *out = vug_schema_new_node(s, VUG_JSON_OBJECT, "");
     vug_jv *to = vug_schema_add_list(s, out, "anyOf");
-    const vug_jv *ref = vug_schema_ref_target(s, schema);
     if (ref)
         vug_schema_add_negated(s, to, ref);
     if (ref && s->ref_hides_siblings)
@@ -513,7 +513,7 @@ static const vug_jv *make_negation(vug_schema_compiler *s, const vug_jv *schema)
         (void)vug_schema_add_typed(s, to, VUG_TYPE_ALL & ~types);
     for (const vug_jv *m = schema->child; m && vug_schema_ok(s); m = m->next)
         negate_keyword(s, schema, m, to);
-    const vug_jv *derived = vug_schema_derived(s, schema);
+    const vug_jv *derived = vug_schema_derived(s, entry);
     if (derived && !vug_jv_get(schema, VUG_KEYWORD_NEGATED))
         vug_schema_add_negated(s, to, derived);
     if (to && to->n == 0) /* anything satisfies the schema */
@@ -523,13 +523,9 @@ static const vug_jv *make_negation(vug_schema_compiler *s, const vug_jv *schema)
 
 static const vug_jv *find_negation(vug_schema_compiler *s, const vug_jv *schema)
 {
-    vug_schema_check(s, schema);
-    vug_schema_entry *entry = vug_schema_find_entry(s, schema);
-    if (entry && vug_schema_ok(s) && !entry->negation) {
-        const vug_jv *negation = make_negation(s, schema);
-        entry = vug_schema_find_entry(s, schema);
-        entry->negation = negation;
-    }
+    vug_schema_entry *entry = vug_schema_check(s, schema);
+    if (entry && !entry->negation)
+        entry->negation = make_negation(s, entry);
     return entry ? entry->negation : NULL;
 }
 
@@ -588,17 +584,18 @@ static const vug_jv *make_derived(vug_schema_compiler *s, const vug_jv *schema)
     return to && to->n > 0 ? out : NULL;
 }
 
-const vug_jv *vug_schema_derived(vug_schema_compiler *s, const vug_jv *schema)
+const vug_jv *vug_schema_derived(vug_schema_compiler *s, vug_schema_entry *entry)
 {
-    const vug_jv *negated = vug_jv_get(schema, VUG_KEYWORD_NEGATED);
+    if (!entry)
+        return NULL;
+    const vug_jv *negated = vug_jv_get(entry->schema, VUG_KEYWORD_NEGATED);
     if (negated)
         return find_negation(s, negated->child);
-    vug_schema_entry *entry = vug_schema_find_entry(s, schema);
-    if (entry && vug_schema_ok(s) && !entry->has_derived) {
-        entry->derived = make_derived(s, schema);
+    if (vug_schema_ok(s) && !entry->has_derived) {
+        entry->derived = make_derived(s, entry->schema);
         entry->has_derived = true;
     }
-    return entry ? entry->derived : NULL;
+    return entry->derived;
 }
 
 const vug_jv *vug_schema_negated(vug_schema_compiler *s, const vug_jv *schema)

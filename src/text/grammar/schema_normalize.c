@@ -70,10 +70,10 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
         e->unsatisfiable = e->unsatisfiable || !schema->boolean;
         return;
     }
-    vug_schema_check(e->s, schema);
-    if (!vug_schema_ok(e->s) || is_joined(e, schema))
+    vug_schema_entry *entry = vug_schema_check(e->s, schema);
+    if (!entry || is_joined(e, schema))
         return;
-    const vug_jv *ref = vug_schema_ref_target(e->s, schema);
+    const vug_jv *ref = entry->ref_target;
     if (ref && e->s->ref_hides_siblings) {
         join_schema(e, ref);
         return;
@@ -90,7 +90,7 @@ static void join_schema(expansion *e, const vug_jv *schema) // NOLINT(misc-no-re
     const vug_jv *all = vug_jv_get(schema, "allOf");
     for (const vug_jv *m = all ? all->child : NULL; m; m = m->next)
         join_schema(e, m);
-    const vug_jv *derived = vug_schema_derived(e->s, schema);
+    const vug_jv *derived = vug_schema_derived(e->s, entry);
     if (derived)
         join_schema(e, derived);
     add_choice(e, vug_jv_get(schema, "anyOf"));

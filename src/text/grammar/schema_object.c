@@ -124,9 +124,11 @@ static void collect_properties(schema_object *o, const vug_jv *names)
 static vug_schema_set keyword_set(vug_schema_compiler *s, vug_schema_case c, const char *keyword)
 {
     const vug_str name = vug_str_of(keyword);
+    const uint64_t bit = vug_jv_key_bit(name);
     vug_schema_start_set(s);
     for (size_t i = 0; i < c.n; i++)
-        vug_schema_add_to_set(s, vug_jv_find(c.schema[i], name));
+        if (c.schema[i]->keys & bit)
+            vug_schema_add_to_set(s, vug_jv_find(c.schema[i], name));
     return vug_schema_take_set(s);
 }
 

@@ -298,9 +298,9 @@ static vug_schema_verdict validate_given_values(vug_schema_compiler *s, const vu
 
 static vug_schema_verdict validate_joined(vug_schema_compiler *s,
                                           const vug_jv *v, // NOLINT(misc-no-recursion)
-                                          const vug_jv *schema)
+                                          vug_schema_entry *entry)
 {
-    const vug_jv *derived = vug_schema_derived(s, schema);
+    const vug_jv *schema = entry->schema, *derived = vug_schema_derived(s, entry);
     vug_schema_verdict out = derived ? validate(s, v, derived) : VUG_SCHEMA_YES;
     const vug_jv *all = vug_jv_get(schema, "allOf");
     for (const vug_jv *m = all ? all->child : NULL; m && out != VUG_SCHEMA_NO; m = m->next)
@@ -351,18 +351,18 @@ static vug_schema_verdict validate_schema(vug_schema_compiler *s,
 {
     if (schema->type == VUG_JSON_BOOL)
         return verdict_of(schema->boolean);
-    vug_schema_check(s, schema);
-    if (!vug_schema_charge(s, STEPS_PER_SCHEMA))
+    vug_schema_entry *entry = vug_schema_check(s, schema);
+    if (!vug_schema_charge(s, STEPS_PER_SCHEMA) || !entry)
         return VUG_SCHEMA_NO;
     const vug_jv *negated = vug_jv_get(schema, VUG_KEYWORD_NEGATED);
     if (negated)
         return verdict_not(validate(s, v, negated->child));
-    const vug_jv *ref = vug_schema_ref_target(s, schema);
+    const vug_jv *ref = entry->ref_target;
     if (ref && s->ref_hides_siblings)
         return validate(s, v, ref);
     vug_schema_verdict out = validate_own_keywords(s, v, schema, is_given);
     if (out != VUG_SCHEMA_NO)
-        out = verdict_and(out, validate_joined(s, v, schema));
+        out = verdict_and(out, validate_joined(s, v, entry));
     return ref && out != VUG_SCHEMA_NO ? verdict_and(out, validate(s, v, ref)) : out;
 }
 
