@@ -20,8 +20,8 @@
 #include "text/grammar/grammar_expr.h"
 
 #define VUG_AUTOMATON_MAX_STATES ((uint32_t)1 << 19)
-/* Steps of the subset construction, about a tenth of a second. */
-#define VUG_AUTOMATON_MAX_WORK ((uint64_t)1 << 25)
+/* Steps of the subset construction, less than 0.1 s. */
+#define VUG_AUTOMATON_MAX_WORK ((uint64_t)20 << 20)
 
 #define VUG_STATE_NONE UINT32_MAX
 #define VUG_RULE_COUNT UINT32_MAX /* called by the edges of graphs with bounded paths; no rule */

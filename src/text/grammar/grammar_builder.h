@@ -20,7 +20,7 @@
 #define VUG_GRAMMAR_MAX_DEPTH          500                 /* of nested expressions */
 #define VUG_GRAMMAR_MAX_REPEAT         1000000
 #define VUG_GRAMMAR_MAX_TRIGGER        64                  /* characters */
-#define VUG_GRAMMAR_MAX_LOOKAHEAD_WORK ((uint64_t)5 << 20) /* steps, about a tenth of a second */
+#define VUG_GRAMMAR_MAX_LOOKAHEAD_WORK ((uint64_t)1 << 22) /* steps, less than 0.1 s */
 
 /* NULL when out of memory. */
 vug_grammar_builder *vug_grammar_builder_create(void);

@@ -127,7 +127,7 @@ static void add_case(expansion *e)
 {
     vug_schema_cases *out = e->out;
     e->overflow = out->n == VUG_SCHEMA_MAX_CASES;
-    if (e->overflow)
+    if (e->overflow || !vug_schema_charge(e->s, e->n))
         return;
     if (out->n == out->cap) {
         const size_t cap = out->cap ? 2 * out->cap : 4;

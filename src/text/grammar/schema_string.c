@@ -273,6 +273,8 @@ static vug_grammar_expr build_string(vug_schema_compiler *s, const string_constr
     return VUG_GRAMMAR_SEQUENCE(s->builder, s->json.quote, content, s->json.quote);
 }
 
+enum { STEPS_OF_LOOKAHEAD = 2 }; /* of work, for one step of combining patterns */
+
 /* Many properties share their constraints, and lookahead is expensive: compile each once. */
 static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_constraints *cs)
 {
@@ -293,7 +295,10 @@ static vug_grammar_expr cached_string(vug_schema_compiler *s, const string_const
     }
     vug_grammar_expr expr = VUG_EMPTY_EXPR;
     if (!vug_expr_cache_find(&s->strings, &key, &expr) && vug_schema_ok(s)) {
+        const uint64_t before = s->builder->lookahead_work;
         expr = build_string(s, cs);
+        (void)vug_schema_charge(s,
+                                STEPS_OF_LOOKAHEAD * (size_t)(s->builder->lookahead_work - before));
         vug_expr_cache_add(&s->strings, expr);
     }
     vug_buf_release(&key);

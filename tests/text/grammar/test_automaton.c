@@ -253,7 +253,7 @@ static void test_regex_errors(void **state)
         { "a{,3}", VUG_UNSUPPORTED, "{0,n}" },
         { "a{2000000}", VUG_LIMIT, "more than 1000000" },
         { "a{99999999999999999999}", VUG_LIMIT, "more than 1000000" },
-        { "[ab]*a[ab]{18}", VUG_LIMIT, "takes more than 33554432 steps" },
+        { "[ab]*a[ab]{18}", VUG_LIMIT, "takes more than 20971520 steps" },
         { "a^b", VUG_UNSUPPORTED, "byte 1: the anchor ^" },
         { "a$b", VUG_ARGUMENT, "a grammar that no text matches" },
         { "a(?=b)", VUG_ARGUMENT, "a grammar that no text matches" },
