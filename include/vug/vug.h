@@ -53,7 +53,8 @@ VUG_API const char *vug_version(void);
 #define VUG_STATUS_TABLE(X)                                                     \
     X(OK, "ok")                                                                 \
     X(NOMEM, "out of memory")                                                   \
-    X(IO, "i/o error")              /* a file or pipe failed */                 \
+    X(IO, "i/o error")              /* a file or pipe cannot be read */         \
+    X(WRITE, "cannot write")        /* a file or folder cannot be written */    \
     X(FORMAT, "malformed input")    /* the input breaks its format */           \
     X(UNSUPPORTED, "not supported") /* valid input that vug does not support */ \
     X(ARGUMENT, "invalid argument") /* the caller passed a wrong argument */    \
@@ -95,8 +96,7 @@ VUG_API void vug_text_release(vug_text *text);
 
 /* ---- cancellation ------------------------------------------------------ */
 
-/* Cancels the calls that were given it in their options. A triggered token stays triggered: every
- * call that is given it ends at once, until the token is reset. A call without one runs to its end. */
+/* Cancels the calls that were given it in their options, also those that begin before it is reset. */
 typedef struct vug_cancel_token vug_cancel_token;
 
 VUG_API VUG_MUST_CHECK vug_status vug_cancel_token_create(vug_cancel_token **out, vug_err *err);

@@ -63,8 +63,7 @@ static int convert_model(vug_ui *ui, const vug_options *opt, vug_convert_options
     vug_bar_end(&c.bar);
     if (st == VUG_OK)
         return print_report(ui, opt, o->type, c.bytes, vug_now() - start);
-    const int code = vug_ui_fail(ui, &err);
-    return st == VUG_IO && vug_file_exists(opt->operand[0]) ? VUG_EXIT_SYSTEM : code;
+    return vug_ui_fail(ui, &err);
 }
 
 int vug_cmd_convert(vug_ui *ui, const vug_options *opt)

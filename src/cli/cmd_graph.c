@@ -12,18 +12,15 @@ static vug_graph_format parse_format(const char *name)
     return strcmp(name, "svg") == 0 ? VUG_GRAPH_SVG : VUG_GRAPH_TEXT;
 }
 
-/* A path that cannot be opened is a usage error; a failed write is a system error. */
 static int write_file(const vug_ui *ui, const char *path, const vug_buf *text)
 {
     vug_out out;
     vug_err err;
     vug_out_open(&out, path);
-    const bool opened = out.st == VUG_OK;
     vug_out_write(&out, text->ptr, text->len);
     if (vug_out_commit(&out, &err) == VUG_OK)
         return VUG_EXIT_OK;
-    const int code = vug_ui_fail(ui, &err);
-    return opened ? VUG_EXIT_SYSTEM : code;
+    return vug_ui_fail(ui, &err);
 }
 
 static vug_status open_flow(const vug_options *opt, vug_model **model, vug_flow **flow,

@@ -36,10 +36,8 @@ int vug_cmd_imatrix(vug_ui *ui, const vug_options *opt)
         st = collect(ui, opt, model, &text, &err);
     vug_text_release(&text);
     vug_model_close(model);
-    if (st != VUG_OK) {
-        const int code = vug_ui_fail(ui, &err);
-        return st == VUG_IO && model ? VUG_EXIT_SYSTEM : code;
-    }
+    if (st != VUG_OK)
+        return vug_ui_fail(ui, &err);
     if (!opt->json)
         return VUG_EXIT_OK;
     vug_json_writer js = { 0 };

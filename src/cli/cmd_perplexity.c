@@ -167,8 +167,6 @@ int vug_cmd_perplexity(vug_ui *ui, const vug_options *opt)
         code = print_result(ui, opt, model[0], &p);
     else
         code = vug_ui_fail(ui, &err);
-    if (st == VUG_IO && opt->save_logits && model[0])
-        code = VUG_EXIT_SYSTEM; /* the input files are read: only writing can have failed */
     vug_text_release(&text);
     vug_model_close(model[0]);
     vug_model_close(model[1]);

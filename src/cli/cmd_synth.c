@@ -40,10 +40,8 @@ int vug_cmd_synth(vug_ui *ui, const vug_options *opt)
     const vug_status st =
             vug_synth_write(shape, opt->type, opt->weight_seed, dir, vug_bar_step, &bar, &err);
     vug_bar_end(&bar);
-    if (st != VUG_OK) {
-        const int code = vug_ui_fail(ui, &err);
-        return st == VUG_IO ? VUG_EXIT_SYSTEM : code;
-    }
+    if (st != VUG_OK)
+        return vug_ui_fail(ui, &err);
     if (!opt->json)
         return VUG_EXIT_OK;
     vug_json_writer js = { 0 };

@@ -178,6 +178,7 @@ int vug_ui_fail(const vug_ui *ui, const vug_err *err)
     case VUG_OK:
         return VUG_EXIT_OK;
     case VUG_NOMEM:
+    case VUG_WRITE:
     case VUG_DEVICE:
         return VUG_EXIT_SYSTEM;
     case VUG_CANCELLED:

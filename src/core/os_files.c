@@ -244,7 +244,7 @@ vug_status vug_list_folder(const char *path, vug_arena *arena, vug_str **names, 
 vug_status vug_make_folder(const char *path, vug_err *err)
 {
     if (mkdir(path, 0777) != 0)
-        return VUG_FAIL(err, VUG_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+        return VUG_FAIL(err, VUG_WRITE, "%s: cannot make the folder: %s", path, strerror(errno));
     return VUG_OK;
 }
 

@@ -45,7 +45,7 @@ static void open_special(vug_out *out, const char *path)
         out->file = fdopen(fd, "wb");
     if (out->file)
         return;
-    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(errno));
+    out->st = VUG_FAIL(&out->err, VUG_WRITE, "%s: cannot write: %s", path, strerror(errno));
     if (fd >= 0)
         (void)close(fd);
 }
@@ -103,7 +103,7 @@ static void open_beside(vug_out *out, mode_t mode)
         out->temp = temp;
         return;
     }
-    out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+    out->st = VUG_FAIL(&out->err, VUG_WRITE, "%s: cannot write: %s", out->path, strerror(errno));
     if (fd >= 0) {
         (void)close(fd);
         (void)unlink(temp);
@@ -124,7 +124,7 @@ static void open_out(vug_out *out, const char *path, mode_t mode, bool follow)
     if (out->path && out->target)
         open_beside(out, mode);
     else if (out->path && follow && why != ENOMEM)
-        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", path, strerror(why));
+        out->st = VUG_FAIL(&out->err, VUG_WRITE, "%s: cannot write: %s", path, strerror(why));
     else
         out->st = VUG_FAIL_NOMEM(&out->err, path, strlen(path));
 }
@@ -159,7 +159,8 @@ void vug_out_write(vug_out *out, const void *bytes, size_t n)
     if (out->st != VUG_OK || n == 0)
         return;
     if (fwrite(bytes, 1, n, out->file) != n) {
-        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+        out->st =
+                VUG_FAIL(&out->err, VUG_WRITE, "%s: cannot write: %s", out->path, strerror(errno));
         return;
     }
     out->n += n;
@@ -178,7 +179,8 @@ vug_status vug_out_commit(vug_out *out, vug_err *err)
 {
     if (out->st == VUG_OK &&
         (fflush(out->file) != 0 || (!out->no_sync && fsync(fileno(out->file)) != 0)))
-        out->st = VUG_FAIL(&out->err, VUG_IO, "%s: cannot write: %s", out->path, strerror(errno));
+        out->st =
+                VUG_FAIL(&out->err, VUG_WRITE, "%s: cannot write: %s", out->path, strerror(errno));
     if (out->st != VUG_OK) {
         vug_out_abandon(out);
         if (err)
@@ -187,8 +189,8 @@ vug_status vug_out_commit(vug_out *out, vug_err *err)
     }
     (void)fclose(out->file);
     if (out->temp && rename(out->temp, out->target) != 0) {
-        out->st =
-                VUG_FAIL(err, VUG_IO, "%s: cannot rename onto it: %s", out->path, strerror(errno));
+        out->st = VUG_FAIL(err, VUG_WRITE, "%s: cannot rename onto it: %s", out->path,
+                           strerror(errno));
         (void)unlink(out->temp);
     }
     release_out(out);
@@ -217,7 +219,7 @@ vug_status vug_folder_begin(const char *path, char **temp, vug_err *err)
     if (mkdir(*temp, 0777) == 0)
         return VUG_OK;
     const vug_status st =
-            VUG_FAIL(err, VUG_IO, "%s: cannot make the folder: %s", *temp, strerror(errno));
+            VUG_FAIL(err, VUG_WRITE, "%s: cannot make the folder: %s", *temp, strerror(errno));
     vug_free(*temp);
     *temp = NULL;
     return st;
@@ -228,7 +230,7 @@ vug_status vug_folder_commit(const char *temp, const char *path, vug_err *err)
     /* rename would replace an empty folder. */
     if (!vug_file_exists(path) && rename(temp, path) == 0)
         return VUG_OK;
-    const vug_status st = VUG_FAIL(err, VUG_IO, "%s: cannot rename '%s' to it: %s", path, temp,
+    const vug_status st = VUG_FAIL(err, VUG_WRITE, "%s: cannot rename '%s' to it: %s", path, temp,
                                    vug_file_exists(path) ? "it exists" : strerror(errno));
     vug_folder_abandon(temp);
     return st;

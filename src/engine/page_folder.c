@@ -251,6 +251,6 @@ vug_status vug_page_folder_write(const vug_page_folder *folder, const vug_page_i
     const int why = write_and_rename(part, path.file, header, contents);
     (void)close(part);
     if (why != 0)
-        return VUG_FAIL(err, VUG_IO, "cannot write %zu bytes: %s", n, strerror(why));
+        return VUG_FAIL(err, VUG_WRITE, "cannot write %zu bytes: %s", n, strerror(why));
     return VUG_OK;
 }

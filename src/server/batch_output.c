@@ -15,7 +15,7 @@ static const double sync_interval = 2; /* seconds */
 
 static vug_status fail_file(const vug_batch_output *output, const char *what, vug_err *err)
 {
-    return VUG_FAIL(err, VUG_IO, "%s: cannot %s: %s", output->path, what, strerror(errno));
+    return VUG_FAIL(err, VUG_WRITE, "%s: cannot %s: %s", output->path, what, strerror(errno));
 }
 
 static vug_status mark_answered(vug_batch_index *index, vug_str line, vug_err *err)

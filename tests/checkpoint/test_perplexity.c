@@ -535,7 +535,7 @@ static void test_cancelled_run_leaves_no_file(void **state)
     assert_int_equal(seen.calls, p.n_windows);
     o.progress = NULL;
     o.save_logits = "no/such/folder/base";
-    assert_int_equal(vug_model_perplexity(f->model, text, text_len, &o, &p, &err), VUG_IO);
+    assert_int_equal(vug_model_perplexity(f->model, text, text_len, &o, &p, &err), VUG_WRITE);
     scratch_remove(&dir);
 }
 

@@ -209,7 +209,7 @@ static void test_out_to_devices(void **state)
         assert_int_equal(symlink("/dev/full", full.path), 0);
         vug_out_open(&out, full.path);
         vug_out_write(&out, "x", 1);
-        assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+        assert_int_equal(vug_out_commit(&out, &err), VUG_WRITE);
         assert_non_null(strstr(err.msg, "/full: cannot write: No space left on device"));
         assert_int_equal(lstat(full.path, &info), 0);
         assert_true(S_ISLNK(info.st_mode));
@@ -258,12 +258,12 @@ static void test_out_through_links(void **state)
     assert_true(is_link(relative.path) && is_link(chain.path) && is_link(absolute.path));
     /* A message names the path that the user gave. */
     vug_out_open(&out, loop.path);
-    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/loop: cannot write: Too many levels of symbolic links"));
     assert_int_equal(unlink(file.path), 0);
     assert_int_equal(rmdir(scratch_at(&dir, "sub").path), 0);
     vug_out_open(&out, chain.path);
-    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/chain: cannot write: No such file or directory"));
     scratch_remove(&dir);
 }
@@ -295,17 +295,17 @@ static void test_out_failures(void **state)
     /* Nowhere to write: kept until the end. */
     vug_out_open(&out, scratch_at(&dir, "none/f").path);
     vug_out_write(&out, "x", 1);
-    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/none/f: cannot write: No such file or directory"));
     vug_out_open(&out, scratch_at(&dir, "none/f").path);
     vug_out_abandon(&out);
     /* The target is a folder: it fails before anything is written. */
     assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, NULL), VUG_OK);
     vug_out_open(&out, scratch_at(&dir, "sub").path);
-    assert_int_equal(vug_out_commit(&out, &err), VUG_IO);
+    assert_int_equal(vug_out_commit(&out, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/sub: cannot write: Is a directory"));
     assert_int_equal(count_files(&dir), 1);
-    assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, &err), VUG_IO);
+    assert_int_equal(vug_make_folder(scratch_at(&dir, "sub").path, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/sub: cannot make the folder: File exists"));
     scratch_remove(&dir);
 }

@@ -248,7 +248,7 @@ static void test_wrong_output(void **state)
     scratch_puts(&t.dir, "copy", REQUEST("a", BODY));
     refused(&t, VUG_FORMAT, "/copy:1: the line is not from the output of a batch");
     t.output = scratch_at(&t.dir, ".");
-    refused(&t, VUG_IO, "cannot write: Is a directory");
+    refused(&t, VUG_WRITE, "cannot write: Is a directory");
     t.output = scratch_at(&t.dir, "pipe");
     assert_int_equal(mkfifo(t.output.path, 0600), 0);
     refused(&t, VUG_IO, "/pipe: the output must be a regular file");
@@ -297,7 +297,7 @@ static void test_full_disk(void **state)
     const vug_status st = run_model(&t, SERVE_MODEL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, handler);
-    assert_int_equal(st, VUG_IO);
+    assert_int_equal(st, VUG_WRITE);
     assert_non_null(strstr(t.err.msg, "/out: cannot write: File too large"));
     assert_output(&t, "\n", 1);
     text = read_output(&t);

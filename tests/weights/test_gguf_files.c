@@ -366,7 +366,7 @@ static void test_write_is_all_or_nothing(void **state)
     assert_non_null(strstr(err.msg, "m.gguf: writing was cancelled"));
     expect_empty(&dir);
     f = (tensor_filler){ 0 };
-    assert_int_equal(vug_gguf_write(scratch_at(&dir, "no/m.gguf").path, &b, &s, &err), VUG_IO);
+    assert_int_equal(vug_gguf_write(scratch_at(&dir, "no/m.gguf").path, &b, &s, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "no/m.gguf: cannot write: No such file or directory"));
     vug_gguf_builder_release(&b);
     scratch_remove(&dir);

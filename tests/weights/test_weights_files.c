@@ -447,7 +447,7 @@ static void test_write_is_all_or_nothing(void **state)
     vug_text_release(&text);
     const scratch_path nowhere = scratch_at(&dir, "none/m");
     f = (shard_filler){ 0 };
-    assert_int_equal(vug_safetensors_write(nowhere.path, &tensors, &err), VUG_IO);
+    assert_int_equal(vug_safetensors_write(nowhere.path, &tensors, &err), VUG_WRITE);
     assert_non_null(strstr(err.msg, "/none/m: cannot write: No such file or directory"));
     scratch_remove(&dir);
 }
