@@ -98,9 +98,7 @@ typedef struct {
     double margin;
     double share, scale;
     vug_draw draw;
-    const uint32_t
-            *allowed; /* a bit for each of n_ids; NULL: all are allowed. The caller's, until the
-                                step has ended */
+    const uint32_t *allowed; /* a bit for each of n_ids; NULL: all are allowed */
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)
@@ -231,8 +229,8 @@ typedef struct {
     /* The same in two halves, so that a step can be started while the one before it runs: at most
      * VUG_STEPS_STARTED are started and not finished, and they are finished in order. What `in`
      * points to stays the caller's until then. A step that follows another one wants the greatest
-     * logit of each row or a draw, as that one does. If another step was started behind it, a row that has no
-     * list in `found` has no logits either. NULL: the device only runs steps. */
+     * logit of each row or a draw, as that one does. If another step was started behind it, a row
+     * that has no list in `found` has no logits either. NULL: the device only runs steps. */
     VUG_MUST_CHECK vug_status (*start)(const vug_program *program, vug_workspace *workspace,
                                        const vug_step_in *in, vug_err *err);
     VUG_MUST_CHECK vug_status (*finish)(const vug_program *program, vug_workspace *workspace,

@@ -187,8 +187,8 @@ static __device__ int decide(const vug_cuda_wanted_job &job, const row_view &row
     __shared__ int lowest;
     vug_candidate *to = job.found[blockIdx.y].logit, token;
     const bool draw = draws && wanted.draw.temperature > 0;
-    bool is_drawn = draw && draws_from_all(wanted.draw);
-    if (is_drawn) {
+    bool is_drawn;
+    if (draw && draws_from_all(wanted.draw)) {
         is_drawn = draw_from_all(row, wanted, kth, &token);
     } else {
         const int n = list_logits(row, wanted, logit_of(kth), draw ? drawn_from : to, &lowest);
