@@ -38,7 +38,7 @@ static size_t ask_draft_model(vug_generation_state *g, int32_t *draft, size_t n)
 }
 
 /* Writes drafts behind the answer's tokens, of which `pending` are not in the cache yet, and
- * returns their number. */
+ * returns their number. Beside other sequences they would not be computed. */
 static size_t draft_tokens(vug_generation_state *g, size_t pending)
 {
     const vug_tokens *t = &g->out->tokens;
@@ -52,7 +52,7 @@ static size_t draft_tokens(vug_generation_state *g, size_t pending)
     if (g->o->max_draft > 0 && most > (size_t)g->o->max_draft)
         most = (size_t)g->o->max_draft;
     size_t n = vug_speculation_draft(&g->speculation, history->id, history->n, t->id + t->n, most);
-    if (n > 0 || !g->has_draft || !g->session->sequence.was_alone)
+    if (n > 0 || !g->has_draft)
         return n;
     n = vug_speculation_ask_model(&g->speculation, most);
     return n > 0 ? ask_draft_model(g, t->id + t->n, n) : 0;
@@ -111,7 +111,8 @@ static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err
         vug_speculation_accept(&g->speculation);
     if (pending == 0)
         return VUG_OK;
-    const size_t n_draft = g->speculates ? draft_tokens(g, pending) : 0;
+    const bool drafts = g->speculates && s->sequence.was_alone;
+    const size_t n_draft = drafts ? draft_tokens(g, pending) : 0;
     const vug_forward_options each = { .priority = g->o->priority, .cancel = g->o->cancel };
     VUG_TRY(find_wanted(g, n_draft, &s->wanted, err));
     s->n_more = tokens_left(g);

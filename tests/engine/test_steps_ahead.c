@@ -28,7 +28,7 @@ typedef struct {
     vug_status st;
     int32_t id[TURNS][TOKENS];
     bool looks_up; /* drafts */
-    bool is_greedy;
+    float temperature;
 } talker;
 
 static bool count_piece(const vug_piece *piece, void *user)
@@ -46,7 +46,7 @@ static void *talk(void *arg)
 {
     talker *t = arg;
     const vug_sampler_config temperature = { .kind = VUG_SAMPLER_TEMPERATURE,
-                                             .value = t->is_greedy ? 0 : 0.8f };
+                                             .value = t->temperature };
     const vug_generate_options o = {
         .sampling = { .sampler = &temperature, .n = 1, .seed = t->index },
         .max_tokens = TOKENS,
@@ -82,7 +82,7 @@ static talker new_talker(vug_model *m, size_t i)
     t.index = i;
     t.end = (answer_end)(i % ENDS);
     t.looks_up = i % 2 == 0;
-    t.is_greedy = i % 4 < 2;
+    t.temperature = i % 4 < 2 ? 0 : 0.8F;
     help_ok(vug_cancel_token_create(&t.cancel, &t.err), &t.err);
     return t;
 }
@@ -138,6 +138,31 @@ static void test_answers_are_those_of_single_steps(void **state)
     const vug_prefix_stats tree = vug_prefix_get_stats(m->prefix_tree);
     assert_int_equal(vug_kv_pool_get_stats(m->kv_pool).used, tree.bytes); /* no page is lost */
     help_run_steps(m);
+    vug_model_close(m);
+}
+
+/* Drafts are for a sequence alone, so that beside others the device decides on each token. */
+static void test_answers_beside_others_have_no_drafts(void **state)
+{
+    (void)state;
+    vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256, .slots = 2 });
+    vug_scheduled other = { 0 };
+    int32_t id[PROMPT];
+    talker t = new_talker(m, 0);
+    assert_true(t.looks_up);
+    t.temperature = 0.01F; /* it repeats itself, so that there are drafts */
+    help_start_steps(m);
+    talk(&t);
+    const size_t alone = help_undecided_rows();
+    assert_true(alone > 0);
+    help_tokens(9, id, PROMPT, m->info.n_vocab);
+    add_sequence(m->scheduler, &other, id, PROMPT);
+    talk(&t);
+    help_ok(t.st, &t.err);
+    assert_int_equal(help_undecided_rows(), alone);
+    help_run_steps(m);
+    vug_cancel_token_destroy(t.cancel);
+    vug_scheduler_remove(m->scheduler, &other);
     vug_model_close(m);
 }
 
@@ -352,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, text_model),
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, full),
+        cmocka_unit_test(test_answers_beside_others_have_no_drafts),
         cmocka_unit_test(test_results_are_kept_for_late_calls),
         cmocka_unit_test(test_only_one_result_is_kept),
         cmocka_unit_test(test_other_tokens_drop_results),

@@ -17,6 +17,7 @@ static struct {
     vug_step_in in[VUG_STEPS_STARTED];
     size_t n_started; /* in[0] is finished first */
     vug_candidate decided[VUG_STEPS_STARTED][MOST_ROWS];
+    size_t n_undecided;
     int last; /* decided[last] are those of the step that was finished last */
 } started;
 
@@ -59,17 +60,24 @@ static void list_tokens(const vug_step_in *in)
     const int64_t n_vocab = started.model->info.n_vocab;
     const float *logits = vug_step_logits(&started.model->main);
     started.last = (started.last + 1) % VUG_STEPS_STARTED;
-    for (int64_t r = 0; in->found && r < in->n_rows; r++, logits += n_vocab) {
-        const vug_logits_wanted *wanted = &in->wanted[r];
+    for (int64_t r = 0; r < in->n_rows; r++, logits += n_vocab) {
+        const vug_logits_wanted all = { 0 }, *wanted = in->found ? &in->wanted[r] : &all;
         const bool is_greedy = wanted->best == 1 && wanted->margin == 0;
         const bool draws = wanted->draw.temperature > 0;
-        if ((!is_greedy && !draws) || !is_finite(logits, n_vocab))
+        if ((!is_greedy && !draws) || !is_finite(logits, n_vocab)) {
+            started.n_undecided++;
             continue;
+        }
         const int32_t id = help_draw(logits, wanted);
         vug_candidate *one = &started.decided[started.last][r];
         *one = (vug_candidate){ id, logits[id] };
         in->found[r] = (vug_found_logits){ one, 1 };
     }
+}
+
+size_t help_undecided_rows(void)
+{
+    return started.n_undecided;
 }
 
 /* ---- the backend ------------------------------------------------------------------------------ */

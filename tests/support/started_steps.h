@@ -13,6 +13,9 @@
 /* The token that a row of logits draws or, without a temperature, that has the greatest one. */
 int32_t help_draw(const float *logits, const vug_logits_wanted *wanted);
 
+/* Rows since help_start_steps that had logits and no token. */
+size_t help_undecided_rows(void);
+
 /* From now on the model's steps are started; not if its device starts steps itself. */
 void help_start_steps(vug_model *model);
 /* The model's steps are run again, before it is closed. */
