@@ -419,8 +419,8 @@ typedef struct {
 } vug_forward_options;
 
 /* Extends the session to the prefix `id[0..n)`. Computes only the tokens that are not
- * in the cache, or all of them with all_logits or hidden. `options` may be NULL. A
- * cancelled call returns VUG_CANCELLED and keeps the steps that were complete. */
+ * in the cache, or all of them with all_logits or hidden. `options` may be NULL. A cancelled call
+ * returns VUG_CANCELLED, and one that on_step ends VUG_OK; both keep the steps that were complete. */
 VUG_API VUG_MUST_CHECK vug_status vug_session_forward(vug_session *session, const int32_t *id,
                                                       size_t n, const vug_forward_options *options,
                                                       vug_err *err);
