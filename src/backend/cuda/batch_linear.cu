@@ -41,14 +41,6 @@ struct column_blocks {
     int first, n, of; /* of so many blocks */
 };
 
-static __device__ __forceinline__ column_blocks find_columns(int64_t columns, int rank)
-{
-    const int64_t padded = vug_cuda_padded(columns);
-    const int first = (int)(vug_cuda_slice_begin(padded, rank) / VUG_CUDA_TILE_PAD);
-    const int end = (int)(vug_cuda_slice_begin(padded, rank + 1) / VUG_CUDA_TILE_PAD);
-    return { first, end - first, (int)(padded / VUG_CUDA_TILE_PAD) };
-}
-
 /* 64 outputs of a part. */
 struct output_group {
     int part, first;
@@ -75,6 +67,14 @@ static __device__ __forceinline__ output_group find_group(const vug_cuda_tile_jo
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+static __device__ __forceinline__ column_blocks find_columns(int64_t columns, int rank)
+{
+    const int64_t padded = vug_cuda_padded(columns);
+    const int first = (int)(vug_cuda_slice_begin(padded, rank) / VUG_CUDA_TILE_PAD);
+    const int end = (int)(vug_cuda_slice_begin(padded, rank + 1) / VUG_CUDA_TILE_PAD);
+    return { first, end - first, (int)(padded / VUG_CUDA_TILE_PAD) };
+}
+
 /* ---- copying ------------------------------------------------------------------------------ */
 
 /* What the threads of a block copy to its ring. */
