@@ -29,21 +29,21 @@ VUG_INLINE vug_noise_keys vug_noise_keys_of(const vug_noise *noise, vug_noise_do
 }
 
 /* The first 16 bits of ids 4 `quad` to 4 `quad` + 3, the lowest id in the lowest bits. */
-VUG_INLINE uint64_t vug_noise_first_of_four(const vug_noise_keys *keys, int32_t quad)
+VUG_INLINE uint64_t vug_noise_first_bits_of_four(const vug_noise_keys *keys, int32_t quad)
 {
     return vug_splitmix64_at(keys->first, (uint64_t)quad);
 }
 
-VUG_INLINE uint32_t vug_noise_first(const vug_noise_keys *keys, int32_t id)
+VUG_INLINE uint32_t vug_noise_first_bits(const vug_noise_keys *keys, int32_t id)
 {
-    return (uint32_t)(vug_noise_first_of_four(keys, id / 4) >> id % 4 * 16) & 0xffff;
+    return (uint32_t)(vug_noise_first_bits_of_four(keys, id / 4) >> id % 4 * 16) & 0xffff;
 }
 
 /* All bits of an id. They are uniform: x = (result + 1/2) / 2^64. */
 VUG_INLINE uint64_t vug_noise_bits_of(const vug_noise_keys *keys, int32_t id)
 {
     const uint64_t rest = vug_splitmix64_at(keys->rest, (uint64_t)id) >> 16;
-    return (uint64_t)vug_noise_first(keys, id) << 48 | rest;
+    return (uint64_t)vug_noise_first_bits(keys, id) << 48 | rest;
 }
 
 VUG_INLINE uint64_t vug_noise_bits(const vug_noise *noise, vug_noise_domain domain, int32_t id)

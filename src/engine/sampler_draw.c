@@ -21,7 +21,7 @@ double vug_noise_greatest_gumbel(const vug_noise *noise, int64_t n)
     const vug_noise_keys keys = vug_noise_keys_of(noise, VUG_NOISE_DRAW);
     uint64_t least = UINT64_C(0x7fff) << 48;
     for (int32_t quad = 0; quad < (n + 3) / 4; quad++) {
-        if (!may_be_small(vug_noise_first_of_four(&keys, quad), (int32_t)(least >> 48)))
+        if (!may_be_small(vug_noise_first_bits_of_four(&keys, quad), (int32_t)(least >> 48)))
             continue;
         for (int32_t id = 4 * quad; id < 4 * quad + 4 && id < n; id++) {
             const uint64_t bits = vug_noise_bits_of(&keys, id);
@@ -65,7 +65,7 @@ static int32_t winning_bits(const gumbel_draw *d, float logit)
 
 static void try_candidate(gumbel_draw *d, const vug_candidate *one)
 {
-    if ((int32_t)vug_noise_first(&d->keys, one->id) > winning_bits(d, one->logit))
+    if ((int32_t)vug_noise_first_bits(&d->keys, one->id) > winning_bits(d, one->logit))
         return;
     const double score =
             scaled_logit(d, one->logit) + vug_noise_gumbel(vug_noise_bits_of(&d->keys, one->id));
@@ -81,7 +81,7 @@ static bool may_win(const vug_noise_keys *keys, size_t block, int32_t limit)
     const int32_t first = (int32_t)block * (VUG_LOGITS_BLOCK / 4);
     uint64_t found = 0;
     for (int32_t i = 0; i < VUG_LOGITS_BLOCK / 4; i++)
-        found |= may_be_small(vug_noise_first_of_four(keys, first + i), limit);
+        found |= may_be_small(vug_noise_first_bits_of_four(keys, first + i), limit);
     return found != 0;
 }
 

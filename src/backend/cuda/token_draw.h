@@ -83,7 +83,7 @@ static __device__ __forceinline__ void score_chunk(const vug_noise_keys &keys,
 {
     const int lane = threadIdx.x % WARP;
     for (int at = begin; at < end; at += 4 * WARP) {
-        const uint64_t four = vug_noise_first_of_four(&keys, at / 4 + lane);
+        const uint64_t four = vug_noise_first_bits_of_four(&keys, at / 4 + lane);
         const uint32_t low = (uint32_t)four, high = (uint32_t)(four >> 32);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
