@@ -142,7 +142,7 @@ static __device__ float mass_scale(const vug_draw &draw)
     return scale < 0x1p100 ? (float)scale : 0x1p100f;
 }
 
-/* As vug_mass_octaves and vug_mass_of_octaves. */
+/* The mass of a logit, as vug_mass_octaves and vug_mass_of_octaves compute it with vectors of GNU C. */
 static __device__ uint64_t mass_of(float logit, float best, float scale)
 {
     const float octaves = (logit - best) * scale, y = octaves > -42.0f ? octaves : -42.0f;
