@@ -60,8 +60,12 @@ static void list_tokens(const vug_step_in *in)
     const int64_t n_vocab = started.model->info.n_vocab;
     const float *logits = vug_step_logits(&started.model->main);
     started.last = (started.last + 1) % VUG_STEPS_STARTED;
+    if (!in->found) {
+        started.n_undecided += (size_t)in->n_rows;
+        return;
+    }
     for (int64_t r = 0; r < in->n_rows; r++, logits += n_vocab) {
-        const vug_logits_wanted all = { 0 }, *wanted = in->found ? &in->wanted[r] : &all;
+        const vug_logits_wanted *wanted = &in->wanted[r];
         const bool is_greedy = wanted->best == 1 && wanted->margin == 0;
         const bool draws = wanted->draw.temperature > 0;
         if ((!is_greedy && !draws) || !is_finite(logits, n_vocab)) {
