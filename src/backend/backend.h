@@ -16,6 +16,7 @@
 #include <float.h>
 
 #include "core/noise.h"
+#include "core/portable_inline.h"
 #include "ir/ir.h"
 #include "ir/kv_layout.h"
 #include "ir/plan.h"
@@ -81,6 +82,25 @@ typedef struct {
     double min_p;  /* 0: all */
 } vug_draw;
 
+/* A change of a logit before its reader looks at it, by vug_change_logit. */
+typedef struct {
+    int32_t id;
+    float value;
+    int stage; /* changes of one stage are of different ids, or exclude the same one */
+    bool is_repetition;
+} vug_logit_change;
+
+enum { VUG_MOST_CHANGES = 4096 }; /* of a row */
+
+/* A repetition penalty divides (Keskar et al. 2019; below 0 it multiplies, as transformers does); all
+ * others subtract, infinity if the id is excluded. */
+VUG_INLINE float vug_change_logit(float logit, const vug_logit_change *change)
+{
+    if (!change->is_repetition)
+        return logit - change->value;
+    return logit > 0 ? logit / change->value : logit * change->value;
+}
+
 /* The logits of a row that its reader looks at: those among the `best` greatest of the first
  * `n_ids`, and those that are at most `margin` less than the least of these. All others may have the
  * value VUG_LOGIT_UNWANTED. `best` 0: all logits are wanted.
@@ -91,14 +111,18 @@ typedef struct {
  * logits or draw tokens know shares.
  *
  * With a temperature of `draw` above 0 the reader takes the token that is drawn from the first n_ids, and
- * a backend that draws tokens may list this one alone. Only such a backend knows `allowed`: ids without a
- * bit count as if they were not among the first n_ids. */
+ * a backend that draws tokens may list this one alone. Only such a backend knows `allowed` and `change`:
+ * ids without a bit count as if they were not among the first n_ids, and all of the above is about the
+ * logits as the changes, which are ordered by their stages, leave them. A row without a list has the
+ * model's logits. */
 typedef struct {
     int64_t best, n_ids;
     double margin;
     double share, scale;
     vug_draw draw;
     const uint32_t *allowed; /* a bit for each of n_ids; NULL: all are allowed */
+    const vug_logit_change *change; /* [n_changes] n_changes <= VUG_MOST_CHANGES */
+    size_t n_changes;
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)

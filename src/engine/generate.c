@@ -82,13 +82,14 @@ static vug_status find_wanted(vug_generation_state *g, size_t n_draft, vug_logit
         return VUG_OK;
     if (g->constraints.state)
         VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
-    vug_logits_wanted wanted =
-            vug_sampler_wanted(&g->sampler, is_early ? g->n_stop : 0, n_draft, draws);
+    const vug_sampler_mask mask = { .allowed = next.allowed,
+                                    .excluded = g->stop,
+                                    .n_excluded = is_early ? g->n_stop : 0 };
+    const vug_logits_wanted wanted = vug_sampler_wanted(&g->sampler, &mask, n_draft, draws);
     const bool needs_screen = vug_sampler_draws_from_all(&g->sampler) || wanted.share > 0;
     if (wanted.best == 0 ||
         (needs_screen && wanted.draw.temperature == 0 && !screens_logits(program)))
         return VUG_OK;
-    wanted.allowed = next.allowed;
     *out = wanted;
     return VUG_OK;
 }

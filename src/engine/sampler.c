@@ -4,6 +4,24 @@
 
 /* ---- setup ------------------------------------------------------------------------- */
 
+/* `bits` [n_vocab / 32] are zeros, before and after. */
+static bool has_bias_twice(const vug_sampling *from, uint32_t *bits)
+{
+    bool twice = false;
+    for (size_t i = 0; i < from->n; i++) {
+        const vug_sampler_config *config = &from->sampler[i];
+        if (config->kind != VUG_SAMPLER_BIAS)
+            continue;
+        twice = twice || bits[config->token / 32] >> config->token % 32 & 1;
+        bits[config->token / 32] |= UINT32_C(1) << config->token % 32;
+    }
+    for (size_t i = 0; i < from->n; i++) {
+        if (from->sampler[i].kind == VUG_SAMPLER_BIAS)
+            bits[from->sampler[i].token / 32] = 0;
+    }
+    return twice;
+}
+
 static vug_status allow_ids(vug_sampler *s, vug_err *err)
 {
     const vug_sampling *from = s->settings.from;
@@ -11,8 +29,10 @@ static vug_status allow_ids(vug_sampler *s, vug_err *err)
     s->both = vug_alloc_zero(n_words, sizeof(*s->both));
     if (from->allowed)
         s->allowed = vug_alloc_zero(n_words, sizeof(*s->allowed));
-    if (!s->both || (from->allowed && !s->allowed))
+    s->change = vug_alloc(VUG_MOST_CHANGES, sizeof(*s->change));
+    if (!s->both || !s->change || (from->allowed && !s->allowed))
         return VUG_FAIL_NOMEM(err, "the allowed tokens", n_words * sizeof(*s->both));
+    s->repeats_bias = has_bias_twice(from, s->both);
     for (size_t i = 0; from->allowed && i < from->n_allowed; i++)
         s->allowed[from->allowed[i] / 32] |= UINT32_C(1) << from->allowed[i] % 32;
     return VUG_OK;
@@ -65,6 +85,7 @@ void vug_sampler_release(vug_sampler *s)
 {
     vug_history_release(&s->history);
     vug_changed_logits_release(&s->changed);
+    vug_free(s->change);
     vug_candidates_release(&s->candidates);
     vug_banned_words_release(&s->banned);
     vug_free(s->allowed);
@@ -106,22 +127,21 @@ void vug_sampler_rollback(vug_sampler *s, size_t n)
 
 /* ---- which tokens are excluded --------------------------------------------------------- */
 
-static void exclude(vug_sampler *s, const float *logits, int32_t id)
+static void exclude(const vug_sampler *s, int32_t id, vug_adjustments *to)
 {
     if (id >= 0 && id < s->model.n_vocab) /* a tokenizer may have more ids than its model */
-        *vug_changed_logits_at(&s->changed, logits, id) = -INFINITY;
+        vug_lower_logit(to, id, INFINITY);
 }
 
-static void exclude_tokens(vug_sampler *s, const float *logits, const vug_sampler_mask *mask)
+static void exclude_tokens(const vug_sampler *s, const vug_sampler_mask *mask, vug_adjustments *to)
 {
     for (size_t i = 0; i < s->banned.n; i++)
-        exclude(s, logits, vug_banned_words_excluded(&s->banned, i, &s->history));
+        exclude(s, vug_banned_words_excluded(&s->banned, i, &s->history), to);
     for (size_t i = 0; i < mask->n_excluded; i++)
-        exclude(s, logits, mask->excluded[i]);
+        exclude(s, mask->excluded[i], to);
 }
 
-/* The bits of all ids that both the settings and the mask allow; NULL: all are allowed. */
-static const uint32_t *allowed_ids(vug_sampler *s, const vug_sampler_mask *mask)
+const uint32_t *vug_sampler_allowed(vug_sampler *s, const vug_sampler_mask *mask)
 {
     if (!s->allowed || !mask->allowed)
         return s->allowed ? s->allowed : mask->allowed;
@@ -139,9 +159,10 @@ static bool has_bit(const uint32_t *bits, int64_t id)
  * changed from -infinity to the same counts as excluded, too, unless there is no other. */
 static int32_t lowest_allowed(vug_sampler *s, const float *logits, const vug_sampler_mask *mask)
 {
-    const uint32_t *allowed = allowed_ids(s, mask);
+    const uint32_t *allowed = vug_sampler_allowed(s, mask);
+    vug_adjustments exclusions = { .changed = &s->changed, .logits = logits };
     vug_changed_logits_clear(&s->changed);
-    exclude_tokens(s, logits, mask);
+    exclude_tokens(s, mask, &exclusions);
     for (int64_t id = 0; id < s->model.n_usable; id++) {
         if (has_bit(allowed, id) && !(has_bit(s->changed.is_changed, id)))
             return (int32_t)id;
@@ -151,7 +172,7 @@ static int32_t lowest_allowed(vug_sampler *s, const float *logits, const vug_sam
 
 /* ---- the chain --------------------------------------------------------------------------- */
 
-static void adjust_logits(vug_sampler *s, const float *logits)
+void vug_sampler_adjust(vug_sampler *s, const vug_sampler_mask *mask, vug_adjustments *to)
 {
     const vug_sampling *from = s->settings.from;
     const vug_dry dry = {
@@ -161,17 +182,23 @@ static void adjust_logits(vug_sampler *s, const float *logits)
         .is_breaker = s->is_breaker,
         .length = s->dry_length,
     };
+    vug_sampler_kind last = VUG_SAMPLER_COUNT;
     for (size_t i = 0; i < from->n; i++) {
         const vug_sampler_config *config = &from->sampler[i];
-        if (vug_sampler_is_off(config))
+        if (vug_sampler_is_off(config) || config->kind >= VUG_SAMPLER_TEMPERATURE)
             continue;
-        if (config->kind < VUG_SAMPLER_DRY)
-            vug_penalize_seen(&s->changed, config, &s->history, logits);
+        if (config->kind != last) /* biases are of different ids */
+            to->stage++;
+        last = config->kind;
+        if (config->kind == VUG_SAMPLER_BIAS)
+            vug_lower_logit(to, config->token, -config->value);
         else if (config->kind == VUG_SAMPLER_DRY)
-            vug_penalize_repeats(&s->changed, config->value, &dry, &s->history, logits);
-        else if (config->kind == VUG_SAMPLER_BIAS)
-            *vug_changed_logits_at(&s->changed, logits, config->token) += config->value;
+            vug_penalize_repeats(to, config->value, &dry, &s->history);
+        else
+            vug_penalize_seen(to, config, &s->history);
     }
+    to->stage++;
+    exclude_tokens(s, mask, to);
 }
 
 /* XTC acts with a probability: a random number of its own, for each position. */
@@ -217,16 +244,18 @@ int32_t vug_sampler_sample(vug_sampler *s, const float *logits, const vug_sample
     const vug_sampler_mask none = { 0 };
     const vug_sampling *from = s->settings.from;
     const vug_noise noise = { from->seed, s->history.n };
+    vug_adjustments changes = { .changed = &s->changed, .logits = logits };
     mask = mask ? mask : &none;
+    if (mask->n_known == 1)
+        return mask->known[0];
     vug_changed_logits_clear(&s->changed);
-    adjust_logits(s, logits);
-    exclude_tokens(s, logits, mask);
+    vug_sampler_adjust(s, mask, &changes);
     const vug_logits_view view = {
         .logits = logits,
         .n = s->model.n_usable,
         .known = mask->known,
         .n_known = mask->n_known,
-        .allowed = allowed_ids(s, mask),
+        .allowed = vug_sampler_allowed(s, mask),
         .is_changed = s->changed.n ? s->changed.is_changed : NULL,
         .changed = s->changed.value,
     };

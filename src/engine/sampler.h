@@ -51,9 +51,20 @@ void vug_changed_logits_clear(vug_changed_logits *changed);
 /* The place of an id's logit, which starts with that of the model. */
 float *vug_changed_logits_at(vug_changed_logits *changed, const float *logits, int32_t id);
 
+/* Where changes go: to a list for a device, or else to the changed logits. */
+typedef struct {
+    vug_logit_change *list; /* [VUG_MOST_CHANGES], or NULL */
+    size_t n;               /* in the list, and those that it has no room for */
+    int stage;
+    vug_changed_logits *changed;
+    const float *logits;
+} vug_adjustments;
+
+/* Subtracts `value` from the logit of an id. */
+void vug_lower_logit(vug_adjustments *to, int32_t id, float value);
 /* Applies REPETITION, PRESENCE or FREQUENCY. */
-void vug_penalize_seen(vug_changed_logits *changed, const vug_sampler_config *config,
-                       vug_token_history *history, const float *logits);
+void vug_penalize_seen(vug_adjustments *to, const vug_sampler_config *config,
+                       vug_token_history *history);
 
 /* The repeats that DRY penalizes. */
 typedef struct {
@@ -64,8 +75,8 @@ typedef struct {
 } vug_dry;
 
 /* Applies DRY with this multiplier. */
-void vug_penalize_repeats(vug_changed_logits *changed, float multiplier, const vug_dry *dry,
-                          const vug_token_history *history, const float *logits);
+void vug_penalize_repeats(vug_adjustments *to, float multiplier, const vug_dry *dry,
+                          const vug_token_history *history);
 /* Whether one of the breakers' texts ends inside the last token of `id[0..n)`. */
 VUG_MUST_CHECK vug_status vug_dry_find_breaker(const vug_sampler_settings *settings,
                                                const vug_tokenizer *tokenizer, const int32_t *id,
@@ -88,6 +99,8 @@ typedef struct {
     uint8_t *is_breaker; /* [max_tokens] per token of the history; NULL: no breakers */
     uint8_t *dry_length; /* [n_vocab] zeros; NULL: no DRY */
     vug_changed_logits changed;
+    vug_logit_change *change; /* [VUG_MOST_CHANGES] for a device */
+    bool repeats_bias;        /* a token has two biases */
     vug_banned_words banned;
     uint32_t *allowed; /* a bit per id that the settings allow; NULL: all */
     uint32_t *both;    /* the same and allowed by the caller; scratch */
@@ -117,14 +130,21 @@ typedef struct {
 } vug_sampler_mask;
 
 /* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every
- * allowed logit is NaN or -infinity, it is the lowest allowed id. */
+ * allowed logit is NaN or -infinity, it is the lowest allowed id. A single known logit is that of the
+ * token. */
 int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_sampler_mask *mask);
 
-/* The logits that vug_sampler_sample looks at, with any mask that excludes at most `n_excluded` tokens
- * and allows all others, also after up to `n_draft` more tokens were accepted (sampler_wanted.c). `draws`:
- * the device draws tokens. */
-vug_logits_wanted vug_sampler_wanted(const vug_sampler *sampler, size_t n_excluded, size_t n_draft,
-                                     bool draws);
+/* Hands all changes of logits to `to`, with those that exclude what is banned or `mask` excludes. */
+void vug_sampler_adjust(vug_sampler *sampler, const vug_sampler_mask *mask, vug_adjustments *to);
+/* The bits of all ids that both the settings and the mask allow; NULL: all are allowed. Valid until the
+ * next call. */
+const uint32_t *vug_sampler_allowed(vug_sampler *sampler, const vug_sampler_mask *mask);
+
+/* The logits that vug_sampler_sample looks at with this mask, also after up to `n_draft` more tokens were
+ * accepted (sampler_wanted.c); `mask` may be NULL. `draws`: the device draws tokens. Without it the mask
+ * must allow all tokens. What the result points to is valid until the sampler is used again. */
+vug_logits_wanted vug_sampler_wanted(vug_sampler *sampler, const vug_sampler_mask *mask,
+                                     size_t n_draft, bool draws);
 /* Whether no sampler drops tokens: it then takes 0.1 ms to find which logits a draw from 262,144 tokens
  * looks at, and after drafts as long for each. */
 bool vug_sampler_draws_from_all(const vug_sampler *sampler);

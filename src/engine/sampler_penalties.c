@@ -48,22 +48,45 @@ float *vug_changed_logits_at(vug_changed_logits *c, const float *logits, int32_t
 
 /* ---- penalties ------------------------------------------------------------------------ */
 
-void vug_penalize_seen(vug_changed_logits *changed, const vug_sampler_config *config,
-                       vug_token_history *history, const float *logits)
+static void change_logit(vug_adjustments *to, const vug_logit_change *change)
+{
+    if (to->list) {
+        if (to->n < VUG_MOST_CHANGES)
+            to->list[to->n] = *change;
+        to->n++;
+        return;
+    }
+    float *logit = vug_changed_logits_at(to->changed, to->logits, change->id);
+    *logit = vug_change_logit(*logit, change);
+}
+
+void vug_lower_logit(vug_adjustments *to, int32_t id, float value)
+{
+    const vug_logit_change change = { .id = id, .value = value, .stage = to->stage };
+    change_logit(to, &change);
+}
+
+static void penalize_repetition(vug_adjustments *to, int32_t id, float value)
+{
+    const vug_logit_change change = {
+        .id = id, .value = value, .stage = to->stage, .is_repetition = true
+    };
+    change_logit(to, &change);
+}
+
+void vug_penalize_seen(vug_adjustments *to, const vug_sampler_config *config,
+                       vug_token_history *history)
 {
     size_t n;
     const int32_t *id = vug_history_distinct(history, &n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t answer = history->n_in_answer[id[i]];
-        if (config->kind != VUG_SAMPLER_REPETITION && answer == 0)
-            continue;
-        float *logit = vug_changed_logits_at(changed, logits, id[i]);
         if (config->kind == VUG_SAMPLER_REPETITION)
-            *logit = *logit > 0 ? *logit / config->value : *logit * config->value;
-        else if (config->kind == VUG_SAMPLER_PRESENCE)
-            *logit -= config->value;
-        else
-            *logit -= (float)answer * config->value;
+            penalize_repetition(to, id[i], config->value);
+        else if (answer > 0 && config->kind == VUG_SAMPLER_PRESENCE)
+            vug_lower_logit(to, id[i], config->value);
+        else if (answer > 0)
+            vug_lower_logit(to, id[i], (float)answer * config->value);
     }
 }
 
@@ -92,8 +115,8 @@ static float dry_penalty(float multiplier, const vug_dry *dry, int length)
     return penalty < 1e30 ? (float)penalty : 1e30f;
 }
 
-void vug_penalize_repeats(vug_changed_logits *changed, float multiplier, const vug_dry *dry,
-                          const vug_token_history *h, const float *logits)
+void vug_penalize_repeats(vug_adjustments *to, float multiplier, const vug_dry *dry,
+                          const vug_token_history *h)
 {
     const bool all = dry->window < 0 || (size_t)dry->window >= h->n;
     const size_t from = all ? 0 : h->n - (size_t)dry->window;
@@ -107,7 +130,7 @@ void vug_penalize_repeats(vug_changed_logits *changed, float multiplier, const v
     for (size_t i = from + 1; i < h->n; i++) {
         const int n = dry->length[h->id[i]];
         if (n > 0 && n >= dry->allowed_length)
-            *vug_changed_logits_at(changed, logits, h->id[i]) -= dry_penalty(multiplier, dry, n);
+            vug_lower_logit(to, h->id[i], dry_penalty(multiplier, dry, n));
         dry->length[h->id[i]] = 0;
     }
 }

@@ -13,6 +13,8 @@
  *
  * Top-p keeps the best tokens by the sum of the probabilities of all. If no logit is lowered, the backend
  * may find out which these are. Other samplers that drop tokens by sums want all logits.
+ *
+ * A device that draws tokens gets the changes of the logits instead, and chooses as the sampler does.
  */
 #include <math.h>
 
@@ -43,6 +45,7 @@ static size_t seen_tokens(const vug_sampler *s, vug_sampler_kind kind, size_t n_
     return window >= 0 && n > (size_t)window ? (size_t)window : n;
 }
 
+/* `config` changes logits. */
 static void add_adjustment(const vug_sampler *s, const vug_sampler_config *config, size_t n_draft,
                            lowered_logits *lowered)
 {
@@ -57,6 +60,20 @@ static void add_adjustment(const vug_sampler *s, const vug_sampler_config *confi
         lowered->n += seen_tokens(s, config->kind, n_draft);
 }
 
+/* The logits that the sampler lowers. */
+static lowered_logits count_lowered(const vug_sampler *s, size_t n_excluded, size_t n_draft)
+{
+    const vug_sampling *from = s->settings.from;
+    lowered_logits lowered = { .n = n_excluded + s->banned.n };
+    for (size_t i = 0; i < from->n; i++) {
+        const vug_sampler_config *config = &from->sampler[i];
+        if (config->kind < VUG_SAMPLER_TEMPERATURE && !vug_sampler_is_off(config))
+            add_adjustment(s, config, n_draft, &lowered);
+    }
+    lowered.wants_all = lowered.wants_all || lowered.n > MOST_LOWERED;
+    return lowered;
+}
+
 /* How far the Gumbel variables of two tokens can differ in the next draw and in those after drafts. */
 static double gumbel_range(const vug_sampler *s, size_t n_draft)
 {
@@ -68,10 +85,25 @@ static double gumbel_range(const vug_sampler *s, size_t n_draft)
     return greatest - vug_noise_gumbel(UINT64_MAX);
 }
 
-/* Sets `wanted` by the first sampler that drops tokens, or the draw; false if that wants all logits. */
-static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, double temperature,
-                       size_t n_draft, vug_logits_wanted *wanted)
+static bool drops_tokens(const vug_sampler_config *config)
 {
+    return config->kind > VUG_SAMPLER_TEMPERATURE && config->kind < VUG_SAMPLER_REPEAT_LAST_N &&
+           !vug_sampler_is_off(config);
+}
+
+/* Sets `wanted` by the first sampler that drops tokens, or the draw; false if that wants all logits. */
+static bool set_by_cut(const vug_sampler *s, size_t n_draft, vug_logits_wanted *wanted)
+{
+    const vug_sampling *from = s->settings.from;
+    const vug_sampler_config *cut = NULL;
+    double temperature = 1;
+    for (size_t i = 0; i < from->n && !cut; i++) {
+        const vug_sampler_config *config = &from->sampler[i];
+        if (config->kind == VUG_SAMPLER_TEMPERATURE)
+            temperature *= (double)config->value;
+        else if (drops_tokens(config))
+            cut = config;
+    }
     const bool sums = !cut || cut->kind == VUG_SAMPLER_TOP_P;
     if (s->settings.is_greedy)
         return true;
@@ -94,12 +126,6 @@ static bool set_by_cut(const vug_sampler *s, const vug_sampler_config *cut, doub
     return true;
 }
 
-static bool drops_tokens(const vug_sampler_config *config)
-{
-    return config->kind > VUG_SAMPLER_TEMPERATURE && config->kind < VUG_SAMPLER_REPEAT_LAST_N &&
-           !vug_sampler_is_off(config);
-}
-
 bool vug_sampler_draws_from_all(const vug_sampler *s)
 {
     const vug_sampling *from = s->settings.from;
@@ -115,11 +141,14 @@ static vug_draw device_draw(const vug_sampler *s)
 {
     const vug_sampling *from = s->settings.from;
     const vug_draw none = { 0 };
+    if (s->settings.is_greedy)
+        return none;
     vug_draw draw = { .temperature = 1, .noise = { from->seed, s->history.n }, .top_p = 1 };
     vug_sampler_kind last = VUG_SAMPLER_COUNT;
     for (size_t i = 0; i < from->n; i++) {
         const vug_sampler_config *config = &from->sampler[i];
-        if (vug_sampler_is_off(config) || config->kind >= VUG_SAMPLER_REPEAT_LAST_N)
+        if (vug_sampler_is_off(config) || config->kind < VUG_SAMPLER_TEMPERATURE ||
+            config->kind >= VUG_SAMPLER_REPEAT_LAST_N)
             continue;
         if (last != VUG_SAMPLER_COUNT && config->kind <= last)
             return none;
@@ -135,33 +164,42 @@ static vug_draw device_draw(const vug_sampler *s)
         else
             return none;
     }
-    return s->settings.is_greedy ? none : draw;
+    return draw;
 }
 
-vug_logits_wanted vug_sampler_wanted(const vug_sampler *s, size_t n_excluded, size_t n_draft,
+/* Sets what a device needs to choose the token; false if it cannot. */
+static bool set_device_choice(vug_sampler *s, const vug_sampler_mask *mask, vug_logits_wanted *wanted)
+{
+    const vug_draw draw = device_draw(s);
+    vug_adjustments changes = { .list = s->change };
+    vug_sampler_adjust(s, mask, &changes);
+    if ((draw.temperature == 0 && !s->settings.is_greedy) || changes.n > VUG_MOST_CHANGES ||
+        s->repeats_bias)
+        return false;
+    wanted->draw = draw;
+    wanted->change = s->change;
+    wanted->n_changes = changes.n;
+    return true;
+}
+
+vug_logits_wanted vug_sampler_wanted(vug_sampler *s, const vug_sampler_mask *mask, size_t n_draft,
                                      bool draws)
 {
-    const vug_sampling *from = s->settings.from;
+    const vug_sampler_mask none = { 0 };
     const vug_logits_wanted all = { 0 };
-    lowered_logits lowered = { .wants_all = from->allowed != NULL, .n = n_excluded + s->banned.n };
-    const vug_sampler_config *cut = NULL;
-    double temperature = 1;
-    for (size_t i = 0; i < from->n && !cut; i++) {
-        const vug_sampler_config *config = &from->sampler[i];
-        if (vug_sampler_is_off(config))
-            continue;
-        if (config->kind < VUG_SAMPLER_TEMPERATURE)
-            add_adjustment(s, config, n_draft, &lowered);
-        else if (config->kind == VUG_SAMPLER_TEMPERATURE)
-            temperature *= (double)config->value;
-        else if (drops_tokens(config))
-            cut = config;
+    mask = mask ? mask : &none;
+    vug_logits_wanted wanted = { .best = 1, .n_ids = s->model.n_usable };
+    if (draws)
+        wanted.allowed = vug_sampler_allowed(s, mask);
+    else if (s->allowed)
+        return all;
+    if (!draws || n_draft > 0 || !set_device_choice(s, mask, &wanted)) {
+        const lowered_logits lowered = count_lowered(s, mask->n_excluded, n_draft);
+        if (lowered.wants_all)
+            return all;
+        wanted.best += (int64_t)lowered.n;
     }
-    vug_logits_wanted wanted = { .best = 1 + (int64_t)lowered.n, .n_ids = s->model.n_usable };
-    if (draws && lowered.n == 0 && n_draft == 0)
-        wanted.draw = device_draw(s);
-    if (lowered.wants_all || lowered.n > MOST_LOWERED ||
-        !set_by_cut(s, cut, temperature, n_draft, &wanted))
+    if (!set_by_cut(s, n_draft, &wanted))
         return all;
     return wanted.best < wanted.n_ids ? wanted : all;
 }

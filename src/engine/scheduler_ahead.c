@@ -16,11 +16,13 @@
 
 /* ---- starting --------------------------------------------------------------------------------- */
 
-/* Whether a device decides on a token, and on those after it: a grammar depends on the one before. */
+/* Whether a device decides on a token, and on those after it: grammars and penalties depend on the one
+ * before. */
 static bool decides(const vug_logits_wanted *wanted)
 {
     const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
-    return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed;
+    return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed &&
+           wanted->n_changes == 0;
 }
 
 /* What the next token is chosen by. */

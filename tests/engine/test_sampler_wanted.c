@@ -156,7 +156,7 @@ static void check_chain(const chain *c, uint64_t seed)
     help_tokens(seed, prompt, PROMPT, USABLE);
     help_set_prompt(&s, prompt, PROMPT);
     for (int i = 0; i < ANSWER; i++) {
-        const vug_logits_wanted wanted = vug_sampler_wanted(&s, mask.n_excluded, 0, false);
+        const vug_logits_wanted wanted = vug_sampler_wanted(&s, &mask, 0, false);
         fill_logits(all, &seed, &s);
         for (size_t e = 0; e < mask.n_excluded; e++)
             all[excluded[e]] += 9;
@@ -192,15 +192,16 @@ static void test_drafts_and_excluded_tokens_want_more(void **state)
     const vug_sampling sampling = { .sampler = chains[3].sampler, .n = chains[3].n };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
     const int32_t prompt[] = { 10, 11, 12 };
+    const vug_sampler_mask two = { .excluded = prompt, .n_excluded = 2 };
     help_set_prompt(&s, prompt, 3);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 20);
-    assert_int_equal(vug_sampler_wanted(&s, 2, 0, false).best, 22);
-    assert_int_equal(vug_sampler_wanted(&s, 2, 5, false).best, 27);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, false).best, 20);
+    assert_int_equal(vug_sampler_wanted(&s, &two, 0, false).best, 22);
+    assert_int_equal(vug_sampler_wanted(&s, &two, 5, false).best, 27);
     help_accept(&s, 50);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 21);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, false).best, 21);
     for (int i = 0; i < 300; i++)
         help_accept(&s, 50 + i);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, false).best, 0);
     vug_sampler_release(&s);
 }
 
@@ -209,14 +210,15 @@ static void test_top_p_wants_a_share(void **state)
     (void)state;
     const vug_sampling sampling = { .sampler = top_p_chains[1].sampler, .n = top_p_chains[1].n };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
-    const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0, false);
+    const vug_sampler_mask one = { .excluded = (int32_t[]){ 3 }, .n_excluded = 1 };
+    const vug_logits_wanted wanted = vug_sampler_wanted(&s, NULL, 0, false);
     assert_int_equal(wanted.best, 1);
     assert_true(wanted.margin > 5 && wanted.margin < 20);
     assert_true(wanted.share == (double)0.9f);
     assert_true(fabs(wanted.scale - 1 / 0.6) < 1e-6);
     /* A token that must not be drawn has mass in the backend's sum. */
-    assert_int_equal(vug_sampler_wanted(&s, 1, 0, false).best, 0);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 4, false).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, &one, 0, false).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 4, false).best, 0);
     vug_sampler_release(&s);
 }
 
@@ -228,55 +230,115 @@ static void test_a_list_of_allowed_tokens_wants_all(void **state)
         .sampler = chains[0].sampler, .n = 1, .allowed = allowed, .n_allowed = 3
     };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
-    assert_int_equal(vug_sampler_wanted(&s, 0, 0, false).best, 0);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, false).best, 0);
     vug_sampler_release(&s);
 }
 
 /* ---- draws on a device --------------------------------------------------------------------- */
 
-/* Without penalties and the like, and in the order of vug_draw. */
+/* In the order of vug_draw. */
 static const chain drawn_chains[] = {
     { "none", .n = 0 },
     { "temperature", .n = 1, .sampler = { { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0.7f } } },
-    { "all", .n = 4,
+    { "all cuts", .n = 4,
       .sampler = { { .kind = VUG_SAMPLER_TEMPERATURE, .value = 1.3f },
                    { .kind = VUG_SAMPLER_TOP_K, .value = 40 },
                    { .kind = VUG_SAMPLER_TOP_P, .value = 0.9f },
                    { .kind = VUG_SAMPLER_MIN_P, .value = 0.05f } } },
     { "top-p", .n = 1, .sampler = { { .kind = VUG_SAMPLER_TOP_P, .value = 0.6f } } },
     { "min-p", .n = 1, .sampler = { { .kind = VUG_SAMPLER_MIN_P, .value = 0.1f } } },
+    { "penalties", .n = 5,
+      .sampler = { { .kind = VUG_SAMPLER_REPETITION, .value = 1.3f },
+                   { .kind = VUG_SAMPLER_PRESENCE, .value = 0.7f },
+                   { .kind = VUG_SAMPLER_FREQUENCY, .value = 0.3f },
+                   { .kind = VUG_SAMPLER_DRY, .value = 0.8f },
+                   { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0.5f } } },
+    { "in another order", .n = 5,
+      .sampler = { { .kind = VUG_SAMPLER_BIAS, .value = 3, .token = 7 },
+                   { .kind = VUG_SAMPLER_BIAS, .value = -8, .token = 1 },
+                   { .kind = VUG_SAMPLER_FREQUENCY, .value = -0.4f },
+                   { .kind = VUG_SAMPLER_REPETITION, .value = 0.8f },
+                   { .kind = VUG_SAMPLER_TOP_K, .value = 40 } } },
+    { "greedy", .n = 3,
+      .sampler = { { .kind = VUG_SAMPLER_PRESENCE, .value = 1.5f },
+                   { .kind = VUG_SAMPLER_BIAS, .value = 5, .token = 9 },
+                   { .kind = VUG_SAMPLER_TEMPERATURE, .value = 0 } } },
 };
+
+/* Allows every id whose bit of a random number is set; and the first one. */
+static void fill_allowed(uint32_t *allowed, uint64_t *state)
+{
+    for (int i = 0; i < V; i += 32)
+        allowed[i / 32] = (uint32_t)help_random(state, UINT32_MAX);
+    allowed[0] |= 1;
+}
+
+static void check_draws(const chain *c, uint64_t seed, bool masks)
+{
+    const vug_sampling sampling = { .sampler = c->sampler, .n = c->n, .seed = seed };
+    const int32_t excluded[] = { 3, 4, V + 1, 3 };
+    uint32_t allowed[V / 32 + 1];
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    float all[V];
+    help_set_prompt(&s, (int32_t[]){ 1, 2, 1 }, 3);
+    for (int n = 0; n < ANSWER; n++) {
+        vug_sampler_mask mask = { 0 };
+        fill_logits(all, &seed, &s);
+        if (masks) {
+            fill_allowed(allowed, &seed);
+            mask = (vug_sampler_mask){ .allowed = allowed, .excluded = excluded, .n_excluded = 4 };
+            all[3] = 30;
+        }
+        const vug_logits_wanted wanted = vug_sampler_wanted(&s, &mask, 0, true);
+        assert_true(wanted.best > 0 && wanted.n_changes <= VUG_MOST_CHANGES);
+        for (size_t i = 1; i < wanted.n_changes; i++)
+            assert_true(wanted.change[i].stage >= wanted.change[i - 1].stage);
+        const int32_t id = help_draw(all, &wanted);
+        vug_sampler_mask one = mask;
+        one.known = &id;
+        one.n_known = 1;
+        if (vug_sampler_sample(&s, all, &mask) != id || vug_sampler_sample(&s, all, &one) != id)
+            fail_msg("%s: another token than the one drawn", c->name);
+        help_accept(&s, id);
+    }
+    vug_sampler_release(&s);
+}
 
 static void test_devices_draw_the_same_tokens(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(drawn_chains) / sizeof(*drawn_chains); i++) {
-        const chain *c = &drawn_chains[i];
-        uint64_t seed = i + 1;
-        const vug_sampling sampling = { .sampler = c->sampler, .n = c->n, .seed = seed };
-        vug_sampler s = help_sampler(&sampling, V, USABLE);
-        float all[V];
-        help_set_prompt(&s, (int32_t[]){ 1, 2 }, 2);
-        for (int n = 0; n < ANSWER; n++) {
-            fill_logits(all, &seed, &s);
-            const vug_logits_wanted wanted = vug_sampler_wanted(&s, 0, 0, true);
-            assert_true(wanted.draw.temperature > 0);
-            const int32_t id = help_draw(all, &wanted);
-            const vug_sampler_mask one = { .known = &id, .n_known = 1 };
-            if (vug_sampler_sample(&s, all, NULL) != id || vug_sampler_sample(&s, all, &one) != id)
-                fail_msg("%s: another token than the one drawn", c->name);
-            help_accept(&s, id);
-        }
-        vug_sampler_release(&s);
+        check_draws(&drawn_chains[i], i + 1, false);
+        check_draws(&drawn_chains[i], i + 100, true);
     }
 }
 
-static void expect_no_draw(const vug_sampler_config *sampler, size_t n, size_t n_excluded,
-                           size_t n_draft)
+/* Each id has one change in a stage, so that a device can make those of a stage at once. */
+static void test_stages_change_an_id_once(void **state)
+{
+    (void)state;
+    const chain *c = &drawn_chains[6];
+    const vug_sampling sampling = { .sampler = c->sampler, .n = c->n };
+    vug_sampler s = help_sampler(&sampling, V, USABLE);
+    help_set_prompt(&s, (int32_t[]){ 1, 7, 1 }, 3);
+    help_accept(&s, 1);
+    help_accept(&s, 1);
+    const vug_logits_wanted wanted = vug_sampler_wanted(&s, NULL, 0, true);
+    assert_int_equal(wanted.n_changes, 2 + 1 + 2);
+    for (size_t i = 0; i < wanted.n_changes; i++) {
+        for (size_t j = 0; j < i; j++)
+            assert_true(wanted.change[i].id != wanted.change[j].id ||
+                        wanted.change[i].stage > wanted.change[j].stage);
+    }
+    vug_sampler_release(&s);
+}
+
+static void expect_no_draw(const vug_sampler_config *sampler, size_t n, size_t n_draft)
 {
     const vug_sampling sampling = { .sampler = sampler, .n = n };
     vug_sampler s = help_sampler(&sampling, V, USABLE);
-    assert_true(vug_sampler_wanted(&s, n_excluded, n_draft, true).draw.temperature == 0);
+    const vug_logits_wanted wanted = vug_sampler_wanted(&s, NULL, n_draft, true);
+    assert_true(wanted.draw.temperature == 0 && wanted.n_changes == 0);
     vug_sampler_release(&s);
 }
 
@@ -288,14 +350,29 @@ static void test_other_chains_are_not_for_devices(void **state)
     const vug_sampler_config top_k = { .kind = VUG_SAMPLER_TOP_K, .value = 4 };
     const vug_sampler_config xtc = { .kind = VUG_SAMPLER_XTC, .value = 0.5f };
     const vug_sampler_config bias = { .kind = VUG_SAMPLER_BIAS, .value = -1, .token = 3 };
-    const vug_sampler_config presence = { .kind = VUG_SAMPLER_PRESENCE, .value = 1 };
-    expect_no_draw(&cold, 1, 0, 0);
-    expect_no_draw((vug_sampler_config[]){ top_k, hot }, 2, 0, 0);
-    expect_no_draw((vug_sampler_config[]){ hot, xtc }, 2, 0, 0);
-    expect_no_draw((vug_sampler_config[]){ bias, hot }, 2, 0, 0);
-    expect_no_draw((vug_sampler_config[]){ presence, hot }, 2, 0, 0);
-    expect_no_draw(&hot, 1, 1, 0);
-    expect_no_draw(&hot, 1, 0, 1);
+    expect_no_draw(&cold, 1, 0);
+    expect_no_draw((vug_sampler_config[]){ top_k, hot }, 2, 0);
+    expect_no_draw((vug_sampler_config[]){ hot, xtc }, 2, 0);
+    expect_no_draw((vug_sampler_config[]){ bias, bias, hot }, 3, 0);
+    expect_no_draw(&hot, 1, 1);
+}
+
+/* A list of changes has an end. */
+static void test_many_penalties_are_not_for_devices(void **state)
+{
+    (void)state;
+    enum { MANY = VUG_MOST_CHANGES + 1 };
+    const vug_sampler_config repetition = { .kind = VUG_SAMPLER_REPETITION, .value = 1.1f };
+    const vug_sampling sampling = { .sampler = &repetition, .n = 1 };
+    vug_sampler s = help_sampler(&sampling, MANY, MANY);
+    static int32_t prompt[MANY];
+    for (int32_t i = 0; i < MANY; i++)
+        prompt[i] = i;
+    help_set_prompt(&s, prompt, MANY - 1);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, true).n_changes, MANY - 1);
+    help_accept(&s, prompt[MANY - 1]);
+    assert_int_equal(vug_sampler_wanted(&s, NULL, 0, true).best, 0);
+    vug_sampler_release(&s);
 }
 
 /* ---- pebble -------------------------------------------------------------------------------- */
@@ -376,7 +453,9 @@ int main(void)
         cmocka_unit_test(test_drafts_and_excluded_tokens_want_more),
         cmocka_unit_test(test_a_list_of_allowed_tokens_wants_all),
         cmocka_unit_test(test_devices_draw_the_same_tokens),
+        cmocka_unit_test(test_stages_change_an_id_once),
         cmocka_unit_test(test_other_chains_are_not_for_devices),
+        cmocka_unit_test(test_many_penalties_are_not_for_devices),
         cmocka_unit_test(test_top_p_wants_a_share),
         cmocka_unit_test(test_screened_generations_are_the_same),
         cmocka_unit_test(test_screened_top_p_is_the_same),

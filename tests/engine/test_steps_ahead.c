@@ -28,7 +28,7 @@ typedef struct {
     vug_status st;
     int32_t id[TURNS][TOKENS];
     bool looks_up; /* drafts */
-    float temperature;
+    float temperature, presence;
 } talker;
 
 static bool count_piece(const vug_piece *piece, void *user)
@@ -45,10 +45,12 @@ static bool count_piece(const vug_piece *piece, void *user)
 static void *talk(void *arg)
 {
     talker *t = arg;
-    const vug_sampler_config temperature = { .kind = VUG_SAMPLER_TEMPERATURE,
-                                             .value = t->temperature };
+    const vug_sampler_config sampler[] = {
+        { .kind = VUG_SAMPLER_PRESENCE, .value = t->presence },
+        { .kind = VUG_SAMPLER_TEMPERATURE, .value = t->temperature },
+    };
     const vug_generate_options o = {
-        .sampling = { .sampler = &temperature, .n = 1, .seed = t->index },
+        .sampling = { .sampler = sampler, .n = 2, .seed = t->index },
         .max_tokens = TOKENS,
         .ignore_stop = true,
         .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF,
@@ -163,6 +165,36 @@ static void test_answers_beside_others_have_no_drafts(void **state)
     help_run_steps(m);
     vug_cancel_token_destroy(t.cancel);
     vug_scheduler_remove(m->scheduler, &other);
+    vug_model_close(m);
+}
+
+/* Their changes of logits go to the device, which decides on all tokens; no step is ahead of them. */
+static void test_penalized_answers_are_those_of_the_host(void **state)
+{
+    (void)state;
+    const float temperature[] = { 0, 0.8F };
+    vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256 });
+    for (int i = 0; i < 2; i++) {
+        talker expected = new_talker(m, ENDS * 2 + 1);
+        expected.looks_up = false;
+        expected.presence = 3;
+        expected.temperature = temperature[i];
+        talker t = expected;
+        help_run_steps(m);
+        talk(&expected);
+        help_ok(expected.st, &expected.err);
+        help_start_steps(m);
+        const size_t n_ahead = m->scheduler->n_ahead;
+        talk(&t);
+        for (size_t turn = 0; turn < TURNS; turn++) {
+            assert_int_equal(t.n[turn], expected.n[turn]);
+            assert_memory_equal(t.id[turn], expected.id[turn], t.n[turn] * sizeof(int32_t));
+        }
+        assert_int_equal(help_undecided_rows(), 0);
+        assert_int_equal(m->scheduler->n_ahead, n_ahead);
+        check_talker(&t, &expected);
+    }
+    help_run_steps(m);
     vug_model_close(m);
 }
 
@@ -378,6 +410,7 @@ int main(void)
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, text_model),
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, full),
         cmocka_unit_test(test_answers_beside_others_have_no_drafts),
+        cmocka_unit_test(test_penalized_answers_are_those_of_the_host),
         cmocka_unit_test(test_results_are_kept_for_late_calls),
         cmocka_unit_test(test_only_one_result_is_kept),
         cmocka_unit_test(test_other_tokens_drop_results),

@@ -8,7 +8,7 @@
 #include "engine/scheduler_state.h"
 #include "engine_help.h"
 
-enum { MOST_ROWS = 64 };
+enum { MOST_ROWS = 64, MOST_IDS = 65536 };
 
 static struct {
     const vug_model *model;
@@ -26,7 +26,14 @@ static struct {
 int32_t help_draw(const float *logits, const vug_logits_wanted *wanted)
 {
     const vug_draw *draw = &wanted->draw;
-    const vug_logits_view view = { .logits = logits,
+    static float changed[MOST_IDS];
+    assert_in_range(wanted->n_ids, 1, MOST_IDS);
+    memcpy(changed, logits, (size_t)wanted->n_ids * sizeof(*changed));
+    for (size_t i = 0; i < wanted->n_changes; i++) {
+        const vug_logit_change *change = &wanted->change[i];
+        changed[change->id] = vug_change_logit(changed[change->id], change);
+    }
+    const vug_logits_view view = { .logits = changed,
                                    .n = wanted->n_ids,
                                    .allowed = wanted->allowed };
     vug_candidates c;

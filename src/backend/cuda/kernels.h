@@ -228,12 +228,19 @@ void vug_cuda_mix_experts(cudaStream_t stream, const float *y, const float *rout
 
 /* ---- wanted_logits.cu ------------------------------------------------------------- */
 
+typedef struct {
+    vug_logit_change change;
+    float from_model; /* the logit without changes, for the device to store */
+} vug_cuda_change;
+
 /* As vug_logits_wanted; best 0: the row is not listed. */
 typedef struct {
     double margin;
     int32_t best, n_ids;
     vug_draw draw;
     const uint32_t *allowed;
+    vug_cuda_change *change; /* [n_changes] */
+    int32_t n_changes;
 } vug_cuda_wanted;
 
 /* A list of wanted logits, or the token that is drawn, for the host to read; n < 0: there is none,
@@ -244,7 +251,7 @@ typedef struct {
 } vug_cuda_found;
 
 typedef struct {
-    const float *logits; /* [rows,width] */
+    float *logits; /* [rows,width], the same before and after */
     int64_t rows, width;
     const vug_cuda_wanted *wanted; /* [rows] */
     uint32_t *scratch;             /* vug_cuda_wanted_bytes */
@@ -253,6 +260,7 @@ typedef struct {
     int32_t *best; /* [rows] for rows that draw: the id; for rows that want one logit: its id, the
                       lowest of equals; 0 for those without a list */
     bool draws;    /* a row wants a draw */
+    bool changes;  /* a row has changes */
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);

@@ -137,7 +137,7 @@ static int64_t logits_width(const vug_cuda_program *p)
     return vug_graph_at(p->graph, p->graph->output[p->logits].value)->shape.dim[1];
 }
 
-static const uint8_t *output_at(const vug_cuda_step *s, int32_t output)
+static uint8_t *output_at(const vug_cuda_step *s, int32_t output)
 {
     return s->ws->block + s->program->offset[s->program->graph->output[output].value.id];
 }
@@ -148,19 +148,10 @@ static bool lists_logits(const vug_cuda_step *s)
     return s->program->logits >= 0 && s->in->wanted && s->in->found && s->in->n_rows > 0;
 }
 
-static bool wants_draw(const vug_step_in *in)
-{
-    for (int64_t r = 0; r < in->n_rows; r++) {
-        if (in->wanted[r].draw.temperature > 0)
-            return true;
-    }
-    return false;
-}
-
 static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
 {
-    const vug_cuda_wanted_job job = {
-        .logits = (const float *)(const void *)output_at(s, s->program->logits),
+    vug_cuda_wanted_job job = {
+        .logits = (float *)(void *)output_at(s, s->program->logits),
         .rows = s->in->n_rows,
         .width = logits_width(s->program),
         .wanted = s->inputs.wanted,
@@ -168,8 +159,11 @@ static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
         .done = s->ws->rows_done,
         .found = s->ws->started[s->ws->next].found,
         .best = s->ws->best,
-        .draws = wants_draw(s->in),
     };
+    for (int64_t r = 0; r < s->in->n_rows; r++) {
+        job.draws = job.draws || s->in->wanted[r].draw.temperature > 0;
+        job.changes = job.changes || s->in->wanted[r].n_changes > 0;
+    }
     vug_cuda_list_wanted(s->stream, &job);
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);
 }

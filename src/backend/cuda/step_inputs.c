@@ -42,6 +42,7 @@ typedef struct {
     uint64_t token, position, row, query, row_query, wanted;
     uint64_t page[VUG_KV_MAX_GROUPS];
     uint64_t masks; /* of rows whose reader does not allow all ids */
+    uint64_t changes;
     uint64_t bytes;
 } input_layout;
 
@@ -112,12 +113,15 @@ static uint64_t mask_bytes(const vug_logits_wanted *wanted)
 }
 
 /* Last, so that the addresses of what kernels of graphs read do not depend on them. */
-static bool lay_out_masks(const vug_step_in *in, input_layout *l)
+static bool lay_out_masks_and_changes(const vug_step_in *in, input_layout *l)
 {
-    uint64_t bytes = 0;
-    for (int64_t r = 0; in->wanted && r < in->n_rows; r++)
+    uint64_t bytes = 0, changes = 0;
+    for (int64_t r = 0; in->wanted && r < in->n_rows; r++) {
         bytes += mask_bytes(&in->wanted[r]);
-    return vug_cuda_add_part(bytes, &l->bytes, &l->masks);
+        changes += in->wanted[r].n_changes;
+    }
+    return vug_cuda_add_part(bytes, &l->bytes, &l->masks) &&
+           vug_cuda_add_part(changes * sizeof(vug_cuda_change), &l->bytes, &l->changes);
 }
 
 static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t tokens,
@@ -139,7 +143,7 @@ static vug_status lay_out(const vug_graph *graph, const vug_step_in *in, int64_t
               vug_cuda_add_part(r * sizeof(vug_cuda_wanted), &l->bytes, &l->wanted);
     for (int g = 0; ok && g < n_groups; g++)
         ok = vug_cuda_add_part(pages * sizeof(uint8_t *), &l->bytes, &l->page[g]);
-    ok = ok && lay_out_masks(in, l);
+    ok = ok && lay_out_masks_and_changes(in, l);
     if (!ok || pages > INT32_MAX)
         return VUG_FAIL(err, VUG_LIMIT, "cuda: the inputs of a step are too large");
     return VUG_OK;
@@ -173,30 +177,38 @@ static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_
         row_query[r] = query[in->row[r]];
 }
 
-/* `masks`: where they are written, and where they will be on the device. */
-static void fill_wanted(const vug_step_in *in, uint8_t *masks, const uint8_t *device_masks,
-                        vug_cuda_wanted *wanted)
+/* Masks and changes are written to `host`, and will be in `device`. */
+static void fill_wanted(const vug_step_in *in, const input_layout *l, uint8_t *host, uint8_t *device)
 {
-    uint64_t at = 0;
+    vug_cuda_wanted *wanted = (vug_cuda_wanted *)(void *)(host + l->wanted);
+    vug_cuda_change *change = (vug_cuda_change *)(void *)(host + l->changes);
+    vug_cuda_change *device_change = (vug_cuda_change *)(void *)(device + l->changes);
+    uint64_t at = l->masks;
     for (int64_t r = 0; in->wanted && r < in->n_rows; r++) {
         const vug_logits_wanted *from = &in->wanted[r];
         const uint64_t bytes = mask_bytes(from);
-        const void *allowed = bytes > 0 ? device_masks + at : NULL;
+        const void *allowed = bytes > 0 ? device + at : NULL;
         if (bytes > 0)
-            memcpy(masks + at, from->allowed, bytes);
+            memcpy(host + at, from->allowed, bytes);
         at += bytes;
+        for (size_t i = 0; i < from->n_changes; i++)
+            change[i].change = from->change[i];
         wanted[r] = (vug_cuda_wanted){
             .margin = from->margin,
             .best = from->best <= VUG_MOST_FOUND ? (int32_t)from->best : 0,
             .n_ids = (int32_t)from->n_ids,
             .draw = from->draw,
             .allowed = allowed,
+            .change = device_change,
+            .n_changes = (int32_t)from->n_changes,
         };
+        change += from->n_changes;
+        device_change += from->n_changes;
     }
 }
 
 static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, const input_layout *l,
-                        uint8_t *host, const uint8_t *device)
+                        uint8_t *host, uint8_t *device)
 {
     if (in->token) /* not of graphs that take embeddings */
         memcpy(host + l->token, in->token, (size_t)tokens * sizeof(int32_t));
@@ -208,8 +220,7 @@ static void fill_inputs(const vug_step_in *in, int64_t tokens, int n_groups, con
         memcpy(host + l->row, in->row, (size_t)in->n_rows * sizeof(int32_t));
     fill_queries(in, (vug_cuda_token *)(void *)(host + l->query),
                  (vug_cuda_token *)(void *)(host + l->row_query));
-    fill_wanted(in, host + l->masks, device + l->masks,
-                (vug_cuda_wanted *)(void *)(host + l->wanted));
+    fill_wanted(in, l, host, device);
     for (int g = 0; g < n_groups; g++)
         fill_pages(in, g, (uint8_t **)(void *)(host + l->page[g]));
 }

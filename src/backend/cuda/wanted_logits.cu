@@ -8,6 +8,8 @@
  *
  * A draw from all tokens takes the greatest score, a sum with noise. A warp finds the greatest rough
  * score of a chunk; the last block computes the exact ones that may be the greatest.
+ *
+ * Changes are made in place before, and undone behind it: a row without a list is the host's to change.
  */
 #include "backend/cuda/token_draw.h"
 
@@ -243,9 +245,11 @@ static __global__ void __launch_bounds__(THREADS)
         score[threadIdx.x] =
                 has_chunk ? __uint_as_float(__ldcg(&score_of_chunk[threadIdx.x])) : -INFINITY;
     const bool finite = !__syncthreads_or(key == NOT_FINITE);
-    const bool any = __syncthreads_or(key != 0);
+    /* The host says what follows if all are excluded. */
+    const uint32_t least = key_of(-FLT_MAX);
+    const bool any = __syncthreads_or(key > least);
     /* With fewer chunks that have one than are wanted, all are listed. */
-    const uint32_t least = key_of(-FLT_MAX), found = kth_greatest(key, wanted.best);
+    const uint32_t found = kth_greatest(key, wanted.best);
     const uint32_t kth = found > least ? found : least;
     const row_view row = { logits, greatest, score, chunks, length };
     int n = NOT_LISTED, id = 0;
@@ -255,6 +259,42 @@ static __global__ void __launch_bounds__(THREADS)
         job.found[blockIdx.y].n = n;
         job.best[blockIdx.y] = n > 0 ? id : 0;
     }
+}
+
+/* Blocks (row). An excluded logit becomes the least number, which no list has alone and no draw takes. */
+static __global__ void __launch_bounds__(THREADS)
+        change_kernel(const __grid_constant__ vug_cuda_wanted_job job)
+{
+    const vug_cuda_wanted wanted = job.wanted[blockIdx.x];
+    float *logits = job.logits + blockIdx.x * job.width;
+    const int n = wanted.n_changes;
+    for (int i = threadIdx.x; i < n; i += THREADS)
+        wanted.change[i].from_model = logits[wanted.change[i].change.id];
+    __syncthreads();
+    const int last = n > 0 ? wanted.change[n - 1].change.stage : -1;
+    for (int stage = 0; stage <= last; stage++) {
+        for (int i = threadIdx.x; i < n; i += THREADS) {
+            const vug_logit_change change = wanted.change[i].change;
+            if (change.stage == stage)
+                logits[change.id] = vug_change_logit(logits[change.id], &change);
+        }
+        __syncthreads();
+    }
+    for (int i = threadIdx.x; i < n; i += THREADS) {
+        float *logit = &logits[wanted.change[i].change.id];
+        if (*logit == -INFINITY)
+            *logit = -FLT_MAX;
+    }
+}
+
+/* Blocks (row). */
+static __global__ void __launch_bounds__(THREADS)
+        undo_changes_kernel(const __grid_constant__ vug_cuda_wanted_job job)
+{
+    const vug_cuda_wanted wanted = job.wanted[blockIdx.x];
+    for (int i = threadIdx.x; i < wanted.n_changes; i += THREADS)
+        job.logits[blockIdx.x * job.width + wanted.change[i].change.id] =
+                wanted.change[i].from_model;
 }
 
 static __global__ void best_kernel(const int32_t *best, int64_t given, int32_t *to, int64_t n)
@@ -278,6 +318,11 @@ uint64_t vug_cuda_wanted_bytes(int64_t rows)
 
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job)
 {
+    const dim3 rows((unsigned)job->rows);
+    if (job->changes)
+        launch(stream, change_kernel, rows, THREADS, *job);
     launch(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>,
-           dim3(blocks_for(chunks_of(job->width), WARPS), (unsigned)job->rows), THREADS, *job);
+           dim3(blocks_for(chunks_of(job->width), WARPS), rows.x), THREADS, *job);
+    if (job->changes)
+        launch(stream, undo_changes_kernel, rows, THREADS, *job);
 }

@@ -167,7 +167,8 @@ static void check_draws(const logits_step *s)
         assert_int_equal(s->found[i].n, 1);
         const vug_candidate one = s->found[i].logit[0];
         assert_int_equal(one.id, help_draw(s->logits[i], wanted));
-        assert_true(one.logit == s->logits[i][one.id]);
+        if (wanted->n_changes == 0)
+            assert_true(one.logit == s->logits[i][one.id]);
     }
 }
 
@@ -262,12 +263,103 @@ static void test_other_draws_are_left_to_the_host(void **state)
     run_step(&s, check_undecided);
 }
 
+/* ---- changes --------------------------------------------------------------------------------- */
+
+enum { CHANGED = 700, STAGES = 3 };
+
+typedef struct {
+    vug_logit_change list[STAGES * CHANGED + 3];
+    size_t n;
+} change_list;
+
+static void add_change(change_list *c, vug_logit_change change)
+{
+    c->list[c->n++] = change;
+}
+
+/* Repetition penalties, then biases of the same tokens and of others; the greatest logits get some. Then
+ * the best token is excluded, twice. */
+static void fill_changes(const logits_step *s, int row, uint64_t *random, change_list *c)
+{
+    const float *logits = s->logits[row];
+    int32_t best = 0, from = (int32_t)help_random(random, V - CHANGED);
+    for (int32_t i = 0; i < IDS; i++)
+        best = logits[i] > logits[best] ? i : best;
+    c->n = 0;
+    for (int32_t i = from; i < from + CHANGED; i++)
+        add_change(c, (vug_logit_change){ .id = i, .value = 1.3F, .is_repetition = true });
+    if (best < from || best >= from + CHANGED)
+        add_change(c, (vug_logit_change){ .id = best, .value = 1.01F, .is_repetition = true });
+    for (int32_t stage = 1; stage < STAGES; stage++) {
+        for (int32_t i = 0; i < CHANGED; i++)
+            add_change(c, (vug_logit_change){ .id = (from + stage * 100 + 50 * i) % V,
+                                              .value = (float)help_random(random, 60) / 8 - 5,
+                                              .stage = stage });
+    }
+    for (int i = 0; i < 2; i++)
+        add_change(c, (vug_logit_change){ .id = best, .value = INFINITY, .stage = STAGES });
+}
+
+static void test_changed_logits_are_drawn_from(void **state)
+{
+    (void)state;
+    static logits_step s;
+    static change_list changes[ROWS];
+    if (skips())
+        skip();
+    for (uint64_t seed = 1; seed <= 64; seed++) {
+        uint64_t random = seed;
+        fill_draws(&s, seed, 2);
+        if (seed % 4 == 0)
+            s.wanted[0] = (vug_logits_wanted){ .best = 1, .n_ids = IDS };
+        for (int i = seed % 3 == 0; i < ROWS; i++) {
+            fill_changes(&s, i, &random, &changes[i]);
+            s.wanted[i].change = changes[i].list;
+            s.wanted[i].n_changes = changes[i].n;
+        }
+        run_step(&s, check_draws);
+    }
+}
+
+static void check_first_two(const logits_step *s)
+{
+    check_row(s, 0);
+    check_row(s, 1);
+    check_list(s, 2);
+    check_list(s, 3);
+}
+
+/* A row whose only allowed tokens are excluded, and one that a penalty makes infinite: the host gets
+ * the model's logits. */
+static void test_changes_of_undecided_rows_are_undone(void **state)
+{
+    (void)state;
+    static logits_step s;
+    static uint32_t allowed[(V + 31) / 32];
+    const vug_logit_change excluded[] = { { .id = 40, .value = INFINITY },
+                                          { .id = 41, .value = INFINITY } };
+    const vug_logit_change infinite = { .id = 9, .value = -FLT_MAX };
+    if (skips())
+        skip();
+    fill(&s, 7);
+    allowed[40 / 32] = 3u << 40 % 32;
+    s.wanted[0].allowed = allowed;
+    s.wanted[0].change = excluded;
+    s.wanted[0].n_changes = 2;
+    s.logits[1][9] = FLT_MAX;
+    s.wanted[1].change = &infinite;
+    s.wanted[1].n_changes = 1;
+    run_step(&s, check_first_two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_are_drawn),
         cmocka_unit_test(test_only_allowed_tokens_are_drawn),
         cmocka_unit_test(test_other_draws_are_left_to_the_host),
+        cmocka_unit_test(test_changed_logits_are_drawn_from),
+        cmocka_unit_test(test_changes_of_undecided_rows_are_undone),
         cmocka_unit_test(test_wanted_logits_are_listed),
         cmocka_unit_test(test_other_rows_are_given_in_full),
     };
