@@ -113,8 +113,11 @@ VUG_INLINE float vug_change_logit(float logit, const vug_logit_change *change)
  * With a temperature of `draw` above 0 the reader takes the token that is drawn from the first n_ids, and
  * a backend that draws tokens may list this one alone. Only such a backend knows `allowed` and `change`:
  * ids without a bit count as if they were not among the first n_ids, and all of the above is about the
- * logits as the changes, which are ordered by their stages, leave them. A row without a list has the
- * model's logits. */
+ * logits as the changes, which are ordered by their stages, leave them. Lists and rows have the model's
+ * logits.
+ *
+ * With `top` above 0, for log-probabilities, such a backend lists a row only if it also reports the `top`
+ * greatest of the first n_ids of the model's logits and their mass. */
 typedef struct {
     int64_t best, n_ids;
     double margin;
@@ -123,6 +126,7 @@ typedef struct {
     const uint32_t *allowed; /* a bit for each of n_ids; NULL: all are allowed */
     const vug_logit_change *change; /* [n_changes] n_changes <= VUG_MOST_CHANGES */
     size_t n_changes;
+    int64_t top;
 } vug_logits_wanted;
 
 #define VUG_LOGIT_UNWANTED (-FLT_MAX)
@@ -134,10 +138,14 @@ typedef struct {
 } vug_candidate;
 
 /* The wanted logits of a row as a list, perhaps with some others: at most VUG_MOST_FOUND, in any
- * order. */
+ * order. The same for the `top` ones. `mass` is the sum of the masses of the first n_ids relative to the
+ * greatest logit, in 2^-40 (engine/token_mass.h). */
 typedef struct {
     const vug_candidate *logit;
     size_t n;
+    const vug_candidate *top; /* [n_top] */
+    size_t n_top;
+    uint64_t mass;
 } vug_found_logits;
 
 enum { VUG_MOST_FOUND = 1024 };

@@ -68,6 +68,12 @@ static bool draws_tokens(const vug_compiled *c)
     return c->backend->draws_tokens && c->backend->draws_tokens(c->program);
 }
 
+/* Whether a device can report log-probabilities: only those of the token that it draws and of the best. */
+static bool can_report(const vug_generation_state *g)
+{
+    return !g->constraints.state && g->o->n_logprob_ids == 0;
+}
+
 /* Which logits the next tokens are chosen by. A grammar allows few tokens, perhaps none of the best, so
  * that the device must know which; log-probabilities are relative to the sum over all. */
 static vug_status find_wanted(vug_generation_state *g, size_t n_draft, vug_logits_wanted *out,
@@ -75,21 +81,25 @@ static vug_status find_wanted(vug_generation_state *g, size_t n_draft, vug_logit
 {
     const bool is_early = g->out->tokens.n < (size_t)g->o->min_tokens;
     const vug_compiled *program = &g->session->model->main.compiled;
-    const bool draws = draws_tokens(program);
+    const bool draws = draws_tokens(program), reports = vug_generation_reports_logprobs(g);
     vug_next_token next = { 0 };
     *out = (vug_logits_wanted){ 0 };
-    if (vug_generation_reports_logprobs(g) || (g->constraints.state && (!draws || n_draft > 0)))
+    if ((reports || g->constraints.state) && (!draws || n_draft > 0))
         return VUG_OK;
-    if (g->constraints.state)
+    if (reports || g->constraints.state)
         VUG_TRY(vug_constraints_next(&g->constraints, &next, err));
+    if (reports && (next.forced >= 0 || !can_report(g)))
+        return VUG_OK;
     const vug_sampler_mask mask = { .allowed = next.allowed,
                                     .excluded = g->stop,
                                     .n_excluded = is_early ? g->n_stop : 0 };
-    const vug_logits_wanted wanted = vug_sampler_wanted(&g->sampler, &mask, n_draft, draws);
+    vug_logits_wanted wanted = vug_sampler_wanted(&g->sampler, &mask, n_draft, draws);
     const bool needs_screen = vug_sampler_draws_from_all(&g->sampler) || wanted.share > 0;
     if (wanted.best == 0 ||
         (needs_screen && wanted.draw.temperature == 0 && !screens_logits(program)))
         return VUG_OK;
+    if (reports)
+        wanted.top = vug_generation_top(g) > 0 ? (int64_t)vug_generation_top(g) : 1;
     *out = wanted;
     return VUG_OK;
 }

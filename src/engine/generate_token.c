@@ -136,14 +136,15 @@ static vug_status choose_token(vug_generation_state *g, int32_t *id, bool *ended
 static vug_piece token_piece(vug_generation_state *g, int32_t id)
 {
     const vug_generate_options *o = g->o;
-    const int64_t usable = g->sampler.model.n_usable;
-    const size_t n_best = o->n_top > usable ? (size_t)usable : (size_t)o->n_top;
+    const vug_logits_row *row = vug_session_row(g->session);
     vug_piece piece = { .token = id,
                         .top = g->top,
-                        .n_top = o->n_logprob_ids > 0 ? o->n_logprob_ids : n_best };
-    if (vug_generation_reports_logprobs(g))
+                        .n_top = o->n_logprob_ids > 0 ? o->n_logprob_ids : vug_generation_top(g) };
+    if (vug_generation_reports_logprobs(g) && row->n_top > 0)
+        piece.logprob = vug_take_logprobs(row, id, g->top, piece.n_top);
+    else if (vug_generation_reports_logprobs(g))
         piece.logprob = vug_compute_logprobs(
-                &g->sampler.candidates, vug_session_logits(g->session), usable, id,
+                &g->sampler.candidates, row->logit, g->sampler.model.n_usable, id,
                 o->n_logprob_ids > 0 ? o->logprob_id : NULL, g->top, piece.n_top);
     return piece;
 }

@@ -37,6 +37,13 @@ static inline bool vug_generation_reports_logprobs(const vug_generation_state *g
     return g->o->logprobs || g->o->n_top > 0 || g->o->n_logprob_ids > 0;
 }
 
+/* The most likely tokens that pieces have. */
+static inline size_t vug_generation_top(const vug_generation_state *g)
+{
+    const int64_t usable = g->sampler.model.n_usable;
+    return g->o->n_top > usable ? (size_t)usable : (size_t)g->o->n_top;
+}
+
 /* Reads the stop tokens and stop strings of the options. */
 VUG_MUST_CHECK vug_status vug_generation_init_stops(vug_generation_state *g, vug_err *err);
 /* Chooses a token after the session's last logits, appends it to the answer and delivers it; `*more`

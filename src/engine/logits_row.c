@@ -7,7 +7,8 @@ vug_status vug_logits_row_init(vug_logits_row *row, size_t n_vocab, vug_err *err
     *row = (vug_logits_row){ .n_vocab = n_vocab };
     row->logit = vug_alloc(n_vocab, sizeof(*row->logit));
     row->known = vug_alloc(VUG_MOST_FOUND, sizeof(*row->known));
-    if (row->logit && row->known)
+    row->top = vug_alloc(VUG_MOST_FOUND, sizeof(*row->top));
+    if (row->logit && row->known && row->top)
         return VUG_OK;
     vug_logits_row_release(row);
     return VUG_FAIL_NOMEM(err, "a row of logits", n_vocab * sizeof(*row->logit));
@@ -17,6 +18,7 @@ void vug_logits_row_release(vug_logits_row *row)
 {
     vug_free(row->logit);
     vug_free(row->known);
+    vug_free(row->top);
     *row = (vug_logits_row){ 0 };
 }
 
@@ -32,6 +34,7 @@ static void clear(vug_logits_row *row)
 void vug_logits_row_set(vug_logits_row *row, const vug_logits_source *from)
 {
     const vug_found_logits *found = &from->found;
+    row->n_top = 0;
     if (found->n == 0) {
         row->n_known = 0;
         memcpy(row->logit, from->all, row->n_vocab * sizeof(*row->logit));
@@ -43,6 +46,10 @@ void vug_logits_row_set(vug_logits_row *row, const vug_logits_source *from)
         row->known[i] = found->logit[i].id;
         row->logit[found->logit[i].id] = found->logit[i].logit;
     }
+    row->n_top = found->n_top;
+    row->mass = found->mass;
+    for (size_t i = 0; i < found->n_top; i++)
+        row->top[i] = found->top[i];
 }
 
 static int32_t best_of_known(const vug_logits_row *row)

@@ -19,6 +19,9 @@ typedef struct {
     size_t n_vocab;
     int32_t *known; /* [n_known] the ids of the known logits; n_known 0: all are */
     size_t n_known;
+    vug_candidate *top; /* [n_top] as in vug_found_logits; n_top 0: the step reported none */
+    size_t n_top;
+    uint64_t mass;
 } vug_logits_row;
 
 /* The id of the greatest of the first `n` logits, the lowest among equals. */

@@ -246,8 +246,6 @@ int32_t vug_sampler_sample(vug_sampler *s, const float *logits, const vug_sample
     const vug_noise noise = { from->seed, s->history.n };
     vug_adjustments changes = { .changed = &s->changed, .logits = logits };
     mask = mask ? mask : &none;
-    if (mask->n_known == 1)
-        return mask->known[0];
     vug_changed_logits_clear(&s->changed);
     vug_sampler_adjust(s, mask, &changes);
     const vug_logits_view view = {

@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "engine/banned_words.h"
 #include "engine/candidates.h"
+#include "engine/logits_row.h"
 #include "engine/token_history.h"
 #include "vug/vug.h"
 
@@ -130,8 +131,7 @@ typedef struct {
 } vug_sampler_mask;
 
 /* Samples a token from logits [n_vocab]; -1 if no token is allowed. `mask` may be NULL. If every
- * allowed logit is NaN or -infinity, it is the lowest allowed id. A single known logit is that of the
- * token. */
+ * allowed logit is NaN or -infinity, it is the lowest allowed id. */
 int32_t vug_sampler_sample(vug_sampler *sampler, const float *logits, const vug_sampler_mask *mask);
 
 /* Hands all changes of logits to `to`, with those that exclude what is banned or `mask` excludes. */
@@ -157,5 +157,8 @@ bool vug_sampler_draws_from_all(const vug_sampler *sampler);
  * least n logits. */
 float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t n, int32_t token,
                            const int32_t *wanted, vug_logprob *top, size_t n_top);
+/* The same for a row that has the token's logit and a report of a device with at least n_top logits, which
+ * are put in order. */
+float vug_take_logprobs(const vug_logits_row *row, int32_t token, vug_logprob *top, size_t n_top);
 
 #endif

@@ -5,6 +5,16 @@
 #include "core/portable_math.h"
 #include "engine/sampler.h"
 
+static float log_softmax_of(float logit, float best, double log_sum)
+{
+    return (float)((double)logit - (double)best - log_sum);
+}
+
+static double log_of_mass(uint64_t mass)
+{
+    return vug_portable_log((double)mass * (1.0 / VUG_MASS_ONE));
+}
+
 /* NaN and -infinity have no probability, and infinities are equal to each other. */
 static float log_softmax(const vug_candidates *c, float logit, double log_sum)
 {
@@ -12,7 +22,7 @@ static float log_softmax(const vug_candidates *c, float logit, double log_sum)
         logit = logit > FLT_MAX ? 0 : -INFINITY;
     if (!(logit >= -FLT_MAX))
         return -INFINITY;
-    return (float)((double)logit - (double)c->first.logit - log_sum);
+    return log_softmax_of(logit, c->first.logit, log_sum);
 }
 
 static bool is_listed(const vug_candidates *c, int32_t id)
@@ -46,7 +56,7 @@ float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t
     double log_sum = 0;
     c->n_list = 0;
     if (vug_candidates_start(c, &view)) {
-        log_sum = vug_portable_log((double)vug_candidates_mass(c) * (1.0 / VUG_MASS_ONE));
+        log_sum = log_of_mass(vug_candidates_mass(c));
         if (n_top > 0 && !wanted)
             vug_candidates_best(c, n_top);
     }
@@ -58,4 +68,16 @@ float vug_compute_logprobs(vug_candidates *scratch, const float *logits, int64_t
                                 usable ? log_softmax(c, logits[wanted[i]], log_sum) : -INFINITY };
     }
     return log_softmax(c, logits[token], log_sum);
+}
+
+float vug_take_logprobs(const vug_logits_row *row, int32_t token, vug_logprob *top, size_t n_top)
+{
+    const double log_sum = log_of_mass(row->mass);
+    VUG_ASSERT(n_top <= row->n_top && row->logit[token] != VUG_LOGIT_UNWANTED);
+    vug_candidates_sort(row->top, row->n_top);
+    const float best = row->top[0].logit;
+    for (size_t i = 0; i < n_top; i++)
+        top[i] = (vug_logprob){ row->top[i].id,
+                                log_softmax_of(row->top[i].logit, best, log_sum) };
+    return log_softmax_of(row->logit[token], best, log_sum);
 }

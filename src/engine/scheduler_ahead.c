@@ -17,12 +17,12 @@
 /* ---- starting --------------------------------------------------------------------------------- */
 
 /* Whether a device decides on a token, and on those after it: grammars and penalties depend on the one
- * before. */
+ * before. A result that is kept for its call has no more than the token. */
 static bool decides(const vug_logits_wanted *wanted)
 {
     const bool is_greedy = wanted->best == 1 && wanted->margin == 0 && wanted->share == 0;
     return (is_greedy || wanted->draw.temperature > 0) && !wanted->allowed &&
-           wanted->n_changes == 0;
+           wanted->n_changes == 0 && wanted->top == 0;
 }
 
 /* What the next token is chosen by. */

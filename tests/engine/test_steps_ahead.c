@@ -14,6 +14,7 @@
 #include "started_steps.h"
 
 enum { ANSWERS = 6, TURNS = 3, PROMPT = 70, TOKENS = 60, ROUNDS = 3, ENOUGH_AHEAD = 9 };
+enum { MOST_TOP = VUG_MAX_TOP_LOGPROBS };
 
 /* How an answer ends, of tokens that are computed ahead. */
 typedef enum { BY_LENGTH, BY_CALLER, BY_CANCEL, ENDS } answer_end;
@@ -29,11 +30,21 @@ typedef struct {
     int32_t id[TURNS][TOKENS];
     bool looks_up; /* drafts */
     float temperature, presence;
+    bool logprobs;
+    struct {
+        float of_token;
+        vug_logprob top[MOST_TOP];
+    } logprob[TURNS][TOKENS];
+    size_t turn, n_top;
 } talker;
 
 static bool count_piece(const vug_piece *piece, void *user)
 {
     talker *t = user;
+    if (t->logprobs && piece->token >= 0) {
+        t->logprob[t->turn][t->n_pieces].of_token = piece->logprob;
+        memcpy(t->logprob[t->turn][t->n_pieces].top, piece->top, t->n_top * sizeof(*piece->top));
+    }
     t->n_pieces += piece->token >= 0;
     const bool is_last = t->n_pieces >= 10 + t->index;
     if (t->end == BY_CANCEL && is_last)
@@ -53,6 +64,8 @@ static void *talk(void *arg)
         .sampling = { .sampler = sampler, .n = 2, .seed = t->index },
         .max_tokens = TOKENS,
         .ignore_stop = true,
+        .logprobs = t->logprobs,
+        .n_top = (int)t->n_top,
         .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF,
         .on_piece = count_piece,
         .cancel = t->cancel,
@@ -64,6 +77,7 @@ static void *talk(void *arg)
         vug_generation got = { 0 };
         help_tokens(t->index + turn, id, PROMPT, vug_model_describe(t->model).n_vocab);
         t->n_pieces = 0;
+        t->turn = turn;
         vug_cancel_token_reset(t->cancel);
         t->st = vug_generate(s, id, PROMPT, &o, &got, &t->err);
         if (t->st == VUG_OK) {
@@ -168,31 +182,47 @@ static void test_answers_beside_others_have_no_drafts(void **state)
     vug_model_close(m);
 }
 
-/* Their changes of logits go to the device, which decides on all tokens; no step is ahead of them. */
-static void test_penalized_answers_are_those_of_the_host(void **state)
+/* Penalties and log-probabilities: the device decides on all tokens, but no step is ahead of them. */
+static void check_on_device(talker expected)
+{
+    vug_model *m = expected.model;
+    talker t = expected;
+    help_run_steps(m);
+    talk(&expected);
+    help_ok(expected.st, &expected.err);
+    help_start_steps(m);
+    const size_t n_ahead = m->scheduler->n_ahead;
+    talk(&t);
+    for (size_t turn = 0; turn < TURNS; turn++) {
+        assert_int_equal(t.n[turn], expected.n[turn]);
+        assert_memory_equal(t.id[turn], expected.id[turn], t.n[turn] * sizeof(int32_t));
+    }
+    assert_memory_equal(t.logprob, expected.logprob, sizeof(t.logprob));
+    assert_int_equal(help_undecided_rows(), 0);
+    assert_int_equal(m->scheduler->n_ahead, n_ahead);
+    check_talker(&t, &expected);
+}
+
+static void test_changed_and_reported_logits_are_those_of_the_host(void **state)
 {
     (void)state;
-    const float temperature[] = { 0, 0.8F };
+    static const struct {
+        float temperature, presence;
+        bool logprobs;
+        size_t n_top;
+    } settings[] = {
+        { 0, 3, false, 0 },   { 0.8F, 3, false, 0 }, { 0, 0, true, 0 },
+        { 0.8F, 0, true, 5 }, { 0.8F, 3, true, 1 },  { 0, 3, true, MOST_TOP },
+    };
     vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256 });
-    for (int i = 0; i < 2; i++) {
-        talker expected = new_talker(m, ENDS * 2 + 1);
-        expected.looks_up = false;
-        expected.presence = 3;
-        expected.temperature = temperature[i];
-        talker t = expected;
-        help_run_steps(m);
-        talk(&expected);
-        help_ok(expected.st, &expected.err);
-        help_start_steps(m);
-        const size_t n_ahead = m->scheduler->n_ahead;
-        talk(&t);
-        for (size_t turn = 0; turn < TURNS; turn++) {
-            assert_int_equal(t.n[turn], expected.n[turn]);
-            assert_memory_equal(t.id[turn], expected.id[turn], t.n[turn] * sizeof(int32_t));
-        }
-        assert_int_equal(help_undecided_rows(), 0);
-        assert_int_equal(m->scheduler->n_ahead, n_ahead);
-        check_talker(&t, &expected);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        talker t = new_talker(m, ENDS * 2 + 1);
+        t.looks_up = false;
+        t.temperature = settings[i].temperature;
+        t.presence = settings[i].presence;
+        t.logprobs = settings[i].logprobs;
+        t.n_top = settings[i].n_top;
+        check_on_device(t);
     }
     help_run_steps(m);
     vug_model_close(m);
@@ -410,7 +440,7 @@ int main(void)
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, text_model),
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, full),
         cmocka_unit_test(test_answers_beside_others_have_no_drafts),
-        cmocka_unit_test(test_penalized_answers_are_those_of_the_host),
+        cmocka_unit_test(test_changed_and_reported_logits_are_those_of_the_host),
         cmocka_unit_test(test_results_are_kept_for_late_calls),
         cmocka_unit_test(test_only_one_result_is_kept),
         cmocka_unit_test(test_other_tokens_drop_results),

@@ -8,7 +8,7 @@
 #include "engine/scheduler_state.h"
 #include "engine_help.h"
 
-enum { MOST_ROWS = 64, MOST_IDS = 65536 };
+enum { MOST_ROWS = 64, MOST_IDS = 65536, MOST_TOP = VUG_MAX_TOP_LOGPROBS };
 
 static struct {
     const vug_model *model;
@@ -17,6 +17,7 @@ static struct {
     vug_step_in in[VUG_STEPS_STARTED];
     size_t n_started; /* in[0] is finished first */
     vug_candidate decided[VUG_STEPS_STARTED][MOST_ROWS];
+    vug_candidate top[VUG_STEPS_STARTED][MOST_ROWS][MOST_TOP];
     size_t n_undecided;
     int last; /* decided[last] are those of the step that was finished last */
 } started;
@@ -52,6 +53,21 @@ int32_t help_draw(const float *logits, const vug_logits_wanted *wanted)
     return id;
 }
 
+void help_report(const float *logits, const vug_logits_wanted *wanted, vug_candidate *top,
+                 uint64_t *mass)
+{
+    const vug_logits_view view = { .logits = logits, .n = wanted->n_ids };
+    vug_candidates c;
+    vug_err err = { 0 };
+    help_ok(vug_candidates_init(&c, wanted->n_ids, &err), &err);
+    assert_true(vug_candidates_start(&c, &view));
+    *mass = vug_candidates_mass(&c);
+    vug_candidates_best(&c, (size_t)wanted->top);
+    for (size_t i = 0; i < c.n_list; i++)
+        top[i] = c.list[c.n_list - 1 - i];
+    vug_candidates_release(&c);
+}
+
 static bool is_finite(const float *logits, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -82,7 +98,14 @@ static void list_tokens(const vug_step_in *in)
         const int32_t id = help_draw(logits, wanted);
         vug_candidate *one = &started.decided[started.last][r];
         *one = (vug_candidate){ id, logits[id] };
-        in->found[r] = (vug_found_logits){ one, 1 };
+        in->found[r] = (vug_found_logits){ .logit = one, .n = 1 };
+        if (wanted->top > 0) {
+            vug_candidate *top = started.top[started.last][r];
+            assert_in_range(wanted->top, 1, MOST_TOP);
+            help_report(logits, wanted, top, &in->found[r].mass);
+            in->found[r].top = top;
+            in->found[r].n_top = (size_t)wanted->top;
+        }
     }
 }
 

@@ -13,6 +13,10 @@
 /* The token that a row of logits draws or, without a temperature, that has the greatest one. */
 int32_t help_draw(const float *logits, const vug_logits_wanted *wanted);
 
+/* The wanted `top` logits, the least first, and the mass of all. */
+void help_report(const float *logits, const vug_logits_wanted *wanted, vug_candidate *top,
+                 uint64_t *mass);
+
 /* Rows since help_start_steps that had logits and no token. */
 size_t help_undecided_rows(void);
 

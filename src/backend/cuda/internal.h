@@ -201,7 +201,7 @@ typedef struct {
     vug_step_in in;
     cudaEvent_t end;
     const float **output;  /* [outputs of the graph] */
-    vug_cuda_found *found; /* [rows] pinned; NULL: the program has no logits */
+    vug_cuda_found *found; /* [2 rows] pinned, lists and reports; NULL: the program has no logits */
 } vug_cuda_started;
 
 typedef struct {

@@ -241,6 +241,7 @@ typedef struct {
     const uint32_t *allowed;
     vug_cuda_change *change; /* [n_changes] */
     int32_t n_changes;
+    int32_t top;
 } vug_cuda_wanted;
 
 /* A list of wanted logits, or the token that is drawn, for the host to read; n < 0: there is none,
@@ -248,6 +249,7 @@ typedef struct {
 typedef struct {
     int32_t n;
     vug_candidate logit[VUG_MOST_FOUND];
+    uint64_t mass; /* of a report */
 } vug_cuda_found;
 
 typedef struct {
@@ -257,10 +259,12 @@ typedef struct {
     uint32_t *scratch;             /* vug_cuda_wanted_bytes */
     uint32_t *done;                /* [rows]: 0 before and after */
     vug_cuda_found *found;         /* [rows] in pinned memory of the host */
+    vug_cuda_found *report;        /* the same for the `top` logits of rows that want them */
     int32_t *best; /* [rows] for rows that draw: the id; for rows that want one logit: its id, the
                       lowest of equals; 0 for those without a list */
     bool draws;    /* a row wants a draw */
     bool changes;  /* a row has changes */
+    bool reports;  /* a row wants a report */
 } vug_cuda_wanted_job;
 uint64_t vug_cuda_wanted_bytes(int64_t rows);
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job);

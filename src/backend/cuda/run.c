@@ -13,7 +13,7 @@ static vug_status prepare_started(vug_cuda_workspace *ws, vug_cuda_started *star
         return VUG_FAIL_NOMEM(err, "the outputs of a step", p->graph->n_outputs);
     if (p->logits >= 0)
         VUG_TRY(vug_cuda_check(cudaHostAlloc(&found,
-                                             (size_t)p->limits.rows * sizeof(vug_cuda_found),
+                                             2 * (size_t)p->limits.rows * sizeof(vug_cuda_found),
                                              cudaHostAllocDefault),
                                "allocating the outputs of a step", err));
     started->found = found;
@@ -158,11 +158,13 @@ static vug_status launch_lists(const vug_cuda_step *s, vug_err *err)
         .scratch = (uint32_t *)(void *)s->ws->scratch,
         .done = s->ws->rows_done,
         .found = s->ws->started[s->ws->next].found,
+        .report = s->ws->started[s->ws->next].found + s->program->limits.rows,
         .best = s->ws->best,
     };
     for (int64_t r = 0; r < s->in->n_rows; r++) {
         job.draws = job.draws || s->in->wanted[r].draw.temperature > 0;
         job.changes = job.changes || s->in->wanted[r].n_changes > 0;
+        job.reports = job.reports || s->in->wanted[r].top > 0;
     }
     vug_cuda_list_wanted(s->stream, &job);
     return vug_cuda_check(cudaGetLastError(), "launching a step", err);
@@ -182,6 +184,14 @@ static bool can_list(const vug_logits_wanted *wanted)
     return wanted->best > 0 && wanted->best <= VUG_MOST_FOUND;
 }
 
+/* Whether a row of a step that has ended has its list and its report. */
+static bool is_listed(const vug_cuda_step *s, const vug_cuda_found *found, int64_t row)
+{
+    const vug_logits_wanted *wanted = &s->in->wanted[row];
+    const vug_cuda_found *report = found + s->program->limits.rows;
+    return can_list(wanted) && found[row].n > 0 && (wanted->top == 0 || report[row].n > 0);
+}
+
 /* Copies the rows of logits that are not listed: those that want all, or, with the lists, those that
  * have none. */
 static vug_status copy_rows(const vug_cuda_step *s, uint8_t *to, const vug_cuda_found *found,
@@ -190,7 +200,7 @@ static vug_status copy_rows(const vug_cuda_step *s, uint8_t *to, const vug_cuda_
     const uint64_t bytes = (uint64_t)logits_width(s->program) * sizeof(float);
     for (int64_t r = 0; r < s->in->n_rows; r++) {
         const bool lists = can_list(&s->in->wanted[r]);
-        if (found ? lists && found[r].n <= 0 : !lists)
+        if (found ? lists && !is_listed(s, found, r) : !lists)
             VUG_TRY(copy_output(s, s->program->logits, to, (uint64_t)r * bytes, bytes, err));
     }
     return VUG_OK;
@@ -221,9 +231,15 @@ static vug_status take_lists(const vug_cuda_step *s, const vug_cuda_started *sta
 {
     const uint8_t *logits = (const uint8_t *)started->output[s->program->logits];
     for (int64_t r = 0; r < s->in->n_rows; r++) {
-        const vug_cuda_found *found = &started->found[r];
-        if (can_list(&s->in->wanted[r]) && found->n > 0)
-            s->in->found[r] = (vug_found_logits){ found->logit, (size_t)found->n };
+        const vug_cuda_found *found = &started->found[r], *report = found + s->program->limits.rows;
+        if (!is_listed(s, started->found, r))
+            continue;
+        s->in->found[r] = (vug_found_logits){ .logit = found->logit, .n = (size_t)found->n };
+        if (s->in->wanted[r].top > 0) {
+            s->in->found[r].top = report->logit;
+            s->in->found[r].n_top = (size_t)report->n;
+            s->in->found[r].mass = report->mass;
+        }
     }
     if (s->ws->n_started > 0)
         return VUG_OK;

@@ -201,6 +201,7 @@ static void fill_wanted(const vug_step_in *in, const input_layout *l, uint8_t *h
             .allowed = allowed,
             .change = device_change,
             .n_changes = (int32_t)from->n_changes,
+            .top = (int32_t)from->top,
         };
         change += from->n_changes;
         device_change += from->n_changes;

@@ -9,7 +9,8 @@
  * A draw from all tokens takes the greatest score, a sum with noise. A warp finds the greatest rough
  * score of a chunk; the last block computes the exact ones that may be the greatest.
  *
- * Changes are made in place before, and undone behind it: a row without a list is the host's to change.
+ * Changes are made in place before, and undone behind it: the host gets the model's logits. A report of
+ * the model's greatest logits is a list like others, made after that, and a sum of masses.
  */
 #include "backend/cuda/token_draw.h"
 
@@ -208,18 +209,28 @@ static __device__ int decide(const vug_cuda_wanted_job &job, const row_view &row
     return 1;
 }
 
+/* The wanted logits of a report. */
+static __device__ vug_cuda_wanted top_of(const vug_cuda_wanted &wanted)
+{
+    vug_cuda_wanted top = {};
+    top.best = wanted.best > 0 ? wanted.top : 0;
+    top.n_ids = wanted.n_ids;
+    return top;
+}
+
 /* Blocks (part of the chunks, row). Without draws it has half as many registers, so that two blocks run on
  * a multiprocessor. */
 template <bool draws>
 static __global__ void __launch_bounds__(THREADS)
-        wanted_kernel(const __grid_constant__ vug_cuda_wanted_job job)
+        wanted_kernel(const __grid_constant__ vug_cuda_wanted_job job, bool is_report)
 {
     __shared__ uint32_t greatest[THREADS];
     __shared__ float score[draws ? THREADS : 1];
     const int chunks = chunks_of(job.width), length = chunk_length(job.width);
     uint32_t *greatest_of = job.scratch + (int64_t)blockIdx.y * 2 * THREADS;
     uint32_t *score_of_chunk = greatest_of + THREADS;
-    const vug_cuda_wanted wanted = job.wanted[blockIdx.y];
+    const vug_cuda_wanted wanted =
+            is_report ? top_of(job.wanted[blockIdx.y]) : job.wanted[blockIdx.y];
     const float *logits = job.logits + blockIdx.y * job.width;
     const int chunk = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (wanted.best == 0)
@@ -257,8 +268,28 @@ static __global__ void __launch_bounds__(THREADS)
         n = decide<draws>(job, row, wanted, kth, &id);
     if (threadIdx.x == 0) {
         job.found[blockIdx.y].n = n;
-        job.best[blockIdx.y] = n > 0 ? id : 0;
+        if (!is_report)
+            job.best[blockIdx.y] = n > 0 ? id : 0;
     }
+}
+
+/* Blocks (row), after the list of a report, which left the greatest logits of the chunks. */
+static __global__ void __launch_bounds__(THREADS)
+        mass_kernel(const __grid_constant__ vug_cuda_wanted_job job)
+{
+    const vug_cuda_wanted wanted = top_of(job.wanted[blockIdx.x]);
+    const float *logits = job.logits + blockIdx.x * job.width;
+    const uint32_t *greatest_of = job.scratch + (int64_t)blockIdx.x * 2 * THREADS;
+    if (wanted.best == 0)
+        return;
+    const uint32_t key = threadIdx.x < chunks_of(job.width) ? greatest_of[threadIdx.x] : 0;
+    const float best = logit_of(kth_greatest(key, 1)), scale = mass_scale({ .temperature = 1 });
+    uint64_t mass = 0;
+    for (int id = threadIdx.x; id < wanted.n_ids; id += THREADS)
+        mass += mass_of(logits[id], best, scale);
+    mass = block_sum(mass);
+    if (threadIdx.x == 0)
+        job.found[blockIdx.x].mass = mass;
 }
 
 /* Blocks (row). An excluded logit becomes the least number, which no list has alone and no draw takes. */
@@ -268,10 +299,12 @@ static __global__ void __launch_bounds__(THREADS)
     const vug_cuda_wanted wanted = job.wanted[blockIdx.x];
     float *logits = job.logits + blockIdx.x * job.width;
     const int n = wanted.n_changes;
+    if (wanted.best == 0 || n == 0)
+        return;
     for (int i = threadIdx.x; i < n; i += THREADS)
         wanted.change[i].from_model = logits[wanted.change[i].change.id];
     __syncthreads();
-    const int last = n > 0 ? wanted.change[n - 1].change.stage : -1;
+    const int last = wanted.change[n - 1].change.stage;
     for (int stage = 0; stage <= last; stage++) {
         for (int i = threadIdx.x; i < n; i += THREADS) {
             const vug_logit_change change = wanted.change[i].change;
@@ -292,9 +325,15 @@ static __global__ void __launch_bounds__(THREADS)
         undo_changes_kernel(const __grid_constant__ vug_cuda_wanted_job job)
 {
     const vug_cuda_wanted wanted = job.wanted[blockIdx.x];
+    vug_cuda_found *found = &job.found[blockIdx.x];
+    float *logits = job.logits + blockIdx.x * job.width;
+    if (wanted.best == 0 || wanted.n_changes == 0)
+        return;
     for (int i = threadIdx.x; i < wanted.n_changes; i += THREADS)
-        job.logits[blockIdx.x * job.width + wanted.change[i].change.id] =
-                wanted.change[i].from_model;
+        logits[wanted.change[i].change.id] = wanted.change[i].from_model;
+    __syncthreads();
+    for (int i = threadIdx.x; i < found->n; i += THREADS)
+        found->logit[i].logit = logits[found->logit[i].id];
 }
 
 static __global__ void best_kernel(const int32_t *best, int64_t given, int32_t *to, int64_t n)
@@ -318,11 +357,17 @@ uint64_t vug_cuda_wanted_bytes(int64_t rows)
 
 void vug_cuda_list_wanted(cudaStream_t stream, const vug_cuda_wanted_job *job)
 {
-    const dim3 rows((unsigned)job->rows);
+    const dim3 rows((unsigned)job->rows), parts(blocks_for(chunks_of(job->width), WARPS), rows.x);
+    vug_cuda_wanted_job report = *job;
+    report.found = job->report;
     if (job->changes)
         launch(stream, change_kernel, rows, THREADS, *job);
-    launch(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>,
-           dim3(blocks_for(chunks_of(job->width), WARPS), rows.x), THREADS, *job);
+    launch(stream, job->draws ? wanted_kernel<true> : wanted_kernel<false>, parts, THREADS, *job,
+           false);
     if (job->changes)
         launch(stream, undo_changes_kernel, rows, THREADS, *job);
+    if (job->reports) {
+        launch(stream, wanted_kernel<false>, parts, THREADS, report, true);
+        launch(stream, mass_kernel, rows, THREADS, report);
+    }
 }

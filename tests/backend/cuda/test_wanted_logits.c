@@ -9,7 +9,7 @@
 #include "graph_help.h"
 #include "started_steps.h"
 
-enum { V = 40003, IDS = 39990, ROWS = 4 };
+enum { V = 40003, IDS = 39990, ROWS = 4, MOST_TOP = 20 };
 
 typedef struct {
     float logits[ROWS][V];
@@ -160,6 +160,24 @@ static void test_other_rows_are_given_in_full(void **state)
 
 /* ---- draws ------------------------------------------------------------------------------------- */
 
+/* The report of a row has the best of the model's logits and the mass of all. */
+static void check_report(const logits_step *s, int row)
+{
+    vug_candidate top[MOST_TOP];
+    uint64_t mass;
+    const vug_logits_wanted *wanted = &s->wanted[row];
+    const vug_found_logits *found = &s->found[row];
+    help_report(s->logits[row], wanted, top, &mass);
+    assert_true(found->mass == mass);
+    assert_in_range(found->n_top, wanted->top, VUG_MOST_FOUND);
+    for (int64_t i = 0; i < wanted->top; i++) {
+        size_t j = 0;
+        while (j < found->n_top && found->top[j].id != top[i].id)
+            j++;
+        assert_true(j < found->n_top && found->top[j].logit == top[i].logit);
+    }
+}
+
 static void check_draws(const logits_step *s)
 {
     for (int i = 0; i < ROWS; i++) {
@@ -167,8 +185,11 @@ static void check_draws(const logits_step *s)
         assert_int_equal(s->found[i].n, 1);
         const vug_candidate one = s->found[i].logit[0];
         assert_int_equal(one.id, help_draw(s->logits[i], wanted));
-        if (wanted->n_changes == 0)
-            assert_true(one.logit == s->logits[i][one.id]);
+        assert_true(one.logit == s->logits[i][one.id]);
+        if (wanted->top > 0)
+            check_report(s, i);
+        else
+            assert_int_equal(s->found[i].n_top, 0);
     }
 }
 
@@ -317,20 +338,22 @@ static void test_changed_logits_are_drawn_from(void **state)
             s.wanted[i].change = changes[i].list;
             s.wanted[i].n_changes = changes[i].n;
         }
+        s.wanted[1].top = 1;
+        s.wanted[2].top = MOST_TOP;
         run_step(&s, check_draws);
     }
 }
 
-static void check_first_two(const logits_step *s)
+static void check_all_but_one(const logits_step *s)
 {
     check_row(s, 0);
     check_row(s, 1);
     check_list(s, 2);
-    check_list(s, 3);
+    check_row(s, 3);
 }
 
 /* A row whose only allowed tokens are excluded, and one that a penalty makes infinite: the host gets
- * the model's logits. */
+ * the model's logits. Reports of too many equal logits are left to it, too. */
 static void test_changes_of_undecided_rows_are_undone(void **state)
 {
     (void)state;
@@ -349,7 +372,11 @@ static void test_changes_of_undecided_rows_are_undone(void **state)
     s.logits[1][9] = FLT_MAX;
     s.wanted[1].change = &infinite;
     s.wanted[1].n_changes = 1;
-    run_step(&s, check_first_two);
+    for (int i = 0; i < VUG_MOST_FOUND; i++)
+        s.logits[3][i * 3] = 60;
+    s.logits[3][20000] = 61;
+    s.wanted[3].top = 2;
+    run_step(&s, check_all_but_one);
 }
 
 int main(void)
