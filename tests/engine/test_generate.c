@@ -364,7 +364,7 @@ static void test_bad_generate_options_are_refused(void **state)
 /* ---- pieces and text ---------------------------------------------------------------- */
 
 typedef struct {
-    vug_session *session;
+    const generate_fixture *f;
     int stop_at; /* stop after this piece; 0: never */
     int n;       /* pieces with a token */
     int32_t end; /* the stop token, if it was reported */
@@ -377,16 +377,21 @@ typedef struct {
     const int32_t *wanted; /* [n_top] instead of the most likely; NULL: those */
 } piece_collector;
 
+/* With logits of another session: those of a generation may be incomplete. */
 static void check_logprobs(const piece_collector *l, const vug_piece *piece)
 {
     vug_logprob top[VUG_MAX_TOP_LOGPROBS];
-    const float *logits = vug_session_logits(l->session);
+    int32_t id[PROMPT + 256];
     vug_candidates candidates;
     vug_err err = { 0 };
+    memcpy(id, l->f->prompt, sizeof(l->f->prompt));
+    memcpy(id + PROMPT, l->id, (size_t)l->n * sizeof(*id));
+    float *logits = help_alone(l->f->model, id, PROMPT + (size_t)l->n);
     help_ok(vug_candidates_init(&candidates, V, &err), &err);
     const float own =
             vug_compute_logprobs(&candidates, logits, V, piece->token, l->wanted, top, l->n_top);
     vug_candidates_release(&candidates);
+    vug_free(logits);
     assert_true(piece->logprob == (l->logprobs || l->n_top ? own : 0));
     assert_int_equal(piece->n_top, l->n_top);
     for (size_t i = 0; i < l->n_top; i++) {
@@ -441,7 +446,7 @@ static void test_pieces_make_up_the_text(void **state)
     generate_fixture f = fixture_make("{\"do_sample\":true,\"temperature\":3}", true);
     bool held_back = false;
     for (uint64_t seed = 0; seed < 40; seed++) {
-        piece_collector l = { .session = f.session, .n_top = seed % 5, .logprobs = seed % 2 };
+        piece_collector l = { .f = &f, .n_top = seed % 5, .logprobs = seed % 2 };
         const vug_generate_options o = { .max_tokens = 30,
                                          .ignore_stop = true,
                                          .sampling = { .seed = seed },
@@ -466,7 +471,7 @@ static void test_callback_ends_the_answer(void **state)
     (void)state;
     generate_fixture f = fixture_make(NULL, true);
     for (int at = 1; at < 4; at++) {
-        piece_collector l = { .session = f.session, .stop_at = at };
+        piece_collector l = { .f = &f, .stop_at = at };
         const vug_generate_options o = {
             .max_tokens = 10, .ignore_stop = true, .on_piece = listen, .user = &l
         };
@@ -481,7 +486,7 @@ static void test_callback_ends_the_answer(void **state)
     const int32_t half = vug_tokenizer_find(vug_model_tokenizer(f.model, NULL), "<0xE2>");
     const vug_sampler_config chain[] = { { VUG_SAMPLER_BIAS, 1000, half }, greedy };
     for (int at = 0; at < 2; at++) {
-        piece_collector l = { .session = f.session, .stop_at = at };
+        piece_collector l = { .f = &f, .stop_at = at };
         const vug_generate_options o = { .max_tokens = 1,
                                          .ignore_stop = true,
                                          .sampling = { .sampler = chain, .n = 2 },
@@ -514,7 +519,7 @@ static void test_stop_strings_end_the_answer(void **state)
         memcpy(end, whole.text.ptr + whole.text.len - 2, 2);
         end[2] = '\1';
         const char *const stops[] = { "never said", middle }, *const other[] = { end };
-        piece_collector l = { .session = f.session };
+        piece_collector l = { .f = &f };
         o.on_piece = listen;
         o.user = &l;
         o.stop_string = stops;
@@ -529,7 +534,7 @@ static void test_stop_strings_end_the_answer(void **state)
         assert_tokens(&cut, whole.tokens.id, (size_t)l.n);
         vug_generation_release(&cut);
         vug_buf_release(&l.text);
-        l = (piece_collector){ .session = f.session };
+        l = (piece_collector){ .f = &f };
         o.stop_string = other;
         o.n_stop_strings = 1;
         cut = generate(&f, &o);
@@ -557,7 +562,7 @@ static void test_logprobs_are_reported_on_request(void **state)
         { false, 0, 3 }, { true, 20, 2 },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        piece_collector l = { .session = f.session,
+        piece_collector l = { .f = &f,
                               .logprobs = rows[i].logprobs,
                               .n_top = rows[i].n_wanted ? rows[i].n_wanted : (size_t)rows[i].n_top,
                               .wanted = rows[i].n_wanted ? wanted : NULL };
@@ -590,7 +595,7 @@ static void test_stop_token_is_reported_on_request(void **state)
     fixture_release(&f);
     f = fixture_make(config, false);
     for (int wanted = 0; wanted < 2; wanted++) {
-        piece_collector l = { .session = f.session, .logprobs = true, .n_top = 3 };
+        piece_collector l = { .f = &f, .logprobs = true, .n_top = 3 };
         const vug_generate_options o = { .max_tokens = GREEDY,
                                          .report_stop = wanted,
                                          .sampling = greedily,

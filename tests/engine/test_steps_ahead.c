@@ -164,6 +164,10 @@ static void test_answers_beside_others_have_no_drafts(void **state)
     vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256, .slots = 2 });
     vug_scheduled other = { 0 };
     int32_t id[PROMPT];
+    if (m->main.compiled.backend->start) { /* it does not count rows */
+        vug_model_close(m);
+        skip();
+    }
     talker t = new_talker(m, 0);
     assert_true(t.looks_up);
     t.temperature = 0.01F; /* it repeats itself, so that there are drafts */
@@ -188,8 +192,13 @@ static void check_on_device(talker expected)
     vug_model *m = expected.model;
     talker t = expected;
     help_run_steps(m);
+    const vug_backend *backend = m->main.compiled.backend;
+    vug_backend host_draws = *backend;
+    host_draws.draws_tokens = NULL;
+    m->main.compiled.backend = &host_draws;
     talk(&expected);
     help_ok(expected.st, &expected.err);
+    m->main.compiled.backend = backend;
     help_start_steps(m);
     const size_t n_ahead = m->scheduler->n_ahead;
     talk(&t);
