@@ -123,7 +123,7 @@ typedef struct {
     double margin;
     double share, scale;
     vug_draw draw;
-    const uint32_t *allowed; /* a bit for each of n_ids; NULL: all are allowed */
+    const uint32_t *allowed;        /* a bit for each of n_ids; NULL: all are allowed */
     const vug_logit_change *change; /* [n_changes] n_changes <= VUG_MOST_CHANGES */
     size_t n_changes;
     int64_t top;

@@ -77,7 +77,6 @@ float vug_take_logprobs(const vug_logits_row *row, int32_t token, vug_logprob *t
     vug_candidates_sort(row->top, row->n_top);
     const float best = row->top[0].logit;
     for (size_t i = 0; i < n_top; i++)
-        top[i] = (vug_logprob){ row->top[i].id,
-                                log_softmax_of(row->top[i].logit, best, log_sum) };
+        top[i] = (vug_logprob){ row->top[i].id, log_softmax_of(row->top[i].logit, best, log_sum) };
     return log_softmax_of(row->logit[token], best, log_sum);
 }

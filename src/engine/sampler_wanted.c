@@ -168,7 +168,8 @@ static vug_draw device_draw(const vug_sampler *s)
 }
 
 /* Sets what a device needs to choose the token; false if it cannot. */
-static bool set_device_choice(vug_sampler *s, const vug_sampler_mask *mask, vug_logits_wanted *wanted)
+static bool set_device_choice(vug_sampler *s, const vug_sampler_mask *mask,
+                              vug_logits_wanted *wanted)
 {
     const vug_draw draw = device_draw(s);
     vug_adjustments changes = { .list = s->change };

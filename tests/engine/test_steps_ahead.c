@@ -60,17 +60,16 @@ static void *talk(void *arg)
         { .kind = VUG_SAMPLER_PRESENCE, .value = t->presence },
         { .kind = VUG_SAMPLER_TEMPERATURE, .value = t->temperature },
     };
-    const vug_generate_options o = {
-        .sampling = { .sampler = sampler, .n = 2, .seed = t->index },
-        .max_tokens = TOKENS,
-        .ignore_stop = true,
-        .logprobs = t->logprobs,
-        .n_top = (int)t->n_top,
-        .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP : VUG_SPECULATION_OFF,
-        .on_piece = count_piece,
-        .cancel = t->cancel,
-        .user = t
-    };
+    const vug_generate_options o = { .sampling = { .sampler = sampler, .n = 2, .seed = t->index },
+                                     .max_tokens = TOKENS,
+                                     .ignore_stop = true,
+                                     .logprobs = t->logprobs,
+                                     .n_top = (int)t->n_top,
+                                     .speculation = t->looks_up ? VUG_SPECULATION_LOOKUP
+                                                                : VUG_SPECULATION_OFF,
+                                     .on_piece = count_piece,
+                                     .cancel = t->cancel,
+                                     .user = t };
     vug_session *s = help_session(t->model);
     int32_t id[PROMPT];
     for (size_t turn = 0; turn < TURNS && t->st == VUG_OK; turn++) {

@@ -178,7 +178,8 @@ static void fill_queries(const vug_step_in *in, vug_cuda_token *query, vug_cuda_
 }
 
 /* Masks and changes are written to `host`, and will be in `device`. */
-static void fill_wanted(const vug_step_in *in, const input_layout *l, uint8_t *host, uint8_t *device)
+static void fill_wanted(const vug_step_in *in, const input_layout *l, uint8_t *host,
+                        uint8_t *device)
 {
     vug_cuda_wanted *wanted = (vug_cuda_wanted *)(void *)(host + l->wanted);
     vug_cuda_change *change = (vug_cuda_change *)(void *)(host + l->changes);
