@@ -132,7 +132,7 @@ bool vug_scheduled_is_ahead_of(const vug_scheduled *sequence, const vug_extensio
 void vug_scheduler_take_result(vug_scheduler *s, vug_scheduled *sequence, const vug_extension *job)
 {
     vug_steps_ahead *ahead = &sequence->ahead;
-    const vug_logits_source row = { .found = { &ahead->result, 1 } };
+    const vug_logits_source row = { .found = { .logit = &ahead->result, .n = 1 } };
     vug_kv_sequence_append(&sequence->kv, job->token, 1);
     vug_logits_row_set(&job->logits[0], &row);
     ahead->has_result = false;

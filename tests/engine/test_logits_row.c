@@ -29,7 +29,8 @@ static void test_rows_and_lists_follow_each_other(void **state)
     for (int i = 0; i < V; i++)
         all[i] = (float)(i % 100);
     const vug_logits_source rows = { .all = all };
-    const vug_logits_source lists[] = { { .found = { few, 3 } }, { .found = { other, 1 } } };
+    const vug_logits_source lists[] = { { .found = { .logit = few, .n = 3 } },
+                                        { .found = { .logit = other, .n = 1 } } };
     help_ok(vug_logits_row_init(&row, V, &err), &err);
     for (int turn = 0; turn < 2; turn++) {
         vug_logits_row_set(&row, &rows);
@@ -64,7 +65,7 @@ static void test_the_best_is_the_lowest_of_equals(void **state)
         vug_logits_row_release(&row);
     }
     help_ok(vug_logits_row_init(&row, V, &err), &err);
-    vug_logits_row_set(&row, &(vug_logits_source){ .found = { few, 3 } });
+    vug_logits_row_set(&row, &(vug_logits_source){ .found = { .logit = few, .n = 3 } });
     assert_int_equal(vug_logits_row_best(&row), 12);
     vug_logits_row_release(&row);
 }

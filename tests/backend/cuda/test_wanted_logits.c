@@ -373,7 +373,7 @@ static void test_changes_of_undecided_rows_are_undone(void **state)
     s.wanted[1].change = &infinite;
     s.wanted[1].n_changes = 1;
     for (int i = 0; i < VUG_MOST_FOUND; i++)
-        s.logits[3][i * 3] = 60;
+        s.logits[3][(ptrdiff_t)i * 3] = 60;
     s.logits[3][20000] = 61;
     s.wanted[3].top = 2;
     run_step(&s, check_all_but_one);
