@@ -29,17 +29,23 @@ static void test_rows_and_lists_follow_each_other(void **state)
     for (int i = 0; i < V; i++)
         all[i] = (float)(i % 100);
     const vug_logits_source rows = { .all = all };
-    const vug_logits_source lists[] = { { .found = { .logit = few, .n = 3 } },
+    const vug_found_logits reported = { .logit = few, .n = 3, .top = other, .n_top = 1, .mass = 5 };
+    const vug_logits_source lists[] = { { .found = reported },
                                         { .found = { .logit = other, .n = 1 } } };
     help_ok(vug_logits_row_init(&row, V, &err), &err);
     for (int turn = 0; turn < 2; turn++) {
         vug_logits_row_set(&row, &rows);
         assert_int_equal(row.n_known, 0);
+        assert_int_equal(row.n_top, 0);
         assert_memory_equal(row.logit, all, sizeof(all));
         vug_logits_row_set(&row, &lists[0]);
         assert_listed(&row, few, 3);
+        assert_int_equal(row.n_top, 1);
+        assert_memory_equal(row.top, other, sizeof(other));
+        assert_true(row.mass == 5);
         vug_logits_row_set(&row, &lists[1]);
         assert_listed(&row, other, 1);
+        assert_int_equal(row.n_top, 0);
     }
     vug_logits_row_release(&row);
 }
