@@ -4,7 +4,21 @@
 
 /* ---- setup ------------------------------------------------------------------------- */
 
-/* `bits` [n_vocab / 32] are zeros, before and after. */
+static vug_status allow_ids(vug_sampler *s, vug_err *err)
+{
+    const vug_sampling *from = s->settings.from;
+    const size_t n_words = ((size_t)s->model.n_vocab + 31) / 32;
+    s->both = vug_alloc_zero(n_words, sizeof(*s->both));
+    if (from->allowed)
+        s->allowed = vug_alloc_zero(n_words, sizeof(*s->allowed));
+    if (!s->both || (from->allowed && !s->allowed))
+        return VUG_FAIL_NOMEM(err, "the allowed tokens", n_words * sizeof(*s->both));
+    for (size_t i = 0; from->allowed && i < from->n_allowed; i++)
+        s->allowed[from->allowed[i] / 32] |= UINT32_C(1) << from->allowed[i] % 32;
+    return VUG_OK;
+}
+
+/* `bits`, one for each id, are zeros before and after. */
 static bool has_bias_twice(const vug_sampling *from, uint32_t *bits)
 {
     bool twice = false;
@@ -22,19 +36,13 @@ static bool has_bias_twice(const vug_sampling *from, uint32_t *bits)
     return twice;
 }
 
-static vug_status allow_ids(vug_sampler *s, vug_err *err)
+static vug_status init_changes(vug_sampler *s, vug_err *err)
 {
-    const vug_sampling *from = s->settings.from;
-    const size_t n_words = ((size_t)s->model.n_vocab + 31) / 32;
-    s->both = vug_alloc_zero(n_words, sizeof(*s->both));
-    if (from->allowed)
-        s->allowed = vug_alloc_zero(n_words, sizeof(*s->allowed));
     s->change = vug_alloc(VUG_MOST_CHANGES, sizeof(*s->change));
-    if (!s->both || !s->change || (from->allowed && !s->allowed))
-        return VUG_FAIL_NOMEM(err, "the allowed tokens", n_words * sizeof(*s->both));
-    s->repeats_bias = has_bias_twice(from, s->both);
-    for (size_t i = 0; from->allowed && i < from->n_allowed; i++)
-        s->allowed[from->allowed[i] / 32] |= UINT32_C(1) << from->allowed[i] % 32;
+    if (!s->change)
+        return VUG_FAIL_NOMEM(err, "the sampler's changes of logits",
+                              VUG_MOST_CHANGES * sizeof(*s->change));
+    s->repeats_bias = has_bias_twice(s->settings.from, s->both);
     return VUG_OK;
 }
 
@@ -70,6 +78,8 @@ vug_status vug_sampler_init(vug_sampler *sampler, const vug_sampling *sampling,
         st = vug_candidates_init(&s.candidates, model->n_vocab, err);
     if (st == VUG_OK)
         st = allow_ids(&s, err);
+    if (st == VUG_OK)
+        st = init_changes(&s, err);
     if (st == VUG_OK)
         st = init_dry(&s, err);
     if (st == VUG_OK)

@@ -73,8 +73,8 @@ static __device__ float rough_error(float greatest)
     return 0.02f + 0x1p-20f * (fabsf(greatest) + 64);
 }
 
-/* Calls take(token, rough score) for the allowed ids of begin .. end - 1, of which `begin` is a multiple of 4. All lanes of a
- * warp take part. */
+/* Calls take(token, rough score) for the allowed ids of begin .. end - 1, of which `begin` is a multiple of
+ * 4. All lanes of a warp take part. */
 template <typename F>
 static __device__ __forceinline__ void score_chunk(const vug_noise_keys &keys,
                                                    float inverse_temperature, const float *logits,
