@@ -55,7 +55,7 @@ float *vug_changed_logits_at(vug_changed_logits *changed, const float *logits, i
 /* Where changes go: to a list for a device, or else to the changed logits. */
 typedef struct {
     vug_logit_change *list; /* [VUG_MOST_CHANGES], or NULL */
-    size_t n;               /* in the list, and those that it has no room for */
+    size_t n;               /* changes so far; the list has the first VUG_MOST_CHANGES */
     int stage;
     vug_changed_logits *changed;
     const float *logits;

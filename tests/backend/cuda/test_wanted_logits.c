@@ -9,7 +9,7 @@
 #include "graph_help.h"
 #include "started_steps.h"
 
-enum { V = 40003, IDS = 39990, ROWS = 4, MOST_TOP = 20 };
+enum { V = 40003, IDS = 39990, ROWS = 4, MOST_TOP = VUG_MAX_TOP_LOGPROBS };
 
 typedef struct {
     float logits[ROWS][V];
