@@ -24,7 +24,7 @@ enum {
     VUG_CPU_MAX_TILE_PANELS = 3, /* see tile_panels */
     VUG_CPU_STREAMS = 4,         /* rows of weights that a kernel reads side by side */
     VUG_CPU_MAX_STREAMS = 8,     /* see q8_streams */
-    VUG_CPU_MAX_FLOAT_ROWS = 24, /* see float_rows */
+    VUG_CPU_MAX_FLOAT_ROWS = 64, /* see float_rows */
     VUG_CPU_KC = 1280,           /* maximum elements of a block of a sum */
     VUG_CPU_LANES = 8,           /* partial sums of a reduction */
     VUG_CPU_KEY_BLOCK = 64,      /* keys that share one step of the online softmax */

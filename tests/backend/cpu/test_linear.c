@@ -93,9 +93,10 @@ static void test_one_projection(void **state)
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 1);
         env[n_envs++] = env_of(vug_cpu_kernels_at(i), 3);
     }
-    static const int64_t row_counts[] = {
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 31, 32, 33
-    };
+    enum { MAX_ROWS = VUG_CPU_MAX_FLOAT_ROWS }; /* with more, all kernel sets use panels */
+    static const int64_t row_counts[] = { 1,           2,  3,  4,  5,  6,  7,        8,
+                                          9,           12, 13, 17, 31, 33, MAX_ROWS, MAX_ROWS + 1,
+                                          MAX_ROWS + 9 };
     enum { N_COUNTS = sizeof(row_counts) / sizeof(row_counts[0]) };
     for (int round = 0; round < 8 * N_COUNTS; round++) {
         const int64_t rows = row_counts[round % N_COUNTS], out = 1 + rng_bits(&r) % 40;
@@ -185,7 +186,7 @@ static void test_cancelling_stops_a_product(void **state)
 static void test_large_product_by_identity(void **state)
 {
     (void)state;
-    static const size_t n_out = 600, n_in = 1900, n_rows = 37;
+    static const size_t n_out = 600, n_in = 1900, n_rows = VUG_CPU_MAX_FLOAT_ROWS + 13;
     rng r = { 8 };
     vug_cpu_env env = env_of(vug_cpu_kernels_select(NULL), 2);
     float *x = guarded_floats(n_rows * n_in), *y = guarded_floats(n_rows * n_out);

@@ -168,16 +168,19 @@ static void check_linear(const vug_cpu_env *env, const float *x, int64_t rows, c
 static void test_products(void **state)
 {
     (void)state;
-    static const int64_t row_counts[] = { 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 25, 33 };
+    enum { MAX_ROWS = VUG_CPU_MAX_FLOAT_ROWS }; /* with more, all kernel sets use panels */
+    static const int64_t row_counts[] = {
+        1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 25, MAX_ROWS, MAX_ROWS + 1, MAX_ROWS + 9
+    };
     enum { N_COUNTS = sizeof(row_counts) / sizeof(row_counts[0]) };
     rng r = { 21 };
     vug_cpu_env env[MAX_ENVS];
     const int n_envs = all_envs(env);
-    for (int round = 0; round <= 8 * N_COUNTS; round++) {
-        const bool wide = round == 8 * N_COUNTS; /* several groups of panels */
-        const int64_t rows = row_counts[wide ? N_COUNTS - 1 : round % N_COUNTS];
+    for (int round = 0; round <= 6 * N_COUNTS; round++) {
+        const bool wide = round == 6 * N_COUNTS; /* several groups of panels */
+        const int64_t rows = row_counts[wide ? N_COUNTS - 2 : round % N_COUNTS];
         const int64_t out = wide ? 617 : 1 + rng_bits(&r) % 40;
-        const int64_t in = wide ? 3002 : 2 + 2 * (rng_bits(&r) % (round % 8 ? 300 : 3000));
+        const int64_t in = wide ? 2602 : 2 + 2 * (rng_bits(&r) % (round % 8 ? 300 : 3000));
         const size_t shift = rng_bits(&r) % 64;
         uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(out * in), shift);
         const vug_matrix w = matrix_over(VUG_DTYPE_BF16, data, in);
@@ -208,7 +211,7 @@ static float small_number(rng *r, int exponent)
 static void test_small_numbers_are_zeros(void **state)
 {
     (void)state;
-    enum { IN = 70, OUT = 21, ROWS = 14 };
+    enum { IN = 70, OUT = 21, ROWS = VUG_CPU_MAX_FLOAT_ROWS + 2 };
     rng r = { 22 };
     vug_cpu_env env[MAX_ENVS];
     const int n_envs = all_envs(env);
@@ -285,8 +288,12 @@ static void test_job_stays_in_its_memory(void **state)
     (void)state;
     enum { IN = 130, OUT = 19 };
     rng r = { 25 };
-    for (int64_t rows = 1; rows < 20; rows += 6) {
-        vug_cpu_env env = env_of(vug_cpu_kernels_select(NULL), 2);
+    const vug_cpu_kernels *kernels = vug_cpu_kernels_select(NULL);
+    const int64_t most = kernels->float_rows; /* in streams */
+    const int64_t row_counts[] = { 1, 7, most, most + 1, most + 7 };
+    for (size_t i = 0; i < sizeof(row_counts) / sizeof(row_counts[0]); i++) {
+        const int64_t rows = row_counts[i];
+        vug_cpu_env env = env_of(kernels, 2);
         float *scratch = env.scratch, *shared = env.shared;
         uint8_t *data = random_weights(&r, VUG_DTYPE_BF16, (size_t)OUT * IN, 0);
         const vug_matrix w = matrix_over(VUG_DTYPE_BF16, data, IN);
@@ -318,7 +325,7 @@ static void test_job_stays_in_its_memory(void **state)
 static void test_odd_rows(void **state)
 {
     (void)state;
-    enum { IN = 33, OUT = 5, ROWS = 14 };
+    enum { IN = 33, OUT = 5, ROWS = VUG_CPU_MAX_FLOAT_ROWS + 2 };
     rng r = { 23 };
     vug_cpu_env env = env_of(vug_cpu_kernels_select(NULL), 2);
     float x[ROWS * IN], want[ROWS * OUT];
