@@ -111,6 +111,13 @@ static size_t tokens_left(const vug_generation_state *g)
     return most == 0 ? SIZE_MAX : most > n ? most - n : 0;
 }
 
+/* Whether the answer's tokens change logits: no device knows those of a step before its token. */
+static bool penalizes(const vug_generation_state *g)
+{
+    const vug_sampler_settings *settings = &g->sampler.settings;
+    return settings->has_penalty || settings->value[VUG_SAMPLER_DRY] != 0;
+}
+
 /* Brings the answer's last `pending` tokens into the cache, and the logits after them. */
 static vug_status extend_answer(vug_generation_state *g, size_t pending, vug_err *err)
 {
@@ -217,6 +224,7 @@ static vug_status run_generation(vug_generation_state *g, const int32_t *id, siz
     vug_status st = vug_sampler_set_prompt(&g->sampler, id, n, err);
     if (st == VUG_OK)
         st = find_wanted(g, 0, &g->session->wanted, err);
+    g->session->n_more = penalizes(g) ? 0 : tokens_left(g);
     if (st == VUG_OK)
         st = vug_session_extend(g->session, id + cached, n - cached, &whole, err);
     if (st == VUG_OK && g->o->share_prompt)

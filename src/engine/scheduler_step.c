@@ -60,11 +60,12 @@ static vug_status fail_not_finite(vug_scheduled *sequence, const vug_step_part *
 }
 
 /* Takes over the rows of a job that are listed, which takes less time than to wake its thread; false
- * if there are others. */
+ * if there are others, or if a list takes the place of a whole row, of which every logit changes. */
 static bool take_lists(const vug_scheduler *s, const vug_scheduled *sequence, size_t row)
 {
     for (size_t i = 0; i < sequence->n_finite; i++) {
-        if (vug_step_row(&s->model->main, row + i).found.n == 0)
+        if (vug_step_row(&s->model->main, row + i).found.n == 0 ||
+            sequence->job->logits[i].n_known == 0)
             return false;
     }
     for (size_t i = 0; i < sequence->n_finite; i++) {
@@ -102,8 +103,10 @@ static void accept_part(vug_scheduler *s, vug_scheduled *sequence, const vug_ste
     s->readers += is_read;
     s->n_expected += has_rows;
     sequence->expected = has_rows;
-    if (sequence->n_steps > 0)
-        sequence->ahead.token = vug_logits_row_best(&sequence->job->logits[0]);
+    if (sequence->n_steps > 0) {
+        const vug_logits_source next = vug_step_row(&s->model->main, row);
+        sequence->ahead.token = vug_logits_source_best(&next, sequence->job->logits[0].n_vocab);
+    }
     vug_scheduled_finish(sequence, VUG_OK);
 }
 

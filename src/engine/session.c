@@ -219,6 +219,7 @@ static vug_status extend_shared(vug_session *s, const int32_t *id, size_t n, siz
                                     .rows = is_last,
                                     .wanted = s->wanted,
                                     .priority = o->priority,
+                                    .n_more = is_last ? s->n_more : 0,
                                     .cancel = o->cancel };
         VUG_TRY(vug_scheduler_extend(s->model->scheduler, &s->sequence, &job, err));
         at += take;

@@ -156,6 +156,37 @@ static void test_answers_are_those_of_single_steps(void **state)
     vug_model_close(m);
 }
 
+/* The step of the last token of a prompt, whose others are in the cache, is followed as those of the answer
+ * are, also if the list of its logits takes the place of a whole row. */
+static void test_first_tokens_are_followed(void **state)
+{
+    enum { LEFT = 4 };
+    (void)state;
+    vug_model *m = help_model(GOLDEN("qwen3"), (vug_model_options){ .context = 256 });
+    vug_scheduler *s = m->scheduler;
+    const vug_generate_options o = { .max_tokens = LEFT, .ignore_stop = true };
+    vug_session *session = help_session(m);
+    vug_generation expected = { 0 }, got = { 0 };
+    vug_err err = { 0 };
+    int32_t id[PROMPT];
+    help_tokens(1, id, PROMPT, vug_model_describe(m).n_vocab);
+    help_run_steps(m);
+    help_ok(vug_generate(session, id, PROMPT, &o, &expected, &err), &err);
+    help_start_steps(m);
+    vug_session_reset(session);
+    help_ok(vug_session_forward(session, id, PROMPT - 1, NULL, &err), &err);
+    help_ok(vug_generate(session, id, PROMPT, &o, &got, &err), &err);
+    assert_int_equal(got.tokens.n, LEFT);
+    assert_memory_equal(got.tokens.id, expected.tokens.id, LEFT * sizeof(*got.tokens.id));
+    assert_int_equal(s->n_ahead, LEFT - 1);
+    assert_int_equal(s->n_unclaimed, 0);
+    help_run_steps(m);
+    vug_generation_release(&expected);
+    vug_generation_release(&got);
+    vug_session_destroy(session);
+    vug_model_close(m);
+}
+
 /* Drafts are for a sequence alone, so that beside others the device decides on each token. */
 static void test_answers_beside_others_have_no_drafts(void **state)
 {
@@ -447,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, text_model),
         cmocka_unit_test_prestate(test_answers_are_those_of_single_steps, full),
+        cmocka_unit_test(test_first_tokens_are_followed),
         cmocka_unit_test(test_answers_beside_others_have_no_drafts),
         cmocka_unit_test(test_changed_and_reported_logits_are_those_of_the_host),
         cmocka_unit_test(test_results_are_kept_for_late_calls),
