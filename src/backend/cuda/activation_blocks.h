@@ -28,6 +28,15 @@ static inline HOST_AND_DEVICE int64_t vug_cuda_block_rows(int64_t rows)
     return (rows + 7) / 8 * 8;
 }
 
+/* Where an element of `rows` rows lies, in bytes from the first block of its term. */
+static inline HOST_AND_DEVICE int64_t vug_cuda_block_place(int64_t rows, int64_t row,
+                                                           int64_t column)
+{
+    const int64_t block = column / VUG_CUDA_TILE_PAD, chunk = column / 8;
+    return (block * vug_cuda_block_rows(rows) + row) * VUG_CUDA_BLOCK_ROW_BYTES +
+           (chunk ^ row) % 8 * 16 + column % 8 * 2;
+}
+
 /* Bytes of all blocks, and of what a kernel may read, and not use, past the last one. */
 static inline HOST_AND_DEVICE int64_t vug_cuda_blocks_bytes(int64_t rows, int64_t width, int terms)
 {

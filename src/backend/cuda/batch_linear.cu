@@ -206,7 +206,12 @@ static __device__ __forceinline__ void store_rows(const vug_cuda_tile_job &job,
                             activate(job, y.z, up.z), activate(job, y.w, up.w));
         }
         float *to = job.part[group.part].y + row * out + output;
-        const float of[QUAD] = { y.x, y.y, y.z, y.w };
+        float of[QUAD] = { y.x, y.y, y.z, y.w };
+        if (pairs && job.in_blocks) {
+            if (output < out)
+                store_terms<terms>((uint8_t *)job.part[0].y, job.rows, out, row, output, of);
+            continue;
+        }
 #pragma unroll
         for (int k = 0; k < QUAD; k++) {
             if (output + k < out)

@@ -3,7 +3,7 @@
 
 /* What the kernels for 9 to 64 rows share, which multiply strips of 16 outputs by wgmma. */
 
-#include "backend/cuda/activation_blocks.h"
+#include "backend/cuda/block_stores.h"
 #include "backend/cuda/hopper.h"
 #include "backend/cuda/row_math.h"
 

@@ -147,7 +147,9 @@ typedef struct {
         const uint8_t *const *data[2];  /* of parts: [3 experts]; tiles of expert e at 3 e */
     } chosen;
     int processors;
-    bool early; /* weights may be loaded before the kernel before has ended: from 9.0 on */
+    bool early;     /* weights may be loaded before the kernel before has ended: from 9.0 on */
+    bool in_blocks; /* the terms of the activation are stored in part[0].y, in whole blocks
+                       (activation_blocks.h): in batch_linear.cu and wide_linear.cu */
 } vug_cuda_tile_job;
 void vug_cuda_tile_linear(cudaStream_t stream, const vug_cuda_tile_job *job);
 

@@ -141,6 +141,38 @@ static bool computes_norm(const vug_cuda_step *s, const vug_cuda_product *produc
            (is_single_row(s, product) || (in_blocks && vug_cuda_takes_normed_rows(last_dim(x))));
 }
 
+static const vug_cuda_product *product_of(const vug_cuda_step *s, uint32_t id)
+{
+    const int32_t index = s->program->product_of[id];
+    return index < 0 ? NULL : &s->program->product[index];
+}
+
+/* Whether attention computes single tokens on tensor cores, each with all of its pages: the kernel for
+ * that stores columns in pairs. */
+static bool is_token_attention(const vug_cuda_step *s, const vug_node *node)
+{
+    const int64_t queries = node->shape.dim[1] / s->program->cache[node->at.attn.layer].heads;
+    return s->tokens == s->in->n_spans && s->tokens > VUG_CUDA_DECODE_TOKENS &&
+           node->shape.dim[0] == s->program->token_dim && queries <= VUG_CUDA_PRODUCT_QUERIES &&
+           last_dim(node) % 2 == 0 && vug_cuda_rounds_attention(s->program, node);
+}
+
+/* Whether the kernel that gives a value stores its terms in blocks for the product that reads it: they
+ * fit in the place of the value if they are whole. */
+static bool is_in_blocks(const vug_cuda_step *s, uint32_t id)
+{
+    const uint32_t reader = s->program->row_reader[id];
+    if (!reader || !is_batch(s, product_of(s, reader)))
+        return false;
+    const vug_node *node = &s->program->graph->node[id];
+    const vug_node *x = node_at(s, s->program->graph->node[reader].in[0]);
+    const vug_cuda_product *product = product_of(s, id);
+    const bool stores = node->op == VUG_OP_ATTENTION
+                                ? is_token_attention(s, node)
+                                : product && product->activation == id && is_batch(s, product);
+    return stores && rows_of(s, x) % 8 == 0 && last_dim(x) % VUG_CUDA_TILE_PAD == 0;
+}
+
 static void run_prefill(const vug_cuda_step *s, const vug_cuda_prefill_job *job)
 {
     const vug_cuda_device *device = s->program->device;
@@ -213,9 +245,13 @@ static vug_cuda_blocks_job rows_in_blocks(const vug_cuda_step *s, const vug_cuda
 static void launch_batch(const vug_cuda_step *s, const vug_cuda_product *product,
                          vug_cuda_tile_job *job)
 {
-    const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
-    vug_cuda_store_blocks(stream_of(s), &x);
-    job->packed = x.blocks;
+    if (product->source && is_in_blocks(s, product->source)) {
+        job->packed = (const uint8_t *)value_at(s, value_of(product->source));
+    } else {
+        const vug_cuda_blocks_job x = rows_in_blocks(s, product, job);
+        vug_cuda_store_blocks(stream_of(s), &x);
+        job->packed = x.blocks;
+    }
     if (vug_cuda_takes_wide_linear(job))
         vug_cuda_wide_linear(stream_of(s), job);
     else
@@ -291,13 +327,14 @@ static void launch_product(const vug_cuda_step *s, const vug_cuda_product *produ
     const bool batch = is_batch(s, product);
     if (job.rows > VUG_CUDA_FEW_ROWS && !batch) {
         launch_many_rows(s, product, &job);
-        if (product->activation && !product->is_gate)
+        if (product->activation && !s->program->row_reader[product->activation])
             launch_elements(s, product->activation);
         return;
     }
     if (product->activation) {
         job.activation = g->node[product->activation].op;
         job.part[0].y = value_at(s, value_of(product->activation));
+        job.in_blocks = is_in_blocks(s, product->activation);
     }
     if (batch) {
         launch_batch(s, product, &job);
@@ -618,6 +655,7 @@ static void launch_attention(const vug_cuda_step *s, uint32_t id)
         .window = s->program->kv_layout.group[group].window,
         .pages = (int)vug_cuda_side_pages(node, tokens, s->inputs.keys),
         .terms = vug_cuda_terms(s->program),
+        .in_blocks = is_in_blocks(s, id),
         .scale = at->scale,
         .softcap = at->softcap,
     };
@@ -728,12 +766,6 @@ bool vug_cuda_has_launch(vug_op op)
 {
     return launch_of[op] || vug_op_class_of(op) == VUG_CLASS_LEAF ||
            vug_op_class_of(op) == VUG_CLASS_VIEW;
-}
-
-static const vug_cuda_product *product_of(const vug_cuda_step *s, uint32_t id)
-{
-    const int32_t index = s->program->product_of[id];
-    return index < 0 ? NULL : &s->program->product[index];
 }
 
 /* The launch of a node on its own; NULL: it has none, or runs in the launch of another. What gives

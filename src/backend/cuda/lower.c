@@ -93,15 +93,25 @@ static void find_norm(const vug_cuda_program *p, const value_readers *readers,
     product->add = add;
 }
 
-/* The activation of an earlier product that nothing but this one reads. */
-static void find_gated(vug_cuda_program *p, const value_readers *readers, vug_cuda_product *product)
+/* What gives the rows, if nothing else reads it, and whether that is the activation of an earlier
+ * product. */
+static void find_source(vug_cuda_program *p, const value_readers *readers,
+                        vug_cuda_product *product)
 {
-    const uint32_t rows = p->graph->node[product->linear[0]].in[0].id;
-    const int32_t gate = p->product_of[rows];
-    if (gate < 0 || p->product[gate].activation != rows || readers[rows].n != (uint32_t)product->n)
+    const vug_graph *g = p->graph;
+    uint32_t rows = g->node[product->linear[0]].in[0].id, n = (uint32_t)product->n;
+    for (; vug_op_class_of(g->node[rows].op) == VUG_CLASS_VIEW; n = 1) {
+        if (readers[rows].n != n)
+            return;
+        rows = g->node[rows].in[0].id;
+    }
+    if (readers[rows].n != n)
         return;
-    product->gated = rows;
-    p->product[gate].is_gate = true;
+    const int32_t gate = p->product_of[rows];
+    p->row_reader[rows] = product->linear[0];
+    product->source = rows;
+    if (gate >= 0 && p->product[gate].activation == rows)
+        product->gated = rows;
 }
 
 static void add_to_product(vug_cuda_program *p, uint32_t node, int32_t product)
@@ -117,7 +127,7 @@ static void find_product(vug_cuda_program *p, uint32_t id, const value_readers *
     find_parts(p, &product);
     find_activation(p, readers, &product);
     find_norm(p, readers, &product);
-    find_gated(p, readers, &product);
+    find_source(p, readers, &product);
     for (int i = 0; i < product.n; i++)
         add_to_product(p, product.linear[i], index);
     add_to_product(p, product.activation, index);
@@ -238,10 +248,11 @@ vug_status vug_cuda_lower(vug_cuda_program *p, vug_err *err)
     p->product = vug_arena_alloc(&p->arena, n, sizeof(*p->product));
     p->product_of = vug_arena_alloc(&p->arena, n, sizeof(*p->product_of));
     p->rotated_by = vug_arena_alloc(&p->arena, n, sizeof(*p->rotated_by));
+    p->row_reader = vug_arena_alloc(&p->arena, n, sizeof(*p->row_reader));
     p->offset = vug_arena_alloc(&p->arena, n, sizeof(*p->offset));
     vug_status st = VUG_OK;
     if (!readers || !last || !live || !p->product || !p->product_of || !p->rotated_by ||
-        !p->offset) {
+        !p->row_reader || !p->offset) {
         st = VUG_FAIL_NOMEM(err, "the program", n * sizeof(*p->product));
         goto release;
     }

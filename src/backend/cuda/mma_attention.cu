@@ -1,5 +1,6 @@
 /* Attention over pages on tensor cores by mma, in the order of attention_pages.h. */
 #include "backend/cuda/attention_runs.h"
+#include "backend/cuda/block_stores.h"
 
 /* Four matrices of 8 x 8 elements; each lane gives the address of a row. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&x)[4], uint32_t address)
@@ -200,8 +201,26 @@ static __device__ void load_heads(const vug_cuda_attention_job &job, int64_t tok
     }
 }
 
+/* Stores the sums of a lane's columns of head `head`, its r-th, divided by the sum of p, in blocks. */
+template <int terms, int columns>
+static __device__ __forceinline__ void store_head(const vug_cuda_attention_job &job, int64_t token,
+                                                  int64_t head, int first, int r,
+                                                  const page_sums<columns> &all)
+{
+    const int64_t width = job.cache.width;
+#pragma unroll
+    for (int i = 0; i < columns / 8; i++) {
+        const int e = first + i * 8 + threadIdx.x % WARP % 4 * 2;
+        float y[2] = { all.out[i * 4 + r * 2] / all.sum[r],
+                       all.out[i * 4 + r * 2 + 1] / all.sum[r] };
+        if (e < width)
+            store_terms<terms>((uint8_t *)job.out, job.tokens, job.heads * width, token,
+                               head * width + e, y);
+    }
+}
+
 /* Stores the sums of a lane's two heads, divided by the sum of p, or as a page's results. */
-template <int columns>
+template <int terms, int columns>
 static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job &job, int64_t token,
                                                    int64_t head, int64_t heads, int64_t page,
                                                    const page_sums<columns> &all)
@@ -212,6 +231,10 @@ static __device__ __forceinline__ void store_heads(const vug_cuda_attention_job 
         const int row = lane / 4 + r * 8;
         if (row >= heads)
             continue;
+        if (job.in_blocks) {
+            store_head<terms>(job, token, head + row, first, r, all);
+            continue;
+        }
         const bool partial = job.pages > 0;
         float *out = partial ? partial_at(job, page, token, head + row)
                              : job.out + (token * job.heads + head + row) * job.cache.width;
@@ -287,7 +310,7 @@ static __global__ void __launch_bounds__(token_shape<width, terms>::threads)
         load(page + 1, true);
     }
     if (begin <= end || job.pages == 0)
-        store_heads(job, token, head, heads, blockIdx.z, all);
+        store_heads<terms>(job, token, head, heads, blockIdx.z, all);
 }
 
 /* ---- launching ---------------------------------------------------------------------------------- */

@@ -186,7 +186,7 @@ static __device__ __forceinline__ void pair_sync(void)
 }
 
 /* Stores `n` of a lane's results, rows `row` .. of a strip. */
-template <int n>
+template <int terms, int n>
 static __device__ __forceinline__ void store_results(const vug_cuda_tile_job &job,
                                                      const output_strip &strip, int part, int row,
                                                      const float *result)
@@ -197,8 +197,15 @@ static __device__ __forceinline__ void store_results(const vug_cuda_tile_job &jo
 #pragma unroll
     for (int i = 0; i < n; i++) {
         const int r = i / 4 * 8 + i % 2, o = i / 2 % 2 * 8;
-        if (strip.exists && first + r < job.rows && output + o < out)
+        if (!strip.exists || first + r >= job.rows || output + o >= out)
+            continue;
+        if (job.in_blocks) {
+            float v[1] = { result[i] };
+            store_terms<terms>((uint8_t *)job.part[part].y, job.rows, out, first + r, output + o,
+                               v);
+        } else {
             y[r * out + o] = result[i];
+        }
     }
 }
 
@@ -216,7 +223,7 @@ static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job,
     for (int i = 0; terms > 1 && i < SUMS; i++)
         y[i] = all[0][i] + all[terms - 1][i];
     if (!pairs) {
-        store_results<SUMS>(job, strip, strip.part, 0, y);
+        store_results<terms, SUMS>(job, strip, strip.part, 0, y);
         return;
     }
     constexpr int half = SUMS / 2;
@@ -233,7 +240,7 @@ static __device__ __forceinline__ void finish_unit(const vug_cuda_tile_job &job,
         result[i] = activate(job, is_up ? other : own, is_up ? own : other);
     }
     pair_sync();
-    store_results<half>(job, strip, 0, is_up ? ROWS / 2 : 0, result);
+    store_results<terms, half>(job, strip, 0, is_up ? ROWS / 2 : 0, result);
 }
 #endif
 

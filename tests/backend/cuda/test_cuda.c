@@ -196,54 +196,74 @@ static void test_rounded_rows_do_not_depend_on_others(void **state)
     check_rounded_rows(VUG_DTYPE_BF16, OUT, 200, 20000);
 }
 
-/* y [rows,out]: an activation of the products of x with two matrices. */
-static void run_gated(vug_op activation, const vug_weight *w, const float *x, int64_t rows,
-                      float *y)
+static vug_val product_with(help_graph *m, int slot, vug_val x)
 {
-    help_graph m = { .layer = -1, .weight = { w[0], w[1] } };
+    const vug_weight *w = &m->weight[slot];
+    const vug_val param = help_append(m, (vug_node){ .op = VUG_OP_PARAM,
+                                                     .shape = { 2, { w->rows, w->columns } },
+                                                     .at.param = { slot, w->dtype } });
+    return help_op2(m, VUG_OP_LINEAR, x, param);
+}
+
+/* y [rows,out]: an activation of the products of x with two matrices or, with `down`, the product of that
+ * with a third one, so that nothing else reads it. */
+static void run_gated(vug_op activation, vug_activations activations, const vug_weight *w,
+                      bool down, const float *x, int64_t rows, float *y)
+{
+    help_graph m = { .layer = -1, .weight = { w[0], w[1], w[2] } };
     vug_err err = { 0 };
-    vug_val product[2];
     const vug_val in = help_data(&m, (vug_shape){ 2, { rows, w->columns } });
-    for (int i = 0; i < 2; i++) {
-        const vug_val param = help_append(&m, (vug_node){ .op = VUG_OP_PARAM,
-                                                          .shape = { 2, { w->rows, w->columns } },
-                                                          .at.param = { i, w->dtype } });
-        product[i] = help_op2(&m, VUG_OP_LINEAR, in, param);
-    }
-    const vug_val out = help_op2(&m, activation, product[0], product[1]);
+    const vug_val gate = product_with(&m, 0, in), up = product_with(&m, 1, in);
+    vug_val out = help_op2(&m, activation, gate, up);
+    if (down)
+        out = product_with(&m, 2, out);
     help_ok(vug_graph_output(&m.graph, "y", out, &err), &err);
     help_plan(&m, 1);
-    m.plan.activations = VUG_ACTIVATIONS_Q8;
-    help_run_graph(&vug_backend_cuda, &m, 2, x, y, (size_t)(rows * w->rows));
+    m.plan.activations = activations;
+    help_run_graph(&vug_backend_cuda, &m, down ? 3 : 2, x, y,
+                   (size_t)(rows * w[down ? 2 : 0].rows));
     help_graph_release(&m);
 }
 
-/* Each row has the bits of the row alone. */
-static void check_gated(vug_op activation, int64_t out, int64_t columns, int64_t rows)
+static vug_weight random_matrix(rng *r, int64_t rows, int64_t columns)
 {
-    rng r = { 3 };
-    vug_weight w[2];
-    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    return (vug_weight){ .name = "w",
+                         .dtype = VUG_DTYPE_BF16,
+                         .rows = rows,
+                         .columns = columns,
+                         .data = random_weights(r, VUG_DTYPE_BF16, (size_t)(rows * columns), 0) };
+}
+
+/* Each row has the bits of the row alone. */
+static void check_rows_of_gated(vug_op activation, vug_activations activations, const vug_weight *w,
+                                bool down, const float *x, int64_t rows)
+{
+    const int64_t columns = w->columns, out = w[down ? 2 : 0].rows;
     float *whole = vug_alloc((size_t)(rows * out), sizeof(*whole));
     float *alone = vug_alloc((size_t)out, sizeof(*alone));
-    assert_true(x && whole && alone);
-    for (int i = 0; i < 2; i++)
-        w[i] = (vug_weight){ .name = "w",
-                             .dtype = VUG_DTYPE_BF16,
-                             .rows = out,
-                             .columns = columns,
-                             .data = random_weights(&r, VUG_DTYPE_BF16, (size_t)(out * columns),
-                                                    0) };
-    rng_fill(&r, x, (size_t)(rows * columns));
-    run_gated(activation, w, x, rows, whole);
+    assert_true(whole && alone);
+    run_gated(activation, activations, w, down, x, rows, whole);
     for (int64_t row = 0; row < rows; row += 1 + rows / 6) {
-        run_gated(activation, w, x + row * columns, 1, alone);
+        run_gated(activation, activations, w, down, x + row * columns, 1, alone);
         check_bits(alone, whole + row * out, (size_t)out, "gated rows");
     }
-    for (int i = 0; i < 2; i++)
-        free_weights(w[i].data, 0);
     vug_free(alone);
     vug_free(whole);
+}
+
+static void check_gated(vug_op activation, int64_t hidden, int64_t columns, int64_t rows)
+{
+    rng r = { 3 };
+    float *x = vug_alloc((size_t)(rows * columns), sizeof(*x));
+    const vug_weight w[] = { random_matrix(&r, hidden, columns), random_matrix(&r, hidden, columns),
+                             random_matrix(&r, OUT, hidden) };
+    assert_non_null(x);
+    rng_fill(&r, x, (size_t)(rows * columns));
+    check_rows_of_gated(activation, VUG_ACTIVATIONS_Q8, w, false, x, rows);
+    check_rows_of_gated(activation, VUG_ACTIVATIONS_Q8, w, true, x, rows);
+    check_rows_of_gated(activation, VUG_ACTIVATIONS_BF16, w, true, x, rows);
+    for (int i = 0; i < 3; i++)
+        free_weights(w[i].data, 0);
     vug_free(x);
 }
 
@@ -254,9 +274,13 @@ static void test_gated_rows_do_not_depend_on_others(void **state)
         skip();
     check_gated(VUG_OP_GEGLU, 200, 320, 12);
     check_gated(VUG_OP_GEGLU, 200, 320, 64);
+    /* In blocks, which are whole. */
+    check_gated(VUG_OP_SWIGLU, 256, 320, 16);
+    check_gated(VUG_OP_GEGLU, 640, 320, 64);
     /* So many outputs that wide_linear.cu takes them. */
     check_gated(VUG_OP_SWIGLU, 7000, 320, 50);
-    check_gated(VUG_OP_GEGLU, 13000, 640, 64);
+    check_gated(VUG_OP_SWIGLU, 7040, 320, 40);
+    check_gated(VUG_OP_GEGLU, 13056, 640, 64);
     check_gated(VUG_OP_GEGLU, 200, 320, 70);
 }
 

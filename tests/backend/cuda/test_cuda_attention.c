@@ -11,13 +11,14 @@
 #include "backend_help.h"
 #include "engine_help.h"
 
-enum { KV_HEADS = 2, MOST_TOKENS = 200, MOST_PAIRS = 128 };
+enum { KV_HEADS = 2, MOST_TOKENS = 200, MOST_PAIRS = 128, PRODUCT = 48, MOST_SEQUENCES = 24 };
 
 typedef struct {
     int64_t heads, width, window;
     float softcap;
     vug_kv_format kv;
-    bool rotates; /* queries and keys are normed and rotated before */
+    bool rotates;    /* queries and keys are normed and rotated before */
+    bool multiplies; /* the result is that of a product of PRODUCT outputs with the attention */
 } attention_shape;
 
 /* An input [tokens,heads,width] of the graph. */
@@ -46,6 +47,24 @@ static vug_val rope_table(help_graph *m, int64_t dims)
                                       .at.table = { (int)dims, inv, 1 } });
 }
 
+/* The product of rows [tokens,heads,width] with a matrix in BF16. */
+static vug_val multiplied(help_graph *m, vug_val x, int64_t columns)
+{
+    const vug_weight w = { .name = "w",
+                           .dtype = VUG_DTYPE_BF16,
+                           .rows = PRODUCT,
+                           .columns = columns,
+                           .data = random_weights(&m->r, VUG_DTYPE_BF16,
+                                                  (size_t)(PRODUCT * columns), 2) };
+    const int slot = m->n_weights++;
+    m->weight[slot] = w;
+    const vug_val param = help_append(m, (vug_node){ .op = VUG_OP_PARAM,
+                                                     .shape = { 2, { PRODUCT, columns } },
+                                                     .at.param = { slot, w.dtype } });
+    const vug_val rows = help_append(m, (vug_node){ .op = VUG_OP_MERGE, .in = { x } });
+    return help_op2(m, VUG_OP_LINEAR, rows, param);
+}
+
 static help_graph attention_graph(const attention_shape *shape, vug_activations activations)
 {
     help_graph m = { .r = { 3 }, .layer = -1 };
@@ -59,13 +78,14 @@ static help_graph attention_graph(const attention_shape *shape, vug_activations 
         q = rotated(&m, q, shape->width, table);
         k = rotated(&m, k, shape->width, table);
     }
-    const vug_val out =
-            help_append(&m, (vug_node){ .op = VUG_OP_ATTENTION,
-                                        .in = { q, k, v },
-                                        .at.attn = { .window = shape->window,
-                                                     .scale = 1 / sqrtf((float)shape->width),
-                                                     .softcap = shape->softcap } });
+    vug_val out = help_append(&m, (vug_node){ .op = VUG_OP_ATTENTION,
+                                              .in = { q, k, v },
+                                              .at.attn = { .window = shape->window,
+                                                           .scale = 1 / sqrtf((float)shape->width),
+                                                           .softcap = shape->softcap } });
     m.layer = -1;
+    if (shape->multiplies)
+        out = multiplied(&m, out, shape->heads * shape->width);
     help_ok(vug_graph_output(&m.graph, "out", out, &err), &err);
     help_plan(&m, MOST_TOKENS);
     m.plan.activations = activations;
@@ -107,6 +127,54 @@ static void attend(const attention_shape *shape, vug_activations activations,
     }
     help_backend_teardown(&s);
     help_graph_release(&m);
+}
+
+/* out [n,MOST_TOKENS,PRODUCT] of sequences `first` to first + n - 1, a token of each in a step. Sequence i
+ * begins with token i of the rows, which come around. */
+static void attend_together(const attention_shape *shape, vug_activations activations,
+                            const attention_rows *rows, int64_t first, int64_t n, float *out)
+{
+    const vug_backend *b = &vug_backend_cuda;
+    const vug_limits limits = { MOST_TOKENS, n, n };
+    const int64_t q_row = shape->heads * shape->width, k_row = KV_HEADS * shape->width;
+    help_graph m = attention_graph(shape, activations);
+    backend_setup s = { .b = b };
+    vug_err err = { 0 };
+    float *data[] = { vug_alloc((size_t)(n * q_row), sizeof(float)),
+                      vug_alloc((size_t)(n * k_row), sizeof(float)),
+                      vug_alloc((size_t)(n * k_row), sizeof(float)) };
+    vug_span *span = vug_alloc((size_t)n, sizeof(*span));
+    assert_true(data[0] && data[1] && data[2] && span);
+    help_ok(b->open(&(vug_device_options){ 0 }, &s.device, &err), &err);
+    help_ok(b->weights_create(s.device, m.weight, (size_t)m.n_weights, &s.weights, &err), &err);
+    help_ok(b->compile(s.weights, &m.graph, &m.plan, &limits, &s.program, &err), &err);
+    help_ok(vug_kv_fixed_init(&s.kv, b, s.device, b->kv_layout(s.program), &limits, n, &err), &err);
+    help_ok(b->workspace_create(s.program, &s.workspace, &err), &err);
+    static const int32_t tokens[MOST_TOKENS];
+    for (int64_t t = 0; t < MOST_TOKENS; t++) {
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = (first + i + t) % MOST_TOKENS;
+            span[i] = (vug_span){ vug_kv_fixed_table(&s.kv, i), t, 1 };
+            memcpy(data[0] + i * q_row, rows->q + at * q_row, (size_t)q_row * sizeof(float));
+            memcpy(data[1] + i * k_row, rows->k + at * k_row, (size_t)k_row * sizeof(float));
+            memcpy(data[2] + i * k_row, rows->v + at * k_row, (size_t)k_row * sizeof(float));
+        }
+        const vug_step_in in = { .kv = s.kv.kv,
+                                 .span = span,
+                                 .n_spans = (int)n,
+                                 .token = tokens,
+                                 .data = (const float *const *)data };
+        const float *output;
+        help_ok(b->run(s.program, s.workspace, &in, &output, &err), &err);
+        for (int64_t i = 0; i < n; i++)
+            memcpy(out + (i * MOST_TOKENS + t) * PRODUCT, output + i * PRODUCT,
+                   PRODUCT * sizeof(*out));
+    }
+    help_backend_teardown(&s);
+    help_graph_release(&m);
+    for (int i = 0; i < 3; i++)
+        vug_free(data[i]);
+    vug_free(span);
 }
 
 static float *random_rows(rng *r, size_t n, float by)
@@ -200,10 +268,51 @@ static void test_attention_is_close_and_the_same_in_chunks(void **state)
         check_shape(shapes[i]);
 }
 
+/* The tokens of `n` sequences beside one another are those of each alone. */
+static void check_sequences(const attention_shape *shape, vug_activations activations,
+                            const attention_rows *rows, int64_t n)
+{
+    static float alone[MOST_TOKENS * PRODUCT], together[MOST_SEQUENCES * MOST_TOKENS * PRODUCT];
+    attend_together(shape, activations, rows, 0, n, together);
+    for (int64_t i = 0; i < n; i += 1 + n / 3) {
+        attend_together(shape, activations, rows, i, 1, alone);
+        check_bits(together + i * MOST_TOKENS * PRODUCT, alone, sizeof(alone) / sizeof(*alone),
+                   "a sequence beside others");
+    }
+}
+
+/* Also where attention leaves its results to a product in blocks: 24 sequences. */
+static void test_sequences_do_not_depend_on_others(void **state)
+{
+    (void)state;
+    static const attention_shape shapes[] = {
+        { .heads = 4, .width = 64, .kv = VUG_KV_BF16, .multiplies = true },
+        { .heads = 8, .width = 256, .kv = VUG_KV_BF16, .rotates = true, .multiplies = true },
+        { .heads = 6, .width = 44, .kv = VUG_KV_F16, .multiplies = true },
+        { .heads = 16, .width = 128, .window = 70, .kv = VUG_KV_F16, .multiplies = true },
+    };
+    if (!vug_backend_cuda.describe(NULL).available)
+        skip();
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        rng r = { 17 };
+        const size_t q = (size_t)(MOST_TOKENS * shapes[i].heads * shapes[i].width);
+        const size_t k = (size_t)(MOST_TOKENS * KV_HEADS * shapes[i].width);
+        const attention_rows rows = { random_rows(&r, q, 1), random_rows(&r, k, 1),
+                                      random_rows(&r, k, 1) };
+        check_sequences(&shapes[i], VUG_ACTIVATIONS_Q8, &rows, 20);
+        check_sequences(&shapes[i], VUG_ACTIVATIONS_Q8, &rows, MOST_SEQUENCES);
+        check_sequences(&shapes[i], VUG_ACTIVATIONS_BF16, &rows, MOST_SEQUENCES);
+        vug_free(rows.q);
+        vug_free(rows.k);
+        vug_free(rows.v);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attention_is_close_and_the_same_in_chunks),
+        cmocka_unit_test(test_sequences_do_not_depend_on_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
