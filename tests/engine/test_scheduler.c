@@ -397,9 +397,13 @@ static bool begin_second(const vug_piece *piece, void *user)
 {
     second_answer *a = user;
     vug_session *s = help_session(a->model);
-    const vug_generate_options o = {
-        .max_tokens = 1, .ignore_stop = true, .logprobs = true /* of which all logits are needed */
-    };
+    /* All logits are needed for those of named tokens. */
+    const int32_t named = 0;
+    const vug_generate_options o = { .max_tokens = 1,
+                                     .ignore_stop = true,
+                                     .logprobs = true,
+                                     .logprob_id = &named,
+                                     .n_logprob_ids = 1 };
     vug_generation g = { 0 };
     vug_err err = { 0 };
     (void)piece;
